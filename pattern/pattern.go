@@ -1,0 +1,81 @@
+// Package pattern owns what a pattern means: every flavour of text matching
+// that a permission dialect uses, compiled once and matched without allocation,
+// and Set, which finds the best-ranked of very many patterns in one pass.
+//
+// It does not know tools, rules or verdicts; those live in the engine.
+package pattern
+
+import "errors"
+
+// A Flavour names the language a pattern is written in.
+type Flavour string
+
+// The flavours. Each has a file of its own that says where its meaning comes from.
+const (
+	Exact     Flavour = "exact"     // the text itself
+	Fnmatch   Flavour = "fnmatch"   // CPython 3.11 fnmatch.fnmatchcase
+	Wildcard  Flavour = "wildcard"  // opencode's Wildcard.match
+	Minimatch Flavour = "minimatch" // the npm library's defaults
+	Bash      Flavour = "bash"      // AgentScope's Bash rules: prefix:*, * anywhere, plain text as substring
+	Full      Flavour = "re.full"   // Python re.fullmatch
+	Search    Flavour = "re.search" // Python re.search
+	JSON      Flavour = "json"      // equality of JSON values
+)
+
+// ErrTime is the fault of a match that ran out of its time. It is neither a
+// match nor a miss: whoever sees it must not allow.
+var ErrTime = errors.New("pattern ran out of time")
+
+// A Pattern is compiled, immutable and safe for concurrent use. The zero
+// Pattern matches nothing.
+type Pattern struct {
+	flavour Flavour
+	text    string
+	m       matcher
+	shape   Shape
+}
+
+// matcher is what a flavour compiles to.
+type matcher interface {
+	match(s string) (bool, error)
+}
+
+// Shape is what can be told of a pattern's language without running it. An
+// index is built on it, and Reach. Every field is a promise; a zero Shape
+// promises nothing, which is always right.
+type Shape struct {
+	// Prefix starts every match, Suffix ends every match (they may not overlap
+	// in the shortest match).
+	Prefix, Suffix string
+	// Fragments stand in every match, in this order, without overlapping one
+	// another, Prefix or Suffix.
+	Fragments []string
+	// Exact: the language is {Prefix}.
+	Exact bool
+	// Ordered: the language is exactly every string Prefix ..any.. Fragment
+	// ..any.. Fragment ..any.. Suffix, where any may be empty and cross
+	// everything. With no Fragments and no Suffix: all strings with Prefix.
+	Ordered bool
+	// Regular is an expression in stdlib regexp syntax, anchored at both ends
+	// by \A and \z, with exactly the same language; "" when there is none or it
+	// is not worth having.
+	Regular string
+}
+
+// Flavour returns the language p was written in.
+func (p *Pattern) Flavour() Flavour { return p.flavour }
+
+// String returns the text p was compiled from.
+func (p *Pattern) String() string { return p.text }
+
+// Shape returns what can be told of p without running it.
+func (p *Pattern) Shape() Shape { return p.shape }
+
+// Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
+// neither a match nor a miss.
+func (p *Pattern) Match(s string) (bool, error) {
+	if p == nil || p.m == nil {
+		return false, nil
+	}
+	return p.m.match(s)
+}
