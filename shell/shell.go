@@ -1,0 +1,241 @@
+// Package shell turns shell text into the simple commands that would run.
+//
+// It owns everything that can be said about a command line from its text alone:
+// which simple commands run and where each sits, the words of each command as far
+// as they are certain, redirections, the working directory as far as cd is literal,
+// and, as important, what cannot be seen and why.
+//
+// It does not know what a program does: that `sudo`, `xargs` or `sh -c` run other
+// commands is the business of package effect. Only what the shell itself executes
+// (eval, trap, alias, functions, arithmetic) is followed here. It never touches the
+// file system, the environment or a process.
+package shell
+
+import "strings"
+
+// Lang is the language that the text is read as. The zero value is Bash.
+type Lang uint8
+
+// The languages. PowerShell and Cmd text is recognised, never parsed.
+const (
+	Bash Lang = iota
+	POSIX
+	Zsh
+	PowerShell
+	Cmd
+)
+
+// Options says how to read a script. A nil *Options is the zero value.
+type Options struct {
+	Lang        Lang              // zero: Bash
+	MaxBytes    int               // longest text that is parsed; zero: 1 MiB
+	MaxDepth    int               // deepest nesting that is parsed; zero: 1,000, which is also the most
+	MaxCommands int               // most commands that are reported; zero: 20,000
+	Vars        map[string]string // values known from outside, e.g. HOME; read only, nil is fine
+}
+
+// Span is a half-open range of byte offsets into Script.Source.
+type Span struct{ Start, End int }
+
+// Script is what a text means.
+type Script struct {
+	Source     string
+	Lang       Lang        // as told or recognised
+	Commands   []Command   // every simple command that would run; see Parse for the order
+	Gaps       []Gap       // what cannot be seen
+	Findings   []Finding   // suspicious but harmless to the parse
+	Constructs []Construct // what the text is built of, by start, outer first
+}
+
+// Opaque reports whether nothing of the text could be parsed: its commands are unknown.
+func (s *Script) Opaque() bool {
+	if len(s.Commands) > 0 {
+		return false
+	}
+	for i := range s.Gaps {
+		switch s.Gaps[i].Kind {
+		case Syntax, TooBig, TooDeep, ForeignShell, Timeout:
+			return true
+		}
+	}
+	return false
+}
+
+// Gap is a part of the text, or of what it does, that cannot be seen.
+type Gap struct {
+	Kind GapKind
+	Why  string // a short phrase for a person
+	Span Span
+}
+
+// GapKind says why something cannot be seen.
+type GapKind uint8
+
+// The kinds of gaps.
+const (
+	Syntax         GapKind = iota // the text does not parse
+	TooBig                        // longer, or with more commands, than the limit
+	TooDeep                       // nested deeper than the limit
+	ForeignShell                  // PowerShell or cmd text
+	Timeout                       // took more work than the limit
+	DynamicProgram                // the program's name is known only at run time
+	DynamicCode                   // code is put together at run time: eval, trap, alias, arithmetic on unknown text
+)
+
+// Finding is something suspicious that does not change what was parsed.
+type Finding struct {
+	Kind FindingKind
+	Why  string
+	Span Span
+}
+
+// FindingKind says what is suspicious.
+type FindingKind uint8
+
+// The kinds of findings.
+const (
+	CarriageReturn FindingKind = iota // a CR, which is part of the word for the shell
+	NUL                               // a NUL byte, which the shell drops or stops at
+	InvalidUTF8                       // bytes that are not UTF-8
+	Bidi                              // a character that reorders the text as displayed
+	ZeroWidth                         // a character that is not displayed
+	Homograph                         // a letter or space that looks like an ASCII one, in a program name or path
+	Control                           // a control character, such as an escape sequence
+)
+
+// Nest is a set of places that a command sits in.
+type Nest uint32
+
+// The places. A command has every one that lies between it and the top of the script.
+const (
+	InSubst      Nest = 1 << iota // $( ), backquotes, <( ), >( )
+	InSubshell                    // ( ), a pipeline's part, a substitution
+	InFunction                    // the body of a function that is called
+	InLoop                        // for, while, until, select
+	InCondition                   // runs only if something before it succeeds or fails: if, case, &&, ||
+	InBackground                  // &, coproc
+	InTrap                        // the code of a trap: runs at a signal or exit
+	InArith                       // a substitution that arithmetic evaluation runs
+	InAlias                       // the text of an alias
+	InEval                        // the text given to eval
+	Negated                       // !
+	InPipe                        // part of a pipeline
+	InHeredoc                     // a substitution in the body of a here-document
+	InProcess                     // <( ) or >( )
+	InGroup                       // { }
+	Uncertain                     // may not run at all: a function that is not called, a handler
+)
+
+// Command is one simple command: words, a bare assignment, or a bare redirection.
+//
+// A redirection on a compound command (`{ a; } > f`, `for ...; done < f`, `( a ) > f`)
+// is a Command without words that carries the redirect, placed before the commands
+// of the compound.
+type Command struct {
+	Words     []Word // program first
+	Assigns   []Assign
+	Redirects []Redirect
+	Span      Span // text of the simple command with its assignments and redirects
+	Dir       Word // directory relative to the start; known "" is unchanged
+	Nest      Nest
+	Stdin     int // index in Script.Commands of the command piped into this one, or -1
+}
+
+// Word is one word after expansion, as far as it is certain.
+type Word struct {
+	Text  string // the value; for a dynamic word the leading part that is known
+	Known bool   // Text is the whole value, globs and tilde aside
+	Why   string // why the word is dynamic, e.g. "variable x"
+	Raw   string // as written
+	Span  Span
+	Glob  bool // has an unquoted * ? or [, kept in Text: names of files at run time
+	Tilde bool // starts with an unquoted ~, kept in Text
+	Split bool // dynamic and unquoted: may become several words, or none
+}
+
+// Redirect is one redirection of a command.
+type Redirect struct {
+	Op     string // as written: < > >> >| <> <& >& &> &>> << <<- <<<
+	Fd     string // file descriptor or {name} before the operator, "" if none
+	Target Word   // file, descriptor, or here-document delimiter
+	Body   *Word  // text of a here-document or here-string
+	Span   Span
+}
+
+// Assign is one assignment, before a command or alone.
+type Assign struct {
+	Name   string // with the subscript as written, if any
+	Value  Word
+	Append bool // +=
+	Span   Span
+}
+
+// Construct is a piece of syntax met in the text.
+type Construct struct {
+	Kind ConstructKind
+	Span Span
+}
+
+// ConstructKind names a piece of syntax.
+type ConstructKind uint8
+
+// The kinds of constructs.
+const (
+	CommandSubst   ConstructKind = iota // $( ) or backquotes
+	ProcessSubst                        // <( ) or >( )
+	SimpleParam                         // $x
+	BraceParam                          // ${x} and its forms
+	ArithExpansion                      // $(( ))
+	ArithCommand                        // (( ))
+	Subshell                            // ( )
+	Group                               // { }
+	ForLoop                             // for x in
+	CStyleLoop                          // for (( ))
+	SelectLoop                          // select
+	WhileLoop                           // while
+	UntilLoop                           // until
+	IfClause                            // if
+	CaseClause                          // case
+	TestClause                          // [[ ]]
+	Function                            // f() { }
+	Declaration                         // declare, export, local, readonly, typeset
+	Let                                 // let
+	Coproc                              // coproc
+	Time                                // time
+	Negation                            // !
+	AndOp                               // &&
+	OrOp                                // ||
+	PipeOp                              // | or |&
+	Semicolon                           // ;
+	Newline                             // a newline between commands
+	BackgroundOp                        // &
+	RedirectIn                          // < <& <>
+	RedirectOut                         // > >> >| >& &> &>> <>
+	HereDoc                             // << or <<-
+	HereString                          // <<<
+	SimpleCommand                       // words
+	Assignment                          // a bare assignment
+)
+
+func spanText(src string, s Span) string {
+	return src[max(0, min(s.Start, len(src))):max(0, min(s.End, len(src)))]
+}
+
+// Program returns the first word, or a zero Word if there is none.
+func (c *Command) Program() Word {
+	if len(c.Words) == 0 {
+		return Word{}
+	}
+	return c.Words[0]
+}
+
+// String returns the name of the kind.
+func (k GapKind) String() string {
+	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "timeout", "dynamic program", "dynamic code"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
