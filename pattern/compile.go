@@ -1,0 +1,72 @@
+package pattern
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxText bounds the text of a pattern; nobody writes a rule of this size by hand.
+const maxText = 1 << 16
+
+// A SyntaxError says where a pattern's text stops being a pattern.
+type SyntaxError struct {
+	Offset int    // in bytes, into the text given to Compile
+	Msg    string // without the position
+}
+
+// Error implements error.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at offset %d", e.Msg, e.Offset)
+}
+
+// Compile reads text as a pattern of flavour f. Its error is always a
+// *SyntaxError.
+func Compile(f Flavour, text string) (*Pattern, error) {
+	if len(text) > maxText {
+		return nil, &SyntaxError{maxText, "the pattern is too long"}
+	}
+	if i := badUTF8(text); i >= 0 && f != Exact {
+		return nil, &SyntaxError{i, "the pattern is not UTF-8 text"}
+	}
+	p := &Pattern{flavour: f, text: text}
+	var err error
+	switch f {
+	case Exact:
+		p.m, p.shape = compileExact(text)
+	case Fnmatch:
+		p.m, p.shape, err = compileFnmatch(text)
+	case Wildcard:
+		p.m, p.shape, err = compileWildcard(text)
+	case Full:
+		p.m, p.shape, err = compileRE(text, true)
+	case Search:
+		p.m, p.shape, err = compileRE(text, false)
+	default:
+		err = &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// MustCompile is Compile for tables and tests: it panics where Compile fails.
+func MustCompile(f Flavour, text string) *Pattern {
+	p, err := Compile(f, text)
+	if err != nil {
+		panic(fmt.Sprintf("pattern.MustCompile(%s, %q): %v", f, text, err))
+	}
+	return p
+}
+
+// badUTF8 returns the offset of the first byte of s that is not UTF-8, or -1.
+func badUTF8(s string) int {
+	for i := 0; i < len(s); {
+		r, w := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && w == 1 {
+			return i
+		}
+		i += w
+	}
+	return -1
+}

@@ -1,0 +1,115 @@
+package pattern
+
+
+// Fnmatch is fnmatch.fnmatchcase of CPython 3.11: * is anything, newlines and
+// slashes too, ? one character, [seq] and [!seq] a set. A [ that is not closed
+// is a [, and so is every other character itself.
+
+func compileFnmatch(text string) (matcher, Shape, error) {
+	var b globBuilder
+	pat := []rune(text)
+	for i := 0; i < len(pat); {
+		c := pat[i]
+		i++
+		switch c {
+		case '*':
+			b.anyStar()
+		case '?':
+			b.any()
+		case '[':
+			end := fnmatchClose(pat, i)
+			if end < 0 {
+				b.lit('[')
+				continue
+			}
+			s := fnmatchSet(pat[i:end])
+			if s.full() {
+				b.any()
+			} else {
+				b.set(s)
+			}
+			i = end + 1
+		default:
+			b.lit(c)
+		}
+	}
+	g := &glob{parts: b.done()}
+	return g, g.shape(), nil
+}
+
+// fnmatchClose finds the ] of a set whose inside starts at i, or -1.
+func fnmatchClose(pat []rune, i int) int {
+	if i < len(pat) && pat[i] == '!' {
+		i++
+	}
+	if i < len(pat) && pat[i] == ']' {
+		i++
+	}
+	for ; i < len(pat); i++ {
+		if pat[i] == ']' {
+			return i
+		}
+	}
+	return -1
+}
+
+// fnmatchSet reads the inside of a set. CPython cuts it at the hyphens that
+// make ranges, takes out ranges that run backwards, and only then looks
+// whether a ! leads: so [b-a!x] is [!x], and [b-a!] is any character.
+func fnmatchSet(in []rune) *set {
+	chunks := fnmatchChunks(in)
+	for k := len(chunks) - 1; k > 0; k-- {
+		a, b := chunks[k-1], chunks[k]
+		if a[len(a)-1] > b[0] {
+			joined := append(append([]rune{}, a[:len(a)-1]...), b[1:]...)
+			chunks = append(append(chunks[:k-1:k-1], joined), chunks[k+1:]...)
+		}
+	}
+	negate := len(chunks[0]) > 0 && chunks[0][0] == '!'
+	if negate {
+		chunks[0] = chunks[0][1:]
+	}
+	var spans []span
+	for k, chunk := range chunks {
+		for i, r := range chunk {
+			sp := span{r, r}
+			if k > 0 && i == 0 {
+				if prev := chunks[k-1]; len(prev) > 0 {
+					sp.lo = prev[len(prev)-1]
+				}
+			}
+			spans = append(spans, sp)
+		}
+	}
+	s := newSet(spans)
+	if negate {
+		return s.negate()
+	}
+	return s
+}
+
+// fnmatchChunks cuts at each hyphen that has a character on both sides and
+// whose left side does not end a range already.
+func fnmatchChunks(in []rune) [][]rune {
+	var chunks [][]rune
+	i, k := 0, 1
+	if len(in) > 0 && in[0] == '!' {
+		k = 2
+	}
+	for k < len(in) {
+		if in[k] != '-' {
+			k++
+			continue
+		}
+		chunks = append(chunks, in[i:k])
+		i = k + 1
+		k += 3
+	}
+	if i < len(in) || len(chunks) == 0 {
+		return append(chunks, in[i:])
+	}
+	last := len(chunks) - 1
+	chunks[last] = append(append([]rune{}, chunks[last]...), '-')
+	return chunks
+}
+

@@ -1,0 +1,469 @@
+package pattern
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Fnmatch and Wildcard are one kind of program: parts with stars between
+// them. A star takes anything, so each part may take its leftmost place and
+// nothing has to be tried again: time is linear in the subject but for parts
+// that mix literals with one-character items, whose work is counted.
+
+// An item is a literal, or n units of anything, or one character of a set.
+type item struct {
+	lit  string
+	n    int
+	set  *set
+	fail []int // for a literal that is searched with slashes folded
+}
+
+// A part is what stands between two stars. min is how many units at least
+// lie between it and the part before.
+type part struct {
+	min   int
+	items []item
+}
+
+// A glob matches parts[0] at the start, the last at the end, the others in
+// order between.
+type glob struct {
+	parts []part
+	utf16 bool // a unit is a UTF-16 code unit, not a character
+	slash bool // the subject's \ are read as /
+}
+
+// globSteps bounds the work of one match; a step is a look at one item.
+const globSteps = 1 << 21
+
+func (g *glob) match(s string) (bool, error) {
+	m := globRun{g: g, s: s, left: globSteps}
+	m.fold = g.slash && strings.IndexByte(s, '\\') >= 0
+	ok := m.run()
+	if m.left < 0 {
+		return false, ErrTime
+	}
+	return ok, nil
+}
+
+// globRun is one match under way.
+type globRun struct {
+	g    *glob
+	s    string
+	fold bool
+	left int
+}
+
+func (m *globRun) run() bool {
+	parts := m.g.parts
+	at, ok := m.forward(parts[0].items, 0)
+	if !ok || len(parts) == 1 {
+		return ok && at == len(m.s)
+	}
+	last := len(parts) - 1
+	for i := 1; i < last; i++ {
+		if at, ok = m.skip(at, parts[i].min); !ok {
+			return false
+		}
+		if at, ok = m.find(parts[i].items, at); !ok {
+			return false
+		}
+	}
+	if at, ok = m.skip(at, parts[last].min); !ok {
+		return false
+	}
+	return m.backward(parts[last].items, at)
+}
+
+// skip goes over at least n units.
+func (m *globRun) skip(at, n int) (int, bool) {
+	for n > 0 {
+		if at >= len(m.s) {
+			return at, false
+		}
+		r, w := decode(m.s, at)
+		at += w
+		n -= m.units(r)
+	}
+	return at, true
+}
+
+// take goes over exactly n units.
+func (m *globRun) take(at, n int) (int, bool) {
+	for n > 0 {
+		if at >= len(m.s) {
+			return at, false
+		}
+		r, w := decode(m.s, at)
+		at += w
+		n -= m.units(r)
+	}
+	return at, n == 0
+}
+
+func (m *globRun) units(r rune) int {
+	if m.g.utf16 && r > 0xFFFF {
+		return 2
+	}
+	return 1
+}
+
+// forward matches items at the offset at and returns where they end.
+func (m *globRun) forward(items []item, at int) (int, bool) {
+	ok := true
+	for i := range items {
+		m.left--
+		switch it := &items[i]; {
+		case it.lit != "":
+			if !m.hasPrefix(at, it.lit) {
+				return at, false
+			}
+			at += len(it.lit)
+		case it.set != nil:
+			if at >= len(m.s) {
+				return at, false
+			}
+			r, w := decode(m.s, at)
+			if !it.set.has(m.foldRune(r)) {
+				return at, false
+			}
+			at += w
+		default:
+			m.left -= it.n
+			if at, ok = m.take(at, it.n); !ok {
+				return at, false
+			}
+		}
+	}
+	return at, true
+}
+
+// backward matches items so that they end where the subject ends and start at
+// low or later.
+func (m *globRun) backward(items []item, low int) bool {
+	end := len(m.s)
+	for i := len(items) - 1; i >= 0; i-- {
+		switch it := &items[i]; {
+		case it.lit != "":
+			end -= len(it.lit)
+			if end < low || !m.hasPrefix(end, it.lit) {
+				return false
+			}
+		case it.set != nil:
+			if end <= low {
+				return false
+			}
+			r, w := decodeLast(m.s, low, end)
+			if !it.set.has(m.foldRune(r)) {
+				return false
+			}
+			end -= w
+		default:
+			n := it.n
+			for n > 0 {
+				if end <= low {
+					return false
+				}
+				r, w := decodeLast(m.s, low, end)
+				end -= w
+				n -= m.units(r)
+			}
+			if n < 0 {
+				return false
+			}
+		}
+	}
+	return end >= low
+}
+
+// find returns the end of the leftmost match of items at or after at.
+func (m *globRun) find(items []item, at int) (int, bool) {
+	if len(items) == 0 {
+		return at, true
+	}
+	for at <= len(m.s) && m.left >= 0 {
+		if lit := &items[0]; lit.lit != "" {
+			i := m.index(lit, at)
+			if i < 0 {
+				return at, false
+			}
+			at = i
+		}
+		if end, ok := m.forward(items, at); ok {
+			return end, true
+		}
+		if at == len(m.s) {
+			return at, false
+		}
+		_, w := decode(m.s, at)
+		at += w
+	}
+	return at, false
+}
+
+func (m *globRun) hasPrefix(at int, lit string) bool {
+	if len(m.s)-at < len(lit) {
+		return false
+	}
+	if !m.fold {
+		return m.s[at:at+len(lit)] == lit
+	}
+	for i := 0; i < len(lit); i++ {
+		if foldByte(m.s[at+i]) != lit[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// index finds a literal. With slashes folded it runs over the subject once,
+// by the literal's failure table.
+func (m *globRun) index(it *item, at int) int {
+	if !m.fold || it.fail == nil {
+		i := strings.Index(m.s[at:], it.lit)
+		if i < 0 {
+			return -1
+		}
+		return at + i
+	}
+	k := 0
+	for i := at; i < len(m.s); i++ {
+		c := foldByte(m.s[i])
+		for k > 0 && it.lit[k] != c {
+			k = it.fail[k-1]
+		}
+		if it.lit[k] == c {
+			k++
+		}
+		if k == len(it.lit) {
+			return i + 1 - k
+		}
+	}
+	return -1
+}
+
+func foldByte(c byte) byte {
+	if c == '\\' {
+		return '/'
+	}
+	return c
+}
+
+func (m *globRun) foldRune(r rune) rune {
+	if m.fold && r == '\\' {
+		return '/'
+	}
+	return r
+}
+
+// failTable is Knuth, Morris and Pratt's.
+func failTable(lit string) []int {
+	t := make([]int, len(lit))
+	for i, k := 1, 0; i < len(lit); i++ {
+		for k > 0 && lit[i] != lit[k] {
+			k = t[k-1]
+		}
+		if lit[i] == lit[k] {
+			k++
+		}
+		t[i] = k
+	}
+	return t
+}
+
+// A globBuilder collects items in the order they are written.
+type globBuilder struct {
+	parts []part
+	cur   part
+	gap   int  // units of ? not yet placed
+	star  bool // among them was a *
+}
+
+func (b *globBuilder) lit(r rune) {
+	b.flush()
+	if n := len(b.cur.items); n > 0 && b.cur.items[n-1].lit != "" {
+		b.cur.items[n-1].lit += string(r)
+		return
+	}
+	b.cur.items = append(b.cur.items, item{lit: string(r)})
+}
+
+func (b *globBuilder) set(s *set) {
+	if r, ok := s.one(); ok && utf8.ValidRune(r) {
+		b.lit(r)
+		return
+	}
+	b.flush()
+	b.cur.items = append(b.cur.items, item{set: s})
+}
+
+func (b *globBuilder) any()     { b.gap++ }
+func (b *globBuilder) anyStar() { b.star = true }
+
+// flush places what ? and * since the last item add up to: in a run of both,
+// only their number counts.
+func (b *globBuilder) flush() {
+	switch {
+	case b.star:
+		b.parts = append(b.parts, b.cur)
+		b.cur = part{min: b.gap}
+	case b.gap > 0:
+		b.cur.items = append(b.cur.items, item{n: b.gap})
+	}
+	b.gap, b.star = 0, false
+}
+
+func (b *globBuilder) done() []part {
+	b.flush()
+	return append(b.parts, b.cur)
+}
+
+// shape reads off the program what an index wants to know.
+func (g *glob) shape() Shape {
+	parts := g.parts
+	var sh Shape
+	last := len(parts) - 1
+	if last == 0 && g.pure(parts[0].items) {
+		if lit := literal(parts[0].items); !g.slash || !strings.Contains(lit, "/") {
+			return Shape{Prefix: lit, Exact: true}
+		}
+	}
+	first := g.literals(parts[0].items)
+	if len(first) > 0 && g.startsWith(parts[0].items, first[0]) {
+		sh.Prefix, first = first[0], first[1:]
+	}
+	sh.Fragments = first
+	for i := 1; i <= last; i++ {
+		sh.Fragments = append(sh.Fragments, g.literals(parts[i].items)...)
+	}
+	if n := len(sh.Fragments); n > 0 && g.endsWith(parts[last].items, sh.Fragments[n-1]) {
+		sh.Suffix, sh.Fragments = sh.Fragments[n-1], sh.Fragments[:n-1]
+	}
+	if len(sh.Fragments) == 0 {
+		sh.Fragments = nil
+	}
+	sh.Ordered = last > 0 && g.ordered()
+	sh.Regular = g.regular()
+	return sh
+}
+
+// ordered: every part is one literal that the subject must hold as it is.
+func (g *glob) ordered() bool {
+	for _, p := range g.parts {
+		if p.min > 0 || !g.pure(p.items) || g.slash && strings.Contains(literal(p.items), "/") {
+			return false
+		}
+	}
+	return true
+}
+
+// pure: nothing but at most one literal.
+func (g *glob) pure(items []item) bool {
+	return len(items) == 0 || len(items) == 1 && items[0].lit != ""
+}
+
+func literal(items []item) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return items[0].lit
+}
+
+// literals lists the literals that the subject must hold byte for byte: with
+// slashes folded, what lies between slashes.
+func (g *glob) literals(items []item) []string {
+	var out []string
+	for _, it := range items {
+		if !g.slash {
+			if it.lit != "" {
+				out = append(out, it.lit)
+			}
+			continue
+		}
+		for _, f := range strings.Split(it.lit, "/") {
+			if f != "" {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func (g *glob) startsWith(items []item, lit string) bool {
+	return len(items) > 0 && lit != "" && strings.HasPrefix(items[0].lit, lit)
+}
+
+func (g *glob) endsWith(items []item, lit string) bool {
+	return len(items) > 0 && lit != "" && strings.HasSuffix(items[len(items)-1].lit, lit)
+}
+
+// regular writes the program as an expression of stdlib regexp, or "".
+func (g *glob) regular() string {
+	var b strings.Builder
+	b.WriteString(`\A`)
+	if !g.appendRegular(&b) {
+		return ""
+	}
+	b.WriteString(`\z`)
+	return b.String()
+}
+
+func (g *glob) appendRegular(b *strings.Builder) bool {
+	for i, p := range g.parts {
+		if i > 0 && !g.appendGap(b, p.min, true) {
+			return false
+		}
+		for _, it := range p.items {
+			switch {
+			case it.lit != "":
+				b.WriteString(g.quote(it.lit))
+			case it.set != nil:
+				if !it.set.regular() {
+					return false
+				}
+				it.set.appendRegular(b)
+			default:
+				if !g.appendGap(b, it.n, false) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (g *glob) quote(lit string) string {
+	q := regexp.QuoteMeta(lit)
+	if g.slash {
+		q = strings.ReplaceAll(q, "/", `[/\\]`)
+	}
+	return q
+}
+
+// appendGap writes n units, or n or more. Of UTF-16 units only few are worth
+// writing out, since the ways to fill them grow with their number.
+func (g *glob) appendGap(b *strings.Builder, n int, more bool) bool {
+	const any, bmp, astral = `(?s:.)`, `[\x00-\x{FFFF}]`, `[\x{10000}-\x{10FFFF}]`
+	switch {
+	case !g.utf16 || n == 0:
+		if n > 64 {
+			return false
+		}
+		b.WriteString(strings.Repeat(any, n))
+	case n == 1 && more:
+		b.WriteString(any)
+	case n == 1:
+		b.WriteString(bmp)
+	case n == 2 && more:
+		b.WriteString(`(?:` + any + any + `|` + astral + `)`)
+	case n == 2:
+		b.WriteString(`(?:` + bmp + bmp + `|` + astral + `)`)
+	default:
+		return false
+	}
+	if more {
+		b.WriteString(`(?s:.*)`)
+	}
+	return true
+}

@@ -1,0 +1,69 @@
+package pattern
+
+import "strings"
+
+// Wildcard is opencode's matcher: * is anything, newlines and slashes too, ?
+// one UTF-16 unit, \ means / in pattern and subject, and a final " *" may be
+// missing together with its space: "ls *" matches "ls" and "ls -la".
+
+func compileWildcard(text string) (matcher, Shape, error) {
+	text = strings.ReplaceAll(text, `\`, "/")
+	g := wildcardGlob(text)
+	head, optional := strings.CutSuffix(text, " *")
+	if !optional {
+		return g, g.shape(), nil
+	}
+	w := &optionalTail{head: wildcardGlob(head), whole: g}
+	return w, w.shape(), nil
+}
+
+func wildcardGlob(text string) *glob {
+	var b globBuilder
+	for _, r := range text {
+		switch r {
+		case '*':
+			b.anyStar()
+		case '?':
+			b.any()
+		default:
+			b.lit(r)
+		}
+	}
+	g := &glob{parts: b.done(), utf16: true, slash: true}
+	for i := range g.parts {
+		for j := range g.parts[i].items {
+			it := &g.parts[i].items[j]
+			if strings.Contains(it.lit, "/") {
+				it.fail = failTable(it.lit)
+			}
+		}
+	}
+	return g
+}
+
+// optionalTail matches what either of two globs matches: whole is head with
+// " *" after it.
+type optionalTail struct{ head, whole *glob }
+
+func (o *optionalTail) match(s string) (bool, error) {
+	if ok, err := o.whole.match(s); ok || err != nil {
+		return ok, err
+	}
+	return o.head.match(s)
+}
+
+// shape keeps what both promise: all that head does, but for its end.
+func (o *optionalTail) shape() Shape {
+	sh := o.head.shape()
+	if sh.Suffix != "" {
+		sh.Fragments = append(sh.Fragments, sh.Suffix)
+	}
+	sh.Suffix, sh.Exact, sh.Ordered, sh.Regular = "", false, false, ""
+	var b strings.Builder
+	b.WriteString(`\A`)
+	if o.head.appendRegular(&b) {
+		b.WriteString(`(?s: .*)?\z`)
+		sh.Regular = b.String()
+	}
+	return sh
+}
