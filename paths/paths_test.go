@@ -1,0 +1,260 @@
+package paths
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type world struct {
+	home  string
+	links map[string]string
+}
+
+func (w world) Home(user string) (string, bool) {
+	if user == "" {
+		return w.home, w.home != ""
+	}
+	return "/home/" + user, true
+}
+func (w world) Readlink(p string) (string, bool) { t, ok := w.links[p]; return t, ok }
+func (w world) IsDir(string) bool                { return false }
+
+func TestResolve(t *testing.T) {
+	w := world{home: "/home/u", links: map[string]string{
+		"/w/git":  ".git",
+		"/w/out":  "/etc",
+		"/w/loop": "loop",
+		"/w/up":   "../x/y",
+	}}
+	tests := []struct{ dir, in, abs, real, why string }{
+		{"/w", "a", "/w/a", "/w/a", ""},
+		{"/w", "./a//b/../c", "/w/a/c", "/w/a/c", ""},
+		{"/w", "../../..", "/", "/", ""},
+		{"/w", "~", "/home/u", "/home/u", ""},
+		{"/w", "~/a", "/home/u/a", "/home/u/a", ""},
+		{"/w", "~bob/a", "/home/bob/a", "/home/bob/a", ""},
+		{"/w", "$HOME/a", "/home/u/a", "/home/u/a", ""},
+		{"/w", "${HOME}", "/home/u", "/home/u", ""},
+		{"/w", "$HOMER/a", "/w/$HOMER/a", "/w/$HOMER/a", ""},
+		{"/w", "a~b", "/w/a~b", "/w/a~b", ""},
+		{"/w", "~+/a", "/w/a", "/w/a", ""},
+		{"/w", "//etc//passwd", "/etc/passwd", "/etc/passwd", ""},
+		{"/w", "/etc/./passwd/", "/etc/passwd", "/etc/passwd", ""},
+		{"/w", "git/config", "/w/git/config", "/w/.git/config", ""},
+		{"/w", "out/passwd", "/w/out/passwd", "/etc/passwd", ""},
+		{"/w", "out/../passwd", "/w/passwd", "/passwd", ""},
+		{"/w", "up/z", "/w/up/z", "/x/y/z", ""},
+		{"/w", "loop/z", "/w/loop/z", "", "too many symbolic links"},
+		{"/w", "/proc/self/root/etc/shadow", "/etc/shadow", "/etc/shadow", ""},
+		{"/w", "/proc/self/root", "/", "/", ""},
+		{"/w", "/proc/self/root/proc/self/root/etc", "/etc", "/etc", ""},
+		{"/w", "/proc/self/cwd/../etc", "/proc/self/etc", "/proc/self/etc", ""},
+		{"/w", "/proc/self/cwd/x", "/w/x", "/w/x", ""},
+		{"/w", "/proc/thread-self/root/etc", "/etc", "/etc", ""},
+		{"/w", "/proc/self/task/12/root/etc", "/etc", "/etc", ""},
+		{"/w", "/proc/1/root/etc", "/etc", "/etc", "the root directory of another process is not known"},
+		{"/w", "/proc/7/cwd", "/proc/7/cwd", "/proc/7/cwd", "the working directory of the process is not known"},
+		{"/w", "/proc/self/fd/3", "/proc/self/fd/3", "/proc/self/fd/3", "what the link of the process stands for is not known"},
+		{"/w", "/dev/fd/3", "/dev/fd/3", "/dev/fd/3", "what the descriptor stands for is not known"},
+		{"/w", "/proc/cpuinfo", "/proc/cpuinfo", "/proc/cpuinfo", ""},
+		{"/w", "", "", "", "empty path"},
+		{"/w", "a\x00b", "", "", "NUL byte in the path"},
+		{"", "a", "", "", "the working directory is not known"},
+		{"", "/a", "/a", "/a", ""},
+		{"/w", `C:\Users\x\..\y`, "C:/Users/y", "C:/Users/y", ""},
+		{"/w", `c:/x`, "C:/x", "C:/x", ""},
+		{"/w", `\\srv\share\x`, "//srv/share/x", "//srv/share/x", ""},
+		{"/w", `\\?\C:\x`, "C:/x", "C:/x", ""},
+		{"/", "a", "/a", "/a", ""},
+	}
+	for _, tt := range tests {
+		got := Resolver{FS: w, Dir: tt.dir}.Resolve(tt.in)
+		if got.Abs != tt.abs || got.Real != tt.real || got.Why != tt.why {
+			t.Errorf("in %q: Resolve(%q) = %+v, want abs %q real %q why %q", tt.dir, tt.in, got, tt.abs, tt.real, tt.why)
+		}
+	}
+}
+
+func TestResolveWithoutWorld(t *testing.T) {
+	for _, p := range []string{"~", "~/x", "~bob", "$HOME/x", "x", "/proc/self/cwd/x"} {
+		if got := (Resolver{}).Resolve(p); got.Known() {
+			t.Errorf("Resolve(%q) without a world = %+v, want an unknown place", p, got)
+		}
+	}
+}
+
+func TestInside(t *testing.T) {
+	tests := []struct {
+		root, p string
+		want    bool
+	}{
+		{"/", "/", true}, {"/", "/etc", true}, {"/w", "/w", true}, {"/w", "/w/a", true}, {"/w/", "/w/a", true},
+		{"/w", "/w2", false}, {"/w", "/", false}, {"/w", "/w/../etc", false}, {"/w/a/..", "/w/b", true},
+		{"", "/w", false}, {"/w", "", false}, {"w", "w/a", false}, {"/", "a", false},
+		{"C:/x", "C:/x/y", true}, {"C:/x", "C:/xy", false}, {"C:/x", "/x", false}, {"C:/", "C:/x", true},
+	}
+	for _, tt := range tests {
+		if got := Inside(tt.root, tt.p); got != tt.want {
+			t.Errorf("Inside(%q, %q) = %v, want %v", tt.root, tt.p, got, tt.want)
+		}
+	}
+	if !(Resolver{FoldCase: true}).Inside("/Users/Me", "/users/me/x") || (Resolver{}).Inside("/Users/Me", "/users/me/x") {
+		t.Error("FoldCase does not decide whether case counts")
+	}
+}
+
+func TestSensitive(t *testing.T) {
+	tests := []struct {
+		path, class string
+		secret      bool
+	}{
+		{"/home/u/.bashrc", "shell-startup", false},
+		{"/home/u/.BASHRC", "shell-startup", false},
+		{"/home/u/.ssh/id_rsa", "ssh-key", true},
+		{"/home/u/.ssh/config", "ssh", false},
+		{"/home/u/.ssh", "ssh", false},
+		{"/home/u/.ssh/id_ed25519.pub", "ssh", false},
+		{"/home/u/.ssh/id_ed25519.pub.backup", "ssh", false},
+		{"/home/u/.gnupg/secring.gpg", "gnupg", true},
+		{"/w/.env", "env-file", true},
+		{"/w/.env.production", "env-file", true},
+		{"/w/.env.example", "", false},
+		{"/w/.git/hooks/.env.example", "git", false},
+		{"/w/.git/hooks/pre-commit", "git", false},
+		{"/w/.github/workflows/ci.yml", "ci", false},
+		{"/w/sub/.claude/settings.json", "agent-settings", false},
+		{"/w/.vscode/tasks.json", "editor", false},
+		{"/etc/shadow", "account", true},
+		{"/etc/passwd", "account", false},
+		{"/w/etc/passwd", "", false},
+		{"/dev/sda1", "device", true},
+		{"/dev/null", "", false},
+		{"/dev/stdout", "", false},
+		{"/dev/tty", "", false},
+		{"/w/server.key", "key", true},
+		{"innocent-key", "key", true},
+		{"/w/README.md", "", false},
+		{"/w/src/environment.ts", "", false},
+		{"/w/monkey", "", false},
+		{".env", "env-file", true},
+		{"/proc/1/environ", "kernel", true},
+		{"/home/u/.aws/credentials", "cloud", true},
+		{"/Users/u/Library/Keychains/login.keychain-db", "keychain", true},
+		{"", "", false},
+		{"/", "", false},
+	}
+	for _, tt := range tests {
+		e, ok := Sensitive{}.Lookup(tt.path)
+		if e.Class != tt.class || ok != (tt.class != "") || e.Secret != tt.secret {
+			t.Errorf("Lookup(%q) = %q secret=%v, want %q secret=%v", tt.path, e.Class, e.Secret, tt.class, tt.secret)
+		}
+	}
+}
+
+func TestSensitiveGlob(t *testing.T) {
+	tests := map[string]bool{
+		"/w/.env?": true, "/w/.e*": true, "/w/.*": true, "/w/*.pem": true, "/w/*": false, "/w/*.ts": false,
+		"/home/u/.ssh/id_*": true, "/home/u/.s[s]h/id_rsa": true, "/et[c]/shadow": true, "/w/src/*.go": false,
+		"/home/u/.ssh/*": true, "/w/*.*": false, "/w/id_rs?": true, "/home/*/.netrc": true,
+	}
+	for p, want := range tests {
+		if _, got := (Sensitive{}).Glob(p); got != want {
+			t.Errorf("Glob(%q) = %v, want %v", p, got, want)
+		}
+	}
+}
+
+func TestExtraTable(t *testing.T) {
+	extra, err := ParseTable("mine both prod.cfg production\nenv-file not .env.test fine here\n* not /w/open/ fine here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sensitive{Extra: extra}
+	for p, want := range map[string]string{"/w/prod.cfg": "mine", "/w/.env.test": "", "/w/.env": "env-file", "/w/open/.env": ""} {
+		if class, _, _ := s.Class(p); class != want {
+			t.Errorf("Class(%q) = %q, want %q", p, class, want)
+		}
+	}
+	if _, _, ok := (Sensitive{Bare: true}).Class("/etc/shadow"); ok {
+		t.Error("Bare still uses the built-in table")
+	}
+	for _, bad := range []string{"x both", "x maybe y z"} {
+		if _, err := ParseTable(bad); err == nil {
+			t.Errorf("ParseTable(%q) took it", bad)
+		}
+	}
+}
+
+func TestBuiltInTable(t *testing.T) {
+	tab, err := ParseTable(sensitiveText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tab.all) < 300 {
+		t.Errorf("%d entries, want at least 300", len(tab.all))
+	}
+	for _, e := range tab.all {
+		if e.Reason == "" {
+			t.Errorf("%s %s has no reason", e.Class, e.Pattern)
+		}
+	}
+}
+
+// A clean path stays as it is, and resolving twice changes nothing.
+func TestResolveProperties(t *testing.T) {
+	seg := rapid.SampledFrom([]string{"a", "..", ".", "", "b c", "~", "proc", "self", "root", "cwd", "link", "C:", `\`})
+	w := world{home: "/home/u", links: map[string]string{"/w/link": "../a", "/a/link": "/w/link"}}
+	rapid.Check(t, func(t *rapid.T) {
+		p := strings.Join(rapid.SliceOfN(seg, 1, 12).Draw(t, "segs"), "/")
+		r := Resolver{FS: w, Dir: "/w"}
+		got := r.Resolve(p)
+		if got.Abs == "" {
+			return
+		}
+		if !isClean(strings.TrimPrefix(got.Abs, "/")) && got.Abs != "/" && got.Abs[0] == '/' && got.Abs[1] != '/' {
+			t.Fatalf("Resolve(%q).Abs = %q is not clean", p, got.Abs)
+		}
+		if got.Why != "" {
+			return
+		}
+		if again := r.Literal(got.Real); again.Real != got.Real {
+			t.Fatalf("Resolve(%q).Real = %q, which leads on to %q", p, got.Real, again.Real)
+		}
+	})
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, s := range []string{"", "~", "/proc/self/root/..", `\\?\`, "a\x00", "/proc/self/task", "//", "C:", "$HOME"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		r := Resolver{FS: world{home: "/h"}, Dir: "/w"}
+		got := r.Resolve(p)
+		Sensitive{}.Lookup(got.Abs)
+		Sensitive{}.Glob(p)
+		if got.Abs != "" && Inside("/w", got.Abs) && strings.Contains(got.Abs, "/../") {
+			t.Errorf("Resolve(%q) = %+v", p, got)
+		}
+	})
+}
+
+func ExampleResolver_Resolve() {
+	r := Resolver{Dir: "/srv/app"}
+	fmt.Println(r.Resolve("src/../../etc/passwd").Abs, Inside("/srv/app", r.Resolve("src/../../etc/passwd").Abs))
+	// Output: /srv/etc/passwd false
+}
+
+func ExampleSensitive_Class() {
+	fmt.Println(Sensitive{}.Class("/home/u/.ssh/authorized_keys"))
+	// Output: ssh decides who may log in and what ssh runs true
+}
+
+func BenchmarkLookup(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Sensitive{}.Lookup("/home/u/project/src/index.ts")
+	}
+}

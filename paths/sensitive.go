@@ -1,0 +1,297 @@
+package paths
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:embed sensitive.txt
+var sensitiveText string
+
+var defaultTable = sync.OnceValue(func() *Table {
+	t, err := ParseTable(sensitiveText)
+	if err != nil {
+		// The embedded text is checked by a test. Should it ever be broken, every path is
+		// sensitive: nothing may fail open.
+		return &Table{broken: &Entry{Class: "unknown", Reason: err.Error(), Secret: true, Guarded: true}}
+	}
+	return t
+})
+
+// Entry says why a path is sensitive.
+type Entry struct {
+	Class   string // e.g. "ssh", "shell-startup"
+	Pattern string // as written in the table
+	Reason  string // a phrase for a person
+	Secret  bool   // reading it gives a secret away
+	Guarded bool   // writing it changes what runs, who may log in, or the machine
+
+	segs   []string // pattern's segments, lower case
+	rooted bool     // pattern begins at /
+	dir    bool     // pattern stands for everything below it
+	not    bool     // pattern takes a path out of the table
+}
+
+// Table is a parsed list of sensitive paths. It is immutable.
+type Table struct {
+	byName map[string][]*Entry // keyed by the pattern's last segment, if that has no *
+	globs  []*Entry            // the others
+	all    []*Entry
+	broken *Entry
+}
+
+// ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
+// `secret`, `write`, `both` or `not` (an exception). A pattern that begins with / is anchored
+// there; any other matches the last segments of a path, and one that ends in / everything
+// below such a directory. `*` stands for any characters but /. Case does not matter.
+func ParseTable(text string) (*Table, error) {
+	t := &Table{byName: map[string][]*Entry{}}
+	for n, line := range strings.Split(text, "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		if len(f) < 3 {
+			return nil, fmt.Errorf("line %d: want class, access, pattern and reason", n+1)
+		}
+		e := &Entry{Class: f[0], Pattern: f[2], Reason: strings.Join(f[3:], " ")}
+		switch f[1] {
+		case "secret":
+			e.Secret = true
+		case "write":
+			e.Guarded = true
+		case "both":
+			e.Secret, e.Guarded = true, true
+		case "not":
+			e.not = true
+		default:
+			return nil, fmt.Errorf("line %d: access %q is not secret, write, both or not", n+1, f[1])
+		}
+		t.add(e)
+	}
+	return t, nil
+}
+
+func (t *Table) add(e *Entry) {
+	p := strings.ToLower(e.Pattern)
+	e.rooted = strings.HasPrefix(p, "/")
+	e.dir = strings.HasSuffix(p, "/")
+	e.segs = strings.Split(strings.Trim(p, "/"), "/")
+	last := e.segs[len(e.segs)-1]
+	t.all = append(t.all, e)
+	if strings.Contains(last, "*") {
+		t.globs = append(t.globs, e)
+		return
+	}
+	t.byName[last] = append(t.byName[last], e)
+}
+
+// Sensitive classifies paths. The zero value uses the built-in table.
+type Sensitive struct {
+	Extra *Table // asked first; nil: none
+	Bare  bool   // leave the built-in table out
+}
+
+// Class returns the class of a path and why it is sensitive.
+func (s Sensitive) Class(p string) (class, reason string, ok bool) {
+	e, ok := s.Lookup(p)
+	return e.Class, e.Reason, ok
+}
+
+// Lookup returns the entry that p falls under. Extra is asked first, and an exception there
+// takes a path out of the built-in table, too.
+func (s Sensitive) Lookup(p string) (Entry, bool) {
+	var m matches
+	if s.Extra != nil {
+		s.Extra.lookup(p, &m)
+	}
+	if !s.Bare {
+		defaultTable().lookup(p, &m)
+	}
+	return m.best()
+}
+
+// Glob returns an entry that a shell pattern such as `.env?` or `*.pem` would reach. A
+// pattern without a telling letter, such as `*`, reaches nothing: it stands for
+// whatever lies there.
+func (s Sensitive) Glob(p string) (Entry, bool) {
+	var m matches
+	if s.Extra != nil {
+		s.Extra.glob(p, &m)
+	}
+	if !s.Bare {
+		defaultTable().glob(p, &m)
+	}
+	return m.best()
+}
+
+// matches collects the entries that speak for one path. Sixteen are more than the tables
+// give to any path; should a path have more, the first ones stand.
+type matches struct {
+	list [16]*Entry
+	n    int
+}
+
+func (m *matches) add(e *Entry) {
+	if m.n < len(m.list) {
+		m.list[m.n] = e
+		m.n++
+	}
+}
+
+// best is the first entry that no exception of its class takes out, a secret before what is
+// only guarded.
+func (m *matches) best() (Entry, bool) {
+	var best *Entry
+	for _, e := range m.list[:m.n] {
+		if !e.not && !m.excepted(e.Class) && (best == nil || e.Secret && !best.Secret) {
+			best = e
+		}
+	}
+	if best == nil {
+		return Entry{}, false
+	}
+	return *best, true
+}
+
+func (m *matches) excepted(class string) bool {
+	for _, e := range m.list[:m.n] {
+		if e.not && (e.Class == class || e.Class == "*") {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Table) lookup(p string, m *matches) {
+	if t.broken != nil {
+		m.add(t.broken)
+		return
+	}
+	p = strings.Trim(strings.ToLower(p), "/")
+	for end := 0; end < len(p); end++ {
+		start := end
+		for end < len(p) && p[end] != '/' {
+			end++
+		}
+		whole := end == len(p)
+		for _, e := range t.byName[p[start:end]] {
+			if (e.dir || whole) && e.match(p[:end]) {
+				m.add(e)
+			}
+		}
+		for _, e := range t.globs {
+			if (e.dir || whole) && e.match(p[:end]) {
+				m.add(e)
+			}
+		}
+	}
+}
+
+// match reports whether the last segments of p are the pattern's.
+func (e *Entry) match(p string) bool {
+	for i := len(e.segs) - 1; i >= 0; i-- {
+		if p == "" {
+			return false
+		}
+		seg := p
+		if j := strings.LastIndexByte(p, '/'); j >= 0 {
+			seg, p = p[j+1:], p[:j]
+		} else {
+			p = ""
+		}
+		if !star(e.segs[i], seg) {
+			return false
+		}
+	}
+	return !e.rooted || p == ""
+}
+
+// star matches `*` within a segment, in time linear in both per star.
+func star(pat, s string) bool {
+	first, rest, ok := strings.Cut(pat, "*")
+	if !ok {
+		return pat == s
+	}
+	if !strings.HasPrefix(s, first) {
+		return false
+	}
+	s = s[len(first):]
+	for {
+		part, more, ok := strings.Cut(rest, "*")
+		if !ok {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], more
+	}
+}
+
+// glob looks for entries of which a sample name is reached by the shell pattern p.
+func (t *Table) glob(p string, m *matches) {
+	if t.broken != nil {
+		m.add(t.broken)
+		return
+	}
+	segs := strings.Split(strings.Trim(strings.ToLower(p), "/"), "/")
+	for _, e := range t.all {
+		if !e.not && e.reachedBy(segs) {
+			m.add(e)
+		}
+	}
+}
+
+func (e *Entry) reachedBy(segs []string) bool {
+	last := len(segs) - len(e.segs)
+	if last < 0 || e.rooted && !e.dir && last != 0 {
+		return false
+	}
+	from, to := last, last
+	if e.dir {
+		from = 0
+	}
+	if e.rooted {
+		to = 0
+	}
+	for i := from; i <= to; i++ {
+		if reaches(segs[i:i+len(e.segs)], e.segs) {
+			return true
+		}
+	}
+	return false
+}
+
+func reaches(globs, segs []string) bool {
+	for i, g := range globs {
+		s := segs[i]
+		if generic(g) && s[0] != '.' && !strings.Contains(s, "*") && len(segs) > 1 {
+			continue // dir/* reaches dir/name, as long as another segment tells
+		}
+		if generic(g) || !(shellMatch(g, strings.ReplaceAll(s, "*", "")) || shellMatch(g, strings.ReplaceAll(s, "*", "x"))) {
+			return false
+		}
+	}
+	return true
+}
+
+// generic reports whether a shell pattern says nothing about the name it stands for.
+func generic(g string) bool {
+	if g == "" || g[0] == '.' || !strings.ContainsAny(g, "*?[") {
+		return false
+	}
+	return !strings.ContainsFunc(g, func(r rune) bool { return r > ' ' && !strings.ContainsRune("*?[]!^-.", r) })
+}
+
+func shellMatch(g, s string) bool {
+	if s != "" && s[0] == '.' && g != "" && g[0] != '.' {
+		return false // a wildcard does not stand for a leading dot
+	}
+	ok, err := path.Match(strings.ReplaceAll(g, "[!", "[^"), s)
+	return ok || err != nil
+}
