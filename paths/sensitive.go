@@ -30,6 +30,7 @@ type Entry struct {
 	Guarded bool   // writing it changes what runs, who may log in, or the machine
 
 	segs   []string // pattern's segments, lower case
+	tail   string   // what follows the last * of the pattern, or its last segment
 	rooted bool     // pattern begins at /
 	dir    bool     // pattern stands for everything below it
 	not    bool     // pattern takes a path out of the table
@@ -37,10 +38,14 @@ type Entry struct {
 
 // Table is a parsed list of sensitive paths. It is immutable.
 type Table struct {
-	byName map[string][]*Entry // keyed by the pattern's last segment, if that has no *
-	globs  []*Entry            // the others
-	all    []*Entry
-	broken *Entry
+	byName  map[string][]*Entry // keyed by the pattern's last segment, if that has no *
+	lengths [256]uint64         // of the names in byName, by first byte: most segments need no look-up
+	dirs    []*Entry            // those with a * that stand for a directory
+	byFirst [256][]*Entry       // the others, by the first byte before their *,
+	byLast  [256][]*Entry       // by the last byte after it,
+	rest    []*Entry            // or neither
+	all     []*Entry
+	broken  *Entry
 }
 
 // ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
@@ -80,13 +85,25 @@ func (t *Table) add(e *Entry) {
 	e.rooted = strings.HasPrefix(p, "/")
 	e.dir = strings.HasSuffix(p, "/")
 	e.segs = strings.Split(strings.Trim(p, "/"), "/")
-	last := e.segs[len(e.segs)-1]
-	t.all = append(t.all, e)
-	if strings.Contains(last, "*") {
-		t.globs = append(t.globs, e)
-		return
+	if e.segs[len(e.segs)-1] == "" {
+		return // the pattern / stands for no place in particular
 	}
-	t.byName[last] = append(t.byName[last], e)
+	last := e.segs[len(e.segs)-1]
+	e.tail = last[strings.LastIndexByte(last, '*')+1:]
+	t.all = append(t.all, e)
+	switch first, end := last[0], last[len(last)-1]; {
+	case !strings.Contains(last, "*"):
+		t.byName[last] = append(t.byName[last], e)
+		t.lengths[first] |= 1 << (len(last) & 63)
+	case e.dir:
+		t.dirs = append(t.dirs, e)
+	case first != '*':
+		t.byFirst[first] = append(t.byFirst[first], e)
+	case end != '*':
+		t.byLast[end] = append(t.byLast[end], e)
+	default:
+		t.rest = append(t.rest, e)
+	}
 }
 
 // Sensitive classifies paths. The zero value uses the built-in table.
@@ -178,21 +195,35 @@ func (t *Table) lookup(p string, m *matches) {
 			end++
 		}
 		whole := end == len(p)
-		for _, e := range t.byName[p[start:end]] {
-			if (e.dir || whole) && e.match(p[:end]) {
-				m.add(e)
+		if start < end && t.lengths[p[start]]>>((end-start)&63)&1 != 0 {
+			for _, e := range t.byName[p[start:end]] {
+				if (e.dir || whole) && e.match(p[:end]) {
+					m.add(e)
+				}
 			}
 		}
-		for _, e := range t.globs {
-			if (e.dir || whole) && e.match(p[:end]) {
-				m.add(e)
-			}
+		m.addAll(t.dirs, p[:end])
+		if whole && start < end {
+			m.addAll(t.byFirst[p[start]], p)
+			m.addAll(t.byLast[p[end-1]], p)
+			m.addAll(t.rest, p)
+		}
+	}
+}
+
+func (m *matches) addAll(list []*Entry, p string) {
+	for _, e := range list {
+		if e.match(p) {
+			m.add(e)
 		}
 	}
 }
 
 // match reports whether the last segments of p are the pattern's.
 func (e *Entry) match(p string) bool {
+	if !strings.HasSuffix(p, e.tail) || e.rooted && strings.Count(p, "/") != len(e.segs)-1 {
+		return false
+	}
 	for i := len(e.segs) - 1; i >= 0; i-- {
 		if p == "" {
 			return false
@@ -207,7 +238,7 @@ func (e *Entry) match(p string) bool {
 			return false
 		}
 	}
-	return !e.rooted || p == ""
+	return true
 }
 
 // star matches `*` within a segment, in time linear in both per star.
