@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Entry is one pattern of a Set and its rank; the lowest rank wins. Several
@@ -13,14 +14,35 @@ type Entry struct {
 	Rank    uint32
 }
 
-// A Set finds the best-ranked of its patterns that matches a text. It is safe
-// for concurrent use. A nil or zero Set matches nothing.
+// A Set finds the best-ranked of its patterns that matches a text, in about one
+// pass over the text however many patterns there are. It is immutable but for
+// caches that it keeps within bounds, and safe for concurrent use. A nil or zero
+// Set matches nothing.
+//
+// Every pattern is filed under one literal that its Shape promises: a prefix, a
+// suffix, or a piece of a fragment. Patterns that are their literal are answered
+// on the way; the others lie in buckets and are verified when their literal is
+// seen, those that are regular all together by one automaton, those that may
+// run out of time last and in the order of their ranks. Nothing is looked at
+// that could not beat the best rank known.
 type Set struct {
 	entries []Entry // by rank
+	small   bool    // too few entries for an index to pay
+
+	heads   *radix // by prefix; its root's bucket holds what has no key
+	tails   *radix // by suffix, or nil
+	grams   *gramIndex
+	buckets []bucket  // the first is not used
+	checks  []check   // of the buckets
+	slow    []check   // all that may run out of time, by rank
+	dfas    []*dfa    // of the buckets
+	pool    dfaPool   // what the automata may use together
+	seen    sync.Pool // of *[]uint64, a bit for each bucket
 }
 
 // NewSet indexes entries; it keeps no reference to the slice. Entries without a
-// pattern match nothing.
+// pattern match nothing. An entry whose rank is the largest of all is below no
+// limit, so Best never returns it.
 func NewSet(entries []Entry) *Set {
 	sorted := make([]Entry, 0, len(entries))
 	for _, e := range entries {
@@ -29,7 +51,9 @@ func NewSet(entries []Entry) *Set {
 		}
 	}
 	slices.SortStableFunc(sorted, func(a, b Entry) int { return cmp.Compare(a.Rank, b.Rank) })
-	return &Set{entries: sorted}
+	s := &Set{entries: sorted}
+	(&setBuilder{set: s}).build()
+	return s
 }
 
 // Len returns how many patterns the set holds.
@@ -38,20 +62,6 @@ func (s *Set) Len() int {
 		return 0
 	}
 	return len(s.entries)
-}
-
-// Best returns the lowest rank below limit of the patterns that match text;
-// ok is false when there is none. A non-nil error is a fault: a pattern that
-// could have been better than any match found ran out of time, and rank is that
-// pattern's rank.
-func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	s.All(text, func(r uint32, e error) bool {
-		if r < limit {
-			rank, ok, err = r, e == nil, e
-		}
-		return false
-	})
-	return rank, ok, err
 }
 
 // All yields, in ascending order, every rank that matches text, with a nil
@@ -72,8 +82,11 @@ func (s *Set) All(text string, yield func(rank uint32, err error) bool) {
 				continue
 			}
 			ok, err := p.m.match(text)
-			matched = ok && err == nil
-			fault = cmp.Or(fault, err)
+			if err != nil {
+				fault = err
+			} else {
+				matched = ok
+			}
 		}
 		if matched {
 			fault = nil

@@ -1,29 +1,338 @@
 package pattern
 
 import (
+	"errors"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
-type testRegexp struct{ re *regexp.Regexp }
+// testMatcher stands for any flavour's matcher.
+type testMatcher struct {
+	is    func(string) bool // nil: runs out of time
+	calls *int
+}
 
-func (m testRegexp) match(s string) (bool, error) { return m.re.MatchString(s), nil }
-
-type testFault struct{ prefix string }
-
-func (m testFault) match(s string) (bool, error) { return false, ErrTime }
-
-func TestSetFirst(t *testing.T) {
-	pre := &Pattern{m: testRegexp{regexp.MustCompile(`\Agit push(?s:.*)\z`)}, shape: Shape{Prefix: "git push", Ordered: true}}
-	slow := &Pattern{flavour: Search, m: testFault{}}
-	s := NewSet([]Entry{{slow, 9}, {pre, 7}, {nil, 1}})
-	if r, ok, err := s.Best("git push origin", 10); r != 7 || !ok || err != nil {
-		t.Fatal(r, ok, err)
+func (m testMatcher) match(s string) (bool, error) {
+	if m.calls != nil {
+		*m.calls++
 	}
-	if r, ok, err := s.Best("git pull", 10); r != 9 || ok || err != ErrTime {
-		t.Fatal(r, ok, err)
+	if m.is == nil {
+		return false, ErrTime
 	}
-	if _, ok, err := s.Best("git pull", 9); ok || err != nil {
-		t.Fatal(ok, err)
+	return m.is(s), nil
+}
+
+// isRegexp compiles expr when it is first needed.
+func isRegexp(expr string) func(string) bool {
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	return func(s string) bool { return re().MatchString(s) }
+}
+
+// testPattern is a pattern whose language is expr's, with a shape to promise.
+func testPattern(f Flavour, expr string, sh Shape) *Pattern {
+	return &Pattern{flavour: f, text: expr, m: testMatcher{is: isRegexp(expr)}, shape: sh}
+}
+
+func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
+	is := func(s string) bool {
+		rest, ok := strings.CutPrefix(s, prefix)
+		return ok && hasOrdered(rest, append(fragments[:len(fragments):len(fragments)], suffix))
 	}
+	return &Pattern{flavour: Fnmatch, m: testMatcher{is: is},
+		shape: Shape{Prefix: prefix, Suffix: suffix, Fragments: fragments, Ordered: true}}
+}
+
+// hasOrdered tries every place of every literal; the last must end s.
+func hasOrdered(s string, literals []string) bool {
+	if len(literals) == 1 {
+		return strings.HasSuffix(s, literals[0])
+	}
+	for i := range len(s) + 1 {
+		if rest, ok := strings.CutPrefix(s[i:], literals[0]); ok && hasOrdered(rest, literals[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func exactPattern(text string) *Pattern {
+	is := func(s string) bool { return s == text }
+	return &Pattern{flavour: Exact, m: testMatcher{is: is}, shape: Shape{Prefix: text, Exact: true}}
+}
+
+func regularPattern(expr string) *Pattern {
+	expr = `\A(?:` + expr + `)\z`
+	return testPattern(Full, expr, Shape{Regular: expr})
+}
+
+func faultyPattern(sh Shape) *Pattern {
+	return &Pattern{flavour: Search, m: testMatcher{}, shape: sh}
+}
+
+func TestSetBest(t *testing.T) {
+	type want struct {
+		rank uint32
+		ok   bool
+		err  error
+	}
+	tests := []struct {
+		name    string
+		entries []Entry
+		text    string
+		limit   uint32
+		want    want
+	}{
+		{"empty set", nil, "a", none, want{}},
+		{"nil pattern", []Entry{{nil, 1}}, "", none, want{}},
+		{"zero pattern", []Entry{{&Pattern{}, 1}}, "", none, want{}},
+		{"exact", []Entry{{exactPattern("ab"), 1}}, "ab", none, want{1, true, nil}},
+		{"exact is no prefix", []Entry{{exactPattern("ab"), 1}}, "abc", none, want{}},
+		{"exact empty", []Entry{{exactPattern(""), 4}}, "", none, want{4, true, nil}},
+		{"exact empty, other text", []Entry{{exactPattern(""), 4}}, "x", none, want{}},
+		{"any", []Entry{{orderedPattern("", ""), 3}}, "", none, want{3, true, nil}},
+		{"rank zero", []Entry{{orderedPattern("", ""), 0}}, "x", 1, want{0, true, nil}},
+		{"limit", []Entry{{orderedPattern("", ""), 3}}, "x", 3, want{}},
+		{"limit zero", []Entry{{orderedPattern("", ""), 0}}, "x", 0, want{}},
+		{"lowest of two", []Entry{{orderedPattern("a", ""), 9}, {orderedPattern("ab", ""), 7}}, "abc", none, want{7, true, nil}},
+		{"suffix", []Entry{{orderedPattern("", ".env"), 2}}, "x/.env", none, want{2, true, nil}},
+		{"prefix and suffix do not overlap", []Entry{{orderedPattern("aba", "aba"), 2}}, "ababa", none, want{}},
+		{"fragment", []Entry{{orderedPattern("", "", "secret"), 2}}, "my secrets", none, want{2, true, nil}},
+		{"regular", []Entry{{regularPattern("a+b"), 2}}, "aab", none, want{2, true, nil}},
+		{"invalid text", []Entry{{regularPattern(".b"), 2}}, "\xffb", none, want{2, true, nil}},
+		{"fault", []Entry{{faultyPattern(Shape{}), 2}}, "x", none, want{2, false, ErrTime}},
+		{"fault that could not matter", []Entry{{faultyPattern(Shape{}), 2}, {regularPattern("x"), 1}}, "x", none, want{1, true, nil}},
+		{"fault beats a worse match", []Entry{{faultyPattern(Shape{}), 2}, {regularPattern("x"), 3}}, "x", none, want{2, false, ErrTime}},
+		{"fault at the limit", []Entry{{faultyPattern(Shape{}), 2}}, "x", 2, want{}},
+		{"match of the same rank", []Entry{{faultyPattern(Shape{}), 2}, {regularPattern("x"), 2}}, "x", none, want{2, true, nil}},
+		{"fault not admitted", []Entry{{faultyPattern(Shape{Prefix: "y"}), 2}}, "x", none, want{}},
+	}
+	for _, tt := range tests {
+		rank, ok, err := NewSet(tt.entries).Best(tt.text, tt.limit)
+		if got := (want{rank, ok, err}); got != tt.want {
+			t.Errorf("%s: Best(%q, %d) = %v, want %v", tt.name, tt.text, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestSetNil(t *testing.T) {
+	for _, s := range []*Set{nil, {}} {
+		s.All("x", func(uint32, error) bool { t.Error("All of nothing yields"); return true })
+		if _, ok, err := s.Best("x", none); ok || err != nil || s.Len() != 0 {
+			t.Error("a set of nothing matches")
+		}
+	}
+}
+
+// Slow patterns are run by rank, and only while they could matter.
+func TestSetSlowLast(t *testing.T) {
+	calls := make([]int, 40)
+	entries := []Entry{{orderedPattern("git ", ""), 20}}
+	for i := range calls {
+		p := &Pattern{flavour: Search, m: testMatcher{isRegexp("nothing"), &calls[i]}}
+		if i == 10 {
+			p.m = testMatcher{calls: &calls[i]}
+		}
+		entries = append(entries, Entry{p, uint32(i)})
+	}
+	s := NewSet(entries)
+	if rank, ok, err := s.Best("git push", none); rank != 10 || ok || !errors.Is(err, ErrTime) {
+		t.Errorf("Best = %d, %t, %v", rank, ok, err)
+	}
+	for i, n := range calls {
+		if want := 0; i <= 10 {
+			want = 1
+			if n != want {
+				t.Errorf("pattern of rank %d ran %d times", i, n)
+			}
+		} else if n != want {
+			t.Errorf("pattern of rank %d ran %d times after a fault at rank 10", i, n)
+		}
+	}
+}
+
+// A text may hold the same piece very often, and very many different ones.
+func TestSetManyPieces(t *testing.T) {
+	var entries []Entry
+	var text strings.Builder
+	for i := range 100 {
+		piece := "<" + strings.Repeat(string(rune('a'+i%26)), 3) + string(rune('0'+i/26)) + ">"
+		entries = append(entries, Entry{orderedPattern("", "", piece, "never"), uint32(i)})
+		text.WriteString(strings.Repeat(piece, 3))
+	}
+	entries = append(entries, Entry{orderedPattern("", "", "last", "one"), 200})
+	s := NewSet(entries)
+	for range 3 {
+		if rank, ok, err := s.Best(text.String()+"last one", none); rank != 200 || !ok || err != nil {
+			t.Fatalf("Best = %d, %t, %v", rank, ok, err)
+		}
+	}
+}
+
+// genLiteral draws from few letters, so that keys meet.
+func genLiteral(minLen, maxLen int) *rapid.Generator[string] {
+	return rapid.StringOfN(rapid.SampledFrom([]rune("ab/.é\n")), minLen, maxLen, -1)
+}
+
+// genText is any bytes, mostly those that patterns are made of.
+func genText() *rapid.Generator[string] {
+	piece := rapid.OneOf(genLiteral(0, 6), rapid.Just("\xff"), rapid.Just("\xc3"), rapid.Just("\uFFFD"), rapid.Just("A"),
+		rapid.Just("K"), rapid.Just("\u212a"), rapid.Just("abab"), rapid.Just(" "), rapid.StringN(0, 3, -1))
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, "pieces"), "")
+	})
+}
+
+var testPieces = []string{
+	`.*`, `(?s:.*)`, `[ab]+`, `[^/]*`, `(?:a|bb)`, `(?:ab|a)?`, `\b`, `\B`, `(?i:ab)`, `(?i:k)`, `.{0,3}`, `(?m:^)`, `(?m:$)`,
+	`[[:alpha:]]`, `\pL`, `.`, `\n?`, `(?s:.)`, `[^a]`, `(?:)`, `\A`, `\z`, `$`, `(?s:.+)`, `\x{FFFD}`, `\w*`,
+}
+
+// genExpr draws an expression and a shape that it keeps.
+func genExpr(t *rapid.T) (string, Shape) {
+	var expr strings.Builder
+	var sh Shape
+	literals := []string{""}
+	for range rapid.IntRange(0, 5).Draw(t, "parts") {
+		if rapid.Bool().Draw(t, "literal") {
+			lit := genLiteral(1, 6).Draw(t, "literal text")
+			expr.WriteString(regexp.QuoteMeta(lit))
+			literals[len(literals)-1] += lit
+			continue
+		}
+		expr.WriteString(rapid.SampledFrom(testPieces).Draw(t, "piece"))
+		literals = append(literals, "")
+	}
+	sh.Prefix = literals[0]
+	if n := len(literals); n > 1 {
+		sh.Suffix = literals[n-1]
+		for _, f := range literals[1 : n-1] {
+			if f != "" {
+				sh.Fragments = append(sh.Fragments, f)
+			}
+		}
+	}
+	return `\A(?:` + expr.String() + `)\z`, sh
+}
+
+// forget drops promises: a shape may promise less than it could.
+func forget(t *rapid.T, sh Shape) Shape {
+	if rapid.IntRange(0, 3).Draw(t, "no prefix") == 0 {
+		sh.Prefix = ""
+	}
+	if rapid.IntRange(0, 3).Draw(t, "no suffix") == 0 {
+		sh.Suffix = ""
+	}
+	if rapid.IntRange(0, 3).Draw(t, "no fragments") == 0 {
+		sh.Fragments = nil
+	}
+	return sh
+}
+
+func genPattern(t *rapid.T) *Pattern {
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
+	case 0:
+		return exactPattern(genText().Draw(t, "exact"))
+	case 1:
+		return orderedPattern(genLiteral(0, 5).Draw(t, "prefix"), "")
+	case 2:
+		return orderedPattern("", genLiteral(0, 5).Draw(t, "suffix"))
+	case 3:
+		return orderedPattern(genLiteral(0, 5).Draw(t, "prefix"), genLiteral(0, 5).Draw(t, "suffix"),
+			rapid.SliceOfN(genLiteral(1, 6), 0, 3).Draw(t, "fragments")...)
+	case 4:
+		expr, sh := genExpr(t)
+		return faultyOr(t, testPattern(Search, expr, forget(t, sh)))
+	case 5:
+		expr, sh := genExpr(t)
+		return testPattern(Minimatch, expr, forget(t, sh))
+	}
+	expr, sh := genExpr(t)
+	sh = forget(t, sh)
+	sh.Regular = expr
+	return testPattern(Full, expr, sh)
+}
+
+func faultyOr(t *rapid.T, p *Pattern) *Pattern {
+	if rapid.IntRange(0, 3).Draw(t, "faulty") == 0 {
+		return faultyPattern(p.shape)
+	}
+	return p
+}
+
+// linearBest is Best by asking everything.
+func linearBest(s *Set, text string, limit uint32) (rank uint32, ok bool, err error) {
+	s.All(text, func(r uint32, e error) bool {
+		if r < limit {
+			rank, ok, err = r, e == nil, e
+		}
+		return false
+	})
+	return rank, ok, err
+}
+
+func TestSetIsLinearScan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var entries []Entry
+		for range rapid.IntRange(0, 40).Draw(t, "entries") {
+			entries = append(entries, Entry{genPattern(t), rapid.Uint32Range(0, 60).Draw(t, "rank")})
+		}
+		s := NewSet(entries)
+		for range 8 {
+			text, limit := genText().Draw(t, "text"), rapid.Uint32Range(0, 70).Draw(t, "limit")
+			checkBest(t, s, text, limit)
+			checkBest(t, s, text, none)
+		}
+	})
+}
+
+func checkBest(t rapid.TB, s *Set, text string, limit uint32) {
+	rank, ok, err := s.Best(text, limit)
+	wantRank, wantOK, wantErr := linearBest(s, text, limit)
+	if rank != wantRank || ok != wantOK || err != wantErr {
+		t.Fatalf("Best(%q, %d) = %d, %t, %v; one by one: %d, %t, %v", text, limit, rank, ok, err, wantRank, wantOK, wantErr)
+	}
+}
+
+func FuzzSetIsLinearScan(f *testing.F) {
+	f.Add("git push", "(?i)GIT.*", "git ", "push", "git push --force")
+	f.Add("", "", "", "", "")
+	f.Add("\xff", `\xff.`, "\xff", "\uFFFD", "\xff\xff")
+	f.Add("aaaa", `a*b?\b`, "aa", "aaaa", "aaaaaaaa")
+	f.Fuzz(func(t *testing.T, exact, expr, prefix, fragment, text string) {
+		entries := []Entry{{exactPattern(exact), 5}, {orderedPattern(prefix, ""), 6}, {orderedPattern("", prefix), 4},
+			{orderedPattern("", "", fragment), 3}, {orderedPattern(prefix, exact, fragment, expr), 2}}
+		if _, err := regexp.Compile(`\A(?:` + expr + `)\z`); err == nil && len(expr) < 200 {
+			entries = append(entries, Entry{regularPattern(expr), 1})
+			entries = append(entries, Entry{regularPattern(expr + "|" + regexp.QuoteMeta(fragment)), 1}, Entry{regularPattern(".*" + expr), 2})
+		}
+		s := NewSet(entries)
+		for limit := range uint32(8) {
+			checkBest(t, s, text, limit)
+		}
+	})
+}
+
+func TestSetConcurrent(t *testing.T) {
+	s := NewSet(append(benchEntries(300), benchRegexps(100)...))
+	texts := append(benchTexts(200, 300), benchRegexpTexts(100, 100)...)
+	want := make([]uint32, len(texts))
+	for i, text := range texts {
+		want[i], _, _ = linearBest(s, text, none)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range texts {
+				i = (i + g*50) % len(texts)
+				if rank, _, err := s.Best(texts[i], none); rank != want[i] || err != nil {
+					t.Errorf("Best(%q) = %d, %v; want %d", texts[i], rank, err, want[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

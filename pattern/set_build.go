@@ -1,0 +1,230 @@
+package pattern
+
+// A check is a pattern to be verified.
+type check struct {
+	pattern *Pattern
+	rank    uint32
+	kind    checkKind
+}
+
+type checkKind uint8
+
+const (
+	checkLiterals checkKind = iota // the literals of the shape are all there is to it
+	checkFast                      // to be matched after the literals
+	checkRegular                   // a general regular expression, best left to an automaton
+	checkSlow                      // may run out of time
+)
+
+func newCheck(e Entry) check {
+	p := e.Pattern
+	general := p.flavour == Full || p.flavour == Search
+	c := check{pattern: p, rank: e.Rank, kind: checkFast}
+	switch {
+	case p.shape.Exact, p.shape.Ordered:
+		c.kind = checkLiterals
+	case general && p.shape.Regular == "":
+		c.kind = checkSlow
+	case general:
+		c.kind = checkRegular
+	}
+	return c
+}
+
+// A bucket holds the patterns filed under one literal; each kind by rank.
+type bucket struct {
+	min           uint32 // the lowest rank
+	lo, slow, end uint32 // checks[lo:slow] are soon verified, checks[slow:end] are slow
+	dfa           int32  // index of the automaton for the regular ones, or -1
+}
+
+const (
+	smallSet   = 8 // entries of a set that needs no index
+	fewSharers = 4 // patterns of a bucket that one need not divide
+	fewFast    = 8 // patterns of a bucket that are matched one by one
+)
+
+// A setBuilder files the entries of a Set.
+type setBuilder struct {
+	set          *Set
+	heads, tails []radixKey
+	checks       []check  // what must be verified, by rank
+	bucketOf     []uint32 // of each check
+
+	prefixes, suffixes map[string]int // how many checks could be filed there
+	pieces             gramCounts
+
+	byPrefix, bySuffix map[string]uint32 // buckets
+	byGram             map[uint32]uint32
+	sizes              []uint32 // of the buckets
+}
+
+func (b *setBuilder) build() {
+	for _, e := range b.set.entries {
+		if !b.direct(e) {
+			b.checks = append(b.checks, newCheck(e))
+		}
+	}
+	b.count()
+	b.bucketOf = make([]uint32, len(b.checks))
+	b.sizes = make([]uint32, 1, len(b.checks)/2+2)
+	for i := range b.checks {
+		n := b.choose(&b.checks[i].pattern.shape)
+		b.bucketOf[i] = n
+		b.sizes[n]++
+	}
+	b.fillBuckets()
+	b.index()
+}
+
+// direct files a pattern that its literal decides; it reports whether e is one.
+func (b *setBuilder) direct(e Entry) bool {
+	sh := &e.Pattern.shape
+	switch {
+	case sh.Exact:
+		b.heads = append(b.heads, radixKey{key: sh.Prefix, kind: keyExact, min: e.Rank})
+	case !sh.Ordered || len(sh.Fragments) > 0 || sh.Prefix != "" && sh.Suffix != "":
+		return false
+	case sh.Suffix == "":
+		b.heads = append(b.heads, radixKey{key: sh.Prefix, kind: keyPrefix, min: e.Rank})
+	default:
+		b.tails = append(b.tails, radixKey{key: sh.Suffix, kind: keyPrefix, min: e.Rank})
+	}
+	return true
+}
+
+// count notes how many checks share each literal.
+func (b *setBuilder) count() {
+	b.prefixes, b.suffixes = map[string]int{}, map[string]int{}
+	b.byPrefix, b.bySuffix, b.byGram = map[string]uint32{}, map[string]uint32{}, map[uint32]uint32{}
+	b.pieces = newGramCounts(len(b.checks))
+	for i := range b.checks {
+		sh := &b.checks[i].pattern.shape
+		b.prefixes[sh.Prefix]++
+		b.suffixes[sh.Suffix]++
+		for _, f := range sh.Fragments {
+			b.pieces.add(f)
+		}
+	}
+}
+
+// choose returns the bucket for a shape: under the literal that the fewest
+// share, and among few the one that is cheapest to look up.
+func (b *setBuilder) choose(sh *Shape) uint32 {
+	const unusable = int(^uint(0) >> 1)
+	prefix, suffix := unusable, unusable
+	if sh.Prefix != "" {
+		prefix = b.prefixes[sh.Prefix]
+	}
+	if sh.Suffix != "" {
+		suffix = b.suffixes[sh.Suffix]
+	}
+	gram, sharers := b.pieces.rarest(sh.Fragments)
+	if sharers == 0 {
+		sharers = unusable
+	}
+	prefix, suffix, sharers = max(prefix, fewSharers), max(suffix, fewSharers), max(sharers, fewSharers)
+	switch {
+	case prefix <= min(suffix, sharers):
+		return numberOf(b, b.byPrefix, sh.Prefix)
+	case suffix <= sharers:
+		return numberOf(b, b.bySuffix, sh.Suffix)
+	default:
+		return numberOf(b, b.byGram, gram)
+	}
+}
+
+// numberOf returns the bucket of key, a new one if there is none yet.
+func numberOf[K comparable](b *setBuilder, buckets map[K]uint32, key K) uint32 {
+	n, ok := buckets[key]
+	if !ok {
+		n = uint32(len(b.sizes))
+		b.sizes = append(b.sizes, 0)
+		buckets[key] = n
+	}
+	return n
+}
+
+// fillBuckets moves the checks to their buckets.
+func (b *setBuilder) fillBuckets() {
+	next := make([]uint32, len(b.sizes))
+	var at uint32
+	for n, size := range b.sizes {
+		next[n] = at
+		at += size
+	}
+	sorted := make([]check, len(b.checks))
+	for i, c := range b.checks {
+		n := b.bucketOf[i]
+		sorted[next[n]] = c
+		next[n]++
+		if c.kind == checkSlow {
+			b.set.slow = append(b.set.slow, c)
+		}
+	}
+	b.set.checks = sorted
+	b.set.buckets = make([]bucket, len(b.sizes))
+	var scratch []check
+	for n, size := range b.sizes {
+		b.set.buckets[n], scratch = b.newBucket(next[n]-size, next[n], scratch)
+	}
+}
+
+// newBucket makes the bucket of checks[lo:hi] and puts those in the order of
+// their kinds.
+func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check) {
+	bk := bucket{min: none, lo: lo, slow: hi, end: hi, dfa: -1}
+	if lo == hi {
+		return bk, scratch
+	}
+	members := b.set.checks[lo:hi]
+	bk.min = members[0].rank
+	many := 0
+	for i := range members {
+		if c := &members[i]; c.kind == checkFast && c.pattern.shape.Regular != "" {
+			many++
+		}
+	}
+	regular := func(c *check) bool {
+		return c.kind == checkRegular || c.kind == checkFast && many > fewFast && c.pattern.shape.Regular != ""
+	}
+	slow := func(c *check) bool { return c.kind == checkSlow }
+	quick := func(c *check) bool { return !slow(c) && !regular(c) }
+	scratch = append(scratch[:0], members...)
+	kept := members[:0]
+	kept = appendIf(kept, scratch, quick)
+	bk.slow = lo + uint32(len(kept))
+	kept = appendIf(kept, scratch, slow)
+	bk.end = lo + uint32(len(kept))
+	if bk.end < hi {
+		bk.dfa = int32(len(b.set.dfas))
+		b.set.dfas = append(b.set.dfas, newDFA(appendIf(kept, scratch, regular)[len(kept):]))
+	}
+	return bk, scratch
+}
+
+func appendIf(to, from []check, keep func(*check) bool) []check {
+	for i := range from {
+		if keep(&from[i]) {
+			to = append(to, from[i])
+		}
+	}
+	return to
+}
+
+// index builds the look-up structures over the buckets.
+func (b *setBuilder) index() {
+	s := b.set
+	for key, n := range b.byPrefix {
+		b.heads = append(b.heads, radixKey{key: key, kind: keyBucket, bucket: n, min: s.buckets[n].min})
+	}
+	for key, n := range b.bySuffix {
+		b.tails = append(b.tails, radixKey{key: key, kind: keyBucket, bucket: n, min: s.buckets[n].min})
+	}
+	s.heads = newRadix(b.heads, false)
+	if len(b.tails) > 0 {
+		s.tails = newRadix(b.tails, true)
+	}
+	s.grams = newGramIndex(b.byGram, s.buckets)
+	s.pool.dfas = s.dfas
+}

@@ -1,0 +1,263 @@
+package pattern
+
+import "strings"
+
+// Best returns the lowest rank below limit of the patterns that match text;
+// ok is false when there is none. A non-nil error is a fault: a pattern that
+// could have been better than any match found ran out of time, and rank is that
+// pattern's rank.
+func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
+	if s == nil || s.heads == nil {
+		return 0, false, nil
+	}
+	q := search{set: s, text: text, best: limit, fault: none}
+	q.head()
+	if s.tails != nil {
+		q.tail()
+	}
+	if g := s.grams; g != nil && g.min < q.best {
+		q.scan(g)
+	}
+	q.visit(s.heads.nodes[0].bucket)
+	q.settle()
+	switch {
+	case q.fault < q.best:
+		return q.fault, false, q.err
+	case q.found:
+		return q.best, true, nil
+	}
+	return 0, false, nil
+}
+
+// A search is one call of Best. It lives on the stack.
+type search struct {
+	set   *Set
+	text  string
+	best  uint32 // the lowest rank known to match; before that, the limit
+	found bool
+	fault uint32 // the lowest rank that ran out of time
+	err   error
+
+	held     [16]*check // slow checks put off, by rank
+	holds    int
+	overheld bool // there were more
+
+	seen  [16]uint32 // buckets that a piece of the text led to
+	seens int
+	marks *[]uint64 // the same, when they are more
+}
+
+// take notes a match.
+func (q *search) take(rank uint32) {
+	if rank < q.best {
+		q.best, q.found = rank, true
+	}
+}
+
+// head walks the trie of prefixes. It verifies the patterns of longer prefixes
+// first, since they are fewer, and leaves those without any to the caller.
+func (q *search) head() {
+	t := q.set.heads
+	var pending [16]uint32
+	count := 0
+	rest := q.text
+	for n := &t.nodes[0]; n != nil && n.min < q.best; {
+		q.take(n.prefix)
+		if n.bucket != 0 && len(rest) < len(q.text) {
+			if count == len(pending) {
+				q.visit(pending[0])
+				count = copy(pending[:], pending[1:])
+			}
+			pending[count] = n.bucket
+			count++
+		}
+		if rest == "" {
+			q.take(n.exact)
+			break
+		}
+		if n = t.kidOf(n, rest[0]); n != nil {
+			edge := t.edges[n.edge : n.edge+n.edgeLen]
+			if !strings.HasPrefix(rest, edge) {
+				break
+			}
+			rest = rest[len(edge):]
+		}
+	}
+	for count > 0 {
+		count--
+		q.visit(pending[count])
+	}
+}
+
+// tail walks the trie of suffixes.
+func (q *search) tail() {
+	t := q.set.tails
+	rest := q.text
+	for n := &t.nodes[0]; n != nil && n.min < q.best; {
+		q.take(n.prefix)
+		if n.bucket != 0 {
+			q.visit(n.bucket)
+		}
+		if rest == "" {
+			break
+		}
+		if n = t.kidOf(n, rest[len(rest)-1]); n != nil {
+			edge := t.edges[n.edge : n.edge+n.edgeLen]
+			if !strings.HasSuffix(rest, edge) {
+				break
+			}
+			rest = rest[:len(rest)-len(edge)]
+		}
+	}
+}
+
+// scan looks at every piece of the text.
+func (q *search) scan(g *gramIndex) {
+	text := q.text
+	for i := 0; i+gramLen <= len(text); i++ {
+		gram := gramAt(text, i)
+		hash := gramHash(gram)
+		bit := hash >> g.shift
+		if g.bitmap[bit>>6]>>(bit&63)&1 == 0 {
+			continue
+		}
+		if n := g.bucketOf(gram, hash); n != 0 && q.set.buckets[n].min < q.best && q.firstSight(n) {
+			q.visit(n)
+		}
+	}
+	if q.marks != nil {
+		clear(*q.marks)
+		q.set.seen.Put(q.marks)
+	}
+}
+
+// firstSight reports, once, that a bucket has not been seen: a text may hold
+// the same piece a million times.
+func (q *search) firstSight(n uint32) bool {
+	for _, m := range q.seen[:q.seens] {
+		if m == n {
+			return false
+		}
+	}
+	if q.seens < len(q.seen) {
+		q.seen[q.seens] = n
+		q.seens++
+		return true
+	}
+	if q.marks == nil {
+		q.marks, _ = q.set.seen.Get().(*[]uint64)
+		if q.marks == nil {
+			marks := make([]uint64, len(q.set.buckets)/64+1)
+			q.marks = &marks
+		}
+	}
+	word, bit := &(*q.marks)[n/64], uint64(1)<<(n%64)
+	first := *word&bit == 0
+	*word |= bit
+	return first
+}
+
+// visit verifies the patterns of a bucket that could beat the best.
+func (q *search) visit(n uint32) {
+	b := &q.set.buckets[n]
+	if b.min >= q.best {
+		return
+	}
+	q.firstOf(q.set.checks[b.lo:b.slow])
+	if b.dfa >= 0 {
+		q.regular(q.set.dfas[b.dfa])
+	}
+	for i := b.slow; i < b.end; i++ {
+		c := &q.set.checks[i]
+		if c.rank >= q.best {
+			break
+		}
+		q.hold(c)
+	}
+}
+
+// firstOf verifies checks, which are in the order of their ranks, until one
+// matches.
+func (q *search) firstOf(checks []check) {
+	for i := range checks {
+		c := &checks[i]
+		if c.rank >= q.best {
+			return
+		}
+		if q.verify(c) {
+			q.take(c.rank)
+			return
+		}
+	}
+}
+
+// verify reports whether c's pattern matches.
+func (q *search) verify(c *check) bool {
+	p := c.pattern
+	if !p.shape.admits(q.text) {
+		return false
+	}
+	if c.kind == checkLiterals {
+		return true
+	}
+	ok, err := p.m.match(q.text)
+	if err != nil {
+		if c.rank < q.fault {
+			q.fault, q.err = c.rank, err
+		}
+		return false
+	}
+	return ok
+}
+
+// regular finds the best of a group of regular patterns.
+func (q *search) regular(d *dfa) {
+	q.firstOf(d.checks)
+}
+
+// hold puts a slow check off until everything else has been asked.
+func (q *search) hold(c *check) {
+	if !c.pattern.shape.admits(q.text) {
+		return
+	}
+	if q.holds == len(q.held) {
+		q.overheld = true
+		return
+	}
+	i := q.holds
+	for ; i > 0 && q.held[i-1].rank > c.rank; i-- {
+		q.held[i] = q.held[i-1]
+	}
+	q.held[i] = c
+	q.holds++
+}
+
+// settle runs the slow checks that could still beat the best, by rank: one that
+// runs out of time then decides, but for the others of its rank.
+func (q *search) settle() {
+	if q.overheld {
+		for i := range q.set.slow {
+			if !q.settleOne(&q.set.slow[i]) {
+				return
+			}
+		}
+		return
+	}
+	for _, c := range q.held[:q.holds] {
+		if !q.settleOne(c) {
+			return
+		}
+	}
+}
+
+// settleOne verifies c; it reports whether a later one could matter.
+func (q *search) settleOne(c *check) bool {
+	if c.rank >= q.best || c.rank > q.fault {
+		return false
+	}
+	if q.verify(c) {
+		q.take(c.rank)
+		return false
+	}
+	return true
+}
