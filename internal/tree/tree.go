@@ -79,9 +79,6 @@ type Node struct {
 	// Anchor is the name a YAML document gave the node with &name. The anchor
 	// and any tag stand before Start.
 	Anchor string
-	// Merged is set on the value of a YAML merge key, <<. Its members are
-	// already in the object around it.
-	Merged bool
 }
 
 // A Member is one key of an object with its value.

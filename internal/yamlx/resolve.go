@@ -1,0 +1,203 @@
+package yamlx
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// scalar makes a node of a raw scalar: what a plain one means is told by its
+// text, what a quoted one means by its tag.
+func (p *parser) scalar(r raw, pr props) *tree.Node {
+	n := &tree.Node{Style: r.style, Start: r.start, End: r.end}
+	text := r.text
+	tag := longTag(pr.tag)
+	switch {
+	case tag == "str" || tag == "!" || tag == "" && r.style != tree.Plain:
+		n.Kind, n.Str = tree.String, text
+		return n
+	case tag == "?" || tag == "map" || tag == "seq":
+		p.badTag(pr)
+		n.Kind, n.Str = tree.String, text
+		return n
+	}
+	v12, v11 := core(text), old(text)
+	v := v12
+	if p.opt.V11 {
+		v = v11
+	}
+	if v12 != v11 && tag == "" {
+		p.log.Add(tree.Problem{Offset: r.start, Code: tree.CodeWord, Warning: true,
+			Msg:  fmt.Sprintf("%.40q is %s to YAML 1.1 readers and %s to YAML 1.2 readers", text, v11.say(), v12.say()),
+			Hint: v11.hint()})
+	}
+	n.Kind, n.Num, n.Bool = v.kind, v.num, v.yes
+	if v.kind == tree.String {
+		n.Str = text
+	}
+	want := map[string]tree.Kind{"int": tree.Number, "float": tree.Number, "bool": tree.Bool, "null": tree.Null}[tag]
+	if tag != "" && want != v.kind {
+		p.badTag(pr)
+	}
+	return n
+}
+
+// meaning is what a plain scalar stands for. String is the meaning of whatever
+// is nothing else.
+type meaning struct {
+	kind tree.Kind
+	num  string
+	yes  bool
+	date bool
+}
+
+func (m meaning) say() string {
+	switch {
+	case m.date:
+		return "a date"
+	case m.kind == tree.Bool:
+		return fmt.Sprint(m.yes)
+	case m.kind == tree.Number:
+		return "the number " + m.num
+	}
+	return m.kind.String()
+}
+
+func (m meaning) hint() string {
+	if m.kind == tree.Bool {
+		return fmt.Sprintf("write %v, or quote it", m.yes)
+	}
+	return "quote it if it is meant as text"
+}
+
+var (
+	coreInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	coreBase  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
+	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	special   = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+
+	oldInt   = regexp.MustCompile(`^[-+]?(0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$`)
+	oldSixty = regexp.MustCompile(`^[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*$`)
+	oldFloat = regexp.MustCompile(`^([-+]?[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+][0-9]+)?$`)
+	oldDate  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]*)?([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?$`)
+)
+
+// both is what the two versions of YAML agree on.
+func both(text string) (meaning, bool) {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return meaning{kind: tree.Null}, true
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return meaning{kind: tree.Bool, yes: text[0] == 't' || text[0] == 'T'}, true
+	}
+	if special.MatchString(text) {
+		return meaning{kind: tree.Number, num: strings.ToLower(text)}, true
+	}
+	return meaning{kind: tree.String}, !strings.ContainsAny(text[:1], "+-.0123456789yYnNoO")
+}
+
+// core is what YAML 1.2 says.
+func core(text string) meaning {
+	m, done := both(text)
+	switch {
+	case done || len(text) > 100:
+	case coreInt.MatchString(text):
+		return meaning{kind: tree.Number, num: integer(text, 10)}
+	case coreBase.MatchString(text):
+		return meaning{kind: tree.Number, num: integer(text, 0)}
+	case coreFloat.MatchString(text):
+		return meaning{kind: tree.Number, num: decimal(text)}
+	}
+	return m
+}
+
+// old is what YAML 1.1 says, in the reading of PyYAML.
+func old(text string) meaning {
+	m, done := both(text)
+	if done || len(text) > 100 {
+		return m
+	}
+	switch strings.ToLower(text) {
+	case "yes", "on", "no", "off":
+		if t := text; t == strings.ToLower(t) || t == strings.ToUpper(t) || t[1:] == strings.ToLower(t[1:]) {
+			return meaning{kind: tree.Bool, yes: strings.EqualFold(t, "yes") || strings.EqualFold(t, "on")}
+		}
+	}
+	bare := strings.ReplaceAll(text, "_", "")
+	switch {
+	case oldInt.MatchString(text):
+		if num := integer(bare, 0); num != "" {
+			return meaning{kind: tree.Number, num: num}
+		}
+	case oldSixty.MatchString(text):
+		return meaning{kind: tree.Number, num: sixty(bare)}
+	case oldFloat.MatchString(text):
+		return meaning{kind: tree.Number, num: decimal(bare)}
+	case oldDate.MatchString(text):
+		m.date = true
+	}
+	return m
+}
+
+// integer writes an integer in decimal. Base 0 goes by the prefix, where a
+// leading 0 alone means octal.
+func integer(text string, base int) string {
+	v, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), base)
+	if !ok {
+		return ""
+	}
+	return v.String()
+}
+
+// decimal writes a decimal fraction as JSON does.
+func decimal(text string) string {
+	text = strings.TrimPrefix(text, "+")
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	mantissa, exp := text, ""
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		mantissa, exp = text[:i], text[i:]
+	}
+	whole, frac, dot := strings.Cut(mantissa, ".")
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if dot && frac == "" {
+		frac = "0"
+	}
+	if dot {
+		whole += "." + frac
+	}
+	return sign + whole + exp
+}
+
+// sixty writes a number of base-60 digits, such as 1:30, in decimal.
+func sixty(text string) string {
+	text = strings.TrimPrefix(text, "+")
+	neg := strings.HasPrefix(text, "-")
+	text = strings.TrimPrefix(text, "-")
+	total, frac := new(big.Int), ""
+	for part := range strings.SplitSeq(text, ":") {
+		whole, f, dot := strings.Cut(part, ".")
+		digit, ok := new(big.Int).SetString(whole, 10)
+		if !ok {
+			return ""
+		}
+		if dot {
+			frac = "." + f
+			if f == "" {
+				frac = ".0"
+			}
+		}
+		total.Mul(total, big.NewInt(60)).Add(total, digit)
+	}
+	if neg {
+		return "-" + total.String() + frac
+	}
+	return total.String() + frac
+}
