@@ -2,9 +2,12 @@ package yamlx
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/obstat/obstat/internal/tree"
 )
+
+const twice = "a value cannot have two sets of anchor and tag"
 
 // place says where a block node stands.
 type place struct {
@@ -52,11 +55,8 @@ func (p *parser) content(w place, outer props) *tree.Node {
 	if p.lost {
 		return nil
 	}
-	if inner.some() && outer.some() && !p.keyAhead() {
-		p.syntax(p.pos, "a value cannot have two sets of anchor and tag")
-		return nil
-	}
-	if inner.some() && (isBlank(p.peek(0)) || p.peek(0) == '#') {
+	both := inner.some() && outer.some() // which only a first key can make sense of
+	if inner.some() && !both && (isBlank(p.peek(0)) || p.peek(0) == '#') {
 		empty := p.pos
 		if !p.open(w) {
 			return p.finish(p.scalar(raw{start: empty, end: empty}, inner), inner, w.depth)
@@ -68,6 +68,9 @@ func (p *parser) content(w place, outer props) *tree.Node {
 		own = inner
 	}
 	switch c := p.peek(0); {
+	case both && strings.IndexByte(" \t\r\n#|>[{", c) >= 0:
+		p.syntax(p.pos, twice)
+		return nil
 	case p.dash() || c == '?' && isBlank(p.peek(1)):
 		if !may || inner.some() {
 			p.syntax(p.pos, "a list or mapping cannot start on this line; put it on lines of its own")
@@ -95,6 +98,9 @@ func (p *parser) content(w place, outer props) *tree.Node {
 		return nil
 	case key != nil:
 		return p.finish(p.mapping(col, w, p.finish(key, inner, w.depth+1)), outer, w.depth)
+	case both:
+		p.syntax(r.start, twice)
+		return nil
 	case r.alias != nil:
 		if own.some() {
 			p.syntax(r.start, "an alias cannot have an anchor or a tag of its own")
@@ -106,10 +112,6 @@ func (p *parser) content(w place, outer props) *tree.Node {
 	}
 	return p.finish(p.scalar(r, own), own, w.depth)
 }
-
-// keyAhead reports whether the line goes on with something that may be a key,
-// so that properties here need not be the value's.
-func (p *parser) keyAhead() bool { return !isBlank(p.peek(0)) && p.peek(0) != '#' }
 
 // head reads an alias, a quoted scalar or the first line of a plain one. If it
 // is followed by a colon it is a key: pos is then at the colon, and the key is

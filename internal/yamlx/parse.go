@@ -37,7 +37,7 @@ type Options struct {
 // stops where the structure is lost. An empty document is Null. As in jsonx, the
 // node must not be used where tree.Fatal(problems).
 func Parse(src []byte, opt Options) (*tree.Node, []tree.Problem) {
-	p := parser{src: src, opt: opt, anchors: map[string]*anchor{}}
+	p := parser{src: src, opt: opt, seen: -1, anchors: map[string]*anchor{}}
 	if len(src) > MaxBytes {
 		p.fail(MaxBytes, tree.CodeSize, fmt.Sprintf("the document has more than %d bytes", MaxBytes))
 		return nil, p.log.Problems()
@@ -152,7 +152,7 @@ func (p *parser) directive() {
 	}
 	p.pos = end
 	p.skip()
-	if p.pos < len(p.src) && p.peek(0) != '%' && !p.marker("---") {
+	if p.peek(0) != '%' && !p.marker("---") {
 		p.syntax(p.pos, "a directive must be followed by a line with ---")
 	}
 }
@@ -230,7 +230,7 @@ func (p *parser) skip() {
 
 // fresh reports whether nothing but blanks stands before pos on its line.
 func (p *parser) fresh() bool {
-	if p.seen != p.line || p.text < p.line {
+	if p.seen != p.line {
 		p.seen, p.text = p.line, p.line
 		for p.text < len(p.src) && isSpace(p.src[p.text]) {
 			p.text++

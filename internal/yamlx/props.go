@@ -21,6 +21,9 @@ func (p *parser) props() props {
 		case p.peek(0) == '&' && pr.anchor == "":
 			p.pos++
 			if pr.anchor = p.name(); pr.anchor != "" {
+				if p.anchors[pr.anchor] != nil {
+					p.note(p.pos-len(pr.anchor)-1, tree.CodeAlias, fmt.Sprintf("the anchor &%.60s stands twice", pr.anchor), "give one of the two another name")
+				}
 				p.anchors[pr.anchor] = &anchor{} // an alias inside its own anchor must not find an older one
 				p.high = 0
 			}
@@ -75,12 +78,12 @@ func (p *parser) badTag(pr props) {
 	p.note(pr.at, tree.CodeTag, fmt.Sprintf("the tag %.60q cannot be used here", pr.tag), "remove the tag")
 }
 
-// longTag returns the standard name behind a tag ("str", "int", ...), "!" for
-// the tag that only says "no implicit type", "?" for any other, "" for none.
+// longTag returns the standard name behind a tag ("str", "int", ...), "?" for
+// any other, "" for none.
 func longTag(tag string) string {
 	switch {
-	case tag == "" || tag == "!":
-		return tag
+	case tag == "":
+		return ""
 	case strings.HasPrefix(tag, "!<tag:yaml.org,2002:") && strings.HasSuffix(tag, ">"):
 		tag = strings.TrimSuffix(strings.TrimPrefix(tag, "!<tag:yaml.org,2002:"), ">")
 	case strings.HasPrefix(tag, "!!"):

@@ -16,7 +16,7 @@ func (p *parser) scalar(r raw, pr props) *tree.Node {
 	text := r.text
 	tag := longTag(pr.tag)
 	switch {
-	case tag == "str" || tag == "!" || tag == "" && r.style != tree.Plain:
+	case tag == "str" || tag == "" && r.style != tree.Plain:
 		n.Kind, n.Str = tree.String, text
 		return n
 	case tag == "?" || tag == "map" || tag == "seq":
