@@ -226,5 +226,4 @@ func (b *setBuilder) index() {
 		s.tails = newRadix(b.tails, true)
 	}
 	s.grams = newGramIndex(b.byGram, s.buckets)
-	s.pool.dfas = s.dfas
 }

@@ -210,11 +210,6 @@ func (q *search) verify(c *check) bool {
 	return ok
 }
 
-// regular finds the best of a group of regular patterns.
-func (q *search) regular(d *dfa) {
-	q.firstOf(d.checks)
-}
-
 // hold puts a slow check off until everything else has been asked.
 func (q *search) hold(c *check) {
 	if !c.pattern.shape.admits(q.text) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -305,7 +306,7 @@ func FuzzSetIsLinearScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, exact, expr, prefix, fragment, text string) {
 		entries := []Entry{{exactPattern(exact), 5}, {orderedPattern(prefix, ""), 6}, {orderedPattern("", prefix), 4},
 			{orderedPattern("", "", fragment), 3}, {orderedPattern(prefix, exact, fragment, expr), 2}}
-		if _, err := regexp.Compile(`\A(?:` + expr + `)\z`); err == nil && len(expr) < 200 {
+		if _, err := regexp.Compile(`\A(?:` + expr + `)\z`); err == nil && len(expr) < 200 && utf8.ValidString(fragment) {
 			entries = append(entries, Entry{regularPattern(expr), 1})
 			entries = append(entries, Entry{regularPattern(expr + "|" + regexp.QuoteMeta(fragment)), 1}, Entry{regularPattern(".*" + expr), 2})
 		}
@@ -314,6 +315,22 @@ func FuzzSetIsLinearScan(f *testing.F) {
 			checkBest(t, s, text, limit)
 		}
 	})
+}
+
+func TestSetAllocatesNothing(t *testing.T) {
+	s := NewSet(append(benchEntries(1000), benchRegexps(100)...))
+	texts := append(benchTexts(100, 1000), benchRegexpTexts(100, 100)...)
+	ask := func() {
+		for _, text := range texts {
+			s.Best(text, none)
+		}
+	}
+	for range hotGroup + 1 {
+		ask() // builds what is built when needed
+	}
+	if n := testing.AllocsPerRun(10, ask); n > 0 {
+		t.Errorf("%d texts took %v allocations", len(texts), n)
+	}
 }
 
 func TestSetConcurrent(t *testing.T) {

@@ -1,0 +1,150 @@
+package pattern
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// tightSet leaves so little room for states that they must be let go of.
+func tightSet(entries []Entry, room int) *Set {
+	s := NewSet(entries)
+	s.pool.max = room
+	return s
+}
+
+func TestDFAIsRegexp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var entries []Entry
+		for i := range rapid.IntRange(3, 12).Draw(t, "expressions") {
+			expr, _ := genExpr(t)
+			entries = append(entries, Entry{regularPattern(expr), uint32(i)})
+		}
+		s := tightSet(entries, rapid.SampledFrom([]int{1, 3000, 20_000, 0}).Draw(t, "room"))
+		for range 8 {
+			checkBest(t, s, genText().Draw(t, "text"), rapid.Uint32Range(0, 13).Draw(t, "limit"))
+		}
+		for i, d := range s.dfas {
+			if d.prog.Load() == nil && len(d.checks) > smallGroup {
+				t.Fatalf("automaton %d was never built", i)
+			}
+		}
+	})
+}
+
+func FuzzDFAIsRegexp(f *testing.F) {
+	for _, expr := range []string{`(?i)k+\bs`, `\Ba$|(?m)^b$`, `.*\n?\z`, `[^\x00-\x{10FFFF}]`, `(?s).*x(?s).*`, `\pL+\d{2,4}`, `(a|b)*?c`, `\x{D800}|[^\x{D7FF}]`, `()*|^`, `.*\z\b`} {
+		f.Add(expr, "aKs\nb")
+		f.Add(expr, "\xffx\u212a12\xe2\x84")
+	}
+	f.Fuzz(func(t *testing.T, expr, text string) {
+		full := `\A(?:` + expr + `)\z`
+		if _, err := regexp.Compile(full); err != nil || len(expr) > 100 || len(text) > 100 {
+			t.Skip("not an expression, or a long one")
+		}
+		s := NewSet([]Entry{{regularPattern(expr), 1}, {regularPattern(expr + "|a+"), 2}, {regularPattern("(?s:.*)(?:" + expr + ")"), 3},
+			{regularPattern("(?:" + expr + ")(?s:.*)"), 4}, {regularPattern("(?s:.*)(?:" + expr + ")(?s:.*)"), 5}})
+		for limit := range uint32(7) {
+			checkBest(t, s, text, limit)
+		}
+		for limit := range uint32(7) { // as it was left by the texts before
+			checkBest(t, s, text[len(text)/2:], limit)
+		}
+	})
+}
+
+func TestDFAStaysInBounds(t *testing.T) {
+	s := tightSet(benchRegexps(200), 64<<10)
+	for _, text := range benchRegexpTexts(500, 200) {
+		checkBest(t, s, text, none)
+		if s.pool.states > 80<<10 {
+			t.Fatalf("states take %d bytes", s.pool.states)
+		}
+	}
+	if m := s.dfas[0].prog.Load().machines[0]; m.epoch < 3 {
+		t.Errorf("states were let go of %d times, too few for a test", m.epoch)
+	}
+}
+
+// An automaton for this one would need a state for every last dozen bytes.
+func TestDFAExplodes(t *testing.T) {
+	entries := benchRegexps(10)
+	for i := range 6 {
+		entries = append(entries, Entry{regularPattern(fmt.Sprintf(`(?s:.*)a(?s:.){%d}b`, i+12)), 20})
+	}
+	s := tightSet(entries, 256<<10)
+	r := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 4000)
+	for i := range text {
+		text[i] = "ab"[r.IntN(2)]
+	}
+	checkBest(t, s, string(text), none)
+}
+
+func TestDFAUnfit(t *testing.T) {
+	var entries []Entry
+	for i := range 5 {
+		entries = append(entries, Entry{regularPattern(fmt.Sprintf(`a{%d}b{999}`, i)), uint32(i)})
+	}
+	for i := range rune(400) { // so many classes that they need several automata
+		entries = append(entries, Entry{regularPattern(fmt.Sprintf(`x?[%c]+`, 0x400+i)), uint32(10 + i)})
+	}
+	var every strings.Builder
+	for i := range rune(300) {
+		fmt.Fprintf(&every, "%c%d?|", 0x4000+2*i, i)
+	}
+	entries = append(entries, Entry{regularPattern(every.String()), 900})
+	s := NewSet(entries)
+	for i := range 5 {
+		checkBest(t, s, strings.Repeat("a", i)+strings.Repeat("b", 999), none)
+	}
+	for _, text := range []string{"", "a", "Ѐ", "xՀՀ", "ՀЀ", "䀀0", "䁖43", "\xd5", "x\uFFFD"} {
+		checkBest(t, s, text, none)
+	}
+	p := s.dfas[0].prog.Load()
+	if len(p.machines) < 2 || len(p.rest) < 6 {
+		t.Errorf("%d machines, %d unfit", len(p.machines), len(p.rest))
+	}
+}
+
+// Readers go on while the states under them are let go of.
+func TestDFAConcurrentFlush(t *testing.T) {
+	s := tightSet(benchRegexps(60), 32<<10)
+	texts := benchRegexpTexts(100, 60)
+	want := make([]uint32, len(texts))
+	for i, text := range texts {
+		want[i], _, _ = linearBest(s, text, none)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range texts {
+				i = (i*7 + g*31) % len(texts)
+				if rank, _, err := s.Best(texts[i], none); rank != want[i] || err != nil {
+					t.Errorf("Best(%q) = %d, %v; want %d", texts[i], rank, err, want[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A pattern that matches whatever follows ends the run.
+func TestDFASure(t *testing.T) {
+	s := NewSet([]Entry{{regularPattern("[ab](?s:.*)"), 3}, {regularPattern("(?s:.*)b(?s:.*)"), 4}, {regularPattern("(?s:.+)"), 5}})
+	for _, text := range []string{"", "a", "xb", "xxx", "x\nb\n", "\xff"} {
+		checkBest(t, s, text, none)
+	}
+	s.Best("a", none)
+	m := s.dfas[0].prog.Load().machines[0]
+	before := len(m.states.Load().keys)
+	s.Best("a many things that need no states", none)
+	if after := len(m.states.Load().keys); after != before {
+		t.Errorf("%d states became %d after the answer was sure", before, after)
+	}
+}
