@@ -1,6 +1,5 @@
 package pattern
 
-
 // Fnmatch is fnmatch.fnmatchcase of CPython 3.11: * is anything, newlines and
 // slashes too, ? one character, [seq] and [!seq] a set. A [ that is not closed
 // is a [, and so is every other character itself.
@@ -112,4 +111,3 @@ func fnmatchChunks(in []rune) [][]rune {
 	chunks[last] = append(append([]rune{}, chunks[last]...), '-')
 	return chunks
 }
-

@@ -1,30 +1,201 @@
 package pattern
 
-import (
-	"time"
+import "strings"
 
-	"github.com/dlclark/regexp2/v2"
-)
-
-// foreign is a stand-in for the reader of Python expressions.
-type foreign struct{ re *regexp2.Regexp }
+// Full and Search are Python's re.fullmatch and re.search (CPython 3.11) on
+// text. An expression is read into a tree by our own reader, so that it is
+// taken or refused as Python does it, and becomes one of:
+//
+//   - the text itself, when nothing else can match;
+//   - a glob, when it is literals, single characters and .* in a row: on a
+//     subject without a newline . is any character and $ is the end;
+//   - a program for the runner of revm.go.
 
 func compileRE(text string, full bool) (matcher, Shape, error) {
-	if full {
-		text = `\A(?:` + text + `)\z`
-	}
-	re, err := regexp2.Compile(text)
+	tree, groups, err := parseRE(text)
 	if err != nil {
-		return nil, Shape{}, &SyntaxError{0, err.Error()}
+		return nil, Shape{}, err
 	}
-	re.MatchTimeout = 10 * time.Millisecond
-	return foreign{re}, Shape{}, nil
+	return compileTree(simplify(tree), groups, full)
 }
 
-func (f foreign) match(s string) (bool, error) {
-	ok, err := f.re.MatchString(s)
-	if err != nil {
-		return false, ErrTime
+// compileTree compiles a simplified tree.
+func compileTree(tree *node, groups int, full bool) (matcher, Shape, error) {
+	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
+		tree = trimSearch(tree, true, true)
 	}
-	return ok, nil
+	p := compileProg(tree, groups, full)
+	if p == nil {
+		return nil, Shape{}, &SyntaxError{0, "the repetitions make the expression too large"}
+	}
+	shape := treeShape(tree, full)
+	switch g, always := treeGlob(tree, full); {
+	case shape.Exact:
+		return exact(shape.Prefix), shape, nil
+	case g != nil && always:
+		return g, shape, nil
+	case g != nil:
+		return &oneLine{g, p}, shape, nil
+	}
+	return newFiltered(p, &shape), shape, nil
+}
+
+// oneLine takes the glob when there is no newline, else the program.
+type oneLine struct {
+	glob *glob
+	prog *prog
+}
+
+func (o *oneLine) match(s string) (bool, error) {
+	if strings.IndexByte(s, '\n') < 0 {
+		return o.glob.match(s)
+	}
+	return o.prog.match(s)
+}
+
+// filtered looks for what every match holds before it runs the program.
+type filtered struct {
+	suffix, fragment string
+	prog             *prog
+}
+
+func newFiltered(p *prog, sh *Shape) matcher {
+	f := &filtered{suffix: sh.Suffix, prog: p}
+	for _, frag := range sh.Fragments {
+		if len(frag) > len(f.fragment) {
+			f.fragment = frag
+		}
+	}
+	if f.fragment == p.prefix && !p.full {
+		f.fragment = "" // the search for a start looks for it anyway
+	}
+	if f.suffix == "" && f.fragment == "" {
+		return p
+	}
+	return f
+}
+
+func (f *filtered) match(s string) (bool, error) {
+	if !strings.HasSuffix(s, f.suffix) || !strings.Contains(s, f.fragment) {
+		return false, nil
+	}
+	return f.prog.match(s)
+}
+
+// trimSearch drops what a search need not look for: at its start (and, by the
+// same token, at its end) a repetition has no reason to go on once it went
+// round often enough.
+func trimSearch(n *node, start, end bool) *node {
+	switch n.op {
+	case nRepeat:
+		if n.mode == possessive || n.min == n.max {
+			return n
+		}
+		c := *n
+		c.max = n.min
+		return simpleRepeat(&c)
+	case nAlt:
+		c := *n
+		c.subs = make([]*node, len(n.subs))
+		for i, sub := range n.subs {
+			c.subs[i] = trimSearch(sub, start, end)
+		}
+		return &c
+	case nCat:
+		subs := append([]*node{}, n.subs...)
+		for start && len(subs) > 0 {
+			if subs[0] = trimSearch(subs[0], true, false); !subs[0].empty() {
+				break
+			}
+			subs = subs[1:]
+		}
+		for end && len(subs) > 0 {
+			last := len(subs) - 1
+			if subs[last] = trimSearch(subs[last], false, true); !subs[last].empty() {
+				break
+			}
+			subs = subs[:last]
+		}
+		return flatCat(subs)
+	}
+	return n
+}
+
+// sequenceOf returns the parts of a sequence, which may be just one.
+func sequenceOf(n *node) []*node {
+	if n.op == nCat {
+		return n.subs
+	}
+	return []*node{n}
+}
+
+// treeGlob writes a tree as a glob. always: it holds for every subject, not
+// only for those without a newline.
+func treeGlob(n *node, full bool) (g *glob, always bool) {
+	items := sequenceOf(n)
+	var b globBuilder
+	always = true
+	start, end := full, full
+	if len(items) > 0 && items[0].op == nAt && (items[0].at == atStart || items[0].at == atLineStart) {
+		always = items[0].at == atStart
+		start, items = true, items[1:]
+	}
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && items[k].at <= atLineEnd && items[k].at >= atEnd {
+		always = always && (full || items[k].at == atEnd)
+		end, items = true, items[:k]
+	}
+	if !start {
+		b.anyStar()
+	}
+	for _, it := range items {
+		once, ok := b.tree(it)
+		if !ok {
+			return nil, false
+		}
+		always = always && once
+	}
+	if !end {
+		b.anyStar()
+	}
+	return &glob{parts: b.done()}, always
+}
+
+// tree adds one part of a sequence, if a glob can say it.
+func (b *globBuilder) tree(n *node) (always, ok bool) {
+	lo, hi := 1, 1
+	if n.op == nRepeat && n.mode != possessive {
+		lo, hi = n.min, n.max
+		n = n.subs[0]
+	}
+	if n.op != nSet || lo > 64 {
+		return false, false
+	}
+	line := sameSpans(n.set.spans, lineSet().spans)
+	wild := line || n.set.full()
+	if hi != lo && (hi != unlimited || !wild) {
+		return false, false
+	}
+	for ; lo > 0; lo-- {
+		if wild {
+			b.any()
+		} else {
+			b.set(n.set)
+		}
+	}
+	if hi == unlimited {
+		b.anyStar()
+	}
+	return !line, true
+}
+
+func sameSpans(a, b []span) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,126 @@
+package pattern
+
+// A node is a piece of an expression. Flags are resolved while reading:
+// characters are sets, anchors say which anchor they are.
+type node struct {
+	op    nodeOp
+	set   *set
+	subs  []*node // in order for nCat, by preference for nAlt, one for most others
+	min   int     // nRepeat, and the width of a look-behind
+	max   int     // nRepeat; unlimited
+	mode  repeatMode
+	group int // nGroup (0: none), nRef, nCond
+	fold  foldMode
+	not   bool // nLook
+	back  bool // nLook
+	at    atKind
+	off   int // where it starts, in characters
+}
+
+type nodeOp uint8
+
+const (
+	nSet    nodeOp = iota // one character of set
+	nCat                  // subs one after the other
+	nAlt                  // one of subs
+	nRepeat               // subs[0], min to max times
+	nGroup                // subs[0], remembered as group
+	nAtomic               // subs[0], never tried again once it matched
+	nLook                 // subs[0] matches here (or, back, before here), or does not
+	nRef                  // what group matched
+	nCond                 // subs[0] if group matched, else subs[1]
+	nAt                   // a place
+)
+
+type repeatMode uint8
+
+const (
+	greedy repeatMode = iota
+	lazy
+	possessive
+)
+
+const unlimited = -1
+
+// foldMode is how a back-reference compares.
+type foldMode uint8
+
+const (
+	foldNone foldMode = iota
+	foldASCII
+	foldUnicode
+)
+
+type atKind uint8
+
+const (
+	atStart        atKind = iota // \A, ^
+	atLineStart                  // (?m)^
+	atEnd                        // \Z
+	atEndNL                      // $: at the end or before a newline that ends the subject
+	atLineEnd                    // (?m)$
+	atWord                       // \b
+	atNotWord                    // \B
+	atWordASCII                  // (?a)\b
+	atNotWordASCII               // (?a)\B
+)
+
+// widths are saturated well below overflow.
+const maxWidth = 1 << 40
+
+func satAdd(a, b int) int { return min(a+b, maxWidth) }
+
+func satMul(a, b int) int {
+	if a != 0 && b > maxWidth/a {
+		return maxWidth
+	}
+	return a * b
+}
+
+// width returns how many characters n takes at least and at most, as CPython
+// counts them: groups holds the widths of the groups closed so far.
+func (n *node) width(groups []groupWidth) (lo, hi int) {
+	switch n.op {
+	case nSet:
+		return 1, 1
+	case nAt, nLook:
+		return 0, 0
+	case nRef:
+		g := groups[n.group]
+		return g.lo, g.hi
+	case nRepeat:
+		l, h := n.subs[0].width(groups)
+		hi = satMul(h, n.max)
+		if n.max == unlimited {
+			hi = 0
+			if h > 0 {
+				hi = maxWidth
+			}
+		}
+		return satMul(l, n.min), hi
+	case nAlt, nCond:
+		lo = maxWidth
+		for _, s := range n.subs {
+			l, h := s.width(groups)
+			lo, hi = min(lo, l), max(hi, h)
+		}
+		return lo, hi
+	}
+	for _, s := range n.subs {
+		l, h := s.width(groups)
+		lo, hi = satAdd(lo, l), satAdd(hi, h)
+	}
+	return lo, hi
+}
+
+type groupWidth struct {
+	lo, hi int
+	closed bool
+}
+
+func cat(subs ...*node) *node {
+	if len(subs) == 1 {
+		return subs[0]
+	}
+	return &node{op: nCat, subs: subs}
+}

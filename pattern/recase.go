@@ -1,0 +1,217 @@
+package pattern
+
+import (
+	"slices"
+	"sync"
+)
+
+// A shift says that the characters lo, lo+stride .. hi have another case,
+// delta away.
+type shift struct{ lo, hi, stride, delta rune }
+
+func shifted(table []shift, r rune) rune {
+	lo, hi := 0, len(table)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if r > table[m].hi {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo == len(table) || r < table[lo].lo || (r-table[lo].lo)%table[lo].stride != 0 {
+		return r
+	}
+	return r + table[lo].delta
+}
+
+// lowerOf is the case folding of IGNORECASE.
+func lowerOf(r rune, ascii bool) rune {
+	if r < 128 || ascii {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}
+	return shifted(pyLower, r)
+}
+
+// The sets that come up all the time are made once.
+var (
+	everySet = sync.OnceValue(func() *set { return newSet([]span{{0, maxRune}}) })
+	lineSet  = sync.OnceValue(func() *set { return newSet([]span{{'\n', '\n'}}).negate() })
+
+	categorySets = sync.OnceValue(func() map[rune][2]*set {
+		m := map[rune][2]*set{}
+		for _, c := range []struct {
+			lower, upper   rune
+			unicode, ascii []span
+		}{
+			{'w', 'W', pyWord, []span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+			{'d', 'D', pyDigit, []span{{'0', '9'}}},
+			{'s', 'S', pySpace, []span{{'\t', '\r'}, {' ', ' '}}},
+		} {
+			u, a := newSet(c.unicode), newSet(c.ascii)
+			m[c.lower] = [2]*set{u, a}
+			m[c.upper] = [2]*set{u.negate(), a.negate()}
+		}
+		return m
+	})
+)
+
+// categorySet returns the set of \d, \s, \w or their opposites, or nil.
+func categorySet(r rune, flags reFlags) *set {
+	switch r {
+	case 'd', 'D', 's', 'S', 'w', 'W':
+		return categorySets()[r][either(flags&flagA != 0, 1, 0)]
+	}
+	return nil
+}
+
+// charSet is the set that one character stands for.
+func charSet(r rune, flags reFlags) *set {
+	if flags&flagI == 0 {
+		return newSet([]span{{r, r}})
+	}
+	ascii := flags&flagA != 0
+	return foldedSet(withExtra([]span{}, lowerOf(r, ascii), ascii), ascii)
+}
+
+// withExtra adds a lower-case character and the others with its upper case.
+func withExtra(spans []span, lower rune, ascii bool) []span {
+	spans = append(spans, span{lower, lower})
+	if ascii {
+		return spans
+	}
+	for _, e := range pyExtra {
+		if e[0] == lower {
+			spans = append(spans, span{e[1], e[1]})
+		}
+	}
+	return spans
+}
+
+// foldedSet returns the characters whose lower case is in spans.
+func foldedSet(spans []span, ascii bool) *set {
+	base := mergeSpans(spans)
+	var out, moved []span
+	each := func(from, to rune) {
+		moved = append(moved, span{from, from})
+		if inSpans(base, to) {
+			out = append(out, span{from, from})
+		}
+	}
+	for _, s := range pyLower {
+		if ascii && s.lo >= 128 {
+			break
+		}
+		for r := s.lo; r <= s.hi; r += s.stride {
+			each(r, r+s.delta)
+		}
+	}
+	return newSet(append(out, subtractSpans(base, mergeSpans(moved))...))
+}
+
+// subtractSpans returns a without b; both are merged.
+func subtractSpans(a, b []span) []span {
+	keep := negateSpans(b)
+	var out []span
+	i, j := 0, 0
+	for i < len(a) && j < len(keep) {
+		if lo, hi := max(a[i].lo, keep[j].lo), min(a[i].hi, keep[j].hi); lo <= hi {
+			out = append(out, span{lo, hi})
+		}
+		if a[i].hi < keep[j].hi {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+// classBuilder collects a set as it is written.
+type classBuilder struct {
+	flags  reFlags
+	negate bool
+	spans  []span
+}
+
+// add takes a range, or a whole category.
+func (c *classBuilder) add(lo, hi rune, category *set) {
+	switch {
+	case category != nil:
+		c.spans = append(c.spans, category.spans...)
+	case c.flags&flagI == 0:
+		c.spans = append(c.spans, span{lo, hi})
+	default:
+		c.addFolded(lo, hi)
+	}
+}
+
+// addFolded adds a range as IGNORECASE sees it: lower-cased with the extra
+// cases as far as the BMP goes, and beyond it as CPython happens to do it: a
+// single character stays as it is, a range also takes what has its upper case
+// in it.
+func (c *classBuilder) addFolded(lo, hi rune) {
+	ascii := c.flags&flagA != 0
+	const bmp = 0xFFFF
+	if lo == hi && lowerOf(lo, ascii) > bmp {
+		c.spans = append(c.spans, span{lo, hi})
+		return
+	}
+	c.spans = append(c.spans, lowered(lo, min(hi, bmp), ascii)...)
+	if hi <= bmp {
+		return
+	}
+	c.spans = append(c.spans, span{lo, hi})
+	for _, s := range pyUpper {
+		for r := s.lo; r <= s.hi; r += s.stride {
+			if up := r + s.delta; lo <= up && up <= hi {
+				c.spans = append(c.spans, span{r, r})
+			}
+		}
+	}
+}
+
+// lowered returns the lower case of a range, with the extra cases.
+func lowered(lo, hi rune, ascii bool) []span {
+	if lo > hi {
+		return nil
+	}
+	var out, moved []span
+	for _, s := range pyLower {
+		if ascii && s.lo >= 128 {
+			break
+		}
+		for r := s.lo; r <= s.hi; r += s.stride {
+			if lo <= r && r <= hi {
+				moved = append(moved, span{r, r})
+				out = append(out, span{r + s.delta, r + s.delta})
+			}
+		}
+	}
+	out = append(out, subtractSpans([]span{{lo, hi}}, mergeSpans(moved))...)
+	if ascii {
+		return out
+	}
+	out = mergeSpans(out)
+	var extra []span
+	for _, e := range pyExtra {
+		if inSpans(out, e[0]) {
+			extra = append(extra, span{e[1], e[1]})
+		}
+	}
+	return slices.Concat(out, extra)
+}
+
+func (c *classBuilder) done() *set {
+	s := newSet(c.spans)
+	if c.flags&flagI != 0 {
+		s = foldedSet(c.spans, c.flags&flagA != 0)
+	}
+	if c.negate {
+		return s.negate()
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package pattern
+
+import (
+	"strconv"
+	"strings"
+)
+
+const hexDigits = "0123456789abcdefABCDEF"
+
+// plainEscapes are the escapes that are one character everywhere; \b is one
+// only inside a set.
+var plainEscapes = map[rune]rune{'a': '\a', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '\\': '\\'}
+
+// escape reads an escape outside sets.
+func (p *reParser) escape(tok token, flags reFlags) *node {
+	switch tok.r {
+	case 'A':
+		return &node{op: nAt, at: atStart}
+	case 'Z':
+		return &node{op: nAt, at: atEnd}
+	case 'b':
+		return &node{op: nAt, at: either(flags&flagA != 0, atWordASCII, atWord)}
+	case 'B':
+		return &node{op: nAt, at: either(flags&flagA != 0, atNotWordASCII, atNotWord)}
+	}
+	if s := categorySet(tok.r, flags); s != nil {
+		return &node{op: nSet, set: s}
+	}
+	if r, ok := plainEscapes[tok.r]; ok {
+		return &node{op: nSet, set: charSet(r, flags)}
+	}
+	if tok.r >= '1' && tok.r <= '9' {
+		return p.reference(tok, flags)
+	}
+	if tok.r == '0' {
+		oct := "0" + p.while(2, "01234567")
+		return &node{op: nSet, set: charSet(parseRune(oct, 8), flags)}
+	}
+	return &node{op: nSet, set: charSet(p.charEscape(tok), flags)}
+}
+
+// reference reads \1 and the like, which three octal digits are not.
+func (p *reParser) reference(tok token, flags reFlags) *node {
+	text := string(tok.r)
+	if p.next.digit() {
+		text += string(p.get().r)
+		if strings.Trim(text, "01234567") == "" && p.next.octal() {
+			text += string(p.get().r)
+			r := parseRune(text, 8)
+			if r > 0o377 {
+				p.fail(4, `octal escape value \%s outside of range 0-0o377`, text)
+			}
+			return &node{op: nSet, set: charSet(r, flags)}
+		}
+	}
+	num, _ := strconv.Atoi(text)
+	if num >= len(p.groups) {
+		p.fail(len(text), "invalid group reference %d", num)
+	}
+	if !p.groups[num].closed {
+		p.fail(len(text)+1, "cannot refer to an open group")
+	}
+	p.checkBehind(num)
+	return &node{op: nRef, group: num, fold: foldOf(flags)}
+}
+
+// charEscape reads the escapes that name a character by its number, and the
+// escaped characters that mean themselves.
+func (p *reParser) charEscape(tok token) rune {
+	size := map[rune]int{'x': 2, 'u': 4, 'U': 8}[tok.r]
+	if size > 0 {
+		hex := p.while(size, hexDigits)
+		if len(hex) != size {
+			p.fail(len(hex)+2, "incomplete escape %s%s", tok, hex)
+		}
+		r := parseRune(hex, 16)
+		if r > maxRune {
+			p.fail(len(hex)+2, "bad escape %s%s", tok, hex)
+		}
+		return r
+	}
+	if tok.r == 'N' {
+		p.fail(2, `characters by name (\N) are not supported`)
+	}
+	if tok.r < 128 && (asciiLetter(tok.r) || tok.r >= '0' && tok.r <= '9') {
+		p.fail(2, "bad escape %s", tok)
+	}
+	return tok.r
+}
+
+func asciiLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+
+// parseRune reads a number, saturated beyond the last character.
+func parseRune(s string, base int) rune {
+	n, err := strconv.ParseUint(s, base, 64)
+	if err != nil || n > maxRune {
+		return maxRune + 1
+	}
+	return rune(n)
+}
+
+// class reads a set after its [.
+func (p *reParser) class(flags reFlags) *node {
+	here := p.tell() - 1
+	c := classBuilder{flags: flags, negate: p.match('^')}
+	for n := 0; ; n++ {
+		tok := p.get()
+		if !tok.ok {
+			p.fail(p.tell()-here, "unterminated character set")
+		}
+		if tok.is(']') && n > 0 {
+			break
+		}
+		lo, cat := p.classItem(tok, flags)
+		if !p.match('-') {
+			c.add(lo, lo, cat)
+			continue
+		}
+		that := p.get()
+		if !that.ok {
+			p.fail(p.tell()-here, "unterminated character set")
+		}
+		if that.is(']') {
+			c.add(lo, lo, cat)
+			c.add('-', '-', nil)
+			break
+		}
+		hi, cat2 := p.classItem(that, flags)
+		if cat != nil || cat2 != nil || hi < lo {
+			p.fail(tok.len()+1+that.len(), "bad character range %s-%s", tok, that)
+		}
+		c.add(lo, hi, nil)
+	}
+	return &node{op: nSet, set: c.done()}
+}
+
+// classItem reads a character of a set, or a class such as \d in it.
+func (p *reParser) classItem(tok token, flags reFlags) (rune, *set) {
+	if !tok.esc {
+		return tok.r, nil
+	}
+	if tok.r == 'b' {
+		return '\b', nil
+	}
+	if r, ok := plainEscapes[tok.r]; ok {
+		return r, nil
+	}
+	if s := categorySet(tok.r, flags); s != nil {
+		return 0, s
+	}
+	if tok.r >= '0' && tok.r <= '7' {
+		oct := string(tok.r) + p.while(2, "01234567")
+		r := parseRune(oct, 8)
+		if r > 0o377 {
+			p.fail(len(oct)+1, `octal escape value \%s outside of range 0-0o377`, oct)
+		}
+		return r, nil
+	}
+	return p.charEscape(tok), nil
+}

@@ -1,0 +1,114 @@
+package pattern
+
+// A filter tells by the next byte whether it is worth going on.
+type filter struct {
+	bits [4]uint64
+	end  bool // there may be no next byte
+}
+
+func (f *filter) pass(s string, at int) bool {
+	if at >= len(s) {
+		return f.end
+	}
+	c := s[at]
+	return f.bits[c>>6]&(1<<(c&63)) != 0
+}
+
+func (f *filter) addByte(c byte) { f.bits[c>>6] |= 1 << (c & 63) }
+
+// addSet takes the first bytes of the set's characters. Beyond ASCII it does
+// not look closely.
+func (f *filter) addSet(s *set) {
+	f.bits[0] |= s.ascii[0]
+	f.bits[1] |= s.ascii[1]
+	if n := len(s.spans); n > 0 && s.spans[n-1].hi >= 128 {
+		f.bits[2], f.bits[3] = ^uint64(0), ^uint64(0)
+	}
+}
+
+func (f *filter) addAll() {
+	f.bits = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+	f.end = true
+}
+
+func (f *filter) everything() bool {
+	return f.end && f.bits[0]&f.bits[1]&f.bits[2]&f.bits[3] == ^uint64(0)
+}
+
+// finish numbers what is remembered and works out the filters.
+func (b *progBuilder) finish() {
+	for i := range b.inst {
+		in := &b.inst[i]
+		switch in.op {
+		case doSplit:
+			in.fx, in.fy = b.filterAt(in.x), b.filterAt(in.y)
+		case doStar, doUpTo, doLazy, doLook, doAtomic:
+		default:
+			continue
+		}
+		in.memo = int32(b.memos)
+		b.memos++
+	}
+	b.first = b.filterAt(0)
+	if in := b.inst[0]; in.op == doLit {
+		b.prefix = in.lit
+	}
+	b.anchor = b.inst[0].op == doAt && b.inst[0].at == atStart
+}
+
+// filterLook bounds how far filterAt looks.
+const filterLook = 64
+
+// filterAt returns what may come at pc, nil if anything.
+func (b *progBuilder) filterAt(pc int32) *filter {
+	f := &filter{}
+	seen := map[int32]bool{}
+	todo := []int32{pc}
+	for len(todo) > 0 {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[pc] {
+			continue
+		}
+		seen[pc] = true
+		if len(seen) > filterLook || !b.filterInst(f, pc, &todo) {
+			return nil
+		}
+	}
+	if f.everything() {
+		return nil
+	}
+	return f
+}
+
+// filterInst adds what may come at one instruction; false: anything.
+func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
+	in := &b.inst[pc]
+	follow := func(pcs ...int32) { *todo = append(*todo, pcs...) }
+	switch in.op {
+	case doFail:
+	case doMatch:
+		if !in.not {
+			return false
+		}
+		f.end = true
+	case doEnd, doRef:
+		return false // an atomic group ends here whatever follows it
+	case doLit:
+		f.addByte(in.lit[0])
+	case doSet, doSkip:
+		f.addSet(in.set)
+	case doUpTo, doStar, doLazy, doPoss:
+		f.addSet(in.set)
+		follow(pc + 1)
+	case doSplit, doCond:
+		follow(in.x, in.y)
+	case doJump, doLook:
+		follow(in.x)
+	case doGuard:
+		follow(in.y, pc+1)
+	default:
+		follow(pc + 1)
+	}
+	return true
+}

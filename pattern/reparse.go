@@ -1,0 +1,243 @@
+package pattern
+
+// This file reads Python's regular expressions as CPython 3.11 does: what it
+// takes, what it refuses, with its words and at its place.
+
+// maxNest bounds the nesting of groups. CPython ends at about twice this.
+const maxNest = 200
+
+// reFlags are the flags that an expression can set from within.
+type reFlags uint8
+
+const (
+	flagI reFlags = 1 << iota // IGNORECASE
+	flagM                     // MULTILINE
+	flagS                     // DOTALL
+	flagX                     // VERBOSE
+	flagA                     // ASCII
+	flagU                     // UNICODE, the default
+	flagL                     // LOCALE, never allowed in text
+	flagT                     // TEMPLATE
+)
+
+const typeFlags = flagA | flagU | flagL
+
+type reParser struct {
+	*tokens
+	global reFlags
+	names  map[string]int
+	groups []groupWidth // by number; 0 is unused
+	behind int          // in a look-behind: the groups that were there before it; else 0
+	conds  []condRef
+	late   []parseError // reported only if nothing else is wrong
+}
+
+// condRef is a (?(n)...) whose group may come later.
+type condRef struct{ group, off int }
+
+// parseRE returns the tree of the expression.
+func parseRE(text string) (n *node, groups int, err error) {
+	src := []rune(text)
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case parseError:
+			n, err = nil, &SyntaxError{byteOffset(src, e.off), e.msg}
+		default:
+			panic(e)
+		}
+	}()
+	p := &reParser{names: map[string]int{}, groups: make([]groupWidth, 1)}
+	p.tokens = newTokens(src)
+	var flags reFlags
+	n = p.alternatives(&flags, 0)
+	p.finish()
+	return n, len(p.groups), nil
+}
+
+// byteOffset turns an offset in characters into one in bytes.
+func byteOffset(src []rune, off int) int {
+	return len(string(src[:max(0, min(off, len(src)))]))
+}
+
+// finish makes the checks that need the whole expression.
+func (p *reParser) finish() {
+	if p.global&flagA != 0 && p.global&flagU != 0 {
+		panic(parseError{0, "ASCII and UNICODE flags are incompatible"})
+	}
+	if p.next.ok {
+		p.fail(0, "unbalanced parenthesis")
+	}
+	for _, c := range p.conds {
+		if c.group >= len(p.groups) {
+			panic(errorAt(c.off, "invalid group reference %d", c.group))
+		}
+	}
+	if len(p.late) > 0 {
+		panic(p.late[0])
+	}
+}
+
+// alternatives reads a|b|c. Flags that an expression sets for itself at its
+// start are left in flags.
+func (p *reParser) alternatives(flags *reFlags, nest int) *node {
+	if nest > maxNest {
+		p.fail(0, "the groups are nested too deeply")
+	}
+	var alts []*node
+	for {
+		alts = append(alts, p.sequence(flags, nest, nest == 0 && len(alts) == 0))
+		if !p.match('|') {
+			break
+		}
+	}
+	if len(alts) == 1 {
+		return alts[0]
+	}
+	return &node{op: nAlt, subs: alts}
+}
+
+// sequence reads items up to | or ).
+func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
+	var items []*node
+	for p.next.ok && !p.next.in("|)") {
+		start := p.tell()
+		tok := p.get()
+		if *flags&flagX != 0 && p.blank(tok) {
+			continue
+		}
+		if tok.in("*+?{") {
+			if lo, hi, ok := p.quantifier(tok); ok {
+				p.repeat(items, start, lo, hi)
+				p.template(*flags, start)
+				continue
+			}
+		}
+		var n *node
+		if tok.is('(') {
+			n = p.group(flags, nest, start, first && len(items) == 0)
+		} else {
+			n = p.item(tok, *flags)
+		}
+		if n != nil {
+			n.off = start
+			items = append(items, n)
+		}
+	}
+	return &node{op: nCat, subs: items}
+}
+
+// item reads what is neither a group nor a quantifier.
+func (p *reParser) item(tok token, flags reFlags) *node {
+	switch {
+	case tok.esc:
+		return p.escape(tok, flags)
+	case tok.is('['):
+		return p.class(flags)
+	case tok.is('.'):
+		return &node{op: nSet, set: either(flags&flagS != 0, everySet, lineSet)()}
+	case tok.is('^'):
+		return &node{op: nAt, at: either(flags&flagM != 0, atLineStart, atStart)}
+	case tok.is('$'):
+		return &node{op: nAt, at: either(flags&flagM != 0, atLineEnd, atEndNL)}
+	}
+	return &node{op: nSet, set: charSet(tok.r, flags)}
+}
+
+func either[T any](cond bool, yes, no T) T {
+	if cond {
+		return yes
+	}
+	return no
+}
+
+// blank skips what VERBOSE makes a comment or nothing.
+func (p *reParser) blank(tok token) bool {
+	if tok.in(" \t\n\r\v\f") {
+		return true
+	}
+	if !tok.is('#') {
+		return false
+	}
+	for {
+		if tok := p.get(); !tok.ok || tok.is('\n') {
+			return true
+		}
+	}
+}
+
+// maxRepeat is where CPython's counters end.
+const maxRepeat = 1<<32 - 1
+
+const digits = "0123456789"
+
+// quantifier reads what follows the first character of one. A { that starts
+// none is an ordinary character.
+func (p *reParser) quantifier(tok token) (lo, hi int, ok bool) {
+	switch tok.r {
+	case '?':
+		return 0, 1, true
+	case '*':
+		return 0, unlimited, true
+	case '+':
+		return 1, unlimited, true
+	}
+	here := p.tell()
+	if p.next.is('}') {
+		return 0, 0, false
+	}
+	low := p.while(len(p.src), digits)
+	high := low
+	if p.match(',') {
+		high = p.while(len(p.src), digits)
+	}
+	if !p.match('}') {
+		p.seek(here)
+		return 0, 0, false
+	}
+	lo, hi = p.count(low, 0), p.count(high, unlimited)
+	if hi != unlimited && hi < lo {
+		p.fail(p.tell()-here, "min repeat greater than max repeat")
+	}
+	return lo, hi, true
+}
+
+// count reads a number of repetitions.
+func (p *reParser) count(s string, none int) int {
+	if s == "" {
+		return none
+	}
+	n := 0
+	for _, c := range s {
+		n = n*10 + int(c-'0')
+		if n >= maxRepeat {
+			p.fail(0, "the repetition number is too large")
+		}
+	}
+	return n
+}
+
+// repeat puts the quantifier that started at start on the last of items.
+func (p *reParser) repeat(items []*node, start, lo, hi int) {
+	if len(items) == 0 || items[len(items)-1].op == nAt {
+		panic(parseError{start, "nothing to repeat"})
+	}
+	last := items[len(items)-1]
+	if last.op == nRepeat {
+		panic(parseError{start, "multiple repeat"})
+	}
+	n := &node{op: nRepeat, subs: []*node{last}, min: lo, max: hi, off: last.off}
+	if p.match('?') {
+		n.mode = lazy
+	} else if p.match('+') {
+		n.mode = possessive
+	}
+	items[len(items)-1] = n
+}
+
+// template refuses repetition under the flag that stands for "no repetition".
+func (p *reParser) template(flags reFlags, start int) {
+	if (flags|p.global)&flagT != 0 {
+		p.late = append(p.late, parseError{start, "internal: unsupported template operator"})
+	}
+}

@@ -1,0 +1,326 @@
+package pattern
+
+import (
+	"unicode/utf8"
+)
+
+// An instruction of a program. Where nothing else is said, the next one
+// follows.
+type inst struct {
+	op     doing
+	at     atKind
+	fold   foldMode
+	not    bool
+	x, y   int32 // targets; what else the operation says
+	n      int32 // a group
+	memo   int32 // number among the places that are remembered, or -1
+	set    *set
+	lit    string
+	fx, fy *filter // what may come at x and at y; nil: anything
+}
+
+type doing uint8
+
+const (
+	doFail   doing = iota
+	doMatch        // the end of the whole; not: only at the subject's end
+	doEnd          // the end of a look-around's or an atomic group's inside
+	doLit          // lit
+	doSet          // one character of set
+	doSkip         // exactly x characters of set
+	doUpTo         // up to x characters of set, the more the better
+	doStar         // any number of set, the more the better
+	doLazy         // any number of set, the fewer the better
+	doPoss         // up to x (or unlimited) characters of set, no way back
+	doSplit        // x, else y
+	doJump         // x
+	doAt           // a place
+	doLook         // the inside follows, up to its doEnd; x goes on; y is how far back
+	doAtomic       // the inside follows, up to its doEnd; x goes on
+	doSave         // slot x = here
+	doRef          // what group n holds
+	doCond         // x if group n holds something, else y
+	doMark         // slot x = here, for doGuard
+	doGuard        // if slot x is here, nothing was taken: go to y
+)
+
+// maxProg bounds a program after its counted repetitions are written out.
+const maxProg = 1 << 14
+
+// A prog is what an expression compiles to.
+type prog struct {
+	inst    []inst
+	slots   int
+	memos   int
+	exact   bool // order and emptiness of rounds matter: nothing may be remembered
+	atomics bool // it has atomic groups
+	full    bool
+	anchor  bool // a match starts only at the subject's start
+	first   *filter
+	prefix  string // every match starts with this
+}
+
+type progBuilder struct {
+	prog
+	groups int
+	inner  int // atomic groups we are in
+	over   bool
+}
+
+// compileProg returns nil if the program would be too large.
+func compileProg(n *node, groups int, full bool) *prog {
+	b := &progBuilder{groups: groups}
+	b.full = full
+	b.slots = 2 * groups
+	b.atomics = n.any(func(n *node) bool { return n.op == nAtomic })
+	b.exact = n.any(func(n *node) bool {
+		return n.op == nRef || n.op == nCond || n.op == nGroup || n.op == nAtomic && n.any(emptyRounds)
+	})
+	b.node(n)
+	b.add(inst{op: doMatch, not: full})
+	if b.over {
+		return nil
+	}
+	if !b.exact {
+		b.slots = 0
+	}
+	b.finish()
+	return &b.prog
+}
+
+// emptyRounds: a loop that may go round without taking anything.
+func emptyRounds(n *node) bool {
+	return n.op == nRepeat && n.subs[0].op != nSet && n.subs[0].nullable()
+}
+
+func (b *progBuilder) add(i inst) int {
+	if len(b.inst) >= maxProg {
+		b.over = true
+		return 0
+	}
+	i.memo = -1
+	b.inst = append(b.inst, i)
+	return len(b.inst) - 1
+}
+
+func (b *progBuilder) here() int32 { return int32(len(b.inst)) }
+
+func (b *progBuilder) node(n *node) {
+	if b.over {
+		return
+	}
+	switch n.op {
+	case nSet:
+		b.char(n.set)
+	case nCat:
+		b.sequence(n.subs)
+	case nAlt:
+		b.alt(n.subs)
+	case nRepeat:
+		if n.subs[0].op == nSet {
+			b.repeatSet(n)
+		} else {
+			b.repeat(n)
+		}
+	case nGroup:
+		b.add(inst{op: doSave, x: int32(2 * n.group)})
+		b.node(n.subs[0])
+		b.add(inst{op: doSave, x: int32(2*n.group + 1)})
+	case nAtomic:
+		b.inner++
+		start := b.add(inst{op: doAtomic})
+		b.node(n.subs[0])
+		b.add(inst{op: doEnd})
+		b.inst[start].x = b.here()
+		b.inner--
+	case nLook:
+		look := b.add(inst{op: doLook, not: n.not, y: int32(min(n.min, 1<<30))})
+		b.node(n.subs[0])
+		b.add(inst{op: doEnd})
+		b.inst[look].x = b.here()
+	case nRef:
+		b.add(inst{op: doRef, n: int32(n.group), fold: n.fold})
+	case nCond:
+		b.cond(n)
+	case nAt:
+		b.add(inst{op: doAt, at: n.at})
+	}
+}
+
+// sequence writes each run of single characters as one literal.
+func (b *progBuilder) sequence(subs []*node) {
+	for len(subs) > 0 {
+		lit, n := literalRun(subs)
+		if n > 1 {
+			b.add(inst{op: doLit, lit: lit})
+			subs = subs[n:]
+			continue
+		}
+		b.node(subs[0])
+		subs = subs[1:]
+	}
+}
+
+// literalRun returns the text of the single characters that lead subs, and
+// how many they are.
+func literalRun(subs []*node) (string, int) {
+	var lit []rune
+	for _, sub := range subs {
+		r, ok := sub.literal()
+		if !ok {
+			break
+		}
+		lit = append(lit, r)
+	}
+	return string(lit), len(lit)
+}
+
+// literal returns the only character n matches, if that can be spelled.
+func (n *node) literal() (rune, bool) {
+	if n.op != nSet {
+		return 0, false
+	}
+	r, ok := n.set.one()
+	return r, ok && utf8.ValidRune(r)
+}
+
+func (b *progBuilder) char(s *set) {
+	if r, ok := s.one(); ok && utf8.ValidRune(r) {
+		b.add(inst{op: doLit, lit: string(r)})
+		return
+	}
+	b.add(inst{op: doSet, set: s})
+}
+
+func (b *progBuilder) alt(subs []*node) {
+	var ends []int
+	for i, sub := range subs {
+		split := -1
+		if i < len(subs)-1 {
+			split = b.add(inst{op: doSplit, x: b.here() + 1})
+		}
+		b.node(sub)
+		if split >= 0 {
+			ends = append(ends, b.add(inst{op: doJump}))
+			b.inst[split].y = b.here()
+		}
+	}
+	for _, e := range ends {
+		b.inst[e].x = b.here()
+	}
+}
+
+// repeatSet repeats one character: the needed ones at once, then the others.
+func (b *progBuilder) repeatSet(n *node) {
+	s := n.subs[0].set
+	if n.min > 0 {
+		if n.min == 1 {
+			b.char(s)
+		} else {
+			b.add(inst{op: doSkip, set: s, x: int32(min(n.min, 1<<30))})
+		}
+	}
+	more := n.max - n.min
+	switch {
+	case n.max == unlimited && n.mode == possessive:
+		b.add(inst{op: doPoss, set: s, x: unlimited})
+	case n.max == unlimited && n.mode == lazy:
+		b.add(inst{op: doLazy, set: s})
+	case n.max == unlimited:
+		b.add(inst{op: doStar, set: s})
+	case more == 0:
+	case n.mode == possessive:
+		b.add(inst{op: doPoss, set: s, x: int32(min(more, 1<<30))})
+	case n.mode == lazy && b.ordered():
+		b.optional(n, more)
+	default:
+		b.add(inst{op: doUpTo, set: s, x: int32(min(more, 1<<30))})
+	}
+}
+
+// ordered: which way is tried first can change the answer here.
+func (b *progBuilder) ordered() bool { return b.exact || b.inner > 0 }
+
+// repeat writes a repetition out: the needed rounds, then the others.
+func (b *progBuilder) repeat(n *node) {
+	for i := 0; i < n.min && !b.over; i++ {
+		b.node(n.subs[0])
+	}
+	if n.max != unlimited {
+		b.optional(n, n.max-n.min)
+		return
+	}
+	slot := b.guardSlot(n)
+	split := b.add(inst{op: doSplit})
+	b.round(n, slot)
+	b.add(inst{op: doJump, x: int32(split)})
+	b.branch(n, split, int32(split)+1, b.here())
+	b.patchGuard(split, slot, b.here())
+}
+
+// optional writes up to count rounds.
+func (b *progBuilder) optional(n *node, count int) {
+	slot := b.guardSlot(n)
+	start := len(b.inst)
+	var splits []int
+	for i := 0; i < count && !b.over; i++ {
+		splits = append(splits, b.add(inst{op: doSplit}))
+		b.round(n, slot)
+	}
+	for _, s := range splits {
+		b.branch(n, s, int32(s)+1, b.here())
+	}
+	b.patchGuard(start, slot, b.here())
+}
+
+func (b *progBuilder) round(n *node, slot int32) {
+	if slot >= 0 {
+		b.add(inst{op: doMark, x: slot})
+	}
+	b.node(n.subs[0])
+	if slot >= 0 {
+		b.add(inst{op: doGuard, x: slot, y: -1})
+	}
+}
+
+// branch fills a split: the round first, or for a lazy one the way out.
+func (b *progBuilder) branch(n *node, split int, round, out int32) {
+	if b.over {
+		return
+	}
+	if n.mode == lazy {
+		round, out = out, round
+	}
+	b.inst[split].x, b.inst[split].y = round, out
+}
+
+// guardSlot reserves a slot where a round may take nothing and order matters.
+func (b *progBuilder) guardSlot(n *node) int32 {
+	if !b.exact || !n.subs[0].nullable() {
+		return -1
+	}
+	b.slots++
+	return int32(b.slots - 1)
+}
+
+func (b *progBuilder) patchGuard(from int, slot, out int32) {
+	for i := from; i < len(b.inst); i++ {
+		if in := &b.inst[i]; in.op == doGuard && in.x == slot && in.y < 0 {
+			in.y = out
+		}
+	}
+}
+
+func (b *progBuilder) cond(n *node) {
+	c := b.add(inst{op: doCond})
+	yes := b.here()
+	b.node(n.subs[0])
+	j := b.add(inst{op: doJump})
+	no := b.here()
+	b.node(n.subs[1])
+	if b.over {
+		return
+	}
+	b.inst[c] = inst{op: doCond, x: yes, y: no, n: int32(n.group), memo: -1}
+	b.inst[j].x = b.here()
+}

@@ -1,0 +1,109 @@
+package pattern
+
+// treeShape reads off a tree what can be told of its language.
+func treeShape(n *node, full bool) Shape {
+	items := sequenceOf(n)
+	start, end := full, full
+	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
+		start, items = true, items[1:]
+	}
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || full && items[k].at == atEndNL) {
+		end, items = true, items[:k]
+	}
+	w := shapeWalk{exact: true}
+	if !start {
+		w.stretch(true)
+	}
+	for _, it := range items {
+		w.node(it)
+	}
+	if !end {
+		w.stretch(true)
+	}
+	w.flush()
+	return w.shape(func() string { return treeRegular(n, full) })
+}
+
+// shapeWalk reads a sequence as literals and stretches between them.
+type shapeWalk struct {
+	parts []string // literals; "" is a stretch
+	cur   []rune
+	exact bool // every stretch is any text at all
+}
+
+func (w *shapeWalk) node(n *node) {
+	if r, ok := n.literal(); ok {
+		w.cur = append(w.cur, r)
+		return
+	}
+	switch n.op {
+	case nCat:
+		for _, sub := range n.subs {
+			w.node(sub)
+		}
+	case nGroup, nAtomic:
+		w.exact = w.exact && n.op == nGroup
+		w.node(n.subs[0])
+	case nAt, nLook:
+		w.exact = false // they take nothing: what is left and right of them is adjacent
+	case nRepeat:
+		w.repeat(n)
+	default:
+		w.stretch(false)
+	}
+}
+
+func (w *shapeWalk) repeat(n *node) {
+	body := n.subs[0]
+	if n.min == 0 {
+		w.stretch(n.max == unlimited && n.mode != possessive && body.op == nSet && body.set.full())
+		return
+	}
+	const worthwhile = 8
+	for i := 0; i < min(n.min, worthwhile); i++ {
+		w.node(body)
+	}
+	if n.min > worthwhile || n.max != n.min {
+		w.stretch(false)
+	}
+}
+
+// stretch adds what is no literal.
+func (w *shapeWalk) stretch(anything bool) {
+	w.exact = w.exact && anything
+	w.flush()
+	if k := len(w.parts); k == 0 || w.parts[k-1] != "" {
+		w.parts = append(w.parts, "")
+	}
+}
+
+// flush ends the literal that is being read.
+func (w *shapeWalk) flush() {
+	if len(w.cur) > 0 {
+		w.parts = append(w.parts, string(w.cur))
+		w.cur = nil
+	}
+}
+
+func (w *shapeWalk) shape(regular func() string) Shape {
+	parts := w.parts
+	if w.exact && len(parts) == 0 {
+		return Shape{Exact: true}
+	}
+	if w.exact && len(parts) == 1 && parts[0] != "" {
+		return Shape{Prefix: parts[0], Exact: true}
+	}
+	sh := Shape{Ordered: w.exact, Regular: regular()}
+	if len(parts) > 0 {
+		sh.Prefix, parts = parts[0], parts[1:]
+	}
+	if k := len(parts) - 1; k >= 0 {
+		sh.Suffix, parts = parts[k], parts[:k]
+	}
+	for _, p := range parts {
+		if p != "" {
+			sh.Fragments = append(sh.Fragments, p)
+		}
+	}
+	return sh
+}
