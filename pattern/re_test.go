@@ -71,6 +71,8 @@ func TestPythonRE(t *testing.T) {
 				if got != want || err != nil {
 					t.Errorf("%s %q on %q: got %v %v, python says %v", p.Flavour(), row.P, text, got, err, want)
 				}
+				checkShape(t, p, text, want)
+				checkProg(t, p, text, want)
 			}
 		}
 	})
@@ -97,5 +99,36 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 	}
 	if at := utf8.RuneCountInString(row.P[:s.Offset]); row.Pos >= 0 && at != row.Pos {
 		t.Errorf("%q: %q at %d, python says at %d", row.P, s.Msg, at, row.Pos)
+	}
+}
+
+// progOf returns the program of p, if it has one.
+func progOf(p *Pattern) *prog {
+	switch m := p.m.(type) {
+	case *prog:
+		return m
+	case *filtered:
+		return m.prog
+	case *oneLine:
+		return m.prog
+	}
+	return nil
+}
+
+// checkProg runs p's program without the short cuts in front of it, and with
+// remembering from the first step.
+func checkProg(t *testing.T, p *Pattern, text string, want bool) {
+	t.Helper()
+	q := progOf(p)
+	if q == nil {
+		return
+	}
+	if got, err := q.match(text); got != want || err != nil {
+		t.Errorf("%s %q on %q, program alone: got %v %v", p.Flavour(), p, text, got, err)
+	}
+	eager := *q
+	eager.short = -1
+	if got, err := eager.match(text); got != want || err != nil {
+		t.Errorf("%s %q on %q, remembering: got %v %v", p.Flavour(), p, text, got, err)
 	}
 }

@@ -58,6 +58,7 @@ type prog struct {
 	anchor  bool // a match starts only at the subject's start
 	first   *filter
 	prefix  string // every match starts with this
+	short   int    // steps before remembering pays
 }
 
 type progBuilder struct {
@@ -70,7 +71,7 @@ type progBuilder struct {
 // compileProg returns nil if the program would be too large.
 func compileProg(n *node, groups int, full bool) *prog {
 	b := &progBuilder{groups: groups}
-	b.full = full
+	b.full, b.short = full, shortRun
 	b.slots = 2 * groups
 	b.atomics = n.any(func(n *node) bool { return n.op == nAtomic })
 	b.exact = n.any(func(n *node) bool {

@@ -87,7 +87,7 @@ func (m *runner) match(p *prog, s string) (bool, error) {
 		ok := m.search()
 		return ok && m.left >= 0, m.fault()
 	}
-	m.left = shortRun
+	m.left = p.short
 	if ok := m.search(); m.left >= 0 {
 		return ok, nil
 	}
