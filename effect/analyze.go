@@ -1,0 +1,279 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+const (
+	maxDepth   = 32    // commands inside commands
+	maxResults = 50000 // commands, effects or gaps of one analysis: more than any person would read
+)
+
+// analyzer collects the analysis of one call.
+type analyzer struct {
+	opts  Options
+	an    *Analysis
+	depth int
+	note  string // what being read-only hangs on
+	vars  map[string]string
+	owner []int  // per command: the command that runs it, or -1
+	seen  []seen // scratch of the calls on the stack
+	ops   []int
+	full  bool // too much: a TooBig gap has been added
+}
+
+// frame is where a command stands: what surrounds it.
+type frame struct {
+	dir         string // where it runs; "" is unknown
+	via         []string
+	where       string // not this machine
+	host        string
+	owner       int        // command that runs it, or -1
+	shift       int        // of spans, if pinned is false
+	pin         shell.Span // span of everything inside, if pinned
+	pinned      bool
+	script      *shell.Script // and at: the command's place, to find what is piped into it
+	at          int
+	source      string // text that the words' spans refer to; "" if they are made up
+	secretNames bool   // names that find was told to look for are those of secrets
+	reported    bool   // the shell parser has already said that the program is dynamic
+}
+
+func (f *frame) span(s shell.Span) shell.Span {
+	if f.pinned {
+		return f.pin
+	}
+	return shell.Span{Start: s.Start + f.shift, End: s.End + f.shift}
+}
+
+// inner is the frame of what program name runs.
+func (f *frame) inner(name string, owner int) frame {
+	in := *f
+	in.via = append(f.via[:len(f.via):len(f.via)], name)
+	in.owner = owner
+	in.reported = false
+	return in
+}
+
+// script analyses shell text. It is the only way in for text, however deep.
+func (a *analyzer) script(src string, f frame) {
+	if a.depth >= maxDepth {
+		a.gap(TooDeep, "commands inside commands inside commands", f.span(shell.Span{End: len(src)}), f.owner)
+		return
+	}
+	a.depth++
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.vars}
+	s := shell.Parse(src, &opts)
+	if a.depth == 1 {
+		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
+		a.grow(len(s.Commands))
+	}
+	for i := range s.Gaps {
+		g := &s.Gaps[i]
+		a.gap(shellGap(g.Kind), g.Why, f.span(g.Span), f.owner)
+	}
+	f.script, f.source, f.reported = s, src, true
+	for i := range s.Commands {
+		f.at = i
+		a.simple(&s.Commands[i], f)
+	}
+	a.depth--
+}
+
+// grow makes room for what n shell commands usually yield.
+func (a *analyzer) grow(n int) {
+	n = min(n, 64)
+	a.an.Commands = make([]Command, 0, n+n/4+1)
+	a.an.Effects = make([]Effect, 0, 2*n+1)
+}
+
+func shellGap(k shell.GapKind) GapKind {
+	switch k {
+	case shell.Syntax:
+		return Syntax
+	case shell.TooBig, shell.Timeout:
+		return TooBig
+	case shell.TooDeep:
+		return TooDeep
+	case shell.ForeignShell:
+		return ForeignShell
+	case shell.DynamicProgram:
+		return DynamicProgram
+	}
+	return DynamicCode
+}
+
+// simple analyses one simple command: words, assignments and redirections.
+func (a *analyzer) simple(c *shell.Command, f frame) {
+	f.dir = a.chdir(f.dir, &c.Dir, f.source)
+	cmd := f.owner
+	if len(c.Words) > 0 {
+		cmd = len(a.an.Commands)
+		a.command(c.Words, c.Assigns, f)
+	}
+	for i := range c.Assigns {
+		as := &c.Assigns[i]
+		a.assign(as.Name, &as.Value, f.span(as.Span), min(cmd, len(a.an.Commands)-1))
+	}
+	for i := range c.Redirects {
+		a.redirect(&c.Redirects[i], min(cmd, len(a.an.Commands)-1), f)
+	}
+}
+
+// chdir is the directory that a command runs in, given where its script began.
+func (a *analyzer) chdir(dir string, to *shell.Word, source string) string {
+	if !to.Known {
+		return ""
+	}
+	if to.Text == "" {
+		return dir
+	}
+	p := a.resolve(dir, to)
+	if p.Real != "" {
+		return p.Real
+	}
+	return p.Abs
+}
+
+func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
+	r := paths.Resolver{FS: a.opts.FS, Dir: dir, FoldCase: a.opts.FoldCase}
+	if w.Tilde {
+		return r.Resolve(w.Text)
+	}
+	return r.Literal(w.Text)
+}
+
+// command analyses one program with its arguments; words is not empty.
+func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f frame) {
+	if a.depth >= maxDepth || len(a.an.Commands) >= maxResults {
+		a.gap(TooDeep, "commands inside commands inside commands", f.span(words[0].Span), f.owner)
+		return
+	}
+	a.depth++
+	cmd := a.addCommand(words, assigns, &f)
+	w := &words[0]
+	switch {
+	case !w.Known || w.Glob:
+		if !f.reported || w.Known {
+			a.gap(DynamicProgram, "the program's name is known only at run time", f.span(w.Span), cmd)
+		}
+		a.effect(Effect{Kind: Run, Raw: w.Raw, Command: cmd, Span: f.span(w.Span), Where: f.where, Host: f.host})
+	case w.Text == "":
+		a.gap(UnknownProgram, "an empty program name", f.span(w.Span), cmd)
+	default:
+		a.program(words, cmd, f)
+	}
+	a.depth--
+}
+
+// program analyses a command whose program is known by name.
+func (a *analyzer) program(words []shell.Word, cmd int, f frame) {
+	w := &words[0]
+	name, standard := programName(w.Text)
+	e := Effect{Kind: Run, Raw: w.Text, Program: name, Command: cmd, Span: f.span(w.Span), Certain: true, Harmless: true, Where: f.where, Host: f.host}
+	if !standard {
+		p := a.resolve(f.dir, w)
+		e.Path, e.Real = p.Abs, p.Real
+	}
+	a.effect(e)
+	sp := lookup(name)
+	if sp == nil || !standard {
+		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)
+		return
+	}
+	a.an.Commands[cmd].Catalogued = true
+	c := call{a: a, f: f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
+	c.run()
+	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
+}
+
+func (a *analyzer) effect(e Effect) {
+	if len(a.an.Effects) >= maxResults {
+		a.tooMuch()
+		return
+	}
+	a.an.Effects = append(a.an.Effects, e)
+}
+
+func (a *analyzer) gap(k GapKind, why string, span shell.Span, cmd int) {
+	if len(a.an.Gaps) >= maxResults {
+		return // there are gaps enough: the analysis is not full
+	}
+	a.an.Gaps = append(a.an.Gaps, Gap{Kind: k, Why: why, Span: span, Command: cmd, Hides: k.hides()})
+}
+
+func (a *analyzer) tooMuch() {
+	if !a.full {
+		a.full = true
+		a.gap(TooBig, "more effects than are listed", shell.Span{End: len(a.an.Source)}, -1)
+	}
+}
+
+// finish draws the conclusions: what is read-only, and why not.
+func (a *analyzer) finish() {
+	an := a.an
+	for i := range an.Commands {
+		an.Commands[i].ReadOnly = true
+	}
+	an.ReadOnly, an.Full = true, len(an.Gaps) == 0
+	for i := range an.Gaps {
+		a.refute(an.Gaps[i].Command, an.Gaps[i].Why)
+	}
+	for i := range an.Effects {
+		if e := &an.Effects[i]; !e.Harmless {
+			a.refute(e.Command, e.sentence())
+		}
+	}
+	if len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
+		an.ReadOnly, an.Why = false, "nothing to run"
+	}
+	if an.ReadOnly {
+		an.Why = a.note
+	}
+}
+
+// refute records that a command, and what runs it, is not read-only.
+func (a *analyzer) refute(cmd int, why string) {
+	if a.an.ReadOnly {
+		a.an.ReadOnly, a.an.Why = false, why
+	}
+	for cmd >= 0 && cmd < len(a.an.Commands) {
+		c := &a.an.Commands[cmd]
+		if !c.ReadOnly {
+			return
+		}
+		c.ReadOnly, c.Why = false, why
+		cmd = a.owner[cmd]
+	}
+}
+
+// sentence says what an effect does, for a person.
+func (e *Effect) sentence() string {
+	var s string
+	switch e.Kind {
+	case Read:
+		s = "reads a secret"
+	case Write:
+		s = "writes"
+	case Delete:
+		s = "removes"
+	case Connect:
+		s = "connects"
+	case Code:
+		s = "runs code"
+	case System:
+		s = "changes the system"
+	default:
+		s = "runs something"
+	}
+	switch {
+	case e.Detail != "":
+		return s + ": " + e.Detail
+	case e.Raw != "":
+		return s + " " + e.Raw
+	}
+	return s
+}

@@ -1,0 +1,326 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// apply gives a word its effect. flag tells a flag's value from an operand.
+func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
+	switch r {
+	case roleText, roleEnv, roleSubs:
+	case roleRead:
+		c.readFile(w, true)
+	case rolePeek:
+		c.readFile(w, false)
+	case roleList:
+		c.listFile(w)
+	case roleWrite:
+		if flag && w.Known && w.Text == "-" {
+			return // standard output
+		}
+		c.changeFile(Write, w)
+	case roleMaybe:
+		c.changeFile(Write, w)
+	case roleDelete:
+		c.changeFile(Delete, w)
+	case roleDir:
+		c.f.dir = c.a.chdir(c.f.dir, w, "")
+	case roleURL:
+		c.url(w)
+	case roleHost:
+		c.connect(hostOf(w.Text), w, false)
+	case roleFrom, roleTo:
+		c.transfer(r, w)
+	case roleShell:
+		c.shellText(w)
+	case roleCode:
+		c.code(lang, w)
+	case roleScript, roleModule:
+		c.scriptFile(r, w)
+	case roleSed:
+		c.sed(w)
+	case roleAwk:
+		c.awk(w)
+	case roleSQL:
+		c.sql(w)
+	case roleData, roleForm:
+		c.data(r, w)
+	case roleMethod:
+		c.method(w)
+	case roleGitConfig:
+		c.gitConfig(w)
+	case roleSSHOption:
+		c.sshOption(w)
+	case roleName:
+		c.nameOf(w)
+	case roleTarFile:
+		c.tarFile(w)
+	case roleSocat:
+		c.socat(w)
+	case roleRun:
+		c.runWord(w)
+	default:
+		c.gap(NotPlain, "an argument that runs something", w)
+	}
+}
+
+func (c *call) newEffect(k Kind, w *shell.Word) Effect {
+	return Effect{Kind: k, Raw: w.Text, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
+}
+
+// place resolves the path of an effect and classifies it.
+func (c *call) place(e *Effect, w *shell.Word) {
+	c.a.place(e, w, &c.f)
+	if c.recursive {
+		e.Recursive = true
+	}
+}
+
+func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
+	if f.where != "" {
+		return // a path of another machine
+	}
+	p := a.resolve(f.dir, w)
+	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
+	if p.Why != "" {
+		e.Certain = false
+	}
+	a.classify(e, p.Text, w.Glob)
+	if e.Real != e.Path && e.Real != "" && !e.Secret {
+		a.classify(e, e.Real, w.Glob)
+	}
+}
+
+func (a *analyzer) classify(e *Effect, p string, glob bool) {
+	entry, ok := a.opts.Sensitive.Lookup(p)
+	if glob && !ok {
+		entry, ok = a.opts.Sensitive.Glob(p)
+	}
+	if !ok {
+		return
+	}
+	reading := e.Kind == Read
+	if reading && !entry.Secret || !reading && !entry.Guarded && !entry.Secret {
+		if e.Sensitive == "" {
+			e.Sensitive = entry.Class
+		}
+		return
+	}
+	e.Sensitive = entry.Class
+	e.Secret = e.Secret || entry.Secret && reading
+}
+
+// readFile is a file whose content is read, and shown if show is set.
+func (c *call) readFile(w *shell.Word, show bool) {
+	if w.Known && w.Text == "-" {
+		return
+	}
+	e := c.newEffect(Read, w)
+	if c.inPlace {
+		c.changeFile(Write, w)
+		return
+	}
+	switch {
+	case processSubst(w):
+		return
+	case !w.Known && w.Why == whyFound:
+		e.Recursive, e.Harmless, e.Secret = true, !c.f.secretNames, c.f.secretNames
+		c.a.effect(e)
+		return
+	case !w.Known:
+		e.Harmless = true
+		c.a.effect(e)
+		if show {
+			c.gap(DynamicOperand, "which file is read is known only at run time", w)
+		}
+		return
+	}
+	c.place(&e, w)
+	if !show {
+		e.Secret = false
+	}
+	if c.names && show {
+		e.Secret = true
+	}
+	e.Harmless = !e.Secret
+	c.addDetails(&e)
+	c.a.effect(e)
+}
+
+func processSubst(w *shell.Word) bool {
+	return strings.HasPrefix(w.Raw, "<(") || strings.HasPrefix(w.Raw, ">(")
+}
+
+// listFile is a path of which only name and metadata are read.
+func (c *call) listFile(w *shell.Word) {
+	if c.spec.style&styleFind != 0 && c.found == "" && w.Known {
+		c.found = w.Text
+	}
+	e := c.newEffect(Read, w)
+	e.Harmless, e.Detail = true, "list"
+	if w.Known {
+		p := c.a.resolve(c.f.dir, w)
+		if c.f.where == "" {
+			e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
+		}
+		e.Certain = p.Why == ""
+	}
+	e.Recursive = c.recursive
+	c.a.effect(e)
+}
+
+// changeFile is a path that is written or removed.
+func (c *call) changeFile(k Kind, w *shell.Word) {
+	if w.Known && c.a.sink(w.Text) || processSubst(w) {
+		return
+	}
+	e := c.newEffect(k, w)
+	switch {
+	case !w.Known && w.Why == whyFound:
+		e.Recursive = true
+	case !w.Known:
+		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
+	default:
+		c.place(&e, w)
+	}
+	e.Harmless = c.dry
+	c.addDetails(&e)
+	c.a.effect(e)
+}
+
+// sink reports whether writing to the path changes nothing.
+func (a *analyzer) sink(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2", "/dev/full", "/dev/zero":
+		return true
+	}
+	return false
+}
+
+func (c *call) connect(host string, w *shell.Word, harmless bool) {
+	e := c.newEffect(Connect, w)
+	e.Host, e.Harmless = host, harmless
+	c.a.effect(e)
+}
+
+// hostOf takes the host out of user@host:port.
+func hostOf(s string) string {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") {
+		if i := strings.IndexByte(s, ']'); i > 0 {
+			return s[1:i]
+		}
+	}
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}
+
+// urlHost takes scheme and host out of a URL.
+func urlHost(s string) (scheme, host string) {
+	if i := strings.Index(s, "://"); i >= 0 {
+		scheme, s = strings.ToLower(s[:i]), s[i+3:]
+	}
+	if i := strings.IndexAny(s, "/?#"); i >= 0 {
+		s = s[:i]
+	}
+	return scheme, hostOf(s)
+}
+
+// url is an address that is fetched from or sent to.
+func (c *call) url(w *shell.Word) {
+	scheme, host := urlHost(w.Text)
+	if scheme == "file" {
+		v := after(w, len("file://"))
+		c.readFile(&v, true)
+		return
+	}
+	c.connect(host, w, false)
+}
+
+// transfer is a local file or host:file.
+func (c *call) transfer(r role, w *shell.Word) {
+	if host, ok := remotePath(w.Text); ok {
+		e := c.newEffect(Connect, w)
+		e.Host, e.Detail = host, "transfer"
+		c.a.effect(e)
+		return
+	}
+	if r == roleFrom {
+		c.readFile(w, true)
+		return
+	}
+	c.changeFile(Write, w)
+}
+
+// remotePath recognises host:path, host::module and rsync://host.
+func remotePath(s string) (string, bool) {
+	if strings.Contains(s, "://") {
+		_, host := urlHost(s)
+		return host, true
+	}
+	i := strings.IndexByte(s, ':')
+	if i <= 0 || strings.IndexByte(s[:i], '/') >= 0 {
+		return "", false
+	}
+	return hostOf(s[:i]), true
+}
+
+// data is a request body: @file sends a file.
+func (c *call) data(r role, w *shell.Word) {
+	v := *w
+	if r == roleForm {
+		i := strings.IndexByte(w.Text, '=')
+		if i < 0 {
+			return
+		}
+		v = after(w, i+1)
+	}
+	if len(v.Text) > 1 && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
+		f := after(&v, 1)
+		if i := strings.IndexAny(f.Text, ",;"); i > 0 && r == roleForm {
+			f.Text = f.Text[:i]
+		}
+		c.readFile(&f, true)
+	}
+	if !w.Known {
+		c.gap(DynamicOperand, "what is sent is known only at run time", w)
+	}
+	e := c.newEffect(Connect, w)
+	e.Detail = "sends data"
+	c.a.effect(e)
+}
+
+// method is an HTTP method: all but a few change something.
+func (c *call) method(w *shell.Word) {
+	if w.Known {
+		switch strings.ToUpper(w.Text) {
+		case "GET", "HEAD", "OPTIONS":
+			c.readMethod = true
+			return
+		}
+	}
+	e := c.newEffect(Connect, w)
+	e.Detail = strings.ToUpper(w.Text)
+	c.a.effect(e)
+}
+
+// nameOf is a pattern of the file names that are meant.
+func (c *call) nameOf(w *shell.Word) {
+	if !w.Known {
+		c.names = true // nobody can say that they are not secrets
+		return
+	}
+	e, ok := c.a.opts.Sensitive.Lookup(w.Text)
+	if !ok {
+		e, ok = c.a.opts.Sensitive.Glob(w.Text)
+	}
+	if ok && e.Secret {
+		c.names = true
+	}
+}

@@ -1,0 +1,277 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// call is one invocation of a known program, matched against its spec.
+type call struct {
+	a     *analyzer
+	f     frame
+	words []shell.Word
+	cmd   int
+	name  string
+	root  *spec // of the program
+	spec  *spec // of the subcommand, or root
+	from  int   // index of the first word after the subcommand
+	args  []operand
+	rest  int  // index of the first word of an inner command, or -1
+	sub   bool // a subcommand was found
+
+	seenAt, opsAt int // where this call's part of the scratch begins
+
+	help, dry, inPlace, recursive, force bool
+	read                                 *deed // a flag that makes it a plain read
+	readMethod                           bool  // an HTTP method that only reads was given
+	names                                bool  // file name patterns were given that mean secrets
+	found                                string
+	overArgs                             bool
+	skipped                              int // last word that bundle used
+}
+
+// seen is a flag that was met and does something.
+type seen struct {
+	flag *flag
+	val  shell.Word
+	has  bool
+	end  int // of roleExec: index after its last word
+	at   int
+}
+
+func (c *call) seen() []seen { return c.a.seen[c.seenAt:] }
+func (c *call) ops() []int   { return c.a.ops[c.opsAt:] }
+
+func (c *call) gap(k GapKind, why string, w *shell.Word) {
+	c.a.gap(k, why, c.f.span(w.Span), c.cmd)
+}
+
+func (c *call) run() {
+	c.from = 1
+	if c.root.hasSubs() && !c.subcommand() {
+		return
+	}
+	c.args = c.spec.args
+	if c.root != c.spec {
+		c.walk(1, c.from, true)
+	}
+	c.walk(c.from, len(c.words), false)
+	c.settle()
+}
+
+// subcommand finds the spec of the subcommand and reports whether the analysis goes on.
+func (c *call) subcommand() bool {
+	var at [4]int
+	n := c.leading(&at)
+	if n == 0 {
+		if c.root.style&styleLast == 0 {
+			c.bare()
+			return false
+		}
+		return true
+	}
+	best, dynamic := c.pick(at[:n])
+	switch {
+	case best != nil:
+		c.spec, c.sub = best.ready(), true
+		c.from = at[len(best.names)-1] + 1
+		c.dropGlobals(at[0])
+		return true
+	case c.root.style&styleLast != 0:
+		return true
+	case dynamic:
+		c.gap(DynamicOperand, "the subcommand is known only at run time", &c.words[at[0]])
+	default:
+		c.gap(UnknownSub, "what the subcommand does is not known", &c.words[at[0]])
+	}
+	c.args = c.root.args
+	c.walk(1, at[0], true)
+	c.settleFlags()
+	return false
+}
+
+// bare is the program without a subcommand: most print their help.
+func (c *call) bare() {
+	c.args = c.root.args
+	c.walk(1, len(c.words), false)
+	if c.settleFlags() {
+		return
+	}
+	for i := range c.root.bare {
+		c.deed(&c.root.bare[i])
+	}
+}
+
+// leading returns the places of the first operands, with the program's own flags skipped.
+func (c *call) leading(at *[4]int) int {
+	n := 0
+	for i := 1; i < len(c.words) && n < len(at); i++ {
+		w := &c.words[i]
+		if !isFlag(w.Text) || c.root.style&styleNone != 0 {
+			at[n] = i
+			n++
+			continue
+		}
+		if w.Text == "--" {
+			continue
+		}
+		if f, attached := c.root.find(w.Text); f != nil && f.arity == required && !attached {
+			i++
+		}
+	}
+	return n
+}
+
+// pick chooses the subcommand with most names, then the least general one.
+func (c *call) pick(at []int) (best *spec, dynamic bool) {
+	first := &c.words[at[0]]
+	if !first.Known {
+		return nil, true
+	}
+	score := -1
+	try := func(list []*spec) {
+		for _, s := range list {
+			if n := c.score(s, at); n > score {
+				best, score = s, n
+			}
+		}
+	}
+	try(c.root.subs[first.Text])
+	try(c.root.wild)
+	return best, false
+}
+
+func (c *call) score(s *spec, at []int) int {
+	if len(s.names) > len(at) {
+		return -1
+	}
+	score := len(s.names) * 16
+	for i, name := range s.names {
+		w := &c.words[at[i]]
+		if !w.Known {
+			return -1
+		}
+		m := matchAlternatives(name, w.Text)
+		if m < 0 {
+			return -1
+		}
+		score += m
+	}
+	return score
+}
+
+// matchAlternatives returns 2 for a literal match, 1 for a pattern, 0 for `*`, -1 for none.
+func matchAlternatives(names, word string) int {
+	best := -1
+	for names != "" {
+		name := names
+		if i := strings.IndexByte(names, '|'); i >= 0 {
+			name, names = names[:i], names[i+1:]
+		} else {
+			names = ""
+		}
+		switch {
+		case name == word:
+			return 2
+		case name == "*":
+			best = max(best, 0)
+		case strings.IndexByte(name, '*') >= 0 && starMatch(name, word):
+			best = max(best, 1)
+		}
+	}
+	return best
+}
+
+func starMatch(pat, s string) bool {
+	i := strings.IndexByte(pat, '*')
+	if i < 0 {
+		return pat == s
+	}
+	head, tail := pat[:i], pat[i+1:]
+	if strings.IndexByte(tail, '*') >= 0 {
+		tail = tail[:strings.IndexByte(tail, '*')]
+		return strings.HasPrefix(s, head) && strings.Contains(s[len(head):], tail)
+	}
+	return len(s) >= len(head)+len(tail) && strings.HasPrefix(s, head) && strings.HasSuffix(s, tail)
+}
+
+// dropGlobals adds the spelling without the flags before the subcommand: a rule against
+// `git push` is meant for `git -C x push`, too.
+func (c *call) dropGlobals(first int) {
+	if first <= 1 {
+		return
+	}
+	cmd := &c.a.an.Commands[c.cmd]
+	text, _, _ := canonical(c.words[first:], "")
+	cmd.Alts = append(cmd.Alts, plainName(c.name)+" "+text)
+}
+
+func isFlag(s string) bool { return len(s) > 1 && s[0] == '-' }
+
+// find returns the flag that a word names, and whether the word holds its value.
+func (s *spec) find(word string) (f *flag, attached bool) {
+	if len(word) > 2 && word[1] == '-' || s.style&styleDash != 0 {
+		name := strings.TrimLeft(word, "-")
+		if i := strings.IndexByte(name, '='); i >= 0 {
+			name, attached = name[:i], true
+		}
+		return s.longFlag(name), attached
+	}
+	for i := 1; i < len(word); i++ {
+		if f = s.shortFlag(word[i]); f == nil {
+			return nil, false
+		}
+		if f.arity != alone {
+			return f, i+1 < len(word)
+		}
+	}
+	return f, false
+}
+
+func (s *spec) shortFlag(ch byte) *flag {
+	if ch >= 128 {
+		return nil
+	}
+	if f := s.short[ch]; f != nil {
+		return f
+	}
+	if s.parent != nil {
+		if f := s.parent.short[ch]; f != nil && f.global {
+			return f
+		}
+	}
+	return nil
+}
+
+// longFlag finds a flag by name or by a beginning that only one flag has.
+func (s *spec) longFlag(name string) *flag {
+	if f := s.exactFlag(name); f != nil {
+		return f
+	}
+	if len(name) < 2 || s.style&styleDash != 0 {
+		return nil
+	}
+	var hit *flag
+	for n, f := range s.long {
+		if strings.HasPrefix(n, name) {
+			if hit != nil && hit != f {
+				return nil
+			}
+			hit = f
+		}
+	}
+	return hit
+}
+
+func (s *spec) exactFlag(name string) *flag {
+	if f := s.long[name]; f != nil {
+		return f
+	}
+	if s.parent != nil {
+		if f := s.parent.long[name]; f != nil && f.global {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package effect
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat/shell"
+)
+
+//go:embed kb/tools.txt
+var toolsText string
+
+// Tool is what the catalogue knows of a tool.
+type Tool struct {
+	Name      string   // as the agent calls it
+	Canonical string   // shell, powershell, read, write, edit, notebook, patch, delete, move, mkdir, list, glob, grep, fetch, search, task, skill, code, none, kill, mcp
+	Command   []string // input fields that hold the command or patch, best first
+	Paths     []string // input fields that hold paths
+	Dir       []string // input fields that hold the working directory
+	URL       []string // input fields that hold a URL
+	Names     []string // input fields that hold a pattern of file names
+	Server    string   // of an MCP tool
+	Write     bool     // the paths are changed
+}
+
+var tools = sync.OnceValue(func() map[string]*Tool {
+	m := map[string]*Tool{}
+	for line := range strings.SplitSeq(toolsText, "\n") {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0][0] == '#' {
+			continue
+		}
+		t := Tool{Canonical: f[0]}
+		for _, field := range f[2:] {
+			t.field(field)
+		}
+		for name := range strings.SplitSeq(f[1], "|") {
+			entry := t
+			entry.Name = name
+			m[name] = &entry
+		}
+	}
+	return m
+})
+
+func (t *Tool) field(s string) {
+	key, list, _ := strings.Cut(s, "=")
+	names := strings.Split(list, ",")
+	switch key {
+	case "command":
+		t.Command = names
+	case "paths":
+		t.Paths = names
+	case "dir":
+		t.Dir = names
+	case "url":
+		t.URL = names
+	case "name":
+		t.Names = names
+	case "write":
+		t.Write = true
+	}
+}
+
+// Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
+// them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
+func Lookup(tool string) (Tool, bool) {
+	if t := tools()[tool]; t != nil {
+		return *t, true
+	}
+	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
+		if rest, ok := strings.CutPrefix(tool, prefix); ok && rest != "" {
+			server, _, _ := strings.Cut(rest, prefix[len(prefix)-1:])
+			if prefix == "mcp__" {
+				server, _, _ = strings.Cut(rest, "__")
+			}
+			return Tool{Name: tool, Canonical: "mcp", Server: server}, true
+		}
+	}
+	return Tool{Name: tool}, false
+}
+
+// Shell reports whether the tool runs shell text.
+func (t *Tool) Shell() bool { return t.Canonical == "shell" || t.Canonical == "powershell" }
+
+func (t *Tool) lang(l shell.Lang) shell.Lang {
+	if t.Canonical == "powershell" {
+		return shell.PowerShell
+	}
+	return l
+}

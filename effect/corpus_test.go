@@ -1,0 +1,80 @@
+package effect
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// corpus reads a list of commands: one JSON string a line.
+func corpus(t testing.TB, name string) []string {
+	t.Helper()
+	f, err := os.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	sc := bufio.NewScanner(z)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		var s string
+		if err := json.Unmarshal(sc.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	if err := sc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+type home string
+
+func (h home) Home(user string) (string, bool) { return string(h), user == "" }
+func (home) Readlink(string) (string, bool)    { return "", false }
+func (home) IsDir(string) bool                 { return false }
+func testOptions() *Options                    { return &Options{Dir: "/home/user/project", FS: home("/home/user")} }
+
+// Commands that other guards' tests call dangerous are never read-only, whatever is known
+// of the world.
+func TestDangerIsNeverReadOnly(t *testing.T) {
+	for _, file := range []string{"danger.jsonl.gz"} {
+		cmds := corpus(t, file)
+		if len(cmds) < 20 {
+			t.Fatalf("%s: %d commands", file, len(cmds))
+		}
+		for _, c := range cmds {
+			for _, o := range []*Options{nil, testOptions()} {
+				if an := AnalyzeCommand(c, o); an.ReadOnly {
+					t.Errorf("%s: %q is read-only", file, c)
+				}
+			}
+		}
+	}
+}
+
+// Commands that other guards' tests call read-only mostly are, with nothing hidden.
+func TestReadOnlyShare(t *testing.T) {
+	cmds := corpus(t, "readonly.jsonl.gz")
+	ok := 0
+	for _, c := range cmds {
+		an := AnalyzeCommand(c, testOptions())
+		if an.ReadOnly && an.Full {
+			ok++
+			continue
+		}
+		t.Logf("%q: %s", c, an.Why)
+	}
+	t.Logf("%d of %d", ok, len(cmds))
+	if want := len(cmds) * 20 / 100; ok < want {
+		t.Errorf("%d of %d are read-only, want %d", ok, len(cmds), want)
+	}
+}

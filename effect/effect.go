@@ -1,0 +1,178 @@
+// Package effect says what a tool call would do.
+//
+// It owns the catalogue of agents' tools (which input field is a command, a path, a URL),
+// the knowledge base of command-line programs (kb/*.kb, plain text that can be extended
+// without writing Go), the unwrapping of commands that run other commands, and the
+// Analysis that follows from them: an ordered list of effects together with how much of
+// the call could be seen.
+//
+// It does not decide anything and knows no rules. It reads no file and starts no program:
+// what is known of the file system comes in through paths.FS.
+package effect
+
+import (
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+// Kind is what an effect does.
+type Kind uint8
+
+// The kinds. The zero value is no kind.
+const (
+	Run     Kind = iota + 1 // run a program
+	Read                    // read a path
+	Write                   // create or change a path
+	Delete                  // remove a path
+	Connect                 // talk to a host or service
+	Code                    // run code that the analysis does not look into
+	System                  // change the machine, an account, a process or a service
+)
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	names := [...]string{"none", "run", "read", "write", "delete", "connect", "code", "system"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Effect is one thing that a call would do.
+type Effect struct {
+	Kind      Kind
+	Path      string // absolute and lexically clean; "" if unknown or not a path
+	Real      string // Path with symbolic links followed as far as they are known
+	Raw       string // path, URL or address as written
+	Host      string // of a connection, or of the machine that a path lies on; "" is this machine or unknown
+	Program   string // base name of the program that has the effect
+	Detail    string // e.g. "recursive", "force", "push", "credential"
+	Sensitive string // class of a sensitive path; "" if it is not
+	Where     string // "" for this machine, else what it happens in: "ssh", "container"
+	Command   int    // index into Analysis.Commands, or -1
+	Span      shell.Span
+	Certain   bool // it happens if the command runs and succeeds
+	Secret    bool // it gives a secret away
+	Harmless  bool // it changes nothing and gives no secret away
+	Glob      bool // Path is a shell pattern
+	Recursive bool // everything below Path is meant
+}
+
+// Command is one program that would run. A command that runs another, such as env or
+// timeout, is followed by that other one: `env CI=1 timeout 5 rm -rf build` yields three.
+type Command struct {
+	Program     string       // base name, "" if it is not known
+	Path        string       // as written
+	Words       []shell.Word // all words, program first
+	Text        string       // canonical text that rules are matched against: words resolved, joined and quoted as needed
+	Prefix      string       // leading part of Text that is certain; Text itself if Known
+	Alts        []string     // other spellings that a deny or ask rule must be tried on, too
+	Via         []string     // programs it runs inside of, outermost first
+	Env         []string     // names assigned for it
+	Dir         string       // where it runs, absolute; "" if unknown
+	Span        shell.Span
+	Known       bool   // every word is certain
+	Catalogued  bool   // the knowledge base has the program
+	Wrapper     bool   // it runs the command that follows it
+	Transparent bool   // a wrapper that does nothing of its own
+	ReadOnly    bool   // it provably only reads, with what it runs
+	Why         string // why it is not read-only, or what that hangs on
+}
+
+// Args returns the words after the program.
+func (c *Command) Args() []shell.Word {
+	if len(c.Words) == 0 {
+		return nil
+	}
+	return c.Words[1:]
+}
+
+// GapKind says why something cannot be seen.
+type GapKind uint8
+
+// The kinds of gaps. Those up to NotPlain hide which program runs.
+const (
+	Syntax         GapKind = iota // the text does not parse
+	TooBig                        // longer than the limit
+	TooDeep                       // nested deeper than the limit
+	ForeignShell                  // PowerShell or cmd text
+	DynamicProgram                // the program's name is known only at run time
+	DynamicCode                   // code is put together at run time
+	InlineCode                    // code in another language
+	Environment                   // a variable changes what runs
+	NotPlain                      // an argument names a program to run in a way that is not followed
+	UnknownProgram                // not in the knowledge base
+	UnknownSub                    // a subcommand that the knowledge base does not have
+	UnknownFlag                   // a flag that the knowledge base does not have
+	DynamicOperand                // an argument is known only at run time
+	UnknownTool                   // the tool is not in the catalogue
+	BadInput                      // the tool's input is not what the tool takes
+)
+
+// String returns the name of the kind.
+func (k GapKind) String() string {
+	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "dynamic program", "dynamic code", "inline code",
+		"environment", "not plain", "unknown program", "unknown subcommand", "unknown flag", "dynamic operand", "unknown tool", "bad input"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// hides reports whether a gap of this kind hides which program runs.
+func (k GapKind) hides() bool { return k <= NotPlain || k == BadInput || k == UnknownTool }
+
+// Gap is something that cannot be seen.
+type Gap struct {
+	Kind    GapKind
+	Why     string // a phrase for a person
+	Span    shell.Span
+	Command int  // index into Analysis.Commands, or -1
+	Hides   bool // it hides which program runs, not only what a known one does
+}
+
+// Analysis is what a call would do, and how much of that could be seen.
+type Analysis struct {
+	Tool       Tool   // what the catalogue says of the tool
+	Source     string // the shell text, "" for another tool
+	Commands   []Command
+	Effects    []Effect
+	Gaps       []Gap
+	Findings   []shell.Finding
+	Constructs []shell.Construct
+	Full       bool   // nothing is hidden
+	ReadOnly   bool   // it provably only reads
+	Why        string // the first reason why it is not read-only, or what that hangs on
+}
+
+// Options is what an analysis knows beside the command. A nil *Options is the zero value.
+type Options struct {
+	Dir       string   // working directory, absolute; "" is unknown
+	FS        paths.FS // nil: nothing is known
+	FoldCase  bool     // the file system ignores case
+	Untrusted bool     // the workspace is not trusted: its own configuration may run programs
+	Lang      shell.Lang
+	Sensitive paths.Sensitive
+}
+
+// Request is a call of a tool.
+type Request struct {
+	Tool    string
+	Input   []byte // JSON object as sent
+	Command string // the shell text, if the caller has it already
+	Options
+}
+
+// AnalyzeCommand says what a shell command would do.
+func AnalyzeCommand(cmd string, o *Options) *Analysis {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	a := analyzer{opts: opts, an: &Analysis{Source: cmd}}
+	a.an.Tool.Canonical = "shell"
+	a.home()
+	a.script(cmd, frame{dir: opts.Dir, owner: -1})
+	a.finish()
+	return a.an
+}

@@ -1,0 +1,313 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// inner analyses the command that this one runs.
+func (c *call) inner() {
+	for i := c.seenAt; i < len(c.a.seen); i++ {
+		if s := c.a.seen[i]; s.flag.role == roleExec {
+			c.found = or(c.found, ".")
+			c.wrap(c.fill(c.words[s.at:s.end], "{}", whyFound), false)
+		}
+	}
+	if c.rest < 0 {
+		return
+	}
+	place := 0
+	for place < len(c.args) && !runs(c.args[place].role) {
+		place++
+	}
+	words := c.words[c.rest:]
+	switch c.args[min(place, len(c.args)-1)].role {
+	case roleRun:
+		c.wrap(words, true)
+	case roleRunMore:
+		c.wrap(c.more(words), true)
+	case roleRest:
+		c.joined(words, "")
+	case roleRemote:
+		c.joined(words, "ssh")
+	case roleParallel:
+		c.parallel(words)
+	}
+}
+
+func runs(r role) bool {
+	switch r {
+	case roleRun, roleRunMore, roleRest, roleRemote, roleParallel:
+		return true
+	}
+	return false
+}
+
+// wrap analyses words as the command that this one runs.
+func (c *call) wrap(words []shell.Word, transparent bool) {
+	cmd := &c.a.an.Commands[c.cmd]
+	cmd.Wrapper = true
+	cmd.Transparent = transparent && len(c.spec.does) == 0
+	if len(words) == 0 {
+		return
+	}
+	f := c.f.inner(c.name, c.cmd)
+	f.secretNames = c.names
+	if w := c.place0(); w != "" {
+		f.where = w
+	}
+	c.a.command(words, nil, f)
+}
+
+// place0 is where the inner command runs, if that is not this machine.
+func (c *call) place0() string {
+	for i := range c.spec.does {
+		switch c.spec.does[i].detail {
+		case "container", "ssh", "chroot":
+			return c.spec.does[i].detail
+		}
+	}
+	return ""
+}
+
+// more adds what xargs reads from its input, or puts it in the place of -I's word.
+func (c *call) more(words []shell.Word) []shell.Word {
+	why := "read from standard input"
+	if c.lists() {
+		why = whyFound
+	}
+	for i := range c.seen() {
+		s := &c.seen()[i]
+		if s.flag.name != "--replace" {
+			continue
+		}
+		mark := "{}"
+		if s.has && s.val.Text != "" {
+			mark = s.val.Text
+		}
+		return c.fill(words, mark, why)
+	}
+	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span})
+	return out
+}
+
+// fill replaces words that contain mark by words that are not known.
+func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
+	out := append([]shell.Word(nil), words...)
+	for i := range out {
+		w := &out[i]
+		at := strings.Index(w.Text, mark)
+		if at < 0 {
+			continue
+		}
+		if w.Text != mark {
+			w.Why = "filled in at run time"
+		} else {
+			w.Why = why
+		}
+		w.Text, w.Known, w.Raw = w.Text[:at], false, mark
+	}
+	return out
+}
+
+// lists reports whether what is piped in is a list of files from a program that lists them.
+func (c *call) lists() bool {
+	s := c.f.script
+	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
+		return false
+	}
+	from := s.Commands[c.f.at].Stdin
+	if from < 0 || from >= len(s.Commands) {
+		return false
+	}
+	words := s.Commands[from].Words
+	if len(words) == 0 || !words[0].Known {
+		return false
+	}
+	for i := range words {
+		if e, ok := c.a.opts.Sensitive.Lookup(words[i].Text); ok && e.Secret || !words[i].Known {
+			return false
+		}
+		if e, ok := c.a.opts.Sensitive.Glob(words[i].Text); ok && e.Secret {
+			return false
+		}
+	}
+	switch name, ok := programName(words[0].Text); name {
+	case "find", "fd", "ls":
+		return ok
+	case "git":
+		return ok && len(words) > 1 && words[1].Text == "ls-files"
+	case "rg", "grep":
+		for _, w := range words[1:] {
+			if w.Text == "-l" || w.Text == "-rl" || w.Text == "--files" || w.Text == "--files-with-matches" {
+				return ok
+			}
+		}
+	}
+	return false
+}
+
+// joined analyses words that a shell puts together again, here or on another machine.
+func (c *call) joined(words []shell.Word, where string) {
+	cmd := &c.a.an.Commands[c.cmd]
+	cmd.Wrapper = true
+	var b strings.Builder
+	for i := range words {
+		if !words[i].Known {
+			c.gap(DynamicCode, "code that is put together at run time", &words[i])
+			return
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[i].Text)
+	}
+	f := c.f.inner(c.name, c.cmd)
+	f.where = or(where, f.where)
+	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
+	c.a.script(b.String(), f)
+}
+
+// shellText analyses a word as a script.
+func (c *call) shellText(w *shell.Word) {
+	if !w.Known {
+		c.gap(DynamicCode, "code that is put together at run time", w)
+		e := c.newEffect(Code, w)
+		c.a.effect(e)
+		return
+	}
+	c.a.an.Commands[c.cmd].Wrapper = true
+	f := c.f.inner(c.name, c.cmd)
+	if w := c.place0(); w != "" {
+		f.where = w
+	}
+	c.nest(&f, w)
+	c.a.script(w.Text, f)
+}
+
+// nest maps the spans of a word's text to the source, exactly if the word is one literal.
+func (c *call) nest(f *frame, w *shell.Word) {
+	at := strings.Index(w.Raw, w.Text)
+	if c.f.pinned || at < 0 || at > 2 || w.Text == "" {
+		f.pin, f.pinned = c.f.span(w.Span), true
+		return
+	}
+	f.shift = c.f.shift + w.Span.Start + at
+}
+
+// runWord is a word that names a program to run, with arguments in the same word.
+func (c *call) runWord(w *shell.Word) { c.shellText(w) }
+
+// scriptFile is a file or module that is run: seen by name, not looked into.
+func (c *call) scriptFile(r role, w *shell.Word) {
+	if r == roleScript && (w.Text == "-" || w.Text == "/dev/stdin") && w.Known && c.spec.stdin != nil {
+		c.standardInput(c.spec.stdin)
+		return
+	}
+	e := c.newEffect(Code, w)
+	e.Detail = "runs " + w.Text
+	switch {
+	case !w.Known:
+		c.gap(DynamicCode, "which code is run is known only at run time", w)
+	case r == roleScript:
+		c.place(&e, w)
+		if strings.HasPrefix(e.Path, "/dev/fd/") || strings.HasPrefix(e.Path, "/proc/") || e.Path == "/dev/stdin" {
+			c.gap(DynamicCode, "which code is run is known only at run time", w)
+		}
+	}
+	c.a.effect(e)
+}
+
+// code is code in another language: it is not looked into.
+func (c *call) code(lang string, w *shell.Word) {
+	e := c.newEffect(Code, w)
+	e.Detail = or(lang, "inline") + " code"
+	c.a.effect(e)
+	c.gap(InlineCode, "code that is not looked into", w)
+}
+
+// parallel analyses GNU parallel's template.
+func (c *call) parallel(words []shell.Word) {
+	end := 0
+	for end < len(words) && !strings.HasPrefix(words[end].Text, ":::") {
+		end++
+	}
+	if end == 0 {
+		c.gap(DynamicCode, "the commands come from the input", &words[0])
+		return
+	}
+	before := len(c.a.an.Gaps)
+	c.joined(words[:end], "")
+	if len(c.a.an.Gaps) == before {
+		c.gap(NotPlain, "arguments are put into the command", &words[0])
+	}
+}
+
+// standardInput analyses what a program that reads its program from standard input would run.
+func (c *call) standardInput(o *operand) {
+	w, known := c.input()
+	if !known {
+		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Where: c.f.where, Host: c.f.host}
+		c.a.effect(e)
+		c.a.gap(DynamicCode, "code from standard input", c.span(), c.cmd)
+		return
+	}
+	c.apply(o.role, o.lang, &w, false)
+}
+
+// input returns the literal text that a program reads from standard input.
+func (c *call) input() (shell.Word, bool) {
+	s := c.f.script
+	if s == nil || c.f.at >= len(s.Commands) {
+		return shell.Word{}, false
+	}
+	from := &s.Commands[c.f.at]
+	for i := len(from.Redirects) - 1; i >= 0; i-- {
+		r := &from.Redirects[i]
+		if r.Body != nil && (r.Fd == "" || r.Fd == "0") {
+			return *r.Body, r.Body.Known
+		}
+		if strings.HasPrefix(r.Op, "<") {
+			return shell.Word{}, false
+		}
+	}
+	if from.Stdin < 0 || from.Stdin >= len(s.Commands) {
+		return shell.Word{}, false
+	}
+	return printed(s.Commands[from.Stdin].Words)
+}
+
+// printed is what a plain echo or printf of literal words prints.
+func printed(words []shell.Word) (shell.Word, bool) {
+	if len(words) < 2 || !words[0].Known {
+		return shell.Word{}, false
+	}
+	switch words[0].Text {
+	case "echo":
+		if words[1].Text == "-n" {
+			words = words[1:]
+		}
+	case "printf":
+		if len(words) > 2 && (words[1].Text == "%s" || words[1].Text == `%s\n`) {
+			words = words[1:]
+		}
+		if len(words) != 2 || strings.ContainsRune(words[1].Text, '%') {
+			return shell.Word{}, false
+		}
+	default:
+		return shell.Word{}, false
+	}
+	var b strings.Builder
+	for i := range words[1:] {
+		w := &words[i+1]
+		if !w.Known || w.Glob || strings.HasPrefix(w.Text, "-") || strings.ContainsRune(w.Text, '\\') {
+			return shell.Word{}, false
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.Text)
+	}
+	return shell.Word{Text: b.String(), Known: true, Span: words[1].Span}, true
+}

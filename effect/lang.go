@@ -1,0 +1,106 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+func (c *call) sed(w *shell.Word) { c.code("sed", w) }
+func (c *call) awk(w *shell.Word) { c.code("awk", w) }
+func (c *call) sql(w *shell.Word) { c.code("sql", w) }
+
+// gitConfig is a setting given on git's command line: most can make it run programs.
+func (c *call) gitConfig(w *shell.Word) {
+	name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")
+	if !w.Known && !strings.Contains(w.Text, "=") {
+		c.gap(DynamicOperand, "which setting is changed is known only at run time", w)
+		return
+	}
+	if harmlessGitConfig(name) {
+		return
+	}
+	if strings.HasPrefix(name, "alias.") {
+		c.gap(NotPlain, "an alias can stand for any command", w)
+		return
+	}
+	c.gap(NotPlain, "a setting that can make git run a program", w)
+}
+
+func harmlessGitConfig(name string) bool {
+	switch name {
+	case "core.quotepath", "core.worktree", "core.autocrlf", "core.ignorecase", "core.precomposeunicode", "core.abbrev", "core.filemode",
+		"core.longpaths", "core.commentchar", "core.bare", "core.preloadindex", "core.untrackedcache", "core.optionallocks", "core.symlinks",
+		"core.eol", "core.safecrlf", "core.whitespace", "core.checkstat", "core.trustctime", "advice.detachedhead", "user.name", "user.email",
+		"log.showsignature", "log.date", "log.decorate", "log.follow", "log.mailmap", "status.short", "status.branch", "status.showuntrackedfiles",
+		"status.relativepaths", "status.renames", "column.ui", "init.defaultbranch", "safe.directory", "protocol.version", "rerere.enabled",
+		"submodule.recurse", "submodule.fetchjobs", "fetch.prune", "http.version", "pack.threads", "gc.auto", "maintenance.auto",
+		"commit.gpgsign", "tag.gpgsign", "blame.date", "grep.linenumber", "grep.patterntype", "versionsort.suffix", "branch.sort", "tag.sort":
+		return true
+	}
+	for _, p := range [...]string{"color.", "advice.", "diff.renames", "diff.algorithm", "diff.context", "diff.colormoved", "diff.noprefix", "diff.mnemonicprefix"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// sshOption is a setting of ssh: some run a command on this machine.
+func (c *call) sshOption(w *shell.Word) {
+	name, _, _ := strings.Cut(strings.ToLower(strings.Replace(w.Text, " ", "=", 1)), "=")
+	switch name {
+	case "proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand", "include", "identityagent", "pkcs11provider",
+		"securitykeyprovider", "xauthlocation", "match", "proxyusefdpass", "":
+		c.gap(NotPlain, "a setting that can make ssh run a program", w)
+		if i := strings.IndexAny(w.Text, "= "); i > 0 && strings.HasSuffix(name, "command") && name != "permitlocalcommand" {
+			v := after(w, i+1)
+			c.shellText(&v)
+		}
+	default:
+		if !w.Known {
+			c.gap(DynamicOperand, "a setting is known only at run time", w)
+		}
+	}
+}
+
+// tarFile is an archive, which may lie on another machine.
+func (c *call) tarFile(w *shell.Word) {
+	if host, ok := remotePath(w.Text); ok && w.Known {
+		e := c.newEffect(Connect, w)
+		e.Host, e.Detail = host, "transfer"
+		c.a.effect(e)
+		return
+	}
+	if w.Known && w.Text == "-" {
+		return
+	}
+	if c.inPlace {
+		c.changeFile(Write, w)
+		return
+	}
+	c.readFile(w, false)
+}
+
+// socat's addresses can be files, hosts and programs.
+func (c *call) socat(w *shell.Word) {
+	kind, rest, _ := strings.Cut(w.Text, ":")
+	switch kind = strings.ToUpper(kind); {
+	case !w.Known:
+		c.gap(DynamicOperand, "an address is known only at run time", w)
+	case w.Text == "-" || kind == "STDIO" || kind == "STDIN" || kind == "STDOUT" || kind == "STDERR":
+	case kind == "EXEC" || kind == "SYSTEM" || kind == "SHELL":
+		v := after(w, len(w.Text)-len(rest))
+		v.Text, _, _ = strings.Cut(v.Text, ",")
+		v.Text = strings.ReplaceAll(v.Text, `\ `, " ")
+		v.Raw = ""
+		c.shellText(&v)
+		c.gap(NotPlain, "an address that runs a program", w)
+	case strings.Contains(kind, "TCP") || strings.Contains(kind, "UDP") || strings.Contains(kind, "SSL") || strings.Contains(kind, "SOCKS") || strings.Contains(kind, "PROXY"):
+		c.connect(hostOf(rest), w, false)
+	default:
+		e := c.newEffect(Write, w)
+		e.Detail = "socat address"
+		c.a.effect(e)
+	}
+}

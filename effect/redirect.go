@@ -1,0 +1,47 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// redirect gives a redirection its effect.
+func (a *analyzer) redirect(r *shell.Redirect, cmd int, f frame) {
+	if r.Body != nil {
+		return // a here-document: text
+	}
+	w := &r.Target
+	kind := Write
+	switch r.Op {
+	case "<":
+		kind = Read
+	case "<&", ">&":
+		if w.Known && descriptor(w.Text) {
+			return
+		}
+		if r.Op == "<&" {
+			kind = Read
+		}
+	}
+	if w.Known && kind == Write && a.sink(w.Text) || processSubst(w) {
+		return
+	}
+	e := Effect{Kind: kind, Raw: w.Text, Command: cmd, Span: f.span(r.Span), Certain: w.Known, Detail: "redirect", Where: f.where, Host: f.host}
+	switch {
+	case !w.Known:
+		a.gap(DynamicOperand, "where the redirection leads is known only at run time", f.span(w.Span), cmd)
+	case strings.HasPrefix(w.Text, "/dev/tcp/") || strings.HasPrefix(w.Text, "/dev/udp/"):
+		e.Kind, e.Detail = Connect, "redirect"
+		e.Host, _, _ = strings.Cut(w.Text[len("/dev/tcp/"):], "/")
+	default:
+		a.place(&e, w, &f)
+	}
+	e.Harmless = e.Kind == Read && !e.Secret
+	a.effect(e)
+}
+
+// descriptor reports whether the target of a duplication is a descriptor: 1, 2-, -.
+func descriptor(s string) bool {
+	return s == "-" || allDigits(strings.TrimSuffix(s, "-"))
+}

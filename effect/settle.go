@@ -1,0 +1,205 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// whyFound marks a word that find puts in the place of {}: a path below the start.
+const whyFound = "a file that was found"
+
+// settle turns what was met into effects.
+func (c *call) settle() {
+	if c.settleFlags() {
+		return
+	}
+	ops := c.ops()
+	does := c.spec.does
+	switch {
+	case c.read != nil:
+		does = nil
+		c.deed(c.read)
+	case c.spec.few >= 0 && len(ops) <= c.spec.few && !c.harmful() && !c.splits():
+		does = c.spec.fewer
+	}
+	for i := range does {
+		c.deed(&does[i])
+	}
+	c.operands(ops)
+	c.inner()
+	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs {
+		c.standardInput(c.spec.stdin)
+	}
+}
+
+// splits reports whether there may be more operands than words.
+func (c *call) splits() bool {
+	for _, i := range c.ops() {
+		if w := &c.words[i]; w.Glob || !w.Known && w.Split {
+			return true
+		}
+	}
+	return false
+}
+
+// harmful reports whether a flag does more than read.
+func (c *call) harmful() bool {
+	for i := range c.seen() {
+		for j := range c.seen()[i].flag.deeds {
+			if !c.seen()[i].flag.deeds[j].verb.harmless() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// settleFlags turns the flags into effects and reports whether that is all there is.
+func (c *call) settleFlags() bool {
+	if c.help {
+		return true
+	}
+	for i := c.seenAt; i < len(c.a.seen); i++ {
+		if s := &c.a.seen[i]; s.flag.role == roleDir && s.has {
+			c.f.dir = c.a.chdir(c.f.dir, &s.val, "")
+		}
+	}
+	for i := c.seenAt; i < len(c.a.seen); i++ {
+		s := c.a.seen[i]
+		for j := range s.flag.deeds {
+			if !s.flag.deeds[j].verb.harmless() {
+				c.deed(&s.flag.deeds[j])
+			}
+		}
+		if s.flag.role == roleExec {
+			continue // after the operands: it needs the start
+		}
+		if s.has && s.flag.role != roleText && s.flag.role != roleDir {
+			c.apply(s.flag.role, s.flag.lang, &s.val, true)
+		}
+	}
+	return false
+}
+
+// deed emits the effect of a verb.
+func (c *call) deed(d *deed) {
+	e := Effect{Program: c.name, Detail: d.detail, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Harmless: c.dry}
+	switch d.verb {
+	case doesQuery:
+		e.Kind, e.Harmless = Connect, true
+		if e.Detail == "" {
+			e.Detail = "query"
+		}
+	case doesConnect:
+		e.Kind = Connect
+	case doesCredential:
+		e.Kind, e.Detail, e.Secret, e.Harmless = Connect, "credential", true, false
+	case doesWrite:
+		e.Kind = Write
+	case doesDelete:
+		e.Kind = Delete
+	case doesSystem:
+		e.Kind = System
+	case doesCode:
+		e.Kind, e.Harmless = Code, false
+	case doesOpaque:
+		e.Kind, e.Harmless = Code, false
+		c.a.gap(InlineCode, or(d.detail, "runs code that cannot be seen"), c.span(), c.cmd)
+	case doesRepo:
+		if !c.a.opts.Untrusted {
+			c.a.note = "the repository's configuration can make git run programs; the workspace is trusted"
+			return
+		}
+		e.Kind, e.Detail, e.Certain, e.Harmless = Code, "the repository's configuration can make git run programs, and the workspace is not trusted", false, false
+	case doesEnviron:
+		e.Kind, e.Sensitive, e.Harmless = Read, "environment", true
+	case doesInPlace:
+		return
+	default:
+		return
+	}
+	c.addDetails(&e)
+	c.a.effect(e)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (c *call) addDetails(e *Effect) {
+	if c.recursive {
+		e.Recursive = true
+		e.Detail = joinDetail(e.Detail, "recursive")
+	}
+	if c.force && (e.Kind == Write || e.Kind == Delete || e.Kind == Connect || e.Kind == System) {
+		e.Detail = joinDetail(e.Detail, "force")
+	}
+}
+
+func joinDetail(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + ", " + b
+}
+
+func (c *call) span() shell.Span {
+	return c.f.span(shell.Span{Start: c.words[0].Span.Start, End: c.words[len(c.words)-1].Span.End})
+}
+
+// operands gives each operand its place: fixed ones from both ends, the rest to the one
+// that takes many.
+func (c *call) operands(ops []int) {
+	many := -1
+	for i := range c.args {
+		if c.args[i].many && c.args[i].role != roleEnv {
+			many = i
+			break
+		}
+	}
+	for k, i := range ops {
+		w := &c.words[i]
+		at := k
+		if many >= 0 && k >= many {
+			at = many
+			if left := len(ops) - k; left < len(c.args)-many {
+				at = len(c.args) - left
+			}
+		}
+		if at >= len(c.args) {
+			c.gap(UnknownFlag, "one argument more than is understood", w)
+			continue
+		}
+		o := &c.args[at]
+		if o.role == roleEnv {
+			c.envWord(w)
+			continue
+		}
+		c.splitOperand(w)
+		c.apply(o.role, o.lang, w, false)
+	}
+}
+
+// splitOperand objects to a word that may be several when one of those could be delicate.
+func (c *call) splitOperand(w *shell.Word) {
+	if w.Known || !w.Split || w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") {
+		return
+	}
+	for i := range c.args {
+		if c.args[i].role.risky() {
+			c.gap(DynamicOperand, "an argument is known only at run time", w)
+			return
+		}
+	}
+}
+
+func (c *call) envWord(w *shell.Word) {
+	name, _, _ := strings.Cut(w.Text, "=")
+	v := after(w, len(name)+1)
+	c.a.an.Commands[c.cmd].Env = append(c.a.an.Commands[c.cmd].Env, name)
+	c.a.assign(name, &v, c.f.span(w.Span), c.cmd)
+}

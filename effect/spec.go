@@ -1,0 +1,201 @@
+package effect
+
+import "sync"
+
+// role is what a word of a command line is to the program.
+type role uint8
+
+const (
+	roleText      role = iota // no effect of its own
+	roleRead                  // file whose content is read and may be shown
+	rolePeek                  // file whose content is read but not shown
+	roleList                  // file or directory of which only the existence, name or metadata is read
+	roleWrite                 // file that is created or changed
+	roleDelete                // file that is removed
+	roleDir                   // directory that the program works in
+	roleURL                   // address to connect to
+	roleHost                  // host, or user@host, to connect to
+	roleFrom                  // file, or host:file, that is read
+	roleTo                    // file, or host:file, that is written
+	roleRun                   // program; the rest are its arguments
+	roleRunMore               // likewise, with arguments added from standard input
+	roleExec                  // program and arguments up to ; or +
+	roleShell                 // text that a shell runs
+	roleRest                  // text that a shell runs, joined with all words that follow
+	roleRemote                // likewise, on another machine
+	roleParallel              // GNU parallel's template
+	roleCode                  // code in another language
+	roleScript                // file that is run
+	roleModule                // named code that is run
+	roleEnv                   // NAME=value for the program that is run
+	roleSed                   // sed script
+	roleAwk                   // awk program
+	roleSQL                   // SQL text
+	roleData                  // data to send; @file sends the file
+	roleForm                  // name=value to send; name=@file sends the file
+	roleMethod                // HTTP method
+	roleGitConfig             // name=value setting of git
+	roleSSHOption             // name=value setting of ssh
+	roleName                  // shell pattern of the file names that are meant
+	roleMaybe                 // file that is written if it is given
+	roleTarFile               // archive: file or host:file, by the mode of tar
+	roleSocat                 // address of socat
+	roleSubs                  // where a subcommand stands
+)
+
+var roleNames = map[string]role{
+	"text": roleText, "read": roleRead, "peek": rolePeek, "list": roleList, "write": roleWrite, "delete": roleDelete,
+	"dir": roleDir, "url": roleURL, "host": roleHost, "from": roleFrom, "to": roleTo, "run": roleRun, "run+": roleRunMore,
+	"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
+	"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
+	"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
+	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat,
+}
+
+// risky reports whether a word of this role can do more than be looked at. A program with a
+// risky flag is not read-only when a word that could be that flag is not known.
+func (r role) risky() bool {
+	switch r {
+	case roleText, rolePeek, roleList, roleName:
+		return false
+	}
+	return true
+}
+
+// operand is a place for operands: one, or any number if many.
+type operand struct {
+	role role
+	lang string // of roleCode
+	many bool
+}
+
+// verb is what a program, subcommand or flag does.
+type verb uint8
+
+const (
+	doesRead       verb = iota // nothing but read
+	doesQuery                  // ask another machine
+	doesConnect                // send to, change or fetch from another machine
+	doesCredential             // fetch a secret from another machine
+	doesWrite                  // change files
+	doesDelete                 // remove files
+	doesSystem                 // change the machine, an account, a process or a service
+	doesCode                   // run code that is named but not looked into
+	doesOpaque                 // run code that cannot be seen
+	doesHelp                   // print something and stop, whatever else is said
+	doesInPlace                // the files that are read are written, too
+	doesRecursive              // everything below the paths is meant
+	doesForce                  // without questions or safety checks
+	doesArgs                   // other operands
+	doesDry                    // only say what would be done
+	doesRepo                   // read, but the repository's configuration may run programs
+	doesEnviron                // print the environment
+)
+
+var verbNames = map[string]verb{
+	"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
+	"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
+	"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
+	"repo": doesRepo, "environ": doesEnviron,
+}
+
+// harmless reports whether the verb alone changes nothing.
+func (v verb) harmless() bool {
+	switch v {
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron:
+		return true
+	}
+	return false
+}
+
+// deed is a verb with its detail.
+type deed struct {
+	verb   verb
+	detail string
+	args   []operand // of doesArgs
+}
+
+// arity is whether a flag takes a value.
+type arity uint8
+
+const (
+	alone    arity = iota
+	required       // -x v, -xv, --x v, --x=v
+	optional       // -xv, --x=v
+)
+
+// flag is one option of a program.
+type flag struct {
+	name   string
+	global bool // holds before and after the subcommand
+	arity  arity
+	role   role
+	lang   string
+	deeds  []deed
+}
+
+func (f *flag) risky() bool {
+	if f.arity != alone && f.role.risky() {
+		return true
+	}
+	for i := range f.deeds {
+		switch f.deeds[i].verb {
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron:
+		case doesArgs:
+			for _, o := range f.deeds[i].args {
+				if o.role != roleRead && o.role.risky() {
+					return true
+				}
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// style is how a program reads its words.
+type style uint16
+
+const (
+	styleStop style = 1 << iota // flags end at the first operand
+	styleDash                   // long flags have one dash
+	styleFind                   // find's expressions
+	styleKV                     // operands name=value are flags
+	styleBSD                    // the first operand may be a bundle of flags without a dash
+	styleNone                   // no flags at all
+	styleAny                    // flags that are not listed do no harm
+	stylePlus                   // words that begin with + are flags without effect
+	styleLast                   // a word that is not a known subcommand is an operand
+)
+
+var styleNames = map[string]style{
+	"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
+	"none": styleNone, "any": styleAny, "plus": stylePlus, "last": styleLast, "gnu": 0,
+}
+
+// spec is what the knowledge base knows of a program or subcommand.
+type spec struct {
+	names      []string // of a subcommand
+	does       []deed
+	args       []operand
+	few        int // with at most this many operands, does is fewer
+	fewer      []deed
+	stdin      *operand // what standard input is when there are no operands
+	style      style
+	long       map[string]*flag
+	short      [128]*flag
+	number     *flag // -5
+	risky      bool  // some flag is risky
+	globalRisk bool  // some flag that holds after the subcommand, too, is risky
+	parent     *spec // whose global flags hold here, too
+	bare       []deed
+	subs       map[string][]*spec // by first name
+	wild       []*spec            // whose first name is a pattern
+
+	body string // text of a subcommand that is not compiled yet
+	once sync.Once
+	err  error
+}
+
+func (s *spec) hasSubs() bool { return s.subs != nil || s.wild != nil }

@@ -1,0 +1,146 @@
+package effect
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// standardDirs are the places where the programs of the knowledge base live. A program in
+// another place has the name but is not known to be the program.
+var standardDirs = map[string]bool{
+	"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true, "/usr/local/sbin": true,
+	"/opt/homebrew/bin": true, "/opt/homebrew/sbin": true, "/snap/bin": true, "/run/current-system/sw/bin": true,
+	"/usr/games": true,
+}
+
+// programName returns the base name of a program and whether it is found on the usual
+// search path or lies in a standard directory.
+func programName(p string) (string, bool) {
+	i := strings.LastIndexByte(p, '/')
+	if i < 0 {
+		return p, true
+	}
+	dir := path.Clean(p[:i+1])
+	return p[i+1:], standardDirs[dir]
+}
+
+// addCommand appends a Command for words and returns its index.
+func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
+	c := Command{Words: words, Path: words[0].Text, Via: f.via, Dir: f.dir}
+	c.Span = f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End})
+	if words[0].Known && !words[0].Glob {
+		c.Program, _ = programName(words[0].Text)
+	}
+	c.Text, c.Prefix, c.Known = canonical(words, f.source)
+	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
+		c.Alts = append(c.Alts, replaceProgram(&c, alt))
+	}
+	for i := range assigns {
+		c.Env = append(c.Env, assigns[i].Name)
+	}
+	a.an.Commands = append(a.an.Commands, c)
+	a.owner = append(a.owner, f.owner)
+	return len(a.an.Commands) - 1
+}
+
+// plainName is what a rule would call the program: without .exe, in lower case.
+func plainName(name string) string {
+	if n := len(name) - 4; n > 0 && strings.EqualFold(name[n:], ".exe") {
+		name = name[:n]
+	}
+	return strings.ToLower(name)
+}
+
+func replaceProgram(c *Command, name string) string {
+	return name + c.Text[min(len(quoted(&c.Words[0])), len(c.Text)):]
+}
+
+// canonical joins words with one blank, quoted where a shell would need it. prefix is what
+// is certain of the text.
+func canonical(words []shell.Word, source string) (text, prefix string, known bool) {
+	if t, ok := asWritten(words, source); ok {
+		return t, t, true
+	}
+	var b strings.Builder
+	cut := -1
+	for i := range words {
+		w := &words[i]
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if !w.Known && cut < 0 {
+			cut = b.Len() + len(w.Text)
+			b.WriteString(w.Text)
+			b.WriteString(strings.TrimPrefix(w.Raw, w.Text))
+			continue
+		}
+		if !w.Known {
+			b.WriteString(w.Raw)
+			continue
+		}
+		if i == 0 {
+			b.WriteString(standardName(w))
+			continue
+		}
+		b.WriteString(quoted(w))
+	}
+	text = b.String()
+	if cut < 0 {
+		return text, text, true
+	}
+	return text, text[:min(cut, len(text))], false
+}
+
+// standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm.
+func standardName(w *shell.Word) string {
+	if name, ok := programName(w.Text); ok && !w.Glob && name != "" {
+		return name
+	}
+	return quoted(w)
+}
+
+// asWritten returns the source text of the words if it is canonical already.
+func asWritten(words []shell.Word, source string) (string, bool) {
+	first, last := words[0].Span, words[len(words)-1].Span
+	if source == "" || last.End > len(source) || first.Start < 0 || words[0].Text == "" || words[0].Text[0] == '/' {
+		return "", false
+	}
+	at := first.Start
+	for i := range words {
+		w := &words[i]
+		if i > 0 {
+			if at >= len(source) || source[at] != ' ' {
+				return "", false
+			}
+			at++
+		}
+		if !w.Known || w.Span.Start != at || w.Span.End-at != len(w.Text) || len(w.Text) == 0 || source[at:w.Span.End] != w.Text {
+			return "", false
+		}
+		at = w.Span.End
+	}
+	return source[first.Start:last.End], true
+}
+
+// quoted is the word as a shell would need it to be written.
+func quoted(w *shell.Word) string {
+	if w.Glob || w.Tilde || plain(w.Text) {
+		return w.Text
+	}
+	return "'" + strings.ReplaceAll(w.Text, "'", `'\''`) + "'"
+}
+
+func plain(s string) bool {
+	if s == "" || s[0] == '~' || s[0] == '#' {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case ' ', '\t', '\n', '\r', '\'', '"', '\\', '$', '`', '|', '&', ';', '(', ')', '<', '>', '*', '?', '[', '!', '{':
+			return false
+		}
+	}
+	return true
+}

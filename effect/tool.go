@@ -1,0 +1,393 @@
+package effect
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// Analyze says what a call of a tool would do. A tool that is not in the catalogue, or an
+// input that the tool would not take, is a gap.
+func Analyze(req *Request) *Analysis {
+	tool, known := Lookup(req.Tool)
+	a := &analyzer{opts: req.Options, an: &Analysis{Tool: tool}}
+	a.home()
+	in := input{text: req.Command, given: req.Command != ""}
+	if !in.given {
+		if err := in.decode(req.Input); err != nil {
+			a.gap(BadInput, err.Error(), shell.Span{}, -1)
+			a.finish()
+			return a.an
+		}
+	}
+	a.opts.Lang = tool.lang(req.Lang)
+	switch {
+	case tool.Shell():
+		a.shellTool(&tool, &in)
+	case !known || tool.Canonical == "mcp":
+		a.otherTool(&tool, &in)
+	default:
+		a.fileTool(&tool, &in)
+	}
+	a.finish()
+	return a.an
+}
+
+// home tells the shell parser what $HOME is.
+func (a *analyzer) home() {
+	if a.opts.FS == nil {
+		return
+	}
+	if h, ok := a.opts.FS.Home(""); ok && h != "" {
+		a.vars = map[string]string{"HOME": h}
+	}
+}
+
+// input is a tool's decoded input.
+type input struct {
+	text   string
+	given  bool
+	fields map[string]any
+	keys   []string // in order
+}
+
+var errInput = errors.New("the input is not a JSON object")
+
+// decode reads a JSON object and refuses one that names a field twice: which of the two the
+// tool would take is not known.
+func (in *input) decode(data []byte) error {
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	t, err := dec.Token()
+	if err != nil || t != json.Delim('{') {
+		return errInput
+	}
+	in.fields = map[string]any{}
+	for dec.More() {
+		k, err := dec.Token()
+		if err != nil {
+			return errInput
+		}
+		key, _ := k.(string)
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return errInput
+		}
+		if _, twice := in.fields[key]; twice {
+			return errors.New("the input names " + key + " twice")
+		}
+		in.fields[key], in.keys = v, append(in.keys, key)
+	}
+	if _, err := dec.Token(); err != nil {
+		return errInput
+	}
+	if _, err := dec.Token(); err == nil {
+		return errInput
+	}
+	return nil
+}
+
+// str returns the first of the fields that is there; ok is false if it is not a string.
+func (in *input) str(names []string) (value string, there, ok bool) {
+	for _, n := range names {
+		if v, has := in.fields[n]; has {
+			s, ok := v.(string)
+			return s, true, ok
+		}
+	}
+	return "", false, true
+}
+
+// words returns the argument vector of a command that is given as a list.
+func (in *input) words(names []string) []string {
+	for _, n := range names {
+		list, ok := in.fields[n].([]any)
+		if !ok {
+			continue
+		}
+		var out []string
+		for _, v := range list {
+			s, ok := v.(string)
+			if !ok {
+				return nil
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	return nil
+}
+
+func (a *analyzer) shellTool(tool *Tool, in *input) {
+	text := in.text
+	dir := a.opts.Dir
+	if !in.given {
+		if argv := in.words(tool.Command); argv != nil {
+			a.vector(argv)
+			return
+		}
+		s, there, ok := in.str(tool.Command)
+		if !there || !ok {
+			a.gap(BadInput, "the command is not a text", shell.Span{}, -1)
+			return
+		}
+		d, there, ok := in.str(tool.Dir)
+		if !ok {
+			a.gap(BadInput, "the working directory is not a text", shell.Span{}, -1)
+		}
+		if there && d != "" {
+			dir = a.chdir(dir, &shell.Word{Text: d, Known: ok, Tilde: true}, "")
+		}
+		text = s
+	}
+	a.an.Source = text
+	a.script(text, frame{dir: dir, owner: -1})
+}
+
+// vector analyses a command that is given as a list of words: no shell is in between.
+func (a *analyzer) vector(argv []string) {
+	if len(argv) == 0 {
+		a.gap(BadInput, "an empty command", shell.Span{}, -1)
+		return
+	}
+	words := make([]shell.Word, len(argv))
+	for i, s := range argv {
+		words[i] = shell.Word{Text: s, Raw: s, Known: true}
+	}
+	a.an.Source = strings.Join(argv, " ")
+	a.command(words, nil, frame{dir: a.opts.Dir, owner: -1})
+}
+
+// fileTool analyses a tool that works on paths or addresses.
+func (a *analyzer) fileTool(tool *Tool, in *input) {
+	switch tool.Canonical {
+	case "none":
+	case "patch":
+		a.patchTool(tool, in)
+	case "fetch":
+		a.fetchTool(tool, in)
+	case "search":
+		a.effect(Effect{Kind: Connect, Detail: "search", Command: -1, Certain: true, Harmless: true})
+	case "task", "skill":
+		a.effect(Effect{Kind: Code, Detail: "starts an agent, whose calls are judged themselves", Command: -1, Certain: true})
+	case "code":
+		a.effect(Effect{Kind: Code, Detail: "inline code", Command: -1, Certain: true})
+		a.gap(InlineCode, "code that is not looked into", shell.Span{}, -1)
+	case "kill":
+		a.effect(Effect{Kind: System, Detail: "stops a process", Command: -1, Certain: true})
+	default:
+		a.pathTool(tool, in)
+	}
+}
+
+func (a *analyzer) pathTool(tool *Tool, in *input) {
+	kind := Read
+	switch {
+	case tool.Canonical == "delete":
+		kind = Delete
+	case tool.Write:
+		kind = Write
+	}
+	found := false
+	for _, key := range in.keys {
+		if contains(tool.Paths, key) {
+			found = a.pathField(tool, kind, in.fields[key]) || found
+		}
+		if contains(tool.Names, key) {
+			a.nameField(tool, in.fields[key])
+		}
+	}
+	if found {
+		return
+	}
+	if tool.Write || tool.Canonical == "read" {
+		a.gap(BadInput, "no path", shell.Span{}, -1)
+		return
+	}
+	a.path(tool, Read, ".")
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+// pathField gives a path, or a list of paths, its effects.
+func (a *analyzer) pathField(tool *Tool, kind Kind, v any) bool {
+	switch v := v.(type) {
+	case string:
+		a.path(tool, kind, v)
+		return true
+	case []any:
+		ok := len(v) > 0
+		for _, e := range v {
+			ok = a.pathField(tool, kind, e) && ok
+		}
+		return ok
+	case map[string]any:
+		return a.pathField(tool, kind, or3(v["path"], v["file_path"]))
+	}
+	a.gap(BadInput, "a path is not a text", shell.Span{}, -1)
+	return true
+}
+
+func or3(a, b any) any {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (a *analyzer) path(tool *Tool, kind Kind, p string) {
+	w := shell.Word{Text: p, Known: true, Tilde: true, Glob: strings.ContainsAny(p, "*?[") && kind == Read}
+	e := Effect{Kind: kind, Raw: p, Program: tool.Name, Command: -1, Certain: true}
+	if strings.HasPrefix(p, "-") && !tool.Write {
+		a.gap(BadInput, "a path that looks like a flag", shell.Span{}, -1)
+	}
+	a.place(&e, &w, &frame{dir: a.opts.Dir})
+	if e.Path == "" {
+		a.gap(BadInput, "where the path leads is not known", shell.Span{}, -1)
+	}
+	switch tool.Canonical {
+	case "list", "glob":
+		e.Secret, e.Detail = false, "list"
+	case "grep":
+		e.Recursive = true
+	}
+	e.Harmless = kind == Read && !e.Secret
+	a.effect(e)
+}
+
+// nameField is a pattern of the file names that a search looks at.
+func (a *analyzer) nameField(tool *Tool, v any) {
+	p, ok := v.(string)
+	if !ok || tool.Canonical != "grep" {
+		return
+	}
+	e, hit := a.opts.Sensitive.Lookup(p)
+	if !hit {
+		e, hit = a.opts.Sensitive.Glob(p)
+	}
+	if hit && e.Secret {
+		a.effect(Effect{Kind: Read, Raw: p, Program: tool.Name, Command: -1, Sensitive: e.Class, Secret: true, Glob: true})
+	}
+}
+
+func (a *analyzer) fetchTool(tool *Tool, in *input) {
+	for _, key := range in.keys {
+		if !contains(tool.URL, key) {
+			continue
+		}
+		for word := range strings.FieldsSeq(text(in.fields[key])) {
+			scheme, host := urlHost(word)
+			switch {
+			case scheme == "file":
+				a.path(tool, Read, strings.TrimPrefix(word, "file://"))
+			case scheme != "" || key != "prompt":
+				a.effect(Effect{Kind: Connect, Raw: word, Host: host, Program: tool.Name, Command: -1, Certain: true})
+			}
+		}
+	}
+	if len(a.an.Effects) == 0 {
+		a.effect(Effect{Kind: Connect, Program: tool.Name, Command: -1})
+		a.gap(BadInput, "no address", shell.Span{}, -1)
+	}
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		var b strings.Builder
+		for _, e := range v {
+			b.WriteString(text(e))
+			b.WriteByte(' ')
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// patchTool reads the file headers of a patch in the *** Begin Patch format.
+func (a *analyzer) patchTool(tool *Tool, in *input) {
+	body := in.text
+	if !in.given {
+		s, there, ok := in.str(tool.Command)
+		if !there || !ok {
+			if argv := in.words(tool.Command); len(argv) == 2 {
+				s, ok = argv[1], true
+			} else {
+				a.gap(BadInput, "no patch", shell.Span{}, -1)
+				return
+			}
+		}
+		body = s
+	}
+	n := len(a.an.Effects)
+	for line := range strings.SplitSeq(body, "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		switch {
+		case strings.HasPrefix(line, "*** Add File: "):
+			a.path(tool, Write, line[len("*** Add File: "):])
+		case strings.HasPrefix(line, "*** Update File: "):
+			a.path(tool, Write, line[len("*** Update File: "):])
+		case strings.HasPrefix(line, "*** Delete File: "):
+			a.path(tool, Delete, line[len("*** Delete File: "):])
+		case strings.HasPrefix(line, "*** Move to: "):
+			a.path(tool, Write, line[len("*** Move to: "):])
+		case strings.HasPrefix(line, "+++ ") || strings.HasPrefix(line, "--- "):
+			a.unified(tool, line[4:])
+		}
+	}
+	if len(a.an.Effects) == n {
+		a.gap(BadInput, "the patch names no file", shell.Span{}, -1)
+	}
+}
+
+// unified is a header of a unified diff. A line of a patch may look like one: a path too
+// many is judged, none is missed.
+func (a *analyzer) unified(tool *Tool, p string) {
+	p, _, _ = strings.Cut(p, "\t")
+	if p == "/dev/null" || p == "" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(p, "a/"); ok {
+		p = rest
+	} else if rest, ok := strings.CutPrefix(p, "b/"); ok {
+		p = rest
+	}
+	a.path(tool, Write, p)
+}
+
+// pathKeys are the names that tools give to fields that hold paths.
+var pathKeys = []string{"path", "file_path", "filePath", "target_file", "file", "old_path", "new_path", "source_path", "dest_path",
+	"directory", "dir", "filename", "notebook_path", "paths", "files", "source", "destination", "uri", "cwd"}
+
+// otherTool analyses a tool that is not known: what its fields look like is all there is.
+func (a *analyzer) otherTool(tool *Tool, in *input) {
+	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
+	for _, key := range in.keys {
+		v, ok := in.fields[key].(string)
+		switch {
+		case !ok:
+		case key == "command" || key == "cmd":
+			a.an.Source = v
+			a.script(v, frame{dir: a.opts.Dir, owner: -1})
+		case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n"):
+			_, host := urlHost(v)
+			a.effect(Effect{Kind: Connect, Raw: v, Host: host, Program: tool.Name, Command: -1})
+		case contains(pathKeys, key) && v != "":
+			a.path(tool, Read, v)
+			a.path(tool, Write, v)
+			for i := len(a.an.Effects) - 2; i < len(a.an.Effects) && i >= 0; i++ {
+				a.an.Effects[i].Certain = false
+			}
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// walk sorts the words from..to into flags and operands. head is the part before the
+// subcommand: the program's own flags, and the subcommand's names, which are skipped.
+func (c *call) walk(from, to int, head bool) {
+	sp := c.spec
+	if head {
+		sp = c.root
+	}
+	flags := sp.style&styleNone == 0
+	expr := false // find: the expression has begun
+	place := 0
+	for i := from; i < to && c.rest < 0; i++ {
+		w := &c.words[i]
+		switch {
+		case flags && w.Text == "--" && w.Known && sp.style&styleFind == 0:
+			flags = false
+		case flags && isFlag(w.Text):
+			i = c.flagWord(sp, i, to)
+			expr = true
+		case flags && sp.style&stylePlus != 0 && strings.HasPrefix(w.Text, "+") && w.Known:
+		case head:
+		case sp.style&styleFind != 0 && expr:
+			c.expression(w)
+		case sp.style&styleKV != 0 && c.keyValue(sp, i):
+		case sp.style&styleBSD != 0 && i == 1 && w.Known && c.bundle(sp, i, to):
+			i = c.skipped
+		default:
+			place = c.operand(i, place, flags, sp)
+			if sp.style&styleStop != 0 {
+				flags = false
+			}
+		}
+	}
+}
+
+// expression checks a word of find's expression that is not a flag.
+func (c *call) expression(w *shell.Word) {
+	switch w.Text {
+	case "(", ")", "!", ",":
+		if w.Known {
+			return
+		}
+	}
+	if !w.Known || w.Glob {
+		c.gap(DynamicOperand, "an argument is known only at run time", w)
+		return
+	}
+	c.gap(UnknownFlag, "an argument that is not understood", w)
+}
+
+// operand takes word i as an operand; place is how far the fixed operands are used up.
+func (c *call) operand(i, place int, flags bool, sp *spec) int {
+	w := &c.words[i]
+	if flags && couldBeFlag(w) && sp.risky {
+		c.gap(DynamicOperand, "an argument that is known only at run time could be a flag", w)
+	}
+	for place < len(c.args) {
+		o := &c.args[place]
+		switch o.role {
+		case roleEnv:
+			if o.many && isAssignment(w) {
+				c.a.ops = append(c.a.ops, i)
+				return place
+			}
+			place++
+			continue
+		case roleRun, roleRunMore, roleRest, roleRemote, roleParallel:
+			c.rest = i
+			return place
+		}
+		break
+	}
+	c.a.ops = append(c.a.ops, i)
+	if place < len(c.args) && !c.args[place].many {
+		place++
+	}
+	return place
+}
+
+// couldBeFlag reports whether a word may begin with a dash, or become several words.
+func couldBeFlag(w *shell.Word) bool {
+	if w.Known {
+		return w.Glob && strings.IndexByte("*?[", w.Text[0]) >= 0
+	}
+	if w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") {
+		return false
+	}
+	return w.Split || w.Text == "" || w.Text[0] == '-'
+}
+
+func isAssignment(w *shell.Word) bool {
+	i := strings.IndexByte(w.Text, '=')
+	return i > 0 && validName(w.Text[:i])
+}
+
+func validName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		ch := s[i]
+		if ch != '_' && (ch|0x20 < 'a' || ch|0x20 > 'z') && (i == 0 || ch < '0' || ch > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// flagWord reads the flag or flags in word i and returns the index of the last word used.
+func (c *call) flagWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	if sp.number != nil && w.Known && allDigits(w.Text[1:]) {
+		c.met(sp.number, shell.Word{Known: true}, false, i)
+		return i
+	}
+	if sp.style&styleDash != 0 || len(w.Text) > 2 && w.Text[1] == '-' {
+		return c.longWord(sp, i, to)
+	}
+	if w.Text == "--" { // in the middle of a dynamic word
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		return i
+	}
+	return c.shortWord(sp, i, to)
+}
+
+func allDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (c *call) longWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	name := strings.TrimLeft(w.Text, "-")
+	eq := strings.IndexByte(name, '=')
+	if eq < 0 && !w.Known {
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		return i
+	}
+	if eq >= 0 {
+		name = name[:eq]
+	}
+	f := sp.longFlag(name)
+	switch {
+	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
+		return i
+	case f == nil && sp.style&styleAny != 0:
+		return i
+	case f == nil:
+		c.gap(UnknownFlag, "a flag that is not known", w)
+		return i
+	case eq >= 0:
+		c.met(f, after(w, strings.IndexByte(w.Text, '=')+1), true, i)
+		return i
+	case f.arity == required:
+		return c.valueWord(f, i, to)
+	}
+	c.met(f, shell.Word{Known: true}, false, i)
+	return i
+}
+
+// dashed tries a word such as -n5 or -O2 whose flag has one letter.
+func (c *call) dashed(sp *spec, i int, name string) bool {
+	if len(name) < 2 {
+		return false
+	}
+	f := sp.exactFlag(name[:1])
+	if f == nil || f.arity == alone || !strings.HasPrefix(c.words[i].Text, "-"+name[:1]) {
+		return false
+	}
+	c.met(f, after(&c.words[i], 2), true, i)
+	return true
+}
+
+func (c *call) shortWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	for k := 1; k < len(w.Text); k++ {
+		f := sp.shortFlag(w.Text[k])
+		switch {
+		case f == nil && sp.style&styleAny != 0:
+			return i
+		case f == nil:
+			c.gap(UnknownFlag, "a flag that is not known", w)
+			return i
+		case f.arity == alone:
+			c.met(f, shell.Word{Known: true}, false, i)
+		case k+1 < len(w.Text) || !w.Known:
+			c.met(f, after(w, k+1), true, i)
+			return i
+		case f.arity == required:
+			return c.valueWord(f, i, to)
+		default:
+			c.met(f, shell.Word{Known: true}, false, i)
+		}
+	}
+	if !w.Known {
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+	}
+	return i
+}
+
+// after is the part of a word from offset n on.
+func after(w *shell.Word, n int) shell.Word {
+	v := *w
+	v.Text, v.Tilde = w.Text[min(n, len(w.Text)):], false
+	if v.Text != "" && v.Text[0] == '~' && w.Raw == w.Text {
+		v.Tilde = true // some shells expand --flag=~/x, and some programs do
+	}
+	return v
+}
+
+// valueWord takes the next word as the value of f.
+func (c *call) valueWord(f *flag, i, to int) int {
+	if f.role == roleExec {
+		return c.execWords(f, i, to)
+	}
+	if i+1 >= to {
+		c.met(f, shell.Word{Known: true}, false, i)
+		return i
+	}
+	v := c.words[i+1]
+	if !v.Known && v.Split && c.spec.risky {
+		c.gap(DynamicOperand, "an argument that is known only at run time could be several", &c.words[i+1])
+	}
+	c.met(f, v, true, i)
+	return i + 1
+}
+
+// execWords takes find's command up to its end.
+func (c *call) execWords(f *flag, i, to int) int {
+	end := i + 1
+	for end < to {
+		t := c.words[end].Text
+		if t == ";" || t == "+" && end > i+1 && strings.Contains(c.words[end-1].Raw, "{}") {
+			break
+		}
+		end++
+	}
+	c.a.seen = append(c.a.seen, seen{flag: f, at: i + 1, end: min(end, to), has: true})
+	return end
+}
+
+// met records a flag that does something and drops the others.
+func (c *call) met(f *flag, val shell.Word, has bool, at int) {
+	if len(f.deeds) == 0 && (!has || f.role == roleText) {
+		return
+	}
+	for i := range f.deeds {
+		c.mark(&f.deeds[i])
+	}
+	c.a.seen = append(c.a.seen, seen{flag: f, val: val, has: has, at: at})
+}
+
+// mark notes what must be known before the operands are read.
+func (c *call) mark(d *deed) {
+	switch d.verb {
+	case doesHelp:
+		c.help = true
+	case doesDry:
+		c.dry = true
+	case doesInPlace:
+		c.inPlace = true
+	case doesRecursive:
+		c.recursive = true
+	case doesForce:
+		c.force = true
+	case doesArgs:
+		c.args, c.overArgs = d.args, true
+	case doesRead, doesQuery, doesRepo:
+		if c.read == nil {
+			c.read = d
+		}
+	}
+}
+
+// keyValue takes an operand name=value as a flag.
+func (c *call) keyValue(sp *spec, i int) bool {
+	w := &c.words[i]
+	eq := strings.IndexByte(w.Text, '=')
+	if eq <= 0 {
+		return false
+	}
+	f := sp.exactFlag(w.Text[:eq])
+	if f == nil {
+		return false
+	}
+	c.met(f, after(w, eq+1), true, i)
+	return true
+}
+
+// bundle takes a first operand such as `xzf` as flags; their values are the words after it.
+func (c *call) bundle(sp *spec, i, to int) bool {
+	w := &c.words[i]
+	next := i
+	for k := 0; k < len(w.Text); k++ {
+		f := sp.shortFlag(w.Text[k])
+		if f == nil {
+			if k == 0 {
+				return false
+			}
+			c.gap(UnknownFlag, "a flag that is not known", w)
+			continue
+		}
+		if f.arity == required && next+1 < to {
+			next++
+			c.met(f, c.words[next], true, next)
+			continue
+		}
+		c.met(f, shell.Word{Known: true}, false, i)
+	}
+	c.skipped = next
+	return true
+}
