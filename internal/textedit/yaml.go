@@ -55,8 +55,8 @@ func (l *layout) blockSet(n *tree.Node, at int, value *tree.Node) []Edit {
 		if long {
 			return []Edit{{from, old.End, text}}
 		}
-		colon := l.gap(key.KeyNode.End) + 1
-		return []Edit{{colon, colon, text}, {from, old.End, ""}}
+		colon := l.props(l.gap(key.KeyNode.End) + 1)
+		return []Edit{{colon, colon, text}, {from, old.End, l.lineEnd(old)}}
 	case long: // the old value goes, comments on its line stay, the new lines follow
 		start := old.Start
 		for start > 0 && isSpace(l.src[start-1]) && start > key.KeyNode.End+1 && old.End > old.Start {
@@ -71,6 +71,21 @@ func (l *layout) blockSet(n *tree.Node, at int, value *tree.Node) []Edit {
 		return []Edit{{old.Start, old.End, text}}
 	}
 	return []Edit{{old.Start, old.End, text[1:] + l.lineEnd(old)}}
+}
+
+// props skips the anchor and the tag that may follow a colon.
+func (l *layout) props(pos int) int {
+	for {
+		p := pos
+		for p < len(l.src) && isSpace(l.src[p]) {
+			p++
+		}
+		if p >= len(l.src) || l.src[p] != '&' && l.src[p] != '!' {
+			return pos
+		}
+		for pos = p; pos < len(l.src) && strings.IndexByte(" \t\r\n", l.src[pos]) < 0; pos++ {
+		}
+	}
 }
 
 // lineEnd is the line break that a replacement of old must end with: one if old
