@@ -1,0 +1,45 @@
+package obstat
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+)
+
+// A Call is one tool call that an agent wants to make: the tool, its input as
+// the bytes that were sent, and who asks from where. Identity (User, Roles)
+// comes from the host, never from the input.
+type Call struct {
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Subjects, where given, are matched instead of what the dialect would
+	// derive from Input; each is judged, and the strictest answer counts.
+	Subjects []string `json:"subjects,omitempty"`
+
+	Agent   string   `json:"agent,omitempty"`
+	Session string   `json:"session,omitempty"`
+	User    string   `json:"user,omitempty"`
+	Roles   []string `json:"roles,omitempty"`
+	Channel string   `json:"channel,omitempty"`
+	Dir     string   `json:"dir,omitempty"`   // working directory
+	Roots   []string `json:"roots,omitempty"` // workspace roots
+
+	// Mode overrides the Program's mode; "" leaves it.
+	Mode Mode `json:"mode,omitempty"`
+	// Repeat counts the identical calls made in a row just before this one.
+	Repeat int `json:"repeat,omitempty"`
+}
+
+// Digest returns the hash that binds an approval to this call: tool and input,
+// byte for byte, and nothing else.
+func (c *Call) Digest() [32]byte {
+	h := sha256.New()
+	var n [8]byte
+	for _, part := range [][]byte{[]byte(c.Tool), c.Input} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,298 @@
+package obstat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/obstat/obstat/pattern"
+)
+
+// A Library is what Programs may name: the views, checks and predicates that a
+// dialect brings along. Each is made once per Policy from the Program's Params.
+type Library struct {
+	Views      map[string]func(params json.RawMessage) (View, error)
+	Checks     map[string]func(params json.RawMessage) (Checker, error)
+	Predicates map[string]func(params json.RawMessage) (Predicate, error)
+}
+
+// A Checker looks at a call's arguments.
+type Checker interface {
+	Check(f *Facts) Finding
+}
+
+// A Finding is what a check says. The zero Finding denies.
+type Finding struct {
+	// Pass: the check has nothing to say.
+	Pass    bool
+	Verdict Verdict
+	// Safety marks an ask that no allow rule silences.
+	Safety bool
+	Note   string          // why
+	Part   string          // the part of the call it is about, if not the whole
+	Input  json.RawMessage // replaces the call's input
+	Rule   *Rule           // the rule that made it say so, if one did
+}
+
+// A Predicate answers a yes-or-no question about a call.
+type Predicate interface {
+	Holds(f *Facts) (bool, error)
+}
+
+// Options are for [Compile]; nil means none.
+type Options struct {
+	// Library holds what the Program may name. nil: nothing but the built-in view.
+	Library *Library
+	// MaxRules bounds the rules of all lists together; zero is two million.
+	MaxRules int
+}
+
+// A Policy is a compiled Program: immutable, indexed and safe for concurrent
+// use.
+type Policy struct {
+	prog      *Program
+	digest    string
+	pipelines map[Mode]*pipeline
+	lists     map[listKey]*list
+	view      View // nil: the built-in one
+	patterns  map[Text]*pattern.Pattern
+	opts      Options // for With
+	walks     sync.Pool
+}
+
+type listKey struct {
+	name string
+	pick Pick
+}
+
+type pipeline struct {
+	stages, amend []step
+	def           Verdict
+}
+
+// A step is a stage with what it names looked up.
+type step struct {
+	stage Stage
+	name  string
+	list  *list
+	check Checker
+	pred  Predicate
+	tools map[string]struct{}
+}
+
+// Compile makes a Policy of p, or reports everything that is wrong with it. p
+// is copied; changing it later changes nothing.
+func Compile(p *Program, opts *Options) (*Policy, error) {
+	c := &compiler{opts: Options{Library: &Library{}, MaxRules: 2_000_000}, prog: p.clone()}
+	if opts != nil {
+		if opts.Library != nil {
+			c.opts.Library = opts.Library
+		}
+		if opts.MaxRules > 0 {
+			c.opts.MaxRules = opts.MaxRules
+		}
+	}
+	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: c.prog.Digest(), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}, patterns: map[Text]*pattern.Pattern{}}
+	c.compileView()
+	c.compileRules()
+	c.compilePipelines()
+	if err := c.errs.Fatal(); err != nil {
+		return nil, err
+	}
+	c.policy.walks.New = func() any { return new(walk) }
+	return c.policy, nil
+}
+
+// Program returns a copy of the Program that pol was compiled from.
+func (pol *Policy) Program() *Program { return pol.prog.clone() }
+
+// Digest returns the digest of the policy's Program.
+func (pol *Policy) Digest() string { return pol.digest }
+
+// Mode returns the mode in force when a call names none.
+func (pol *Policy) Mode() Mode { return pol.prog.Mode }
+
+func (p *Program) clone() *Program {
+	q := *p
+	q.Pipelines = maps.Clone(p.Pipelines)
+	q.Faces = maps.Clone(p.Faces)
+	q.Rules = make(map[string][]Rule, len(p.Rules))
+	for name, rules := range p.Rules {
+		q.Rules[name] = slices.Clone(rules)
+	}
+	return &q
+}
+
+type compiler struct {
+	opts   Options
+	prog   *Program
+	policy *Policy
+	errs   Errors
+}
+
+func (c *compiler) fail(pos Pos, code Code, format string, args ...any) {
+	c.errs = append(c.errs, &Error{Code: code, Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) compileView() {
+	if c.prog.View == "" {
+		return
+	}
+	mk := c.opts.Library.Views[c.prog.View]
+	if mk == nil {
+		c.fail(Pos{}, CodeUnknownName, "no view %q", c.prog.View)
+		return
+	}
+	v, err := mk(c.prog.Params)
+	if err != nil {
+		c.add(err)
+	}
+	c.policy.view = v
+}
+
+// add takes over the problems of err, positions included.
+func (c *compiler) add(err error) {
+	var es Errors
+	var e *Error
+	switch {
+	case errors.As(err, &es):
+		c.errs = append(c.errs, es...)
+	case errors.As(err, &e):
+		c.errs = append(c.errs, e)
+	default:
+		c.fail(Pos{}, CodeBadValue, "%v", err)
+	}
+}
+
+func (c *compiler) compileRules() {
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(c.prog.Rules)) {
+		rules := c.prog.Rules[name]
+		if n += len(rules); n > c.opts.MaxRules {
+			c.fail(Pos{}, CodeTooLarge, "%d rules or more; at most %d are taken", n, c.opts.MaxRules)
+			return
+		}
+		for i := range rules {
+			c.compileRule(name, &rules[i])
+		}
+	}
+}
+
+func (c *compiler) compileRule(list string, r *Rule) {
+	if r.Verdict > Allow {
+		c.fail(r.Pos, CodeBadValue, "rule %s of %s has no verdict", r, list)
+	}
+	if r.Tool.Flavour == pattern.Exact && r.Tool.Text == "" {
+		c.fail(r.Pos, CodeMissing, "a rule of %s names no tool", list)
+	}
+	c.compileText(r.Tool, r)
+	c.compileText(r.Pattern, r)
+}
+
+func (c *compiler) compileText(t Text, r *Rule) {
+	if t.IsZero() || c.policy.patterns[t] != nil {
+		return
+	}
+	p, err := pattern.Compile(t.Flavour, t.Text)
+	if err != nil {
+		c.errs = append(c.errs, &Error{Code: CodeBadPattern, Pos: r.Pos, Msg: fmt.Sprintf("rule %s: %v", r, err)})
+		return
+	}
+	c.policy.patterns[t] = p
+}
+
+func (c *compiler) compilePipelines() {
+	if _, ok := c.prog.Pipelines[c.prog.Mode]; !ok {
+		c.fail(Pos{}, CodeUnknownName, "mode %q has no pipeline; there are %q", c.prog.Mode, slices.Sorted(maps.Keys(c.prog.Pipelines)))
+	}
+	for _, mode := range slices.Sorted(maps.Keys(c.prog.Pipelines)) {
+		pl := c.prog.Pipelines[mode]
+		if pl.Default > Allow {
+			c.fail(Pos{}, CodeBadValue, "pipeline %q has no default verdict", mode)
+		}
+		c.policy.pipelines[mode] = &pipeline{c.steps(mode, pl.Stages, false), c.steps(mode, pl.Amend, true), pl.Default}
+	}
+}
+
+func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
+	out := make([]step, 0, len(stages))
+	for _, s := range stages {
+		if s == nil {
+			c.fail(Pos{}, CodeMissing, "pipeline %q has an empty stage", mode)
+			continue
+		}
+		st := step{stage: s, name: s.StageName()}
+		switch s := s.(type) {
+		case Match:
+			st.list = c.list(mode, s)
+		case Check:
+			st.check = c.checker(mode, s)
+		case When:
+			c.when(mode, s, &st)
+		case Floor:
+			if !amend {
+				c.fail(Pos{}, CodeBadValue, "pipeline %q has the floor among its stages; it can only amend", mode)
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+func (c *compiler) list(mode Mode, m Match) *list {
+	rules, ok := c.prog.Rules[m.Rules]
+	if !ok {
+		c.fail(Pos{}, CodeUnknownName, "stage %q of %q wants a rule list %q that is not there", m.Name, mode, m.Rules)
+		return nil
+	}
+	key := listKey{m.Rules, m.Pick}
+	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
+		c.policy.lists[key] = buildList(rules, m.Pick, c.policy.compiled)
+	}
+	return c.policy.lists[key]
+}
+
+// compiled returns the compiled form of a Text that the compiler has seen.
+func (pol *Policy) compiled(t Text) *pattern.Pattern { return pol.patterns[t] }
+
+func (c *compiler) checker(mode Mode, s Check) Checker {
+	name := s.Check
+	if name == "" {
+		name = s.Name
+	}
+	mk := c.opts.Library.Checks[name]
+	if mk == nil {
+		c.fail(Pos{}, CodeUnknownName, "stage %q of %q wants a check %q that does not exist", s.Name, mode, name)
+		return nil
+	}
+	ck, err := mk(c.prog.Params)
+	if err != nil {
+		c.add(err)
+	}
+	return ck
+}
+
+func (c *compiler) when(mode Mode, s When, st *step) {
+	if s.Then > Allow || s.Else != nil && *s.Else > Allow {
+		c.fail(Pos{}, CodeBadValue, "stage %q of %q has no verdict", s.Name, mode)
+	}
+	if s.Is == "" {
+		st.tools = make(map[string]struct{}, len(s.Tools))
+		for _, t := range s.Tools {
+			st.tools[t] = struct{}{}
+		}
+		return
+	}
+	mk := c.opts.Library.Predicates[s.Is]
+	if mk == nil {
+		c.fail(Pos{}, CodeUnknownName, "stage %q of %q wants a predicate %q that does not exist", s.Name, mode, s.Is)
+		return
+	}
+	var err error
+	if st.pred, err = mk(c.prog.Params); err != nil {
+		c.add(err)
+	}
+}

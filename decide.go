@@ -1,0 +1,337 @@
+package obstat
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// An outcome is an answer on its way to being a Decision.
+type outcome struct {
+	verdict Verdict
+	safety  bool
+	faulted bool
+	stage   string
+	rule    *Rule
+	note    string
+	part    string
+	fault   string
+	input   json.RawMessage
+}
+
+// stageDefault is the stage of a question that no stage settled.
+const stageDefault = "default"
+
+// A walk is one call's way through a policy. Walks are pooled: whatever a
+// Decision keeps must not point into one.
+type walk struct {
+	pol   *Policy
+	facts Facts
+	subj  []Subject
+	quest [1]Question
+	trace *Trace
+	// rewritten: an amendment gave the call another input.
+	rewritten bool
+}
+
+// Decide answers one call. It is pure: it reads the call, the policy and the
+// world, and the same three give the same answer. Whatever goes wrong on the
+// way denies, with the reason among the faults.
+func (pol *Policy) Decide(call *Call, world World) Decision {
+	return pol.decide(call, world, nil)
+}
+
+// Explain answers like [Policy.Decide] and says how it came to the answer.
+func (pol *Policy) Explain(call *Call, world World) (Decision, *Trace) {
+	t := &Trace{}
+	return pol.decide(call, world, t), t
+}
+
+func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
+	defer func() {
+		if r := recover(); r != nil {
+			d = Decision{Tool: call.Tool, Stage: "fault", Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
+		}
+	}()
+	w := pol.walks.Get().(*walk)
+	mode := call.Mode
+	if mode == "" {
+		mode = pol.prog.Mode
+	}
+	w.pol, w.trace = pol, trace
+	w.facts.Call, w.facts.World, w.facts.Mode = call, world, mode
+	d = w.settle(w.run(pol.pipelines[mode]))
+	w.free()
+	return d
+}
+
+// free gives the walk back, keeping its buffers and nothing else.
+func (w *walk) free() {
+	in := w.facts.input
+	in.reset()
+	if cap(in.buf) > 64<<10 {
+		in.buf = nil // one long input should not stay for ever
+	}
+	subj := w.subj
+	clear(subj)
+	pol := w.pol
+	*w = walk{facts: Facts{input: in}, subj: subj[:0]}
+	pol.walks.Put(w)
+}
+
+// settle makes the Decision. It is the only place in the module where a call
+// becomes allowed: an outcome says Allow, and nothing went wrong.
+func (w *walk) settle(o outcome) Decision {
+	d := Decision{Verdict: o.verdict, Safety: o.safety && o.verdict == Ask, Stage: o.stage, Rule: o.rule,
+		Note: o.note, Part: o.part, Input: o.input, Mode: w.facts.Mode, Tool: w.facts.Call.Tool}
+	if w.rewritten && d.Verdict != Deny {
+		d.Input = w.facts.Call.Input // whoever approves, approves this
+	}
+	if o.faulted {
+		d.Verdict, d.Safety, d.Rule, d.Input = Deny, false, nil, nil
+		f := Fault{Msg: o.fault}
+		if o.rule != nil {
+			f.Rule, f.Pos = o.rule, o.rule.Pos
+		}
+		d.Faults = []Fault{f}
+	}
+	if w.trace != nil {
+		w.trace.finish(w, &d)
+	}
+	return d
+}
+
+// faulted returns the outcome of something that went wrong.
+func faulted(stage, msg string, r *Rule) outcome {
+	return outcome{verdict: Deny, faulted: true, stage: stage, fault: msg, rule: r}
+}
+
+func (w *walk) run(pl *pipeline) outcome {
+	f := &w.facts
+	if pl == nil {
+		return faulted("mode", fmt.Sprintf("there is no mode %q", f.Mode), nil)
+	}
+	if f.Call.Tool == "" && f.Call.Input == nil && len(f.Call.Subjects) == 0 {
+		return faulted("call", "the call is empty", nil)
+	}
+	o := w.answer(f, pl)
+	for i := range pl.amend {
+		if o.faulted {
+			break
+		}
+		o = w.amend(&pl.amend[i], f, pl, o)
+	}
+	return o
+}
+
+// answer puts all questions of the call (or part) to the stages; the strictest
+// answer counts, the first among equals.
+func (w *walk) answer(f *Facts, pl *pipeline) outcome {
+	switch {
+	case len(f.Call.Subjects) > 0:
+		return w.givenSubjects(f, pl)
+	case w.pol.view == nil && f == &w.facts:
+		return w.builtinView(f, pl)
+	}
+	view := w.pol.view
+	if view == nil {
+		view = fieldView{}
+	}
+	qs, err := view.Questions(f)
+	if err != nil {
+		return faulted("view", err.Error(), nil)
+	}
+	if len(qs) == 0 {
+		return faulted("view", "the call poses no question that rules could answer", nil)
+	}
+	return w.strictest(f, pl, qs)
+}
+
+func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question) outcome {
+	o := w.question(f, pl, &qs[0])
+	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
+		if p := w.question(f, pl, &qs[i]); p.verdict < o.verdict || p.faulted {
+			p.part = cmpOr(p.part, qs[i].label)
+			o = p
+		}
+	}
+	return o
+}
+
+func cmpOr(s string, alt func() string) string {
+	if s != "" {
+		return s
+	}
+	return alt()
+}
+
+// label names the question in a Decision.
+func (q *Question) label() string {
+	if len(q.Subjects) == 0 {
+		return q.Tool
+	}
+	return strings.Clone(q.Subjects[0].Text)
+}
+
+func (w *walk) givenSubjects(f *Facts, pl *pipeline) outcome {
+	qs := make([]Question, len(f.Call.Subjects))
+	for i, s := range f.Call.Subjects {
+		qs[i] = Question{f.Call.Tool, []Subject{{anyField, s}}}
+	}
+	return w.strictest(f, pl, qs)
+}
+
+// builtinView is fieldView without its allocations.
+func (w *walk) builtinView(f *Facts, pl *pipeline) outcome {
+	if f.input.read(f.Call.Input); f.input.err != nil {
+		return faulted("view", f.input.err.msg, nil)
+	}
+	w.subj = append(append(w.subj[:0], f.input.fields...), Subject{inputField, bytesAsString(f.Call.Input)})
+	w.quest[0] = Question{f.Call.Tool, w.subj}
+	return w.question(f, pl, &w.quest[0])
+}
+
+// question asks the stages in order until one settles.
+func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
+	w.trace.open(q, f.part)
+	for i := range pl.stages {
+		if o, ok := w.step(&pl.stages[i], f, q); ok {
+			w.trace.rest(pl.stages[i+1:])
+			return o
+		}
+	}
+	return outcome{verdict: pl.def, stage: stageDefault}
+}
+
+func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
+	switch s := st.stage.(type) {
+	case Match:
+		return w.match(st, &s, q)
+	case Check:
+		return w.check(st, &s, f)
+	case When:
+		return w.when(st, &s, f)
+	}
+	return faulted(st.name, "a stage that cannot settle a question", nil), true
+}
+
+func (w *walk) match(st *step, s *Match, q *Question) (outcome, bool) {
+	r, err := st.list.best(q)
+	if err != nil {
+		w.trace.step(st, StepTrace{Note: err.Error(), Rule: r, Settled: true})
+		return faulted(st.name, fmt.Sprintf("rule %s: %v", r, err), r), true
+	}
+	ok := r != nil && s.Settle.Has(r.Verdict)
+	var o outcome
+	if ok {
+		o = outcome{verdict: r.Verdict, stage: st.name, rule: r}
+		if r.Verdict == Ask && s.AskDenies {
+			o.verdict, o.note = Deny, noteNobody
+		}
+	}
+	if w.trace != nil {
+		w.trace.step(st, StepTrace{Hits: st.list.all(q, w.pol.compiled), Rule: r, Settled: ok, Verdict: o.verdict})
+	}
+	return o, ok
+}
+
+// noteNobody says why an ask became a deny.
+const noteNobody = "this would ask, and in this mode nobody is there to answer"
+
+func (w *walk) check(st *step, s *Check, f *Facts) (outcome, bool) {
+	fd := st.check.Check(f)
+	o := outcome{verdict: fd.Verdict, safety: fd.Safety, stage: st.name, note: fd.Note, part: fd.Part, input: fd.Input, rule: fd.Rule}
+	pass := fd.Pass || s.Pass&fd.outcome() != 0
+	if !pass && s.AskDenies && fd.Verdict == Ask {
+		o.verdict, o.safety, o.note = Deny, false, joinNotes(fd.Note, noteNobody)
+	}
+	w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Settled: !pass, Verdict: o.verdict, Silent: fd.Pass, Safety: fd.Safety})
+	return o, !pass
+}
+
+func joinNotes(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+func (fd *Finding) outcome() Outcomes {
+	switch {
+	case fd.Verdict == Allow:
+		return CheckAllow
+	case fd.Verdict == Deny:
+		return CheckDeny
+	case fd.Safety:
+		return SafetyAsk
+	}
+	return PlainAsk
+}
+
+func (w *walk) when(st *step, s *When, f *Facts) (outcome, bool) {
+	yes, err := true, error(nil)
+	if st.pred != nil {
+		yes, err = st.pred.Holds(f)
+	} else {
+		_, yes = st.tools[f.Call.Tool]
+	}
+	if err != nil {
+		w.trace.step(st, StepTrace{Note: err.Error(), Settled: true})
+		return faulted(st.name, err.Error(), nil), true
+	}
+	o, ok := outcome{verdict: s.Then, stage: st.name, note: st.name}, yes
+	if !yes && s.Else != nil {
+		o, ok = outcome{verdict: *s.Else, stage: st.name, note: "not " + st.name}, true
+	}
+	w.trace.step(st, StepTrace{Settled: ok, Verdict: o.verdict, Silent: !ok, Note: o.note})
+	return o, ok
+}
+
+// amend runs one amendment; the outcome is the stricter of the two.
+func (w *walk) amend(st *step, f *Facts, pl *pipeline, o outcome) outcome {
+	if _, ok := st.stage.(Floor); ok {
+		return w.floor(st, f, pl, o)
+	}
+	w.trace.amend(true)
+	defer w.trace.amend(false)
+	var a outcome
+	switch s := st.stage.(type) {
+	case Check:
+		for _, name := range s.Unless {
+			if name == o.stage {
+				return o
+			}
+		}
+		settled := Decision{Verdict: o.verdict, Stage: o.stage, Rule: o.rule}
+		f.Settled = &settled
+		var ok bool
+		if a, ok = w.check(st, &s, f); !ok {
+			return o
+		}
+	default:
+		var ok bool
+		if a, ok = w.step(st, f, &Question{Tool: f.Call.Tool}); !ok {
+			return o
+		}
+	}
+	if a.faulted || a.verdict < o.verdict {
+		return a
+	}
+	if a.input != nil && a.verdict == o.verdict {
+		return w.rewrite(f, pl, o, a.input)
+	}
+	return o
+}
+
+// rewrite gives the call another input, which an amendment wants. It is another
+// call then, so the stages and the amendments that follow judge that one; the
+// outcome is the stricter of the two.
+func (w *walk) rewrite(f *Facts, pl *pipeline, o outcome, input json.RawMessage) outcome {
+	call := *f.Call
+	call.Input = input
+	f.Call, f.input, f.analysis, w.rewritten = &call, inputFields{}, nil, true
+	if again := w.answer(f, pl); again.faulted || again.verdict < o.verdict {
+		return again
+	}
+	return o
+}

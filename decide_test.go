@@ -1,0 +1,208 @@
+package obstat_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+)
+
+// sample is a small program: deny, then ask, then allow, then ask.
+func sample(rules ...obstat.Rule) *obstat.Program {
+	return &obstat.Program{
+		Mode:  "default",
+		Rules: map[string][]obstat.Rule{"rules": rules},
+		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {
+			Stages:  []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules", Pick: obstat.Strictest}},
+			Default: obstat.Ask,
+		}},
+	}
+}
+
+func rule(v obstat.Verdict, tool, field, wildcard string) obstat.Rule {
+	r := obstat.Rule{Tool: obstat.Is(tool), Verdict: v, Field: field}
+	if wildcard != "" {
+		r.Pattern = obstat.Text{Flavour: pattern.Wildcard, Text: wildcard}
+	}
+	return r
+}
+
+func ExamplePolicy_Decide() {
+	pol, err := obstat.Compile(sample(
+		rule(obstat.Deny, "Bash", "command", "git push *"),
+		rule(obstat.Allow, "Bash", "command", "git *"),
+	), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, cmd := range []string{"git status", "git push origin main", "make"} {
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		d := pol.Decide(&obstat.Call{Tool: "Bash", Input: input}, nil)
+		fmt.Printf("%-5v %s\n", d.Verdict, d.Reason())
+	}
+	// Output:
+	// allow allow rule Bash(git *)
+	// deny  deny rule Bash(git push *)
+	// ask   no rule settles Bash in mode default
+}
+
+// TestBadInputDenies: what cannot be read is denied, with the reason.
+func TestBadInputDenies(t *testing.T) {
+	pol := mustCompile(t, sample(rule(obstat.Allow, "t", "", "")))
+	for _, in := range []string{`{"a":1,"a":2}`, `{"path":"x","PATH":"y"}`, `{"a"`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", `[1]`, `"x"`, `{} {}`,
+		`{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`, `{"a":tru}`, `{"a":01}`, `{"a":1,}`, `{'a':1}`, "{\"a\":\"\n\"}"} {
+		d := pol.Decide(&obstat.Call{Tool: "t", Input: json.RawMessage(in)}, nil)
+		if d.Verdict != obstat.Deny || len(d.Faults) == 0 || d.Reason() == "" {
+			t.Errorf("%.40s: %v, %s", in, d.Verdict, d.Reason())
+		}
+	}
+	for _, in := range []string{``, `null`, `{}`, ` {"a" : [ 1 , {"b":"c"} ] } `} {
+		if d := pol.Decide(&obstat.Call{Tool: "t", Input: json.RawMessage(in)}, nil); d.Verdict != obstat.Allow {
+			t.Errorf("%q: %v, %s", in, d.Verdict, d.Reason())
+		}
+	}
+	if d := pol.Decide(&obstat.Call{Tool: ""}, nil); d.Verdict != obstat.Deny {
+		t.Errorf("no tool: %v", d.Verdict)
+	}
+	if d := pol.Decide(&obstat.Call{Tool: "t", Mode: "x"}, nil); d.Verdict != obstat.Deny {
+		t.Errorf("unknown mode: %v", d.Verdict)
+	}
+}
+
+// TestEscapesAreRead: a rule sees the value, however it was written.
+func TestEscapesAreRead(t *testing.T) {
+	pol := mustCompile(t, sample(rule(obstat.Deny, "t", "command", "rm *"), rule(obstat.Allow, "t", "", "")))
+	for _, in := range []string{`{"command":"\u0072m x"}`, `{"comm\u0061nd":"rm x"}`, `{"x":"a\tb","command":"r\u006d \ud83d\ude00"}`} {
+		if d := pol.Decide(&obstat.Call{Tool: "t", Input: json.RawMessage(in)}, nil); d.Verdict != obstat.Deny {
+			t.Errorf("%s: %v", in, d.Verdict)
+		}
+	}
+}
+
+// errWorld breaks whatever looks at it.
+type brokenCode struct{ how string }
+
+func (b brokenCode) Questions(*obstat.Facts) ([]obstat.Question, error) {
+	switch b.how {
+	case "panic":
+		panic("boom")
+	case "error":
+		return nil, errors.New("no view")
+	}
+	return nil, nil
+}
+
+func (b brokenCode) Check(*obstat.Facts) obstat.Finding {
+	if b.how == "panic" {
+		panic("boom")
+	}
+	return obstat.Finding{}
+}
+
+func (b brokenCode) Holds(*obstat.Facts) (bool, error) { return true, errors.New("cannot tell") }
+
+// TestFaultsNeverAllow injects faults into everything that code can do.
+func TestFaultsNeverAllow(t *testing.T) {
+	for _, how := range []string{"panic", "error", "nothing"} {
+		code := &obstat.Library{
+			Views:      map[string]func(json.RawMessage) (obstat.View, error){"v": func(json.RawMessage) (obstat.View, error) { return brokenCode{how}, nil }},
+			Checks:     map[string]func(json.RawMessage) (obstat.Checker, error){"c": func(json.RawMessage) (obstat.Checker, error) { return brokenCode{how}, nil }},
+			Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){"p": func(json.RawMessage) (obstat.Predicate, error) { return brokenCode{how}, nil }},
+		}
+		programs := map[string]*obstat.Program{"view": sample(), "check": sample(), "predicate": sample(), "amend": sample()}
+		programs["view"].View = "v"
+		for name, stage := range map[string]obstat.Stage{"check": obstat.Check{Name: "c"}, "predicate": obstat.When{Name: "p", Is: "p", Then: obstat.Allow}} {
+			programs[name].Pipelines["default"] = obstat.Pipeline{Stages: []obstat.Stage{stage}, Default: obstat.Allow}
+		}
+		programs["amend"].Pipelines["default"] = obstat.Pipeline{Default: obstat.Allow, Amend: []obstat.Stage{obstat.Check{Name: "c"}}}
+		for name, p := range programs {
+			pol, err := obstat.Compile(p, &obstat.Options{Library: code})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := pol.Decide(&obstat.Call{Tool: "t"}, nil); d.Verdict != obstat.Deny || d.Reason() == "" {
+				t.Errorf("%s, %s: %v", name, how, d.Verdict)
+			}
+		}
+	}
+}
+
+// TestRewrite: a check's new input reaches the decision.
+func TestSubjectsGiven(t *testing.T) {
+	p := sample(rule(obstat.Deny, "bash", "command", "rm *"), rule(obstat.Allow, "bash", "command", "git *"))
+	pol := mustCompile(t, p)
+	for want, subjects := range map[obstat.Verdict][]string{obstat.Allow: {"git status", "git log"}, obstat.Deny: {"git status", "rm x"}, obstat.Ask: {"git status", "make"}} {
+		if d := pol.Decide(&obstat.Call{Tool: "bash", Subjects: subjects}, nil); d.Verdict != want {
+			t.Errorf("%q: %v, want %v", subjects, d.Verdict, want)
+		}
+	}
+}
+
+func TestDecideDoesNotAllocate(t *testing.T) {
+	var rules []obstat.Rule
+	for i := range 200 {
+		rules = append(rules, rule(obstat.Verdict(i%3), fmt.Sprint("t", i%10), "command", fmt.Sprintf("prog%d *", i)))
+	}
+	pol := mustCompile(t, sample(rules...))
+	call := &obstat.Call{Tool: "t3", Input: json.RawMessage(`{"command":"prog13 \"a b\" c","timeout":5}`)}
+	if n := testing.AllocsPerRun(1000, func() { pol.Decide(call, nil) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzDecide(f *testing.F) {
+	f.Add("t", `{"command":"git push"}`)
+	f.Add("Bash", `{"command":"env rm -rf / && ls","path":"x"}`)
+	f.Add("t", `{"command":"\u0000"`)
+	pol := mustCompile(f, sample(rule(obstat.Deny, "t", "command", "rm *"), rule(obstat.Allow, "t", "command", "git *"), rule(obstat.Allow, "Bash", "command", "git *")).WithFloor(true))
+	f.Fuzz(func(t *testing.T, tool, input string) {
+		call := &obstat.Call{Tool: tool, Input: json.RawMessage(input), Dir: "/w"}
+		d := pol.Decide(call, nil)
+		if d.Reason() == "" {
+			t.Error("no reason")
+		}
+		if d.Verdict == obstat.Allow && (len(d.Faults) > 0 || !json.Valid([]byte(input))) {
+			t.Errorf("allowed: %q", input)
+		}
+		if e, _ := pol.Explain(call, nil); e.Verdict != d.Verdict {
+			t.Errorf("Explain says %v, Decide %v", e.Verdict, d.Verdict)
+		}
+	})
+}
+
+func FuzzProgram(f *testing.F) {
+	b, _ := json.Marshal(sample(rule(obstat.Deny, "t", "command", "rm *")).WithFloor(true))
+	f.Add(string(b))
+	f.Add(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"check":"x"}],"default":"allow"}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := obstat.ParseProgram("p.json", []byte(text))
+		if err != nil {
+			var es obstat.Errors
+			if !errors.As(err, &es) {
+				t.Fatalf("not positioned: %v", err)
+			}
+			for _, e := range es {
+				if e.Pos.Line < 1 || e.Code == "" {
+					t.Errorf("no position or code: %v", e)
+				}
+			}
+			return
+		}
+		out, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := obstat.ParseProgram("p.json", out)
+		if err != nil || p.Digest() != q.Digest() {
+			t.Fatalf("does not round trip: %v", err)
+		}
+		if pol, err := obstat.Compile(p, nil); err == nil {
+			pol.Decide(&obstat.Call{Tool: "t"}, nil)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package obstat
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Decision answers one call.
+type Decision struct {
+	Verdict Verdict
+	// Safety marks an ask that no allow rule can silence.
+	Safety bool
+	// Stage is the stage that settled the call, "default" when none did.
+	Stage string
+	// Rule decided, if a rule did; it belongs to the policy and is not to be
+	// changed.
+	Rule *Rule
+	// Note says why in words where a check, the floor or a fault spoke.
+	Note string
+	// Part is the part of the call that decided, where that is not the whole:
+	// one command of several, a redirect's target.
+	Part string
+	// Input, if not nil, replaces the call's input.
+	Input json.RawMessage
+	// Offers are rules that would settle calls like this one, proposed with an
+	// ask.
+	Offers []Offer
+	// Faults are things that went wrong; a decision with a fault never allows.
+	Faults []Fault
+	Mode   Mode
+	// Tool is the call's tool, for Reason.
+	Tool string
+}
+
+// A Fault is something that went wrong while deciding.
+type Fault struct {
+	Msg  string `json:"msg"`
+	Rule *Rule  `json:"-"`
+	Pos  Pos    `json:"pos,omitzero"`
+}
+
+// An Offer is a rule that would settle calls like this one.
+type Offer struct {
+	Rule  Rule
+	List  string // the list of the Program it would join
+	Scope string // "once", "session", "always", or the dialect's word
+	// Text is the rule in the dialect's own notation.
+	Text string
+}
+
+// Reason says in one sentence why the call was answered so, for the human and
+// for the model. It is never empty.
+func (d *Decision) Reason() string {
+	var b strings.Builder
+	for _, f := range d.Faults {
+		fmt.Fprintf(&b, "%s; ", f.Msg)
+	}
+	switch {
+	case d.Rule != nil:
+		fmt.Fprintf(&b, "%s rule %s", d.Rule.Verdict, d.Rule)
+		if d.Rule.Pos.IsValid() {
+			fmt.Fprintf(&b, " (%s)", d.Rule.Pos)
+		}
+		if d.Rule.Reason != "" {
+			b.WriteString(": " + d.Rule.Reason)
+		}
+	case d.Note == "" && len(d.Faults) == 0:
+		fmt.Fprintf(&b, "no rule settles %s", d.Tool)
+		if d.Mode != "" {
+			fmt.Fprintf(&b, " in mode %s", d.Mode)
+		}
+	}
+	if d.Part != "" {
+		fmt.Fprintf(&b, ", on %s", d.Part)
+	}
+	if d.Note != "" {
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(d.Note)
+	}
+	return strings.TrimSuffix(b.String(), "; ")
+}

@@ -1,0 +1,122 @@
+// Package agentscope is the dialect of AgentScope's permission system: a
+// PermissionContext in JSON, five modes, rules per tool, and checks that the
+// tools themselves make.
+//
+// It owns what the document says (modes.go is its flowcharts, context.go its
+// data, bash.go and files.go its built-in checks) and the way an accepted rule
+// goes back into the context file. It does not know how shell text is parsed or
+// what programs do: that is package effect.
+package agentscope
+
+import (
+	"encoding/json"
+	"path"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// Dialect reads PermissionContexts.
+type Dialect struct {
+	// Tools are custom tools of the host, by name; see [CustomTool].
+	Tools map[string]CustomTool
+}
+
+var (
+	_ dialect.Dialect  = (*Dialect)(nil)
+	_ dialect.Optioner = (*Dialect)(nil)
+	_ dialect.Namer    = (*Dialect)(nil)
+	_ dialect.Offerer  = (*Dialect)(nil)
+	_ dialect.Editor   = (*Dialect)(nil)
+)
+
+// The options of the dialect.
+const (
+	OptionReadOnly = "read_only" // what makes a command read-only
+	OptionVersion  = "version"   // which release's read-only fast path
+	OptionTrusted  = "trusted"   // MCP servers whose read-only hints count, comma separated
+)
+
+// Name returns "agentscope".
+func (*Dialect) Name() string { return "agentscope" }
+
+// DefaultFile returns the name that a context without one is shown under.
+func (*Dialect) DefaultFile() string { return "permission_context.json" }
+
+// Options returns the dialect's options.
+func (*Dialect) Options() []dialect.Option {
+	return []dialect.Option{
+		{Name: OptionReadOnly, Values: []string{"list", "effects"}, Doc: "a command is read-only by the document's list, or whenever the analysis proves it"},
+		{Name: OptionVersion, Values: []string{"document", "head"}, Doc: "the document's modes, or those of AgentScope 2.0.5 and later: read-only calls are allowed in every mode"},
+		{Name: OptionTrusted, Doc: "MCP servers whose read-only hints count while the floor is on, comma separated"},
+	}
+}
+
+// Detect recognises a PermissionContext: an object with the rule buckets.
+func (*Dialect) Detect(f *dialect.File) dialect.Confidence {
+	if path.Ext(f.Name) != ".json" {
+		return dialect.No
+	}
+	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
+	if tree.Fatal(problems) || !root.Is(tree.Object) {
+		return dialect.No
+	}
+	for _, key := range []string{"allow_rules", "deny_rules", "ask_rules", "working_directories"} {
+		if root.Get(key).Is(tree.Object) {
+			return dialect.Sure
+		}
+	}
+	return dialect.No
+}
+
+// Load makes a Program of one PermissionContext.
+func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	if len(in.Files) != 1 {
+		return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Msg: "agentscope reads one context file"}}
+	}
+	ctx, errs := parseContext(&in.Files[0])
+	if errs.Fatal() != nil {
+		return nil, errs
+	}
+	params, err := json.Marshal(newParams(ctx, in))
+	if err != nil {
+		return nil, append(errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
+	}
+	return &obstat.Program{
+		Dialect:   "agentscope",
+		Mode:      obstat.Mode(ctx.Mode),
+		Pipelines: pipelines(in.Options[OptionVersion] == "head"),
+		Rules:     ctx.rules(),
+		View:      viewName,
+		Faces: map[string]obstat.Face{
+			obstat.FaceRead:   {Tool: "Read", Field: "file_path"},
+			obstat.FaceWrite:  {Tool: "Write", Field: "file_path"},
+			obstat.FaceDelete: {Tool: "Write", Field: "file_path"},
+		},
+		Params: params,
+	}, errs
+}
+
+// Library returns the code that the dialect's Programs name.
+func (d *Dialect) Library() *obstat.Library {
+	return &obstat.Library{
+		Views: map[string]func(json.RawMessage) (obstat.View, error){
+			viewName: func(json.RawMessage) (obstat.View, error) { return view{d.Tools}, nil },
+		},
+		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+			checkName: func(raw json.RawMessage) (obstat.Checker, error) { return newTools(raw, d.Tools) },
+		},
+		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
+			readOnlyName: func(raw json.RawMessage) (obstat.Predicate, error) { return newTools(raw, d.Tools) },
+		},
+	}
+}
+
+// The names that Programs use for the dialect's code.
+const (
+	viewName     = "agentscope"
+	checkName    = "agentscope.check_permissions"
+	readOnlyName = "agentscope.check_read_only"
+)

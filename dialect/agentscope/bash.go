@@ -1,0 +1,268 @@
+package agentscope
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+// checkBash is check_permissions of Bash: the checks of the document in the
+// order of its program, made on what the command would do instead of on its
+// text.
+func (t *toolset) checkBash(f *obstat.Facts) obstat.Finding {
+	cmd, ok := f.Field("command")
+	if !ok || strings.TrimSpace(cmd) == "" || cmd == "null" {
+		return pass()
+	}
+	a := f.Analysis()
+	if note, part := t.injection(a); note != "" {
+		return safetyAsk(note, part)
+	}
+	if t.readOnlyBash(f) {
+		return allow("read-only command is allowed")
+	}
+	for _, check := range []func(*obstat.Facts, *effect.Analysis) (note, part string){dangerousCommand, t.sedConstraints, dangerousPaths, dangerousRemoval} {
+		if note, part := check(f, a); note != "" {
+			return safetyAsk(note, part)
+		}
+	}
+	if t.edits(f.Mode) && t.staysInside(f, a) {
+		return allow("every target path is within a working directory")
+	}
+	return pass()
+}
+
+func text(a *effect.Analysis, s shell.Span) string {
+	if s.Start < 0 || s.End > len(a.Source) || s.Start >= s.End {
+		return ""
+	}
+	return a.Source[s.Start:s.End]
+}
+
+// unanalysable are the constructs whose outcome the text does not tell.
+var unanalysable = map[shell.ConstructKind]string{
+	shell.CommandSubst: "command substitution", shell.ProcessSubst: "process substitution",
+	shell.ForLoop: "a loop", shell.CStyleLoop: "a loop", shell.SelectLoop: "a loop", shell.WhileLoop: "a loop", shell.UntilLoop: "a loop",
+	shell.IfClause: "a condition", shell.CaseClause: "a condition", shell.Function: "a function definition",
+}
+
+// bareUnanalysable are constructs that the document holds to be unanalysable as
+// well, though what they run can be told: with the floor on they do not ask.
+var bareUnanalysable = map[shell.ConstructKind]string{
+	shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
+}
+
+// injection finds what cannot be told before the command runs.
+func (t *toolset) injection(a *effect.Analysis) (note, part string) {
+	const why = "safety check: the command contains %s, which cannot be statically analyzed"
+	for i := range a.Gaps {
+		switch g := &a.Gaps[i]; g.Kind {
+		case effect.DynamicProgram, effect.DynamicCode:
+			return fmt.Sprintf(why, g.Why), text(a, g.Span)
+		}
+	}
+	for _, c := range a.Constructs {
+		name := unanalysable[c.Kind]
+		if c.Kind == shell.BraceParam && !plainParam(text(a, c.Span)) {
+			name = "a parameter expansion"
+		}
+		if t.Bare && name == "" {
+			name = bareUnanalysable[c.Kind]
+		}
+		if name != "" {
+			return fmt.Sprintf(why, name), text(a, c.Span)
+		}
+	}
+	if t.Bare {
+		for i := range a.Commands {
+			if c := &a.Commands[i]; c.Path == "[" {
+				return fmt.Sprintf(why, "a test"), text(a, c.Span)
+			}
+		}
+	}
+	return "", ""
+}
+
+// plainParam tells whether s is ${NAME}, which is $NAME and no more.
+func plainParam(s string) bool {
+	s, ok := strings.CutPrefix(s, "${")
+	if !ok || len(s) < 2 || s[len(s)-1] != '}' {
+		return false
+	}
+	for _, r := range s[:len(s)-1] {
+		if r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// dangerousCommand finds the commands that the document's program holds to be
+// dangerous, however they are written.
+func dangerousCommand(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
+	const why = "safety check: dangerous command pattern detected: "
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if name := danger(c); name != "" {
+			return why + name, text(a, c.Span)
+		}
+	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind == effect.Write && isDevice(e.Path) {
+			return why + "write to a device", e.Raw
+		}
+	}
+	return "", ""
+}
+
+func isDevice(p string) bool {
+	return strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/dev/fd/")
+}
+
+func danger(c *effect.Command) string {
+	switch p := c.Program; {
+	case p == "rm" && hasFlag(c, 'r', "recursive") && hasFlag(c, 'f', "force"), p == "rm" && hasFlag(c, 'R', "recursive") && hasFlag(c, 'f', "force"):
+		return "rm -rf"
+	case p == "rm" && viaAny(c, "sudo", "doas"):
+		return "sudo rm"
+	case p == "dd", p == "fdisk", p == "format", p == "mkfs", strings.HasPrefix(p, "mkfs."):
+		return p
+	case p == "chmod" && hasWord(c, "777", "0777", "a+rwx", "ugo+rwx"):
+		return "chmod 777"
+	case p == "chown" && hasFlag(c, 'R', "recursive"):
+		return "chown -R"
+	case p == "kill" && hasWord(c, "-9", "-KILL", "-SIGKILL", "--signal=KILL", "--signal=9") || p == "kill" && hasWord(c, "-s") && hasWord(c, "KILL", "9", "SIGKILL"):
+		return "kill -9"
+	}
+	return ""
+}
+
+func viaAny(c *effect.Command, names ...string) bool {
+	for _, v := range c.Via {
+		for _, n := range names {
+			if v == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasWord(c *effect.Command, words ...string) bool {
+	for _, a := range c.Args() {
+		for _, w := range words {
+			if a.Text == w {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasFlag tells whether a command is given a short flag, alone or in a bundle,
+// or its long form.
+func hasFlag(c *effect.Command, short byte, long string) bool {
+	for _, a := range c.Args() {
+		switch s := a.Text; {
+		case s == "--":
+			return false
+		case strings.HasPrefix(s, "--"):
+			if len(s) > 3 && strings.HasPrefix("--"+long, s) {
+				return true
+			}
+		case len(s) > 1 && s[0] == '-' && strings.IndexByte(s, short) > 0:
+			return true
+		}
+	}
+	return false
+}
+
+// movers are programs that touch what they are given even where they only read
+// it: copying a key out of its directory is not reading a file.
+var movers = set("rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir")
+
+// dangerousPaths finds targets in the document's table.
+func dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if e.Path == "" || e.Kind == effect.Read && !movers[e.Program] && e.Detail != "redirect" {
+			continue
+		}
+		switch e.Kind {
+		case effect.Read, effect.Write, effect.Delete, effect.System:
+			if dangerous(e.Path) || e.Real != "" && dangerous(e.Real) {
+				return "safety check: dangerous file or directory in bash command", e.Raw
+			}
+		}
+	}
+	return "", ""
+}
+
+// dangerousRemoval finds removals of the root, of what lies directly below it,
+// of the home directory, and of everything at once.
+func dangerousRemoval(f *obstat.Facts, a *effect.Analysis) (note, part string) {
+	home := ""
+	if f.World != nil {
+		home, _ = f.World.Home("")
+	}
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if e.Kind != effect.Delete || e.Path == "" && e.Raw == "" {
+			continue
+		}
+		if everything(e.Raw) || e.Path != "" && (path.Dir(e.Path) == "/" || e.Path == path.Clean(home) && home != "" || path.Base(e.Path) == "*") {
+			return "safety check: dangerous removal of critical system path", e.Raw
+		}
+	}
+	return "", ""
+}
+
+func everything(raw string) bool {
+	return raw == "*" || strings.HasSuffix(raw, "/*")
+}
+
+// filesystem are the commands that ACCEPT_EDITS lets act on working
+// directories.
+var filesystem = set("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed")
+
+// staysInside tells whether the command only runs filesystem commands (and
+// commands that read) and every path it touches is in a working directory.
+func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
+	if len(a.Gaps) > 0 || len(a.Commands) == 0 {
+		return false
+	}
+	any := false
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		switch {
+		case len(c.Words) == 0, c.ReadOnly && listed(c):
+		case filesystem[c.Program] && c.Path == c.Program && len(c.Via) == 0:
+			any = true
+		default:
+			return false
+		}
+	}
+	return any && t.targetsInside(f, a)
+}
+
+func (t *toolset) targetsInside(f *obstat.Facts, a *effect.Analysis) bool {
+	targets := 0
+	for i := range a.Effects {
+		switch e := &a.Effects[i]; e.Kind {
+		case effect.Run:
+		case effect.Read, effect.Write, effect.Delete:
+			if e.Path == "" || !t.inWorkingDirs(f, paths.Path{Abs: e.Path, Real: e.Real}) {
+				return false
+			}
+			targets++
+		default:
+			return false
+		}
+	}
+	return targets > 0
+}

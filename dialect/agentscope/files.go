@@ -1,0 +1,101 @@
+package agentscope
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
+)
+
+// dangerousFiles and dangerousDirs are the table "Dangerous Path Protection" of
+// the document, and what its program adds to it.
+var (
+	dangerousFiles = set(
+		".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile",
+		".gitconfig", ".gitmodules",
+		"id_rsa", "id_ed25519",
+		".netrc", ".npmrc", ".pypirc",
+		".env", ".envrc", ".env.local", ".env.development", ".env.development.local", ".env.test", ".env.test.local",
+		".env.staging", ".env.production", ".env.production.local",
+	)
+	dangerousDirs = set(".git", ".ssh", ".claude", ".vscode", ".idea", ".aws", ".kube")
+)
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// dangerous tells whether a path, absolute and clean, is in the table; capitals
+// do not matter, for file systems on which they do not.
+func dangerous(p string) bool {
+	p = strings.ToLower(p)
+	if dangerousFiles[path.Base(p)] {
+		return true
+	}
+	for seg := range strings.SplitSeq(p, "/") {
+		if dangerousDirs[seg] {
+			return true
+		}
+	}
+	return false
+}
+
+func resolver(f *obstat.Facts) paths.Resolver { return paths.Resolver{FS: f.World, Dir: f.Call.Dir} }
+
+// resolve expands ~ and makes a path absolute; nothing else of it is special.
+func resolve(f *obstat.Facts, name string) paths.Path {
+	r := resolver(f)
+	if strings.HasPrefix(name, "~") {
+		if p := r.Resolve(name); p.Abs != "" {
+			return p
+		}
+	}
+	return r.Literal(name)
+}
+
+// checkFile is check_permissions of Write and Edit. Where links lead is the
+// floor's business: it puts the file they lead to to this check as well.
+func (t *toolset) checkFile(f *obstat.Facts) obstat.Finding {
+	name, ok := f.Field("file_path")
+	if !ok || name == "" || name == "null" {
+		return pass()
+	}
+	p := resolve(f, name)
+	if dangerous(p.Abs) || dangerous(name) {
+		return safetyAsk("safety check: dangerous file or directory", name)
+	}
+	if t.edits(f.Mode) && t.inWorkingDirs(f, p) {
+		return allow("the file is in a working directory and not a dangerous path")
+	}
+	return pass()
+}
+
+// edits tells whether the mode allows edits in working directories.
+func (t *toolset) edits(m obstat.Mode) bool {
+	return m == modeAcceptEdits || t.Head && m == modeDontAsk
+}
+
+// inWorkingDirs tells whether p leads into the directory the agent works in or
+// one of the configured ones.
+func (t *toolset) inWorkingDirs(f *obstat.Facts, p paths.Path) bool {
+	if p.Why != "" || p.Real == "" {
+		return false
+	}
+	for _, dir := range append([]string{f.Call.Dir}, t.Dirs...) {
+		if dir == "" {
+			dir = f.Call.Dir
+		}
+		d := resolve(f, dir)
+		// The root as a working directory would be the whole machine; it stands
+		// for itself alone, as in the original.
+		if d.Why == "" && d.Real != "" && paths.Inside(d.Real, p.Real) && (d.Real != "/" || p.Real == "/") {
+			return true
+		}
+	}
+	return false
+}

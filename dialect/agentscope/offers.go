@@ -1,0 +1,152 @@
+package agentscope
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/shell"
+)
+
+// Offers are the suggestions that the document attaches to every ask. With the
+// floor on, a suggestion that would grant an interpreter, a shell or a wrapper,
+// or that would not settle this very call, is left out.
+func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, dec *obstat.Decision) []obstat.Offer {
+	var out []obstat.Offer
+	for _, content := range d.suggest(call, world) {
+		r := permissionRule{tool: call.Tool, bucket: "allow", content: content, source: "suggested"}
+		rule := r.rule()
+		out = append(out, obstat.Offer{Rule: rule, List: "allow", Scope: "always", Text: rule.Source})
+	}
+	return out
+}
+
+// suggest returns the contents of the rules that generate_suggestions proposes.
+func (d *Dialect) suggest(call *obstat.Call, world obstat.World) []string {
+	f := &obstat.Facts{Call: call, World: world}
+	if s, ok := d.Tools[call.Tool].(Suggester); ok {
+		input, err := f.Object()
+		if err != nil {
+			return nil
+		}
+		return s.Suggest(input)
+	}
+	switch call.Tool {
+	case "Bash":
+		cmd, _ := f.Field("command")
+		return prefixes(cmd)
+	case "Read", "Write", "Edit":
+		name, ok := f.Field("file_path")
+		if !ok || name == "" || name == "null" {
+			return nil
+		}
+		return []string{below(dirname(name))}
+	case "Glob", "Grep":
+		dir, _ := f.Field("path")
+		if dir == "" || dir == "null" {
+			dir = call.Dir
+		}
+		if !path.IsAbs(dir) {
+			dir = path.Join(call.Dir, dir)
+		}
+		return []string{below(path.Clean(dir))}
+	case "PowerShell":
+		return nil
+	}
+	return []string{""}
+}
+
+// dirname is Python's os.path.dirname.
+func dirname(p string) string {
+	i := strings.LastIndexByte(p, '/') + 1
+	head := p[:i]
+	if head != "" && strings.Trim(head, "/") != "" {
+		head = strings.TrimRight(head, "/")
+	}
+	return head
+}
+
+func below(dir string) string {
+	if dir == "" {
+		return "**"
+	}
+	return strings.TrimRight(dir, `/\`) + "/**"
+}
+
+// safeEnv are the variables that may stand before a command without taking its
+// suggestion away.
+var safeEnv = set("NODE_ENV", "PYTHONUNBUFFERED", "RUST_LOG", "LANG", "TERM", "NO_COLOR", "FORCE_COLOR", "DEBUG", "VERBOSE", "CI", "PATH", "HOME",
+	"USER", "SHELL", "EDITOR", "PAGER", "TZ", "LC_ALL", "LC_CTYPE", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE")
+
+// unsuggested are commands that need no rule.
+var unsuggested = set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep", "tee")
+
+// maxSuggestions is how many parts of a command get a suggestion.
+const maxSuggestions = 5
+
+// prefixes returns "program word:*" for the first commands of a script.
+func prefixes(cmd string) []string {
+	if strings.TrimSpace(cmd) == "" {
+		return nil
+	}
+	out := []string{}
+	n := 0
+	for _, part := range parseable(cmd) {
+		s := shell.Parse(part, nil)
+		for i := range s.Commands {
+			c := &s.Commands[i]
+			if len(c.Words) == 0 || c.Nest&inner != 0 || c.Words[0].Raw == "[" {
+				continue
+			}
+			if n++; n > maxSuggestions {
+				break
+			}
+			if p, ok := prefix(c); ok && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// inner are the places whose commands are part of another command's words.
+const inner = shell.InSubst | shell.InArith | shell.InTrap | shell.InAlias | shell.InEval
+
+// parseable returns the script, or, where it does not parse, its pieces between
+// operators: people get a suggestion for a command with a stray && as well.
+func parseable(cmd string) []string {
+	if !shell.Parse(cmd, nil).Opaque() {
+		return []string{cmd}
+	}
+	return strings.FieldsFunc(cmd, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
+}
+
+func prefix(c *shell.Command) (string, bool) {
+	for _, a := range c.Assigns {
+		if !safeEnv[a.Name] {
+			return "", false
+		}
+	}
+	name := c.Words[0].Raw
+	if unsuggested[strings.ToLower(name)] {
+		return "", false
+	}
+	for _, w := range c.Words[1:] {
+		if plainWord(w.Raw) {
+			return name + " " + w.Raw + ":*", true
+		}
+	}
+	return "", false
+}
+
+// plainWord tells whether a word as written is a single unquoted literal that
+// is not a number: what the document's parser calls a word.
+func plainWord(raw string) bool {
+	if raw == "" || strings.ContainsAny(raw, "'\"`$(){}") || strings.Count(raw, "[")+strings.Count(raw, "]") > 1 {
+		return false
+	}
+	digits := strings.TrimPrefix(raw, "-")
+	return strings.Trim(digits, "0123456789") != "" || digits == ""
+}

@@ -1,0 +1,109 @@
+package agentscope
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
+)
+
+//go:embed readonly.txt
+var readOnlyText string
+
+// readOnlyList maps the first word of each entry to the entries' words.
+var readOnlyList = sync.OnceValue(func() map[string][][]string {
+	out := map[string][][]string{}
+	for line := range strings.Lines(readOnlyText) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			words := strings.Fields(line)
+			out[words[0]] = append(out[words[0]], words)
+		}
+	}
+	return out
+})
+
+// readOnlyBash tells whether a command only reads: by the document's list, or,
+// as an option, whenever the analysis proves it.
+func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
+	cmd, ok := f.Field("command")
+	if !ok || strings.TrimSpace(cmd) == "" {
+		return false
+	}
+	a := f.Analysis()
+	if t.Effects {
+		return a.ReadOnly
+	}
+	return len(a.Commands) > 0 && onlyReads(a) && everyListed(a)
+}
+
+// onlyReads tells whether nothing is known that changes anything, and nothing
+// is hidden that could. A redirection is a write; one to /dev/null has no
+// effect and is none.
+func onlyReads(a *effect.Analysis) bool {
+	for i := range a.Effects {
+		switch e := &a.Effects[i]; e.Kind {
+		case effect.Run, effect.Read:
+		case effect.Connect:
+			if !e.Harmless {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	for i := range a.Gaps {
+		if g := &a.Gaps[i]; g.Hides || g.Kind != effect.DynamicOperand && g.Kind != effect.UnknownProgram {
+			return false
+		}
+	}
+	return true
+}
+
+// everyListed tells whether every command is in the list. What runs inside a
+// substitution may instead be proven to read.
+func everyListed(a *effect.Analysis) bool {
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if len(c.Words) == 0 || listed(c) || c.ReadOnly && inSubstitution(a, c.Span) {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+func listed(c *effect.Command) bool {
+	if c.Path != c.Program {
+		return false // another program may have that name
+	}
+	for _, entry := range readOnlyList()[c.Program] {
+		if startsWith(c.Words, entry) {
+			return true
+		}
+	}
+	return false
+}
+
+func startsWith(words []shell.Word, entry []string) bool {
+	if len(words) < len(entry) {
+		return false
+	}
+	for i, e := range entry {
+		if !words[i].Known || words[i].Text != e {
+			return false
+		}
+	}
+	return true
+}
+
+func inSubstitution(a *effect.Analysis, s shell.Span) bool {
+	for _, c := range a.Constructs {
+		if c.Kind == shell.CommandSubst && c.Span.Start <= s.Start && s.End <= c.Span.End {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,171 @@
+// Package dialect is what all front ends have in common: a dialect reads its
+// system's own files and says what they mean as an [obstat.Program], and writes
+// an accepted rule back with every other byte unchanged.
+//
+// It owns the contract and the way from files to a compiled policy. It does not
+// know any system: those are the packages below it, and dialect/all is the only
+// list of them.
+package dialect
+
+import (
+	"fmt"
+
+	"github.com/obstat/obstat"
+)
+
+// A File is one configuration file as it was read.
+type File struct {
+	Name  string // path as the user knows it; positions show it
+	Layer string // "managed", "user", "project", "session", ... ; "" is the only one
+	Data  []byte
+}
+
+// A Tool declares a tool that the dialect does not know of itself.
+type Tool struct {
+	Kind     string // "function" or "mcp"
+	ReadOnly bool   // what the tool (or its server) says of itself
+	Trusted  bool   // the user trusts whoever says so
+	Check    *Answer
+}
+
+// An Answer is the constant answer of a declared tool's own check.
+type Answer struct {
+	Pass    bool
+	Verdict obstat.Verdict
+	Safety  bool
+}
+
+// Input is what a dialect makes a Program of.
+type Input struct {
+	Files   []File            // lowest precedence first
+	Options map[string]string // the dialect's options; see Options
+	Tools   map[string]Tool
+	Home    string // the user's home directory, for ~ in configurations; "" unknown
+}
+
+// A Confidence says how sure a dialect is that a file is one of its own.
+type Confidence uint8
+
+// How sure a dialect can be.
+const (
+	No    Confidence = iota
+	Maybe            // the shape fits
+	Sure             // name and shape fit, or the shape can be nobody else's
+)
+
+// An Option is a switch of a dialect.
+type Option struct {
+	Name   string
+	Values []string // first is the default; nil takes any text
+	Doc    string
+}
+
+// A Dialect is one system's front end. Problems come back all at once, warnings
+// among them; the Program is nil if any of them is fatal.
+type Dialect interface {
+	Name() string
+	Detect(f *File) Confidence
+	Load(in *Input) (*obstat.Program, obstat.Errors)
+	// Library is what the dialect's Programs name: views, checks, predicates.
+	Library() *obstat.Library
+}
+
+// An Optioner is a Dialect with options.
+type Optioner interface {
+	Options() []Option
+}
+
+// An Offerer is a Dialect that proposes rules with an ask. The offers are as
+// its document describes them; [Loaded.Offers] tries each before it is shown.
+type Offerer interface {
+	Offers(l *Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer
+}
+
+// An Editor is a Dialect that can write an accepted rule back: it returns the
+// file's new bytes, every byte that is not the rule's unchanged.
+type Editor interface {
+	AddRule(f *File, offer *obstat.Offer) ([]byte, error)
+}
+
+// A Describer is a Dialect that has words of its own for what decided.
+type Describer interface {
+	Matched(d *obstat.Decision, t *obstat.Trace) string
+}
+
+// A Linter is a Dialect that finds more in a configuration than loading does.
+type Linter interface {
+	Lint(in *Input, p *obstat.Program) obstat.Errors
+}
+
+// Loaded is a configuration, compiled.
+type Loaded struct {
+	Dialect  Dialect
+	Program  *obstat.Program
+	Policy   *obstat.Policy
+	Warnings obstat.Errors
+	Input    *Input
+}
+
+// FloorOption is the option that every dialect has: "on" or "off".
+const FloorOption = "floor"
+
+// Load reads in as d's configuration and compiles it. The floor is on unless
+// in's options turn it off.
+func Load(d Dialect, in *Input) (*Loaded, error) {
+	errs := checkOptions(d, in.Options)
+	if err := errs.Fatal(); err != nil {
+		return nil, err
+	}
+	p, problems := d.Load(in)
+	errs = append(errs, problems...)
+	if err := errs.Fatal(); err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Msg: d.Name() + ": the configuration means nothing"}}
+	}
+	p = p.WithFloor(in.Options[FloorOption] != "off")
+	pol, err := obstat.Compile(p, &obstat.Options{Library: d.Library()})
+	if err != nil {
+		return nil, err
+	}
+	errs.Sort()
+	return &Loaded{Dialect: d, Program: p, Policy: pol, Warnings: errs, Input: in}, nil
+}
+
+// OptionsOf returns the options that d takes, the floor first.
+func OptionsOf(d Dialect) []Option {
+	opts := []Option{{FloorOption, []string{"on", "off"}, "whether every command of a shell call is put to the rules"}}
+	if o, ok := d.(Optioner); ok {
+		opts = append(opts, o.Options()...)
+	}
+	return opts
+}
+
+func checkOptions(d Dialect, given map[string]string) (errs obstat.Errors) {
+	known := OptionsOf(d)
+	for name, value := range given {
+		if err := checkOption(d, known, name, value); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+func checkOption(d Dialect, known []Option, name, value string) *obstat.Error {
+	for _, o := range known {
+		if o.Name != name {
+			continue
+		}
+		for _, v := range o.Values {
+			if v == value {
+				return nil
+			}
+		}
+		if o.Values == nil {
+			return nil
+		}
+		return &obstat.Error{Code: obstat.CodeBadValue, Msg: fmt.Sprintf("option %s of %s takes %q, not %q", name, d.Name(), o.Values, value)}
+	}
+	return &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("%s has no option %q", d.Name(), name)}
+}

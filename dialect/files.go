@@ -1,0 +1,32 @@
+package dialect
+
+// A Namer is a Dialect whose configuration has a usual file name; a
+// configuration that comes without one is called so.
+type Namer interface {
+	DefaultFile() string
+}
+
+// A Locator is a Dialect that knows where a project keeps its configuration:
+// paths relative to the project's directory, lowest precedence first.
+type Locator interface {
+	WellKnown() []string
+}
+
+// DefaultFile returns the usual file name of d's configuration.
+func DefaultFile(d Dialect) string {
+	if n, ok := d.(Namer); ok {
+		return n.DefaultFile()
+	}
+	return "policy.json"
+}
+
+// WellKnown returns where a project may keep a configuration of d.
+func WellKnown(d Dialect) []string {
+	if l, ok := d.(Locator); ok {
+		return l.WellKnown()
+	}
+	if n, ok := d.(Namer); ok {
+		return []string{n.DefaultFile()}
+	}
+	return nil
+}

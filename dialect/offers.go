@@ -1,0 +1,46 @@
+package dialect
+
+import (
+	"github.com/obstat/obstat"
+)
+
+// Offers returns what the dialect proposes for an ask. With the floor on, each
+// offer is tried first: one that would not settle this very call, that is wider
+// than the call has any use for, or that hands out an interpreter, a shell or a
+// wrapper is left out.
+func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
+	o, ok := l.Dialect.(Offerer)
+	if !ok || d.Verdict != obstat.Ask {
+		return nil
+	}
+	offers := o.Offers(l, call, world, d)
+	if !l.Program.HasFloor() {
+		return offers
+	}
+	var out []obstat.Offer
+	for i := range offers {
+		if !obstat.Broad(&offers[i].Rule) && l.settles(call, world, offers[i:i+1]) {
+			out = append(out, offers[i])
+		}
+	}
+	if len(out) == 0 && len(offers) > 1 && l.settles(call, world, narrow(offers)) {
+		return narrow(offers) // together they do
+	}
+	return out
+}
+
+// narrow returns the offers that do not hand out too much.
+func narrow(offers []obstat.Offer) (out []obstat.Offer) {
+	for i := range offers {
+		if !obstat.Broad(&offers[i].Rule) {
+			out = append(out, offers[i])
+		}
+	}
+	return out
+}
+
+// settles tells whether the call is allowed once the offers are accepted.
+func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.Offer) bool {
+	pol, err := l.Policy.With(offers...)
+	return err == nil && pol.Decide(call, world).Verdict == obstat.Allow
+}

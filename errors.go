@@ -1,0 +1,115 @@
+package obstat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Pos is a place in a file. The zero Pos is no place; Line and Col count from
+// one, Col in characters.
+type Pos struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+}
+
+// IsValid reports whether p names a place.
+func (p Pos) IsValid() bool { return p.File != "" || p.Line > 0 }
+
+// String returns file:line:col, leaving out what is not known.
+func (p Pos) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Col == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	case p.File == "":
+		return fmt.Sprintf("%d:%d", p.Line, p.Col)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// A Code names a kind of problem; docs/errors.md lists them all.
+type Code string
+
+// The problems that configurations and Programs can have.
+const (
+	CodeSyntax       Code = "syntax"        // the text is not what its format says
+	CodeDuplicateKey Code = "duplicate-key" // an object names a key twice, or in two spellings
+	CodeUnknownKey   Code = "unknown-key"   // a key nobody reads
+	CodeWrongType    Code = "wrong-type"    // a value of another type than its key takes
+	CodeBadValue     Code = "bad-value"     // a value that its key does not take
+	CodeBadPattern   Code = "bad-pattern"   // a pattern that does not compile
+	CodeMissing      Code = "missing"       // something required is not there
+	CodeUnknownName  Code = "unknown-name"  // a mode, list, check or view that does not exist
+	CodeTooLarge     Code = "too-large"     // more than a limit lets through
+	CodeAmbiguous    Code = "ambiguous"     // more than one reading, and they differ
+	CodeNoEffect     Code = "no-effect"     // a warning: something written that can never matter
+	CodeRisky        Code = "risky"         // a warning: works as written, rarely as meant
+	CodeConflict     Code = "conflict"      // two things that cannot both hold
+	CodeIO           Code = "io"            // a file could not be read or written
+)
+
+// An Error is one problem with its place. Errors are data: callers look at Code
+// and Pos, people read Msg and Hint.
+type Error struct {
+	Code    Code   `json:"code"`
+	Pos     Pos    `json:"pos"`
+	Also    []Pos  `json:"also,omitempty"` // other places involved
+	Msg     string `json:"msg"`
+	Hint    string `json:"hint,omitempty"`    // what to do about it
+	Warning bool   `json:"warning,omitempty"` // the configuration is usable all the same
+}
+
+// Error returns position, message, code and hint on one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pos.IsValid() {
+		b.WriteString(e.Pos.String() + ": ")
+	}
+	if e.Warning {
+		b.WriteString("warning: ")
+	}
+	fmt.Fprintf(&b, "%s [%s]", e.Msg, e.Code)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// Errors are all the problems of one thing, in the order of their places.
+type Errors []*Error
+
+// Error returns one line a problem.
+func (es Errors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sort orders es by file, line and column, keeping the order of equals.
+func (es Errors) Sort() {
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+}
+
+// Fatal returns the problems that are not warnings, as an error; nil when there
+// are none.
+func (es Errors) Fatal() error {
+	var out Errors
+	for _, e := range es {
+		if !e.Warning {
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	out.Sort()
+	return out
+}

@@ -1,0 +1,186 @@
+package obstat
+
+import (
+	"encoding/json"
+	"strings"
+	"unsafe"
+
+	"github.com/obstat/obstat/effect"
+)
+
+// A Subject is a string that a rule's pattern is matched against, and the field
+// it stands for.
+type Subject struct {
+	Field string `json:"field"`
+	Text  string `json:"text"`
+}
+
+// A Question is what a call asks of the rules: may Tool (a tool, or whatever
+// the dialect's rules are keyed by) do this to these subjects? A rule matches
+// if it matches any of the subjects. A call may pose several questions; the
+// strictest answer counts.
+type Question struct {
+	Tool     string    `json:"tool"`
+	Subjects []Subject `json:"subjects,omitempty"`
+}
+
+// A View turns a call into the questions that its dialect's rules answer. It
+// must return at least one, or say in a fault why it cannot.
+type View interface {
+	Questions(f *Facts) ([]Question, error)
+}
+
+// Facts is a call under decision and what has been found out about it; each
+// thing is found out once, when first wanted.
+type Facts struct {
+	Call  *Call
+	World World
+	Mode  Mode
+	// Settled is the decision so far; only amendments see it.
+	Settled *Decision
+
+	input    inputFields
+	analysis *effect.Analysis
+	// part is set when this is one part of a call, put to the rules by the floor.
+	part *Part
+}
+
+// Part returns what part of a call is under decision, nil for the whole.
+func (f *Facts) Part() *Part { return f.part }
+
+// Analysis returns what the call would do.
+func (f *Facts) Analysis() *effect.Analysis {
+	if f.analysis == nil {
+		f.analysis = effect.Analyze(&effect.Request{Tool: f.Call.Tool, Input: f.Call.Input, Options: effect.Options{Dir: f.Call.Dir, FS: f.World}})
+	}
+	return f.analysis
+}
+
+// Field returns the top-level input field of that name as text: a string's
+// value, any other value as its JSON. ok is false where there is none, or where
+// the input cannot be read (see Fault).
+func (f *Facts) Field(name string) (text string, ok bool) {
+	f.input.read(f.Call.Input)
+	for i := range f.input.fields {
+		if f.input.fields[i].Field == name {
+			return f.input.fields[i].Text, true
+		}
+	}
+	return "", false
+}
+
+// Fault returns why the input cannot be read, or nil.
+func (f *Facts) Fault() error {
+	f.input.read(f.Call.Input)
+	if f.input.err != nil {
+		return f.input.err
+	}
+	return nil
+}
+
+// inputFields are the top-level fields of an input, as text.
+type inputFields struct {
+	done   bool
+	fields []Subject
+	buf    []byte              // values with escapes live here
+	seen   map[string]struct{} // folded keys, once there are many
+	err    *scanError
+}
+
+func (in *inputFields) reset() {
+	*in = inputFields{fields: in.fields[:0], buf: in.buf[:0]}
+}
+
+// read scans raw once. The fields' texts share its memory, and the buffer's:
+// they hold until the decision is made.
+func (in *inputFields) read(raw []byte) {
+	if in.done {
+		return
+	}
+	in.done = true
+	src := bytesAsString(raw)
+	if i := skipSpace(src, 0); i == len(src) || strings.TrimSpace(src) == "null" {
+		return // no input is an empty one
+	}
+	w := members{src: src}
+	for w.next() {
+		if in.duplicate(w.m.key) {
+			in.err = &scanError{w.m.keyOff, CodeDuplicateKey, "the input names " + strings.Clone(w.m.key) + " twice, or in two spellings"}
+			return
+		}
+		text, ok := in.text(src[w.m.start:w.m.end])
+		if !ok {
+			in.err = &scanError{w.m.start, CodeSyntax, "the input holds a string that cannot be read"}
+			return
+		}
+		in.fields = append(in.fields, Subject{w.m.key, text})
+	}
+	if err := w.done(); err != nil {
+		err.msg = "the input cannot be read: " + err.msg
+		in.err = err
+	}
+}
+
+// manyKeys is where comparing every key with every other stops being cheap.
+const manyKeys = 64
+
+// duplicate looks for key among the keys before it. Keys that differ only in
+// case count: whoever reads the input later may not tell them apart.
+func (in *inputFields) duplicate(key string) bool {
+	if len(in.fields) < manyKeys {
+		for i := range in.fields {
+			if strings.EqualFold(in.fields[i].Field, key) {
+				return true
+			}
+		}
+		return false
+	}
+	if in.seen == nil {
+		in.seen = make(map[string]struct{}, 2*manyKeys)
+		for _, f := range in.fields {
+			in.seen[fold(f.Field)] = struct{}{}
+		}
+	}
+	_, dup := in.seen[fold(key)]
+	in.seen[fold(key)] = struct{}{}
+	return dup
+}
+
+// fold maps keys that strings.EqualFold holds equal to one text.
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
+func (in *inputFields) text(value string) (string, bool) {
+	if value[0] != '"' {
+		return value, true
+	}
+	if strings.IndexByte(value, '\\') < 0 {
+		return value[1 : len(value)-1], true
+	}
+	start := len(in.buf)
+	if cap(in.buf)-start < len(value) {
+		// A new buffer: texts already handed out keep the old one.
+		in.buf, start = make([]byte, 0, max(1024, 2*len(value))), 0
+	}
+	var ok bool
+	if in.buf, ok = unquote(in.buf, value); !ok {
+		return "", false
+	}
+	return unsafe.String(unsafe.SliceData(in.buf[start:]), len(in.buf)-start), true
+}
+
+// bytesAsString shares b's memory; b must not change while the string is used.
+func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func clone(s string) string { return strings.Clone(s) }
+
+// Object returns the input as a JSON object; no input is an empty one.
+func (f *Facts) Object() (map[string]any, error) {
+	if err := f.Fault(); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if len(f.input.fields) == 0 {
+		return out, nil
+	}
+	return out, json.Unmarshal(f.Call.Input, &out)
+}

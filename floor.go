@@ -1,0 +1,245 @@
+package obstat
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
+)
+
+// The floor: what holds above every dialect. A call that runs commands is
+// judged by each command it would run and each file it would touch, with the
+// rules of the dialect itself; see docs/design/floor.md. It only tightens.
+
+// A Part is a part of a call that the floor puts to the rules by itself.
+type Part struct {
+	Text string     `json:"text"`
+	Span shell.Span `json:"span,omitzero"` // in the command's text
+	Why  string     `json:"why"`           // how it came to be judged
+}
+
+// floorWalk is one call under the floor.
+type floorWalk struct {
+	*walk
+	f    *Facts
+	pl   *pipeline
+	o    outcome
+	tool effect.Tool
+	// field is the input field that holds the command, "" if the tool runs none.
+	field string
+	a     *effect.Analysis
+	// wide: the call is allowed by something that speaks for every call to the
+	// tool: a rule without a pattern, a mode, a default. It need not be allowed
+	// piece by piece.
+	wide bool
+	// exact: the call is allowed by a rule that is this very command; a human
+	// has seen all of it.
+	exact bool
+}
+
+func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
+	if o.verdict == Deny || len(f.Call.Subjects) > 0 {
+		return o
+	}
+	tool, known := effect.Lookup(f.Call.Tool)
+	if !known || len(tool.Command) == 0 && len(tool.Paths) == 0 {
+		return o
+	}
+	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
+	fl.wide, fl.exact = w.breadth(o.rule)
+	before := fl.o.verdict
+	if fl.field != "" {
+		fl.gaps()
+		fl.commands()
+	}
+	fl.effects()
+	w.trace.amend(true)
+	w.trace.step(st, StepTrace{Settled: fl.o.verdict < before, Verdict: fl.o.verdict, Note: fl.o.note, Rule: fl.o.rule, Silent: fl.o.verdict == before})
+	w.trace.amend(false)
+	return fl.o
+}
+
+// commandField returns the field of the call that holds its command.
+func commandField(f *Facts, tool effect.Tool) string {
+	for _, name := range tool.Command {
+		if _, ok := f.Field(name); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// breadth tells how much an allowing rule speaks for.
+func (w *walk) breadth(r *Rule) (wide, exact bool) {
+	if r == nil || r.Whole() {
+		return true, false
+	}
+	p := w.pol.patterns[r.Pattern]
+	return p.MustMatch(""), p.Shape().Exact
+}
+
+// tighten takes over a stricter verdict; it never loosens.
+func (fl *floorWalk) tighten(o outcome, part, why string) {
+	if !o.faulted && o.verdict >= fl.o.verdict {
+		return
+	}
+	o.part = strings.Clone(part)
+	o.note = joinNotes(o.note, why)
+	if o.stage == stageDefault {
+		o.stage = "floor"
+	}
+	fl.o = o
+}
+
+// cap lowers the verdict to an ask because of something that cannot be seen.
+func (fl *floorWalk) cap(part, why string) {
+	fl.tighten(outcome{verdict: Ask, stage: "floor"}, part, why)
+}
+
+// gaps deals with what cannot be seen.
+func (fl *floorWalk) gaps() {
+	for i := range fl.a.Gaps {
+		g := &fl.a.Gaps[i]
+		if !g.Hides || fl.o.verdict < Allow {
+			continue
+		}
+		text := fl.text(g.Span)
+		switch {
+		case unparsed(g.Kind):
+			fl.cap(text, "what cannot be parsed is not allowed: "+g.Why)
+		case fl.exact:
+		case !fl.wide:
+			fl.cap(text, "a rule for some commands cannot allow what cannot be seen: "+g.Why)
+		case fl.mayTighten():
+			fl.cap(text, "a deny or ask rule might apply to what cannot be seen: "+g.Why)
+		}
+	}
+}
+
+// unparsed tells whether nothing at all is known of what stands there.
+func unparsed(k effect.GapKind) bool {
+	switch k {
+	case effect.Syntax, effect.TooBig, effect.TooDeep, effect.ForeignShell, effect.BadInput:
+		return true
+	}
+	return false
+}
+
+// text returns the part of the command that a span covers.
+func (fl *floorWalk) text(s shell.Span) string {
+	cmd := fl.a.Source
+	if s.Start < 0 || s.End > len(cmd) || s.Start >= s.End {
+		return ""
+	}
+	return cmd[s.Start:s.End]
+}
+
+// commands puts every command that would run to the rules.
+func (fl *floorWalk) commands() {
+	for i := range fl.a.Commands {
+		c := &fl.a.Commands[i]
+		if fl.o.verdict == Deny {
+			return
+		}
+		if c.Text == "" || i == 0 && len(fl.a.Commands) == 1 && c.Known && c.Text == fl.a.Source {
+			continue // it is the whole call, and was judged
+		}
+		fl.command(c)
+	}
+}
+
+func (fl *floorWalk) command(c *effect.Command) {
+	why := "every command that would run is judged by itself"
+	if len(c.Via) > 0 {
+		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
+	}
+	o := fl.judgeCommand(c, c.Text, why)
+	if (fl.exact || c.Transparent) && !o.ruled() {
+		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
+	}
+	fl.tighten(o, c.Text, why)
+	for _, alt := range c.Alts {
+		if o := fl.judgeCommand(c, alt, why); o.ruled() {
+			fl.tighten(o, alt, why)
+		}
+	}
+	if fl.o.verdict < Allow || fl.exact {
+		return
+	}
+	if !c.Known && fl.mayTightenCommand(c.Prefix, c.Dir) {
+		fl.cap(fl.text(c.Span), "a deny or ask rule might apply, depending on what a word of it turns out to be")
+	}
+	if !c.Catalogued {
+		fl.unknownWrapper(c)
+	}
+}
+
+// ruled tells whether a rule, a safety check or a fault spoke, not a default.
+func (o *outcome) ruled() bool { return o.rule != nil || o.safety || o.faulted }
+
+func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {
+	return fl.judge(fl.f.Call.Tool, fl.field, text, c.Dir, &Part{Text: text, Span: c.Span, Why: why})
+}
+
+// maxTail bounds how many ends of an unknown program's arguments are looked at.
+const maxTail = 8
+
+// unknownWrapper asks whether a rule would stop the end of an unknown program's
+// arguments if it were a command: nobody knows that the program does not run it.
+func (fl *floorWalk) unknownWrapper(c *effect.Command) {
+	for i := 1; i < len(c.Words) && i <= maxTail; i++ {
+		if strings.HasPrefix(c.Words[i].Text, "-") {
+			continue
+		}
+		tail := joinWords(c.Words[i:])
+		o := fl.judgeCommand(c, tail, "an unknown program might run its arguments")
+		if o.rule != nil && o.verdict < Allow && !o.rule.Whole() {
+			fl.cap(tail, fmt.Sprintf("%s is not a program that is known, and might run this", c.Program))
+			return
+		}
+	}
+}
+
+func joinWords(words []shell.Word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.Text
+	}
+	return strings.Join(texts, " ")
+}
+
+// judge puts a call to tool with one field to the stages, as if an agent had
+// made it.
+func (fl *floorWalk) judge(tool, field, text, dir string, part *Part) outcome {
+	input, err := json.Marshal(map[string]string{field: text})
+	if err != nil {
+		return faulted("floor", err.Error(), nil)
+	}
+	call := *fl.f.Call
+	call.Tool, call.Input = tool, input
+	if dir != "" {
+		call.Dir = dir
+	}
+	return fl.answer(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, fl.pl)
+}
+
+// questions returns what a call like that would ask.
+func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
+	input, _ := json.Marshal(map[string]string{field: text})
+	call := *fl.f.Call
+	call.Tool, call.Input = tool, input
+	if dir != "" {
+		call.Dir = dir
+	}
+	view := fl.pol.view
+	if view == nil {
+		view = fieldView{}
+	}
+	qs, err := view.Questions(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode})
+	if err != nil {
+		return nil
+	}
+	return qs
+}

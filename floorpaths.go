@@ -1,0 +1,227 @@
+package obstat
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// effects puts what the call would do to files and hosts to the rules that
+// speak of these.
+func (fl *floorWalk) effects() {
+	for i := range fl.a.Effects {
+		if fl.o.verdict == Deny {
+			return
+		}
+		fl.effect(&fl.a.Effects[i])
+	}
+}
+
+func (fl *floorWalk) effect(e *effect.Effect) {
+	face, ok := fl.face(e)
+	if !ok {
+		return
+	}
+	if e.Kind == effect.Connect {
+		fl.host(e, face)
+		return
+	}
+	if e.Path == "" {
+		if fl.o.verdict == Allow && fl.mayTightenFace(face) {
+			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
+		}
+		return
+	}
+	// The call's own verdict speaks for the file tools' own paths and for what
+	// programs do; only a redirect has to be allowed by itself.
+	must := isRedirect(e) && !fl.wide && !fl.exact || !fl.shell() && !fl.wide
+	tight, loosest := fl.spellings(e, face)
+	fl.tighten(tight, e.Raw, whyEffect(e))
+	if must && loosest.verdict < Allow {
+		fl.tighten(loosest, e.Raw, whyEffect(e))
+	}
+}
+
+// shell tells whether the call runs a command.
+func (fl *floorWalk) shell() bool { return fl.field != "" }
+
+// isRedirect tells whether e comes of a redirect, not of what a program does.
+func isRedirect(e *effect.Effect) bool { return e.Detail == "redirect" }
+
+func whyEffect(e *effect.Effect) string {
+	switch {
+	case isRedirect(e):
+		return "a redirect's target is a file that is written"
+	case e.Kind == effect.Read:
+		return "it would read " + e.Path
+	case e.Kind == effect.Delete:
+		return "it would delete " + e.Path
+	}
+	return "it would write " + e.Path
+}
+
+// face returns how the dialect's rules speak of e: for a file tool, the tool
+// itself.
+func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
+	if !fl.shell() {
+		for _, field := range fl.tool.Paths {
+			if text, ok := fl.f.Field(field); ok && text == e.Raw {
+				return Face{fl.f.Call.Tool, field}, true
+			}
+		}
+		return Face{}, false
+	}
+	name := ""
+	switch e.Kind {
+	case effect.Read:
+		name = FaceRead
+	case effect.Write:
+		name = FaceWrite
+	case effect.Delete:
+		name = FaceDelete
+	case effect.Connect:
+		name = FaceConnect
+	}
+	face, ok := fl.pol.prog.Faces[name]
+	if !ok && name == FaceDelete {
+		face, ok = fl.pol.prog.Faces[FaceWrite]
+	}
+	return face, ok
+}
+
+// host puts a connection to the rules; only what a rule says of it counts.
+func (fl *floorWalk) host(e *effect.Effect, face Face) {
+	if e.Raw == "" {
+		return
+	}
+	o := fl.judge(face.Tool, face.Field, e.Raw, "", &Part{Text: e.Raw, Span: e.Span, Why: "it would connect to " + e.Host})
+	if o.rule != nil || o.faulted {
+		fl.tighten(o, e.Raw, "it would connect to "+e.Host)
+	}
+}
+
+// spellings judges every way to write the file that e is about. tight is the
+// strictest thing a rule says of any of them; loosest is the best of the
+// answers, since a rule is free to use any spelling.
+func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outcome) {
+	tight, loosest = outcome{verdict: Allow}, outcome{verdict: Deny}
+	for i, text := range spell(e, fl.f.Call.Dir, fl.f.World) {
+		o := fl.judge(face.Tool, face.Field, text, "", &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
+		if o.faulted {
+			return o, o
+		}
+		if (o.rule != nil || o.safety) && o.verdict < tight.verdict {
+			tight = o
+		}
+		if i == 0 || o.verdict > loosest.verdict {
+			loosest = o
+		}
+	}
+	return tight, loosest
+}
+
+// spell returns the ways to write a path: where it leads, absolute; from the
+// working directory; from the home directory; and before links were followed.
+func spell(e *effect.Effect, dir string, world World) []string {
+	var out []string
+	add := func(s string) {
+		for _, have := range out {
+			if have == s {
+				return
+			}
+		}
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	for _, p := range []string{e.Real, e.Path} {
+		if p == "" {
+			continue
+		}
+		add(p)
+		if dir != "" && paths.Inside(dir, p) && p != dir {
+			add(strings.TrimPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/"))
+		}
+		if world == nil {
+			continue
+		}
+		if home, ok := world.Home(""); ok && paths.Inside(home, p) {
+			add("~" + strings.TrimPrefix(p, path.Clean(home)))
+		}
+	}
+	return out
+}
+
+// mayTighten tells whether a deny or ask rule could apply to what is hidden:
+// any command, any file.
+func (fl *floorWalk) mayTighten() bool {
+	qs := fl.questions(fl.f.Call.Tool, fl.field, "", "")
+	if len(qs) == 0 {
+		qs = []Question{{fl.f.Call.Tool, nil}}
+	}
+	for i := range qs {
+		open := Question{qs[i].Tool, []Subject{{anyField, ""}}}
+		if fl.rulesMay(&open, &open) {
+			return true
+		}
+	}
+	for _, face := range fl.pol.prog.Faces {
+		if fl.mayTightenFace(face) {
+			return true
+		}
+	}
+	return false
+}
+
+func (fl *floorWalk) mayTightenFace(face Face) bool {
+	q := Question{face.Tool, []Subject{{anyField, ""}}}
+	return fl.rulesMay(&q, &q)
+}
+
+// placeholder is a text that no pattern holds literally: a pattern that matches
+// everything after it matches everything.
+const placeholder = "\uFFFC"
+
+// mayTightenCommand tells whether a deny or ask rule could apply to a command
+// of which only a prefix is known.
+func (fl *floorWalk) mayTightenCommand(prefix, dir string) bool {
+	may := fl.questions(fl.f.Call.Tool, fl.field, prefix, dir)
+	must := fl.questions(fl.f.Call.Tool, fl.field, prefix+placeholder, dir)
+	if len(may) == 0 || len(may) != len(must) {
+		return true
+	}
+	for i := range may {
+		if fl.rulesMay(&may[i], &must[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesMay tells whether a rule of the stages may say deny or ask to a question
+// that starts like may, precedence among the rules considered.
+func (fl *floorWalk) rulesMay(may, must *Question) bool {
+	s := &space{pol: fl.pol, present: true}
+	for i := range fl.pl.stages {
+		var vs Verdicts
+		var final bool
+		switch stage := fl.pl.stages[i].stage.(type) {
+		case Match:
+			vs, final = s.match(fl.pl.stages[i].list, &stage, may, must)
+		case When:
+			if stage.Is != "" {
+				continue // code decides; it is no rule
+			}
+			vs, final = stage.possible(&fl.pl.stages[i], may.Tool)
+		}
+		if vs&SetOf(Deny, Ask) != 0 {
+			return true
+		}
+		if final {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+package obstat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// With returns a policy in which the offered rules stand at the end of their
+// lists, as if a human had accepted them.
+func (pol *Policy) With(offers ...Offer) (*Policy, error) {
+	p := pol.prog.clone()
+	for i := range offers {
+		o := &offers[i]
+		p.Rules[o.List] = append(slices.Clone(p.Rules[o.List]), o.Rule)
+	}
+	return Compile(p, &pol.opts)
+}
+
+// Broad tells whether an allow rule would hand out more than anyone means to: a
+// shell tool as a whole, an interpreter, a shell or a program that runs others.
+func Broad(r *Rule) bool {
+	if r.Verdict != Allow {
+		return false
+	}
+	tool, known := effect.Lookup(r.Tool.Text)
+	if !known || len(tool.Command) == 0 {
+		return false
+	}
+	if r.Whole() {
+		return true
+	}
+	p, err := pattern.Compile(r.Pattern.Flavour, r.Pattern.Text)
+	if err != nil {
+		return true
+	}
+	shape := p.Shape()
+	if shape.Exact {
+		return false
+	}
+	return strings.TrimSpace(shape.Prefix) == "" || runsOthers(shape.Prefix)
+}
+
+// stand is a word that stands for whatever may follow a rule's prefix.
+const stand = "obstat-any"
+
+// runsOthers tells whether what follows the prefix of a command would be run:
+// as a command of its own, or as code.
+func runsOthers(prefix string) bool {
+	a := effect.AnalyzeCommand(strings.TrimSpace(prefix)+" "+stand, nil)
+	for i := range a.Commands {
+		if a.Commands[i].Program == stand {
+			return true
+		}
+	}
+	for i := range a.Gaps {
+		if a.Gaps[i].Hides {
+			return true
+		}
+	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind == effect.Code && e.Detail == "runs "+stand {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,187 @@
+package obstat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// A Program is what a configuration means: plain, printable data. Two Programs
+// with equal digests decide equally.
+type Program struct {
+	Dialect   string
+	Mode      Mode // in force when a call names none
+	Pipelines map[Mode]Pipeline
+	Rules     map[string][]Rule // named lists
+	// View names how calls become questions; "" is the built-in view, which
+	// matches rules against the input's fields.
+	View string
+	// Faces name the tools whose rules judge what a command does to files and
+	// hosts, for the floor; an effect without a face is not judged by rules.
+	Faces map[string]Face
+	// Params is what the dialect's view and checks have to know, as JSON; the
+	// engine hands it on unread.
+	Params json.RawMessage
+}
+
+// A Face is how the rules of a dialect speak of an effect: the tool that would
+// have it, and the field that its target stands in.
+type Face struct {
+	Tool  string `json:"tool"`
+	Field string `json:"field"`
+}
+
+// The effects that can have a face.
+const (
+	FaceRead    = "read"
+	FaceWrite   = "write"
+	FaceDelete  = "delete"
+	FaceConnect = "connect"
+)
+
+// A Pipeline is one mode's way through the stages.
+type Pipeline struct {
+	Stages  []Stage // asked in order until one settles the question
+	Default Verdict
+	Amend   []Stage // run on the settled call; the outcome is the stricter of the two
+}
+
+// A Stage is one step of a pipeline: a [Match], a [Check], a [When] or a
+// [Floor]. The sum is closed.
+type Stage interface {
+	// StageName returns the name that explanations use.
+	StageName() string
+	stage()
+}
+
+// A Pick says which of the rules that match a question decides.
+type Pick uint8
+
+// The picks.
+const (
+	First     Pick = iota // the first in the list
+	Last                  // the last in the list
+	Strictest             // the strictest, the first of these in the list
+)
+
+var pickNames = [...]string{"first", "last", "strictest"}
+
+// String returns the pick's name.
+func (p Pick) String() string { return pickNames[min(int(p), len(pickNames)-1)] }
+
+// A Match puts the question to a list of rules.
+type Match struct {
+	Name  string
+	Rules string // which list
+	Pick  Pick
+	// Settle says which verdicts of the picked rule settle the question; with
+	// any other the stage passes. Zero: all settle.
+	Settle Verdicts
+	// AskDenies makes an ask settle as deny, for when nobody is there to ask.
+	AskDenies bool
+}
+
+// Outcomes is a set of things that a check can say.
+type Outcomes uint8
+
+// What a check can say.
+const (
+	PlainAsk  Outcomes = 1 << iota // an ask that an allow rule may settle
+	SafetyAsk                      // an ask that no allow rule silences
+	CheckDeny
+	CheckAllow
+)
+
+// A Check asks a named piece of code about the call's arguments.
+type Check struct {
+	Name  string
+	Check string // which check; "" is Name
+	// Pass are the outcomes on which the stage passes; all others settle.
+	Pass Outcomes
+	// AskDenies makes an ask settle as deny.
+	AskDenies bool
+	// Unless names stages; in an amendment, a call that one of them settled is
+	// not checked.
+	Unless []string
+}
+
+// A When settles the question by a yes-or-no property of the call.
+type When struct {
+	Name string
+	// Is names a predicate that code answers; "" asks whether the tool is one
+	// of Tools.
+	Is    string
+	Tools []string
+	// Then settles the question where the answer is yes; Else, if not nil,
+	// where it is no.
+	Then Verdict
+	Else *Verdict
+}
+
+// A Floor is the amendment that holds in every dialect: each command a call
+// would run, each file it would write, is put to the same rules, and what
+// cannot be seen is not allowed by a narrow rule. It only tightens.
+type Floor struct{ Name string }
+
+// StageName returns the stage's name.
+func (s Match) StageName() string { return s.Name }
+
+// StageName returns the stage's name.
+func (s Check) StageName() string { return s.Name }
+
+// StageName returns the stage's name.
+func (s When) StageName() string { return s.Name }
+
+// StageName returns the stage's name.
+func (s Floor) StageName() string {
+	if s.Name == "" {
+		return "floor"
+	}
+	return s.Name
+}
+
+func (Match) stage() {}
+func (Check) stage() {}
+func (When) stage()  {}
+func (Floor) stage() {}
+
+// Digest returns the hash of the Program's meaning: its stable JSON.
+func (p *Program) Digest() string {
+	b, err := p.marshal(false)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// HasFloor reports whether the pipeline of the Program's mode ends in the floor.
+func (p *Program) HasFloor() bool {
+	for _, s := range p.Pipelines[p.Mode].Amend {
+		if _, ok := s.(Floor); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// WithFloor returns a copy of p whose every pipeline has the floor as its last
+// amendment, or, off, none at all.
+func (p *Program) WithFloor(on bool) *Program {
+	q := *p
+	q.Pipelines = make(map[Mode]Pipeline, len(p.Pipelines))
+	for m, pl := range p.Pipelines {
+		var amend []Stage
+		for _, s := range pl.Amend {
+			if _, ok := s.(Floor); !ok {
+				amend = append(amend, s)
+			}
+		}
+		if on {
+			amend = append(amend, Floor{})
+		}
+		pl.Amend = amend
+		q.Pipelines[m] = pl
+	}
+	return &q
+}

@@ -1,0 +1,326 @@
+package obstat
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// This file is a strict JSON scanner over text that stays where it is: nothing
+// is copied unless a string has escapes. encoding/json is no choice here: it
+// takes TOOL_NAME for tool_name and the last of two equal keys.
+
+// maxDepth bounds the nesting of JSON that is looked at.
+const maxDepth = 512
+
+// A scanError is a problem at an offset.
+type scanError struct {
+	off  int
+	code Code
+	msg  string
+}
+
+func (e *scanError) Error() string { return e.msg }
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the offset after the string that starts at i and whether
+// it holds escapes.
+func skipString(s string, i int) (end int, escaped bool, err *scanError) {
+	for j := i + 1; j < len(s); j++ {
+		switch c := s[j]; {
+		case c == '"':
+			if !escaped && !utf8.ValidString(s[i:j]) {
+				return i, false, &scanError{i, CodeSyntax, "string is not valid UTF-8"}
+			}
+			return j + 1, escaped, nil
+		case c == '\\':
+			escaped = true
+			j++
+		case c < 0x20:
+			return j, false, &scanError{j, CodeSyntax, "control character in string"}
+		}
+	}
+	return len(s), false, &scanError{i, CodeSyntax, "unterminated string"}
+}
+
+// unquote appends the value of the string literal lit to buf.
+func unquote(buf []byte, lit string) ([]byte, bool) {
+	s := lit[1 : len(lit)-1]
+	for i := 0; i < len(s); {
+		if s[i] != '\\' {
+			_, n := utf8.DecodeRuneInString(s[i:])
+			if n == 1 && s[i] >= utf8.RuneSelf {
+				return buf, false
+			}
+			buf = append(buf, s[i:i+n]...)
+			i += n
+			continue
+		}
+		if i+1 >= len(s) {
+			return buf, false
+		}
+		if k := strings.IndexByte(`"\/bfnrt`, s[i+1]); k >= 0 {
+			buf = append(buf, "\"\\/\b\f\n\r\t"[k])
+			i += 2
+			continue
+		}
+		r, n := hexEscape(s[i:])
+		if n == 0 {
+			return buf, false
+		}
+		buf = utf8.AppendRune(buf, r)
+		i += n
+	}
+	return buf, true
+}
+
+// hexEscape reads \uXXXX, or two of them that are a surrogate pair; a lone
+// surrogate is refused.
+func hexEscape(s string) (rune, int) {
+	unit := func(s string) (rune, bool) {
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0, false
+		}
+		v, err := strconv.ParseUint(s[2:6], 16, 16)
+		return rune(v), err == nil
+	}
+	r, ok := unit(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	lo, ok := unit(s[6:])
+	if dec := utf16.DecodeRune(r, lo); ok && dec != utf8.RuneError {
+		return dec, 12
+	}
+	return 0, 0
+}
+
+func skipNumber(s string, i int) (int, bool) {
+	digits := func() bool {
+		start := i
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		return i > start
+	}
+	if i < len(s) && s[i] == '-' {
+		i++
+	}
+	if i < len(s) && s[i] == '0' {
+		i++
+	} else if !digits() {
+		return i, false
+	}
+	if i < len(s) && s[i] == '.' {
+		i++
+		if !digits() {
+			return i, false
+		}
+	}
+	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return i, false
+		}
+	}
+	return i, true
+}
+
+// skipValue returns the offset after the value that starts at i. It does not
+// recurse: open brackets are bits, so depth costs no stack.
+func skipValue(s string, i int) (int, *scanError) {
+	var objects [maxDepth/64 + 1]uint64
+	depth := 0
+	for {
+		end, opened, err := skipToken(s, i)
+		if err != nil {
+			return i, err
+		}
+		if opened != 0 {
+			if depth++; depth >= maxDepth {
+				return i, &scanError{i, CodeTooLarge, "nested too deeply"}
+			}
+			bit := uint64(1) << (depth % 64)
+			objects[depth/64] &^= bit
+			if opened == '{' {
+				objects[depth/64] |= bit
+			}
+		}
+		i = end
+		var more bool
+		if i, depth, more, err = afterToken(s, i, depth, &objects, opened != 0); err != nil || !more {
+			return i, err
+		}
+	}
+}
+
+// skipToken passes one scalar, or one opening bracket.
+func skipToken(s string, i int) (end int, opened byte, err *scanError) {
+	if i >= len(s) {
+		return i, 0, &scanError{i, CodeSyntax, "value expected"}
+	}
+	switch c := s[i]; c {
+	case '{', '[':
+		return i + 1, c, nil
+	case '"':
+		end, _, err = skipString(s, i)
+		return end, 0, err
+	case 't', 'f', 'n':
+		for _, lit := range [...]string{"true", "false", "null"} {
+			if strings.HasPrefix(s[i:], lit) {
+				return i + len(lit), 0, nil
+			}
+		}
+	default:
+		if end, ok := skipNumber(s, i); ok {
+			return end, 0, nil
+		}
+	}
+	return i, 0, &scanError{i, CodeSyntax, "value expected"}
+}
+
+// afterToken closes brackets and passes separators up to the next value.
+func afterToken(s string, i, depth int, objects *[maxDepth/64 + 1]uint64, justOpened bool) (int, int, bool, *scanError) {
+	for depth > 0 {
+		i = skipSpace(s, i)
+		isObject := objects[depth/64]&(1<<(depth%64)) != 0
+		if i >= len(s) {
+			return i, depth, false, &scanError{i, CodeSyntax, "unexpected end"}
+		}
+		switch c := s[i]; {
+		case c == ']' && !isObject, c == '}' && isObject:
+			depth--
+			i++
+			justOpened = false
+			continue
+		case c == ',' && !justOpened:
+			i = skipSpace(s, i+1)
+		case !justOpened:
+			return i, depth, false, &scanError{i, CodeSyntax, "comma or closing bracket expected"}
+		}
+		if isObject {
+			var err *scanError
+			if i, err = skipKey(s, i); err != nil {
+				return i, depth, false, err
+			}
+		}
+		return i, depth, true, nil
+	}
+	return i, depth, false, nil
+}
+
+// skipKey passes a member's key and its colon.
+func skipKey(s string, i int) (int, *scanError) {
+	if i >= len(s) || s[i] != '"' {
+		return i, &scanError{i, CodeSyntax, "key expected"}
+	}
+	i, _, err := skipString(s, i)
+	if err != nil {
+		return i, err
+	}
+	i = skipSpace(s, i)
+	if i >= len(s) || s[i] != ':' {
+		return i, &scanError{i, CodeSyntax, "colon expected"}
+	}
+	return skipSpace(s, i+1), nil
+}
+
+// A member is one key of an object and the span of its value.
+type member struct {
+	key        string
+	keyOff     int
+	start, end int
+}
+
+// members walks the top level of an object: next fills m until it returns false.
+type members struct {
+	src  string
+	pos  int
+	buf  []byte // scratch for keys with escapes
+	open bool
+	err  *scanError
+	m    member
+}
+
+func (w *members) fail(off int, code Code, msg string) bool {
+	w.err = &scanError{off, code, msg}
+	return false
+}
+
+func (w *members) next() bool {
+	i := skipSpace(w.src, w.pos)
+	if !w.open {
+		if i >= len(w.src) || w.src[i] != '{' {
+			return w.fail(i, CodeWrongType, "object expected")
+		}
+		w.open = true
+		if i = skipSpace(w.src, i+1); i < len(w.src) && w.src[i] == '}' {
+			w.pos = i + 1
+			return false
+		}
+	} else {
+		if i < len(w.src) && w.src[i] == '}' {
+			w.pos = i + 1
+			return false
+		}
+		if i >= len(w.src) || w.src[i] != ',' {
+			return w.fail(i, CodeSyntax, "comma or closing bracket expected")
+		}
+		i = skipSpace(w.src, i+1)
+	}
+	return w.member(i)
+}
+
+func (w *members) member(i int) bool {
+	start, err := skipKey(w.src, i)
+	if err != nil {
+		w.err = err
+		return false
+	}
+	keyEnd, escaped, _ := skipString(w.src, i)
+	w.m = member{key: w.src[i+1 : keyEnd-1], keyOff: i, start: start}
+	if escaped {
+		var ok bool
+		if w.buf, ok = unquote(w.buf[:0], w.src[i:keyEnd]); !ok {
+			return w.fail(i, CodeSyntax, "bad escape in key")
+		}
+		w.m.key = string(w.buf)
+	}
+	if w.m.end, err = skipValue(w.src, start); err != nil {
+		w.err = err
+		return false
+	}
+	w.pos = w.m.end
+	return true
+}
+
+// done reports the walk's problem, or text that stands after the object.
+func (w *members) done() *scanError {
+	if w.err != nil {
+		return w.err
+	}
+	if i := skipSpace(w.src, w.pos); i < len(w.src) {
+		return &scanError{i, CodeSyntax, "text after the value"}
+	}
+	return nil
+}
+
+// lineCol turns a byte offset into a line and a column counted in characters.
+func lineCol(src string, off int) (line, col int) {
+	off = min(off, len(src))
+	line = 1 + strings.Count(src[:off], "\n")
+	return line, 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:off], '\n')+1:off])
+}

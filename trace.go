@@ -1,0 +1,95 @@
+package obstat
+
+import "github.com/obstat/obstat/effect"
+
+// A Trace is how a decision came about. Its methods work on nil, so that the
+// same code decides with and without one.
+type Trace struct {
+	Policy    string          `json:"policy"` // digest
+	Mode      Mode            `json:"mode"`
+	Questions []QuestionTrace `json:"questions"`
+	Amend     []StepTrace     `json:"amend,omitempty"`
+	// Analysis is what the call would do, where that was looked at.
+	Analysis *effect.Analysis `json:"-"`
+
+	amending bool
+}
+
+// A QuestionTrace is one question's way through the stages.
+type QuestionTrace struct {
+	Question Question    `json:"question"`
+	Part     *Part       `json:"part,omitempty"` // of which part of the call, nil for the whole
+	Steps    []StepTrace `json:"steps"`
+}
+
+// A StepTrace is what one stage did.
+type StepTrace struct {
+	Stage   string  `json:"stage"`
+	Kind    string  `json:"kind"` // match, check, when, floor
+	Hits    []*Rule `json:"-"`    // every rule that matches, best first
+	Rule    *Rule   `json:"-"`    // the one that was picked
+	Settled bool    `json:"settled"`
+	Verdict Verdict `json:"verdict"` // what it settled as
+	Safety  bool    `json:"safety,omitempty"`
+	Silent  bool    `json:"silent,omitempty"` // it had nothing to say
+	Skipped bool    `json:"skipped,omitempty"`
+	Note    string  `json:"note,omitempty"`
+}
+
+func (t *Trace) open(q *Question, part *Part) {
+	if t == nil {
+		return
+	}
+	c := Question{q.Tool, make([]Subject, len(q.Subjects))}
+	for i, s := range q.Subjects {
+		c.Subjects[i] = Subject{clone(s.Field), clone(s.Text)}
+	}
+	t.Questions = append(t.Questions, QuestionTrace{Question: c, Part: part})
+}
+
+// amend says whether the steps that follow are amendments.
+func (t *Trace) amend(on bool) {
+	if t != nil {
+		t.amending = on
+	}
+}
+
+func (t *Trace) step(st *step, s StepTrace) {
+	if t == nil {
+		return
+	}
+	s.Stage, s.Kind = st.name, kindOf(st.stage)
+	if t.amending || len(t.Questions) == 0 {
+		t.Amend = append(t.Amend, s)
+		return
+	}
+	q := &t.Questions[len(t.Questions)-1]
+	q.Steps = append(q.Steps, s)
+}
+
+// rest records the stages that were not reached.
+func (t *Trace) rest(steps []step) {
+	if t == nil {
+		return
+	}
+	for i := range steps {
+		t.step(&steps[i], StepTrace{Skipped: true})
+	}
+}
+
+func kindOf(s Stage) string {
+	switch s.(type) {
+	case Match:
+		return "match"
+	case Check:
+		return "check"
+	case When:
+		return "when"
+	}
+	return "floor"
+}
+
+func (t *Trace) finish(w *walk, d *Decision) {
+	t.Policy, t.Mode = w.pol.digest, d.Mode
+	t.Analysis = w.facts.analysis
+}

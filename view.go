@@ -1,0 +1,15 @@
+package obstat
+
+// A fieldView is the built-in view: one question, whose subjects are the
+// input's top-level fields and the input as a whole.
+type fieldView struct{}
+
+// Questions is not used on the hot path; see [walk.questions].
+func (fieldView) Questions(f *Facts) ([]Question, error) {
+	if err := f.Fault(); err != nil {
+		return nil, err
+	}
+	subjects := append([]Subject{}, f.input.fields...)
+	subjects = append(subjects, Subject{inputField, string(f.Call.Input)})
+	return []Question{{Tool: f.Call.Tool, Subjects: subjects}}, nil
+}

@@ -1,0 +1,78 @@
+package obstat
+
+import (
+	"os"
+	"os/user"
+
+	"github.com/obstat/obstat/paths"
+)
+
+// A World is what a decision may know of the machine: home directories,
+// symbolic links, which paths are directories. A nil World knows nothing.
+type World = paths.FS
+
+// OS is the World of the machine the program runs on.
+type OS struct{}
+
+var _ World = OS{}
+
+// Home returns the home directory of the named user, or of the current one.
+func (OS) Home(name string) (string, bool) {
+	if name == "" {
+		h, err := os.UserHomeDir()
+		return h, err == nil && h != ""
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return "", false
+	}
+	return u.HomeDir, true
+}
+
+// Readlink returns the target of a symbolic link.
+func (OS) Readlink(path string) (string, bool) {
+	t, err := os.Readlink(path)
+	return t, err == nil
+}
+
+// IsDir reports whether path is a directory, links followed.
+func (OS) IsDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// A Snapshot is a World that is plain data: for cases, for tests and for
+// replaying a decision on what was seen when it was made.
+type Snapshot struct {
+	HomeDir string            `json:"home,omitempty"`
+	Homes   map[string]string `json:"homes,omitempty"` // other users' homes
+	Links   map[string]string `json:"links,omitempty"` // symbolic link to target
+	Dirs    []string          `json:"dirs,omitempty"`  // directories that exist
+}
+
+var _ World = (*Snapshot)(nil)
+
+// Home returns the recorded home directory.
+func (s *Snapshot) Home(name string) (string, bool) {
+	if name == "" {
+		return s.HomeDir, s.HomeDir != ""
+	}
+	h, ok := s.Homes[name]
+	return h, ok
+}
+
+// Readlink returns the recorded target of a link.
+func (s *Snapshot) Readlink(path string) (string, bool) {
+	t, ok := s.Links[path]
+	return t, ok
+}
+
+// IsDir reports whether path was recorded as a directory.
+func (s *Snapshot) IsDir(path string) bool {
+	for _, d := range s.Dirs {
+		if d == path {
+			return true
+		}
+	}
+	return false
+}
