@@ -1,0 +1,62 @@
+package jiuwen
+
+import (
+	_ "embed"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// builtinYAML is our own list of built-in rules, under the document's classes.
+//
+//go:embed builtin_rules.yaml
+var builtinYAML []byte
+
+// BuiltinRules returns the built-in rules as a file that a user can copy, read
+// and put beside config.yaml in their place.
+func BuiltinRules() []byte { return slices.Clone(builtinYAML) }
+
+// builtinRules reads the list that is in force. A user's file replaces ours,
+// except that a denial of ours holds until the file has a rule of its id: a
+// list that was emptied, or is not finished, does not undo what no rule of the
+// user's could undo.
+func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.Errors) {
+	ours := &reader{file: &dialect.File{Name: "builtin_rules.yaml (built in)", Data: builtinYAML}}
+	own := ours.builtinList(strict)
+	if user == nil {
+		return own, ours.errs
+	}
+	theirs := &reader{file: user, bare: bare}
+	list := theirs.builtinList(strict)
+	for i := range own {
+		same := func(r ruleConfig) bool { return r.label == own[i].label }
+		if own[i].always && own[i].verdict == obstat.Deny && !slices.ContainsFunc(list, same) {
+			list = append(list, own[i])
+		}
+	}
+	return list, append(ours.errs, theirs.errs...)
+}
+
+// builtinList reads a builtin_rules.yaml: an object with a list of rules, or
+// the list alone.
+func (r *reader) builtinList(strict bool) []ruleConfig {
+	root := r.document()
+	if root == nil {
+		return nil
+	}
+	list := root
+	if root.Is(tree.Object) {
+		list = root.Get("rules")
+	}
+	switch {
+	case list.Is(tree.Array):
+	case list == nil || list.Is(tree.Null):
+		r.warn(root, obstat.CodeMissing, "remove the file to have the built-in rules back", "the file has no rules")
+	default:
+		r.report(list, obstat.CodeWrongType, "", "rules should be a list, not %v", list.Kind)
+		return nil
+	}
+	return r.ruleList("builtin", list, strict)
+}

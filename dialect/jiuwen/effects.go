@@ -1,0 +1,183 @@
+package jiuwen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// effectSubjects returns what a call would do, one line an effect, for rules
+// that look at that instead of at the command's text:
+//
+//	delete rm recursive,force workspace - /srv/ws/src
+//
+// kind, program, details, place, sensitive class, target. A part that is not
+// there is "-"; only the target may hold blanks.
+func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
+	a := f.Analysis()
+	if a == nil {
+		return nil
+	}
+	roots := workspace(f, false)
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		where := place(roots, e.Path, e.Real, e.Host, f.World)
+		target := e.Path
+		if target == "" {
+			target = e.Raw
+		}
+		var details []string
+		if e.Detail != "" {
+			details = append(details, e.Detail)
+		}
+		for word, on := range map[string]bool{"recursive": e.Recursive, "secret": e.Secret, "harmless": e.Harmless, "glob": e.Glob} {
+			if on && word != e.Detail {
+				details = append(details, word)
+			}
+		}
+		out = append(out, line(e.Kind.String(), e.Program, strings.Join(details, ","), where, e.Sensitive, target))
+	}
+	for i := range a.Gaps {
+		g := &a.Gaps[i]
+		program := ""
+		if g.Command >= 0 && g.Command < len(a.Commands) {
+			program = a.Commands[g.Command].Program
+		}
+		out = append(out, line("gap", program, strings.ReplaceAll(g.Kind.String(), " ", "-"), "", "", ""))
+	}
+	return out
+}
+
+func line(kind, program, details, where, class, target string) obstat.Subject {
+	return obstat.Subject{Field: fieldEffect, Text: fmt.Sprintf("%s %s %s %s %s %s", kind, word(program), word(details), word(where), word(class), target)}
+}
+
+// word keeps the parts of a line apart: what could be taken for two parts is
+// none.
+func word(s string) string {
+	if s == "" || strings.ContainsAny(s, " \t\r\n") {
+		return "-"
+	}
+	return s
+}
+
+// place says where a path lies, coarsely.
+func place(roots []string, path, real, host string, world obstat.World) string {
+	switch {
+	case host != "":
+		return "remote"
+	case path == "":
+		return ""
+	case strings.HasPrefix(path, "/dev/"):
+		return "device"
+	}
+	if real == "" {
+		real = path
+	}
+	for _, root := range roots {
+		if real == root {
+			return "root"
+		}
+		if inside(root, real) {
+			return "workspace"
+		}
+	}
+	if strings.HasPrefix(real, "/tmp/") || strings.HasPrefix(real, "/var/tmp/") {
+		return "tmp"
+	}
+	return "outside"
+}
+
+// effectPaths returns the paths that a call would touch.
+func effectPaths(f *obstat.Facts, base string) (out []string) {
+	a := f.Analysis()
+	if a == nil {
+		return nil
+	}
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if e.Path == "" || e.Host != "" || e.Where != "" {
+			continue
+		}
+		if p, ok := resolve(f.World, base, e.Path); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// trusted returns the directory that a shell override of add-dir is about. The
+// document's pattern is any command that holds its name somewhere; what the
+// user meant are commands that stay inside.
+func (rule *ruleConfig) trusted() (dir string, ok bool) {
+	if rule.source != sourceAddDir || rule.category != shellTools {
+		return "", false
+	}
+	expr, ok := strings.CutPrefix(rule.pattern, "re:.*")
+	if !ok {
+		return "", false
+	}
+	if expr, ok = strings.CutSuffix(expr, ".*"); !ok {
+		return "", false
+	}
+	dir, ok = unescape(expr)
+	return dir, ok && strings.HasPrefix(dir, "/")
+}
+
+// trustedSubjects returns the directories of add-dir that a command stays in:
+// everything it would do is seen, and every path that it touches lies in the
+// directory or the workspace, at least one of them in the directory.
+func (v view) trustedSubjects(f *obstat.Facts) (out []obstat.Subject) {
+	if len(v.Trusted) == 0 {
+		return nil
+	}
+	a := f.Analysis()
+	if a == nil || !a.Full || len(a.Gaps) > 0 {
+		return nil
+	}
+	roots := workspace(f, false)
+	for _, dir := range v.Trusted {
+		real, ok := resolve(f.World, "/", dir)
+		if !ok {
+			continue
+		}
+		touches, stays := false, true
+		for i := range a.Effects {
+			e := &a.Effects[i]
+			in, ok := staysIn(e.Kind.String(), e.Path, e.Real, e.Host+e.Where, real, roots)
+			touches, stays = touches || in, stays && ok
+		}
+		if touches && stays {
+			out = append(out, obstat.Subject{Field: fieldTrusted, Text: dir})
+		}
+	}
+	return out
+}
+
+// staysIn tells whether an effect touches a path in dir, and whether it stays
+// within dir and the workspace. The directory itself may not be deleted.
+func staysIn(kind, path, real, elsewhere, dir string, roots []string) (touches, stays bool) {
+	switch kind {
+	case "run":
+		return false, true
+	case "read", "write", "delete":
+	default:
+		return false, false
+	}
+	if real == "" {
+		real = path
+	}
+	if real == "" || elsewhere != "" {
+		return false, false
+	}
+	if inside(dir, real) {
+		return true, kind != "delete" || real != dir
+	}
+	for _, root := range roots {
+		if inside(root, real) {
+			return false, true
+		}
+	}
+	return false, false
+}

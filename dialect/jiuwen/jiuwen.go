@@ -1,0 +1,210 @@
+// Package jiuwen is the dialect of JiuwenSwarm: the permissions section of its
+// config.yaml, the builtin_rules.yaml beside it, and the commands and requests
+// that change them.
+//
+// It owns how these files are read (config.go, ruleconfig.go), the tiered
+// policy of the document as a pipeline (tiered.go), the matcher that was there
+// before it (legacy.go), what a call's subjects are (view.go, wildcard.go), the
+// two checks that follow (operators.go, external.go), our own list of built-in
+// rules, and writing back: always-allow, /permissions, its requests, add-dir.
+// It decides nothing itself: the engine runs the Program that Load returns.
+package jiuwen
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/yamlx"
+)
+
+// Dialect reads JiuwenSwarm's configuration. The zero value is ready for use.
+type Dialect struct{}
+
+var (
+	_ dialect.Dialect   = Dialect{}
+	_ dialect.Optioner  = Dialect{}
+	_ dialect.Namer     = Dialect{}
+	_ dialect.Locator   = Dialect{}
+	_ dialect.Describer = Dialect{}
+)
+
+// Name returns "jiuwen".
+func (Dialect) Name() string { return "jiuwen" }
+
+// DefaultFile returns "config.yaml".
+func (Dialect) DefaultFile() string { return "config.yaml" }
+
+// WellKnown returns the places where a project keeps a configuration of its
+// own; the user's is in the directory that ConfigDir names.
+func (Dialect) WellKnown() []string {
+	return []string{".jiuwenswarm/config/builtin_rules.yaml", ".jiuwenswarm/config/config.yaml"}
+}
+
+// ConfigDir returns the directory of the user's config.yaml, given how to read
+// the environment and the home directory.
+func ConfigDir(getenv func(string) string, home string) string {
+	if dir := getenv("JIUWENSWARM_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	return strings.TrimSuffix(home, "/") + "/.jiuwenswarm/config"
+}
+
+// ChannelsOption names the channels whose calls are checked, separated by
+// commas; calls of other channels are allowed. Without it all are checked.
+const ChannelsOption = "channels"
+
+// Options returns the dialect's option.
+func (Dialect) Options() []dialect.Option {
+	return []dialect.Option{{Name: ChannelsOption, Doc: "the channels that are checked, separated by commas; none named: all"}}
+}
+
+// signs are keys that only this dialect's permissions section has.
+var signs = []string{"schema", "permission_mode", "approval_overrides", "external_directory", "owner_scopes", "file_guard"}
+
+// Detect knows a configuration by the keys of its permissions section, and the
+// list of built-in rules by its name.
+func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+	if len(f.Data) > yamlx.MaxBytes {
+		return dialect.No
+	}
+	root, problems := yamlx.Parse(f.Data, yamlx.Options{})
+	if tree.Fatal(problems) {
+		return dialect.No
+	}
+	if isBuiltin(f) {
+		return dialect.Sure
+	}
+	sec := root.Get("permissions")
+	for _, key := range signs {
+		if sec.Get(key) != nil {
+			return dialect.Sure
+		}
+	}
+	if sec.Get("tools").Is(tree.Object) || sec.Get("defaults").Is(tree.Object) {
+		return dialect.Maybe
+	}
+	return dialect.No
+}
+
+// Library returns the view and the checks of this dialect's Programs.
+func (Dialect) Library() *obstat.Library {
+	return &obstat.Library{
+		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: newView},
+		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+			checkOperators: newOperatorCheck, checkExternal: newExternalCheck,
+			checkOwner: newOwnerCheck, checkAvatar: newAvatarCheck,
+		},
+		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){unchecked: newChannelPredicate},
+	}
+}
+
+const (
+	viewName  = "jiuwen"
+	unchecked = "jiuwen.unchecked"
+)
+
+// Load reads config.yaml and, if it is given, builtin_rules.yaml.
+func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	bare := in.Options[dialect.FloorOption] == "off"
+	var errs obstat.Errors
+	var conf, list *dialect.File
+	for i := range in.Files {
+		f, slot := &in.Files[i], &conf
+		if isBuiltin(f) {
+			slot = &list
+		}
+		if *slot != nil {
+			errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: f.Name, Line: 1, Col: 1},
+				Also: []obstat.Pos{{File: (*slot).Name, Line: 1, Col: 1}}, Msg: "there is one file of this kind, not two", Hint: "JiuwenSwarm has no layers: put both into one"})
+		}
+		*slot = f
+	}
+	if conf == nil {
+		conf = &dialect.File{Name: "config.yaml"}
+		errs = append(errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no config.yaml to read"})
+	}
+	r := &reader{file: conf, bare: bare}
+	c := r.config()
+	errs = append(errs, r.errs...)
+	if c == nil {
+		return nil, errs
+	}
+	builtin, problems := builtinRules(list, c.strict, bare)
+	errs = append(errs, problems...)
+	if errs.Fatal() != nil {
+		return nil, errs
+	}
+	c.builtin = builtin
+	return c.program(bare, splitChannels(in.Options[ChannelsOption])), errs
+}
+
+// program says what the configuration means.
+func (c *config) program(bare bool, channels []string) *obstat.Program {
+	p := &obstat.Program{Dialect: "jiuwen", Mode: ModeGlobal, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
+	pr := params{Bare: bare, Legacy: !c.tiered, Channels: channels, External: c.external, Owners: c.owners, Names: c.names()}
+	var pl obstat.Pipeline
+	switch {
+	case !c.enabled:
+		pl, p.Rules = obstat.Pipeline{Default: obstat.Allow}, map[string][]obstat.Rule{}
+	case c.tiered:
+		pl, p.Rules = tiered(), tieredRules(c, bare)
+		p.Faces = c.faces()
+		pr.Effects, pr.Trusted = c.wantsEffects(), c.trustedDirs(bare)
+	default:
+		pl, p.Rules = legacy(), legacyRules(c)
+	}
+	pl = withChannels(pl, channels)
+	p.Pipelines[ModeGlobal] = pl
+	p.Pipelines[ModeOwner] = owner(pl)
+	p.Pipelines[ModeAvatar] = avatar(pl)
+	p.Params, _ = json.Marshal(pr) // plain strings and maps: it cannot fail
+	return p
+}
+
+// names returns the tools with an alias that the configuration speaks of.
+func (c *config) names() (out []string) {
+	for _, t := range c.tools {
+		if _, ok := aliases[t.name]; ok {
+			out = append(out, t.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// faces lets the rules about paths speak of what commands do to files. Without
+// such rules a command is judged as a command.
+func (c *config) faces() map[string]obstat.Face {
+	for _, list := range [][]ruleConfig{c.rules, c.builtin, c.overrides} {
+		for i := range list {
+			if list[i].category == pathTools && list[i].source != sourceAddDir {
+				return map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "path"}, obstat.FaceWrite: {Tool: "write_file", Field: "path"}}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *config) wantsEffects() bool {
+	for _, list := range [][]ruleConfig{c.rules, c.builtin, c.overrides} {
+		for i := range list {
+			if len(list[i].effects) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *config) trustedDirs(bare bool) (out []string) {
+	for i := range c.overrides {
+		if dir, ok := c.overrides[i].trusted(); ok && !bare && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}

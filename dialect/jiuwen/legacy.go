@@ -1,0 +1,137 @@
+package jiuwen
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// legacy is the tool-level matcher that is in force without schema:
+// tiered_policy. A deny of either source wins; otherwise the tool's own entry
+// speaks before defaults. Rules, overrides and built-in rules are not read.
+func legacy() obstat.Pipeline {
+	deny := obstat.SetOf(obstat.Deny)
+	return obstat.Pipeline{
+		Stages: []obstat.Stage{
+			obstat.Match{Name: stageToolDeny, Rules: listTools, Settle: deny},
+			obstat.Match{Name: "legacy defaults: deny", Rules: listDefaults, Settle: deny},
+			obstat.Match{Name: stageTool, Rules: listTools},
+			obstat.Match{Name: "legacy defaults", Rules: listDefaults},
+		},
+		Default: obstat.Ask,
+		Amend:   []obstat.Stage{obstat.Check{Name: stageExternal, Check: checkExternal}},
+	}
+}
+
+// legacyRules returns the lists that legacy names: of a tool, its patterns,
+// strictest first, and then its level, so that the first match decides.
+func legacyRules(c *config) map[string][]obstat.Rule {
+	out := []obstat.Rule{}
+	for i := range c.tools {
+		t := &c.tools[i]
+		out = append(out, t.patternRules()...)
+		if t.level != nil {
+			out = append(out, t.rule())
+		}
+	}
+	return map[string][]obstat.Rule{listTools: out, listDefaults: defaultRules(c.fallback)}
+}
+
+func (t *toolConfig) patternRules() (out []obstat.Rule) {
+	patterns := slices.Clone(t.patterns)
+	slices.SortStableFunc(patterns, func(a, b patternConfig) int { return cmp.Compare(a.level.verdict, b.level.verdict) })
+	for _, p := range patterns {
+		expr := search(wildcard(p.text))
+		if _, err := pattern.Compile(expr.Flavour, expr.Text); err != nil || p.text == "" {
+			continue
+		}
+		id := "tools." + t.name + ".patterns[" + pyQuote(p.text) + "]"
+		out = append(out, obstat.Rule{ID: id, Tool: obstat.Is(t.name), Field: fieldArgs, Pattern: expr, Verdict: p.level.verdict,
+			Source: id + ": " + p.level.verdict.String(), Reason: p.level.why, Pos: p.level.pos})
+	}
+	return out
+}
+
+// argTexts returns what a pattern of the legacy matcher (and of owner_scopes)
+// is matched against: every text argument as it is, a url's host and so on, the
+// directories above a path. Empty texts match nothing.
+func argTexts(args *tree.Node) (out []string) {
+	if !args.Is(tree.Object) {
+		return nil
+	}
+	for _, m := range args.Members {
+		if !m.Value.Is(tree.String) || m.Value.Str == "" {
+			continue
+		}
+		out = append(out, m.Value.Str)
+		switch m.Key {
+		case "url":
+			out = append(out, urlTexts(m.Value.Str)...)
+		case "path", "file_path":
+			out = append(out, pathTexts(m.Value.Str)...)
+		}
+	}
+	return out
+}
+
+// urlTexts returns the parts of a URL that a pattern may name.
+func urlTexts(text string) (out []string) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	netloc := u.Host
+	if u.User != nil {
+		netloc = u.User.String() + "@" + u.Host
+	}
+	for _, s := range []string{strings.ToLower(u.Hostname()), netloc} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return append(out, u.Scheme+"://"+netloc)
+}
+
+// pathTexts returns the directories above a path, each bare and with a slash.
+func pathTexts(text string) (out []string) {
+	for _, p := range parents(text) {
+		out = append(out, p, p+"/")
+	}
+	return out
+}
+
+// parents returns what pathlib calls the parents of a path: it drops "." and
+// doubled slashes first, keeps "..", and ends a relative path at ".".
+func parents(text string) (out []string) {
+	root := ""
+	switch {
+	case strings.HasPrefix(text, "//") && !strings.HasPrefix(text, "///"):
+		root = "//"
+	case strings.HasPrefix(text, "/"):
+		root = "/"
+	}
+	var parts []string
+	for part := range strings.SplitSeq(text, "/") {
+		if part != "" && part != "." {
+			parts = append(parts, part)
+		}
+	}
+	parts = parts[:min(len(parts), maxParents)]
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := root + strings.Join(parts[:i], "/")
+		if p == "" {
+			p = "."
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// maxParents bounds how many directories a path is taken to have; no file
+// system has room for more, and each is a subject of its own.
+const maxParents = 256

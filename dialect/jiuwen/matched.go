@@ -1,0 +1,70 @@
+package jiuwen
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// Matched returns the original's matched_rule: the rules that decided, under
+// the name of their stage, and after a bar what the external directories said.
+// It is empty where no rule was asked.
+func (Dialect) Matched(d *obstat.Decision, t *obstat.Trace) string {
+	if t == nil || len(t.Questions) == 0 {
+		return ""
+	}
+	steps := t.Questions[0].Steps
+	if len(steps) == 0 {
+		return "" // switched off: no stage at all
+	}
+	out := "default"
+	for i := range steps {
+		if s := &steps[i]; s.Settled {
+			out = matched(s)
+			break
+		}
+	}
+	for i := range t.Amend {
+		if s := &t.Amend[i]; s.Stage == stageExternal && s.Settled {
+			out += "|external_directory.*"
+		}
+	}
+	return out
+}
+
+// matched names the rules of a stage that settled a question.
+func matched(s *obstat.StepTrace) string {
+	const tiered = "tiered_policy:"
+	switch s.Stage {
+	case stageBuiltinDeny:
+		return tiered + "builtin:deny:" + labels(s)
+	case stageUserDeny:
+		return tiered + "rules:deny:" + labels(s)
+	case stageOverrides:
+		return tiered + "approval_overrides:" + labels(s)
+	case stageBuiltin:
+		return tiered + "builtin:" + labels(s)
+	case stageUser:
+		return tiered + "rules:" + labels(s)
+	case stageDefaults:
+		return tiered + "defaults.*"
+	}
+	if s.Rule != nil {
+		return s.Rule.ID
+	}
+	return ""
+}
+
+// labels joins the ids of all rules that said what was settled, each once, in
+// the order of their code points.
+func labels(s *obstat.StepTrace) string {
+	var out []string
+	for _, r := range s.Hits {
+		if r.Verdict == s.Verdict && !slices.Contains(out, r.ID) {
+			out = append(out, r.ID)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "+")
+}

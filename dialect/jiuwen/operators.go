@@ -1,0 +1,88 @@
+package jiuwen
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// The names of the checks.
+const (
+	checkOperators = "jiuwen.operators"
+	checkExternal  = "jiuwen.external"
+	checkOwner     = "jiuwen.owner"
+	checkAvatar    = "jiuwen.avatar"
+)
+
+// operators are the characters that chain commands or put one into another.
+var operators = regexp.MustCompile("[;&|`<>]|\\$[({]|\r?\n")
+
+// An operatorCheck turns an allowed command that holds operators into an ask
+// (section 2.4). The original looks for the characters alone, so that it asks
+// about `echo "a;b"`; outside the bare document quoted ones do not count.
+type operatorCheck struct{ *params }
+
+func newOperatorCheck(raw json.RawMessage) (obstat.Checker, error) {
+	p, err := readParams(raw)
+	return operatorCheck{p}, err
+}
+
+// Check looks at the command of a shell tool.
+func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
+	if categories[c.tool(f.Call.Tool)] != shellTools {
+		return obstat.Finding{Pass: true}
+	}
+	args, err := arguments(f)
+	if err != nil {
+		return obstat.Finding{Note: err.Error()}
+	}
+	cmd := commandText(args)
+	if !c.Bare {
+		cmd = unquoted(cmd)
+	}
+	if found := operators.FindString(cmd); found != "" {
+		return obstat.Finding{Verdict: obstat.Ask, Note: "the command holds the operator " + strings.TrimSpace(printable(found))}
+	}
+	return obstat.Finding{Pass: true}
+}
+
+func printable(op string) string {
+	if strings.HasSuffix(op, "\n") {
+		return "newline"
+	}
+	return op
+}
+
+// unquoted leaves out what a shell would take as text: everything between
+// single quotes, what stands between double quotes except substitutions, and
+// what a backslash protects. Where quotes do not close, and where a $ changes
+// what a quote means, nothing is left out.
+func unquoted(cmd string) string {
+	if strings.Contains(cmd, "$'") || strings.Contains(cmd, `$"`) || strings.Contains(cmd, "#") {
+		return cmd
+	}
+	var b strings.Builder
+	double := false
+	for i := 0; i < len(cmd); i++ {
+		switch c := cmd[i]; {
+		case c == '\\' && i+1 < len(cmd) && cmd[i+1] != '\n' && cmd[i+1] != '\r':
+			i++
+		case c == '\'' && !double:
+			end := strings.IndexByte(cmd[i+1:], '\'')
+			if end < 0 {
+				return cmd
+			}
+			i += end + 1
+		case c == '"':
+			double = !double
+		case !double || c == '`' || c == '$' || c == '(' || c == '{':
+			b.WriteByte(c)
+		}
+	}
+	if double {
+		return cmd
+	}
+	return b.String()
+}

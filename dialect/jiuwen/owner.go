@@ -1,0 +1,221 @@
+package jiuwen
+
+import (
+	"encoding/json"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// The modes of a Program beside the document's own: a call that is made for
+// somebody else names one of them.
+const (
+	// ModeGlobal is the policy of the document, for whoever runs the agent.
+	ModeGlobal obstat.Mode = "global"
+	// ModeOwner is for a call on behalf of Call.User on Call.Channel: what
+	// owner_scopes grants need not be asked for, what they do not is denied.
+	ModeOwner obstat.Mode = "owner"
+	// ModeAvatar is for a digital persona or a group chat: owner_scopes and the
+	// policy must both allow, and where they would ask the answer is no.
+	ModeAvatar obstat.Mode = "avatar"
+)
+
+const (
+	stageOwnerDeny  = "owner scopes: not granted"
+	stageOwnerAllow = "owner scopes: granted"
+	stageAvatar     = "digital persona"
+)
+
+// ownerConfig is owner_scopes: channel, user, what they may use.
+type ownerConfig map[string]map[string]ownerScope
+
+// An ownerScope is what one user of one channel may use.
+type ownerScope struct {
+	Tools   map[string]ownerTool `json:"tools,omitempty"`
+	Default string               `json:"default,omitempty"` // defaults."*" as written
+}
+
+// An ownerTool is a tool's entry: the first pattern that matches, or else Level.
+type ownerTool struct {
+	Level    string         `json:"level,omitempty"`
+	Patterns []ownerPattern `json:"patterns,omitempty"`
+}
+
+type ownerPattern struct {
+	Pattern string `json:"pattern"`
+	Level   string `json:"level"`
+}
+
+// owners reads owner_scopes. Its levels are kept as written: "ALLOW" is not
+// allow, and what is not allow does not allow.
+func (r *reader) owners(n *tree.Node) ownerConfig {
+	if n == nil || n.Kind == tree.Null {
+		return nil
+	}
+	if n.Kind != tree.Object {
+		r.warn(n, obstat.CodeWrongType, "", "owner_scopes should be an object of channels, not %v: it counts for nothing", n.Kind)
+		return nil
+	}
+	out := ownerConfig{}
+	for _, channel := range n.Members {
+		for _, user := range members(channel.Value) {
+			if out[channel.Key] == nil {
+				out[channel.Key] = map[string]ownerScope{}
+			}
+			out[channel.Key][user.Key] = r.ownerScope(user.Value)
+		}
+	}
+	return out
+}
+
+func members(n *tree.Node) []tree.Member {
+	if n.Is(tree.Object) {
+		return n.Members
+	}
+	return nil
+}
+
+func (r *reader) ownerScope(n *tree.Node) ownerScope {
+	s := ownerScope{Default: r.ownerLevel(n.Get("defaults").Get("*"))}
+	for _, m := range members(n.Get("tools")) {
+		t := ownerTool{Level: r.ownerLevel(m.Value)}
+		if m.Value.Is(tree.Object) {
+			t.Level = r.ownerLevel(m.Value.Get("*"))
+			for _, p := range members(m.Value.Get("patterns")) {
+				t.Patterns = append(t.Patterns, ownerPattern{p.Key, r.ownerLevel(p.Value)})
+			}
+		}
+		if s.Tools == nil {
+			s.Tools = map[string]ownerTool{}
+		}
+		s.Tools[m.Key] = t
+	}
+	return s
+}
+
+func (r *reader) ownerLevel(n *tree.Node) string {
+	if !n.Is(tree.String) {
+		return ""
+	}
+	if _, err := obstat.ParseVerdict(n.Str); err != nil {
+		r.warn(n, obstat.CodeBadValue, "owner_scopes takes allow, ask and deny in just these letters", "%q is no level and allows nothing", n.Str)
+	}
+	return n.Str
+}
+
+// ownerLevel returns what owner_scopes says of a call, "" if it says nothing.
+func (c ownerConfig) level(channel, user, tool string, args *tree.Node) string {
+	s, ok := c[channel][user]
+	if !ok {
+		return ""
+	}
+	t := s.Tools[tool]
+	for _, p := range t.Patterns {
+		if p.matches(args) {
+			return p.Level
+		}
+	}
+	if t.Level != "" {
+		return t.Level
+	}
+	return s.Default
+}
+
+// matches compiles the pattern on every call: owner scopes are few, and only
+// calls for somebody else are looked up in them.
+func (p *ownerPattern) matches(args *tree.Node) bool {
+	compiled, err := pattern.Compile(pattern.Search, wildcard(p.Pattern))
+	if err != nil || p.Pattern == "" {
+		return false
+	}
+	for _, s := range argTexts(args) {
+		if ok, err := compiled.Match(s); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// owner is the policy for a call on behalf of somebody. A grant replaces the
+// question that the policy would ask; it does not reach what the policy denies.
+func owner(p obstat.Pipeline) obstat.Pipeline {
+	grant := func(name string, pass obstat.Outcomes) obstat.Stage {
+		return obstat.Check{Name: name, Check: checkOwner, Pass: pass}
+	}
+	stages := []obstat.Stage{grant(stageOwnerDeny, obstat.CheckAllow)}
+	granted := false
+	for _, s := range p.Stages {
+		if m, ok := s.(obstat.Match); !granted && (!ok || m.Settle != obstat.SetOf(obstat.Deny)) && s.StageName() != stageChannel {
+			stages, granted = append(stages, grant(stageOwnerAllow, 0)), true
+		}
+		stages = append(stages, s)
+	}
+	p.Stages = stages
+	return p
+}
+
+// avatar is the policy for a digital persona: nobody is there to be asked.
+func avatar(p obstat.Pipeline) obstat.Pipeline {
+	amend := append([]obstat.Stage{}, p.Amend...)
+	p.Amend = append(amend, obstat.Check{Name: stageAvatar, Check: checkAvatar})
+	return p
+}
+
+// An ownerCheck looks a call up in owner_scopes.
+type ownerCheck struct {
+	*params
+	avatar bool
+}
+
+func newOwnerCheck(raw json.RawMessage) (obstat.Checker, error) {
+	p, err := readParams(raw)
+	return ownerCheck{p, false}, err
+}
+
+func newAvatarCheck(raw json.RawMessage) (obstat.Checker, error) {
+	p, err := readParams(raw)
+	return ownerCheck{p, true}, err
+}
+
+// Check says what the user's scope says; in the scene of a digital persona also
+// that a call which would have to ask is denied, and one without a user.
+func (c ownerCheck) Check(f *obstat.Facts) obstat.Finding {
+	args, err := arguments(f)
+	if err != nil {
+		return obstat.Finding{Note: err.Error()}
+	}
+	if c.avatar && f.Call.User == "" {
+		return obstat.Finding{Note: "a digital persona acts for a user, and the call names none"}
+	}
+	level := c.Owners.level(f.Call.Channel, f.Call.User, f.Call.Tool, args)
+	switch {
+	case level != "" && level != "allow":
+		return obstat.Finding{Note: "owner_scopes says " + level + " for " + f.Call.User + " on " + f.Call.Channel}
+	case c.avatar && f.Settled != nil && f.Settled.Verdict == obstat.Ask:
+		return obstat.Finding{Note: "this would ask, and a digital persona has nobody to ask"}
+	case level == "allow" && !c.avatar:
+		return obstat.Finding{Verdict: obstat.Allow, Note: "owner_scopes grants it to " + f.Call.User + " on " + f.Call.Channel}
+	}
+	return obstat.Finding{Pass: true}
+}
+
+// Avatar answers a call in the scene of a digital persona or a group chat. Its
+// answer is allow or deny: where the policy would ask, floor included, it denies.
+func Avatar(pol *obstat.Policy, call *obstat.Call, world obstat.World) obstat.Decision {
+	c := *call
+	c.Mode = ModeAvatar
+	d := pol.Decide(&c, world)
+	if d.Verdict == obstat.Ask {
+		d.Verdict, d.Safety, d.Offers = obstat.Deny, false, nil
+		d.Note = joinNotes(d.Note, "a digital persona has nobody to ask")
+	}
+	return d
+}
+
+func joinNotes(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

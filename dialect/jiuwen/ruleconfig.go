@@ -1,0 +1,267 @@
+package jiuwen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A ruleConfig is one parameter rule: of builtin_rules.yaml, of rules, or of
+// approval_overrides.
+type ruleConfig struct {
+	label    string // builtin[id], as matched_rule shows it
+	source   string // cli_add_dir, user_approval, ...
+	tools    []string
+	category category
+	pattern  string
+	effects  []string // expressions on the lines of effects; ours alone
+	verdict  obstat.Verdict
+	always   bool   // by its action, not by its severity in a mode
+	why      string // words for the model and the human
+	pos      obstat.Pos
+}
+
+// ruleList reads a list of rules. What can never match is reported and kept out.
+func (r *reader) ruleList(space string, n *tree.Node, strict bool) (out []ruleConfig) {
+	seen := map[string]*tree.Node{}
+	for i, e := range r.elements(space, n) {
+		what := fmt.Sprintf("%s[%d]", space, i)
+		if e.Kind != tree.Object {
+			r.warn(e, obstat.CodeWrongType, "", "%s should be an object, not %v: it counts for nothing", what, e.Kind)
+			continue
+		}
+		r.duplicateID(space, e, seen)
+		rule, ok := r.rule(space, what, e)
+		if !ok {
+			continue
+		}
+		rule.verdict, rule.always, rule.why = r.action(what, e, strict)
+		out = append(out, rule)
+	}
+	return out
+}
+
+// overrides reads approval_overrides; only those that allow take part.
+func (r *reader) overrides(n *tree.Node) (out []ruleConfig) {
+	const space = "approval_overrides"
+	seen := map[string]*tree.Node{}
+	for i, e := range r.elements(space, n) {
+		what := fmt.Sprintf("%s[%d]", space, i)
+		if e.Kind != tree.Object {
+			r.warn(e, obstat.CodeWrongType, "", "%s should be an object, not %v: it counts for nothing", what, e.Kind)
+			continue
+		}
+		r.duplicateID(space, e, seen)
+		rule, ok := r.rule(space, what, e)
+		if !ok {
+			continue
+		}
+		if a := e.Get("action"); !a.Is(tree.String) || strings.ToLower(strip(a.Str)) != "allow" {
+			r.warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules", "%s does not allow, and an override does nothing else", what)
+			continue
+		}
+		rule.verdict = obstat.Allow
+		out = append(out, rule)
+	}
+	return out
+}
+
+// elements returns the elements of a list; anything else counts as an empty one.
+func (r *reader) elements(what string, n *tree.Node) []*tree.Node {
+	if n == nil || n.Kind == tree.Null {
+		return nil
+	}
+	if n.Kind != tree.Array {
+		r.warn(n, obstat.CodeWrongType, "", "%s should be a list, not %v: it counts for nothing", what, n.Kind)
+		return nil
+	}
+	return n.Elems
+}
+
+// duplicateID reports two rules of one id: an edit by id would meet the first.
+func (r *reader) duplicateID(space string, e *tree.Node, seen map[string]*tree.Node) {
+	id := e.Get("id")
+	if !id.Is(tree.String) || id.Str == "" {
+		return
+	}
+	if first := seen[id.Str]; first != nil {
+		err := r.report(id, obstat.CodeConflict, "give each rule its own id", "%s has two entries of the id %q; both count", space, id.Str)
+		err.Warning, err.Also = true, []obstat.Pos{r.pos(first)}
+		return
+	}
+	seen[id.Str] = id
+}
+
+// rule reads what rules and overrides have in common. ok is false for one that
+// can never match, for a reason that has been reported.
+func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok bool) {
+	id := "?"
+	if n := e.Get("id"); truthy(n) {
+		id = pyStr(n)
+	}
+	rule = ruleConfig{label: label(space, id), pos: r.pos(e)}
+	if n := e.Get("source"); n.Is(tree.String) {
+		rule.source = n.Str
+	}
+	if !r.ruleTools(what, e, &rule) {
+		return rule, false
+	}
+	p := e.Get("pattern")
+	if !p.Is(tree.String) || strip(p.Str) == "" {
+		r.warn(e, obstat.CodeNoEffect, "", "%s has no pattern and can never match", what)
+		return rule, false
+	}
+	rule.pattern = strip(p.Str)
+	rule.effects = r.effectPatterns(what, e.Get("effects"))
+	r.checkPattern(what, p, &rule)
+	return rule, true
+}
+
+func label(space, id string) string {
+	if space == "builtin" || space == "rules" || space == "approval_overrides" {
+		return space + "[" + id + "]"
+	}
+	return id
+}
+
+// ruleTools reads the tools of a rule: all of one category, or the rule is dead.
+func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
+	n := e.Get("tools")
+	names := []*tree.Node{n}
+	switch {
+	case n.Is(tree.Array):
+		names = n.Elems
+	case !n.Is(tree.String):
+		r.warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
+		return false
+	}
+	for _, n := range names {
+		if !n.Is(tree.String) || strip(n.Str) == "" {
+			r.warn(n, obstat.CodeWrongType, "", "a tool of %s has no name; the others count", what)
+			continue
+		}
+		c, known := categories[strip(n.Str)]
+		switch {
+		case !known:
+			r.deadTool(what, n)
+			return false
+		case rule.category != "" && c != rule.category:
+			r.warn(n, obstat.CodeNoEffect, "write one rule for each", "%s names tools of two categories (%s and %s) and can never match", what, rule.category, c)
+			return false
+		}
+		rule.category = c
+		if known && n.Str == strip(n.Str) && !slices.Contains(rule.tools, n.Str) {
+			rule.tools = append(rule.tools, n.Str)
+		} else if n.Str != strip(n.Str) {
+			r.warn(n, obstat.CodeNoEffect, "", "%s: no tool is called %q, with its blanks", what, n.Str)
+		}
+	}
+	switch {
+	case len(rule.tools) == 0:
+		r.warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
+	case rule.category == networkTools:
+		r.warn(e, obstat.CodeNoEffect, "set a level under tools", "%s is about network tools, which have no parameter rules", what)
+	default:
+		return true
+	}
+	return false
+}
+
+func (r *reader) deadTool(what string, n *tree.Node) {
+	hint := "set a level under tools"
+	names := make([]string, 0, len(categories))
+	for name := range categories {
+		names = append(names, name)
+	}
+	if near, ok := tree.Nearest(n.Str, names...); ok {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	r.warn(n, obstat.CodeNoEffect, hint, "%s can never match: parameter rules are for shell and path tools, and %q is neither", what, n.Str)
+}
+
+// action reads what a rule says: its action, or else its severity in the mode
+// that is in force.
+func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdict, always bool, why string) {
+	why = text(e.Get("description"))
+	if a := e.Get("action"); a.Is(tree.String) && strip(a.Str) != "" {
+		v, ok := r.level(a, what+".action", false)
+		if !ok {
+			return obstat.Deny, true, noLevel
+		}
+		return v, true, why
+	} else if a != nil && !a.Is(tree.String) && a.Kind != tree.Null {
+		r.warn(a, obstat.CodeWrongType, "", "%s.action should be a level, not %v: the severity counts", what, a.Kind)
+	}
+	severity := "HIGH"
+	if s := e.Get("severity"); s.Is(tree.String) {
+		severity = strings.ToUpper(strip(s.Str))
+	}
+	if v, ok := severityVerdict(severity, strict); ok {
+		return v, false, why
+	}
+	r.warn(e.Get("severity"), obstat.CodeBadValue, "the severities are LOW, MEDIUM, HIGH and CRITICAL", "%s: severity %q is taken for HIGH", what, severity)
+	return obstat.Ask, false, why
+}
+
+// severityVerdict is the table of the document's section 2.1.
+func severityVerdict(severity string, strict bool) (v obstat.Verdict, ok bool) {
+	normal := map[string]obstat.Verdict{"LOW": obstat.Allow, "MEDIUM": obstat.Allow, "HIGH": obstat.Ask, "CRITICAL": obstat.Ask}
+	if strict {
+		normal["MEDIUM"], normal["CRITICAL"] = obstat.Ask, obstat.Deny
+	}
+	v, ok = normal[severity]
+	return v, ok
+}
+
+func text(n *tree.Node) string {
+	if n.Is(tree.String) {
+		return strip(n.Str)
+	}
+	return ""
+}
+
+// effectPatterns reads the expressions of a rule's effects.
+func (r *reader) effectPatterns(what string, n *tree.Node) (out []string) {
+	for _, e := range r.elements(what+".effects", n) {
+		if !e.Is(tree.String) || strip(e.Str) == "" {
+			r.warn(e, obstat.CodeWrongType, "", "an effect of %s should be an expression, not %v", what, e.Kind)
+			continue
+		}
+		if _, err := pattern.Compile(pattern.Search, e.Str); err != nil {
+			r.report(e, obstat.CodeBadPattern, "", "%s.effects: %v", what, err)
+			continue
+		}
+		out = append(out, e.Str)
+	}
+	return out
+}
+
+// checkPattern reports a pattern that does not compile.
+func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
+	t := rule.text()
+	if _, err := pattern.Compile(t.Flavour, t.Text); err == nil {
+		return
+	} else if _, ok := expression(rule.pattern); ok {
+		r.warn(n, obstat.CodeBadPattern, "until it is mended an ask or a deny counts as matching, an allow never does", "%s: %v", what, err)
+	} else {
+		r.warn(n, obstat.CodeBadPattern, `a wildcard that ends in " *" can have no other *`, "%s: the wildcard %q can never match", what, rule.pattern)
+	}
+}
+
+// text returns the rule's pattern as the engine takes it.
+func (rule *ruleConfig) text() obstat.Text {
+	_, t := rule.subject()
+	return t
+}
+
+// subject returns the field that the rule looks at, and what it matches there.
+func (rule *ruleConfig) subject() (field string, t obstat.Text) {
+	if rule.category == pathTools {
+		return pathPattern(rule.pattern)
+	}
+	return commandPattern(rule.pattern)
+}

@@ -1,0 +1,158 @@
+package jiuwen
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// params is what the view and the checks have to know of a configuration.
+type params struct {
+	Bare     bool           `json:"bare,omitempty"`     // the document to the letter
+	Legacy   bool           `json:"legacy,omitempty"`   // the legacy matcher is in force
+	Channels []string       `json:"channels,omitempty"` // that are checked; none: all
+	Names    []string       `json:"names,omitempty"`    // tools with an alias that the configuration names itself
+	Effects  bool           `json:"effects,omitempty"`  // some rule looks at effects
+	Trusted  []string       `json:"trusted,omitempty"`  // directories of add-dir
+	External externalConfig `json:"external"`
+	Owners   ownerConfig    `json:"owners,omitempty"`
+}
+
+func readParams(raw json.RawMessage) (*params, error) {
+	p := &params{}
+	if len(raw) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("the parameters of the view cannot be read: %w", err)
+	}
+	return p, nil
+}
+
+// tool returns the name that the rules know a tool by.
+func (p *params) tool(name string) string {
+	if alias, ok := aliases[name]; ok && !slices.Contains(p.Names, name) {
+		return alias
+	}
+	return name
+}
+
+// A view makes of a call the one question of section 2.2: may this tool run
+// with this command, or with these paths?
+type view struct{ *params }
+
+func newView(raw json.RawMessage) (obstat.View, error) {
+	p, err := readParams(raw)
+	return view{p}, err
+}
+
+// Questions returns the question that a call asks.
+func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	args, err := arguments(f)
+	if err != nil {
+		return nil, err
+	}
+	q := obstat.Question{Tool: v.tool(f.Call.Tool)}
+	switch {
+	case v.Legacy:
+		q.Subjects = legacySubjects(args)
+	case categories[q.Tool] == shellTools:
+		q.Subjects = v.shellSubjects(f, commandText(args))
+	case categories[q.Tool] == pathTools:
+		q.Subjects = pathSubjects(args)
+	}
+	return []obstat.Question{q}, nil
+}
+
+// arguments reads a call's input. What is no object is an empty one, as the
+// original has it; what cannot be read, or names a key twice, is a fault.
+func arguments(f *obstat.Facts) (*tree.Node, error) {
+	none := &tree.Node{Kind: tree.Object}
+	if len(strings.TrimSpace(string(f.Call.Input))) == 0 {
+		return none, nil
+	}
+	root, problems := jsonx.Parse(f.Call.Input, jsonx.Options{NUL: true})
+	if tree.Fatal(problems) {
+		return nil, fmt.Errorf("the input cannot be read: %w", problems[0])
+	}
+	if !root.Is(tree.Object) {
+		return none, nil
+	}
+	return root, f.Fault()
+}
+
+// commandText is str(args["command"] or args["cmd"] or "").strip().
+func commandText(args *tree.Node) string {
+	for _, key := range []string{"command", "cmd"} {
+		if n := args.Get(key); truthy(n) {
+			return strip(pyStr(n))
+		}
+	}
+	return ""
+}
+
+func (v view) shellSubjects(f *obstat.Facts, cmd string) []obstat.Subject {
+	out := []obstat.Subject{{Field: fieldCommandRE, Text: cmd}}
+	if cmd != "" { // a wildcard matches no empty text
+		out = append(out, obstat.Subject{Field: fieldCommand, Text: cmd})
+	}
+	if strings.Contains(cmd, `\`) {
+		out = append(out, obstat.Subject{Field: fieldCommandRE, Text: slashes(cmd)})
+	}
+	if v.Effects && f.Part() == nil { // the whole call's effects are those of its parts
+		out = append(out, effectSubjects(f)...)
+	}
+	return append(out, v.trustedSubjects(f)...)
+}
+
+// pathSubjects returns the path-like arguments of a call, section 2.2.
+func pathSubjects(args *tree.Node) (out []obstat.Subject) {
+	for _, p := range pathArguments(args) {
+		out = append(out, obstat.Subject{Field: fieldPath, Text: slashes(p)}, obstat.Subject{Field: fieldPathRE, Text: slashes(p)})
+		for _, above := range pathTexts(p) {
+			out = append(out, obstat.Subject{Field: fieldPath, Text: slashes(above)})
+		}
+	}
+	return out
+}
+
+// pathArguments returns the path-like texts among the arguments, stripped.
+func pathArguments(args *tree.Node) (out []string) {
+	for _, m := range args.Members {
+		if !m.Value.Is(tree.String) {
+			continue
+		}
+		if s := strip(m.Value.Str); s != "" && pathLike(m.Key, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func legacySubjects(args *tree.Node) (out []obstat.Subject) {
+	for _, s := range append(argTexts(args), pyStr(args)) {
+		out = append(out, obstat.Subject{Field: fieldArgs, Text: s})
+	}
+	return out
+}
+
+// Space returns what calls to a tool ask, without one to look at: with all
+// subjects there can be, and with no more than there must be.
+func (v view) Space(tool string) []obstat.Question {
+	name := v.tool(tool)
+	every := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: "*"}}}
+	switch {
+	case v.Legacy:
+		return []obstat.Question{every}
+	case categories[name] == shellTools:
+		return []obstat.Question{every, {Tool: name, Subjects: []obstat.Subject{{Field: fieldCommandRE}}}}
+	case categories[name] == pathTools:
+		return []obstat.Question{every, {Tool: name}}
+	}
+	return []obstat.Question{{Tool: name}}
+}
