@@ -156,13 +156,21 @@ func (n *radixNode) set(k *radixKey) {
 	}
 }
 
-// kidOf returns the kid of n that c leads to, or nil.
-func (t *radix) kidOf(n *radixNode, c byte) *radixNode {
-	i := bytes.IndexByte(t.first[n.kid:n.kid+uint32(n.kids)], c)
-	if i < 0 {
-		return nil
+// kidOf returns the kid of n that c leads to, or -1.
+func (t *radix) kidOf(n *radixNode, c byte) int {
+	kids := t.first[n.kid : n.kid+uint32(n.kids)]
+	if len(kids) > 8 {
+		if i := bytes.IndexByte(kids, c); i >= 0 {
+			return int(n.kid) + i
+		}
+		return -1
 	}
-	return &t.nodes[n.kid+uint32(i)]
+	for i, k := range kids {
+		if k == c {
+			return int(n.kid) + i
+		}
+	}
+	return -1
 }
 
 func reversed(s string) string {

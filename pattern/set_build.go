@@ -55,7 +55,8 @@ type setBuilder struct {
 	pieces             gramCounts
 
 	byPrefix, bySuffix map[string]uint32 // buckets
-	byGram             map[uint32]uint32
+	byPiece            map[pieceKey]uint32
+	stride             int
 	sizes              []uint32 // of the buckets
 }
 
@@ -68,11 +69,13 @@ func (b *setBuilder) build() {
 	b.count()
 	b.bucketOf = make([]uint32, len(b.checks))
 	b.sizes = make([]uint32, 1, len(b.checks)/2+2)
+	var loose []int
 	for i := range b.checks {
-		n := b.choose(&b.checks[i].pattern.shape)
-		b.bucketOf[i] = n
-		b.sizes[n]++
+		if !b.fileByEnd(i) {
+			loose = append(loose, i)
+		}
 	}
+	b.fileByPiece(loose)
 	b.fillBuckets()
 	b.index()
 }
@@ -96,7 +99,7 @@ func (b *setBuilder) direct(e Entry) bool {
 // count notes how many checks share each literal.
 func (b *setBuilder) count() {
 	b.prefixes, b.suffixes = map[string]int{}, map[string]int{}
-	b.byPrefix, b.bySuffix, b.byGram = map[string]uint32{}, map[string]uint32{}, map[uint32]uint32{}
+	b.byPrefix, b.bySuffix, b.byPiece = map[string]uint32{}, map[string]uint32{}, map[pieceKey]uint32{}
 	b.pieces = newGramCounts(len(b.checks))
 	for i := range b.checks {
 		sh := &b.checks[i].pattern.shape
@@ -108,30 +111,68 @@ func (b *setBuilder) count() {
 	}
 }
 
-// choose returns the bucket for a shape: under the literal that the fewest
-// share, and among few the one that is cheapest to look up.
-func (b *setBuilder) choose(sh *Shape) uint32 {
+// fileByEnd files a check under its prefix or its suffix, unless fewer share a
+// piece of its middle. Among few sharers the end that is looked up first wins.
+func (b *setBuilder) fileByEnd(i int) bool {
 	const unusable = int(^uint(0) >> 1)
+	sh := &b.checks[i].pattern.shape
 	prefix, suffix := unusable, unusable
 	if sh.Prefix != "" {
-		prefix = b.prefixes[sh.Prefix]
+		prefix = max(b.prefixes[sh.Prefix], fewSharers)
 	}
 	if sh.Suffix != "" {
-		suffix = b.suffixes[sh.Suffix]
+		suffix = max(b.suffixes[sh.Suffix], fewSharers)
 	}
-	gram, sharers := b.pieces.rarest(sh.Fragments)
-	if sharers == 0 {
-		sharers = unusable
+	if _, sharers := b.pieces.rarest(sh.Fragments, 1); sharers > 0 && max(sharers, fewSharers) < min(prefix, suffix) {
+		return false
 	}
-	prefix, suffix, sharers = max(prefix, fewSharers), max(suffix, fewSharers), max(sharers, fewSharers)
-	switch {
-	case prefix <= min(suffix, sharers):
-		return numberOf(b, b.byPrefix, sh.Prefix)
-	case suffix <= sharers:
-		return numberOf(b, b.bySuffix, sh.Suffix)
-	default:
-		return numberOf(b, b.byGram, gram)
+	if prefix <= suffix {
+		b.file(i, numberOf(b, b.byPrefix, sh.Prefix))
+	} else {
+		b.file(i, numberOf(b, b.bySuffix, sh.Suffix))
 	}
+	return true
+}
+
+// fileByPiece files checks under a piece of a fragment. A few whose fragments
+// are all short are better verified always than that every text be looked at
+// in every place for their sake.
+func (b *setBuilder) fileByPiece(checks []int) {
+	const long = gramLen + maxStride - 1
+	short, shortest := 0, long
+	for _, i := range checks {
+		if n := b.longest(i); n < long {
+			short++
+			shortest = min(shortest, n)
+		}
+	}
+	b.stride = shortest - gramLen + 1
+	if short <= fewSharers {
+		b.stride = maxStride
+	}
+	for _, i := range checks {
+		key, sharers := b.pieces.rarest(b.checks[i].pattern.shape.Fragments, b.stride)
+		if sharers == 0 {
+			b.file(i, numberOf(b, b.byPrefix, ""))
+		} else {
+			b.file(i, numberOf(b, b.byPiece, key))
+		}
+	}
+}
+
+// longest returns the length of the longest fragment of a check.
+func (b *setBuilder) longest(i int) int {
+	n := 0
+	for _, f := range b.checks[i].pattern.shape.Fragments {
+		n = max(n, len(f))
+	}
+	return n
+}
+
+// file puts a check into a bucket.
+func (b *setBuilder) file(i int, bucket uint32) {
+	b.bucketOf[i] = bucket
+	b.sizes[bucket]++
 }
 
 // numberOf returns the bucket of key, a new one if there is none yet.
@@ -225,5 +266,5 @@ func (b *setBuilder) index() {
 	if len(b.tails) > 0 {
 		s.tails = newRadix(b.tails, true)
 	}
-	s.grams = newGramIndex(b.byGram, s.buckets)
+	s.grams = newGramIndex(b.byPiece, b.stride, s.buckets)
 }

@@ -18,8 +18,12 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	if g := s.grams; g != nil && g.min < q.best {
 		q.scan(g)
 	}
-	q.visit(s.heads.nodes[0].bucket)
-	q.settle()
+	if n := s.heads.nodes[0].bucket; n != 0 {
+		q.visit(n)
+	}
+	if q.holds > 0 {
+		q.settle()
+	}
 	switch {
 	case q.fault < q.best:
 		return q.fault, false, q.err
@@ -38,11 +42,11 @@ type search struct {
 	fault uint32 // the lowest rank that ran out of time
 	err   error
 
-	held     [16]*check // slow checks put off, by rank
+	held     [4]*check // slow checks put off, by rank
 	holds    int
 	overheld bool // there were more
 
-	seen  [16]uint32 // buckets that a piece of the text led to
+	seen  [4]uint32 // buckets that a piece of the text led to
 	seens int
 	marks *[]uint64 // the same, when they are more
 }
@@ -58,29 +62,32 @@ func (q *search) take(rank uint32) {
 // first, since they are fewer, and leaves those without any to the caller.
 func (q *search) head() {
 	t := q.set.heads
-	var pending [16]uint32
+	n := &t.nodes[0]
+	q.take(n.prefix)
+	var pending [6]uint32
 	count := 0
-	rest := q.text
-	for n := &t.nodes[0]; n != nil && n.min < q.best; {
+	for at := 0; n.min < q.best; {
+		if at == len(q.text) {
+			q.take(n.exact)
+			break
+		}
+		kid := t.kidOf(n, q.text[at])
+		if kid < 0 {
+			break
+		}
+		n = &t.nodes[kid]
+		if n.edgeLen > 1 && !strings.HasPrefix(q.text[at:], t.edges[n.edge:n.edge+n.edgeLen]) {
+			break
+		}
+		at += int(n.edgeLen)
 		q.take(n.prefix)
-		if n.bucket != 0 && len(rest) < len(q.text) {
+		if n.bucket != 0 {
 			if count == len(pending) {
 				q.visit(pending[0])
 				count = copy(pending[:], pending[1:])
 			}
 			pending[count] = n.bucket
 			count++
-		}
-		if rest == "" {
-			q.take(n.exact)
-			break
-		}
-		if n = t.kidOf(n, rest[0]); n != nil {
-			edge := t.edges[n.edge : n.edge+n.edgeLen]
-			if !strings.HasPrefix(rest, edge) {
-				break
-			}
-			rest = rest[len(edge):]
 		}
 	}
 	for count > 0 {
@@ -92,42 +99,22 @@ func (q *search) head() {
 // tail walks the trie of suffixes.
 func (q *search) tail() {
 	t := q.set.tails
-	rest := q.text
-	for n := &t.nodes[0]; n != nil && n.min < q.best; {
+	n := &t.nodes[0]
+	q.take(n.prefix)
+	for rest := q.text; rest != "" && n.min < q.best; {
+		kid := t.kidOf(n, rest[len(rest)-1])
+		if kid < 0 {
+			return
+		}
+		n = &t.nodes[kid]
+		if n.edgeLen > 1 && !strings.HasSuffix(rest, t.edges[n.edge:n.edge+n.edgeLen]) {
+			return
+		}
+		rest = rest[:len(rest)-int(n.edgeLen)]
 		q.take(n.prefix)
 		if n.bucket != 0 {
 			q.visit(n.bucket)
 		}
-		if rest == "" {
-			break
-		}
-		if n = t.kidOf(n, rest[len(rest)-1]); n != nil {
-			edge := t.edges[n.edge : n.edge+n.edgeLen]
-			if !strings.HasSuffix(rest, edge) {
-				break
-			}
-			rest = rest[:len(rest)-len(edge)]
-		}
-	}
-}
-
-// scan looks at every piece of the text.
-func (q *search) scan(g *gramIndex) {
-	text := q.text
-	for i := 0; i+gramLen <= len(text); i++ {
-		gram := gramAt(text, i)
-		hash := gramHash(gram)
-		bit := hash >> g.shift
-		if g.bitmap[bit>>6]>>(bit&63)&1 == 0 {
-			continue
-		}
-		if n := g.bucketOf(gram, hash); n != 0 && q.set.buckets[n].min < q.best && q.firstSight(n) {
-			q.visit(n)
-		}
-	}
-	if q.marks != nil {
-		clear(*q.marks)
-		q.set.seen.Put(q.marks)
 	}
 }
 

@@ -180,7 +180,7 @@ func genLiteral(minLen, maxLen int) *rapid.Generator[string] {
 
 // genText is any bytes, mostly those that patterns are made of.
 func genText() *rapid.Generator[string] {
-	piece := rapid.OneOf(genLiteral(0, 6), rapid.Just("\xff"), rapid.Just("\xc3"), rapid.Just("\uFFFD"), rapid.Just("A"),
+	piece := rapid.OneOf(genLiteral(0, 12), rapid.Just("\xff"), rapid.Just("\xc3"), rapid.Just("\uFFFD"), rapid.Just("A"),
 		rapid.Just("K"), rapid.Just("\u212a"), rapid.Just("abab"), rapid.Just(" "), rapid.StringN(0, 3, -1))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, "pieces"), "")
@@ -199,7 +199,7 @@ func genExpr(t *rapid.T) (string, Shape) {
 	literals := []string{""}
 	for range rapid.IntRange(0, 5).Draw(t, "parts") {
 		if rapid.Bool().Draw(t, "literal") {
-			lit := genLiteral(1, 6).Draw(t, "literal text")
+			lit := genLiteral(1, 10).Draw(t, "literal text")
 			expr.WriteString(regexp.QuoteMeta(lit))
 			literals[len(literals)-1] += lit
 			continue
@@ -243,7 +243,7 @@ func genPattern(t *rapid.T) *Pattern {
 		return orderedPattern("", genLiteral(0, 5).Draw(t, "suffix"))
 	case 3:
 		return orderedPattern(genLiteral(0, 5).Draw(t, "prefix"), genLiteral(0, 5).Draw(t, "suffix"),
-			rapid.SliceOfN(genLiteral(1, 6), 0, 3).Draw(t, "fragments")...)
+			rapid.SliceOfN(genLiteral(1, 10), 0, 3).Draw(t, "fragments")...)
 	case 4:
 		expr, sh := genExpr(t)
 		return faultyOr(t, testPattern(Search, expr, forget(t, sh)))
