@@ -1,0 +1,12 @@
+// Package adkfluent is the dialect of adk-fluent's permission policies: exact
+// tool names, patterns over tool names and a mode, walked in a fixed chain of
+// eleven steps.
+//
+// It owns the policy as data ([Policy], its constructors, Merge and WithMode),
+// its JSON and YAML files ([Dialect]), decisions in the document's own words
+// ([Decision]), the record of interactive approvals ([Memory]) and the step
+// that a plugin or callback runs before each tool ([Gate]). It does not decide
+// anything itself: a Policy becomes an [obstat.Program], and the engine walks
+// the chain. The plugin for the Go Agent Development Kit is a module of its
+// own, adkplugin.
+package adkfluent

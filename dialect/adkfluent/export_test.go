@@ -1,0 +1,4 @@
+package adkfluent
+
+// PythonText is for tests outside the package.
+var PythonText = pythonText

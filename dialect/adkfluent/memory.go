@@ -1,0 +1,157 @@
+package adkfluent
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/obstat/obstat/internal/jsonx"
+)
+
+// callKey names a call: tool and arguments, equal for arguments that differ
+// only in blanks, in the order of their keys and in escapes.
+type callKey [sha256.Size]byte
+
+func keyOf(tool string, input json.RawMessage) (callKey, error) {
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	canonical, err := jsonx.Canonical(input)
+	if err != nil {
+		return callKey{}, err
+	}
+	h := sha256.New()
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(tool)))
+	h.Write(n[:])
+	h.Write([]byte(tool))
+	h.Write(canonical)
+	return callKey(h.Sum(nil)), nil
+}
+
+// A Memory records what humans answered in a session, for one call or for a
+// whole tool. The zero Memory is empty and ready for use; it is safe for
+// concurrent use and must not be copied.
+type Memory struct {
+	mu      sync.Mutex
+	calls   map[callKey]bool
+	tools   map[string]bool
+	legacy  map[string]bool
+	flights map[callKey]*flight
+}
+
+// RememberSpecific records the answer to this call. Arguments that JSON cannot
+// write are an error, and nothing is recorded.
+func (m *Memory) RememberSpecific(tool string, args map[string]any, granted bool) error {
+	key, err := argsKey(tool, args)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remember(key, granted)
+	return nil
+}
+
+func argsKey(tool string, args map[string]any) (callKey, error) {
+	input, err := encodeArgs(args)
+	if err != nil {
+		return callKey{}, fmt.Errorf("the arguments cannot be written as JSON: %w", err)
+	}
+	return keyOf(tool, input)
+}
+
+func (m *Memory) remember(key callKey, granted bool) {
+	if m.calls == nil {
+		m.calls = map[callKey]bool{}
+	}
+	m.calls[key] = granted
+}
+
+// RememberTool records the answer to every call of the tool.
+func (m *Memory) RememberTool(tool string, granted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tools == nil {
+		m.tools = map[string]bool{}
+	}
+	m.tools[tool] = granted
+}
+
+// ImportLegacy takes over answers that the original recorded under its own
+// sixteen-digit keys (see LegacyKey). A key that is not of that form is an
+// error, and nothing is taken over.
+func (m *Memory) ImportLegacy(answers map[string]bool) error {
+	for key := range answers {
+		if !isLegacyKey(key) {
+			return fmt.Errorf("%q is not a key of the original: sixteen digits of 0-9 and a-f", key)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.legacy == nil {
+		m.legacy = map[string]bool{}
+	}
+	maps.Copy(m.legacy, answers)
+	return nil
+}
+
+func isLegacyKey(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 16
+}
+
+// Recall returns what was answered; known is false where nothing was. Where
+// the tool and the call have different answers, the refusal stands.
+func (m *Memory) Recall(tool string, args map[string]any) (granted, known bool) {
+	input, err := encodeArgs(args)
+	if err != nil {
+		return false, false
+	}
+	return m.recall(tool, input)
+}
+
+func (m *Memory) recall(tool string, input json.RawMessage) (granted, known bool) {
+	key, err := keyOf(tool, input)
+	if err != nil {
+		return false, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answered(key, tool, input)
+}
+
+// answered looks in all three records; m is locked.
+func (m *Memory) answered(key callKey, tool string, input json.RawMessage) (granted, known bool) {
+	granted = true
+	take := func(answer, ok bool) {
+		known = known || ok
+		granted = granted && (answer || !ok)
+	}
+	answer, ok := m.tools[tool]
+	take(answer, ok)
+	answer, ok = m.calls[key]
+	take(answer, ok)
+	if len(m.legacy) > 0 {
+		if old, err := LegacyKey(tool, input); err == nil {
+			answer, ok = m.legacy[old]
+			take(answer, ok)
+		}
+	}
+	return granted && known, known
+}
+
+// Clear forgets everything. Questions that are being asked go on; their answers
+// count for those who asked and are not recorded.
+func (m *Memory) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls, m.tools, m.legacy, m.flights = nil, nil, nil, nil
+}
