@@ -71,8 +71,11 @@ func (d *Decision) Reason() string {
 			fmt.Fprintf(&b, " in mode %s", d.Mode)
 		}
 	}
-	if d.Part != "" {
+	switch {
+	case d.Part != "" && b.Len() > 0:
 		fmt.Fprintf(&b, ", on %s", d.Part)
+	case d.Part != "":
+		b.WriteString(d.Part)
 	}
 	if d.Note != "" {
 		if b.Len() > 0 {

@@ -143,10 +143,25 @@ func (fl *floorWalk) commands() {
 		if fl.o.verdict == Deny {
 			return
 		}
-		if c.Text == "" || i == 0 && len(fl.a.Commands) == 1 && c.Known && c.Text == fl.a.Source {
-			continue // it is the whole call, and was judged
+		if c.Text == "" {
+			continue
 		}
-		fl.command(c)
+		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source { // else it is the whole call, and was judged
+			fl.command(c)
+		}
+		fl.alternatives(c)
+		fl.doubts(c)
+	}
+}
+
+// alternatives tries other spellings of a command: a rule against `git push` is
+// meant for `git -C x push` as well.
+func (fl *floorWalk) alternatives(c *effect.Command) {
+	for _, alt := range c.Alts {
+		why := "it is another way to write " + alt
+		if o := fl.judgeCommand(c, alt, why); o.ruled() {
+			fl.tighten(o, alt, why)
+		}
 	}
 }
 
@@ -160,11 +175,11 @@ func (fl *floorWalk) command(c *effect.Command) {
 		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
 	}
 	fl.tighten(o, c.Text, why)
-	for _, alt := range c.Alts {
-		if o := fl.judgeCommand(c, alt, why); o.ruled() {
-			fl.tighten(o, alt, why)
-		}
-	}
+}
+
+// doubts lowers the verdict where a rule might stop what a command turns out to
+// be.
+func (fl *floorWalk) doubts(c *effect.Command) {
 	if fl.o.verdict < Allow || fl.exact {
 		return
 	}

@@ -230,24 +230,18 @@ func everything(raw string) bool {
 // directories.
 var filesystem = set("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed")
 
-// staysInside tells whether the command only runs filesystem commands (and
-// commands that read) and every path it touches is in a working directory.
+// staysInside tells whether the command runs nothing but filesystem commands
+// and every path it touches is in a working directory.
 func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
 	if len(a.Gaps) > 0 || len(a.Commands) == 0 {
 		return false
 	}
-	any := false
 	for i := range a.Commands {
-		c := &a.Commands[i]
-		switch {
-		case len(c.Words) == 0, c.ReadOnly && listed(c):
-		case filesystem[c.Program] && c.Path == c.Program && len(c.Via) == 0:
-			any = true
-		default:
+		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem[c.Program] || c.Path != c.Program || len(c.Via) > 0) {
 			return false
 		}
 	}
-	return any && t.targetsInside(f, a)
+	return t.targetsInside(f, a)
 }
 
 func (t *toolset) targetsInside(f *obstat.Facts, a *effect.Analysis) bool {

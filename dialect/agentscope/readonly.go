@@ -75,9 +75,12 @@ func everyListed(a *effect.Analysis) bool {
 	return true
 }
 
+// plainCommands stay what they are whatever variables are set for them.
+var plainCommands = set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep")
+
 func listed(c *effect.Command) bool {
-	if c.Path != c.Program {
-		return false // another program may have that name
+	if c.Path != c.Program || len(c.Env) > 0 && !plainCommands[c.Program] {
+		return false // another program may have that name, or be made to behave otherwise
 	}
 	for _, entry := range readOnlyList()[c.Program] {
 		if startsWith(c.Words, entry) {

