@@ -1,0 +1,53 @@
+# make test   everything that has to be green; does its own set-up
+# make race   the same with the race detector
+# make fuzz   every fuzz target, FUZZTIME each
+# make bench  obstat's decisions beside other engines'
+# make run    a sample
+# make lint   what has to be clean before a commit
+
+GO       ?= go
+FUZZTIME ?= 20s
+BENCHARGS ?=
+
+.PHONY: all test race fuzz bench run lint setup
+
+all: test
+
+test: setup
+	$(GO) vet ./...
+	$(GO) test ./...
+
+race: setup
+	$(GO) test -race ./...
+
+# go test runs one fuzz target at a time, so they take turns.
+fuzz: setup
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+bench:
+	cd bench && $(GO) run . $(BENCHARGS)
+
+run:
+	@if [ -f examples/run.sh ]; then sh examples/run.sh; else echo "there is no sample yet"; fi
+
+lint:
+	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \
+	if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) test ./internal/archtest
+
+# Some tests confirm an answer with the real bash or python3, and git is what a
+# checkout has anyway. They are fetched only where missing and only by root.
+setup:
+	@command -v $(GO) >/dev/null || { echo "Go is missing: install the version that go.mod names"; exit 1; }
+	@missing=; for tool in bash python3; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+		else echo "not installed:$$missing; the tests that need them say so and are skipped"; fi; \
+	fi

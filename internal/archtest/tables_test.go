@@ -1,0 +1,107 @@
+package archtest
+
+// modulePath is the module that the rules are about; its root package is "".
+const modulePath = "github.com/obstat/obstat"
+
+// An importRow says what one package, or every package below it where the name
+// ends in "/...", may import of this module and of others. The standard library
+// is free. Only code counts, not tests.
+type importRow struct {
+	pkg   string
+	may   []string // packages of this module, "/..." for all below
+	third []string // import paths of other modules, or their beginnings
+	why   string   // the sentence a violation is answered with
+}
+
+// importTable is the table of the design document, top to bottom: an arrow
+// never points to a row further down. The first row that fits a package counts.
+var importTable = []importRow{
+	{pkg: "pattern", third: []string{"github.com/dlclark/regexp2"},
+		why: "pattern only says what a pattern means; it knows no tool, rule or verdict"},
+	{pkg: "shell", third: []string{"mvdan.cc/sh/v3/syntax"},
+		why: "shell reads shell text and nothing else; what a command does is effect's business"},
+	{pkg: "paths",
+		why: "paths is arithmetic on path names; it must not know who asks"},
+	{pkg: "effect", may: []string{"shell", "paths"},
+		why: "effect says what calls do, whatever a policy thinks of it, so it cannot know policies"},
+	{pkg: "", may: []string{"pattern", "shell", "paths", "effect"},
+		why: "the engine links only the shell parser and the regular expressions; files, formats, storage and faces come to it as data"},
+
+	{pkg: "internal/tree",
+		why: "tree is the document that all formats share; it cannot know any of them"},
+	{pkg: "internal/jsonx", may: []string{"internal/tree"},
+		why: "jsonx reads JSON for everybody and may know nobody"},
+	{pkg: "internal/yamlx", may: []string{"internal/tree"},
+		why: "yamlx reads YAML for everybody and may know nobody"},
+	{pkg: "internal/textedit", may: []string{"internal/tree", "internal/jsonx", "internal/yamlx"}, third: []string{"github.com/gofrs/flock"},
+		why: "textedit changes files for everybody; which change is the dialect's business"},
+	{pkg: "internal/jsonl",
+		why: "jsonl reads lines for everybody and may know nobody"},
+	{pkg: "internal/archtest",
+		why: "archtest looks at source text only"},
+
+	{pkg: "dialect", may: []string{"", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit"},
+		why: "dialect is the contract of all dialects; it cannot know one of them"},
+	{pkg: "dialect/all", may: []string{"", "dialect/..."},
+		why: "dialect/all is the one list of dialects, and only a list"},
+	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit"},
+		why: "a dialect turns files into a Program and back; it cannot know other dialects, storage, servers or faces"},
+
+	{pkg: "approval", may: []string{""},
+		why: "approval puts asks to humans; storage implements its interfaces and dialects come as data"},
+	{pkg: "ledger", may: []string{""},
+		why: "ledger records decisions; it takes no part in them"},
+	{pkg: "guard", may: []string{"", "pattern", "shell", "paths", "effect", "dialect", "dialect/all", "approval", "ledger", "internal/jsonx", "internal/tree"}, third: []string{"github.com/fsnotify/fsnotify"},
+		why: "guard puts policy, grants, approvals and ledger together; faces and storage engines are chosen by whoever starts it"},
+	{pkg: "hook", may: []string{"", "internal/jsonx", "internal/tree"},
+		why: "hook translates agents' protocols into calls and decisions back; it decides nothing and stores nothing"},
+	{pkg: "client", may: []string{"", "approval", "ledger"},
+		why: "client is what others link to talk to a server, so it must not bring the server along"},
+
+	{pkg: "internal/explain", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx"},
+		why: "explain is a view of Programs and Decisions; it must say what the engine says, not decide again"},
+	{pkg: "internal/lint", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx"},
+		why: "lint analyses Programs, whichever dialect they came from"},
+	{pkg: "internal/replay", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx", "internal/jsonl"},
+		why: "replay decides recorded calls again; it needs the engine and the ledger"},
+	{pkg: "internal/cases", may: []string{"", "dialect", "internal/tree", "internal/jsonx", "internal/jsonl"},
+		why: "cases runs recorded answers against a dialect it is given"},
+	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/..."},
+		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
+		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
+	{pkg: "internal/...", may: []string{"", "..."},
+		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/modelcontextprotocol/go-sdk", "github.com/prometheus/client_golang",
+			"github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk"},
+		why: "the faces may use everything of this module and the libraries listed for them"},
+	{pkg: "cmd/obstat", may: []string{"internal/cli"},
+		why: "the command is os.Exit(cli.Main()) and nothing more"},
+	{pkg: "examples/...", may: []string{"", "..."},
+		why: "examples show the module, so they use nothing else"},
+}
+
+// testImports are the modules of others that tests may use besides.
+var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
+	"github.com/go-json-experiment/json", "github.com/chromedp"}
+
+// The limits that keep a file and a function readable in one sitting.
+const (
+	maxFileLines = 500
+	maxFuncLines = 80
+)
+
+// longFiles and longFuncs (file, or file and function) are the exceptions.
+var (
+	longFiles = map[string]string{}
+	longFuncs = map[string]string{}
+)
+
+// mutableVars are package variables (package and name) that hold state, with the
+// reason why nobody can tell.
+var mutableVars = map[string]string{}
+
+// allowers are the functions (package and name) that may put another verdict
+// than the constants Deny and Ask into a Decision.
+var allowers = map[string]string{
+	"settle": "the one function of the module that produces Allow",
+	"amend":  "shows a check of the arguments what was settled before it; nobody else sees that Decision",
+}
