@@ -12,6 +12,8 @@ const (
 	smallGroup       = 2        // patterns that are as well matched one by one
 	hotGroup         = 16       // visits that make a small group worth an automaton
 	maxFlushes       = 1        // during one run, before it is given up
+	maxBuilt         = 1 << 13  // states that one run may add
+	lastResortBytes  = 1 << 20  // for states, when a pattern ran out of time
 )
 
 // A dfa finds the best of a group of regular patterns in one pass, by a
@@ -114,6 +116,9 @@ func (q *search) regular(d *dfa) {
 		return
 	}
 	pool := &q.set.pool
+	if len(d.checks) <= smallGroup && !d.admits(q.text) {
+		return
+	}
 	p := d.program(pool)
 	if p == nil {
 		q.firstOf(d.checks)
@@ -131,6 +136,30 @@ func (q *search) regular(d *dfa) {
 		q.take(best)
 	}
 	q.firstOf(p.rest)
+}
+
+// admits reports whether one of the patterns admits text.
+func (d *dfa) admits(text string) bool {
+	for i := range d.checks {
+		if d.checks[i].pattern.shape.admits(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastResort lets an automaton of its own answer for a regular pattern that ran
+// out of time, so that a fault does not depend on how a pattern came to be run.
+func lastResort(p *Pattern, text string, fault error) (bool, error) {
+	prog := dfaProg{}
+	prog.compile([]check{{pattern: p}})
+	pool := dfaPool{max: lastResortBytes}
+	for _, m := range prog.machines {
+		if best, ok := m.run(&pool, text, 1); ok {
+			return best == 0, nil
+		}
+	}
+	return false, fault
 }
 
 // A machine is one automaton: a program and the states met so far.
@@ -177,7 +206,7 @@ func (m *machine) run(pool *dfaPool, text string, best uint32) (uint32, bool) {
 	if table == nil {
 		table = m.begin(pool)
 	}
-	epoch, at := table.epoch, table.start
+	epoch, at, built := table.epoch, table.start, 0
 	best = min(best, table.rows[at+colSure].Load())
 	for {
 		var done int
@@ -195,7 +224,7 @@ func (m *machine) run(pool *dfaPool, text string, best uint32) (uint32, bool) {
 		next := table.rows[at+uint32(col)].Load()
 		if next == 0 {
 			table, next = m.extend(pool, table, at, col)
-			if table.epoch-epoch > maxFlushes {
+			if built++; built > maxBuilt || table.epoch-epoch > maxFlushes {
 				return best, false
 			}
 		}

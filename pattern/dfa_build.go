@@ -140,7 +140,7 @@ const (
 	beforeOther
 )
 
-func kindOf(r rune) byte {
+func beforeOf(r rune) byte {
 	switch {
 	case r == '\n':
 		return beforeLine
@@ -172,7 +172,7 @@ func (s *stepper) step(n *nfa, key string, class uint8) string {
 			s.follow(n, in.out, false)
 		}
 	}
-	return s.spell(n, kindOf(r))
+	return s.spell(n, beforeOf(r))
 }
 
 // settle adds to the threads where the conditions that hold between two runes

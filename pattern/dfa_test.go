@@ -13,8 +13,8 @@ import (
 
 // tightSet leaves so little room for states that they must be let go of.
 func tightSet(entries []Entry, room int) *Set {
-	s := NewSet(entries)
-	s.pool.max = room
+	s := indexed(entries)
+	s.index.Load().pool.max = room
 	return s
 }
 
@@ -29,7 +29,7 @@ func TestDFAIsRegexp(t *testing.T) {
 		for range 8 {
 			checkBest(t, s, genText().Draw(t, "text"), rapid.Uint32Range(0, 13).Draw(t, "limit"))
 		}
-		for i, d := range s.dfas {
+		for i, d := range s.index.Load().dfas {
 			if d.prog.Load() == nil && len(d.checks) > smallGroup {
 				t.Fatalf("automaton %d was never built", i)
 			}
@@ -47,7 +47,7 @@ func FuzzDFAIsRegexp(f *testing.F) {
 		if _, err := regexp.Compile(full); err != nil || len(expr) > 100 || len(text) > 100 {
 			t.Skip("not an expression, or a long one")
 		}
-		s := NewSet([]Entry{{regularPattern(expr), 1}, {regularPattern(expr + "|a+"), 2}, {regularPattern("(?s:.*)(?:" + expr + ")"), 3},
+		s := indexed([]Entry{{regularPattern(expr), 1}, {regularPattern(expr + "|a+"), 2}, {regularPattern("(?s:.*)(?:" + expr + ")"), 3},
 			{regularPattern("(?:" + expr + ")(?s:.*)"), 4}, {regularPattern("(?s:.*)(?:" + expr + ")(?s:.*)"), 5}})
 		for limit := range uint32(7) {
 			checkBest(t, s, text, limit)
@@ -62,11 +62,11 @@ func TestDFAStaysInBounds(t *testing.T) {
 	s := tightSet(benchRegexps(200), 64<<10)
 	for _, text := range benchRegexpTexts(500, 200) {
 		checkBest(t, s, text, none)
-		if s.pool.states > 80<<10 {
-			t.Fatalf("states take %d bytes", s.pool.states)
+		if s.index.Load().pool.states > 80<<10 {
+			t.Fatalf("states take %d bytes", s.index.Load().pool.states)
 		}
 	}
-	if m := s.dfas[0].prog.Load().machines[0]; m.epoch < 3 {
+	if m := s.index.Load().dfas[0].prog.Load().machines[0]; m.epoch < 3 {
 		t.Errorf("states were let go of %d times, too few for a test", m.epoch)
 	}
 }
@@ -99,14 +99,14 @@ func TestDFAUnfit(t *testing.T) {
 		fmt.Fprintf(&every, "%c%d?|", 0x4000+2*i, i)
 	}
 	entries = append(entries, Entry{regularPattern(every.String()), 900})
-	s := NewSet(entries)
+	s := indexed(entries)
 	for i := range 5 {
 		checkBest(t, s, strings.Repeat("a", i)+strings.Repeat("b", 999), none)
 	}
 	for _, text := range []string{"", "a", "Ѐ", "xՀՀ", "ՀЀ", "䀀0", "䁖43", "\xd5", "x\uFFFD"} {
 		checkBest(t, s, text, none)
 	}
-	p := s.dfas[0].prog.Load()
+	p := s.index.Load().dfas[0].prog.Load()
 	if len(p.machines) < 2 || len(p.rest) < 6 {
 		t.Errorf("%d machines, %d unfit", len(p.machines), len(p.rest))
 	}
@@ -136,15 +136,42 @@ func TestDFAConcurrentFlush(t *testing.T) {
 
 // A pattern that matches whatever follows ends the run.
 func TestDFASure(t *testing.T) {
-	s := NewSet([]Entry{{regularPattern("[ab](?s:.*)"), 3}, {regularPattern("(?s:.*)b(?s:.*)"), 4}, {regularPattern("(?s:.+)"), 5}})
+	s := indexed([]Entry{{regularPattern("[ab](?s:.*)"), 3}, {regularPattern("(?s:.*)b(?s:.*)"), 4}, {regularPattern("(?s:.+)"), 5}})
 	for _, text := range []string{"", "a", "xb", "xxx", "x\nb\n", "\xff"} {
 		checkBest(t, s, text, none)
 	}
 	s.Best("a", none)
-	m := s.dfas[0].prog.Load().machines[0]
+	m := s.index.Load().dfas[0].prog.Load().machines[0]
 	before := len(m.states.Load().keys)
 	s.Best("a many things that need no states", none)
 	if after := len(m.states.Load().keys); after != before {
 		t.Errorf("%d states became %d after the answer was sure", before, after)
+	}
+}
+
+// A regular pattern that runs out of time is put to an automaton, and only when
+// that does not help either is it a fault.
+func TestDFALastResort(t *testing.T) {
+	slow := func(expr string) Entry {
+		return Entry{&Pattern{flavour: Minimatch, m: testMatcher{}, shape: Shape{Regular: `\A(?:` + expr + `)\z`}}, 7}
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	explodes := strings.Map(func(rune) rune { return rune("ab"[r.IntN(2)]) }, strings.Repeat("x", 20_000))
+	tests := []struct {
+		expr, text string
+		ok         bool
+		err        error
+	}{
+		{`(?:a+)+b`, strings.Repeat("a", 1000), false, nil},
+		{`(?:a+)+b`, strings.Repeat("a", 1000) + "b", true, nil},
+		{`a{999}b{999}`, "ab", false, ErrTime},
+		{`.*a.{300}[ab]`, explodes, false, ErrTime},
+	}
+	for _, tt := range tests {
+		for _, s := range []*Set{NewSet([]Entry{slow(tt.expr)}), indexed([]Entry{slow(tt.expr)})} {
+			if _, ok, err := s.Best(tt.text, none); ok != tt.ok || err != tt.err {
+				t.Errorf("%s on %.20q: %t, %v; want %t, %v", tt.expr, tt.text, ok, err, tt.ok, tt.err)
+			}
+		}
 	}
 }

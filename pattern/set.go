@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Entry is one pattern of a Set and its rank; the lowest rank wins. Several
@@ -19,40 +20,47 @@ type Entry struct {
 // caches that it keeps within bounds, and safe for concurrent use. A nil or zero
 // Set matches nothing.
 //
-// Every pattern is filed under one literal that its Shape promises: a prefix, a
-// suffix, or a piece of a fragment. Patterns that are their literal are answered
-// on the way; the others lie in buckets and are verified when their literal is
-// seen, those that are regular all together by one automaton, those that may
-// run out of time last and in the order of their ranks. Nothing is looked at
-// that could not beat the best rank known.
+// A process that asks one question should not pay for an index: a Set asks its
+// patterns one by one until that has cost about what an index costs, and builds
+// one then. Index builds it at once.
 type Set struct {
 	entries []Entry // by rank
-	small   bool    // too few entries for an index to pay
-
-	heads   *radix // by prefix; its root's bucket holds what has no key
-	tails   *radix // by suffix, or nil
-	grams   *gramIndex
-	buckets []bucket  // the first is not used
-	checks  []check   // of the buckets
-	slow    []check   // all that may run out of time, by rank
-	dfas    []*dfa    // of the buckets
-	pool    dfaPool   // what the automata may use together
-	seen    sync.Pool // of *[]uint64, a bit for each bucket
+	small   bool    // an index would never pay
+	price   uint64  // of asking all patterns, in units of a cheap one
+	spent   atomic.Uint64
+	mu      sync.Mutex // held to build the index
+	index   atomic.Pointer[setIndex]
 }
 
-// NewSet indexes entries; it keeps no reference to the slice. Entries without a
-// pattern match nothing. An entry whose rank is the largest of all is below no
-// limit, so Best never returns it.
+const (
+	smallSet     = 8   // entries that are as well asked one by one
+	regularPrice = 100 // of running an expression, in units of comparing literals
+	indexPrice   = 80  // of filing a pattern, in the same units
+)
+
+// NewSet makes a Set of entries; it keeps no reference to the slice. Entries
+// without a pattern match nothing. An entry whose rank is the largest of all is
+// below no limit, so Best never returns it.
 func NewSet(entries []Entry) *Set {
-	sorted := make([]Entry, 0, len(entries))
+	s := &Set{entries: make([]Entry, 0, len(entries)), small: true}
 	for _, e := range entries {
-		if e.Pattern != nil && e.Pattern.m != nil {
-			sorted = append(sorted, e)
+		if e.Pattern == nil || e.Pattern.m == nil {
+			continue
+		}
+		s.entries = append(s.entries, e)
+		s.price++
+		if kindOf(e.Pattern) == checkRegular {
+			s.small = false
+			if sh := &e.Pattern.shape; sh.Prefix == "" && sh.Suffix == "" && len(sh.Fragments) == 0 {
+				s.price += regularPrice
+			}
 		}
 	}
-	slices.SortStableFunc(sorted, func(a, b Entry) int { return cmp.Compare(a.Rank, b.Rank) })
-	s := &Set{entries: sorted}
-	(&setBuilder{set: s}).build()
+	byRank := func(a, b Entry) int { return cmp.Compare(a.Rank, b.Rank) }
+	if !slices.IsSortedFunc(s.entries, byRank) {
+		slices.SortStableFunc(s.entries, byRank)
+	}
+	s.small = s.small && len(s.entries) <= smallSet
 	return s
 }
 
@@ -64,6 +72,38 @@ func (s *Set) Len() int {
 	return len(s.entries)
 }
 
+// Index builds the index now rather than when Best has been asked often enough.
+// A server does this when it loads a policy.
+func (s *Set) Index() {
+	if s == nil || s.small {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.index.Load() == nil {
+		s.index.Store(newSetIndex(s.entries))
+	}
+}
+
+// Best returns the lowest rank below limit of the patterns that match text;
+// ok is false when there is none. A non-nil error is a fault: a pattern that
+// could have been better than any match found ran out of time, and rank is that
+// pattern's rank.
+func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
+	if s == nil {
+		return 0, false, nil
+	}
+	if ix := s.index.Load(); ix != nil {
+		return ix.best(text, limit)
+	}
+	if !s.small && s.spent.Add(s.price) > indexPrice*uint64(len(s.entries)) {
+		s.Index()
+		return s.index.Load().best(text, limit)
+	}
+	_, rank, ok, err = s.next(text, 0, limit)
+	return rank, ok, err
+}
+
 // All yields, in ascending order, every rank that matches text, with a nil
 // error, and every rank that does not match but has a pattern that ran out of
 // time, with the fault. It asks the patterns one after the other: it is for
@@ -72,33 +112,61 @@ func (s *Set) All(text string, yield func(rank uint32, err error) bool) {
 	if s == nil {
 		return
 	}
-	for i := 0; i < len(s.entries); {
-		rank := s.entries[i].Rank
-		var matched bool
-		var fault error
-		for ; i < len(s.entries) && s.entries[i].Rank == rank; i++ {
-			p := s.entries[i].Pattern
-			if matched || !p.shape.admits(text) {
-				continue
-			}
-			ok, err := p.m.match(text)
-			if err != nil {
-				fault = err
-			} else {
-				matched = ok
-			}
-		}
-		if matched {
-			fault = nil
-		}
-		if (matched || fault != nil) && !yield(rank, fault) {
+	for at := 0; at < len(s.entries); {
+		var rank uint32
+		var ok bool
+		var err error
+		at, rank, ok, err = s.next(text, at, none)
+		if (ok || err != nil) && !yield(rank, err) {
 			return
 		}
 	}
 }
 
-// admits reports whether text has every literal that s promises. A pattern
-// whose shape does not admit a text is never run on it, so it cannot fault.
+// next asks the patterns from entries[at] on, one by one, for the first rank
+// below limit that matches or, if it does not match, faults. It also returns
+// where the next rank begins.
+func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok bool, err error) {
+	for at < len(s.entries) && s.entries[at].Rank < limit {
+		rank = s.entries[at].Rank
+		for ; at < len(s.entries) && s.entries[at].Rank == rank; at++ {
+			if ok {
+				continue
+			}
+			matched, fault := verify(s.entries[at].Pattern, text)
+			if fault != nil {
+				err = fault
+			}
+			ok = matched
+		}
+		if ok {
+			return at, rank, true, nil
+		}
+		if err != nil {
+			return at, rank, false, err
+		}
+	}
+	return len(s.entries), 0, false, nil
+}
+
+// verify reports whether p matches text. A pattern whose shape does not admit
+// a text is not run on it, and one that is regular is not given up for lack of
+// time before an automaton has tried.
+func verify(p *Pattern, text string) (bool, error) {
+	if !p.shape.admits(text) {
+		return false, nil
+	}
+	if p.shape.Ordered || p.shape.Exact {
+		return true, nil
+	}
+	ok, err := p.m.match(text)
+	if err != nil && p.shape.Regular != "" {
+		return lastResort(p, text, err)
+	}
+	return ok && err == nil, err
+}
+
+// admits reports whether text has every literal that s promises.
 func (s *Shape) admits(text string) bool {
 	if s.Exact {
 		return text == s.Prefix

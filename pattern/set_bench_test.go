@@ -80,6 +80,7 @@ func benchTexts(n, patterns int) []string {
 }
 
 func benchBest(b *testing.B, s *Set, texts []string) {
+	s.Index()
 	for i := range 20 * len(texts) {
 		s.Best(texts[i%len(texts)], none)
 	}
@@ -116,6 +117,7 @@ func BenchmarkSetTools(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprintf("tool_number_%d", i)
 				sets[names[i]] = NewSet(entries[i])
+				sets[names[i]].Index()
 			}
 			texts := benchTexts(10_000, n)
 			for i := range 50 * len(texts) {
@@ -169,6 +171,23 @@ func benchRegexpTexts(n, patterns int) []string {
 	return texts
 }
 
+// BenchmarkSetOnce is what a process pays that asks one question.
+func BenchmarkSetOnce(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			entries, texts := benchEntries(n), benchTexts(1000, n)
+			for i := range entries {
+				entries[i].Rank = uint32(i)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				NewSet(entries).Best(texts[i%len(texts)], none)
+			}
+		})
+	}
+}
+
 func BenchmarkSetBuild(b *testing.B) {
 	for _, n := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
@@ -176,7 +195,7 @@ func BenchmarkSetBuild(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				NewSet(entries)
+				NewSet(entries).Index()
 			}
 		})
 	}

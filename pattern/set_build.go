@@ -16,19 +16,18 @@ const (
 	checkSlow                      // may run out of time
 )
 
-func newCheck(e Entry) check {
-	p := e.Pattern
+// kindOf tells how p is verified.
+func kindOf(p *Pattern) checkKind {
 	general := p.flavour == Full || p.flavour == Search
-	c := check{pattern: p, rank: e.Rank, kind: checkFast}
 	switch {
 	case p.shape.Exact, p.shape.Ordered:
-		c.kind = checkLiterals
+		return checkLiterals
 	case general && p.shape.Regular == "":
-		c.kind = checkSlow
+		return checkSlow
 	case general:
-		c.kind = checkRegular
+		return checkRegular
 	}
-	return c
+	return checkFast
 }
 
 // A bucket holds the patterns filed under one literal; each kind by rank.
@@ -39,14 +38,14 @@ type bucket struct {
 }
 
 const (
-	smallSet   = 8 // entries of a set that needs no index
 	fewSharers = 4 // patterns of a bucket that one need not divide
 	fewFast    = 8 // patterns of a bucket that are matched one by one
 )
 
-// A setBuilder files the entries of a Set.
+// A setBuilder files the entries of a Set, which are in the order of their ranks.
 type setBuilder struct {
-	set          *Set
+	entries      []Entry
+	set          *setIndex
 	heads, tails []radixKey
 	checks       []check  // what must be verified, by rank
 	bucketOf     []uint32 // of each check
@@ -60,10 +59,16 @@ type setBuilder struct {
 	sizes              []uint32 // of the buckets
 }
 
+func newSetIndex(entries []Entry) *setIndex {
+	b := setBuilder{entries: entries, set: &setIndex{}}
+	b.build()
+	return b.set
+}
+
 func (b *setBuilder) build() {
-	for _, e := range b.set.entries {
+	for _, e := range b.entries {
 		if !b.direct(e) {
-			b.checks = append(b.checks, newCheck(e))
+			b.checks = append(b.checks, check{e.Pattern, e.Rank, kindOf(e.Pattern)})
 		}
 	}
 	b.count()

@@ -1,15 +1,30 @@
 package pattern
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
-// Best returns the lowest rank below limit of the patterns that match text;
-// ok is false when there is none. A non-nil error is a fault: a pattern that
-// could have been better than any match found ran out of time, and rank is that
-// pattern's rank.
-func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	if s == nil || s.heads == nil {
-		return 0, false, nil
-	}
+// A setIndex files every pattern of a Set under one literal that its Shape
+// promises: a prefix, a suffix, or a piece of a fragment. Patterns that are
+// their literal are answered on the way; the others lie in buckets and are
+// verified when their literal is seen, those that are regular all together by
+// one automaton, those that may run out of time last and in the order of their
+// ranks. Nothing is looked at that could not beat the best rank known.
+type setIndex struct {
+	heads   *radix // by prefix; its root's bucket holds what has no key
+	tails   *radix // by suffix, or nil
+	grams   *gramIndex
+	buckets []bucket  // the first is not used
+	checks  []check   // of the buckets
+	slow    []check   // all that may run out of time, by rank
+	dfas    []*dfa    // of the buckets
+	pool    dfaPool   // what the automata may use together
+	seen    sync.Pool // of *[]uint64, a bit for each bucket
+}
+
+// best is Set.Best.
+func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
 	q := search{set: s, text: text, best: limit, fault: none}
 	q.head()
 	if s.tails != nil {
@@ -33,9 +48,9 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	return 0, false, nil
 }
 
-// A search is one call of Best. It lives on the stack.
+// A search is one call of best. It lives on the stack.
 type search struct {
-	set   *Set
+	set   *setIndex
 	text  string
 	best  uint32 // the lowest rank known to match; before that, the limit
 	found bool
@@ -180,19 +195,9 @@ func (q *search) firstOf(checks []check) {
 
 // verify reports whether c's pattern matches.
 func (q *search) verify(c *check) bool {
-	p := c.pattern
-	if !p.shape.admits(q.text) {
-		return false
-	}
-	if c.kind == checkLiterals {
-		return true
-	}
-	ok, err := p.m.match(q.text)
-	if err != nil {
-		if c.rank < q.fault {
-			q.fault, q.err = c.rank, err
-		}
-		return false
+	ok, err := verify(c.pattern, q.text)
+	if err != nil && c.rank < q.fault {
+		q.fault, q.err = c.rank, err
 	}
 	return ok
 }

@@ -74,6 +74,13 @@ func faultyPattern(sh Shape) *Pattern {
 	return &Pattern{flavour: Search, m: testMatcher{}, shape: sh}
 }
 
+// indexed is NewSet with an index however small it is.
+func indexed(entries []Entry) *Set {
+	s := NewSet(entries)
+	s.index.Store(newSetIndex(s.entries))
+	return s
+}
+
 func TestSetBest(t *testing.T) {
 	type want struct {
 		rank uint32
@@ -112,11 +119,33 @@ func TestSetBest(t *testing.T) {
 		{"fault not admitted", []Entry{{faultyPattern(Shape{Prefix: "y"}), 2}}, "x", none, want{}},
 	}
 	for _, tt := range tests {
-		rank, ok, err := NewSet(tt.entries).Best(tt.text, tt.limit)
-		if got := (want{rank, ok, err}); got != tt.want {
-			t.Errorf("%s: Best(%q, %d) = %v, want %v", tt.name, tt.text, tt.limit, got, tt.want)
+		for _, s := range []*Set{NewSet(tt.entries), indexed(tt.entries)} {
+			rank, ok, err := s.Best(tt.text, tt.limit)
+			if got := (want{rank, ok, err}); got != tt.want {
+				t.Errorf("%s: Best(%q, %d) = %v, want %v", tt.name, tt.text, tt.limit, got, tt.want)
+			}
 		}
 	}
+}
+
+// A set asks one by one at first, and gets an index when it is asked often.
+func TestSetIndexes(t *testing.T) {
+	few, many, regular := NewSet(benchEntries(4)), NewSet(benchEntries(50)), NewSet(benchRegexps(50))
+	many.Best("x", none)
+	regular.Best("x", none)
+	if many.index.Load() != nil || regular.index.Load() == nil {
+		t.Error("an index was built for one question, or was not where expressions are many")
+	}
+	for range 200 {
+		few.Best("x", none)
+		many.Best("x", none)
+	}
+	if few.index.Load() != nil || many.index.Load() == nil {
+		t.Error("an index was built for few patterns, or not for many")
+	}
+	few.Index()
+	many.Index()
+	(*Set)(nil).Index()
 }
 
 func TestSetNil(t *testing.T) {
@@ -139,7 +168,7 @@ func TestSetSlowLast(t *testing.T) {
 		}
 		entries = append(entries, Entry{p, uint32(i)})
 	}
-	s := NewSet(entries)
+	s := indexed(entries)
 	if rank, ok, err := s.Best("git push", none); rank != 10 || ok || !errors.Is(err, ErrTime) {
 		t.Errorf("Best = %d, %t, %v", rank, ok, err)
 	}
@@ -165,7 +194,7 @@ func TestSetManyPieces(t *testing.T) {
 		text.WriteString(strings.Repeat(piece, 3))
 	}
 	entries = append(entries, Entry{orderedPattern("", "", "last", "one"), 200})
-	s := NewSet(entries)
+	s := indexed(entries)
 	for range 3 {
 		if rank, ok, err := s.Best(text.String()+"last one", none); rank != 200 || !ok || err != nil {
 			t.Fatalf("Best = %d, %t, %v", rank, ok, err)
@@ -264,15 +293,42 @@ func faultyOr(t *rapid.T, p *Pattern) *Pattern {
 	return p
 }
 
-// linearBest is Best by asking everything.
+// linearBest is Best by asking everything, and by the matchers alone but for
+// this: what a shape rules out is not run, so it does not run out of time.
 func linearBest(s *Set, text string, limit uint32) (rank uint32, ok bool, err error) {
-	s.All(text, func(r uint32, e error) bool {
-		if r < limit {
-			rank, ok, err = r, e == nil, e
+	rank = none
+	for _, e := range s.entries {
+		if e.Rank >= limit || e.Rank > rank || ok && e.Rank == rank {
+			continue
+		}
+		sh := e.Pattern.shape
+		matched, fault := e.Pattern.Match(text)
+		if fault != nil && (!strings.HasPrefix(text, sh.Prefix) ||
+			!hasOrdered(text[len(sh.Prefix):], append(sh.Fragments[:len(sh.Fragments):len(sh.Fragments)], sh.Suffix))) {
+			continue
+		}
+		if matched || fault != nil {
+			rank, ok, err = e.Rank, matched, fault
+		}
+	}
+	if rank == none {
+		rank = 0
+	}
+	return rank, ok, err
+}
+
+// allAgrees compares the first that All yields below limit.
+func allAgrees(s *Set, text string, limit, rank uint32, ok bool, err error) bool {
+	var r uint32
+	var o bool
+	var e error
+	s.All(text, func(ar uint32, ae error) bool {
+		if ar < limit {
+			r, o, e = ar, ae == nil, ae
 		}
 		return false
 	})
-	return rank, ok, err
+	return r == rank && o == ok && e == err
 }
 
 func TestSetIsLinearScan(t *testing.T) {
@@ -281,11 +337,12 @@ func TestSetIsLinearScan(t *testing.T) {
 		for range rapid.IntRange(0, 40).Draw(t, "entries") {
 			entries = append(entries, Entry{genPattern(t), rapid.Uint32Range(0, 60).Draw(t, "rank")})
 		}
-		s := NewSet(entries)
+		s := indexed(entries)
 		for range 8 {
 			text, limit := genText().Draw(t, "text"), rapid.Uint32Range(0, 70).Draw(t, "limit")
 			checkBest(t, s, text, limit)
 			checkBest(t, s, text, none)
+			checkBest(t, NewSet(entries), text, limit)
 		}
 	})
 }
@@ -296,6 +353,29 @@ func checkBest(t rapid.TB, s *Set, text string, limit uint32) {
 	if rank != wantRank || ok != wantOK || err != wantErr {
 		t.Fatalf("Best(%q, %d) = %d, %t, %v; one by one: %d, %t, %v", text, limit, rank, ok, err, wantRank, wantOK, wantErr)
 	}
+	if !allAgrees(s, text, limit, rank, ok, err) {
+		t.Fatalf("All(%q) does not begin with %d, %t, %v", text, rank, ok, err)
+	}
+}
+
+// The same with patterns as they are written, whose shapes Compile promises.
+func TestSetOfCompiled(t *testing.T) {
+	flavours := []Flavour{Exact, Fnmatch, Wildcard, Full, Search}
+	piece := rapid.OneOf(genLiteral(1, 8), rapid.SampledFrom([]string{"*", "?", "[ab]", ".*", "(a|b)", "a+", "^", "$", `\b`, "(?!a)", "(?i:B)", "[^/]*", "a{2,3}", " *"}))
+	rapid.Check(t, func(t *rapid.T) {
+		var entries []Entry
+		for i := range rapid.IntRange(1, 30).Draw(t, "entries") {
+			text := strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "pieces"), "")
+			p, err := Compile(rapid.SampledFrom(flavours).Draw(t, "flavour"), text)
+			if err == nil {
+				entries = append(entries, Entry{p, uint32(i)})
+			}
+		}
+		s := indexed(entries)
+		for range 8 {
+			checkBest(t, s, genText().Draw(t, "text"), rapid.Uint32Range(0, 31).Draw(t, "limit"))
+		}
+	})
 }
 
 func FuzzSetIsLinearScan(f *testing.F) {
@@ -310,7 +390,7 @@ func FuzzSetIsLinearScan(f *testing.F) {
 			entries = append(entries, Entry{regularPattern(expr), 1})
 			entries = append(entries, Entry{regularPattern(expr + "|" + regexp.QuoteMeta(fragment)), 1}, Entry{regularPattern(".*" + expr), 2})
 		}
-		s := NewSet(entries)
+		s := indexed(entries)
 		for limit := range uint32(8) {
 			checkBest(t, s, text, limit)
 		}
@@ -318,7 +398,7 @@ func FuzzSetIsLinearScan(f *testing.F) {
 }
 
 func TestSetAllocatesNothing(t *testing.T) {
-	s := NewSet(append(benchEntries(1000), benchRegexps(100)...))
+	s := indexed(append(benchEntries(1000), benchRegexps(100)...))
 	texts := append(benchTexts(100, 1000), benchRegexpTexts(100, 100)...)
 	ask := func() {
 		for _, text := range texts {
@@ -334,7 +414,7 @@ func TestSetAllocatesNothing(t *testing.T) {
 }
 
 func TestSetConcurrent(t *testing.T) {
-	s := NewSet(append(benchEntries(300), benchRegexps(100)...))
+	s := indexed(append(benchEntries(300), benchRegexps(100)...))
 	texts := append(benchTexts(200, 300), benchRegexpTexts(100, 100)...)
 	want := make([]uint32, len(texts))
 	for i, text := range texts {
