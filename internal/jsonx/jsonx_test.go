@@ -96,6 +96,23 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
+func TestDuplicatesAmongMany(t *testing.T) {
+	for _, n := range []int{5, 12, 13, 40} {
+		var keys []string
+		for i := range n {
+			keys = append(keys, fmt.Sprintf(`"k%d":0`, i))
+		}
+		for _, twice := range []int{0, n / 2, n - 1} {
+			src := "{" + strings.Join(keys, ",") + fmt.Sprintf(`,"k%d":1,"k%d":2}`, twice, twice)
+			_, ps := jsonx.Parse([]byte(src), jsonx.Options{})
+			first := strings.Index(src, fmt.Sprintf(`"k%d":0`, twice))
+			if len(ps) != 2 || ps[0].Also[0] != first || ps[1].Also[0] != first {
+				t.Errorf("%d keys, k%d again: %+v, want the first at %d", n, twice, ps, first)
+			}
+		}
+	}
+}
+
 func TestOffsets(t *testing.T) {
 	src := "{ // é\n  \"k\\n\" : [ 1.50, \"x\\u00e9\", {\"t\":true} , null ] , }"
 	n, ps := jsonx.Parse([]byte(src), jsonx.JSONC())

@@ -199,21 +199,43 @@ func (p *parser) object(depth int) *tree.Node {
 		if !p.space() {
 			return n
 		}
-		first, dup := seen[key.Str]
-		if dup {
-			p.log.Add(tree.Problem{Offset: key.Start, Code: tree.CodeDuplicate, Also: []int{first},
-				Msg: fmt.Sprintf("the key %.60q stands twice in one object", key.Str), Hint: "keep one of the two"})
-		} else {
-			if seen == nil {
-				seen = map[string]int{}
-			}
-			seen[key.Str] = key.Start
-		}
+		seen = p.duplicate(n, key, seen)
 		if v := p.value(depth + 1); v != nil {
 			n.Members = append(n.Members, tree.Member{Key: key.Str, KeyNode: key, Value: v})
 		}
 	}
 	return n
+}
+
+// few is how many members are compared one by one; a map would cost more.
+const few = 12
+
+// duplicate reports key if n has it already. Beyond few members it needs the
+// map of first places, which it makes and returns.
+func (p *parser) duplicate(n, key *tree.Node, seen map[string]int) map[string]int {
+	first, dup := 0, false
+	if len(n.Members) < few {
+		if m := n.Member(key.Str); m != nil {
+			first, dup = m.KeyNode.Start, true
+		}
+	} else {
+		if seen == nil {
+			seen = make(map[string]int, 2*few)
+			for _, m := range n.Members {
+				if _, ok := seen[m.Key]; !ok {
+					seen[m.Key] = m.KeyNode.Start
+				}
+			}
+		}
+		if first, dup = seen[key.Str]; !dup {
+			seen[key.Str] = key.Start
+		}
+	}
+	if dup {
+		p.log.Add(tree.Problem{Offset: key.Start, Code: tree.CodeDuplicate, Also: []int{first},
+			Msg: fmt.Sprintf("the key %.60q stands twice in one object", key.Str), Hint: "keep one of the two"})
+	}
+	return seen
 }
 
 func (p *parser) array(depth int) *tree.Node {

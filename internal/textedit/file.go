@@ -62,7 +62,7 @@ func update(target string, fn func([]byte) ([]byte, error)) (done bool, err erro
 	if err != nil {
 		return false, err
 	}
-	if info != nil && bytes.Equal(text, old) {
+	if bytes.Equal(text, old) && (info != nil || text == nil) {
 		return true, nil
 	}
 	tmp, err := writeTemp(target, text, info)

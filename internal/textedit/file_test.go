@@ -134,6 +134,13 @@ func TestUpdateFileUntouched(t *testing.T) {
 		t.Errorf("the file was touched: %q", got)
 	}
 	onlyFile(t, path)
+	none := filepath.Join(t.TempDir(), "none")
+	if err := textedit.UpdateFile(none, func([]byte) ([]byte, error) { return nil, nil }); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(none); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing was written, but: %v", err)
+	}
 }
 
 func TestUpdateFileSymlink(t *testing.T) {

@@ -2,6 +2,7 @@ package textedit
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/internal/tree"
@@ -18,6 +19,7 @@ type layout struct {
 	lists  int    // YAML: how far a list is indented from its key
 	flow   bool   // YAML: short lists inside list items are written [a, b]
 	single bool   // YAML: quotes are single
+	lines  []int  // where lines start; line fills it
 }
 
 func newLayout(f Format, src []byte, root *tree.Node) *layout {
@@ -66,7 +68,7 @@ type survey struct {
 }
 
 // maxSurvey bounds the walk: the first values of a file tell its style.
-const maxSurvey = 10000
+const maxSurvey = 500
 
 func (s *survey) walk(l *layout, n *tree.Node, inItem bool) {
 	if s.seen++; s.seen > maxSurvey || n.Alias != nil {
@@ -131,12 +133,22 @@ func (l *layout) lineStart(pos int) bool {
 	return pos <= bom(l.src) || l.src[pos-1] == '\n' || l.src[pos-1] == '\r' && (pos >= len(l.src) || l.src[pos] != '\n')
 }
 
-// line returns where the line of pos starts.
+// line returns where the line of pos starts. It looks it up, since a hostile
+// file can be one line of ten megabytes.
 func (l *layout) line(pos int) int {
-	for !l.lineStart(pos) {
-		pos--
+	if l.lines == nil {
+		l.lines = []int{bom(l.src)}
+		for i := bom(l.src) + 1; i <= len(l.src); i++ {
+			if l.lineStart(i) {
+				l.lines = append(l.lines, i)
+			}
+		}
 	}
-	return pos
+	i, found := slices.BinarySearch(l.lines, pos)
+	if !found {
+		i = max(i-1, 0)
+	}
+	return l.lines[i]
 }
 
 // eol returns where the line of pos ends, before its line break.
