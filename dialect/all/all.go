@@ -1,0 +1,77 @@
+// Package all is the only list of dialects. Whoever wants to read any
+// configuration file imports this package; whoever wants one dialect imports
+// that one alone.
+//
+// It owns the list and the way to find a file's dialect. It does not load
+// anything.
+package all
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/adkfluent"
+	"github.com/obstat/obstat/dialect/jiuwen"
+	"github.com/obstat/obstat/dialect/program"
+)
+
+// All returns every dialect there is, one line each.
+func All() []dialect.Dialect {
+	return []dialect.Dialect{
+		adkfluent.Dialect{},
+		jiuwen.Dialect{},
+		program.Dialect{},
+	}
+}
+
+// Names returns the names of all dialects.
+func Names() []string { return names(All()) }
+
+// Find returns the dialect of that name.
+func Find(name string) (dialect.Dialect, error) {
+	for _, d := range All() {
+		if d.Name() == name {
+			return d, nil
+		}
+	}
+	return nil, obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("no dialect %q", name), Hint: "the dialects are " + strings.Join(Names(), ", ")}}
+}
+
+// Detect returns the dialect that f is written in, told by its name and shape.
+// A file that could be of two is an error that lists them, and so is a file
+// that is of none.
+func Detect(f *dialect.File) (dialect.Dialect, error) { return detect(All(), f) }
+
+func detect(list []dialect.Dialect, f *dialect.File) (dialect.Dialect, error) {
+	var best dialect.Confidence
+	var found []dialect.Dialect
+	for _, d := range list {
+		switch c := d.Detect(f); {
+		case c == dialect.No || c < best:
+		case c > best:
+			best, found = c, []dialect.Dialect{d}
+		default:
+			found = append(found, d)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &obstat.Error{Code: obstat.CodeAmbiguous, Pos: obstat.Pos{File: f.Name},
+		Msg: "this could be a file of " + strings.Join(names(found), " or "), Hint: "say which with --dialect"}
+	if len(found) == 0 {
+		e.Code, e.Msg = obstat.CodeUnknownName, "this is not a file of any dialect that is known"
+		e.Hint = "the dialects are " + strings.Join(names(list), ", ") + "; say which with --dialect"
+	}
+	return nil, obstat.Errors{e}
+}
+
+func names(list []dialect.Dialect) []string {
+	out := make([]string, len(list))
+	for i, d := range list {
+		out[i] = d.Name()
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+// Package program is the dialect of Programs written by hand: the file is the
+// Program's own JSON form, as docs/program.md describes it and `obstat policy
+// show --format json` prints it.
+//
+// It owns how such a file is recognised and loaded. What a Program means is the
+// engine's business; this dialect brings no views, checks or predicates along,
+// so a Program that names one does not compile.
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+)
+
+// Dialect reads Programs. The zero value is ready for use.
+type Dialect struct{}
+
+var (
+	_ dialect.Dialect = Dialect{}
+	_ dialect.Namer   = Dialect{}
+	_ dialect.Locator = Dialect{}
+)
+
+// Name returns "program".
+func (Dialect) Name() string { return "program" }
+
+// DefaultFile returns "program.json".
+func (Dialect) DefaultFile() string { return "program.json" }
+
+// WellKnown returns the places where a project keeps a Program.
+func (Dialect) WellKnown() []string { return []string{"obstat.json", ".obstat/program.json"} }
+
+// Detect is sure of an object with a key "obstat": the key holds the version of
+// the Program's form and nobody else has it.
+func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+	if len(f.Data) > jsonx.MaxBytes {
+		return detectLarge(f.Data)
+	}
+	if n, _ := jsonx.Parse(f.Data, jsonx.Options{}); n.Get("obstat") != nil {
+		return dialect.Sure
+	}
+	return dialect.No
+}
+
+// detectLarge looks only at the first key: a Program as it is printed starts
+// with its version, and a file of a hundred megabytes was printed.
+func detectLarge(data []byte) dialect.Confidence {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	if rest, ok := bytes.CutPrefix(data, []byte("{")); ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"obstat"`)) {
+		return dialect.Sure
+	}
+	return dialect.No
+}
+
+// Load reads the one file that a Program is.
+func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	var errs obstat.Errors
+	for _, f := range in.Files[min(1, len(in.Files)):] {
+		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: f.Name, Line: 1, Col: 1}, Msg: "a Program stands alone; it has no layers",
+			Hint: "put the rules of both files into one"})
+	}
+	if len(in.Files) == 0 {
+		errs = append(errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no file to read a Program from"})
+	}
+	if len(in.Tools) > 0 {
+		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Msg: fmt.Sprintf("a Program takes no tool declarations, and %d are given", len(in.Tools))})
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	p, err := obstat.ParseProgram(in.Files[0].Name, in.Files[0].Data)
+	if err != nil {
+		errors.As(err, &errs)
+		return nil, errs
+	}
+	return p, nil
+}
+
+// Library is empty: a Program written by hand has only what the engine has.
+func (Dialect) Library() *obstat.Library { return &obstat.Library{} }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// callOptions say which call a command works with.
+type callOptions struct {
+	Tool  string
+	Input string // JSON
+
+	Command, Path, URL string // the one field of the input that matters
+
+	Roots    []string
+	Mode     string
+	Channel  string
+	Agent    string
+	User     string
+	Roles    []string
+	Subjects []string
+}
+
+func (o *callOptions) flags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&o.Command, "command", "", "the `command` of a shell call, in place of INPUT-JSON")
+	fl.StringVar(&o.Path, "path", "", "the `path` of a call to a file tool, in place of INPUT-JSON")
+	fl.StringVar(&o.URL, "url", "", "the `URL` of a call that fetches, in place of INPUT-JSON")
+	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
+	fl.StringVarP(&o.Mode, "mode", "m", "", "`mode` to decide in (default: the policy's)")
+	fl.StringVar(&o.Channel, "channel", "", "`channel` that the call comes through")
+	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent")
+	fl.StringVar(&o.User, "user", "", "`name` of the user that the agent works for")
+	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the user")
+	fl.StringArrayVar(&o.Subjects, "subject", nil, "`text` to match in place of what the dialect makes of the input")
+}
+
+// fields are the flags that stand for an input.
+func (o *callOptions) fields() map[string]string {
+	out := map[string]string{}
+	for k, v := range map[string]string{"command": o.Command, "path": o.Path, "url": o.URL} {
+		if v != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// args takes the positional arguments: TOOL and INPUT-JSON.
+func (o *callOptions) args(args []string) error {
+	if len(args) == 0 {
+		if len(o.fields()) > 0 {
+			return usagef("--command, --path and --url need a TOOL")
+		}
+		return nil
+	}
+	o.Tool = args[0]
+	if len(args) > 1 {
+		if len(o.fields()) > 0 {
+			return usagef("give INPUT-JSON or --command, --path and --url, not both")
+		}
+		o.Input = args[1]
+	}
+	if o.Tool == "" {
+		return usagef("TOOL is empty")
+	}
+	return nil
+}
+
+// call makes the call that o describes, with dir as its working directory.
+func (o *callOptions) call(dir string) (*obstat.Call, error) {
+	c := &obstat.Call{Tool: o.Tool}
+	o.defaults(c, dir)
+	switch fields := o.fields(); {
+	case o.Input != "":
+		if _, problems := jsonx.Parse([]byte(o.Input), jsonx.Options{NUL: true}); tree.Fatal(problems) {
+			f := dialect.File{Name: "INPUT-JSON", Data: []byte(o.Input)}
+			return nil, f.Problems(problems).Fatal()
+		}
+		c.Input = json.RawMessage(o.Input)
+	case len(fields) > 0:
+		input := map[string]string{}
+		for kind, text := range fields {
+			input[fieldName(o.Tool, kind)] = text
+		}
+		b, err := marshal(input)
+		if err != nil {
+			return nil, err
+		}
+		c.Input = b[:len(b)-1]
+	}
+	return c, nil
+}
+
+// fieldName returns what a tool calls its command, path or URL.
+func fieldName(tool, kind string) string {
+	t, _ := effect.Lookup(tool)
+	for _, names := range [][]string{map[string][]string{"command": t.Command, "path": t.Paths, "url": t.URL}[kind]} {
+		if len(names) > 0 {
+			return names[0]
+		}
+	}
+	return kind
+}
+
+// defaults fills in what a call does not say of itself.
+func (o *callOptions) defaults(c *obstat.Call, dir string) {
+	if c.Dir == "" {
+		c.Dir = dir
+	}
+	if c.Roots == nil {
+		for _, r := range o.Roots {
+			if !filepath.IsAbs(r) {
+				r = filepath.Join(dir, r)
+			}
+			c.Roots = append(c.Roots, r)
+		}
+		if len(c.Roots) == 0 {
+			c.Roots = []string{c.Dir}
+		}
+	}
+	if c.Mode == "" {
+		c.Mode = obstat.Mode(o.Mode)
+	}
+	if c.Subjects == nil {
+		c.Subjects = o.Subjects
+	}
+	if c.Roles == nil {
+		c.Roles = o.Roles
+	}
+	for to, from := range map[*string]string{&c.Channel: o.Channel, &c.Agent: o.Agent, &c.User: o.User} {
+		if *to == "" {
+			*to = from
+		}
+	}
+}
+
+// checkMode refuses a mode that the policy does not have: deciding would deny
+// everything for a typing mistake.
+func (o *callOptions) checkMode(p *policy) error {
+	if o.Mode == "" {
+		return nil
+	}
+	if _, ok := p.Program.Pipelines[obstat.Mode(o.Mode)]; ok {
+		return nil
+	}
+	return obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("the policy has no mode %q", o.Mode),
+		Hint: "it has " + strings.Join(modesOf(p.Program), ", ")}}
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/jsonl"
+)
+
+// checkOptions are the options of obstat check and, but for how the answer is
+// shown, of obstat explain.
+type checkOptions struct {
+	Factory *Factory
+	Policy  policyOptions
+	Call    callOptions
+	// Stream: the calls come as JSON lines on standard input.
+	Stream bool
+}
+
+func (o *checkOptions) flags(cmd *cobra.Command) {
+	o.Policy.flags(cmd, true)
+	o.Call.flags(cmd)
+}
+
+func (o *checkOptions) args(args []string) error {
+	if err := o.Call.args(args); err != nil {
+		return err
+	}
+	o.Stream = len(args) == 0
+	if o.Stream && o.Factory.IO.InTTY {
+		return usagef("name a TOOL, or give calls as JSON lines on standard input")
+	}
+	return nil
+}
+
+func newCheck(f *Factory, runF func(*checkOptions) error) *cobra.Command {
+	o := &checkOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "check [flags] [TOOL [INPUT-JSON]]",
+		Short: "Decide a call, or calls as JSON lines on standard input",
+		Long: `Decide one call, or, without TOOL, each call that standard input has as a line of
+JSON: {"tool": "Bash", "input": {"command": "git status"}, "dir": "/repo"}.
+
+Lines are read one at a time. One that is no call is answered with an error, and
+the next is read. The exit code is the worst of all answers.`,
+		Example: `  obstat check --policy .claude/settings.json Bash --command 'git push'
+  obstat check -p obstat.json Write --path ~/.bashrc
+  obstat check -p obstat.json WebFetch '{"url": "https://example.com"}'
+  obstat check --json -p obstat.json < calls.jsonl`,
+		Args: some(0, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.args(args); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return checkRun(o)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func checkRun(o *checkOptions) error {
+	p, err := o.load()
+	if err != nil {
+		return err
+	}
+	if o.Stream {
+		return checkStream(o, p)
+	}
+	call, err := o.Call.call(p.Dir)
+	if err != nil {
+		return err
+	}
+	d := decide(o.Factory, p, call)
+	if o.Factory.jsonFlag {
+		err = writeJSON(o.Factory.IO.Out, newCheckJSON(p, &d, 0))
+	} else {
+		s := o.Factory.IO
+		_, err = fmt.Fprintf(s.Out, "%s  %s\n", s.paint(verdictInk(d.Verdict), pad(d.Verdict.String(), 5)), visible(d.Reason()))
+	}
+	if err != nil {
+		return err
+	}
+	return done(exitOf(d.Verdict))
+}
+
+// load loads the policy and says what has to be said of it.
+func (o *checkOptions) load() (*policy, error) {
+	p, err := o.Factory.load(&o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Call.checkMode(p); err != nil {
+		return nil, err
+	}
+	o.Factory.announce(p)
+	o.Factory.warn(p)
+	return p, nil
+}
+
+// decide answers a call, with the dialect's offers where it asks.
+func decide(f *Factory, p *policy, call *obstat.Call) obstat.Decision {
+	d := p.Policy.Decide(call, f.World)
+	d.Offers = offers(f, p, call, &d)
+	return d
+}
+
+func offers(f *Factory, p *policy, call *obstat.Call, d *obstat.Decision) []obstat.Offer {
+	if o, ok := p.Dialect.(dialect.Offerer); ok && d.Verdict == obstat.Ask {
+		return o.Offers(p.Loaded, call, f.World, d)
+	}
+	return d.Offers
+}
+
+// checkJSON is what --json prints for one call.
+type checkJSON struct {
+	V    int `json:"v"`
+	Line int `json:"line,omitempty"`
+	explain.Decision
+	Dialect string   `json:"dialect"`
+	Policy  string   `json:"policy"` // digest
+	Files   []string `json:"files"`
+}
+
+// lineErrorJSON is what --json prints for a line that is no call.
+type lineErrorJSON struct {
+	V      int           `json:"v"`
+	Line   int           `json:"line"`
+	Errors obstat.Errors `json:"errors"`
+}
+
+func newCheckJSON(p *policy, d *obstat.Decision, line int) checkJSON {
+	out := checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(d), Dialect: p.Dialect.Name(), Policy: p.Policy.Digest()}
+	for _, f := range p.Files {
+		out.Files = append(out.Files, f.Name)
+	}
+	return out
+}
+
+// checkStream answers the calls on standard input, one line each, as they come.
+func checkStream(o *checkOptions, p *policy) error {
+	s := o.Factory.IO
+	lines := jsonl.NewReader(s.In)
+	out := bufio.NewWriter(s.Out)
+	worst := ExitOK
+	for {
+		line, err := lines.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil && !errors.Is(err, jsonl.ErrTooLong) {
+			out.Flush()
+			return obstat.Errors{{Code: obstat.CodeIO, Pos: obstat.Pos{File: "standard input", Line: lines.Line() + 1}, Msg: err.Error()}}
+		}
+		code, err := o.line(out, p, lines.Line(), line, err)
+		if err == nil {
+			err = out.Flush() // whoever sends one call waits for its answer
+		}
+		if err != nil {
+			return err
+		}
+		worst = worse(worst, code)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return done(worst)
+}
+
+// line answers one line; tooLong is why it could not be read.
+func (o *checkOptions) line(w io.Writer, p *policy, n int, src []byte, tooLong error) (ExitCode, error) {
+	f := o.Factory
+	call, err := (*obstat.Call)(nil), error(obstat.Errors{{Code: obstat.CodeTooLarge, Pos: obstat.Pos{Line: n, Col: 1}, Msg: fmt.Sprint(tooLong)}})
+	if tooLong == nil {
+		call, err = parseCall("", n, src)
+	}
+	var es obstat.Errors
+	if errors.As(err, &es) {
+		if f.jsonFlag {
+			return ExitError, writeJSON(w, lineErrorJSON{explain.Version, n, es})
+		}
+		for _, e := range es {
+			if _, err := fmt.Fprintf(w, "%d: %s %s\n", n, f.IO.paint(red, "error"), visible(e.Error())); err != nil {
+				return ExitError, err
+			}
+		}
+		return ExitError, nil
+	}
+	o.Call.defaults(call, p.Dir)
+	d := decide(f, p, call)
+	if f.jsonFlag {
+		err = writeJSON(w, newCheckJSON(p, &d, n))
+	} else {
+		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", n, f.IO.paint(verdictInk(d.Verdict), d.Verdict.String()),
+			clip(visible(call.Tool+" "+explain.TextOf(call)), f.IO.width()), visible(d.Reason()))
+	}
+	return exitOf(d.Verdict), err
+}
+
+// modesOf returns the modes of a Program, sorted.
+func modesOf(p *obstat.Program) []string {
+	out := make([]string, 0, len(p.Pipelines))
+	for m := range p.Pipelines {
+		out = append(out, string(m))
+	}
+	slices.Sort(out)
+	return out
+}

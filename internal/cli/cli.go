@@ -1,0 +1,175 @@
+// Package cli is the obstat command. Every command is an options struct, a
+// function that reads flags into it, and a run function that does the work and
+// can be called without any of the flags' machinery.
+//
+// It owns flags, exit codes and how things look on a screen. What is decided,
+// explained or found is the business of the packages it calls.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+)
+
+// An ExitCode is what the process ends with.
+type ExitCode int
+
+// The exit codes. Of several answers the worst counts: an error, then a deny,
+// then an ask.
+const (
+	ExitOK    ExitCode = 0 // allowed, or done
+	ExitError ExitCode = 1 // something is wrong with the arguments, a file or a case
+	ExitDeny  ExitCode = 2
+	ExitAsk   ExitCode = 3
+)
+
+// exitOf returns the exit code of a verdict.
+func exitOf(v obstat.Verdict) ExitCode {
+	switch v {
+	case obstat.Allow:
+		return ExitOK
+	case obstat.Ask:
+		return ExitAsk
+	}
+	return ExitDeny
+}
+
+// worse returns the exit code that counts of two.
+func worse(a, b ExitCode) ExitCode {
+	rank := map[ExitCode]int{ExitOK: 0, ExitAsk: 1, ExitDeny: 2, ExitError: 3}
+	if rank[b] > rank[a] {
+		return b
+	}
+	return a
+}
+
+// An exit ends a command with a code other than zero and nothing more to say.
+type exit ExitCode
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// done turns an exit code into what a run function returns.
+func done(c ExitCode) error {
+	if c == ExitOK {
+		return nil
+	}
+	return exit(c)
+}
+
+// A usageError is a mistake in the arguments.
+type usageError struct{ msg string }
+
+func (e usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// A Factory makes what commands need, when they need it. Its fields are
+// functions so that nothing is opened that is not used.
+type Factory struct {
+	IO       *IO
+	World    obstat.World
+	Getwd    func() (string, error)
+	Open     func(name string) (io.ReadCloser, error)
+	Color    string // --color
+	jsonFlag bool   // --json
+}
+
+func newFactory(s *IO) *Factory {
+	return &Factory{IO: s, World: obstat.OS{}, Getwd: os.Getwd, Open: func(name string) (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+// Main runs the command with the given arguments and returns its exit code.
+func Main(args []string, s *IO) ExitCode {
+	f := newFactory(s)
+	root := newRoot(f)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	var code exit
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return ExitCode(code)
+	}
+	f.report(cmd, err)
+	return ExitError
+}
+
+// report writes an error for people, or as JSON where JSON was asked for.
+func (f *Factory) report(cmd *cobra.Command, err error) {
+	var es obstat.Errors
+	isProblems := errors.As(err, &es)
+	if f.jsonFlag {
+		if !isProblems {
+			es = obstat.Errors{{Code: obstat.CodeBadValue, Msg: err.Error()}}
+		}
+		writeJSON(f.IO.Out, errorsJSON{1, es})
+		return
+	}
+	if isProblems {
+		f.problems(f.IO.Err, es, f.IO.ErrTTY)
+		return
+	}
+	fmt.Fprintf(f.IO.Err, "obstat: %s\n", visible(err.Error()))
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(f.IO.Err, "\nUsage: %s\nSee \"%s --help\".\n", cmd.UseLine(), cmd.CommandPath())
+	}
+}
+
+func newRoot(f *Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "obstat",
+		Short: "Says what an agent's tool calls may do, and why",
+		Long: `obstat says what an agent's tool call may do: allow, ask or deny, by which rule
+of which file and line, and what would change the answer.
+
+Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return f.color()
+		},
+	}
+	root.SetIn(f.IO.In)
+	root.SetOut(f.IO.Out)
+	root.SetErr(f.IO.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err.Error()} })
+	root.PersistentFlags().BoolVar(&f.jsonFlag, "json", false, "print JSON; docs/json.md has the shapes")
+	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
+	root.AddCommand(newCheck(f, nil), newExplain(f, nil), newPolicy(f), newTest(f, nil), newEffects(f, nil), newVersion(f))
+	return root
+}
+
+func (f *Factory) color() error {
+	switch f.Color {
+	case "always":
+		f.IO.Color = true
+	case "never":
+		f.IO.Color = false
+	case "auto", "":
+	default:
+		return usagef("--color takes auto, always or never, not %q", f.Color)
+	}
+	return nil
+}
+
+// some is the Args of a command that takes positional arguments; its errors are
+// usage errors.
+func some(minimum, maximum int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < minimum:
+			return usagef("too few arguments")
+		case maximum >= 0 && len(args) > maximum:
+			return usagef("too many arguments: %q", args[maximum:])
+		}
+		return nil
+	}
+}

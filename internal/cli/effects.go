@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/explain"
+)
+
+// effectsOptions are the options of obstat effects.
+type effectsOptions struct {
+	Factory *Factory
+	Command string
+	Call    string // JSON
+	Dir     string
+}
+
+func newEffects(f *Factory, runF func(*effectsOptions) error) *cobra.Command {
+	o := &effectsOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "effects [flags] [COMMAND]",
+		Short: "Show what a command or a call would do",
+		Long: `Show what a shell command would do, or a call given as JSON with --call: which
+programs run, which paths are read, written and deleted, which hosts are talked
+to, and what could not be seen. Without COMMAND the command is read from
+standard input. Nothing is run.`,
+		Example: `  obstat effects 'git clean -fdx && curl -s https://example.com | sh'
+  obstat effects --json --call '{"tool": "Write", "input": {"file_path": ".env"}}'`,
+		Args: some(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.Flags().Changed("call") {
+				return usagef("give COMMAND or --call, not both")
+			}
+			if len(args) > 0 {
+				o.Command = args[0]
+			} else if !cmd.Flags().Changed("call") {
+				if err := o.readCommand(); err != nil {
+					return err
+				}
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return effectsRun(o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Call, "call", "", "a call, as `JSON`, in place of COMMAND")
+	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call (default: the current one)")
+	return cmd
+}
+
+// maxCommand bounds a command that is read from standard input.
+const maxCommand = 10 << 20
+
+func (o *effectsOptions) readCommand() error {
+	if o.Factory.IO.InTTY {
+		return usagef("give a COMMAND, or one on standard input")
+	}
+	b, err := io.ReadAll(io.LimitReader(o.Factory.IO.In, maxCommand+1))
+	if err != nil {
+		return err
+	}
+	if len(b) > maxCommand {
+		return fmt.Errorf("the command has more than %d bytes", maxCommand)
+	}
+	o.Command = strings.TrimSuffix(string(b), "\n")
+	return nil
+}
+
+// effectsJSON is what obstat effects --json prints.
+type effectsJSON struct {
+	V        int              `json:"v"`
+	Tool     string           `json:"tool"`
+	Text     string           `json:"text"`
+	Full     bool             `json:"full"` // nothing is hidden
+	ReadOnly bool             `json:"read_only"`
+	Why      string           `json:"why,omitempty"`
+	Commands []commandJSON    `json:"commands"`
+	Effects  []explain.Effect `json:"effects"`
+	Hidden   []explain.Hidden `json:"hidden"`
+}
+
+type commandJSON struct {
+	Program    string       `json:"program"`
+	Text       string       `json:"text"`
+	Via        []string     `json:"via,omitempty"`
+	Dir        string       `json:"dir,omitempty"`
+	Known      bool         `json:"known"`
+	Catalogued bool         `json:"catalogued"`
+	ReadOnly   bool         `json:"read_only"`
+	Why        string       `json:"why,omitempty"`
+	Span       explain.Span `json:"span,omitzero"`
+}
+
+func effectsRun(o *effectsOptions) error {
+	dir, err := o.Factory.dir(o.Dir)
+	if err != nil {
+		return err
+	}
+	call := &obstat.Call{Tool: "Bash", Dir: dir}
+	var a *effect.Analysis
+	if o.Call != "" {
+		if call, err = parseCall("--call", 1, []byte(o.Call)); err != nil {
+			return err
+		}
+		if call.Dir == "" {
+			call.Dir = dir
+		}
+		a = effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: o.Factory.World}})
+	} else {
+		a = effect.AnalyzeCommand(o.Command, &effect.Options{Dir: dir, FS: o.Factory.World})
+	}
+	text := o.Command
+	if o.Call != "" {
+		text = explain.TextOf(call)
+	}
+	v := newEffectsJSON(call, text, a, o.Factory.World)
+	if o.Factory.jsonFlag {
+		return writeJSON(o.Factory.IO.Out, v)
+	}
+	_, err = io.WriteString(o.Factory.IO.Out, newScreen(o.Factory.IO).effects(v, a))
+	return err
+}
+
+func newEffectsJSON(call *obstat.Call, text string, a *effect.Analysis, w obstat.World) *effectsJSON {
+	v := &effectsJSON{V: explain.Version, Tool: call.Tool, Text: text, Full: a.Full, ReadOnly: a.ReadOnly, Why: a.Why,
+		Commands: []commandJSON{}, Effects: []explain.Effect{}, Hidden: []explain.Hidden{}}
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		v.Commands = append(v.Commands, commandJSON{c.Program, c.Text, c.Via, c.Dir, c.Known, c.Catalogued, c.ReadOnly, c.Why, explain.Span{Start: c.Span.Start, End: c.Span.End}})
+	}
+	for i := range a.Effects {
+		v.Effects = append(v.Effects, explain.NewEffect(a, &a.Effects[i], call, w))
+	}
+	v.Hidden = append(v.Hidden, explain.HiddenOf(a)...)
+	return v
+}
+
+// effects lays out an analysis: a table of effects, what is hidden, and whether
+// it only reads.
+func (s *screen) effects(v *effectsJSON, a *effect.Analysis) string {
+	if len(v.Effects) == 0 {
+		s.b.WriteString("no effects that are known of\n")
+	} else {
+		s.effectTable(v)
+	}
+	for i, h := range v.Hidden {
+		if i == 0 {
+			s.b.WriteString("\n")
+		}
+		text := h.Why
+		if part := cut(v.Text, h.Span); part != "" {
+			text += ": " + part
+		}
+		for j, l := range wrap(visible(text), s.width-10) {
+			s.b.WriteString(s.io.paint(yellow, pad([]string{"hidden", ""}[min(j, 1)], 8)) + l + "\n")
+		}
+	}
+	look := yellow
+	if a.ReadOnly {
+		look = green
+	}
+	s.b.WriteString("\n" + s.io.paint(look, visible(explain.ReadOnly(a))) + "\n")
+	return s.b.String()
+}
+
+func (s *screen) effectTable(v *effectsJSON) {
+	rows := [][4]string{{"EFFECT", "TARGET", "CERTAINTY", "AT"}}
+	for i := range v.Effects {
+		e := &v.Effects[i]
+		target := visible(e.Target)
+		if len(e.Notes) > 0 {
+			target += " (" + visible(strings.Join(e.Notes, ", ")) + ")"
+		}
+		certain := "certain"
+		if !e.Certain {
+			certain = "possible"
+		}
+		at := ""
+		if e.Span.End > e.Span.Start {
+			line, col := lineColOf(v.Text, e.Span.Start)
+			at = fmt.Sprintf("%d:%d", line, col)
+		}
+		rows = append(rows, [4]string{e.Kind, target, certain, at})
+	}
+	target := 0
+	for _, r := range rows {
+		target = max(target, columns(r[1]))
+	}
+	target = min(target, s.width-8-2-9-2-6-2)
+	for i, r := range rows {
+		line := pad(r[0], 8) + "  " + pad(clip(r[1], target), target) + "  " + pad(r[2], 9) + "  " + r[3]
+		if i == 0 {
+			line = s.io.paint(bold, strings.TrimRight(line, " "))
+		}
+		s.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// lineColOf returns the line and column of a byte of text.
+func lineColOf(text string, off int) (line, col int) {
+	off = min(off, len(text))
+	before := text[:off]
+	return 1 + strings.Count(before, "\n"), 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+)
+
+// policyOptions say which configuration a command works with.
+type policyOptions struct {
+	Files   []string
+	Dialect string
+	Options []string
+	Floor   string
+	Dir     string
+}
+
+func (o *policyOptions) flags(cmd *cobra.Command, files bool) {
+	fl := cmd.Flags()
+	if files {
+		fl.StringArrayVarP(&o.Files, "policy", "p", nil, "configuration `file`, lowest precedence first; [LAYER=]FILE (default: what is found in the directory)")
+	}
+	fl.StringVarP(&o.Dialect, "dialect", "d", "", "`name` of the files' dialect (default: told by name and shape)")
+	fl.StringArrayVarP(&o.Options, "option", "o", nil, "option of the dialect, as `name=value`")
+	fl.StringVar(&o.Floor, "floor", "", "whether every part of a call is put to the rules: `on` or off (default on)")
+	fl.StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call, and where files are looked for (default: the current one)")
+	complete(cmd, "dialect", all.Names()...)
+	complete(cmd, "floor", "on", "off")
+}
+
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	// The flag exists: it was made just before.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// A policy is a loaded configuration and where it was found.
+type policy struct {
+	*dialect.Loaded
+	Files []dialect.File
+	Dir   string // absolute
+	Found bool   // nobody named the files
+}
+
+// maxPolicy bounds a configuration file.
+const maxPolicy = 256 << 20
+
+// load reads and compiles the configuration that o names.
+func (f *Factory) load(o *policyOptions) (*policy, error) {
+	p, d, in, err := f.input(o)
+	if err != nil {
+		return nil, err
+	}
+	if p.Loaded, err = dialect.Load(d, in); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// input reads the files that o names and finds their dialect.
+func (f *Factory) input(o *policyOptions) (*policy, dialect.Dialect, *dialect.Input, error) {
+	dir, err := f.dir(o.Dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	opts, err := o.options()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p := &policy{Dir: dir, Found: len(o.Files) == 0}
+	if p.Found {
+		p.Files, err = f.discover(dir, o.Dialect)
+	} else {
+		p.Files, err = f.readAll(o.Files)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := dialectOf(o.Dialect, p.Files)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	home, _ := f.World.Home("")
+	return p, d, &dialect.Input{Files: p.Files, Options: opts, Home: home}, nil
+}
+
+func (f *Factory) dir(dir string) (string, error) {
+	wd, err := f.Getwd()
+	switch {
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir), nil
+	case err != nil:
+		return "", fmt.Errorf("the current directory is not known: %w", err)
+	}
+	return filepath.Join(wd, dir), nil
+}
+
+func (o *policyOptions) options() (map[string]string, error) {
+	out := map[string]string{}
+	for _, kv := range o.Options {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, usagef("--option takes name=value, not %q", kv)
+		}
+		if _, twice := out[k]; twice {
+			return nil, usagef("option %s is given twice", k)
+		}
+		out[k] = v
+	}
+	if o.Floor != "" {
+		out[dialect.FloorOption] = o.Floor
+	}
+	return out, nil
+}
+
+// layered is how a file is given with the layer it belongs to.
+var layered = regexp.MustCompile(`^([a-z][a-z0-9_-]*)=(.+)$`)
+
+func (f *Factory) readAll(names []string) ([]dialect.File, error) {
+	var out []dialect.File
+	var errs obstat.Errors
+	for _, name := range names {
+		file := dialect.File{Name: name}
+		data, err := f.read(name)
+		if m := layered.FindStringSubmatch(name); m != nil && errors.Is(err, fs.ErrNotExist) {
+			file.Layer, file.Name = m[1], m[2]
+			data, err = f.read(file.Name)
+		}
+		if err != nil {
+			errs = append(errs, ioError(file.Name, err))
+		}
+		file.Data = data
+		out = append(out, file)
+	}
+	return out, errs.Fatal()
+}
+
+func ioError(name string, err error) *obstat.Error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &obstat.Error{Code: obstat.CodeIO, Pos: obstat.Pos{File: name}, Msg: err.Error()}
+}
+
+func (f *Factory) read(name string) ([]byte, error) {
+	r, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxPolicy+1))
+	if err == nil && len(data) > maxPolicy {
+		err = fmt.Errorf("more than %d bytes", maxPolicy)
+	}
+	return data, err
+}
+
+// dialectOf returns the dialect that all files are of.
+func dialectOf(name string, files []dialect.File) (dialect.Dialect, error) {
+	if name != "" {
+		return all.Find(name)
+	}
+	var found dialect.Dialect
+	var errs obstat.Errors
+	for i := range files {
+		d, err := all.Detect(&files[i])
+		switch {
+		case err != nil:
+			var es obstat.Errors
+			errors.As(err, &es)
+			errs = append(errs, es...)
+		case found == nil:
+			found = d
+		case found.Name() != d.Name():
+			errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: files[i].Name},
+				Msg:  fmt.Sprintf("this is a file of %s, and %s is one of %s", d.Name(), files[0].Name, found.Name()),
+				Hint: "a policy is written in one dialect; say which with --dialect"})
+		}
+	}
+	return found, errs.Fatal()
+}
+
+// discover looks in dir for the files that projects keep their configuration
+// in. Files of two dialects are an error: nobody said which one counts.
+func (f *Factory) discover(dir, name string) ([]dialect.File, error) {
+	found := map[string][]dialect.File{}
+	var looked []string
+	for _, d := range all.All() {
+		if name != "" && d.Name() != name {
+			continue
+		}
+		for _, rel := range dialect.WellKnown(d) {
+			looked = append(looked, rel)
+			data, err := f.read(filepath.Join(dir, filepath.FromSlash(rel)))
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrInvalid) {
+				continue
+			}
+			file := dialect.File{Name: rel, Data: data}
+			if err != nil {
+				return nil, obstat.Errors{ioError(rel, err)}
+			}
+			if name != "" || d.Detect(&file) != dialect.No {
+				found[d.Name()] = append(found[d.Name()], file)
+			}
+		}
+	}
+	return chosen(found, looked, dir)
+}
+
+func chosen(found map[string][]dialect.File, looked []string, dir string) ([]dialect.File, error) {
+	switch len(found) {
+	case 1:
+		for _, files := range found {
+			return files, nil
+		}
+	case 0:
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: dir}, Msg: "no policy is given, and none is found here",
+			Hint: "name one with --policy; looked for " + strings.Join(slices.Compact(looked), ", ")}}
+	}
+	var candidates []string
+	for name, files := range found {
+		for _, file := range files {
+			candidates = append(candidates, file.Name+" ("+name+")")
+		}
+	}
+	slices.Sort(candidates)
+	return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Pos: obstat.Pos{File: dir}, Msg: "no policy is given, and several are found here: " + strings.Join(candidates, ", "),
+		Hint: "name one with --policy, or its dialect with --dialect"}}
+}
+
+// announce says which files were found, where nobody named any.
+func (f *Factory) announce(p *policy) {
+	if !p.Found || f.jsonFlag {
+		return
+	}
+	names := make([]string, len(p.Files))
+	for i, file := range p.Files {
+		names[i] = file.Name
+	}
+	fmt.Fprintf(f.IO.Err, "using %s (%s)\n", strings.Join(names, ", "), p.Dialect.Name())
+}
+
+// warn shows the warnings of a configuration, unless the output is for programs.
+func (f *Factory) warn(p *policy) {
+	if len(p.Warnings) > 0 && !f.jsonFlag {
+		f.problems(f.IO.Err, p.Warnings, false)
+	}
+}

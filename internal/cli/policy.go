@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/lint"
+)
+
+func newPolicy(f *Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Show and check configurations",
+		Long:  `Show what a configuration means, and find what is wrong with one.`,
+		Args:  some(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newShow(f, nil), newValidate(f, nil))
+	return cmd
+}
+
+// showOptions are the options of obstat policy show.
+type showOptions struct {
+	Factory *Factory
+	Policy  policyOptions
+	Format  string
+	Mode    string // only this mode; "" is all
+}
+
+func newShow(f *Factory, runF func(*showOptions) error) *cobra.Command {
+	o := &showOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "show [flags] [FILE...]",
+		Short: "Print what a configuration means: its stages and rules",
+		Long: `Print the Program that a configuration stands for: for each mode the stages in the
+order in which they are asked, and the rules with the places they were written
+at. As JSON it is a Program that can be used as a policy itself.`,
+		Example: `  obstat policy show .claude/settings.json
+  obstat policy show --format json opencode.json > obstat.json
+  obstat policy show --format mermaid --mode default obstat.json`,
+		Args: some(0, -1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Policy.Files = append(o.Policy.Files, args...)
+			if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
+				return usagef("--format takes text, json or mermaid, not %q", o.Format)
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return showRun(o)
+		},
+	}
+	o.Policy.flags(cmd, true)
+	cmd.Flags().StringVar(&o.Format, "format", "text", "`form` to print: text, json or mermaid")
+	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "print only this `mode`")
+	complete(cmd, "format", "text", "json", "mermaid")
+	return cmd
+}
+
+// showJSON is what obstat policy show --json prints.
+type showJSON struct {
+	V        int             `json:"v"`
+	Dialect  string          `json:"dialect"`
+	Policy   string          `json:"policy"` // digest
+	Files    []string        `json:"files"`
+	Program  *obstat.Program `json:"program"`
+	Warnings obstat.Errors   `json:"warnings,omitempty"`
+}
+
+func showRun(o *showOptions) error {
+	p, err := o.Factory.load(&o.Policy)
+	if err != nil {
+		return err
+	}
+	if err := (&callOptions{Mode: o.Mode}).checkMode(p); err != nil {
+		return err
+	}
+	o.Factory.announce(p)
+	o.Factory.warn(p)
+	w := o.Factory.IO.Out
+	switch {
+	case o.Factory.jsonFlag:
+		out := showJSON{V: explain.Version, Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Program: p.Program, Warnings: p.Warnings}
+		for _, f := range p.Files {
+			out.Files = append(out.Files, f.Name)
+		}
+		return writeJSON(w, out)
+	case o.Format == "json":
+		return writePretty(w, p.Program)
+	case o.Format == "mermaid":
+		_, err = io.WriteString(w, mermaid(p.Program, o.modes(p)))
+		return err
+	}
+	_, err = io.WriteString(w, newProgramText(o.Factory.IO, p).render(o.modes(p)))
+	return err
+}
+
+func (o *showOptions) modes(p *policy) []string {
+	if o.Mode != "" {
+		return []string{o.Mode}
+	}
+	return modesOf(p.Program)
+}
+
+// validateOptions are the options of obstat policy validate.
+type validateOptions struct {
+	Factory *Factory
+	Policy  policyOptions
+	Layers  bool // the files are layers of one policy
+	Strict  bool // warnings count as errors
+}
+
+func newValidate(f *Factory, runF func(*validateOptions) error) *cobra.Command {
+	o := &validateOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "validate [flags] [FILE...]",
+		Short: "Find everything that is wrong with configurations",
+		Long: `Read each file as the configuration it is and report every problem with its place:
+errors, which keep it from being used, and warnings: rules that can never decide,
+rules that are there twice, rules that let a shell run everything.
+The exit code is 1 if there are errors.`,
+		Example: `  obstat policy validate .claude/settings.json
+  obstat policy validate --layers --dialect opencode global.json project.json`,
+		Args: some(0, -1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Policy.Files = args
+			if runF != nil {
+				return runF(o)
+			}
+			return validateRun(o)
+		},
+	}
+	o.Policy.flags(cmd, false)
+	cmd.Flags().BoolVar(&o.Layers, "layers", false, "read the files as layers of one policy, lowest precedence first")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "end with an error if there are warnings")
+	return cmd
+}
+
+// validateJSON is what obstat policy validate --json prints for each policy.
+type validateJSON struct {
+	V        int           `json:"v"`
+	Files    []string      `json:"files"`
+	Dialect  string        `json:"dialect,omitempty"`
+	Valid    bool          `json:"valid"`
+	Rules    int           `json:"rules"`
+	Problems obstat.Errors `json:"problems"`
+}
+
+func validateRun(o *validateOptions) error {
+	sets := [][]string{o.Policy.Files}
+	if !o.Layers && len(o.Policy.Files) > 0 {
+		sets = nil
+		for _, name := range o.Policy.Files {
+			sets = append(sets, []string{name})
+		}
+	}
+	code := ExitOK
+	for _, files := range sets {
+		po := o.Policy
+		po.Files = files
+		c, err := o.validate(&po)
+		if err != nil {
+			return err
+		}
+		code = worse(code, c)
+	}
+	return done(code)
+}
+
+// validate reports on one policy.
+func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
+	res := o.Factory.examine(po)
+	if o.Factory.jsonFlag {
+		return res.code(o.Strict), writeJSON(o.Factory.IO.Out, res)
+	}
+	s := o.Factory.IO
+	o.Factory.problems(s.Out, res.Problems, s.OutTTY)
+	errs, warnings := count(res.Problems)
+	verdict := s.paint(green, "valid")
+	if !res.Valid {
+		verdict = s.paint(red, "not valid")
+	}
+	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(joinNames(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
+	return res.code(o.Strict), err
+}
+
+func dialectNote(res *validateJSON) string {
+	if res.Dialect == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s, ", res.Dialect, plural(res.Rules, "rule"))
+}
+
+func (res *validateJSON) code(strict bool) ExitCode {
+	if !res.Valid || strict && len(res.Problems) > 0 {
+		return ExitError
+	}
+	return ExitOK
+}
+
+// examine loads a policy and collects everything that can be said against it.
+func (f *Factory) examine(po *policyOptions) (res validateJSON) {
+	res = validateJSON{V: explain.Version, Files: po.Files, Problems: obstat.Errors{}}
+	p, d, in, err := f.input(po)
+	if p != nil && p.Found {
+		res.Files = nil
+		for _, file := range p.Files {
+			res.Files = append(res.Files, file.Name)
+		}
+	}
+	var l *dialect.Loaded
+	if err == nil {
+		res.Dialect = d.Name()
+		l, err = dialect.Load(d, in)
+	}
+	if err != nil {
+		res.Problems = append(res.Problems, problemsOf(err)...)
+		return res
+	}
+	res.Valid = true
+	for _, rules := range l.Program.Rules {
+		res.Rules += len(rules)
+	}
+	res.Problems = append(res.Problems, l.Warnings...)
+	if lt, ok := d.(dialect.Linter); ok {
+		res.Problems = append(res.Problems, lt.Lint(in, l.Program)...)
+	}
+	res.Problems = append(res.Problems, lint.Program(l.Program)...)
+	res.Problems.Sort()
+	return res
+}
+
+// problemsOf returns err as problems.
+func problemsOf(err error) obstat.Errors {
+	var es obstat.Errors
+	if errors.As(err, &es) {
+		return es
+	}
+	return obstat.Errors{{Code: obstat.CodeBadValue, Msg: err.Error()}}
+}
+
+func count(es obstat.Errors) (errs, warnings int) {
+	for _, e := range es {
+		if e.Warning {
+			warnings++
+		} else {
+			errs++
+		}
+	}
+	return errs, warnings
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/explain"
+)
+
+// A row is one line of the walk.
+type row struct {
+	stage, looked, found, outcome string
+	look                          ink // of the outcome
+	faint                         bool
+}
+
+// maxParts bounds how many parts of a call are shown beside the deciding one.
+const maxParts = 6
+
+// walk writes the way through the stages: the call as a whole, then the parts
+// that the floor looked at, the deciding one in full.
+func (s *screen) walk(v *explain.View) {
+	var rows []row
+	parts := 0
+	for i := range v.Walk {
+		w := &v.Walk[i]
+		switch {
+		case w.Part == "" || w.Decides:
+			rows = append(rows, wholeRows(w)...)
+		case parts < maxParts:
+			rows = append(rows, partRow(w))
+			parts++
+		default:
+			parts++
+		}
+	}
+	if parts > maxParts {
+		rows = append(rows, row{stage: "…", found: strconv.Itoa(parts-maxParts) + " parts more", faint: true})
+	}
+	for i := range v.Amend {
+		if v.Amend[i].Kind != "floor" {
+			rows = append(rows, stepRow(&v.Amend[i], "", v.Amend[i].As))
+		}
+	}
+	if v.Floor != "" {
+		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !strings.Contains(v.Floor, "tightened")})
+	}
+	s.table("walk", rows)
+}
+
+// wholeRows shows every step of one question. Steps that found nothing share a
+// line, and so do those that were not reached.
+func wholeRows(w *explain.Walk) []row {
+	var rows []row
+	settled := false
+	for i := range w.Steps {
+		st := &w.Steps[i]
+		settled = settled || st.State == explain.Settled
+		r := stepRow(st, visible(st.Looked), st.As)
+		if st.State == explain.NotReached {
+			r = row{stage: visible(st.Stage), outcome: st.State, faint: true}
+		}
+		if n := len(rows); n > 0 && r.faint && rows[n-1].faint && rows[n-1].outcome == r.outcome && rows[n-1].found == r.found {
+			rows[n-1].stage += " · " + r.stage
+			rows[n-1].looked = ""
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if !settled {
+		rows = append(rows, defaultRow(w))
+	}
+	return rows
+}
+
+// defaultRow is the line of a question that no stage settled.
+func defaultRow(w *explain.Walk) row {
+	return row{stage: "default", looked: visible(first(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)}
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// partRow shows a part that did not decide in one line.
+func partRow(w *explain.Walk) row {
+	for i := range w.Steps {
+		if w.Steps[i].State == explain.Settled {
+			return stepRow(&w.Steps[i], visible(w.Part), w.Verdict)
+		}
+	}
+	return defaultRow(w)
+}
+
+func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
+	r := row{stage: visible(st.Stage), looked: looked, found: found(st), outcome: st.State, faint: st.State == explain.Passed}
+	if st.State == explain.Settled {
+		r.outcome, r.look = "settled: "+as.String(), verdictInk(as)
+	}
+	return r
+}
+
+// found says what a step came upon.
+func found(st *explain.Step) string {
+	switch {
+	case st.Rule != nil && len(st.Hits) > 1:
+		return "hit " + visible(st.Rule.Text) + " (of " + strconv.Itoa(len(st.Hits)) + ")"
+	case st.Rule != nil:
+		return "hit " + visible(st.Rule.Text)
+	case st.Note != "":
+		return visible(st.Note)
+	case st.Kind == "match":
+		return "no rule matches"
+	}
+	return "nothing to say"
+}
+
+// table writes rows in columns that fit the screen. A row without a looked-at
+// text gives its stages the room of both columns.
+func (s *screen) table(label string, rows []row) {
+	room := s.width - margin
+	var stageW, lookedW, foundW, outW int
+	for _, r := range rows {
+		if r.looked != "" {
+			stageW = max(stageW, min(columns(r.stage), room/4))
+		}
+		lookedW, outW = max(lookedW, columns(r.looked)), max(outW, columns(r.outcome))
+		if r.outcome != "" {
+			foundW = max(foundW, columns(r.found))
+		}
+	}
+	for _, r := range rows {
+		if r.looked == "" && r.outcome != "" { // make room for what stands in both columns
+			lookedW = max(lookedW, columns(r.stage)-stageW-2)
+		}
+	}
+	rest := room - stageW - outW - 6
+	lookedW = max(0, min(lookedW, max(rest-foundW, rest*2/5)))
+	foundW = max(0, min(foundW, rest-lookedW))
+	for _, r := range rows {
+		s.line(label, s.tableLine(&r, room, stageW, lookedW, foundW))
+		label = ""
+	}
+}
+
+func (s *screen) tableLine(r *row, room, stageW, lookedW, foundW int) string {
+	look, text := r.look, func(t string) string { return t }
+	if r.faint {
+		look, text = dim, func(t string) string { return s.io.paint(dim, t) }
+	}
+	cell := func(t string, w int) string { return pad(clip(t, w), w) + "  " }
+	out := s.io.paint(look, r.outcome)
+	switch {
+	case r.outcome == "":
+		return text(cell(r.stage, stageW) + clip(r.found, room-stageW-2))
+	case r.looked == "":
+		return text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out
+	}
+	return text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out
+}

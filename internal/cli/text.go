@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text that comes from a call or a file is shown, never sent: a control
+// character could repaint the screen, a hidden or reordering one could make a
+// command look like another.
+
+// visible returns s with every character that does not show as itself written
+// as an escape. Newlines and tabs are escaped as well.
+func visible(s string) string {
+	if plainText(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		b.WriteString(showRune(s[i:i+n], r))
+		i += n
+	}
+	return b.String()
+}
+
+func plainText(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// showRune returns what stands for one character, which is raw in the source.
+func showRune(raw string, r rune) string {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		return fmt.Sprintf(`\x%02x`, raw[0])
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < ' ' || r == 0x7f:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r == ' ' || unicode.IsPrint(r) && !unicode.Is(unicode.Cf, r):
+		return raw
+	case r > 0xffff:
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// columns returns how many columns s takes on a terminal.
+func columns(s string) int {
+	if plainText(s) {
+		return len(s)
+	}
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):
+		return 0
+	case r >= 0x1100 && isWide(r):
+		return 2
+	}
+	return 1
+}
+
+// isWide tells the characters that terminals draw two columns wide.
+func isWide(r rune) bool {
+	return r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd
+}
+
+// clip shortens s to at most n columns, with an ellipsis where it was cut.
+func clip(s string, n int) string {
+	if columns(s) <= n {
+		return s
+	}
+	w := 0
+	for i, r := range s {
+		if w += runeColumns(r); w > n-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// pad returns s followed by blanks up to n columns.
+func pad(s string, n int) string {
+	if w := columns(s); w < n {
+		return s + strings.Repeat(" ", n-w)
+	}
+	return s
+}
+
+// wrap breaks words into lines of at most n columns. A word that is longer gets
+// a line of its own.
+func wrap(s string, n int) []string {
+	var lines []string
+	line, w := "", 0
+	for _, word := range strings.Fields(s) {
+		c := columns(word)
+		if line != "" && w+1+c > n {
+			lines, line, w = append(lines, line), "", 0
+		}
+		if line != "" {
+			line, w = line+" ", w+1
+		}
+		line, w = line+word, w+c
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,191 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// A Change would turn the verdict. Each was tried: the changed policy was
+// compiled, or the changed call decided.
+type Change struct {
+	Kind  string  `json:"kind"`  // call, remove-rule, add-rule, mode
+	Words string  `json:"words"` // what to do
+	Rules []*Rule `json:"rules,omitempty"`
+	List  string  `json:"list,omitempty"` // where a rule would be added
+	// Add are the rules to add as a Program writes them, where the file is one.
+	Add     []json.RawMessage `json:"add,omitempty"`
+	Mode    obstat.Mode       `json:"mode,omitempty"`
+	Text    string            `json:"text,omitempty"` // the call's text, changed
+	Verdict obstat.Verdict    `json:"verdict"`        // what the call would get then
+}
+
+// The kinds of change.
+const (
+	ChangeCall   = "call"
+	ChangeRemove = "remove-rule"
+	ChangeAdd    = "add-rule"
+	ChangeMode   = "mode"
+)
+
+// The bounds of the search.
+const (
+	maxTriedRules = 100_000 // a larger policy is not compiled again to try a change
+	maxRemoved    = 4       // rules that are taken out together
+	maxChanges    = 4       // changes that are returned
+)
+
+// changes returns the smallest changes that turn the verdict, those that turn
+// it all the way first. None of them frees an interpreter, a shell or a wrapper:
+// who allows those allows everything.
+func (x *explainer) changes() []Change {
+	var found []Change
+	for _, list := range [][]Change{x.changeCall(), x.removeRules(), x.addExact(), x.addOffers(), x.changeMode()} {
+		found = append(found, list...)
+	}
+	found = slices.DeleteFunc(found, func(c Change) bool { return !x.turns(c.Verdict) })
+	best := obstat.Allow
+	if x.d.Verdict == obstat.Allow {
+		best = obstat.Ask
+	}
+	slices.SortStableFunc(found, func(a, b Change) int { return rank(a, best) - rank(b, best) })
+	return slices.Clip(found[:min(len(found), maxChanges)])
+}
+
+func rank(c Change, best obstat.Verdict) int {
+	if c.Verdict == best {
+		return 0
+	}
+	return 1
+}
+
+// turns tells whether v would be news: looser than a deny or an ask, stricter
+// than an allow.
+func (x *explainer) turns(v obstat.Verdict) bool {
+	if x.d.Verdict == obstat.Allow {
+		return v < obstat.Allow
+	}
+	return v > x.d.Verdict
+}
+
+func (x *explainer) small() bool {
+	n := 0
+	for _, rules := range x.r.Program.Rules {
+		n += len(rules)
+	}
+	return n <= maxTriedRules
+}
+
+// compile returns the policy of a changed Program, nil where it does not
+// compile or frees what must not be freed.
+func (x *explainer) compile(p *obstat.Program) *obstat.Policy {
+	pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
+	if err != nil || x.frees(pol, x.r.Call.Mode) {
+		return nil
+	}
+	return pol
+}
+
+// probes are commands that run whatever they are given. %s is a text that no
+// rule has been written for.
+var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s", "python -c %s", "node -e %s", "perl -e %s", "ruby -e %s", "php -r %s",
+	"deno eval %s", "sudo %s", "env %s", "xargs %s", "eval %s", "ssh h %s", "docker run i %s", "npx %s", "find . -exec %s ;", "awk %s", "osascript -e %s"}
+
+// frees tells whether pol allows an interpreter, shell or wrapper to run
+// anything where the policy as it is does not.
+func (x *explainer) frees(pol *obstat.Policy, mode obstat.Mode) bool {
+	field := x.commandField()
+	if field == "" {
+		return false
+	}
+	for _, probe := range probes {
+		input, _ := json.Marshal(map[string]string{field: fmt.Sprintf(probe, "obstat-probe")})
+		c := *x.r.Call
+		c.Input = input
+		was := x.r.Policy.Decide(&c, x.r.World).Verdict
+		c.Mode = mode
+		if was != obstat.Allow && pol.Decide(&c, x.r.World).Verdict == obstat.Allow {
+			return true
+		}
+	}
+	return false
+}
+
+// removeRules takes the deciding rule out, and the next deciding one, until the
+// verdict turns.
+func (x *explainer) removeRules() []Change {
+	if x.d.Rule == nil || len(x.d.Faults) > 0 || !x.small() {
+		return nil
+	}
+	p, d := copyRules(x.r.Program), *x.d
+	c := Change{Kind: ChangeRemove}
+	for range maxRemoved {
+		if d.Rule == nil || !remove(p, d.Rule) {
+			return nil
+		}
+		c.Rules = append(c.Rules, NewRule(d.Rule))
+		pol := x.compile(p)
+		if pol == nil {
+			return nil
+		}
+		if d = pol.Decide(x.r.Call, x.r.World); x.turns(d.Verdict) {
+			c.Verdict, c.Words = d.Verdict, removeWords(c.Rules)
+			return []Change{c}
+		}
+	}
+	return nil
+}
+
+func removeWords(rules []*Rule) string {
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = fmt.Sprintf("%s rule %s", r.Verdict, r.Text)
+		if r.Pos.IsValid() {
+			texts[i] += " (" + r.Pos.String() + ")"
+		}
+	}
+	return "take out " + strings.Join(texts, " and ")
+}
+
+// copyRules returns p with rule lists that can be changed.
+func copyRules(p *obstat.Program) *obstat.Program {
+	q := *p
+	q.Rules = make(map[string][]obstat.Rule, len(p.Rules))
+	for name, rules := range p.Rules {
+		q.Rules[name] = slices.Clone(rules)
+	}
+	return &q
+}
+
+// remove takes the first rule equal to r out of p, looking at the lists in the
+// order of their names.
+func remove(p *obstat.Program, r *obstat.Rule) bool {
+	for _, name := range slices.Sorted(maps.Keys(p.Rules)) {
+		if i := slices.Index(p.Rules[name], *r); i >= 0 {
+			p.Rules[name] = slices.Delete(p.Rules[name], i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// changeMode tries the Program's other modes.
+func (x *explainer) changeMode() []Change {
+	var out []Change
+	for _, mode := range slices.Sorted(maps.Keys(x.r.Program.Pipelines)) {
+		if mode == x.d.Mode || x.frees(x.r.Policy, mode) {
+			continue
+		}
+		c := *x.r.Call
+		c.Mode = mode
+		d := x.r.Policy.Decide(&c, x.r.World)
+		if x.turns(d.Verdict) {
+			out = append(out, Change{Kind: ChangeMode, Mode: mode, Verdict: d.Verdict, Words: "use mode " + string(mode)})
+		}
+	}
+	return out
+}

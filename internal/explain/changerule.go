@@ -1,0 +1,159 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// commandField returns the field of the call that holds its command, "" if the
+// tool runs none.
+func (x *explainer) commandField() string {
+	t, known := effect.Lookup(x.r.Call.Tool)
+	if !known || len(t.Command) == 0 || t.Canonical == "patch" {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(x.r.Call.Input, &fields) == nil {
+		for _, name := range t.Command {
+			if _, ok := fields[name]; ok {
+				return name
+			}
+		}
+	}
+	return t.Command[0]
+}
+
+// addExact tries rules that are about this very call.
+func (x *explainer) addExact() []Change {
+	rules := x.exactRules()
+	if len(rules) == 0 || len(x.d.Faults) > 0 || !x.small() {
+		return nil
+	}
+	for _, list := range x.listsFor(rules[0].Verdict) {
+		if c, ok := x.tryAdd(list, rules); ok {
+			c.Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list)
+			c.Add = x.asProgram(rules)
+			return []Change{c}
+		}
+	}
+	return nil
+}
+
+// listsFor returns the lists where people would look for a rule of verdict v:
+// those that have some, then those that are empty.
+func (x *explainer) listsFor(v obstat.Verdict) []string {
+	var filled, empty []string
+	for _, s := range x.r.Program.Pipelines[x.d.Mode].Stages {
+		m, ok := s.(obstat.Match)
+		if !ok || !m.Settle.Has(v) || slices.Contains(filled, m.Rules) || slices.Contains(empty, m.Rules) {
+			continue
+		}
+		rules := x.r.Program.Rules[m.Rules]
+		switch {
+		case slices.ContainsFunc(rules, func(r obstat.Rule) bool { return r.Verdict == v }):
+			filled = append(filled, m.Rules)
+		case len(rules) == 0 && !namesOther(m.Rules, v):
+			empty = append(empty, m.Rules)
+		}
+	}
+	return append(filled, empty...)
+}
+
+// namesOther tells whether a list is named for another verdict than v.
+func namesOther(list string, v obstat.Verdict) bool {
+	for o := obstat.Deny; o <= obstat.Allow; o++ {
+		if o != v && strings.Contains(list, o.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryAdd adds rules to a list, at its end and at its start, and decides again.
+func (x *explainer) tryAdd(list string, rules []obstat.Rule) (Change, bool) {
+	for _, at := range []int{len(x.r.Program.Rules[list]), 0} {
+		p := copyRules(x.r.Program)
+		p.Rules[list] = slices.Insert(p.Rules[list], at, rules...)
+		pol := x.compile(p)
+		if pol == nil {
+			return Change{}, false
+		}
+		if d := pol.Decide(x.r.Call, x.r.World); x.turns(d.Verdict) {
+			c := Change{Kind: ChangeAdd, List: list, Verdict: d.Verdict}
+			for i := range rules {
+				c.Rules = append(c.Rules, NewRule(&rules[i]))
+			}
+			return c, true
+		}
+	}
+	return Change{}, false
+}
+
+// exactRules returns one rule for each question about the whole call: allow, or
+// deny where the call is allowed.
+func (x *explainer) exactRules() []obstat.Rule {
+	verdict := obstat.Allow
+	if x.d.Verdict == obstat.Allow {
+		verdict = obstat.Deny
+	}
+	var out []obstat.Rule
+	for i := range x.tr.Questions {
+		q := &x.tr.Questions[i]
+		if q.Part != nil {
+			continue
+		}
+		r := obstat.Rule{Tool: obstat.Is(q.Question.Tool), Verdict: verdict}
+		if s := mainSubject(&q.Question); s.Field != "" {
+			r.Field, r.Pattern = s.Field, obstat.Is(s.Text)
+		} else if x.commandField() != "" {
+			return nil // every command: that is not this call
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// asProgram returns the rules as a Program writes them, where the file is one.
+func (x *explainer) asProgram(rules []obstat.Rule) []json.RawMessage {
+	if d := x.r.Program.Dialect; d != "" && d != "program" {
+		return nil
+	}
+	var out []json.RawMessage
+	for i := range rules {
+		r := &rules[i]
+		j := struct {
+			Tool    obstat.Text    `json:"tool"`
+			Field   string         `json:"field,omitempty"`
+			Match   *obstat.Text   `json:"match,omitempty"`
+			Verdict obstat.Verdict `json:"verdict"`
+		}{r.Tool, r.Field, nil, r.Verdict}
+		if !r.Whole() {
+			j.Match = &r.Pattern
+		}
+		if b, err := json.Marshal(j); err == nil {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// addOffers tries the rules that the dialect proposes.
+func (x *explainer) addOffers() []Change {
+	if !x.small() {
+		return nil
+	}
+	var out []Change
+	for i := range x.d.Offers {
+		o := &x.d.Offers[i]
+		if c, ok := x.tryAdd(o.List, []obstat.Rule{o.Rule}); ok {
+			c.Words = fmt.Sprintf("add allow rule %s", offerText(o))
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+// Package explain says how a decision came about: what decided, why, what the
+// call would do, the way through the stages, and the smallest change that would
+// turn the verdict.
+//
+// It owns the view, which is plain data with a stable JSON form (docs/json.md),
+// and the trying of changes. How a view is laid out on a screen is for whoever
+// prints it.
+package explain
+
+import (
+	"encoding/json"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// Version is the version of the JSON forms in this package.
+const Version = 1
+
+// A Request is a call to be explained. Program is what Policy was compiled
+// from, Library what it names.
+type Request struct {
+	Program *obstat.Program
+	Policy  *obstat.Policy
+	Library *obstat.Library
+	Call    *obstat.Call
+	World   obstat.World
+	// Offers returns the rules that the dialect would propose with the
+	// decision; nil: it proposes none.
+	Offers func(*obstat.Decision) []obstat.Offer
+}
+
+// A View is a decision with everything that led to it.
+type View struct {
+	V int `json:"v"`
+	Decision
+	// Text is what people call the call: its command, path or URL, else its
+	// input.
+	Text string `json:"text"`
+	// Mark is the part of Text that decided; zero is the whole.
+	Mark    Span     `json:"mark,omitzero"`
+	By      By       `json:"by"`
+	Why     string   `json:"why"`
+	Would   []Effect `json:"would"`
+	Hidden  []Hidden `json:"hidden,omitempty"`
+	Walk    []Walk   `json:"walk"`
+	Amend   []Step   `json:"amend,omitempty"`
+	Floor   string   `json:"floor"` // what the floor did
+	Changes []Change `json:"changes"`
+}
+
+// A Span is a range of bytes of a text.
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// By is what decided.
+type By struct {
+	Kind string     `json:"kind"` // rule, check, when, floor, default, fault
+	Text string     `json:"text"` // in words
+	Pos  obstat.Pos `json:"pos,omitzero"`
+}
+
+// Explain decides r's call and says how that came about.
+func Explain(r *Request) *View {
+	d, tr := r.Policy.Explain(r.Call, r.World)
+	x := &explainer{r: r, d: &d, tr: tr, a: tr.Analysis}
+	if x.a == nil {
+		x.a = effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input, Options: effect.Options{Dir: r.Call.Dir, FS: r.World}})
+	}
+	if r.Offers != nil && d.Verdict == obstat.Ask {
+		d.Offers = r.Offers(&d)
+	}
+	v := &View{V: Version, Decision: NewDecision(&d), Text: TextOf(r.Call)}
+	v.Mark = x.mark(v.Text)
+	v.By = x.by()
+	v.Why = x.why()
+	v.Would, v.Hidden = Effects(x.a, r.Call, r.World), HiddenOf(x.a)
+	v.Walk, v.Amend, v.Floor = x.walk(), steps(tr.Amend, nil), x.floor()
+	v.Changes = x.changes()
+	return v
+}
+
+type explainer struct {
+	r  *Request
+	d  *obstat.Decision
+	tr *obstat.Trace
+	a  *effect.Analysis
+}
+
+// TextOf returns what people call the call: its command, path or URL where the
+// tool is known to have one, else its input, else its subjects.
+func TextOf(c *obstat.Call) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &fields) == nil {
+		for _, name := range mainFields(c.Tool) {
+			var s string
+			if raw, ok := fields[name]; ok && json.Unmarshal(raw, &s) == nil {
+				return s
+			}
+		}
+	}
+	switch {
+	case len(c.Input) > 0 && string(c.Input) != "null" && string(c.Input) != "{}":
+		return string(c.Input)
+	case len(c.Subjects) > 0:
+		return c.Subjects[0]
+	}
+	return c.Tool
+}
+
+// mainFields returns the fields that say what a call to tool is about.
+func mainFields(tool string) []string {
+	t, known := effect.Lookup(tool)
+	if !known {
+		return []string{"command", "file_path", "path", "url"}
+	}
+	var out []string
+	out = append(out, t.Command...)
+	out = append(out, t.Paths...)
+	return append(out, t.URL...)
+}

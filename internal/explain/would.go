@@ -1,0 +1,225 @@
+package explain
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// An Effect is one thing that a call would do, with words for it.
+type Effect struct {
+	Kind      string   `json:"kind"`
+	Target    string   `json:"target,omitempty"` // path, host or program, as people would write it
+	Notes     []string `json:"notes,omitempty"`  // what else there is to say of it
+	Words     string   `json:"words"`
+	Path      string   `json:"path,omitempty"` // absolute
+	Real      string   `json:"real,omitempty"` // links followed, where that differs
+	Host      string   `json:"host,omitempty"`
+	Program   string   `json:"program,omitempty"`
+	Detail    string   `json:"detail,omitempty"`
+	Sensitive string   `json:"sensitive,omitempty"`
+	Where     string   `json:"where,omitempty"`
+	Certain   bool     `json:"certain"`
+	Secret    bool     `json:"secret,omitempty"`
+	Harmless  bool     `json:"harmless,omitempty"`
+	Recursive bool     `json:"recursive,omitempty"`
+	Command   int      `json:"command"` // index of the command, -1 for none
+	Span      Span     `json:"span,omitzero"`
+}
+
+// Hidden is something that could not be seen.
+type Hidden struct {
+	Kind string `json:"kind"`
+	Why  string `json:"why"`
+	Span Span   `json:"span,omitzero"`
+	// Program: it hides which program runs, not only what a known one does.
+	Program bool `json:"program,omitempty"`
+}
+
+// Effects returns what the call would do, in order. A program that is run only
+// for effects that are listed is left out, and so is a wrapper that does
+// nothing of its own.
+func Effects(a *effect.Analysis, c *obstat.Call, w obstat.World) []Effect {
+	out := []Effect{}
+	busy := busyCommands(a)
+	seen := map[string]bool{}
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if e.Kind == effect.Run && e.Command >= 0 && e.Command < len(busy) && busy[e.Command] {
+			continue
+		}
+		v := NewEffect(a, e, c, w)
+		if key := v.Words; !seen[key] {
+			seen[key] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// busyCommands tells which commands have an effect beyond being run, or none of
+// their own.
+func busyCommands(a *effect.Analysis) []bool {
+	busy := make([]bool, len(a.Commands))
+	for i := range a.Commands {
+		busy[i] = a.Commands[i].Transparent
+	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind != effect.Run && e.Command >= 0 && e.Command < len(busy) {
+			busy[e.Command] = true
+		}
+	}
+	return busy
+}
+
+// NewEffect returns the view of one effect of a.
+func NewEffect(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World) Effect {
+	v := Effect{Kind: e.Kind.String(), Path: e.Path, Host: e.Host, Program: e.Program, Detail: e.Detail, Sensitive: e.Sensitive, Where: e.Where,
+		Certain: e.Certain, Secret: e.Secret, Harmless: e.Harmless, Recursive: e.Recursive, Command: e.Command, Span: Span{e.Span.Start, e.Span.End}}
+	if e.Real != e.Path {
+		v.Real = e.Real
+	}
+	v.Target = target(a, e, c, w)
+	v.Notes = notesOf(e, &v, c)
+	v.Words = words(e, &v)
+	return v
+}
+
+// target names what an effect is about, in the shortest way that people use.
+func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World) string {
+	switch {
+	case e.Kind == effect.Run || e.Kind == effect.Code:
+		if e.Command >= 0 && e.Command < len(a.Commands) && a.Commands[e.Command].Text != "" {
+			return a.Commands[e.Command].Text
+		}
+		return first(e.Program, e.Raw)
+	case e.Kind == effect.Connect:
+		return first(e.Host, e.Raw)
+	case e.Path == "":
+		return first(e.Raw, e.Program)
+	}
+	t := shortPath(e.Path, c.Dir, w)
+	if (e.Recursive || w != nil && w.IsDir(e.Path)) && !strings.HasSuffix(t, "/") && !e.Glob {
+		t += "/"
+	}
+	return t
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// shortPath writes p from the working directory or from home if it lies there.
+func shortPath(p, dir string, w obstat.World) string {
+	if dir != "" && dir != "/" && p != dir && paths.Inside(dir, p) {
+		return strings.TrimPrefix(p, path.Clean(dir)+"/")
+	}
+	if w != nil {
+		if home, ok := w.Home(""); ok && home != "/" && paths.Inside(home, p) {
+			return "~" + strings.TrimPrefix(p, path.Clean(home))
+		}
+	}
+	return p
+}
+
+// words says what an effect does.
+func words(e *effect.Effect, v *Effect) string {
+	verb := e.Kind.String()
+	switch e.Kind {
+	case effect.Connect:
+		verb = "connect to"
+	case effect.Code:
+		verb = "run code in"
+	case effect.System:
+		verb = "change the system:"
+	}
+	if !e.Certain {
+		verb = "perhaps " + verb
+	}
+	text := verb
+	if v.Target != "" {
+		text += " " + v.Target
+	}
+	if len(v.Notes) > 0 {
+		text += " (" + strings.Join(v.Notes, ", ") + ")"
+	}
+	return text
+}
+
+// notesOf returns what else there is to say of an effect.
+func notesOf(e *effect.Effect, v *Effect, c *obstat.Call) []string {
+	var notes []string
+	add := func(ok bool, s string) {
+		if ok && s != "" {
+			for _, have := range notes {
+				if have == s {
+					return
+				}
+			}
+			notes = append(notes, s)
+		}
+	}
+	add(e.Recursive, "recursive")
+	add(true, e.Detail)
+	add(e.Sensitive != "", e.Sensitive)
+	add(v.Real != "", "which is "+v.Real)
+	add(e.Where != "", "in "+e.Where)
+	add(e.Secret, "gives a secret away")
+	if e.Path != "" && e.Host == "" && e.Where == "" && e.Kind != effect.Read {
+		add(true, place(first(e.Real, e.Path), c))
+	}
+	return notes
+}
+
+// place says whether a path lies in the workspace.
+func place(p string, c *obstat.Call) string {
+	roots := c.Roots
+	if len(roots) == 0 && c.Dir != "" {
+		roots = []string{c.Dir}
+	}
+	for _, r := range roots {
+		if paths.Inside(r, p) {
+			return "in the workspace"
+		}
+	}
+	if len(roots) == 0 {
+		return ""
+	}
+	return "outside the workspace"
+}
+
+// HiddenOf returns what could not be seen.
+func HiddenOf(a *effect.Analysis) []Hidden {
+	var out []Hidden
+	for i := range a.Gaps {
+		g := &a.Gaps[i]
+		out = append(out, Hidden{Kind: g.Kind.String(), Why: g.Why, Span: Span{g.Span.Start, g.Span.End}, Program: g.Hides})
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		out = append(out, Hidden{Kind: "suspicious", Why: f.Why, Span: Span{f.Span.Start, f.Span.End}})
+	}
+	return out
+}
+
+// ReadOnly says in words whether the call only reads.
+func ReadOnly(a *effect.Analysis) string {
+	switch {
+	case a.ReadOnly && a.Why != "":
+		return "read-only: " + a.Why
+	case a.ReadOnly:
+		return "read-only: it provably changes nothing"
+	case a.Why != "":
+		return fmt.Sprintf("not read-only: %s", a.Why)
+	}
+	return "not read-only"
+}

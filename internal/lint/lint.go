@@ -1,0 +1,224 @@
+// Package lint finds what is written in a Program and can never matter, and
+// what works as written but rarely as meant. Everything it says is a warning.
+//
+// It owns the checks that need nothing but the Program. What only a dialect can
+// know of its files is the dialect's own Linter. A check that cannot tell says
+// nothing.
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// maxCompared bounds how many pairs of rules are compared.
+const maxCompared = 4_000_000
+
+// Program returns the warnings about p, in the order of their places.
+func Program(p *obstat.Program) obstat.Errors {
+	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, budget: maxCompared}
+	l.unusedLists()
+	l.duplicates()
+	l.shadowed()
+	l.wideAllows()
+	l.silentModes()
+	l.errs.Sort()
+	return l.errs
+}
+
+type linter struct {
+	p        *obstat.Program
+	errs     obstat.Errors
+	patterns map[obstat.Text]*pattern.Pattern
+	budget   int
+	// told are rules that something was said of already: one warning is enough.
+	told map[*obstat.Rule]bool
+}
+
+func (l *linter) warn(r *obstat.Rule, code obstat.Code, hint, format string, args ...any) *obstat.Error {
+	e := &obstat.Error{Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint, Warning: true}
+	if r != nil {
+		e.Pos = r.Pos
+		if l.told == nil {
+			l.told = map[*obstat.Rule]bool{}
+		}
+		l.told[r] = true
+	}
+	l.errs = append(l.errs, e)
+	return e
+}
+
+func (l *linter) lists() []string { return slices.Sorted(maps.Keys(l.p.Rules)) }
+
+func (l *linter) modes() []obstat.Mode { return slices.Sorted(maps.Keys(l.p.Pipelines)) }
+
+// compiled returns the compiled form of t, nil where it has none.
+func (l *linter) compiled(t obstat.Text) *pattern.Pattern {
+	if p, ok := l.patterns[t]; ok {
+		return p
+	}
+	p, err := pattern.Compile(t.Flavour, t.Text)
+	if err != nil {
+		p = nil
+	}
+	l.patterns[t] = p
+	return p
+}
+
+// matchesOf returns the Match stages of a pipeline, amendments last.
+func matchesOf(pl obstat.Pipeline) (out []obstat.Match) {
+	for _, s := range slices.Concat(pl.Stages, pl.Amend) {
+		if m, ok := s.(obstat.Match); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// unusedLists finds rules that no mode ever looks at.
+func (l *linter) unusedLists() {
+	used := map[string]bool{}
+	for _, pl := range l.p.Pipelines {
+		for _, m := range matchesOf(pl) {
+			used[m.Rules] = true
+		}
+	}
+	for _, name := range l.lists() {
+		rules := l.p.Rules[name]
+		if used[name] || len(rules) == 0 {
+			continue
+		}
+		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s, which has %d rules", name, len(rules))
+	}
+}
+
+// duplicates finds rules that say the same thing twice.
+func (l *linter) duplicates() {
+	type key struct {
+		tool, match obstat.Text
+		field       string
+		verdict     obstat.Verdict
+	}
+	for _, name := range l.lists() {
+		seen := map[key]*obstat.Rule{}
+		for i := range l.p.Rules[name] {
+			r := &l.p.Rules[name][i]
+			k := key{r.Tool, r.Pattern, r.Field, r.Verdict}
+			if before, twice := seen[k]; twice {
+				e := l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict, r)
+				e.Also = positions(before)
+				continue
+			}
+			seen[k] = r
+		}
+	}
+}
+
+func positions(r *obstat.Rule) []obstat.Pos {
+	if r.Pos.IsValid() {
+		return []obstat.Pos{r.Pos}
+	}
+	return nil
+}
+
+// shells are tools that run commands, for rules whose tool is a pattern.
+var shells = [...]string{"Bash", "bash", "shell", "run_command", "exec_command"}
+
+// wideAllows finds allow rules that let every command through.
+func (l *linter) wideAllows() {
+	for _, name := range l.lists() {
+		for i := range l.p.Rules[name] {
+			r := &l.p.Rules[name][i]
+			if r.Verdict != obstat.Allow || l.told[r] || !l.everything(r) {
+				continue
+			}
+			if tool := l.shellOf(r); tool != "" {
+				l.warn(r, obstat.CodeRisky, "allow the commands that are meant, one prefix at a time", "allow rule %s lets %s run every command", r, tool)
+			}
+		}
+	}
+}
+
+// everything tells whether a rule is about every call to its tool.
+func (l *linter) everything(r *obstat.Rule) bool {
+	return r.Whole() || l.compiled(r.Pattern).MustMatch("")
+}
+
+// shellOf returns a tool of the rule that runs commands, "" if it has none.
+func (l *linter) shellOf(r *obstat.Rule) string {
+	if r.Tool.Flavour == pattern.Exact {
+		if t, ok := effect.Lookup(r.Tool.Text); ok && len(t.Command) > 0 && t.Canonical != "patch" {
+			return r.Tool.Text
+		}
+		return ""
+	}
+	for _, s := range shells {
+		if r.Tool.IsZero() {
+			return "a shell tool"
+		}
+		if ok, err := l.compiled(r.Tool).Match(s); ok && err == nil {
+			return s
+		}
+	}
+	return ""
+}
+
+// silentModes finds modes in which nobody is ever asked: the mode in force, if
+// what no rule settles is allowed, and any mode that turns asks into denials.
+func (l *linter) silentModes() {
+	for _, mode := range l.modes() {
+		pl := l.p.Pipelines[mode]
+		if mode != l.p.Mode || l.asks(pl) {
+			continue
+		}
+		switch {
+		case pl.Default == obstat.Allow:
+			l.warn(nil, obstat.CodeRisky, "", "mode %s never asks, and what no rule stops is allowed", mode)
+		case l.hasAsk(pl):
+			l.warn(nil, obstat.CodeNoEffect, "", "mode %s never asks: ask rules deny in it", mode)
+		}
+	}
+}
+
+// asks tells whether a pipeline can answer ask at all.
+func (l *linter) asks(pl obstat.Pipeline) bool {
+	if pl.Default == obstat.Ask {
+		return true
+	}
+	for _, s := range slices.Concat(pl.Stages, pl.Amend) {
+		switch s := s.(type) {
+		case obstat.Match:
+			if !s.AskDenies && s.Settle.Has(obstat.Ask) && l.has(s.Rules, obstat.Ask) {
+				return true
+			}
+		case obstat.Check:
+			if !s.AskDenies && s.Pass&(obstat.PlainAsk|obstat.SafetyAsk) != obstat.PlainAsk|obstat.SafetyAsk {
+				return true
+			}
+		case obstat.When:
+			if s.Then == obstat.Ask || s.Else != nil && *s.Else == obstat.Ask {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasAsk tells whether a pipeline looks at an ask rule.
+func (l *linter) hasAsk(pl obstat.Pipeline) bool {
+	for _, m := range matchesOf(pl) {
+		if l.has(m.Rules, obstat.Ask) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *linter) has(list string, v obstat.Verdict) bool {
+	return slices.ContainsFunc(l.p.Rules[list], func(r obstat.Rule) bool { return r.Verdict == v })
+}
