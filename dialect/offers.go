@@ -39,8 +39,18 @@ func narrow(offers []obstat.Offer) (out []obstat.Offer) {
 	return out
 }
 
+// A Trier is a Dialect whose offers are not all rules of a list: it says what
+// the policy would be with them accepted.
+type Trier interface {
+	With(l *Loaded, offers ...obstat.Offer) (*obstat.Policy, error)
+}
+
 // settles tells whether the call is allowed once the offers are accepted.
 func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.Offer) bool {
-	pol, err := l.Policy.With(offers...)
+	with := l.Policy.With
+	if t, ok := l.Dialect.(Trier); ok {
+		with = func(offers ...obstat.Offer) (*obstat.Policy, error) { return t.With(l, offers...) }
+	}
+	pol, err := with(offers...)
 	return err == nil && pol.Decide(call, world).Verdict == obstat.Allow
 }
