@@ -11,6 +11,8 @@ import (
 func (l *layout) edits(c *change) ([]Edit, error) {
 	box := c.box()
 	switch {
+	case box.Style == tree.Pair && (c.insert || c.remove):
+		return nil, refuse("a mapping without braces has one key; write the braces first")
 	case box.Style == tree.Block && c.insert:
 		return l.blockInsert(box, c), nil
 	case box.Style == tree.Block && c.remove:

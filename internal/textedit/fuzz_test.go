@@ -3,6 +3,7 @@ package textedit_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/obstat/obstat/internal/jsonx"
@@ -17,6 +18,7 @@ func FuzzJSONEdit(f *testing.F) {
 	for _, src := range []string{`{"a": [1, 2]}`, "{\n  // c\n  \"a\": [\n    1, // x\n  ],\n}\n", `{"a":{"b":[]}}`, "[]", "", "{ }", `{"a": null, "b" : {}}`, "[[1],\r\n [2]]"} {
 		f.Add([]byte(src), "a", "text", uint8(0), 0)
 		f.Add([]byte(src), "b", "", uint8(1), 1)
+		f.Add([]byte(src), "b", "x", uint8(64), 1)
 	}
 	f.Fuzz(func(t *testing.T, src []byte, key, text string, op uint8, index int) {
 		fuzzEdit(t, textedit.JSONC, src, key, text, op, index)
@@ -24,9 +26,10 @@ func FuzzJSONEdit(f *testing.F) {
 }
 
 func FuzzYAMLEdit(f *testing.F) {
-	for _, src := range []string{"a: [1, 2]\n", "a:\n  - x # c\n  - y: 1\n    z: |\n      t\n\n# e\nb:\n", "a:\n- 1\n", "a: {b: c}", "", "# c", "- a\n- - b\n  - c\n", "a: &x\n  k: 1\nb:\n  <<: *x\n  l: >+\n    f\n\n", "a: \"m\n  n\"\r\nb: 'q'\r\n", "? a\n: b\n", "{\"a\": [1]}", "--- \na: 1\n..."} {
+	for _, src := range []string{"a: [1, 2]\n", "a:\n  - x # c\n  - y: 1\n    z: |\n      t\n\n# e\nb:\n", "a:\n- 1\n", "a: {b: c}", "", "# c", "- a\n- - b\n  - c\n", "a: &x\n  k: 1\nb:\n  <<: *x\n  l: >+\n    f\n\n", "a: \"m\n  n\"\r\nb: 'q'\r\n", "? a\n: b\n", "{\"a\": [1]}", "a: [b: c, d]", "--- \na: 1\n..."} {
 		f.Add([]byte(src), "a", "text", uint8(0), 0)
 		f.Add([]byte(src), "b", "no: #", uint8(1), 1)
+		f.Add([]byte(src), "b", "x", uint8(64+128+2), 1)
 	}
 	f.Fuzz(func(t *testing.T, src []byte, key, text string, op uint8, index int) {
 		fuzzEdit(t, textedit.YAML, src, key, text, op, index)
@@ -46,6 +49,14 @@ func fuzzEdit(t *testing.T, f textedit.Format, src []byte, key, text string, op 
 	}
 	if op&32 != 0 && usable && len(before.Elems) > 0 {
 		path = append([]any{len(before.Elems) - 1}, path...)
+	}
+	if op&64 != 0 && usable {
+		var all [][]any
+		places(before, nil, &all)
+		path = all[uint(index)%uint(len(all))]
+		if op&128 != 0 {
+			path = append(path, key)
+		}
 	}
 	var out []byte
 	var err error
@@ -86,6 +97,20 @@ func fuzzEdit(t *testing.T, f textedit.Format, src []byte, key, text string, op 
 	}
 	if list := before.At(path...); usable && op&7 < 2 && list != nil && len(list.Elems) > 0 && !insertedOnly(src, out) {
 		t.Fatalf("an addition took bytes out of %q: %q", src, out)
+	}
+}
+
+// places collects the paths of a document, up to a hundred.
+func places(n *tree.Node, path []any, all *[][]any) {
+	if len(*all) == 100 {
+		return
+	}
+	*all = append(*all, slices.Clone(path))
+	for i, e := range n.Elems {
+		places(e, append(path, i), all)
+	}
+	for _, m := range n.Members {
+		places(m.Value, append(path, m.Key), all)
 	}
 }
 

@@ -56,6 +56,7 @@ const (
 	Folded               // > block scalar
 	Flow                 // [a, b] or {a: b}
 	Block                // YAML collection laid out by indentation
+	Pair                 // YAML mapping of one pair without braces: the a: b of [a: b]
 )
 
 // A Node is one value of a document. Offsets are bytes into the source:

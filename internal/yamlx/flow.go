@@ -175,7 +175,7 @@ func (p *parser) flowElem(depth int) *tree.Node {
 	if key == nil {
 		return p.flowScalar(r, pr, depth+1)
 	}
-	pair := &tree.Node{Kind: tree.Object, Style: tree.Flow, Start: start}
+	pair := &tree.Node{Kind: tree.Object, Style: tree.Pair, Start: start}
 	key = p.finish(key, pr, depth+2)
 	p.pos++
 	if v := p.flowValue(depth + 2); v != nil {
