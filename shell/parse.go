@@ -1,107 +1,232 @@
 package shell
 
 import (
+	"errors"
+	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-const (
-	defaultMaxBytes = 1 << 20
-)
-
-// Parse reads src and reports what it would run. It never returns nil and never panics:
-// what cannot be parsed is a Gap.
-func Parse(src string, opts *Options) *Script {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	s := &Script{Source: src, Lang: o.Lang}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultMaxBytes
+// Parse reads src and reports what it would run. It never returns nil and never
+// panics: what cannot be parsed or followed is a Gap.
+//
+// Commands are listed in the order in which their text is met: a command comes before
+// the commands of its own substitutions, the commands of a function where the
+// function is called, trap handlers last.
+func Parse(src string, opts *Options) (s *Script) {
+	o := opts.withDefaults()
+	s = &Script{Source: src, Lang: o.Lang}
+	defer func() {
+		if recover() != nil {
+			s = failed(src, o.Lang)
+		}
+	}()
+	if o.Lang == PowerShell || o.Lang == Cmd {
+		s.gap(ForeignShell, "text for "+o.Lang.String()+" is not parsed", Span{0, len(src)})
+		return s
 	}
 	if len(src) > o.MaxBytes {
-		s.Gaps = append(s.Gaps, Gap{TooBig, "the text is too long", Span{0, len(src)}})
+		s.gap(TooBig, "the text is longer than the limit", Span{0, len(src)})
 		return s
 	}
-	if strings.Count(src, "(")+strings.Count(src, "{")+strings.Count(src, "`") > 1000 {
-		s.Gaps = append(s.Gaps, Gap{TooDeep, "nested too deep", Span{0, len(src)}})
+	marks := s.scan()
+	if tooDeep(src, o.MaxDepth) {
+		s.gap(TooDeep, "nested deeper than the limit", Span{0, len(src)})
 		return s
 	}
-	f, err := syntax.NewParser().Parse(strings.NewReader(src), "")
-	if err != nil {
-		s.Gaps = append(s.Gaps, Gap{Syntax, err.Error(), Span{0, len(src)}})
+	if tooCostly(src) {
+		s.gap(TooBig, "too many tokens", Span{0, len(src)})
 		return s
 	}
-	basicWalk(s, f)
+	w := borrowWalker(s, o)
+	w.script(marks)
+	w.release()
 	return s
 }
 
-func basicWalk(s *Script, f *syntax.File) {
-	syntax.Walk(f, func(n syntax.Node) bool {
-		st, ok := n.(*syntax.Stmt)
+// failed is the answer when the parser itself broke: nothing is known.
+func failed(src string, lang Lang) *Script {
+	s := &Script{Source: src, Lang: lang}
+	s.gap(Syntax, "the parser failed on this text", Span{0, len(src)})
+	return s
+}
+
+func (o *Options) withDefaults() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.MaxBytes <= 0 || out.MaxBytes > defaultMaxBytes {
+		out.MaxBytes = defaultMaxBytes
+	}
+	if out.MaxDepth <= 0 || out.MaxDepth > defaultMaxDepth {
+		out.MaxDepth = defaultMaxDepth
+	}
+	if out.MaxCommands <= 0 || out.MaxCommands > defaultMaxCommands {
+		out.MaxCommands = defaultMaxCommands
+	}
+	return out
+}
+
+func (s *Script) gap(kind GapKind, why string, at Span) {
+	s.Gaps = append(s.Gaps, Gap{kind, why, at})
+}
+
+// parsers holds a pool of parsers per language: a parser can be used again, but not by
+// two callers at once.
+var parsers = sync.OnceValue(func() *[3]sync.Pool {
+	var pools [3]sync.Pool
+	for i, v := range []syntax.LangVariant{Bash: syntax.LangBash, POSIX: syntax.LangPOSIX, Zsh: syntax.LangZsh} {
+		pools[i].New = func() any {
+			return &engine{parser: syntax.NewParser(syntax.Variant(v))}
+		}
+	}
+	return &pools
+})
+
+// engine is a parser with the reader that guards it.
+type engine struct {
+	parser *syntax.Parser
+	reader guardReader
+}
+
+func (e *engine) parse(text string) (*syntax.File, error) {
+	e.reader.reset(text)
+	return e.parser.Parse(&e.reader, "")
+}
+
+// document parses text as the inside of a here-document.
+func (e *engine) document(text string) (*syntax.Word, error) {
+	e.reader.reset(text)
+	return e.parser.Document(&e.reader)
+}
+
+// script parses and walks the whole source.
+func (w *walker) script(m marks) {
+	src := w.out.Source
+	if m.nul {
+		w.out.gap(Syntax, "a NUL byte: shells drop it or stop there", Span{0, len(src)})
+	}
+	if endsInBackslash(src) {
+		w.out.gap(Syntax, "the text ends in a backslash", Span{len(src) - 1, len(src)})
+	}
+	t, ok := newText(src, m.mask)
+	if !ok {
+		w.out.gap(Syntax, "control characters in the text", Span{0, len(src)})
+		return
+	}
+	t.exact = true
+	f, err := w.parse(&t)
+	if err != nil {
+		w.syntaxGap(err, &t)
+	}
+	if f != nil {
+		w.text = t
+		w.stmts(f.Stmts)
+		w.finish()
+	}
+	if m.wide {
+		w.out.homographs()
+	}
+	w.recogniseForeign(err)
+}
+
+// endsInBackslash reports whether the last backslash escapes nothing: shells keep or drop it.
+func endsInBackslash(src string) bool {
+	n := len(src) - len(strings.TrimRight(src, "\\"))
+	return n%2 == 1
+}
+
+// syntaxGap reports a parser error at its place.
+func (w *walker) syntaxGap(err error, t *text) {
+	whole := t.span(0, len(t.src))
+	var pe syntax.ParseError
+	var le syntax.LangError
+	switch {
+	case errors.Is(err, errTooDeep):
+		w.out.gap(TooDeep, "nested deeper than the limit", whole)
+	case errors.As(err, &pe):
+		w.out.gap(Syntax, pe.Text, t.span(int(pe.Pos.Offset()), len(t.src)))
+	case errors.As(err, &le):
+		w.out.gap(Syntax, le.Feature+" in another shell's syntax", t.span(int(le.Pos.Offset()), len(t.src)))
+	default:
+		w.out.gap(Syntax, err.Error(), whole)
+	}
+}
+
+// parse parses t. Comments are looked at, because the parser takes a backslash at the end of
+// one for a line continuation, which hides the next line, and takes a # after a quote
+// for a comment inside a subshell, which hides the rest of the word.
+func (w *walker) parse(t *text) (*syntax.File, error) {
+	if strings.IndexByte(t.src, '#') < 0 {
+		return w.engine.parse(t.src)
+	}
+	syntax.KeepComments(true)(w.engine.parser)
+	defer syntax.KeepComments(false)(w.engine.parser)
+	for range 8 {
+		f, err := w.engine.parse(t.src)
+		patched, ok := t.endComments(f)
 		if !ok {
-			return true
+			w.gap0(Syntax, "a # inside a word", t)
 		}
-		c := Command{Stdin: -1, Dir: Word{Known: true}, Span: Span{int(st.Pos().Offset()), int(st.End().Offset())}}
-		if call, ok := st.Cmd.(*syntax.CallExpr); ok {
-			for _, w := range call.Args {
-				c.Words = append(c.Words, basicWord(s, w))
+		if patched == "" {
+			return f, err
+		}
+		t.src = patched
+	}
+	w.gap0(Syntax, "too many comments that end in a backslash", t)
+	return w.engine.parse(t.src)
+}
+
+func (w *walker) gap0(kind GapKind, why string, t *text) {
+	w.out.gap(kind, why, t.span(0, len(t.orig)))
+}
+
+// endComments overwrites the backslash at the end of each comment and returns the new
+// text, or nothing. It reports false if a comment starts where the shell sees none.
+func (t *text) endComments(f *syntax.File) (patched string, ok bool) {
+	var b []byte
+	var hashes, ends []int
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+			ends = append(ends, int(n.End().Offset()))
+		case *syntax.Comment:
+			at, _ := t.clamp(int(n.Hash.Offset()), 0)
+			hashes = append(hashes, at)
+			if !strings.HasSuffix(n.Text, "\\\n") {
+				break
 			}
-			for _, a := range call.Assigns {
-				as := Assign{Name: a.Name.Value, Append: a.Append, Value: Word{Known: true}}
-				if a.Value != nil {
-					as.Value = basicWord(s, a.Value)
+			// The text may have lost bytes, so the backslash is looked for in the source.
+			if i := strings.Index(t.src[at:], "\\\n"); i >= 0 {
+				if b == nil {
+					b = []byte(t.src)
 				}
-				c.Assigns = append(c.Assigns, as)
+				b[at+i] = '.'
 			}
-		}
-		for _, r := range st.Redirs {
-			rd := Redirect{Op: r.Op.String()}
-			if r.N != nil {
-				rd.Fd = r.N.Value
-			}
-			if r.Word != nil {
-				rd.Target = basicWord(s, r.Word)
-			}
-			if r.Hdoc != nil {
-				b := basicWord(s, r.Hdoc)
-				rd.Body = &b
-			}
-			c.Redirects = append(c.Redirects, rd)
-		}
-		if len(c.Words)+len(c.Assigns)+len(c.Redirects) > 0 {
-			s.Commands = append(s.Commands, c)
 		}
 		return true
 	})
+	ok = !slices.ContainsFunc(hashes, func(at int) bool { return !t.startsComment(at, ends) })
+	return string(b), ok
 }
 
-func basicWord(s *Script, w *syntax.Word) Word {
-	out := Word{Known: true, Span: Span{int(w.Pos().Offset()), int(w.End().Offset())}}
-	out.Raw = spanText(s.Source, out.Span)
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			out.Text += strings.ReplaceAll(p.Value, "\\", "")
-			out.Glob = out.Glob || strings.ContainsAny(p.Value, "*?[")
-			out.Tilde = out.Tilde || strings.HasPrefix(out.Text, "~")
-		case *syntax.SglQuoted:
-			out.Text += p.Value
-		case *syntax.DblQuoted:
-			for _, q := range p.Parts {
-				if l, ok := q.(*syntax.Lit); ok {
-					out.Text += l.Value
-				} else {
-					out.Known, out.Why = false, "expansion"
-					return out
-				}
-			}
-		default:
-			out.Known, out.Why, out.Split = false, "expansion", true
-			return out
-		}
+// startsComment reports whether a shell takes the # at this offset for a comment; ends
+// are the ends of the substitutions, which a # continues.
+func (t *text) startsComment(at int, ends []int) bool {
+	for at >= 2 && t.src[at-2:at] == "\\\n" { // the line before is continued: look at its end
+		at -= 2
 	}
-	return out
+	if at == 0 {
+		return true
+	}
+	switch t.src[at-1] {
+	case ' ', '\t', '\n', ';', '&', '|', '(', '<', '>':
+		return true
+	case ')', '`':
+		return !slices.Contains(ends, at)
+	}
+	return false
 }

@@ -11,7 +11,14 @@
 // file system, the environment or a process.
 package shell
 
-import "strings"
+// String returns the name of the language.
+func (l Lang) String() string {
+	names := [...]string{"bash", "sh", "zsh", "PowerShell", "cmd"}
+	if int(l) < len(names) {
+		return names[l]
+	}
+	return "unknown"
+}
 
 // Lang is the language that the text is read as. The zero value is Bash.
 type Lang uint8
@@ -123,7 +130,9 @@ const (
 	InHeredoc                     // a substitution in the body of a here-document
 	InProcess                     // <( ) or >( )
 	InGroup                       // { }
-	Uncertain                     // may not run at all: a function that is not called, a handler
+	Uncertain                     // may not run at all: depends on an option, a handler or a later event
+	MixedStdin                    // several commands, of which Stdin is the last, feed this one
+	UnsureDir                     // Dir counts on an earlier cd having been run and having succeeded
 )
 
 // Command is one simple command: words, a bare assignment, or a bare redirection.
@@ -132,13 +141,20 @@ const (
 // is a Command without words that carries the redirect, placed before the commands
 // of the compound.
 type Command struct {
-	Words     []Word // program first
-	Assigns   []Assign
+	Words     []Word   // program first
+	Assigns   []Assign // NAME=value in front, alone, or given to export, declare, ...
 	Redirects []Redirect
 	Span      Span // text of the simple command with its assignments and redirects
-	Dir       Word // directory relative to the start; known "" is unchanged
-	Nest      Nest
-	Stdin     int // index in Script.Commands of the command piped into this one, or -1
+	// Dir is the working directory relative to the start, or absolute, or after a tilde;
+	// known "" is unchanged. It is dynamic if a cd went somewhere unknown, or may not have
+	// run. Nest has UnsureDir if it rests on a cd that nobody checked: `cd x; rm y`
+	// removes y from the directory before if there is no x.
+	Dir  Word
+	Nest Nest
+	// Stdin is the index in Script.Commands of the command piped into this one, or of
+	// the wordless command that carries the input of the compound command around it,
+	// or -1.
+	Stdin int
 }
 
 // Word is one word after expansion, as far as it is certain.
@@ -149,7 +165,7 @@ type Word struct {
 	Raw   string // as written
 	Span  Span
 	Glob  bool // has an unquoted * ? or [, kept in Text: names of files at run time
-	Tilde bool // starts with an unquoted ~, kept in Text
+	Tilde bool // has a ~ that the shell expands: at the start, or after = or :, kept in Text
 	Split bool // dynamic and unquoted: may become several words, or none
 }
 
@@ -217,10 +233,6 @@ const (
 	Assignment                          // a bare assignment
 )
 
-func spanText(src string, s Span) string {
-	return src[max(0, min(s.Start, len(src))):max(0, min(s.End, len(src)))]
-}
-
 // Program returns the first word, or a zero Word if there is none.
 func (c *Command) Program() Word {
 	if len(c.Words) == 0 {
@@ -237,5 +249,3 @@ func (k GapKind) String() string {
 	}
 	return "unknown"
 }
-
-func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

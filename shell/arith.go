@@ -1,0 +1,231 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// arith walks an arithmetic expression. Bash evaluates the values of the variables in it
+// as expressions in turn, and runs the substitutions in their subscripts.
+func (w *walker) arith(x syntax.ArithmExpr) {
+	for x != nil && w.step() {
+		switch e := x.(type) {
+		case *syntax.BinaryArithm:
+			if isAssignment(e.Op) {
+				w.arithSet(e.X)
+			}
+			w.arith(e.Y)
+			x = e.X // the left side nests without a limit
+			continue
+		case *syntax.UnaryArithm:
+			if e.Op == syntax.Inc || e.Op == syntax.Dec {
+				w.arithSet(e.X)
+			}
+			x = e.X
+			continue
+		case *syntax.ParenArithm:
+			x = e.X
+			continue
+		case *syntax.FlagsArithm:
+			x = e.X
+			continue
+		case *syntax.Word:
+			if e != nil {
+				w.arithWord(e)
+			}
+		}
+		return
+	}
+}
+
+func isAssignment(op syntax.BinAritOperator) bool {
+	switch op {
+	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
+		syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn,
+		syntax.AndBoolAssgn, syntax.OrBoolAssgn, syntax.XorBoolAssgn, syntax.PowAssgn:
+		return true
+	}
+	return false
+}
+
+// arithSet notes an assignment to a variable.
+func (w *walker) arithSet(x syntax.ArithmExpr) {
+	word, ok := x.(*syntax.Word)
+	if !ok || len(word.Parts) != 1 {
+		return
+	}
+	switch p := word.Parts[0].(type) {
+	case *syntax.Lit:
+		w.unknownVar(p.Value, "arithmetic")
+	case *syntax.ParamExp:
+		if p.Param != nil {
+			w.unknownVar(p.Param.Value, "arithmetic")
+		}
+	}
+}
+
+// arithWord walks an operand: its substitutions, then its value.
+func (w *walker) arithWord(sw *syntax.Word) {
+	for _, p := range sw.Parts {
+		if pe, ok := p.(*syntax.ParamExp); ok && !pe.Dollar.IsValid() {
+			w.arith(pe.Index) // a[i]
+			if pe.Param != nil {
+				w.evalArith(pe.Param.Value, sw)
+			}
+			continue
+		}
+		w.arithPart(p, sw)
+	}
+}
+
+func (w *walker) arithPart(p syntax.WordPart, sw *syntax.Word) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		w.evalArith(unescapeDouble(p.Value, "\""), sw)
+	case *syntax.SglQuoted:
+		w.evalArith(p.Value, sw)
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			w.arithPart(q, sw)
+		}
+	default:
+		start, end := w.text.node(sw)
+		b := w.builder(nil, start, end)
+		b.whole = true
+		b.expansion(p, true)
+		val := b.one()
+		if _, ok := p.(*syntax.ParamExp); ok {
+			w.evalArithWord(val)
+		}
+	}
+}
+
+func (w *walker) evalArithWord(val Word) {
+	if val.Known {
+		w.evalArithAt(val.Text, val.Span, 0)
+	} else {
+		w.vague = true
+	}
+}
+
+func (w *walker) evalArith(s string, n syntax.Node) {
+	if strings.Trim(s, "0123456789 \t") == "" {
+		return
+	}
+	start, end := w.text.node(n)
+	w.evalArithAt(s, w.text.span(start, end), 0)
+}
+
+// maxChain is how many variables that name each other are followed.
+const maxChain = 8
+
+// evalArithAt evaluates text as an expression: its substitutions run, and so do those in the
+// values of the variables that it names.
+func (w *walker) evalArithAt(s string, at Span, depth int) {
+	if !w.step() {
+		return
+	}
+	if strings.ContainsAny(s, "$`") {
+		w.evalDocumentAt(s, InArith, at)
+	}
+	for i := 0; i < len(s); {
+		if !nameByte(s[i]) {
+			i++
+			continue
+		}
+		j := i
+		for j < len(s) && nameByte(s[j]) {
+			j++
+		}
+		name := s[i:j]
+		i = j
+		if name[0] <= '9' { // a number
+			continue
+		}
+		w.evalVariable(name, at, depth)
+	}
+}
+
+func (w *walker) evalVariable(name string, at Span, depth int) {
+	v := w.env.get(name)
+	if v.state == varArray {
+		v = first(v)
+	}
+	switch {
+	case v.state == varUnset:
+	case v.state != varKnown:
+		w.vague = true
+	case strings.Trim(v.text, "0123456789 \t") == "":
+	case depth >= maxChain:
+		w.out.gap(DynamicCode, "arithmetic on variables that name each other", at)
+	default:
+		w.evalArithAt(v.text, at, depth+1)
+	}
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// let walks the let builtin, which the parser reads apart.
+func (w *walker) let(s *syntax.Stmt, c *syntax.LetClause) {
+	at := w.emit(s)
+	w.constructOf(Let, c)
+	start := int(c.Let.Offset())
+	words := append(make([]Word, 0, len(c.Exprs)+1), w.literal(w.text.clamp(start, start+len("let"))))
+	for _, x := range c.Exprs {
+		w.arith(x)
+		from, to := w.text.node(x)
+		words = append(words, Word{Why: "arithmetic", Raw: w.text.orig[from:to], Span: w.text.span(from, to)})
+	}
+	w.out.Commands[at].Words = words
+	if len(s.Redirs) > 0 {
+		w.redirects(at, s.Redirs)
+	}
+	if f, ok := w.env.vars["f:let"]; ok && len(f.fns) > 0 {
+		w.invoke(at, "let", variable{fns: f.fns})
+	}
+}
+
+// test walks [[ ]].
+func (w *walker) test(x syntax.TestExpr) {
+	for x != nil && w.step() {
+		switch e := x.(type) {
+		case *syntax.BinaryTest:
+			w.binaryTest(e)
+		case *syntax.UnaryTest:
+			word, ok := e.X.(*syntax.Word)
+			if !ok {
+				x = e.X
+				continue
+			}
+			val := w.single(word)
+			if e.Op == syntax.TsVarSet || e.Op == syntax.TsRefVar {
+				w.evalName(val)
+			}
+		case *syntax.ParenTest:
+			x = e.X
+			continue
+		case *syntax.Word:
+			w.single(e)
+		}
+		return
+	}
+}
+
+func (w *walker) binaryTest(e *syntax.BinaryTest) {
+	x, okX := e.X.(*syntax.Word)
+	y, okY := e.Y.(*syntax.Word)
+	if !okX || !okY {
+		w.test(e.X)
+		w.test(e.Y)
+		return
+	}
+	a, b := w.single(x), w.single(y)
+	switch e.Op {
+	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+		w.evalArithWord(a)
+		w.evalArithWord(b)
+	}
+}

@@ -1,0 +1,185 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// braces expands {a,b} and {1..3} in a word. It returns nothing if there are none, and
+// why they are not followed if they are not.
+func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordPart, why string) {
+	if !strings.Contains(w.text.orig[start:end], "{") {
+		return nil, ""
+	}
+	split := *sw // the tree is walked more than once, and positions of split parts are wrong
+	if !syntax.SplitBraces(&split) || !hasBraces(split.Parts) {
+		return nil, ""
+	}
+	if w.opts.Lang == POSIX {
+		return nil, "braces, which not every sh expands"
+	}
+	left := maxFields
+	lists, ok := braceLists(split.Parts, &left)
+	if !ok {
+		return nil, "expands to very many words"
+	}
+	for _, l := range lists {
+		if gluesName(l) {
+			return nil, "a variable next to braces"
+		}
+	}
+	return lists, ""
+}
+
+// hasBraces reports whether a word has a brace expansion.
+func (w *walker) hasBraces(sw *syntax.Word) bool {
+	if sw == nil || len(sw.Parts) == 0 {
+		return false
+	}
+	start, end := w.text.node(sw)
+	lists, why := w.braces(sw, start, end)
+	return lists != nil || why != ""
+}
+
+// gluesName reports whether brace expansion, which works on the text, has put letters behind
+// a $x, and so made another name of it, or behind a $.
+func gluesName(parts []syntax.WordPart) bool {
+	for i := 0; i+1 < len(parts); i++ {
+		next, isLit := parts[i+1].(*syntax.Lit)
+		switch p := parts[i].(type) {
+		case *syntax.ParamExp:
+			if p.Short && isLit && (nameByte(next.Value[0]) || next.Value[0] == '[') {
+				return true
+			}
+		case *syntax.Lit:
+			if strings.HasSuffix(p.Value, "$") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasBraces(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		if _, ok := p.(*syntax.BraceExp); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// braceLists multiplies out the brace expressions of parts; left bounds the result.
+func braceLists(parts []syntax.WordPart, left *int) ([][]syntax.WordPart, bool) {
+	lists := [][]syntax.WordPart{nil}
+	for _, p := range parts {
+		br, ok := p.(*syntax.BraceExp)
+		if !ok {
+			if lit, isLit := p.(*syntax.Lit); isLit && lit.Value == "" {
+				continue // splitting leaves empty literals behind
+			}
+			for i := range lists {
+				lists[i] = append(lists[i], p)
+			}
+			continue
+		}
+		elems, ok := braceElems(br, left)
+		if !ok || len(elems)*len(lists) > maxFields {
+			return nil, false
+		}
+		next := make([][]syntax.WordPart, 0, len(elems)*len(lists))
+		for _, l := range lists {
+			for _, e := range elems {
+				next = append(next, append(l[:len(l):len(l)], e...))
+			}
+		}
+		lists = next
+	}
+	return lists, true
+}
+
+func braceElems(br *syntax.BraceExp, left *int) ([][]syntax.WordPart, bool) {
+	if br.Sequence {
+		return sequence(br, left)
+	}
+	var out [][]syntax.WordPart
+	for _, e := range br.Elems {
+		lists, ok := braceLists(e.Parts, left)
+		if *left -= len(lists); !ok || *left < 0 {
+			return nil, false
+		}
+		out = append(out, lists...)
+	}
+	return out, true
+}
+
+// sequence expands {x..y} and {x..y..step}.
+func sequence(br *syntax.BraceExp, left *int) ([][]syntax.WordPart, bool) {
+	from, to := br.Elems[0].Lit(), br.Elems[1].Lit()
+	a, errA := strconv.ParseInt(from, 10, 64)
+	z, errZ := strconv.ParseInt(to, 10, 64)
+	letters := errA != nil && errZ != nil
+	if letters {
+		a, z = int64(from[0]), int64(to[0])
+	}
+	step := int64(1)
+	if len(br.Elems) > 2 {
+		step, _ = strconv.ParseInt(br.Elems[2].Lit(), 10, 64)
+	}
+	if step < 0 {
+		step = -step
+	}
+	if step == 0 {
+		step = 1
+	}
+	if a > 1<<40 || a < -1<<40 || z > 1<<40 || z < -1<<40 || step > 1<<40 {
+		return nil, false
+	}
+	n := (max(a, z)-min(a, z))/step + 1
+	if n > int64(*left) {
+		return nil, false
+	}
+	*left -= int(n)
+	if z < a {
+		step = -step
+	}
+	width := padding(from, to)
+	out := make([][]syntax.WordPart, 0, n)
+	for v := a; n > 0; n, v = n-1, v+step {
+		item := sequenceItem(v, letters, width)
+		part := syntax.WordPart(&syntax.Lit{Value: item})
+		if len(item) == 1 && !nameByte(item[0]) { // a letter range may pass through \ and [
+			part = &syntax.SglQuoted{Value: item}
+		}
+		out = append(out, []syntax.WordPart{part})
+	}
+	return out, true
+}
+
+// padding returns the width that numbers are padded to with zeros, or 0.
+func padding(from, to string) int {
+	zero := func(s string) bool {
+		s = strings.TrimPrefix(s, "-")
+		return len(s) > 1 && s[0] == '0'
+	}
+	if zero(from) || zero(to) {
+		return max(len(from), len(to))
+	}
+	return 0
+}
+
+func sequenceItem(v int64, letter bool, width int) string {
+	if letter {
+		return string(rune(v))
+	}
+	s := strconv.FormatInt(v, 10)
+	if len(s) >= width {
+		return s
+	}
+	if v < 0 {
+		return "-" + strings.Repeat("0", width-len(s)) + s[1:]
+	}
+	return strings.Repeat("0", width-len(s)) + s
+}

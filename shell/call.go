@@ -1,0 +1,282 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call walks a simple command: assignments, words and redirections.
+func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
+	at := w.emit(s)
+	if len(c.Args) > 0 {
+		w.constructOf(SimpleCommand, c)
+		w.negatedSubshell(c)
+	} else {
+		w.constructOf(Assignment, c)
+	}
+	words := w.words(c.Args)
+	w.out.Commands[at].Words = words
+	if len(c.Assigns) > 0 {
+		w.assigns(at, c.Assigns, len(words) == 0)
+	}
+	if len(s.Redirs) > 0 {
+		w.redirects(at, s.Redirs)
+	}
+	if len(words) > 0 {
+		w.run(at, c)
+	}
+}
+
+// words expands the arguments of a command into a slice of its own.
+func (w *walker) words(args []*syntax.Word) []Word {
+	if len(args) == 0 {
+		return nil
+	}
+	out := make([]Word, 0, len(args))
+	for _, a := range args {
+		if !w.step() {
+			break
+		}
+		out = w.fields(out, a)
+	}
+	return out
+}
+
+// negatedSubshell handles `!(a; b)`: the parser reads an extended pattern, bash without
+// extglob reads a negated subshell.
+func (w *walker) negatedSubshell(c *syntax.CallExpr) {
+	g, ok := c.Args[0].Parts[0].(*syntax.ExtGlob)
+	if !ok || g.Op != syntax.GlobExcept {
+		return
+	}
+	w.gap(Syntax, "!( is a pattern or a negated subshell, depending on extglob", c.Args[0])
+	start, end := w.text.clamp(int(g.Pattern.Pos().Offset()), int(g.Pattern.End().Offset()))
+	w.evalText(w.text.orig[start:end], InSubshell|Negated|Uncertain, w.text.span(start, end), true)
+}
+
+// run follows what a command with words does to the shell.
+func (w *walker) run(at int, c *syntax.CallExpr) {
+	c0 := &w.out.Commands[at]
+	prog := c0.Words[0]
+	if !prog.Known || prog.Glob {
+		why := prog.Why
+		if prog.Known {
+			why = "a pattern"
+		}
+		w.out.gap(DynamicProgram, "the program is "+why, prog.Span)
+		return
+	}
+	if w.env.vars != nil {
+		if f, ok := w.env.vars["f:"+prog.Text]; ok && len(f.fns) > 0 {
+			w.invoke(at, prog.Text, f)
+			return
+		}
+		if a, ok := w.env.vars["a:"+prog.Text]; ok && a.state != varUnset {
+			w.alias(at, prog, a)
+		}
+	}
+	w.builtin(at, prog.Text)
+}
+
+// assigns records assignments; persist says that they change the shell's own variables.
+func (w *walker) assigns(at int, list []*syntax.Assign, persist bool) {
+	out := make([]Assign, 0, len(list))
+	for _, a := range list {
+		as, v := w.assignment(a)
+		out = append(out, as)
+		if persist {
+			w.store(a, as, v)
+		}
+		w.promptVariable(as, a)
+	}
+	w.out.Commands[at].Assigns = out
+}
+
+// assignment resolves one assignment; for an array also its elements.
+func (w *walker) assignment(a *syntax.Assign) (Assign, variable) {
+	start, end := w.text.node(a)
+	as := Assign{Append: a.Append, Span: w.text.span(start, end)}
+	if a.Name != nil {
+		as.Name = a.Name.Value
+		if !validName(as.Name) { // the parser takes ]=1[[ for an assignment
+			w.gap(Syntax, "an assignment that shells read as a word", a)
+		}
+	}
+	if a.Index != nil {
+		from, to := w.text.node(a.Index)
+		as.Name += "[" + w.text.orig[from:to] + "]"
+		w.arith(a.Index)
+	}
+	if a.Array == nil {
+		as.Value = w.value(a.Value)
+		return as, wordValue(as.Value)
+	}
+	v := variable{state: varArray}
+	for _, e := range a.Array.Elems {
+		if e.Index != nil {
+			w.arith(e.Index)
+			v.state = varUnknown
+		}
+		if e.Value != nil {
+			v.elems = w.fields(v.elems, e.Value)
+		}
+	}
+	from, to := w.text.node(a.Array)
+	as.Value = Word{Why: "array", Raw: w.text.orig[from:to], Span: w.text.span(from, to)}
+	for _, e := range v.elems {
+		if (!e.Known && e.Split) || e.Glob || len(v.elems) > maxFields {
+			v.state = varUnknown // how many elements there are is not known
+		}
+	}
+	if v.state == varUnknown {
+		return as, variable{why: "array"}
+	}
+	return as, v
+}
+
+func wordValue(val Word) variable {
+	if !val.Known {
+		return variable{why: val.Why}
+	}
+	if val.Tilde && (!strings.HasPrefix(val.Text, "~") || strings.Contains(val.Text, ":~")) {
+		return variable{why: "a home directory in it"}
+	}
+	return variable{state: varKnown, text: val.Text, tilde: val.Tilde, glob: val.Glob}
+}
+
+// store changes the shell's variable.
+func (w *walker) store(a *syntax.Assign, as Assign, v variable) {
+	name := a.Name.Value
+	old := w.env.get(name)
+	switch {
+	case a.Index != nil:
+		v = variable{why: "array"}
+	case old.calc:
+		v = variable{why: "arithmetic", calc: true}
+	case a.Append && a.Array != nil && old.state == varArray && v.state == varArray:
+		v.elems = append(old.elems[:len(old.elems):len(old.elems)], v.elems...)
+	case a.Append && a.Array == nil && old.state == varKnown && v.state == varKnown:
+		v.text, v.tilde = old.text+v.text, old.tilde
+	case a.Append && old.state != varUnset:
+		v = variable{why: "appended to"}
+	case a.Array == nil && old.state == varArray: // sets the first element
+		v = variable{why: "array"}
+	}
+	if as.Value.Known && old.calc {
+		w.evalArith(as.Value.Text, a)
+	}
+	w.env.set(name, v)
+}
+
+// assign sets a variable to a word.
+func (w *walker) assign(name string, val Word, calc bool) {
+	v := wordValue(val)
+	if calc || w.env.get(name).calc {
+		v = variable{why: "arithmetic", calc: true}
+	}
+	w.env.set(name, v)
+}
+
+// promptVariable follows PS4 and its like, whose substitutions the shell runs.
+func (w *walker) promptVariable(as Assign, n syntax.Node) {
+	switch as.Name {
+	case "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "PROMPT", "RPROMPT":
+		if as.Value.Known {
+			w.within(Uncertain, func() {
+				w.evalDocument(as.Value.Text, InEval, n)
+				if as.Name == "PROMPT_COMMAND" {
+					w.evalText(as.Value.Text, InEval, as.Value.Span, false)
+				}
+			})
+		}
+	}
+}
+
+// redirects records the redirections of a command.
+func (w *walker) redirects(at int, list []*syntax.Redirect) {
+	out := make([]Redirect, 0, len(list))
+	for _, r := range list {
+		if r.Word == nil {
+			continue
+		}
+		start, _ := w.text.node(r)
+		_, end := w.text.node(r.Word)
+		rd := Redirect{Op: r.Op.String(), Span: w.text.span(start, end)}
+		if r.N != nil {
+			rd.Fd = r.N.Value
+			if i := strings.IndexByte(rd.Fd, '['); i > 0 {
+				w.evalArith(rd.Fd[i:], r.N)
+			}
+		}
+		w.redirect(&rd, r)
+		out = append(out, rd)
+	}
+	w.out.Commands[at].Redirects = out
+}
+
+func (w *walker) redirect(rd *Redirect, r *syntax.Redirect) {
+	kind := RedirectOut
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		w.heredoc(rd, r)
+		kind = HereDoc
+	case syntax.WordHdoc:
+		body := w.single(r.Word)
+		rd.Target, rd.Body = body, &body
+		kind = HereString
+	default:
+		rd.Target = w.target(r.Word)
+		if (r.Op == syntax.DplOut || r.Op == syntax.DplIn) && len(rd.Target.Raw) > 1 && rd.Target.Raw[0] == '-' {
+			w.gap(Syntax, "a descriptor is closed and a word follows", r.Word)
+		}
+		if r.Op == syntax.RdrIn || r.Op == syntax.DplIn {
+			kind = RedirectIn
+		}
+	}
+	w.out.Constructs = append(w.out.Constructs, Construct{kind, rd.Span})
+}
+
+// target expands the file name of a redirection, which must become one word.
+func (w *walker) target(sw *syntax.Word) Word {
+	list := w.fields(nil, sw)
+	if len(list) == 1 {
+		return list[0]
+	}
+	start, end := w.text.node(sw)
+	return Word{Why: "expands to several words or none", Raw: w.text.orig[start:end], Span: w.text.span(start, end), Split: true}
+}
+
+// key is equal for commands that are the same, for dedupe.
+func (c *Command) key() string {
+	var b strings.Builder
+	word := func(x *Word) {
+		b.WriteString(x.Text)
+		b.WriteByte(0)
+		b.WriteString(x.Why)
+		b.WriteByte(0)
+	}
+	b.WriteString(c.Dir.Text)
+	b.WriteString(c.Dir.Why)
+	for _, n := range []int{c.Span.Start, c.Span.End, c.Stdin, int(c.Nest)} {
+		b.WriteByte(0)
+		for ; n > 0; n >>= 6 {
+			b.WriteByte('0' + byte(n&63))
+		}
+	}
+	for i := range c.Words {
+		word(&c.Words[i])
+	}
+	for i := range c.Assigns {
+		b.WriteString(c.Assigns[i].Name)
+		word(&c.Assigns[i].Value)
+	}
+	for i := range c.Redirects {
+		b.WriteString(c.Redirects[i].Op)
+		word(&c.Redirects[i].Target)
+		if c.Redirects[i].Body != nil {
+			word(c.Redirects[i].Body)
+		}
+	}
+	return b.String()
+}

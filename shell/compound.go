@@ -1,0 +1,349 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// list walks pipelines and && || lists. The parser nests them to the left without a
+// limit, so the left edge is taken apart in a loop.
+func (w *walker) list(s *syntax.Stmt) {
+	var spine []*syntax.Stmt
+	left := s
+	for {
+		b, ok := left.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		spine = append(spine, left)
+		left = b.X
+	}
+	// The innermost operators are pipes, if there are any.
+	i := len(spine)
+	for i > 0 && isPipe(spine[i-1].Cmd.(*syntax.BinaryCmd).Op) {
+		i--
+	}
+	if pipes := spine[i:]; len(pipes) > 0 {
+		negated := pipes[0].Negated && pipes[0] != s
+		old := w.nest
+		if negated {
+			w.nest |= Negated
+		}
+		w.pipeline(left, pipes)
+		w.nest = old
+	} else {
+		w.stmt(left)
+	}
+	w.andOr(spine[:i], left)
+}
+
+func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
+
+// pipeline walks a pipeline, given by its first command and its operators from the
+// inside out.
+func (w *walker) pipeline(first *syntax.Stmt, ops []*syntax.Stmt) {
+	stdin, nest := w.stdin, w.nest
+	part := func(s *syntax.Stmt, last bool) {
+		from := len(w.out.Commands)
+		mark, blind := w.env.mark(), w.env.blind
+		w.within(InPipe|InSubshell, func() { w.stmt(s) })
+		if last { // runs in the shell itself in zsh, or with lastpipe
+			w.env.weaken(mark, "set in a pipeline", false)
+		} else {
+			w.env.rollback(mark)
+			w.env.blind = blind
+		}
+		w.feed(from)
+	}
+	part(first, false)
+	for i := len(ops) - 1; i >= 0; i-- {
+		b := ops[i].Cmd.(*syntax.BinaryCmd)
+		w.operator(PipeOp, b)
+		if _, ok := b.Y.Cmd.(*syntax.TimeClause); ok {
+			w.gap(Syntax, "time is a program, not a keyword, after a pipe", b.Y)
+		}
+		part(b.Y, i == 0)
+	}
+	w.stdin, w.nest = stdin, nest
+}
+
+// feed makes the commands written since from the input of what follows.
+func (w *walker) feed(from int) {
+	last, count := -1, 0
+	depth := w.nest & InSubst
+	for i := from; i < len(w.out.Commands); i++ {
+		c := &w.out.Commands[i]
+		if c.Nest&InSubst == depth && len(c.Words) > 0 {
+			last = i
+			count++
+		}
+	}
+	w.stdin = last
+	w.nest &^= MixedStdin
+	if count > 1 {
+		w.nest |= MixedStdin
+	}
+}
+
+func (w *walker) operator(kind ConstructKind, b *syntax.BinaryCmd) {
+	at := int(b.OpPos.Offset())
+	w.out.Constructs = append(w.out.Constructs, Construct{kind, w.text.span(at, at+len(b.Op.String()))})
+}
+
+// andOr walks the right sides of a && || list, given from the outside in.
+func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
+	if len(ops) == 0 {
+		return
+	}
+	mark := w.env.mark()
+	prev := left
+	for i := len(ops) - 1; i >= 0; i-- {
+		if !w.step() {
+			return
+		}
+		b := ops[i].Cmd.(*syntax.BinaryCmd)
+		if b.Op == syntax.AndStmt {
+			w.operator(AndOp, b)
+			w.afterSuccess(prev, b.Y)
+		} else {
+			w.operator(OrOp, b)
+			w.env.weaken(mark, "set in a condition", true)
+			w.within(InCondition, func() { w.stmt(b.Y) })
+			w.env.weaken(mark, "set in a condition", false)
+			if i == len(ops)-1 && leaves(b.Y) {
+				w.sureDir(left)
+			}
+		}
+		prev = b.Y
+	}
+	w.env.weaken(mark, "set in a condition", true)
+}
+
+// afterSuccess walks s, which runs only if prev succeeded: if that was a cd, its
+// directory is certain.
+func (w *walker) afterSuccess(prev, s *syntax.Stmt) {
+	d := w.env.dir
+	if d.unsure && isCd(prev) {
+		sure := *d
+		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)
+		w.env.dir = &sure
+		w.within(InCondition, func() { w.stmt(s) })
+		if w.env.dir == &sure {
+			w.env.dir = d
+		}
+		return
+	}
+	w.within(InCondition, func() { w.stmt(s) })
+}
+
+// sureDir notes that a cd has succeeded: `cd x || exit`.
+func (w *walker) sureDir(s *syntax.Stmt) {
+	if d := w.env.dir; d.unsure && d.cur.Known && isCd(s) {
+		sure := *d
+		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)
+		w.env.setDir(&sure)
+	}
+}
+
+func absolute(dir Word) bool {
+	return dir.Known && (dir.Tilde || len(dir.Text) > 0 && dir.Text[0] == '/')
+}
+
+func firstLit(s *syntax.Stmt) string {
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+		return c.Args[0].Lit()
+	}
+	return ""
+}
+
+func isCd(s *syntax.Stmt) bool { return firstLit(s) == "cd" && !s.Negated && !s.Background }
+
+// leaves reports whether s ends the script or function.
+func leaves(s *syntax.Stmt) bool {
+	if b, ok := s.Cmd.(*syntax.Block); ok && len(b.Stmts) > 0 {
+		s = b.Stmts[len(b.Stmts)-1]
+	}
+	lit := firstLit(s)
+	return lit == "exit" || lit == "return"
+}
+
+func (w *walker) ifClause(c *syntax.IfClause) {
+	w.within(InCondition, func() { w.stmts(c.Cond) })
+	alternatives := []func(){func() { w.stmts(c.Then) }}
+	for e := c.Else; e != nil; e = e.Else {
+		alternatives = append(alternatives, func() {
+			w.stmts(e.Cond)
+			w.stmts(e.Then)
+		})
+	}
+	w.branches(0, alternatives...)
+}
+
+func (w *walker) caseClause(c *syntax.CaseClause) {
+	w.single(c.Word)
+	through := false
+	alternatives := make([]func(), 0, len(c.Items))
+	for _, it := range c.Items {
+		through = through || it.Op != syntax.Break
+		alternatives = append(alternatives, func() {
+			for _, p := range it.Patterns {
+				w.single(p)
+			}
+			w.stmts(it.Stmts)
+		})
+	}
+	if !through {
+		w.branches(0, alternatives...)
+		return
+	}
+	// ;& and ;;& run several bodies in a row.
+	mark := w.env.mark()
+	for _, fn := range alternatives {
+		w.within(InCondition, fn)
+		w.env.weaken(mark, "set in a condition", false)
+	}
+}
+
+func (w *walker) while(c *syntax.WhileClause) {
+	kind := WhileLoop
+	if c.Until {
+		kind = UntilLoop
+	}
+	w.constructOf(kind, c)
+	w.loop(func() {
+		w.stmts(c.Cond)
+		w.stmts(c.Do)
+	})
+}
+
+func (w *walker) forLoop(c *syntax.ForClause) {
+	switch loop := c.Loop.(type) {
+	case *syntax.CStyleLoop:
+		w.constructOf(CStyleLoop, c)
+		w.arith(loop.Init)
+		w.loop(func() {
+			w.arith(loop.Cond)
+			w.stmts(c.Do)
+			w.arith(loop.Post)
+		})
+	case *syntax.WordIter:
+		kind := ForLoop
+		if c.Select {
+			kind = SelectLoop
+		}
+		w.constructOf(kind, c)
+		w.forWords(c, loop)
+	}
+}
+
+// maxItems is how many values of a loop variable are tried one by one.
+const maxItems = 32
+
+func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
+	name := loop.Name.Value
+	var items []Word
+	if loop.InPos.IsValid() {
+		for _, it := range loop.Items {
+			items = w.fields(items, it)
+		}
+	} else if args := w.env.get("@"); args.state == varArray {
+		items = args.elems
+	} else {
+		items = []Word{{Why: "arguments", Split: true}}
+	}
+	body := func() { w.stmts(c.Do) }
+	if c.Select || len(items) > maxItems || w.loops > 1 {
+		w.loop(func() {
+			w.env.set(name, variable{why: "loop variable " + name})
+			body()
+		})
+		return
+	}
+	from := w.output()
+	for _, it := range items {
+		v := variable{why: "loop variable " + name}
+		if it.Known {
+			v = variable{state: varKnown, text: it.Text, tilde: it.Tilde, glob: it.Glob}
+		}
+		w.loop(func() {
+			w.env.set(name, v)
+			body()
+		})
+	}
+	if len(items) > 1 {
+		w.dedupe(from)
+	}
+}
+
+// dedupe drops what later rounds of a loop repeat word for word.
+func (w *walker) dedupe(from output) {
+	seen := make(map[string]int)
+	kept := from.commands
+	moved := make([]int, len(w.out.Commands)-from.commands)
+	for i := from.commands; i < len(w.out.Commands); i++ {
+		c := w.out.Commands[i]
+		if c.Stdin >= from.commands {
+			c.Stdin = moved[c.Stdin-from.commands]
+		}
+		key := c.key()
+		if at, ok := seen[key]; ok {
+			moved[i-from.commands] = at
+			continue
+		}
+		seen[key] = kept
+		moved[i-from.commands] = kept
+		w.out.Commands[kept] = c
+		kept++
+	}
+	w.out.Commands = w.out.Commands[:kept]
+	w.out.Constructs = dedupeConstructs(w.out.Constructs, from.constructs)
+	w.out.Gaps = dedupeGaps(w.out.Gaps, from.gaps)
+}
+
+func dedupeConstructs(list []Construct, from int) []Construct {
+	seen := make(map[Construct]bool, len(list)-from)
+	kept := list[:from]
+	for _, c := range list[from:] {
+		if !seen[c] {
+			seen[c] = true
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func dedupeGaps(list []Gap, from int) []Gap {
+	seen := make(map[Gap]bool, len(list)-from)
+	kept := list[:from]
+	for _, g := range list[from:] {
+		if !seen[g] {
+			seen[g] = true
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+func (w *walker) coproc(c *syntax.CoprocClause) {
+	w.constructOf(Coproc, c)
+	if c.Name != nil {
+		w.single(c.Name)
+		switch c.Stmt.Cmd.(type) {
+		case *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.FuncDecl, nil:
+			w.gap(Syntax, "a name where shells read the command of a coproc", c)
+		}
+	}
+	if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok {
+		eq := len(call.Assigns) > 0
+		if len(call.Args) > 0 {
+			lit, isLit := call.Args[0].Parts[0].(*syntax.Lit)
+			eq = eq || isLit && strings.Contains(lit.Value, "=")
+		}
+		if eq {
+			w.gap(Syntax, "an assignment that shells read as part of a coproc", c)
+		}
+	}
+	w.subshell(InBackground, func() { w.stmt(c.Stmt) })
+	w.env.set("COPROC", variable{why: "coproc"})
+}

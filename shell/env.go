@@ -1,0 +1,183 @@
+package shell
+
+import "strings"
+
+// limits that keep variable tracking small whatever the script does.
+const (
+	maxValue  = 16 << 10 // longest value that is tracked
+	maxExpand = 4 << 20  // most bytes that expansion may produce in one script
+)
+
+type varState uint8
+
+const (
+	varUnknown varState = iota // may have any value
+	varKnown                   // text is the value
+	varUnset                   // certainly not set
+	varArray                   // elems are the values
+)
+
+// variable is what is known of a shell variable. The zero value knows nothing.
+type variable struct {
+	state varState
+	text  string
+	why   string
+	elems []Word
+	tilde bool        // text starts with a tilde that the shell expanded on assignment
+	glob  bool        // text is a pattern that some file name took the place of
+	fns   []*function // for "f:name": what calling it may run; certain if state is varKnown
+	calc  bool        // integer attribute: what is assigned is evaluated as arithmetic
+}
+
+// undo is one change of the environment, kept so that a subshell can be left
+// and a branch can be weakened.
+type undo struct {
+	name string
+	old  variable
+	had  bool
+	dir  *dirState // set: the change was to the directory, not to a variable
+}
+
+// dirState is the working directory and what cd - and popd go back to.
+type dirState struct {
+	cur    Word
+	prev   *dirState
+	stack  *dirState // what popd returns to
+	unsure bool      // a cd that may have failed lies before
+}
+
+// env is the simulated state of the shell: variables and directory.
+// Every change is journalled.
+type env struct {
+	vars  map[string]variable
+	log   []undo
+	dir   *dirState
+	given map[string]string // Options.Vars
+	blind bool              // something ran that may have set any variable
+	refs  bool              // a variable may stand for another: no value is certain any more
+	moved bool              // the directory has been changed somewhere
+}
+
+func (e *env) mark() int { return len(e.log) }
+
+func (e *env) set(name string, v variable) {
+	if len(v.text) > maxValue {
+		v = variable{why: "a very long value"}
+	}
+	if e.refs && len(v.fns) == 0 && !strings.HasPrefix(name, "a:") {
+		v = variable{why: "may stand for another variable", calc: v.calc}
+	}
+	old, had := e.vars[name]
+	if old.calc && v.state != varUnset {
+		v = variable{why: "arithmetic", calc: true}
+	}
+	e.log = append(e.log, undo{name: name, old: old, had: had})
+	if e.vars == nil {
+		e.vars = make(map[string]variable)
+	}
+	e.vars[name] = v
+}
+
+func (e *env) setDir(d *dirState) {
+	e.log = append(e.log, undo{dir: e.dir})
+	e.dir = d
+	e.moved = true
+}
+
+// get returns what is known of a variable.
+func (e *env) get(name string) variable {
+	if v, ok := e.vars[name]; ok {
+		return v
+	}
+	if !e.blind {
+		if text, ok := e.given[name]; ok {
+			return variable{state: varKnown, text: text}
+		}
+		if name == "IFS" {
+			return variable{state: varKnown, text: " \t\n"}
+		}
+	}
+	return variable{}
+}
+
+// rollback leaves a subshell: everything since mark is undone.
+func (e *env) rollback(mark int) {
+	for i := len(e.log) - 1; i >= mark; i-- {
+		u := &e.log[i]
+		switch {
+		case u.dir != nil:
+			e.dir = u.dir
+		case u.had:
+			e.vars[u.name] = u.old
+		default:
+			delete(e.vars, u.name)
+		}
+	}
+	e.log = e.log[:mark]
+}
+
+// weaken forgets every value that was changed since mark: what happened there
+// may not have happened, or happened more than once. sure says that a changed
+// directory is kept and only marked as unsure.
+func (e *env) weaken(mark int, why string, keepDir bool) {
+	end := len(e.log)
+	for i := mark; i < end; i++ {
+		u := e.log[i]
+		if u.dir != nil {
+			e.weakenDir(u.dir, why, keepDir)
+			continue
+		}
+		if v := e.vars[u.name]; v.state != varUnknown {
+			e.set(u.name, variable{why: why, calc: v.calc, text: definition(u.name, v.text), fns: joinFns(v.fns, u.old.fns)})
+		}
+	}
+}
+
+// definition keeps the text of an alias, which counts even if it is uncertain.
+func definition(name, text string) string {
+	if strings.HasPrefix(name, "a:") {
+		return text
+	}
+	return ""
+}
+
+func (e *env) weakenDir(old *dirState, why string, keep bool) {
+	switch {
+	case old.cur.Known && e.dir.cur.Known && old.cur.Text == e.dir.cur.Text:
+	case keep && !e.dir.unsure:
+		d := *e.dir
+		d.unsure = true
+		e.setDir(&d)
+	case !keep && e.dir.cur.Known:
+		e.setDir(&dirState{cur: Word{Why: "cd " + why}, unsure: true})
+	}
+}
+
+// changes collects the variables changed since mark with their present values, and
+// reports whether the directory changed.
+func (e *env) changes(mark int, into *map[string]variable) (dir bool) {
+	for i := mark; i < len(e.log); i++ {
+		u := &e.log[i]
+		if u.dir != nil {
+			dir = true
+			continue
+		}
+		if *into == nil {
+			*into = make(map[string]variable)
+		}
+		v := e.vars[u.name]
+		if was, ok := (*into)[u.name]; ok && len(was.fns) > 0 {
+			v.fns = joinFns(v.fns, was.fns)
+		}
+		(*into)[u.name] = v
+	}
+	return dir
+}
+
+// forget drops every variable: something ran that can have set any of them.
+func (e *env) forget(why string) {
+	for name, v := range e.vars {
+		e.set(name, variable{why: why, text: definition(name, v.text), fns: v.fns})
+	}
+	e.blind = true
+}

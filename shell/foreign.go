@@ -1,0 +1,105 @@
+package shell
+
+import "strings"
+
+// recogniseForeign marks text that is PowerShell or cmd, given as bash: it parses
+// as something else, or not at all.
+func (w *walker) recogniseForeign(err error) {
+	s := w.out
+	if s.Lang != Bash {
+		return
+	}
+	lang := Bash
+	for i := range s.Commands {
+		if len(s.Commands[i].Words) > 0 && s.Commands[i].Nest&InSubst == 0 {
+			if l := foreignCommand(s.Commands[i].Words); l != Bash {
+				lang = l
+				break
+			}
+		}
+	}
+	if lang == Bash && err != nil {
+		lang = foreignText(s.Source)
+	}
+	if lang == Bash {
+		return
+	}
+	s.Lang = lang
+	s.Commands, s.Constructs = nil, nil
+	s.gap(ForeignShell, "looks like "+lang.String(), Span{0, len(s.Source)})
+}
+
+// foreignCommand recognises a command that no POSIX system has.
+func foreignCommand(words []Word) Lang {
+	name := words[0].Text
+	switch {
+	case isCmdlet(name):
+		return PowerShell
+	case strings.HasPrefix(words[0].Raw, "$env:") || strings.HasPrefix(words[0].Raw, "$PSVersionTable"):
+		return PowerShell
+	}
+	if cmdBuiltin(name) && len(words) > 1 {
+		for _, x := range words[1:] {
+			if cmdSwitch(x.Raw) {
+				return Cmd
+			}
+		}
+	}
+	if strings.EqualFold(name, "@echo") && len(words) == 2 && strings.EqualFold(words[1].Text, "off") {
+		return Cmd
+	}
+	return Bash
+}
+
+// isCmdlet reports whether name is Verb-Noun with a verb that PowerShell approves.
+func isCmdlet(name string) bool {
+	verb, noun, ok := strings.Cut(name, "-")
+	if !ok || len(noun) < 2 || noun[0] < 'A' || noun[0] > 'Z' {
+		return false
+	}
+	switch verb {
+	case "Add", "Clear", "Copy", "Disable", "Enable", "Expand", "Compress", "Export", "ForEach", "Format",
+		"Get", "Import", "Install", "Invoke", "Join", "Measure", "Move", "New", "Out", "Read", "Register",
+		"Remove", "Rename", "Reset", "Resolve", "Restart", "Resume", "Save", "Select", "Send", "Set", "Show",
+		"Sort", "Split", "Start", "Stop", "Suspend", "Test", "Uninstall", "Unblock", "Update", "Wait", "Where",
+		"Write", "ConvertTo", "ConvertFrom", "Convert", "Group", "Tee", "Push", "Pop":
+		return strings.IndexByte(noun, '/') < 0
+	}
+	return false
+}
+
+func cmdBuiltin(name string) bool {
+	switch strings.ToLower(name) {
+	case "del", "erase", "rd", "rmdir", "copy", "xcopy", "robocopy", "move", "ren", "dir", "md", "attrib", "icacls", "takeown", "format":
+		return true
+	}
+	return false
+}
+
+// cmdSwitch reports whether an argument is /s, /q and the like, or holds %NAME%.
+func cmdSwitch(raw string) bool {
+	if len(raw) == 2 && raw[0] == '/' && (raw[1]|0x20) >= 'a' && (raw[1]|0x20) <= 'z' {
+		return true
+	}
+	i := strings.IndexByte(raw, '%')
+	if i < 0 {
+		return false
+	}
+	j := strings.IndexByte(raw[i+1:], '%')
+	return j > 0 && validName(raw[i+1:i+1+j])
+}
+
+// foreignText recognises text that does not parse as bash.
+func foreignText(src string) Lang {
+	first := strings.TrimSpace(src)
+	word, _, _ := strings.Cut(first, " ")
+	switch {
+	case isCmdlet(word), strings.HasPrefix(first, "$env:"), strings.HasPrefix(first, "#requires"),
+		strings.HasPrefix(first, "[") && strings.Contains(first, "]::"),
+		strings.HasPrefix(first, "param("), strings.Contains(first, "| Where-Object"), strings.Contains(first, "| ForEach-Object"):
+		return PowerShell
+	case strings.HasPrefix(strings.ToLower(first), "@echo off"):
+		return Cmd
+	}
+	return Bash
+}

@@ -1,0 +1,198 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// function is a shell function: its body, and the text that the body is part of.
+type function struct {
+	name   string
+	body   *syntax.Stmt
+	text   text
+	active int // calls of it under way
+}
+
+// frame is a function call under way.
+type frame struct {
+	locals []undo // what local variables hid
+}
+
+// maxCandidates is how many definitions of one name are kept apart.
+const maxCandidates = 8
+
+// joinFns merges two sets of candidates.
+func joinFns(a, b []*function) []*function {
+	if len(b) == 0 {
+		return a
+	}
+	out := slices.Clone(a)
+	for _, f := range b {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// function records a definition; its body is walked where it is called.
+func (w *walker) function(c *syntax.FuncDecl) {
+	w.constructOf(Function, c)
+	switch c.Body.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.FuncDecl, nil:
+		if w.opts.Lang == Bash {
+			w.gap(Syntax, "the body of a function must be a compound command", c)
+		}
+	}
+	names := c.Names
+	if c.Name != nil {
+		names = []*syntax.Lit{c.Name}
+	}
+	if len(names) == 0 { // zsh runs an anonymous function at once
+		w.within(InFunction, func() { w.stmt(c.Body) })
+		return
+	}
+	for _, n := range names {
+		name := unescape(n.Value)
+		f := &function{name: name, body: c.Body, text: w.text}
+		w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
+		if w.implicit(name) {
+			w.branches(Uncertain, func() { w.enter(f, variable{}) })
+		}
+	}
+}
+
+// implicit reports whether the shell calls a function of this name by itself.
+func (w *walker) implicit(name string) bool {
+	switch name {
+	case "command_not_found_handle", "command_not_found_handler":
+		return true
+	case "precmd", "preexec", "chpwd", "periodic", "zshexit", "zshaddhistory":
+		return w.opts.Lang == Zsh
+	}
+	return w.opts.Lang == Zsh && strings.HasPrefix(name, "TRAP")
+}
+
+// invoke follows a call of a function: the call itself is no command, its body is.
+func (w *walker) invoke(at int, name string, f variable) {
+	c := &w.out.Commands[at]
+	args := argList(c.Words[1:])
+	certain := f.state == varKnown && len(f.fns) == 1
+	span, stdin := c.Span, w.stdin
+	keep := len(c.Redirects) > 0 || len(c.Assigns) > 0
+	prefix := c.Assigns
+	for _, r := range c.Redirects {
+		if r.Op[0] == '<' {
+			w.stdin = at
+		}
+	}
+	old := w.nest
+	switch {
+	case !certain:
+		c.Nest |= InCondition
+		w.nest |= InCondition
+		w.builtin(at, name)
+	case keep:
+		c.Words = nil
+	default:
+		w.remove(at)
+	}
+	if len(f.fns) > maxCandidates {
+		w.out.gap(DynamicCode, "a function with very many definitions", span)
+	}
+	mark := w.env.mark()
+	for i, fn := range f.fns {
+		if i == maxCandidates {
+			break
+		}
+		if fn.active >= 3 || w.calls >= maxCalls {
+			w.out.gap(DynamicCode, "a function that calls itself", span)
+			continue
+		}
+		w.withPrefix(prefix, func() { w.enter(fn, args) })
+		if !certain {
+			w.env.weaken(mark, "set in a function that may not be called", false)
+		}
+	}
+	w.stdin, w.nest = stdin, old
+}
+
+// withPrefix runs fn with the assignments in front of a call.
+func (w *walker) withPrefix(prefix []Assign, fn func()) {
+	var hidden []undo
+	for _, a := range prefix {
+		old, had := w.env.vars[a.Name]
+		hidden = append(hidden, undo{name: a.Name, old: old, had: had})
+		w.assign(a.Name, a.Value, false)
+	}
+	fn()
+	w.uncover(hidden)
+}
+
+// uncover gives hidden variables their old values back.
+func (w *walker) uncover(hidden []undo) {
+	for _, u := range slices.Backward(hidden) {
+		old := u.old
+		if !u.had {
+			if text, ok := w.env.given[u.name]; ok && !w.env.blind {
+				old = variable{state: varKnown, text: text}
+			}
+		}
+		w.env.set(u.name, old)
+	}
+}
+
+// argList is the value of $@ for the words of a call.
+func argList(words []Word) variable {
+	v := variable{state: varArray, elems: words}
+	for i := range words {
+		if (!words[i].Known && words[i].Split) || words[i].Glob {
+			return variable{why: "arguments"}
+		}
+	}
+	return v
+}
+
+// enter walks the body of a function.
+func (w *walker) enter(f *function, args variable) {
+	outer, oldText, returned, loops := w.env.get("@"), w.text, w.returned, w.loops
+	mark := w.env.mark()
+	w.env.set("@", args)
+	w.frames = append(w.frames, frame{})
+	f.active++
+	w.calls++
+	w.returned, w.text = false, f.text
+	w.within(InFunction, func() { w.stmt(f.body) })
+	if w.returned { // what follows a return may not have run
+		w.env.weaken(mark, "set in a function", false)
+	}
+	w.text, w.returned, w.loops = oldText, returned, loops
+	f.active--
+	w.calls--
+	top := w.frames[len(w.frames)-1]
+	w.frames = w.frames[:len(w.frames)-1]
+	w.uncover(top.locals)
+	w.env.set("@", outer)
+}
+
+// local notes that a variable is restored when the function ends.
+func (w *walker) local(name string) {
+	if len(w.frames) == 0 {
+		return
+	}
+	old, had := w.env.vars[name]
+	top := &w.frames[len(w.frames)-1]
+	top.locals = append(top.locals, undo{name: name, old: old, had: had})
+}
+
+// remove deletes a command and moves the indices behind it.
+func (w *walker) remove(at int) {
+	w.out.Commands = slices.Delete(w.out.Commands, at, at+1)
+	for i := at; i < len(w.out.Commands); i++ {
+		if w.out.Commands[i].Stdin > at {
+			w.out.Commands[i].Stdin--
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package shell
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+)
+
+// Defaults and bounds of Options.
+const (
+	defaultMaxBytes    = 1 << 20
+	defaultMaxDepth    = 1000
+	defaultMaxCommands = 20_000
+
+	maxSteps  = 100_000 // work units of one walk
+	maxFields = 256     // words that one word may expand to
+	maxCalls  = 12      // nested function calls, evals, aliases
+)
+
+var (
+	errTooDeep = errors.New("nested too deep")
+	errTooBig  = errors.New("too much to parse")
+)
+
+// tooDeep reports whether the parentheses and braces of src open more than
+// limit levels. Quotes are ignored: honest text is far below the limit, and text that
+// hides its depth behind quoted brackets is stopped by guardReader.
+func tooDeep(src string, limit int) bool {
+	if len(src) <= limit {
+		return false
+	}
+	depth := 0
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '(', '{':
+			if depth++; depth > limit {
+				return true
+			}
+		case ')', '}':
+			if depth > 0 {
+				depth--
+			}
+		}
+	}
+	return false
+}
+
+// What guardReader allows. A level of nesting takes 7 to 30 frames.
+const (
+	guardEvery  = 4 << 10 // bytes between two looks at the stack
+	maxFrames   = 12_000  // deepest stack
+	deepFrames  = 400     // a stack that no honest text keeps up for long
+	maxDeepRuns = 16      // looks that may find a deep stack
+)
+
+// guardReader feeds the parser, which recurses without a limit, and is the only
+// code of ours that runs while it does: it looks at how deep the stack has become
+// and ends the text if that is too deep. A stack overflow could not be recovered.
+type guardReader struct {
+	text  string
+	next  int
+	check int // offset of the next look
+	deep  int // looks that found a deep stack
+}
+
+func (r *guardReader) reset(text string) { *r = guardReader{text: text, check: guardEvery} }
+
+func (r *guardReader) Read(p []byte) (int, error) {
+	if r.next >= len(r.text) {
+		return 0, io.EOF
+	}
+	if r.next >= r.check {
+		r.check = r.next + guardEvery
+		if r.tooDeep() {
+			return 0, errTooDeep
+		}
+	}
+	n := copy(p, r.text[r.next:])
+	r.next += n
+	return n, nil
+}
+
+func (r *guardReader) tooDeep() bool {
+	var pc [1]uintptr
+	if runtime.Callers(deepFrames, pc[:]) == 0 {
+		return false
+	}
+	r.deep++
+	return r.deep > maxDeepRuns || runtime.Callers(maxFrames, pc[:]) > 0
+}
+
+// Texts up to smallText cannot cost enough to matter; above, the parser's work is
+// estimated first, in units of about a nanosecond.
+const (
+	smallText = 32 << 10
+	maxCost   = 60_000_000
+)
+
+// tooCostly estimates what parsing src takes. Data that the parser
+// skips over - quoted strings, here-documents, comments - costs nothing, as long as the
+// text up to there is plain enough to be certain that it is data; after the first
+// substitution everything counts.
+func tooCostly(src string) bool {
+	if len(src) <= smallText {
+		return false
+	}
+	s := costScan{src: src}
+	s.run()
+	return s.cost > maxCost
+}
+
+type costScan struct {
+	src   string
+	at    int
+	cost  int
+	delim []hereDelim // here-documents that start at the next newline
+}
+
+type hereDelim struct {
+	word   string
+	quoted bool
+	tabs   bool
+}
+
+func byteCost(c byte) int {
+	switch c {
+	case ';', '\n', '|', '&':
+		return 900
+	case ' ', '\t':
+		return 250
+	case '$', '`', '(', '[', '=':
+		return 500
+	case '"', '\'', '<', '>', '+', '-', '*', '/', '%', ',', '?', ':', '^', '~', '!', '}':
+		return 250
+	}
+	return 5
+}
+
+// countRest counts everything from here on.
+func (s *costScan) countRest() {
+	for ; s.at < len(s.src) && s.cost <= maxCost; s.at++ {
+		s.cost += byteCost(s.src[s.at])
+	}
+	s.at = len(s.src)
+}
+
+func (s *costScan) run() {
+	blank := true // a # here starts a comment
+	for s.at < len(s.src) && s.cost <= maxCost {
+		c := s.src[s.at]
+		s.cost += byteCost(c)
+		switch {
+		case c == '$' || c == '`' || c == '(' || c == '{':
+			s.countRest()
+		case c == '\\':
+			s.at++
+		case c == '\'':
+			s.skipTo("'", false)
+		case c == '"':
+			s.double('"')
+		case c == '#' && blank:
+			s.skipTo("\n", true)
+		case c == '<' && strings.HasPrefix(s.src[s.at:], "<<") && !strings.HasPrefix(s.src[s.at:], "<<<"):
+			s.heredoc()
+		case c == '<' && strings.HasPrefix(s.src[s.at:], "<<<"):
+			s.at += 2
+		case c == '\n' && len(s.delim) > 0:
+			s.bodies()
+		}
+		blank = c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|'
+		s.at++
+	}
+}
+
+// skipTo moves to the next end, or to the byte before it.
+func (s *costScan) skipTo(end string, before bool) {
+	i := strings.Index(s.src[s.at+1:], end)
+	if i < 0 {
+		s.at = len(s.src)
+		return
+	}
+	s.at += i + 1
+	if before {
+		s.at--
+	}
+}
+
+// double skips a double-quoted string that holds no substitution.
+func (s *costScan) double(end byte) {
+	for s.at++; s.at < len(s.src); s.at++ {
+		switch c := s.src[s.at]; c {
+		case end:
+			return
+		case '\\':
+			s.at++
+		case '$', '`':
+			s.countRest()
+		}
+	}
+}
+
+// heredoc reads the delimiter after <<; anything unusual ends the certainty.
+func (s *costScan) heredoc() {
+	s.at += 2
+	d := hereDelim{}
+	if s.at < len(s.src) && s.src[s.at] == '-' {
+		d.tabs = true
+		s.at++
+	}
+	rest := strings.TrimLeft(s.src[s.at:], " \t")
+	s.at = len(s.src) - len(rest)
+	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
+		d.quoted = true
+		end := strings.IndexByte(rest[1:], rest[0])
+		if end < 0 {
+			s.countRest()
+			return
+		}
+		d.word = rest[1 : 1+end]
+		s.at += end + 1
+	} else {
+		n := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && (r < '0' || r > 'z' || r > '9' && r < 'A') })
+		if n < 0 {
+			n = len(rest)
+		}
+		d.word = rest[:n]
+		s.at += n - 1
+	}
+	if d.word == "" || strings.ContainsAny(d.word, "\\\n$`\"'") || !endsWord(s.src, s.at+1) {
+		s.countRest()
+		return
+	}
+	s.delim = append(s.delim, d)
+}
+
+func endsWord(src string, at int) bool {
+	return at >= len(src) || strings.IndexByte(" \t\n;&|<>)", src[at]) >= 0
+}
+
+// bodies skips the here-documents that start after the newline at s.at.
+func (s *costScan) bodies() {
+	for _, d := range s.delim {
+		for {
+			start := s.at + 1
+			if start >= len(s.src) {
+				return
+			}
+			line := s.src[start:]
+			if i := strings.IndexByte(line, '\n'); i >= 0 {
+				line = line[:i]
+			}
+			s.at = start + len(line)
+			if d.tabs {
+				line = strings.TrimLeft(line, "\t")
+			}
+			if line == d.word {
+				break
+			}
+			s.cost += 10
+			if !d.quoted && strings.ContainsAny(line, "$`\\") {
+				s.at = start - 1
+				s.countDocument(d)
+				return
+			}
+		}
+	}
+	s.delim = s.delim[:0]
+}
+
+// countDocument counts an expanding here-document, in which only expansions cost,
+// and everything after it or after the first substitution.
+func (s *costScan) countDocument(d hereDelim) {
+	end := strings.Index(s.src[s.at:], "\n"+d.word+"\n")
+	if end < 0 || d.tabs {
+		s.countRest()
+		return
+	}
+	body := s.src[s.at : s.at+end]
+	if strings.Contains(body, "$(") || strings.Contains(body, "`") || strings.Contains(body, "${") {
+		s.countRest()
+		return
+	}
+	s.cost += 500 * (strings.Count(body, "$") + strings.Count(body, "\\"))
+	s.at += end
+	s.countRest()
+}

@@ -1,0 +1,186 @@
+package shell_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// needBash returns the path of bash. Without it a test is skipped, except in CI.
+func needBash(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("bash is needed to confirm the parser in CI")
+		}
+		t.Skip("no bash on this machine to confirm the parser with")
+	}
+	return path
+}
+
+// driver runs every script it is given in a subshell in which no program can be found:
+// what the script would run is written down instead. Each argument list goes to
+// descriptor 9 in one write, so that processes do not mix: the number of the script, the number of
+// words, the words with newlines replaced.
+const driver = `PATH=/nonexistent
+shopt -%s expand_aliases
+command_not_found_handle() {
+	printf '%%s\0' "$oracle_script" "$#" "${@//$'\n'/$'\036'}" >&9
+	case $1 in n*) return 1;; esac
+}
+oracle_script=0
+while IFS= read -r -d '' s; do
+	( ulimit -t 2; eval "$s"
+wait ) </dev/null >/dev/null 2>oracle_stderr
+	if [[ -s oracle_stderr ]]; then printf '%%s\0' "$oracle_script" -1 >&9; fi
+	oracle_script=$((oracle_script+1))
+done
+`
+
+// oracle runs scripts in a real bash and returns the argument lists that each ran.
+func oracle(t testing.TB, aliases bool, scripts []string) [][][]string {
+	t.Helper()
+	bash := needBash(t)
+	dir := t.TempDir()
+	for _, d := range []string{"d1/d2", "d2"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	on := "u"
+	if aliases {
+		on = "s"
+	}
+	cmd := exec.Command(bash, "--norc", "--noprofile", "-c", fmt.Sprintf(driver, on))
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/nonexistent", "HOME=" + dir, "LC_ALL=C.UTF-8"}
+	cmd.Stdin = strings.NewReader(strings.Join(scripts, "\x00") + "\x00")
+	cmd.ExtraFiles = []*os.File{nil, nil, nil, nil, nil, nil, w}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	out := readRuns(t, r, len(scripts))
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("the driver failed: %v\n%s", err, stderr.String())
+	}
+	return out
+}
+
+func readRuns(t testing.TB, r *os.File, scripts int) [][][]string {
+	t.Helper()
+	in := bufio.NewReader(r)
+	next := func() string {
+		s, _ := in.ReadString(0)
+		return strings.ReplaceAll(strings.TrimSuffix(s, "\x00"), "\x1e", "\n")
+	}
+	out := make([][][]string, scripts)
+	for {
+		head := next()
+		if head == "" {
+			return out
+		}
+		script, err := strconv.Atoi(head)
+		count, err2 := strconv.Atoi(next())
+		if err != nil || err2 != nil || script >= scripts {
+			t.Fatalf("unexpected record %q", head)
+		}
+		if count < 0 { // the shell reported an error
+			out[script] = append(out[script], nil)
+			continue
+		}
+		argv := make([]string, count)
+		for i := range argv {
+			argv[i] = next()
+		}
+		out[script] = append(out[script], argv)
+	}
+}
+
+// covers reports whether some command of s is argv.
+func covers(s *shell.Script, argv []string) bool {
+	for i := range s.Commands {
+		if matchWords(s.Commands[i].Words, argv) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchWords(words []shell.Word, argv []string) bool {
+	if len(words) == 0 {
+		return len(argv) == 0
+	}
+	w := words[0]
+	switch {
+	case !w.Known && w.Split, w.Glob: // any number
+		for n := 0; n <= len(argv); n++ {
+			if matchWords(words[1:], argv[n:]) {
+				return true
+			}
+		}
+		return false
+	case len(argv) == 0:
+		return false
+	case !w.Known && !strings.HasPrefix(argv[0], w.Text) && !w.Tilde:
+		return false
+	case w.Known && !w.Tilde && w.Text != argv[0]:
+		return false
+	}
+	return matchWords(words[1:], argv[1:])
+}
+
+// unseen returns what a script runs that Parse neither shows nor declares unseen.
+func unseen(src string, runs [][]string) []string {
+	s := shell.Parse(src, nil)
+	if len(s.Gaps) > 0 {
+		return nil
+	}
+	for _, argv := range runs {
+		if argv != nil && !covers(s, argv) {
+			return argv
+		}
+	}
+	return nil
+}
+
+// invented returns a command that Parse says runs for certain, but that did not run.
+func invented(src string, runs [][]string) string {
+	const unsure = shell.Uncertain | shell.InCondition | shell.InLoop | shell.InTrap | shell.InArith | shell.InAlias
+	s := shell.Parse(src, nil)
+	failed := slices.ContainsFunc(runs, func(argv []string) bool { return argv == nil })
+	if failed || strings.Contains(src, "2>") || strings.Contains(src, "&>") || strings.Contains(src, "|&") {
+		return "" // an error at run time ended the script early, or may have and is not shown
+	}
+	for i := range s.Commands {
+		c := &s.Commands[i]
+		if c.Nest&unsure != 0 || len(c.Words) == 0 || !strings.HasPrefix(c.Words[0].Text, "p") || len(c.Words[0].Text) != 2 {
+			continue
+		}
+		found := false
+		for _, argv := range runs {
+			found = found || matchWords(c.Words, argv)
+		}
+		if !found {
+			return fmt.Sprint(c.Words)
+		}
+	}
+	return ""
+}

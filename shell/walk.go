@@ -1,0 +1,316 @@
+package shell
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// walker follows a parsed text the way the shell would run it, as far as that is certain,
+// and writes down every simple command it meets.
+type walker struct {
+	out    *Script
+	opts   Options
+	engine *engine
+
+	text  text
+	env   env
+	nest  Nest
+	stdin int // index of the command that feeds the current one, or -1
+
+	aliasing []string // aliases being followed
+	traps    []trap
+	bombs    []bomb   // values that run a command if arithmetic ever sees them
+	defused  []string // texts that arithmetic has been followed into
+	frames   []frame
+	loops    int // loops around the current command
+	calls    int // functions, evals and aliases around the current command
+	steps    int
+	expanded int
+	returned bool // a return, break or continue was met since the flag was cleared
+	errexit  bool // set -e: a command that fails ends the script
+	stopped  bool // a limit was reached
+	vague    bool // arithmetic on an unknown variable was met
+}
+
+func borrowWalker(s *Script, o Options) *walker {
+	w := &walker{out: s, opts: o, stdin: -1}
+	w.engine = parsers()[o.Lang].Get().(*engine)
+	w.env = env{given: o.Vars, dir: &dirState{cur: Word{Known: true}}}
+	return w
+}
+
+func (w *walker) release() { parsers()[w.opts.Lang].Put(w.engine) }
+
+// step counts work; it reports false when there was too much.
+func (w *walker) step() bool {
+	if w.stopped {
+		return false
+	}
+	if w.steps++; w.steps > maxSteps {
+		w.halt(Timeout, "too much work to follow the script")
+		return false
+	}
+	return true
+}
+
+func (w *walker) halt(kind GapKind, why string) {
+	if !w.stopped {
+		w.stopped = true
+		w.out.gap(kind, why, Span{0, len(w.out.Source)})
+	}
+}
+
+func (w *walker) gap(kind GapKind, why string, n syntax.Node) {
+	start, end := w.text.node(n)
+	w.out.gap(kind, why, w.text.span(start, end))
+}
+
+func (w *walker) construct(kind ConstructKind, start, end syntax.Pos) {
+	w.out.Constructs = append(w.out.Constructs,
+		Construct{kind, w.text.span(int(start.Offset()), int(end.Offset()))})
+}
+
+func (w *walker) constructOf(kind ConstructKind, n syntax.Node) {
+	start, end := w.text.node(n)
+	w.out.Constructs = append(w.out.Constructs, Construct{kind, w.text.span(start, end)})
+}
+
+// within runs fn with more nesting bits.
+func (w *walker) within(n Nest, fn func()) {
+	old := w.nest
+	w.nest |= n
+	fn()
+	w.nest = old
+}
+
+// subshell runs fn in an environment of its own.
+func (w *walker) subshell(n Nest, fn func()) {
+	mark, blind, errexit := w.env.mark(), w.env.blind, w.errexit
+	w.within(n|InSubshell, fn)
+	w.env.rollback(mark)
+	w.env.blind, w.errexit = blind, errexit
+}
+
+// branches runs alternatives of which any, or none, may run.
+func (w *walker) branches(n Nest, alternatives ...func()) {
+	var names map[string]variable
+	var moved bool
+	for _, fn := range alternatives {
+		mark := w.env.mark()
+		w.within(n|InCondition, fn)
+		dir := w.env.changes(mark, &names)
+		moved = moved || dir
+		w.env.rollback(mark)
+	}
+	for name, changed := range names {
+		old := w.env.get(name)
+		w.env.set(name, variable{why: "set in a condition", calc: old.calc || changed.calc,
+			text: definition(name, changed.text), fns: joinFns(changed.fns, old.fns)})
+	}
+	if moved {
+		w.env.setDir(&dirState{cur: Word{Why: "cd in a condition"}, unsure: true})
+	}
+}
+
+// loop runs a body that may run any number of times: whatever it changes is
+// unknown from its start.
+func (w *walker) loop(body func()) {
+	w.loops++
+	defer func() { w.loops-- }()
+	mark := w.env.mark()
+	if w.loops > 3 { // running each body twice would double per level
+		w.env.forget("set in a loop")
+		w.env.setDir(&dirState{cur: Word{Why: "cd in a loop"}, unsure: true})
+		w.within(InLoop|InCondition, body)
+		return
+	}
+	at := w.output()
+	w.within(InLoop|InCondition, body)
+	if w.env.mark() > mark {
+		w.env.weaken(mark, "set in a loop", false)
+		w.truncate(at)
+		w.within(InLoop|InCondition, body)
+		w.env.weaken(mark, "set in a loop", false)
+	}
+}
+
+// output remembers how much was written, so that a first pass can be thrown away.
+type output struct{ commands, gaps, constructs, findings, traps int }
+
+func (w *walker) output() output {
+	return output{len(w.out.Commands), len(w.out.Gaps), len(w.out.Constructs), len(w.out.Findings), len(w.traps)}
+}
+
+func (w *walker) truncate(o output) {
+	if w.stopped {
+		return
+	}
+	w.out.Commands = w.out.Commands[:o.commands]
+	w.out.Gaps = w.out.Gaps[:o.gaps]
+	w.out.Constructs = w.out.Constructs[:o.constructs]
+	w.out.Findings = w.out.Findings[:o.findings]
+	w.traps = w.traps[:o.traps]
+}
+
+// stmts walks a list.
+func (w *walker) stmts(list []*syntax.Stmt) {
+	for i, s := range list {
+		if !w.step() {
+			return
+		}
+		w.stmt(s)
+		switch {
+		case s.Semicolon.IsValid():
+			if !s.Background && !s.Coprocess && !s.Disown {
+				at := w.text.span(int(s.Semicolon.Offset()), int(s.Semicolon.Offset())+1)
+				w.out.Constructs = append(w.out.Constructs, Construct{Semicolon, at})
+			}
+		case i+1 < len(list):
+			w.construct(Newline, s.End(), list[i+1].Pos())
+		}
+	}
+}
+
+func (w *walker) stmt(s *syntax.Stmt) {
+	if s.Background || s.Coprocess || s.Disown {
+		end := int(s.Semicolon.Offset())
+		w.out.Constructs = append(w.out.Constructs, Construct{BackgroundOp, w.text.span(end, end+1)})
+		w.subshell(InBackground, func() { w.foreground(s) })
+		return
+	}
+	w.foreground(s)
+}
+
+func (w *walker) foreground(s *syntax.Stmt) {
+	if !s.Negated {
+		w.command(s)
+		return
+	}
+	w.construct(Negation, s.Position, s.End())
+	w.within(Negated, func() { w.command(s) })
+}
+
+// command walks one statement without its terminator.
+func (w *walker) command(s *syntax.Stmt) {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		w.call(s, c)
+	case *syntax.BinaryCmd:
+		w.list(s)
+	case *syntax.DeclClause:
+		w.declaration(s, c)
+	case *syntax.LetClause:
+		w.let(s, c)
+	case nil:
+		w.bare(s)
+	default:
+		w.compound(s)
+	}
+}
+
+// compound walks a statement whose redirections apply to all commands in it.
+func (w *walker) compound(s *syntax.Stmt) {
+	old := w.stdin
+	if len(s.Redirs) > 0 {
+		w.redirected(s)
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.Subshell:
+		w.constructOf(Subshell, c)
+		w.subshell(0, func() { w.stmts(c.Stmts) })
+	case *syntax.Block:
+		w.constructOf(Group, c)
+		w.within(InGroup, func() { w.stmts(c.Stmts) })
+	case *syntax.IfClause:
+		w.constructOf(IfClause, c)
+		w.ifClause(c)
+	case *syntax.WhileClause:
+		w.while(c)
+	case *syntax.ForClause:
+		w.forLoop(c)
+	case *syntax.CaseClause:
+		w.constructOf(CaseClause, c)
+		w.caseClause(c)
+	case *syntax.FuncDecl:
+		w.function(c)
+	case *syntax.ArithmCmd:
+		w.constructOf(ArithCommand, c)
+		w.arith(c.X)
+	case *syntax.TestClause:
+		w.constructOf(TestClause, c)
+		w.test(c.X)
+	case *syntax.TimeClause:
+		w.constructOf(Time, c)
+		if c.Stmt != nil {
+			w.stmt(c.Stmt)
+		}
+	case *syntax.CoprocClause:
+		w.coproc(c)
+	default:
+		w.gap(Syntax, "syntax of another shell", s)
+	}
+	w.stdin = old
+}
+
+// redirected writes down the redirections of a compound command; its input becomes
+// the input of the commands in it.
+func (w *walker) redirected(s *syntax.Stmt) {
+	at := w.emit(s)
+	w.redirects(at, s.Redirs)
+	for _, r := range w.out.Commands[at].Redirects {
+		if r.Op[0] == '<' {
+			w.stdin = at
+		}
+	}
+}
+
+func (w *walker) bare(s *syntax.Stmt) {
+	if len(s.Redirs) == 0 {
+		return
+	}
+	at := w.emit(s)
+	w.redirects(at, s.Redirs)
+}
+
+// emit adds an empty command and returns its index.
+func (w *walker) emit(s *syntax.Stmt) int {
+	start, end := stmtBounds(s)
+	return w.emitAt(w.text.span(start, end))
+}
+
+func (w *walker) emitAt(at Span) int {
+	if len(w.out.Commands) >= w.opts.MaxCommands {
+		w.halt(TooBig, "more commands than the limit")
+	}
+	n := w.nest
+	d := w.env.dir
+	if d.unsure {
+		n |= UnsureDir
+	}
+	w.out.Commands = append(w.out.Commands, Command{Span: at, Dir: d.cur, Nest: n, Stdin: w.stdin})
+	return len(w.out.Commands) - 1
+}
+
+// stmtBounds returns the offsets of a simple command with its redirections but without
+// here-document bodies and terminator.
+func stmtBounds(s *syntax.Stmt) (start, end int) {
+	start = int(s.Position.Offset())
+	if s.Negated && s.Cmd != nil {
+		start = int(s.Cmd.Pos().Offset())
+	}
+	switch s.Cmd.(type) {
+	case nil:
+		end = start
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause:
+		start = int(s.Cmd.Pos().Offset())
+		end = int(s.Cmd.End().Offset())
+	default:
+		end = int(s.Cmd.End().Offset())
+	}
+	for _, r := range s.Redirs {
+		start = min(start, int(r.Pos().Offset()))
+		if r.Word != nil {
+			end = max(end, int(r.Word.End().Offset()))
+		}
+	}
+	return start, end
+}
