@@ -38,8 +38,10 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	case Wildcard:
 		p.m, p.shape, err = compileWildcard(text)
 	case Full:
+		p.lang = &language{text: text, full: true}
 		p.m, p.shape, err = compileRE(text, true)
 	case Search:
+		p.lang = &language{text: text}
 		p.m, p.shape, err = compileRE(text, false)
 	default:
 		err = &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}

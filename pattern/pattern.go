@@ -33,6 +33,7 @@ type Pattern struct {
 	text    string
 	m       matcher
 	shape   Shape
+	lang    *language // of a regular expression, for MayMatch and MustMatch
 }
 
 // matcher is what a flavour compiles to.
