@@ -1,32 +1,120 @@
 package jiuwen
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
 // sourceAddDir marks the overrides that add-dir writes.
 const sourceAddDir = "cli_add_dir"
 
-// unescape undoes Python's re.escape; ok is false where the text is more than
-// an escaped one.
-func unescape(expr string) (text string, ok bool) {
-	var b []byte
-	for i := 0; i < len(expr); i++ {
-		c := expr[i]
-		switch {
-		case c == '\\' && i+1 < len(expr):
-			i++
-			b = append(b, expr[i])
-		case mustEscape(c):
-			return "", false
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b), true
+// Trusted is what AddDir did.
+type Trusted struct {
+	Dir          string `json:"normalized"`    // the directory, resolved
+	PathPattern  string `json:"path_pattern"`  // of the override for path tools
+	ShellPattern string `json:"shell_pattern"` // of the override for shell tools
+	// Overrides: the tiered policy is in force, so that they were written.
+	Overrides bool `json:"tiered_overrides"`
 }
 
-// mustEscape tells whether re.escape puts a backslash before a character.
-func mustEscape(c byte) bool {
-	switch c {
-	case '(', ')', '[', ']', '{', '}', '?', '*', '+', '-', '|', '^', '$', '\\', '.', '&', '~', '#', ' ', '\t', '\n', '\r', '\v', '\f':
-		return true
+// The mistakes that AddDir knows.
+var (
+	ErrPathEmpty = errors.New("path is empty")
+	ErrPathRoot  = errors.New("path resolves to empty")
+)
+
+// AddDir makes a directory trusted: external_directory allows it, and in the
+// tiered policy two overrides do, one for path tools and one for shell tools.
+// The shell override reads as the original writes it, but it is taken to speak
+// of commands that touch nothing outside, not of all that hold the name. A
+// relative path starts at cwd, and ~ at the world's home.
+func AddDir(s Store, world obstat.World, cwd, dir string) (*Trusted, error) {
+	real, err := trustedDir(world, cwd, dir)
+	if err != nil {
+		return nil, err
 	}
-	return false
+	t := &Trusted{Dir: real, PathPattern: "re:^" + pyEscape(real) + "(?:$|/)", ShellPattern: "re:.*" + pyEscape(real) + ".*"}
+	err = s.Update(func(old []byte) ([]byte, error) { return t.write(old) })
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func trustedDir(world obstat.World, cwd, dir string) (string, error) {
+	dir = strip(dir)
+	if dir == "" {
+		return "", ErrPathEmpty
+	}
+	if name, ok := strings.CutPrefix(dir, "~"); ok && world != nil {
+		user, rest, _ := strings.Cut(name, "/")
+		if home, ok := world.Home(user); ok {
+			dir = home + "/" + rest
+		}
+	}
+	real, ok := resolve(world, cwd, dir)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("invalid path: the links of %s lead in a circle", dir)
+	case strings.ContainsAny(real, "\n\r\x00"):
+		return "", errors.New("invalid path: it holds a line break")
+	case real == "/":
+		return "", ErrPathRoot
+	}
+	return real, nil
+}
+
+// write returns the configuration with the directory in it.
+func (t *Trusted) write(src []byte) ([]byte, error) {
+	sec, err := section(src)
+	if err != nil {
+		return nil, err
+	}
+	if src, err = allowExternal(src, sec, t.Dir); err != nil {
+		return nil, err
+	}
+	if t.Overrides = newReader("", src).schema(sec); !t.Overrides {
+		return src, nil
+	}
+	sum := sha256.Sum256([]byte(t.Dir))
+	h := hex.EncodeToString(sum[:])[:16]
+	for _, o := range []struct {
+		kind, match, pattern string
+		tools                category
+	}{{"path", "path", t.PathPattern, pathTools}, {"shell", "command", t.ShellPattern, shellTools}} {
+		id := "cli_trusted_" + o.kind + "_" + h
+		if entryIndex(sec.Get("approval_overrides"), id) >= 0 {
+			continue
+		}
+		entry := jsonx.Object{{Key: "id", Value: id}, {Key: "tools", Value: toolsOf(o.tools)}, {Key: "match_type", Value: o.match},
+			{Key: "pattern", Value: o.pattern}, {Key: "action", Value: "allow"}, {Key: "source", Value: sourceAddDir}}
+		if src, err = addEntry(src, "approval_overrides", entry); err != nil {
+			return nil, err
+		}
+	}
+	return src, nil
+}
+
+// allowExternal adds a prefix to external_directory. Where that is one level
+// for all, it becomes the level of "*".
+func allowExternal(src []byte, sec *tree.Node, dir string) ([]byte, error) {
+	ext := sec.Get("external_directory")
+	if ext.Is(tree.Object) {
+		return setKey(src, ext.Get(dir), "allow", permissions, "external_directory", dir)
+	}
+	general := "ask"
+	if ext.Is(tree.String) {
+		if v, err := obstat.ParseVerdict(strings.ToLower(strip(ext.Str))); err == nil {
+			general = v.String()
+		}
+	}
+	value := jsonx.Object{{Key: "*", Value: general}, {Key: dir, Value: "allow"}}
+	return format.Set(src, value, permissions, "external_directory")
 }

@@ -342,3 +342,7 @@ func isBuiltin(f *dialect.File) bool {
 	base := strings.ToLower(path.Base(slashes(f.Name)))
 	return base == "builtin_rules.yaml" || base == "builtin_rules.yml"
 }
+
+func newReader(name string, data []byte) *reader {
+	return &reader{file: &dialect.File{Name: name, Data: data}}
+}

@@ -1,0 +1,229 @@
+package jiuwen
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+var (
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Editor  = Dialect{}
+	_ dialect.Trier   = Dialect{}
+)
+
+// The sources of overrides, and the list that external directories are offered
+// to: a member of external_directory, not a rule.
+const (
+	sourceApproval = "user_approval"
+	listExternal   = "external_directory"
+)
+
+// Offers are what "always allow" would store: this very command, or this very
+// path, and the paths outside the workspace that it touches. The original
+// stores a command as a pattern, and a chain of commands one by one, so that it
+// asks about the chain for ever; here the text that the human saw is stored, and
+// matches itself alone. What cannot be seen through is not offered.
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
+	p, err := readParams(l.Program.Params)
+	f := &obstat.Facts{Call: call, World: world}
+	if err != nil || d.Verdict != obstat.Ask {
+		return nil
+	}
+	args, err := arguments(f)
+	if err != nil {
+		return nil
+	}
+	tool := p.tool(call.Tool)
+	var out []obstat.Offer
+	switch categories[tool] {
+	case shellTools:
+		cmd := commandText(args)
+		if cmd == "" || hidden(f) {
+			return nil
+		}
+		out = p.offer(tool, exactPattern(cmd), cmd)
+	case pathTools:
+		if name := approvedPath(args); name != "" {
+			out = p.offer(tool, exactPath(tool, name), name)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append(out, externalOffers(externalCheck{p}, f)...)
+}
+
+// hidden tells whether a command would run, or touch, what cannot be seen.
+func hidden(f *obstat.Facts) bool {
+	a := f.Analysis()
+	if a == nil {
+		return true
+	}
+	for i := range a.Gaps {
+		if g := &a.Gaps[i]; g.Hides || g.Kind.String() == "dynamic operand" {
+			return true
+		}
+	}
+	return false
+}
+
+// approvedPath returns the path that an approval of a path tool is about.
+func approvedPath(args *tree.Node) string {
+	for _, key := range pathKeys {
+		if n := args.Get(key); n.Is(tree.String) && strip(n.Str) != "" {
+			return strip(n.Str)
+		}
+	}
+	if all := pathArguments(args); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// exactPath writes a path as a pattern. A plain one also matches what lies
+// below it, which a file has nothing of.
+func exactPath(tool, name string) string {
+	switch tool {
+	case "list_dir", "list_files", "glob", "glob_file_search", "grep":
+		return `re:\A` + pyEscape(slashes(name)) + `\Z`
+	}
+	return exactPattern(name)
+}
+
+// offer returns the offer of an override, or of an entry of the legacy tools.
+func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
+	if !p.Legacy {
+		return []obstat.Offer{Override(tool, pattern)}
+	}
+	if strings.ContainsAny(plain, "*?") || plain != strip(plain) {
+		return nil // legacy patterns cannot say it
+	}
+	rule := obstat.Rule{ID: "tools." + tool + ".patterns[" + pyQuote(plain) + "]", Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(plain)), Verdict: obstat.Allow}
+	rule.Source = rule.ID + ": allow"
+	return []obstat.Offer{{Rule: rule, List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
+}
+
+// Override returns the offer of an approval override with a pattern that the
+// human chose, in the document's notation.
+func Override(tool, pattern string) obstat.Offer {
+	rule := ruleConfig{tools: []string{tool}, category: categories[tool], pattern: strip(pattern), verdict: obstat.Allow, source: sourceApproval}
+	rule.label = label("approval_overrides", overrideID(tool, rule.matchType(), rule.pattern))
+	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
+	made.Field, made.Pattern = rule.subject()
+	return obstat.Offer{Rule: made, List: listOverrides, Scope: "always", Text: tool + "(" + rule.pattern + ")"}
+}
+
+func (rule *ruleConfig) matchType() string {
+	if rule.category == pathTools {
+		return "path"
+	}
+	return "command"
+}
+
+// externalOffers returns the entries of external_directory without which the
+// call would still ask: the very paths, not the directories they lie in.
+func externalOffers(c externalCheck, f *obstat.Facts) (out []obstat.Offer) {
+	roots := workspace(f, c.Bare)
+	if len(roots) == 0 {
+		return nil
+	}
+	found, err := c.paths(f, roots[0])
+	if err != nil {
+		return nil
+	}
+	slices.Sort(found)
+	for _, p := range slices.Compact(found) {
+		if c.internal(roots, p) || c.External.level(f.World, p) == externalNone || strings.Count(p, "/") < 1 || p == "/" {
+			continue
+		}
+		rule := obstat.Rule{ID: "external_directory[" + p + "]", Tool: obstat.Is(listExternal), Field: fieldPath, Pattern: obstat.Is(p), Verdict: obstat.Allow}
+		rule.Source = rule.ID + ": allow"
+		out = append(out, obstat.Offer{Rule: rule, List: listExternal, Scope: "always", Text: "external_directory: " + p})
+	}
+	return out
+}
+
+// With returns the policy as it would be with the offers accepted.
+func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+	p, err := readParams(l.Program.Params)
+	if err != nil {
+		return nil, err
+	}
+	prog := l.Policy.Program()
+	for i := range offers {
+		o := &offers[i]
+		if o.List == listExternal {
+			p.External.Prefixes = append(p.External.Prefixes, prefixLevel{o.Rule.Pattern.Text, externalNone})
+			continue
+		}
+		// A legacy pattern goes first: there the first match decides.
+		prog.Rules[o.List] = slices.Insert(slices.Clone(prog.Rules[o.List]), 0, o.Rule)
+	}
+	if prog.Params, err = json.Marshal(p); err != nil {
+		return nil, err
+	}
+	return obstat.Compile(prog, &obstat.Options{Library: d.Library()})
+}
+
+// AddRule returns the configuration with an accepted offer in it. One that is
+// there already is not written twice.
+func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
+	sec, err := section(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	tool := offer.Rule.Tool.Text
+	inner := strings.TrimSuffix(strings.TrimPrefix(offer.Text, tool+"("), ")")
+	switch offer.List {
+	case listExternal:
+		return allowExternal(f.Data, sec, offer.Rule.Pattern.Text)
+	case listOverrides:
+		if back := Override(tool, inner); back.Rule.Pattern != offer.Rule.Pattern || categories[tool] == "" {
+			return nil, fmt.Errorf("the offer %q cannot be written as an override", offer.Text)
+		}
+		return addOverride(f.Data, sec, tool, inner)
+	case listTools:
+		return addLegacyPattern(f.Data, sec, tool, inner)
+	}
+	return nil, fmt.Errorf("nothing can be added to %q", offer.List)
+}
+
+// addOverride appends an override unless there is one that says the same.
+func addOverride(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
+	list := sec.Get(listOverrides)
+	rule := ruleConfig{category: categories[tool], pattern: pattern}
+	if list.Is(tree.Array) && slices.ContainsFunc(list.Elems, func(e *tree.Node) bool { return sameOverride(e, tool, pattern) }) {
+		return src, nil
+	}
+	entry := jsonx.Object{{Key: "id", Value: freeID(list, overrideID(tool, rule.matchType(), pattern))}, {Key: "tools", Value: []string{tool}},
+		{Key: "match_type", Value: rule.matchType()}, {Key: "pattern", Value: pattern}, {Key: "action", Value: "allow"}, {Key: "source", Value: sourceApproval}}
+	return addEntry(src, listOverrides, entry)
+}
+
+func sameOverride(e *tree.Node, tool, pattern string) bool {
+	tools := e.Get("tools")
+	only := tools.Is(tree.String) && tools.Str == tool || tools.Is(tree.Array) && len(tools.Elems) == 1 && tools.Elems[0].Str == tool
+	return only && text(e.Get("pattern")) == pattern && strings.EqualFold(text(e.Get("action")), "allow")
+}
+
+// addLegacyPattern adds a pattern to a tool of the legacy matcher, whose level
+// becomes that of everything else.
+func addLegacyPattern(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
+	entry := sec.At("tools", tool)
+	if entry.Is(tree.Object) {
+		return setKey(src, entry.At("patterns", pattern), "allow", permissions, "tools", tool, "patterns", pattern)
+	}
+	level := "ask"
+	if entry.Is(tree.String) {
+		level = entry.Str
+	}
+	value := jsonx.Object{{Key: "*", Value: level}, {Key: "patterns", Value: jsonx.Object{{Key: pattern, Value: "allow"}}}}
+	return format.Set(src, value, permissions, "tools", tool)
+}

@@ -1,0 +1,205 @@
+package jiuwen
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// The codes of an RPCError.
+const (
+	BadRequest    = "BAD_REQUEST"
+	NotFound      = "NOT_FOUND"
+	InternalError = "INTERNAL_ERROR"
+)
+
+// An RPCError is why a request was not carried out.
+type RPCError struct {
+	Msg  string `json:"error"`
+	Code string `json:"code"`
+}
+
+// Error returns the message.
+func (e *RPCError) Error() string { return e.Msg }
+
+func bad(format string, args ...any) error {
+	return &RPCError{fmt.Sprintf(format, args...), BadRequest}
+}
+
+// A Handler carries out the requests permissions.* of the original, without a
+// transport: whoever has one hands in the method and its parameters.
+type Handler struct {
+	Store Store
+	// NewID makes twelve characters for the id of a rule that comes without
+	// one; nil: random ones.
+	NewID func() string
+}
+
+// Call carries out one request and returns its payload. An error is always an
+// *RPCError.
+func (h *Handler) Call(method string, params json.RawMessage) (json.RawMessage, error) {
+	payload, err := h.call(method, params)
+	if err == nil {
+		var raw []byte
+		if raw, err = jsonx.Marshal(payload); err == nil {
+			return raw, nil
+		}
+	}
+	var e *RPCError
+	if errors.As(err, &e) {
+		return nil, e
+	}
+	return nil, &RPCError{err.Error(), InternalError}
+}
+
+func (h *Handler) call(method string, raw json.RawMessage) (any, error) {
+	p, err := parameters(raw)
+	if err != nil {
+		return nil, err
+	}
+	handlers := map[string]func(*tree.Node) (any, error){
+		"permissions.tools.get":                 h.toolsGet,
+		"permissions.tools.set":                 h.toolsSet,
+		"permissions.tools.update":              h.toolsUpdate,
+		"permissions.tools.delete":              h.toolsDelete,
+		"permissions.rules.get":                 func(*tree.Node) (any, error) { return h.list("rules") },
+		"permissions.rules.create":              h.rulesCreate,
+		"permissions.rules.update":              h.rulesUpdate,
+		"permissions.rules.delete":              func(p *tree.Node) (any, error) { return h.delete("rules", "rule", p) },
+		"permissions.approval_overrides.get":    func(*tree.Node) (any, error) { return h.list("approval_overrides") },
+		"permissions.approval_overrides.delete": func(p *tree.Node) (any, error) { return h.delete("approval_overrides", "approval_override", p) },
+		"permissions.owner_scopes.get":          h.ownersGet,
+		"permissions.owner_scopes.set":          h.ownersSet,
+	}
+	if handle := handlers[method]; handle != nil {
+		return handle(p)
+	}
+	return nil, bad("unknown permissions req_method")
+}
+
+func parameters(raw json.RawMessage) (*tree.Node, error) {
+	none := &tree.Node{Kind: tree.Object}
+	if len(strings.TrimSpace(string(raw))) == 0 {
+		return none, nil
+	}
+	p, problems := jsonx.Parse(raw, jsonx.Options{})
+	switch {
+	case tree.Fatal(problems):
+		return nil, bad("params: %v", problems[0])
+	case p.Is(tree.Object):
+		return p, nil
+	}
+	return none, nil
+}
+
+// read returns the section as it is now.
+func (h *Handler) read() (*tree.Node, error) {
+	src, err := h.Store.Read()
+	if err != nil {
+		return nil, err
+	}
+	return section(src)
+}
+
+// update changes the file; fn gets the section and the bytes it stands in.
+func (h *Handler) update(fn func(sec *tree.Node, src []byte) ([]byte, error)) error {
+	return h.Store.Update(func(old []byte) ([]byte, error) {
+		sec, err := section(old)
+		if err != nil {
+			return nil, err
+		}
+		return fn(sec, old)
+	})
+}
+
+// ok is the payload of a request that has nothing to say but yes.
+var ok = jsonx.Object{{Key: "ok", Value: true}}
+
+func objectOf(n *tree.Node) any {
+	if n.Is(tree.Object) {
+		return n
+	}
+	return jsonx.Object{}
+}
+
+// list returns the objects of a list of the section.
+func (h *Handler) list(name string) (any, error) {
+	sec, err := h.read()
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	if list := sec.Get(name); list.Is(tree.Array) {
+		for _, e := range list.Elems {
+			if e.Is(tree.Object) {
+				out = append(out, e)
+			}
+		}
+	}
+	return jsonx.Object{{Key: name, Value: out}}, nil
+}
+
+// delete removes the entry with an id from a list of the section.
+func (h *Handler) delete(list, what string, p *tree.Node) (any, error) {
+	id := strip(text(p.Get("id")))
+	if id == "" {
+		return nil, bad("id is required")
+	}
+	err := h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
+		i := entryIndex(sec.Get(list), id)
+		if i < 0 {
+			return nil, &RPCError{what + " not found", NotFound}
+		}
+		return format.Delete(src, permissions, list, i)
+	})
+	return ok, err
+}
+
+// ownersGet returns owner_scopes and what a persona says when it may not.
+func (h *Handler) ownersGet(*tree.Node) (any, error) {
+	sec, err := h.read()
+	if err != nil {
+		return nil, err
+	}
+	return jsonx.Object{{Key: "owner_scopes", Value: objectOf(sec.Get("owner_scopes"))},
+		{Key: "deny_guidance_message", Value: text(sec.Get("deny_guidance_message"))}}, nil
+}
+
+func (h *Handler) ownersSet(p *tree.Node) (any, error) {
+	scopes := p.Get("owner_scopes")
+	if scopes != nil && !scopes.Is(tree.Object) {
+		return nil, bad("owner_scopes must be an object")
+	}
+	message := p.Get("deny_guidance_message")
+	if message != nil && !message.Is(tree.String) && !message.Is(tree.Null) {
+		return nil, bad("deny_guidance_message must be a string")
+	}
+	err := h.update(func(_ *tree.Node, src []byte) (out []byte, err error) {
+		out = src
+		if scopes != nil {
+			if out, err = setKeys(out, jsonx.Value(scopes).(jsonx.Object), permissions, "owner_scopes"); err != nil {
+				return nil, err
+			}
+		}
+		if message.Is(tree.String) {
+			out, err = format.Set(out, message.Str, permissions, "deny_guidance_message")
+		}
+		return out, err
+	})
+	return ok, err
+}
+
+func (h *Handler) newID() string {
+	if h.NewID != nil {
+		return h.NewID()
+	}
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
