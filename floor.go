@@ -48,7 +48,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 		return o
 	}
 	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
-	fl.wide, fl.exact = w.breadth(o.rule)
+	fl.wide, fl.exact = w.breadth(o.rule, f.Call.Tool)
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()
@@ -71,13 +71,23 @@ func commandField(f *Facts, tool effect.Tool) string {
 	return ""
 }
 
-// breadth tells how much an allowing rule speaks for.
-func (w *walk) breadth(r *Rule) (wide, exact bool) {
+// breadth tells how much an allowing rule speaks for. A rule whose pattern takes
+// every one-line text is wide as well: nobody who writes .* thinks of newlines.
+func (w *walk) breadth(r *Rule, tool string) (wide, exact bool) {
 	if r == nil || r.Whole() {
 		return true, false
 	}
 	p := w.pol.patterns[r.Pattern]
-	return p.MustMatch(""), p.Shape().Exact
+	v, ok := w.pol.view.(Spacer)
+	if !ok {
+		return p.MustMatch(""), p.Shape().Exact
+	}
+	for _, q := range v.Space(tool) {
+		for _, s := range q.Subjects {
+			wide = wide || s.Field == r.field() && p.MustMatchLine(s.Text)
+		}
+	}
+	return wide, p.Shape().Exact
 }
 
 // tighten takes over a stricter verdict; it never loosens.

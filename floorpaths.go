@@ -162,8 +162,7 @@ func (fl *floorWalk) mayTighten() bool {
 		qs = []Question{{fl.f.Call.Tool, nil}}
 	}
 	for i := range qs {
-		open := Question{qs[i].Tool, []Subject{{anyField, ""}}}
-		if fl.rulesMay(&open, &open) {
+		if fl.mayTightenTool(qs[i].Tool) {
 			return true
 		}
 	}
@@ -175,9 +174,21 @@ func (fl *floorWalk) mayTighten() bool {
 	return false
 }
 
-func (fl *floorWalk) mayTightenFace(face Face) bool {
-	q := Question{face.Tool, []Subject{{anyField, ""}}}
-	return fl.rulesMay(&q, &q)
+func (fl *floorWalk) mayTightenFace(face Face) bool { return fl.mayTightenTool(face.Tool) }
+
+// mayTightenTool tells whether a deny or ask rule could apply to some call of a
+// tool, whatever its subjects are.
+func (fl *floorWalk) mayTightenTool(tool string) bool {
+	qs := []Question{{tool, []Subject{{anyField, ""}}}}
+	if v, ok := fl.pol.view.(Spacer); ok {
+		qs = v.Space(tool)
+	}
+	for i := range qs {
+		if fl.rulesMay(&qs[i], &qs[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholder is a text that no pattern holds literally: a pattern that matches
