@@ -84,7 +84,7 @@ func (w *walk) breadth(r *Rule, tool string) (wide, exact bool) {
 	}
 	for _, q := range v.Space(tool) {
 		for _, s := range q.Subjects {
-			wide = wide || s.Field == r.field() && p.MustMatchLine(s.Text)
+			wide = wide || (s.Field == r.field() || s.Field == anyField) && p.MustMatchLine(s.Text)
 		}
 	}
 	return wide, p.Shape().Exact
