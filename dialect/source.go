@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
@@ -49,4 +50,41 @@ func (f *File) Problems(ps []tree.Problem) obstat.Errors {
 		out = append(out, e)
 	}
 	return out
+}
+
+// Within returns the place of a byte of a text node's value: the very character
+// in a JSON string, a YAML plain or quoted scalar; where it cannot be told, the
+// place where the text starts.
+func (f *File) Within(n *tree.Node, offset int) obstat.Pos {
+	src := n.Source(f.Data)
+	switch {
+	case len(src) >= 2 && src[0] == '"' && n.Style == tree.Double:
+		if at, ok := escaped(src, offset); ok {
+			return f.Pos(n.Start + at)
+		}
+	case len(src) >= 2 && src[0] == '\'' && string(src[1:len(src)-1]) == n.Str:
+		return f.Pos(n.Start + 1 + offset)
+	case string(src) == n.Str:
+		return f.Pos(n.Start + offset)
+	}
+	return f.Pos(n.Start)
+}
+
+// escaped finds the byte of a double-quoted literal that the value's byte at
+// offset comes from.
+func escaped(src []byte, offset int) (int, bool) {
+	i := 1
+	for offset > 0 && i < len(src)-1 {
+		if src[i] != '\\' {
+			i++
+			offset--
+			continue
+		}
+		if !strings.ContainsRune(`"\/bfnrt`, rune(src[i+1])) {
+			return 0, false // a character by number: several bytes, or one of two halves
+		}
+		i += 2
+		offset--
+	}
+	return i, offset == 0
 }
