@@ -99,8 +99,12 @@ func (in *inputFields) read(raw []byte) {
 	}
 	in.done = true
 	src := bytesAsString(raw)
-	if i := skipSpace(src, 0); i == len(src) || strings.TrimSpace(src) == "null" {
+	if i := skipSpace(src, 0); i == len(src) || src[i] == 'n' && strings.TrimSpace(src) == "null" {
 		return // no input is an empty one
+	}
+	if in.err = checkUTF8(src); in.err != nil {
+		in.err.msg = "the input is " + in.err.msg
+		return
 	}
 	w := members{src: src}
 	for w.next() {

@@ -128,7 +128,7 @@ func TestFloorPaths(t *testing.T) {
 // TestFloorOnlyTightens holds the floor against the same policy without it, and
 // a && b against a and b.
 func TestFloorOnlyTightens(t *testing.T) {
-	commands := []string{"git status", "git push origin", "rm -rf x", "echo a > f", "cat .env", "make", "env rm x", "$(x) y", "python -c 'x'", "ls | sh", "cp a ~/.bashrc", `echo "`}
+	commands := []string{"git status", "git push origin", "rm -rf x", "echo a > f", "cat .env", "make", "env rm x", "$(x) y", "python -c 'x'", "ls | sh", "cp a ~/.bashrc"}
 	rapid.Check(t, func(t *rapid.T) {
 		p := shellProgram(obstat.Verdict(rapid.IntRange(0, 2).Draw(t, "default")), rapid.SliceOfN(rapid.Custom(genShellRule), 0, 6).Draw(t, "rules")...)
 		on, off := mustCompile(t, p), mustCompile(t, p.WithFloor(false))

@@ -268,7 +268,7 @@ func TestParseProgramErrors(t *testing.T) {
 		{"flavour", `{"obstat":1,"mode":"m","pipelines":{},"rules":{"a":[{"tool":{"glob":"x"},"verdict":"deny"}]}}`, `no pattern flavour "glob" [unknown-name]`},
 		{"stage", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"x":1}],"default":"ask"}}}`, `p.json:1:52: a stage is one of match, check, when and floor [missing]`},
 		{"deep", strings.Repeat("[", 5000), `nested too deeply [too-large]`},
-		{"bad UTF-8", "{\"obstat\":1,\"mode\":\"\xff\"}", `string is not valid UTF-8 [syntax]`},
+		{"bad UTF-8", "{\"obstat\":1,\"mode\":\"\xff\"}", `p.json:1:21: not valid UTF-8 [syntax]`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -173,7 +173,10 @@ func parseProgram(file string, text []byte, positions bool) (*Program, error) {
 		return nil, d.errs.Fatal()
 	}
 	start := skipSpace(d.src, 0)
-	end, serr := skipValue(d.src, start)
+	end, serr := start, checkUTF8(d.src)
+	if serr == nil {
+		end, serr = skipValue(d.src, start)
+	}
 	if serr == nil {
 		if rest := skipSpace(d.src, end); rest < len(d.src) {
 			serr = &scanError{rest, CodeSyntax, "text after the program"}

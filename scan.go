@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -31,23 +32,62 @@ func skipSpace(s string, i int) int {
 }
 
 // skipString returns the offset after the string that starts at i and whether
-// it holds escapes.
+// it holds escapes. That the text is UTF-8 is checked by whoever starts a scan,
+// for all of it at once.
 func skipString(s string, i int) (end int, escaped bool, err *scanError) {
-	for j := i + 1; j < len(s); j++ {
-		switch c := s[j]; {
-		case c == '"':
-			if !escaped && !utf8.ValidString(s[i:j]) {
-				return i, false, &scanError{i, CodeSyntax, "string is not valid UTF-8"}
-			}
+	j := i + 1
+	for {
+		j = plainRun(s, j)
+		if j >= len(s) {
+			return len(s), false, &scanError{i, CodeSyntax, "unterminated string"}
+		}
+		switch s[j] {
+		case '"':
 			return j + 1, escaped, nil
-		case c == '\\':
+		case '\\':
 			escaped = true
-			j++
-		case c < 0x20:
+			j += 2
+		default:
 			return j, false, &scanError{j, CodeSyntax, "control character in string"}
 		}
 	}
-	return len(s), false, &scanError{i, CodeSyntax, "unterminated string"}
+}
+
+// plainRun returns the offset of the first byte from j on that is a quote, a
+// backslash or a control character. It looks at eight bytes at a time: for each
+// of the three, a byte of x is zero where one stands.
+func plainRun(s string, j int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; j+8 <= len(s); j += 8 {
+		x := uint64(s[j]) | uint64(s[j+1])<<8 | uint64(s[j+2])<<16 | uint64(s[j+3])<<24 |
+			uint64(s[j+4])<<32 | uint64(s[j+5])<<40 | uint64(s[j+6])<<48 | uint64(s[j+7])<<56
+		q, b := x^ones*'"', x^ones*'\\'
+		if m := ((q-ones)&^q | (b-ones)&^b | (x-ones*0x20)&^x) & highs; m != 0 {
+			return j + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; j < len(s); j++ {
+		if c := s[j]; c == '"' || c == '\\' || c < 0x20 {
+			return j
+		}
+	}
+	return j
+}
+
+// checkUTF8 returns the problem of text that is not UTF-8.
+func checkUTF8(s string) *scanError {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	i := 0
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return &scanError{i, CodeSyntax, "not valid UTF-8"}
 }
 
 // unquote appends the value of the string literal lit to buf.
@@ -142,6 +182,14 @@ func skipNumber(s string, i int) (int, bool) {
 // skipValue returns the offset after the value that starts at i. It does not
 // recurse: open brackets are bits, so depth costs no stack.
 func skipValue(s string, i int) (int, *scanError) {
+	if i < len(s) && s[i] != '{' && s[i] != '[' {
+		end, _, err := skipToken(s, i)
+		return end, err
+	}
+	return skipNested(s, i)
+}
+
+func skipNested(s string, i int) (int, *scanError) {
 	var objects [maxDepth/64 + 1]uint64
 	depth := 0
 	for {
@@ -285,21 +333,27 @@ func (w *members) next() bool {
 }
 
 func (w *members) member(i int) bool {
-	start, err := skipKey(w.src, i)
+	if i >= len(w.src) || w.src[i] != '"' {
+		return w.fail(i, CodeSyntax, "key expected")
+	}
+	end, escaped, err := skipString(w.src, i)
 	if err != nil {
 		w.err = err
 		return false
 	}
-	keyEnd, escaped, _ := skipString(w.src, i)
-	w.m = member{key: w.src[i+1 : keyEnd-1], keyOff: i, start: start}
+	w.m = member{key: w.src[i+1 : end-1], keyOff: i}
 	if escaped {
 		var ok bool
-		if w.buf, ok = unquote(w.buf[:0], w.src[i:keyEnd]); !ok {
+		if w.buf, ok = unquote(w.buf[:0], w.src[i:end]); !ok {
 			return w.fail(i, CodeSyntax, "bad escape in key")
 		}
 		w.m.key = string(w.buf)
 	}
-	if w.m.end, err = skipValue(w.src, start); err != nil {
+	if end = skipSpace(w.src, end); end >= len(w.src) || w.src[end] != ':' {
+		return w.fail(end, CodeSyntax, "colon expected")
+	}
+	w.m.start = skipSpace(w.src, end+1)
+	if w.m.end, err = skipValue(w.src, w.m.start); err != nil {
 		w.err = err
 		return false
 	}
