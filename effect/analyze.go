@@ -38,8 +38,10 @@ type frame struct {
 	script      *shell.Script // and at: the command's place, to find what is piped into it
 	at          int
 	source      string // text that the words' spans refer to; "" if they are made up
-	secretNames bool   // names that find was told to look for are those of secrets
-	reported    bool   // the shell parser has already said that the program is dynamic
+	repo        string // and otherRepo: the repository is not found by the directory
+	otherRepo   bool
+	secretNames bool // names that find was told to look for are those of secrets
+	reported    bool // the shell parser has already said that the program is dynamic
 }
 
 func (f *frame) span(s shell.Span) shell.Span {

@@ -3,13 +3,18 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
 // apply gives a word its effect. flag tells a flag's value from an operand.
 func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 	switch r {
-	case roleText, roleEnv, roleSubs:
+	case roleText, roleEnv, roleMark:
+	case roleAssign:
+		if strings.IndexByte(w.Text, '=') > 0 {
+			c.envWord(w)
+		}
 	case roleRead:
 		c.readFile(w, true)
 	case rolePeek:
@@ -59,6 +64,11 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 		c.tarFile(w)
 	case roleSocat:
 		c.socat(w)
+	case roleRev:
+		c.revision(w)
+	case roleRepo:
+		c.f.repo = c.a.chdir(c.f.dir, w, "")
+		c.f.otherRepo = true
 	case roleRun:
 		c.runWord(w)
 	default:
@@ -138,6 +148,9 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	c.place(&e, w)
+	if c.recursive && !e.Secret && c.a.below(&e) {
+		e.Secret = true
+	}
 	if !show {
 		e.Secret = false
 	}
@@ -147,6 +160,25 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	e.Harmless = !e.Secret
 	c.addDetails(&e)
 	c.a.effect(e)
+}
+
+// below reports whether a directory that is read with everything in it holds secrets.
+func (a *analyzer) below(e *Effect) bool {
+	p := or(e.Real, e.Path)
+	if p == "" {
+		p = e.Raw
+	}
+	if a.opts.FS != nil {
+		if h, ok := a.opts.FS.Home(""); ok && paths.Inside(p, h) {
+			e.Sensitive = "home"
+			return true
+		}
+	}
+	entry, ok := a.opts.Sensitive.Below(p)
+	if ok {
+		e.Sensitive = entry.Class
+	}
+	return ok
 }
 
 func processSubst(w *shell.Word) bool {

@@ -22,13 +22,13 @@ type call struct {
 
 	seenAt, opsAt int // where this call's part of the scratch begins
 
-	help, dry, inPlace, recursive, force bool
-	read                                 *deed // a flag that makes it a plain read
-	readMethod                           bool  // an HTTP method that only reads was given
-	names                                bool  // file name patterns were given that mean secrets
-	found                                string
-	overArgs                             bool
-	skipped                              int // last word that bundle used
+	help, dry, create, inPlace, recursive, force bool
+	read                                         *deed // a flag that makes it a plain read
+	readMethod                                   bool  // an HTTP method that only reads was given
+	names                                        bool  // file name patterns were given that mean secrets
+	found                                        string
+	overArgs                                     bool
+	skipped                                      int // last word that bundle used
 }
 
 // seen is a flag that was met and does something.
@@ -174,13 +174,23 @@ func matchAlternatives(names, word string) int {
 		switch {
 		case name == word:
 			return 2
-		case name == "*":
+		case name == "*", name == "~" && !isVerb(word):
 			best = max(best, 0)
 		case strings.IndexByte(name, '*') >= 0 && starMatch(name, word):
 			best = max(best, 1)
 		}
 	}
 	return best
+}
+
+// isVerb reports whether a word is a subcommand that changes something in some program.
+func isVerb(word string) bool {
+	for _, v := range kb().verbs {
+		if v == word || strings.HasSuffix(v, "*") && strings.HasPrefix(word, v[:len(v)-1]) {
+			return true
+		}
+	}
+	return false
 }
 
 func starMatch(pat, s string) bool {

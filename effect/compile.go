@@ -119,7 +119,7 @@ func (c *compiler) sub() string {
 	}
 	s := &spec{few: -1, parent: c.spec, names: names, body: c.lex.skip(at)}
 	for first := range strings.SplitSeq(names[0], "|") {
-		if strings.Contains(first, "*") {
+		if strings.Contains(first, "*") || first == "~" {
 			c.spec.wild = append(c.spec.wild, s)
 			continue
 		}
@@ -258,6 +258,7 @@ func (c *compiler) flag(tok string) (*flag, []string) {
 		c.value(f, strings.TrimSuffix(value, "]"))
 	} else if head, value, ok := strings.Cut(tok, "="); ok {
 		f.arity, tok = required, head
+		value, f.pair = strings.CutPrefix(value, "=")
 		c.value(f, value)
 	}
 	names := strings.Split(tok, ",")

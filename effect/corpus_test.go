@@ -46,7 +46,7 @@ func testOptions() *Options                    { return &Options{Dir: "/home/use
 // Commands that other guards' tests call dangerous are never read-only, whatever is known
 // of the world.
 func TestDangerIsNeverReadOnly(t *testing.T) {
-	for _, file := range []string{"danger.jsonl.gz"} {
+	for _, file := range []string{"danger.jsonl.gz", "unsafe.jsonl.gz"} {
 		cmds := corpus(t, file)
 		if len(cmds) < 20 {
 			t.Fatalf("%s: %d commands", file, len(cmds))

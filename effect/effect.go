@@ -148,6 +148,7 @@ type Analysis struct {
 // Options is what an analysis knows beside the command. A nil *Options is the zero value.
 type Options struct {
 	Dir       string   // working directory, absolute; "" is unknown
+	Roots     []string // the workspace, absolute; empty: Dir
 	FS        paths.FS // nil: nothing is known
 	FoldCase  bool     // the file system ignores case
 	Untrusted bool     // the workspace is not trusted: its own configuration may run programs

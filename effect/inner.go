@@ -48,7 +48,7 @@ func runs(r role) bool {
 func (c *call) wrap(words []shell.Word, transparent bool) {
 	cmd := &c.a.an.Commands[c.cmd]
 	cmd.Wrapper = true
-	cmd.Transparent = transparent && len(c.spec.does) == 0
+	cmd.Transparent = transparent && c.harmlessSpec()
 	if len(words) == 0 {
 		return
 	}
@@ -58,6 +58,16 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 		f.where = w
 	}
 	c.a.command(words, nil, f)
+}
+
+// harmlessSpec reports whether the program does nothing of its own.
+func (c *call) harmlessSpec() bool {
+	for i := range c.spec.does {
+		if !c.spec.does[i].verb.harmless() {
+			return false
+		}
+	}
+	return !c.harmful()
 }
 
 // place0 is where the inner command runs, if that is not this machine.
@@ -79,7 +89,7 @@ func (c *call) more(words []shell.Word) []shell.Word {
 	}
 	for i := range c.seen() {
 		s := &c.seen()[i]
-		if s.flag.name != "--replace" {
+		if s.flag.role != roleMark {
 			continue
 		}
 		mark := "{}"

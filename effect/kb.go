@@ -26,6 +26,8 @@ type base struct {
 	programs map[string]*entry
 	groups   map[string]string // @name → flags
 	env      []envRule
+	verbs    []string // verbs of subcommands that change something; may hold a *
+	twice    []string // programs that are listed twice: a test wants none
 }
 
 var kb = sync.OnceValue(func() *base {
@@ -87,9 +89,14 @@ func (b *base) add(file string, line int, block string) {
 		b.groups[name] = first + "\n" + body
 	case strings.HasPrefix(head, "!env "):
 		b.env = append(b.env, parseEnvRules(head[5:], body)...)
+	case strings.HasPrefix(head, "!verbs"):
+		b.verbs = strings.Fields(body)
 	default:
 		e := &entry{text: body, file: file, line: line}
 		for name := range strings.FieldsSeq(head) {
+			if b.programs[name] != nil {
+				b.twice = append(b.twice, name)
+			}
 			b.programs[name] = e
 		}
 	}

@@ -75,7 +75,7 @@ func (c *call) tarFile(w *shell.Word) {
 	if w.Known && w.Text == "-" {
 		return
 	}
-	if c.inPlace {
+	if c.create {
 		c.changeFile(Write, w)
 		return
 	}

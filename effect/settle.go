@@ -3,6 +3,7 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -20,17 +21,27 @@ func (c *call) settle() {
 	case c.read != nil:
 		does = nil
 		c.deed(c.read)
-	case c.spec.few >= 0 && len(ops) <= c.spec.few && !c.harmful() && !c.splits():
+	case c.spec.few >= 0 && c.rest < 0 && len(ops) <= c.spec.few && !c.harmful() && !c.splits():
 		does = c.spec.fewer
 	}
 	for i := range does {
 		c.deed(&does[i])
 	}
+	before := len(c.a.an.Effects)
 	c.operands(ops)
+	if c.recursive && len(c.a.an.Effects) == before && c.reads() {
+		here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
+		c.readFile(&here, true)
+	}
 	c.inner()
 	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs {
 		c.standardInput(c.spec.stdin)
 	}
+}
+
+// reads reports whether an operand would be a file that is read.
+func (c *call) reads() bool {
+	return len(c.args) > 0 && c.args[len(c.args)-1].role == roleRead
 }
 
 // splits reports whether there may be more operands than words.
@@ -107,14 +118,16 @@ func (c *call) deed(d *deed) {
 		e.Kind, e.Harmless = Code, false
 		c.a.gap(InlineCode, or(d.detail, "runs code that cannot be seen"), c.span(), c.cmd)
 	case doesRepo:
-		if !c.a.opts.Untrusted {
-			c.a.note = "the repository's configuration can make git run programs; the workspace is trusted"
+		why := c.distrust()
+		if why == "" {
+			c.a.note = "the repository's configuration can make it run programs; the workspace is trusted"
 			return
 		}
-		e.Kind, e.Detail, e.Certain, e.Harmless = Code, "the repository's configuration can make git run programs, and the workspace is not trusted", false, false
+		e.Kind, e.Detail, e.Certain, e.Harmless = Code, "the repository's configuration can make it run programs, and "+why, false, false
 	case doesEnviron:
 		e.Kind, e.Sensitive, e.Harmless = Read, "environment", true
-	case doesInPlace:
+	case doesTree:
+		c.recursive = true
 		return
 	default:
 		return
@@ -202,4 +215,54 @@ func (c *call) envWord(w *shell.Word) {
 	v := after(w, len(name)+1)
 	c.a.an.Commands[c.cmd].Env = append(c.a.an.Commands[c.cmd].Env, name)
 	c.a.assign(name, &v, c.f.span(w.Span), c.cmd)
+}
+
+// distrust says why the repository that the program would work in is not to be trusted.
+func (c *call) distrust() string {
+	if c.a.opts.Untrusted {
+		return "the workspace is not trusted"
+	}
+	dir := c.f.dir
+	if c.f.otherRepo {
+		dir = c.f.repo
+	}
+	if dir == "" {
+		if c.a.opts.Dir == "" && !c.f.otherRepo {
+			return ""
+		}
+		return "where it works is not known"
+	}
+	if len(c.a.opts.Roots) == 0 {
+		if paths.Inside(c.a.opts.Dir, dir) {
+			return ""
+		}
+		return "it works outside the workspace"
+	}
+	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
+	for _, root := range c.a.opts.Roots {
+		if r.Inside(root, dir) {
+			return ""
+		}
+	}
+	return "it works outside the workspace"
+}
+
+// revision is a revision, or the path of a tracked file, which may be a secret.
+func (c *call) revision(w *shell.Word) {
+	p := w.Text
+	if i := strings.LastIndexByte(p, ':'); i >= 0 {
+		p = p[i+1:]
+	}
+	if p == "" || !w.Known {
+		return // what is tracked is not secret to those who can read the repository
+	}
+	e, ok := c.a.opts.Sensitive.Lookup(p)
+	if !ok && w.Glob {
+		e, ok = c.a.opts.Sensitive.Glob(p)
+	}
+	if ok && e.Secret {
+		v := *w
+		v.Text = p
+		c.readFile(&v, true)
+	}
 }

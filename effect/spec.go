@@ -40,7 +40,10 @@ const (
 	roleMaybe                 // file that is written if it is given
 	roleTarFile               // archive: file or host:file, by the mode of tar
 	roleSocat                 // address of socat
-	roleSubs                  // where a subcommand stands
+	roleRev                   // revision or tracked file: rev, rev:path or path
+	roleRepo                  // directory of a repository
+	roleMark                  // word that stands for what is put in later
+	roleAssign                // NAME or NAME=value that the shell assigns
 )
 
 var roleNames = map[string]role{
@@ -49,14 +52,14 @@ var roleNames = map[string]role{
 	"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
 	"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
 	"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat,
+	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign,
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
 // risky flag is not read-only when a word that could be that flag is not known.
 func (r role) risky() bool {
 	switch r {
-	case roleText, rolePeek, roleList, roleName:
+	case roleText, rolePeek, roleList, roleName, roleRev, roleMark:
 		return false
 	}
 	return true
@@ -90,19 +93,21 @@ const (
 	doesDry                    // only say what would be done
 	doesRepo                   // read, but the repository's configuration may run programs
 	doesEnviron                // print the environment
+	doesCreate                 // write the archive instead of reading it
+	doesTree                   // read everything below the working directory if no path is given
 )
 
 var verbNames = map[string]verb{
 	"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
 	"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
 	"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
-	"repo": doesRepo, "environ": doesEnviron,
+	"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree,
 }
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
 	switch v {
-	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron:
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree:
 		return true
 	}
 	return false
@@ -131,6 +136,7 @@ type flag struct {
 	arity  arity
 	role   role
 	lang   string
+	pair   bool // takes two values; the role is that of the second
 	deeds  []deed
 }
 
@@ -140,7 +146,7 @@ func (f *flag) risky() bool {
 	}
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
-		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron:
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {

@@ -221,8 +221,11 @@ func (c *call) valueWord(f *flag, i, to int) int {
 	if f.role == roleExec {
 		return c.execWords(f, i, to)
 	}
+	if f.pair {
+		i++
+	}
 	if i+1 >= to {
-		c.met(f, shell.Word{Known: true}, false, i)
+		c.met(f, shell.Word{Known: true}, false, min(i, to-1))
 		return i
 	}
 	v := c.words[i+1]
@@ -267,6 +270,8 @@ func (c *call) mark(d *deed) {
 		c.dry = true
 	case doesInPlace:
 		c.inPlace = true
+	case doesCreate:
+		c.create = true
 	case doesRecursive:
 		c.recursive = true
 	case doesForce:

@@ -167,6 +167,17 @@ func TestSensitiveGlob(t *testing.T) {
 	}
 }
 
+func TestBelow(t *testing.T) {
+	for p, want := range map[string]bool{
+		"/home/u/.ssh": true, "/home/u/.aws": true, "/home/u/.config": true, "/etc": true, "/": true, "/proc": true, "~/.ssh": true,
+		"/w": false, "/w/src": false, "/w/config": false, "/home/u": false, "src": false, "etc": false,
+	} {
+		if _, got := (Sensitive{}).Below(p); got != want {
+			t.Errorf("Below(%q) = %v, want %v", p, got, want)
+		}
+	}
+}
+
 func TestExtraTable(t *testing.T) {
 	extra, err := ParseTable("mine both prod.cfg production\nenv-file not .env.test fine here\n* not /w/open/ fine here")
 	if err != nil {

@@ -145,6 +145,49 @@ func (s Sensitive) Glob(p string) (Entry, bool) {
 	return m.best()
 }
 
+// Below returns a secret that the tables know to lie below a directory, such as the keys
+// below .ssh. Only places are known this way, not names that may lie anywhere.
+func (s Sensitive) Below(dir string) (Entry, bool) {
+	dir = strings.ToLower(dir)
+	if s.Extra != nil {
+		if e := s.Extra.below(dir); e != nil {
+			return *e, true
+		}
+	}
+	if !s.Bare {
+		if e := defaultTable().below(dir); e != nil {
+			return *e, true
+		}
+	}
+	return Entry{}, false
+}
+
+func (t *Table) below(dir string) *Entry {
+	if t.broken != nil {
+		return t.broken
+	}
+	rooted := strings.HasPrefix(dir, "/")
+	dir = strings.Trim(dir, "/")
+	for _, e := range t.all {
+		if !e.Secret {
+			continue
+		}
+		if e.rooted && rooted && dir == "" {
+			return e
+		}
+		if !e.rooted && e.segs[0][0] != '.' {
+			continue
+		}
+		for k := 1; k < len(e.segs); k++ {
+			head := Entry{segs: e.segs[:k], rooted: e.rooted}
+			if (rooted || !e.rooted) && head.match(dir) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // matches collects the entries that speak for one path. Sixteen are more than the tables
 // give to any path; should a path have more, the first ones stand.
 type matches struct {
