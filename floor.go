@@ -169,7 +169,7 @@ func (fl *floorWalk) commands() {
 func (fl *floorWalk) alternatives(c *effect.Command) {
 	for _, alt := range c.Alts {
 		why := "it is another way to write " + alt
-		if o := fl.judgeCommand(c, alt, why); o.ruled() {
+		if o := fl.judgeCommand(c, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
 			fl.tighten(o, alt, why)
 		}
 	}
@@ -181,7 +181,7 @@ func (fl *floorWalk) command(c *effect.Command) {
 		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
 	}
 	o := fl.judgeCommand(c, c.Text, why)
-	if (fl.exact || c.Transparent) && !o.ruled() {
+	if (fl.exact || c.Transparent) && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
 	}
 	fl.tighten(o, c.Text, why)
@@ -203,6 +203,16 @@ func (fl *floorWalk) doubts(c *effect.Command) {
 
 // ruled tells whether a rule, a safety check or a fault spoke, not a default.
 func (o *outcome) ruled() bool { return o.rule != nil || o.safety || o.faulted }
+
+// speaks tells whether a rule speaks of a part in particular. One for the whole
+// tool does not: it has spoken for the whole call, and was overruled there.
+func (fl *floorWalk) speaks(o *outcome, tool string) bool {
+	if o.rule == nil || o.safety || o.faulted || tool != fl.f.Call.Tool {
+		return o.ruled()
+	}
+	wide, _ := fl.breadth(o.rule, tool)
+	return !wide
+}
 
 func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {
 	return fl.judge(fl.f.Call.Tool, fl.field, text, c.Dir, &Part{Text: text, Span: c.Span, Why: why})

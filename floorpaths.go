@@ -112,7 +112,7 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 		if o.faulted {
 			return o, o
 		}
-		if (o.rule != nil || o.safety) && o.verdict < tight.verdict {
+		if o.verdict < tight.verdict && fl.speaks(&o, face.Tool) {
 			tight = o
 		}
 		if i == 0 || o.verdict > loosest.verdict {
