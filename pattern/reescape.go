@@ -80,7 +80,7 @@ func (p *reParser) charEscape(tok token) rune {
 		return r
 	}
 	if tok.r == 'N' {
-		p.fail(2, `characters by name (\N) are not supported`)
+		return p.charName()
 	}
 	if tok.r < 128 && (asciiLetter(tok.r) || tok.r >= '0' && tok.r <= '9') {
 		p.fail(2, "bad escape %s", tok)
