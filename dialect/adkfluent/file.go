@@ -161,15 +161,9 @@ func (r *reader) patternNodes(root *tree.Node, key string) []entry {
 	return out
 }
 
-// within returns the place of a byte of an entry's text, or where the text
-// starts if it is written with escapes.
+// within returns the place of a byte of an entry's text.
 func (r *reader) within(e *entry, offset int) obstat.Pos {
-	n := r.nodes[e.pos]
-	src := n.Source(r.f.Data)
-	if i := bytes.Index(src, []byte(e.text)); i >= 0 && i <= 1 && len(src) == len(e.text)+2*i {
-		return r.f.Pos(n.Start + i + offset)
-	}
-	return e.pos
+	return r.f.Within(r.nodes[e.pos], offset)
 }
 
 // MarshalJSON writes the policy as a file holds it; it reads back as the same
