@@ -50,8 +50,8 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 		}
 		out = p.offer(tool, exactPattern(cmd), cmd)
 	case pathTools:
-		if name := approvedPath(args); name != "" {
-			out = p.offer(tool, exactPath(tool, name), name)
+		for _, name := range approvedPaths(args) {
+			out = append(out, p.offer(tool, exactPath(tool, name), name)...)
 		}
 	}
 	if len(out) == 0 {
@@ -71,20 +71,25 @@ func hidden(f *obstat.Facts) bool {
 			return true
 		}
 	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind.String() == "code" && strings.Contains(e.Detail, "standard input") {
+			return true // what comes through the pipe is another thing every time
+		}
+	}
 	return false
 }
 
-// approvedPath returns the path that an approval of a path tool is about.
-func approvedPath(args *tree.Node) string {
+// approvedPaths returns the paths that an approval of a path tool is about.
+func approvedPaths(args *tree.Node) (out []string) {
 	for _, key := range pathKeys {
 		if n := args.Get(key); n.Is(tree.String) && strip(n.Str) != "" {
-			return strip(n.Str)
+			out = append(out, strip(n.Str))
 		}
 	}
-	if all := pathArguments(args); len(all) > 0 {
-		return all[0]
+	if all := pathArguments(args); len(out) == 0 && len(all) > 0 {
+		out = all[:1]
 	}
-	return ""
+	return out
 }
 
 // exactPath writes a path as a pattern. A plain one also matches what lies

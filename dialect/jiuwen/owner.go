@@ -155,8 +155,10 @@ func owner(p obstat.Pipeline) obstat.Pipeline {
 	return p
 }
 
-// avatar is the policy for a digital persona: nobody is there to be asked.
+// avatar is the policy for a digital persona: nobody is there to be asked. A
+// grant counts by itself only where the policy says nothing at all.
 func avatar(p obstat.Pipeline) obstat.Pipeline {
+	p.Stages = append(append([]obstat.Stage{}, p.Stages...), obstat.Check{Name: stageOwnerAllow, Check: checkOwner})
 	amend := append([]obstat.Stage{}, p.Amend...)
 	p.Amend = append(amend, obstat.Check{Name: stageAvatar, Check: checkAvatar})
 	return p
