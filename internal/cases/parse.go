@@ -38,16 +38,22 @@ type parser struct {
 func (p *parser) note(problems []tree.Problem) {
 	f := dialect.File{Name: p.file, Data: p.src}
 	for _, e := range f.Problems(problems) {
-		e.Pos.Line = p.line
-		p.errs = append(p.errs, e)
+		p.add(e)
 	}
+}
+
+// add takes a problem of the line, which is line p.line of its file.
+func (p *parser) add(e *obstat.Error) {
+	e.Pos.Line = p.line
+	for i := range e.Also {
+		e.Also[i].Line = p.line
+	}
+	p.errs = append(p.errs, e)
 }
 
 func (p *parser) fail(n *tree.Node, format string, args ...any) {
 	f := dialect.File{Name: p.file, Data: p.src}
-	e := f.Problem(n.Start, obstat.CodeBadValue, format, args...)
-	e.Pos.Line = p.line
-	p.errs = append(p.errs, e)
+	p.add(f.Problem(n.Start, obstat.CodeBadValue, format, args...))
 }
 
 func str(name string) tree.Field { return tree.Field{Name: name, Kinds: []tree.Kind{tree.String}} }

@@ -142,10 +142,7 @@ func matched(d dialect.Dialect, dec *obstat.Decision, tr *obstat.Trace) string {
 // compareOffers compares the offers in order. A dialect that makes none offers
 // nothing.
 func (c *Case) compareOffers(l *dialect.Loaded, d *obstat.Decision) (got string, ok bool) {
-	offers := d.Offers
-	if o, has := l.Dialect.(dialect.Offerer); has && d.Verdict == obstat.Ask {
-		offers = o.Offers(l, &c.Call, &c.World, d)
-	}
+	offers := l.Offers(&c.Call, &c.World, d)
 	want := *c.Want.Offers
 	ok = len(want) == len(offers)
 	texts := make([]string, len(offers))

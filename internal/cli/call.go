@@ -11,6 +11,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -156,4 +157,12 @@ func (o *callOptions) checkMode(p *policy) error {
 	}
 	return obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("the policy has no mode %q", o.Mode),
 		Hint: "it has " + strings.Join(modesOf(p.Program), ", ")}}
+}
+
+// callWords names a call: its tool, and what it is about.
+func callWords(c *obstat.Call) string {
+	if text := explain.TextOf(c); text != c.Tool {
+		return c.Tool + " " + text
+	}
+	return c.Tool
 }

@@ -25,9 +25,7 @@ func parseCall(file string, line int, src []byte) (*obstat.Call, error) {
 			return c, nil
 		}
 	}
-	for _, e := range errs {
-		e.Pos.Line = line
-	}
+	onLine(errs, line)
 	return nil, errs.Fatal()
 }
 
@@ -61,6 +59,9 @@ func callOf(f *dialect.File, n *tree.Node) (*obstat.Call, obstat.Errors) {
 	}
 	c := &obstat.Call{Tool: text("tool"), Subjects: texts("subjects"), Agent: text("agent"), Session: text("session"), User: text("user"),
 		Roles: texts("roles"), Channel: text("channel"), Dir: text("dir"), Roots: texts("roots"), Mode: obstat.Mode(text("mode"))}
+	if v := n.Get("tool"); v.Str == "" {
+		errs = append(errs, f.Problem(v.Start, obstat.CodeBadValue, "the call names no tool"))
+	}
 	if in := n.Get("input"); in != nil {
 		c.Input = in.Source(f.Data)
 	}
@@ -71,4 +72,14 @@ func callOf(f *dialect.File, n *tree.Node) (*obstat.Call, obstat.Errors) {
 		}
 	}
 	return c, errs
+}
+
+// onLine moves errors to the line of a stream that their text is.
+func onLine(errs obstat.Errors, line int) {
+	for _, e := range errs {
+		e.Pos.Line = line
+		for i := range e.Also {
+			e.Also[i].Line = line
+		}
+	}
 }

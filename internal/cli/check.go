@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonl"
 )
@@ -112,15 +111,8 @@ func (o *checkOptions) load() (*policy, error) {
 // decide answers a call, with the dialect's offers where it asks.
 func decide(f *Factory, p *policy, call *obstat.Call) obstat.Decision {
 	d := p.Policy.Decide(call, f.World)
-	d.Offers = offers(f, p, call, &d)
+	d.Offers = p.Offers(call, f.World, &d)
 	return d
-}
-
-func offers(f *Factory, p *policy, call *obstat.Call, d *obstat.Decision) []obstat.Offer {
-	if o, ok := p.Dialect.(dialect.Offerer); ok && d.Verdict == obstat.Ask {
-		return o.Offers(p.Loaded, call, f.World, d)
-	}
-	return d.Offers
 }
 
 // checkJSON is what --json prints for one call.
@@ -141,11 +133,7 @@ type lineErrorJSON struct {
 }
 
 func newCheckJSON(p *policy, d *obstat.Decision, line int) checkJSON {
-	out := checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(d), Dialect: p.Dialect.Name(), Policy: p.Policy.Digest()}
-	for _, f := range p.Files {
-		out.Files = append(out.Files, f.Name)
-	}
-	return out
+	return checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(d), Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Files: p.names()}
 }
 
 // checkStream answers the calls on standard input, one line each, as they come.
@@ -191,7 +179,11 @@ func (o *checkOptions) line(w io.Writer, p *policy, n int, src []byte, tooLong e
 			return ExitError, writeJSON(w, lineErrorJSON{explain.Version, n, es})
 		}
 		for _, e := range es {
-			if _, err := fmt.Fprintf(w, "%d: %s %s\n", n, f.IO.paint(red, "error"), visible(e.Error())); err != nil {
+			hint := ""
+			if e.Hint != "" {
+				hint = "; " + e.Hint
+			}
+			if _, err := fmt.Fprintf(w, "%d:%d: %s: %s [%s]%s\n", n, e.Pos.Col, f.IO.paint(red, "error"), visible(e.Msg), e.Code, visible(hint)); err != nil {
 				return ExitError, err
 			}
 		}
@@ -203,7 +195,7 @@ func (o *checkOptions) line(w io.Writer, p *policy, n int, src []byte, tooLong e
 		err = writeJSON(w, newCheckJSON(p, &d, n))
 	} else {
 		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", n, f.IO.paint(verdictInk(d.Verdict), d.Verdict.String()),
-			clip(visible(call.Tool+" "+explain.TextOf(call)), f.IO.width()), visible(d.Reason()))
+			clip(visible(callWords(call)), f.IO.width()), visible(d.Reason()))
 	}
 	return exitOf(d.Verdict), err
 }

@@ -111,7 +111,7 @@ func effectsRun(o *effectsOptions) error {
 		if call.Dir == "" {
 			call.Dir = dir
 		}
-		a = effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: o.Factory.World}})
+		a = explain.Analyze(call, o.Factory.World)
 	} else {
 		a = effect.AnalyzeCommand(o.Command, &effect.Options{Dir: dir, FS: o.Factory.World})
 	}

@@ -60,8 +60,8 @@ func explainRun(o *checkOptions) error {
 }
 
 func explainCall(f *Factory, p *policy, call *obstat.Call) *explain.View {
-	return explain.Explain(&explain.Request{Program: p.Program, Policy: p.Policy, Library: p.Dialect.Library(), Call: call, World: f.World,
-		Offers: func(d *obstat.Decision) []obstat.Offer { return offers(f, p, call, d) }})
+	return explain.Explain(&explain.Request{Program: p.Program, Policy: p.Policy, Library: p.Dialect.Library(), Call: call, World: f.World, Files: p.names(),
+		Offers: func(d *obstat.Decision) []obstat.Offer { return p.Offers(call, f.World, d) }})
 }
 
 // explainJSON is what --json prints for one call.
@@ -77,11 +77,7 @@ func (o *checkOptions) show(w io.Writer, p *policy, v *explain.View) error {
 		_, err := io.WriteString(w, newScreen(o.Factory.IO).render(v))
 		return err
 	}
-	out := explainJSON{View: v, Dialect: p.Dialect.Name(), Policy: p.Policy.Digest()}
-	for _, f := range p.Files {
-		out.Files = append(out.Files, f.Name)
-	}
-	return writeJSON(w, out)
+	return writeJSON(w, explainJSON{View: v, Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Files: p.names()})
 }
 
 // explainStream explains the calls on standard input, one after the other.

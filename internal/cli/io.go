@@ -30,13 +30,18 @@ type IO struct {
 func System() *IO {
 	s := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr)}
-	s.Color = s.OutTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	s.Color = useColor(s.OutTTY, os.Getenv)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		s.Width = n
 	} else if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Width = w
 	}
 	return s
+}
+
+// useColor says whether output may be coloured; no-color.org has the convention.
+func useColor(tty bool, getenv func(string) string) bool {
+	return tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 }
 
 func isTTY(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -53,6 +53,15 @@ type policy struct {
 	Found bool   // nobody named the files
 }
 
+// names returns the names of the files.
+func (p *policy) names() []string {
+	out := make([]string, len(p.Files))
+	for i, f := range p.Files {
+		out[i] = f.Name
+	}
+	return out
+}
+
 // maxPolicy bounds a configuration file.
 const maxPolicy = 256 << 20
 
@@ -80,7 +89,7 @@ func (f *Factory) input(o *policyOptions) (*policy, dialect.Dialect, *dialect.In
 	}
 	p := &policy{Dir: dir, Found: len(o.Files) == 0}
 	if p.Found {
-		p.Files, err = f.discover(dir, o.Dialect)
+		p.Files, err = f.discover(o.Dir, dir, o.Dialect)
 	} else {
 		p.Files, err = f.readAll(o.Files)
 	}
@@ -193,8 +202,9 @@ func dialectOf(name string, files []dialect.File) (dialect.Dialect, error) {
 }
 
 // discover looks in dir for the files that projects keep their configuration
-// in. Files of two dialects are an error: nobody said which one counts.
-func (f *Factory) discover(dir, name string) ([]dialect.File, error) {
+// in; shown is how the user calls dir. Files of two dialects are an error:
+// nobody said which one counts.
+func (f *Factory) discover(shown, dir, name string) ([]dialect.File, error) {
 	found := map[string][]dialect.File{}
 	var looked []string
 	for _, d := range all.All() {
@@ -207,9 +217,9 @@ func (f *Factory) discover(dir, name string) ([]dialect.File, error) {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrInvalid) {
 				continue
 			}
-			file := dialect.File{Name: rel, Data: data}
+			file := dialect.File{Name: filepath.Join(shown, filepath.FromSlash(rel)), Data: data}
 			if err != nil {
-				return nil, obstat.Errors{ioError(rel, err)}
+				return nil, obstat.Errors{ioError(file.Name, err)}
 			}
 			if name != "" || d.Detect(&file) != dialect.No {
 				found[d.Name()] = append(found[d.Name()], file)
@@ -245,11 +255,7 @@ func (f *Factory) announce(p *policy) {
 	if !p.Found || f.jsonFlag {
 		return
 	}
-	names := make([]string, len(p.Files))
-	for i, file := range p.Files {
-		names[i] = file.Name
-	}
-	fmt.Fprintf(f.IO.Err, "using %s (%s)\n", strings.Join(names, ", "), p.Dialect.Name())
+	fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(joinNames(p.names())), p.Dialect.Name())
 }
 
 // warn shows the warnings of a configuration, unless the output is for programs.

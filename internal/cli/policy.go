@@ -86,11 +86,7 @@ func showRun(o *showOptions) error {
 	w := o.Factory.IO.Out
 	switch {
 	case o.Factory.jsonFlag:
-		out := showJSON{V: explain.Version, Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Program: p.Program, Warnings: p.Warnings}
-		for _, f := range p.Files {
-			out.Files = append(out.Files, f.Name)
-		}
-		return writeJSON(w, out)
+		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Policy.Digest(), p.names(), p.Program, p.Warnings})
 	case o.Format == "json":
 		return writePretty(w, p.Program)
 	case o.Format == "mermaid":
@@ -209,10 +205,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 	res = validateJSON{V: explain.Version, Files: po.Files, Problems: obstat.Errors{}}
 	p, d, in, err := f.input(po)
 	if p != nil && p.Found {
-		res.Files = nil
-		for _, file := range p.Files {
-			res.Files = append(res.Files, file.Name)
-		}
+		res.Files = p.names()
 	}
 	var l *dialect.Loaded
 	if err == nil {

@@ -104,6 +104,9 @@ func window(line string, mark Range, width int) (string, Range) {
 		n := columns(c)
 		switch {
 		case at < from:
+			if at+n > from {
+				from = at + n // a wide character reaches across
+			}
 		case shown == 0 && from > 0:
 			b.WriteString("…" + strings.Repeat(" ", max(0, n-1)))
 			shown += max(1, n)

@@ -27,11 +27,7 @@ const maxShown = 200
 
 func (t *programText) render(modes []string) string {
 	prog := t.p.Program
-	names := make([]string, len(t.p.Files))
-	for i, f := range t.p.Files {
-		names[i] = f.Name
-	}
-	t.printf("%s  %s\n", t.io.paint(bold, visible(joinNames(names))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Policy.Digest()[:19]))
+	t.printf("%s  %s\n", t.io.paint(bold, visible(joinNames(t.p.names()))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Policy.Digest()[:19]))
 	for _, m := range modes {
 		t.mode(obstat.Mode(m))
 	}

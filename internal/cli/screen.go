@@ -98,7 +98,7 @@ func (s *screen) would(v *explain.View) {
 			items = append(items, fmt.Sprintf("%d things more", len(v.Would)-i))
 			break
 		}
-		items = append(items, visible(v.Would[i].Words))
+		items = append(items, clip(visible(v.Would[i].Words), 2*(s.width-margin)-4))
 	}
 	if len(items) == 0 {
 		if len(v.Hidden) > 0 {

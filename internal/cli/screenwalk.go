@@ -22,12 +22,15 @@ const maxParts = 6
 // that the floor looked at, the deciding one in full.
 func (s *screen) walk(v *explain.View) {
 	var rows []row
+	var silent []*explain.Walk // parts that no rule speaks of
 	parts := 0
 	for i := range v.Walk {
 		w := &v.Walk[i]
 		switch {
 		case w.Part == "" || w.Decides:
 			rows = append(rows, wholeRows(w)...)
+		case !settles(w):
+			silent = append(silent, w)
 		case parts < maxParts:
 			rows = append(rows, partRow(w))
 			parts++
@@ -38,12 +41,15 @@ func (s *screen) walk(v *explain.View) {
 	if parts > maxParts {
 		rows = append(rows, row{stage: "…", found: strconv.Itoa(parts-maxParts) + " parts more", faint: true})
 	}
+	if len(silent) > 0 {
+		rows = append(rows, silentRow(silent))
+	}
 	for i := range v.Amend {
 		if v.Amend[i].Kind != "floor" {
 			rows = append(rows, stepRow(&v.Amend[i], "", v.Amend[i].As))
 		}
 	}
-	if v.Floor != "" {
+	if v.Floor != "" && len(v.Walk) > 0 {
 		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !strings.Contains(v.Floor, "tightened")})
 	}
 	s.table("walk", rows)
@@ -88,6 +94,24 @@ func first(texts ...string) string {
 	return ""
 }
 
+// silentRow shows the parts that no rule speaks of in one line.
+func silentRow(parts []*explain.Walk) row {
+	r := row{stage: "default", looked: visible(parts[0].Part), found: "no rule matches", outcome: parts[0].Verdict.String(), faint: true}
+	if len(parts) > 1 {
+		r.looked = strconv.Itoa(len(parts)) + " parts more"
+	}
+	return r
+}
+
+func settles(w *explain.Walk) bool {
+	for i := range w.Steps {
+		if w.Steps[i].State == explain.Settled {
+			return true
+		}
+	}
+	return false
+}
+
 // partRow shows a part that did not decide in one line.
 func partRow(w *explain.Walk) row {
 	for i := range w.Steps {
@@ -127,7 +151,7 @@ func (s *screen) table(label string, rows []row) {
 	room := s.width - margin
 	var stageW, lookedW, foundW, outW int
 	for _, r := range rows {
-		if r.looked != "" {
+		if r.looked != "" || r.outcome == "" {
 			stageW = max(stageW, min(columns(r.stage), room/4))
 		}
 		lookedW, outW = max(lookedW, columns(r.looked)), max(outW, columns(r.outcome))

@@ -159,8 +159,16 @@ func (t *tester) broken(n int, err error) error {
 		return writeJSON(s.Out, failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()})
 	}
 	t.clear()
-	_, err = fmt.Fprintf(s.Out, "%s %s:%d: no case: %s\n", s.paint(red, "FAIL"), visible(t.file), n, visible(err.Error()))
-	return err
+	for _, e := range problemsOf(err) {
+		place := fmt.Sprintf("%s:%d", t.file, n)
+		if e.Pos.IsValid() {
+			place = e.Pos.String()
+		}
+		if _, err := fmt.Fprintf(s.Out, "%s %s: no case: %s\n", s.paint(red, "FAIL"), visible(place), visible(e.Msg)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
@@ -181,7 +189,7 @@ func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
 			fmt.Fprintf(&b, "     %-7s %s\n", label, visible(text))
 		}
 	}
-	row("call", c.Call.Tool+" "+explain.TextOf(&c.Call))
+	row("call", callWords(&c.Call))
 	row("note", c.Note)
 	row("wanted", res.Wanted)
 	row("got", res.Got)

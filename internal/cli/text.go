@@ -106,13 +106,21 @@ func pad(s string, n int) string {
 	return s
 }
 
-// wrap breaks words into lines of at most n columns. A word that is longer gets
-// a line of its own.
+// wrap breaks words into lines of at most n columns. A word that is longer is
+// broken where the line ends.
 func wrap(s string, n int) []string {
 	var lines []string
 	line, w := "", 0
 	for _, word := range strings.Fields(s) {
 		c := columns(word)
+		for c > n && n > 0 {
+			if line != "" {
+				lines, line, w = append(lines, line), "", 0
+			}
+			head := strings.TrimSuffix(clip(word, n+1), "…")
+			lines, word = append(lines, head), word[len(head):]
+			c = columns(word)
+		}
 		if line != "" && w+1+c > n {
 			lines, line, w = append(lines, line), "", 0
 		}

@@ -12,7 +12,7 @@ func (x *explainer) by() By {
 	d := x.d
 	switch {
 	case len(d.Faults) > 0:
-		return By{Kind: "fault", Text: "something went wrong in " + d.Stage, Pos: d.Faults[0].Pos}
+		return By{Kind: "fault", Text: "a fault (" + d.Stage + ")", Pos: d.Faults[0].Pos}
 	case d.Rule != nil:
 		return By{Kind: "rule", Text: fmt.Sprintf("%s rule %s", d.Rule.Verdict, d.Rule), Pos: d.Rule.Pos}
 	case d.Stage == "floor":

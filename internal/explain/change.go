@@ -124,7 +124,7 @@ func (x *explainer) removeRules() []Change {
 	p, d := copyRules(x.r.Program), *x.d
 	c := Change{Kind: ChangeRemove}
 	for range maxRemoved {
-		if d.Rule == nil || !remove(p, d.Rule) {
+		if d.Rule == nil || !x.writable(d.Rule) || !remove(p, d.Rule) {
 			return nil
 		}
 		c.Rules = append(c.Rules, NewRule(d.Rule))
@@ -138,6 +138,11 @@ func (x *explainer) removeRules() []Change {
 		}
 	}
 	return nil
+}
+
+// writable tells whether a rule stands in a file of the user's.
+func (x *explainer) writable(r *obstat.Rule) bool {
+	return x.r.Files == nil || slices.Contains(x.r.Files, r.Pos.File)
 }
 
 func removeWords(rules []*Rule) string {
@@ -175,6 +180,9 @@ func remove(p *obstat.Program, r *obstat.Rule) bool {
 
 // changeMode tries the Program's other modes.
 func (x *explainer) changeMode() []Change {
+	if x.d.Verdict == obstat.Allow {
+		return nil // who wants to stop one call does not want another mode
+	}
 	var out []Change
 	for _, mode := range slices.Sorted(maps.Keys(x.r.Program.Pipelines)) {
 		if mode == x.d.Mode || x.frees(x.r.Policy, mode) {

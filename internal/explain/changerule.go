@@ -30,14 +30,17 @@ func (x *explainer) commandField() string {
 
 // addExact tries rules that are about this very call.
 func (x *explainer) addExact() []Change {
+	if !x.handWritten() || len(x.d.Faults) > 0 || !x.small() {
+		return nil
+	}
 	rules := x.exactRules()
-	if len(rules) == 0 || len(x.d.Faults) > 0 || !x.small() {
+	if len(rules) == 0 {
 		return nil
 	}
 	for _, list := range x.listsFor(rules[0].Verdict) {
 		if c, ok := x.tryAdd(list, rules); ok {
 			c.Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list)
-			c.Add = x.asProgram(rules)
+			c.Add = asProgram(rules)
 			return []Change{c}
 		}
 	}
@@ -118,11 +121,16 @@ func (x *explainer) exactRules() []obstat.Rule {
 	return out
 }
 
-// asProgram returns the rules as a Program writes them, where the file is one.
-func (x *explainer) asProgram(rules []obstat.Rule) []json.RawMessage {
-	if d := x.r.Program.Dialect; d != "" && d != "program" {
-		return nil
-	}
+// handWritten tells whether the policy is a Program written by hand. Only there
+// can any rule be added to any list; a dialect says by its offers what its files
+// can hold.
+func (x *explainer) handWritten() bool {
+	d := x.r.Program.Dialect
+	return d == "" || d == "program"
+}
+
+// asProgram returns the rules as a Program writes them.
+func asProgram(rules []obstat.Rule) []json.RawMessage {
 	var out []json.RawMessage
 	for i := range rules {
 		r := &rules[i]

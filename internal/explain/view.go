@@ -25,6 +25,8 @@ type Request struct {
 	Library *obstat.Library
 	Call    *obstat.Call
 	World   obstat.World
+	// Files are the files that the user can change; nil: all that rules name.
+	Files []string
 	// Offers returns the rules that the dialect would propose with the
 	// decision; nil: it proposes none.
 	Offers func(*obstat.Decision) []obstat.Offer
@@ -67,7 +69,7 @@ func Explain(r *Request) *View {
 	d, tr := r.Policy.Explain(r.Call, r.World)
 	x := &explainer{r: r, d: &d, tr: tr, a: tr.Analysis}
 	if x.a == nil {
-		x.a = effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input, Options: effect.Options{Dir: r.Call.Dir, FS: r.World}})
+		x.a = Analyze(r.Call, r.World)
 	}
 	if r.Offers != nil && d.Verdict == obstat.Ask {
 		d.Offers = r.Offers(&d)
@@ -80,6 +82,15 @@ func Explain(r *Request) *View {
 	v.Walk, v.Amend, v.Floor = x.walk(), steps(tr.Amend, nil), x.floor()
 	v.Changes = x.changes()
 	return v
+}
+
+// Analyze says what a call would do. A call without an input has an empty one.
+func Analyze(c *obstat.Call, w obstat.World) *effect.Analysis {
+	input := c.Input
+	if len(input) == 0 || string(input) == "null" {
+		input = json.RawMessage("{}")
+	}
+	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: input, Options: effect.Options{Dir: c.Dir, FS: w}})
 }
 
 type explainer struct {

@@ -125,7 +125,7 @@ func mainSubject(q *obstat.Question) obstat.Subject {
 			}
 		}
 	}
-	if len(q.Subjects) == 1 || len(q.Subjects) > 0 && q.Subjects[0].Field != "$input" {
+	if len(q.Subjects) > 0 && q.Subjects[0].Field != "$input" {
 		return q.Subjects[0]
 	}
 	return obstat.Subject{Text: q.Tool}
@@ -148,9 +148,9 @@ func (x *explainer) floor() string {
 	}
 	switch t, known := effect.Lookup(x.r.Call.Tool); {
 	case len(x.r.Call.Subjects) > 0:
-		return "nothing to look at: the call names its subjects itself"
+		return "not for calls that name their subjects themselves"
 	case !known || len(t.Command) == 0 && len(t.Paths) == 0:
-		return "nothing to look at: " + x.r.Call.Tool + " runs no command and touches no file that is known of"
+		return "nothing to look at: no command, no path"
 	}
 	return "not needed"
 }
@@ -162,7 +162,7 @@ func (x *explainer) floorDid(s *obstat.StepTrace) string {
 			parts++
 		}
 	}
-	what := "nothing but the call itself to look at"
+	what := "only the call itself to look at"
 	switch {
 	case parts == 1:
 		what = "1 part looked at"

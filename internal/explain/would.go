@@ -98,7 +98,7 @@ func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World
 		}
 		return first(e.Program, e.Raw)
 	case e.Kind == effect.Connect:
-		return first(e.Host, e.Raw)
+		return first(e.Host, e.Raw, "a host that is not named")
 	case e.Path == "":
 		return first(e.Raw, e.Program)
 	}
@@ -169,7 +169,9 @@ func notesOf(e *effect.Effect, v *Effect, c *obstat.Call) []string {
 		}
 	}
 	add(e.Recursive, "recursive")
-	add(true, e.Detail)
+	for detail := range strings.SplitSeq(e.Detail, ", ") {
+		add(true, detail)
+	}
 	add(e.Sensitive != "", e.Sensitive)
 	add(v.Real != "", "which is "+v.Real)
 	add(e.Where != "", "in "+e.Where)

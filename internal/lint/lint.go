@@ -93,7 +93,7 @@ func (l *linter) unusedLists() {
 		if used[name] || len(rules) == 0 {
 			continue
 		}
-		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s, which has %d rules", name, len(rules))
+		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s (rules in it: %d)", name, len(rules))
 	}
 }
 

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/pattern"
 )
@@ -149,5 +151,14 @@ func (l *linter) textCovers(a, b obstat.Text) bool {
 		ok, err := pa.Match(shape.Prefix)
 		return ok && err == nil
 	}
-	return pa.MustMatch(shape.Prefix)
+	return pa.MustMatch(shape.Prefix) || l.tailMust(a, shape.Prefix)
+}
+
+// tailMust is MustMatch for a wildcard that ends in " *", which may be missing:
+// what it surely matches is what it matches with its end there.
+func (l *linter) tailMust(a obstat.Text, prefix string) bool {
+	if a.Flavour != pattern.Wildcard || !strings.HasSuffix(a.Text, " *") {
+		return false
+	}
+	return l.compiled(obstat.Text{Flavour: pattern.Wildcard, Text: a.Text + "*"}).MustMatch(prefix)
 }

@@ -1,0 +1,58 @@
+package cli_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/obstat/obstat/internal/cli"
+)
+
+var update = flag.Bool("update", false, "write what is printed into the scripts and docs/cli.md")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"obstat": func() { os.Exit(int(cli.Main(os.Args[1:], cli.System()))) },
+	})
+}
+
+// TestScripts runs the command as its users do: testdata/script has one file a
+// subject, with the arguments, the exit code and what is printed.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", "/home/user")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode},
+	})
+}
+
+// exitCode runs a command that has to end with the given code: code N command.
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var ee *exec.ExitError
+	switch {
+	case errors.As(err, &ee):
+		got = ee.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}

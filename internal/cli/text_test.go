@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":           "plain",
+		"a\tb\nc\r":       `a\tb\nc\r`,
+		"\x1b[2J":         `\x1b[2J`,
+		"\x00\x7f":        `\x00\x7f`,
+		"é漢":              "é漢",
+		"a\u202eb":        `a\u202eb`,
+		"a\u200bb\ufeff":  `a\u200bb\ufeff`,
+		"\xff\xfe":        `\xff\xfe`,
+		"\U000e0041":      `\U000e0041`,
+		"no\u00a0break":   `no\u00a0break`,
+		"line\u2028break": `line\u2028break`,
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzVisible(f *testing.F) {
+	f.Add("a\x1b[31m\u202e漢\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		v := visible(s)
+		if !utf8.ValidString(v) || strings.ContainsAny(v, "\x1b\n\r\t\x00\u202e\u200b") {
+			t.Errorf("visible(%q) = %q", s, v)
+		}
+		for _, n := range []int{1, 5, 20} {
+			if c := clip(v, n); columns(c) > n {
+				t.Errorf("clip(%q, %d) has %d columns", v, n, columns(c))
+			}
+			for _, l := range wrap(v, n+1) {
+				if columns(l) > n+1 {
+					t.Errorf("wrap(%q, %d): %q", v, n+1, l)
+				}
+			}
+		}
+	})
+}
+
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"one two three", 7, "one two|three"},
+		{"", 7, ""},
+		{"abcdefghij k", 4, "abcd|efgh|ij k"},
+		{"ab cdefgh", 4, "ab|cdef|gh"},
+	} {
+		if got := strings.Join(wrap(tt.in, tt.n), "|"); got != tt.want {
+			t.Errorf("wrap(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+// TestWindow: whatever the line, the mark is where its text is.
+func TestWindow(t *testing.T) {
+	for _, tt := range []struct{ line, mark string }{
+		{"short rm line", "rm"},
+		{strings.Repeat("a", 100) + "rm -rf x" + strings.Repeat("b", 100), "rm -rf x"},
+		{"rm" + strings.Repeat("b", 100), "rm"},
+		{strings.Repeat("漢", 60) + "rm", "rm"},
+		{strings.Repeat("é", 90) + "rm" + strings.Repeat("漢", 50), "rm"},
+	} {
+		start := strings.Index(tt.line, tt.mark)
+		text, at := window(tt.line, Range{start, start + len(tt.mark)}, 40)
+		if columns(text) > 40 {
+			t.Errorf("%q is %d columns wide", text, columns(text))
+		}
+		i := strings.Index(text, tt.mark)
+		if i < 0 || columns(text[:i]) != at.Start || at.End-at.Start != len(tt.mark) {
+			t.Errorf("%q: mark at %v, text at %d", text, at, i)
+		}
+	}
+}
+
+func FuzzWindow(f *testing.F) {
+	f.Add("echo 漢 rm x", 5, 8, 20)
+	f.Fuzz(func(t *testing.T, line string, start, end, width int) {
+		width = 10 + max(0, width)%200
+		text, at := window(line, Range{start, end}, width)
+		if columns(text) > width+1 || at.Start < 0 || at.Start > width || at.End < at.Start {
+			t.Errorf("window(%q, %d, %d, %d) = %q, %v", line, start, end, width, text, at)
+		}
+	})
+}
+
+func TestUseColor(t *testing.T) {
+	env := func(kv ...string) func(string) string {
+		return func(k string) string {
+			for i := 0; i < len(kv); i += 2 {
+				if kv[i] == k {
+					return kv[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	if !useColor(true, env()) || useColor(false, env()) || useColor(true, env("NO_COLOR", "1")) || useColor(true, env("TERM", "dumb")) {
+		t.Error("colour where it is not wanted, or none where it is")
+	}
+}
