@@ -37,6 +37,8 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 		p.m, p.shape, err = compileFnmatch(text)
 	case Wildcard:
 		p.m, p.shape, err = compileWildcard(text)
+	case Minimatch:
+		p.m, p.shape, err = compileMinimatch(text)
 	case Full:
 		p.lang = &language{text: text, full: true}
 		p.m, p.shape, err = compileRE(text, true)

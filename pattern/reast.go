@@ -30,6 +30,7 @@ const (
 	nRef                  // what group matched
 	nCond                 // subs[0] if group matched, else subs[1]
 	nAt                   // a place
+	nNot                  // any text that subs[0] does not match as a whole (minimatch only)
 )
 
 type repeatMode uint8
@@ -63,6 +64,7 @@ const (
 	atNotWord                    // \B
 	atWordASCII                  // (?a)\b
 	atNotWordASCII               // (?a)\B
+	atNoDot                      // where a wildcard of minimatch may stand: not before a leading dot
 )
 
 // widths are saturated well below overflow.

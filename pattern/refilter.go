@@ -42,7 +42,7 @@ func (b *progBuilder) finish() {
 		switch in.op {
 		case doSplit:
 			in.fx, in.fy = b.filterAt(in.x), b.filterAt(in.y)
-		case doStar, doUpTo, doLazy, doLook, doAtomic:
+		case doStar, doUpTo, doLazy, doLook, doAtomic, doNot:
 		default:
 			continue
 		}
@@ -92,7 +92,7 @@ func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
 			return false
 		}
 		f.end = true
-	case doEnd, doRef:
+	case doEnd, doRef, doNot:
 		return false // an atomic group ends here whatever follows it
 	case doLit:
 		f.addByte(in.lit[0])

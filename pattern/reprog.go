@@ -42,6 +42,7 @@ const (
 	doCond         // x if group n holds something, else y
 	doMark         // slot x = here, for doGuard
 	doGuard        // if slot x is here, nothing was taken: go to y
+	doNot          // the inside follows, up to its doEnd; x goes on after what it does not match
 )
 
 // maxProg bounds a program after its counted repetitions are written out.
@@ -145,6 +146,11 @@ func (b *progBuilder) node(n *node) {
 		b.cond(n)
 	case nAt:
 		b.add(inst{op: doAt, at: n.at})
+	case nNot:
+		not := b.add(inst{op: doNot, not: n.not})
+		b.node(n.subs[0])
+		b.add(inst{op: doEnd})
+		b.inst[not].x = b.here()
 	}
 }
 

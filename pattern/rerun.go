@@ -25,7 +25,11 @@ func (m *runner) run(pc, at int) (int, bool) {
 			}
 			ok = false
 		case doEnd:
-			return at, true
+			if m.ends == nil {
+				return at, true
+			}
+			m.ends[at>>6] |= 1 << (at & 63)
+			ok = false
 		case doLit:
 			if ok = strings.HasPrefix(s[at:], in.lit); ok {
 				at += len(in.lit)
@@ -103,6 +107,9 @@ func (m *runner) other(in *inst, pc, at int) (int, int, bool) {
 			return 0, 0, false
 		}
 		return int(in.x), end, true
+	case doNot:
+		at, ok := m.except(in, pc, at)
+		return int(in.x), at, ok
 	case doSave, doMark:
 		m.set(in.x, int32(at))
 	case doGuard:
@@ -299,6 +306,9 @@ func (m *runner) isAt(kind atKind, at int) bool {
 		return at == len(s) || at == len(s)-1 && s[at] == '\n'
 	case atLineEnd:
 		return at == len(s) || s[at] == '\n'
+	}
+	if kind == atNoDot {
+		return !m.p.leadingDot(s, at)
 	}
 	if s == "" {
 		return false // CPython 3.11: neither \b nor \B is in an empty subject

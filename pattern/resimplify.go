@@ -136,7 +136,7 @@ func (n *node) nullable() bool {
 	switch n.op {
 	case nSet:
 		return false
-	case nAt, nLook, nRef:
+	case nAt, nLook, nRef, nNot:
 		return true
 	case nRepeat:
 		return n.min == 0 || n.subs[0].nullable()

@@ -47,6 +47,8 @@ type runner struct {
 	log   []memoRange
 	depth int // of look-arounds and atomic groups under way
 	keep  bool
+	ends  []uint64 // while except collects: the places where its inside ends
+	room  []uint64 // for ends
 }
 
 // memoRange is bits that were set inside a look-around or an atomic group.
@@ -146,6 +148,7 @@ func (m *runner) search() bool {
 
 func (m *runner) start(at int) bool {
 	m.stack, m.log, m.depth = m.stack[:0], m.log[:0], 0
+	m.ends, m.room = nil, m.room[:0]
 	for i := range m.slots {
 		m.slots[i] = -1
 	}
