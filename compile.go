@@ -77,10 +77,17 @@ type pipeline struct {
 type step struct {
 	stage Stage
 	name  string
+	// One of these is set; none for the floor.
 	list  *list
 	check Checker
-	pred  Predicate
-	tools map[string]struct{}
+	when  *When
+
+	settles   Verdicts
+	pass      Outcomes
+	askDenies bool
+	pred      Predicate
+	tools     map[string]struct{}
+	yes, no   *remark // what a When says
 }
 
 // Compile makes a Policy of p, or reports everything that is wrong with it. p
@@ -227,9 +234,9 @@ func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
 		st := step{stage: s, name: s.StageName()}
 		switch s := s.(type) {
 		case Match:
-			st.list = c.list(mode, s)
+			st.list, st.settles, st.askDenies = c.list(mode, s), s.Settle, s.AskDenies
 		case Check:
-			st.check = c.checker(mode, s)
+			st.check, st.pass, st.askDenies = c.checker(mode, s), s.Pass, s.AskDenies
 		case When:
 			c.when(mode, s, &st)
 		case Floor:
@@ -276,6 +283,7 @@ func (c *compiler) checker(mode Mode, s Check) Checker {
 }
 
 func (c *compiler) when(mode Mode, s When, st *step) {
+	st.when, st.yes, st.no = &s, &remark{note: s.Name}, &remark{note: "not " + s.Name}
 	if s.Then > Allow || s.Else != nil && *s.Else > Allow {
 		c.fail(Pos{}, CodeBadValue, "stage %q of %q has no verdict", s.Name, mode)
 	}

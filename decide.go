@@ -3,20 +3,34 @@ package obstat
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// An outcome is an answer on its way to being a Decision.
+// An outcome is an answer on its way to being a Decision. It is small: outcomes
+// are handed around on the hot path, and most have nothing to say.
 type outcome struct {
-	verdict Verdict
-	safety  bool
-	faulted bool
-	stage   string
-	rule    *Rule
-	note    string
-	part    string
-	fault   string
-	input   json.RawMessage
+	verdict         Verdict
+	safety, faulted bool
+	stage           string
+	rule            *Rule
+	said            *remark
+}
+
+// A remark is what an outcome has to say beyond its rule.
+type remark struct {
+	note  string
+	part  string
+	fault string
+	input json.RawMessage
+}
+
+// words returns the remark, or an empty one.
+func (o *outcome) words() remark {
+	if o.said == nil {
+		return remark{}
+	}
+	return *o.said
 }
 
 // stageDefault is the stage of a question that no stage settled.
@@ -27,8 +41,7 @@ const stageDefault = "default"
 type walk struct {
 	pol   *Policy
 	facts Facts
-	subj  []Subject
-	quest [1]Question
+	quest Question
 	trace *Trace
 	// rewritten: an amendment gave the call another input.
 	rewritten bool
@@ -65,31 +78,31 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 	return d
 }
 
-// free gives the walk back, keeping its buffers and nothing else.
+// free gives the walk back, keeping its buffers and no pointer that matters.
 func (w *walk) free() {
-	in := w.facts.input
-	in.reset()
-	if cap(in.buf) > 64<<10 {
-		in.buf = nil // one long input should not stay for ever
+	f := &w.facts
+	f.input.reset()
+	if cap(f.input.buf) > 64<<10 {
+		f.input.buf = nil // one long input should not stay for ever
 	}
-	subj := w.subj
-	clear(subj)
-	pol := w.pol
-	*w = walk{facts: Facts{input: in}, subj: subj[:0]}
-	pol.walks.Put(w)
+	f.Call, f.World, f.Settled, f.analysis = nil, nil, nil, nil
+	w.trace, w.rewritten = nil, false
+	w.pol.walks.Put(w)
 }
 
 // settle makes the Decision. It is the only place in the module where a call
 // becomes allowed: an outcome says Allow, and nothing went wrong.
 func (w *walk) settle(o outcome) Decision {
-	d := Decision{Verdict: o.verdict, Safety: o.safety && o.verdict == Ask, Stage: o.stage, Rule: o.rule,
-		Note: o.note, Part: o.part, Input: o.input, Mode: w.facts.Mode, Tool: w.facts.Call.Tool}
+	d := Decision{Verdict: o.verdict, Safety: o.safety && o.verdict == Ask, Stage: o.stage, Rule: o.rule, Mode: w.facts.Mode, Tool: w.facts.Call.Tool}
+	if o.said != nil {
+		d.Note, d.Part, d.Input = o.said.note, o.said.part, o.said.input
+	}
 	if w.rewritten && d.Verdict != Deny {
 		d.Input = w.facts.Call.Input // whoever approves, approves this
 	}
 	if o.faulted {
 		d.Verdict, d.Safety, d.Rule, d.Input = Deny, false, nil, nil
-		f := Fault{Msg: o.fault}
+		f := Fault{Msg: o.words().fault}
 		if o.rule != nil {
 			f.Rule, f.Pos = o.rule, o.rule.Pos
 		}
@@ -103,7 +116,7 @@ func (w *walk) settle(o outcome) Decision {
 
 // faulted returns the outcome of something that went wrong.
 func faulted(stage, msg string, r *Rule) outcome {
-	return outcome{verdict: Deny, faulted: true, stage: stage, fault: msg, rule: r}
+	return outcome{verdict: Deny, faulted: true, stage: stage, rule: r, said: &remark{fault: msg}}
 }
 
 func (w *walk) run(pl *pipeline) outcome {
@@ -151,18 +164,14 @@ func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question) outcome {
 	o := w.question(f, pl, &qs[0])
 	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
 		if p := w.question(f, pl, &qs[i]); p.verdict < o.verdict || p.faulted {
-			p.part = cmpOr(p.part, qs[i].label)
+			if r := p.words(); r.part == "" {
+				r.part = qs[i].label()
+				p.said = &r
+			}
 			o = p
 		}
 	}
 	return o
-}
-
-func cmpOr(s string, alt func() string) string {
-	if s != "" {
-		return s
-	}
-	return alt()
 }
 
 // label names the question in a Decision.
@@ -186,9 +195,12 @@ func (w *walk) builtinView(f *Facts, pl *pipeline) outcome {
 	if f.input.read(f.Call.Input); f.input.err != nil {
 		return faulted("view", f.input.err.msg, nil)
 	}
-	w.subj = append(append(w.subj[:0], f.input.fields...), Subject{inputField, bytesAsString(f.Call.Input)})
-	w.quest[0] = Question{f.Call.Tool, w.subj}
-	return w.question(f, pl, &w.quest[0])
+	// The subject for the whole input is put behind the fields, where the next
+	// call's fields will overwrite it.
+	fields := append(f.input.fields, Subject{inputField, bytesAsString(f.Call.Input)})
+	f.input.fields = fields[:len(fields)-1]
+	w.quest = Question{f.Call.Tool, fields}
+	return w.question(f, pl, &w.quest)
 }
 
 // question asks the stages in order until one settles.
@@ -196,7 +208,9 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
 	w.trace.open(q, f.part)
 	for i := range pl.stages {
 		if o, ok := w.step(&pl.stages[i], f, q); ok {
-			w.trace.rest(pl.stages[i+1:])
+			if w.trace != nil {
+				w.trace.rest(pl.stages[i+1:])
+			}
 			return o
 		}
 	}
@@ -204,29 +218,29 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
 }
 
 func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
-	switch s := st.stage.(type) {
-	case Match:
-		return w.match(st, &s, q)
-	case Check:
-		return w.check(st, &s, f)
-	case When:
-		return w.when(st, &s, f)
+	switch {
+	case st.list != nil:
+		return w.match(st, q)
+	case st.check != nil:
+		return w.check(st, f)
+	case st.when != nil:
+		return w.when(st, f)
 	}
 	return faulted(st.name, "a stage that cannot settle a question", nil), true
 }
 
-func (w *walk) match(st *step, s *Match, q *Question) (outcome, bool) {
+func (w *walk) match(st *step, q *Question) (outcome, bool) {
 	r, err := st.list.best(q)
 	if err != nil {
 		w.trace.step(st, StepTrace{Note: err.Error(), Rule: r, Settled: true})
 		return faulted(st.name, fmt.Sprintf("rule %s: %v", r, err), r), true
 	}
-	ok := r != nil && s.Settle.Has(r.Verdict)
+	ok := r != nil && st.settles.Has(r.Verdict)
 	var o outcome
 	if ok {
 		o = outcome{verdict: r.Verdict, stage: st.name, rule: r}
-		if r.Verdict == Ask && s.AskDenies {
-			o.verdict, o.note = Deny, noteNobody
+		if r.Verdict == Ask && st.askDenies {
+			o.verdict, o.said = Deny, &remark{note: noteNobody}
 		}
 	}
 	if w.trace != nil {
@@ -238,15 +252,21 @@ func (w *walk) match(st *step, s *Match, q *Question) (outcome, bool) {
 // noteNobody says why an ask became a deny.
 const noteNobody = "this would ask, and in this mode nobody is there to answer"
 
-func (w *walk) check(st *step, s *Check, f *Facts) (outcome, bool) {
+func (w *walk) check(st *step, f *Facts) (outcome, bool) {
 	fd := st.check.Check(f)
-	o := outcome{verdict: fd.Verdict, safety: fd.Safety, stage: st.name, note: fd.Note, part: fd.Part, input: fd.Input, rule: fd.Rule}
-	pass := fd.Pass || s.Pass&fd.outcome() != 0
-	if !pass && s.AskDenies && fd.Verdict == Ask {
-		o.verdict, o.safety, o.note = Deny, false, joinNotes(fd.Note, noteNobody)
+	pass := fd.Pass || st.pass&fd.outcome() != 0
+	o := outcome{verdict: fd.Verdict, safety: fd.Safety, stage: st.name, rule: fd.Rule}
+	if pass {
+		w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Verdict: o.verdict, Silent: fd.Pass, Safety: fd.Safety})
+		return o, false
 	}
-	w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Settled: !pass, Verdict: o.verdict, Silent: fd.Pass, Safety: fd.Safety})
-	return o, !pass
+	said := remark{note: fd.Note, part: fd.Part, input: fd.Input}
+	if st.askDenies && fd.Verdict == Ask {
+		o.verdict, o.safety, said.note = Deny, false, joinNotes(fd.Note, noteNobody)
+	}
+	o.said = &said
+	w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Settled: true, Verdict: o.verdict, Safety: fd.Safety})
+	return o, true
 }
 
 func joinNotes(a, b string) string {
@@ -268,7 +288,7 @@ func (fd *Finding) outcome() Outcomes {
 	return PlainAsk
 }
 
-func (w *walk) when(st *step, s *When, f *Facts) (outcome, bool) {
+func (w *walk) when(st *step, f *Facts) (outcome, bool) {
 	yes, err := true, error(nil)
 	if st.pred != nil {
 		yes, err = st.pred.Holds(f)
@@ -279,11 +299,11 @@ func (w *walk) when(st *step, s *When, f *Facts) (outcome, bool) {
 		w.trace.step(st, StepTrace{Note: err.Error(), Settled: true})
 		return faulted(st.name, err.Error(), nil), true
 	}
-	o, ok := outcome{verdict: s.Then, stage: st.name, note: st.name}, yes
-	if !yes && s.Else != nil {
-		o, ok = outcome{verdict: *s.Else, stage: st.name, note: "not " + st.name}, true
+	o, ok := outcome{verdict: st.when.Then, stage: st.name, said: st.yes}, yes
+	if !yes && st.when.Else != nil {
+		o, ok = outcome{verdict: *st.when.Else, stage: st.name, said: st.no}, true
 	}
-	w.trace.step(st, StepTrace{Settled: ok, Verdict: o.verdict, Silent: !ok, Note: o.note})
+	w.trace.step(st, StepTrace{Settled: ok, Verdict: o.verdict, Silent: !ok, Note: o.said.note})
 	return o, ok
 }
 
@@ -294,31 +314,21 @@ func (w *walk) amend(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	}
 	w.trace.amend(true)
 	defer w.trace.amend(false)
-	var a outcome
-	switch s := st.stage.(type) {
-	case Check:
-		for _, name := range s.Unless {
-			if name == o.stage {
-				return o
-			}
-		}
-		settled := Decision{Verdict: o.verdict, Stage: o.stage, Rule: o.rule}
-		f.Settled = &settled
-		var ok bool
-		if a, ok = w.check(st, &s, f); !ok {
+	if s, ok := st.stage.(Check); ok {
+		if slices.Contains(s.Unless, o.stage) {
 			return o
 		}
-	default:
-		var ok bool
-		if a, ok = w.step(st, f, &Question{Tool: f.Call.Tool}); !ok {
-			return o
-		}
+		f.Settled = &Decision{Verdict: o.verdict, Stage: o.stage, Rule: o.rule}
+	}
+	a, ok := w.step(st, f, &Question{Tool: f.Call.Tool})
+	if !ok {
+		return o
 	}
 	if a.faulted || a.verdict < o.verdict {
 		return a
 	}
-	if a.input != nil && a.verdict == o.verdict {
-		return w.rewrite(f, pl, o, a.input)
+	if input := a.words().input; input != nil && a.verdict == o.verdict {
+		return w.rewrite(f, pl, o, input)
 	}
 	return o
 }

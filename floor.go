@@ -56,7 +56,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	}
 	fl.effects()
 	w.trace.amend(true)
-	w.trace.step(st, StepTrace{Settled: fl.o.verdict < before, Verdict: fl.o.verdict, Note: fl.o.note, Rule: fl.o.rule, Silent: fl.o.verdict == before})
+	w.trace.step(st, StepTrace{Settled: fl.o.verdict < before, Verdict: fl.o.verdict, Note: fl.o.words().note, Rule: fl.o.rule, Silent: fl.o.verdict == before})
 	w.trace.amend(false)
 	return fl.o
 }
@@ -95,8 +95,9 @@ func (fl *floorWalk) tighten(o outcome, part, why string) {
 	if !o.faulted && o.verdict >= fl.o.verdict {
 		return
 	}
-	o.part = strings.Clone(part)
-	o.note = joinNotes(o.note, why)
+	said := o.words()
+	said.part, said.note = strings.Clone(part), joinNotes(said.note, why)
+	o.said = &said
 	if o.stage == stageDefault {
 		o.stage = "floor"
 	}
