@@ -56,6 +56,7 @@ type Policy struct {
 	prog      *Program
 	digest    string
 	pipelines map[Mode]*pipeline
+	inForce   *pipeline // of the Program's own mode
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
 	patterns  map[Text]*pattern.Pattern
@@ -109,6 +110,7 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 	if err := c.errs.Fatal(); err != nil {
 		return nil, err
 	}
+	c.policy.inForce = c.policy.pipelines[c.prog.Mode]
 	c.policy.walks.New = func() any { return new(walk) }
 	return c.policy, nil
 }

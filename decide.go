@@ -73,7 +73,12 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 	}
 	w.pol, w.trace = pol, trace
 	w.facts.Call, w.facts.World, w.facts.Mode = call, world, mode
-	d = w.settle(w.run(pol.pipelines[mode]))
+	pl := pol.inForce
+	if call.Mode != "" {
+		pl = pol.pipelines[mode]
+	}
+	o := w.run(pl)
+	w.settle(&o, &d)
 	w.free()
 	return d
 }
@@ -92,8 +97,9 @@ func (w *walk) free() {
 
 // settle makes the Decision. It is the only place in the module where a call
 // becomes allowed: an outcome says Allow, and nothing went wrong.
-func (w *walk) settle(o outcome) Decision {
-	d := Decision{Verdict: o.verdict, Safety: o.safety && o.verdict == Ask, Stage: o.stage, Rule: o.rule, Mode: w.facts.Mode, Tool: w.facts.Call.Tool}
+func (w *walk) settle(o *outcome, d *Decision) {
+	d.Verdict, d.Safety, d.Stage, d.Rule = o.verdict, o.safety && o.verdict == Ask, o.stage, o.rule
+	d.Mode, d.Tool = w.facts.Mode, w.facts.Call.Tool
 	if o.said != nil {
 		d.Note, d.Part, d.Input = o.said.note, o.said.part, o.said.input
 	}
@@ -109,9 +115,8 @@ func (w *walk) settle(o outcome) Decision {
 		d.Faults = []Fault{f}
 	}
 	if w.trace != nil {
-		w.trace.finish(w, &d)
+		w.trace.finish(w, d)
 	}
-	return d
 }
 
 // faulted returns the outcome of something that went wrong.

@@ -83,12 +83,13 @@ type inputFields struct {
 	done   bool
 	fields []Subject
 	buf    []byte              // values with escapes live here
+	keys   []byte              // scratch for keys with escapes
 	seen   map[string]struct{} // folded keys, once there are many
 	err    *scanError
 }
 
 func (in *inputFields) reset() {
-	*in = inputFields{fields: in.fields[:0], buf: in.buf[:0]}
+	in.done, in.fields, in.buf, in.seen, in.err = false, in.fields[:0], in.buf[:0], nil, nil
 }
 
 // read scans raw once. The fields' texts share its memory, and the buffer's:
@@ -99,26 +100,34 @@ func (in *inputFields) read(raw []byte) {
 	}
 	in.done = true
 	src := bytesAsString(raw)
-	if i := skipSpace(src, 0); i == len(src) || src[i] == 'n' && strings.TrimSpace(src) == "null" {
+	i := skipSpace(src, 0)
+	if i == len(src) || src[i] == 'n' && strings.TrimSpace(src) == "null" {
 		return // no input is an empty one
 	}
 	if in.err = checkUTF8(src); in.err != nil {
 		in.err.msg = "the input is " + in.err.msg
 		return
 	}
-	w := members{src: src}
+	w := members{src: src, pos: i, buf: in.keys[:0]}
 	for w.next() {
 		if in.duplicate(w.m.key) {
 			in.err = &scanError{w.m.keyOff, CodeDuplicateKey, "the input names " + strings.Clone(w.m.key) + " twice, or in two spellings"}
 			return
 		}
-		text, ok := in.text(src[w.m.start:w.m.end])
-		if !ok {
-			in.err = &scanError{w.m.start, CodeSyntax, "the input holds a string that cannot be read"}
-			return
+		text := w.src[w.m.start:w.m.end]
+		if text[0] == '"' {
+			text = text[1 : len(text)-1]
+			if w.m.escaped {
+				var ok bool
+				if text, ok = in.unquote(w.src[w.m.start:w.m.end]); !ok {
+					in.err = &scanError{w.m.start, CodeSyntax, "the input holds a string that cannot be read"}
+					return
+				}
+			}
 		}
 		in.fields = append(in.fields, Subject{w.m.key, text})
 	}
+	in.keys = w.buf
 	if err := w.done(); err != nil {
 		err.msg = "the input cannot be read: " + err.msg
 		in.err = err
@@ -133,7 +142,7 @@ const manyKeys = 64
 func (in *inputFields) duplicate(key string) bool {
 	if len(in.fields) < manyKeys {
 		for i := range in.fields {
-			if strings.EqualFold(in.fields[i].Field, key) {
+			if k := in.fields[i].Field; sameStart(k, key) && strings.EqualFold(k, key) {
 				return true
 			}
 		}
@@ -150,16 +159,20 @@ func (in *inputFields) duplicate(key string) bool {
 	return dup
 }
 
+// sameStart is a quick no for most pairs of keys: letters that differ in more
+// than case cannot start equal keys, unless one of them is not ASCII.
+func sameStart(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return a[0]|0x20 == b[0]|0x20 || a[0] >= 0x80 || b[0] >= 0x80
+}
+
 // fold maps keys that strings.EqualFold holds equal to one text.
 func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
-func (in *inputFields) text(value string) (string, bool) {
-	if value[0] != '"' {
-		return value, true
-	}
-	if strings.IndexByte(value, '\\') < 0 {
-		return value[1 : len(value)-1], true
-	}
+// unquote returns the value of a string with escapes, kept in the buffer.
+func (in *inputFields) unquote(value string) (string, bool) {
 	start := len(in.buf)
 	if cap(in.buf)-start < len(value) {
 		// A new buffer: texts already handed out keep the old one.

@@ -291,6 +291,7 @@ type member struct {
 	key        string
 	keyOff     int
 	start, end int
+	escaped    bool // the value is a string with escapes
 }
 
 // members walks the top level of an object: next fills m until it returns false.
@@ -353,7 +354,12 @@ func (w *members) member(i int) bool {
 		return w.fail(end, CodeSyntax, "colon expected")
 	}
 	w.m.start = skipSpace(w.src, end+1)
-	if w.m.end, err = skipValue(w.src, w.m.start); err != nil {
+	if w.m.start < len(w.src) && w.src[w.m.start] == '"' {
+		w.m.end, w.m.escaped, err = skipString(w.src, w.m.start)
+	} else {
+		w.m.end, err = skipValue(w.src, w.m.start)
+	}
+	if err != nil {
 		w.err = err
 		return false
 	}

@@ -16,7 +16,10 @@ type engine interface {
 }
 
 // obstatEngine is the product: one list, the strictest rule wins.
-type obstatEngine struct{ pol *obstat.Policy }
+type obstatEngine struct {
+	pol  *obstat.Policy
+	call obstat.Call // a host has its calls already; the input's bytes are read each time
+}
 
 func newObstat(w *workload) (engine, error) {
 	rules := make([]obstat.Rule, len(w.rules))
@@ -30,7 +33,7 @@ func newObstat(w *workload) (engine, error) {
 	pol, err := obstat.Compile(&obstat.Program{Mode: "default", Rules: map[string][]obstat.Rule{"rules": rules},
 		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {
 			Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules", Pick: obstat.Strictest}}, Default: obstat.Ask}}}, nil)
-	return &obstatEngine{pol}, err
+	return &obstatEngine{pol: pol}, err
 }
 
 func obstatPattern(u *rule) obstat.Text {
@@ -48,7 +51,8 @@ func obstatPattern(u *rule) obstat.Text {
 func (e *obstatEngine) name() string { return "obstat" }
 
 func (e *obstatEngine) decide(c *call) string {
-	d := e.pol.Decide(&obstat.Call{Tool: c.tool, Input: c.input}, nil)
+	e.call.Tool, e.call.Input = c.tool, c.input
+	d := e.pol.Decide(&e.call, nil)
 	if d.Rule == nil {
 		if len(d.Faults) > 0 {
 			return "fault"
