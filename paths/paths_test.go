@@ -167,6 +167,14 @@ func TestSensitiveGlob(t *testing.T) {
 	}
 }
 
+func TestGlobFindsSecrets(t *testing.T) {
+	for _, p := range []string{"/w/.*", "/home/u/.[a-z]*", "/w/.?nv"} {
+		if e, _ := (Sensitive{}).Glob(p); !e.Secret {
+			t.Errorf("Glob(%q) = %q, which is not a secret", p, e.Class)
+		}
+	}
+}
+
 func TestBelow(t *testing.T) {
 	for p, want := range map[string]bool{
 		"/home/u/.ssh": true, "/home/u/.aws": true, "/home/u/.config": true, "/etc": true, "/": true, "/proc": true, "~/.ssh": true,
@@ -261,6 +269,13 @@ func ExampleResolver_Resolve() {
 func ExampleSensitive_Class() {
 	fmt.Println(Sensitive{}.Class("/home/u/.ssh/authorized_keys"))
 	// Output: ssh decides who may log in and what ssh runs true
+}
+
+func BenchmarkGlob(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Sensitive{}.Glob("/home/u/project/src/*.ts")
+	}
 }
 
 func BenchmarkLookup(b *testing.B) {

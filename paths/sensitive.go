@@ -29,23 +29,27 @@ type Entry struct {
 	Secret  bool   // reading it gives a secret away
 	Guarded bool   // writing it changes what runs, who may log in, or the machine
 
-	segs   []string // pattern's segments, lower case
-	tail   string   // what follows the last * of the pattern, or its last segment
-	rooted bool     // pattern begins at /
-	dir    bool     // pattern stands for everything below it
-	not    bool     // pattern takes a path out of the table
+	segs    []string    // pattern's segments, lower case
+	samples [][2]string // of each segment: names that it stands for
+	tail    string      // what follows the last * of the pattern, or its last segment
+	rooted  bool        // pattern begins at /
+	dir     bool        // pattern stands for everything below it
+	not     bool        // pattern takes a path out of the table
 }
 
 // Table is a parsed list of sensitive paths. It is immutable.
 type Table struct {
-	byName  map[string][]*Entry // keyed by the pattern's last segment, if that has no *
-	lengths [256]uint64         // of the names in byName, by first byte: most segments need no look-up
-	dirs    []*Entry            // those with a * that stand for a directory
-	byFirst [256][]*Entry       // the others, by the first byte before their *,
-	byLast  [256][]*Entry       // by the last byte after it,
-	rest    []*Entry            // or neither
-	all     []*Entry
-	broken  *Entry
+	byName   map[string][]*Entry // keyed by the pattern's last segment, if that has no *
+	lengths  [256]uint64         // of the names in byName, by first byte: most segments need no look-up
+	dirs     []*Entry            // those with a * that stand for a directory
+	byFirst  [256][]*Entry       // the others, by the first byte before their *,
+	byLast   [256][]*Entry       // by the last byte after it,
+	rest     []*Entry            // or neither
+	all      []*Entry
+	nested   []*Entry      // of more than one segment, not standing for a directory
+	byEnd    [256][]*Entry // by its last byte, if the first is not a dot
+	bySample [256][]*Entry // by the first byte of a sample of the last segment; 0: not a dot
+	broken   *Entry
 }
 
 // ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
@@ -88,6 +92,10 @@ func (t *Table) add(e *Entry) {
 	if e.segs[len(e.segs)-1] == "" {
 		return // the pattern / stands for no place in particular
 	}
+	for _, seg := range e.segs {
+		e.samples = append(e.samples, [2]string{strings.ReplaceAll(seg, "*", ""), strings.ReplaceAll(seg, "*", "x")})
+	}
+	t.addSamples(e)
 	last := e.segs[len(e.segs)-1]
 	e.tail = last[strings.LastIndexByte(last, '*')+1:]
 	t.all = append(t.all, e)
@@ -103,6 +111,23 @@ func (t *Table) add(e *Entry) {
 		t.byLast[end] = append(t.byLast[end], e)
 	default:
 		t.rest = append(t.rest, e)
+	}
+}
+
+func (t *Table) addSamples(e *Entry) {
+	if len(e.segs) > 1 && !e.dir {
+		t.nested = append(t.nested, e)
+	}
+	last := e.samples[len(e.samples)-1]
+	for i, s := range last {
+		if s == "" || i == 1 && last[0] != "" && s[0] == last[0][0] {
+			continue
+		}
+		t.bySample[s[0]] = append(t.bySample[s[0]], e)
+		if end := s[len(s)-1]; s[0] != '.' {
+			t.bySample[0] = append(t.bySample[0], e)
+			t.byEnd[end] = append(t.byEnd[end], e)
+		}
 	}
 }
 
@@ -188,8 +213,8 @@ func (t *Table) below(dir string) *Entry {
 	return nil
 }
 
-// matches collects the entries that speak for one path. Sixteen are more than the tables
-// give to any path; should a path have more, the first ones stand.
+// matches collects the entries that speak for one path. A path has few; a shell pattern may
+// have more than fit: then secrets stay.
 type matches struct {
 	list [16]*Entry
 	n    int
@@ -199,6 +224,13 @@ func (m *matches) add(e *Entry) {
 	if m.n < len(m.list) {
 		m.list[m.n] = e
 		m.n++
+		return
+	}
+	for i, old := range m.list {
+		if e.Secret && !old.Secret && !old.not {
+			m.list[i] = e
+			return
+		}
 	}
 }
 
@@ -313,59 +345,108 @@ func (t *Table) glob(p string, m *matches) {
 		m.add(t.broken)
 		return
 	}
-	segs := strings.Split(strings.Trim(strings.ToLower(p), "/"), "/")
-	for _, e := range t.all {
-		if !e.not && e.reachedBy(segs) {
+	var buf [16]globSeg
+	segs := buf[:0]
+	for s := range strings.SplitSeq(strings.Trim(strings.ToLower(p), "/"), "/") {
+		segs = append(segs, newGlobSeg(s))
+	}
+	list, anywhere := t.candidates(segs)
+	for _, e := range list {
+		if !e.not && e.reachedBy(segs, anywhere) {
 			m.add(e)
 		}
 	}
 }
 
-func (e *Entry) reachedBy(segs []string) bool {
+// candidates are the entries that a pattern can reach. Nearly always only its last segment
+// has wildcards: then what has to be looked at is little, as literal names are found by lookup, and only at the end.
+func (t *Table) candidates(segs []globSeg) (list []*Entry, anywhere bool) {
+	for i := range segs[:len(segs)-1] {
+		if !segs[i].literal {
+			return t.all, true
+		}
+	}
+	switch last := &segs[len(segs)-1]; {
+	case last.literal:
+		return nil, false
+	case last.generic:
+		return t.nested, false
+	case last.prefix == "" && last.suffix != "":
+		return t.byEnd[last.suffix[len(last.suffix)-1]], false
+	case last.prefix == "":
+		return t.bySample[0], false
+	default:
+		return t.bySample[last.prefix[0]], false
+	}
+}
+
+func (e *Entry) reachedBy(segs []globSeg, anywhere bool) bool {
 	last := len(segs) - len(e.segs)
-	if last < 0 || e.rooted && !e.dir && last != 0 {
+	if last < 0 || e.rooted && last != 0 && !(e.dir && anywhere) {
 		return false
 	}
 	from, to := last, last
-	if e.dir {
+	if e.dir && anywhere {
 		from = 0
 	}
 	if e.rooted {
 		to = 0
 	}
 	for i := from; i <= to; i++ {
-		if reaches(segs[i:i+len(e.segs)], e.segs) {
+		if e.reached(segs[i : i+len(e.segs)]) {
 			return true
 		}
 	}
 	return false
 }
 
-func reaches(globs, segs []string) bool {
-	for i, g := range globs {
-		s := segs[i]
-		if generic(g) && s[0] != '.' && !strings.Contains(s, "*") && len(segs) > 1 {
+func (e *Entry) reached(globs []globSeg) bool {
+	for i := range globs {
+		g, s := &globs[i], e.samples[i]
+		if g.generic {
+			if s[0] == "" || s[0][0] == '.' || s[0] != s[1] || len(globs) < 2 {
+				return false
+			}
 			continue // dir/* reaches dir/name, as long as another segment tells
 		}
-		if generic(g) || !(shellMatch(g, strings.ReplaceAll(s, "*", "")) || shellMatch(g, strings.ReplaceAll(s, "*", "x"))) {
+		if !g.match(s[0]) && (s[0] == s[1] || !g.match(s[1])) {
 			return false
 		}
 	}
 	return true
 }
 
-// generic reports whether a shell pattern says nothing about the name it stands for.
-func generic(g string) bool {
-	if g == "" || g[0] == '.' || !strings.ContainsAny(g, "*?[") {
-		return false
-	}
-	return !strings.ContainsFunc(g, func(r rune) bool { return r > ' ' && !strings.ContainsRune("*?[]!^-.", r) })
+// globSeg is one segment of a shell pattern.
+type globSeg struct {
+	text           string // as path.Match takes it
+	prefix, suffix string // literal ends
+	literal        bool
+	generic        bool // says nothing about the name it stands for
 }
 
-func shellMatch(g, s string) bool {
-	if s != "" && s[0] == '.' && g != "" && g[0] != '.' {
+func newGlobSeg(s string) globSeg {
+	first, last := strings.IndexAny(s, `*?[\`), strings.LastIndexAny(s, `*?]\`)
+	if first < 0 {
+		return globSeg{text: s, literal: true}
+	}
+	g := globSeg{text: strings.ReplaceAll(s, "[!", "[^"), prefix: s[:first]}
+	if last >= first && s[last] != '\\' {
+		g.suffix = s[last+1:]
+	}
+	g.generic = s[0] != '.' && strings.Trim(s, "*?[]!^-.") == ""
+	return g
+}
+
+func (g *globSeg) match(s string) bool {
+	if g.literal {
+		return g.text == s
+	}
+	if !strings.HasPrefix(s, g.prefix) || !strings.HasSuffix(s, g.suffix) {
+		return false
+	}
+	if s != "" && s[0] == '.' && g.prefix == "" {
 		return false // a wildcard does not stand for a leading dot
 	}
-	ok, err := path.Match(strings.ReplaceAll(g, "[!", "[^"), s)
+	ok, err := path.Match(g.text, s)
 	return ok || err != nil
 }
