@@ -83,7 +83,6 @@ type inputFields struct {
 	done   bool
 	fields []Subject
 	buf    []byte              // values with escapes live here
-	keys   []byte              // scratch for keys with escapes
 	seen   map[string]struct{} // folded keys, once there are many
 	err    *scanError
 }
@@ -104,34 +103,85 @@ func (in *inputFields) read(raw []byte) {
 	if i == len(src) || src[i] == 'n' && strings.TrimSpace(src) == "null" {
 		return // no input is an empty one
 	}
-	if in.err = checkUTF8(src); in.err != nil {
-		in.err.msg = "the input is " + in.err.msg
-		return
+	if in.err = in.scan(src, i); in.err != nil {
+		in.err.msg = "the input cannot be read: " + in.err.msg
 	}
-	w := members{src: src, pos: i, buf: in.keys[:0]}
-	for w.next() {
-		if in.duplicate(w.m.key) {
-			in.err = &scanError{w.m.keyOff, CodeDuplicateKey, "the input names " + strings.Clone(w.m.key) + " twice, or in two spellings"}
-			return
-		}
-		text := w.src[w.m.start:w.m.end]
-		if text[0] == '"' {
-			text = text[1 : len(text)-1]
-			if w.m.escaped {
-				var ok bool
-				if text, ok = in.unquote(w.src[w.m.start:w.m.end]); !ok {
-					in.err = &scanError{w.m.start, CodeSyntax, "the input holds a string that cannot be read"}
-					return
-				}
+}
+
+// scan reads the object that starts at i into fields.
+func (in *inputFields) scan(s string, i int) (err *scanError) {
+	if s[i] != '{' {
+		return &scanError{i, CodeWrongType, "object expected"}
+	}
+	i = skipSpace(s, i+1)
+	for first := true; ; first = false {
+		if i < len(s) && s[i] == '}' {
+			if i = skipSpace(s, i+1); i < len(s) {
+				return &scanError{i, CodeSyntax, "text after the value"}
 			}
+			return nil
 		}
-		in.fields = append(in.fields, Subject{w.m.key, text})
+		if !first {
+			if i >= len(s) || s[i] != ',' {
+				return &scanError{i, CodeSyntax, "comma or closing bracket expected"}
+			}
+			i = skipSpace(s, i+1)
+		}
+		if i, err = in.member(s, i); err != nil {
+			return err
+		}
+		i = skipSpace(s, i)
 	}
-	in.keys = w.buf
-	if err := w.done(); err != nil {
-		err.msg = "the input cannot be read: " + err.msg
-		in.err = err
+}
+
+// member reads a key and its value and returns the offset after them.
+func (in *inputFields) member(s string, i int) (int, *scanError) {
+	if i >= len(s) || s[i] != '"' {
+		return i, &scanError{i, CodeSyntax, "key expected"}
 	}
+	end, escaped, err := skipString(s, i)
+	if err != nil {
+		return i, err
+	}
+	key := s[i+1 : end-1]
+	if escaped {
+		var ok bool
+		if key, ok = in.unquote(s[i:end]); !ok {
+			return i, &scanError{i, CodeSyntax, "a key has an escape that cannot be read"}
+		}
+	}
+	if in.duplicate(key) {
+		return i, &scanError{i, CodeDuplicateKey, "the key " + strings.Clone(key) + " stands twice, or in two spellings"}
+	}
+	if end = skipSpace(s, end); end >= len(s) || s[end] != ':' {
+		return i, &scanError{end, CodeSyntax, "colon expected"}
+	}
+	i = skipSpace(s, end+1)
+	text, end, err := in.value(s, i)
+	in.fields = append(in.fields, Subject{key, text})
+	return end, err
+}
+
+// value reads a value as text: a string's value, any other as its JSON.
+func (in *inputFields) value(s string, i int) (text string, end int, err *scanError) {
+	if i >= len(s) || s[i] != '"' {
+		if end, err = skipValue(s, i); err != nil {
+			return "", i, err
+		}
+		return s[i:end], end, nil
+	}
+	end, escaped, err := skipString(s, i)
+	if err != nil {
+		return "", i, err
+	}
+	if !escaped {
+		return s[i+1 : end-1], end, nil
+	}
+	text, ok := in.unquote(s[i:end])
+	if !ok {
+		return "", i, &scanError{i, CodeSyntax, "a string has an escape that cannot be read"}
+	}
+	return text, end, nil
 }
 
 // manyKeys is where comparing every key with every other stops being cheap.

@@ -32,17 +32,21 @@ func skipSpace(s string, i int) int {
 }
 
 // skipString returns the offset after the string that starts at i and whether
-// it holds escapes. That the text is UTF-8 is checked by whoever starts a scan,
-// for all of it at once.
+// it holds escapes.
 func skipString(s string, i int) (end int, escaped bool, err *scanError) {
-	j := i + 1
+	j, wide := i+1, uint64(0)
 	for {
-		j = plainRun(s, j)
+		var high uint64
+		j, high = plainRun(s, j)
+		wide |= high
 		if j >= len(s) {
 			return len(s), false, &scanError{i, CodeSyntax, "unterminated string"}
 		}
 		switch s[j] {
 		case '"':
+			if wide != 0 && !utf8.ValidString(s[i:j]) {
+				return i, false, &scanError{i, CodeSyntax, "string is not valid UTF-8"}
+			}
 			return j + 1, escaped, nil
 		case '\\':
 			escaped = true
@@ -54,27 +58,32 @@ func skipString(s string, i int) (end int, escaped bool, err *scanError) {
 }
 
 // plainRun returns the offset of the first byte from j on that is a quote, a
-// backslash or a control character. It looks at eight bytes at a time: for each
-// of the three, a byte of x is zero where one stands.
-func plainRun(s string, j int) int {
+// backslash or a control character, and the high bits of the bytes before it:
+// not zero where there is more than ASCII. It looks at eight bytes at a time:
+// for each of the three, a byte of the mask is set where one stands.
+func plainRun(s string, j int) (int, uint64) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	wide := uint64(0)
 	for ; j+8 <= len(s); j += 8 {
 		x := uint64(s[j]) | uint64(s[j+1])<<8 | uint64(s[j+2])<<16 | uint64(s[j+3])<<24 |
 			uint64(s[j+4])<<32 | uint64(s[j+5])<<40 | uint64(s[j+6])<<48 | uint64(s[j+7])<<56
 		q, b := x^ones*'"', x^ones*'\\'
+		wide |= x & highs
 		if m := ((q-ones)&^q | (b-ones)&^b | (x-ones*0x20)&^x) & highs; m != 0 {
-			return j + bits.TrailingZeros64(m)/8
+			return j + bits.TrailingZeros64(m)/8, wide
 		}
 	}
 	for ; j < len(s); j++ {
-		if c := s[j]; c == '"' || c == '\\' || c < 0x20 {
-			return j
+		c := s[j]
+		wide |= uint64(c) & 0x80
+		if c == '"' || c == '\\' || c < 0x20 {
+			return j, wide
 		}
 	}
-	return j
+	return j, wide
 }
 
-// checkUTF8 returns the problem of text that is not UTF-8.
+// checkUTF8 returns the problem of a whole text that is not UTF-8, at its place.
 func checkUTF8(s string) *scanError {
 	if utf8.ValidString(s) {
 		return nil
@@ -291,7 +300,6 @@ type member struct {
 	key        string
 	keyOff     int
 	start, end int
-	escaped    bool // the value is a string with escapes
 }
 
 // members walks the top level of an object: next fills m until it returns false.
@@ -354,12 +362,7 @@ func (w *members) member(i int) bool {
 		return w.fail(end, CodeSyntax, "colon expected")
 	}
 	w.m.start = skipSpace(w.src, end+1)
-	if w.m.start < len(w.src) && w.src[w.m.start] == '"' {
-		w.m.end, w.m.escaped, err = skipString(w.src, w.m.start)
-	} else {
-		w.m.end, err = skipValue(w.src, w.m.start)
-	}
-	if err != nil {
+	if w.m.end, err = skipValue(w.src, w.m.start); err != nil {
 		w.err = err
 		return false
 	}
