@@ -19,7 +19,6 @@ type analyzer struct {
 	depth int
 	note  string // what being read-only hangs on
 	vars  map[string]string
-	owner []int  // per command: the command that runs it, or -1
 	seen  []seen // scratch of the calls on the stack
 	ops   []int
 	full  bool // too much: a TooBig gap has been added
@@ -67,6 +66,7 @@ func (a *analyzer) script(src string, f frame) {
 		return
 	}
 	a.depth++
+	a.home(src)
 	opts := shell.Options{Lang: a.opts.Lang, Vars: a.vars}
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
@@ -248,7 +248,7 @@ func (a *analyzer) refute(cmd int, why string) {
 			return
 		}
 		c.ReadOnly, c.Why = false, why
-		cmd = a.owner[cmd]
+		cmd = c.owner
 	}
 }
 

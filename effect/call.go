@@ -77,6 +77,7 @@ func (c *call) subcommand() bool {
 		c.spec, c.sub = best.ready(), true
 		c.from = at[len(best.names)-1] + 1
 		c.dropGlobals(at[0])
+		c.further(at[:n])
 		return true
 	case c.root.style&styleLast != 0:
 		return true
@@ -123,7 +124,7 @@ func (c *call) leading(at *[4]int) int {
 	return n
 }
 
-// pick chooses the subcommand with most names, then the least general one.
+// pick chooses the subcommand whose names say most of the words, the first words first.
 func (c *call) pick(at []int) (best *spec, dynamic bool) {
 	first := &c.words[at[0]]
 	if !first.Known {
@@ -146,7 +147,7 @@ func (c *call) score(s *spec, at []int) int {
 	if len(s.names) > len(at) {
 		return -1
 	}
-	score := len(s.names) * 16
+	score := 0
 	for i, name := range s.names {
 		w := &c.words[at[i]]
 		if !w.Known {
@@ -156,7 +157,7 @@ func (c *call) score(s *spec, at []int) int {
 		if m < 0 {
 			return -1
 		}
-		score += m
+		score += (m + 1) << (2 * (len(at) - 1 - i))
 	}
 	return score
 }
@@ -204,6 +205,18 @@ func starMatch(pat, s string) bool {
 		return strings.HasPrefix(s, head) && strings.Contains(s[len(head):], tail)
 	}
 	return len(s) >= len(head)+len(tail) && strings.HasPrefix(s, head) && strings.HasSuffix(s, tail)
+}
+
+// further objects if the word after the subcommand looks like another subcommand, one that
+// changes something: `projects delete` is not `projects`.
+func (c *call) further(at []int) {
+	n := len(c.spec.names)
+	if n >= len(at) || c.spec.style&styleAny == 0 || at[n] != at[n-1]+1 {
+		return
+	}
+	if w := &c.words[at[n]]; isVerb(w.Text) {
+		c.gap(UnknownSub, "what the subcommand does is not known", w)
+	}
 }
 
 // dropGlobals adds the spelling without the flags before the subcommand: a rule against

@@ -77,6 +77,8 @@ type Command struct {
 	Transparent bool   // a wrapper that does nothing of its own
 	ReadOnly    bool   // it provably only reads, with what it runs
 	Why         string // why it is not read-only, or what that hangs on
+
+	owner int // the command that runs it, or -1
 }
 
 // Args returns the words after the program.
@@ -172,7 +174,6 @@ func AnalyzeCommand(cmd string, o *Options) *Analysis {
 	}
 	a := analyzer{opts: opts, an: &Analysis{Source: cmd}}
 	a.an.Tool.Canonical = "shell"
-	a.home()
 	a.script(cmd, frame{dir: opts.Dir, owner: -1})
 	a.finish()
 	return a.an

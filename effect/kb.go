@@ -12,9 +12,11 @@ import (
 //go:embed kb/*.kb
 var kbFiles embed.FS
 
-// entry is a program's place in the knowledge base. Its text is compiled when the program
-// is first met, so that a process pays only for the programs it meets.
+// entry is a block of the knowledge base: one or more programs that share what is known of
+// them. Its text is compiled when one of them is first met, so that a process pays only for
+// the programs it meets.
 type entry struct {
+	head string // names
 	text string // from the header line to the next header
 	file string
 	line int
@@ -23,15 +25,23 @@ type entry struct {
 
 // base is the index of the knowledge base: made by one scan for header lines.
 type base struct {
-	programs map[string]*entry
-	groups   map[string]string // @name → flags
-	env      []envRule
-	verbs    []string // verbs of subcommands that change something; may hold a *
-	twice    []string // programs that are listed twice: a test wants none
+	entries []entry
+	groups  map[string]string // @name → flags
+	env     []envRule
+	verbs   []string // verbs of subcommands that change something; may end in *
+
+	// A process that asks for a few programs looks through the headers; one that asks for
+	// many makes a map of them first.
+	asked  atomic.Int32
+	byName atomic.Pointer[map[string]*entry]
 }
 
-var kb = sync.OnceValue(func() *base {
-	b := &base{programs: make(map[string]*entry, 1024), groups: map[string]string{}}
+const askedForMap = 32
+
+var kb = sync.OnceValue(loadBase)
+
+func loadBase() *base {
+	b := &base{entries: make([]entry, 0, 1024), groups: map[string]string{}}
 	files, err := kbFiles.ReadDir("kb")
 	if err != nil {
 		return b // an empty knowledge base knows no program: nothing is read-only
@@ -43,38 +53,29 @@ var kb = sync.OnceValue(func() *base {
 		}
 	}
 	return b
-})
+}
 
-// index finds the headers of one file: lines that begin in the first column.
+// index finds the blocks of one file: they begin with a line that begins in the first column.
 func (b *base) index(file, text string) {
-	start, line := -1, 0
-	startLine := 0
-	for at := 0; at <= len(text); {
-		end := strings.IndexByte(text[at:], '\n')
-		if end < 0 {
-			end = len(text)
-		} else {
-			end += at
-		}
-		line++
-		header := end > at && text[at] != ' ' && text[at] != '\t'
-		if header || end >= len(text) {
+	start, startLine, line := -1, 0, 1
+	for at := 0; at < len(text); line++ {
+		if ch := text[at]; ch != '\t' && ch != ' ' && ch != '\n' {
 			if start >= 0 {
-				stop := at
-				if !header {
-					stop = end
-				}
-				b.add(file, startLine, text[start:stop])
+				b.add(file, startLine, text[start:at])
 			}
-			start, startLine = -1, line
-			if header && text[at] != '#' {
-				start = at
-				if end >= len(text) {
-					b.add(file, line, text[start:])
-				}
+			start, startLine = at, line
+			if ch == '#' {
+				start = -1
 			}
 		}
-		at = end + 1
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	if start >= 0 {
+		b.add(file, startLine, text[start:])
 	}
 }
 
@@ -92,19 +93,57 @@ func (b *base) add(file string, line int, block string) {
 	case strings.HasPrefix(head, "!verbs"):
 		b.verbs = strings.Fields(body)
 	default:
-		e := &entry{text: body, file: file, line: line}
-		for name := range strings.FieldsSeq(head) {
-			if b.programs[name] != nil {
-				b.twice = append(b.twice, name)
-			}
-			b.programs[name] = e
+		b.entries = append(b.entries, entry{head: head, text: body, file: file, line: line})
+	}
+}
+
+// find returns the block of a program.
+func (b *base) find(program string) *entry {
+	if m := b.byName.Load(); m != nil {
+		return (*m)[program]
+	}
+	if b.asked.Add(1) > askedForMap {
+		m := b.all()
+		b.byName.Store(&m)
+		return m[program]
+	}
+	for i := range b.entries {
+		if hasWord(b.entries[i].head, program) {
+			return &b.entries[i]
 		}
+	}
+	return nil
+}
+
+func (b *base) all() map[string]*entry {
+	m := make(map[string]*entry, 4*len(b.entries))
+	for i := range b.entries {
+		for name := range strings.FieldsSeq(b.entries[i].head) {
+			m[name] = &b.entries[i]
+		}
+	}
+	return m
+}
+
+// hasWord reports whether word is one of the blank-separated words of s.
+func hasWord(s, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(s[from:], word)
+		if i < 0 || word == "" {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		if (i == 0 || s[i-1] == ' ') && (end == len(s) || s[end] == ' ') {
+			return true
+		}
+		from = i + 1
 	}
 }
 
 // lookup returns the spec of a program, or nil if the knowledge base does not have it.
 func lookup(program string) *spec {
-	e := kb().programs[program]
+	e := kb().find(program)
 	if e == nil {
 		return nil
 	}
@@ -118,8 +157,9 @@ func lookup(program string) *spec {
 
 // Programs returns the names that the knowledge base has, in no order.
 func Programs() []string {
-	names := make([]string, 0, len(kb().programs))
-	for n := range kb().programs {
+	m := kb().all()
+	names := make([]string, 0, len(m))
+	for n := range m {
 		names = append(names, n)
 	}
 	return names

@@ -1,34 +1,49 @@
 package effect
 
 import (
+	"strings"
 	"testing"
 )
 
-// Every block of the knowledge base is understood, with all its subcommands.
+// Every block of the knowledge base is understood, with all its subcommands, and no program
+// has two.
 func TestKnowledgeBaseCompiles(t *testing.T) {
 	b := kb()
-	for name, e := range b.programs {
-		s, err := compile(e.text)
-		if err != nil {
-			t.Errorf("%s:%d: %s: %v", e.file, e.line, name, err)
-		}
-		check := func(list []*spec) {
-			for _, sub := range list {
-				if sub.ready().err != nil {
-					t.Errorf("%s:%d: %s %v: %v", e.file, e.line, name, sub.names, sub.err)
-				}
+	seen := map[string]bool{}
+	for i := range b.entries {
+		e := &b.entries[i]
+		for name := range strings.FieldsSeq(e.head) {
+			if seen[name] {
+				t.Errorf("%s:%d: %s is listed twice", e.file, e.line, name)
+			}
+			seen[name] = true
+			if b.find(name) != e {
+				t.Errorf("%s:%d: %s is not found", e.file, e.line, name)
 			}
 		}
-		for _, list := range s.subs {
-			check(list)
+		s, err := compile(e.text)
+		if err != nil {
+			t.Errorf("%s:%d: %v", e.file, e.line, err)
 		}
-		check(s.wild)
+		for _, sub := range append(subsOf(s), s.wild...) {
+			if sub.ready().err != nil {
+				t.Errorf("%s:%d: %v: %v", e.file, e.line, sub.names, sub.err)
+			}
+		}
 		if !s.hasSubs() && s.does == nil && !runs(s.args[len(s.args)-1].role) {
-			t.Errorf("%s:%d: %s does nothing", e.file, e.line, name)
+			t.Errorf("%s:%d: does nothing", e.file, e.line)
 		}
 	}
-	if len(b.twice) > 0 {
-		t.Errorf("listed twice: %v", b.twice)
+	if len(seen) < 400 {
+		t.Errorf("%d programs, want 400", len(seen))
 	}
-	t.Logf("%d programs", len(b.programs))
+	t.Logf("%d programs", len(seen))
+}
+
+func subsOf(s *spec) []*spec {
+	var out []*spec
+	for _, list := range s.subs {
+		out = append(out, list...)
+	}
+	return out
 }

@@ -6,10 +6,6 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-func (c *call) sed(w *shell.Word) { c.code("sed", w) }
-func (c *call) awk(w *shell.Word) { c.code("awk", w) }
-func (c *call) sql(w *shell.Word) { c.code("sql", w) }
-
 // gitConfig is a setting given on git's command line: most can make it run programs.
 func (c *call) gitConfig(w *shell.Word) {
 	name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")

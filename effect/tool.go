@@ -13,7 +13,6 @@ import (
 func Analyze(req *Request) *Analysis {
 	tool, known := Lookup(req.Tool)
 	a := &analyzer{opts: req.Options, an: &Analysis{Tool: tool}}
-	a.home()
 	in := input{text: req.Command, given: req.Command != ""}
 	if !in.given {
 		if err := in.decode(req.Input); err != nil {
@@ -35,9 +34,9 @@ func Analyze(req *Request) *Analysis {
 	return a.an
 }
 
-// home tells the shell parser what $HOME is.
-func (a *analyzer) home() {
-	if a.opts.FS == nil {
+// home tells the shell parser what $HOME is, if the text may ask.
+func (a *analyzer) home(text string) {
+	if a.opts.FS == nil || a.vars != nil || strings.IndexByte(text, '$') < 0 {
 		return
 	}
 	if h, ok := a.opts.FS.Home(""); ok && h != "" {

@@ -120,15 +120,23 @@ func (t *Table) addSamples(e *Entry) {
 	}
 	last := e.samples[len(e.samples)-1]
 	for i, s := range last {
-		if s == "" || i == 1 && last[0] != "" && s[0] == last[0][0] {
+		if s == "" || i == 1 && s == last[0] {
 			continue
 		}
-		t.bySample[s[0]] = append(t.bySample[s[0]], e)
-		if end := s[len(s)-1]; s[0] != '.' {
-			t.bySample[0] = append(t.bySample[0], e)
-			t.byEnd[end] = append(t.byEnd[end], e)
+		first, end := s[0], s[len(s)-1]
+		t.bySample[first] = appendNew(t.bySample[first], e)
+		if first != '.' {
+			t.bySample[0] = appendNew(t.bySample[0], e)
+			t.byEnd[end] = appendNew(t.byEnd[end], e)
 		}
 	}
+}
+
+func appendNew(list []*Entry, e *Entry) []*Entry {
+	if n := len(list); n > 0 && list[n-1] == e {
+		return list
+	}
+	return append(list, e)
 }
 
 // Sensitive classifies paths. The zero value uses the built-in table.

@@ -1,0 +1,153 @@
+package effect
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// sql gives SQL text its effects: nothing beyond the connection if it only selects, a change
+// if it is plain SQL, and code if it is anything else.
+func (c *call) sql(w *shell.Word) {
+	if !w.Known {
+		c.code("SQL", w)
+		return
+	}
+	text := strings.TrimSpace(w.Text)
+	if text == "" || metaCommand(text) {
+		return
+	}
+	r := sqlReader{text: text}
+	switch verb := r.read(); verb {
+	case "":
+	case "?":
+		c.code("SQL", w)
+	default:
+		e := c.newEffect(Write, w)
+		e.Raw, e.Detail = "", "SQL "+verb
+		if verb == "DROP" || verb == "DELETE" || verb == "TRUNCATE" {
+			e.Kind = Delete
+		}
+		c.a.effect(e)
+	}
+}
+
+// metaCommand recognises clients' own commands that only show something: \dt, .tables.
+func metaCommand(s string) bool {
+	if strings.ContainsAny(s, "\n|`;'\"!") {
+		return false
+	}
+	name, _, _ := strings.Cut(s, " ")
+	switch name {
+	case ".tables", ".schema", ".databases", ".indexes", ".indices", ".fullschema", ".dump", ".help", ".show", ".version", ".dbinfo", ".headers", ".header", ".mode", ".width",
+		`\l`, `\l+`, `\conninfo`, `\z`, `\x`, `\dt`, `\d`, `\du`, `\dn`, `\df`, `\dv`, `\di`, `\ds`, `\dp`, `\dx`, `\db`, `\dT`, `\d+`, `\dt+`, `\df+`, `\di+`, `\dv+`, `\dn+`, `\du+`, `\timing`, `\encoding`:
+		return true
+	}
+	return false
+}
+
+// sqlReader tells whether SQL text only selects. Comments, escapes and dollar quotes, which
+// databases read in different ways, make it give up, and so does every function that it does
+// not know to be harmless.
+type sqlReader struct {
+	text string
+	at   int
+}
+
+// read returns "" if every statement only reads, the first verb that changes something, or
+// "?" if the text is not understood.
+func (r *sqlReader) read() string {
+	if strings.ContainsAny(r.text, "\\$`#@{") || strings.Contains(r.text, "--") || strings.Contains(r.text, "/*") {
+		return "?"
+	}
+	harm, first, last := "", true, ""
+	for r.at < len(r.text) {
+		ch := r.text[r.at]
+		switch {
+		case ch == ';':
+			r.at++
+			first, last = true, ""
+		case ch == '\'' || ch == '"':
+			if !r.quoted(ch) {
+				return "?"
+			}
+			last = ""
+		case isWordByte(ch):
+			word := strings.ToUpper(r.word())
+			v := sqlWord(word, first)
+			if v == "?" {
+				return "?"
+			}
+			if harm == "" {
+				harm = v
+			}
+			first, last = false, word
+		case ch == '(':
+			if last != "" && !sqlBeforeParen()[last] && harm == "" {
+				return "?"
+			}
+			r.at++
+			last = ""
+		default:
+			r.at++
+			if ch > ' ' {
+				last = ""
+			}
+		}
+	}
+	return harm
+}
+
+func (r *sqlReader) quoted(q byte) bool {
+	for r.at++; r.at < len(r.text); r.at++ {
+		if r.text[r.at] == q {
+			r.at++
+			return true
+		}
+	}
+	return false
+}
+
+func (r *sqlReader) word() string {
+	start := r.at
+	for r.at < len(r.text) && isWordByte(r.text[r.at]) {
+		r.at++
+	}
+	return r.text[start:r.at]
+}
+
+// sqlWord judges a word: as the first of a statement, or anywhere in it.
+func sqlWord(word string, first bool) string {
+	switch word {
+	case "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "TRUNCATE", "GRANT", "REVOKE", "MERGE", "REINDEX", "VACUUM", "RENAME", "UPSERT":
+		return word
+	case "REPLACE":
+		if first {
+			return word
+		}
+		return ""
+	case "INTO", "OUTFILE", "DUMPFILE", "COPY", "PROGRAM", "CALL", "EXEC", "EXECUTE", "DO", "LOAD", "ATTACH", "DETACH", "INSTALL", "HANDLER", "LOCK", "PRAGMA", "SET", "KILL", "SHUTDOWN", "IMPORT", "EXPORT", "ANALYZE", "PREPARE", "NOTIFY", "LISTEN":
+		return "?"
+	}
+	if !first {
+		return ""
+	}
+	switch word {
+	case "SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "WITH", "VALUES", "TABLE":
+		return ""
+	}
+	return "?"
+}
+
+// sqlBeforeParen are the words that may stand before a parenthesis: keywords, and functions
+// that only compute.
+var sqlBeforeParen = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`SELECT FROM WHERE IN EXISTS AND OR NOT ON AS VALUES OVER ANY ALL SOME UNION EXCEPT INTERSECT CASE WHEN THEN ELSE BY LIMIT HAVING USING JOIN DISTINCT BETWEEN LIKE IS FILTER WITHIN GROUP ORDER PARTITION LATERAL WITH RECURSIVE MATERIALIZED RETURNING OFFSET
+		COUNT SUM MIN MAX AVG TOTAL COALESCE IFNULL NULLIF IIF LOWER UPPER LENGTH CHAR_LENGTH SUBSTR SUBSTRING TRIM LTRIM RTRIM REPLACE CONCAT CONCAT_WS GROUP_CONCAT STRING_AGG ARRAY_AGG JSON_AGG JSONB_AGG JSON_EXTRACT JSON_OBJECT JSON_ARRAY JSON_EACH ROUND ABS CEIL CEILING FLOOR MOD POWER SQRT CAST CONVERT DATE TIME DATETIME JULIANDAY STRFTIME DATE_TRUNC DATE_PART EXTRACT TO_CHAR TO_DATE NOW
+		CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATABASE CURRENT_SCHEMA CURRENT_USER VERSION DATABASE USER ROW_NUMBER RANK DENSE_RANK LAG LEAD FIRST_VALUE LAST_VALUE NTILE VARCHAR CHAR DECIMAL NUMERIC INT INTEGER GREATEST LEAST INSTR POSITION LEFT RIGHT LPAD RPAD TYPEOF HEX PG_SIZE_PRETTY PG_DATABASE_SIZE PG_TOTAL_RELATION_SIZE PG_RELATION_SIZE PG_TABLE_SIZE`) {
+		m[w] = true
+	}
+	return m
+})
