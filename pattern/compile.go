@@ -39,6 +39,10 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 		p.m, p.shape, err = compileWildcard(text)
 	case Minimatch:
 		p.m, p.shape, err = compileMinimatch(text)
+	case Bash:
+		p.m, p.shape, err = compileBash(text)
+	case JSON:
+		p.m, err = compileJSON(text)
 	case Full:
 		p.lang = &language{text: text, full: true}
 		p.m, p.shape, err = compileRE(text, true)

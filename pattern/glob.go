@@ -433,8 +433,11 @@ func (g *glob) appendRegular(b *strings.Builder) bool {
 	return true
 }
 
+// quoteRegular writes a literal for Shape.Regular.
+func quoteRegular(lit string) string { return regexp.QuoteMeta(lit) }
+
 func (g *glob) quote(lit string) string {
-	q := regexp.QuoteMeta(lit)
+	q := quoteRegular(lit)
 	if g.slash {
 		q = strings.ReplaceAll(q, "/", `[/\\]`)
 	}

@@ -48,6 +48,9 @@ func (w *shapeWalk) node(n *node) {
 		w.exact = false // they take nothing: what is left and right of them is adjacent
 	case nRepeat:
 		w.repeat(n)
+	case nAlt:
+		w.cur = append(w.cur, commonPrefix(n.subs)...)
+		w.stretch(false)
 	default:
 		w.stretch(false)
 	}
@@ -106,4 +109,25 @@ func (w *shapeWalk) shape(regular func() string) Shape {
 		}
 	}
 	return sh
+}
+
+// commonPrefix returns the characters that every alternative starts with.
+func commonPrefix(alts []*node) []rune {
+	var out []rune
+	for i, alt := range alts {
+		lit, _ := literalRun(sequenceOf(alt))
+		if i == 0 {
+			out = []rune(lit)
+			continue
+		}
+		k := 0
+		for _, r := range lit {
+			if k == len(out) || out[k] != r {
+				break
+			}
+			k++
+		}
+		out = out[:k]
+	}
+	return out
 }
