@@ -267,7 +267,7 @@ func (w *walk) check(st *step, f *Facts) (outcome, bool) {
 	}
 	said := remark{note: fd.Note, part: fd.Part, input: fd.Input}
 	if st.askDenies && fd.Verdict == Ask {
-		o.verdict, o.safety, said.note = Deny, false, joinNotes(fd.Note, noteNobody)
+		o.verdict, said.note = Deny, joinNotes(fd.Note, noteNobody)
 	}
 	o.said = &said
 	w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Settled: true, Verdict: o.verdict, Safety: fd.Safety})

@@ -51,9 +51,7 @@ func resolver(f *obstat.Facts) paths.Resolver { return paths.Resolver{FS: f.Worl
 func resolve(f *obstat.Facts, name string) paths.Path {
 	r := resolver(f)
 	if strings.HasPrefix(name, "~") {
-		if p := r.Resolve(name); p.Abs != "" {
-			return p
-		}
+		return r.Resolve(name)
 	}
 	return r.Literal(name)
 }

@@ -103,7 +103,7 @@ func prefixes(cmd string) []string {
 			if n++; n > maxSuggestions {
 				break
 			}
-			if p, ok := prefix(c); ok && !slices.Contains(out, p) {
+			if p, ok := prefix(c, part[:c.Span.Start]); ok && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -123,13 +123,18 @@ func parseable(cmd string) []string {
 	return strings.FieldsFunc(cmd, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
 }
 
-func prefix(c *shell.Command) (string, bool) {
+// prefix returns the suggestion for one command; before is the text that stands
+// before it.
+func prefix(c *shell.Command, before string) (string, bool) {
 	for _, a := range c.Assigns {
 		if !safeEnv[a.Name] {
 			return "", false
 		}
 	}
 	name := c.Words[0].Raw
+	if f := strings.Fields(before); len(f) > 0 && f[len(f)-1] == "time" && plainWord(name) {
+		return "time " + name + ":*", true // the document takes time for a program
+	}
 	if unsuggested[strings.ToLower(name)] {
 		return "", false
 	}

@@ -36,7 +36,7 @@ func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
 	if t.Effects {
 		return a.ReadOnly
 	}
-	return len(a.Commands) > 0 && onlyReads(a) && everyListed(a)
+	return onlyReads(a) && everyListed(a)
 }
 
 // onlyReads tells whether nothing is known that changes anything, and nothing
@@ -67,13 +67,17 @@ func onlyReads(a *effect.Analysis) bool {
 func everyListed(a *effect.Analysis) bool {
 	for i := range a.Commands {
 		c := &a.Commands[i]
-		if len(c.Words) == 0 || listed(c) || c.ReadOnly && inSubstitution(a, c.Span) {
+		if len(c.Words) == 0 || listed(c) || c.ReadOnly && (neutral[c.Path] || inSubstitution(a, c.Span)) {
 			continue
 		}
 		return false
 	}
 	return true
 }
+
+// neutral are builtins that only set up or test what others do: the list does
+// not name them, nor does the original hold them to be commands.
+var neutral = set("export", "declare", "typeset", "local", "readonly", "unset", "[", "test", ":")
 
 // plainCommands stay what they are whatever variables are set for them.
 var plainCommands = set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep")
