@@ -12,7 +12,7 @@ import (
 // ends with ErrTime. Steps, not a clock: the same question always has the
 // same answer, on a slow computer as on a fast one.
 const (
-	reSteps   = 1 << 21
+	reSteps   = 3 << 18 // some 15 ms
 	shortRun  = 1 << 9  // steps before remembering pays
 	maxMemo   = 1 << 25 // bits
 	maxFrames = 1 << 19
