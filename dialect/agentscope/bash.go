@@ -26,7 +26,7 @@ func (t *toolset) checkBash(f *obstat.Facts) obstat.Finding {
 	if t.readOnlyBash(f) {
 		return allow("read-only command is allowed")
 	}
-	for _, check := range []func(*obstat.Facts, *effect.Analysis) (note, part string){dangerousCommand, t.sedConstraints, dangerousPaths, dangerousRemoval} {
+	for _, check := range []func(*obstat.Facts, *effect.Analysis) (note, part string){dangerousCommand, t.sedConstraints, t.dangerousPaths, dangerousRemoval} {
 		if note, part := check(f, a); note != "" {
 			return safetyAsk(note, part)
 		}
@@ -57,13 +57,15 @@ var bareUnanalysable = map[shell.ConstructKind]string{
 	shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
 }
 
+const whyInjection = "safety check: the command contains %s, which cannot be statically analyzed"
+
 // injection finds what cannot be told before the command runs.
 func (t *toolset) injection(a *effect.Analysis) (note, part string) {
-	const why = "safety check: the command contains %s, which cannot be statically analyzed"
 	for i := range a.Gaps {
-		switch g := &a.Gaps[i]; g.Kind {
-		case effect.DynamicProgram, effect.DynamicCode:
-			return fmt.Sprintf(why, g.Why), text(a, g.Span)
+		switch g := &a.Gaps[i]; {
+		case t.Bare: // the document looks at the constructs alone
+		case g.Kind == effect.DynamicProgram, g.Kind == effect.DynamicCode:
+			return fmt.Sprintf(whyInjection, g.Why), text(a, g.Span)
 		}
 	}
 	for _, c := range a.Constructs {
@@ -75,13 +77,26 @@ func (t *toolset) injection(a *effect.Analysis) (note, part string) {
 			name = bareUnanalysable[c.Kind]
 		}
 		if name != "" {
-			return fmt.Sprintf(why, name), text(a, c.Span)
+			return fmt.Sprintf(whyInjection, name), text(a, c.Span)
 		}
 	}
 	if t.Bare {
-		for i := range a.Commands {
-			if c := &a.Commands[i]; c.Path == "[" {
-				return fmt.Sprintf(why, "a test"), text(a, c.Span)
+		return bareInjection(a)
+	}
+	return "", ""
+}
+
+// bareInjection finds what the document's parser takes for constructs and ours
+// takes for words: a test by its command, an extended pattern.
+func bareInjection(a *effect.Analysis) (note, part string) {
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if c.Path == "[" {
+			return fmt.Sprintf(whyInjection, "a test"), text(a, c.Span)
+		}
+		for _, w := range c.Words {
+			if w.Glob && strings.Contains(w.Raw, "(") {
+				return fmt.Sprintf(whyInjection, "an extended pattern"), w.Raw
 			}
 		}
 	}
@@ -186,16 +201,20 @@ func hasFlag(c *effect.Command, short byte, long string) bool {
 // it: copying a key out of its directory is not reading a file.
 var movers = set("rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir")
 
-// dangerousPaths finds targets in the document's table.
-func dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
+// dangerousPaths finds targets in the document's table. Without the floor these
+// are the targets of redirections and of the document's eleven commands.
+func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
+		if t.Bare && e.Detail != "redirect" && (!movers[e.Program] || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
+			continue
+		}
 		if e.Path == "" || e.Kind == effect.Read && !movers[e.Program] && e.Detail != "redirect" {
 			continue
 		}
 		switch e.Kind {
 		case effect.Read, effect.Write, effect.Delete, effect.System:
-			if dangerous(e.Path) || e.Real != "" && dangerous(e.Real) {
+			if dangerous(e.Path) || !t.Bare && e.Real != "" && dangerous(e.Real) {
 				return "safety check: dangerous file or directory in bash command", e.Raw
 			}
 		}
@@ -215,7 +234,7 @@ func dangerousRemoval(f *obstat.Facts, a *effect.Analysis) (note, part string) {
 		if e.Kind != effect.Delete || e.Path == "" && e.Raw == "" {
 			continue
 		}
-		if everything(e.Raw) || e.Path != "" && (path.Dir(e.Path) == "/" || e.Path == path.Clean(home) && home != "" || path.Base(e.Path) == "*") {
+		if everything(e.Raw) || e.Raw == "~root" || e.Path != "" && (path.Dir(e.Path) == "/" || e.Path == path.Clean(home) && home != "" || path.Base(e.Path) == "*") {
 			return "safety check: dangerous removal of critical system path", e.Raw
 		}
 	}
@@ -236,12 +255,32 @@ func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
 	if len(a.Gaps) > 0 || len(a.Commands) == 0 {
 		return false
 	}
+	if t.Bare && !barePaths(a) {
+		return false
+	}
 	for i := range a.Commands {
-		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem[c.Program] || c.Path != c.Program || len(c.Via) > 0) {
+		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem[c.Program] || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
 			return false
 		}
 	}
 	return t.targetsInside(f, a)
+}
+
+// barePaths tells whether the document's program would find a path in the
+// command: an unquoted word that is neither a flag nor a number, and no
+// redirection out of the working directories, not even to nowhere.
+func barePaths(a *effect.Analysis) bool {
+	if strings.Contains(strings.ReplaceAll(a.Source, " ", ""), ">/dev/") {
+		return false
+	}
+	for i := range a.Commands {
+		for _, w := range a.Commands[i].Args() {
+			if plainWord(w.Raw) && !strings.HasPrefix(w.Raw, "-") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *toolset) targetsInside(f *obstat.Facts, a *effect.Analysis) bool {

@@ -97,7 +97,7 @@ func prefixes(cmd string) []string {
 		s := shell.Parse(part, nil)
 		for i := range s.Commands {
 			c := &s.Commands[i]
-			if len(c.Words) == 0 || c.Nest&inner != 0 || c.Words[0].Raw == "[" {
+			if len(c.Words) == 0 || c.Nest&inner != 0 && c.Nest&shell.InHeredoc == 0 || c.Words[0].Raw == "[" {
 				continue
 			}
 			if n++; n > maxSuggestions {

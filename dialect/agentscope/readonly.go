@@ -36,7 +36,31 @@ func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
 	if t.Effects {
 		return a.ReadOnly
 	}
+	if t.Bare && !bareReadOnly(a) {
+		return false
+	}
 	return onlyReads(a) && everyListed(a)
+}
+
+// bareReadOnly is what the document's list asks of the text itself: no output
+// redirection at all, not even to nowhere; a single command that starts as the
+// list has it, with a space behind. With the floor on, what the command does
+// counts instead.
+func bareReadOnly(a *effect.Analysis) bool {
+	src := strings.TrimSpace(a.Source)
+	if strings.Contains(src, ">") {
+		return false
+	}
+	if strings.Contains(src, "&&") || strings.ContainsAny(src, ";|") {
+		return true // a compound: its parts are looked up one by one
+	}
+	first, _, _ := strings.Cut(src, " ")
+	for _, entry := range readOnlyList()[first] {
+		if e := strings.Join(entry, " "); src == e || strings.HasPrefix(src, e+" ") {
+			return true
+		}
+	}
+	return strings.Contains(first, "=") // a command with an assignment before it
 }
 
 // onlyReads tells whether nothing is known that changes anything, and nothing
@@ -77,7 +101,7 @@ func everyListed(a *effect.Analysis) bool {
 
 // neutral are builtins that only set up or test what others do: the list does
 // not name them, nor does the original hold them to be commands.
-var neutral = set("export", "declare", "typeset", "local", "readonly", "unset", "[", "test", ":")
+var neutral = set("export", "declare", "typeset", "local", "readonly", "unset", "[")
 
 // plainCommands stay what they are whatever variables are set for them.
 var plainCommands = set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep")

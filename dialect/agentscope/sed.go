@@ -28,6 +28,9 @@ func (t *toolset) sedConstraints(_ *obstat.Facts, a *effect.Analysis) (note, par
 	if !t.Bare {
 		return "", ""
 	}
+	if len(a.Commands) == 0 && strings.Contains(a.Source, "sed") {
+		return "safety check: sed command has invalid shell syntax", a.Source
+	}
 	for i := range a.Commands {
 		if c := &a.Commands[i]; c.Program == "sed" {
 			if why := bareSed(c); why != "" {
@@ -56,8 +59,13 @@ func bareSed(c *effect.Command) string {
 			}
 		case strings.HasPrefix(s, "-") && s != "-":
 			flags += s[1:]
+			if strings.Contains(s, "i") && i+1 < len(args) && suffix(args[i+1].Text) {
+				i++
+			}
 		case len(scripts) == 0:
 			scripts = append(scripts, s)
+		case strings.Contains(flags, "i") && dangerousWithin(s):
+			return "sed -i modifying dangerous file: " + s
 		}
 	}
 	if len(scripts) == 0 {
@@ -74,11 +82,27 @@ func bareSed(c *effect.Command) string {
 	return ""
 }
 
+// suffix tells whether the document takes a word after -i for the suffix of a
+// backup.
+func suffix(s string) bool {
+	return !strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "s") && !strings.Contains(s, ".")
+}
+
+// dangerousWithin tells whether a file's name holds that of a dangerous one.
+func dangerousWithin(name string) bool {
+	for f := range dangerousFiles {
+		if strings.Contains(name, f) {
+			return true
+		}
+	}
+	return false
+}
+
 func bareScript(s string, quiet bool) bool {
 	if quiet && strings.HasSuffix(s, "p") && strings.Trim(s[:len(s)-1], "0123456789,") == "" && len(s) > 1 {
 		return true
 	}
-	if strings.ContainsAny(s, "{}!") || len(s) < 2 || s[0] != 's' || !strings.ContainsRune("/|#", rune(s[1])) {
+	if strings.ContainsAny(s, "{}!") || strings.Contains(s, "#") && !strings.HasPrefix(s, "s#") || len(s) < 2 || s[0] != 's' || !strings.ContainsRune("/|#", rune(s[1])) {
 		return false
 	}
 	parts := strings.Split(s[2:], s[1:2])
