@@ -77,6 +77,9 @@ func (a *analyzer) script(src string, f frame) {
 		g := &s.Gaps[i]
 		a.gap(shellGap(g.Kind), g.Why, f.span(g.Span), f.owner)
 	}
+	for i := range s.Constructs {
+		a.implied(s, &s.Constructs[i], &f)
+	}
 	f.script, f.source, f.reported = s, src, true
 	for i := range s.Commands {
 		f.at = i
@@ -88,8 +91,8 @@ func (a *analyzer) script(src string, f frame) {
 // grow makes room for what n shell commands usually yield.
 func (a *analyzer) grow(n int) {
 	n = min(n, 64)
-	a.an.Commands = make([]Command, 0, n+n/4+1)
-	a.an.Effects = make([]Effect, 0, 2*n+1)
+	a.an.Commands = make([]Command, 0, n+n/2)
+	a.an.Effects = make([]Effect, 0, 2*n)
 }
 
 func shellGap(k shell.GapKind) GapKind {

@@ -36,6 +36,22 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 		c.url(w)
 	case roleHost:
 		c.connect(hostOf(w.Text), w, false)
+	case roleSetVar:
+		c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
+		if !w.Known {
+			c.gap(DynamicOperand, "which variable is set is known only at run time", w)
+		}
+	case roleSetting:
+		if !w.Known || strings.IndexByte(w.Text, '=') >= 0 {
+			e := c.newEffect(System, w)
+			e.Detail = "changes a setting"
+			c.a.effect(e)
+		}
+	case roleLookup:
+		c.connect(w.Text, w, true)
+		if !w.Known {
+			c.gap(DynamicOperand, "what is asked for is known only at run time", w)
+		}
 	case roleFrom, roleTo:
 		c.transfer(r, w)
 	case roleShell:
@@ -105,8 +121,10 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 
 func (a *analyzer) classify(e *Effect, p string, glob bool) {
 	entry, ok := a.opts.Sensitive.Lookup(p)
-	if glob && !ok {
-		entry, ok = a.opts.Sensitive.Glob(p)
+	if glob && !entry.Secret {
+		if g, hit := a.opts.Sensitive.Glob(p); hit && (!ok || g.Secret) {
+			entry, ok = g, true
+		}
 	}
 	if !ok {
 		return

@@ -13,22 +13,22 @@ type call struct {
 	words []shell.Word
 	cmd   int
 	name  string
-	root  *spec // of the program
-	spec  *spec // of the subcommand, or root
-	from  int   // index of the first word after the subcommand
+	root  *spec  // of the program
+	spec  *spec  // of the subcommand, or root
+	at    [4]int // where the subcommand's names stand
 	args  []operand
 	rest  int  // index of the first word of an inner command, or -1
 	sub   bool // a subcommand was found
 
 	seenAt, opsAt int // where this call's part of the scratch begins
 
-	help, dry, create, inPlace, recursive, force bool
-	read                                         *deed // a flag that makes it a plain read
-	readMethod                                   bool  // an HTTP method that only reads was given
-	names                                        bool  // file name patterns were given that mean secrets
-	found                                        string
-	overArgs                                     bool
-	skipped                                      int // last word that bundle used
+	help, dry, create, idle, unsure, inPlace, recursive, force bool
+	read                                                       *deed // a flag that makes it a plain read
+	readMethod                                                 bool  // an HTTP method that only reads was given
+	names                                                      bool  // file name patterns were given that mean secrets
+	found                                                      string
+	overArgs                                                   bool
+	skipped                                                    int // last word that bundle used
 }
 
 // seen is a flag that was met and does something.
@@ -48,15 +48,16 @@ func (c *call) gap(k GapKind, why string, w *shell.Word) {
 }
 
 func (c *call) run() {
-	c.from = 1
 	if c.root.hasSubs() && !c.subcommand() {
 		return
 	}
 	c.args = c.spec.args
-	if c.root != c.spec {
-		c.walk(1, c.from, true)
+	if c.sub {
+		c.walk(1, c.at[0], true)
+		c.walk(c.at[0]+1, len(c.words), false)
+	} else {
+		c.walk(1, len(c.words), false)
 	}
-	c.walk(c.from, len(c.words), false)
 	c.settle()
 }
 
@@ -75,7 +76,7 @@ func (c *call) subcommand() bool {
 	switch {
 	case best != nil:
 		c.spec, c.sub = best.ready(), true
-		c.from = at[len(best.names)-1] + 1
+		c.at = at
 		c.dropGlobals(at[0])
 		c.further(at[:n])
 		return true

@@ -68,3 +68,54 @@ func envLookup(name string) *envRule {
 func envMatch(pat, name string) bool {
 	return pat == name || strings.IndexByte(pat, '*') >= 0 && starMatch(pat, name)
 }
+
+// implied looks for assignments that are no commands of their own: by a loop, by arithmetic, by
+// ${name:=value}.
+func (a *analyzer) implied(s *shell.Script, k *shell.Construct, f *frame) {
+	if k.Span.Start < 0 || k.Span.End > len(s.Source) || k.Span.Start >= k.Span.End {
+		return
+	}
+	text := s.Source[k.Span.Start:k.Span.End]
+	switch k.Kind {
+	case shell.ForLoop, shell.SelectLoop, shell.Coproc:
+		if words := strings.Fields(text[:min(len(text), 200)]); len(words) > 1 {
+			a.implies(words[1], k, f)
+		}
+	case shell.BraceParam:
+		if i := strings.IndexByte(text, '='); i > 2 {
+			a.implies(strings.TrimSuffix(text[2:i], ":"), k, f)
+		}
+	case shell.CStyleLoop:
+		head, _, _ := strings.Cut(text, "))")
+		a.arithmetic(head, k, f)
+	case shell.ArithCommand, shell.ArithExpansion, shell.Let, shell.TestClause:
+		a.arithmetic(text, k, f)
+	case shell.Assignment:
+		if head, _, ok := strings.Cut(text, "]"); ok && strings.IndexByte(head, '[') > 0 {
+			a.arithmetic(head[strings.IndexByte(head, '['):], k, f)
+		}
+	}
+}
+
+func (a *analyzer) implies(name string, k *shell.Construct, f *frame) {
+	if validName(name) {
+		a.assign(name, &shell.Word{}, f.span(k.Span), f.owner)
+	}
+}
+
+// arithmetic takes every name in an expression that assigns anything as assigned.
+func (a *analyzer) arithmetic(text string, k *shell.Construct, f *frame) {
+	if !strings.ContainsRune(text, '=') && !strings.Contains(text, "++") && !strings.Contains(text, "--") {
+		return
+	}
+	for i := 0; i < len(text); {
+		j := i
+		for j < len(text) && isWordByte(text[j]) {
+			j++
+		}
+		if j > i {
+			a.implies(text[i:j], k, f)
+		}
+		i = j + 1
+	}
+}

@@ -8,6 +8,9 @@ import (
 
 // redirect gives a redirection its effect.
 func (a *analyzer) redirect(r *shell.Redirect, cmd int, f frame) {
+	if len(r.Fd) > 2 && r.Fd[0] == '{' {
+		a.assign(r.Fd[1:len(r.Fd)-1], &shell.Word{}, f.span(r.Span), cmd)
+	}
 	if r.Body != nil {
 		return // a here-document: text
 	}

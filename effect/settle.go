@@ -34,7 +34,7 @@ func (c *call) settle() {
 		c.readFile(&here, true)
 	}
 	c.inner()
-	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs {
+	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs && !c.idle {
 		c.standardInput(c.spec.stdin)
 	}
 }

@@ -44,6 +44,9 @@ const (
 	roleRepo                  // directory of a repository
 	roleMark                  // word that stands for what is put in later
 	roleAssign                // NAME or NAME=value that the shell assigns
+	roleLookup                // name that is asked for on the network
+	roleSetVar                // name of a variable that the shell assigns
+	roleSetting               // name, which is shown, or name=value, which is set
 )
 
 var roleNames = map[string]role{
@@ -52,7 +55,7 @@ var roleNames = map[string]role{
 	"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
 	"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
 	"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign,
+	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting,
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -95,19 +98,20 @@ const (
 	doesEnviron                // print the environment
 	doesCreate                 // write the archive instead of reading it
 	doesTree                   // read everything below the working directory if no path is given
+	doesIdle                   // without operands, standard input is not read
 )
 
 var verbNames = map[string]verb{
 	"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
 	"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
 	"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
-	"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree,
+	"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree, "idle": doesIdle,
 }
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
 	switch v {
-	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree:
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle:
 		return true
 	}
 	return false
@@ -146,7 +150,7 @@ func (f *flag) risky() bool {
 	}
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
-		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree:
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {
@@ -164,20 +168,21 @@ func (f *flag) risky() bool {
 type style uint16
 
 const (
-	styleStop style = 1 << iota // flags end at the first operand
-	styleDash                   // long flags have one dash
-	styleFind                   // find's expressions
-	styleKV                     // operands name=value are flags
-	styleBSD                    // the first operand may be a bundle of flags without a dash
-	styleNone                   // no flags at all
-	styleAny                    // flags that are not listed do no harm
-	stylePlus                   // words that begin with + are flags without effect
-	styleLast                   // a word that is not a known subcommand is an operand
+	styleStop  style = 1 << iota // flags end at the first operand
+	styleDash                    // long flags have one dash
+	styleFind                    // find's expressions
+	styleKV                      // operands name=value are flags
+	styleBSD                     // the first operand may be a bundle of flags without a dash
+	styleNone                    // no flags at all
+	styleAny                     // flags that are not listed do no harm
+	stylePlus                    // words that begin with + are flags without effect
+	stylePager                   // likewise, if they only say where to begin
+	styleLast                    // a word that is not a known subcommand is an operand
 )
 
 var styleNames = map[string]style{
 	"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
-	"none": styleNone, "any": styleAny, "plus": stylePlus, "last": styleLast, "gnu": 0,
+	"none": styleNone, "any": styleAny, "plus": stylePlus, "pager": stylePager, "last": styleLast, "gnu": 0,
 }
 
 // spec is what the knowledge base knows of a program or subcommand.

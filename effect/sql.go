@@ -76,10 +76,10 @@ func (r *sqlReader) read() string {
 		case isWordByte(ch):
 			word := strings.ToUpper(r.word())
 			v := sqlWord(word, first)
-			if v == "?" {
+			if v == "?" && !(word == "INTO" && (harm == "INSERT" || harm == "REPLACE") || word == "SET" && harm == "UPDATE") {
 				return "?"
 			}
-			if harm == "" {
+			if harm == "" && v != "?" {
 				harm = v
 			}
 			first, last = false, word

@@ -15,16 +15,23 @@ func (c *call) walk(from, to int, head bool) {
 	}
 	flags := sp.style&styleNone == 0
 	expr := false // find: the expression has begun
+	dashes := false
 	place := 0
 	for i := from; i < to && c.rest < 0; i++ {
 		w := &c.words[i]
 		switch {
+		case c.sub && !head && c.isName(i):
 		case flags && w.Text == "--" && w.Known && sp.style&styleFind == 0:
 			flags = false
 		case flags && isFlag(w.Text):
 			i = c.flagWord(sp, i, to)
 			expr = true
-		case flags && sp.style&stylePlus != 0 && strings.HasPrefix(w.Text, "+") && w.Known:
+		case flags && sp.style&(stylePlus|stylePager) != 0 && strings.HasPrefix(w.Text, "+") && w.Known:
+			if sp.style&stylePager != 0 && !startPlace(w.Text[1:]) {
+				c.gap(NotPlain, "a command of the pager", w)
+			}
+		case !flags && w.Text == "--" && w.Known && !dashes && c.runsNext(place):
+			dashes = true
 		case head:
 		case sp.style&styleFind != 0 && expr:
 			c.expression(w)
@@ -32,12 +39,36 @@ func (c *call) walk(from, to int, head bool) {
 		case sp.style&styleBSD != 0 && i == 1 && w.Known && c.bundle(sp, i, to):
 			i = c.skipped
 		default:
+			if sp.style&styleAny != 0 {
+				c.unlisted(w)
+			}
 			place = c.operand(i, place, flags, sp)
 			if sp.style&styleStop != 0 {
 				flags = false
 			}
 		}
 	}
+}
+
+// isName reports whether word i is one of the subcommand's names.
+func (c *call) isName(i int) bool {
+	for k := range c.spec.names {
+		if c.at[k] == i {
+			return true
+		}
+	}
+	return false
+}
+
+// runsNext reports whether the next operand is a program.
+func (c *call) runsNext(place int) bool {
+	return place < len(c.args) && runs(c.args[place].role)
+}
+
+// startPlace reports whether a pager's command only says where to begin: a line, the end, or
+// a text to look for.
+func startPlace(s string) bool {
+	return allDigits(s) || s == "F" || s == "G" || s == "g" || strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 // expression checks a word of find's expression that is not a flag.
@@ -136,6 +167,19 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
+// unlisted is a flag or operand of a program whose unlisted flags do no harm by themselves. What
+// follows may be its value, and it may name a file to send.
+func (c *call) unlisted(w *shell.Word) {
+	c.unsure = true
+	if i := strings.Index(w.Text, "file://"); i >= 0 {
+		v := after(w, i+len("file://"))
+		c.readFile(&v, true)
+	} else if i := strings.Index(w.Text, "fileb://"); i >= 0 {
+		v := after(w, i+len("fileb://"))
+		c.readFile(&v, true)
+	}
+}
+
 func (c *call) longWord(sp *spec, i, to int) int {
 	w := &c.words[i]
 	name := strings.TrimLeft(w.Text, "-")
@@ -152,6 +196,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i
 	case f == nil && sp.style&styleAny != 0:
+		c.unlisted(w)
 		return i
 	case f == nil:
 		c.gap(UnknownFlag, "a flag that is not known", w)
@@ -185,6 +230,7 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 		f := sp.shortFlag(w.Text[k])
 		switch {
 		case f == nil && sp.style&styleAny != 0:
+			c.unlisted(w)
 			return i
 		case f == nil:
 			c.gap(UnknownFlag, "a flag that is not known", w)
@@ -265,7 +311,10 @@ func (c *call) met(f *flag, val shell.Word, has bool, at int) {
 func (c *call) mark(d *deed) {
 	switch d.verb {
 	case doesHelp:
-		c.help = true
+		// After a word whose meaning is not known this may be anything, even a value.
+		c.help = c.help || !c.unsure
+	case doesIdle:
+		c.idle = true
 	case doesDry:
 		c.dry = true
 	case doesInPlace:
