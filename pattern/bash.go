@@ -17,10 +17,10 @@ import (
 //
 // Where the original fails at every match with re.error, Compile does.
 
-func compileBash(text string) (matcher, Shape, error) {
+func compileBash(text string) (matcher, trees, error) {
 	if head, ok := strings.CutSuffix(text, ":*"); ok {
 		m := prefixRule(strings.TrimFunc(head, pySpaceRune))
-		return m, m.shape(), nil
+		return m, m.trees(), nil
 	}
 	if !loneStar(text) {
 		return compileContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text))
@@ -28,21 +28,21 @@ func compileBash(text string) (matcher, Shape, error) {
 	re, offsets := bashExpression(text)
 	head, open := strings.CutSuffix(re, ".*")
 	if !open {
-		m, sh, err := compileRE(re, true)
+		m, t, err := compileRE(re, true)
 		if err != nil {
 			return compileContains(strings.ReplaceAll(text, "*", ""))
 		}
-		return m, sh, nil
+		return m, t, nil
 	}
 	head = strings.TrimRightFunc(head, pySpaceRune)
 	short, groups, err := parseRE(head)
 	if err != nil {
 		e := err.(*SyntaxError)
-		return nil, Shape{}, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
+		return nil, trees{}, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
 	}
 	long, _, err := parseRE(re)
 	if err != nil {
-		return nil, Shape{}, err
+		return nil, trees{}, err
 	}
 	return compileEither(simplify(short), simplify(long), groups)
 }
@@ -57,16 +57,17 @@ func (p prefixRule) match(s string) (bool, error) {
 	return ok && (rest == "" || rest[0] == ' '), nil
 }
 
-func (p prefixRule) shape() Shape {
-	return Shape{Prefix: string(p), Regular: `\A` + quoteRegular(string(p)) + `(?s: .*)?\z`}
+func (p prefixRule) trees() trees {
+	tail := repeatNode(cat(charNode(' '), anything()), 0, 1)
+	return exactly(flatCat(append(textNodes(string(p)), tail)))
 }
 
-func compileContains(text string) (matcher, Shape, error) {
+func compileContains(text string) (matcher, trees, error) {
 	g := &glob{parts: []part{{}, {items: []item{{lit: text}}}, {}}}
 	if text == "" {
 		g.parts = []part{{}, {}}
 	}
-	return g, g.shape(), nil
+	return g, g.trees(), nil
 }
 
 // loneStar reports whether text has a * without a backslash before it.
@@ -111,17 +112,16 @@ func bashExpression(text string) (string, []int) {
 }
 
 // compileEither matches what one of two full expressions matches.
-func compileEither(a, b *node, groups int) (matcher, Shape, error) {
-	both := &node{op: nAlt, subs: []*node{a, b}}
+func compileEither(a, b *node, groups int) (matcher, trees, error) {
 	first, _, err := compileTree(a, groups, true)
 	if err != nil {
-		return nil, Shape{}, err
+		return nil, trees{}, err
 	}
 	second, _, err := compileTree(b, groups, true)
 	if err != nil {
-		return nil, Shape{}, err
+		return nil, trees{}, err
 	}
-	return &oneOf{first, second}, treeShape(both, true), nil
+	return &oneOf{first, second}, exactly(&node{op: nAlt, subs: []*node{a, b}}), nil
 }
 
 // oneOf matches what either matcher matches.

@@ -28,34 +28,41 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	if i := badUTF8(text); i >= 0 && f != Exact {
 		return nil, &SyntaxError{i, "the pattern is not UTF-8 text"}
 	}
-	p := &Pattern{flavour: f, text: text}
-	var err error
-	switch f {
-	case Exact:
-		p.m, p.shape = compileExact(text)
-	case Fnmatch:
-		p.m, p.shape, err = compileFnmatch(text)
-	case Wildcard:
-		p.m, p.shape, err = compileWildcard(text)
-	case Minimatch:
-		p.m, p.shape, err = compileMinimatch(text)
-	case Bash:
-		p.m, p.shape, err = compileBash(text)
-	case JSON:
-		p.m, err = compileJSON(text)
-	case Full:
-		p.lang = &language{text: text, full: true}
-		p.m, p.shape, err = compileRE(text, true)
-	case Search:
-		p.lang = &language{text: text}
-		p.m, p.shape, err = compileRE(text, false)
-	default:
-		err = &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
-	}
+	m, t, err := compiler(f)(text)
 	if err != nil {
 		return nil, err
 	}
+	p := &Pattern{flavour: f, text: text, m: m, shape: t.shape()}
+	p.may, p.must = newLanguage(t.may), newLanguage(t.must)
+	if t.must == t.may {
+		p.must = p.may
+	}
 	return p, nil
+}
+
+// compiler returns what reads a flavour.
+func compiler(f Flavour) func(text string) (matcher, trees, error) {
+	switch f {
+	case Exact:
+		return compileExact
+	case Fnmatch:
+		return compileFnmatch
+	case Wildcard:
+		return compileWildcard
+	case Minimatch:
+		return compileMinimatch
+	case Bash:
+		return compileBash
+	case JSON:
+		return compileJSON
+	case Full:
+		return func(text string) (matcher, trees, error) { return compileRE(text, true) }
+	case Search:
+		return func(text string) (matcher, trees, error) { return compileRE(text, false) }
+	}
+	return func(string) (matcher, trees, error) {
+		return nil, trees{}, &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
+	}
 }
 
 // MustCompile is Compile for tables and tests: it panics where Compile fails.

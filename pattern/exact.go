@@ -3,8 +3,8 @@ package pattern
 // exact is the flavour without syntax: the text itself, byte for byte.
 type exact string
 
-func compileExact(text string) (matcher, Shape) {
-	return exact(text), Shape{Prefix: text, Exact: true}
+func compileExact(text string) (matcher, trees, error) {
+	return exact(text), trees{text: &text}, nil
 }
 
 func (e exact) match(s string) (bool, error) { return string(e) == s, nil }

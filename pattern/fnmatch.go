@@ -4,7 +4,7 @@ package pattern
 // slashes too, ? one character, [seq] and [!seq] a set. A [ that is not closed
 // is a [, and so is every other character itself.
 
-func compileFnmatch(text string) (matcher, Shape, error) {
+func compileFnmatch(text string) (matcher, trees, error) {
 	var b globBuilder
 	pat := []rune(text)
 	for i := 0; i < len(pat); {
@@ -33,7 +33,7 @@ func compileFnmatch(text string) (matcher, Shape, error) {
 		}
 	}
 	g := &glob{parts: b.done()}
-	return g, g.shape(), nil
+	return g, g.trees(), nil
 }
 
 // fnmatchClose finds the ] of a set whose inside starts at i, or -1.

@@ -33,17 +33,17 @@ const (
 	jsonObject
 )
 
-func compileJSON(text string) (matcher, error) {
+func compileJSON(text string) (matcher, trees, error) {
 	r := jsonReader{s: text}
 	v, ok := r.value(0)
 	if ok {
 		r.space()
 		if r.at == len(text) {
-			return v, nil
+			return v, trees{}, nil
 		}
 		r.fail("there is more after the JSON value")
 	}
-	return nil, &SyntaxError{min(r.errAt, len(text)), r.msg}
+	return nil, trees{}, &SyntaxError{min(r.errAt, len(text)), r.msg}
 }
 
 func (v *jsonValue) match(s string) (bool, error) {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// What a regular expression can match, told without a subject: an automaton
-// that follows the expression's tree. What has no place in an automaton is taken
+// What a pattern can match, told without a subject: an automaton that follows
+// the pattern's tree of whole strings. What has no place in an automaton is taken
 // for more than it is: a look-around and an anchor match anywhere, a reference
 // matches anything. So the automaton never matches less than the expression,
 // and, while exact, not more either.
@@ -22,8 +22,7 @@ const (
 
 // A language is made when it is first wanted.
 type language struct {
-	text string
-	full bool
+	tree *node
 
 	once   sync.Once
 	states []langState
@@ -49,31 +48,27 @@ const (
 func (l *language) build() {
 	l.exact = true
 	l.states = []langState{{next: langNone, alt: langNone}}
-	tree, _, err := parseRE(l.text)
-	if err != nil {
-		l.over = true
-		return
-	}
-	items := sequenceOf(simplify(tree))
-	start, end := l.full, l.full
+	items := sequenceOf(l.tree)
 	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
-		start, items = true, items[1:]
+		items = items[1:]
 	}
-	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || l.full && items[k].at == atEndNL) {
-		end, items = true, items[:k]
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
+		items = items[:k]
 	}
 	to := langMatch
-	if !end {
-		to = l.anything(to)
-	}
 	for _, it := range slices.Backward(items) {
 		to = l.node(it, to)
 	}
-	if !start {
-		to = l.anything(to)
-	}
 	l.start = to
 	l.findAlive()
+}
+
+// newLanguage returns nil for no tree.
+func newLanguage(tree *node) *language {
+	if tree == nil {
+		return nil
+	}
+	return &language{tree: tree}
 }
 
 func (l *language) add(s langState) int32 {
@@ -111,7 +106,7 @@ func (l *language) node(n *node, to int32) int32 {
 		return l.node(n.subs[0], to)
 	case nCond:
 		return l.either(n.subs, to)
-	case nRef:
+	case nRef, nNot:
 		return l.anything(to)
 	}
 	return to // a place or a look-around
@@ -126,10 +121,8 @@ func (l *language) either(subs []*node, to int32) int32 {
 }
 
 func (l *language) anything(to int32) int32 {
-	return l.loop(func(back int32) int32 { return l.add(langState{set: fullSet(), next: back}) }, to)
+	return l.loop(func(back int32) int32 { return l.add(langState{set: everySet(), next: back}) }, to)
 }
-
-var fullSet = sync.OnceValue(func() *set { return newSet([]span{{0, maxRune}}) })
 
 // loop returns a state that goes round inside as often as it likes, and on.
 func (l *language) loop(inside func(back int32) int32, to int32) int32 {

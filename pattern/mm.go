@@ -17,33 +17,33 @@ const (
 	maxSegments  = 63      // in an alternative with **
 )
 
-func compileMinimatch(text string) (matcher, Shape, error) {
+func compileMinimatch(text string) (matcher, trees, error) {
 	if strings.HasPrefix(text, "#") {
-		return nothing{}, Shape{}, nil
+		return nothing{}, trees{tree: setNode(&set{}), may: setNode(&set{})}, nil
 	}
 	if text == "" {
-		return exact(""), Shape{Exact: true}, nil
+		return compileExact("")
 	}
 	if len(text) > maxMinimatch {
-		return nil, Shape{}, &SyntaxError{maxMinimatch, "the pattern is too long"}
+		return nil, trees{}, &SyntaxError{maxMinimatch, "the pattern is too long"}
 	}
 	rest := strings.TrimLeft(text, "!")
 	m := &minimatch{negate: (len(text)-len(rest))%2 == 1}
 	alts, ok := expandBraces(rest)
 	if !ok {
-		return nil, Shape{}, &SyntaxError{strings.IndexByte(text, '{'), "the braces stand for too many alternatives"}
+		return nil, trees{}, &SyntaxError{strings.IndexByte(text, '{'), "the braces stand for too many alternatives"}
 	}
 	for _, alt := range alts {
 		row, msg := newRow(alt)
 		if msg != "" {
-			return nil, Shape{}, &SyntaxError{len(text) - len(rest), msg}
+			return nil, trees{}, &SyntaxError{len(text) - len(rest), msg}
 		}
 		m.rows = append(m.rows, row)
 	}
 	if m.negate {
-		return m, Shape{}, nil
+		return m, trees{}, nil
 	}
-	return m, m.shape(), nil
+	return m, m.trees(), nil
 }
 
 // nothing matches nothing.

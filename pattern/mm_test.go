@@ -24,6 +24,7 @@ func TestMinimatch(t *testing.T) {
 				t.Errorf("%q on %q: got %v %v, minimatch says %v (versions differ: %v)", text, path, got, err, want, answer > 1)
 			}
 			checkShape(t, p, path, got)
+			checkReach(t, p, path, got)
 		}
 	})
 	t.Logf("%d answers, %d of them only of version 11", answers, versions)

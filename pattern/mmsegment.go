@@ -6,7 +6,8 @@ type segment struct {
 	lit  string // segLiteral: the text; segGlob: what it starts with
 	glob *glob
 	prog *prog
-	tree *node // what prog runs
+	tree *node    // what prog runs
+	in   []mmItem // of a segGlob
 }
 
 type segmentKind uint8
@@ -58,7 +59,7 @@ func newSegment(text string) *segment {
 			b.set(it.set)
 		}
 	}
-	g := &segment{kind: segGlob, glob: &glob{parts: b.done()}}
+	g := &segment{kind: segGlob, glob: &glob{parts: b.done()}, in: items}
 	// A set of one character is no literal here: it does not match a leading dot.
 	for _, it := range items {
 		if it.lit == 0 {

@@ -33,7 +33,8 @@ type Pattern struct {
 	text    string
 	m       matcher
 	shape   Shape
-	lang    *language // of a regular expression, for MayMatch and MustMatch
+	may     *language // what could match; nil: anything
+	must    *language // what surely matches; nil: nothing
 }
 
 // matcher is what a flavour compiles to.

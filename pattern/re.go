@@ -11,33 +11,38 @@ import "strings"
 //     subject without a newline . is any character and $ is the end;
 //   - a program for the runner of revm.go.
 
-func compileRE(text string, full bool) (matcher, Shape, error) {
+func compileRE(text string, full bool) (matcher, trees, error) {
 	tree, groups, err := parseRE(text)
 	if err != nil {
-		return nil, Shape{}, err
+		return nil, trees{}, err
 	}
 	return compileTree(simplify(tree), groups, full)
 }
 
 // compileTree compiles a simplified tree.
-func compileTree(tree *node, groups int, full bool) (matcher, Shape, error) {
+func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
 		tree = trimSearch(tree, true, true)
 	}
 	p := compileProg(tree, groups, full)
 	if p == nil {
-		return nil, Shape{}, &SyntaxError{0, "the repetitions make the expression too large"}
+		return nil, trees{}, &SyntaxError{0, "the repetitions make the expression too large"}
 	}
-	shape := treeShape(tree, full)
+	whole := tree
+	if !full {
+		whole = wholeStrings(tree)
+	}
+	t := exactly(whole)
+	shape := t.shape()
 	switch g, always := treeGlob(tree, full); {
 	case shape.Exact:
-		return exact(shape.Prefix), shape, nil
+		return exact(shape.Prefix), t, nil
 	case g != nil && always:
-		return g, shape, nil
+		return g, t, nil
 	case g != nil:
-		return &oneLine{g, p}, shape, nil
+		return &oneLine{g, p}, t, nil
 	}
-	return newFiltered(p, &shape), shape, nil
+	return newFiltered(p, &shape), t, nil
 }
 
 // oneLine takes the glob when there is no newline, else the program.

@@ -72,6 +72,7 @@ func TestPythonRE(t *testing.T) {
 					t.Errorf("%s %q on %q: got %v %v, python says %v", p.Flavour(), row.P, text, got, err, want)
 				}
 				checkShape(t, p, text, want)
+				checkReach(t, p, text, want)
 				checkProg(t, p, text, want)
 			}
 		}

@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // MayMatch reports whether p could match some string that starts with prefix.
 // What cannot be told counts as possible.
@@ -15,7 +18,7 @@ func (p *Pattern) MayMatch(prefix string) bool {
 	if !strings.HasPrefix(s.Prefix, prefix) && !strings.HasPrefix(prefix, s.Prefix) {
 		return false
 	}
-	return p.lang == nil || p.lang.may(prefix)
+	return p.may == nil || p.may.may(wholeChars(prefix))
 }
 
 // MustMatch reports whether p surely matches every string that starts with
@@ -34,5 +37,19 @@ func (p *Pattern) mustMatch(prefix string, line bool) bool {
 	if s.Ordered && len(s.Fragments) == 0 && s.Suffix == "" {
 		return strings.HasPrefix(prefix, s.Prefix)
 	}
-	return p.lang != nil && p.lang.must(prefix, line)
+	return p.must != nil && p.must.must(wholeChars(prefix), line)
+}
+
+// wholeChars cuts off the start of a character that is not all there. What is
+// true of the shorter prefix is true of the longer one.
+func wholeChars(prefix string) string {
+	for i := 1; i < utf8.UTFMax && i <= len(prefix); i++ {
+		if c := prefix[len(prefix)-i]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRuneInString(prefix[len(prefix)-i:]) {
+				return prefix[:len(prefix)-i]
+			}
+			break
+		}
+	}
+	return prefix
 }

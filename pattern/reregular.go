@@ -23,20 +23,12 @@ const (
 	maxRegCount = 1000    // stdlib's limit for counted repetition, nested ones multiplied
 )
 
-// treeRegular writes a tree for Shape.Regular, or returns "".
-func treeRegular(n *node, full bool) string {
-	w := regularWriter{full: full}
-	w.b.WriteString(`\A`)
-	if !full {
-		w.b.WriteString(`(?s:.*)`)
-	}
-	w.b.WriteString(`(?:`)
+// treeRegular writes a tree of whole strings for Shape.Regular, or returns "".
+func treeRegular(n *node) string {
+	var w regularWriter
+	w.b.WriteString(`\A(?:`)
 	w.node(n, true, 1)
-	w.b.WriteString(`)`)
-	if !full {
-		w.b.WriteString(`(?s:.*)`)
-	}
-	w.b.WriteString(`\z`)
+	w.b.WriteString(`)\z`)
 	if w.failed || w.b.Len() > maxRegular {
 		return ""
 	}
@@ -45,7 +37,6 @@ func treeRegular(n *node, full bool) string {
 
 type regularWriter struct {
 	b      strings.Builder
-	full   bool
 	failed bool
 }
 
@@ -140,10 +131,8 @@ func (w *regularWriter) at(kind atKind, last bool) {
 		w.b.WriteString(`(?m:^)`)
 	case kind == atLineEnd:
 		w.b.WriteString(`(?m:$)`)
-	case kind == atEnd, kind == atEndNL && last && w.full:
+	case kind == atEnd, kind == atEndNL && last:
 		w.b.WriteString(`\z`)
-	case kind == atEndNL && last:
-		w.b.WriteString(`\n?\z`)
 	case kind == atWordASCII:
 		w.b.WriteString(`\b`)
 	default:
@@ -154,7 +143,7 @@ func (w *regularWriter) at(kind atKind, last bool) {
 // exceptLiterals writes (?!a|bc).* at the end of a full match, where a and bc
 // are literals: each text that leaves their tree by another character.
 func (w *regularWriter) exceptLiterals(look *node, rest []*node, last bool) bool {
-	if !w.full || !last || !look.not || look.back || len(rest) != 1 {
+	if !last || !look.not || look.back || len(rest) != 1 {
 		return false
 	}
 	star := rest[0]

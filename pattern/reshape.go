@@ -1,27 +1,20 @@
 package pattern
 
-// treeShape reads off a tree what can be told of its language.
-func treeShape(n *node, full bool) Shape {
+// treeShape reads off the tree of whole strings what can be told of them.
+func treeShape(n *node) Shape {
 	items := sequenceOf(n)
-	start, end := full, full
 	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
-		start, items = true, items[1:]
+		items = items[1:]
 	}
-	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || full && items[k].at == atEndNL) {
-		end, items = true, items[:k]
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
+		items = items[:k]
 	}
 	w := shapeWalk{exact: true}
-	if !start {
-		w.stretch(true)
-	}
 	for _, it := range items {
 		w.node(it)
 	}
-	if !end {
-		w.stretch(true)
-	}
 	w.flush()
-	return w.shape(func() string { return treeRegular(n, full) })
+	return w.shape(func() string { return treeRegular(n) })
 }
 
 // shapeWalk reads a sequence as literals and stretches between them.

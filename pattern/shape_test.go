@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"hash/crc32"
 	"regexp"
 	"strings"
 	"sync"
@@ -52,4 +53,17 @@ func inOrder(sh Shape, text string) bool {
 		rest = rest[i+len(f):]
 	}
 	return ok && strings.HasSuffix(rest, sh.Suffix)
+}
+
+// checkReach holds what p says of one of a text's prefixes against an answer.
+func checkReach(t *testing.T, p *Pattern, text string, matched bool) {
+	t.Helper()
+	i := len(text) * (int(crc32.ChecksumIEEE([]byte(text)))%4 + 1) / 4
+	prefix := text[:i]
+	if matched && !p.MayMatch(prefix) {
+		t.Errorf("%s %q matches %q, but could not from %q on", p.Flavour(), p, text, prefix)
+	}
+	if !matched && (p.MustMatch(prefix) || p.MustMatchLine(prefix) && !strings.Contains(text[i:], "\n")) {
+		t.Errorf("%s %q does not match %q, but had to from %q on", p.Flavour(), p, text, prefix)
+	}
 }

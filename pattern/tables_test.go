@@ -39,6 +39,7 @@ func checkAnswers(t *testing.T, p *Pattern, pairs []any) int {
 			t.Errorf("%s %q on %q: got %v %v, want %v", p.Flavour(), p, text, got, err, want)
 		}
 		checkShape(t, p, text, want)
+		checkReach(t, p, text, want)
 	}
 	return len(pairs)
 }

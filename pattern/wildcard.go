@@ -6,15 +6,15 @@ import "strings"
 // one UTF-16 unit, \ means / in pattern and subject, and a final " *" may be
 // missing together with its space: "ls *" matches "ls" and "ls -la".
 
-func compileWildcard(text string) (matcher, Shape, error) {
+func compileWildcard(text string) (matcher, trees, error) {
 	text = strings.ReplaceAll(text, `\`, "/")
 	g := wildcardGlob(text)
 	head, optional := strings.CutSuffix(text, " *")
 	if !optional {
-		return g, g.shape(), nil
+		return g, g.trees(), nil
 	}
 	w := &optionalTail{head: wildcardGlob(head), whole: g}
-	return w, w.shape(), nil
+	return w, w.trees(), nil
 }
 
 func wildcardGlob(text string) *glob {
@@ -52,18 +52,12 @@ func (o *optionalTail) match(s string) (bool, error) {
 	return o.head.match(s)
 }
 
-// shape keeps what both promise: all that head does, but for its end.
-func (o *optionalTail) shape() Shape {
-	sh := o.head.shape()
-	if sh.Suffix != "" {
-		sh.Fragments = append(sh.Fragments, sh.Suffix)
-	}
-	sh.Suffix, sh.Exact, sh.Ordered, sh.Regular = "", false, false, ""
-	var b strings.Builder
-	b.WriteString(`\A`)
-	if o.head.appendRegular(&b) {
-		b.WriteString(`(?s: .*)?\z`)
-		sh.Regular = b.String()
-	}
-	return sh
+// trees are those of head, with or without a space and anything after it.
+func (o *optionalTail) trees() trees {
+	t := o.head.trees()
+	tail := repeatNode(cat(charNode(' '), anything()), 0, 1)
+	t.tree = flatCat([]*node{t.tree, tail})
+	t.may = flatCat([]*node{t.may, tail})
+	t.must = flatCat([]*node{t.must, tail})
+	return t
 }
