@@ -33,6 +33,26 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	return lists, ""
 }
 
+// plainBraces expands the common form pre{a,b}post of a word without anything else in it.
+func (w *walker) plainBraces(dst []Word, start, end int) ([]Word, bool) {
+	raw := w.text.orig[start:end]
+	open, shut := strings.IndexByte(raw, '{'), strings.LastIndexByte(raw, '}')
+	if open < 0 || shut < open || w.opts.Lang == POSIX {
+		return dst, false
+	}
+	pre, inner, post := raw[:open], raw[open+1:shut], raw[shut+1:]
+	if strings.IndexByte(inner, ',') < 0 || strings.IndexByte(inner, '}') >= 0 ||
+		!plainLit(pre) || !plainLit(inner) || !plainLit(post) || strings.Count(inner, ",") >= maxFields-len(dst) {
+		return dst, false
+	}
+	for elem := range strings.SplitSeq(inner, ",") {
+		if text := pre + elem + post; text != "" {
+			dst = append(dst, Word{Text: text, Known: true, Raw: raw, Span: w.text.span(start, end)})
+		}
+	}
+	return dst, true
+}
+
 // hasBraces reports whether a word has a brace expansion.
 func (w *walker) hasBraces(sw *syntax.Word) bool {
 	if sw == nil || len(sw.Parts) == 0 {

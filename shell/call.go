@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,7 +25,7 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 		w.redirects(at, s.Redirs)
 	}
 	if len(words) > 0 {
-		w.run(at, c)
+		w.run(at)
 	}
 }
 
@@ -34,10 +35,10 @@ func (w *walker) words(args []*syntax.Word) []Word {
 		return nil
 	}
 	out := make([]Word, 0, len(args))
+	if w.steps += len(args); !w.step() {
+		return nil
+	}
 	for _, a := range args {
-		if !w.step() {
-			break
-		}
 		out = w.fields(out, a)
 	}
 	return out
@@ -56,7 +57,7 @@ func (w *walker) negatedSubshell(c *syntax.CallExpr) {
 }
 
 // run follows what a command with words does to the shell.
-func (w *walker) run(at int, c *syntax.CallExpr) {
+func (w *walker) run(at int) {
 	c0 := &w.out.Commands[at]
 	prog := c0.Words[0]
 	if !prog.Known || prog.Glob {
@@ -67,7 +68,7 @@ func (w *walker) run(at int, c *syntax.CallExpr) {
 		w.out.gap(DynamicProgram, "the program is "+why, prog.Span)
 		return
 	}
-	if w.env.vars != nil {
+	if len(w.env.vars) > 0 {
 		if f, ok := w.env.vars["f:"+prog.Text]; ok && len(f.fns) > 0 {
 			w.invoke(at, prog.Text, f)
 			return
@@ -163,6 +164,9 @@ func (w *walker) store(a *syntax.Assign, as Assign, v variable) {
 	case a.Array == nil && old.state == varArray: // sets the first element
 		v = variable{why: "array"}
 	}
+	if name == "BASH_ALIASES" || name == "BASH_CMDS" {
+		w.gap(DynamicCode, "a name is made to run something else", a)
+	}
 	if as.Value.Known && old.calc {
 		w.evalArith(as.Value.Text, a)
 	}
@@ -247,36 +251,14 @@ func (w *walker) target(sw *syntax.Word) Word {
 	return Word{Why: "expands to several words or none", Raw: w.text.orig[start:end], Span: w.text.span(start, end), Split: true}
 }
 
-// key is equal for commands that are the same, for dedupe.
-func (c *Command) key() string {
-	var b strings.Builder
-	word := func(x *Word) {
-		b.WriteString(x.Text)
-		b.WriteByte(0)
-		b.WriteString(x.Why)
-		b.WriteByte(0)
+// same reports whether two commands differ in nothing.
+func (c *Command) same(d *Command) bool {
+	if c.Span != d.Span || c.Nest != d.Nest || c.Stdin != d.Stdin || c.Dir != d.Dir || !slices.Equal(c.Words, d.Words) ||
+		!slices.Equal(c.Assigns, d.Assigns) {
+		return false
 	}
-	b.WriteString(c.Dir.Text)
-	b.WriteString(c.Dir.Why)
-	for _, n := range []int{c.Span.Start, c.Span.End, c.Stdin, int(c.Nest)} {
-		b.WriteByte(0)
-		for ; n > 0; n >>= 6 {
-			b.WriteByte('0' + byte(n&63))
-		}
-	}
-	for i := range c.Words {
-		word(&c.Words[i])
-	}
-	for i := range c.Assigns {
-		b.WriteString(c.Assigns[i].Name)
-		word(&c.Assigns[i].Value)
-	}
-	for i := range c.Redirects {
-		b.WriteString(c.Redirects[i].Op)
-		word(&c.Redirects[i].Target)
-		if c.Redirects[i].Body != nil {
-			word(c.Redirects[i].Body)
-		}
-	}
-	return b.String()
+	return slices.EqualFunc(c.Redirects, d.Redirects, func(x, y Redirect) bool {
+		body := x.Body == y.Body || x.Body != nil && y.Body != nil && *x.Body == *y.Body
+		return body && x.Op == y.Op && x.Fd == y.Fd && x.Target == y.Target && x.Span == y.Span
+	})
 }

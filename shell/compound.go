@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -49,7 +50,7 @@ func (w *walker) pipeline(first *syntax.Stmt, ops []*syntax.Stmt) {
 		mark, blind := w.env.mark(), w.env.blind
 		w.within(InPipe|InSubshell, func() { w.stmt(s) })
 		if last { // runs in the shell itself in zsh, or with lastpipe
-			w.env.weaken(mark, "set in a pipeline", false)
+			w.weaken(mark, "set in a pipeline", false)
 		} else {
 			w.env.rollback(mark)
 			w.env.blind = blind
@@ -108,16 +109,16 @@ func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
 			w.afterSuccess(prev, b.Y)
 		} else {
 			w.operator(OrOp, b)
-			w.env.weaken(mark, "set in a condition", true)
+			w.weaken(mark, "set in a condition", true)
 			w.within(InCondition, func() { w.stmt(b.Y) })
-			w.env.weaken(mark, "set in a condition", false)
+			w.weaken(mark, "set in a condition", false)
 			if i == len(ops)-1 && leaves(b.Y) {
 				w.sureDir(left)
 			}
 		}
 		prev = b.Y
 	}
-	w.env.weaken(mark, "set in a condition", true)
+	w.weaken(mark, "set in a condition", true)
 }
 
 // afterSuccess walks s, which runs only if prev succeeded: if that was a cd, its
@@ -201,7 +202,7 @@ func (w *walker) caseClause(c *syntax.CaseClause) {
 	mark := w.env.mark()
 	for _, fn := range alternatives {
 		w.within(InCondition, fn)
-		w.env.weaken(mark, "set in a condition", false)
+		w.weaken(mark, "set in a condition", false)
 	}
 }
 
@@ -266,60 +267,51 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 		if it.Known {
 			v = variable{state: varKnown, text: it.Text, tilde: it.Tilde, glob: it.Glob}
 		}
-		w.loop(func() {
-			w.env.set(name, v)
-			body()
-		})
+		w.env.set(name, v)
+		w.loop(body)
 	}
 	if len(items) > 1 {
 		w.dedupe(from)
 	}
+	w.env.set(name, variable{why: "loop variable " + name})
 }
+
+// maxDedupe is how many commands are compared with each other.
+const maxDedupe = 256
 
 // dedupe drops what later rounds of a loop repeat word for word.
 func (w *walker) dedupe(from output) {
-	seen := make(map[string]int)
-	kept := from.commands
-	moved := make([]int, len(w.out.Commands)-from.commands)
-	for i := from.commands; i < len(w.out.Commands); i++ {
-		c := w.out.Commands[i]
+	list := w.out.Commands[from.commands:]
+	if len(list) > maxDedupe {
+		return
+	}
+	kept := list[:0]
+	moved := make([]int, 0, len(list))
+	for _, c := range list {
 		if c.Stdin >= from.commands {
 			c.Stdin = moved[c.Stdin-from.commands]
 		}
-		key := c.key()
-		if at, ok := seen[key]; ok {
-			moved[i-from.commands] = at
-			continue
-		}
-		seen[key] = kept
-		moved[i-from.commands] = kept
-		w.out.Commands[kept] = c
-		kept++
-	}
-	w.out.Commands = w.out.Commands[:kept]
-	w.out.Constructs = dedupeConstructs(w.out.Constructs, from.constructs)
-	w.out.Gaps = dedupeGaps(w.out.Gaps, from.gaps)
-}
-
-func dedupeConstructs(list []Construct, from int) []Construct {
-	seen := make(map[Construct]bool, len(list)-from)
-	kept := list[:from]
-	for _, c := range list[from:] {
-		if !seen[c] {
-			seen[c] = true
+		at := slices.IndexFunc(kept, func(k Command) bool { return k.same(&c) })
+		if at < 0 {
+			at = len(kept)
 			kept = append(kept, c)
 		}
+		moved = append(moved, from.commands+at)
 	}
-	return kept
+	w.out.Commands = w.out.Commands[:from.commands+len(kept)]
+	w.out.Constructs = unique(w.out.Constructs, from.constructs)
+	w.out.Gaps = unique(w.out.Gaps, from.gaps)
 }
 
-func dedupeGaps(list []Gap, from int) []Gap {
-	seen := make(map[Gap]bool, len(list)-from)
+// unique drops repetitions behind from, in lists short enough to compare.
+func unique[T comparable](list []T, from int) []T {
+	if len(list)-from > 4*maxDedupe {
+		return list
+	}
 	kept := list[:from]
-	for _, g := range list[from:] {
-		if !seen[g] {
-			seen[g] = true
-			kept = append(kept, g)
+	for _, x := range list[from:] {
+		if !slices.Contains(kept[from:], x) {
+			kept = append(kept, x)
 		}
 	}
 	return kept

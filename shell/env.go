@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // limits that keep variable tracking small whatever the script does.
 const (
@@ -117,20 +120,55 @@ func (e *env) rollback(mark int) {
 }
 
 // weaken forgets every value that was changed since mark: what happened there
-// may not have happened, or happened more than once. sure says that a changed
-// directory is kept and only marked as unsure.
-func (e *env) weaken(mark int, why string, keepDir bool) {
-	end := len(e.log)
-	for i := mark; i < end; i++ {
-		u := e.log[i]
+// may not have happened, or happened more than once. keepDir says that a changed
+// directory is kept and only marked as unsure. It returns how many changes it looked at.
+func (e *env) weaken(mark int, why string, keepDir bool) int {
+	n := len(e.log) - mark
+	if n == 0 {
+		return 0
+	}
+	e.compact(mark)
+	for i := mark; i < len(e.log); i++ {
+		u := &e.log[i]
 		if u.dir != nil {
 			e.weakenDir(u.dir, why, keepDir)
 			continue
 		}
 		if v := e.vars[u.name]; v.state != varUnknown {
-			e.set(u.name, variable{why: why, calc: v.calc, text: definition(u.name, v.text), fns: joinFns(v.fns, u.old.fns)})
+			e.vars[u.name] = variable{why: why, calc: v.calc, text: definition(u.name, v.text), fns: joinFns(v.fns, u.old.fns)}
 		}
 	}
+	return n
+}
+
+// compact keeps only the first change of each variable since mark, which has the
+// value to go back to.
+func (e *env) compact(mark int) {
+	tail := e.log[mark:]
+	kept, dir := tail[:0], false
+	var seen map[string]bool
+	if len(tail) > 16 {
+		seen = make(map[string]bool, 16)
+	}
+	for _, u := range tail {
+		switch {
+		case u.dir != nil:
+			if dir {
+				continue
+			}
+			dir = true
+		case seen != nil:
+			if seen[u.name] {
+				continue
+			}
+			seen[u.name] = true
+		case slices.ContainsFunc(kept, func(k undo) bool { return k.dir == nil && k.name == u.name }):
+			continue
+		}
+		kept = append(kept, u)
+	}
+	clear(tail[len(kept):])
+	e.log = e.log[:mark+len(kept)]
 }
 
 // definition keeps the text of an alias, which counts even if it is uncertain.
@@ -141,15 +179,16 @@ func definition(name, text string) string {
 	return ""
 }
 
+// weakenDir is weaken for the directory, whose change is already in the journal.
 func (e *env) weakenDir(old *dirState, why string, keep bool) {
 	switch {
 	case old.cur.Known && e.dir.cur.Known && old.cur.Text == e.dir.cur.Text:
 	case keep && !e.dir.unsure:
 		d := *e.dir
 		d.unsure = true
-		e.setDir(&d)
+		e.dir = &d
 	case !keep && e.dir.cur.Known:
-		e.setDir(&dirState{cur: Word{Why: "cd " + why}, unsure: true})
+		e.dir = &dirState{cur: Word{Why: "cd " + why}, unsure: true}
 	}
 }
 

@@ -43,16 +43,27 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 	if exact {
 		t.base, t.exact = w.locate(code, at)
 	}
-	f, err := w.parse(&t)
-	if err != nil {
-		w.syntaxGap(err, &t)
-	}
 	old := w.text
 	w.text = t
 	w.calls++
-	w.within(n, func() { w.stmts(f.Stmts) })
+	w.within(n, func() { w.evalParsed() })
 	w.calls--
 	w.text = old
+}
+
+// evalParsed parses and walks w.text; plain text, as most of it is, without the parser.
+func (w *walker) evalParsed() {
+	if len(w.env.vars) == 0 && w.opts.Lang == Bash {
+		if commands, _, _, ok := countPlain(w.text.orig); ok && commands < maxFields {
+			w.plain(commands)
+			return
+		}
+	}
+	f, err := w.parse(&w.text)
+	if err != nil {
+		w.syntaxGap(err, &w.text)
+	}
+	w.stmts(f.Stmts)
 }
 
 // locate finds code in the source at its word, behind an opening quote or not.
@@ -119,7 +130,7 @@ func isBomb(s string) bool {
 func (w *walker) finish() {
 	for i := 0; i < len(w.traps) && i < maxFields; i++ {
 		t := w.traps[i]
-		w.env.forget("at the time of the trap")
+		w.forget("at the time of the trap")
 		if w.env.moved {
 			w.env.setDir(&dirState{cur: Word{Why: "cd before the trap"}, unsure: true})
 		}
@@ -180,7 +191,7 @@ func joinWords(words []Word) (text string, known bool) {
 
 // lost forgets the state of the shell: code nobody can see has run in it.
 func (w *walker) lost(by string) {
-	w.env.forget("may be set by " + by)
+	w.forget("may be set by " + by)
 	w.env.setDir(&dirState{cur: Word{Why: "after " + by}, unsure: true})
 }
 

@@ -107,13 +107,13 @@ func (w *walker) invoke(at int, name string, f variable) {
 		if i == maxCandidates {
 			break
 		}
-		if fn.active >= 3 || w.calls >= maxCalls {
+		if fn.active >= 2 || w.calls >= maxCalls {
 			w.out.gap(DynamicCode, "a function that calls itself", span)
 			continue
 		}
 		w.withPrefix(prefix, func() { w.enter(fn, args) })
 		if !certain {
-			w.env.weaken(mark, "set in a function that may not be called", false)
+			w.weaken(mark, "set in a function that may not be called", false)
 		}
 	}
 	w.stdin, w.nest = stdin, old
@@ -166,7 +166,7 @@ func (w *walker) enter(f *function, args variable) {
 	w.returned, w.text = false, f.text
 	w.within(InFunction, func() { w.stmt(f.body) })
 	if w.returned { // what follows a return may not have run
-		w.env.weaken(mark, "set in a function", false)
+		w.weaken(mark, "set in a function", false)
 	}
 	w.text, w.returned, w.loops = oldText, returned, loops
 	f.active--
@@ -174,6 +174,10 @@ func (w *walker) enter(f *function, args variable) {
 	top := w.frames[len(w.frames)-1]
 	w.frames = w.frames[:len(w.frames)-1]
 	w.uncover(top.locals)
+	if w.env.mark() == mark+1 { // nothing but the arguments changed
+		w.env.rollback(mark)
+		return
+	}
 	w.env.set("@", outer)
 }
 

@@ -11,9 +11,10 @@ import (
 const (
 	defaultMaxBytes    = 1 << 20
 	defaultMaxDepth    = 1000
-	defaultMaxCommands = 20_000
+	defaultMaxCommands = 10_000
 
-	maxSteps  = 100_000 // work units of one walk
+	maxSteps  = 160_000 // work of one walk: a word is 1
+	stepCost  = 4       // a statement, an expression, ...
 	maxFields = 256     // words that one word may expand to
 	maxCalls  = 12      // nested function calls, evals, aliases
 )

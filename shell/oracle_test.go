@@ -31,11 +31,11 @@ func needBash(t testing.TB) string {
 // driver runs every script it is given in a subshell in which no program can be found:
 // what the script would run is written down instead. Each argument list goes to
 // descriptor 9 in one write, so that processes do not mix: the number of the script, the number of
-// words, the words with newlines replaced.
+// words, the directory, the words with newlines replaced.
 const driver = `PATH=/nonexistent
 shopt -%s expand_aliases
 command_not_found_handle() {
-	printf '%%s\0' "$oracle_script" "$#" "${@//$'\n'/$'\036'}" >&9
+	printf '%%s\0' "$oracle_script" "$#" "$PWD" "${@//$'\n'/$'\036'}" >&9
 	case $1 in n*) return 1;; esac
 }
 oracle_script=0
@@ -47,11 +47,21 @@ wait ) </dev/null >/dev/null 2>oracle_stderr
 done
 `
 
-// oracle runs scripts in a real bash and returns the argument lists that each ran.
-func oracle(t testing.TB, aliases bool, scripts []string) [][][]string {
+// run is one command that bash ran: its directory and its words; no words stand for an error
+// that bash reported.
+type run struct {
+	dir  string // relative to where the script started
+	argv []string
+}
+
+// oracle runs scripts in a real bash and returns the commands that each ran.
+func oracle(t testing.TB, aliases bool, scripts []string) [][]run {
 	t.Helper()
 	bash := needBash(t)
-	dir := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range []string{"d1/d2", "d2"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
@@ -77,21 +87,21 @@ func oracle(t testing.TB, aliases bool, scripts []string) [][][]string {
 		t.Fatal(err)
 	}
 	w.Close()
-	out := readRuns(t, r, len(scripts))
+	out := readRuns(t, r, dir, len(scripts))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the driver failed: %v\n%s", err, stderr.String())
 	}
 	return out
 }
 
-func readRuns(t testing.TB, r *os.File, scripts int) [][][]string {
+func readRuns(t testing.TB, r *os.File, dir string, scripts int) [][]run {
 	t.Helper()
 	in := bufio.NewReader(r)
 	next := func() string {
 		s, _ := in.ReadString(0)
 		return strings.ReplaceAll(strings.TrimSuffix(s, "\x00"), "\x1e", "\n")
 	}
-	out := make([][][]string, scripts)
+	out := make([][]run, scripts)
 	for {
 		head := next()
 		if head == "" {
@@ -102,26 +112,34 @@ func readRuns(t testing.TB, r *os.File, scripts int) [][][]string {
 		if err != nil || err2 != nil || script >= scripts {
 			t.Fatalf("unexpected record %q", head)
 		}
-		if count < 0 { // the shell reported an error
-			out[script] = append(out[script], nil)
+		if count < 0 {
+			out[script] = append(out[script], run{})
 			continue
 		}
-		argv := make([]string, count)
-		for i := range argv {
-			argv[i] = next()
+		x := run{dir: strings.TrimPrefix(strings.TrimPrefix(next(), dir), "/"), argv: make([]string, count)}
+		for i := range x.argv {
+			x.argv[i] = next()
 		}
-		out[script] = append(out[script], argv)
+		out[script] = append(out[script], x)
 	}
 }
 
-// covers reports whether some command of s is argv.
-func covers(s *shell.Script, argv []string) bool {
-	for i := range s.Commands {
-		if matchWords(s.Commands[i].Words, argv) {
-			return true
-		}
+// covers reports whether some command of s is x.
+func covers(s *shell.Script, x run) bool {
+	return slices.ContainsFunc(s.Commands, func(c shell.Command) bool {
+		return matchDir(&c, x.dir) && matchWords(c.Words, x.argv)
+	})
+}
+
+func matchDir(c *shell.Command, dir string) bool {
+	if !c.Dir.Known || c.Nest&shell.UnsureDir != 0 {
+		return true
 	}
-	return false
+	want := c.Dir.Text
+	if c.Dir.Tilde { // the home directory is where scripts start
+		want = strings.TrimPrefix(strings.TrimPrefix(want, "~"), "/")
+	}
+	return want == dir
 }
 
 func matchWords(words []shell.Word, argv []string) bool {
@@ -147,26 +165,24 @@ func matchWords(words []shell.Word, argv []string) bool {
 	return matchWords(words[1:], argv[1:])
 }
 
-// unseen returns what a script runs that Parse neither shows nor declares unseen.
-func unseen(src string, runs [][]string) []string {
-	s := shell.Parse(src, nil)
+// unseen describes what a script runs that Parse neither shows nor declares unseen.
+func unseen(s *shell.Script, runs []run) string {
 	if len(s.Gaps) > 0 {
-		return nil
+		return ""
 	}
-	for _, argv := range runs {
-		if argv != nil && !covers(s, argv) {
-			return argv
+	for _, x := range runs {
+		if x.argv != nil && !covers(s, x) {
+			return fmt.Sprintf("ran %q in %q", x.argv, x.dir)
 		}
 	}
-	return nil
+	return ""
 }
 
-// invented returns a command that Parse says runs for certain, but that did not run.
-func invented(src string, runs [][]string) string {
+// invented describes a command that Parse says runs for certain, but that did not run.
+func invented(s *shell.Script, runs []run) string {
 	const unsure = shell.Uncertain | shell.InCondition | shell.InLoop | shell.InTrap | shell.InArith | shell.InAlias
-	s := shell.Parse(src, nil)
-	failed := slices.ContainsFunc(runs, func(argv []string) bool { return argv == nil })
-	if failed || strings.Contains(src, "2>") || strings.Contains(src, "&>") || strings.Contains(src, "|&") {
+	failed := slices.ContainsFunc(runs, func(x run) bool { return x.argv == nil })
+	if failed || strings.Contains(s.Source, "2>") || strings.Contains(s.Source, "&>") || strings.Contains(s.Source, "|&") {
 		return "" // an error at run time ended the script early, or may have and is not shown
 	}
 	for i := range s.Commands {
@@ -174,12 +190,8 @@ func invented(src string, runs [][]string) string {
 		if c.Nest&unsure != 0 || len(c.Words) == 0 || !strings.HasPrefix(c.Words[0].Text, "p") || len(c.Words[0].Text) != 2 {
 			continue
 		}
-		found := false
-		for _, argv := range runs {
-			found = found || matchWords(c.Words, argv)
-		}
-		if !found {
-			return fmt.Sprint(c.Words)
+		if !slices.ContainsFunc(runs, func(x run) bool { return matchWords(c.Words, x.argv) }) {
+			return fmt.Sprint("did not run ", c.Words)
 		}
 	}
 	return ""

@@ -110,7 +110,7 @@ func (b *builder) list(v variable, name string, p *syntax.ParamExp, quoted bool)
 		return
 	}
 	for i, e := range v.elems {
-		if i > 0 {
+		if i > 0 && b.has {
 			b.end1()
 		}
 		b.has = b.has || quoted

@@ -17,33 +17,58 @@ import (
 // function is called, trap handlers last.
 func Parse(src string, opts *Options) (s *Script) {
 	o := opts.withDefaults()
-	s = &Script{Source: src, Lang: o.Lang}
 	defer func() {
 		if recover() != nil {
 			s = failed(src, o.Lang)
 		}
 	}()
-	if o.Lang == PowerShell || o.Lang == Cmd {
-		s.gap(ForeignShell, "text for "+o.Lang.String()+" is not parsed", Span{0, len(src)})
+	if s := fast(src, &o); s != nil {
 		return s
 	}
-	if len(src) > o.MaxBytes {
-		s.gap(TooBig, "the text is longer than the limit", Span{0, len(src)})
+	return slow(src, o)
+}
+
+// slow is Parse with the parser.
+func slow(src string, o Options) *Script {
+	first := new(struct { // most scripts fit, in one allocation
+		script     Script
+		commands   [2]Command
+		constructs [6]Construct
+	})
+	s := &first.script
+	s.Source, s.Lang = src, o.Lang
+	marks, ok := s.readable(&o)
+	if !ok {
 		return s
 	}
-	marks := s.scan()
-	if tooDeep(src, o.MaxDepth) {
-		s.gap(TooDeep, "nested deeper than the limit", Span{0, len(src)})
-		return s
-	}
-	if tooCostly(src) {
-		s.gap(TooBig, "too many tokens", Span{0, len(src)})
-		return s
-	}
+	s.Commands, s.Constructs = first.commands[:0], first.constructs[:0]
 	w := borrowWalker(s, o)
 	w.script(marks)
 	w.release()
 	return s
+}
+
+// readable refuses what is not parsed at all.
+func (s *Script) readable(o *Options) (m marks, ok bool) {
+	whole := Span{0, len(s.Source)}
+	switch {
+	case o.Lang > Zsh:
+		s.gap(ForeignShell, "text for "+o.Lang.String()+" is not parsed", whole)
+		return m, false
+	case len(s.Source) > o.MaxBytes:
+		s.gap(TooBig, "the text is longer than the limit", whole)
+		return m, false
+	}
+	m = s.scan()
+	switch {
+	case tooDeep(s.Source, o.MaxDepth):
+		s.gap(TooDeep, "nested deeper than the limit", whole)
+		return m, false
+	case tooCostly(s.Source):
+		s.gap(TooBig, "too many tokens", whole)
+		return m, false
+	}
+	return m, true
 }
 
 // failed is the answer when the parser itself broke: nothing is known.
@@ -74,13 +99,13 @@ func (s *Script) gap(kind GapKind, why string, at Span) {
 	s.Gaps = append(s.Gaps, Gap{kind, why, at})
 }
 
-// parsers holds a pool of parsers per language: a parser can be used again, but not by
+// parsers holds a pool of walkers with their parsers per language: a parser can be used again, but not by
 // two callers at once.
 var parsers = sync.OnceValue(func() *[3]sync.Pool {
 	var pools [3]sync.Pool
 	for i, v := range []syntax.LangVariant{Bash: syntax.LangBash, POSIX: syntax.LangPOSIX, Zsh: syntax.LangZsh} {
 		pools[i].New = func() any {
-			return &engine{parser: syntax.NewParser(syntax.Variant(v))}
+			return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(v))}}
 		}
 	}
 	return &pools
@@ -118,12 +143,12 @@ func (w *walker) script(m marks) {
 		return
 	}
 	t.exact = true
-	f, err := w.parse(&t)
+	w.text = t
+	f, err := w.parse(&w.text)
 	if err != nil {
-		w.syntaxGap(err, &t)
+		w.syntaxGap(err, &w.text)
 	}
 	if f != nil {
-		w.text = t
 		w.stmts(f.Stmts)
 		w.finish()
 	}

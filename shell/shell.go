@@ -37,7 +37,7 @@ type Options struct {
 	Lang        Lang              // zero: Bash
 	MaxBytes    int               // longest text that is parsed; zero: 1 MiB
 	MaxDepth    int               // deepest nesting that is parsed; zero: 1,000, which is also the most
-	MaxCommands int               // most commands that are reported; zero: 20,000
+	MaxCommands int               // most commands that are reported; zero: 10,000
 	Vars        map[string]string // values known from outside, e.g. HOME; read only, nil is fine
 }
 

@@ -26,7 +26,7 @@ func (w *walker) names(args []Word, takes, by string) {
 			continue
 		}
 		if !a.Known {
-			w.env.forget("may be set by " + by)
+			w.forget("may be set by " + by)
 			continue
 		}
 		w.unknownVar(a.Text, by)
@@ -71,7 +71,7 @@ func (w *walker) unset(args []Word) {
 	for _, a := range rest {
 		w.evalName(a)
 		if !a.Known {
-			w.env.forget("may be unset")
+			w.forget("may be unset")
 			continue
 		}
 		if !strings.Contains(flags, "v") {
@@ -225,7 +225,7 @@ func (w *walker) declared(variant, flags, name string) {
 
 // lostNames gives up on variables: a name may now stand for another.
 func (w *walker) lostNames() {
-	w.env.forget("a reference to another name")
+	w.forget("a reference to another name")
 	w.env.refs = true
 }
 
@@ -259,7 +259,7 @@ func (w *walker) declareWord(variant, flags string, a Word) {
 	name = strings.TrimSuffix(name, "+")
 	switch {
 	case !ok && !a.Known:
-		w.env.forget("may be set by " + variant)
+		w.forget("may be set by " + variant)
 	case strings.Contains(name, "["):
 		w.unknownVar(name, "array")
 	case validName(name):

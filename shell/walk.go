@@ -9,7 +9,7 @@ import (
 type walker struct {
 	out    *Script
 	opts   Options
-	engine *engine
+	engine engine
 
 	text  text
 	env   env
@@ -22,34 +22,71 @@ type walker struct {
 	defused  []string // texts that arithmetic has been followed into
 	frames   []frame
 	loops    int // loops around the current command
+	heredocs int // here-documents met
 	calls    int // functions, evals and aliases around the current command
 	steps    int
 	expanded int
 	returned bool // a return, break or continue was met since the flag was cleared
 	errexit  bool // set -e: a command that fails ends the script
 	stopped  bool // a limit was reached
+	testing  bool // inside [[ ]]
 	vague    bool // arithmetic on an unknown variable was met
 }
 
+// borrowWalker takes a walker from the pool of its language.
 func borrowWalker(s *Script, o Options) *walker {
-	w := &walker{out: s, opts: o, stdin: -1}
-	w.engine = parsers()[o.Lang].Get().(*engine)
-	w.env = env{given: o.Vars, dir: &dirState{cur: Word{Known: true}}}
+	w := parsers()[o.Lang].Get().(*walker)
+	w.out, w.opts, w.stdin = s, o, -1
+	w.env.dir, w.env.given = &unmoved, o.Vars
 	return w
 }
 
-func (w *walker) release() { parsers()[w.opts.Lang].Put(w.engine) }
+// unmoved is the directory that every script starts in; it is never written to.
+var unmoved = dirState{cur: Word{Known: true}}
+
+// release puts the walker back, without anything that belongs to the script. A walker that
+// panicked is not put back.
+func (w *walker) release() {
+	if len(w.out.Constructs) == 0 { // the zero value is nil, also when a first array was ready
+		w.out.Constructs = nil
+	}
+	switch n := len(w.out.Commands); {
+	case n == 0:
+		w.out.Commands = nil
+	case n > w.opts.MaxCommands:
+		w.out.Commands = w.out.Commands[:w.opts.MaxCommands]
+	}
+	parser, lang, vars, log := w.engine.parser, w.opts.Lang, w.env.vars, w.env.log
+	*w = walker{}
+	w.engine.parser = parser
+	if len(vars) <= 16 && cap(log) <= 64 { // usual scripts: their room is used again
+		clear(vars)
+		clear(log[:cap(log)])
+		w.env.vars, w.env.log = vars, log[:0]
+	}
+	parsers()[lang].Put(w)
+}
 
 // step counts work; it reports false when there was too much.
 func (w *walker) step() bool {
 	if w.stopped {
 		return false
 	}
-	if w.steps++; w.steps > maxSteps {
+	if w.steps += stepCost; w.steps > maxSteps {
 		w.halt(Timeout, "too much work to follow the script")
 		return false
 	}
 	return true
+}
+
+// weaken and forget are those of the environment, and count the work.
+func (w *walker) weaken(mark int, why string, keepDir bool) {
+	w.steps += w.env.weaken(mark, why, keepDir)
+}
+
+func (w *walker) forget(why string) {
+	w.env.forget(why)
+	w.steps += len(w.env.vars)
 }
 
 func (w *walker) halt(kind GapKind, why string) {
@@ -118,7 +155,7 @@ func (w *walker) loop(body func()) {
 	defer func() { w.loops-- }()
 	mark := w.env.mark()
 	if w.loops > 3 { // running each body twice would double per level
-		w.env.forget("set in a loop")
+		w.forget("set in a loop")
 		w.env.setDir(&dirState{cur: Word{Why: "cd in a loop"}, unsure: true})
 		w.within(InLoop|InCondition, body)
 		return
@@ -126,10 +163,10 @@ func (w *walker) loop(body func()) {
 	at := w.output()
 	w.within(InLoop|InCondition, body)
 	if w.env.mark() > mark {
-		w.env.weaken(mark, "set in a loop", false)
+		w.weaken(mark, "set in a loop", false)
 		w.truncate(at)
 		w.within(InLoop|InCondition, body)
-		w.env.weaken(mark, "set in a loop", false)
+		w.weaken(mark, "set in a loop", false)
 	}
 }
 
@@ -157,7 +194,12 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 		if !w.step() {
 			return
 		}
+		docs := w.heredocs
 		w.stmt(s)
+		if w.heredocs > docs && w.nest&InSubst != 0 && i+1 < len(list) {
+			// Bash 5.2 prints a substitution and parses it again, and loses a semicolon there.
+			w.gap(Syntax, "a here-document inside a substitution, with commands after it", s)
+		}
 		switch {
 		case s.Semicolon.IsValid():
 			if !s.Background && !s.Coprocess && !s.Disown {
@@ -237,7 +279,10 @@ func (w *walker) compound(s *syntax.Stmt) {
 		w.arith(c.X)
 	case *syntax.TestClause:
 		w.constructOf(TestClause, c)
+		old := w.testing
+		w.testing = true
 		w.test(c.X)
+		w.testing = old
 	case *syntax.TimeClause:
 		w.constructOf(Time, c)
 		if c.Stmt != nil {

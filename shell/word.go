@@ -13,7 +13,7 @@ type builder struct {
 	f        Word // the word being built
 	buf      []byte
 	rest     []byte // what is known after something dynamic
-	start    int // offsets of the source word in the text
+	start    int    // offsets of the source word in the text
 	end      int
 	has      bool // there is a word, if only an empty one
 	frozen   bool // something dynamic was met: the known part has ended
@@ -27,8 +27,13 @@ type builder struct {
 func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 	start, end := w.text.node(sw)
 	if len(sw.Parts) == 1 {
-		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && plainLit(lit.Value) && len(lit.Value) == end-start {
-			return append(dst, w.literal(start, end))
+		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && len(lit.Value) == end-start {
+			if plainLit(lit.Value) {
+				return append(dst, w.literal(start, end))
+			}
+			if out, ok := w.plainBraces(dst, start, end); ok {
+				return out
+			}
 		}
 	}
 	lists, why := w.braces(sw, start, end)
@@ -42,7 +47,11 @@ func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 	}
 	b := w.builder(dst, start, end)
 	if why != "" {
+		aside := w.builder(nil, start, end) // for what its parts run
+		aside.whole = true
+		aside.parts(sw.Parts)
 		b.unknown(why, false)
+		return b.finish()
 	}
 	b.parts(sw.Parts)
 	return b.finish()
@@ -171,6 +180,9 @@ func (b *builder) parts(list []syntax.WordPart) {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			b.lit(p.Value, i == 0, i == len(list)-1)
+			if b.w.opts.Lang == POSIX && i+1 < len(list) && strings.HasSuffix(p.Value, "$") {
+				b.unknown("$'...', which not every sh knows", false)
+			}
 		case *syntax.SglQuoted:
 			b.single(p)
 		case *syntax.DblQuoted:
@@ -322,7 +334,7 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 		stdin := w.stdin
 		w.subshell(InSubst|InProcess, func() { w.stmts(p.Stmts) })
 		w.stdin = stdin
-		b.unknown("process substitution", true)
+		b.unknown("process substitution", len(p.Stmts) > 0) // <() may be no word at all
 	case *syntax.ArithmExp:
 		w.constructOf(ArithExpansion, p)
 		w.arith(p.X)
@@ -338,13 +350,19 @@ func (w *walker) substitution(list []*syntax.Stmt, document bool) {
 	if document {
 		n |= InHeredoc
 	}
+	old := w.testing
+	w.testing = false
 	w.subshell(n, func() { w.stmts(list) })
+	w.testing = old
 }
 
 // extGlob adds an extended pattern. The parser takes its inside for plain text.
 func (b *builder) extGlob(p *syntax.ExtGlob) {
 	if strings.ContainsAny(p.Pattern.Value, "$`'\"\\<>;&#\n") {
 		b.w.gap(Syntax, "code inside an extended pattern", p)
+	}
+	if !b.w.testing && !strings.Contains(b.w.out.Source, "extglob") {
+		b.w.gap(Syntax, "an extended pattern, but extglob is not set", p)
 	}
 	b.add(p.Op.String() + p.Pattern.Value + ")")
 	b.f.Glob = true
