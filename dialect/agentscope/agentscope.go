@@ -76,7 +76,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	if len(in.Files) != 1 {
 		return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Msg: "agentscope reads one context file"}}
 	}
-	ctx, errs := parseContext(&in.Files[0])
+	ctx, errs := parseContext(&in.Files[0], d.Tools)
 	if errs.Fatal() != nil {
 		return nil, errs
 	}
@@ -103,7 +103,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 func (d *Dialect) Library() *obstat.Library {
 	return &obstat.Library{
 		Views: map[string]func(json.RawMessage) (obstat.View, error){
-			viewName: func(json.RawMessage) (obstat.View, error) { return view{d.Tools}, nil },
+			viewName: func(raw json.RawMessage) (obstat.View, error) { return newTools(raw, d.Tools) },
 		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
 			checkName: func(raw json.RawMessage) (obstat.Checker, error) { return newTools(raw, d.Tools) },

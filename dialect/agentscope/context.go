@@ -21,6 +21,7 @@ type context struct {
 type permissionRule struct {
 	tool, bucket string
 	content      string // "" is every call
+	own          bool   // the tool gives its rules a meaning of its own
 	node         *tree.Node
 	pos          obstat.Pos
 	source       string
@@ -28,13 +29,18 @@ type permissionRule struct {
 
 var buckets = []string{"deny", "ask", "allow"}
 
+// ownField is the subject of tools that match their rules themselves: the
+// contents that match.
+const ownField = "$rule"
+
 // parseContext reads the context and reports everything that is wrong with it.
-func parseContext(f *dialect.File) (*context, obstat.Errors) {
+// custom are the host's tools.
+func parseContext(f *dialect.File, custom map[string]CustomTool) (*context, obstat.Errors) {
 	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
 	if tree.Fatal(problems) {
 		return nil, f.Problems(problems)
 	}
-	p := &contextParser{f: f, ctx: &context{Mode: modeDefault, Rules: map[string][]permissionRule{}}}
+	p := &contextParser{f: f, custom: custom, ctx: &context{Mode: modeDefault, Rules: map[string][]permissionRule{}}}
 	p.errs = f.Problems(problems)
 	if prob := root.Want("a permission context", tree.Object); prob != nil {
 		p.errs = append(p.errs, f.Problems([]tree.Problem{*prob})...)
@@ -50,9 +56,10 @@ func parseContext(f *dialect.File) (*context, obstat.Errors) {
 }
 
 type contextParser struct {
-	f    *dialect.File
-	ctx  *context
-	errs obstat.Errors
+	f      *dialect.File
+	custom map[string]CustomTool
+	ctx    *context
+	errs   obstat.Errors
 }
 
 func (p *contextParser) fail(n *tree.Node, code obstat.Code, format string, args ...any) *obstat.Error {
@@ -150,7 +157,8 @@ func (p *contextParser) rule(bucket, tool string, n *tree.Node) {
 		return
 	}
 	p.keys(n, "a rule", "tool_name", "rule_content", "behavior", "source")
-	r := permissionRule{tool: tool, bucket: bucket, node: n, pos: p.f.Pos(n.Start)}
+	_, own := p.custom[tool].(RuleMatcher)
+	r := permissionRule{tool: tool, bucket: bucket, node: n, own: own, pos: p.f.Pos(n.Start)}
 	for _, key := range []string{"tool_name", "rule_content", "behavior", "source"} {
 		v := n.Get(key)
 		switch {
@@ -213,6 +221,9 @@ func (p *contextParser) checkContent(r *permissionRule, n *tree.Node) bool {
 
 // match returns what the rule's content is matched against, and how.
 func (r *permissionRule) match() (field string, text obstat.Text) {
+	if r.own {
+		return ownField, obstat.Text{Flavour: pattern.Exact, Text: r.content}
+	}
 	switch r.tool {
 	case "Bash":
 		return "command", obstat.Text{Flavour: pattern.Bash, Text: r.content}
@@ -245,4 +256,25 @@ func (r *permissionRule) rule() obstat.Rule {
 		out.Source = r.tool + "(" + r.content + ")"
 	}
 	return out
+}
+
+// contents returns the contents of the rules of tools that match them
+// themselves, each once.
+func (c *context) contents() map[string][]string {
+	out := map[string][]string{}
+	for _, b := range buckets {
+		for i := range c.Rules[b] {
+			if r := &c.Rules[b][i]; r.own && r.content != "" && !slices.Contains(out[r.tool], r.content) {
+				out[r.tool] = append(out[r.tool], r.content)
+			}
+		}
+	}
+	return out
+}
+
+// Rule returns the rule that a PermissionRule with these fields means; content
+// "" is every call to the tool.
+func Rule(tool, content string, v obstat.Verdict) obstat.Rule {
+	r := permissionRule{tool: tool, bucket: v.String(), content: content}
+	return r.rule()
 }

@@ -27,6 +27,8 @@ func newParams(ctx *context, in *dialect.Input) *params {
 		Head:    in.Options[OptionVersion] == "head",
 		Bare:    in.Options[dialect.FloorOption] == "off",
 		Tools:   in.Tools,
+
+		Contents: ctx.contents(),
 	}
 	for _, s := range strings.Split(in.Options[OptionTrusted], ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -44,6 +46,9 @@ type toolset struct {
 
 func newTools(raw json.RawMessage, custom map[string]CustomTool) (*toolset, error) {
 	t := &toolset{custom: custom}
+	if len(raw) == 0 {
+		return t, nil
+	}
 	return t, json.Unmarshal(raw, &t.params)
 }
 

@@ -1,16 +1,10 @@
 package agentscope
 
-import (
-	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/pattern"
-)
+import "github.com/obstat/obstat"
 
-// A view asks one question per call: what match_rule of the tool looks at.
-type view struct{ custom map[string]CustomTool }
-
-// Questions returns the subjects that the tool's rules are matched against. An
-// empty path is nothing to match.
-func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+// Questions poses one question per call: what match_rule of the tool looks at.
+// An empty path is nothing to match.
+func (t *toolset) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if err := f.Fault(); err != nil {
 		return nil, err
 	}
@@ -38,18 +32,30 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: "path", Text: f.Call.Dir})
 		}
 	default:
-		q.Subjects = v.other(f)
+		var err error
+		if q.Subjects, err = t.other(f); err != nil {
+			return nil, err
+		}
 	}
 	return []obstat.Question{q}, nil
 }
 
-// other is a tool whose rules are compared with its parameters as JSON values.
-func (v view) other(f *obstat.Facts) []obstat.Subject {
-	input := f.Call.Input
-	if len(input) == 0 {
-		input = []byte("{}")
+// other is a tool whose rules are compared with its parameters as JSON values,
+// or that says itself which of its rules match.
+func (t *toolset) other(f *obstat.Facts) (out []obstat.Subject, err error) {
+	m, ok := t.custom[f.Call.Tool].(RuleMatcher)
+	if !ok {
+		input := f.Call.Input
+		if len(input) == 0 {
+			input = []byte("{}")
+		}
+		return []obstat.Subject{{Field: obstat.WholeInput, Text: string(input)}}, nil
 	}
-	return []obstat.Subject{{Field: obstat.WholeInput, Text: string(input)}}
+	input, err := f.Object()
+	for _, content := range t.Contents[f.Call.Tool] {
+		if err == nil && m.MatchRule(content, input) {
+			out = append(out, obstat.Subject{Field: ownField, Text: content})
+		}
+	}
+	return out, err
 }
-
-var _ = pattern.JSON
