@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/obstat/obstat/pattern"
 )
@@ -15,15 +16,37 @@ type decoder struct {
 	src, file string
 	positions bool
 	errs      Errors
+	// last is where a place was last looked up, and at what line and column:
+	// most places lie behind it, and a million rules may stand on one line.
+	last struct{ off, line, col int }
 }
 
 func (d *decoder) pos(off int) Pos {
-	line, col := lineCol(d.src, off)
-	return Pos{d.file, line, col}
+	off = min(off, len(d.src))
+	if off < d.last.off || d.last.line == 0 {
+		d.last = struct{ off, line, col int }{0, 1, 1}
+	}
+	text := d.src[d.last.off:off]
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		d.last.line += strings.Count(text, "\n")
+		d.last.col = 1
+		text = text[i+1:]
+	}
+	d.last.col += utf8.RuneCountInString(text)
+	d.last.off = off
+	return Pos{d.file, d.last.line, d.last.col}
 }
 
+// maxProblems is how many problems of one Program are reported.
+const maxProblems = 100
+
 func (d *decoder) fail(off int, code Code, msg, hint string) {
-	d.errs = append(d.errs, &Error{Code: code, Pos: d.pos(off), Msg: msg, Hint: hint})
+	switch {
+	case len(d.errs) < maxProblems:
+		d.errs = append(d.errs, &Error{Code: code, Pos: d.pos(off), Msg: msg, Hint: hint})
+	case len(d.errs) == maxProblems:
+		d.errs = append(d.errs, &Error{Code: CodeTooLarge, Pos: d.pos(off), Msg: fmt.Sprintf("there are more problems than the first %d", maxProblems)})
+	}
 }
 
 // object calls field for each member of the object at off and returns the keys
@@ -32,11 +55,11 @@ func (d *decoder) fail(off int, code Code, msg, hint string) {
 func (d *decoder) object(off int, what string, known []string, field func(key string, off int)) []string {
 	w := members{src: d.src, pos: off}
 	var keys []string
+	var seen map[string]struct{} // once there are many
 	for w.next() {
 		m := w.m
-		i := slices.IndexFunc(keys, func(k string) bool { return strings.EqualFold(k, m.key) })
 		switch {
-		case i >= 0:
+		case hasFolded(keys, &seen, m.key):
 			d.fail(m.keyOff, CodeDuplicateKey, fmt.Sprintf("%s names %q a second time", what, m.key), "keep one of them")
 			continue
 		case known != nil && !slices.Contains(known, m.key):
@@ -44,12 +67,31 @@ func (d *decoder) object(off int, what string, known []string, field func(key st
 			continue
 		}
 		keys = append(keys, m.key)
+		if seen != nil {
+			seen[fold(m.key)] = struct{}{}
+		}
 		field(m.key, m.start)
 	}
 	if w.err != nil {
 		d.fail(w.err.off, w.err.code, what+": "+w.err.msg, "")
 	}
 	return keys
+}
+
+// hasFolded tells whether key is among keys, capitals not counting; seen takes
+// over where there are many of them.
+func hasFolded(keys []string, seen *map[string]struct{}, key string) bool {
+	if len(keys) < manyKeys {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) })
+	}
+	if *seen == nil {
+		*seen = make(map[string]struct{}, 2*manyKeys)
+		for _, k := range keys {
+			(*seen)[fold(k)] = struct{}{}
+		}
+	}
+	_, ok := (*seen)[fold(key)]
+	return ok
 }
 
 // array calls elem for each element of the array at off.

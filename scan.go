@@ -380,10 +380,3 @@ func (w *members) done() *scanError {
 	}
 	return nil
 }
-
-// lineCol turns a byte offset into a line and a column counted in characters.
-func lineCol(src string, off int) (line, col int) {
-	off = min(off, len(src))
-	line = 1 + strings.Count(src[:off], "\n")
-	return line, 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:off], '\n')+1:off])
-}
