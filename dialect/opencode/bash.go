@@ -1,0 +1,186 @@
+package opencode
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
+)
+
+// bash is the ask of the shell. The document asks about the command as a whole;
+// the program about every simple command in it.
+func (c *callView) bash() error {
+	cmd, err := c.text("command")
+	if err != nil {
+		return err
+	}
+	workdir, there, err := c.optional("workdir")
+	if err != nil {
+		return err
+	}
+	if there && workdir != "" {
+		c.outside(c.absolute(workdir), true)
+	}
+	part := c.f.Part() != nil
+	if !part {
+		c.touched()
+	}
+	if c.Order == First {
+		c.ask([]string{cmd}, []string{cmd})
+		return nil
+	}
+	c.commands(cmd, part)
+	return nil
+}
+
+// commands asks about the simple commands of a script. A script that has none
+// is asked about as a whole: it may write files, and run code in a subscript.
+func (c *callView) commands(cmd string, part bool) {
+	s := shell.Parse(cmd, nil)
+	var patterns, always []string
+	quiet := !s.Opaque() && len(s.Gaps) == 0
+	for i := range s.Commands {
+		sc := &s.Commands[i]
+		switch {
+		case isMove(sc):
+			quiet = quiet && plain(sc)
+		case declares(sc):
+			quiet = false
+		default:
+			quiet = false
+			patterns = appendNew(patterns, commandText(cmd, sc))
+			always = appendNew(always, alwaysOf(cmd, sc)...)
+		}
+	}
+	moves := quiet && len(s.Commands) > 0 // nothing but going somewhere
+	switch {
+	case moves && (part || len(c.dirs) > 0):
+		return
+	case s.Opaque():
+		patterns = []string{strings.TrimSpace(cmd), "*"} // it may be any command
+	case len(patterns) == 0:
+		patterns = []string{strings.TrimSpace(cmd)}
+	}
+	c.ask(patterns, always)
+}
+
+// moves are the commands that the program does not ask about.
+var moves = []string{"cd", "chdir", "popd", "pushd"}
+
+// isMove tells whether a command only goes to another directory.
+func isMove(sc *shell.Command) bool {
+	w := sc.Program()
+	return w.Known && slices.Contains(moves, w.Raw)
+}
+
+// plain tells whether a command is words alone, all of them known.
+func plain(sc *shell.Command) bool {
+	return len(sc.Redirects) == 0 && len(sc.Assigns) == 0 && !slices.ContainsFunc(sc.Words, func(w shell.Word) bool { return !w.Known })
+}
+
+// declared are the builtins that the program's parser does not take for
+// commands: they are asked about only where nothing else is.
+var declared = []string{"export", "declare", "typeset", "readonly", "local", "unset", "[", "[["}
+
+// declares tells whether a command is one that the program does not see, or a
+// redirect or an assignment alone.
+func declares(sc *shell.Command) bool {
+	return len(sc.Words) == 0 || slices.Contains(declared, sc.Words[0].Raw)
+}
+
+// commandText returns a command as it was written, with its assignments and
+// redirects, and with the text of its here-documents.
+func commandText(src string, sc *shell.Command) string {
+	start, end := sc.Span.Start, sc.Span.End
+	for i := range sc.Redirects {
+		r := &sc.Redirects[i]
+		if r.Body == nil || r.Op == "<<<" {
+			continue
+		}
+		end = max(end, hereEnd(src, r))
+	}
+	if start < 0 || end > len(src) || start >= end {
+		return ""
+	}
+	return strings.TrimSpace(src[start:end])
+}
+
+// hereEnd returns where a here-document ends, the line that ends it included.
+func hereEnd(src string, r *shell.Redirect) int {
+	at := r.Body.Span.End
+	if at < 0 || at > len(src) {
+		return 0
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(src[at:], "\n"), "\n")
+	if strings.TrimLeft(line, "\t") == r.Target.Text {
+		return at + strings.Index(src[at:], line) + len(line)
+	}
+	return at
+}
+
+// looked are the programs whose arguments the original looks at. With the floor
+// off, what another one only reads is left alone as it is there.
+var looked = []string{"cd", "chdir", "popd", "pushd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"}
+
+// touched notes the directories outside the project that a command would touch,
+// whatever program or redirect does it.
+func (c *callView) touched() {
+	a := c.f.Analysis()
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if !touches(e) || !c.Floor && e.Harmless && !slices.Contains(looked, e.Program) {
+			continue
+		}
+		if e.Path == "" {
+			c.unknownPlace(e)
+			continue
+		}
+		c.effect(e, e.Path)
+		if e.Real != "" && e.Real != e.Path {
+			c.effect(e, e.Real)
+		}
+	}
+}
+
+// touches tells whether an effect is on a file of this machine.
+func touches(e *effect.Effect) bool {
+	switch e.Kind {
+	case effect.Read, effect.Write, effect.Delete:
+	case effect.Code:
+		if e.Path == "" {
+			return false
+		}
+	default:
+		return false
+	}
+	return e.Where == "" && !device(e.Path)
+}
+
+// device tells whether a path is no file but a stream that everybody has.
+func device(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/random", "/dev/urandom":
+		return true
+	}
+	return strings.HasPrefix(p, "/dev/fd/")
+}
+
+func (c *callView) effect(e *effect.Effect, p string) {
+	dir := slices.Contains(moves, e.Program) || c.isDir(p)
+	if e.Glob {
+		cut := cutGlob(p)
+		dir = strings.HasSuffix(cut, "/") || c.isDir(path.Clean(cut))
+		p = path.Clean(cut)
+	}
+	c.outside(p, dir)
+}
+
+// unknownPlace asks about every directory where nobody can say which one a
+// command would touch. The program does not ask.
+func (c *callView) unknownPlace(e *effect.Effect) {
+	if c.Floor && !e.Certain && c.Order == Last {
+		c.dirs = appendNew(c.dirs, "*")
+	}
+}

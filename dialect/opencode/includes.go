@@ -1,0 +1,3 @@
+package opencode
+
+func (l *loader) includes() {}

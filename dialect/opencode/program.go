@@ -1,0 +1,289 @@
+package opencode
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// ModeRules is the mode in which the rules of the files stand alone. Every
+// agent is a mode of its name, and PairMode names a subagent's.
+const ModeRules obstat.Mode = "rules"
+
+const pairSign = ">"
+
+// PairMode returns the mode of a subagent that an agent started: it may do what
+// both may.
+func PairMode(parent, child string) obstat.Mode { return obstat.Mode(parent + pairSign + child) }
+
+// The lists of rules.
+const (
+	listRules   = "rules"     // what the files say, merged
+	listManaged = "managed"   // what the managed files say by themselves
+	listUser    = "user"      // what the user's files say by themselves
+	listAgent   = "agent "    // and the name: an agent's rules, the files' among them
+	listParent  = "parent "   // and the name: the same, with the default as a rule
+	listChild   = "subagent " // and the name: an agent's rules as another agent starts it
+)
+
+// Load reads configuration files and agent files.
+func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}}
+	roots := l.parseAll()
+	l.chooseOrder(roots)
+	if l.errs.Fatal() != nil {
+		return nil, l.errs
+	}
+	l.readAll(roots)
+	l.includes()
+	if l.errs.Fatal() != nil {
+		return nil, l.errs
+	}
+	p := l.program()
+	return p, l.errs
+}
+
+// A loader puts files together.
+type loader struct {
+	reader
+	in      *dialect.Input
+	configs []*fileConfig
+}
+
+// parseAll reads the text of every configuration file; agent files are read
+// later, and have nil here.
+func (l *loader) parseAll() []*tree.Node {
+	roots := make([]*tree.Node, len(l.in.Files))
+	for i := range l.in.Files {
+		if f := &l.in.Files[i]; !isMarkdown(f.Name) {
+			roots[i] = l.parse(f)
+		}
+	}
+	return roots
+}
+
+// chooseOrder takes the order from the option or from the files.
+func (l *loader) chooseOrder(roots []*tree.Node) {
+	if o := l.in.Options[OrderOption]; o == string(First) || o == string(Last) {
+		l.order = Order(o)
+		return
+	}
+	var first, last *obstat.Pos
+	for i, root := range roots {
+		f := &l.in.Files[i]
+		if m := root.Member(keyProgram); m != nil && last == nil {
+			pos := f.Pos(m.KeyNode.Start)
+			last = &pos
+		} else if m := root.Member(keyDocument); m != nil && first == nil {
+			pos := f.Pos(m.KeyNode.Start)
+			first = &pos
+		}
+	}
+	l.order = Last
+	if first != nil && last == nil {
+		l.order = First
+	}
+	if first != nil && last != nil {
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeAmbiguous, Pos: *first, Also: []obstat.Pos{*last},
+			Msg:  `one file has "permissions", where the first match decides, and another "permission", where the last does`,
+			Hint: "say which with the option order"})
+	}
+}
+
+// merged tells whether a file is one of those that the program merges key by
+// key. Any other layer is a ruleset, put after those before it.
+func merged(layer string) bool {
+	return slices.Contains([]string{"", "managed", "user", "global", "project"}, layer)
+}
+
+func (l *loader) readAll(roots []*tree.Node) {
+	for i := range l.in.Files {
+		f := &l.in.Files[i]
+		l.strict = merged(f.Layer)
+		var c *fileConfig
+		switch {
+		case isMarkdown(f.Name):
+			c = l.markdown(f)
+		case roots[i] != nil:
+			c = l.read(f, roots[i])
+		}
+		if c != nil {
+			l.configs = append(l.configs, c)
+		}
+	}
+}
+
+// rules returns what the files of the given layers say, all files where none is
+// named.
+func (l *loader) rules(layers ...string) Ruleset {
+	var all, tools section
+	var before, after Ruleset
+	seen := false
+	for _, c := range l.configs {
+		if len(layers) > 0 && !slices.Contains(layers, c.file.Layer) {
+			continue
+		}
+		own := Merge(c.section.rules(l.order, l.home), c.list)
+		switch {
+		case l.order == First:
+			after = Merge(after, own)
+		case !merged(c.file.Layer) && !seen:
+			before = Merge(before, mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
+		case !merged(c.file.Layer):
+			after = Merge(after, mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
+		default:
+			seen = true
+			all, tools = mergeDeep(all, c.section), mergeDeep(tools, c.tools)
+		}
+	}
+	return Merge(before, mergeDeep(tools, all).rules(l.order, l.home), after)
+}
+
+// floor tells whether the floor is on.
+func (l *loader) floor() bool { return l.in.Options[dialect.FloorOption] != "off" }
+
+// program says what the configuration means.
+func (l *loader) program() *obstat.Program {
+	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
+	pr := params{Order: l.order, Floor: l.floor()}
+	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
+	user := l.rules()
+	p.Rules[listRules] = user.compile(l.order)
+	guard := l.guard(p)
+	p.Pipelines[ModeRules] = l.pipeline(guard, l.stage(listRules))
+	p.Faces = map[string]obstat.Face{
+		obstat.FaceRead:    {Tool: "read", Field: "filePath"},
+		obstat.FaceWrite:   {Tool: "write", Field: "filePath"},
+		obstat.FaceDelete:  {Tool: "write", Field: "filePath"},
+		obstat.FaceConnect: {Tool: "webfetch", Field: "url"},
+	}
+	agents := l.agentsOf(user)
+	for i := range agents {
+		a := &agents[i]
+		p.Rules[listAgent+a.name] = a.rules.compile(l.order)
+		p.Pipelines[obstat.Mode(a.name)] = l.pipeline(guard, l.stage(listAgent+a.name))
+	}
+	l.pairs(p, agents, guard)
+	l.chooseMode(p)
+	return p
+}
+
+func (l *loader) agentsOf(user Ruleset) []agent {
+	var configs []agentConfig
+	for _, c := range l.configs {
+		configs = append(configs, c.agents...)
+	}
+	configs = mergeAgents(configs)
+	if l.order == First {
+		return documented(configs, user)
+	}
+	s := &shared{home: l.home, user: user}
+	return s.agents(configs)
+}
+
+// stageNames says what each order does, for whoever reads an explanation.
+var stageNames = map[Order]string{First: "the first rule that matches", Last: "the last rule that matches"}
+
+func (l *loader) stage(list string) obstat.Match {
+	return obstat.Match{Name: stageNames[l.order], Rules: list, Pick: l.order.pick()}
+}
+
+func (l *loader) pipeline(guard []obstat.Stage, stages ...obstat.Stage) obstat.Pipeline {
+	return obstat.Pipeline{Stages: slices.Concat(guard, stages), Default: obstat.Ask}
+}
+
+// guard returns the stages that keep a file of less authority from lifting what
+// one of more denies: what a managed file denies by itself, and what the user's
+// files deny by themselves, is denied. The bare program has none of this.
+func (l *loader) guard(p *obstat.Program) (out []obstat.Stage) {
+	if !l.floor() {
+		return nil
+	}
+	for _, g := range []struct {
+		list, name string
+		layers     []string
+	}{{listManaged, "denied by a managed file", []string{"managed"}}, {listUser, "denied by the user's files", []string{"user", "global"}}} {
+		rules := l.rules(g.layers...)
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Action == obstat.Deny }) {
+			continue
+		}
+		p.Rules[g.list] = rules.compile(l.order)
+		out = append(out, obstat.Match{Name: g.name, Rules: g.list, Pick: l.order.pick(), Settle: obstat.SetOf(obstat.Deny)})
+	}
+	return out
+}
+
+// maxPairs bounds how many pairs of agents get a mode.
+const maxPairs = 1000
+
+// pairs adds the modes of subagents: of two rulesets the stricter answer counts,
+// so that a child never has more than its parent.
+func (l *loader) pairs(p *obstat.Program, agents []agent, guard []obstat.Stage) {
+	var parents, children []*agent
+	for i := range agents {
+		a := &agents[i]
+		if a.mode == modePrimary || a.mode == modeAll {
+			parents = append(parents, a)
+		}
+		if a.mode == modeSubagent || a.mode == modeAll {
+			children = append(children, a)
+		}
+	}
+	if len(parents)*len(children) > maxPairs {
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeTooLarge, Warning: true, Pos: children[len(children)-1].pos,
+			Msg: "there are too many agents for a mode of every pair of agent and subagent"})
+		return
+	}
+	for _, child := range children {
+		rules := Merge(child.rules, childDenies(child.rules, nil))
+		if l.order == First {
+			rules = child.rules // the document knows no such denies
+		}
+		p.Rules[listChild+child.name] = rules.compile(l.order)
+		for _, parent := range parents {
+			if parent != child {
+				p.Rules[listParent+parent.name] = l.withDefault(parent.rules)
+				p.Pipelines[PairMode(parent.name, child.name)] = l.pipeline(guard, l.stricter(listParent+parent.name, listChild+child.name)...)
+			}
+		}
+	}
+}
+
+// withDefault returns an agent's rules with its default as a rule, which two
+// lists need where the stricter counts.
+func (l *loader) withDefault(rules Ruleset) []obstat.Rule {
+	ask := []obstat.Rule{{Verdict: obstat.Ask, Source: "what no rule matches"}}
+	if l.order == First {
+		return slices.Concat(rules.compile(l.order), ask)
+	}
+	return slices.Concat(ask, rules.compile(l.order))
+}
+
+// stricter returns stages that give the stricter answer of two lists.
+func (l *loader) stricter(parent, child string) []obstat.Stage {
+	match := func(name, list string, vs ...obstat.Verdict) obstat.Match {
+		return obstat.Match{Name: name, Rules: list, Pick: l.order.pick(), Settle: obstat.SetOf(vs...)}
+	}
+	return []obstat.Stage{
+		match("denied by the parent's rules", parent, obstat.Deny),
+		match("denied by the subagent's rules", child, obstat.Deny),
+		match("asked by the parent's rules", parent, obstat.Ask),
+		match("asked by the subagent's rules", child, obstat.Ask),
+		obstat.Match{Name: "allowed by the subagent's rules", Rules: child, Pick: l.order.pick()},
+	}
+}
+
+func (l *loader) chooseMode(p *obstat.Program) {
+	name := l.in.Options[AgentOption]
+	if name == "" {
+		return
+	}
+	p.Mode = obstat.Mode(name)
+	if _, ok := p.Pipelines[p.Mode]; !ok {
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: "there is no agent " + name, Hint: "the option agent names an agent of opencode or of the files"})
+	}
+}

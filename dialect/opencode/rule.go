@@ -1,0 +1,188 @@
+package opencode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// An Order says which of the rules that match decides, and with it what a
+// pattern means.
+type Order string
+
+// The orders.
+const (
+	First Order = "first" // the document: the first match, minimatch
+	Last  Order = "last"  // the shipped program: the last match, its own wildcard
+)
+
+// pick returns how the engine picks.
+func (o Order) pick() obstat.Pick {
+	if o == First {
+		return obstat.First
+	}
+	return obstat.Last
+}
+
+// other returns the other order.
+func (o Order) other() Order {
+	if o == First {
+		return Last
+	}
+	return First
+}
+
+// flavour returns what patterns are written in.
+func (o Order) flavour() pattern.Flavour {
+	if o == First {
+		return pattern.Minimatch
+	}
+	return pattern.Wildcard
+}
+
+// A Rule gives an answer to what matches a permission and a pattern.
+type Rule struct {
+	Permission string
+	Pattern    string
+	Action     obstat.Verdict
+	// Short marks a rule that was written "permission": "action", without a
+	// pattern; the program writes its keys in another order then.
+	Short bool
+
+	Layer string
+	Pos   obstat.Pos
+}
+
+// MarshalJSON writes the rule as the program does.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	o := jsonx.Object{{Key: "permission", Value: r.Permission}, {Key: "pattern", Value: r.Pattern}, {Key: "action", Value: r.Action.String()}}
+	if r.Short {
+		o[1], o[2] = o[2], o[1]
+	}
+	return jsonx.Marshal(o)
+}
+
+// UnmarshalJSON reads a rule of a session or a request, strictly.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	n, problems := jsonx.Parse(data, jsonx.Options{})
+	problems = append(problems, n.Check(stringField("permission"), stringField("pattern"), stringField("action"))...)
+	if tree.Fatal(problems) {
+		return problems[0]
+	}
+	v, err := obstat.ParseVerdict(n.Get("action").Str)
+	if err != nil {
+		return err
+	}
+	*r = Rule{Permission: n.Get("permission").Str, Pattern: n.Get("pattern").Str, Action: v}
+	return nil
+}
+
+func stringField(name string) tree.Field {
+	return tree.Field{Name: name, Kinds: []tree.Kind{tree.String}, Required: true}
+}
+
+// tool returns what the rule's permission matches.
+func (r *Rule) tool(o Order) obstat.Text {
+	switch {
+	case r.Permission == "*":
+		return obstat.Text{}
+	case o == First || plainName(r.Permission):
+		return obstat.Is(r.Permission)
+	}
+	return obstat.Text{Flavour: pattern.Wildcard, Text: r.Permission}
+}
+
+// text returns what the rule's pattern matches. The program's * is everything;
+// the document's stops at a slash.
+func (r *Rule) text(o Order) obstat.Text {
+	if o == Last && r.Pattern == "*" {
+		return obstat.Text{}
+	}
+	return obstat.Text{Flavour: o.flavour(), Text: r.Pattern}
+}
+
+// plainName tells whether a permission's name means itself alone.
+func plainName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c == '_' || c == '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+	})
+}
+
+// fieldPattern is the field of every subject: opencode's rules look at one.
+const fieldPattern = "pattern"
+
+// compile returns the rule as the engine has it.
+func (r *Rule) compile(o Order) obstat.Rule {
+	out := obstat.Rule{Tool: r.tool(o), Pattern: r.text(o), Verdict: r.Action, Layer: r.Layer, Pos: r.Pos, Source: r.String()}
+	if !out.Pattern.IsZero() {
+		out.Field = fieldPattern
+	}
+	return out
+}
+
+// String returns the rule as a line of a configuration.
+func (r *Rule) String() string {
+	if r.Short {
+		return jsonx.Quote(r.Permission) + ": " + jsonx.Quote(r.Action.String())
+	}
+	return fmt.Sprintf("%s: {%s: %s}", jsonx.Quote(r.Permission), jsonx.Quote(r.Pattern), jsonx.Quote(r.Action.String()))
+}
+
+// A Ruleset is a list of rules, in order.
+type Ruleset []Rule
+
+// Merge puts rulesets one after the other.
+func Merge(sets ...Ruleset) Ruleset { return slices.Concat(sets...) }
+
+// compile returns the rules as the engine has them.
+func (rs Ruleset) compile(o Order) []obstat.Rule {
+	out := make([]obstat.Rule, len(rs))
+	for i := range rs {
+		out[i] = rs[i].compile(o)
+	}
+	return out
+}
+
+// Evaluate returns the rule that answers for a permission and a value, and its
+// answer; where no rule does, the answer is ask and the rule nil. A pattern that
+// cannot be read denies.
+func (rs Ruleset) Evaluate(o Order, permission, value string) (obstat.Verdict, *Rule) {
+	for i := range rs {
+		r := &rs[i]
+		if o == Last {
+			r = &rs[len(rs)-1-i]
+		}
+		hit, err := r.Matches(o, permission, value)
+		if err != nil {
+			return obstat.Deny, r
+		}
+		if hit {
+			return r.Action, r
+		}
+	}
+	return obstat.Ask, nil
+}
+
+// Matches tells whether the rule is about a permission and a value.
+func (r *Rule) Matches(o Order, permission, value string) (bool, error) {
+	if ok, err := matches(r.tool(o), permission); !ok || err != nil {
+		return false, err
+	}
+	return matches(r.text(o), value)
+}
+
+func matches(t obstat.Text, s string) (bool, error) {
+	if t.IsZero() {
+		return true, nil
+	}
+	p, err := pattern.Compile(t.Flavour, t.Text)
+	if err != nil {
+		return false, err
+	}
+	return p.Match(s)
+}

@@ -1,0 +1,71 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/obstat/obstat"
+)
+
+// params is what the view has to know of a configuration.
+type params struct {
+	Order Order `json:"order"`
+	// Floor: the floor is on, so what the program does not look at is asked
+	// about as well.
+	Floor bool `json:"floor,omitempty"`
+}
+
+func readParams(raw json.RawMessage) (params, error) {
+	p := params{Order: Last, Floor: true}
+	if len(raw) == 0 {
+		return p, nil
+	}
+	p.Floor = false
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("the parameters of the view cannot be read: %w", err)
+	}
+	if p.Order != First && p.Order != Last {
+		return p, fmt.Errorf("there is no order %q", p.Order)
+	}
+	return p, nil
+}
+
+// A view makes of a call what its tool asks: a permission and a pattern each.
+type view struct{ params }
+
+var _ obstat.Spacer = view{}
+
+func newView(raw json.RawMessage) (obstat.View, error) {
+	p, err := readParams(raw)
+	return view{p}, err
+}
+
+// Questions returns what a call asks.
+func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	asks, err := v.asks(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []obstat.Question
+	for i := range asks {
+		for _, p := range asks[i].Patterns {
+			out = append(out, question(asks[i].Permission, p))
+		}
+	}
+	return out, nil
+}
+
+func question(permission, pattern string) obstat.Question {
+	return obstat.Question{Tool: permission, Subjects: []obstat.Subject{{Field: fieldPattern, Text: pattern}}}
+}
+
+// Space returns what calls to a tool ask, without one to look at. What is asked
+// besides, of directories outside and of repetition, is left out: a tool that
+// is denied stays denied whatever those say.
+func (v view) Space(tool string) []obstat.Question {
+	t, known := tools[tool]
+	if !known {
+		return []obstat.Question{question(sanitize(tool), "")}
+	}
+	return []obstat.Question{question(t.permission, "")}
+}
