@@ -7,13 +7,10 @@ import (
 )
 
 const (
-	maxStateBytes    = 12 << 20 // what all states of a Set may take
-	maxPromotedBytes = 4 << 20  // what the programs of small groups may take
-	smallGroup       = 2        // patterns that are as well matched one by one
-	hotGroup         = 16       // visits that make a small group worth an automaton
-	maxFlushes       = 1        // during one run, before it is given up
-	maxBuilt         = 1 << 13  // states that one run may add
-	lastResortBytes  = 1 << 20  // for states, when a pattern ran out of time
+	maxStateBytes   = 16 << 20 // what all states of a Set may take
+	lastResortBytes = 1 << 20  // what they may take when a pattern ran out of time
+	maxFlushes      = 1        // during one run, before it is given up
+	maxWork         = 1 << 20  // threads followed to build states during one run
 )
 
 // A dfa finds the best of a group of regular patterns in one pass, by a
@@ -21,7 +18,6 @@ const (
 // before the first text that needs it.
 type dfa struct {
 	checks []check // by rank
-	visits atomic.Uint32
 	prog   atomic.Pointer[dfaProg]
 }
 
@@ -34,45 +30,28 @@ type dfaProg struct {
 // A dfaPool is what the automata of a Set share: a lock for building, room, and
 // space to work in. Running takes no lock.
 type dfaPool struct {
-	mu       sync.Mutex
-	live     []*machine // have states
-	states   int        // bytes
-	promoted atomic.Int64
-	max      int // of states; 0 means maxStateBytes
-	steps    stepper
+	mu     sync.Mutex
+	live   []*machine // have states
+	states int        // bytes
+	max    int        // of states; 0 means maxStateBytes
+	steps  stepper
 }
 
 func newDFA(checks []check) *dfa { return &dfa{checks: checks} }
 
-// program returns the compiled group, or nil when its patterns are better
-// matched one by one.
+// program returns the compiled group.
 func (d *dfa) program(pool *dfaPool) *dfaProg {
 	if p := d.prog.Load(); p != nil {
 		return p
 	}
-	small := len(d.checks) <= smallGroup
-	if small {
-		if d.visits.Load() < hotGroup {
-			d.visits.Add(1)
-			return nil
-		}
-		if pool.promoted.Load() > maxPromotedBytes {
-			return nil
-		}
-	}
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	if p := d.prog.Load(); p != nil {
-		return p
+	p := d.prog.Load()
+	if p == nil {
+		p = &dfaProg{}
+		p.compile(d.checks)
+		d.prog.Store(p)
 	}
-	p := &dfaProg{}
-	p.compile(d.checks)
-	if small {
-		for _, m := range p.machines {
-			pool.promoted.Add(int64(m.size()))
-		}
-	}
-	d.prog.Store(p)
 	return p
 }
 
@@ -116,14 +95,7 @@ func (q *search) regular(d *dfa) {
 		return
 	}
 	pool := &q.set.pool
-	if len(d.checks) <= smallGroup && !d.admits(q.text) {
-		return
-	}
 	p := d.program(pool)
-	if p == nil {
-		q.firstOf(d.checks)
-		return
-	}
 	for _, m := range p.machines {
 		if m.min >= q.best {
 			break
@@ -136,16 +108,6 @@ func (q *search) regular(d *dfa) {
 		q.take(best)
 	}
 	q.firstOf(p.rest)
-}
-
-// admits reports whether one of the patterns admits text.
-func (d *dfa) admits(text string) bool {
-	for i := range d.checks {
-		if d.checks[i].pattern.shape.admits(text) {
-			return true
-		}
-	}
-	return false
 }
 
 // lastResort lets an automaton of its own answer for a regular pattern that ran
@@ -200,13 +162,13 @@ type stateTable struct {
 }
 
 // run returns the lowest rank below best that matches text, or best; it reports
-// false when it gave up, because the states do not fit.
+// false when it gave up, because the states are too many.
 func (m *machine) run(pool *dfaPool, text string, best uint32) (uint32, bool) {
 	table := m.states.Load()
 	if table == nil {
 		table = m.begin(pool)
 	}
-	epoch, at, built := table.epoch, table.start, 0
+	epoch, at, work := table.epoch, table.start, 0
 	best = min(best, table.rows[at+colSure].Load())
 	for {
 		var done int
@@ -223,8 +185,9 @@ func (m *machine) run(pool *dfaPool, text string, best uint32) (uint32, bool) {
 		}
 		next := table.rows[at+uint32(col)].Load()
 		if next == 0 {
-			table, next = m.extend(pool, table, at, col)
-			if built++; built > maxBuilt || table.epoch-epoch > maxFlushes {
+			var cost int
+			table, next, cost = m.extend(pool, table, at, col)
+			if work += cost; work > maxWork || table.epoch-epoch > maxFlushes {
 				return best, false
 			}
 		}

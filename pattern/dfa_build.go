@@ -7,14 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// size is about how many bytes the program takes.
-func (n *nfa) size() int {
-	return len(n.insts)*20 + len(n.member) + len(n.bounds)*5 + len(n.sets)*48 + 1024
-}
-
 const (
 	firstRows  = 16
 	stateBytes = 96 // of a state beside its row and its key
+	workEach   = 64 // of building a state, beside following its threads
 )
 
 // begin gives m its first states.
@@ -83,24 +79,26 @@ func (p *dfaPool) flush() {
 	p.live, p.states = p.live[:0], 0
 }
 
-// extend finds out where a column leads to from a row of seen, which may be old.
-func (m *machine) extend(pool *dfaPool, seen *stateTable, at uint32, col uint8) (*stateTable, uint32) {
+// extend finds out where a column leads to from a row of seen, which may be
+// old, and how much work that was.
+func (m *machine) extend(pool *dfaPool, seen *stateTable, at uint32, col uint8) (t *stateTable, next uint32, cost int) {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	t := m.roomy(pool)
+	t = m.roomy(pool)
 	if t.epoch != seen.epoch {
 		at = m.intern(pool, t, seen.keys[at/m.stride])
 	}
 	way := &t.rows[at+uint32(col)]
-	if next := way.Load(); next != 0 {
-		return t, next
+	if next = way.Load(); next != 0 {
+		return t, next, 1
 	}
-	next := m.intern(pool, t, pool.steps.step(m.nfa, t.keys[at/m.stride], col-rowHead))
+	key := t.keys[at/m.stride]
+	next = m.intern(pool, t, pool.steps.step(m.nfa, key, col-rowHead))
 	if t.rows[next+colMin].Load() != t.rows[at+colMin].Load() || t.rows[next+colSure].Load() != t.rows[at+colSure].Load() {
 		next |= news
 	}
 	way.Store(next)
-	return t, next
+	return t, next, workEach + len(key)
 }
 
 // intern returns the row of the state that key describes. There must be room.

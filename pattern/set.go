@@ -25,42 +25,44 @@ type Entry struct {
 // one then. Index builds it at once.
 type Set struct {
 	entries []Entry // by rank
-	small   bool    // an index would never pay
-	price   uint64  // of asking all patterns, in units of a cheap one
+	price   uint64  // of asking them one by one
+	worth   uint64  // price of an index
 	spent   atomic.Uint64
 	mu      sync.Mutex // held to build the index
 	index   atomic.Pointer[setIndex]
 }
 
+// Prices are in units of comparing the literals of a pattern.
 const (
-	smallSet     = 8   // entries that are as well asked one by one
-	regularPrice = 100 // of running an expression, in units of comparing literals
-	indexPrice   = 80  // of filing a pattern, in the same units
+	regularPrice = 30   // of running an expression
+	filePrice    = 80   // of filing a pattern in an index
+	buildPrice   = 2000 // of making an expression part of an automaton
 )
+
+// fewEntries are as well asked one by one, always.
+const fewEntries = 2
 
 // NewSet makes a Set of entries; it keeps no reference to the slice. Entries
 // without a pattern match nothing. An entry whose rank is the largest of all is
 // below no limit, so Best never returns it.
 func NewSet(entries []Entry) *Set {
-	s := &Set{entries: make([]Entry, 0, len(entries)), small: true}
+	s := &Set{entries: make([]Entry, 0, len(entries))}
 	for _, e := range entries {
 		if e.Pattern == nil || e.Pattern.m == nil {
 			continue
 		}
 		s.entries = append(s.entries, e)
 		s.price++
-		if kindOf(e.Pattern) == checkRegular {
-			s.small = false
-			if sh := &e.Pattern.shape; sh.Prefix == "" && sh.Suffix == "" && len(sh.Fragments) == 0 {
-				s.price += regularPrice
-			}
+		s.worth += filePrice
+		if kindOf(e.Pattern) == checkRegular && e.Pattern.shape.bare() {
+			s.price += regularPrice
+			s.worth += buildPrice
 		}
 	}
 	byRank := func(a, b Entry) int { return cmp.Compare(a.Rank, b.Rank) }
 	if !slices.IsSortedFunc(s.entries, byRank) {
-		slices.SortStableFunc(s.entries, byRank)
+		slices.SortFunc(s.entries, byRank)
 	}
-	s.small = s.small && len(s.entries) <= smallSet
 	return s
 }
 
@@ -75,14 +77,22 @@ func (s *Set) Len() int {
 // Index builds the index now rather than when Best has been asked often enough.
 // A server does this when it loads a policy.
 func (s *Set) Index() {
-	if s == nil || s.small {
+	if s == nil || len(s.entries) <= fewEntries {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.index.Load() == nil {
-		s.index.Store(newSetIndex(s.entries))
+	s.build()
+}
+
+// build returns the index, with the lock held.
+func (s *Set) build() *setIndex {
+	ix := s.index.Load()
+	if ix == nil {
+		ix = newSetIndex(s.entries)
+		s.index.Store(ix)
 	}
+	return ix
 }
 
 // Best returns the lowest rank below limit of the patterns that match text;
@@ -96,9 +106,10 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	if ix := s.index.Load(); ix != nil {
 		return ix.best(text, limit)
 	}
-	if !s.small && s.spent.Add(s.price) > indexPrice*uint64(len(s.entries)) {
-		s.Index()
-		return s.index.Load().best(text, limit)
+	if len(s.entries) > fewEntries && s.spent.Add(s.price) > s.worth && s.mu.TryLock() {
+		ix := s.build()
+		s.mu.Unlock()
+		return ix.best(text, limit)
 	}
 	_, rank, ok, err = s.next(text, 0, limit)
 	return rank, ok, err
@@ -184,4 +195,9 @@ func (s *Shape) admits(text string) bool {
 		text = text[i+len(f):]
 	}
 	return true
+}
+
+// bare reports whether s promises no literal.
+func (s *Shape) bare() bool {
+	return s.Prefix == "" && s.Suffix == "" && len(s.Fragments) == 0
 }

@@ -3,6 +3,8 @@ package pattern
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 )
 
@@ -13,54 +15,63 @@ var (
 	benchExts     = []string{"go", "py", "ts", "rs", "md", "yaml", "json", "env", "lock", "txt"}
 )
 
+func compiled(f Flavour, text string) func() *Pattern {
+	return func() *Pattern { return MustCompile(f, text) }
+}
+
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
 // benchPattern draws from the mix of a large policy: a tenth whole tools, 35 %
 // command prefixes, 35 % path globs, a fifth regular expressions. Its sample is
 // a text that it matches.
-func benchPattern(seed uint64, i int) (p *Pattern, sample string) {
+func benchPattern(seed uint64, i int) (p func() *Pattern, sample string) {
 	r := rand.New(rand.NewPCG(seed, uint64(i)))
 	prog, word, dir, ext := pick(r, benchPrograms), pick(r, benchWords), pick(r, benchDirs), pick(r, benchExts)
 	switch n := r.IntN(100); {
 	case n < 10:
 		tool := fmt.Sprintf("mcp__server%d__", i)
-		return orderedPattern(tool, ""), tool + "create_issue title=fix the build of the day"
+		return compiled(Fnmatch, tool+"*"), tool + "create_issue title=fix the build of the day"
 	case n < 45:
 		cmd := fmt.Sprintf("%s %s task%d", prog, word, i)
-		return orderedPattern(cmd, ""), cmd + " --verbose --output=/tmp/result.txt --all"
+		return compiled(Fnmatch, cmd+" *"), cmd + " --verbose --output=/tmp/result.txt --all"
 	case n < 60:
 		tree := fmt.Sprintf("/home/user/work/%s/mod%d/", dir, i)
-		return orderedPattern(tree, ""), tree + "sub/deeper/file_of_some_name." + ext
+		return compiled(Fnmatch, tree+"*"), tree + "sub/deeper/file_of_some_name." + ext
 	case n < 70:
 		tree := fmt.Sprintf("/home/user/work/%s/mod%d/", dir, i)
-		return orderedPattern(tree, "."+ext), tree + "sub/deeper/file_of_some_name." + ext
+		return compiled(Fnmatch, tree+"*."+ext), tree + "sub/deeper/file_of_some_name." + ext
 	case n < 75:
-		name := fmt.Sprintf("/settings%d.%s", i, ext)
-		return orderedPattern("", name), "/home/user/work/some/where/else" + name
+		name := fmt.Sprintf("settings%d.%s", i, ext)
+		return compiled(Fnmatch, "*/"+name), "/home/user/work/some/where/else/" + name
 	case n < 80:
-		expr := fmt.Sprintf(`\A/home/user/work/%s/[^/]*/mod%d\.%s\z`, dir, i, ext)
-		sh := Shape{Prefix: "/home/user/work/" + dir + "/", Suffix: fmt.Sprintf("/mod%d.%s", i, ext), Regular: expr}
-		return testPattern(Minimatch, expr, sh), fmt.Sprintf("/home/user/work/%s/something/mod%d.%s", dir, i, ext)
+		glob := fmt.Sprintf("/home/user/work/%s/[a-z]*/mod%d.%s", dir, i, ext)
+		return compiled(Fnmatch, glob), fmt.Sprintf("/home/user/work/%s/something/mod%d.%s", dir, i, ext)
 	case n < 90:
 		flag := fmt.Sprintf("--flag%d=", i)
-		return orderedPattern(prog+" ", "", flag), fmt.Sprintf("%s %s --some=thing %sx --another=thing", prog, word, flag)
+		return compiled(Full, prog+" .*"+flag+".*"), fmt.Sprintf("%s %s --some=thing %sx --another=thing", prog, word, flag)
 	case n < 95:
-		expr := fmt.Sprintf(`\Aview (?:src|pkg)/[a-z]+%d/.*\.(?:go|py|ts)\z`, i)
-		sh := Shape{Prefix: "view ", Fragments: []string{fmt.Sprintf("%d/", i), "."}, Regular: expr}
-		return testPattern(Full, expr, sh), fmt.Sprintf("view src/module%d/sub/deeper/file_of_some_name.go", i)
+		expr := fmt.Sprintf(`view (src|pkg)/[a-z]+%d/.*\.(go|py|ts)`, i)
+		return compiled(Full, expr), fmt.Sprintf("view src/module%d/sub/deeper/file_of_some_name.go", i)
 	}
-	expr := fmt.Sprintf(`\A(?:curl|wget)[^|]*https?://host%d\.example\.(?:com|org)(?:/.*)?\z`, i)
-	sh := Shape{Fragments: []string{"http", fmt.Sprintf("://host%d.example.", i)}, Regular: expr}
-	return testPattern(Full, expr, sh), fmt.Sprintf("curl -sSL -o /tmp/out https://host%d.example.com/install.sh", i)
+	expr := fmt.Sprintf(`(curl|wget)[^|]*https?://host%d\.example\.(com|org)(/.*)?`, i)
+	return compiled(Full, expr), fmt.Sprintf("curl -sSL -o /tmp/out https://host%d.example.com/install.sh", i)
 }
 
+// benchPatterns holds what benchEntries compiled, for benchmarks that are run
+// several times.
+var benchPatterns sync.Map
+
 func benchEntries(n int) []Entry {
+	if made, ok := benchPatterns.Load(n); ok {
+		return slices.Clone(made.([]Entry))
+	}
 	r := rand.New(rand.NewPCG(7, 7))
 	entries := make([]Entry, n)
 	for i := range entries {
 		p, _ := benchPattern(1, i)
-		entries[i] = Entry{p, uint32(r.IntN(n))}
+		entries[i] = Entry{p(), uint32(r.IntN(n))}
 	}
+	benchPatterns.Store(n, slices.Clone(entries))
 	return entries
 }
 
@@ -110,7 +121,7 @@ func BenchmarkSetTools(b *testing.B) {
 			var entries [tools][]Entry
 			for i, e := range benchEntries(n) {
 				if i%10 == 0 {
-					e.Pattern = orderedPattern("", "")
+					e.Pattern = MustCompile(Fnmatch, "*")
 				}
 				entries[i*7%tools] = append(entries[i*7%tools], e)
 			}
@@ -145,10 +156,10 @@ func benchRegexps(n int) []Entry {
 	entries := make([]Entry, n)
 	for i := range entries {
 		a, c := benchWords[i%10], benchDirs[i/10%10]
-		entries[i] = Entry{regularPattern([]string{
-			fmt.Sprintf(`(?:view|edit) (?:%s|%s)/[a-z]+%d/.*\.(?:go|py|ts)`, a, c, i),
+		entries[i] = Entry{MustCompile(Full, []string{
+			fmt.Sprintf(`(view|edit) (%s|%s)/[a-z]+%d/.*\.(go|py|ts)`, a, c, i),
 			fmt.Sprintf(`(?i)%s [a-z]+ .*%s%d.*`, a, c, i),
-			fmt.Sprintf(`[a-z]+ (?:%s|%s)(?: --[a-z]+)* x?%d(?: .*)?`, a, c, i),
+			fmt.Sprintf(`[a-z]+ (%s|%s)( --[a-z]+)* x?%d( .*)?`, a, c, i),
 			fmt.Sprintf(`.*[;&|] *%s [a-z]*%d`, a, i),
 		}[i%4]), uint32(i)}
 	}

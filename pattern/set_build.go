@@ -39,7 +39,8 @@ type bucket struct {
 
 const (
 	fewSharers = 4 // patterns of a bucket that one need not divide
-	fewFast    = 8 // patterns of a bucket that are matched one by one
+	fewAble    = 8 // patterns of a bucket that are matched one by one
+	fewBare    = 1 // the same, of those that have no literal
 )
 
 // A setBuilder files the entries of a Set, which are in the order of their ranks.
@@ -225,15 +226,7 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 	}
 	members := b.set.checks[lo:hi]
 	bk.min = members[0].rank
-	many := 0
-	for i := range members {
-		if c := &members[i]; c.kind == checkFast && c.pattern.shape.Regular != "" {
-			many++
-		}
-	}
-	regular := func(c *check) bool {
-		return c.kind == checkRegular || c.kind == checkFast && many > fewFast && c.pattern.shape.Regular != ""
-	}
+	regular := regularIn(members)
 	slow := func(c *check) bool { return c.kind == checkSlow }
 	quick := func(c *check) bool { return !slow(c) && !regular(c) }
 	scratch = append(scratch[:0], members...)
@@ -247,6 +240,27 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 		b.set.dfas = append(b.set.dfas, newDFA(appendIf(kept, scratch, regular)[len(kept):]))
 	}
 	return bk, scratch
+}
+
+// regularIn tells which members of a bucket an automaton should answer: those
+// that it can, unless they are few or the text's literals rule most of them out.
+func regularIn(members []check) func(*check) bool {
+	able := func(c *check) bool {
+		return c.pattern.shape.Regular != "" && (c.kind == checkRegular || c.kind == checkFast)
+	}
+	count, bare := 0, 0
+	for i := range members {
+		if c := &members[i]; able(c) {
+			count++
+			if c.kind == checkRegular && c.pattern.shape.bare() {
+				bare++
+			}
+		}
+	}
+	if count <= fewAble && bare <= fewBare {
+		return func(*check) bool { return false }
+	}
+	return able
 }
 
 func appendIf(to, from []check, keep func(*check) bool) []check {
