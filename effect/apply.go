@@ -36,6 +36,12 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 		c.url(w)
 	case roleHost:
 		c.connect(hostOf(w.Text), w, false)
+	case roleGitURL:
+		if !w.Known || strings.Contains(w.Text, "::") {
+			c.gap(NotPlain, "an address that can make git run a program", w)
+		}
+		_, host := urlHost(w.Text)
+		c.connect(host, w, true)
 	case roleSetVar:
 		c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
 		if !w.Known {

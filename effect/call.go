@@ -101,7 +101,9 @@ func (c *call) bare() {
 		return
 	}
 	for i := range c.root.bare {
-		c.deed(&c.root.bare[i])
+		if c.read == nil {
+			c.deed(&c.root.bare[i])
+		}
 	}
 }
 
@@ -235,7 +237,7 @@ func isFlag(s string) bool { return len(s) > 1 && s[0] == '-' }
 
 // find returns the flag that a word names, and whether the word holds its value.
 func (s *spec) find(word string) (f *flag, attached bool) {
-	if len(word) > 2 && word[1] == '-' || s.style&styleDash != 0 {
+	if len(word) > 2 && (word[1] == '-' || s.oneDash(word[1:])) || s.style&styleDash != 0 {
 		name := strings.TrimLeft(word, "-")
 		if i := strings.IndexByte(name, '='); i >= 0 {
 			name, attached = name[:i], true
@@ -288,7 +290,24 @@ func (s *spec) longFlag(name string) *flag {
 	return hit
 }
 
+// oneDash reports whether a name, up to its =, is that of a long flag that has one dash.
+func (s *spec) oneDash(name string) bool {
+	if i := strings.IndexByte(name, '='); i >= 0 {
+		name = name[:i]
+	}
+	if len(name) < 2 {
+		return false
+	}
+	f := s.exactFlag(name)
+	return f != nil && f.dash
+}
+
 func (s *spec) exactFlag(name string) *flag {
+	if len(name) == 1 {
+		if f := s.shortFlag(name[0]); f != nil {
+			return f
+		}
+	}
 	if f := s.long[name]; f != nil {
 		return f
 	}

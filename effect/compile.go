@@ -30,6 +30,7 @@ func (s *spec) build() error {
 	c.run()
 	s.finish()
 	s.risky = s.risky || s.parent.globalRisk
+	s.harmful = s.harmful || s.parent.globalRisk
 	return c.err
 }
 
@@ -285,7 +286,10 @@ func (s *spec) addFlag(f *flag, names []string) {
 			if s.long == nil {
 				s.long = map[string]*flag{}
 			}
-			s.long[strings.TrimLeft(n, "-")] = f
+			name := strings.TrimLeft(n, "-")
+			old := s.long[name]
+			f.dash = f.dash || !strings.HasPrefix(n, "--") || old != nil && old.dash
+			s.long[name] = f
 		}
 	}
 }
@@ -307,6 +311,7 @@ func (s *spec) finish() {
 func (s *spec) addRisk(f *flag) {
 	if f.risky() {
 		s.risky = true
+		s.harmful = s.harmful || f.harmful()
 		s.globalRisk = s.globalRisk || f.global
 	}
 }

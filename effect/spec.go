@@ -47,6 +47,7 @@ const (
 	roleLookup                // name that is asked for on the network
 	roleSetVar                // name of a variable that the shell assigns
 	roleSetting               // name, which is shown, or name=value, which is set
+	roleGitURL                // repository to ask
 )
 
 var roleNames = map[string]role{
@@ -55,7 +56,7 @@ var roleNames = map[string]role{
 	"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
 	"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
 	"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting,
+	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL,
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -137,11 +138,17 @@ const (
 type flag struct {
 	name   string
 	global bool // holds before and after the subcommand
+	dash   bool // a long name with one dash
 	arity  arity
 	role   role
 	lang   string
 	pair   bool // takes two values; the role is that of the second
 	deeds  []deed
+}
+
+// harmful reports whether the flag can do more than read a file.
+func (f *flag) harmful() bool {
+	return f.risky() && !(len(f.deeds) == 0 && f.role == roleRead)
 }
 
 func (f *flag) risky() bool {
@@ -198,6 +205,7 @@ type spec struct {
 	short      [128]*flag
 	number     *flag // -5
 	risky      bool  // some flag is risky
+	harmful    bool  // some flag can do more than read
 	globalRisk bool  // some flag that holds after the subcommand, too, is risky
 	parent     *spec // whose global flags hold here, too
 	bare       []deed

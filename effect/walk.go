@@ -89,7 +89,7 @@ func (c *call) expression(w *shell.Word) {
 // operand takes word i as an operand; place is how far the fixed operands are used up.
 func (c *call) operand(i, place int, flags bool, sp *spec) int {
 	w := &c.words[i]
-	if flags && couldBeFlag(w) && sp.risky {
+	if flags && couldBeFlag(w) && (sp.harmful || sp.risky && !w.Known) {
 		c.gap(DynamicOperand, "an argument that is known only at run time could be a flag", w)
 	}
 	for place < len(c.args) {
@@ -148,7 +148,7 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 		c.met(sp.number, shell.Word{Known: true}, false, i)
 		return i
 	}
-	if sp.style&styleDash != 0 || len(w.Text) > 2 && w.Text[1] == '-' {
+	if sp.style&styleDash != 0 || len(w.Text) > 2 && (w.Text[1] == '-' || sp.oneDash(w.Text[1:])) {
 		return c.longWord(sp, i, to)
 	}
 	if w.Text == "--" { // in the middle of a dynamic word
