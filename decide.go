@@ -159,6 +159,9 @@ func (w *walk) answer(f *Facts, pl *pipeline) outcome {
 	if err != nil {
 		return faulted("view", err.Error(), nil)
 	}
+	if len(qs) == 0 && f.part != nil {
+		return outcome{verdict: Allow, stage: "view"} // the part leaves it at what was said of the whole
+	}
 	if len(qs) == 0 {
 		return faulted("view", "the call poses no question that rules could answer", nil)
 	}

@@ -206,3 +206,32 @@ func FuzzProgram(f *testing.F) {
 		}
 	})
 }
+
+// quietView asks nothing of commands that only go to another directory.
+type quietView struct{}
+
+func (quietView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	cmd, _ := f.Field("command")
+	if strings.HasPrefix(cmd, "cd ") && !strings.Contains(cmd, "&&") {
+		return nil, nil
+	}
+	return []obstat.Question{{Tool: f.Call.Tool, Subjects: []obstat.Subject{{Field: "command", Text: cmd}}}}, nil
+}
+
+// TestPartWithoutQuestion: a part may ask nothing, a whole call may not.
+func TestPartWithoutQuestion(t *testing.T) {
+	p := &obstat.Program{Dialect: "test", Mode: "m", View: "quiet",
+		Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules"}}, Default: obstat.Ask, Amend: []obstat.Stage{obstat.Floor{}}}},
+		Rules:     map[string][]obstat.Rule{"rules": {{Tool: obstat.Is("bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Fnmatch, Text: "*ls"}, Verdict: obstat.Allow}}}}
+	lib := &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){"quiet": func(json.RawMessage) (obstat.View, error) { return quietView{}, nil }}}
+	pol, err := obstat.Compile(p, &obstat.Options{Library: lib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cmd, want := range map[string]obstat.Verdict{"cd x && ls": obstat.Allow, "cd x && rm y && ls": obstat.Ask, "cd x": obstat.Deny} {
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		if d := pol.Decide(&obstat.Call{Tool: "bash", Input: input}, nil); d.Verdict != want {
+			t.Errorf("%s: %v (%s)", cmd, d.Verdict, d.Reason())
+		}
+	}
+}

@@ -25,7 +25,8 @@ type Question struct {
 }
 
 // A View turns a call into the questions that its dialect's rules answer. It
-// must return at least one, or say in a fault why it cannot.
+// must return at least one, or say in a fault why it cannot; only a part of a
+// call (see [Facts.Part]) may ask nothing that the whole has not asked.
 type View interface {
 	Questions(f *Facts) ([]Question, error)
 }
@@ -69,6 +70,17 @@ func (f *Facts) Field(name string) (text string, ok bool) {
 	return "", false
 }
 
+// String returns the top-level input field of that name if it is a string.
+func (f *Facts) String(name string) (text string, ok bool) {
+	f.input.read(f.Call.Input)
+	for i := range f.input.fields {
+		if f.input.fields[i].Field == name {
+			return f.input.fields[i].Text, f.input.isString(i)
+		}
+	}
+	return "", false
+}
+
 // Fault returns why the input cannot be read, or nil.
 func (f *Facts) Fault() error {
 	f.input.read(f.Call.Input)
@@ -84,11 +96,12 @@ type inputFields struct {
 	fields []Subject
 	buf    []byte              // values with escapes live here
 	seen   map[string]struct{} // folded keys, once there are many
+	raw    []uint64            // a bit a field: its value is not a string
 	err    *scanError
 }
 
 func (in *inputFields) reset() {
-	in.done, in.fields, in.buf, in.seen, in.err = false, in.fields[:0], in.buf[:0], nil, nil
+	in.done, in.fields, in.buf, in.seen, in.raw, in.err = false, in.fields[:0], in.buf[:0], nil, in.raw[:0], nil
 }
 
 // read scans raw once. The fields' texts share its memory, and the buffer's:
@@ -157,9 +170,23 @@ func (in *inputFields) member(s string, i int) (int, *scanError) {
 		return i, &scanError{end, CodeSyntax, "colon expected"}
 	}
 	i = skipSpace(s, end+1)
+	if i < len(s) && s[i] != '"' {
+		in.markRaw(len(in.fields))
+	}
 	text, end, err := in.value(s, i)
 	in.fields = append(in.fields, Subject{key, text})
 	return end, err
+}
+
+func (in *inputFields) markRaw(i int) {
+	for len(in.raw) <= i/64 {
+		in.raw = append(in.raw, 0)
+	}
+	in.raw[i/64] |= 1 << (i % 64)
+}
+
+func (in *inputFields) isString(i int) bool {
+	return i/64 >= len(in.raw) || in.raw[i/64]&(1<<(i%64)) == 0
 }
 
 // value reads a value as text: a string's value, any other as its JSON.
