@@ -29,7 +29,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		return
 	}
 	if e.Path == "" {
-		if fl.o.verdict == Allow && fl.mayTightenFace(face) {
+		if fl.o.verdict == Allow && (!fl.shell() && !fl.wide || fl.mayTightenFace(face)) {
 			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
 		}
 		return

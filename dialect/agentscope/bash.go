@@ -15,8 +15,8 @@ import (
 // order of its program, made on what the command would do instead of on its
 // text.
 func (t *toolset) checkBash(f *obstat.Facts) obstat.Finding {
-	cmd, ok := f.Field("command")
-	if !ok || strings.TrimSpace(cmd) == "" || cmd == "null" {
+	cmd, ok := f.String("command")
+	if !ok || strings.TrimSpace(cmd) == "" {
 		return pass()
 	}
 	a := f.Analysis()

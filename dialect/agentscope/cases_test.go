@@ -57,6 +57,9 @@ func TestCases(t *testing.T) {
 func runCases(t *testing.T, file string, known map[string]string) (total, same int) {
 	data, err := testdata.ReadFile("testdata/" + file + ".jsonl.gz")
 	if err != nil {
+		data, err = testdata.ReadFile("testdata/" + file + ".jsonl")
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	r, runner := jsonl.NewReader(bytes.NewReader(data)), cases.Runner{Find: find}
@@ -84,5 +87,21 @@ func runCases(t *testing.T, file string, known map[string]string) (total, same i
 		case !listed:
 			t.Errorf("%s\nwant %s\ngot  %s (%s)", c.ID, res.Wanted, res.Got, res.Reason)
 		}
+	}
+}
+
+// TestGolden runs the document's own flowcharts and tables, one file each; every
+// case cites the row it comes from.
+func TestGolden(t *testing.T) {
+	files, err := testdata.ReadDir("testdata/golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Run(f.Name(), func(t *testing.T) {
+			if total, same := runCases(t, "golden/"+strings.TrimSuffix(f.Name(), ".jsonl"), nil); total == 0 || total != same {
+				t.Errorf("%d of %d pass", same, total)
+			}
+		})
 	}
 }

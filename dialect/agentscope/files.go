@@ -59,8 +59,8 @@ func resolve(f *obstat.Facts, name string) paths.Path {
 // checkFile is check_permissions of Write and Edit. Where links lead is the
 // floor's business: it puts the file they lead to to this check as well.
 func (t *toolset) checkFile(f *obstat.Facts) obstat.Finding {
-	name, ok := f.Field("file_path")
-	if !ok || name == "" || name == "null" {
+	name, ok := f.String("file_path")
+	if !ok || name == "" {
 		return pass()
 	}
 	p := resolve(f, name)

@@ -35,17 +35,17 @@ func (d *Dialect) suggest(call *obstat.Call, world obstat.World) []string {
 	}
 	switch call.Tool {
 	case "Bash":
-		cmd, _ := f.Field("command")
+		cmd, _ := f.String("command")
 		return prefixes(cmd)
 	case "Read", "Write", "Edit":
-		name, ok := f.Field("file_path")
-		if !ok || name == "" || name == "null" {
+		name, ok := f.String("file_path")
+		if !ok || name == "" {
 			return nil
 		}
 		return []string{below(dirname(name))}
 	case "Glob", "Grep":
-		dir, _ := f.Field("path")
-		if dir == "" || dir == "null" {
+		dir, _ := f.String("path")
+		if dir == "" {
 			dir = call.Dir
 		}
 		if !path.IsAbs(dir) {

@@ -28,7 +28,7 @@ var readOnlyList = sync.OnceValue(func() map[string][][]string {
 // readOnlyBash tells whether a command only reads: by the document's list, or,
 // as an option, whenever the analysis proves it.
 func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
-	cmd, ok := f.Field("command")
+	cmd, ok := f.String("command")
 	if !ok || strings.TrimSpace(cmd) == "" {
 		return false
 	}

@@ -10,7 +10,7 @@ func (t *toolset) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	}
 	q := obstat.Question{Tool: f.Call.Tool}
 	field := func(name, as string) bool {
-		text, ok := f.Field(name)
+		text, ok := f.String(name)
 		if ok && text != "" {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: as, Text: text})
 			return true
@@ -19,7 +19,7 @@ func (t *toolset) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	}
 	switch f.Call.Tool {
 	case "Bash":
-		if cmd, ok := f.Field("command"); ok {
+		if cmd, ok := f.String("command"); ok {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: "command", Text: cmd})
 		}
 	case "Read", "Write", "Edit":
