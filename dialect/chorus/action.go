@@ -1,0 +1,126 @@
+package chorus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// toolPrefix starts every action string.
+const toolPrefix = "tool:"
+
+// grantPrefix starts the actions that change an agent's own profile.
+const grantPrefix = toolPrefix + "self_edit:permissions:"
+
+// toolGrant is the tool of these actions.
+const toolGrant = "self_edit_permissions"
+
+// An argKind says what an argument is.
+type argKind uint8
+
+const (
+	word     argKind = iota // a text, as it is
+	filePath                // a path in the workspace
+	docPath                 // a path in the agent's docs
+)
+
+// An arg is an argument of a tool that its action string shows.
+type arg struct {
+	names []string // what it may be called; exactly one may be given
+	kind  argKind
+}
+
+// An action is the document's row of a tool: what the action string starts
+// with, and the arguments that follow, with blanks between them.
+type action struct {
+	start string
+	args  []arg
+}
+
+// actions is the document's table of action strings.
+func actions() map[string]action {
+	path := []arg{{[]string{"path"}, filePath}}
+	one := func(names ...string) []arg { return []arg{{names, word}} }
+	return map[string]action{
+		"create_file":             {"tool:create_file:", path},
+		"str_replace":             {"tool:str_replace:", path},
+		"view":                    {"tool:view:", path},
+		"bash":                    {"tool:bash:", one("command")},
+		"git_init":                {"tool:git:init", nil},
+		"git_commit":              {"tool:git:commit", nil},
+		"git_push":                {"tool:git:push ", append(one("remote"), one("branch")...)},
+		"git_branch":              {"tool:git:branch ", one("name", "branch")},
+		"git_merge_request":       {"tool:git:merge_request ", one("target", "target_branch")},
+		"self_edit_system_prompt": {"tool:self_edit:system_prompt", nil},
+		"self_edit_docs":          {"tool:self_edit:docs:", []arg{{[]string{"path"}, docPath}}},
+		toolGrant:                 {grantPrefix, one("profile")},
+		"self_edit_model":         {"tool:self_edit:model:", one("model", "model_name")},
+	}
+}
+
+// Tools returns the tools of the document's table, sorted.
+func Tools() []string {
+	var out []string
+	for name := range actions() {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// other returns the action of a tool that the table does not have. A name that
+// could pass for another tool's action is refused.
+func other(tool string) (action, error) {
+	if tool == "git" || tool == "self_edit" {
+		return action{}, fmt.Errorf("a tool cannot be called %s: the actions of the %s_* tools start so", tool, tool)
+	}
+	if tool == "" || strings.ContainsFunc(tool, func(r rune) bool { return r == ':' || r <= ' ' || r == 0x7f }) {
+		return action{}, fmt.Errorf("a tool cannot be called %q: its action could be taken for another tool's", tool)
+	}
+	return action{start: toolPrefix + tool + ":"}, nil
+}
+
+// value returns the text of a in the input.
+func (a *arg) value(tool string, input *tree.Node) (string, error) {
+	var found *tree.Node
+	for _, name := range a.names {
+		n := input.Get(name)
+		if n == nil {
+			continue
+		}
+		if found != nil {
+			return "", fmt.Errorf("%s is called with %s at once; which one counts is not known", tool, strings.Join(a.names, " and "))
+		}
+		if !n.Is(tree.String) {
+			return "", fmt.Errorf("%s of %s should be a text, not %s", name, tool, n.Kind)
+		}
+		found = n
+	}
+	if found == nil {
+		return "", fmt.Errorf("%s is called without %s", tool, strings.Join(a.names, " or "))
+	}
+	return found.Str, nil
+}
+
+// parseInput reads the arguments strictly; none are an empty object.
+func parseInput(raw []byte) (*tree.Node, error) {
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	n, problems := jsonx.Parse(raw, jsonx.Options{})
+	for _, p := range problems {
+		if !p.Warning {
+			return nil, fmt.Errorf("the arguments cannot be read: %w", p)
+		}
+	}
+	if n.Is(tree.Null) {
+		return &tree.Node{Kind: tree.Object}, nil
+	}
+	if !n.Is(tree.Object) {
+		return nil, fmt.Errorf("the arguments should be an object, not %s", n.Kind)
+	}
+	return n, nil
+}

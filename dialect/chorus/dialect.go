@@ -1,0 +1,117 @@
+package chorus
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// Name is the dialect's name.
+const Name = "chorus"
+
+// Dialect reads Chorus's profiles. The zero value is ready for use.
+type Dialect struct{}
+
+var (
+	_ dialect.Dialect  = Dialect{}
+	_ dialect.Namer    = Dialect{}
+	_ dialect.Locator  = Dialect{}
+	_ dialect.Optioner = Dialect{}
+)
+
+// Name returns "chorus".
+func (Dialect) Name() string { return Name }
+
+// DefaultFile returns "agent.json".
+func (Dialect) DefaultFile() string { return "agent.json" }
+
+// WellKnown returns the server's file and the agent's.
+func (Dialect) WellKnown() []string { return []string{"config.json", "agent.json"} }
+
+// Options returns the one option of the dialect.
+func (Dialect) Options() []dialect.Option {
+	return []dialect.Option{{Name: "outside", Values: []string{"deny", outsideAbsolute},
+		Doc: "a path outside the workspace: denied, or an action with the absolute path"}}
+}
+
+// Detect knows the files by "permissions", a preset's name or a pair of lists
+// of expressions, and by "permission_grants".
+func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
+	if tree.Fatal(problems) || !root.Is(tree.Object) {
+		return dialect.No
+	}
+	if root.Get(keyGrants).Is(tree.Object) || root.Get(keyProfiles).Is(tree.Object) {
+		return dialect.Sure
+	}
+	perms := root.Get(keyPermissions)
+	_, preset := Presets()[textOf(perms)]
+	profile := perms.Get(keyAllow).Is(tree.Array) && perms.Get(keyAsk).Is(tree.Array)
+	switch {
+	case preset, profile && talksOfTools(perms):
+		return dialect.Sure
+	case profile, perms.Is(tree.String) && slices.Contains((Dialect{}).WellKnown(), path.Base(f.Name)):
+		return dialect.Maybe
+	}
+	return dialect.No
+}
+
+func textOf(n *tree.Node) string {
+	if n.Is(tree.String) {
+		return n.Str
+	}
+	return ""
+}
+
+// talksOfTools tells whether a pattern of the profile is about actions.
+func talksOfTools(perms *tree.Node) bool {
+	for _, key := range []string{keyAllow, keyAsk, keyDeny} {
+		if list := perms.Get(key); list.Is(tree.Array) {
+			for _, n := range list.Elems {
+				if text := textOf(n); len(text) >= len(toolPrefix) && text[:len(toolPrefix)] == toolPrefix {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Load reads config.json and agent.json, or either.
+func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	s, errs := Load(in)
+	if errs.Fatal() != nil {
+		return nil, errs
+	}
+	p, err := s.Program()
+	if err != nil {
+		return nil, append(errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
+	}
+	return p, errs
+}
+
+// Library returns the view of actions and the role check.
+func (Dialect) Library() *obstat.Library {
+	return &obstat.Library{
+		Views:  map[string]func(json.RawMessage) (obstat.View, error){viewName: newView},
+		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){checkRoles: newRoleCheck},
+	}
+}
+
+// Filter returns the tools, in their order, that an agent need be told of: those
+// that the policy does not deny whatever their arguments are. It saves the
+// model vain tries; the gate is the check at run time.
+func Filter(pol *obstat.Policy, profile string, tools []string) []string {
+	var out []string
+	for _, t := range tools {
+		if pol.Reach(t, obstat.Mode(profile)).Loosest > obstat.Deny {
+			out = append(out, t)
+		}
+	}
+	return out
+}
