@@ -13,6 +13,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
+	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
@@ -22,6 +23,7 @@ import (
 func All() []dialect.Dialect {
 	return []dialect.Dialect{
 		adkfluent.Dialect{},
+		&agentscope.Dialect{},
 		jiuwen.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{},
