@@ -21,7 +21,7 @@ const maxCompared = 4_000_000
 
 // Program returns the warnings about p, in the order of their places.
 func Program(p *obstat.Program) obstat.Errors {
-	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, budget: maxCompared}
+	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, ready: map[string][]item{}, budget: maxCompared}
 	l.unusedLists()
 	l.duplicates()
 	l.shadowed()
@@ -35,6 +35,7 @@ type linter struct {
 	p        *obstat.Program
 	errs     obstat.Errors
 	patterns map[obstat.Text]*pattern.Pattern
+	ready    map[string][]item
 	budget   int
 	// told are rules that something was said of already: one warning is enough.
 	told map[*obstat.Rule]bool

@@ -11,12 +11,53 @@ import (
 // wherever it does and comes first. Only what the patterns' shapes prove counts:
 // a warning that is wrong costs more than one that is missing.
 
+// An item is a rule made ready for comparing.
+type item struct {
+	rule        *obstat.Rule
+	tool, match text
+}
+
+// A text is a pattern made ready for comparing.
+type text struct {
+	obstat.Text
+	p     *pattern.Pattern // nil: everything, or nothing that is known
+	shape pattern.Shape
+	tail  *pattern.Pattern // see must
+}
+
+func (l *linter) text(t obstat.Text) text {
+	out := text{Text: t}
+	if t.IsZero() {
+		return out
+	}
+	if out.p = l.compiled(t); out.p != nil {
+		out.shape = out.p.Shape()
+	}
+	if t.Flavour == pattern.Wildcard && strings.HasSuffix(t.Text, " *") {
+		out.tail = l.compiled(obstat.Text{Flavour: pattern.Wildcard, Text: t.Text + "*"})
+	}
+	return out
+}
+
+// items returns the rules of a list, made ready.
+func (l *linter) items(list string) []item {
+	if its, ok := l.ready[list]; ok {
+		return its
+	}
+	its := make([]item, len(l.p.Rules[list]))
+	for i := range its {
+		r := &l.p.Rules[list][i]
+		its[i] = item{r, l.text(r.Tool), l.text(r.Pattern)}
+	}
+	l.ready[list] = its
+	return its
+}
+
 // shadowed finds rules that can never decide.
 func (l *linter) shadowed() {
 	for _, name := range l.lists() {
-		rules := l.p.Rules[name]
-		for i := range rules {
-			r := &rules[i]
+		for i := range l.items(name) {
+			r := l.items(name)[i].rule
 			if l.told[r] {
 				continue
 			}
@@ -53,7 +94,7 @@ func (l *linter) shadow(list string, i int) *obstat.Rule {
 			}
 			s := l.within(m, i)
 			for k := 0; k < n && s == nil; k++ {
-				s = l.before(ms[k], &l.p.Rules[list][i])
+				s = l.before(ms[k], &l.items(list)[i])
 			}
 			if s == nil {
 				return nil
@@ -66,15 +107,10 @@ func (l *linter) shadow(list string, i int) *obstat.Rule {
 
 // within looks for a rule of the same list that is picked instead.
 func (l *linter) within(m obstat.Match, i int) *obstat.Rule {
-	rules := l.p.Rules[m.Rules]
-	r := &rules[i]
-	for j := range rules {
-		o := &rules[j]
-		if j == i || !beats(m.Pick, o.Verdict, r.Verdict, j, i) {
-			continue
-		}
-		if l.covers(o, r) {
-			return o
+	its := l.items(m.Rules)
+	for j := range its {
+		if j != i && beats(m.Pick, its[j].rule.Verdict, its[i].rule.Verdict, j, i) && l.covers(&its[j], &its[i]) {
+			return its[j].rule
 		}
 	}
 	return nil
@@ -95,24 +131,24 @@ func beats(p obstat.Pick, a, b obstat.Verdict, j, i int) bool {
 // before looks for a rule of an earlier stage that settles whatever r matches.
 // A stage that passes on some of its rules' verdicts may pick one of those, so
 // it counts only where the strictest is picked and that settles.
-func (l *linter) before(m obstat.Match, r *obstat.Rule) *obstat.Rule {
-	rules := l.p.Rules[m.Rules]
-	sure := m.Settle == 0 || allSettle(m, rules)
-	for j := range rules {
-		o := &rules[j]
-		if !m.Settle.Has(o.Verdict) || !sure && (m.Pick != obstat.Strictest || o.Verdict != obstat.Deny) {
+func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
+	its := l.items(m.Rules)
+	sure := m.Settle == 0 || allSettle(m, its)
+	for j := range its {
+		o := &its[j]
+		if !m.Settle.Has(o.rule.Verdict) || !sure && (m.Pick != obstat.Strictest || o.rule.Verdict != obstat.Deny) {
 			continue
 		}
-		if o != r && l.covers(o, r) {
-			return o
+		if o.rule != r.rule && l.covers(o, r) {
+			return o.rule
 		}
 	}
 	return nil
 }
 
-func allSettle(m obstat.Match, rules []obstat.Rule) bool {
-	for i := range rules {
-		if !m.Settle.Has(rules[i].Verdict) {
+func allSettle(m obstat.Match, its []item) bool {
+	for i := range its {
+		if !m.Settle.Has(its[i].rule.Verdict) {
 			return false
 		}
 	}
@@ -120,45 +156,38 @@ func allSettle(m obstat.Match, rules []obstat.Rule) bool {
 }
 
 // covers tells whether a provably matches every question that b matches.
-func (l *linter) covers(a, b *obstat.Rule) bool {
+func (l *linter) covers(a, b *item) bool {
 	l.budget--
-	if l.budget <= 0 || !l.textCovers(a.Tool, b.Tool) {
+	if l.budget <= 0 || !a.tool.covers(&b.tool) {
 		return false
 	}
-	if a.Whole() {
+	if a.rule.Whole() {
 		return true
 	}
-	return !b.Whole() && a.Field == b.Field && l.textCovers(a.Pattern, b.Pattern)
+	return !b.rule.Whole() && a.rule.Field == b.rule.Field && a.match.covers(&b.match)
 }
 
-// textCovers tells whether a provably matches every text that b matches.
-func (l *linter) textCovers(a, b obstat.Text) bool {
-	if a.IsZero() || a == b {
+// covers tells whether a provably matches every text that b matches.
+func (a *text) covers(b *text) bool {
+	switch {
+	case a.IsZero() || a.Text == b.Text:
 		return true
-	}
-	if b.IsZero() || a.Flavour == pattern.JSON || b.Flavour == pattern.JSON {
+	case b.IsZero() || a.Flavour == pattern.JSON || b.Flavour == pattern.JSON || a.p == nil || b.p == nil:
 		return false
-	}
-	if a.Flavour == pattern.Exact {
-		return false // b is another text, or more than one
-	}
-	pa, pb := l.compiled(a), l.compiled(b)
-	if pa == nil || pb == nil {
+	case a.Flavour == pattern.Exact: // b is another text, or more than one
 		return false
-	}
-	shape := pb.Shape()
-	if shape.Exact {
-		ok, err := pa.Match(shape.Prefix)
+	case !strings.HasPrefix(b.shape.Prefix, a.shape.Prefix): // what b matches need not start as a wants
+		return false
+	case b.shape.Exact:
+		ok, err := a.p.Match(b.shape.Prefix)
 		return ok && err == nil
 	}
-	return pa.MustMatch(shape.Prefix) || l.tailMust(a, shape.Prefix)
+	return a.must(b.shape.Prefix)
 }
 
-// tailMust is MustMatch for a wildcard that ends in " *", which may be missing:
-// what it surely matches is what it matches with its end there.
-func (l *linter) tailMust(a obstat.Text, prefix string) bool {
-	if a.Flavour != pattern.Wildcard || !strings.HasSuffix(a.Text, " *") {
-		return false
-	}
-	return l.compiled(obstat.Text{Flavour: pattern.Wildcard, Text: a.Text + "*"}).MustMatch(prefix)
+// must tells whether a surely matches every text that starts with prefix. A
+// wildcard's final " *" may be missing; what it surely matches is what it
+// matches with its end there.
+func (a *text) must(prefix string) bool {
+	return a.p.MustMatch(prefix) || a.tail.MustMatch(prefix)
 }
