@@ -63,10 +63,11 @@ func (p prefixRule) trees() trees {
 }
 
 func compileContains(text string) (matcher, trees, error) {
-	g := &glob{parts: []part{{}, {items: []item{{lit: text}}}, {}}}
+	parts := []part{{}, {items: []item{{lit: text}}}, {}}
 	if text == "" {
-		g.parts = []part{{}, {}}
+		parts = []part{{}, {}}
 	}
+	g := newGlob(parts, false, false)
 	return g, g.trees(), nil
 }
 

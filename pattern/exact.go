@@ -4,7 +4,7 @@ package pattern
 type exact string
 
 func compileExact(text string) (matcher, trees, error) {
-	return exact(text), trees{text: &text}, nil
+	return exact(text), trees{known: &Shape{Prefix: text, Exact: true}}, nil
 }
 
 func (e exact) match(s string) (bool, error) { return string(e) == s, nil }

@@ -32,7 +32,7 @@ func compileFnmatch(text string) (matcher, trees, error) {
 			b.lit(c)
 		}
 	}
-	g := &glob{parts: b.done()}
+	g := newGlob(b.done(), false, false)
 	return g, g.trees(), nil
 }
 

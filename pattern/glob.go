@@ -31,14 +31,70 @@ type glob struct {
 	parts []part
 	utf16 bool // a unit is a UTF-16 code unit, not a character
 	slash bool // the subject's \ are read as /
+
+	ends       bool // nothing but head, or (open) head, anything and tail
+	open       bool
+	head, tail string
+}
+
+func newGlob(parts []part, utf16, slash bool) *glob {
+	g := &glob{parts: parts, utf16: utf16, slash: slash}
+	last := len(parts) - 1
+	g.open = last > 0
+	g.ends = last <= 1 && pure(parts[0].items) && pure(parts[last].items) && parts[last].min == 0
+	if g.ends {
+		g.head = literal(parts[0].items)
+		if g.open {
+			g.tail = literal(parts[last].items)
+		}
+	}
+	for i := range parts {
+		for j := range parts[i].items {
+			if it := &parts[i].items[j]; slash && strings.Contains(it.lit, "/") {
+				it.fail = failTable(it.lit)
+			}
+		}
+	}
+	return g
+}
+
+// last is the literal that every match ends with.
+func (g *glob) last() string {
+	items := g.parts[len(g.parts)-1].items
+	if len(items) == 0 {
+		return ""
+	}
+	return items[len(items)-1].lit
+}
+
+// pure: nothing but at most one literal.
+func pure(items []item) bool {
+	return len(items) == 0 || len(items) == 1 && items[0].lit != ""
+}
+
+func literal(items []item) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return items[0].lit
 }
 
 // globSteps bounds the work of one match; a step is a look at one item.
 const globSteps = 1 << 21
 
 func (g *glob) match(s string) (bool, error) {
-	m := globRun{g: g, s: s, left: globSteps}
-	m.fold = g.slash && strings.IndexByte(s, '\\') >= 0
+	fold := g.slash && strings.IndexByte(s, '\\') >= 0
+	if g.ends && !fold {
+		if !g.open {
+			return s == g.head, nil
+		}
+		return len(s) >= len(g.head)+len(g.tail) && strings.HasPrefix(s, g.head) && strings.HasSuffix(s, g.tail), nil
+	}
+	return g.general(s, fold)
+}
+
+func (g *glob) general(s string, fold bool) (bool, error) {
+	m := globRun{g: g, s: s, fold: fold, left: globSteps}
 	ok := m.run()
 	if m.left < 0 {
 		return false, ErrTime
@@ -275,17 +331,16 @@ func failTable(lit string) []int {
 type globBuilder struct {
 	parts []part
 	cur   part
-	gap   int  // units of ? not yet placed
-	star  bool // among them was a *
+	text  []byte // a literal not yet placed
+	gap   int    // units of ? not yet placed
+	star  bool   // among them was a *
 }
 
 func (b *globBuilder) lit(r rune) {
-	b.flush()
-	if n := len(b.cur.items); n > 0 && b.cur.items[n-1].lit != "" {
-		b.cur.items[n-1].lit += string(r)
-		return
+	if b.gap > 0 || b.star {
+		b.flush()
 	}
-	b.cur.items = append(b.cur.items, item{lit: string(r)})
+	b.text = utf8.AppendRune(b.text, r)
 }
 
 func (b *globBuilder) set(s *set) {
@@ -297,12 +352,27 @@ func (b *globBuilder) set(s *set) {
 	b.cur.items = append(b.cur.items, item{set: s})
 }
 
-func (b *globBuilder) any()     { b.gap++ }
-func (b *globBuilder) anyStar() { b.star = true }
+func (b *globBuilder) any() {
+	b.flushText()
+	b.gap++
+}
+
+func (b *globBuilder) anyStar() {
+	b.flushText()
+	b.star = true
+}
+
+func (b *globBuilder) flushText() {
+	if len(b.text) > 0 {
+		b.cur.items = append(b.cur.items, item{lit: string(b.text)})
+		b.text = b.text[:0]
+	}
+}
 
 // flush places what ? and * since the last item add up to: in a run of both,
 // only their number counts.
 func (b *globBuilder) flush() {
+	b.flushText()
 	switch {
 	case b.star:
 		b.parts = append(b.parts, b.cur)

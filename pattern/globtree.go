@@ -1,5 +1,10 @@
 package pattern
 
+import (
+	"sync"
+	"unicode/utf8"
+)
+
 // tree writes a glob as a tree. Runs of UTF-16 units have no tree of a sane
 // size; they are bounded from above, or with under from below. exact says that
 // nothing was bounded.
@@ -25,7 +30,7 @@ func (g *glob) tree(under bool) (n *node, exact bool) {
 
 func setNode(s *set) *node { return &node{op: nSet, set: s} }
 
-func charNode(r rune) *node { return setNode(newSet([]span{{r, r}})) }
+func charNode(r rune) *node { return setNode(oneSet(r)) }
 
 func repeatNode(n *node, lo, hi int) *node {
 	return &node{op: nRepeat, min: lo, max: hi, subs: []*node{n}}
@@ -36,9 +41,12 @@ func anything() *node { return repeatNode(setNode(everySet()), 0, unlimited) }
 
 // textNodes are the characters of a literal.
 func textNodes(lit string) []*node {
-	var out []*node
+	n := utf8.RuneCountInString(lit)
+	nodes, out := make([]node, n), make([]*node, 0, n)
 	for _, r := range lit {
-		out = append(out, charNode(r))
+		c := &nodes[len(out)]
+		c.set = oneSet(r)
+		out = append(out, c)
 	}
 	return out
 }
@@ -61,29 +69,27 @@ func (w *globWriter) literal(lit string) {
 	}
 }
 
+// bmpSet is the characters of one UTF-16 unit.
+var bmpSet = sync.OnceValue(func() *set { return newSet([]span{{0, 0xFFFF}}) })
+
 // gap writes n units, or n and more.
 func (w *globWriter) gap(n int, more bool) {
-	every := setNode(everySet())
-	bmp := setNode(newSet([]span{{0, 0xFFFF}}))
-	astral := setNode(newSet([]span{{0x10000, maxRune}}))
 	switch {
 	case n == 0:
 	case !w.g.utf16 || n == 1 && more:
-		w.add(repeatNode(every, n, n))
+		w.add(repeatNode(setNode(everySet()), n, n))
 	case n == 1:
-		w.add(bmp)
+		w.add(setNode(bmpSet()))
 	case n == 2:
-		two := cat(bmp, bmp)
-		if more {
-			two = cat(every, every)
-		}
-		w.add(&node{op: nAlt, subs: []*node{astral, two}})
+		char := either(more, everySet, bmpSet)()
+		astral := setNode(newSet([]span{{0x10000, maxRune}}))
+		w.add(&node{op: nAlt, subs: []*node{astral, cat(setNode(char), setNode(char))}})
 	case w.under:
 		w.exact = false
-		w.add(repeatNode(bmp, n, n))
+		w.add(repeatNode(setNode(bmpSet()), n, n))
 	default:
 		w.exact = false
-		w.add(repeatNode(every, (n+1)/2, n))
+		w.add(repeatNode(setNode(everySet()), (n+1)/2, n))
 	}
 	if more {
 		w.add(anything())

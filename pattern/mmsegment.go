@@ -36,6 +36,17 @@ func (g *segment) match(s string) (bool, error) {
 	return g.glob.match(s)
 }
 
+// ends returns what every match starts or ends with.
+func (g *segment) ends(start bool) string {
+	switch {
+	case g.kind == segLiteral || g.kind == segGlob && start:
+		return g.lit
+	case g.kind == segGlob:
+		return g.glob.last()
+	}
+	return ""
+}
+
 // newSegment reads a segment; nil if it is too large to be run.
 func newSegment(text string) *segment {
 	if text == "**" {
@@ -59,7 +70,7 @@ func newSegment(text string) *segment {
 			b.set(it.set)
 		}
 	}
-	g := &segment{kind: segGlob, glob: &glob{parts: b.done()}, in: items}
+	g := &segment{kind: segGlob, glob: newGlob(b.done(), false, false), in: items}
 	// A set of one character is no literal here: it does not match a leading dot.
 	for _, it := range items {
 		if it.lit == 0 {
@@ -88,7 +99,7 @@ type mmItem struct {
 	alts [][]mmItem // of an extended glob
 }
 
-func litItem(r rune) mmItem { return mmItem{set: newSet([]span{{r, r}}), lit: r} }
+func litItem(r rune) mmItem { return mmItem{set: oneSet(r), lit: r} }
 
 // mmToken is an mmItem, or a mark of an extended glob that may turn out to be
 // plain text.

@@ -68,8 +68,7 @@ func (g *segment) nodes() (n []*node, exact bool) {
 	case segLiteral:
 		return textNodes(g.lit), true
 	case segTree:
-		n, _ := relax(g.tree)
-		return []*node{n}, false
+		return []*node{g.tree}, false
 	}
 	items := g.in
 	if items[0].lit != 0 {
@@ -109,6 +108,9 @@ func itemNodes(items []mmItem) []*node {
 func (it *mmItem) chars() *set {
 	if it.set == nil {
 		return inSegment()
+	}
+	if !it.set.has('/') {
+		return it.set
 	}
 	return newSet(subtractSpans(it.set.spans, []span{{'/', '/'}}))
 }

@@ -34,6 +34,7 @@ func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	}
 	t := exactly(whole)
 	shape := t.shape()
+	t.known = &shape
 	switch g, always := treeGlob(tree, full); {
 	case shape.Exact:
 		return exact(shape.Prefix), t, nil
@@ -162,7 +163,7 @@ func treeGlob(n *node, full bool) (g *glob, always bool) {
 	if !end {
 		b.anyStar()
 	}
-	return &glob{parts: b.done()}, always
+	return newGlob(b.done(), false, false), always
 }
 
 // tree adds one part of a sequence, if a glob can say it.

@@ -4,17 +4,16 @@ package pattern
 // characters are sets, anchors say which anchor they are.
 type node struct {
 	op    nodeOp
+	mode  repeatMode
+	at    atKind
+	fold  foldMode
+	not   bool // nLook, nNot
+	back  bool // nLook
 	set   *set
 	subs  []*node // in order for nCat, by preference for nAlt, one for most others
 	min   int     // nRepeat, and the width of a look-behind
 	max   int     // nRepeat; unlimited
-	mode  repeatMode
-	group int // nGroup (0: none), nRef, nCond
-	fold  foldMode
-	not   bool // nLook
-	back  bool // nLook
-	at    atKind
-	off   int // where it starts, in characters
+	group int     // nGroup (0: none), nRef, nCond
 }
 
 type nodeOp uint8

@@ -71,7 +71,7 @@ func categorySet(r rune, flags reFlags) *set {
 // charSet is the set that one character stands for.
 func charSet(r rune, flags reFlags) *set {
 	if flags&flagI == 0 {
-		return newSet([]span{{r, r}})
+		return oneSet(r)
 	}
 	ascii := flags&flagA != 0
 	return foldedSet(withExtra([]span{}, lowerOf(r, ascii), ascii), ascii)

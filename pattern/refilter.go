@@ -1,5 +1,7 @@
 package pattern
 
+import "slices"
+
 // A filter tells by the next byte whether it is worth going on.
 type filter struct {
 	bits [4]uint64
@@ -62,16 +64,10 @@ const filterLook = 64
 // filterAt returns what may come at pc, nil if anything.
 func (b *progBuilder) filterAt(pc int32) *filter {
 	f := &filter{}
-	seen := map[int32]bool{}
-	todo := []int32{pc}
-	for len(todo) > 0 {
-		pc := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[pc] {
-			continue
-		}
-		seen[pc] = true
-		if len(seen) > filterLook || !b.filterInst(f, pc, &todo) {
+	var room [filterLook]int32
+	todo := append(room[:0], pc) // those before done are
+	for done := 0; done < len(todo); done++ {
+		if !b.filterInst(f, todo[done], &todo) || len(todo) > filterLook {
 			return nil
 		}
 	}
@@ -84,7 +80,13 @@ func (b *progBuilder) filterAt(pc int32) *filter {
 // filterInst adds what may come at one instruction; false: anything.
 func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
 	in := &b.inst[pc]
-	follow := func(pcs ...int32) { *todo = append(*todo, pcs...) }
+	follow := func(pcs ...int32) {
+		for _, pc := range pcs {
+			if !slices.Contains(*todo, pc) {
+				*todo = append(*todo, pc)
+			}
+		}
+	}
 	switch in.op {
 	case doFail:
 	case doMatch:

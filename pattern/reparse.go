@@ -30,6 +30,18 @@ type reParser struct {
 	behind int          // in a look-behind: the groups that were there before it; else 0
 	conds  []condRef
 	late   []parseError // reported only if nothing else is wrong
+	slab   []node       // room for nodes
+}
+
+// setNode makes a node for a set, of which there are many.
+func (p *reParser) setNode(s *set) *node {
+	if len(p.slab) == 0 {
+		p.slab = make([]node, 16)
+	}
+	n := &p.slab[0]
+	p.slab = p.slab[1:]
+	n.set = s
+	return n
 }
 
 // condRef is a (?(n)...) whose group may come later.
@@ -120,7 +132,6 @@ func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
 			n = p.item(tok, *flags)
 		}
 		if n != nil {
-			n.off = start
 			items = append(items, n)
 		}
 	}
@@ -135,13 +146,13 @@ func (p *reParser) item(tok token, flags reFlags) *node {
 	case tok.is('['):
 		return p.class(flags)
 	case tok.is('.'):
-		return &node{op: nSet, set: either(flags&flagS != 0, everySet, lineSet)()}
+		return p.setNode(either(flags&flagS != 0, everySet, lineSet)())
 	case tok.is('^'):
 		return &node{op: nAt, at: either(flags&flagM != 0, atLineStart, atStart)}
 	case tok.is('$'):
 		return &node{op: nAt, at: either(flags&flagM != 0, atLineEnd, atEndNL)}
 	}
-	return &node{op: nSet, set: charSet(tok.r, flags)}
+	return p.setNode(charSet(tok.r, flags))
 }
 
 func either[T any](cond bool, yes, no T) T {
@@ -226,7 +237,7 @@ func (p *reParser) repeat(items []*node, start, lo, hi int) {
 	if last.op == nRepeat {
 		panic(parseError{start, "multiple repeat"})
 	}
-	n := &node{op: nRepeat, subs: []*node{last}, min: lo, max: hi, off: last.off}
+	n := &node{op: nRepeat, subs: []*node{last}, min: lo, max: hi}
 	if p.match('?') {
 		n.mode = lazy
 	} else if p.match('+') {

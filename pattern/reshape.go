@@ -1,7 +1,8 @@
 package pattern
 
-// treeShape reads off the tree of whole strings what can be told of them.
-func treeShape(n *node) Shape {
+// treeShape reads off the tree of whole strings what can be told of them;
+// loose: they may be fewer.
+func treeShape(n *node, loose bool) Shape {
 	items := sequenceOf(n)
 	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
 		items = items[1:]
@@ -14,7 +15,13 @@ func treeShape(n *node) Shape {
 		w.node(it)
 	}
 	w.flush()
-	return w.shape(func() string { return treeRegular(n) })
+	sh := w.shape()
+	if loose {
+		sh.Exact, sh.Ordered = false, false
+	} else if !sh.Exact {
+		sh.Regular = treeRegular(n)
+	}
+	return sh
 }
 
 // shapeWalk reads a sequence as literals and stretches between them.
@@ -81,7 +88,7 @@ func (w *shapeWalk) flush() {
 	}
 }
 
-func (w *shapeWalk) shape(regular func() string) Shape {
+func (w *shapeWalk) shape() Shape {
 	parts := w.parts
 	if w.exact && len(parts) == 0 {
 		return Shape{Exact: true}
@@ -89,7 +96,7 @@ func (w *shapeWalk) shape(regular func() string) Shape {
 	if w.exact && len(parts) == 1 && parts[0] != "" {
 		return Shape{Prefix: parts[0], Exact: true}
 	}
-	sh := Shape{Ordered: w.exact, Regular: regular()}
+	sh := Shape{Ordered: w.exact}
 	if len(parts) > 0 {
 		sh.Prefix, parts = parts[0], parts[1:]
 	}

@@ -1,22 +1,26 @@
 package pattern
 
+import "slices"
+
 // simplify rewrites a tree into a smaller one with the same language: groups
 // that nobody refers to go, sequences become flat. The answer is only ever
 // yes or no, so which part of the subject a group took does not matter unless
 // a reference or a condition asks for it.
+//
+// The tree itself is changed.
 type simplifier struct {
-	used map[int]bool // groups that are referred to
+	used []int // groups that are referred to
 }
 
 func simplify(n *node) *node {
-	s := simplifier{used: map[int]bool{}}
+	var s simplifier
 	s.collect(n)
 	return s.node(n)
 }
 
 func (s *simplifier) collect(n *node) {
 	if n.op == nRef || n.op == nCond {
-		s.used[n.group] = true
+		s.used = append(s.used, n.group)
 	}
 	for _, sub := range n.subs {
 		s.collect(sub)
@@ -24,32 +28,32 @@ func (s *simplifier) collect(n *node) {
 }
 
 func (s *simplifier) node(n *node) *node {
-	if n.op == nSet || n.op == nAt || n.op == nRef {
-		return n
-	}
-	c := *n
-	c.subs = make([]*node, len(n.subs))
 	for i, sub := range n.subs {
-		c.subs[i] = s.node(sub)
+		n.subs[i] = s.node(sub)
 	}
 	switch n.op {
 	case nCat:
-		return flatCat(c.subs)
+		return flatCat(n.subs)
 	case nAlt:
-		return flatAlt(c.subs)
+		return flatAlt(n.subs)
 	case nGroup:
-		if !s.used[n.group] {
-			return c.subs[0]
+		if !slices.Contains(s.used, n.group) {
+			return n.subs[0]
 		}
 	case nAtomic:
-		return makeAtomic(c.subs[0])
+		return makeAtomic(n.subs[0])
 	case nRepeat:
-		return simpleRepeat(&c)
+		return simpleRepeat(n)
 	}
-	return &c
+	return n
 }
 
+func isCat(n *node) bool { return n.op == nCat }
+
 func flatCat(subs []*node) *node {
+	if !slices.ContainsFunc(subs, isCat) {
+		return cat(subs...)
+	}
 	var out []*node
 	for _, sub := range subs {
 		if sub.op == nCat {

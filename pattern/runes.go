@@ -3,6 +3,7 @@ package pattern
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -47,6 +48,26 @@ type span struct{ lo, hi rune }
 type set struct {
 	ascii [2]uint64
 	spans []span // sorted, apart from one another, all of the set
+}
+
+// asciiSets are the sets of one ASCII character, of which most sets are one.
+var asciiSets = sync.OnceValue(func() *[128]set {
+	var sets [128]set
+	spans := make([]span, 128)
+	for i := range sets {
+		spans[i] = span{rune(i), rune(i)}
+		sets[i].spans = spans[i : i+1 : i+1]
+		sets[i].ascii[i>>6] = 1 << (i & 63)
+	}
+	return &sets
+})
+
+// oneSet is the set of one character.
+func oneSet(r rune) *set {
+	if uint32(r) < 128 {
+		return &asciiSets()[r]
+	}
+	return newSet([]span{{r, r}})
 }
 
 // newSet makes a set of spans in any order.

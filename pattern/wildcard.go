@@ -29,16 +29,7 @@ func wildcardGlob(text string) *glob {
 			b.lit(r)
 		}
 	}
-	g := &glob{parts: b.done(), utf16: true, slash: true}
-	for i := range g.parts {
-		for j := range g.parts[i].items {
-			it := &g.parts[i].items[j]
-			if strings.Contains(it.lit, "/") {
-				it.fail = failTable(it.lit)
-			}
-		}
-	}
-	return g
+	return newGlob(b.done(), true, true)
 }
 
 // optionalTail matches what either of two globs matches: whole is head with
