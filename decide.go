@@ -132,7 +132,12 @@ func (w *walk) run(pl *pipeline) outcome {
 	if f.Call.Tool == "" && f.Call.Input == nil && len(f.Call.Subjects) == 0 {
 		return faulted("call", "the call is empty", nil)
 	}
-	o := w.answer(f, pl)
+	var o outcome
+	if w.pol.view == nil && len(f.Call.Subjects) == 0 {
+		o = w.builtinView(f, pl)
+	} else {
+		o = w.answer(f, pl)
+	}
 	for i := range pl.amend {
 		if o.faulted {
 			break
@@ -213,9 +218,22 @@ func (w *walk) builtinView(f *Facts, pl *pipeline) outcome {
 
 // question asks the stages in order until one settles.
 func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
-	w.trace.open(q, f.part)
+	if w.trace != nil {
+		w.trace.open(q, f.part)
+	}
 	for i := range pl.stages {
-		if o, ok := w.step(&pl.stages[i], f, q); ok {
+		st := &pl.stages[i]
+		if st.list != nil && w.trace == nil {
+			// What most stages are and most calls meet: a rule, or none.
+			switch r, err := st.list.best(q); {
+			case err != nil:
+			case r == nil || !st.settles.Has(r.Verdict):
+				continue
+			case r.Verdict != Ask || !st.askDenies:
+				return outcome{verdict: r.Verdict, stage: st.name, rule: r}
+			}
+		}
+		if o, ok := w.step(st, f, q); ok {
 			if w.trace != nil {
 				w.trace.rest(pl.stages[i+1:])
 			}
