@@ -36,11 +36,22 @@ func Broad(r *Rule) bool {
 	if err != nil {
 		return true
 	}
-	shape := p.Shape()
-	if shape.Exact {
-		return false
+	prefix, exact := literal(p)
+	return !exact && (strings.TrimSpace(prefix) == "" || runsOthers(prefix))
+}
+
+// literal returns the text that every match of p starts with, and whether there
+// is nothing else. opencode's wildcard takes both slashes for one another, so
+// that its shape has none; what its user wrote is plain all the same.
+func literal(p *pattern.Pattern) (prefix string, exact bool) {
+	if p.Flavour() != pattern.Wildcard {
+		shape := p.Shape()
+		return shape.Prefix, shape.Exact
 	}
-	return strings.TrimSpace(shape.Prefix) == "" || runsOthers(shape.Prefix)
+	if i := strings.IndexAny(p.String(), "*?"); i >= 0 {
+		return p.String()[:i], false
+	}
+	return p.String(), true
 }
 
 // stand is a word that stands for whatever may follow a rule's prefix.
