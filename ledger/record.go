@@ -1,0 +1,157 @@
+// Package ledger is the audit log: every decision, answer, grant, policy change
+// and start, one record each, chained by hashes so that nobody can rewrite one
+// without it being seen.
+//
+// It owns what a record is, its canonical bytes, the chain, how secrets are
+// masked before anything is written, and the spool that short-lived processes
+// append to. It does not own where records are kept: a [Store] does that.
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/obstat/obstat"
+)
+
+// A Kind says what a record is about.
+type Kind string
+
+// The kinds of records.
+const (
+	Start    Kind = "start"    // a process began to write
+	Decision Kind = "decision" // a call was decided
+	Ask      Kind = "ask"      // a request was put to humans
+	Answer   Kind = "answer"   // somebody answered, or nobody did in time
+	Grant    Kind = "grant"    // an answer is remembered, or no longer
+	Policy   Kind = "policy"   // another policy is in force, or could not be
+	Cut      Kind = "cut"      // older records were taken out by retention
+)
+
+// A Hash is a link of the chain.
+type Hash [sha256.Size]byte
+
+// String returns the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the hash in hexadecimal.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads a hash in hexadecimal.
+func (h *Hash) UnmarshalText(b []byte) error {
+	if len(b) != 2*sha256.Size {
+		return fmt.Errorf("a hash has %d hexadecimal digits, not %d", 2*sha256.Size, len(b))
+	}
+	_, err := hex.Decode(h[:], b)
+	return err
+}
+
+// A Record is one entry. Its JSON, with the fields in this order and Hash left
+// out, is what the hash is made over, so the order of the fields is part of the
+// format.
+type Record struct {
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+	Kind Kind      `json:"kind"`
+
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session,omitempty"`
+	User    string `json:"user,omitempty"`
+	Dir     string `json:"dir,omitempty"`
+	// Request ties an ask, its answer and the decision together.
+	Request string `json:"request,omitempty"`
+
+	Tool  string          `json:"tool,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"` // masked
+	// Masked says what was taken out of Input.
+	Masked []Masked `json:"masked,omitempty"`
+	// Call is the digest of the call as it was made, nothing masked.
+	Call string `json:"call,omitempty"`
+
+	Verdict string     `json:"verdict,omitempty"`
+	Stage   string     `json:"stage,omitempty"`
+	Rule    string     `json:"rule,omitempty"`
+	Pos     obstat.Pos `json:"pos,omitzero"`
+	Reason  string     `json:"reason,omitempty"`
+	Policy  string     `json:"policy,omitempty"` // digest of the policy
+	Trace   string     `json:"trace,omitempty"`  // digest of the trace
+	Nanos   int64      `json:"nanos,omitempty"`  // how long it took
+
+	// Detail is what else a kind has to say.
+	Detail json.RawMessage `json:"detail,omitempty"`
+	// World is what was looked at to decide, so that the decision replays.
+	World *obstat.Snapshot `json:"world,omitempty"`
+
+	Prev Hash `json:"prev"`
+	Hash Hash `json:"hash"`
+}
+
+// A Masked names a value that was taken out of an input.
+type Masked struct {
+	Pointer string `json:"pointer"` // JSON pointer, or "" for the whole
+	Why     string `json:"why"`
+	// Digest is keyed: equal values can be told, and nobody without the key can
+	// guess at them.
+	Digest string `json:"digest"`
+}
+
+// maxRecord bounds a record's canonical bytes.
+const maxRecord = 4 << 20
+
+// ErrTooLarge is the error of a record that is longer than the ledger takes.
+var ErrTooLarge = errors.New("the record is too large for the ledger")
+
+// body is the record without its hash: the canonical bytes.
+func (r *Record) body() ([]byte, error) {
+	c := *r
+	c.Hash = Hash{}
+	c.Time = c.Time.UTC().Round(0)
+	b, err := json.Marshal(&c)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxRecord {
+		return nil, ErrTooLarge
+	}
+	return b, nil
+}
+
+// Sum returns the hash that the record should have.
+func (r *Record) Sum() (Hash, error) {
+	b, err := r.body()
+	if err != nil {
+		return Hash{}, err
+	}
+	return sha256.Sum256(b), nil
+}
+
+// Seal makes r the record after the one with the given sequence number and
+// hash.
+func (r *Record) Seal(seq uint64, prev Hash) (err error) {
+	r.Time = r.Time.UTC().Round(0)
+	r.Seq, r.Prev = seq+1, prev
+	r.Hash, err = r.Sum()
+	return err
+}
+
+// Encode returns the record as one line of JSON.
+func (r *Record) Encode() ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return append(b, '\n'), nil
+}
+
+// Decode reads a record from a line of JSON.
+func Decode(line []byte) (*Record, error) {
+	r := new(Record)
+	if err := json.Unmarshal(line, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
