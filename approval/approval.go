@@ -1,0 +1,139 @@
+// Package approval is the broker between a call that asks and the humans who
+// answer: requests, answers, grants, roles and expiry.
+//
+// It owns the rules of answering: the first answer wins, exactly once; who may
+// answer; what an answer leaves behind. It does not decide calls (package
+// obstat does), does not keep anything itself (a [Store] does) and does not
+// show anything to anybody.
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/obstat/obstat"
+)
+
+// A Request is an ask put to humans. Once made, only its State changes.
+type Request struct {
+	ID      string          `json:"id"`
+	Call    obstat.Call     `json:"call"`
+	Digest  string          `json:"digest"`  // of tool and input: what an answer is bound to
+	Effects json.RawMessage `json:"effects"` // what the call would do, as obstat effects --json prints it
+	Reason  string          `json:"reason"`
+	Rule    string          `json:"rule,omitempty"`
+	Pos     obstat.Pos      `json:"pos,omitzero"`
+	Part    string          `json:"part,omitempty"` // the part of the command that asks
+	Safety  bool            `json:"safety,omitempty"`
+	Offers  []Offer         `json:"offers,omitempty"`
+	Policy  string          `json:"policy"` // digest
+	Created time.Time       `json:"created"`
+	Expires time.Time       `json:"expires"`
+	Who     Who             `json:"who,omitzero"`
+	State   State           `json:"state"`
+	Answers []Answer        `json:"answers,omitempty"` // so far; more than one where several must agree
+}
+
+// An Offer is a rule proposed with a request, in the dialect's notation, and
+// what else it would allow.
+type Offer struct {
+	Text string          `json:"text"`
+	Rule json.RawMessage `json:"rule"`
+	List string          `json:"list"`
+	Also []string        `json:"also,omitempty"` // other recent calls it would allow
+}
+
+// Who says who may answer.
+type Who struct {
+	Roles     []string `json:"roles,omitempty"`      // one of these; none: anybody
+	NotCaller bool     `json:"not_caller,omitempty"` // not the person who started the agent
+	Needed    int      `json:"needed,omitempty"`     // how many must agree; zero is one
+}
+
+// A State is where a request stands.
+type State string
+
+// The states of a request.
+const (
+	Pending  State = "pending"
+	Approved State = "approved"
+	Refused  State = "refused"
+	Expired  State = "expired" // nobody answered in time, which is not a refusal
+	Canceled State = "canceled"
+)
+
+// A Scope says for how long and for what an answer holds.
+type Scope string
+
+// The scopes of an approval.
+const (
+	Once      Scope = "once"
+	Session   Scope = "session"
+	Agent     Scope = "agent"
+	Workspace Scope = "workspace"
+	User      Scope = "user"
+	Always    Scope = "always" // a rule, written to the dialect's own file
+)
+
+// An Answer is what somebody said.
+type Answer struct {
+	By    string          `json:"by"`
+	Roles []string        `json:"roles,omitempty"`
+	Time  time.Time       `json:"time"`
+	Allow bool            `json:"allow"`
+	Scope Scope           `json:"scope,omitempty"` // of an approval
+	Until time.Time       `json:"until,omitzero"`  // the grant ends then
+	Offer int             `json:"offer,omitempty"` // 1 and up: which offer, with scope always
+	Rule  json.RawMessage `json:"rule,omitempty"`  // an edited rule instead of an offer
+	Input json.RawMessage `json:"input,omitempty"` // edited arguments: decided again
+	Words string          `json:"words,omitempty"` // for the model
+	// All takes the session's other pending requests with it, where it refuses.
+	All bool `json:"all,omitempty"`
+}
+
+// A Grant is a remembered approval. It is bound to a call's digest, or to a
+// rule, and never lifts a denial.
+type Grant struct {
+	ID      string          `json:"id"`
+	Scope   Scope           `json:"scope"`
+	Key     string          `json:"key"` // session, agent, workspace or user it holds for
+	Tool    string          `json:"tool"`
+	Digest  string          `json:"digest,omitempty"`
+	Rule    json.RawMessage `json:"rule,omitempty"`
+	By      string          `json:"by"`
+	Request string          `json:"request"`
+	Created time.Time       `json:"created"`
+	Expires time.Time       `json:"expires,omitzero"`
+	Revoked time.Time       `json:"revoked,omitzero"`
+}
+
+// A Store keeps requests and grants for every process that shares it.
+type Store interface {
+	// PutRequest adds a pending request.
+	PutRequest(ctx context.Context, r *Request) error
+	// Requests returns the requests in a state, oldest first; "" is any.
+	Requests(ctx context.Context, s State) ([]*Request, error)
+	// Settle changes a request from pending to another state, together with the
+	// grant that the answer leaves behind, if any. Exactly one caller succeeds:
+	// every other gets ErrSettled and leaves nothing.
+	Settle(ctx context.Context, id string, to State, answers []Answer, grant *Grant) error
+	GrantStore
+}
+
+// A GrantStore keeps grants.
+type GrantStore interface {
+	// Grants returns the grants that are neither expired nor revoked at a time.
+	Grants(ctx context.Context, now time.Time) ([]*Grant, error)
+	// Revoke ends a grant.
+	Revoke(ctx context.Context, id string, now time.Time) error
+}
+
+// The errors of answering, wrapped.
+var (
+	ErrNotFound = errors.New("no such request")
+	ErrSettled  = errors.New("the request was answered already")
+	ErrNotYou   = errors.New("you may not answer this request")
+	ErrBroader  = errors.New("the rule is broader than the call")
+)
