@@ -1,5 +1,91 @@
 package opencode
 
-import "github.com/obstat/obstat/shell"
+import (
+	"strings"
 
-func alwaysOf(src string, sc *shell.Command) []string { return nil }
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+	"github.com/obstat/obstat/shell"
+)
+
+// alwaysOf returns the patterns that "always" remembers of a simple command.
+// Each set of them matches the command itself; none is an interpreter or a
+// program that runs others with a star after it: of such a command only its
+// very text is remembered, and not even that where what it runs comes through a
+// pipe or is known only at run time.
+func alwaysOf(src string, sc *shell.Command) []string {
+	text := commandText(src, sc)
+	words := make([]string, len(sc.Words))
+	for i, w := range sc.Words {
+		words[i] = w.Text
+		if !w.Known {
+			words[i] = w.Raw
+		}
+	}
+	if text == "" || len(words) == 0 || !sc.Words[0].Known || sc.Words[0].Glob {
+		return nil
+	}
+	at := prefix(words)
+	if len(at) == 0 {
+		return exactly(text, sc)
+	}
+	last := at[len(at)-1]
+	short := strings.Join(pickWords(words, at), " ") + " *"
+	long := short
+	if start, end := sc.Span.Start, sc.Words[last].Span.End; sc.Nest&within == 0 && start >= 0 && start < end && end <= len(src) {
+		long = src[start:end] + " *"
+	}
+	skipped := last >= len(at) // flags stand between the words
+	switch {
+	case broad(short) || broad(long):
+		return exactly(text, sc)
+	case wildcard(short, text):
+		return []string{short}
+	case wildcard(long, text) && skipped && sc.Words[0].Span.Start == sc.Span.Start:
+		return []string{short, long}
+	case wildcard(long, text):
+		return []string{long}
+	}
+	return exactly(text, sc)
+}
+
+func pickWords(words []string, at []int) (out []string) {
+	for _, i := range at {
+		out = append(out, words[i])
+	}
+	return out
+}
+
+// exactly returns the text of a command as the pattern of itself alone.
+func exactly(text string, sc *shell.Command) []string {
+	if strings.ContainsAny(text, "*?") || sc.Stdin >= 0 || len(sc.Words) < 2 && !hasBody(sc) || !wildcard(text, text) {
+		return nil
+	}
+	for _, w := range sc.Words {
+		if !w.Known {
+			return nil
+		}
+	}
+	return []string{text}
+}
+
+func hasBody(sc *shell.Command) bool {
+	for i := range sc.Redirects {
+		if sc.Redirects[i].Body != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// wildcard tells whether a pattern of the program matches a text.
+func wildcard(p, text string) bool {
+	ok, err := matches(obstat.Text{Flavour: pattern.Wildcard, Text: p}, text)
+	return ok && err == nil
+}
+
+// broad tells whether a pattern for the shell hands out an interpreter, a shell
+// or a program that runs others.
+func broad(p string) bool {
+	return obstat.Broad(&obstat.Rule{Tool: obstat.Is("bash"), Field: fieldPattern, Pattern: obstat.Text{Flavour: pattern.Wildcard, Text: p}, Verdict: obstat.Allow})
+}

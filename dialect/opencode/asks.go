@@ -56,11 +56,13 @@ var tools = map[string]tool{
 // A callView is a call on its way to asks.
 type callView struct {
 	params
-	f    *obstat.Facts
-	args *tree.Node
-	perm string
-	main []Ask    // what the tool asks
-	dirs []string // directories outside, as patterns
+	f *obstat.Facts
+	// learn: what "always" would remember is wanted as well.
+	learn bool
+	args  *tree.Node
+	perm  string
+	main  []Ask    // what the tool asks
+	dirs  []string // directories outside, as patterns
 }
 
 // Asks returns what a call asks, in the program's order: directories outside
@@ -68,11 +70,11 @@ type callView struct {
 // says whether to look at more than the program does.
 func Asks(order Order, floor bool, call *obstat.Call, world obstat.World) ([]Ask, error) {
 	v := view{params{order, floor}}
-	return v.asks(&obstat.Facts{Call: call, World: world})
+	return v.asks(&obstat.Facts{Call: call, World: world}, true)
 }
 
-func (v view) asks(f *obstat.Facts) ([]Ask, error) {
-	c := &callView{params: v.params, f: f, perm: sanitize(f.Call.Tool)}
+func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
+	c := &callView{params: v.params, f: f, learn: learn, perm: sanitize(f.Call.Tool)}
 	if err := c.read(); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,9 @@ func (c *callView) commands(cmd string, part bool) {
 		default:
 			quiet = false
 			patterns = appendNew(patterns, commandText(cmd, sc))
-			always = appendNew(always, alwaysOf(cmd, sc)...)
+			if c.learn {
+				always = appendNew(always, alwaysOf(cmd, sc)...)
+			}
 		}
 	}
 	moves := quiet && len(s.Commands) > 0 // nothing but going somewhere
@@ -90,9 +92,23 @@ func declares(sc *shell.Command) bool {
 	return len(sc.Words) == 0 || slices.Contains(declared, sc.Words[0].Raw)
 }
 
+// within are the places whose commands do not stand in the text as they run.
+const within = shell.InArith | shell.InEval | shell.InTrap | shell.InAlias
+
 // commandText returns a command as it was written, with its assignments and
-// redirects, and with the text of its here-documents.
+// redirects, and with the text of its here-documents. One that the shell finds
+// in a text of its own is put together from its words.
 func commandText(src string, sc *shell.Command) string {
+	if sc.Nest&within != 0 {
+		words := make([]string, len(sc.Words))
+		for i, w := range sc.Words {
+			words[i] = w.Text
+			if !w.Known {
+				words[i] = w.Raw
+			}
+		}
+		return strings.Join(words, " ")
+	}
 	start, end := sc.Span.Start, sc.Span.End
 	for i := range sc.Redirects {
 		r := &sc.Redirects[i]

@@ -186,3 +186,20 @@ func matches(t obstat.Text, s string) (bool, error) {
 	}
 	return p.Match(s)
 }
+
+// rulesJSON writes rules as the program writes them into its messages: without
+// the escapes that are meant for web pages.
+func rulesJSON(rules Ruleset) []byte {
+	out := []byte{'['}
+	for i := range rules {
+		b, err := rules[i].MarshalJSON()
+		if err != nil {
+			continue // a text that JSON cannot hold is in no file
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, b...)
+	}
+	return append(out, ']')
+}

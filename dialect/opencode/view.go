@@ -42,7 +42,7 @@ func newView(raw json.RawMessage) (obstat.View, error) {
 
 // Questions returns what a call asks.
 func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
-	asks, err := v.asks(f)
+	asks, err := v.asks(f, false)
 	if err != nil {
 		return nil, err
 	}

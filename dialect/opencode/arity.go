@@ -1,0 +1,96 @@
+package opencode
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed arity.txt
+var arityText string
+
+// An arity says how many words of a command tell what it does.
+type arity struct {
+	words  int
+	never  bool
+	script bool     // the second word is a file, and comes first
+	values []string // flags that take the next word
+}
+
+var arities = sync.OnceValue(func() map[string]arity {
+	m := map[string]arity{}
+	for line := range strings.SplitSeq(arityText, "\n") {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] != "#" {
+			key, a := parseArity(f)
+			m[key] = a
+		}
+	}
+	return m
+})
+
+// parseArity reads one line: names, a number or a word, flags.
+func parseArity(f []string) (key string, a arity) {
+	for i := 1; i < len(f); i++ {
+		n, err := strconv.Atoi(f[i])
+		switch {
+		case err == nil:
+			a.words = n
+		case f[i] == "never":
+			a.never = true
+		case f[i] == "script":
+			a.words, a.script = 2, true
+		default:
+			continue
+		}
+		a.values = f[i+1:]
+		return strings.Join(f[:i], " "), a
+	}
+	return strings.Join(f, " "), arity{never: true}
+}
+
+// Prefix returns the words of a command that tell what it does, flags skipped:
+// `git -C /x push origin` is git push. It returns nil where no words do: an
+// interpreter, a shell or a program that runs others is never told by its name.
+func Prefix(words []string) []string {
+	var out []string
+	for _, i := range prefix(words) {
+		out = append(out, words[i])
+	}
+	return out
+}
+
+// prefix returns the places of the words of [Prefix].
+func prefix(words []string) []int {
+	if len(words) == 0 || words[0] == "" {
+		return nil
+	}
+	table := arities()
+	best, known := table[words[0]]
+	if !known {
+		best = arity{words: 1}
+	}
+	if best.never || best.script && (len(words) < 2 || strings.HasPrefix(words[1], "-")) {
+		return nil
+	}
+	at, key, values := []int{0}, words[0], best.values
+	for i := 1; i < len(words) && len(at) < best.words; i++ {
+		w := words[i]
+		switch {
+		case w == "--":
+			continue
+		case strings.HasPrefix(w, "-") && w != "-":
+			if slices.Contains(values, w) {
+				i++
+			}
+			continue
+		}
+		at = append(at, i)
+		key += " " + w
+		if a, ok := table[key]; ok {
+			best, values = a, append(slices.Clone(values), a.values...)
+		}
+	}
+	return at
+}
