@@ -54,7 +54,7 @@ func NewSet(entries []Entry) *Set {
 		s.entries = append(s.entries, e)
 		s.price++
 		s.worth += filePrice
-		if kindOf(e.Pattern) == checkRegular && e.Pattern.shape.bare() {
+		if kindOf(e.Pattern) == checkRegular && e.Pattern.shape.keyless() {
 			s.price += regularPrice
 			s.worth += buildPrice
 		}
@@ -197,7 +197,8 @@ func (s *Shape) admits(text string) bool {
 	return true
 }
 
-// bare reports whether s promises no literal.
-func (s *Shape) bare() bool {
-	return s.Prefix == "" && s.Suffix == "" && len(s.Fragments) == 0
+// keyless reports whether s promises no literal to file a pattern under.
+func (s *Shape) keyless() bool {
+	return s.Prefix == "" && s.Suffix == "" &&
+		!slices.ContainsFunc(s.Fragments, func(f string) bool { return len(f) >= gramLen })
 }

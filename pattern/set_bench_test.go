@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -180,6 +181,20 @@ func benchRegexpTexts(n, patterns int) []string {
 		}[i%4]
 	}
 	return texts
+}
+
+// BenchmarkSetLong is a text of a megabyte.
+func BenchmarkSetLong(b *testing.B) {
+	s := NewSet(append(benchEntries(1000), benchRegexps(100)...))
+	s.Index()
+	text := strings.Repeat("a line of a long text; it says curl and git and --flag and nothing else\n", 1<<20/72)
+	s.Best(text, none)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		s.Best(text, none)
+	}
 }
 
 // BenchmarkSetOnce is what a process pays that asks one question.

@@ -38,9 +38,10 @@ type bucket struct {
 }
 
 const (
-	fewSharers = 4 // patterns of a bucket that one need not divide
-	fewAble    = 8 // patterns of a bucket that are matched one by one
-	fewBare    = 1 // the same, of those that have no literal
+	fewSharers = 4    // patterns of a bucket that one need not divide
+	fewAble    = 8    // patterns of a bucket that are matched one by one
+	fewKeyless = 1    // the same, of those that have no key
+	maxJoined  = 1000 // patterns with a bad key that share the automaton of those without
 )
 
 // A setBuilder files the entries of a Set, which are in the order of their ranks.
@@ -53,6 +54,7 @@ type setBuilder struct {
 
 	prefixes, suffixes map[string]int // how many checks could be filed there
 	pieces             gramCounts
+	keyless, joined    int // regular checks that have no key; that are filed as if they had none
 
 	byPrefix, bySuffix map[string]uint32 // buckets
 	byPiece            map[pieceKey]uint32
@@ -109,6 +111,9 @@ func (b *setBuilder) count() {
 	b.pieces = newGramCounts(len(b.checks))
 	for i := range b.checks {
 		sh := &b.checks[i].pattern.shape
+		if b.checks[i].kind == checkRegular && sh.keyless() {
+			b.keyless++
+		}
 		b.prefixes[sh.Prefix]++
 		b.suffixes[sh.Suffix]++
 		for _, f := range sh.Fragments {
@@ -129,19 +134,29 @@ func (b *setBuilder) fileByEnd(i int) bool {
 	if sh.Suffix != "" {
 		suffix = max(b.suffixes[sh.Suffix], fewSharers)
 	}
-	if _, sharers := b.pieces.rarest(sh.Fragments, 1); sharers > 0 && max(sharers, fewSharers) < min(prefix, suffix) {
-		return false
+	piece := unusable
+	if _, sharers := b.pieces.rarest(sh.Fragments, 1); sharers > 0 {
+		piece = max(sharers, fewSharers)
 	}
-	if prefix <= suffix {
+	switch {
+	case b.checks[i].kind == checkRegular && b.keyless > fewKeyless && b.joined < maxJoined &&
+		(len(sh.Prefix) < gramLen || prefix > fewAble) && (len(sh.Suffix) < gramLen || suffix > fewAble) && piece > fewAble:
+		// Every text will run the automaton of those without a key, so those
+		// with a bad key come along for nothing.
+		b.joined++
+		b.file(i, numberOf(b, b.byPrefix, ""))
+	case piece < min(prefix, suffix):
+		return false
+	case prefix <= suffix:
 		b.file(i, numberOf(b, b.byPrefix, sh.Prefix))
-	} else {
+	default:
 		b.file(i, numberOf(b, b.bySuffix, sh.Suffix))
 	}
 	return true
 }
 
 // fileByPiece files checks under a piece of a fragment. A few whose fragments
-// are all short are better verified always than that every text be looked at
+// are all short are better verified too often than that every text be looked at
 // in every place for their sake.
 func (b *setBuilder) fileByPiece(checks []int) {
 	const long = gramLen + maxStride - 1
@@ -157,11 +172,14 @@ func (b *setBuilder) fileByPiece(checks []int) {
 		b.stride = maxStride
 	}
 	for _, i := range checks {
-		key, sharers := b.pieces.rarest(b.checks[i].pattern.shape.Fragments, b.stride)
-		if sharers == 0 {
-			b.file(i, numberOf(b, b.byPrefix, ""))
-		} else {
+		sh := &b.checks[i].pattern.shape
+		switch key, sharers := b.pieces.rarest(sh.Fragments, b.stride); {
+		case sharers > 0:
 			b.file(i, numberOf(b, b.byPiece, key))
+		case sh.Prefix == "" && sh.Suffix != "":
+			b.file(i, numberOf(b, b.bySuffix, sh.Suffix))
+		default:
+			b.file(i, numberOf(b, b.byPrefix, sh.Prefix))
 		}
 	}
 }
@@ -243,21 +261,21 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 }
 
 // regularIn tells which members of a bucket an automaton should answer: those
-// that it can, unless they are few or the text's literals rule most of them out.
+// that it can, unless they are few and the text's literals rule most of them out.
 func regularIn(members []check) func(*check) bool {
 	able := func(c *check) bool {
 		return c.pattern.shape.Regular != "" && (c.kind == checkRegular || c.kind == checkFast)
 	}
-	count, bare := 0, 0
+	count, keyless := 0, 0
 	for i := range members {
 		if c := &members[i]; able(c) {
 			count++
-			if c.kind == checkRegular && c.pattern.shape.bare() {
-				bare++
+			if c.kind == checkRegular && c.pattern.shape.keyless() {
+				keyless++
 			}
 		}
 	}
-	if count <= fewAble && bare <= fewBare {
+	if count <= fewAble && keyless <= fewKeyless {
 		return func(*check) bool { return false }
 	}
 	return able

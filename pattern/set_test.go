@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -433,4 +434,21 @@ func TestSetConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func ExampleSet() {
+	s := NewSet([]Entry{
+		{MustCompile(Fnmatch, "rm *"), 0},
+		{MustCompile(Full, `git (push|reset) .*--(force|hard).*`), 1},
+		{MustCompile(Fnmatch, "git *"), 2},
+		{MustCompile(Fnmatch, "*"), 3},
+	})
+	for _, text := range []string{"git push --force origin", "git status", "ls"} {
+		rank, _, _ := s.Best(text, 10)
+		fmt.Println(rank, text)
+	}
+	// Output:
+	// 1 git push --force origin
+	// 2 git status
+	// 3 ls
 }
