@@ -3,6 +3,7 @@ package jiuwen
 import (
 	_ "embed"
 	"slices"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -23,25 +24,37 @@ func BuiltinRules() []byte { return slices.Clone(builtinYAML) }
 // list that was emptied, or is not finished, does not undo what no rule of the
 // user's could undo.
 func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.Errors) {
-	ours := &reader{file: &dialect.File{Name: "builtin_rules.yaml (built in)", Data: builtinYAML}}
-	own := ours.builtinList(strict)
+	own := ownRules[strict]()
 	if user == nil {
-		return own, ours.errs
+		return own, nil
 	}
 	theirs := &reader{file: user, bare: bare}
-	list := theirs.builtinList(strict)
+	list := theirs.builtinList(strict, true)
 	for i := range own {
 		same := func(r ruleConfig) bool { return r.label == own[i].label }
 		if own[i].always && own[i].verdict == obstat.Deny && !slices.ContainsFunc(list, same) {
 			list = append(list, own[i])
 		}
 	}
-	return list, append(ours.errs, theirs.errs...)
+	return list, theirs.errs
+}
+
+// ownRules reads our list once for each mode. A test tries its examples, and
+// that nothing is wrong with it.
+var ownRules = map[bool]func() []ruleConfig{
+	false: sync.OnceValue(func() []ruleConfig { return readOwn(false) }),
+	true:  sync.OnceValue(func() []ruleConfig { return readOwn(true) }),
+}
+
+func readOwn(strict bool) []ruleConfig {
+	r := newReader("builtin_rules.yaml (built in)", builtinYAML)
+	r.ours = true
+	return r.builtinList(strict, false)
 }
 
 // builtinList reads a builtin_rules.yaml: an object with a list of rules, or
 // the list alone.
-func (r *reader) builtinList(strict bool) []ruleConfig {
+func (r *reader) builtinList(strict, examples bool) []ruleConfig {
 	root := r.document()
 	if root == nil {
 		return nil
@@ -58,5 +71,5 @@ func (r *reader) builtinList(strict bool) []ruleConfig {
 		r.report(list, obstat.CodeWrongType, "", "rules should be a list, not %v", list.Kind)
 		return nil
 	}
-	return r.ruleList("builtin", list, strict)
+	return r.ruleList("builtin", list, strict, examples)
 }

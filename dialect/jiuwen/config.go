@@ -53,6 +53,7 @@ type reader struct {
 	// bare is the document to the letter: what is broken counts for nothing, as
 	// it does in the original. Otherwise it never counts for less protection.
 	bare bool
+	ours bool // the built-in list: its patterns are known to compile
 	errs obstat.Errors
 }
 
@@ -116,7 +117,7 @@ func (r *reader) config() *config {
 	c.tiered = r.schema(sec)
 	c.strict = r.strict(sec.Get("permission_mode"))
 	c.tools = r.tools(sec.Get("tools"), c.tiered)
-	c.rules = r.ruleList("rules", sec.Get("rules"), c.strict)
+	c.rules = r.ruleList("rules", sec.Get("rules"), c.strict, true)
 	c.overrides = r.overrides(sec.Get("approval_overrides"))
 	c.fallback = r.fallback(sec.Get("defaults"), c.tiered)
 	c.external = r.external(sec.Get("external_directory"))

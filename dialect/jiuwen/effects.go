@@ -7,50 +7,71 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// effectSubjects returns what a call would do, one line an effect, for rules
-// that look at that instead of at the command's text:
+// effectSubjects returns what a call would do, one line each, for rules that
+// look at that instead of at the command's text:
 //
+//	run rm -rf src
 //	delete rm recursive,force workspace - /srv/ws/src
+//	gap python3 inline-code - - print(1)
 //
-// kind, program, details, place, sensitive class, target. A part that is not
-// there is "-"; only the target may hold blanks.
+// A run line is a program by its base name with its words as the program gets
+// them, wherever it stands: behind env, in quotes, inside sh -c. The others are
+// kind, program, details, place, sensitive class and target; a part that is not
+// there is "-", and only the last may hold blanks.
 func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 	a := f.Analysis()
 	if a == nil {
 		return nil
 	}
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		var b strings.Builder
+		b.WriteString("run " + word(c.Program))
+		for _, w := range c.Args() {
+			b.WriteString(" " + oneLine(w.Text))
+		}
+		out = append(out, obstat.Subject{Field: fieldEffect, Text: b.String()})
+	}
 	roots := workspace(f, false)
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		where := place(roots, e.Path, e.Real, e.Host, f.World)
+		if e.Kind.String() == "run" {
+			continue
+		}
 		target := e.Path
 		if target == "" {
 			target = e.Raw
 		}
-		var details []string
-		if e.Detail != "" {
-			details = append(details, e.Detail)
-		}
-		for word, on := range map[string]bool{"recursive": e.Recursive, "secret": e.Secret, "harmless": e.Harmless, "glob": e.Glob} {
-			if on && word != e.Detail {
-				details = append(details, word)
-			}
-		}
-		out = append(out, line(e.Kind.String(), e.Program, strings.Join(details, ","), where, e.Sensitive, target))
+		out = append(out, line(e.Kind.String(), e.Program, details(e.Detail, e.Recursive, e.Glob), place(roots, e.Path, e.Real, e.Host), e.Sensitive, target))
 	}
 	for i := range a.Gaps {
 		g := &a.Gaps[i]
-		program := ""
+		program, src := "", ""
 		if g.Command >= 0 && g.Command < len(a.Commands) {
 			program = a.Commands[g.Command].Program
 		}
-		out = append(out, line("gap", program, strings.ReplaceAll(g.Kind.String(), " ", "-"), "", "", ""))
+		if g.Span.Start >= 0 && g.Span.Start <= g.Span.End && g.Span.End <= len(a.Source) {
+			src = a.Source[g.Span.Start:g.Span.End]
+		}
+		out = append(out, line("gap", program, details(g.Kind.String(), false, false), "", "", src))
 	}
 	return out
 }
 
+// details writes what is known of an effect as one word.
+func details(detail string, recursive, glob bool) string {
+	d := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(detail), ", ", ","), " ", "-")
+	if recursive && !strings.Contains(d, "recursive") {
+		d += ",recursive"
+	}
+	if glob {
+		d += ",glob"
+	}
+	return strings.TrimPrefix(d, ",")
+}
+
 func line(kind, program, details, where, class, target string) obstat.Subject {
-	return obstat.Subject{Field: fieldEffect, Text: fmt.Sprintf("%s %s %s %s %s %s", kind, word(program), word(details), word(where), word(class), target)}
+	return obstat.Subject{Field: fieldEffect, Text: fmt.Sprintf("%s %s %s %s %s %s", kind, word(program), word(details), word(where), word(class), oneLine(target))}
 }
 
 // word keeps the parts of a line apart: what could be taken for two parts is
@@ -62,8 +83,12 @@ func word(s string) string {
 	return s
 }
 
+// oneLine keeps an expression that is searched for from starting in the middle
+// of a text: a line of effects is one line.
+func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
+
 // place says where a path lies, coarsely.
-func place(roots []string, path, real, host string, world obstat.World) string {
+func place(roots []string, path, real, host string) string {
 	switch {
 	case host != "":
 		return "remote"

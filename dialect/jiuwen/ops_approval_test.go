@@ -68,7 +68,7 @@ func TestOpsAlwaysAllow(t *testing.T) {
 		}
 		o.in(t, &in)
 		o.out(t, &want)
-		call := &obstat.Call{Tool: in.Tool, Input: in.Args}
+		call := &obstat.Call{Tool: in.Tool, Input: in.Args, Dir: "/"} // everything is in the workspace
 		src := block(t, json.RawMessage(`{"permissions":`+string(in.Config)+`}`))
 		after, applied := approve(t, src, call)
 		if dep, ok := alwaysAllowDepartures[o.ID]; ok {

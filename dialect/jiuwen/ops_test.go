@@ -93,6 +93,7 @@ func TestOpsShellPattern(t *testing.T) {
 		o.in(t, &in)
 		o.out(t, &want)
 		rule := ruleConfig{category: shellTools, pattern: strip(in.Pattern), verdict: obstat.Allow}
+		newReader("", nil).checkPattern("", nil, &rule)
 		field, text := rule.subject()
 		texts := []string{}
 		for _, s := range (view{&params{}}).shellSubjects(&obstat.Facts{Call: &obstat.Call{}}, in.Command) {
@@ -110,6 +111,7 @@ func TestOpsShellPattern(t *testing.T) {
 func pathHits(t *testing.T, p, path string) bool {
 	t.Helper()
 	rule := ruleConfig{category: pathTools, pattern: strip(p), verdict: obstat.Allow}
+	newReader("", nil).checkPattern("", nil, &rule)
 	field, text := rule.subject()
 	texts := []string{}
 	args := &tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: "path", Value: &tree.Node{Kind: tree.String, Str: path}}}}

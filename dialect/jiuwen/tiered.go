@@ -1,9 +1,6 @@
 package jiuwen
 
-import (
-	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/pattern"
-)
+import "github.com/obstat/obstat"
 
 // The names of the stages, as the document has them.
 const (
@@ -128,7 +125,7 @@ func (rule *ruleConfig) append(out []obstat.Rule, tool string, bare bool) []obst
 // that does not counts as matching for ask and deny and never for allow; in the
 // bare document it counts as the original reads it, part by part or not at all.
 func (rule *ruleConfig) readings(t obstat.Text, bare bool) (out []obstat.Text) {
-	if _, err := pattern.Compile(t.Flavour, t.Text); err == nil {
+	if !rule.broken {
 		return []obstat.Text{t}
 	}
 	switch {
