@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -9,14 +10,12 @@ import (
 // arith walks an arithmetic expression. Bash evaluates the values of the variables in it
 // as expressions in turn, and runs the substitutions in their subscripts.
 func (w *walker) arith(x syntax.ArithmExpr) {
+	var right []*syntax.BinaryArithm // the left side nests without a limit, so it is a loop
 	for x != nil && w.step() {
 		switch e := x.(type) {
 		case *syntax.BinaryArithm:
-			if isAssignment(e.Op) {
-				w.arithSet(e.X)
-			}
-			w.arith(e.Y)
-			x = e.X // the left side nests without a limit
+			right = append(right, e)
+			x = e.X
 			continue
 		case *syntax.UnaryArithm:
 			if e.Op == syntax.Inc || e.Op == syntax.Dec {
@@ -35,7 +34,13 @@ func (w *walker) arith(x syntax.ArithmExpr) {
 				w.arithWord(e)
 			}
 		}
-		return
+		break
+	}
+	for _, e := range slices.Backward(right) {
+		w.arith(e.Y)
+		if isAssignment(e.Op) {
+			w.arithSet(e.X)
+		}
 	}
 }
 

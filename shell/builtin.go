@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -30,10 +31,6 @@ func (w *walker) builtin(at int, name string) {
 		w.setTrap(args)
 	case "alias":
 		w.setAlias(args)
-	case "unalias":
-		for _, a := range args {
-			w.env.set("a:"+a.Text, variable{state: varUnset})
-		}
 	case ".", "source":
 		w.lost(name)
 	case "return", "break", "continue":
@@ -213,7 +210,23 @@ func (w *walker) setAlias(args []Word) {
 		if !a.Known {
 			w.out.gap(DynamicCode, "an alias known only at run time", a.Span)
 		}
-		w.env.set("a:"+name, variable{state: varKnown, text: value})
+		w.define(name, value)
+	}
+}
+
+// define adds a meaning to a name. Aliases come into force line by line, so an older
+// meaning may still be the one that counts.
+func (w *walker) define(name, value string) {
+	if w.aliases == nil {
+		w.aliases = make(map[string][]string)
+	}
+	list := w.aliases[name]
+	switch {
+	case slices.Contains(list, value):
+	case len(list) >= maxCandidates:
+		w.halt(Timeout, "an alias with very many meanings")
+	default:
+		w.aliases[name] = append(list, value)
 	}
 }
 
@@ -221,7 +234,7 @@ func (w *walker) setAlias(args []Word) {
 func (w *walker) hash(args []Word) {
 	for i := range args {
 		if args[i].Text == "-p" && i+2 < len(args) {
-			w.env.set("a:"+args[i+2].Text, variable{state: varKnown, text: args[i+1].Text})
+			w.define(args[i+2].Text, args[i+1].Text)
 		}
 	}
 }

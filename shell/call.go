@@ -25,7 +25,7 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 		w.redirects(at, s.Redirs)
 	}
 	if len(words) > 0 {
-		w.run(at)
+		w.run(at, c.Args)
 	}
 }
 
@@ -57,7 +57,7 @@ func (w *walker) negatedSubshell(c *syntax.CallExpr) {
 }
 
 // run follows what a command with words does to the shell.
-func (w *walker) run(at int) {
+func (w *walker) run(at int, args []*syntax.Word) {
 	c0 := &w.out.Commands[at]
 	prog := c0.Words[0]
 	if !prog.Known || prog.Glob {
@@ -68,13 +68,13 @@ func (w *walker) run(at int) {
 		w.out.gap(DynamicProgram, "the program is "+why, prog.Span)
 		return
 	}
+	if len(w.aliases) > 0 {
+		w.alias(at, prog, args)
+	}
 	if len(w.env.vars) > 0 {
 		if f, ok := w.env.vars["f:"+prog.Text]; ok && len(f.fns) > 0 {
 			w.invoke(at, prog.Text, f)
 			return
-		}
-		if a, ok := w.env.vars["a:"+prog.Text]; ok && a.state != varUnset {
-			w.alias(at, prog, a)
 		}
 	}
 	w.builtin(at, prog.Text)

@@ -46,9 +46,10 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 func (w *walker) pipeline(first *syntax.Stmt, ops []*syntax.Stmt) {
 	stdin, nest := w.stdin, w.nest
 	part := func(s *syntax.Stmt, last bool) {
-		from := len(w.out.Commands)
+		from, traps := len(w.out.Commands), len(w.traps)
 		mark, blind := w.env.mark(), w.env.blind
 		w.within(InPipe|InSubshell, func() { w.stmt(s) })
+		w.runTraps(traps)
 		if last { // runs in the shell itself in zsh, or with lastpipe
 			w.weaken(mark, "set in a pipeline", false)
 		} else {

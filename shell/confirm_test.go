@@ -66,26 +66,33 @@ func bashAccepts(t testing.TB, texts []string) []bool {
 	return out
 }
 
+// stricter are the texts that bash parses and Parse does not, with the reason.
+var stricter = map[string]string{
+	"!":          "a negation of nothing does nothing",
+	"a[0]=1 b c": "the parser knows no array element in front of a command; bash refuses it when it runs",
+	"echo \\":    "shells disagree on a backslash at the end of the text",
+}
+
+// TestConfirmSyntax: what bash refuses is never taken as parsed, and what bash accepts is
+// parsed but for the texts listed.
 func TestConfirmSyntax(t *testing.T) {
+	// An argument cannot hold a NUL byte.
 	texts := slices.DeleteFunc(corpus(t), func(s string) bool { return strings.Contains(s, "\x00") })
 	accepted := bashAccepts(t, texts)
-	strict, loose := 0, 0
 	for i, src := range texts {
 		s := shell.Parse(src, nil)
 		if hasGap(s, shell.ForeignShell) {
 			continue
 		}
 		bad := hasGap(s, shell.Syntax, shell.TooDeep, shell.TooBig, shell.Timeout)
-		switch {
-		case accepted[i] && bad:
-			strict++
-			t.Logf("STRICT %q %v", src, s.Gaps)
-		case !accepted[i] && !bad:
-			loose++
-			t.Logf("LOOSE %q", src)
+		if accepted[i] && bad != (stricter[src] != "") {
+			t.Errorf("bash accepts %q: %v", src, s.Gaps)
+		}
+		if !accepted[i] && !bad {
+			t.Errorf("bash refuses %q", src)
 		}
 	}
-	t.Logf("%d texts, %d stricter, %d looser", len(texts), strict, loose)
+	t.Logf("%d texts", len(texts))
 }
 
 // TestConfirmWords compares resolved words with what bash makes of them. The commands

@@ -1,9 +1,6 @@
 package shell
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // limits that keep variable tracking small whatever the script does.
 const (
@@ -67,7 +64,7 @@ func (e *env) set(name string, v variable) {
 	if len(v.text) > maxValue {
 		v = variable{why: "a very long value"}
 	}
-	if e.refs && len(v.fns) == 0 && !strings.HasPrefix(name, "a:") {
+	if e.refs && len(v.fns) == 0 {
 		v = variable{why: "may stand for another variable", calc: v.calc}
 	}
 	old, had := e.vars[name]
@@ -135,7 +132,7 @@ func (e *env) weaken(mark int, why string, keepDir bool) int {
 			continue
 		}
 		if v := e.vars[u.name]; v.state != varUnknown {
-			e.vars[u.name] = variable{why: why, calc: v.calc, text: definition(u.name, v.text), fns: joinFns(v.fns, u.old.fns)}
+			e.vars[u.name] = variable{why: why, calc: v.calc, fns: joinFns(v.fns, u.old.fns)}
 		}
 	}
 	return n
@@ -169,14 +166,6 @@ func (e *env) compact(mark int) {
 	}
 	clear(tail[len(kept):])
 	e.log = e.log[:mark+len(kept)]
-}
-
-// definition keeps the text of an alias, which counts even if it is uncertain.
-func definition(name, text string) string {
-	if strings.HasPrefix(name, "a:") {
-		return text
-	}
-	return ""
 }
 
 // weakenDir is weaken for the directory, whose change is already in the journal.
@@ -216,7 +205,7 @@ func (e *env) changes(mark int, into *map[string]variable) (dir bool) {
 // forget drops every variable: something ran that can have set any of them.
 func (e *env) forget(why string) {
 	for name, v := range e.vars {
-		e.set(name, variable{why: why, text: definition(name, v.text), fns: v.fns})
+		e.set(name, variable{why: why, fns: v.fns})
 	}
 	e.blind = true
 }

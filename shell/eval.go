@@ -53,7 +53,7 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 
 // evalParsed parses and walks w.text; plain text, as most of it is, without the parser.
 func (w *walker) evalParsed() {
-	if len(w.env.vars) == 0 && w.opts.Lang == Bash {
+	if len(w.env.vars) == 0 && len(w.aliases) == 0 && w.opts.Lang == Bash {
 		if commands, _, _, ok := countPlain(w.text.orig); ok && commands < maxFields {
 			w.plain(commands)
 			return
@@ -125,10 +125,9 @@ func isBomb(s string) bool {
 	return strings.IndexByte(s, '[') >= 0 && (strings.Contains(s, "$(") || strings.IndexByte(s, '`') >= 0)
 }
 
-// finish walks what runs at the end: trap handlers, and values that arithmetic
-// on an unknown variable may have met.
-func (w *walker) finish() {
-	for i := 0; i < len(w.traps) && i < maxFields; i++ {
+// runTraps walks the handlers set since from, at the end of their shell.
+func (w *walker) runTraps(from int) {
+	for i := from; i < len(w.traps) && i < from+maxFields; i++ {
 		t := w.traps[i]
 		w.forget("at the time of the trap")
 		if w.env.moved {
@@ -139,6 +138,13 @@ func (w *walker) finish() {
 		w.evalText(t.code, InTrap, t.at, true)
 		w.nest = old
 	}
+	w.traps = w.traps[:min(from, len(w.traps))]
+}
+
+// finish walks what runs at the end: trap handlers, and values that arithmetic
+// on an unknown variable may have met.
+func (w *walker) finish() {
+	w.runTraps(0)
 	if !w.vague {
 		return
 	}
@@ -197,23 +203,21 @@ func (w *walker) lost(by string) {
 
 // alias follows the use of an alias. Whether aliases are expanded depends on options
 // and on where lines end, so the command itself stays, too.
-func (w *walker) alias(at int, prog Word, a variable) {
-	if prog.Raw != prog.Text || w.calls >= maxCalls {
+func (w *walker) alias(at int, prog Word, args []*syntax.Word) {
+	meanings := w.aliases[prog.Text]
+	if prog.Raw != prog.Text || len(meanings) == 0 || w.calls >= maxCalls || slices.Contains(w.aliasing, prog.Text) {
 		return
 	}
-	for _, name := range w.aliasing {
-		if name == prog.Text {
-			return
-		}
-	}
-	var b strings.Builder
-	b.WriteString(a.text)
-	for _, x := range w.out.Commands[at].Words[1:] {
-		b.WriteByte(' ')
-		b.WriteString(x.Raw)
+	var rest strings.Builder
+	for _, a := range args[1:] {
+		start, end := w.text.node(a)
+		rest.WriteByte(' ')
+		rest.WriteString(w.text.orig[start:end])
 	}
 	span := w.out.Commands[at].Span
 	w.aliasing = append(w.aliasing, prog.Text)
-	w.branches(Uncertain, func() { w.evalText(b.String(), InAlias, span, false) })
+	for _, m := range meanings {
+		w.branches(Uncertain, func() { w.evalText(m+rest.String(), InAlias, span, false) })
+	}
 	w.aliasing = w.aliasing[:len(w.aliasing)-1]
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/obstat/obstat/shell"
 )
 
@@ -180,7 +182,7 @@ func unseen(s *shell.Script, runs []run) string {
 
 // invented describes a command that Parse says runs for certain, but that did not run.
 func invented(s *shell.Script, runs []run) string {
-	const unsure = shell.Uncertain | shell.InCondition | shell.InLoop | shell.InTrap | shell.InArith | shell.InAlias
+	const unsure = shell.Uncertain | shell.InCondition | shell.InLoop | shell.InTrap | shell.InArith | shell.InAlias | shell.InProcess
 	failed := slices.ContainsFunc(runs, func(x run) bool { return x.argv == nil })
 	if failed || strings.Contains(s.Source, "2>") || strings.Contains(s.Source, "&>") || strings.Contains(s.Source, "|&") {
 		return "" // an error at run time ended the script early, or may have and is not shown
@@ -195,4 +197,55 @@ func invented(s *shell.Script, runs []run) string {
 		}
 	}
 	return ""
+}
+
+// rapidChooser lets rapid make the generator's choices.
+type rapidChooser struct{ t *rapid.T }
+
+func (r rapidChooser) Intn(n int) int { return rapid.IntRange(0, n-1).Draw(r.t, "choice") }
+
+// scripts is the generator as rapid sees it.
+func scripts() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		g := &generator{c: rapidChooser{t}, depth: rapid.IntRange(0, 2).Draw(t, "depth")}
+		return g.script()
+	})
+}
+
+// TestConfirmRuns lets a real bash run generated scripts: every command that it runs must be
+// shown, in its directory and with its words, or be declared unseen; and every command
+// that is shown as certain must run. The seeds are fixed, so that a failure can be repeated.
+func TestConfirmRuns(t *testing.T) {
+	needBash(t)
+	for _, aliases := range []bool{false, true} {
+		var texts []string
+		var parsed []*shell.Script
+		unseenTexts := 0
+		for seed := 0; len(texts) < 300; seed++ {
+			src := scripts().Example(seed)
+			if len(src) > 400 || strings.Contains(src, "\x00") {
+				continue
+			}
+			s := shell.Parse(src, nil)
+			if len(s.Gaps) > 0 {
+				unseenTexts++
+				continue
+			}
+			texts, parsed = append(texts, src), append(parsed, s)
+		}
+		ran := 0
+		for i, runs := range oracle(t, aliases, texts) {
+			ran += len(runs)
+			if msg := unseen(parsed[i], runs); msg != "" {
+				t.Errorf("%q\n  %s\n  shown: %s", texts[i], msg, renderAll(parsed[i]))
+			}
+			if msg := invented(parsed[i], runs); msg != "" {
+				t.Errorf("%q\n  %s", texts[i], msg)
+			}
+		}
+		if ran < 500 {
+			t.Errorf("only %d commands ran", ran)
+		}
+		t.Logf("%d scripts ran %d commands; %d more have gaps", len(texts), ran, unseenTexts)
+	}
 }

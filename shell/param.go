@@ -242,7 +242,7 @@ func (b *builder) splice(s string, quoted bool) {
 		if i < 0 {
 			i = len(s)
 		}
-		if hasGlob(s[:i]) || (strings.ContainsAny(s[:i], "[]*?") && strings.Contains(s[:i], "\\")) {
+		if hasGlob(s[:i], false) || (strings.ContainsAny(s[:i], "[]*?") && strings.Contains(s[:i], "\\")) {
 			b.f.Glob = true
 		}
 		b.add(s[:i])

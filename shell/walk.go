@@ -16,7 +16,8 @@ type walker struct {
 	nest  Nest
 	stdin int // index of the command that feeds the current one, or -1
 
-	aliasing []string // aliases being followed
+	aliases  map[string][]string // all that an alias was ever given
+	aliasing []string            // aliases being followed
 	traps    []trap
 	bombs    []bomb   // values that run a command if arithmetic ever sees them
 	defused  []string // texts that arithmetic has been followed into
@@ -121,8 +122,9 @@ func (w *walker) within(n Nest, fn func()) {
 
 // subshell runs fn in an environment of its own.
 func (w *walker) subshell(n Nest, fn func()) {
-	mark, blind, errexit := w.env.mark(), w.env.blind, w.errexit
+	mark, blind, errexit, traps := w.env.mark(), w.env.blind, w.errexit, len(w.traps)
 	w.within(n|InSubshell, fn)
+	w.runTraps(traps)
 	w.env.rollback(mark)
 	w.env.blind, w.errexit = blind, errexit
 }
@@ -140,8 +142,7 @@ func (w *walker) branches(n Nest, alternatives ...func()) {
 	}
 	for name, changed := range names {
 		old := w.env.get(name)
-		w.env.set(name, variable{why: "set in a condition", calc: old.calc || changed.calc,
-			text: definition(name, changed.text), fns: joinFns(changed.fns, old.fns)})
+		w.env.set(name, variable{why: "set in a condition", calc: old.calc || changed.calc, fns: joinFns(changed.fns, old.fns)})
 	}
 	if moved {
 		w.env.setDir(&dirState{cur: Word{Why: "cd in a condition"}, unsure: true})

@@ -203,10 +203,23 @@ func (b *builder) lit(s string, first, last bool) {
 	if !b.f.Tilde && strings.Contains(s, "~") && b.innerTilde(s, first) {
 		b.f.Tilde = true
 	}
-	if hasGlob(s) {
+	if hasGlob(s, !last) {
 		b.f.Glob = !b.whole
 	}
+	if b.w.opts.Lang == Zsh {
+		b.zshLit(s, first)
+	}
 	b.add(unescape(s))
+}
+
+// zshLit looks for what only zsh finds in a literal.
+func (b *builder) zshLit(s string, first bool) {
+	if first && len(s) > 1 && s[0] == '=' && !b.whole {
+		b.unknown("=, which is the path of a program", true)
+	}
+	if strings.HasPrefix(s, "(") && strings.ContainsAny(s, "e+:$`'\"") {
+		b.w.out.gap(DynamicCode, "a pattern that may run code", b.w.text.span(b.start, b.end))
+	}
 }
 
 // tildePrefix reports whether the tilde that s starts with is expanded: what
@@ -240,8 +253,9 @@ func (b *builder) innerTilde(s string, first bool) bool {
 		(strings.HasPrefix(rest, "~") || strings.Contains(rest, ":~"))
 }
 
-// hasGlob reports whether an unquoted literal holds a pattern character.
-func hasGlob(s string) bool {
+// hasGlob reports whether an unquoted literal holds a pattern character; more says that
+// another part of the word follows, in which a bracket may be closed.
+func hasGlob(s string, more bool) bool {
 	bracket := false
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -257,8 +271,7 @@ func hasGlob(s string) bool {
 			}
 		}
 	}
-	// The bracket may be closed in a later part; alone it is the program [.
-	return bracket && len(s) > 1
+	return bracket && more
 }
 
 func (b *builder) single(p *syntax.SglQuoted) {
@@ -331,6 +344,9 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 		b.unknown("command substitution", quoted)
 	case *syntax.ProcSubst:
 		w.constructOf(ProcessSubst, p)
+		if start, _ := w.text.node(p); strings.HasPrefix(w.text.src[min(start+1, len(w.text.src)):], "((") {
+			w.gap(Syntax, "<(( , which bash tries as arithmetic first", p)
+		}
 		stdin := w.stdin
 		w.subshell(InSubst|InProcess, func() { w.stmts(p.Stmts) })
 		w.stdin = stdin
