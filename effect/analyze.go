@@ -189,10 +189,25 @@ func (a *analyzer) program(words []shell.Word, cmd int, f frame) {
 		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)
 		return
 	}
+	if sp.style&styleBuiltin != 0 && !f.reported && !runsBuiltins(f.via) {
+		a.gap(UnknownProgram, "a part of the shell, run as if it were a program", f.span(w.Span), cmd)
+	}
 	a.an.Commands[cmd].Catalogued = true
 	c := call{a: a, f: f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
 	c.run()
 	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
+}
+
+// runsBuiltins reports whether the innermost wrapper is one that the shell itself runs.
+func runsBuiltins(via []string) bool {
+	if len(via) == 0 {
+		return false
+	}
+	switch via[len(via)-1] {
+	case "command", "builtin", "noglob", "nocorrect", "-":
+		return true
+	}
+	return false
 }
 
 func (a *analyzer) effect(e Effect) {

@@ -175,21 +175,22 @@ func (f *flag) risky() bool {
 type style uint16
 
 const (
-	styleStop  style = 1 << iota // flags end at the first operand
-	styleDash                    // long flags have one dash
-	styleFind                    // find's expressions
-	styleKV                      // operands name=value are flags
-	styleBSD                     // the first operand may be a bundle of flags without a dash
-	styleNone                    // no flags at all
-	styleAny                     // flags that are not listed do no harm
-	stylePlus                    // words that begin with + are flags without effect
-	stylePager                   // likewise, if they only say where to begin
-	styleLast                    // a word that is not a known subcommand is an operand
+	styleStop    style = 1 << iota // flags end at the first operand
+	styleDash                      // long flags have one dash
+	styleFind                      // find's expressions
+	styleKV                        // operands name=value are flags
+	styleBSD                       // the first operand may be a bundle of flags without a dash
+	styleNone                      // no flags at all
+	styleAny                       // flags that are not listed do no harm
+	stylePlus                      // words that begin with + are flags without effect
+	stylePager                     // likewise, if they only say where to begin
+	styleBuiltin                   // a part of the shell, not a program
+	styleLast                      // a word that is not a known subcommand is an operand
 )
 
 var styleNames = map[string]style{
 	"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
-	"none": styleNone, "any": styleAny, "plus": stylePlus, "pager": stylePager, "last": styleLast, "gnu": 0,
+	"none": styleNone, "any": styleAny, "plus": stylePlus, "builtin": styleBuiltin, "pager": stylePager, "last": styleLast, "gnu": 0,
 }
 
 // spec is what the knowledge base knows of a program or subcommand.
