@@ -39,8 +39,9 @@ type frame struct {
 	source      string // text that the words' spans refer to; "" if they are made up
 	repo        string // and otherRepo: the repository is not found by the directory
 	otherRepo   bool
-	secretNames bool // names that find was told to look for are those of secrets
-	reported    bool // the shell parser has already said that the program is dynamic
+	found       string // directory that a word with whyFound lies below
+	secretNames bool   // names that find was told to look for are those of secrets
+	reported    bool   // the shell parser has already said that the program is dynamic
 }
 
 func (f *frame) span(s shell.Span) shell.Span {
@@ -222,6 +223,11 @@ func (a *analyzer) gap(k GapKind, why string, span shell.Span, cmd int) {
 	if len(a.an.Gaps) >= maxResults {
 		return // there are gaps enough: the analysis is not full
 	}
+	if n := len(a.an.Gaps); n > 0 {
+		if last := &a.an.Gaps[n-1]; last.Kind == k && last.Span == span && last.Command == cmd {
+			return
+		}
+	}
 	a.an.Gaps = append(a.an.Gaps, Gap{Kind: k, Why: why, Span: span, Command: cmd, Hides: k.hides()})
 }
 
@@ -247,7 +253,7 @@ func (a *analyzer) finish() {
 			a.refute(e.Command, e.sentence())
 		}
 	}
-	if len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
+	if an.Tool.Shell() && len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
 		an.ReadOnly, an.Why = false, "nothing to run"
 	}
 	if an.ReadOnly {

@@ -35,7 +35,8 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 	case roleURL:
 		c.url(w)
 	case roleHost:
-		c.connect(hostOf(w.Text), w, false)
+		c.host = hostOf(w.Text)
+		c.connect(c.host, w, false)
 	case roleGitURL:
 		if !w.Known || strings.Contains(w.Text, "::") {
 			c.gap(NotPlain, "an address that can make git run a program", w)
@@ -160,6 +161,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	case processSubst(w):
 		return
 	case !w.Known && w.Why == whyFound:
+		e.Path, e.Real = c.f.found, c.f.found
 		e.Recursive, e.Harmless, e.Secret = true, !c.f.secretNames, c.f.secretNames
 		c.a.effect(e)
 		return
@@ -235,7 +237,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	e := c.newEffect(k, w)
 	switch {
 	case !w.Known && w.Why == whyFound:
-		e.Recursive = true
+		e.Path, e.Real, e.Recursive = c.f.found, c.f.found, true
 	case !w.Known:
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:

@@ -23,9 +23,10 @@ type call struct {
 	seenAt, opsAt int // where this call's part of the scratch begins
 
 	help, dry, create, idle, unsure, inPlace, recursive, force bool
-	read                                                       *deed // a flag that makes it a plain read
-	readMethod                                                 bool  // an HTTP method that only reads was given
-	names                                                      bool  // file name patterns were given that mean secrets
+	read                                                       *deed  // a flag that makes it a plain read
+	readMethod                                                 bool   // an HTTP method that only reads was given
+	names                                                      bool   // file name patterns were given that mean secrets
+	host                                                       string // that a command runs on
 	found                                                      string
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
@@ -214,7 +215,7 @@ func starMatch(pat, s string) bool {
 // changes something: `projects delete` is not `projects`.
 func (c *call) further(at []int) {
 	n := len(c.spec.names)
-	if n >= len(at) || c.spec.style&styleAny == 0 || at[n] != at[n-1]+1 {
+	if n >= len(at) || c.spec.style&styleAny == 0 || at[n] != at[n-1]+1 || !harmlessDeeds(c.spec.does) {
 		return
 	}
 	if w := &c.words[at[n]]; isVerb(w.Text) {

@@ -54,6 +54,10 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	}
 	f := c.f.inner(c.name, c.cmd)
 	f.secretNames = c.names
+	f.found = c.f.dir
+	if c.found != "" {
+		f.found = c.a.chdir(c.f.dir, &shell.Word{Text: c.found, Known: true}, "")
+	}
 	if w := c.place0(); w != "" {
 		f.where = w
 	}
@@ -62,12 +66,16 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 
 // harmlessSpec reports whether the program does nothing of its own.
 func (c *call) harmlessSpec() bool {
-	for i := range c.spec.does {
-		if !c.spec.does[i].verb.harmless() {
+	return harmlessDeeds(c.spec.does) && !c.harmful()
+}
+
+func harmlessDeeds(list []deed) bool {
+	for i := range list {
+		if !list[i].verb.harmless() {
 			return false
 		}
 	}
-	return !c.harmful()
+	return true
 }
 
 // place0 is where the inner command runs, if that is not this machine.
@@ -174,7 +182,7 @@ func (c *call) joined(words []shell.Word, where string) {
 		b.WriteString(words[i].Text)
 	}
 	f := c.f.inner(c.name, c.cmd)
-	f.where = or(where, f.where)
+	f.where, f.host = or(where, f.where), or(c.host, f.host)
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
 	c.a.script(b.String(), f)
 }

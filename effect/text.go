@@ -35,7 +35,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	}
 	c.Text, c.Prefix, c.Known = canonical(words, f.source)
 	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
-		c.Alts = append(c.Alts, replaceProgram(&c, alt))
+		if alt += c.Text[min(len(standardName(&words[0])), len(c.Text)):]; alt != c.Text {
+			c.Alts = append(c.Alts, alt)
+		}
 	}
 	for i := range assigns {
 		c.Env = append(c.Env, assigns[i].Name)
@@ -50,10 +52,6 @@ func plainName(name string) string {
 		name = name[:n]
 	}
 	return strings.ToLower(name)
-}
-
-func replaceProgram(c *Command, name string) string {
-	return name + c.Text[min(len(quoted(&c.Words[0])), len(c.Text)):]
 }
 
 // canonical joins words with one blank, quoted where a shell would need it. prefix is what

@@ -3,6 +3,7 @@ package effect
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -81,7 +82,7 @@ func (in *input) decode(data []byte) error {
 	if _, err := dec.Token(); err != nil {
 		return errInput
 	}
-	if _, err := dec.Token(); err == nil {
+	if _, err := dec.Token(); err != io.EOF {
 		return errInput
 	}
 	return nil
@@ -134,8 +135,9 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 		d, there, ok := in.str(tool.Dir)
 		if !ok {
 			a.gap(BadInput, "the working directory is not a text", shell.Span{}, -1)
+			dir = ""
 		}
-		if there && d != "" {
+		if ok && there && d != "" {
 			dir = a.chdir(dir, &shell.Word{Text: d, Known: ok, Tilde: true}, "")
 		}
 		text = s

@@ -1,0 +1,68 @@
+package effect
+
+import "testing"
+
+func TestSedReader(t *testing.T) {
+	for script, want := range map[string]string{ // files as op+name; "?" if it is not understood
+		"p": "", "1,10p": "", "/a/,/b/d": "", "s/a/b/": "", "s|a|b|gI2": "", "$!N;s/\\n/ /": "", "/x/{s/a/b/;p}": "", "y/abc/xyz/": "", "1~2p": "", "0,/x/p": "",
+		"a text; w x": "", "i\\\ntext\\\nmore\np": "", "/[/]/p": "?", "s/[^]/]/x/": "?", `s/\//x/`: "", `\,x,p`: "", "# w x\np": "", ":a;N;$!ba;s/\\n/,/g": "", "10q": "", "q;w x": "wx", "=": "", "l 5": "",
+		"w out": "wout", "1,3w out": "wout", "s/a/b/w out": "wout", "s/a/b/gw out\np": "wout", "r in": "rin", "R in": "rin", "W out": "wout", "{w out\n}": "wout", "b;w out": "wout", "w /dev/stdout": "",
+		"e": "?", "e rm x": "erm x", "1e rm x": "erm x", "s/a/b/e": "?", "s/a/b/ge": "?", "s/a/b": "?", "k": "?", "{p": "?", "}": "?", "s/a\nb/c/": "?", "a foo\\\\\nw out": "wout", "a foo\\\nw out": "",
+	} {
+		var r sedReader
+		got := "?"
+		if r.read(script) {
+			got = ""
+			for _, f := range r.files {
+				got += string(f.op) + f.name
+			}
+		}
+		if got != want {
+			t.Errorf("sed %q: %q, want %q", script, got, want)
+		}
+	}
+}
+
+func TestAwkReader(t *testing.T) {
+	for prog, want := range map[string]bool{
+		"{print $1}": true, "NR>=1 && NR<=2": true, "$3 > 100": true, "/a|b/ {c++} END {print c}": true, "{print ($1 > 2)}": true, "{s+=$1} END{print s/NR}": true, "BEGIN{FS=\":\"} {print $1, $2}": true,
+		"{ if ($1 > 2) print }": true, "!seen[$0]++": true, "{gsub(/x|y/, \"z\"); print}": true, "# x > y\n1": true, "{printf \"%s\\n\", $1}": true, "$1 ~ /^[a-z|]+$/": true, "{print a / b / c}": true,
+		"BEGIN{system(\"x\")}": false, "{print | \"sh\"}": false, "{\"date\" | getline}": false, "{getline < \"f\"}": false, "{print > $1}": false, "{print > \"a\" \"b\"}": false, "{print \"x\" > \"f\" $1}": false,
+		"@include \"x\"": false, "{x = (a) /b/ c}": false, "{\"": false, "/x": false, "{print \"a\" >= \"b\"}": false, "BEGIN{ARGV[1]=\"x\"}": false, "{close(\"x\")}": false, "/[/]/": false,
+	} {
+		r := awkReader{text: prog}
+		if got := r.read(); got != want {
+			t.Errorf("awk %q: %v, want %v", prog, got, want)
+		}
+	}
+	r := awkReader{text: `{print $1 > "a"; printf "x" >> "b"}`}
+	if !r.read() || len(r.writes) != 2 || r.writes[0] != "a" || r.writes[1] != "b" {
+		t.Errorf("writes %q", r.writes)
+	}
+}
+
+func TestSQLReader(t *testing.T) {
+	for text, want := range map[string]string{
+		"select * from t": "", "SELECT count(*) FROM t WHERE a IN (1,2)": "", "select 'drop table x'": "", "explain select 1": "", "show tables": "", "with x as (select 1) select * from x": "", "select a; select b;": "",
+		"select \"update\" from t": "", "drop table x": "DROP", "select 1; delete from x": "DELETE", "insert into t values (1)": "INSERT", "update t set a = 1": "UPDATE", "with x as (delete from t returning *) select * from x": "DELETE",
+		"select 1 into outfile 'x'": "?", "select load_extension('x')": "?", "select pg_read_file('x')": "?", "copy t to program 'x'": "?", "explain analyze delete from x": "?", "call p()": "?", "select 1 -- x": "?", "select '\\'; drop table x": "?",
+		"select $$x$$": "?", "\\! rm": "?", "pragma writable_schema=1": "?", "attach 'x' as y": "?", "set role x": "?", "": "",
+	} {
+		r := sqlReader{text: text}
+		if got := r.read(); got != want {
+			t.Errorf("SQL %q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for name, harm := range map[string]bool{
+		"PATH": true, "LD_PRELOAD": true, "GIT_SSH_COMMAND": true, "GIT_OPTIONAL_LOCKS": false, "FOO": false, "CI": false, "LC_ALL": false, "NODE_OPTIONS": true, "NODE_ENV": false, "BASH_ENV": true, "IFS": true,
+		"PROMPT_COMMAND": true, "PYTHONSTARTUP": true, "PYTHONUNBUFFERED": false, "EDITOR": true, "MY_EDITOR": true, "AWS_REGION": false, "AWS_ENDPOINT_URL": true, "https_proxy": true, "TAR_OPTIONS": true, "x": false, "i": false,
+	} {
+		r := envLookup(name)
+		if got := r != nil && r.harm; got != harm {
+			t.Errorf("%s: harm %v, want %v", name, got, harm)
+		}
+	}
+}
