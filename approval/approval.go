@@ -109,12 +109,19 @@ type Grant struct {
 	Revoked time.Time       `json:"revoked,omitzero"`
 }
 
+// InForce tells whether the grant holds at a time.
+func (g *Grant) InForce(now time.Time) bool {
+	return g.Revoked.IsZero() && (g.Expires.IsZero() || now.Before(g.Expires))
+}
+
 // A Store keeps requests and grants for every process that shares it.
 type Store interface {
 	// PutRequest adds a pending request.
 	PutRequest(ctx context.Context, r *Request) error
 	// Requests returns the requests in a state, oldest first; "" is any.
 	Requests(ctx context.Context, s State) ([]*Request, error)
+	// Request returns one request, or ErrNotFound.
+	Request(ctx context.Context, id string) (*Request, error)
 	// Settle changes a request from pending to another state, together with the
 	// grant that the answer leaves behind, if any. Exactly one caller succeeds:
 	// every other gets ErrSettled and leaves nothing.

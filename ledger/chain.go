@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // A Break is the first thing wrong with a chain.
@@ -26,6 +28,8 @@ type Verified struct {
 	Records uint64
 	First   uint64 // sequence number of the first record there is
 	Head    Head
+
+	missing Head // the end of the records that are not there
 }
 
 // Verify walks a chain in order and returns the first break, or how far it
@@ -42,6 +46,9 @@ func Verify(records iter.Seq2[*Record, error], head Hash) (Verified, error) {
 		}
 		found = found || r.Hash == head
 	}
+	if v.missing.Seq != 0 {
+		return v, &Break{v.First, "dropped", "the records before it are gone, and no retention took them"}
+	}
 	if !found {
 		return v, &Break{v.Head.Seq, "truncated", "the record with the expected head is not there"}
 	}
@@ -56,14 +63,15 @@ func (v *Verified) next(r *Record) *Break {
 	}
 	if v.Records == 0 {
 		v.First = r.Seq
-		if r.Seq != 1 && r.Kind != Cut {
-			return &Break{r.Seq, "dropped", "records before it are gone, and no retention took them"}
-		}
+		v.missing = Head{r.Seq - 1, r.Prev}
 	} else if b := v.follows(r); b != nil {
 		return b
 	}
 	if sum != r.Hash {
 		return &Break{r.Seq, "edited", "its content does not have its hash"}
+	}
+	if r.vouches(v.missing) {
+		v.missing = Head{}
 	}
 	v.Records++
 	v.Head = Head{r.Seq, r.Hash}
@@ -80,4 +88,24 @@ func (v *Verified) follows(r *Record) *Break {
 		return &Break{r.Seq, "edited", "it does not follow the record before it"}
 	}
 	return nil
+}
+
+// A cutDetail says which records retention took out.
+type cutDetail struct {
+	UpTo uint64 `json:"up_to"`
+	Hash Hash   `json:"hash"` // of the last of them
+}
+
+// NewCut returns the record to append when retention takes out everything up to
+// and including last: it is what makes the chain without them verifiable.
+func NewCut(last *Record, now time.Time) (*Record, error) {
+	detail, err := json.Marshal(cutDetail{last.Seq, last.Hash})
+	return &Record{Time: now, Kind: Cut, Detail: detail, Reason: "records were taken out by retention"}, err
+}
+
+// vouches tells whether r is the cut that explains why records up to head are
+// not there.
+func (r *Record) vouches(missing Head) bool {
+	var d cutDetail
+	return r.Kind == Cut && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
 }
