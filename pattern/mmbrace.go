@@ -12,7 +12,7 @@ import (
 
 const (
 	maxBraces     = 1024    // alternatives a pattern may expand to
-	maxBraceText  = 1 << 17 // characters of all of them
+	maxBraceText  = 1 << 15 // characters of all of them
 	maxBraceDepth = 64
 	maxRewrites   = 64
 )

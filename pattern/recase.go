@@ -83,17 +83,41 @@ func withExtra(spans []span, lower rune, ascii bool) []span {
 	if ascii {
 		return spans
 	}
-	for _, e := range pyExtra {
-		if e[0] == lower {
-			spans = append(spans, span{e[1], e[1]})
-		}
+	i, _ := slices.BinarySearchFunc(pyExtra, lower, func(e [2]rune, r rune) int { return int(e[0] - r) })
+	for ; i < len(pyExtra) && pyExtra[i][0] == lower; i++ {
+		spans = append(spans, span{pyExtra[i][1], pyExtra[i][1]})
 	}
 	return spans
+}
+
+// upperOf lists the characters that have a given other one as lower case.
+var upperOf = sync.OnceValue(func() map[rune][]rune {
+	m := map[rune][]rune{}
+	for _, s := range pyLower {
+		for r := s.lo; r <= s.hi; r += s.stride {
+			m[r+s.delta] = append(m[r+s.delta], r)
+		}
+	}
+	return m
+})
+
+// fewChars: it is quicker to go through the characters than through the table.
+const fewChars = 512
+
+func countChars(spans []span) int {
+	n := 0
+	for _, sp := range spans {
+		n += int(sp.hi-sp.lo) + 1
+	}
+	return n
 }
 
 // foldedSet returns the characters whose lower case is in spans.
 func foldedSet(spans []span, ascii bool) *set {
 	base := mergeSpans(spans)
+	if countChars(base) <= fewChars {
+		return foldedFew(base, ascii)
+	}
 	var out, moved []span
 	each := func(from, to rune) {
 		moved = append(moved, span{from, from})
@@ -110,6 +134,23 @@ func foldedSet(spans []span, ascii bool) *set {
 		}
 	}
 	return newSet(append(out, subtractSpans(base, mergeSpans(moved))...))
+}
+
+func foldedFew(base []span, ascii bool) *set {
+	var out []span
+	for _, sp := range base {
+		for r := sp.lo; r <= sp.hi; r++ {
+			if lowerOf(r, ascii) == r {
+				out = append(out, span{r, r})
+			}
+			for _, up := range upperOf()[r] {
+				if up < 128 || !ascii {
+					out = append(out, span{up, up})
+				}
+			}
+		}
+	}
+	return newSet(out)
 }
 
 // subtractSpans returns a without b; both are merged.
@@ -180,6 +221,12 @@ func lowered(lo, hi rune, ascii bool) []span {
 		return nil
 	}
 	var out, moved []span
+	if hi-lo < fewChars {
+		for r := lo; r <= hi; r++ {
+			out = withExtra(out, lowerOf(r, ascii), ascii)
+		}
+		return out
+	}
 	for _, s := range pyLower {
 		if ascii && s.lo >= 128 {
 			break

@@ -7,9 +7,15 @@ import (
 
 const hexDigits = "0123456789abcdefABCDEF"
 
-// plainEscapes are the escapes that are one character everywhere; \b is one
-// only inside a set.
-var plainEscapes = map[rune]rune{'a': '\a', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '\\': '\\'}
+// plainEscape returns the character of an escape that is one everywhere; \b
+// is one only inside a set.
+func plainEscape(r rune) (rune, bool) {
+	const from, to = `afnrtv\`, "\a\f\n\r\t\v\\"
+	if i := strings.IndexRune(from, r); i >= 0 {
+		return rune(to[i]), true
+	}
+	return 0, false
+}
 
 // escape reads an escape outside sets.
 func (p *reParser) escape(tok token, flags reFlags) *node {
@@ -26,8 +32,8 @@ func (p *reParser) escape(tok token, flags reFlags) *node {
 	if s := categorySet(tok.r, flags); s != nil {
 		return &node{op: nSet, set: s}
 	}
-	if r, ok := plainEscapes[tok.r]; ok {
-		return &node{op: nSet, set: charSet(r, flags)}
+	if r, ok := plainEscape(tok.r); ok {
+		return p.setNode(charSet(r, flags))
 	}
 	if tok.r >= '1' && tok.r <= '9' {
 		return p.reference(tok, flags)
@@ -99,6 +105,9 @@ func parseRune(s string, base int) rune {
 	return rune(n)
 }
 
+// maxSpans bounds what the sets of an expression add up to.
+const maxSpans = 1 << 18
+
 // class reads a set after its [.
 func (p *reParser) class(flags reFlags) *node {
 	here := p.tell() - 1
@@ -131,7 +140,11 @@ func (p *reParser) class(flags reFlags) *node {
 		}
 		c.add(lo, hi, nil)
 	}
-	return &node{op: nSet, set: c.done()}
+	set := c.done()
+	if p.spans += len(set.spans) + len(c.spans); p.spans > maxSpans {
+		p.fail(p.tell()-here, "the character sets are too large")
+	}
+	return p.setNode(set)
 }
 
 // classItem reads a character of a set, or a class such as \d in it.
@@ -142,7 +155,7 @@ func (p *reParser) classItem(tok token, flags reFlags) (rune, *set) {
 	if tok.r == 'b' {
 		return '\b', nil
 	}
-	if r, ok := plainEscapes[tok.r]; ok {
+	if r, ok := plainEscape(tok.r); ok {
 		return r, nil
 	}
 	if s := categorySet(tok.r, flags); s != nil {

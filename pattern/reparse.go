@@ -31,6 +31,7 @@ type reParser struct {
 	conds  []condRef
 	late   []parseError // reported only if nothing else is wrong
 	slab   []node       // room for nodes
+	spans  int          // of the sets so far
 }
 
 // setNode makes a node for a set, of which there are many.

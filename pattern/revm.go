@@ -5,7 +5,10 @@ import (
 	"sync"
 )
 
-// A program runs by backtracking, with two things that keep it in bounds.
+// A program runs by backtracking, as Python does it: with look-around,
+// references, conditions and atomic groups, which stdlib regexp does not have,
+// and with Python's idea of a character, a word and an empty round, which no
+// library for Go has. Two things keep it in bounds.
 // What has been tried without success at a place is remembered and not tried
 // again, which makes programs without back-references linear in the subject.
 // And every step is counted: a match that takes more than reSteps of them

@@ -11,15 +11,11 @@ import (
 // regulars holds the compiled Regular of each pattern a test comes by.
 var regulars sync.Map
 
-func regularOf(t *testing.T, expr string) *regexp.Regexp {
-	t.Helper()
+func mustRegular(expr string) *regexp.Regexp {
 	if re, ok := regulars.Load(expr); ok {
 		return re.(*regexp.Regexp)
 	}
-	re, err := regexp.Compile(expr)
-	if err != nil {
-		t.Fatalf("Regular %q: %v", expr, err)
-	}
+	re := regexp.MustCompile(expr)
 	regulars.Store(expr, re)
 	return re
 }
@@ -37,7 +33,7 @@ func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
 	case sh.Ordered && matched != ordered:
 		t.Errorf("%s %q on %q is %v, against its ordered shape %+v", p.Flavour(), p, text, matched, sh)
 	}
-	if sh.Regular != "" && regularOf(t, sh.Regular).MatchString(text) != matched {
+	if sh.Regular != "" && mustRegular(sh.Regular).MatchString(text) != matched {
 		t.Errorf("%s %q on %q is %v, against its regular shape %s", p.Flavour(), p, text, matched, sh.Regular)
 	}
 }
