@@ -94,19 +94,22 @@ func TestDFAUnfit(t *testing.T) {
 		entries = append(entries, Entry{regularPattern(fmt.Sprintf(`x?[%c]+`, 0x400+i)), uint32(10 + i)})
 	}
 	var every strings.Builder
-	for i := range rune(300) {
-		fmt.Fprintf(&every, "%c%d?|", 0x4000+2*i, i)
+	for i := range rune(250) {
+		fmt.Fprintf(&every, "%c%c|", 0x4000+2*i, 'a'+i%26)
 	}
 	entries = append(entries, Entry{regularPattern(every.String()), 900})
+	broken := exactPattern("broken")
+	broken.flavour, broken.shape = Full, Shape{Regular: "("}
+	entries = append(entries, Entry{broken, 901})
 	s := indexed(entries)
 	for i := range 5 {
 		checkBest(t, s, strings.Repeat("a", i)+strings.Repeat("b", 999), none)
 	}
-	for _, text := range []string{"", "a", "Ѐ", "xՀՀ", "ՀЀ", "䀀0", "䁖43", "\xd5", "x\uFFFD"} {
+	for _, text := range []string{"", "a", "Ѐ", "xՀՀ", "ՀЀ", "䀀a", "䁖a", "䁖r", "broken", "\xd5", "x\uFFFD"} {
 		checkBest(t, s, text, none)
 	}
 	p := s.index.Load().dfas[0].prog.Load()
-	if len(p.machines) < 2 || len(p.rest) < 6 {
+	if len(p.machines) < 2 || len(p.rest) < 7 {
 		t.Errorf("%d machines, %d unfit", len(p.machines), len(p.rest))
 	}
 }

@@ -188,6 +188,41 @@ func TestSetSlowLast(t *testing.T) {
 	}
 }
 
+// Many keys of one text, more than a search has places to note them.
+func TestSetManyKeys(t *testing.T) {
+	var entries []Entry
+	for i := range 20 {
+		key := strings.Repeat("a", i)
+		entries = append(entries,
+			Entry{orderedPattern(key, "", "x"), uint32(40 - i)},
+			Entry{orderedPattern("", key, "y"), uint32(40 + i)},
+			Entry{&Pattern{flavour: Search, m: testMatcher{is: isRegexp("^a{12}z")}, shape: Shape{Prefix: key}}, uint32(i * 7 % 20)})
+	}
+	for i := range 6 {
+		entries = append(entries, Entry{orderedPattern("", "end", fmt.Sprintf("<%d00>", i)), uint32(100 + i)})
+	}
+	few := indexed(append(entries[60:63:63],
+		Entry{orderedPattern("", "end", "a", "b"), 1}, Entry{orderedPattern("", "end", "b", "a"), 2}, Entry{orderedPattern("", "end", "c"), 3}))
+	s := indexed(entries)
+	for n := range 25 {
+		for _, rest := range []string{"", "x", "y", "z", "b", "y" + strings.Repeat("a", n), "<500>end", "<100>end", "<000>end"} {
+			checkBest(t, s, strings.Repeat("a", n)+rest, none)
+			checkBest(t, few, strings.Repeat("a", n)+rest, none)
+		}
+	}
+}
+
+// Slow patterns of several keys, met in another order than that of their ranks.
+func TestSetSlowOrder(t *testing.T) {
+	slow := func(prefix, expr string, rank uint32) Entry {
+		return Entry{&Pattern{flavour: Search, m: testMatcher{is: isRegexp("^" + prefix + ".*" + expr)}, shape: Shape{Prefix: prefix}}, rank}
+	}
+	s := indexed([]Entry{slow("abc", "1", 9), slow("ab", "2", 5), slow("a", "3", 7), slow("", "[123]", 11), slow("b", "1", 0)})
+	for _, text := range []string{"abc1", "abc2", "abc3", "abc123", "abc", "b1", "abc32"} {
+		checkBest(t, s, text, none)
+	}
+}
+
 // A text may hold the same piece very often, and very many different ones.
 func TestSetManyPieces(t *testing.T) {
 	var entries []Entry
