@@ -125,7 +125,7 @@ func Load(d Dialect, in *Input) (*Loaded, error) {
 		return nil, obstat.Errors{{Code: obstat.CodeMissing, Msg: d.Name() + ": the configuration means nothing"}}
 	}
 	p = p.WithFloor(in.Options[FloorOption] != "off")
-	pol, err := obstat.Compile(p, &obstat.Options{Library: d.Library()})
+	pol, err := obstat.Compile(p, &obstat.Options{Library: LibraryFor(d, p)})
 	if err != nil {
 		return nil, err
 	}

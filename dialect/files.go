@@ -1,5 +1,7 @@
 package dialect
 
+import "github.com/obstat/obstat"
+
 // A Namer is a Dialect whose configuration has a usual file name; a
 // configuration that comes without one is called so.
 type Namer interface {
@@ -10,6 +12,19 @@ type Namer interface {
 // paths relative to the project's directory, lowest precedence first.
 type Locator interface {
 	WellKnown() []string
+}
+
+// A Librarian is a Dialect whose library hangs on what was loaded.
+type Librarian interface {
+	LibraryFor(p *obstat.Program) *obstat.Library
+}
+
+// LibraryFor returns what p, loaded by d, may name.
+func LibraryFor(d Dialect, p *obstat.Program) *obstat.Library {
+	if l, ok := d.(Librarian); ok {
+		return l.LibraryFor(p)
+	}
+	return d.Library()
 }
 
 // DefaultFile returns the usual file name of d's configuration.

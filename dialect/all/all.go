@@ -26,8 +26,17 @@ func All() []dialect.Dialect {
 		&agentscope.Dialect{},
 		jiuwen.Dialect{},
 		opencode.Dialect{},
-		program.Dialect{},
+		program.Dialect{Libraries: library},
 	}
+}
+
+// library returns the library of the dialect of that name, for Programs that
+// were printed from its files.
+func library(name string) *obstat.Library {
+	if d, err := Find(name); err == nil {
+		return d.Library()
+	}
+	return nil
 }
 
 // Names returns the names of all dialects.

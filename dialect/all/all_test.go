@@ -89,3 +89,42 @@ func FuzzDetect(f *testing.F) {
 		}
 	})
 }
+
+// TestPrinted: what `policy show` prints of a dialect's files is a Program that
+// loads and has the same digest.
+func TestPrinted(t *testing.T) {
+	for name, text := range map[string]string{
+		"config.yaml":             "permissions:\n  enabled: true\n  schema: tiered_policy\n  tools:\n    bash: ask\n",
+		"opencode.json":           `{"permission": {"bash": {"git *": "allow"}}}`,
+		"permission_context.json": `{"mode": "default", "allow_rules": {}, "deny_rules": {}, "ask_rules": {}}`,
+	} {
+		files := []dialect.File{{Name: name, Data: []byte(text)}}
+		d, err := Detect(&files[0])
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l, err := dialect.Load(d, &dialect.Input{Files: files})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		printed, err := l.Program.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := dialect.File{Name: "p.json", Data: printed}
+		if d, err = Detect(&p); err != nil || d.Name() != "program" {
+			t.Errorf("%s, printed: %v, %v", name, d, err)
+			continue
+		}
+		again, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{p}})
+		if err != nil {
+			t.Errorf("%s, printed: %v", name, err)
+			continue
+		}
+		if again.Policy.Digest() != l.Policy.Digest() {
+			t.Errorf("%s: another digest once printed", name)
+		}
+	}
+}

@@ -3,8 +3,10 @@
 // show --format json` prints it.
 //
 // It owns how such a file is recognised and loaded. What a Program means is the
-// engine's business; this dialect brings no views, checks or predicates along,
-// so a Program that names one does not compile.
+// engine's business. A Program written by hand has no views, checks or
+// predicates and does not compile if it names one; one that was printed from
+// another dialect's files has those of that dialect, if this one is told where
+// they are.
 package program
 
 import (
@@ -18,12 +20,17 @@ import (
 )
 
 // Dialect reads Programs. The zero value is ready for use.
-type Dialect struct{}
+type Dialect struct {
+	// Libraries returns the library of the dialect that a Program was printed
+	// from, nil if there is no such dialect. nil: there is none at all.
+	Libraries func(dialect string) *obstat.Library
+}
 
 var (
-	_ dialect.Dialect = Dialect{}
-	_ dialect.Namer   = Dialect{}
-	_ dialect.Locator = Dialect{}
+	_ dialect.Dialect   = Dialect{}
+	_ dialect.Namer     = Dialect{}
+	_ dialect.Locator   = Dialect{}
+	_ dialect.Librarian = Dialect{}
 )
 
 // Name returns "program".
@@ -83,3 +90,13 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 
 // Library is empty: a Program written by hand has only what the engine has.
 func (Dialect) Library() *obstat.Library { return &obstat.Library{} }
+
+// LibraryFor returns the library of the dialect that p was printed from.
+func (d Dialect) LibraryFor(p *obstat.Program) *obstat.Library {
+	if d.Libraries != nil && p.Dialect != "" && p.Dialect != d.Name() {
+		if l := d.Libraries(p.Dialect); l != nil {
+			return l
+		}
+	}
+	return d.Library()
+}

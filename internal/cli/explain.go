@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonl"
 )
@@ -60,7 +61,7 @@ func explainRun(o *checkOptions) error {
 }
 
 func explainCall(f *Factory, p *policy, call *obstat.Call) *explain.View {
-	return explain.Explain(&explain.Request{Program: p.Program, Policy: p.Policy, Library: p.Dialect.Library(), Call: call, World: f.World, Files: p.names(),
+	return explain.Explain(&explain.Request{Program: p.Program, Policy: p.Policy, Library: dialect.LibraryFor(p.Dialect, p.Program), Call: call, World: f.World, Files: p.names(),
 		Offers: func(d *obstat.Decision) []obstat.Offer { return p.Offers(call, f.World, d) }})
 }
 
