@@ -114,6 +114,8 @@ var opReasons = map[string]string{
 	"empty":       "an empty word is no program",
 	"prototype":   "the names of JavaScript's objects are programs like any other",
 	"empty-path":  "an empty path is the working directory, not that of the process",
+	"deny-stays":  "what a rule denies is denied, whatever was answered always before",
+	"no-pattern":  "an ask without patterns is about everything, and is not let through",
 	"move":        "the file that a patch moves to is written, so it is asked about as well",
 }
 

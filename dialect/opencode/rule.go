@@ -152,12 +152,19 @@ func (rs Ruleset) compile(o Order) []obstat.Rule {
 // answer; where no rule does, the answer is ask and the rule nil. A pattern that
 // cannot be read denies.
 func (rs Ruleset) Evaluate(o Order, permission, value string) (obstat.Verdict, *Rule) {
+	return rs.evaluate(o, permission, value, patterns{})
+}
+
+func (rs Ruleset) evaluate(o Order, permission, value string, known patterns) (obstat.Verdict, *Rule) {
 	for i := range rs {
 		r := &rs[i]
 		if o == Last {
 			r = &rs[len(rs)-1-i]
 		}
-		hit, err := r.Matches(o, permission, value)
+		hit, err := known.match(r.tool(o), permission)
+		if hit && err == nil {
+			hit, err = known.match(r.text(o), value)
+		}
 		if err != nil {
 			return obstat.Deny, r
 		}
@@ -176,13 +183,28 @@ func (r *Rule) Matches(o Order, permission, value string) (bool, error) {
 	return matches(r.text(o), value)
 }
 
-func matches(t obstat.Text, s string) (bool, error) {
+func matches(t obstat.Text, s string) (bool, error) { return patterns{}.match(t, s) }
+
+// patterns are compiled patterns, so that none is compiled twice.
+type patterns map[obstat.Text]*pattern.Pattern
+
+// maxPatterns bounds how many compiled patterns are kept.
+const maxPatterns = 20_000
+
+func (ps patterns) match(t obstat.Text, s string) (bool, error) {
 	if t.IsZero() {
 		return true, nil
 	}
-	p, err := pattern.Compile(t.Flavour, t.Text)
-	if err != nil {
-		return false, err
+	p := ps[t]
+	if p == nil {
+		var err error
+		if p, err = pattern.Compile(t.Flavour, t.Text); err != nil {
+			return false, err
+		}
+		if len(ps) >= maxPatterns {
+			clear(ps)
+		}
+		ps[t] = p
 	}
 	return p.Match(s)
 }
