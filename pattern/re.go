@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Full and Search are Python's re.fullmatch and re.search (CPython 3.11) on
 // text. An expression is read into a tree by our own reader, so that it is
@@ -24,10 +27,6 @@ func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
 		tree = trimSearch(tree, true, true)
 	}
-	p := compileProg(tree, groups, full)
-	if p == nil {
-		return nil, trees{}, &SyntaxError{0, "the repetitions make the expression too large"}
-	}
 	whole := tree
 	if !full {
 		whole = wholeStrings(tree)
@@ -41,22 +40,32 @@ func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	case g != nil && always:
 		return g, t, nil
 	case g != nil:
-		return &oneLine{g, p}, t, nil
+		prog := sync.OnceValue(func() *prog { return compileProg(tree, groups, full) })
+		return &oneLine{g, prog}, t, nil
+	}
+	p := compileProg(tree, groups, full)
+	if p == nil {
+		return nil, trees{}, &SyntaxError{0, "the repetitions make the expression too large"}
 	}
 	return newFiltered(p, &shape), t, nil
 }
 
-// oneLine takes the glob when there is no newline, else the program.
+// oneLine takes the glob when there is no newline, else the program, which is
+// made when it is first wanted.
 type oneLine struct {
 	glob *glob
-	prog *prog
+	prog func() *prog
 }
 
 func (o *oneLine) match(s string) (bool, error) {
 	if strings.IndexByte(s, '\n') < 0 {
 		return o.glob.match(s)
 	}
-	return o.prog.match(s)
+	p := o.prog()
+	if p == nil {
+		return false, ErrTime // too large to be run
+	}
+	return p.match(s)
 }
 
 // filtered looks for what every match holds before it runs the program.

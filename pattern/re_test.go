@@ -111,7 +111,7 @@ func progOf(p *Pattern) *prog {
 	case *filtered:
 		return m.prog
 	case *oneLine:
-		return m.prog
+		return m.prog()
 	}
 	return nil
 }

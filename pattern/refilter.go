@@ -16,6 +16,16 @@ func (f *filter) pass(s string, at int) bool {
 	return f.bits[c>>6]&(1<<(c&63)) != 0
 }
 
+// skip goes to the next byte that passes, or to the end.
+func (f *filter) skip(s string, at int) int {
+	for ; at < len(s); at++ {
+		if c := s[at]; f.bits[c>>6]&(1<<(c&63)) != 0 {
+			break
+		}
+	}
+	return at
+}
+
 func (f *filter) addByte(c byte) { f.bits[c>>6] |= 1 << (c & 63) }
 
 // addSet takes the first bytes of the set's characters. Beyond ASCII it does

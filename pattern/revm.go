@@ -130,11 +130,8 @@ func (m *runner) search() bool {
 			}
 			at += i
 		case p.first != nil:
-			for !p.first.pass(m.s, at) {
-				if at >= len(m.s) {
-					return false
-				}
-				at++
+			if at = p.first.skip(m.s, at); at == len(m.s) && !p.first.end {
+				return false
 			}
 		}
 		if m.start(at) {
