@@ -1,5 +1,5 @@
 // Package cases reads and runs cases: a configuration, a call, and the answer
-// that is wanted, one JSON object a line. docs/cases.md describes the form.
+// that is wanted, one JSON object a line. docs/json.md describes the form.
 //
 // It owns the form, the running and the comparing. Which dialects there are and
 // how a failure is shown is for whoever runs the cases.

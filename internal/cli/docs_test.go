@@ -4,10 +4,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/lint"
 )
 
 // TestReference: docs/cli.md is what the commands say of themselves.
@@ -74,4 +78,68 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 			describe(b, sub)
 		}
 	}
+}
+
+// TestProgramSample: the Program that docs/program.md shows is one.
+func TestProgramSample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/program.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	sample, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("no sample")
+	}
+	p, err := obstat.ParseProgram("program.md", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := obstat.Compile(p, nil); err != nil {
+		t.Error(err)
+	}
+	if warnings := lint.Program(p); len(warnings) > 0 {
+		t.Error(warnings)
+	}
+}
+
+// TestFormsAreDocumented: every key that --json prints is in docs/json.md.
+func TestFormsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{errorsJSON{}, checkJSON{}, lineErrorJSON{}, explainJSON{}, effectsJSON{}, showJSON{}, validateJSON{}, failureJSON{}, summaryJSON{}, versionJSON{}} {
+		for _, key := range keysOf(reflect.TypeOf(v), map[reflect.Type]bool{}) {
+			if !strings.Contains(string(page), "`"+key+"`") && !strings.Contains(string(page), `"`+key+`"`) {
+				t.Errorf("%T prints %q, of which docs/json.md says nothing", v, key)
+			}
+		}
+	}
+}
+
+// keysOf returns the JSON keys of a type and of all it holds.
+func keysOf(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return keysOf(t.Elem(), seen)
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	if seen[t] || t == reflect.TypeFor[obstat.Program]() {
+		return nil
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+		if name != "-" {
+			keys = append(keys, keysOf(f.Type, seen)...)
+		}
+	}
+	return keys
 }

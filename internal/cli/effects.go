@@ -102,24 +102,15 @@ func effectsRun(o *effectsOptions) error {
 	if err != nil {
 		return err
 	}
-	call := &obstat.Call{Tool: "Bash", Dir: dir}
-	var a *effect.Analysis
-	if o.Call != "" {
-		if call, err = parseCall("--call", 1, []byte(o.Call)); err != nil {
-			return err
-		}
-		if call.Dir == "" {
-			call.Dir = dir
-		}
-		a = explain.Analyze(call, o.Factory.World)
-	} else {
-		a = effect.AnalyzeCommand(o.Command, &effect.Options{Dir: dir, FS: o.Factory.World})
+	call, err := o.call()
+	if err != nil {
+		return err
 	}
-	text := o.Command
-	if o.Call != "" {
-		text = explain.TextOf(call)
+	if call.Dir == "" {
+		call.Dir = dir
 	}
-	v := newEffectsJSON(call, text, a, o.Factory.World)
+	a := explain.Analyze(call, o.Factory.World)
+	v := newEffectsJSON(call, a, o.Factory.World)
 	if o.Factory.jsonFlag {
 		return writeJSON(o.Factory.IO.Out, v)
 	}
@@ -127,8 +118,17 @@ func effectsRun(o *effectsOptions) error {
 	return err
 }
 
-func newEffectsJSON(call *obstat.Call, text string, a *effect.Analysis, w obstat.World) *effectsJSON {
-	v := &effectsJSON{V: explain.Version, Tool: call.Tool, Text: text, Full: a.Full, ReadOnly: a.ReadOnly, Why: a.Why,
+// call is the call that o is about; a command is one of a shell tool.
+func (o *effectsOptions) call() (*obstat.Call, error) {
+	if o.Call != "" {
+		return parseCall("--call", 1, []byte(o.Call))
+	}
+	b, err := marshal(map[string]string{"command": o.Command})
+	return &obstat.Call{Tool: "Bash", Input: b}, err
+}
+
+func newEffectsJSON(call *obstat.Call, a *effect.Analysis, w obstat.World) *effectsJSON {
+	v := &effectsJSON{V: explain.Version, Tool: call.Tool, Text: explain.TextOf(call), Full: a.Full, ReadOnly: a.ReadOnly, Why: a.Why,
 		Commands: []commandJSON{}, Effects: []explain.Effect{}, Hidden: []explain.Hidden{}}
 	for i := range a.Commands {
 		c := &a.Commands[i]

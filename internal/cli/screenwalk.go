@@ -133,6 +133,8 @@ func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
 // found says what a step came upon.
 func found(st *explain.Step) string {
 	switch {
+	case st.Kind == "when" && st.State == explain.Passed:
+		return "no"
 	case st.Rule != nil && len(st.Hits) > 1:
 		return "hit " + visible(st.Rule.Text) + " (of " + strconv.Itoa(len(st.Hits)) + ")"
 	case st.Rule != nil:

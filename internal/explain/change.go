@@ -98,18 +98,22 @@ var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s",
 // frees tells whether pol allows an interpreter, shell or wrapper to run
 // anything where the policy as it is does not.
 func (x *explainer) frees(pol *obstat.Policy, mode obstat.Mode) bool {
-	field := x.commandField()
-	if field == "" {
-		return false
+	tools := map[string]string{}
+	if field := x.commandField(); field != "" {
+		tools[x.r.Call.Tool] = field
+	} else if mode != x.r.Call.Mode { // another mode is another mode for every tool
+		tools["Bash"], tools["bash"] = "command", "command"
 	}
-	for _, probe := range probes {
-		input, _ := json.Marshal(map[string]string{field: fmt.Sprintf(probe, "obstat-probe")})
-		c := *x.r.Call
-		c.Input = input
-		was := x.r.Policy.Decide(&c, x.r.World).Verdict
-		c.Mode = mode
-		if was != obstat.Allow && pol.Decide(&c, x.r.World).Verdict == obstat.Allow {
-			return true
+	for tool, field := range tools {
+		for _, probe := range probes {
+			c := *x.r.Call
+			c.Tool, c.Subjects = tool, nil
+			c.Input, _ = json.Marshal(map[string]string{field: fmt.Sprintf(probe, "obstat-probe")})
+			was := x.r.Policy.Decide(&c, x.r.World).Verdict
+			c.Mode = mode
+			if was != obstat.Allow && pol.Decide(&c, x.r.World).Verdict == obstat.Allow {
+				return true
+			}
 		}
 	}
 	return false

@@ -84,7 +84,11 @@ func cutOperator(s string, cut func(s, op string) (string, bool)) (string, bool)
 // keepsRest tells whether text still parses and runs nothing that the command
 // as it was did not run.
 func (x *explainer) keepsRest(text string) bool {
-	a := effect.AnalyzeCommand(text, &effect.Options{Dir: x.r.Call.Dir, FS: x.r.World})
+	call, ok := withField(x.r.Call, x.commandField(), text)
+	if !ok {
+		return false
+	}
+	a := Analyze(call, x.r.World)
 	if len(a.Commands) == 0 {
 		return false
 	}

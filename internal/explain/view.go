@@ -85,13 +85,21 @@ func Explain(r *Request) *View {
 }
 
 // Analyze says what a call would do. A call without an input has an empty one.
-func Analyze(c *obstat.Call, w obstat.World) *effect.Analysis {
+// What makes the analysis fail is something that cannot be seen.
+func Analyze(c *obstat.Call, w obstat.World) (a *effect.Analysis) {
+	defer func() {
+		if r := recover(); r != nil {
+			a = &effect.Analysis{Why: failed, Gaps: []effect.Gap{{Kind: effect.BadInput, Why: failed, Command: -1, Hides: true}}}
+		}
+	}()
 	input := c.Input
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
 	}
 	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: input, Options: effect.Options{Dir: c.Dir, FS: w}})
 }
+
+const failed = "looking into the call failed"
 
 type explainer struct {
 	r  *Request

@@ -99,8 +99,10 @@ func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World
 		return first(e.Program, e.Raw)
 	case e.Kind == effect.Connect:
 		return first(e.Host, e.Raw, "a host that is not named")
-	case e.Path == "":
+	case e.Kind == effect.System:
 		return first(e.Raw, e.Program)
+	case e.Path == "":
+		return first(e.Raw, "files that are not named")
 	}
 	t := shortPath(e.Path, c.Dir, w)
 	if (e.Recursive || w != nil && w.IsDir(e.Path)) && !strings.HasSuffix(t, "/") && !e.Glob {
