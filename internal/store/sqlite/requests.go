@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/obstat/obstat/approval"
+)
+
+// PutRequest adds a pending request.
+func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
+	c := *r
+	c.State = approval.Pending
+	body, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	_, err = s.write.ExecContext(ctx, "INSERT INTO requests (id, n, state, body) VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM requests), ?, ?)", c.ID, string(c.State), body)
+	return err
+}
+
+// Requests returns the requests in a state, oldest first.
+func (s *Store) Requests(ctx context.Context, state approval.State) ([]*approval.Request, error) {
+	query, args := "SELECT body FROM requests ORDER BY n", []any(nil)
+	if state != "" {
+		query, args = "SELECT body FROM requests WHERE state = ? ORDER BY n", []any{string(state)}
+	}
+	return list[approval.Request](ctx, s.read, query, args...)
+}
+
+// list decodes the bodies that a query returns.
+func list[T any](ctx context.Context, db *sql.DB, query string, args ...any) ([]*T, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []*T
+	for rows.Next() {
+		var body []byte
+		v := new(T)
+		if err := rows.Scan(&body); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(body, v); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// Request returns one request.
+func (s *Store) Request(ctx context.Context, id string) (*approval.Request, error) {
+	rs, err := list[approval.Request](ctx, s.read, "SELECT body FROM requests WHERE id = ?", id)
+	if err == nil && len(rs) == 0 {
+		err = fmt.Errorf("%q: %w", id, approval.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rs[0], nil
+}
+
+// Settle changes a pending request's state, once, with its grant in the same
+// transaction.
+func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) (err error) {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tx.Rollback()
+		}
+	}()
+	var body []byte
+	err = tx.QueryRow("SELECT body FROM requests WHERE id = ?", id).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%q: %w", id, approval.ErrNotFound)
+	}
+	var r approval.Request
+	if err == nil {
+		err = json.Unmarshal(body, &r)
+	}
+	if err != nil {
+		return err
+	}
+	if r.State != approval.Pending {
+		return fmt.Errorf("%q: %w", id, approval.ErrSettled)
+	}
+	r.State, r.Answers = to, answers
+	if err = update(tx, &r); err != nil {
+		return err
+	}
+	if err = put(tx, grant); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func update(tx *sql.Tx, r *approval.Request) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec("UPDATE requests SET state = ?, body = ? WHERE id = ?", string(r.State), body, r.ID)
+	return err
+}
+
+func put(tx *sql.Tx, g *approval.Grant) error {
+	if g == nil {
+		return nil
+	}
+	body, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec("INSERT INTO grants (id, expires, revoked, body) VALUES (?, ?, 0, ?)", g.ID, nanos(g.Expires), body)
+	return err
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// Grants returns the grants in force at a time.
+func (s *Store) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
+	return list[approval.Grant](ctx, s.read, "SELECT body FROM grants WHERE revoked = 0 AND (expires = 0 OR expires > ?) ORDER BY rowid", now.UnixNano())
+}
+
+// Revoke ends a grant.
+func (s *Store) Revoke(ctx context.Context, id string, now time.Time) error {
+	res, err := s.write.ExecContext(ctx, "UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0 AND (expires = 0 OR expires > ?)", now.UnixNano(), id, now.UnixNano())
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, fmt.Errorf("%q: %w", id, approval.ErrNotFound))
+	}
+	return nil
+}

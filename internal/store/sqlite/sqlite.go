@@ -1,0 +1,167 @@
+// Package sqlite keeps ledger, requests and grants in one SQLite file that
+// several processes share.
+//
+// It owns the schema, its migrations and the way writes are made durable: one
+// writer a process, which commits what is waiting together, with synchronous
+// FULL; the write-ahead log is checkpointed in the background. It does not know
+// what records mean.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/ledger"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// applicationID marks our files, so that nobody else's database is taken for
+// one.
+const applicationID = 0x0b57a7
+
+// Store is an open database file.
+type Store struct {
+	write *sql.DB // one connection: SQLite has one writer
+	read  *sql.DB
+	path  string
+
+	queue chan *pending
+	done  chan struct{} // the writer has ended
+	stop  context.CancelFunc
+	once  sync.Once
+}
+
+var (
+	_ ledger.Store   = (*Store)(nil)
+	_ ledger.Trimmer = (*Store)(nil)
+	_ approval.Store = (*Store)(nil)
+)
+
+// DefaultPath returns where the database is unless somebody says otherwise.
+func DefaultPath() (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "obstat", "obstat.db"), nil
+}
+
+// Open opens the database at path and brings its schema up to date; a missing
+// file is made, readable by its owner alone.
+func Open(ctx context.Context, path string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if err := create(path); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, queue: make(chan *pending, maxBatch), done: make(chan struct{})}
+	var err error
+	if s.write, err = open(path, 1); err != nil {
+		return nil, err
+	}
+	if s.read, err = open(path, 4); err != nil {
+		return nil, errors.Join(err, s.write.Close())
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.write.Close(), s.read.Close())
+	}
+	wctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.writer(wctx)
+	return s, nil
+}
+
+// create makes an empty file with narrow permissions before SQLite would make
+// one with wide ones.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func open(path string, conns int) (*sql.DB, error) {
+	q := url.Values{}
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "foreign_keys(1)"} {
+		q.Add("_pragma", p)
+	}
+	q.Set("_txlock", "immediate")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(conns)
+	return db, nil
+}
+
+// migrate checks that the file is ours and not from the future, and brings its
+// schema up to date.
+func (s *Store) migrate(ctx context.Context) error {
+	var app, tables int
+	err := s.write.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)").Scan(&app, &tables)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ledger.ErrNotOurs, err)
+	}
+	if app != applicationID && tables > 0 {
+		return ledger.ErrNotOurs
+	}
+	if _, err := s.write.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+		return err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.write, files)
+	if err != nil {
+		return err
+	}
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if have > want {
+		return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, have, want)
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// Close waits for what is being written and closes the file.
+func (s *Store) Close() error {
+	var err error
+	s.once.Do(func() {
+		s.stop()
+		<-s.done
+		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		err = errors.Join(cerr, s.write.Close(), s.read.Close())
+	})
+	return err
+}
+
+// checkpointEvery is how often the write-ahead log is brought into the file.
+const checkpointEvery = 2 * time.Second

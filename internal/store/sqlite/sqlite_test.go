@@ -1,0 +1,103 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/internal/store/storetest"
+	"github.com/obstat/obstat/ledger"
+)
+
+func open(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	paths := map[storetest.Store]string{}
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		path := filepath.Join(t.TempDir(), "dir with ?#%", "obstat.db")
+		s := open(t, path)
+		paths[s] = path
+		return s
+	}, func(t *testing.T, s storetest.Store) storetest.Store {
+		if err := s.(*sqlite.Store).Close(); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, paths[s])
+	})
+}
+
+// TestTwoProcesses: two stores on one file share one chain.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	a, b := open(t, path), open(t, path)
+	for range 20 {
+		for _, s := range []*sqlite.Store{a, b} {
+			if err := s.Append(context.Background(), &ledger.Record{Kind: ledger.Start}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v, err := ledger.Verify(a.Records(context.Background(), ledger.Query{}), ledger.Hash{})
+	if err != nil || v.Records != 40 {
+		t.Fatalf("%+v %v", v, err)
+	}
+}
+
+func TestNotOurs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.db")
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.Exec("CREATE TABLE t (x)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNotOurs) {
+		t.Errorf("a database of somebody else's: %v", err)
+	}
+	text := filepath.Join(t.TempDir(), "text.db")
+	if err := os.WriteFile(text, []byte("this is not a database, it is a letter to a friend"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(context.Background(), text); !errors.Is(err, ledger.ErrNotOurs) {
+		t.Errorf("a text file: %v", err)
+	}
+}
+
+func TestNewer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	open(t, path).Close()
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
+		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	open(t, path)
+	st, err := os.Stat(path)
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+}

@@ -1,5 +1,0 @@
-package main
-
-import _ "modernc.org/sqlite"
-
-func main() {}
