@@ -220,7 +220,7 @@ func checkRule(rule jsonx.Object) error {
 	r := newReader("rule", raw)
 	if r.rule("rules", "rule", n); len(r.errs) > 0 {
 		msg := r.errs[0].Msg
-		if hint := r.errs[0].Hint; hint != "" {
+		if hint := r.errs[0].Hint; hint != "" && r.errs[0].Code != obstat.CodeBadPattern {
 			msg += " (" + hint + ")"
 		}
 		return bad("%s", msg)
