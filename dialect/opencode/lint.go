@@ -1,0 +1,178 @@
+package opencode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+)
+
+var _ dialect.Linter = Dialect{}
+
+// Lint finds what works as written and rarely as meant: a file that decides
+// differently in the other order, rules that can never match, and agents that
+// can start one another for ever.
+func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
+	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}}
+	roots := l.parseAll()
+	l.chooseOrder(roots)
+	if l.errs.Fatal() != nil {
+		return nil // loading has said so
+	}
+	l.readAll(roots)
+	if l.errs.Fatal() != nil {
+		return nil
+	}
+	l.errs = nil
+	rules := l.rules()
+	l.otherOrder(rules)
+	if l.order == Last {
+		l.neverMatch(rules)
+		l.circles(l.agentsOf(rules))
+	}
+	return l.errs
+}
+
+// maxMatches bounds how many rules are compared with how many values.
+const maxMatches = 500_000
+
+// otherOrder looks for a call that the other order answers differently, and
+// names the first it finds in each file.
+func (l *loader) otherOrder(rules Ruleset) {
+	left := maxMatches
+	told := map[string]bool{}
+	here, there := patterns{}, patterns{}
+	for i := range rules {
+		r := &rules[i]
+		for _, permission := range l.permissions(r) {
+			for _, value := range l.values(r) {
+				if left -= 2 * len(rules); told[r.Pos.File] || left < 0 {
+					break
+				}
+				a, by := rules.evaluate(l.order, permission, value, here)
+				b, _ := rules.evaluate(l.order.other(), permission, value, there)
+				if a == b {
+					continue
+				}
+				told[r.Pos.File] = true
+				pos := r.Pos
+				if by != nil && by.Pos.File == pos.File {
+					pos = by.Pos
+				}
+				l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: pos,
+					Msg:  fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(permission, value), a, b),
+					Hint: orderHints[l.order]})
+			}
+		}
+	}
+}
+
+var orderHints = map[Order]string{
+	First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
+	Last:  "the document takes the first match; whoever reads the file that way is misled",
+}
+
+// permissions returns the permissions to try a rule with.
+func (l *loader) permissions(r *Rule) []string {
+	switch {
+	case r.Permission == "*":
+		return []string{"bash", "read", "edit"}
+	case plainName(r.Permission):
+		return []string{r.Permission}
+	}
+	return []string{strings.NewReplacer("*", "x", "?", "x").Replace(r.Permission), r.Permission}
+}
+
+// values returns values that a rule may be about, in either order.
+func (l *loader) values(r *Rule) (out []string) {
+	for _, fill := range []string{"x", "a/b", ".x", "x y", ""} {
+		out = appendNew(out, strings.NewReplacer("**/", "", "**", fill, "*", fill, "?", "x").Replace(r.Pattern))
+	}
+	return appendNew(out, strings.ReplaceAll(r.Pattern, "**", "x/y"))
+}
+
+// example writes a call that asks for a permission with a value.
+func example(permission, value string) string {
+	fields := map[string]string{"bash": "command", "read": "filePath", "edit": "filePath", "webfetch": "url", "websearch": "query",
+		"glob": "pattern", "grep": "pattern", "list": "path", "task": "subagent_type", "skill": "name"}
+	if f := fields[permission]; f != "" {
+		return fmt.Sprintf("%s {%s: %s}", permission, jsonx.Quote(f), jsonx.Quote(value))
+	}
+	return fmt.Sprintf("%s of %s", permission, jsonx.Quote(value))
+}
+
+// neverMatch warns of rules that nothing the program asks can match.
+func (l *loader) neverMatch(rules Ruleset) {
+	for i := range rules {
+		r := &rules[i]
+		if msg, hint := dead(r); msg != "" {
+			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Msg: msg, Hint: hint})
+		}
+	}
+}
+
+// single are the permissions that are always asked with one pattern.
+var single = []string{"lsp", "todowrite", "question", "plan_enter", "plan_exit"}
+
+func dead(r *Rule) (msg, hint string) {
+	absolute := strings.HasPrefix(r.Pattern, "/") || strings.HasPrefix(r.Pattern, "~") || strings.HasPrefix(r.Pattern, "$HOME")
+	switch {
+	case r.Short || r.Pattern == "*":
+	case absolute && slices.Contains([]string{"read", "edit", "list"}, r.Permission):
+		return fmt.Sprintf("%s is asked with paths relative to the worktree, so %q never matches", r.Permission, r.Pattern),
+			"write the path from the worktree's root, or use external_directory"
+	case slices.Contains(single, r.Permission) && !wildcard(r.Pattern, "*"):
+		return fmt.Sprintf("%s has no patterns to match, so %q never matches", r.Permission, r.Pattern), `write "` + r.Permission + `": "` + r.Action.String() + `"`
+	case plainName(r.Permission) && strings.Contains(r.Permission, "_") && !builtinName(r.Permission) && !wildcard(r.Pattern, "*"):
+		return fmt.Sprintf("a tool of an MCP server is asked about as a whole, so %q never matches", r.Pattern), `write "` + r.Permission + `": "` + r.Action.String() + `"`
+	}
+	return "", ""
+}
+
+// builtinName tells whether a permission is one of opencode's own.
+func builtinName(name string) bool {
+	if name == permExternal || name == permDoomLoop {
+		return true
+	}
+	for _, t := range tools {
+		if t.permission == name {
+			return true
+		}
+	}
+	return false
+}
+
+// circles warns of agents that can start one another in a circle.
+func (l *loader) circles(agents []agent) {
+	byName := map[string]*agent{}
+	var names []string
+	for i := range agents {
+		if a := &agents[i]; a.pos.IsValid() && a.mode != modeHidden {
+			byName[a.name] = a
+			names = append(names, a.name)
+		}
+	}
+	known := patterns{}
+	starts := func(a, b string) bool {
+		rules := byName[a].rules
+		named := slices.ContainsFunc(rules, func(r Rule) bool { return r.Permission == "task" && r.Layer != layerDefaults })
+		v, _ := rules.evaluate(Last, "task", b, known)
+		return named && v == obstat.Allow && byName[b].mode != modePrimary
+	}
+	const most = 64 // a person's files have a handful
+	if len(names) > most {
+		names = names[:most]
+	}
+	for i, a := range names {
+		for _, b := range names[i:] {
+			if !starts(a, b) || !starts(b, a) {
+				continue
+			}
+			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos, Also: []obstat.Pos{byName[a].pos},
+				Msg: fmt.Sprintf("the agents %s and %s may start one another for ever", a, b), Hint: "deny one of them to the other under task"})
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package opencode
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+)
+
+var (
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Trier   = Dialect{}
+)
+
+// Offers are what "always" would remember. The document remembers the very
+// value. The program remembers a command by its first words, and of anything
+// else everything; with the floor on, this very file or address is offered, and
+// no more.
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
+	p, err := readParams(l.Program.Params)
+	if err != nil || len(call.Subjects) > 0 {
+		return nil
+	}
+	asks, err := Asks(p.Order, p.Floor, call, world)
+	if err != nil {
+		return nil
+	}
+	var out []obstat.Offer
+	seen := map[string]bool{}
+	for i := range asks {
+		a := &asks[i]
+		for _, text := range p.remembered(l, call, a) {
+			r := Rule{Permission: a.Permission, Pattern: text, Action: obstat.Allow}
+			if key := r.Permission + "\x00" + text; !seen[key] && writable(&r, p.Order) {
+				seen[key] = true
+				out = append(out, offer(&r, p.Order))
+			}
+		}
+	}
+	return out
+}
+
+// offer returns the offer of a rule.
+func offer(r *Rule, o Order) obstat.Offer {
+	return obstat.Offer{Rule: r.compile(o), List: listRules, Scope: "always", Text: r.String()}
+}
+
+// writable tells whether a rule means the same once it stands in a file: no
+// home directory is put in, nothing is replaced, and its key keeps its place.
+func writable(r *Rule, o Order) bool {
+	if strings.Contains(r.Pattern, "{env:") || strings.Contains(r.Pattern, "{file:") || isIndex(r.Pattern) || isIndex(r.Permission) {
+		return false
+	}
+	return o == First || !needsHome(r.Pattern)
+}
+
+// remembered returns the patterns that are offered for an ask, those of its
+// patterns that are allowed already left out.
+func (p params) remembered(l *dialect.Loaded, call *obstat.Call, a *Ask) (out []string) {
+	asked := a.asked(l, call)
+	switch {
+	case len(asked) == 0:
+		return nil
+	case p.Order == First:
+		for _, v := range asked {
+			out = append(out, quoteGlob(v))
+		}
+		return out
+	case a.Permission == "bash" || !p.Floor:
+		return a.Always
+	}
+	for _, v := range asked {
+		out = append(out, narrow(a.Permission, v)...)
+	}
+	return out
+}
+
+// asked returns the patterns that the rules ask about.
+func (a *Ask) asked(l *dialect.Loaded, call *obstat.Call) (out []string) {
+	for _, v := range a.Patterns {
+		c := obstat.Call{Tool: a.Permission, Subjects: []string{v}, Mode: call.Mode}
+		if l.Policy.Decide(&c, nil).Verdict == obstat.Ask {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// narrow returns what is offered for one value, narrowest first. A value with a
+// wildcard in it would mean more than itself.
+func narrow(permission, value string) []string {
+	if permission == permExternal || strings.HasPrefix(value, "mcp:") && strings.HasSuffix(value, ":*") {
+		return []string{value} // the directory that was asked about, or the server
+	}
+	if value == "*" {
+		return []string{value} // a tool without patterns
+	}
+	if strings.ContainsAny(value, "*?") || value == "" {
+		return nil
+	}
+	out := []string{value}
+	switch permission {
+	case "read", "edit", "list":
+		if dir := path.Dir(value); dir != "." && !strings.HasPrefix(value, "..") {
+			out = append(out, dir+"/*")
+		}
+	case "webfetch":
+		if u, err := url.Parse(value); err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil {
+			out = append(out, "https://"+u.Host+"/*")
+		}
+	}
+	return out
+}
+
+// With returns the policy as it would be with the offers accepted, in every
+// list that the files' rules are part of.
+func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+	p, err := readParams(l.Program.Params)
+	if err != nil {
+		return nil, err
+	}
+	prog := l.Policy.Program()
+	for name, rules := range prog.Rules {
+		if name == listManaged || name == listUser {
+			continue
+		}
+		for i := range offers {
+			rules = insert(rules, &offers[i].Rule, p.Order)
+		}
+		prog.Rules[name] = rules
+	}
+	return obstat.Compile(prog, &obstat.Options{Library: d.Library()})
+}
