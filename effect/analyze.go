@@ -2,6 +2,7 @@ package effect
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -22,6 +23,32 @@ type analyzer struct {
 	seen  []seen // scratch of the calls on the stack
 	ops   []int
 	full  bool // too much: a TooBig gap has been added
+}
+
+// room is an Analysis with place for what most commands yield: one allocation instead of three.
+type room struct {
+	an       Analysis
+	commands [1]Command
+	effects  [3]Effect
+}
+
+// analyzers keeps the scratch space of analyses that are done.
+var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
+
+func newAnalyzer(o *Options) *analyzer {
+	a := analyzers.Get().(*analyzer)
+	r := new(room)
+	r.an.Commands, r.an.Effects = r.commands[:0], r.effects[:0]
+	a.opts, a.an = *o, &r.an
+	return a
+}
+
+// release returns the analysis and keeps the scratch space for the next one.
+func (a *analyzer) release() *Analysis {
+	an := a.an
+	*a = analyzer{seen: a.seen[:0], ops: a.ops[:0]}
+	analyzers.Put(a)
+	return an
 }
 
 // frame is where a command stands: what surrounds it.
@@ -82,18 +109,22 @@ func (a *analyzer) script(src string, f frame) {
 		a.implied(s, &s.Constructs[i], &f)
 	}
 	f.script, f.source, f.reported = s, src, true
+	dir := f.dir
 	for i := range s.Commands {
-		f.at = i
-		a.simple(&s.Commands[i], f)
+		f.at, f.dir = i, dir
+		a.simple(&s.Commands[i], &f)
 	}
 	a.depth--
 }
 
 // grow makes room for what n shell commands usually yield.
 func (a *analyzer) grow(n int) {
+	if n <= cap(a.an.Commands) {
+		return
+	}
 	n = min(n, 64)
 	a.an.Commands = make([]Command, 0, n+n/2)
-	a.an.Effects = make([]Effect, 0, 2*n)
+	a.an.Effects = make([]Effect, 0, 2*n+1)
 }
 
 func shellGap(k shell.GapKind) GapKind {
@@ -113,7 +144,7 @@ func shellGap(k shell.GapKind) GapKind {
 }
 
 // simple analyses one simple command: words, assignments and redirections.
-func (a *analyzer) simple(c *shell.Command, f frame) {
+func (a *analyzer) simple(c *shell.Command, f *frame) {
 	f.dir = a.chdir(f.dir, &c.Dir, f.source)
 	cmd := f.owner
 	if len(c.Words) > 0 {
@@ -153,13 +184,13 @@ func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 }
 
 // command analyses one program with its arguments; words is not empty.
-func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f frame) {
+func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame) {
 	if a.depth >= maxDepth || len(a.an.Commands) >= maxResults {
 		a.gap(TooDeep, "commands inside commands inside commands", f.span(words[0].Span), f.owner)
 		return
 	}
 	a.depth++
-	cmd := a.addCommand(words, assigns, &f)
+	cmd := a.addCommand(words, assigns, f)
 	w := &words[0]
 	switch {
 	case !w.Known || w.Glob:
@@ -176,7 +207,7 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f frame) 
 }
 
 // program analyses a command whose program is known by name.
-func (a *analyzer) program(words []shell.Word, cmd int, f frame) {
+func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	w := &words[0]
 	name, standard := programName(w.Text)
 	e := Effect{Kind: Run, Raw: w.Text, Program: name, Command: cmd, Span: f.span(w.Span), Certain: true, Harmless: true, Where: f.where, Host: f.host}
@@ -194,8 +225,9 @@ func (a *analyzer) program(words []shell.Word, cmd int, f frame) {
 		a.gap(UnknownProgram, "a part of the shell, run as if it were a program", f.span(w.Span), cmd)
 	}
 	a.an.Commands[cmd].Catalogued = true
-	c := call{a: a, f: f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
+	c := call{a: a, f: *f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
 	c.run()
+	clear(a.seen[c.seenAt:]) // so that nothing of the command is kept
 	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
 }
 
@@ -238,8 +270,8 @@ func (a *analyzer) tooMuch() {
 	}
 }
 
-// finish draws the conclusions: what is read-only, and why not.
-func (a *analyzer) finish() {
+// finish draws the conclusions, what is read-only, and why not, and returns the analysis.
+func (a *analyzer) finish() *Analysis {
 	an := a.an
 	for i := range an.Commands {
 		an.Commands[i].ReadOnly = true
@@ -259,6 +291,7 @@ func (a *analyzer) finish() {
 	if an.ReadOnly {
 		an.Why = a.note
 	}
+	return a.release()
 }
 
 // refute records that a command, and what runs it, is not read-only.

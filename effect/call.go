@@ -190,8 +190,12 @@ func matchAlternatives(names, word string) int {
 
 // isVerb reports whether a word is a subcommand that changes something in some program.
 func isVerb(word string) bool {
-	for _, v := range kb().verbs {
-		if v == word || strings.HasSuffix(v, "*") && strings.HasPrefix(word, v[:len(v)-1]) {
+	b := kb()
+	if b.verbs[word] {
+		return true
+	}
+	for _, stem := range b.stems {
+		if strings.HasPrefix(word, stem) {
 			return true
 		}
 	}

@@ -148,7 +148,7 @@ func (c *compiler) deed(tok string) []deed {
 	for tok != "" {
 		name, detail, rest := cutCall(tok)
 		rest = strings.TrimPrefix(rest, "+")
-		v, ok := verbNames[name]
+		v, ok := verbNames()[name]
 		if !ok {
 			c.fail("unknown verb %q", name)
 			v = doesOpaque
@@ -198,7 +198,7 @@ func (c *compiler) operand(tok string) operand {
 	if strings.HasSuffix(tok, ")") {
 		name, lang, _ = cutCall(tok)
 	}
-	r, ok := roleNames[name]
+	r, ok := roleNames()[name]
 	if !ok {
 		c.fail("unknown role %q", name)
 		r = roleCode
@@ -210,7 +210,7 @@ func (c *compiler) operand(tok string) operand {
 func (c *compiler) styles() string {
 	tok := c.lex.next()
 	for !keyword(tok) {
-		s, ok := styleNames[tok]
+		s, ok := styleNames()[tok]
 		if !ok {
 			c.fail("unknown style %q", tok)
 		}

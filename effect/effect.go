@@ -172,9 +172,8 @@ func AnalyzeCommand(cmd string, o *Options) *Analysis {
 	if o != nil {
 		opts = *o
 	}
-	a := analyzer{opts: opts, an: &Analysis{Source: cmd}}
-	a.an.Tool.Canonical = "shell"
+	a := newAnalyzer(&opts)
+	a.an.Source, a.an.Tool.Canonical = cmd, "shell"
 	a.script(cmd, frame{dir: opts.Dir, owner: -1})
-	a.finish()
-	return a.an
+	return a.finish()
 }

@@ -46,28 +46,55 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	a.gap(Environment, name+" "+r.why, span, cmd)
 }
 
-// envLookup returns the first rule for a name: harmless ones come first.
-func envLookup(name string) *envRule {
-	rules := kb().env
-	var hit *envRule
+// envTable finds the rule of a variable.
+type envTable struct {
+	exact   map[string]*envRule
+	byFirst [128][]*envRule // patterns such as GIT_*, by their first byte
+	byLast  [128][]*envRule // patterns such as *_PATH, by their last byte
+}
+
+func (t *envTable) add(rules []envRule) {
+	if t.exact == nil {
+		t.exact = make(map[string]*envRule, 128)
+	}
 	for i := range rules {
 		r := &rules[i]
-		if !envMatch(r.pattern, name) {
-			continue
+		first, last := r.pattern[0]&127, r.pattern[len(r.pattern)-1]&127
+		switch {
+		case strings.IndexByte(r.pattern, '*') < 0:
+			t.exact[r.pattern] = r
+		case first != '*':
+			t.byFirst[first] = append(t.byFirst[first], r)
+		case last != '*':
+			t.byLast[last] = append(t.byLast[last], r)
+		default: // *X*: under every letter that a name can end in
+			for ch := range t.byLast {
+				t.byLast[ch] = append(t.byLast[ch], r)
+			}
 		}
-		if !r.harm {
-			return r
-		}
-		if hit == nil || len(r.values) > 0 {
+	}
+}
+
+// find returns the rule for a name: by its own name first, then a pattern, a harmless one or one
+// that knows harmless values before others.
+func (t *envTable) find(name string) *envRule {
+	if r := t.exact[name]; r != nil || name == "" {
+		return r
+	}
+	hit := better(nil, t.byFirst[name[0]&127], name)
+	return better(hit, t.byLast[name[len(name)-1]&127], name)
+}
+
+func better(hit *envRule, list []*envRule, name string) *envRule {
+	for _, r := range list {
+		if starMatch(r.pattern, name) && (hit == nil || hit.harm && (!r.harm || len(r.values) > len(hit.values))) {
 			hit = r
 		}
 	}
 	return hit
 }
 
-func envMatch(pat, name string) bool {
-	return pat == name || strings.IndexByte(pat, '*') >= 0 && starMatch(pat, name)
-}
+func envLookup(name string) *envRule { return kb().env.find(name) }
 
 // implied looks for assignments that are no commands of their own: by a loop, by arithmetic, by
 // ${name:=value}.

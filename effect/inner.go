@@ -61,7 +61,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if w := c.place0(); w != "" {
 		f.where = w
 	}
-	c.a.command(words, nil, f)
+	c.a.command(words, nil, &f)
 }
 
 // harmlessSpec reports whether the program does nothing of its own.
@@ -256,10 +256,24 @@ func (c *call) parallel(words []shell.Word) {
 		return
 	}
 	before := len(c.a.an.Gaps)
-	c.joined(words[:end], "")
+	if plainWords(words[:end]) {
+		c.wrap(c.fill(words[:end], "{", "read from the input"), false)
+	} else {
+		c.joined(words[:end], "")
+	}
 	if len(c.a.an.Gaps) == before {
 		c.gap(NotPlain, "arguments are put into the command", &words[0])
 	}
+}
+
+// plainWords reports whether a shell would read the words, joined, as the same words again.
+func plainWords(words []shell.Word) bool {
+	for i := range words {
+		if t := words[i].Text; !words[i].Known || !plain(strings.ReplaceAll(t, "{", "")) && t != "{}" {
+			return false
+		}
+	}
+	return true
 }
 
 // standardInput analyses what a program that reads its program from standard input would run.

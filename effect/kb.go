@@ -27,8 +27,9 @@ type entry struct {
 type base struct {
 	entries []entry
 	groups  map[string]string // @name → flags
-	env     []envRule
-	verbs   []string // verbs of subcommands that change something; may end in *
+	env     envTable
+	verbs   map[string]bool // verbs of subcommands that change something
+	stems   []string        // their beginnings
 
 	// A process that asks for a few programs looks through the headers; one that asks for
 	// many makes a map of them first.
@@ -89,11 +90,22 @@ func (b *base) add(file string, line int, block string) {
 		name, first, _ := strings.Cut(head, " ")
 		b.groups[name] = first + "\n" + body
 	case strings.HasPrefix(head, "!env "):
-		b.env = append(b.env, parseEnvRules(head[5:], body)...)
+		b.env.add(parseEnvRules(head[5:], body))
 	case strings.HasPrefix(head, "!verbs"):
-		b.verbs = strings.Fields(body)
+		b.addVerbs(body)
 	default:
 		b.entries = append(b.entries, entry{head: head, text: body, file: file, line: line})
+	}
+}
+
+func (b *base) addVerbs(body string) {
+	b.verbs = make(map[string]bool, 256)
+	for v := range strings.FieldsSeq(body) {
+		if stem, ok := strings.CutSuffix(v, "*"); ok {
+			b.stems = append(b.stems, stem)
+			continue
+		}
+		b.verbs[v] = true
 	}
 }
 

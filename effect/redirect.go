@@ -7,7 +7,7 @@ import (
 )
 
 // redirect gives a redirection its effect.
-func (a *analyzer) redirect(r *shell.Redirect, cmd int, f frame) {
+func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 	if len(r.Fd) > 2 && r.Fd[0] == '{' {
 		a.assign(r.Fd[1:len(r.Fd)-1], &shell.Word{}, f.span(r.Span), cmd)
 	}
@@ -38,7 +38,7 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f frame) {
 		e.Kind, e.Detail = Connect, "redirect"
 		e.Host, _, _ = strings.Cut(w.Text[len("/dev/tcp/"):], "/")
 	default:
-		a.place(&e, w, &f)
+		a.place(&e, w, f)
 	}
 	e.Harmless = e.Kind == Read && !e.Secret
 	a.effect(e)

@@ -50,14 +50,16 @@ const (
 	roleGitURL                // repository to ask
 )
 
-var roleNames = map[string]role{
-	"text": roleText, "read": roleRead, "peek": rolePeek, "list": roleList, "write": roleWrite, "delete": roleDelete,
-	"dir": roleDir, "url": roleURL, "host": roleHost, "from": roleFrom, "to": roleTo, "run": roleRun, "run+": roleRunMore,
-	"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
-	"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
-	"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-	"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL,
-}
+var roleNames = sync.OnceValue(func() map[string]role {
+	return map[string]role{
+		"text": roleText, "read": roleRead, "peek": rolePeek, "list": roleList, "write": roleWrite, "delete": roleDelete,
+		"dir": roleDir, "url": roleURL, "host": roleHost, "from": roleFrom, "to": roleTo, "run": roleRun, "run+": roleRunMore,
+		"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
+		"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
+		"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
+		"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL,
+	}
+})
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
 // risky flag is not read-only when a word that could be that flag is not known.
@@ -102,12 +104,14 @@ const (
 	doesIdle                   // without operands, standard input is not read
 )
 
-var verbNames = map[string]verb{
-	"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
-	"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
-	"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
-	"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree, "idle": doesIdle,
-}
+var verbNames = sync.OnceValue(func() map[string]verb {
+	return map[string]verb{
+		"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
+		"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
+		"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
+		"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree, "idle": doesIdle,
+	}
+})
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
@@ -188,10 +192,12 @@ const (
 	styleLast                      // a word that is not a known subcommand is an operand
 )
 
-var styleNames = map[string]style{
-	"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
-	"none": styleNone, "any": styleAny, "plus": stylePlus, "builtin": styleBuiltin, "pager": stylePager, "last": styleLast, "gnu": 0,
-}
+var styleNames = sync.OnceValue(func() map[string]style {
+	return map[string]style{
+		"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
+		"none": styleNone, "any": styleAny, "plus": stylePlus, "builtin": styleBuiltin, "pager": stylePager, "last": styleLast, "gnu": 0,
+	}
+})
 
 // spec is what the knowledge base knows of a program or subcommand.
 type spec struct {

@@ -7,12 +7,15 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// standardDirs are the places where the programs of the knowledge base live. A program in
-// another place has the name but is not known to be the program.
-var standardDirs = map[string]bool{
-	"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true, "/usr/local/sbin": true,
-	"/opt/homebrew/bin": true, "/opt/homebrew/sbin": true, "/snap/bin": true, "/run/current-system/sw/bin": true,
-	"/usr/games": true,
+// standardDir reports whether the programs of the knowledge base live in a directory. A program
+// in another place has the name but is not known to be the program.
+func standardDir(dir string) bool {
+	switch dir {
+	case "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/homebrew/sbin",
+		"/snap/bin", "/run/current-system/sw/bin", "/usr/games":
+		return true
+	}
+	return false
 }
 
 // programName returns the base name of a program and whether it is found on the usual
@@ -23,7 +26,7 @@ func programName(p string) (string, bool) {
 		return p, true
 	}
 	dir := path.Clean(p[:i+1])
-	return p[i+1:], standardDirs[dir]
+	return p[i+1:], standardDir(dir)
 }
 
 // addCommand appends a Command for words and returns its index.

@@ -13,13 +13,13 @@ import (
 // input that the tool would not take, is a gap.
 func Analyze(req *Request) *Analysis {
 	tool, known := Lookup(req.Tool)
-	a := &analyzer{opts: req.Options, an: &Analysis{Tool: tool}}
+	a := newAnalyzer(&req.Options)
+	a.an.Tool = tool
 	in := input{text: req.Command, given: req.Command != ""}
 	if !in.given {
 		if err := in.decode(req.Input); err != nil {
 			a.gap(BadInput, err.Error(), shell.Span{}, -1)
-			a.finish()
-			return a.an
+			return a.finish()
 		}
 	}
 	a.opts.Lang = tool.lang(req.Lang)
@@ -31,8 +31,7 @@ func Analyze(req *Request) *Analysis {
 	default:
 		a.fileTool(&tool, &in)
 	}
-	a.finish()
-	return a.an
+	return a.finish()
 }
 
 // home tells the shell parser what $HOME is, if the text may ask.
@@ -157,7 +156,7 @@ func (a *analyzer) vector(argv []string) {
 		words[i] = shell.Word{Text: s, Raw: s, Known: true}
 	}
 	a.an.Source = strings.Join(argv, " ")
-	a.command(words, nil, frame{dir: a.opts.Dir, owner: -1})
+	a.command(words, nil, &frame{dir: a.opts.Dir, owner: -1})
 }
 
 // fileTool analyses a tool that works on paths or addresses.

@@ -223,6 +223,9 @@ func isProcess(s string) bool {
 // follow walks p component by component as the kernel does, so that `link/..` is the
 // parent of the link's target and not of the link.
 func (r Resolver) follow(p string) (string, string) {
+	if isClean(p) && !r.hasLink(p) {
+		return p, ""
+	}
 	todo, done, links := p, "/", 0
 	for todo != "" {
 		seg := todo
@@ -253,6 +256,19 @@ func (r Resolver) follow(p string) (string, string) {
 		todo = target + "/" + todo
 	}
 	return done, ""
+}
+
+// hasLink reports whether a part of a clean absolute path is a symbolic link.
+func (r Resolver) hasLink(p string) bool {
+	for i := 1; i <= len(p); i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		if _, ok := r.FS.Readlink(p[:i]); ok {
+			return true
+		}
+	}
+	return false
 }
 
 func join(dir, seg string) string {

@@ -31,7 +31,8 @@ type Entry struct {
 
 	segs    []string    // pattern's segments, lower case
 	samples [][2]string // of each segment: names that it stands for
-	tail    string      // what follows the last * of the pattern, or its last segment
+	head    string      // what is before the first * of the last segment, "" if there is none
+	tail    string      // what follows its last *, or all of it
 	rooted  bool        // pattern begins at /
 	dir     bool        // pattern stands for everything below it
 	not     bool        // pattern takes a path out of the table
@@ -39,17 +40,19 @@ type Entry struct {
 
 // Table is a parsed list of sensitive paths. It is immutable.
 type Table struct {
-	byName   map[string][]*Entry // keyed by the pattern's last segment, if that has no *
-	lengths  [256]uint64         // of the names in byName, by first byte: most segments need no look-up
-	dirs     []*Entry            // those with a * that stand for a directory
-	byFirst  [256][]*Entry       // the others, by the first byte before their *,
-	byLast   [256][]*Entry       // by the last byte after it,
-	rest     []*Entry            // or neither
-	all      []*Entry
-	nested   []*Entry      // of more than one segment, not standing for a directory
-	byEnd    [256][]*Entry // by its last byte, if the first is not a dot
-	bySample [256][]*Entry // by the first byte of a sample of the last segment; 0: not a dot
-	broken   *Entry
+	byName    map[string][]*Entry // keyed by the pattern's last segment, if that has no *
+	lengths   [256]uint64         // of the names in byName, by first byte: most segments need no look-up
+	dirs      []*Entry            // those with a * that stand for a directory
+	byFirst   [256][]*Entry       // the others, by the first byte before their *,
+	byLast    [256][]*Entry       // by the last byte after it,
+	rest      []*Entry            // or neither
+	all       []*Entry
+	heads     map[string][]*Entry // secrets, by each segment of the directories they lie in
+	belowRoot *Entry              // one that is anchored at the root
+	nested    []*Entry            // of more than one segment, not standing for a directory
+	byEnd     [256][]*Entry       // by its last byte, if the first is not a dot
+	bySample  [256][]*Entry       // by the first byte of a sample of the last segment; 0: not a dot
+	broken    *Entry
 }
 
 // ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
@@ -57,7 +60,7 @@ type Table struct {
 // there; any other matches the last segments of a path, and one that ends in / everything
 // below such a directory. `*` stands for any characters but /. Case does not matter.
 func ParseTable(text string) (*Table, error) {
-	t := &Table{byName: map[string][]*Entry{}}
+	t := &Table{byName: map[string][]*Entry{}, heads: map[string][]*Entry{}}
 	for n, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
@@ -96,8 +99,10 @@ func (t *Table) add(e *Entry) {
 		e.samples = append(e.samples, [2]string{strings.ReplaceAll(seg, "*", ""), strings.ReplaceAll(seg, "*", "x")})
 	}
 	t.addSamples(e)
+	t.addHeads(e)
 	last := e.segs[len(e.segs)-1]
 	e.tail = last[strings.LastIndexByte(last, '*')+1:]
+	e.head = last[:max(0, strings.IndexByte(last, '*'))]
 	t.all = append(t.all, e)
 	switch first, end := last[0], last[len(last)-1]; {
 	case !strings.Contains(last, "*"):
@@ -201,16 +206,10 @@ func (t *Table) below(dir string) *Entry {
 	}
 	rooted := strings.HasPrefix(dir, "/")
 	dir = strings.Trim(dir, "/")
-	for _, e := range t.all {
-		if !e.Secret {
-			continue
-		}
-		if e.rooted && rooted && dir == "" {
-			return e
-		}
-		if !e.rooted && e.segs[0][0] != '.' {
-			continue
-		}
+	if dir == "" && rooted {
+		return t.belowRoot
+	}
+	for _, e := range t.heads[dir[strings.LastIndexByte(dir, '/')+1:]] {
 		for k := 1; k < len(e.segs); k++ {
 			head := Entry{segs: e.segs[:k], rooted: e.rooted}
 			if (rooted || !e.rooted) && head.match(dir) {
@@ -219,6 +218,19 @@ func (t *Table) below(dir string) *Entry {
 		}
 	}
 	return nil
+}
+
+// addHeads makes a secret's directories known: .config and .config/gh of .config/gh/hosts.yml.
+func (t *Table) addHeads(e *Entry) {
+	if !e.Secret || !e.rooted && e.segs[0][0] != '.' {
+		return
+	}
+	if e.rooted && t.belowRoot == nil {
+		t.belowRoot = e
+	}
+	for _, seg := range e.segs[:len(e.segs)-1] {
+		t.heads[seg] = append(t.heads[seg], e)
+	}
 }
 
 // matches collects the entries that speak for one path. A path has few; a shell pattern may
@@ -271,32 +283,37 @@ func (t *Table) lookup(p string, m *matches) {
 		m.add(t.broken)
 		return
 	}
-	p = strings.Trim(strings.ToLower(p), "/")
+	p = strings.ToLower(strings.Trim(p, "/"))
 	for end := 0; end < len(p); end++ {
 		start := end
 		for end < len(p) && p[end] != '/' {
 			end++
 		}
-		whole := end == len(p)
-		if start < end && t.lengths[p[start]]>>((end-start)&63)&1 != 0 {
-			for _, e := range t.byName[p[start:end]] {
+		if start == end {
+			continue
+		}
+		name, whole := p[start:end], end == len(p)
+		if t.lengths[name[0]]>>(len(name)&63)&1 != 0 {
+			for _, e := range t.byName[name] {
 				if (e.dir || whole) && e.match(p[:end]) {
 					m.add(e)
 				}
 			}
 		}
-		m.addAll(t.dirs, p[:end])
-		if whole && start < end {
-			m.addAll(t.byFirst[p[start]], p)
-			m.addAll(t.byLast[p[end-1]], p)
-			m.addAll(t.rest, p)
+		m.addAll(t.dirs, p[:end], name)
+		if whole {
+			m.addAll(t.byFirst[name[0]], p, name)
+			m.addAll(t.byLast[name[len(name)-1]], p, name)
+			m.addAll(t.rest, p, name)
 		}
 	}
 }
 
-func (m *matches) addAll(list []*Entry, p string) {
+// addAll adds the entries that match p, whose last segment is name. Most do not by the first
+// and last letters of the name alone.
+func (m *matches) addAll(list []*Entry, p, name string) {
 	for _, e := range list {
-		if e.match(p) {
+		if strings.HasPrefix(name, e.head) && strings.HasSuffix(name, e.tail) && e.match(p) {
 			m.add(e)
 		}
 	}
