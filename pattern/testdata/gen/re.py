@@ -504,8 +504,8 @@ def row(p, texts):
         return {"p": p, "error": str(e), "pos": -1}
     out = []
     for t in texts:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
             out.append([t, int(c.fullmatch(t) is not None), int(c.search(t) is not None)])
         except (Slow, SystemError):  # CPython reports bugs of its own as SystemError
             pass
