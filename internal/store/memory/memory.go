@@ -193,3 +193,18 @@ func (s *Store) Revoke(_ context.Context, id string, now time.Time) error {
 	}
 	return approval.ErrNotFound
 }
+
+// Note keeps answers to a request that stays pending.
+func (s *Store) Note(_ context.Context, id string, had int, answers []approval.Answer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.find(id)
+	switch {
+	case r == nil:
+		return approval.ErrNotFound
+	case r.State != approval.Pending || len(r.Answers) != had:
+		return approval.ErrSettled
+	}
+	r.Answers = slices.Clone(answers)
+	return nil
+}

@@ -68,7 +68,26 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 
 // Settle changes a pending request's state, once, with its grant in the same
 // transaction.
-func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) (err error) {
+func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
+	return s.pending(ctx, id, func(tx *sql.Tx, r *approval.Request) error {
+		r.State, r.Answers = to, answers
+		return errors.Join(update(tx, r), put(tx, grant))
+	})
+}
+
+// Note keeps answers to a request that stays pending.
+func (s *Store) Note(ctx context.Context, id string, had int, answers []approval.Answer) error {
+	return s.pending(ctx, id, func(tx *sql.Tx, r *approval.Request) error {
+		if len(r.Answers) != had {
+			return fmt.Errorf("%q: %w", id, approval.ErrSettled)
+		}
+		r.Answers = answers
+		return update(tx, r)
+	})
+}
+
+// pending changes a pending request in a transaction of its own.
+func (s *Store) pending(ctx context.Context, id string, change func(*sql.Tx, *approval.Request) error) (err error) {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -93,11 +112,7 @@ func (s *Store) Settle(ctx context.Context, id string, to approval.State, answer
 	if r.State != approval.Pending {
 		return fmt.Errorf("%q: %w", id, approval.ErrSettled)
 	}
-	r.State, r.Answers = to, answers
-	if err = update(tx, &r); err != nil {
-		return err
-	}
-	if err = put(tx, grant); err != nil {
+	if err = change(tx, &r); err != nil {
 		return err
 	}
 	return tx.Commit()
