@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/dialect/jiuwen"
+)
+
+// jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
+type jiuwenOptions struct {
+	Factory *Factory
+	Config  string
+	Locale  string
+	Args    []string
+}
+
+func (o *jiuwenOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Config, "config", "", "the config.yaml `file` (default: in $JIUWENSWARM_CONFIG_DIR, else ~/.jiuwenswarm/config)")
+}
+
+// store returns the file that o names.
+func (o *jiuwenOptions) store() (jiuwen.File, error) {
+	if o.Config != "" {
+		return jiuwen.File(o.Config), nil
+	}
+	home, _ := o.Factory.World.Home("")
+	dir := jiuwen.ConfigDir(os.Getenv, home)
+	if !filepath.IsAbs(dir) {
+		return "", usagef("no home directory is known; name the file with --config")
+	}
+	return jiuwen.File(filepath.Join(dir, "config.yaml")), nil
+}
+
+// permissionsJSON is what obstat permissions --json prints.
+type permissionsJSON struct {
+	V    int    `json:"v"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+func newPermissionsCmd(f *Factory, runF func(*jiuwenOptions) error) *cobra.Command {
+	o := &jiuwenOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "permissions [flags] [LEVEL TOOL[(PATTERN)]]",
+		Short: "Show or change the tool permissions of JiuwenSwarm",
+		Long: `Show the tool permissions and the rules of JiuwenSwarm's config.yaml, set the level
+of a tool, or create a rule for a tool's commands or paths. It is the /permissions
+command of JiuwenSwarm. Comments and layout of the file stay as they are.`,
+		Example: `  obstat permissions
+  obstat permissions ask write_file
+  obstat permissions allow 'bash(ls *)'
+  obstat permissions deny 'bash(re:.*rm -rf.*)'`,
+		Args: some(0, -1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Args = args
+			if runF != nil {
+				return runF(o)
+			}
+			return permissionsRun(o)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.Locale, "locale", jiuwen.Locale(os.Getenv), "`language` of the answers: zh or en")
+	cmd.Flags().Lookup("locale").DefValue = "" // that of the environment
+	return cmd
+}
+
+func permissionsRun(o *jiuwenOptions) error {
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	c := &jiuwen.Command{Caller: &jiuwen.Handler{Store: store}, Locale: o.Locale}
+	it := c.Run(strings.Join(o.Args, " "))
+	s := o.Factory.IO
+	switch {
+	case o.Factory.jsonFlag:
+		err = writeJSON(s.Out, permissionsJSON{1, it.OK(), it.Text})
+	case it.OK():
+		_, err = fmt.Fprintln(s.Out, visibleLines(it.Text))
+	default:
+		_, err = fmt.Fprintln(s.Err, visibleLines(it.Text))
+	}
+	if err == nil && !it.OK() {
+		return exit(ExitError)
+	}
+	return err
+}
+
+// visibleLines makes text safe for a terminal, line by line.
+func visibleLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// addDirJSON is what obstat add-dir --json prints.
+type addDirJSON struct {
+	V int `json:"v"`
+	*jiuwen.Trusted
+}
+
+func newAddDirCmd(f *Factory, runF func(*jiuwenOptions) error) *cobra.Command {
+	o := &jiuwenOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "add-dir [flags] PATH",
+		Short: "Make a directory trusted in JiuwenSwarm's configuration",
+		Long: `Make a directory trusted: paths in it are no longer outside the workspace, path
+tools may use it, and so may commands that touch nothing outside of it and of the
+workspace. It is the /add-dir command of JiuwenSwarm.`,
+		Example: `  obstat add-dir ~/projects/data`,
+		Args:    some(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Args = args
+			if runF != nil {
+				return runF(o)
+			}
+			return addDirRun(o)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func addDirRun(o *jiuwenOptions) error {
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	cwd, err := o.Factory.Getwd()
+	if err != nil {
+		return err
+	}
+	t, err := jiuwen.AddDir(store, o.Factory.World, cwd, o.Args[0])
+	if err != nil {
+		return err
+	}
+	if o.Factory.jsonFlag {
+		return writeJSON(o.Factory.IO.Out, addDirJSON{1, t})
+	}
+	text := "trusted: " + t.Dir
+	if !t.Overrides {
+		text += " (external_directory only: the tiered policy is not in force)"
+	}
+	_, err = fmt.Fprintln(o.Factory.IO.Out, visible(text))
+	return err
+}
