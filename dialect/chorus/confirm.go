@@ -73,8 +73,8 @@ type Channel interface {
 type Conversation interface {
 	// Next waits for the next reply, from whomever.
 	Next(ctx context.Context) (Reply, error)
-	// Turn tells somebody that their reply does not count, and why.
-	Turn(ctx context.Context, r *Reply, why string) error
+	// Turn tells somebody that their reply does not count, and why, if it can.
+	Turn(ctx context.Context, r *Reply, why string)
 	// Close shows how it ended.
 	Close(ctx context.Context, a Answer) error
 }
@@ -150,9 +150,7 @@ func (c *Confirmer) wait(ctx context.Context, q *Question, conv Conversation) An
 			return c.failed(ctx, q, err)
 		}
 		if why := c.unfit(q, &r); why != "" {
-			if err := conv.Turn(ctx, &r, why); err != nil {
-				return c.failed(ctx, q, err)
-			}
+			conv.Turn(ctx, &r, why)
 			continue
 		}
 		if r.Approve {

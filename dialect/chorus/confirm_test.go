@@ -37,9 +37,8 @@ type talk struct {
 
 func (t *talk) Next(ctx context.Context) (chorus.Reply, error) { return t.people(ctx, t.q) }
 
-func (t *talk) Turn(_ context.Context, r *chorus.Reply, why string) error {
+func (t *talk) Turn(_ context.Context, r *chorus.Reply, why string) {
 	t.turned = append(t.turned, r.User+": "+why)
-	return nil
 }
 
 func (t *talk) Close(_ context.Context, a chorus.Answer) error {

@@ -1,0 +1,17 @@
+module github.com/obstat/obstat/chorusdiscord
+
+go 1.26.0
+
+require (
+	github.com/bwmarrin/discordgo v0.29.0
+	github.com/gorilla/websocket v1.5.3
+	github.com/obstat/obstat v0.0.0
+)
+
+require (
+	golang.org/x/crypto v0.51.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
+)
+
+replace github.com/obstat/obstat => ../
