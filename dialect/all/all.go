@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/agentscope"
+	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
@@ -24,6 +25,7 @@ func All() []dialect.Dialect {
 	return []dialect.Dialect{
 		adkfluent.Dialect{},
 		&agentscope.Dialect{},
+		chorus.Dialect{},
 		jiuwen.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{Libraries: library},
