@@ -192,3 +192,26 @@ func parseProgram(file string, text []byte, positions bool) (*Program, error) {
 	}
 	return p, nil
 }
+
+// RuleJSON returns a value that marshals to the rule's JSON, as in a Program.
+func RuleJSON(r *Rule) json.Marshaler { return ruleMarshaler{r} }
+
+type ruleMarshaler struct{ r *Rule }
+
+func (m ruleMarshaler) MarshalJSON() ([]byte, error) { return json.Marshal(toRuleJSON(m.r, true)) }
+
+// ParseRule reads a rule from its JSON.
+func ParseRule(text []byte) (Rule, error) {
+	d := &decoder{src: string(text)}
+	start := skipSpace(d.src, 0)
+	end, serr := skipValue(d.src, start)
+	if serr == nil && skipSpace(d.src, end) < len(d.src) {
+		serr = &scanError{end, CodeSyntax, "text after the rule"}
+	}
+	if serr != nil {
+		d.fail(serr.off, serr.code, serr.msg, "")
+		return Rule{}, d.errs.Fatal()
+	}
+	r := d.rule(start)
+	return r, d.errs.Fatal()
+}

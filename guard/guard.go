@@ -1,0 +1,193 @@
+// Package guard is the running gate: it decides calls by the policy in force,
+// asks humans when it must, remembers what may be remembered, and writes down
+// everything before an answer leaves the process.
+//
+// It owns putting policy, grants, approvals and ledger together for one host
+// process, and holding when one of them breaks. It does not own any of them:
+// policies are obstat's, answering is approval's, records are ledger's, and
+// where things are kept is chosen by whoever opens the guard.
+package guard
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A Store keeps the ledger, requests and grants.
+type Store interface {
+	ledger.Store
+	approval.Store
+}
+
+// Options open a Guard.
+type Options struct {
+	// Policy is where the policy comes from. Required.
+	Policy Source
+	// Store keeps what happens. Required.
+	Store Store
+	// World is what decisions may know of the machine; nil is the machine itself.
+	World obstat.World
+	// Who says who may answer for a call; nil: anybody.
+	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
+	// Approval configures the broker. Its Check is the guard's own.
+	Approval approval.Options
+	// NoWait makes an ask that no grant settles come back as an ask, for hosts
+	// that ask by themselves.
+	NoWait bool
+	// Mask takes secrets out of an input before it is written down; nil writes
+	// inputs as they are.
+	Mask func(tool string, input []byte) ([]byte, []ledger.Masked)
+}
+
+// A Guard authorizes calls. It is safe for concurrent use.
+type Guard struct {
+	opts   Options
+	broker *approval.Broker
+
+	mu      sync.Mutex
+	policy  *dialect.Loaded
+	broken  error             // why the newest policy is not in force
+	stamp   string            // of the sources the policy was made from
+	repeats map[string]repeat // by session
+}
+
+type repeat struct {
+	digest [32]byte
+	n      int
+}
+
+// Open opens a guard. A policy that cannot be loaded is an error: there is no
+// last good one yet.
+func Open(ctx context.Context, opts Options) (*Guard, error) {
+	if opts.Policy == nil || opts.Store == nil {
+		return nil, errors.New("a guard needs a policy and a store")
+	}
+	if opts.World == nil {
+		opts.World = obstat.OS{}
+	}
+	g := &Guard{opts: opts, repeats: map[string]repeat{}}
+	stamp, err := opts.Policy.Stamp()
+	if err != nil {
+		return nil, err
+	}
+	if g.policy, err = opts.Policy.Load(); err != nil {
+		return nil, err
+	}
+	g.stamp = stamp
+	broker := opts.Approval
+	broker.Check = g.checkAnswer
+	g.broker = approval.New(opts.Store, &broker)
+	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Dir: "", Policy: g.policy.Policy.Digest()}
+	if err := opts.Store.Append(ctx, start); err != nil {
+		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
+	}
+	return g, nil
+}
+
+// Broker returns the guard's broker, for whoever shows requests to humans.
+func (g *Guard) Broker() *approval.Broker { return g.broker }
+
+// A Status is how a guard stands.
+type Status struct {
+	Policy  string   `json:"policy"` // digest
+	Dialect string   `json:"dialect"`
+	Files   []string `json:"files"`
+	// Broken says why a newer policy is not in force; the last good one is.
+	Broken string `json:"broken,omitempty"`
+}
+
+// Status returns how the guard stands.
+func (g *Guard) Status() Status {
+	l, broken := g.current()
+	s := Status{Policy: l.Policy.Digest(), Dialect: l.Dialect.Name()}
+	for _, f := range l.Input.Files {
+		s.Files = append(s.Files, f.Name)
+	}
+	if broken != nil {
+		s.Broken = broken.Error()
+	}
+	return s
+}
+
+// Authorize decides a call and, where it asks, waits for a human. The decision
+// is in the ledger before it is returned. An error means that something broke;
+// the decision that comes with it denies.
+func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
+	began := time.Now()
+	g.reload(ctx)
+	c := *call
+	c.Repeat = max(c.Repeat, g.repeated(&c))
+	l, broken := g.current()
+	d := l.Policy.Decide(&c, g.opts.World)
+	if d.Verdict == obstat.Ask {
+		d = g.ask(ctx, l, &c, d)
+	}
+	if broken != nil {
+		d.Note = join(d.Note, "a newer policy could not be loaded and the last good one is in force: "+broken.Error())
+	}
+	rec := g.record(&c, &d, l)
+	rec.Nanos = time.Since(began).Nanoseconds()
+	if err := g.opts.Store.Append(context.WithoutCancel(ctx), rec); err != nil {
+		err = fmt.Errorf("the decision could not be written to the ledger: %w", err)
+		return d.Refuse(err.Error()), err
+	}
+	return d, nil
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+func (g *Guard) current() (*dialect.Loaded, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.policy, g.broken
+}
+
+// repeated counts how often the session made this very call in a row before.
+func (g *Guard) repeated(c *obstat.Call) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	digest := c.Digest()
+	r, ok := g.repeats[c.Session]
+	if !ok || r.digest != digest {
+		if len(g.repeats) > 10_000 {
+			clear(g.repeats) // sessions end without saying so
+		}
+		g.repeats[c.Session] = repeat{digest: digest}
+		return 0
+	}
+	r.n++
+	g.repeats[c.Session] = r
+	return r.n
+}
+
+func hexDigest(c *obstat.Call) string {
+	d := c.Digest()
+	return hex.EncodeToString(d[:])
+}
+
+// record writes down a decision.
+func (g *Guard) record(c *obstat.Call, d *obstat.Decision, l *dialect.Loaded) *ledger.Record {
+	r := &ledger.Record{Time: time.Now(), Kind: ledger.Decision, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir,
+		Tool: c.Tool, Input: c.Input, Call: hexDigest(c), Verdict: d.Verdict.String(), Stage: d.Stage, Reason: d.Reason(), Policy: l.Policy.Digest()}
+	if d.Rule != nil {
+		r.Rule, r.Pos = d.Rule.String(), d.Rule.Pos
+	}
+	if g.opts.Mask != nil {
+		r.Input, r.Masked = g.opts.Mask(c.Tool, c.Input)
+	}
+	return r
+}
