@@ -69,6 +69,6 @@ func ExamplePolicy_Lint() {
 	fmt.Println(policy.Lint())
 	// Output:
 	// allow
-	// warning: bash is on the ask list, but the ask can never happen: step 7 of the chain allows mutating tools in accept_edits mode, before step 9 could ask [no-effect]; say that it is not mutating, and it is asked about: "mutating_tools": ["apply_edit", "create_file", "delete_file", "edit_file", "move_file", "run_command", "shell", "streaming_bash", "write_file"]
+	// warning: bash is on the ask list, but the ask can never happen: step 7 of the chain allows mutating tools in accept_edits mode, before step 9 could ask [no-effect]; say what is mutating without it, and it is asked about: "mutating_tools": ["apply_edit", "create_file", "delete_file", "edit_file", "move_file", "run_command", "shell", "streaming_bash", "write_file"]
 	// warning: this denies a tool called rm, not a shell command rm [risky]; rules here are about tools; to stop the command, deny the tools that run commands (bash, shell, run_command, ...) or use a dialect with rules for commands
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/yamlx"
 )
 
 // The keys of a policy file.
@@ -47,19 +46,22 @@ func Parse(name string, data []byte) (*Policy, error) {
 }
 
 // document reads f as the format it is written in.
-func document(f *dialect.File) (*tree.Node, []tree.Problem) {
+func document(f *dialect.File) (*tree.Node, []tree.Problem) { return format(f).Parse(f.Data) }
+
+// format tells a file's format by its name, or else by its first character.
+func format(f *dialect.File) textedit.Format {
 	switch path.Ext(f.Name) {
 	case ".json":
-		return jsonx.Parse(f.Data, jsonx.Options{})
+		return textedit.JSON
 	case ".jsonc":
-		return jsonx.Parse(f.Data, jsonx.JSONC())
+		return textedit.JSONC
 	case ".yaml", ".yml":
-		return yamlx.Parse(f.Data, yamlx.Options{})
+		return textedit.YAML
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(f.Data, " \t\r\n"), []byte("{")) {
-		return jsonx.Parse(f.Data, jsonx.Options{})
+		return textedit.JSON
 	}
-	return yamlx.Parse(f.Data, yamlx.Options{})
+	return textedit.YAML
 }
 
 // A reader makes a policy of one file.

@@ -63,8 +63,19 @@ func (p *Policy) lintAsk(e *entry) obstat.Errors {
 	if verdict == obstat.Ask {
 		return nil
 	}
-	why, hint := p.whyNot(stage, []string{e.text})
+	why, hint := p.whyNot(stage, p.asked(stage))
 	return warn(e, obstat.CodeNoEffect, hint, "%s is on the ask list, but the ask can never happen: %s", e.text, why)
+}
+
+// asked returns the names of the ask list that a step settles before it is
+// reached, so that one change can free them all.
+func (p *Policy) asked(step string) (out []string) {
+	for i := range p.names.ask {
+		if stage, _ := p.stage(p.names.ask[i].text); stage == step {
+			out = append(out, p.names.ask[i].text)
+		}
+	}
+	return out
 }
 
 // lintAskPattern looks at the tools that the policy knows by name.
@@ -104,14 +115,14 @@ func (p *Policy) whyNot(stage string, tools []string) (why, hint string) {
 	case stageDenyNames, stageDenyPatterns:
 		return "step 1 or 2 of the chain denies it", "take it off the deny list or out of the deny pattern's reach"
 	case stageAllowNames:
-		return "step 5 of the chain allows it", fmt.Sprintf("take %s off the allow list", strings.Join(tools, ", "))
+		return "step 5 of the chain allows it", "take " + strings.Join(tools, ", ") + " off the allow list"
 	case stageAllowPatterns:
 		return "step 6 of the chain allows it", "make the allow pattern narrower, or name the tools instead"
 	case stagePlan:
-		return "step 4 of the chain denies mutating tools in plan mode", "use another mode, or say that it is not mutating: " + p.withoutMutating(tools)
+		return "step 4 of the chain denies mutating tools in plan mode", "use another mode, or say what is mutating without it: " + p.withoutMutating(tools)
 	case stageAcceptEdits:
 		return "step 7 of the chain allows mutating tools in accept_edits mode, before step 9 could ask",
-			"say that it is not mutating, and it is asked about: " + p.withoutMutating(tools)
+			"say what is mutating without it, and it is asked about: " + p.withoutMutating(tools)
 	}
 	if p.mode == ModeBypass {
 		return "step 3 of the chain allows everything in bypass mode", `use "mode": "default" or "accept_edits"`
