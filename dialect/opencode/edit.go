@@ -160,8 +160,11 @@ func (e *editor) check(before Ruleset, out []byte) error {
 	for _, s := range samples(after[i].text(e.order)) {
 		_, r := after.evaluate(e.order, e.rule.Permission, s, known)
 		decides = decides || r != nil && e.same(*r)
+		if was, deny := before.evaluate(e.order, e.rule.Permission, s, known); was == obstat.Deny && e.rule.Action != obstat.Deny && deny != nil {
+			return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, deny)
+		}
 	}
-	if !decides && !after[i].text(e.order).IsZero() {
+	if !decides {
 		return fmt.Errorf("the rule %s would have no effect: a rule that comes before it in force is about the same", &e.rule)
 	}
 	for j := range before {

@@ -139,6 +139,9 @@ func quoteGlob(s string) string {
 // samples returns texts that a pattern matches, or would if its wildcards were
 // plain stars.
 func samples(t obstat.Text) []string {
+	if t.IsZero() {
+		return fillers
+	}
 	if text, exact := literal(t); exact {
 		return []string{text}
 	}
