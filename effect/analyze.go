@@ -145,7 +145,7 @@ func shellGap(k shell.GapKind) GapKind {
 
 // simple analyses one simple command: words, assignments and redirections.
 func (a *analyzer) simple(c *shell.Command, f *frame) {
-	f.dir = a.chdir(f.dir, &c.Dir, f.source)
+	f.dir = a.chdir(f.dir, &c.Dir)
 	cmd := f.owner
 	if len(c.Words) > 0 {
 		cmd = len(a.an.Commands)
@@ -161,7 +161,7 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 }
 
 // chdir is the directory that a command runs in, given where its script began.
-func (a *analyzer) chdir(dir string, to *shell.Word, source string) string {
+func (a *analyzer) chdir(dir string, to *shell.Word) string {
 	if !to.Known {
 		return ""
 	}

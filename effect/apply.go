@@ -9,59 +9,11 @@ import (
 
 // apply gives a word its effect. flag tells a flag's value from an operand.
 func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
+	if r == roleText || c.applyFile(r, w, flag) || c.applyNetwork(r, w) || c.applySetting(r, w) {
+		return
+	}
 	switch r {
-	case roleText, roleEnv, roleMark:
-	case roleAssign:
-		if strings.IndexByte(w.Text, '=') > 0 {
-			c.envWord(w)
-		}
-	case roleRead:
-		c.readFile(w, true)
-	case rolePeek:
-		c.readFile(w, false)
-	case roleList:
-		c.listFile(w)
-	case roleWrite:
-		if flag && w.Known && w.Text == "-" {
-			return // standard output
-		}
-		c.changeFile(Write, w)
-	case roleMaybe:
-		c.changeFile(Write, w)
-	case roleDelete:
-		c.changeFile(Delete, w)
-	case roleDir:
-		c.f.dir = c.a.chdir(c.f.dir, w, "")
-	case roleURL:
-		c.url(w)
-	case roleHost:
-		c.host = hostOf(w.Text)
-		c.connect(c.host, w, false)
-	case roleGitURL:
-		if !w.Known || strings.Contains(w.Text, "::") {
-			c.gap(NotPlain, "an address that can make git run a program", w)
-		}
-		_, host := urlHost(w.Text)
-		c.connect(host, w, true)
-	case roleSetVar:
-		c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
-		if !w.Known {
-			c.gap(DynamicOperand, "which variable is set is known only at run time", w)
-		}
-	case roleSetting:
-		if !w.Known || strings.IndexByte(w.Text, '=') >= 0 {
-			e := c.newEffect(System, w)
-			e.Detail = "changes a setting"
-			c.a.effect(e)
-		}
-	case roleLookup:
-		c.connect(w.Text, w, true)
-		if !w.Known {
-			c.gap(DynamicOperand, "what is asked for is known only at run time", w)
-		}
-	case roleFrom, roleTo:
-		c.transfer(r, w)
-	case roleShell:
+	case roleShell, roleRun:
 		c.shellText(w)
 	case roleCode:
 		c.code(lang, w)
@@ -73,30 +25,103 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 		c.awk(w)
 	case roleSQL:
 		c.sql(w)
+	default:
+		c.gap(NotPlain, "an argument that runs something", w)
+	}
+}
+
+// applyFile handles the roles of paths and says whether r is one.
+func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
+	switch r {
+	case roleRead:
+		c.readFile(w, true)
+	case rolePeek:
+		c.readFile(w, false)
+	case roleList:
+		c.listFile(w)
+	case roleWrite, roleMaybe:
+		if flag && w.Known && w.Text == "-" {
+			return true // standard output
+		}
+		c.changeFile(Write, w)
+	case roleDelete:
+		c.changeFile(Delete, w)
+	case roleDir:
+		c.f.dir = c.a.chdir(c.f.dir, w)
+	case roleFrom, roleTo:
+		c.transfer(r, w)
+	case roleName:
+		c.nameOf(w)
+	case roleRev:
+		c.revision(w)
+	case roleRepo:
+		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
+	case roleTarFile:
+		c.tarFile(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// applyNetwork handles the roles of addresses and of what is sent.
+func (c *call) applyNetwork(r role, w *shell.Word) bool {
+	switch r {
+	case roleURL:
+		c.url(w)
+	case roleHost:
+		c.host = hostOf(w.Text)
+		c.connect(c.host, w, false)
+	case roleLookup:
+		c.connect(w.Text, w, true)
+		if !w.Known {
+			c.gap(DynamicOperand, "what is asked for is known only at run time", w)
+		}
+	case roleGitURL:
+		if !w.Known || strings.Contains(w.Text, "::") {
+			c.gap(NotPlain, "an address that can make git run a program", w)
+		}
+		_, host := urlHost(w.Text)
+		c.connect(host, w, true)
 	case roleData, roleForm:
 		c.data(r, w)
 	case roleMethod:
 		c.method(w)
+	case roleSocat:
+		c.socat(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// applySetting handles the roles of variables and settings.
+func (c *call) applySetting(r role, w *shell.Word) bool {
+	switch r {
+	case roleEnv, roleMark:
+	case roleAssign:
+		if strings.IndexByte(w.Text, '=') > 0 {
+			c.envWord(w)
+		}
+	case roleSetVar:
+		c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
+		if !w.Known {
+			c.gap(DynamicOperand, "which variable is set is known only at run time", w)
+		}
+	case roleSetting:
+		if !w.Known || strings.IndexByte(w.Text, '=') >= 0 {
+			e := c.newEffect(System, w)
+			e.Detail = "changes a setting"
+			c.a.effect(e)
+		}
 	case roleGitConfig:
 		c.gitConfig(w)
 	case roleSSHOption:
 		c.sshOption(w)
-	case roleName:
-		c.nameOf(w)
-	case roleTarFile:
-		c.tarFile(w)
-	case roleSocat:
-		c.socat(w)
-	case roleRev:
-		c.revision(w)
-	case roleRepo:
-		c.f.repo = c.a.chdir(c.f.dir, w, "")
-		c.f.otherRepo = true
-	case roleRun:
-		c.runWord(w)
 	default:
-		c.gap(NotPlain, "an argument that runs something", w)
+		return false
 	}
+	return true
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
@@ -255,117 +280,6 @@ func (a *analyzer) sink(p string) bool {
 		return true
 	}
 	return false
-}
-
-func (c *call) connect(host string, w *shell.Word, harmless bool) {
-	e := c.newEffect(Connect, w)
-	e.Host, e.Harmless = host, harmless
-	c.a.effect(e)
-}
-
-// hostOf takes the host out of user@host:port.
-func hostOf(s string) string {
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:]
-	}
-	if strings.HasPrefix(s, "[") {
-		if i := strings.IndexByte(s, ']'); i > 0 {
-			return s[1:i]
-		}
-	}
-	if i := strings.IndexByte(s, ':'); i >= 0 {
-		s = s[:i]
-	}
-	return s
-}
-
-// urlHost takes scheme and host out of a URL.
-func urlHost(s string) (scheme, host string) {
-	if i := strings.Index(s, "://"); i >= 0 {
-		scheme, s = strings.ToLower(s[:i]), s[i+3:]
-	}
-	if i := strings.IndexAny(s, "/?#"); i >= 0 {
-		s = s[:i]
-	}
-	return scheme, hostOf(s)
-}
-
-// url is an address that is fetched from or sent to.
-func (c *call) url(w *shell.Word) {
-	scheme, host := urlHost(w.Text)
-	if scheme == "file" {
-		v := after(w, len("file://"))
-		c.readFile(&v, true)
-		return
-	}
-	c.connect(host, w, false)
-}
-
-// transfer is a local file or host:file.
-func (c *call) transfer(r role, w *shell.Word) {
-	if host, ok := remotePath(w.Text); ok {
-		e := c.newEffect(Connect, w)
-		e.Host, e.Detail = host, "transfer"
-		c.a.effect(e)
-		return
-	}
-	if r == roleFrom {
-		c.readFile(w, true)
-		return
-	}
-	c.changeFile(Write, w)
-}
-
-// remotePath recognises host:path, host::module and rsync://host.
-func remotePath(s string) (string, bool) {
-	if strings.Contains(s, "://") {
-		_, host := urlHost(s)
-		return host, true
-	}
-	i := strings.IndexByte(s, ':')
-	if i <= 0 || strings.IndexByte(s[:i], '/') >= 0 {
-		return "", false
-	}
-	return hostOf(s[:i]), true
-}
-
-// data is a request body: @file sends a file.
-func (c *call) data(r role, w *shell.Word) {
-	v := *w
-	if r == roleForm {
-		i := strings.IndexByte(w.Text, '=')
-		if i < 0 {
-			return
-		}
-		v = after(w, i+1)
-	}
-	if len(v.Text) > 1 && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
-		f := after(&v, 1)
-		if i := strings.IndexAny(f.Text, ",;"); i > 0 && r == roleForm {
-			f.Text = f.Text[:i]
-		}
-		c.readFile(&f, true)
-	}
-	if !w.Known {
-		c.gap(DynamicOperand, "what is sent is known only at run time", w)
-	}
-	e := c.newEffect(Connect, w)
-	e.Detail = "sends data"
-	c.a.effect(e)
-}
-
-// method is an HTTP method: all but a few change something.
-func (c *call) method(w *shell.Word) {
-	if w.Known {
-		switch strings.ToUpper(w.Text) {
-		case "GET", "HEAD", "OPTIONS":
-			c.readMethod = true
-			return
-		}
-	}
-	e := c.newEffect(Connect, w)
-	e.Detail = strings.ToUpper(w.Text)
-	c.a.effect(e)
 }
 
 // nameOf is a pattern of the file names that are meant.

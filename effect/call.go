@@ -108,24 +108,41 @@ func (c *call) bare() {
 	}
 }
 
-// leading returns the places of the first operands, with the program's own flags skipped.
+// leading returns the places of the first operands, with flags skipped: the program's own, and
+// after the first operand those of the subcommand that has this one name.
 func (c *call) leading(at *[4]int) int {
-	n := 0
+	n, sp := 0, c.root
 	for i := 1; i < len(c.words) && n < len(at); i++ {
 		w := &c.words[i]
 		if !isFlag(w.Text) || c.root.style&styleNone != 0 {
 			at[n] = i
-			n++
+			if n++; n == 1 {
+				sp = c.root.group(w.Text)
+			}
 			continue
 		}
 		if w.Text == "--" {
 			continue
 		}
-		if f, attached := c.root.find(w.Text); f != nil && f.arity == required && !attached {
+		if f, attached := sp.find(w.Text); f != nil && f.arity == required && !attached {
 			i++
 		}
 	}
 	return n
+}
+
+// group returns the spec of a subcommand that has one name and others below it, or s.
+func (s *spec) group(name string) *spec {
+	list := s.subs[name]
+	if len(list) < 2 {
+		return s
+	}
+	for _, sub := range list {
+		if len(sub.names) == 1 {
+			return sub.ready()
+		}
+	}
+	return s
 }
 
 // pick chooses the subcommand whose names say most of the words, the first words first.

@@ -56,7 +56,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	f.secretNames = c.names
 	f.found = c.f.dir
 	if c.found != "" {
-		f.found = c.a.chdir(c.f.dir, &shell.Word{Text: c.found, Known: true}, "")
+		f.found = c.a.chdir(c.f.dir, &shell.Word{Text: c.found, Known: true})
 	}
 	if w := c.place0(); w != "" {
 		f.where = w
@@ -213,9 +213,6 @@ func (c *call) nest(f *frame, w *shell.Word) {
 	}
 	f.shift = c.f.shift + w.Span.Start + at
 }
-
-// runWord is a word that names a program to run, with arguments in the same word.
-func (c *call) runWord(w *shell.Word) { c.shellText(w) }
 
 // scriptFile is a file or module that is run: seen by name, not looked into.
 func (c *call) scriptFile(r role, w *shell.Word) {

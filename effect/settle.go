@@ -73,7 +73,7 @@ func (c *call) settleFlags() bool {
 	}
 	for i := c.seenAt; i < len(c.a.seen); i++ {
 		if s := &c.a.seen[i]; s.flag.role == roleDir && s.has {
-			c.f.dir = c.a.chdir(c.f.dir, &s.val, "")
+			c.f.dir = c.a.chdir(c.f.dir, &s.val)
 		}
 	}
 	for i := c.seenAt; i < len(c.a.seen); i++ {

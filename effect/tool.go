@@ -137,7 +137,7 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 			dir = ""
 		}
 		if ok && there && d != "" {
-			dir = a.chdir(dir, &shell.Word{Text: d, Known: ok, Tilde: true}, "")
+			dir = a.chdir(dir, &shell.Word{Text: d, Known: ok, Tilde: true})
 		}
 		text = s
 	}

@@ -40,7 +40,7 @@ func (c *call) walk(from, to int, head bool) {
 			i = c.skipped
 		default:
 			if sp.style&styleAny != 0 {
-				c.unlisted(w)
+				c.unlisted(i)
 			}
 			place = c.operand(i, place, flags, sp)
 			if sp.style&styleStop != 0 {
@@ -169,8 +169,15 @@ func allDigits(s string) bool {
 
 // unlisted is a flag or operand of a program whose unlisted flags do no harm by themselves. What
 // follows may be its value, and it may name a file to send.
-func (c *call) unlisted(w *shell.Word) {
+func (c *call) unlisted(i int) {
+	w, next := &c.words[i], ""
+	if i+1 < len(c.words) {
+		next = c.words[i+1].Text
+	}
 	c.unsure = true
+	if w.Text != "" && w.Text[0] == '-' && suspicious(w.Text, next) && harmlessDeeds(c.spec.does) {
+		c.gap(UnknownFlag, "a flag that is not known and may write or run something", w)
+	}
 	if i := strings.Index(w.Text, "file://"); i >= 0 {
 		v := after(w, i+len("file://"))
 		c.readFile(&v, true)
@@ -178,6 +185,25 @@ func (c *call) unlisted(w *shell.Word) {
 		v := after(w, i+len("fileb://"))
 		c.readFile(&v, true)
 	}
+}
+
+// suspicious reports whether a flag that is not listed seems to write or run something. Its
+// value, or the word after it, may say that it only chooses a format.
+func suspicious(text, next string) bool {
+	name, value, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
+	if !has {
+		value = next
+	}
+	switch name {
+	case "output", "o", "out":
+		return strings.ContainsAny(value, "/.~")
+	case "outfile", "out-file", "output-file", "output-dir", "output-directory", "outdir", "out-dir", "dest", "destination", "log-file", "logfile", "log-dir",
+		"save", "save-to", "save-as", "write", "write-to", "dump-to", "exec", "execute", "command", "cmd", "script", "eval", "pager", "editor", "browser", "web", "open",
+		"delete", "remove", "purge", "fix", "in-place", "inplace", "apply", "upload", "hook", "plugin", "plugins", "load", "require", "pre", "preprocessor", "kill",
+		"edit", "install", "download", "record", "trace-file", "profile-output", "cpuprofile", "memprofile", "force", "yes", "auto-approve", "set", "unset":
+		return true
+	}
+	return false
 }
 
 func (c *call) longWord(sp *spec, i, to int) int {
@@ -196,7 +222,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i
 	case f == nil && sp.style&styleAny != 0:
-		c.unlisted(w)
+		c.unlisted(i)
 		return i
 	case f == nil:
 		c.gap(UnknownFlag, "a flag that is not known", w)
@@ -230,7 +256,7 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 		f := sp.shortFlag(w.Text[k])
 		switch {
 		case f == nil && sp.style&styleAny != 0:
-			c.unlisted(w)
+			c.unlisted(i)
 			return i
 		case f == nil:
 			c.gap(UnknownFlag, "a flag that is not known", w)

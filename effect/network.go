@@ -1,0 +1,118 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+func (c *call) connect(host string, w *shell.Word, harmless bool) {
+	e := c.newEffect(Connect, w)
+	e.Host, e.Harmless = host, harmless
+	c.a.effect(e)
+}
+
+// hostOf takes the host out of user@host:port.
+func hostOf(s string) string {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") {
+		if i := strings.IndexByte(s, ']'); i > 0 {
+			return s[1:i]
+		}
+	}
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}
+
+// urlHost takes scheme and host out of a URL.
+func urlHost(s string) (scheme, host string) {
+	if i := strings.Index(s, "://"); i >= 0 {
+		scheme, s = strings.ToLower(s[:i]), s[i+3:]
+	}
+	if i := strings.IndexAny(s, "/?#"); i >= 0 {
+		s = s[:i]
+	}
+	return scheme, hostOf(s)
+}
+
+// url is an address that is fetched from or sent to.
+func (c *call) url(w *shell.Word) {
+	scheme, host := urlHost(w.Text)
+	if scheme == "file" {
+		v := after(w, len("file://"))
+		c.readFile(&v, true)
+		return
+	}
+	c.connect(host, w, false)
+}
+
+// transfer is a local file or host:file.
+func (c *call) transfer(r role, w *shell.Word) {
+	if host, ok := remotePath(w.Text); ok {
+		e := c.newEffect(Connect, w)
+		e.Host, e.Detail = host, "transfer"
+		c.a.effect(e)
+		return
+	}
+	if r == roleFrom {
+		c.readFile(w, true)
+		return
+	}
+	c.changeFile(Write, w)
+}
+
+// remotePath recognises host:path, host::module and rsync://host.
+func remotePath(s string) (string, bool) {
+	if strings.Contains(s, "://") {
+		_, host := urlHost(s)
+		return host, true
+	}
+	i := strings.IndexByte(s, ':')
+	if i <= 0 || strings.IndexByte(s[:i], '/') >= 0 {
+		return "", false
+	}
+	return hostOf(s[:i]), true
+}
+
+// data is a request body: @file sends a file.
+func (c *call) data(r role, w *shell.Word) {
+	v := *w
+	if r == roleForm {
+		i := strings.IndexByte(w.Text, '=')
+		if i < 0 {
+			return
+		}
+		v = after(w, i+1)
+	}
+	if len(v.Text) > 1 && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
+		f := after(&v, 1)
+		if i := strings.IndexAny(f.Text, ",;"); i > 0 && r == roleForm {
+			f.Text = f.Text[:i]
+		}
+		c.readFile(&f, true)
+	}
+	if !w.Known {
+		c.gap(DynamicOperand, "what is sent is known only at run time", w)
+	}
+	e := c.newEffect(Connect, w)
+	e.Detail = "sends data"
+	c.a.effect(e)
+}
+
+// method is an HTTP method: all but a few change something.
+func (c *call) method(w *shell.Word) {
+	if w.Known {
+		switch strings.ToUpper(w.Text) {
+		case "GET", "HEAD", "OPTIONS":
+			c.readMethod = true
+			return
+		}
+	}
+	e := c.newEffect(Connect, w)
+	e.Detail = strings.ToUpper(w.Text)
+	c.a.effect(e)
+}
