@@ -89,7 +89,9 @@ type Range struct{ Start, End int }
 // window shows one line of text in at most width columns, moved so that the
 // marked bytes can be seen, and says which columns the mark takes.
 func window(line string, mark Range, width int) (string, Range) {
-	cells, marked := layout(line, mark)
+	mark.Start = max(0, min(mark.Start, len(line)))
+	cells, marked := layout(line, Range{mark.Start, max(mark.Start, mark.End)})
+	marked.End = max(marked.End, marked.Start)
 	total := 0
 	for _, c := range cells {
 		total += columns(c)

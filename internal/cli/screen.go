@@ -33,7 +33,11 @@ func (s *screen) render(v *explain.View) string {
 
 // line writes a label (or its blank) and a text.
 func (s *screen) line(label, text string) {
-	s.b.WriteString(strings.TrimRight(s.io.paint(dim, pad(label, margin))+text, " ") + "\n")
+	head := strings.Repeat(" ", margin)
+	if label != "" {
+		head = s.io.paint(dim, pad(label, margin))
+	}
+	s.b.WriteString(strings.TrimRight(head+text, " ") + "\n")
 }
 
 // text writes a label and a text that is broken into lines.

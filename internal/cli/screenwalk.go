@@ -154,7 +154,7 @@ func (s *screen) table(label string, rows []row) {
 	var stageW, lookedW, foundW, outW int
 	for _, r := range rows {
 		if r.looked != "" || r.outcome == "" {
-			stageW = max(stageW, min(columns(r.stage), room/4))
+			stageW = max(stageW, columns(r.stage))
 		}
 		lookedW, outW = max(lookedW, columns(r.looked)), max(outW, columns(r.outcome))
 		if r.outcome != "" {
@@ -166,16 +166,28 @@ func (s *screen) table(label string, rows []row) {
 			lookedW = max(lookedW, columns(r.stage)-stageW-2)
 		}
 	}
-	rest := room - stageW - outW - 6
-	lookedW = max(0, min(lookedW, max(rest-foundW, rest*2/5)))
-	foundW = max(0, min(foundW, rest-lookedW))
+	over := stageW + lookedW + foundW + outW + 6 - room
+	shrink := func(w *int, least int) {
+		n := max(0, min(over, *w-least))
+		*w, over = *w-n, over-n
+	}
+	// What was looked at is known already; it goes first.
+	shrink(&lookedW, 22)
+	shrink(&foundW, 18)
+	shrink(&stageW, 12)
+	shrink(&lookedW, 4)
+	shrink(&foundW, 4)
 	for _, r := range rows {
-		s.line(label, s.tableLine(&r, room, stageW, lookedW, foundW))
-		label = ""
+		for _, l := range s.tableLines(&r, room, stageW, lookedW, foundW) {
+			s.line(label, l)
+			label = ""
+		}
 	}
 }
 
-func (s *screen) tableLine(r *row, room, stageW, lookedW, foundW int) string {
+// tableLines is one line but for a row without an outcome, whose text is broken
+// into as many as it needs.
+func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string {
 	look, text := r.look, func(t string) string { return t }
 	if r.faint {
 		look, text = dim, func(t string) string { return s.io.paint(dim, t) }
@@ -184,9 +196,13 @@ func (s *screen) tableLine(r *row, room, stageW, lookedW, foundW int) string {
 	out := s.io.paint(look, r.outcome)
 	switch {
 	case r.outcome == "":
-		return text(cell(r.stage, stageW) + clip(r.found, room-stageW-2))
+		lines := wrap(r.found, max(10, room-stageW-2))
+		for i, l := range lines {
+			lines[i] = text(cell([]string{r.stage, ""}[min(i, 1)], stageW) + l)
+		}
+		return lines
 	case r.looked == "":
-		return text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out
+		return []string{text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out}
 	}
-	return text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out
+	return []string{text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out}
 }

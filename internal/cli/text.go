@@ -89,13 +89,18 @@ func clip(s string, n int) string {
 	if columns(s) <= n {
 		return s
 	}
+	return s[:fitting(s, n-1)] + "…"
+}
+
+// fitting returns how many bytes of s fit into n columns.
+func fitting(s string, n int) int {
 	w := 0
 	for i, r := range s {
-		if w += runeColumns(r); w > n-1 {
-			return s[:i] + "…"
+		if w += runeColumns(r); w > n {
+			return i
 		}
 	}
-	return s
+	return len(s)
 }
 
 // pad returns s followed by blanks up to n columns.
@@ -117,8 +122,11 @@ func wrap(s string, n int) []string {
 			if line != "" {
 				lines, line, w = append(lines, line), "", 0
 			}
-			head := strings.TrimSuffix(clip(word, n+1), "…")
-			lines, word = append(lines, head), word[len(head):]
+			i := fitting(word, n)
+			if i == 0 {
+				break // a character wider than the line
+			}
+			lines, word = append(lines, word[:i]), word[i:]
 			c = columns(word)
 		}
 		if line != "" && w+1+c > n {

@@ -20,7 +20,11 @@ func (x *explainer) by() By {
 	case d.Stage == "default":
 		return By{Kind: "default", Text: fmt.Sprintf("the default of mode %s", d.Mode)}
 	}
-	return By{Kind: x.kindOf(d.Stage), Text: d.Stage}
+	by := By{Kind: x.kindOf(d.Stage), Text: d.Stage}
+	if by.Kind == "when" && d.Note != "" {
+		by.Text = d.Note
+	}
+	return by
 }
 
 func (x *explainer) kindOf(stage string) string {
@@ -54,7 +58,10 @@ func (x *explainer) why() string {
 	if d.Rule != nil && d.Rule.Reason != "" {
 		add("%s", d.Rule.Reason)
 	}
-	if d.Note != "" {
+	switch {
+	case d.Note == "not read-only" && !x.a.ReadOnly && x.a.Why != "":
+		add("%s: %s", d.Note, x.a.Why)
+	case d.Note != "":
 		add("%s", d.Note)
 	}
 	switch {
