@@ -220,3 +220,44 @@ func TestConfigDir(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTwoCommands: an input with an empty command and another one beside it is
+// judged by what would run.
+func TestTwoCommands(t *testing.T) {
+	for _, src := range []string{
+		"permissions: {schema: tiered_policy, tools: {bash: allow}}",
+		"permissions: {schema: tiered_policy, approval_overrides: [{id: o, tools: bash, pattern: 're:.*', action: allow}]}",
+	} {
+		l := load(t, []byte(src), nil)
+		for _, input := range []string{`{"command":"","cmd":"r\\eboot"}`, `{"command":null,"cmd":"/sbin/reboot"}`, `{"cmd":"eval 'reboot'"}`, `{"command":["reboot"]}`, `{"command":["bash","-c","re''boot"]}`} {
+			if d := l.Policy.Decide(&obstat.Call{Tool: "bash", Input: json.RawMessage(input), Dir: "/srv/ws"}, nil); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %v: %s", input, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
+// TestFloorOnRecorded: with the floor on no recorded answer gets looser but those
+// named here.
+func TestFloorOnRecorded(t *testing.T) {
+	looser := map[string]string{
+		"jiuwen/ast-allow-0149":    "the ; ends -exec, and is no operator",
+		"jiuwen/ast-allow-0214":    "the ; is quoted",
+		"jiuwen/ast-default-0010":  "the backquotes are quoted",
+		"jiuwen/ast-default-0072":  "the ; is quoted",
+		"jiuwen/ast-default-0074":  "the new line is quoted",
+		"jiuwen/extract-path-0065": "..x is a file of the workspace",
+	}
+	for _, name := range []string{"jiuwen-document.jsonl.gz", "jiuwen-parser.jsonl.gz"} {
+		readLines(t, name, func(line []byte) {
+			var c testCase
+			if err := json.Unmarshal(line, &c); err != nil {
+				t.Fatal(err)
+			}
+			c.Floor = "on"
+			if v, _ := c.run(t); v > c.Want.Verdict && looser[c.ID] == "" {
+				t.Errorf("%s: %v, and %v without the floor", c.ID, v, c.Want.Verdict)
+			}
+		})
+	}
+}

@@ -104,10 +104,40 @@ func (v view) shellSubjects(f *obstat.Facts, cmd string) []obstat.Subject {
 	if strings.Contains(cmd, `\`) {
 		out = append(out, obstat.Subject{Field: fieldCommandRE, Text: slashes(cmd)})
 	}
-	if v.Effects && f.Part() == nil { // the whole call's effects are those of its parts
-		out = append(out, effectSubjects(f)...)
+	if v.Bare && !v.Effects {
+		return out
 	}
-	return append(out, v.trustedSubjects(f)...)
+	all := readings(f, cmd)
+	if v.Effects && f.Part() == nil { // the whole call's effects are those of its parts
+		for _, g := range all {
+			out = append(out, effectSubjects(g)...)
+		}
+	}
+	if len(all) == 1 { // what has two readings is not trusted
+		out = append(out, v.trustedSubjects(f)...)
+	}
+	return out
+}
+
+// readings returns the facts to look for effects in: the call's, and, where its
+// command is no text, or an empty one with a cmd beside it, those of the text
+// that the rules see.
+func readings(f *obstat.Facts, cmd string) []*obstat.Facts {
+	for _, field := range []string{"command", "cmd"} {
+		if text, ok := f.Field(field); ok {
+			if strip(text) == cmd {
+				return []*obstat.Facts{f}
+			}
+			break
+		}
+	}
+	input, err := json.Marshal(map[string]string{"command": cmd})
+	if err != nil || cmd == "" {
+		return []*obstat.Facts{f}
+	}
+	call := *f.Call
+	call.Input = input
+	return []*obstat.Facts{f, {Call: &call, World: f.World, Mode: f.Mode}}
 }
 
 // pathSubjects returns the path-like arguments of a call, section 2.2.
