@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
+	"unsafe"
 )
 
 // A Call is one tool call that an agent wants to make: the tool, its input as
@@ -29,6 +31,38 @@ type Call struct {
 	Mode Mode `json:"mode,omitempty"`
 	// Repeat counts the identical calls made in a row just before this one.
 	Repeat int `json:"repeat,omitempty"`
+
+	read *readInput // by Read
+}
+
+// A readInput is an input that was read ahead of deciding. It is never written
+// to again, so calls may share it.
+type readInput struct {
+	data     *byte // where the input was, and how long: another input is read again
+	size     int
+	fields   inputFields
+	subjects []Subject // the fields, and the input as a whole
+}
+
+// Read reads the input once, ahead of deciding, for hosts that decide a call by
+// more than one policy or more than once. It reports what Decide would deny the
+// call for: an input that is not a JSON object, or whose keys stand twice.
+func (c *Call) Read() error {
+	r := &readInput{data: unsafe.SliceData(c.Input), size: len(c.Input)}
+	if r.fields.read(c.Input); r.fields.err != nil {
+		return r.fields.err
+	}
+	r.subjects = append(slices.Clip(r.fields.fields), Subject{inputField, bytesAsString(c.Input)})
+	c.read = r
+	return nil
+}
+
+// fresh returns what was read of the input as it is now, or nil.
+func (c *Call) fresh() *readInput {
+	if r := c.read; r != nil && r.data == unsafe.SliceData(c.Input) && r.size == len(c.Input) {
+		return r
+	}
+	return nil
 }
 
 // Digest returns the hash that binds an approval to this call: tool and input,

@@ -205,6 +205,10 @@ func (w *walk) givenSubjects(f *Facts, pl *pipeline) outcome {
 
 // builtinView is fieldView without its allocations.
 func (w *walk) builtinView(f *Facts, pl *pipeline) outcome {
+	if r := f.Call.fresh(); r != nil {
+		w.quest = Question{f.Call.Tool, r.subjects}
+		return w.question(f, pl, &w.quest)
+	}
 	if f.input.read(f.Call.Input); f.input.err != nil {
 		return faulted("view", f.input.err.msg, nil)
 	}

@@ -143,6 +143,27 @@ func TestSubjectsGiven(t *testing.T) {
 	}
 }
 
+// TestReadAhead: a call that was read decides the same, and not by the old
+// input once it has a new one.
+func TestReadAhead(t *testing.T) {
+	pol := mustCompile(t, sample(rule(obstat.Deny, "t", "command", "rm *"), rule(obstat.Allow, "t", "", "")))
+	call := &obstat.Call{Tool: "t", Input: json.RawMessage(`{"command":"ls \"x\""}`)}
+	if err := call.Read(); err != nil {
+		t.Fatal(err)
+	}
+	if d := pol.Decide(call, nil); d.Verdict != obstat.Allow {
+		t.Errorf("%v", d.Verdict)
+	}
+	call.Input = json.RawMessage(`{"command":"rm x"}`)
+	if d := pol.Decide(call, nil); d.Verdict != obstat.Deny {
+		t.Errorf("decided by the old input: %v", d.Verdict)
+	}
+	bad := &obstat.Call{Tool: "t", Input: json.RawMessage(`{"a":1,"A":2}`)}
+	if err := bad.Read(); err == nil || pol.Decide(bad, nil).Verdict != obstat.Deny {
+		t.Errorf("read %v", err)
+	}
+}
+
 func TestDecideDoesNotAllocate(t *testing.T) {
 	var rules []obstat.Rule
 	for i := range 200 {

@@ -61,21 +61,30 @@ func (f *Facts) Analysis() *effect.Analysis {
 // value, any other value as its JSON. ok is false where there is none, or where
 // the input cannot be read (see Fault).
 func (f *Facts) Field(name string) (text string, ok bool) {
-	f.input.read(f.Call.Input)
-	for i := range f.input.fields {
-		if f.input.fields[i].Field == name {
-			return f.input.fields[i].Text, true
+	in := f.fields()
+	for i := range in.fields {
+		if in.fields[i].Field == name {
+			return in.fields[i].Text, true
 		}
 	}
 	return "", false
 }
 
+// fields returns the input's fields, read ahead or now.
+func (f *Facts) fields() *inputFields {
+	if r := f.Call.fresh(); r != nil {
+		return &r.fields
+	}
+	f.input.read(f.Call.Input)
+	return &f.input
+}
+
 // String returns the top-level input field of that name if it is a string.
 func (f *Facts) String(name string) (text string, ok bool) {
-	f.input.read(f.Call.Input)
-	for i := range f.input.fields {
-		if f.input.fields[i].Field == name {
-			return f.input.fields[i].Text, f.input.isString(i)
+	in := f.fields()
+	for i := range in.fields {
+		if in.fields[i].Field == name {
+			return in.fields[i].Text, in.isString(i)
 		}
 	}
 	return "", false
@@ -83,9 +92,8 @@ func (f *Facts) String(name string) (text string, ok bool) {
 
 // Fault returns why the input cannot be read, or nil.
 func (f *Facts) Fault() error {
-	f.input.read(f.Call.Input)
-	if f.input.err != nil {
-		return f.input.err
+	if err := f.fields().err; err != nil {
+		return err
 	}
 	return nil
 }
@@ -273,7 +281,7 @@ func (f *Facts) Object() (map[string]any, error) {
 		return nil, err
 	}
 	out := map[string]any{}
-	if len(f.input.fields) == 0 {
+	if len(f.fields().fields) == 0 {
 		return out, nil
 	}
 	return out, json.Unmarshal(f.Call.Input, &out)

@@ -9,7 +9,7 @@ func (fieldView) Questions(f *Facts) ([]Question, error) {
 	if err := f.Fault(); err != nil {
 		return nil, err
 	}
-	subjects := append([]Subject{}, f.input.fields...)
+	subjects := append([]Subject{}, f.fields().fields...)
 	subjects = append(subjects, Subject{inputField, string(f.Call.Input)})
 	return []Question{{Tool: f.Call.Tool, Subjects: subjects}}, nil
 }

@@ -35,7 +35,8 @@ type maker struct {
 
 func makers() []maker {
 	return []maker{
-		{"obstat", 1 << 30, newObstat},
+		{"obstat", 1 << 30, func(w *workload) (engine, error) { return newObstat(w, false) }},
+		{"obstat from bytes", 1 << 30, func(w *workload) (engine, error) { return newObstat(w, true) }},
 		{"Go loop", 1 << 30, func(w *workload) (engine, error) { return newLinear(w, false) }},
 		{"Go loop by tool", 1 << 30, func(w *workload) (engine, error) { return newLinear(w, true) }},
 		{"cedar-go", 10_000, func(w *workload) (engine, error) { return newCedar(w, false) }},
@@ -89,7 +90,7 @@ func oneSize(w *workload, n, rounds int, limit time.Duration, skip []string) err
 		engines, results = append(engines, e), append(results, res)
 	}
 	for i, e := range engines {
-		results[i].disagree = disagreements(engines[1], e, w, limit)
+		results[i].disagree = disagreements(engines[0], e, w, limit)
 	}
 	for range rounds {
 		for i, e := range engines {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/obstat/obstat"
 )
 
 // kind is what a rule looks at.
@@ -30,6 +32,7 @@ type rule struct {
 type call struct {
 	tool, field, text string
 	input             json.RawMessage
+	ours              obstat.Call // read ahead, as the others get text that is decoded
 }
 
 // A workload is a set of rules and the calls put to them.
@@ -137,6 +140,10 @@ func (w *workload) newCall(r *rand.Rand) call {
 		}
 	}
 	c.input, _ = json.Marshal(map[string]any{c.field: c.text, "timeout": 30})
+	c.ours = obstat.Call{Tool: c.tool, Input: c.input}
+	if err := c.ours.Read(); err != nil {
+		panic(err)
+	}
 	return c
 }
 
