@@ -16,6 +16,8 @@ type Ask struct {
 	Permission string   `json:"permission"`
 	Patterns   []string `json:"patterns"`
 	Always     []string `json:"always"`
+
+	by map[string][]string // which of Always belong to which pattern of a shell call
 }
 
 // The permissions that no tool has as its name.
@@ -89,7 +91,7 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 	}
 	out := c.main
 	if len(c.dirs) > 0 {
-		external := Ask{permExternal, c.dirs, c.dirs}
+		external := Ask{Permission: permExternal, Patterns: c.dirs, Always: c.dirs}
 		if v.Order == Last && (c.perm == "glob" || c.perm == "grep") {
 			out = append(out, external)
 		} else {
@@ -97,7 +99,7 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		}
 	}
 	if f.Call.Repeat >= doomLoop-1 && f.Part() == nil {
-		out = append(out, Ask{permDoomLoop, []string{f.Call.Tool}, []string{f.Call.Tool}})
+		out = append(out, Ask{Permission: permDoomLoop, Patterns: []string{f.Call.Tool}, Always: []string{f.Call.Tool}})
 	}
 	return out, nil
 }
@@ -147,7 +149,7 @@ func (c *callView) optional(field string) (text string, there bool, err error) {
 
 // ask adds patterns to what the tool asks.
 func (c *callView) ask(patterns, always []string) {
-	c.main = append(c.main, Ask{c.perm, patterns, always})
+	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always})
 }
 
 // text is the ask of a tool whose one field is the pattern.
@@ -246,7 +248,7 @@ func (c *callView) grepReads() error {
 		return err
 	}
 	if abs := c.absolute(p); !c.isDir(abs) {
-		c.main = append(c.main, Ask{"read", []string{c.relative(abs)}, []string{"*"}})
+		c.main = append(c.main, Ask{Permission: "read", Patterns: []string{c.relative(abs)}, Always: []string{"*"}})
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func (c *callView) bash() error {
 func (c *callView) commands(cmd string, part bool) {
 	s := shell.Parse(cmd, nil)
 	var patterns, always []string
+	by := map[string][]string{}
 	quiet := !s.Opaque() && len(s.Gaps) == 0
 	for i := range s.Commands {
 		sc := &s.Commands[i]
@@ -50,9 +51,11 @@ func (c *callView) commands(cmd string, part bool) {
 			quiet = false
 		default:
 			quiet = false
-			patterns = appendNew(patterns, commandText(cmd, sc))
+			text := commandText(cmd, sc)
+			patterns = appendNew(patterns, text)
 			if c.learn {
-				always = appendNew(always, alwaysOf(cmd, sc)...)
+				by[text] = alwaysOf(cmd, sc)
+				always = appendNew(always, by[text]...)
 			}
 		}
 	}
@@ -65,7 +68,7 @@ func (c *callView) commands(cmd string, part bool) {
 	case len(patterns) == 0:
 		patterns = []string{strings.TrimSpace(cmd)}
 	}
-	c.ask(patterns, always)
+	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always, by: by})
 }
 
 // moves are the commands that the program does not ask about.

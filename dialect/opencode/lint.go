@@ -39,9 +39,25 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
 // maxMatches bounds how many rules are compared with how many values.
 const maxMatches = 500_000
 
-// otherOrder looks for a call that the other order answers differently, and
-// names the first it finds in each file.
+// A difference is a value that the two orders answer differently.
+type difference struct {
+	permission, value string
+	here, there       obstat.Verdict
+	pos               obstat.Pos
+}
+
+// otherOrder names the first call of each file that the other order answers
+// differently.
 func (l *loader) otherOrder(rules Ruleset) {
+	for _, d := range l.differences(rules) {
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
+			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
+	}
+}
+
+// differences tries values that the rules' patterns are about, and returns one
+// difference a file.
+func (l *loader) differences(rules Ruleset) (out []difference) {
 	left := maxMatches
 	told := map[string]bool{}
 	here, there := patterns{}, patterns{}
@@ -58,16 +74,15 @@ func (l *loader) otherOrder(rules Ruleset) {
 					continue
 				}
 				told[r.Pos.File] = true
-				pos := r.Pos
-				if by != nil && by.Pos.File == pos.File {
-					pos = by.Pos
+				d := difference{permission, value, a, b, r.Pos}
+				if by != nil && by.Pos.File == r.Pos.File {
+					d.pos = by.Pos
 				}
-				l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: pos,
-					Msg:  fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(permission, value), a, b),
-					Hint: orderHints[l.order]})
+				out = append(out, d)
 			}
 		}
 	}
+	return out
 }
 
 var orderHints = map[Order]string{

@@ -68,7 +68,12 @@ func (p params) remembered(l *dialect.Loaded, call *obstat.Call, a *Ask) (out []
 			out = append(out, quoteGlob(v))
 		}
 		return out
-	case a.Permission == "bash" || !p.Floor:
+	case a.by != nil:
+		for _, v := range asked {
+			out = append(out, a.by[v]...)
+		}
+		return out
+	case !p.Floor:
 		return a.Always
 	}
 	for _, v := range asked {

@@ -144,6 +144,7 @@ func (w *opWorld) asks(t *testing.T, o *op, tool string, input json.RawMessage) 
 		return nil
 	}
 	for i := range asks {
+		asks[i].by = nil
 		if asks[i].Always == nil {
 			asks[i].Always = []string{}
 		}

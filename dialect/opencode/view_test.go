@@ -1,0 +1,205 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"pgregory.net/rapid"
+)
+
+// world has a project with a link that leads out of it.
+var world = &obstat.Snapshot{
+	HomeDir: "/home/u",
+	Links:   map[string]string{"/w/p/link": "/etc", "/w/p/keys": "/w/secret"},
+	Dirs:    []string{"/", "/etc", "/w", "/w/p", "/w/p/src", "/w/secret", "/home/u"},
+}
+
+func callOf(tool, input string) *obstat.Call {
+	return &obstat.Call{Tool: tool, Input: json.RawMessage(input), Dir: "/w/p", Roots: []string{"/w"}}
+}
+
+// asked writes asks as text.
+func asked(asks []Ask) string {
+	var out []string
+	for _, a := range asks {
+		out = append(out, fmt.Sprintf("%s%q", a.Permission, a.Patterns))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestAsks has what each tool asks, in both orders and with the floor.
+func TestAsks(t *testing.T) {
+	for _, tc := range []struct{ tool, input, last, first, floor string }{
+		{tool: "read", input: `{"filePath":"src/a"}`, last: `read["p/src/a"]`},
+		{tool: "read", input: `{"filePath":"/etc/passwd"}`, last: `external_directory["/etc/*"] read["../etc/passwd"]`, first: `external_directory["/etc/passwd"] read["../etc/passwd"]`},
+		{tool: "read", input: `{"filePath":"/w/x"}`, last: `read["x"]`, first: `external_directory["/w/x"] read["x"]`},
+		{tool: "read", input: `{"filePath":"..x"}`, last: `read["p/..x"]`, first: `external_directory["/w/p/..x"] read["p/..x"]`},
+		{tool: "read", input: `{"filePath":"link/passwd"}`, last: `external_directory["/etc/*"] read["p/link/passwd" "../etc/passwd"]`, first: `external_directory["/etc/passwd"] read["p/link/passwd" "../etc/passwd"]`},
+		{tool: "write", input: `{"filePath":"keys/id","content":""}`, last: `edit["p/keys/id" "secret/id"]`, first: `external_directory["/w/secret/id"] edit["p/keys/id" "secret/id"]`},
+		{tool: "edit", input: `{"filePath":"a"}`, last: `edit["p/a"]`},
+		{tool: "multiedit", input: `{"filePath":"a"}`, last: `edit["p/a"]`},
+		{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Delete File: a\n*** Update File: b\r\n*** Move to: /x/c\n*** End Patch"}`,
+			last: `external_directory["/x/*"] edit["p/a" "p/b" "../x/c"]`, first: `external_directory["/x/c"] edit["p/a" "p/b" "../x/c"]`},
+		{tool: "list", input: `{}`, last: `list["p"]`},
+		{tool: "list", input: `{"path":"/etc"}`, last: `external_directory["/etc/*"] list["../etc"]`, first: `external_directory["/etc"] list["../etc"]`},
+		{tool: "glob", input: `{"pattern":"**/*.ts","path":"/etc"}`, last: `glob["**/*.ts"] external_directory["/etc/*"]`, first: `external_directory["/etc"] glob["**/*.ts"]`},
+		{tool: "glob", input: `{"pattern":"/etc/*.conf"}`, last: `glob["/etc/*.conf"]`, floor: `glob["/etc/*.conf"] external_directory["/etc/*"]`},
+		{tool: "grep", input: `{"pattern":"KEY","path":".env"}`, last: `grep["KEY"]`, floor: `grep["KEY"] read["p/.env"]`},
+		{tool: "grep", input: `{"pattern":"KEY","path":"src"}`, last: `grep["KEY"]`},
+		{tool: "webfetch", input: `{"url":"https://x.org/a"}`, last: `webfetch["https://x.org/a"]`},
+		{tool: "websearch", input: `{"query":"q"}`, last: `websearch["q"]`},
+		{tool: "task", input: `{"subagent_type":"general"}`, last: `task["general"]`},
+		{tool: "skill", input: `{"name":"s"}`, last: `skill["s"]`},
+		{tool: "todowrite", input: `{"todos":[]}`, last: `todowrite["*"]`},
+		{tool: "lsp", input: `{}`, last: `lsp["*"]`},
+		{tool: "question", input: ``, last: `question["*"]`},
+		{tool: "my.server/tool x", input: `{"a":1}`, last: `my_server_tool_x["*"]`},
+		{tool: "read_mcp_resource", input: `{"server":"s","uri":"file:///x"}`, last: `read["mcp:s:file:///x"]`},
+		{tool: "list_mcp_resources", input: `{"server":"s"}`, last: `read["mcp:s:*"]`},
+		{tool: "list_mcp_resource_templates", input: `{}`, last: `read["mcp:*"]`},
+		{tool: "bash", input: `{"command":"cd src && ls; git push"}`, last: `bash["ls" "git push"]`, first: `bash["cd src && ls; git push"]`},
+		{tool: "bash", input: `{"command":"cat link/passwd"}`, last: `external_directory["/etc/*"] bash["cat link/passwd"]`, first: `external_directory["/etc/passwd"] bash["cat link/passwd"]`},
+		{tool: "bash", input: `{"command":"head /etc/passwd"}`, last: `bash["head /etc/passwd"]`, floor: `external_directory["/etc/*"] bash["head /etc/passwd"]`},
+		{tool: "bash", input: `{"command":"cat $X"}`, last: `bash["cat $X"]`, floor: `external_directory["*"] bash["cat $X"]`},
+		{tool: "bash", input: `{"command":"ls > /dev/null 2>&1 < /dev/null"}`, last: `bash["ls > /dev/null 2>&1 < /dev/null"]`, first: `bash["ls > /dev/null 2>&1 < /dev/null"]`},
+		{tool: "bash", input: `{"command":"ls","workdir":"/etc"}`, last: `external_directory["/etc/*"] bash["ls"]`, first: `external_directory["/etc"] bash["ls"]`},
+		{tool: "bash", input: `{"command":""}`, last: `bash[""]`},
+	} {
+		for _, run := range []struct {
+			order Order
+			floor bool
+			want  string
+		}{{Last, false, tc.last}, {Last, true, or(tc.floor, tc.last)}, {First, false, or(tc.first, tc.last)}} {
+			asks, err := Asks(run.order, run.floor, callOf(tc.tool, tc.input), world)
+			if got := asked(asks); err != nil || got != run.want {
+				t.Errorf("%s %s, order %s, floor %v: %v\ngot  %s\nwant %s", tc.tool, tc.input, run.order, run.floor, err, got, run.want)
+			}
+		}
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// TestBadCalls: a call that cannot be read is denied, whatever the rules say.
+func TestBadCalls(t *testing.T) {
+	l := load(t, nil, "opencode.json", `{"permission": "allow"}`)
+	for tool, inputs := range map[string][]string{
+		"read":              {`{}`, `{"filePath":1}`, `{"filePath":null}`, `[]`, `"x"`, `{`, `{"filePath":"a","filePath":"b"}`, `{"filePath":"a","FILEPATH":"b"}`},
+		"bash":              {`{}`, `{"command":["rm"]}`, `{"command":"ls","workdir":1}`, `{"cmd":"ls"}`},
+		"apply_patch":       {`{"patchText":""}`, `{"patchText":"--- a\n+++ b"}`},
+		"glob":              {`{"pattern":"*","path":1}`},
+		"read_mcp_resource": {`{"server":"s"}`, `{"server":1,"uri":"x"}`},
+		"task":              {`{}`},
+	} {
+		for _, in := range inputs {
+			if d := l.Policy.Decide(callOf(tool, in), world); d.Verdict != obstat.Deny {
+				t.Errorf("%s %s: %v", tool, in, d.Verdict)
+			}
+		}
+	}
+}
+
+func TestDoomLoop(t *testing.T) {
+	l := load(t, nil, "opencode.json", `{"permission": {"*": "allow", "doom_loop": "ask"}}`)
+	for repeat, want := range []obstat.Verdict{obstat.Allow, obstat.Allow, obstat.Ask, obstat.Ask} {
+		c := callOf("read", `{"filePath":"a"}`)
+		c.Repeat = repeat
+		if d := l.Policy.Decide(c, world); d.Verdict != want {
+			t.Errorf("after %d calls: %v", repeat, d.Verdict)
+		}
+	}
+}
+
+// TestFloor: what the program lets through and does harm, and what is harmless
+// and must stay quiet.
+func TestFloor(t *testing.T) {
+	const rules = `{"permission": {"bash": {"*": "ask", "ls *": "allow", "git *": "allow", "echo *": "allow", "cat *": "allow", "npm test *": "allow", "git push *": "deny", "rm *": "deny"},
+		"read": {"*": "allow", "*.env": "deny"}, "edit": {"*": "ask", "src/*": "allow", "p/out.txt": "allow"}, "external_directory": "ask", "webfetch": "ask"}}`
+	l := load(t, nil, "opencode.json", rules)
+	for cmd, want := range map[string]obstat.Verdict{
+		"ls":                             obstat.Allow,
+		"cd src && ls -la":               obstat.Allow,
+		"cd src; git status":             obstat.Allow,
+		"git log | cat":                  obstat.Allow,
+		"ls 2>/dev/null":                 obstat.Allow,
+		"echo x > out.txt":               obstat.Allow,
+		"echo x > other.txt":             obstat.Ask,
+		"echo x > /etc/passwd":           obstat.Ask,
+		"cat .env":                       obstat.Deny,
+		"git -C . push":                  obstat.Deny,
+		"env rm x":                       obstat.Deny,
+		"echo $(rm x)":                   obstat.Deny,
+		"ls && sudo rm x":                obstat.Deny,
+		"cat /etc/passwd":                obstat.Ask,
+		"cat link/passwd":                obstat.Ask,
+		"git status && python -c 'x'":    obstat.Ask,
+		"$(echo ls)":                     obstat.Ask,
+		"ls 'unterminated":               obstat.Ask,
+		"cd src":                         obstat.Ask,
+		"x=1":                            obstat.Ask,
+		"> f":                            obstat.Ask,
+		"[[ -v 'a[$(rm x)]' ]]":          obstat.Deny,
+		"git log --output=/etc/cron.d/x": obstat.Ask,
+	} {
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		if d := l.Policy.Decide(callOf("bash", string(input)), world); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestReach: a tool that is denied as a whole need not be shown.
+func TestReach(t *testing.T) {
+	l := load(t, nil, "opencode.json", `{"permission": {"*": "allow", "bash": "deny", "edit": {"*": "deny", "docs/*": "ask"}, "srv_*": "deny"}}`)
+	for tool, want := range map[string]obstat.Verdict{"bash": obstat.Deny, "write": obstat.Ask, "read": obstat.Allow, "srv_x": obstat.Deny, "other": obstat.Allow} {
+		if r := l.Policy.Reach(tool, ""); r.Loosest != want {
+			t.Errorf("%s: at most %v", tool, r.Loosest)
+		}
+	}
+}
+
+// TestNoQuestionLess: whatever is asked of the shell, something is asked.
+func TestNoQuestionLess(t *testing.T) {
+	words := rapid.SampledFrom([]string{"cd", "pushd", "ls", "x=1", ">", "f", ";", "&&", "|", "(", ")", "{", "}", "[[", "]]", "((", "))", "'a[$(id)]'", "export", "#", "\n", "&", "<<E", "$x", "`", "\"", "if", "then", "fi"})
+	rapid.Check(t, func(t *rapid.T) {
+		cmd := strings.Join(rapid.SliceOfN(words, 0, 8).Draw(t, "words"), " ")
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		for _, o := range []Order{First, Last} {
+			asks, err := Asks(o, rapid.Bool().Draw(t, "floor"), callOf("bash", string(input)), world)
+			n := 0
+			for _, a := range asks {
+				n += len(a.Patterns)
+			}
+			if err != nil || n == 0 {
+				t.Fatalf("%q asks nothing: %v", cmd, err)
+			}
+		}
+	})
+}
+
+// TestStricterOfTwo: in a pair of agents the stricter counts, for any rules.
+func TestStricterOfTwo(t *testing.T) {
+	rule := rapid.Custom(func(t *rapid.T) string {
+		return fmt.Sprintf("{%q: %q}", rapid.SampledFrom([]string{"*", "a*", "*b", "ab"}).Draw(t, "pattern"), rapid.SampledFrom([]string{"allow", "ask", "deny"}).Draw(t, "action"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		data := fmt.Sprintf(`{"agent": {"a": {"mode": "primary", "permission": {"bash": %s}}, "b": {"mode": "subagent", "permission": {"bash": %s}}}}`, rule.Draw(t, "parent"), rule.Draw(t, "child"))
+		l, err := dialect.Load(Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "opencode.json", Data: []byte(data)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := rapid.SampledFrom([]string{"ab", "a", "b", "x"}).Draw(t, "value")
+		if got, want := decide(l, "a>b", "bash", value), min(decide(l, "a", "bash", value), decide(l, "b", "bash", value)); got != want {
+			t.Fatalf("%s: %s is %v, want %v", data, value, got, want)
+		}
+	})
+}
