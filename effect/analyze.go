@@ -146,6 +146,7 @@ func shellGap(k shell.GapKind) GapKind {
 // simple analyses one simple command: words, assignments and redirections.
 func (a *analyzer) simple(c *shell.Command, f *frame) {
 	f.dir = a.chdir(f.dir, &c.Dir)
+	before := len(a.an.Effects)
 	cmd := f.owner
 	if len(c.Words) > 0 {
 		cmd = len(a.an.Commands)
@@ -157,6 +158,11 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	}
 	for i := range c.Redirects {
 		a.redirect(&c.Redirects[i], min(cmd, len(a.an.Commands)-1), f)
+	}
+	if c.Nest&(shell.Uncertain|shell.InCondition|shell.InTrap) != 0 {
+		for i := before; i < len(a.an.Effects); i++ {
+			a.an.Effects[i].Certain = false
+		}
 	}
 }
 

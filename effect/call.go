@@ -45,7 +45,23 @@ func (c *call) seen() []seen { return c.a.seen[c.seenAt:] }
 func (c *call) ops() []int   { return c.a.ops[c.opsAt:] }
 
 func (c *call) gap(k GapKind, why string, w *shell.Word) {
+	n := len(c.a.an.Gaps)
 	c.a.gap(k, why, c.f.span(w.Span), c.cmd)
+	if len(c.a.an.Gaps) > n && (k == UnknownFlag || k == DynamicOperand) && c.wraps() {
+		// A wrapper's word that is not understood may be a value, or swallow one: then another
+		// word than the one that seems so is the program.
+		c.a.an.Gaps[n].Hides = true
+	}
+}
+
+// wraps reports whether the program runs what its operands name.
+func (c *call) wraps() bool {
+	for i := range c.args {
+		if runs(c.args[i].role) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *call) run() {
@@ -207,11 +223,11 @@ func matchAlternatives(names, word string) int {
 
 // isVerb reports whether a word is a subcommand that changes something in some program.
 func isVerb(word string) bool {
-	b := kb()
-	if b.verbs[word] {
+	t := kb().verbs()
+	if t.whole[word] {
 		return true
 	}
-	for _, stem := range b.stems {
+	for _, stem := range t.stems {
 		if strings.HasPrefix(word, stem) {
 			return true
 		}
@@ -281,10 +297,10 @@ func (s *spec) shortFlag(ch byte) *flag {
 	if ch >= 128 {
 		return nil
 	}
-	if f := s.short[ch]; f != nil {
-		return f
+	if s.short != nil && s.short[ch] != nil {
+		return s.short[ch]
 	}
-	if s.parent != nil {
+	if s.parent != nil && s.parent.short != nil {
 		if f := s.parent.short[ch]; f != nil && f.global {
 			return f
 		}

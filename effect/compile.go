@@ -281,6 +281,9 @@ func (s *spec) addFlag(f *flag, names []string) {
 		case n == "-NUM":
 			s.number = f
 		case len(n) == 2 && n[0] == '-' && n[1] < 128 && s.style&styleDash == 0:
+			if s.short == nil {
+				s.short = make([]*flag, 128)
+			}
 			s.short[n[1]] = f
 		default:
 			if s.long == nil {

@@ -54,9 +54,6 @@ type envTable struct {
 }
 
 func (t *envTable) add(rules []envRule) {
-	if t.exact == nil {
-		t.exact = make(map[string]*envRule, 128)
-	}
 	for i := range rules {
 		r := &rules[i]
 		first, last := r.pattern[0]&127, r.pattern[len(r.pattern)-1]&127
@@ -94,7 +91,7 @@ func better(hit *envRule, list []*envRule, name string) *envRule {
 	return hit
 }
 
-func envLookup(name string) *envRule { return kb().env.find(name) }
+func envLookup(name string) *envRule { return kb().env().find(name) }
 
 // implied looks for assignments that are no commands of their own: by a loop, by arithmetic, by
 // ${name:=value}.

@@ -207,7 +207,7 @@ func (h *harm) commands() []string {
 			}
 			list := h.templates(name, s)
 			if os.Getenv("OBSTAT_HARM") != "all" {
-				list = some(list, 3)
+				list = some(list, 2)
 			}
 			out = append(out, list...)
 		}

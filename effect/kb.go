@@ -25,11 +25,13 @@ type entry struct {
 
 // base is the index of the knowledge base: made by one scan for header lines.
 type base struct {
-	entries []entry
-	groups  map[string]string // @name → flags
-	env     envTable
-	verbs   map[string]bool // verbs of subcommands that change something
-	stems   []string        // their beginnings
+	entries   []entry
+	groups    map[string]string // @name → flags
+	envText   []string          // bodies of !env blocks, each with its reason before it
+	verbsText string            // body of !verbs
+
+	env   func() *envTable
+	verbs func() *verbTable
 
 	// A process that asks for a few programs looks through the headers; one that asks for
 	// many makes a map of them first.
@@ -43,6 +45,7 @@ var kb = sync.OnceValue(loadBase)
 
 func loadBase() *base {
 	b := &base{entries: make([]entry, 0, 1024), groups: map[string]string{}}
+	b.env, b.verbs = sync.OnceValue(b.makeEnv), sync.OnceValue(b.makeVerbs)
 	files, err := kbFiles.ReadDir("kb")
 	if err != nil {
 		return b // an empty knowledge base knows no program: nothing is read-only
@@ -90,23 +93,38 @@ func (b *base) add(file string, line int, block string) {
 		name, first, _ := strings.Cut(head, " ")
 		b.groups[name] = first + "\n" + body
 	case strings.HasPrefix(head, "!env "):
-		b.env.add(parseEnvRules(head[5:], body))
+		b.envText = append(b.envText, head[5:], body)
 	case strings.HasPrefix(head, "!verbs"):
-		b.addVerbs(body)
+		b.verbsText = body
 	default:
 		b.entries = append(b.entries, entry{head: head, text: body, file: file, line: line})
 	}
 }
 
-func (b *base) addVerbs(body string) {
-	b.verbs = make(map[string]bool, 256)
-	for v := range strings.FieldsSeq(body) {
+// verbTable knows the names of subcommands that change something.
+type verbTable struct {
+	whole map[string]bool
+	stems []string // their beginnings
+}
+
+func (b *base) makeVerbs() *verbTable {
+	t := &verbTable{whole: make(map[string]bool, 256)}
+	for v := range strings.FieldsSeq(b.verbsText) {
 		if stem, ok := strings.CutSuffix(v, "*"); ok {
-			b.stems = append(b.stems, stem)
+			t.stems = append(t.stems, stem)
 			continue
 		}
-		b.verbs[v] = true
+		t.whole[v] = true
 	}
+	return t
+}
+
+func (b *base) makeEnv() *envTable {
+	t := &envTable{exact: make(map[string]*envRule, 128)}
+	for i := 0; i+1 < len(b.envText); i += 2 {
+		t.add(parseEnvRules(b.envText[i], b.envText[i+1]))
+	}
+	return t
 }
 
 // find returns the block of a program.

@@ -209,12 +209,12 @@ type spec struct {
 	stdin      *operand // what standard input is when there are no operands
 	style      style
 	long       map[string]*flag
-	short      [128]*flag
-	number     *flag // -5
-	risky      bool  // some flag is risky
-	harmful    bool  // some flag can do more than read
-	globalRisk bool  // some flag that holds after the subcommand, too, is risky
-	parent     *spec // whose global flags hold here, too
+	short      []*flag // by byte, or nil
+	number     *flag   // -5
+	risky      bool    // some flag is risky
+	harmful    bool    // some flag can do more than read
+	globalRisk bool    // some flag that holds after the subcommand, too, is risky
+	parent     *spec   // whose global flags hold here, too
 	bare       []deed
 	subs       map[string][]*spec // by first name
 	wild       []*spec            // whose first name is a pattern
