@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -9,13 +12,20 @@ import (
 
 // A Break is the first thing wrong with a chain.
 type Break struct {
-	Seq  uint64 // of the record at which it shows
-	What string // edited, dropped, reordered, truncated, unreadable
-	Msg  string
+	Seq   uint64 // of the record at which it shows
+	What  string // edited, dropped, reordered, truncated, unreadable
+	Msg   string
+	Spool bool // Seq counts in the chain of the spool
 }
 
 // Error returns what is wrong where.
-func (b *Break) Error() string { return fmt.Sprintf("record %d %s: %s", b.Seq, b.What, b.Msg) }
+func (b *Break) Error() string {
+	where := "record"
+	if b.Spool {
+		where = "spool record"
+	}
+	return fmt.Sprintf("%s %d %s: %s", where, b.Seq, b.What, b.Msg)
+}
 
 // A Head is the end of a chain: what the next record follows.
 type Head struct {
@@ -28,64 +38,129 @@ type Verified struct {
 	Records uint64
 	First   uint64 // sequence number of the first record there is
 	Head    Head
+	// Spool is the last record that was taken in from the spool.
+	Spool Head
 
 	missing Head // the end of the records that are not there
+	buf     []byte
+}
+
+// A Liner is a Reader that has its records as the lines they were sealed as,
+// and has looked that whatever it searches by says the same. A line is valid
+// until the next one.
+type Liner interface {
+	Lines(ctx context.Context) iter.Seq2[[]byte, error]
+}
+
+// VerifyStore walks everything that a store keeps: see [Verify].
+func VerifyStore(ctx context.Context, s Reader, head Hash) (Verified, error) {
+	if l, ok := s.(Liner); ok {
+		return VerifyLines(l.Lines(ctx), head)
+	}
+	return Verify(s.Records(ctx, Query{}), head)
 }
 
 // Verify walks a chain in order and returns the first break, or how far it
 // holds. The zero Hash as head wants no particular end.
 func Verify(records iter.Seq2[*Record, error], head Hash) (Verified, error) {
+	return VerifyLines(func(yield func([]byte, error) bool) {
+		for r, err := range records {
+			var line []byte
+			if err == nil {
+				line, err = r.Encode()
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}, head)
+}
+
+// VerifyLines does what [Verify] does on sealed lines as they are kept.
+func VerifyLines(lines iter.Seq2[[]byte, error], head Hash) (Verified, error) {
 	var v Verified
 	found := head == Hash{}
-	for r, err := range records {
+	for line, err := range lines {
 		if err != nil {
-			return v, &Break{v.Head.Seq + 1, "unreadable", err.Error()}
+			return v, asBreak(err, v.Head.Seq+1)
 		}
-		if b := v.next(r); b != nil {
+		s, err := unseal(line)
+		if err != nil {
+			return v, &Break{Seq: v.Head.Seq + 1, What: "unreadable", Msg: err.Error()}
+		}
+		if b := v.next(&s, line); b != nil {
 			return v, b
 		}
-		found = found || r.Hash == head
+		found = found || s.Hash == head
 	}
 	if v.missing.Seq != 0 {
-		return v, &Break{v.First, "dropped", "the records before it are gone, and no retention took them"}
+		return v, &Break{Seq: v.First, What: "dropped", Msg: "the records before it are gone, and no retention took them"}
 	}
 	if !found {
-		return v, &Break{v.Head.Seq, "truncated", "the record with the expected head is not there"}
+		return v, &Break{Seq: v.Head.Seq, What: "truncated", Msg: "the record with the expected head is not there"}
 	}
 	return v, nil
 }
 
-// next checks one record against what came before.
-func (v *Verified) next(r *Record) *Break {
-	sum, err := r.Sum()
-	if err != nil {
-		return &Break{r.Seq, "unreadable", err.Error()}
-	}
-	if v.Records == 0 {
-		v.First = r.Seq
-		v.missing = Head{r.Seq - 1, r.Prev}
-	} else if b := v.follows(r); b != nil {
+func asBreak(err error, seq uint64) *Break {
+	if b, ok := err.(*Break); ok {
 		return b
 	}
-	if sum != r.Hash {
-		return &Break{r.Seq, "edited", "its content does not have its hash"}
+	return &Break{Seq: seq, What: "unreadable", Msg: err.Error()}
+}
+
+// next checks one record against what came before.
+func (v *Verified) next(s *sealed, line []byte) *Break {
+	if v.Records == 0 {
+		v.First = s.Seq
+		v.missing = Head{s.Seq - 1, s.Prev}
+		if s.Seq == 1 && s.Prev != (Hash{}) {
+			return &Break{Seq: 1, What: "edited", Msg: "nothing can be before it"}
+		}
+	} else if b := follows(v.Head, &s.Link); b != nil {
+		return b
 	}
-	if r.vouches(v.missing) {
+	if sha256.Sum256(s.body) != s.Hash {
+		return &Break{Seq: s.Seq, What: "edited", Msg: "its content does not have its hash"}
+	}
+	if s.spool != nil {
+		if b := v.spooled(s); b != nil {
+			return b
+		}
+	}
+	if v.missing.Seq != 0 && vouches(line, v.missing) {
 		v.missing = Head{}
 	}
 	v.Records++
-	v.Head = Head{r.Seq, r.Hash}
+	v.Head = Head{s.Seq, s.Hash}
 	return nil
 }
 
-func (v *Verified) follows(r *Record) *Break {
+// spooled checks the place in the spool of a record that was taken in.
+func (v *Verified) spooled(s *sealed) *Break {
+	if v.Spool.Seq != 0 {
+		if b := follows(v.Spool, s.spool); b != nil {
+			b.Seq, b.Msg = s.Seq, fmt.Sprintf("in the spool it was number %d: %s", s.spool.Seq, b.Msg)
+			return b
+		}
+	}
+	v.buf = appendBody(v.buf[:0], Head{s.spool.Seq - 1, s.spool.Prev}, s.rest, nil)
+	if sha256.Sum256(v.buf) != s.spool.Hash {
+		return &Break{Seq: s.Seq, What: "edited", Msg: "its content is not what was written to the spool"}
+	}
+	v.Spool = Head{s.spool.Seq, s.spool.Hash}
+	return nil
+}
+
+// follows tells what is wrong with l behind head.
+func follows(head Head, l *Link) *Break {
 	switch {
-	case r.Seq <= v.Head.Seq:
-		return &Break{r.Seq, "reordered", fmt.Sprintf("it stands after record %d", v.Head.Seq)}
-	case r.Seq > v.Head.Seq+1:
-		return &Break{v.Head.Seq + 1, "dropped", fmt.Sprintf("after record %d comes %d", v.Head.Seq, r.Seq)}
-	case r.Prev != v.Head.Hash:
-		return &Break{r.Seq, "edited", "it does not follow the record before it"}
+	case l.Seq <= head.Seq:
+		return &Break{Seq: l.Seq, What: "reordered", Msg: fmt.Sprintf("it stands after record %d", head.Seq)}
+	case l.Seq > head.Seq+1:
+		return &Break{Seq: head.Seq + 1, What: "dropped", Msg: fmt.Sprintf("after record %d comes %d", head.Seq, l.Seq)}
+	case l.Prev != head.Hash:
+		return &Break{Seq: l.Seq, What: "edited", Msg: "it does not follow the record before it"}
 	}
 	return nil
 }
@@ -103,9 +178,13 @@ func NewCut(last *Record, now time.Time) (*Record, error) {
 	return &Record{Time: now, Kind: Cut, Detail: detail, Reason: "records were taken out by retention"}, err
 }
 
-// vouches tells whether r is the cut that explains why records up to head are
-// not there.
-func (r *Record) vouches(missing Head) bool {
+// vouches tells whether a line is the cut that explains why records up to
+// missing are not there.
+func vouches(line []byte, missing Head) bool {
+	if !bytes.Contains(line, []byte(`"kind":"cut"`)) {
+		return false
+	}
 	var d cutDetail
-	return r.Kind == Cut && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
+	r, err := Decode(line)
+	return err == nil && r.Kind == Cut && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
 }

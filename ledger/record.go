@@ -30,6 +30,7 @@ const (
 	Grant    Kind = "grant"    // an answer is remembered, or no longer
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
+	Spool    Kind = "spool"    // something was wrong with the spool
 )
 
 // A Hash is a link of the chain.
@@ -50,9 +51,13 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// A Record is one entry. Its JSON, with the fields in this order and Hash left
-// out, is what the hash is made over, so the order of the fields is part of the
-// format.
+// Version is the version of the format that this package writes.
+const Version = 1
+
+// A Record is one entry. It is kept as a line of JSON with the fields in this
+// order; the hash is made over that line up to, and without, the field hash, so
+// the order of the fields is part of the format. The fields that stores have
+// columns for come first, and v, which is always there, ends them.
 type Record struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
@@ -60,43 +65,61 @@ type Record struct {
 
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session,omitempty"`
-	User    string `json:"user,omitempty"`
-	Dir     string `json:"dir,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
+	Rule    string `json:"rule,omitempty"`
+
+	// V is the version of the format; zero is made [Version] when the record is
+	// sealed.
+	V int `json:"v"`
+
+	User string `json:"user,omitempty"`
+	Dir  string `json:"dir,omitempty"`
 	// Request ties an ask, its answer and the decision together.
 	Request string `json:"request,omitempty"`
 
-	Tool  string          `json:"tool,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"` // masked
-	// Masked says what was taken out of Input.
+	// Masked says what was taken out of Input, Detail and Reason.
 	Masked []Masked `json:"masked,omitempty"`
 	// Call is the digest of the call as it was made, nothing masked.
 	Call string `json:"call,omitempty"`
 
-	Verdict string     `json:"verdict,omitempty"`
-	Stage   string     `json:"stage,omitempty"`
-	Rule    string     `json:"rule,omitempty"`
-	Pos     obstat.Pos `json:"pos,omitzero"`
-	Reason  string     `json:"reason,omitempty"`
-	Policy  string     `json:"policy,omitempty"` // digest of the policy
-	Trace   string     `json:"trace,omitempty"`  // digest of the trace
-	Nanos   int64      `json:"nanos,omitempty"`  // how long it took
+	Stage  string     `json:"stage,omitempty"`
+	Pos    obstat.Pos `json:"pos,omitzero"`
+	Reason string     `json:"reason,omitempty"`
+	Policy string     `json:"policy,omitempty"` // digest of the policy
+	Trace  string     `json:"trace,omitempty"`  // digest of the trace
+	Nanos  int64      `json:"nanos,omitempty"`  // how long it took
 
 	// Detail is what else a kind has to say.
 	Detail json.RawMessage `json:"detail,omitempty"`
 	// World is what was looked at to decide, so that the decision replays.
 	World *obstat.Snapshot `json:"world,omitempty"`
 
+	// Spool is the place in the spool's own chain of a record that was taken in
+	// from there.
+	Spool *Link `json:"spool,omitempty"`
+
 	Prev Hash `json:"prev"`
 	Hash Hash `json:"hash"`
 }
 
-// A Masked names a value that was taken out of an input.
+// A Link is a record's place in a chain.
+type Link struct {
+	Seq  uint64 `json:"seq"`
+	Prev Hash   `json:"prev"`
+	Hash Hash   `json:"hash"`
+}
+
+// A Masked names a value that was taken out before the record was written.
 type Masked struct {
-	Pointer string `json:"pointer"` // JSON pointer, or "" for the whole
+	// Field is where it was: "" is the input, else detail or reason.
+	Field   string `json:"field,omitempty"`
+	Pointer string `json:"pointer"` // JSON pointer into the field, "" for the whole
 	Why     string `json:"why"`
 	// Digest is keyed: equal values can be told, and nobody without the key can
 	// guess at them.
-	Digest string `json:"digest"`
+	Digest string `json:"digest,omitempty"`
 }
 
 // maxRecord bounds a record's canonical bytes.
@@ -105,46 +128,32 @@ const maxRecord = 4 << 20
 // ErrTooLarge is the error of a record that is longer than the ledger takes.
 var ErrTooLarge = errors.New("the record is too large for the ledger")
 
-// body is the record without its hash: the canonical bytes.
-func (r *Record) body() ([]byte, error) {
-	c := *r
-	c.Hash = Hash{}
-	c.Time = c.Time.UTC().Round(0)
-	b, err := json.Marshal(&c)
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > maxRecord {
-		return nil, ErrTooLarge
-	}
-	return b, nil
-}
-
 // Sum returns the hash that the record should have.
 func (r *Record) Sum() (Hash, error) {
-	b, err := r.body()
+	d, err := r.Draft()
 	if err != nil {
 		return Hash{}, err
 	}
-	return sha256.Sum256(b), nil
+	return sha256.Sum256(d.body(Head{r.Seq - 1, r.Prev})), nil
 }
 
 // Seal makes r the record after the one with the given sequence number and
 // hash.
-func (r *Record) Seal(seq uint64, prev Hash) (err error) {
-	r.Time = r.Time.UTC().Round(0)
-	r.Seq, r.Prev = seq+1, prev
-	r.Hash, err = r.Sum()
+func (r *Record) Seal(seq uint64, prev Hash) error {
+	d, err := r.Draft()
+	if err == nil {
+		d.Seal(Head{seq, prev})
+	}
 	return err
 }
 
-// Encode returns the record as one line of JSON.
+// Encode returns the sealed record as one line of JSON.
 func (r *Record) Encode() ([]byte, error) {
-	b, err := json.Marshal(r)
+	d, err := r.Draft()
 	if err != nil {
 		return nil, err
 	}
-	return append(b, '\n'), nil
+	return append(appendHash(d.body(Head{r.Seq - 1, r.Prev}), r.Hash), '\n'), nil
 }
 
 // Decode reads a record from a line of JSON.
@@ -152,6 +161,9 @@ func Decode(line []byte) (*Record, error) {
 	r := new(Record)
 	if err := json.Unmarshal(line, r); err != nil {
 		return nil, err
+	}
+	if r.V > Version {
+		return nil, fmt.Errorf("%w (record format %d; this one knows %d)", ErrNewer, r.V, Version)
 	}
 	return r, nil
 }
