@@ -1,6 +1,11 @@
 package dialect
 
-import "github.com/obstat/obstat"
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/obstat/obstat"
+)
 
 // A Namer is a Dialect whose configuration has a usual file name; a
 // configuration that comes without one is called so.
@@ -44,4 +49,13 @@ func WellKnown(d Dialect) []string {
 		return []string{n.DefaultFile()}
 	}
 	return nil
+}
+
+// IOError is the problem of a file that could not be read or written.
+func IOError(name string, err error) *obstat.Error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &obstat.Error{Code: obstat.CodeIO, Pos: obstat.Pos{File: name}, Msg: err.Error()}
 }

@@ -47,10 +47,6 @@ type Trier interface {
 
 // settles tells whether the call is allowed once the offers are accepted.
 func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.Offer) bool {
-	with := l.Policy.With
-	if t, ok := l.Dialect.(Trier); ok {
-		with = func(offers ...obstat.Offer) (*obstat.Policy, error) { return t.With(l, offers...) }
-	}
-	pol, err := with(offers...)
+	pol, err := l.With(offers...)
 	return err == nil && pol.Decide(call, world).Verdict == obstat.Allow
 }

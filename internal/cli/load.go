@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,14 +87,14 @@ func (f *Factory) input(o *policyOptions) (*policy, dialect.Dialect, *dialect.In
 	}
 	p := &policy{Dir: dir, Found: len(o.Files) == 0}
 	if p.Found {
-		p.Files, err = f.discover(o.Dir, dir, o.Dialect)
+		p.Files, err = all.Discover(o.Dir, dir, o.Dialect, f.read)
 	} else {
 		p.Files, err = f.readAll(o.Files)
 	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, err := dialectOf(o.Dialect, p.Files)
+	d, err := all.Of(o.Dialect, p.Files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -147,20 +145,12 @@ func (f *Factory) readAll(names []string) ([]dialect.File, error) {
 			data, err = f.read(file.Name)
 		}
 		if err != nil {
-			errs = append(errs, ioError(file.Name, err))
+			errs = append(errs, dialect.IOError(file.Name, err))
 		}
 		file.Data = data
 		out = append(out, file)
 	}
 	return out, errs.Fatal()
-}
-
-func ioError(name string, err error) *obstat.Error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return &obstat.Error{Code: obstat.CodeIO, Pos: obstat.Pos{File: name}, Msg: err.Error()}
 }
 
 func (f *Factory) read(name string) ([]byte, error) {
@@ -174,80 +164,6 @@ func (f *Factory) read(name string) ([]byte, error) {
 		err = fmt.Errorf("more than %d bytes", maxPolicy)
 	}
 	return data, err
-}
-
-// dialectOf returns the dialect that all files are of.
-func dialectOf(name string, files []dialect.File) (dialect.Dialect, error) {
-	if name != "" {
-		return all.Find(name)
-	}
-	var found dialect.Dialect
-	var errs obstat.Errors
-	for i := range files {
-		d, err := all.Detect(&files[i])
-		switch {
-		case err != nil:
-			var es obstat.Errors
-			errors.As(err, &es)
-			errs = append(errs, es...)
-		case found == nil:
-			found = d
-		case found.Name() != d.Name():
-			errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: files[i].Name},
-				Msg:  fmt.Sprintf("this is a file of %s, and %s is one of %s", d.Name(), files[0].Name, found.Name()),
-				Hint: "a policy is written in one dialect; say which with --dialect"})
-		}
-	}
-	return found, errs.Fatal()
-}
-
-// discover looks in dir for the files that projects keep their configuration
-// in; shown is how the user calls dir. Files of two dialects are an error:
-// nobody said which one counts.
-func (f *Factory) discover(shown, dir, name string) ([]dialect.File, error) {
-	found := map[string][]dialect.File{}
-	var looked []string
-	for _, d := range all.All() {
-		if name != "" && d.Name() != name {
-			continue
-		}
-		for _, rel := range dialect.WellKnown(d) {
-			looked = append(looked, rel)
-			data, err := f.read(filepath.Join(dir, filepath.FromSlash(rel)))
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrInvalid) {
-				continue
-			}
-			file := dialect.File{Name: filepath.Join(shown, filepath.FromSlash(rel)), Data: data}
-			if err != nil {
-				return nil, obstat.Errors{ioError(file.Name, err)}
-			}
-			if name != "" || d.Detect(&file) != dialect.No {
-				found[d.Name()] = append(found[d.Name()], file)
-			}
-		}
-	}
-	return chosen(found, looked, dir)
-}
-
-func chosen(found map[string][]dialect.File, looked []string, dir string) ([]dialect.File, error) {
-	switch len(found) {
-	case 1:
-		for _, files := range found {
-			return files, nil
-		}
-	case 0:
-		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: dir}, Msg: "no policy is given, and none is found here",
-			Hint: "name one with --policy; looked for " + strings.Join(slices.Compact(looked), ", ")}}
-	}
-	var candidates []string
-	for name, files := range found {
-		for _, file := range files {
-			candidates = append(candidates, file.Name+" ("+name+")")
-		}
-	}
-	slices.Sort(candidates)
-	return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Pos: obstat.Pos{File: dir}, Msg: "no policy is given, and several are found here: " + strings.Join(candidates, ", "),
-		Hint: "name one with --policy, or its dialect with --dialect"}}
 }
 
 // announce says which files were found, where nobody named any.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/cases"
 	"github.com/obstat/obstat/internal/explain"
@@ -83,7 +84,7 @@ func (t *tester) runFile(name string) error {
 	if name != "-" {
 		r, err := t.Factory.Open(name)
 		if err != nil {
-			return obstat.Errors{ioError(name, err)}
+			return obstat.Errors{dialect.IOError(name, err)}
 		}
 		defer r.Close()
 		in = r
