@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/obstat/obstat"
+)
+
+// Circumstances are the detail of a decision: what of the call has no field of
+// its own in the record, and what the policy said before anybody was asked.
+// Together with the record's World they make the decision repeatable.
+type Circumstances struct {
+	// Said is the policy's own verdict; the record's is what came of it.
+	Said     obstat.Verdict `json:"said"`
+	Subjects []string       `json:"subjects,omitempty"`
+	Roles    []string       `json:"roles,omitempty"`
+	Channel  string         `json:"channel,omitempty"`
+	Roots    []string       `json:"roots,omitempty"`
+	Mode     obstat.Mode    `json:"mode,omitempty"`
+	Repeat   int            `json:"repeat,omitempty"`
+	// Given is the input that a human or the policy put in place of the call's,
+	// which is the record's; masked as well.
+	Given json.RawMessage `json:"given,omitempty"`
+	// Partial says why the call cannot be decided again exactly.
+	Partial string `json:"partial,omitempty"`
+}
+
+// ErrNoCall is the error of a record that is not about a call.
+var ErrNoCall = errors.New("the record is not a decision about a call")
+
+// Replayable returns the call that the record is a decision about, and its
+// circumstances.
+func (r *Record) Replayable() (*obstat.Call, *Circumstances, error) {
+	if r.Kind != Decision || r.Tool == "" {
+		return nil, nil, ErrNoCall
+	}
+	var c Circumstances
+	if len(r.Detail) > 0 {
+		if err := json.Unmarshal(r.Detail, &c); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		v, err := obstat.ParseVerdict(r.Verdict)
+		if err != nil {
+			return nil, nil, err
+		}
+		c = Circumstances{Said: v, Partial: "the circumstances of the call were not written down"}
+	}
+	if len(r.Masked) > 0 && c.Partial == "" {
+		c.Partial = "secrets were masked"
+	}
+	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session, User: r.User, Roles: c.Roles,
+		Channel: c.Channel, Dir: r.Dir, Roots: c.Roots, Mode: c.Mode, Repeat: c.Repeat}
+	return call, &c, nil
+}
