@@ -23,6 +23,7 @@ type argKind uint8
 
 const (
 	word     argKind = iota // a text, as it is
+	gitName                 // a remote or a branch: no blank in it, and no option
 	filePath                // a path in the workspace
 	docPath                 // a path in the agent's docs
 )
@@ -44,6 +45,7 @@ type action struct {
 func actions() map[string]action {
 	path := []arg{{[]string{"path"}, filePath}}
 	one := func(names ...string) []arg { return []arg{{names, word}} }
+	git := func(names ...string) arg { return arg{names, gitName} }
 	return map[string]action{
 		"create_file":             {"tool:create_file:", path},
 		"str_replace":             {"tool:str_replace:", path},
@@ -51,9 +53,9 @@ func actions() map[string]action {
 		"bash":                    {"tool:bash:", one("command")},
 		"git_init":                {"tool:git:init", nil},
 		"git_commit":              {"tool:git:commit", nil},
-		"git_push":                {"tool:git:push ", append(one("remote"), one("branch")...)},
-		"git_branch":              {"tool:git:branch ", one("name", "branch")},
-		"git_merge_request":       {"tool:git:merge_request ", one("target", "target_branch")},
+		"git_push":                {"tool:git:push ", []arg{git("remote"), git("branch")}},
+		"git_branch":              {"tool:git:branch ", []arg{git("name", "branch")}},
+		"git_merge_request":       {"tool:git:merge_request ", []arg{git("target", "target_branch")}},
 		"self_edit_system_prompt": {"tool:self_edit:system_prompt", nil},
 		"self_edit_docs":          {"tool:self_edit:docs:", []arg{{[]string{"path"}, docPath}}},
 		toolGrant:                 {grantPrefix, one("profile")},
@@ -101,6 +103,9 @@ func (a *arg) value(tool string, input *tree.Node) (string, error) {
 	}
 	if found == nil {
 		return "", fmt.Errorf("%s is called without %s", tool, strings.Join(a.names, " or "))
+	}
+	if a.kind == gitName && (strings.HasPrefix(found.Str, "-") || strings.ContainsFunc(found.Str, func(r rune) bool { return r <= ' ' || r == 0x7f })) {
+		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", found.Str, a.names[0], tool)
 	}
 	return found.Str, nil
 }

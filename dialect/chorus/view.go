@@ -64,7 +64,7 @@ func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if !known {
 		return v.unknown(f, tool)
 	}
-	if len(act.args) == 1 && act.args[0].kind != word {
+	if len(act.args) == 1 && (act.args[0].kind == filePath || act.args[0].kind == docPath) {
 		return v.path(f, tool, &act, input)
 	}
 	values := make([]string, len(act.args))
@@ -217,12 +217,13 @@ func (v *actionView) Space(tool string) []obstat.Question {
 	return []obstat.Question{question(tool, act.start, act.start)}
 }
 
-// Action returns the action string of a call, or why it has none.
+// Action returns the action string of a call, or why it has none. A path outside
+// the workspace is shown as it is, whether or not a policy would take it.
 func Action(call *obstat.Call, world obstat.World) (string, error) {
 	if len(call.Subjects) > 0 {
 		return call.Subjects[0], nil
 	}
-	qs, err := (&actionView{actions: actions()}).Questions(&obstat.Facts{Call: call, World: world})
+	qs, err := (&actionView{actions: actions(), outside: true}).Questions(&obstat.Facts{Call: call, World: world})
 	if err != nil {
 		return "", err
 	}
