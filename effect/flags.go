@@ -1,0 +1,239 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// flagWord reads the flag or flags in word i and returns the index of the last word used.
+func (c *call) flagWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	if sp.number != nil && w.Known && allDigits(w.Text[1:]) {
+		c.met(sp.number, shell.Word{Known: true}, false, i)
+		return i
+	}
+	if sp.style&styleDash != 0 || len(w.Text) > 2 && (w.Text[1] == '-' || sp.oneDash(w.Text[1:])) {
+		return c.longWord(sp, i, to)
+	}
+	if w.Text == "--" { // in the middle of a dynamic word
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		return i
+	}
+	return c.shortWord(sp, i, to)
+}
+
+func allDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unlisted is a flag or operand of a program whose unlisted flags do no harm by themselves. What
+// follows may be its value, and it may name a file to send.
+func (c *call) unlisted(i int) {
+	w, next := &c.words[i], ""
+	if i+1 < len(c.words) {
+		next = c.words[i+1].Text
+	}
+	c.unsure = true
+	if w.Text != "" && w.Text[0] == '-' && suspicious(w.Text, next) && harmlessDeeds(c.spec.does) {
+		c.gap(UnknownFlag, "a flag that is not known and may write or run something", w)
+	}
+	if i := strings.Index(w.Text, "file://"); i >= 0 {
+		v := after(w, i+len("file://"))
+		c.readFile(&v, true)
+	} else if i := strings.Index(w.Text, "fileb://"); i >= 0 {
+		v := after(w, i+len("fileb://"))
+		c.readFile(&v, true)
+	}
+}
+
+// suspicious reports whether a flag that is not listed seems to write or run something. Its
+// value, or the word after it, may say that it only chooses a format.
+func suspicious(text, next string) bool {
+	name, value, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
+	if !has {
+		value = next
+	}
+	switch name {
+	case "output", "o", "out":
+		return strings.ContainsAny(value, "/.~")
+	case "outfile", "out-file", "output-file", "output-dir", "output-directory", "outdir", "out-dir", "dest", "destination", "log-file", "logfile", "log-dir",
+		"save", "save-to", "save-as", "write", "write-to", "dump-to", "exec", "execute", "command", "cmd", "script", "eval", "pager", "editor", "browser", "web", "open",
+		"delete", "remove", "purge", "fix", "in-place", "inplace", "apply", "upload", "hook", "plugin", "plugins", "load", "require", "pre", "preprocessor", "kill",
+		"edit", "install", "download", "record", "trace-file", "profile-output", "cpuprofile", "memprofile", "force", "yes", "auto-approve", "set", "unset":
+		return true
+	}
+	return false
+}
+
+func (c *call) longWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	name := strings.TrimLeft(w.Text, "-")
+	eq := strings.IndexByte(name, '=')
+	if eq < 0 && !w.Known {
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		return i
+	}
+	if eq >= 0 {
+		name = name[:eq]
+	}
+	f := sp.longFlag(name)
+	switch {
+	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
+		return i
+	case f == nil && sp.style&styleAny != 0:
+		c.unlisted(i)
+		return i
+	case f == nil:
+		c.gap(UnknownFlag, "a flag that is not known", w)
+		return i
+	case eq >= 0:
+		c.splitValue(w)
+		c.met(f, after(w, strings.IndexByte(w.Text, '=')+1), true, i)
+		return i
+	case f.arity == required:
+		return c.valueWord(f, i, to)
+	}
+	c.met(f, shell.Word{Known: true}, false, i)
+	return i
+}
+
+// dashed tries a word such as -n5 or -O2 whose flag has one letter.
+func (c *call) dashed(sp *spec, i int, name string) bool {
+	if len(name) < 2 {
+		return false
+	}
+	f := sp.exactFlag(name[:1])
+	if f == nil || f.arity == alone || !strings.HasPrefix(c.words[i].Text, "-"+name[:1]) {
+		return false
+	}
+	c.met(f, after(&c.words[i], 2), true, i)
+	return true
+}
+
+func (c *call) shortWord(sp *spec, i, to int) int {
+	w := &c.words[i]
+	for k := 1; k < len(w.Text); k++ {
+		f := sp.shortFlag(w.Text[k])
+		switch {
+		case f == nil && sp.style&styleAny != 0:
+			c.unlisted(i)
+			return i
+		case f == nil:
+			c.gap(UnknownFlag, "a flag that is not known", w)
+			return i
+		case f.arity == alone:
+			c.met(f, shell.Word{Known: true}, false, i)
+		case k+1 < len(w.Text) || !w.Known:
+			c.splitValue(w)
+			c.met(f, after(w, k+1), true, i)
+			return i
+		case f.arity == required:
+			return c.valueWord(f, i, to)
+		default:
+			c.met(f, shell.Word{Known: true}, false, i)
+		}
+	}
+	if !w.Known {
+		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+	}
+	return i
+}
+
+// after is the part of a word from offset n on.
+func after(w *shell.Word, n int) shell.Word {
+	v := *w
+	v.Text, v.Tilde = w.Text[min(n, len(w.Text)):], false
+	if v.Text != "" && v.Text[0] == '~' && w.Raw == w.Text {
+		v.Tilde = true // some shells expand --flag=~/x, and some programs do
+	}
+	return v
+}
+
+// valueWord takes the next word as the value of f.
+func (c *call) valueWord(f *flag, i, to int) int {
+	if f.role == roleExec {
+		return c.execWords(f, i, to)
+	}
+	if f.pair {
+		i++
+	}
+	if i+1 >= to {
+		c.met(f, shell.Word{Known: true}, false, min(i, to-1))
+		return i
+	}
+	v := c.words[i+1]
+	c.splitValue(&c.words[i+1])
+	c.met(f, v, true, i)
+	return i + 1
+}
+
+// splitValue objects to a flag's value that may be several words, of which the rest would be
+// operands or flags.
+func (c *call) splitValue(w *shell.Word) {
+	if w.Known || !w.Split {
+		return
+	}
+	if c.spec.risky {
+		c.gap(DynamicOperand, "an argument that is known only at run time could be several", w)
+		return
+	}
+	c.splitOperand(w)
+}
+
+// execWords takes find's command up to its end.
+func (c *call) execWords(f *flag, i, to int) int {
+	end := i + 1
+	for end < to {
+		t := c.words[end].Text
+		if t == ";" || t == "+" && end > i+1 && strings.Contains(c.words[end-1].Raw, "{}") {
+			break
+		}
+		end++
+	}
+	c.a.seen = append(c.a.seen, seen{flag: f, at: i + 1, end: min(end, to), has: true})
+	return end
+}
+
+// met records a flag that does something and drops the others.
+func (c *call) met(f *flag, val shell.Word, has bool, at int) {
+	if len(f.deeds) == 0 && (!has || f.role == roleText) {
+		return
+	}
+	for i := range f.deeds {
+		c.mark(&f.deeds[i])
+	}
+	c.a.seen = append(c.a.seen, seen{flag: f, val: val, has: has, at: at})
+}
+
+// mark notes what must be known before the operands are read.
+func (c *call) mark(d *deed) {
+	switch d.verb {
+	case doesHelp:
+		// After a word whose meaning is not known this may be anything, even a value.
+		c.help = c.help || !c.unsure
+	case doesIdle:
+		c.idle = true
+	case doesDry:
+		c.dry = true
+	case doesInPlace:
+		c.inPlace = true
+	case doesCreate:
+		c.create = true
+	case doesRecursive:
+		c.recursive = true
+	case doesForce:
+		c.force = true
+	case doesArgs:
+		c.args, c.overArgs = d.args, true
+	case doesRead, doesQuery, doesRepo:
+		if c.read == nil {
+			c.read = d
+		}
+	}
+}
