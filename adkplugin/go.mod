@@ -7,7 +7,10 @@ require (
 	google.golang.org/genai v1.57.0
 )
 
-require github.com/google/jsonschema-go v0.4.2 // indirect
+require (
+	github.com/gofrs/flock v0.13.1 // indirect
+	github.com/google/jsonschema-go v0.4.2 // indirect
+)
 
 require (
 	cloud.google.com/go v0.123.0 // indirect

@@ -9,6 +9,7 @@ require (
 )
 
 require (
+	github.com/gofrs/flock v0.13.1 // indirect
 	golang.org/x/crypto v0.51.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	mvdan.cc/sh/v3 v3.14.1 // indirect
