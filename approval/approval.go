@@ -8,6 +8,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,28 +19,36 @@ import (
 
 // A Request is an ask put to humans. Once made, only its State changes.
 type Request struct {
-	ID      string          `json:"id"`
-	Call    obstat.Call     `json:"call"`
-	Digest  string          `json:"digest"`  // of tool and input: what an answer is bound to
-	Effects json.RawMessage `json:"effects"` // what the call would do, as obstat effects --json prints it
-	Reason  string          `json:"reason"`
-	Rule    string          `json:"rule,omitempty"`
-	Pos     obstat.Pos      `json:"pos,omitzero"`
-	Part    string          `json:"part,omitempty"` // the part of the command that asks
-	Safety  bool            `json:"safety,omitempty"`
-	Offers  []Offer         `json:"offers,omitempty"`
-	Policy  string          `json:"policy"` // digest
-	Created time.Time       `json:"created"`
-	Expires time.Time       `json:"expires"`
-	Who     Who             `json:"who,omitzero"`
-	State   State           `json:"state"`
-	Answers []Answer        `json:"answers,omitempty"` // so far; more than one where several must agree
+	ID      string      `json:"id"`
+	Call    obstat.Call `json:"call"`
+	Digest  string      `json:"digest"` // of tool and input: what an answer is bound to
+	Effects []Effect    `json:"effects,omitempty"`
+	Reason  string      `json:"reason"`
+	Rule    string      `json:"rule,omitempty"`
+	Pos     obstat.Pos  `json:"pos,omitzero"`
+	Part    string      `json:"part,omitempty"` // the part of the command that asks
+	Safety  bool        `json:"safety,omitempty"`
+	Offers  []Offer     `json:"offers,omitempty"`
+	Policy  string      `json:"policy"` // digest
+	Created time.Time   `json:"created"`
+	Expires time.Time   `json:"expires"`
+	Who     Who         `json:"who,omitzero"`
+	State   State       `json:"state"`
+	Answers []Answer    `json:"answers,omitempty"` // so far; more than one where several must agree
+}
+
+// An Effect is one thing that the call would do.
+type Effect struct {
+	Kind   string `json:"kind"`
+	Target string `json:"target,omitempty"` // a path, a host or a program
+	Detail string `json:"detail,omitempty"`
 }
 
 // An Offer is a rule proposed with a request, in the dialect's notation, and
 // what else it would allow.
 type Offer struct {
-	Text string          `json:"text"`
+	Text string `json:"text"`
+	// Rule is one rule, or an array of several that settle the call together.
 	Rule json.RawMessage `json:"rule"`
 	List string          `json:"list"`
 	Also []string        `json:"also,omitempty"` // other recent calls it would allow
@@ -85,7 +94,7 @@ type Answer struct {
 	Allow bool            `json:"allow"`
 	Scope Scope           `json:"scope,omitempty"` // of an approval
 	Until time.Time       `json:"until,omitzero"`  // the grant ends then
-	Offer int             `json:"offer,omitempty"` // 1 and up: which offer, with scope always
+	Offer int             `json:"offer,omitempty"` // 1 and up: which offer; with any scope but once
 	Rule  json.RawMessage `json:"rule,omitempty"`  // an edited rule instead of an offer
 	Input json.RawMessage `json:"input,omitempty"` // edited arguments: decided again
 	Words string          `json:"words,omitempty"` // for the model
@@ -102,11 +111,34 @@ type Grant struct {
 	Tool    string          `json:"tool"`
 	Digest  string          `json:"digest,omitempty"`
 	Rule    json.RawMessage `json:"rule,omitempty"`
+	List    string          `json:"list,omitempty"` // the list that the rule joins
 	By      string          `json:"by"`
 	Request string          `json:"request"`
 	Created time.Time       `json:"created"`
 	Expires time.Time       `json:"expires,omitzero"`
 	Revoked time.Time       `json:"revoked,omitzero"`
+}
+
+// Agreed returns the answer that counts of a settled request. Where several had
+// to agree, it grants no more than all of them did: unless they said the same,
+// it is for this once.
+func (r *Request) Agreed() Answer {
+	if len(r.Answers) == 0 {
+		return Answer{}
+	}
+	return agreed(r.Answers)
+}
+
+func agreed(answers []Answer) Answer {
+	last := answers[len(answers)-1]
+	for i := range answers {
+		o := &answers[i]
+		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until)) {
+			last.Scope, last.Offer, last.Rule, last.Until = Once, 0, nil, time.Time{}
+			break
+		}
+	}
+	return last
 }
 
 // InForce tells whether the grant holds at a time.
@@ -143,4 +175,5 @@ var (
 	ErrSettled  = errors.New("the request was answered already")
 	ErrNotYou   = errors.New("you may not answer this request")
 	ErrBroader  = errors.New("the rule is broader than the call")
+	ErrBad      = errors.New("the answer makes no sense")
 )

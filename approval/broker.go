@@ -3,11 +3,15 @@ package approval
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/obstat/obstat"
 )
 
 // A Broker puts requests to humans and waits for what they say. Several
@@ -112,12 +116,16 @@ func (b *Broker) wake(id string) {
 	}
 }
 
+// maxFailures is how often in a row a waiting request may fail to be looked up
+// before the ask is given up.
+const maxFailures = 5
+
 func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Request, error) {
 	timeout := time.NewTimer(time.Until(r.Expires))
 	defer timeout.Stop()
 	poll := time.NewTicker(b.opts.Poll)
 	defer poll.Stop()
-	for {
+	for failures := 0; ; {
 		select {
 		case <-wake:
 		case <-poll.C:
@@ -127,14 +135,15 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 			return b.end(r.ID, Canceled)
 		}
 		now, err := b.store.Request(ctx, r.ID)
-		if err != nil {
-			if ctx.Err() != nil {
-				continue
-			}
-			return nil, err
-		}
-		if now.State != Pending {
+		switch {
+		case err == nil && now.State != Pending:
 			return now, nil
+		case err == nil:
+			failures = 0
+		case ctx.Err() == nil:
+			if failures++; failures >= maxFailures {
+				return nil, fmt.Errorf("the request cannot be looked up: %w", err)
+			}
 		}
 	}
 }
@@ -143,40 +152,78 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 // counts.
 func (b *Broker) end(id string, to State) (*Request, error) {
 	ctx := context.Background()
-	if err := b.store.Settle(ctx, id, to, nil, nil); err != nil && !errors.Is(err, ErrSettled) {
+	r, err := b.store.Request(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.store.Settle(ctx, id, to, r.Answers, nil); err != nil && !errors.Is(err, ErrSettled) {
 		return nil, err
 	}
 	return b.store.Request(ctx, id)
+}
+
+// Pending returns the requests that can still be answered, oldest first. Those
+// whose time is over, because whoever asked ended before, are settled on the way.
+func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
+	all, err := b.store.Requests(ctx, Pending)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var out []*Request
+	for _, r := range all {
+		if now.Before(r.Expires) {
+			out = append(out, r)
+			continue
+		}
+		if err := b.store.Settle(ctx, r.ID, Expired, r.Answers, nil); err != nil && !errors.Is(err, ErrSettled) {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // Answer takes what somebody said to a pending request. The first answer wins;
 // a later one gets ErrSettled and leaves nothing behind. Where several must
 // agree, an approval may leave the request pending; one refusal settles it.
 func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
-	r, err := b.store.Request(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.admit(r, &a); err != nil {
-		return nil, err
-	}
-	answers := append(slices.Clone(r.Answers), a)
-	to, grant := Refused, (*Grant)(nil)
-	if a.Allow {
-		if need := max(r.Who.Needed, 1); len(answers) < need {
-			return b.note(ctx, r, answers)
+	for {
+		r, err := b.store.Request(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		to, grant = Approved, a.grant(r)
+		if err := b.admit(r, &a); err != nil {
+			return nil, err
+		}
+		answers := append(slices.Clone(r.Answers), a)
+		to, grant := Refused, (*Grant)(nil)
+		if a.Allow {
+			if len(answers) < max(r.Who.Needed, 1) {
+				err := b.note(ctx, r, answers)
+				if errors.Is(err, ErrSettled) && len(answers) < maxAnswers {
+					continue // somebody else answered meanwhile: see where it stands now
+				}
+				if err != nil {
+					return nil, err
+				}
+				return b.store.Request(ctx, id)
+			}
+			said := agreed(answers)
+			to, grant = Approved, said.grant(r)
+		}
+		if err := b.store.Settle(ctx, id, to, answers, grant); err != nil {
+			return nil, err
+		}
+		b.wake(id)
+		if !a.Allow && a.All {
+			b.refuseOthers(ctx, r)
+		}
+		return b.store.Request(ctx, id)
 	}
-	if err := b.store.Settle(ctx, id, to, answers, grant); err != nil {
-		return nil, err
-	}
-	b.wake(id)
-	if !a.Allow && a.All {
-		b.refuseOthers(ctx, r)
-	}
-	return b.store.Request(ctx, id)
 }
+
+// maxAnswers bounds how many people can have a say in one request.
+const maxAnswers = 100
 
 // admit tells whether an answer counts: the request is open, the person may
 // answer, and what is granted is not more than was asked for.
@@ -197,25 +244,52 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 		return fmt.Errorf("%w: it takes one of the roles %q", ErrNotYou, r.Who.Roles)
 	case slices.ContainsFunc(r.Answers, func(o Answer) bool { return o.By == a.By }):
 		return fmt.Errorf("%w: you have answered it", ErrNotYou)
-	case a.Scope == Always && a.Rule == nil && (a.Offer < 1 || a.Offer > len(r.Offers)):
-		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
 	}
-	if a.Allow && b.opts.Check != nil {
+	if !a.Allow {
+		return nil
+	}
+	if err := a.sensible(r); err != nil {
+		return fmt.Errorf("%w: %w", ErrBad, err)
+	}
+	if b.opts.Check != nil {
 		return b.opts.Check(r, a)
 	}
 	return nil
 }
 
+// sensible tells whether an approval says one thing.
+func (a *Answer) sensible(r *Request) error {
+	rule := a.Rule != nil || a.Offer != 0
+	switch {
+	case !slices.Contains([]Scope{"", Once, Session, Agent, Workspace, User, Always}, a.Scope):
+		return fmt.Errorf("there is no scope %q", a.Scope)
+	case a.Offer < 0 || a.Offer > len(r.Offers):
+		return fmt.Errorf("there is no offer %d, only %d", a.Offer, len(r.Offers))
+	case a.Scope == Always && !rule:
+		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
+	case (a.Scope == Once || a.Scope == "") && (rule || !a.Until.IsZero()):
+		return errors.New("an approval for once leaves nothing behind, neither a rule nor a time")
+	case a.Scope == Always && !a.Until.IsZero():
+		return errors.New("a rule in a file has no end; give the rule to the session, agent, workspace or user")
+	case a.Input == nil:
+		return nil
+	case rule:
+		return errors.New("other arguments and a rule: the rule was made for the arguments as they were")
+	case r.Who.Needed > 1:
+		return errors.New("where several must agree, arguments cannot be changed: the others have not seen them")
+	case !json.Valid(a.Input):
+		return errors.New("the arguments are not JSON")
+	}
+	return nil
+}
+
 // note keeps an approval that is not enough by itself.
-func (b *Broker) note(ctx context.Context, r *Request, answers []Answer) (*Request, error) {
+func (b *Broker) note(ctx context.Context, r *Request, answers []Answer) error {
 	n, ok := b.store.(Noter)
 	if !ok {
-		return nil, errors.New("this store cannot keep requests that several must approve")
+		return errors.New("this store cannot keep requests that several must approve")
 	}
-	if err := n.Note(ctx, r.ID, len(r.Answers), answers); err != nil {
-		return nil, err
-	}
-	return b.store.Request(ctx, r.ID)
+	return n.Note(ctx, r.ID, len(r.Answers), answers)
 }
 
 // A Noter is a Store that can keep answers to a request that stays pending.
@@ -241,31 +315,45 @@ func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
 }
 
 // grant returns what an approval leaves behind; nil where it is for this once.
+// An accepted rule that goes to a file is no grant: the file says it.
 func (a *Answer) grant(r *Request) *Grant {
-	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Tool: r.Call.Tool, Digest: r.Digest, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
-	switch a.Scope {
-	case Session:
-		g.Key = r.Call.Session
-	case Agent:
-		g.Key = r.Call.Agent
-	case Workspace:
-		g.Key = r.Call.Dir
-	case User:
-		g.Key = r.Call.User
-	case Always:
+	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Key: Keys(&r.Call)[a.Scope], Tool: r.Call.Tool, Digest: r.Digest, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
+	if g.Key == "" {
+		return nil
+	}
+	if a.Input != nil {
+		other := r.Call
+		other.Input = a.Input
+		digest := other.Digest()
+		g.Digest = hex.EncodeToString(digest[:])
+	}
+	if a.Rule != nil || a.Offer > 0 {
 		g.Digest, g.Rule = "", a.Rule
+		if a.Offer > 0 {
+			g.List = r.Offers[a.Offer-1].List
+		} else if len(r.Offers) > 0 {
+			g.List = r.Offers[0].List
+		}
 		if g.Rule == nil {
 			g.Rule = r.Offers[a.Offer-1].Rule
 		}
-	default:
-		return nil
 	}
 	return g
+}
+
+// Keys returns what grants of each scope have to be for to cover a call.
+func Keys(c *obstat.Call) map[Scope]string {
+	return map[Scope]string{Session: c.Session, Agent: c.Agent, Workspace: c.Dir, User: c.User}
+}
+
+// For tells whether the grant holds for whoever has these keys.
+func (g *Grant) For(keys map[Scope]string, now time.Time) bool {
+	return g.InForce(now) && g.Key != "" && keys[g.Scope] == g.Key
 }
 
 // Covers tells whether the grant settles a call: its scope is the call's, and
 // it is bound to this very call. Grants that hold a rule are for whoever reads
 // rules.
 func (g *Grant) Covers(key map[Scope]string, tool, digest string, now time.Time) bool {
-	return g.InForce(now) && g.Digest != "" && g.Digest == digest && g.Tool == tool && g.Key != "" && key[g.Scope] == g.Key
+	return g.For(key, now) && g.Digest != "" && g.Digest == digest && g.Tool == tool
 }

@@ -173,3 +173,175 @@ func TestGrantIsBound(t *testing.T) {
 		t.Error("a grant without a key covers")
 	}
 }
+
+// TestAgreement: where several must agree, no more is granted than all said.
+func TestAgreement(t *testing.T) {
+	for _, tt := range []struct {
+		first, second approval.Answer
+		grants        int
+	}{
+		{approval.Answer{By: "a", Allow: true, Scope: approval.Session}, approval.Answer{By: "b", Allow: true, Scope: approval.Session}, 1},
+		{approval.Answer{By: "a", Allow: true, Scope: approval.Once}, approval.Answer{By: "b", Allow: true, Scope: approval.Session}, 0},
+		{approval.Answer{By: "a", Allow: true, Scope: approval.Session}, approval.Answer{By: "b", Allow: true, Scope: approval.User}, 0},
+		{approval.Answer{By: "a", Allow: true, Scope: approval.Session}, approval.Answer{By: "b", Allow: true, Scope: approval.Session, Offer: 1}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := new(memory.Store)
+			b := approval.New(store, nil)
+			r := request("r", "s")
+			r.Who.Needed = 2
+			end := asked(b, t.Context(), r)
+			for _, a := range []approval.Answer{tt.first, tt.second} {
+				if _, err := b.Answer(t.Context(), "r", a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			<-end
+			if gs, _ := store.Grants(t.Context(), time.Now()); len(gs) != tt.grants {
+				t.Errorf("%+v and %+v: %d grants", tt.first, tt.second, len(gs))
+			}
+		})
+	}
+}
+
+// TestRaceOfSeveral: of twelve people who answer at once, three are enough and
+// no voice is lost.
+func TestRaceOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := approval.New(new(memory.Store), nil)
+		r := request("r", "s")
+		r.Who.Needed = 3
+		end := asked(b, t.Context(), r)
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				if _, err := b.Answer(t.Context(), "r", approval.Answer{By: fmt.Sprint(i), Allow: true}); err != nil && !errors.Is(err, approval.ErrSettled) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if r := <-end; r.State != approval.Approved || len(r.Answers) != 3 {
+			t.Errorf("%s after %d answers", r.State, len(r.Answers))
+		}
+	})
+}
+
+func TestSenselessAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(memory.Store)
+		b := approval.New(store, nil)
+		end := asked(b, t.Context(), request("r", "s"))
+		for name, a := range map[string]approval.Answer{
+			"no such scope":     {Scope: "forever"},
+			"no such offer":     {Scope: approval.Always, Offer: 2},
+			"negative offer":    {Scope: approval.Session, Offer: -1},
+			"always what":       {Scope: approval.Always},
+			"once with a rule":  {Offer: 1},
+			"once with a time":  {Until: time.Now().Add(time.Hour)},
+			"always until":      {Scope: approval.Always, Offer: 1, Until: time.Now().Add(time.Hour)},
+			"edited and a rule": {Scope: approval.Session, Offer: 1, Input: json.RawMessage(`{}`)},
+			"not JSON":          {Input: json.RawMessage(`{`)},
+		} {
+			a.By, a.Allow = "bob", true
+			if _, err := b.Answer(t.Context(), "r", a); !errors.Is(err, approval.ErrBad) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if r := <-end; r.State != approval.Expired || len(r.Answers) != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestEditedGrant: a grant that comes with edited arguments is for those.
+func TestEditedGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(memory.Store)
+		b := approval.New(store, nil)
+		end := asked(b, t.Context(), request("r", "s"))
+		if _, err := b.Answer(t.Context(), "r", approval.Answer{By: "bob", Allow: true, Scope: approval.Session, Input: json.RawMessage(`{"command":"make test"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		<-end
+		gs, _ := store.Grants(t.Context(), time.Now())
+		if len(gs) != 1 || gs[0].Digest == "digest" || gs[0].Digest == "" {
+			t.Errorf("%+v", gs)
+		}
+	})
+}
+
+// TestOrphans: requests whose asker is gone can be answered while there is time,
+// and end when there is none.
+func TestOrphans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(memory.Store)
+		for i, left := range []time.Duration{time.Minute, time.Hour} {
+			r := request(fmt.Sprint(i), "s")
+			r.Expires = time.Now().Add(left)
+			if err := store.PutRequest(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		b := approval.New(store, nil)
+		if rs, err := b.Pending(t.Context()); err != nil || len(rs) != 1 || rs[0].ID != "1" {
+			t.Errorf("%v %v", rs, err)
+		}
+		if r, _ := store.Request(t.Context(), "0"); r.State != approval.Expired {
+			t.Errorf("%s", r.State)
+		}
+	})
+}
+
+// flaky fails to look requests up as often as it is told.
+type flaky struct {
+	*memory.Store
+	fail int
+}
+
+func (f *flaky) Request(ctx context.Context, id string) (*approval.Request, error) {
+	if f.fail--; f.fail >= 0 {
+		return nil, errors.New("disk on fire")
+	}
+	return f.Store.Request(ctx, id)
+}
+
+// TestStoreFails: a store that fails now and then does not end an ask, one that
+// keeps failing does.
+func TestStoreFails(t *testing.T) {
+	for fail, want := range map[int]bool{3: true, 1000: false} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &flaky{Store: new(memory.Store), fail: fail}
+			_, err := approval.New(store, nil).Ask(t.Context(), request("r", "s"))
+			if (err == nil) != want {
+				t.Errorf("%d failures: %v", fail, err)
+			}
+		})
+	}
+}
+
+func TestRoster(t *testing.T) {
+	roster := approval.Roster{
+		{Tool: "Bash", Who: approval.Who{Roles: []string{"dev", "lead"}}},
+		{Rule: "*git push*", Who: approval.Who{Roles: []string{"lead", "release"}, Needed: 2}},
+		{Safety: true, Who: approval.Who{NotCaller: true}},
+		{Tool: "Odd", Who: approval.Who{Roles: []string{"a"}}},
+		{Tool: "O?d", Who: approval.Who{Roles: []string{"b"}}},
+	}
+	push := &obstat.Rule{Source: "Bash(git push /srv/*)"}
+	for _, tt := range []struct {
+		tool string
+		d    obstat.Decision
+		want string
+	}{
+		{"Read", obstat.Decision{}, "{[] false 0}"},
+		{"Bash", obstat.Decision{}, "{[dev lead] false 0}"},
+		{"Bash", obstat.Decision{Rule: push, Safety: true}, "{[lead] true 2}"},
+		{"Odd", obstat.Decision{}, "{[" + approval.Nobody + "] false 0}"},
+	} {
+		if got := fmt.Sprint(roster.For(&obstat.Call{Tool: tt.tool}, &tt.d)); got != tt.want {
+			t.Errorf("%s %v: %s, want %s", tt.tool, tt.d.Rule, got, tt.want)
+		}
+	}
+}

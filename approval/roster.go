@@ -1,0 +1,79 @@
+package approval
+
+import (
+	"slices"
+
+	"github.com/obstat/obstat"
+)
+
+// A Roster says who may answer for which calls. All lines that are about a call
+// count: its answerer needs a role of each, and as many must agree as the line
+// that wants most says.
+type Roster []Duty
+
+// A Duty is one line of a Roster; its zero fields are about every call.
+type Duty struct {
+	Tool   string `json:"tool,omitempty"`   // with * and ?
+	Rule   string `json:"rule,omitempty"`   // the deciding rule as its user wrote it, with * and ?
+	Safety bool   `json:"safety,omitempty"` // only asks that no rule can silence
+	Who    Who    `json:"who"`
+}
+
+// For returns who may answer for a call.
+func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
+	var out Who
+	rule := ""
+	if d.Rule != nil {
+		rule = d.Rule.String()
+	}
+	some := false
+	for i := range r {
+		l := &r[i]
+		if !fits(l.Tool, c.Tool) || !fits(l.Rule, rule) || l.Safety && !d.Safety {
+			continue
+		}
+		out.NotCaller = out.NotCaller || l.Who.NotCaller
+		out.Needed = max(out.Needed, l.Who.Needed)
+		if len(l.Who.Roles) == 0 {
+			continue
+		}
+		if !some {
+			out.Roles, some = slices.Clone(l.Who.Roles), true
+			continue
+		}
+		out.Roles = slices.DeleteFunc(out.Roles, func(role string) bool { return !slices.Contains(l.Who.Roles, role) })
+	}
+	if some && len(out.Roles) == 0 {
+		out.Roles = []string{Nobody} // lines that cannot both be met: not everybody, but nobody
+	}
+	return out
+}
+
+// Nobody is a role that no human has.
+const Nobody = "nobody: the roster contradicts itself"
+
+func fits(pattern, text string) bool { return pattern == "" || glob(pattern, text) }
+
+// glob matches with * for any text and ? for one byte. It goes back to the last
+// star only, so that no pattern makes it slow.
+func glob(pattern, text string) bool {
+	p, t, star, from := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
+			p, t = p+1, t+1
+		case star >= 0:
+			from++
+			p, t = star+1, from
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
