@@ -99,9 +99,17 @@ func parameterRules(rules []ruleConfig, bare bool) []obstat.Rule {
 	return out
 }
 
+// written returns the rule as people know it: by its id and what it matches, or
+// by its id alone where it looks at effects, which its pattern does not tell.
+func (rule *ruleConfig) written(tool string) string {
+	if len(rule.effects) > 0 {
+		return rule.label
+	}
+	return rule.label + " " + tool + "(" + rule.pattern + ")"
+}
+
 func (rule *ruleConfig) append(out []obstat.Rule, tool string, bare bool) []obstat.Rule {
-	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: rule.verdict,
-		Source: rule.label + " " + tool + "(" + rule.pattern + ")", Reason: rule.why, Pos: rule.pos}
+	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: rule.verdict, Source: rule.written(tool), Reason: rule.why, Pos: rule.pos}
 	if dir, ok := rule.trusted(); ok && !bare {
 		made.Field, made.Pattern = fieldTrusted, obstat.Is(dir)
 		return append(out, made)
