@@ -78,8 +78,34 @@ func (o *callOptions) args(args []string) error {
 	return nil
 }
 
-// call makes the call that o describes, with dir as its working directory.
-func (o *callOptions) call(dir string) (*obstat.Call, error) {
+// call makes the call that o describes. Agents have different names for a
+// tool's path: of those that are known the first is taken that the policy's
+// dialect can read.
+func (o *callOptions) call(p *policy, w obstat.World) (*obstat.Call, error) {
+	var c *obstat.Call
+	for i := range maxNames {
+		next, err := o.named(p.Dir, i)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil && string(next.Input) == string(c.Input) {
+			break // no more names
+		}
+		if d := p.Policy.Decide(next, w); c == nil || len(d.Faults) == 0 {
+			c = next
+			if len(d.Faults) == 0 {
+				break
+			}
+		}
+	}
+	return c, nil
+}
+
+// maxNames bounds how many names of a field are tried.
+const maxNames = 8
+
+// named makes the call with the n-th name that is known for each field.
+func (o *callOptions) named(dir string, n int) (*obstat.Call, error) {
 	c := &obstat.Call{Tool: o.Tool}
 	o.defaults(c, dir)
 	switch fields := o.fields(); {
@@ -92,7 +118,7 @@ func (o *callOptions) call(dir string) (*obstat.Call, error) {
 	case len(fields) > 0:
 		input := map[string]string{}
 		for kind, text := range fields {
-			input[fieldName(o.Tool, kind)] = text
+			input[fieldName(o.Tool, kind, n)] = text
 		}
 		b, err := marshal(input)
 		if err != nil {
@@ -103,15 +129,15 @@ func (o *callOptions) call(dir string) (*obstat.Call, error) {
 	return c, nil
 }
 
-// fieldName returns what a tool calls its command, path or URL.
-func fieldName(tool, kind string) string {
+// fieldName returns the n-th name that a tool may have for its command, path or
+// URL; the last where there are not so many.
+func fieldName(tool, kind string, n int) string {
 	t, _ := effect.Lookup(tool)
-	for _, names := range [][]string{map[string][]string{"command": t.Command, "path": t.Paths, "url": t.URL}[kind]} {
-		if len(names) > 0 {
-			return names[0]
-		}
+	names := map[string][]string{"command": t.Command, "path": t.Paths, "url": t.URL}[kind]
+	if len(names) == 0 {
+		return kind
 	}
-	return kind
+	return names[min(n, len(names)-1)]
 }
 
 // defaults fills in what a call does not say of itself.

@@ -77,7 +77,7 @@ func checkRun(o *checkOptions) error {
 	if o.Stream {
 		return checkStream(o, p)
 	}
-	call, err := o.Call.call(p.Dir)
+	call, err := o.Call.call(p, o.Factory.World)
 	if err != nil {
 		return err
 	}

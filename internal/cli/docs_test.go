@@ -98,7 +98,7 @@ func TestProgramSample(t *testing.T) {
 	if _, err := obstat.Compile(p, nil); err != nil {
 		t.Error(err)
 	}
-	if warnings := lint.Program(p); len(warnings) > 0 {
+	if warnings := lint.Program(p, nil); len(warnings) > 0 {
 		t.Error(warnings)
 	}
 }

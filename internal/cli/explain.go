@@ -49,7 +49,7 @@ func explainRun(o *checkOptions) error {
 	if o.Stream {
 		return explainStream(o, p)
 	}
-	call, err := o.Call.call(p.Dir)
+	call, err := o.Call.call(p, o.Factory.World)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,15 @@ func newPolicy(f *Factory) *cobra.Command {
 	return cmd
 }
 
+// allModes stands for every mode of a Program.
+const allModes = "all"
+
 // showOptions are the options of obstat policy show.
 type showOptions struct {
 	Factory *Factory
 	Policy  policyOptions
 	Format  string
-	Mode    string // only this mode; "" is all
+	Mode    string // "" is the one in force
 }
 
 func newShow(f *Factory, runF func(*showOptions) error) *cobra.Command {
@@ -38,9 +41,9 @@ func newShow(f *Factory, runF func(*showOptions) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] [FILE...]",
 		Short: "Print what a configuration means: its stages and rules",
-		Long: `Print the Program that a configuration stands for: for each mode the stages in the
+		Long: `Print the Program that a configuration stands for: the stages of its mode in the
 order in which they are asked, and the rules with the places they were written
-at. As JSON it is a Program that can be used as a policy itself.`,
+at. As JSON it is the whole Program, which can be used as a policy itself.`,
 		Example: `  obstat policy show .claude/settings.json
   obstat policy show --format json opencode.json > obstat.json
   obstat policy show --format mermaid --mode default obstat.json`,
@@ -58,7 +61,7 @@ at. As JSON it is a Program that can be used as a policy itself.`,
 	}
 	o.Policy.flags(cmd, true)
 	cmd.Flags().StringVar(&o.Format, "format", "text", "`form` to print: text, json or mermaid")
-	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "print only this `mode`")
+	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "the `mode` to print, or all (default: the one in force)")
 	complete(cmd, "format", "text", "json", "mermaid")
 	return cmd
 }
@@ -78,8 +81,10 @@ func showRun(o *showOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := (&callOptions{Mode: o.Mode}).checkMode(p); err != nil {
-		return err
+	if o.Mode != allModes {
+		if err := (&callOptions{Mode: o.Mode}).checkMode(p); err != nil {
+			return err
+		}
 	}
 	o.Factory.announce(p)
 	o.Factory.warn(p)
@@ -97,11 +102,15 @@ func showRun(o *showOptions) error {
 	return err
 }
 
+// modes returns the modes to print: the one in force unless another is named.
 func (o *showOptions) modes(p *policy) []string {
-	if o.Mode != "" {
-		return []string{o.Mode}
+	switch o.Mode {
+	case allModes:
+		return modesOf(p.Program)
+	case "":
+		return []string{string(p.Program.Mode)}
 	}
-	return modesOf(p.Program)
+	return []string{o.Mode}
 }
 
 // validateOptions are the options of obstat policy validate.
@@ -224,7 +233,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 	if lt, ok := d.(dialect.Linter); ok {
 		res.Problems = append(res.Problems, lt.Lint(in, l.Program)...)
 	}
-	res.Problems = append(res.Problems, lint.Program(l.Program)...)
+	res.Problems = append(res.Problems, lint.Program(l.Program, &lint.Options{Files: p.names()})...)
 	res.Problems.Sort()
 	return res
 }

@@ -28,11 +28,22 @@ const maxShown = 200
 func (t *programText) render(modes []string) string {
 	prog := t.p.Program
 	t.printf("%s  %s\n", t.io.paint(bold, visible(joinNames(t.p.names()))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Policy.Digest()[:19]))
+	used := map[string]bool{}
 	for _, m := range modes {
 		t.mode(obstat.Mode(m))
+		for _, s := range prog.Pipelines[obstat.Mode(m)].Stages {
+			if match, ok := s.(obstat.Match); ok {
+				used[match.Rules] = true
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
-		t.list(name, prog.Rules[name])
+		if used[name] || len(modes) == len(prog.Pipelines) {
+			t.list(name, prog.Rules[name])
+		}
+	}
+	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {
+		t.printf("\n%s\n", t.io.paint(dim, "other modes, with --mode: "+visible(joinNames(append(rest, allModes)))))
 	}
 	return t.b.String()
 }

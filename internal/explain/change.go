@@ -170,16 +170,16 @@ func copyRules(p *obstat.Program) *obstat.Program {
 	return &q
 }
 
-// remove takes the first rule equal to r out of p, looking at the lists in the
-// order of their names.
-func remove(p *obstat.Program, r *obstat.Rule) bool {
-	for _, name := range slices.Sorted(maps.Keys(p.Rules)) {
-		if i := slices.Index(p.Rules[name], *r); i >= 0 {
-			p.Rules[name] = slices.Delete(p.Rules[name], i, i+1)
-			return true
-		}
+// remove takes every rule equal to r out of p: what one line of a file says may
+// stand in several lists.
+func remove(p *obstat.Program, r *obstat.Rule) (found bool) {
+	gone := *r
+	for name, rules := range p.Rules {
+		rest := slices.DeleteFunc(rules, func(o obstat.Rule) bool { return o == gone })
+		found = found || len(rest) < len(rules)
+		p.Rules[name] = rest
 	}
-	return false
+	return found
 }
 
 // changeMode tries the Program's other modes.

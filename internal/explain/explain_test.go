@@ -190,13 +190,13 @@ func TestText(t *testing.T) {
 
 func TestWould(t *testing.T) {
 	p := program(obstat.Ask)
-	v := bash(t, p, "rm -rf build ~/old /tmp/x && cat a > b")
+	v := bash(t, p, "rm -rf build ~/old /tmp/x && cat a > b; touch $X")
 	var got []string
 	for _, e := range v.Would {
 		got = append(got, e.Words)
 	}
 	want := []string{"delete build/ (recursive, force, in the workspace)", "delete ~/old/ (recursive, force, outside the workspace)",
-		"delete /tmp/x/ (recursive, force, outside the workspace)", "read a", "write b (redirect, in the workspace)"}
+		"delete /tmp/x/ (recursive, force, outside the workspace)", "read a", "write b (redirect, in the workspace)", "perhaps write files that are not named"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

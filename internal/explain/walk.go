@@ -162,7 +162,7 @@ func (x *explainer) floorDid(s *obstat.StepTrace) string {
 			parts++
 		}
 	}
-	what := "only the call itself to look at"
+	what := "only the call itself"
 	switch {
 	case parts == 1:
 		what = "1 part looked at"

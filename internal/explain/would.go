@@ -85,7 +85,7 @@ func NewEffect(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.Wo
 	}
 	v.Target = target(a, e, c, w)
 	v.Notes = notesOf(e, &v, c)
-	v.Words = words(e, &v)
+	v.Words = words(e, &v, known(a, e))
 	return v
 }
 
@@ -133,8 +133,15 @@ func shortPath(p, dir string, w obstat.World) string {
 	return p
 }
 
-// words says what an effect does.
-func words(e *effect.Effect, v *Effect) string {
+// known tells whether the command that has an effect is known word for word.
+func known(a *effect.Analysis, e *effect.Effect) bool {
+	return e.Command < 0 || e.Command >= len(a.Commands) || a.Commands[e.Command].Known
+}
+
+// words says what an effect does. A command that runs only if the one before it
+// succeeds would still do what it does; what nobody can be sure of is what a
+// command does that is not known in full.
+func words(e *effect.Effect, v *Effect, known bool) string {
 	verb := e.Kind.String()
 	switch e.Kind {
 	case effect.Connect:
@@ -144,7 +151,7 @@ func words(e *effect.Effect, v *Effect) string {
 	case effect.System:
 		verb = "change the system:"
 	}
-	if !e.Certain {
+	if !e.Certain && !known {
 		verb = "perhaps " + verb
 	}
 	text := verb

@@ -19,9 +19,21 @@ import (
 // maxCompared bounds how many pairs of rules are compared.
 const maxCompared = 4_000_000
 
-// Program returns the warnings about p, in the order of their places.
-func Program(p *obstat.Program) obstat.Errors {
-	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, ready: map[string][]item{}, budget: maxCompared}
+// Options say what is looked at. A nil *Options looks at everything.
+type Options struct {
+	// Files are the files that the user wrote; rules from elsewhere are not
+	// warned of. nil: every rule counts.
+	Files []string
+}
+
+// Program returns the warnings about p, in the order of their places. What one
+// line of a file says may stand in several lists: it is said to be without
+// effect only if it is so in all of them, and once.
+func Program(p *obstat.Program, opts *Options) obstat.Errors {
+	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, ready: map[string][]item{}, budget: maxCompared, told: map[place]bool{}}
+	if opts != nil {
+		l.opts = *opts
+	}
 	l.unusedLists()
 	l.duplicates()
 	l.shadowed()
@@ -37,18 +49,35 @@ type linter struct {
 	patterns map[obstat.Text]*pattern.Pattern
 	ready    map[string][]item
 	budget   int
+	opts     Options
 	// told are rules that something was said of already: one warning is enough.
-	told map[*obstat.Rule]bool
+	told map[place]bool
+}
+
+// A place tells rules apart: where they were written, or which they are.
+type place struct {
+	pos  obstat.Pos
+	rule *obstat.Rule
+}
+
+func placeOf(r *obstat.Rule) place {
+	if r.Pos.IsValid() {
+		return place{pos: r.Pos}
+	}
+	return place{rule: r}
+}
+
+// silent tells whether nothing is to be said of r: the user did not write it, or
+// something was said already.
+func (l *linter) silent(r *obstat.Rule) bool {
+	return l.told[placeOf(r)] || l.opts.Files != nil && !slices.Contains(l.opts.Files, r.Pos.File)
 }
 
 func (l *linter) warn(r *obstat.Rule, code obstat.Code, hint, format string, args ...any) *obstat.Error {
 	e := &obstat.Error{Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint, Warning: true}
 	if r != nil {
 		e.Pos = r.Pos
-		if l.told == nil {
-			l.told = map[*obstat.Rule]bool{}
-		}
-		l.told[r] = true
+		l.told[placeOf(r)] = true
 	}
 	l.errs = append(l.errs, e)
 	return e
@@ -89,9 +118,15 @@ func (l *linter) unusedLists() {
 			used[m.Rules] = true
 		}
 	}
+	elsewhere := map[place]bool{}
+	for name := range used {
+		for i := range l.p.Rules[name] {
+			elsewhere[placeOf(&l.p.Rules[name][i])] = true
+		}
+	}
 	for _, name := range l.lists() {
 		rules := l.p.Rules[name]
-		if used[name] || len(rules) == 0 {
+		if used[name] || len(rules) == 0 || elsewhere[placeOf(&rules[0])] || l.silent(&rules[0]) {
 			continue
 		}
 		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s (rules in it: %d)", name, len(rules))
@@ -111,6 +146,9 @@ func (l *linter) duplicates() {
 			r := &l.p.Rules[name][i]
 			k := key{r.Tool, r.Pattern, r.Field, r.Verdict}
 			if before, twice := seen[k]; twice {
+				if l.silent(r) || placeOf(before) == placeOf(r) {
+					continue
+				}
 				e := l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict, r)
 				e.Also = positions(before)
 				continue
@@ -135,7 +173,7 @@ func (l *linter) wideAllows() {
 	for _, name := range l.lists() {
 		for i := range l.p.Rules[name] {
 			r := &l.p.Rules[name][i]
-			if r.Verdict != obstat.Allow || l.told[r] || !l.everything(r) {
+			if r.Verdict != obstat.Allow || l.silent(r) || !l.everything(r) {
 				continue
 			}
 			if tool := l.shellOf(r); tool != "" {

@@ -77,7 +77,7 @@ func TestProgram(t *testing.T) {
 		"another field":        {one(obstat.First, rule(allow, "t", "git *"), obstat.Rule{Tool: obstat.Is("t"), Field: "path", Pattern: obstat.Is("git status"), Verdict: deny}), nil},
 		"broken pattern":       {one(obstat.First, obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Full, Text: "("}, Verdict: allow}, rule(deny, "Bash", "x")), nil},
 	} {
-		got := lint.Program(tt.p)
+		got := lint.Program(tt.p, nil)
 		if len(got) != len(tt.want) {
 			t.Errorf("%s: %v, want %q", name, got, tt.want)
 			continue
@@ -112,7 +112,7 @@ func TestShadowedNeverDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead := map[int]bool{}
-		for _, e := range lint.Program(p) {
+		for _, e := range lint.Program(p, nil) {
 			if e.Code == obstat.CodeNoEffect && strings.Contains(e.Msg, "never decide") {
 				dead[e.Pos.Line] = true
 			}
@@ -132,7 +132,33 @@ func TestManyRules(t *testing.T) {
 	for i := range rules {
 		rules[i] = rule(obstat.Allow, "t", fmt.Sprintf("p%d *", i))
 	}
-	if got := lint.Program(one(obstat.First, rules...)); len(got) != 0 {
+	if got := lint.Program(one(obstat.First, rules...), nil); len(got) != 0 {
 		t.Errorf("%d warnings, first %v", len(got), got[0])
+	}
+}
+
+// TestCopies: one line of a file may be in several lists, and rules that the
+// user did not write are not the user's to hear about.
+func TestCopies(t *testing.T) {
+	at := func(r obstat.Rule, file string, line int) obstat.Rule {
+		r.Pos = obstat.Pos{File: file, Line: line, Col: 1}
+		return r
+	}
+	wide, narrow := at(rule(obstat.Allow, "t", "git *"), "mine", 1), at(rule(obstat.Deny, "t", "git push *"), "mine", 2)
+	p := one(obstat.First, wide, narrow)
+	p.Rules["r2"] = []obstat.Rule{narrow}
+	p.Pipelines["n"] = obstat.Pipeline{Default: obstat.Ask, Stages: []obstat.Stage{obstat.Match{Rules: "r2"}}}
+	if got := lint.Program(p, nil); len(got) != 0 {
+		t.Errorf("alive in r2: %v", got)
+	}
+	p.Rules["r2"] = []obstat.Rule{wide, wide, narrow, at(rule(obstat.Allow, "Bash"), "built in", 3)}
+	if got := lint.Program(p, &lint.Options{Files: []string{"mine"}}); len(got) != 1 || got[0].Pos.Line != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := lint.Program(p, &lint.Options{Files: []string{"other"}}); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	if got := lint.Program(p, nil); len(got) != 2 {
+		t.Errorf("%v", got)
 	}
 }

@@ -55,18 +55,28 @@ func (l *linter) items(list string) []item {
 
 // shadowed finds rules that can never decide.
 func (l *linter) shadowed() {
+	type finding struct{ rule, by *obstat.Rule }
+	dead, alive := []finding{}, map[place]bool{}
 	for _, name := range l.lists() {
 		for i := range l.items(name) {
 			r := l.items(name)[i].rule
-			if l.told[r] {
+			if l.silent(r) || alive[placeOf(r)] {
 				continue
 			}
-			if by := l.shadow(name, i); by != nil {
-				l.tell(r, by)
-			}
+			by := l.shadow(name, i)
 			if l.budget <= 0 {
-				return
+				return // what was found may yet be alive in another list
 			}
+			if by == nil || placeOf(by) == placeOf(r) {
+				alive[placeOf(r)] = true
+				continue
+			}
+			dead = append(dead, finding{r, by})
+		}
+	}
+	for _, f := range dead {
+		if !alive[placeOf(f.rule)] && !l.silent(f.rule) {
+			l.tell(f.rule, f.by)
 		}
 	}
 }
