@@ -69,8 +69,11 @@ func placeOf(r *obstat.Rule) place {
 
 // silent tells whether nothing is to be said of r: the user did not write it, or
 // something was said already.
-func (l *linter) silent(r *obstat.Rule) bool {
-	return l.told[placeOf(r)] || l.opts.Files != nil && !slices.Contains(l.opts.Files, r.Pos.File)
+func (l *linter) silent(r *obstat.Rule) bool { return l.told[placeOf(r)] || !l.users(r) }
+
+// users tells whether the user wrote r.
+func (l *linter) users(r *obstat.Rule) bool {
+	return l.opts.Files == nil || slices.Contains(l.opts.Files, r.Pos.File)
 }
 
 func (l *linter) warn(r *obstat.Rule, code obstat.Code, hint, format string, args ...any) *obstat.Error {
@@ -146,7 +149,7 @@ func (l *linter) duplicates() {
 			r := &l.p.Rules[name][i]
 			k := key{r.Tool, r.Pattern, r.Field, r.Verdict}
 			if before, twice := seen[k]; twice {
-				if l.silent(r) || placeOf(before) == placeOf(r) {
+				if l.silent(r) || placeOf(before) == placeOf(r) || !l.users(before) {
 					continue
 				}
 				e := l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict, r)
