@@ -9,6 +9,9 @@ GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
 
+# Modules of their own, so that what they need stays out of the main one's way.
+MODULES  := adkplugin chorusdiscord
+
 .PHONY: all test race fuzz bench run lint setup
 
 all: test
@@ -16,9 +19,11 @@ all: test
 test: setup
 	$(GO) vet ./...
 	$(GO) test ./...
+	@set -e; for m in $(MODULES); do echo "$$m:"; (cd $$m && $(GO) vet ./... && $(GO) test ./...); done
 
 race: setup
 	$(GO) test -race ./...
+	@set -e; for m in $(MODULES); do (cd $$m && $(GO) test -race ./...); done
 
 # go test runs one fuzz target at a time, so they take turns.
 fuzz: setup
