@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -108,5 +110,24 @@ func TestUseColor(t *testing.T) {
 	}
 	if !useColor(true, env()) || useColor(false, env()) || useColor(true, env("NO_COLOR", "1")) || useColor(true, env("TERM", "dumb")) {
 		t.Error("colour where it is not wanted, or none where it is")
+	}
+}
+
+// TestProgress: on a terminal there is a line that says how far the cases are,
+// at most five times a second, and it is wiped before anything else is said.
+func TestProgress(t *testing.T) {
+	var out, progress bytes.Buffer
+	now := time.Unix(0, 0)
+	tt := &tester{testOptions: &testOptions{Factory: newFactory(&IO{Out: &out, Err: &progress, ErrTTY: true}), Now: func() time.Time { return now }}}
+	for range 10 {
+		now = now.Add(50 * time.Millisecond)
+		tt.passed++
+		tt.progress()
+	}
+	if got := progress.String(); got != "\r1 passed, 0 failed\r6 passed, 0 failed" {
+		t.Errorf("%q", got)
+	}
+	if err := tt.close(); err != nil || out.String() != "10 passed, 0 failed\n" || !strings.HasSuffix(progress.String(), "\r\x1b[K") {
+		t.Errorf("%v, %q, %q", err, out.String(), progress.String())
 	}
 }
