@@ -62,7 +62,8 @@ func (s *shared) defaults() Ruleset {
 			"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.env.example", "allow"))
 }
 
-// builtin returns the agents that the program has of itself.
+// builtin returns the agents that the program has of itself; those that write
+// titles and summaries have no tools.
 func (s *shared) builtin() []agent {
 	only := set("*", "*", "deny", "grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "bash", "*", "allow",
 		"webfetch", "*", "allow", "websearch", "*", "allow", "read", "*", "allow")
@@ -74,17 +75,11 @@ func (s *shared) builtin() []agent {
 		{name: "general", mode: modeSubagent, rules: set("todowrite", "*", "deny")},
 		{name: "explore", mode: modeSubagent, rules: Merge(only, s.external())},
 	}
-	for _, name := range []string{"compaction", "title", "summary"} {
-		list = append(list, agent{name: name, mode: modeHidden, rules: set("*", "*", "deny")})
-	}
 	for i := range list {
 		list[i].rules = Merge(s.defaults(), list[i].rules, s.user)
 	}
 	return list
 }
-
-// modeHidden is the mode of agents that nobody calls.
-const modeHidden = "hidden"
 
 // agents returns the program's agents and those of the configuration.
 func (s *shared) agents(configs []agentConfig) []agent {

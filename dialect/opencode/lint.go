@@ -16,7 +16,7 @@ var _ dialect.Linter = Dialect{}
 // differently in the other order, rules that can never match, and agents that
 // can start one another for ever.
 func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
-	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}}
+	l := newLoader(in)
 	roots := l.parseAll()
 	l.chooseOrder(roots)
 	if l.errs.Fatal() != nil {
@@ -27,11 +27,12 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
 		return nil
 	}
 	l.errs = nil
-	rules := l.rules()
+	files, session := l.split()
+	rules := Merge(files, session)
 	l.otherOrder(rules)
 	if l.order == Last {
 		l.neverMatch(rules)
-		l.circles(l.agentsOf(rules))
+		l.circles(l.agentsOf(files, session))
 	}
 	return l.errs
 }
@@ -165,7 +166,7 @@ func (l *loader) circles(agents []agent) {
 	byName := map[string]*agent{}
 	var names []string
 	for i := range agents {
-		if a := &agents[i]; a.pos.IsValid() && a.mode != modeHidden {
+		if a := &agents[i]; a.pos.IsValid() {
 			byName[a.name] = a
 			names = append(names, a.name)
 		}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"pgregory.net/rapid"
 )
 
 // file makes a file; its layer is what stands before a colon in its name.
@@ -155,6 +157,7 @@ func TestMerge(t *testing.T) {
 		{[]string{"project:p.json", `{"permission": {"bash": "deny"}}`}, "bash", "ls", obstat.Deny, obstat.Deny},
 		{[]string{"user:u.json", `{"permission": "allow"}`, "project:p.json", `{"permission": {"bash": {"rm *": "deny"}}}`}, "bash", "rm x", obstat.Deny, obstat.Deny},
 		{[]string{"user:u.json", `{"permission": {"bash": "deny"}}`, "project:p.json", `{"agent": {"build": {"permission": {"bash": "allow"}}}}`}, "bash", "ls", obstat.Deny, obstat.Deny},
+		{[]string{"user:u.json", `{"permission": {"bash": "deny"}}`, "session:s.json", `{"permission": [{"permission": "bash", "pattern": "*", "action": "allow"}]}`}, "bash", "ls", obstat.Allow, obstat.Deny},
 		{[]string{"user:u.json", `{"tools": {"bash": false}}`, "project:p.json", `{"permission": {"bash": "allow"}}`}, "bash", "ls", obstat.Allow, obstat.Deny},
 	} {
 		if got := decide(load(t, off, tc.files...), "", tc.permission, tc.value); got != tc.bare {
@@ -200,10 +203,9 @@ func TestAgents(t *testing.T) {
 		{"plan", "bash", "ls", obstat.Allow},
 		{"explore", "edit", "a", obstat.Deny},
 		{"explore", "grep", "x", obstat.Allow},
-		{"title", "read", "a", obstat.Deny},
 		{"review", "edit", "a", obstat.Deny},
 		{"review", "bash", "ls", obstat.Allow},
-		{"review", "bash", "rm x", obstat.Deny}, // its switch would allow it; what the user denies stays
+		{"review", "bash", "rm x", obstat.Allow}, // the user's own file switches it on for this agent
 		{"docs/writer", "edit", "docs/a", obstat.Allow},
 		{"docs/writer", "edit", "a", obstat.Deny},
 		{"chat", "edit", "a", obstat.Deny},
@@ -222,6 +224,28 @@ func TestAgents(t *testing.T) {
 	}
 	if l := load(t, map[string]string{"agent": "plan"}, "opencode.json", `{}`); decide(l, "", "edit", "a") != obstat.Deny {
 		t.Error("the option names an agent that is not in force")
+	}
+}
+
+// TestAgentOfRepository: an agent of the repository does not lift what the user
+// denies; one of the user's own files may; a session's rules come last.
+func TestAgentOfRepository(t *testing.T) {
+	const user, agent = `{"permission": {"bash": {"rm *": "deny"}}, "agent": {"mine": {"permission": {"bash": "allow"}}}}`, "---\npermission:\n  bash: allow\n---\n"
+	for _, tc := range []struct {
+		floor       string
+		mine, other obstat.Verdict
+	}{{"on", obstat.Allow, obstat.Deny}, {"off", obstat.Allow, obstat.Allow}} {
+		l := load(t, map[string]string{"floor": tc.floor}, "user:opencode.json", user, "project:.opencode/agent/other.md", agent)
+		if got := decide(l, "mine", "bash", "rm x"); got != tc.mine {
+			t.Errorf("floor %s, the user's agent: %v", tc.floor, got)
+		}
+		if got := decide(l, "other", "bash", "rm x"); got != tc.other {
+			t.Errorf("floor %s, the repository's agent: %v", tc.floor, got)
+		}
+	}
+	l := load(t, nil, "project:opencode.json", user, "session:session.json", `{"permission": [{"permission": "bash", "pattern": "*", "action": "ask"}]}`)
+	if got := decide(l, "mine", "bash", "ls"); got != obstat.Ask {
+		t.Errorf("the session: %v", got)
 	}
 }
 
@@ -315,4 +339,63 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("a fault: %s", d.Reason())
 		}
 	})
+}
+
+// TestCursor: a place is what counting from the start finds.
+func TestCursor(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"a", "\n", "\r\n", "\r", "é", "\u4e16", "\xff", "\ufeff", "😀", " "})
+	rapid.Check(t, func(t *rapid.T) {
+		f := &dialect.File{Name: "f", Data: []byte(strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), ""))}
+		var c cursor
+		for _, at := range rapid.SliceOfN(rapid.IntRange(0, len(f.Data)+1), 1, 6).Draw(t, "offsets") {
+			if at < len(f.Data) && !utf8.RuneStart(f.Data[at]) {
+				continue // within a character: nobody asks
+			}
+			if got, want := c.pos(f, at), f.Pos(at); got != want {
+				t.Fatalf("byte %d of %q is at %v, want %v", at, f.Data, got, want)
+			}
+		}
+	})
+}
+
+func TestPlaces(t *testing.T) {
+	env := map[string]string{"OPENCODE_CONFIG": "/x/c.json", "OPENCODE_CONFIG_CONTENT": `{"permission": "ask"}`, "OPENCODE_PERMISSION": `{"bash": "deny"}`, "OPENCODE_CONFIG_DIR": "/y"}
+	var got []string
+	for _, p := range Places(func(k string) string { return env[k] }, "/home/u", "/w", "/w/a/b") {
+		if !p.Glob {
+			got = append(got, p.Layer+" "+p.Path+string(p.Data))
+		}
+	}
+	want := `user /home/u/.config/opencode/config.json
+user /home/u/.config/opencode/opencode.json
+user /home/u/.config/opencode/opencode.jsonc
+user /x/c.json
+project /w/opencode.json
+project /w/opencode.jsonc
+project /w/a/opencode.json
+project /w/a/opencode.jsonc
+project /w/a/b/opencode.json
+project /w/a/b/opencode.jsonc
+project /w/a/b/.opencode/opencode.json
+project /w/a/b/.opencode/opencode.jsonc
+project /w/a/.opencode/opencode.json
+project /w/a/.opencode/opencode.jsonc
+project /w/.opencode/opencode.json
+project /w/.opencode/opencode.jsonc
+user /home/u/.opencode/opencode.json
+user /home/u/.opencode/opencode.jsonc
+user /y/opencode.json
+user /y/opencode.jsonc
+user {"permission": "ask"}
+managed /etc/opencode/opencode.json
+managed /etc/opencode/opencode.jsonc
+user {"permission": {"bash": "deny"}}`
+	if s := strings.Join(got, "\n"); s != want {
+		t.Errorf("got\n%s", s)
+	}
+	for _, p := range Places(func(string) string { return "" }, "", "/", "/tmp/x") {
+		if p.Layer == "project" && !strings.HasPrefix(p.Path, "/tmp/x/") {
+			t.Errorf("without a repository: %s", p.Path)
+		}
+	}
 }

@@ -128,8 +128,8 @@ func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy
 	}
 	prog := l.Policy.Program()
 	for name, rules := range prog.Rules {
-		if name == listManaged || name == listUser {
-			continue
+		if strings.HasPrefix(name, listManaged) || strings.HasPrefix(name, listUser) {
+			continue // what is denied there stays denied
 		}
 		for i := range offers {
 			rules = insert(rules, &offers[i].Rule, p.Order)

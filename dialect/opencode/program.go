@@ -27,12 +27,12 @@ const (
 	listUser    = "user"      // what the user's files say by themselves
 	listAgent   = "agent "    // and the name: an agent's rules, the files' among them
 	listParent  = "parent "   // and the name: the same, with the default as a rule
-	listChild   = "subagent " // and the name: an agent's rules as another agent starts it
+	listChild   = "subagent " // and the name: what it is denied because another agent starts it
 )
 
 // Load reads configuration files and agent files.
 func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
-	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}}
+	l := newLoader(in)
 	roots := l.parseAll()
 	l.chooseOrder(roots)
 	if l.errs.Fatal() != nil {
@@ -50,8 +50,28 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 // A loader puts files together.
 type loader struct {
 	reader
-	in      *dialect.Input
-	configs []*fileConfig
+	in       *dialect.Input
+	configs  []*fileConfig
+	guards   map[string][]obstat.Stage // by agent
+	compiled map[Rule]obstat.Rule      // most rules are in several lists
+}
+
+// compile returns rules as the engine has them.
+func (l *loader) compile(rules Ruleset) []obstat.Rule {
+	out := make([]obstat.Rule, len(rules))
+	for i := range rules {
+		r, ok := l.compiled[rules[i]]
+		if !ok {
+			r = rules[i].compile(l.order)
+			l.compiled[rules[i]] = r
+		}
+		out[i] = r
+	}
+	return out
+}
+
+func newLoader(in *dialect.Input) *loader {
+	return &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}, guards: map[string][]obstat.Stage{}, compiled: map[Rule]obstat.Rule{}}
 }
 
 // parseAll reads the text of every configuration file; agent files are read
@@ -117,30 +137,42 @@ func (l *loader) readAll(roots []*tree.Node) {
 	}
 }
 
+// only tells whether a file is of one of the layers, where any are named.
+func only(c *fileConfig, layers []string) bool {
+	return len(layers) == 0 || slices.Contains(layers, c.file.Layer)
+}
+
 // rules returns what the files of the given layers say, all files where none is
 // named.
 func (l *loader) rules(layers ...string) Ruleset {
+	files, session := l.split(layers...)
+	return Merge(files, session)
+}
+
+// split returns the same in two parts: what an agent's rules stand after, and
+// what stands after them: rulesets of their own that follow the files.
+func (l *loader) split(layers ...string) (files, session Ruleset) {
 	var all, tools section
-	var before, after Ruleset
+	var before Ruleset
 	seen := false
 	for _, c := range l.configs {
-		if len(layers) > 0 && !slices.Contains(layers, c.file.Layer) {
+		if !only(c, layers) {
 			continue
 		}
-		own := Merge(c.section.rules(l.order, l.home), c.list)
+		own := Merge(mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
 		switch {
-		case l.order == First:
-			after = Merge(after, own)
-		case !merged(c.file.Layer) && !seen:
-			before = Merge(before, mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
+		case c.file.Layer == layerSession:
+			session = Merge(session, own)
+		case l.order == First || !merged(c.file.Layer) && !seen:
+			before = Merge(before, own)
 		case !merged(c.file.Layer):
-			after = Merge(after, mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
+			session = Merge(session, own)
 		default:
 			seen = true
 			all, tools = mergeDeep(all, c.section), mergeDeep(tools, c.tools)
 		}
 	}
-	return Merge(before, mergeDeep(tools, all).rules(l.order, l.home), after)
+	return Merge(before, mergeDeep(tools, all).rules(l.order, l.home)), session
 }
 
 // floor tells whether the floor is on.
@@ -151,38 +183,48 @@ func (l *loader) program() *obstat.Program {
 	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
 	pr := params{Order: l.order, Floor: l.floor()}
 	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
-	user := l.rules()
-	p.Rules[listRules] = user.compile(l.order)
-	guard := l.guard(p)
-	p.Pipelines[ModeRules] = l.pipeline(guard, l.stage(listRules))
+	user, session := l.split()
+	p.Rules[listRules] = l.compile(Merge(user, session))
+	p.Pipelines[ModeRules] = l.pipeline(l.guard(p, ""), l.stage(listRules))
 	p.Faces = map[string]obstat.Face{
 		obstat.FaceRead:    {Tool: "read", Field: "filePath"},
 		obstat.FaceWrite:   {Tool: "write", Field: "filePath"},
 		obstat.FaceDelete:  {Tool: "write", Field: "filePath"},
 		obstat.FaceConnect: {Tool: "webfetch", Field: "url"},
 	}
-	agents := l.agentsOf(user)
+	agents := l.agentsOf(user, session)
 	for i := range agents {
 		a := &agents[i]
-		p.Rules[listAgent+a.name] = a.rules.compile(l.order)
-		p.Pipelines[obstat.Mode(a.name)] = l.pipeline(guard, l.stage(listAgent+a.name))
+		p.Rules[listAgent+a.name] = l.compile(a.rules)
+		p.Pipelines[obstat.Mode(a.name)] = l.pipeline(l.guard(p, a.name), l.stage(listAgent+a.name))
 	}
-	l.pairs(p, agents, guard)
+	l.pairs(p, agents)
 	l.chooseMode(p)
 	return p
 }
 
-func (l *loader) agentsOf(user Ruleset) []agent {
-	var configs []agentConfig
+// agentConfigs returns what the files of the given layers say of agents.
+func (l *loader) agentConfigs(layers ...string) []agentConfig {
+	var out []agentConfig
 	for _, c := range l.configs {
-		configs = append(configs, c.agents...)
+		if only(c, layers) {
+			out = append(out, c.agents...)
+		}
 	}
-	configs = mergeAgents(configs)
+	return mergeAgents(out)
+}
+
+func (l *loader) agentsOf(user, session Ruleset) []agent {
+	configs := l.agentConfigs()
 	if l.order == First {
-		return documented(configs, user)
+		return documented(configs, Merge(user, session))
 	}
 	s := &shared{home: l.home, user: user}
-	return s.agents(configs)
+	out := s.agents(configs)
+	for i := range out {
+		out[i].rules = Merge(out[i].rules, session)
+	}
+	return out
 }
 
 // stageNames says what each order does, for whoever reads an explanation.
@@ -196,23 +238,50 @@ func (l *loader) pipeline(guard []obstat.Stage, stages ...obstat.Stage) obstat.P
 	return obstat.Pipeline{Stages: slices.Concat(guard, stages), Default: obstat.Ask}
 }
 
+// authority are the layers that others must not lift denies of, the highest
+// first.
+var authority = []struct {
+	list, name string
+	layers     []string
+}{
+	{listManaged, "denied by a managed file", []string{"managed"}},
+	{listUser, "denied by the user's files", []string{"user", "global"}},
+}
+
 // guard returns the stages that keep a file of less authority from lifting what
 // one of more denies: what a managed file denies by itself, and what the user's
-// files deny by themselves, is denied. The bare program has none of this.
-func (l *loader) guard(p *obstat.Program) (out []obstat.Stage) {
+// files deny by themselves, is denied, an agent's own rules in these files
+// considered. The bare program has none of this.
+func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 	if !l.floor() {
 		return nil
 	}
-	for _, g := range []struct {
-		list, name string
-		layers     []string
-	}{{listManaged, "denied by a managed file", []string{"managed"}}, {listUser, "denied by the user's files", []string{"user", "global"}}} {
-		rules := l.rules(g.layers...)
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Action == obstat.Deny }) {
-			continue
+	if out, ok := l.guards[agent]; ok {
+		return out
+	}
+	defer func() { l.guards[agent] = out }()
+	var above []string
+	for _, g := range authority {
+		above = append(above, g.layers...)
+		if !slices.ContainsFunc(l.configs, func(c *fileConfig) bool { return !slices.Contains(above, c.file.Layer) }) {
+			break // there is nobody to be guarded against
 		}
-		p.Rules[g.list] = rules.compile(l.order)
-		out = append(out, obstat.Match{Name: g.name, Rules: g.list, Pick: l.order.pick(), Settle: obstat.SetOf(obstat.Deny)})
+		rules, list := l.rules(g.layers...), g.list
+		for _, c := range l.agentConfigs(g.layers...) {
+			own := c.rules(l.order, l.home)
+			if c.name != agent || len(own) == 0 {
+				continue
+			}
+			list += " for " + agent
+			if l.order == First {
+				own, rules = rules, own
+			}
+			rules = Merge(rules, own)
+		}
+		if slices.ContainsFunc(rules, func(r Rule) bool { return r.Action == obstat.Deny }) {
+			p.Rules[list] = l.compile(rules)
+			out = append(out, obstat.Match{Name: g.name, Rules: list, Pick: l.order.pick(), Settle: obstat.SetOf(obstat.Deny)})
+		}
 	}
 	return out
 }
@@ -222,7 +291,7 @@ const maxPairs = 1000
 
 // pairs adds the modes of subagents: of two rulesets the stricter answer counts,
 // so that a child never has more than its parent.
-func (l *loader) pairs(p *obstat.Program, agents []agent, guard []obstat.Stage) {
+func (l *loader) pairs(p *obstat.Program, agents []agent) {
 	var parents, children []*agent
 	for i := range agents {
 		a := &agents[i]
@@ -239,36 +308,36 @@ func (l *loader) pairs(p *obstat.Program, agents []agent, guard []obstat.Stage) 
 		return
 	}
 	for _, child := range children {
-		rules := Merge(child.rules, childDenies(child.rules, nil))
-		if l.order == First {
-			rules = child.rules // the document knows no such denies
+		denies := listChild + child.name
+		if p.Rules[denies] = l.compile(childDenies(child.rules, nil)); l.order == First {
+			p.Rules[denies] = nil // the document knows no such denies
 		}
-		p.Rules[listChild+child.name] = rules.compile(l.order)
 		for _, parent := range parents {
 			if parent != child {
-				p.Rules[listParent+parent.name] = l.withDefault(parent.rules)
-				p.Pipelines[PairMode(parent.name, child.name)] = l.pipeline(guard, l.stricter(listParent+parent.name, listChild+child.name)...)
+				p.Pipelines[PairMode(parent.name, child.name)] = l.pipeline(l.guard(p, child.name), l.stricter(l.parentList(p, parent), listAgent+child.name, denies)...)
 			}
 		}
 	}
 }
 
-// withDefault returns an agent's rules with its default as a rule, which two
-// lists need where the stricter counts.
-func (l *loader) withDefault(rules Ruleset) []obstat.Rule {
-	ask := []obstat.Rule{{Verdict: obstat.Ask, Source: "what no rule matches"}}
-	if l.order == First {
-		return slices.Concat(rules.compile(l.order), ask)
+// parentList returns the list of an agent's rules with its default as a rule,
+// which two lists need where the stricter counts. The program's agents have one
+// for everything to begin with.
+func (l *loader) parentList(p *obstat.Program, a *agent) string {
+	if l.order == Last {
+		return listAgent + a.name
 	}
-	return slices.Concat(ask, rules.compile(l.order))
+	p.Rules[listParent+a.name] = append(l.compile(a.rules), obstat.Rule{Verdict: obstat.Ask, Source: "what no rule matches"})
+	return listParent + a.name
 }
 
 // stricter returns stages that give the stricter answer of two lists.
-func (l *loader) stricter(parent, child string) []obstat.Stage {
+func (l *loader) stricter(parent, child, denies string) []obstat.Stage {
 	match := func(name, list string, vs ...obstat.Verdict) obstat.Match {
 		return obstat.Match{Name: name, Rules: list, Pick: l.order.pick(), Settle: obstat.SetOf(vs...)}
 	}
 	return []obstat.Stage{
+		match("denied to subagents", denies, obstat.Deny),
 		match("denied by the parent's rules", parent, obstat.Deny),
 		match("denied by the subagent's rules", child, obstat.Deny),
 		match("asked by the parent's rules", parent, obstat.Ask),
