@@ -12,7 +12,7 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 	at := w.emit(s)
 	if len(c.Args) > 0 {
 		w.constructOf(SimpleCommand, c)
-		w.negatedSubshell(c)
+		w.misread(c)
 	} else {
 		w.constructOf(Assignment, c)
 	}
@@ -44,9 +44,12 @@ func (w *walker) words(args []*syntax.Word) []Word {
 	return out
 }
 
-// negatedSubshell handles `!(a; b)`: the parser reads an extended pattern, bash without
-// extglob reads a negated subshell.
-func (w *walker) negatedSubshell(c *syntax.CallExpr) {
+// misread handles words that the parser takes for a program and bash does not: keywords, and
+// `!(a; b)`, which is an extended pattern or, without extglob, a negated subshell.
+func (w *walker) misread(c *syntax.CallExpr) {
+	if lit := c.Args[0].Lit(); (lit == "else" || lit == "in") && len(c.Assigns) == 0 {
+		w.gap(Syntax, lit+" where a command is expected", c.Args[0])
+	}
 	g, ok := c.Args[0].Parts[0].(*syntax.ExtGlob)
 	if !ok || g.Op != syntax.GlobExcept {
 		return
@@ -200,9 +203,12 @@ func (w *walker) promptVariable(as Assign, n syntax.Node) {
 // redirects records the redirections of a command.
 func (w *walker) redirects(at int, list []*syntax.Redirect) {
 	out := make([]Redirect, 0, len(list))
-	for _, r := range list {
+	for i, r := range list {
 		if r.Word == nil {
 			continue
+		}
+		if i > 0 && r.N == nil && list[i-1].Word != nil && list[i-1].Word.End() == r.OpPos && digits(list[i-1].Word.Lit()) {
+			w.gap(Syntax, "digits that belong to the next redirection", r)
 		}
 		start, _ := w.text.node(r)
 		_, end := w.text.node(r.Word)
@@ -218,6 +224,8 @@ func (w *walker) redirects(at int, list []*syntax.Redirect) {
 	}
 	w.out.Commands[at].Redirects = out
 }
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (w *walker) redirect(rd *Redirect, r *syntax.Redirect) {
 	kind := RedirectOut

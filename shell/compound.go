@@ -7,34 +7,41 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// list walks pipelines and && || lists. The parser nests them to the left without a
-// limit, so the left edge is taken apart in a loop.
+// list walks pipelines and && || lists.
 func (w *walker) list(s *syntax.Stmt) {
-	var spine []*syntax.Stmt
-	left := s
-	for {
+	spine, left := leftEdge(s)
+	w.listAfter(s, spine, left, func() { w.stmt(left) })
+}
+
+// leftEdge takes a list apart: its operators from the outside in, and its first command.
+// The parser nests lists to the left without a limit.
+func leftEdge(s *syntax.Stmt) (spine []*syntax.Stmt, left *syntax.Stmt) {
+	for left = s; ; {
 		b, ok := left.Cmd.(*syntax.BinaryCmd)
 		if !ok {
-			break
+			return spine, left
 		}
 		spine = append(spine, left)
 		left = b.X
 	}
+}
+
+// listAfter walks a list whose first command is walked by first.
+func (w *walker) listAfter(s *syntax.Stmt, spine []*syntax.Stmt, left *syntax.Stmt, first func()) {
 	// The innermost operators are pipes, if there are any.
 	i := len(spine)
 	for i > 0 && isPipe(spine[i-1].Cmd.(*syntax.BinaryCmd).Op) {
 		i--
 	}
 	if pipes := spine[i:]; len(pipes) > 0 {
-		negated := pipes[0].Negated && pipes[0] != s
 		old := w.nest
-		if negated {
+		if pipes[0].Negated && pipes[0] != s {
 			w.nest |= Negated
 		}
-		w.pipeline(left, pipes)
+		w.pipeline(first, pipes)
 		w.nest = old
 	} else {
-		w.stmt(left)
+		first()
 	}
 	w.andOr(spine[:i], left)
 }
@@ -42,13 +49,13 @@ func (w *walker) list(s *syntax.Stmt) {
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
 // pipeline walks a pipeline, given by its first command and its operators from the
-// inside out.
-func (w *walker) pipeline(first *syntax.Stmt, ops []*syntax.Stmt) {
+// outside in.
+func (w *walker) pipeline(first func(), ops []*syntax.Stmt) {
 	stdin, nest := w.stdin, w.nest
-	part := func(s *syntax.Stmt, last bool) {
+	part := func(fn func(), last bool) {
 		from, traps := len(w.out.Commands), len(w.traps)
 		mark, blind := w.env.mark(), w.env.blind
-		w.within(InPipe|InSubshell, func() { w.stmt(s) })
+		w.within(InPipe|InSubshell, fn)
 		w.runTraps(traps)
 		if last { // runs in the shell itself in zsh, or with lastpipe
 			w.weaken(mark, "set in a pipeline", false)
@@ -65,7 +72,7 @@ func (w *walker) pipeline(first *syntax.Stmt, ops []*syntax.Stmt) {
 		if _, ok := b.Y.Cmd.(*syntax.TimeClause); ok {
 			w.gap(Syntax, "time is a program, not a keyword, after a pipe", b.Y)
 		}
-		part(b.Y, i == 0)
+		part(func() { w.stmt(b.Y) }, i == 0)
 	}
 	w.stdin, w.nest = stdin, nest
 }
@@ -126,7 +133,7 @@ func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
 // directory is certain.
 func (w *walker) afterSuccess(prev, s *syntax.Stmt) {
 	d := w.env.dir
-	if d.unsure && isCd(prev) {
+	if d.unsure && w.isCd(prev) {
 		sure := *d
 		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)
 		w.env.dir = &sure
@@ -141,7 +148,7 @@ func (w *walker) afterSuccess(prev, s *syntax.Stmt) {
 
 // sureDir notes that a cd has succeeded: `cd x || exit`.
 func (w *walker) sureDir(s *syntax.Stmt) {
-	if d := w.env.dir; d.unsure && d.cur.Known && isCd(s) {
+	if d := w.env.dir; d.unsure && d.cur.Known && w.isCd(s) {
 		sure := *d
 		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)
 		w.env.setDir(&sure)
@@ -159,7 +166,11 @@ func firstLit(s *syntax.Stmt) string {
 	return ""
 }
 
-func isCd(s *syntax.Stmt) bool { return firstLit(s) == "cd" && !s.Negated && !s.Background }
+// isCd reports whether s is the builtin cd.
+func (w *walker) isCd(s *syntax.Stmt) bool {
+	_, function := w.env.vars["f:cd"]
+	return firstLit(s) == "cd" && !s.Negated && !s.Background && !function && w.aliases["cd"] == nil
+}
 
 // leaves reports whether s ends the script or function.
 func leaves(s *syntax.Stmt) bool {
@@ -320,23 +331,27 @@ func unique[T comparable](list []T, from int) []T {
 
 func (w *walker) coproc(c *syntax.CoprocClause) {
 	w.constructOf(Coproc, c)
+	_, first := leftEdge(c.Stmt)
 	if c.Name != nil {
 		w.single(c.Name)
-		switch c.Stmt.Cmd.(type) {
-		case *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.FuncDecl, nil:
+		if !compoundBody(first) {
 			w.gap(Syntax, "a name where shells read the command of a coproc", c)
 		}
 	}
-	if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok {
-		eq := len(call.Assigns) > 0
-		if len(call.Args) > 0 {
-			lit, isLit := call.Args[0].Parts[0].(*syntax.Lit)
-			eq = eq || isLit && strings.Contains(lit.Value, "=")
-		}
-		if eq {
-			w.gap(Syntax, "an assignment that shells read as part of a coproc", c)
-		}
+	if call, ok := first.Cmd.(*syntax.CallExpr); ok && startsWithAssignment(call) {
+		w.gap(Syntax, "an assignment that shells read as part of a coproc", c)
+	}
+	if w.nest&InSubst != 0 { // bash 5.2 prints a substitution and parses it again, with a name added
+		w.gap(Syntax, "a coproc inside a substitution", c)
 	}
 	w.subshell(InBackground, func() { w.stmt(c.Stmt) })
 	w.env.set("COPROC", variable{why: "coproc"})
+}
+
+func startsWithAssignment(c *syntax.CallExpr) bool {
+	if len(c.Assigns) > 0 || len(c.Args) == 0 {
+		return true
+	}
+	lit, ok := c.Args[0].Parts[0].(*syntax.Lit)
+	return ok && strings.Contains(lit.Value, "=")
 }

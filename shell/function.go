@@ -37,26 +37,37 @@ func joinFns(a, b []*function) []*function {
 	return out
 }
 
-// function records a definition; its body is walked where it is called.
+// function records a definition; its body is walked where it is called. The parser takes
+// what follows the body in a list, `f() { a; } && b`, for part of it.
 func (w *walker) function(c *syntax.FuncDecl) {
 	w.constructOf(Function, c)
-	switch c.Body.Cmd.(type) {
-	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.FuncDecl, nil:
-		if w.opts.Lang == Bash {
-			w.gap(Syntax, "the body of a function must be a compound command", c)
-		}
+	spine, body := leftEdge(c.Body)
+	if !compoundBody(body) && w.opts.Lang != Zsh {
+		w.gap(Syntax, "the body of a function must be a compound command", c)
 	}
+	w.listAfter(c.Body, spine, body, func() { w.defineFunction(c, body) })
+}
+
+func compoundBody(s *syntax.Stmt) bool {
+	switch s.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.FuncDecl, nil:
+		return false
+	}
+	return !s.Negated
+}
+
+func (w *walker) defineFunction(c *syntax.FuncDecl, body *syntax.Stmt) {
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}
 	}
 	if len(names) == 0 { // zsh runs an anonymous function at once
-		w.within(InFunction, func() { w.stmt(c.Body) })
+		w.within(InFunction, func() { w.stmt(body) })
 		return
 	}
 	for _, n := range names {
 		name := unescape(n.Value)
-		f := &function{name: name, body: c.Body, text: w.text}
+		f := &function{name: name, body: body, text: w.text}
 		w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
 		if w.implicit(name) {
 			w.branches(Uncertain, func() { w.enter(f, variable{}) })
@@ -88,12 +99,13 @@ func (w *walker) invoke(at int, name string, f variable) {
 			w.stdin = at
 		}
 	}
-	old := w.nest
+	old, mark := w.nest, w.env.mark()
 	switch {
 	case !certain:
 		c.Nest |= InCondition
 		w.nest |= InCondition
 		w.builtin(at, name)
+		w.weaken(mark, "set by a name that may be a function", false)
 	case keep:
 		c.Words = nil
 	default:
@@ -102,7 +114,6 @@ func (w *walker) invoke(at int, name string, f variable) {
 	if len(f.fns) > maxCandidates {
 		w.out.gap(DynamicCode, "a function with very many definitions", span)
 	}
-	mark := w.env.mark()
 	for i, fn := range f.fns {
 		if i == maxCandidates {
 			break
@@ -165,15 +176,16 @@ func (w *walker) enter(f *function, args variable) {
 	w.calls++
 	w.returned, w.text = false, f.text
 	w.within(InFunction, func() { w.stmt(f.body) })
-	if w.returned { // what follows a return may not have run
-		w.weaken(mark, "set in a function", false)
-	}
+	early := w.returned
 	w.text, w.returned, w.loops = oldText, returned, loops
 	f.active--
 	w.calls--
 	top := w.frames[len(w.frames)-1]
 	w.frames = w.frames[:len(w.frames)-1]
 	w.uncover(top.locals)
+	if early { // what follows a return may not have run
+		w.weaken(mark, "set in a function", false)
+	}
 	if w.env.mark() == mark+1 { // nothing but the arguments changed
 		w.env.rollback(mark)
 		return

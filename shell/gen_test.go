@@ -204,7 +204,27 @@ func (g *generator) command() string {
 	}
 	g.depth++
 	defer func() { g.depth-- }()
-	switch g.c.Intn(30) {
+	switch g.c.Intn(40) {
+	case 30:
+		return g.pick("f()", "f ()", "function f", "function g()", "p3()") + g.pick(" ", "\n") + g.pick("{ "+g.inner()+"\n}", "("+g.inner()+")", "if n1; then "+g.inner()+"\nfi") + g.pick("", " >f1")
+	case 31:
+		return "until p1; do " + g.inner() + "\ndone" + g.pick("", " <f1", " | p1", " && p2 a")
+	case 32:
+		return "for ((z=0; z<2; z++)); do " + g.inner() + "\ndone"
+	case 33:
+		return "case " + g.pick("a", "b", "$x") + " in (a) " + g.inner() + "\n;;&\n*|b) " + g.inner() + "\nesac" + g.pick("", " >f1", " && p3")
+	case 34:
+		return "coproc " + g.pick("{ "+g.inner()+"\n}", "N { "+g.inner()+"\n}", g.program()+" a", "("+g.inner()+")") + g.pick("", " >f1", " | p4")
+	case 35:
+		return g.simple() + " < <(" + g.inner() + ")" + g.pick("", " > >("+g.inner()+")")
+	case 36:
+		return "time " + g.pick("-p ", "") + g.simple() + " | " + g.simple()
+	case 37:
+		return "! " + g.simple() + g.pick(" | ", " && ", " || ") + g.simple()
+	case 38:
+		return g.pick("printf -v x p1", "printf -v x '%s' p1", "mapfile x <<< p1", "x=$(<f1)", "IFS=,", "x=a,p1", "exec 3<f1", "declare -a x=(p1 b)", "declare -A x=([a]=p1)", "x[0]=p2", "readonly y=p1", "x=p1 y=$x") + "; $x " + g.word()
+	case 39:
+		return "f() { " + g.pick("local x=p1", "x=p1", "return", "local x", "shift", "cd d1", "set -- p1", "f() { p2; }", "unset -f f") + "; " + g.inner() + "\n}; f " + g.word() + "; $x a"
 	case 0:
 		return "{ " + g.inner() + g.pick("; }", "\n}") + g.pick("", "", " >f1", " <<<a", " 2>&1")
 	case 1:

@@ -3,6 +3,7 @@ package shell_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -42,7 +44,7 @@ command_not_found_handle() {
 }
 oracle_script=0
 while IFS= read -r -d '' s; do
-	( ulimit -t 2; eval "$s"
+	( ulimit -t 1; eval "$s"
 wait ) </dev/null >/dev/null 2>oracle_stderr
 	if [[ -s oracle_stderr ]]; then printf '%%s\0' "$oracle_script" -1 >&9; fi
 	oracle_script=$((oracle_script+1))
@@ -74,6 +76,7 @@ func oracle(t testing.TB, aliases bool, scripts []string) [][]run {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	r.SetReadDeadline(time.Now().Add(2 * time.Minute)) // a script may wait for ever
 	on := "u"
 	if aliases {
 		on = "s"
@@ -107,6 +110,9 @@ func readRuns(t testing.TB, r *os.File, dir string, scripts int) [][]run {
 	for {
 		head := next()
 		if head == "" {
+			if _, err := in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal("a script does not end")
+			}
 			return out
 		}
 		script, err := strconv.Atoi(head)

@@ -191,7 +191,12 @@ func (w *walker) truncate(o output) {
 
 // stmts walks a list.
 func (w *walker) stmts(list []*syntax.Stmt) {
+	nest := w.nest
+	defer func() { w.nest = nest }()
 	for i, s := range list {
+		if w.returned { // what follows a return or break may not run
+			w.nest |= InCondition
+		}
 		if !w.step() {
 			return
 		}
@@ -288,6 +293,8 @@ func (w *walker) compound(s *syntax.Stmt) {
 		w.constructOf(Time, c)
 		if c.Stmt != nil {
 			w.stmt(c.Stmt)
+		} else if s.Background {
+			w.gap(Syntax, "time of nothing, in the background", s)
 		}
 	case *syntax.CoprocClause:
 		w.coproc(c)

@@ -50,6 +50,7 @@ func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 		aside := w.builder(nil, start, end) // for what its parts run
 		aside.whole = true
 		aside.parts(sw.Parts)
+		aside.one()
 		b.unknown(why, false)
 		return b.finish()
 	}
