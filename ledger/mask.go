@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// Mask is what stands where a secret was.
+const Mask = "[masked]"
+
+// MaskOptions say what is masked besides what every ledger masks. The zero
+// value adds nothing.
+type MaskOptions struct {
+	// Key is what digests of masked values are made with; see [LoadKey]. Without
+	// one there are no digests.
+	Key []byte
+	// Names are more names of arguments, variables and flags whose values are
+	// secret: "badge" is also in my_badge.
+	Names []string
+	// Pointers are JSON pointers into inputs; the segment * is any one.
+	Pointers []string
+	// MaxInput bounds an input; a longer one is masked whole. Zero is 1 MiB.
+	MaxInput int
+}
+
+// A Masker takes secrets out of records. Its zero value masks what every ledger
+// masks.
+type Masker struct {
+	key      []byte
+	rules    *secretRules
+	pointers [][]string
+	max      int
+}
+
+// NewMasker returns a masker for o, which may be nil.
+func NewMasker(o *MaskOptions) (*Masker, error) {
+	if o == nil {
+		o = new(MaskOptions)
+	}
+	m := &Masker{key: o.Key, max: o.MaxInput}
+	if r := builtin(); r != nil {
+		c := *r
+		c.any = append([]phrase(nil), r.any...)
+		for _, n := range o.Names {
+			w := words(n)
+			if len(w) == 0 {
+				return nil, fmt.Errorf("%q is no name: it has no letters", n)
+			}
+			c.any = append(c.any, newPhrase(w))
+		}
+		m.rules = &c
+	}
+	for _, p := range o.Pointers {
+		if p != "" && p[0] != '/' {
+			return nil, fmt.Errorf("%q is no JSON pointer: it does not begin with /", p)
+		}
+		segs := strings.Split(p, "/")[1:]
+		for i := range segs {
+			segs[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(segs[i])
+		}
+		m.pointers = append(m.pointers, segs)
+	}
+	return m, nil
+}
+
+// Fill puts a call into a record: who asks, the digest of the call as it was
+// made, and its input without the secrets.
+func (m *Masker) Fill(r *Record, c *obstat.Call) {
+	d := c.Digest()
+	r.Agent, r.Session, r.User, r.Dir, r.Tool = c.Agent, c.Session, c.User, c.Dir, c.Tool
+	r.Call = hex.EncodeToString(d[:])
+	r.Input = append(json.RawMessage(nil), c.Input...)
+	m.Mask(r)
+}
+
+// Mask takes the secrets out of everything in r that people and agents write:
+// the input, the detail, the reason and the text of the rule. Doing it again
+// changes nothing.
+func (m *Masker) Mask(r *Record) {
+	add := func(field string, found []Masked) {
+		for i := range found {
+			found[i].Field = field
+		}
+		r.Masked = append(r.Masked, found...)
+	}
+	var found []Masked
+	if len(r.Input) > 0 {
+		r.Input, found = m.Input(r.Input)
+		add("", found)
+	}
+	if len(r.Detail) > 0 {
+		r.Detail, found = m.json(r.Detail, nil)
+		add("detail", found)
+	}
+	for _, f := range []struct {
+		name string
+		text *string
+	}{{"reason", &r.Reason}, {"rule", &r.Rule}} {
+		w := &walker{m: m, rules: m.secrets()}
+		*f.text = w.text(*f.text)
+		add(f.name, w.found)
+	}
+}
+
+// Input returns a tool's input without its secrets, and what was taken out.
+// What is no JSON is taken out whole.
+func (m *Masker) Input(raw json.RawMessage) (json.RawMessage, []Masked) {
+	return m.json(raw, m.pointers)
+}
+
+const (
+	defaultMaxInput = 1 << 20
+	maxMasked       = 256 // of one field; an input with more is masked whole
+	maxSpans        = 64  // of one text
+)
+
+func (m *Masker) secrets() *secretRules {
+	if m.rules != nil {
+		return m.rules
+	}
+	return builtin()
+}
+
+func (m *Masker) json(raw json.RawMessage, pointers [][]string) (json.RawMessage, []Masked) {
+	limit := m.max
+	if limit <= 0 {
+		limit = defaultMaxInput
+	}
+	whole := func(why string) (json.RawMessage, []Masked) {
+		return json.RawMessage(`"` + Mask + `"`), []Masked{{Why: why, Digest: m.digest(raw)}}
+	}
+	switch {
+	case string(raw) == `"`+Mask+`"`:
+		return raw, nil
+	case len(raw) > limit:
+		return whole("too large to keep")
+	case !json.Valid(raw):
+		return whole("not JSON")
+	}
+	w := &walker{m: m, rules: m.secrets(), pointers: pointers, src: raw}
+	w.value(innocent, "")
+	if len(w.found) > maxMasked {
+		return whole("too many secrets")
+	}
+	if len(w.found) == 0 {
+		return raw, nil
+	}
+	return w.out, w.found
+}
+
+// digest tells equal values from others without telling what they are.
+func (m *Masker) digest(value []byte) string {
+	if len(m.key) == 0 {
+		return ""
+	}
+	h := hmac.New(sha256.New, m.key)
+	h.Write(value)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
