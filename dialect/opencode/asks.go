@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -81,13 +82,14 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		return nil, err
 	}
 	t, known := tools[f.Call.Tool]
-	if !known {
-		c.ask([]string{"*"}, []string{"*"})
-	} else {
+	if known {
 		c.perm = t.permission
 		if err := t.ask(c); err != nil {
 			return nil, err
 		}
+	} else {
+		c.ask([]string{"*"}, []string{"*"})
+		c.alike()
 	}
 	out := c.main
 	if len(c.dirs) > 0 {
@@ -102,6 +104,25 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		out = append(out, Ask{Permission: permDoomLoop, Patterns: []string{f.Call.Tool}, Always: []string{f.Call.Tool}})
 	}
 	return out, nil
+}
+
+// alike asks, of a tool that is not opencode's own but looks like one of them in
+// another spelling or runs shell text, what that one would ask as well: rules
+// for the shell are meant for whatever is one. The program does not.
+func (c *callView) alike() {
+	name := c.f.Call.Tool
+	t, known := tools[strings.ToLower(name)]
+	if e, ok := effect.Lookup(name); !known && ok && e.Shell() {
+		t, known = tools["bash"]
+	}
+	if !known || !c.Floor {
+		return
+	}
+	own := *c
+	own.perm = t.permission
+	if t.ask(&own) == nil {
+		c.main, c.dirs = own.main, own.dirs
+	}
 }
 
 // doomLoop is how many times the same call in a row is once too often.
@@ -172,13 +193,28 @@ func name(field string) func(*callView) error {
 
 // file is the ask of a tool that works on one file.
 func (c *callView) file() error {
-	p, err := c.text("filePath")
-	if err != nil {
-		return err
+	var patterns []string
+	for _, field := range pathFields(c.f.Call.Tool) {
+		p, there, err := c.optional(field)
+		if err != nil {
+			return err
+		}
+		if there {
+			patterns = appendNew(patterns, c.place(p, false)...)
+		}
 	}
-	patterns := c.place(p, false)
+	if len(patterns) == 0 {
+		return fmt.Errorf("a call of %s has a filePath, and this one has none", c.f.Call.Tool)
+	}
 	c.ask(patterns, []string{"*"})
 	return nil
+}
+
+// pathFields returns the fields that may hold the path of a file tool. The
+// program's is filePath; a call that came another way may name it otherwise.
+func pathFields(name string) []string {
+	t, _ := effect.Lookup(name)
+	return appendNew([]string{"filePath"}, t.Paths...)
 }
 
 // patch is the ask of a tool that applies a patch: every file that it names,

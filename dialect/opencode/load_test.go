@@ -124,7 +124,7 @@ func TestOrderFromFile(t *testing.T) {
 		key  string
 		want obstat.Verdict
 		name string
-	}{{"permission", obstat.Ask, "the last rule that matches"}, {"permissions", obstat.Allow, "the first rule that matches"}} {
+	}{{"permission", obstat.Ask, "last match"}, {"permissions", obstat.Allow, "first match"}} {
 		l := load(t, nil, "config.json", `{"`+tc.key+`": `+rules+`}`)
 		if got := decide(l, "", "read", "prod.env"); got != tc.want {
 			t.Errorf("%s: %v", tc.key, got)

@@ -228,7 +228,7 @@ func (l *loader) agentsOf(user, session Ruleset) []agent {
 }
 
 // stageNames says what each order does, for whoever reads an explanation.
-var stageNames = map[Order]string{First: "the first rule that matches", Last: "the last rule that matches"}
+var stageNames = map[Order]string{First: "first match", Last: "last match"}
 
 func (l *loader) stage(list string) obstat.Match {
 	return obstat.Match{Name: stageNames[l.order], Rules: list, Pick: l.order.pick()}

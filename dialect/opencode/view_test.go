@@ -68,6 +68,11 @@ func TestAsks(t *testing.T) {
 		{tool: "bash", input: `{"command":"ls > /dev/null 2>&1 < /dev/null"}`, last: `bash["ls > /dev/null 2>&1 < /dev/null"]`, first: `bash["ls > /dev/null 2>&1 < /dev/null"]`},
 		{tool: "bash", input: `{"command":"ls","workdir":"/etc"}`, last: `external_directory["/etc/*"] bash["ls"]`, first: `external_directory["/etc"] bash["ls"]`},
 		{tool: "bash", input: `{"command":""}`, last: `bash[""]`},
+		{tool: "Bash", input: `{"command":"ls; rm x"}`, last: `Bash["*"]`, floor: `Bash["*"] bash["ls" "rm x"]`},
+		{tool: "run_shell", input: `{"command":"cat /etc/x"}`, last: `run_shell["*"]`, floor: `external_directory["/etc/*"] run_shell["*"] bash["cat /etc/x"]`},
+		{tool: "Task", input: `{"x":1}`, last: `Task["*"]`},
+		{tool: "read", input: `{"file_path":"a"}`, last: `read["p/a"]`},
+		{tool: "read", input: `{"filePath":"a","path":"/etc/b"}`, last: `external_directory["/etc/*"] read["p/a" "../etc/b"]`, first: `external_directory["/etc/b"] read["p/a" "../etc/b"]`},
 	} {
 		for _, run := range []struct {
 			order Order
