@@ -77,7 +77,8 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 	if call.Mode != "" {
 		pl = pol.pipelines[mode]
 	}
-	o := w.run(pl)
+	var o outcome
+	w.run(pl, &o)
 	w.settle(&o, &d)
 	w.free()
 	return d
@@ -124,67 +125,72 @@ func faulted(stage, msg string, r *Rule) outcome {
 	return outcome{verdict: Deny, faulted: true, stage: stage, rule: r, said: &remark{fault: msg}}
 }
 
-func (w *walk) run(pl *pipeline) outcome {
+// run answers the call and amends the answer. Like what it calls, it fills in
+// an outcome instead of returning one: outcomes returned from function to
+// function are copied at each, and that cost more than the work.
+func (w *walk) run(pl *pipeline, o *outcome) {
 	f := &w.facts
 	if pl == nil {
-		return faulted("mode", fmt.Sprintf("there is no mode %q", f.Mode), nil)
+		*o = faulted("mode", fmt.Sprintf("there is no mode %q", f.Mode), nil)
+		return
 	}
 	if f.Call.Tool == "" && f.Call.Input == nil && len(f.Call.Subjects) == 0 {
-		return faulted("call", "the call is empty", nil)
+		*o = faulted("call", "the call is empty", nil)
+		return
 	}
-	var o outcome
-	if w.pol.view == nil && len(f.Call.Subjects) == 0 {
-		o = w.builtinView(f, pl)
-	} else {
-		o = w.answer(f, pl)
-	}
+	w.answer(f, pl, o)
 	for i := range pl.amend {
 		if o.faulted {
-			break
+			return
 		}
-		o = w.amend(&pl.amend[i], f, pl, o)
+		*o = w.amend(&pl.amend[i], f, pl, *o)
 	}
-	return o
 }
 
 // answer puts all questions of the call (or part) to the stages; the strictest
 // answer counts, the first among equals.
-func (w *walk) answer(f *Facts, pl *pipeline) outcome {
+func (w *walk) answer(f *Facts, pl *pipeline, o *outcome) {
 	switch {
+	case w.pol.view == nil && f == &w.facts && len(f.Call.Subjects) == 0:
+		w.builtinView(f, pl, o)
 	case len(f.Call.Subjects) > 0:
-		return w.givenSubjects(f, pl)
-	case w.pol.view == nil && f == &w.facts:
-		return w.builtinView(f, pl)
+		w.givenSubjects(f, pl, o)
+	default:
+		w.viewed(f, pl, o)
 	}
+}
+
+// viewed answers a call through its dialect's view.
+func (w *walk) viewed(f *Facts, pl *pipeline, o *outcome) {
 	view := w.pol.view
 	if view == nil {
 		view = fieldView{}
 	}
 	qs, err := view.Questions(f)
-	if err != nil {
-		return faulted("view", err.Error(), nil)
+	switch {
+	case err != nil:
+		*o = faulted("view", err.Error(), nil)
+	case len(qs) == 0 && f.part != nil:
+		*o = outcome{verdict: Allow, stage: "view"} // the part leaves it at what was said of the whole
+	case len(qs) == 0:
+		*o = faulted("view", "the call poses no question that rules could answer", nil)
+	default:
+		w.strictest(f, pl, qs, o)
 	}
-	if len(qs) == 0 && f.part != nil {
-		return outcome{verdict: Allow, stage: "view"} // the part leaves it at what was said of the whole
-	}
-	if len(qs) == 0 {
-		return faulted("view", "the call poses no question that rules could answer", nil)
-	}
-	return w.strictest(f, pl, qs)
 }
 
-func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question) outcome {
-	o := w.question(f, pl, &qs[0])
+func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question, o *outcome) {
+	w.question(f, pl, &qs[0], o)
 	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
-		if p := w.question(f, pl, &qs[i]); p.verdict < o.verdict || p.faulted {
+		var p outcome
+		if w.question(f, pl, &qs[i], &p); p.verdict < o.verdict || p.faulted {
 			if r := p.words(); r.part == "" {
 				r.part = qs[i].label()
 				p.said = &r
 			}
-			o = p
+			*o = p
 		}
 	}
-	return o
 }
 
 // label names the question in a Decision.
@@ -195,33 +201,37 @@ func (q *Question) label() string {
 	return strings.Clone(q.Subjects[0].Text)
 }
 
-func (w *walk) givenSubjects(f *Facts, pl *pipeline) outcome {
+func (w *walk) givenSubjects(f *Facts, pl *pipeline, o *outcome) {
 	qs := make([]Question, len(f.Call.Subjects))
 	for i, s := range f.Call.Subjects {
 		qs[i] = Question{f.Call.Tool, []Subject{{anyField, s}}}
 	}
-	return w.strictest(f, pl, qs)
+	w.strictest(f, pl, qs, o)
 }
 
 // builtinView is fieldView without its allocations.
-func (w *walk) builtinView(f *Facts, pl *pipeline) outcome {
+func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
+	// Field by field: as a whole the question would be made on the stack first.
+	w.quest.Tool = f.Call.Tool
 	if r := f.Call.fresh(); r != nil {
-		w.quest = Question{f.Call.Tool, r.subjects}
-		return w.question(f, pl, &w.quest)
+		w.quest.Subjects = r.subjects
+		w.question(f, pl, &w.quest, o)
+		return
 	}
 	if f.input.read(f.Call.Input); f.input.err != nil {
-		return faulted("view", f.input.err.msg, nil)
+		*o = faulted("view", f.input.err.msg, nil)
+		return
 	}
 	// The subject for the whole input is put behind the fields, where the next
 	// call's fields will overwrite it.
 	fields := append(f.input.fields, Subject{inputField, bytesAsString(f.Call.Input)})
 	f.input.fields = fields[:len(fields)-1]
-	w.quest = Question{f.Call.Tool, fields}
-	return w.question(f, pl, &w.quest)
+	w.quest.Subjects = fields
+	w.question(f, pl, &w.quest, o)
 }
 
 // question asks the stages in order until one settles.
-func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
+func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 	if w.trace != nil {
 		w.trace.open(q, f.part)
 	}
@@ -234,17 +244,19 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question) outcome {
 			case r == nil || !st.settles.Has(r.Verdict):
 				continue
 			case r.Verdict != Ask || !st.askDenies:
-				return outcome{verdict: r.Verdict, stage: st.name, rule: r}
+				o.verdict, o.stage, o.rule = r.Verdict, st.name, r
+				return
 			}
 		}
-		if o, ok := w.step(st, f, q); ok {
+		var ok bool
+		if *o, ok = w.step(st, f, q); ok {
 			if w.trace != nil {
 				w.trace.rest(pl.stages[i+1:])
 			}
-			return o
+			return
 		}
 	}
-	return outcome{verdict: pl.def, stage: stageDefault}
+	*o = outcome{verdict: pl.def, stage: stageDefault}
 }
 
 func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
@@ -370,7 +382,8 @@ func (w *walk) rewrite(f *Facts, pl *pipeline, o outcome, input json.RawMessage)
 	call := *f.Call
 	call.Input = input
 	f.Call, f.input, f.analysis, w.rewritten = &call, inputFields{}, nil, true
-	if again := w.answer(f, pl); again.faulted || again.verdict < o.verdict {
+	var again outcome
+	if w.answer(f, pl, &again); again.faulted || again.verdict < o.verdict {
 		return again
 	}
 	return o

@@ -258,7 +258,9 @@ func (fl *floorWalk) judge(tool, field, text, dir string, part *Part) outcome {
 	if dir != "" {
 		call.Dir = dir
 	}
-	return fl.answer(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, fl.pl)
+	var o outcome
+	fl.answer(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, fl.pl, &o)
+	return o
 }
 
 // questions returns what a call like that would ask.
