@@ -16,7 +16,7 @@ type importRow struct {
 // importTable is the table of the design document, top to bottom: an arrow
 // never points to a row further down. The first row that fits a package counts.
 var importTable = []importRow{
-	{pkg: "pattern", third: []string{"github.com/dlclark/regexp2"},
+	{pkg: "pattern",
 		why: "pattern only says what a pattern means; it knows no tool, rule or verdict"},
 	{pkg: "shell", third: []string{"mvdan.cc/sh/v3/syntax"},
 		why: "shell reads shell text and nothing else; what a command does is effect's business"},
@@ -25,7 +25,7 @@ var importTable = []importRow{
 	{pkg: "effect", may: []string{"shell", "paths"},
 		why: "effect says what calls do, whatever a policy thinks of it, so it cannot know policies"},
 	{pkg: "", may: []string{"pattern", "shell", "paths", "effect"},
-		why: "the engine links only the shell parser and the regular expressions; files, formats, storage and faces come to it as data"},
+		why: "the engine links only the shell parser; files, formats, storage and faces come to it as data"},
 
 	{pkg: "internal/tree",
 		why: "tree is the document that all formats share; it cannot know any of them"},
@@ -81,7 +81,7 @@ var importTable = []importRow{
 
 // testImports are the modules of others that tests may use besides.
 var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
-	"github.com/go-json-experiment/json", "github.com/chromedp"}
+	"github.com/go-json-experiment/json", "github.com/chromedp", "mvdan.cc/sh/v3/syntax"}
 
 // The limits that keep a file and a function readable in one sitting.
 const (
