@@ -99,7 +99,7 @@ func quoteAt(s string, i int) bool {
 func valueAt(s string, from int, shell, isHeader bool, st strength, why string, out []span) []span {
 	to, deep := from, from < len(s) && s[from] == '\\'
 	switch {
-	case from >= len(s) || substitution(s[from:]):
+	case from >= len(s) || substitution(s[from:], shell):
 		return out
 	case quoteAt(s, from) && !(s[from] == '`' && shell):
 		from, to = quoted(s, from)
@@ -177,9 +177,12 @@ func endsWord(c byte) bool { return strings.IndexByte(" \t\r\n;&|<>()`", c) >= 0
 
 // substitution tells a value that is no value but where it comes from. What is
 // run to get it must stay readable.
-func substitution(v string) bool {
+func substitution(v string, shell bool) bool {
 	v = strings.TrimLeft(v, `"`)
-	for _, p := range []string{"$(", "${", "`", "<("} {
+	if shell && strings.HasPrefix(v, "`") {
+		return true
+	}
+	for _, p := range []string{"$(", "${", "<("} {
 		if strings.HasPrefix(v, p) {
 			return true
 		}

@@ -225,7 +225,7 @@ func (r *flagRule) value(s string, from int, out []span) []span {
 		from += i + 1 // the elements of a list
 	}
 	from += len(s[from:]) - len(strings.TrimLeft(s[from:], " \t"))
-	if from >= len(s) || substitution(s[from:]) {
+	if from >= len(s) || substitution(s[from:], true) {
 		return out
 	}
 	to := shellWord(s, from)
