@@ -47,11 +47,20 @@ type Effect struct {
 // An Offer is a rule proposed with a request, in the dialect's notation, and
 // what else it would allow.
 type Offer struct {
-	Text string `json:"text"`
-	// Rule is one rule, or an array of several that settle the call together.
+	Text string          `json:"text"`
 	Rule json.RawMessage `json:"rule"`
 	List string          `json:"list"`
-	Also []string        `json:"also,omitempty"` // other recent calls it would allow
+	// And are rules that have to be accepted with it: only together do they settle
+	// the call.
+	And  []Offer  `json:"and,omitempty"`
+	Also []string `json:"also,omitempty"` // other recent calls it would allow
+}
+
+// Rules returns the offer's own rule and those that go with it.
+func (o *Offer) Rules() []Offer {
+	own := *o
+	own.And, own.Also = nil, nil
+	return append([]Offer{own}, o.And...)
 }
 
 // Who says who may answer.
@@ -105,18 +114,17 @@ type Answer struct {
 // A Grant is a remembered approval. It is bound to a call's digest, or to a
 // rule, and never lifts a denial.
 type Grant struct {
-	ID      string          `json:"id"`
-	Scope   Scope           `json:"scope"`
-	Key     string          `json:"key"` // session, agent, workspace or user it holds for
-	Tool    string          `json:"tool"`
-	Digest  string          `json:"digest,omitempty"`
-	Rule    json.RawMessage `json:"rule,omitempty"`
-	List    string          `json:"list,omitempty"` // the list that the rule joins
-	By      string          `json:"by"`
-	Request string          `json:"request"`
-	Created time.Time       `json:"created"`
-	Expires time.Time       `json:"expires,omitzero"`
-	Revoked time.Time       `json:"revoked,omitzero"`
+	ID      string    `json:"id"`
+	Scope   Scope     `json:"scope"`
+	Key     string    `json:"key"` // session, agent, workspace or user it holds for
+	Tool    string    `json:"tool"`
+	Digest  string    `json:"digest,omitempty"`
+	Rules   []Offer   `json:"rules,omitempty"` // in place of Digest
+	By      string    `json:"by"`
+	Request string    `json:"request"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"`
+	Revoked time.Time `json:"revoked,omitzero"`
 }
 
 // Agreed returns the answer that counts of a settled request. Where several had

@@ -327,18 +327,29 @@ func (a *Answer) grant(r *Request) *Grant {
 		digest := other.Digest()
 		g.Digest = hex.EncodeToString(digest[:])
 	}
-	if a.Rule != nil || a.Offer > 0 {
-		g.Digest, g.Rule = "", a.Rule
-		if a.Offer > 0 {
-			g.List = r.Offers[a.Offer-1].List
-		} else if len(r.Offers) > 0 {
-			g.List = r.Offers[0].List
-		}
-		if g.Rule == nil {
-			g.Rule = r.Offers[a.Offer-1].Rule
-		}
+	if rules := a.Rules(r); len(rules) > 0 {
+		g.Digest, g.Rules = "", rules
 	}
 	return g
+}
+
+// Rules returns the rules that an answer to r takes: those of an offer, or one
+// that somebody wrote, which joins the list of the offer it takes the place of.
+func (a *Answer) Rules(r *Request) []Offer {
+	var o Offer
+	switch {
+	case a.Offer >= 1 && a.Offer <= len(r.Offers):
+		o = r.Offers[a.Offer-1]
+	case len(r.Offers) > 0:
+		o = r.Offers[0]
+	}
+	switch {
+	case a.Rule != nil:
+		return []Offer{{Rule: a.Rule, List: o.List}}
+	case a.Offer >= 1 && a.Offer <= len(r.Offers):
+		return o.Rules()
+	}
+	return nil
 }
 
 // Keys returns what grants of each scope have to be for to cover a call.

@@ -8,175 +8,232 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/effect"
 )
 
 // ask settles a call that asks: by a grant, or by a human.
-func (g *Guard) ask(ctx context.Context, l *dialect.Loaded, c *obstat.Call, d obstat.Decision) obstat.Decision {
-	d.Offers = l.Offers(c, g.opts.World, &d)
-	if gr := g.granted(ctx, c); gr != nil {
-		return d.Approve(fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime)))
+func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
+	j := t.j
+	if len(d.Faults) > 0 {
+		return d.Refuse("nobody can approve a call that could not be judged")
 	}
-	if g.opts.NoWait {
+	gr, err := t.granted(ctx)
+	if err != nil {
+		return d.Refuse("what was granted before cannot be looked up, and nobody can be asked: " + err.Error())
+	}
+	if gr != nil {
+		t.request = gr.Request
+		return approve(d, fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime)))
+	}
+	d.Offers = j.loaded.Offers(j.call, t.world, &d)
+	if j.by.opts.NoWait {
 		return d
 	}
-	req := g.request(c, &d, l)
-	g.note(ctx, ledger.Ask, c, req, "")
-	r, err := g.broker.Ask(ctx, req)
+	if n := len(t.call.Input); n > maxInput {
+		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))
+	}
+	req := t.makeRequest(&d)
+	t.request = req.ID
+	if err := t.g.opts.Store.Append(ctx, t.asked(req)); err != nil {
+		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
+	}
+	r, err := j.by.broker.Ask(ctx, req)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
 	}
-	g.note(ctx, ledger.Answer, c, r, string(r.State))
-	return g.answered(ctx, l, c, d, r)
+	t.before = append(t.before, t.answered(r))
+	return t.settle(ctx, d, r)
 }
 
-// granted returns a grant that settles the call, or nil. What cannot be looked
-// up grants nothing.
-func (g *Guard) granted(ctx context.Context, c *obstat.Call) *approval.Grant {
-	now := time.Now()
-	grants, err := g.opts.Store.Grants(ctx, now)
-	if err != nil {
-		return nil
+// approve turns an ask into what its approval makes of it. What cannot be
+// approved is refused: after an ask, nothing asks again.
+func approve(d obstat.Decision, note string) obstat.Decision {
+	out := d.Approve(note)
+	if out.Verdict != obstat.Allow {
+		return d.Refuse("it was approved, but cannot be")
 	}
-	keys := map[approval.Scope]string{approval.Session: c.Session, approval.Agent: c.Agent, approval.Workspace: c.Dir, approval.User: c.User}
+	return out
+}
+
+// granted returns a grant that settles the call, or nil.
+func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
+	now := time.Now()
+	grants, err := t.j.by.opts.Store.Grants(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	keys, digest := approval.Keys(t.call), hexDigest(t.call)
+	var rules []obstat.Offer
+	var last *approval.Grant
 	for _, gr := range grants {
-		if gr.Covers(keys, c.Tool, hexDigest(c), now) {
-			return gr
+		if gr.Covers(keys, t.call.Tool, digest, now) {
+			return gr, nil
+		}
+		if len(gr.Rules) == 0 || !gr.For(keys, now) {
+			continue
+		}
+		if offers, err := rulesOf(gr.Rules); err == nil {
+			rules, last = append(rules, offers...), gr
 		}
 	}
-	return nil
+	// Rules that were granted are tried as if they stood in the policy, so that
+	// a deny or a safety ask is as strong as ever.
+	if len(rules) > 0 && t.allowedWith(rules) {
+		return last, nil
+	}
+	return nil, nil
 }
 
-func (g *Guard) request(c *obstat.Call, d *obstat.Decision, l *dialect.Loaded) *approval.Request {
-	r := &approval.Request{ID: approval.NewID("req_"), Call: *c, Digest: hexDigest(c), Reason: d.Reason(), Part: d.Part, Safety: d.Safety, Policy: l.Policy.Digest()}
+func (t *turn) allowedWith(rules []obstat.Offer) bool {
+	pol, err := t.j.loaded.With(rules...)
+	return err == nil && pol.Decide(t.j.call, t.world).Verdict == obstat.Allow
+}
+
+// makeRequest makes the request for a decision that asks.
+func (t *turn) makeRequest(d *obstat.Decision) *approval.Request {
+	j := t.j
+	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: hexDigest(t.call), Reason: clip(d.Reason(), maxText), Part: clip(d.Part, maxText),
+		Safety: d.Safety, Policy: j.loaded.Policy.Digest(), Effects: effectsOf(j.trace.Analysis)}
+	if j.broken != nil {
+		r.Reason = join(r.Reason, brokenWords(j.broken))
+	}
 	if d.Rule != nil {
 		r.Rule, r.Pos = d.Rule.String(), d.Rule.Pos
 	}
-	for i := range d.Offers {
-		o := &d.Offers[i]
-		rule, err := json.Marshal(obstat.RuleJSON(&o.Rule))
-		if err == nil {
-			r.Offers = append(r.Offers, approval.Offer{Text: o.Text, Rule: rule, List: o.List})
-		}
-	}
-	if g.opts.Who != nil {
-		r.Who = g.opts.Who(c, d)
+	r.Offers = t.offers(d.Offers)
+	if j.by.opts.Who != nil {
+		r.Who = j.by.opts.Who(j.call, d)
 	}
 	return r
 }
 
-// note writes an ask or an answer to the ledger. It is not what the decision
-// hangs on: that record follows, and without it the call is denied.
-func (g *Guard) note(ctx context.Context, kind ledger.Kind, c *obstat.Call, r *approval.Request, state string) {
-	rec := &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: r.ID, Tool: c.Tool, Call: r.Digest, Verdict: state, Reason: r.Reason}
-	if len(r.Answers) > 0 {
-		rec.Detail, _ = json.Marshal(r.Answers)
+// offers returns the offers as a request carries them. Those that settle the
+// call only together are one.
+func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
+	for i := range offers {
+		o := &offers[i]
+		rule, err := json.Marshal(obstat.RuleJSON(&o.Rule))
+		if err != nil {
+			return nil
+		}
+		out = append(out, approval.Offer{Text: o.Text, Rule: rule, List: o.List})
 	}
-	_ = g.opts.Store.Append(context.WithoutCancel(ctx), rec)
+	if len(out) > 1 && !t.allowedWith(offers[:1]) {
+		out[0].And = out[1:]
+		out = out[:1]
+	}
+	return out
 }
 
-// answered turns what happened to a request into a decision.
-func (g *Guard) answered(ctx context.Context, l *dialect.Loaded, c *obstat.Call, d obstat.Decision, r *approval.Request) obstat.Decision {
-	switch r.State {
-	case approval.Expired:
-		return d.Refuse("nobody answered in time; this is not a refusal by a human, but it does not run")
-	case approval.Canceled:
-		return d.Refuse("the request was withdrawn before anybody answered")
-	case approval.Approved:
-	default:
-		return d.Refuse(refusal(r))
+// maxEffects bounds how many effects a request lists.
+const maxEffects = 50
+
+func effectsOf(a *effect.Analysis) (out []approval.Effect) {
+	if a == nil {
+		return nil
 	}
-	last := r.Answers[len(r.Answers)-1]
-	if last.Input != nil {
-		return g.edited(l, c, d, &last)
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if len(out) == maxEffects {
+			return append(out, approval.Effect{Kind: "more", Detail: fmt.Sprintf("%d things more", len(a.Effects)-i)})
+		}
+		target := e.Path
+		for _, other := range []string{e.Host, e.Program, e.Raw} {
+			if target == "" {
+				target = other
+			}
+		}
+		out = append(out, approval.Effect{Kind: e.Kind.String(), Target: clip(target, 1000), Detail: clip(e.Detail, 1000)})
 	}
-	note := "approved by " + last.By
-	if last.Scope == approval.Always {
-		if err := g.accept(r, &last); err != nil {
+	return out
+}
+
+// settle turns what happened to a request into a decision.
+func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Request) obstat.Decision {
+	if r.State != approval.Approved {
+		return d.Refuse(stateWords(r))
+	}
+	said := r.Agreed()
+	if said.Input != nil {
+		return t.edited(ctx, d, &said)
+	}
+	note := stateWords(r)
+	switch said.Scope {
+	case approval.Always:
+		if err := t.accept(ctx, r, &said); err != nil {
 			note += "; the rule could not be kept: " + err.Error()
 		}
+	case approval.Once, "":
+	default:
+		t.noteGrant(ctx, r)
 	}
-	return d.Approve(note)
+	return approve(d, note)
 }
 
-func refusal(r *approval.Request) string {
+// noteGrant writes down the grant that an answer left behind.
+func (t *turn) noteGrant(ctx context.Context, r *approval.Request) {
+	grants, err := t.j.by.opts.Store.Grants(ctx, time.Now())
+	if err != nil {
+		return
+	}
+	for _, gr := range grants {
+		if gr.Request == r.ID {
+			t.before = append(t.before, GrantRecord(gr, ""))
+		}
+	}
+}
+
+// stateWords says what became of a request, to the model: whether a human spoke,
+// the clock did, or the asker went away.
+func stateWords(r *approval.Request) string {
+	switch r.State {
+	case approval.Expired:
+		return fmt.Sprintf("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
+	case approval.Canceled:
+		return "the request was withdrawn before anybody answered"
+	}
 	if len(r.Answers) == 0 {
-		return "refused"
+		return string(r.State)
 	}
-	a := r.Answers[len(r.Answers)-1]
-	if a.Words != "" {
-		return fmt.Sprintf("refused by %s: %s", a.By, a.Words)
+	verb := "approved by "
+	if r.State == approval.Refused {
+		verb = "refused by "
 	}
-	return "refused by " + a.By
+	text, words := verb, ""
+	for i, a := range r.Answers {
+		if r.State == approval.Refused && i < len(r.Answers)-1 {
+			continue // who approved before does not matter any more
+		}
+		if text != verb {
+			text += " and "
+		}
+		text += a.By
+		words = a.Words
+	}
+	if words != "" {
+		text += ": " + words
+	}
+	return text
 }
 
 // edited decides the call with the arguments a human changed: it is another
-// call, and deny rules hold for it as well.
-func (g *Guard) edited(l *dialect.Loaded, c *obstat.Call, d obstat.Decision, a *approval.Answer) obstat.Decision {
-	other := *c
+// call, and what is denied stays denied.
+func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
+	other := *t.call
 	other.Input = a.Input
-	again := l.Policy.Decide(&other, g.opts.World)
-	if again.Verdict == obstat.Deny {
-		return again
+	again := t.g.judge(ctx, &other, t.world)
+	t.given = a.Input
+	if again.d.Verdict == obstat.Deny || len(again.d.Faults) > 0 {
+		out := again.d
+		out.Note = join(out.Note, "so are the arguments as "+a.By+" changed them")
+		return out.Refuse(out.Note)
 	}
-	d = d.Approve("approved by " + a.By + " with other arguments")
-	d.Input = a.Input
-	return d
-}
-
-// checkAnswer refuses an accepted rule that would not settle the call or is
-// broader than anyone means.
-func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
-	if a.Scope != approval.Always {
-		return nil
-	}
-	o, err := offerOf(r, a)
-	if err != nil {
-		return err
-	}
-	if obstat.Broad(&o.Rule) {
-		return fmt.Errorf("%w: %s would hand out more than this call", approval.ErrBroader, o.Rule.String())
-	}
-	l, _ := g.current()
-	pol, err := l.Policy.With(o)
-	if err != nil {
-		return err
-	}
-	if d := pol.Decide(&r.Call, g.opts.World); d.Verdict != obstat.Allow {
-		return fmt.Errorf("the rule %s would not allow this call: %s", o.Rule.String(), d.Reason())
-	}
-	return nil
-}
-
-// offerOf returns the offer that an answer takes, edited or not.
-func offerOf(r *approval.Request, a *approval.Answer) (obstat.Offer, error) {
-	raw, list := a.Rule, "allow"
-	if a.Offer >= 1 && a.Offer <= len(r.Offers) {
-		o := r.Offers[a.Offer-1]
-		list = o.List
-		if raw == nil {
-			raw = o.Rule
+	d = approve(d, "approved by "+a.By+" with other arguments")
+	if d.Verdict == obstat.Allow {
+		d.Input = a.Input
+		if again.d.Input != nil {
+			d.Input = again.d.Input
 		}
-	} else if len(r.Offers) > 0 {
-		list = r.Offers[0].List
 	}
-	rule, err := obstat.ParseRule(raw)
-	if err != nil {
-		return obstat.Offer{}, err
-	}
-	return obstat.Offer{Rule: rule, List: list, Scope: string(approval.Always), Text: rule.String()}, nil
-}
-
-// accept writes an accepted rule to the dialect's own file.
-func (g *Guard) accept(r *approval.Request, a *approval.Answer) error {
-	o, err := offerOf(r, a)
-	if err != nil {
-		return err
-	}
-	if err := g.opts.Policy.Add(&o); err != nil {
-		return err
-	}
-	g.reload(context.Background())
-	return nil
+	return d
 }

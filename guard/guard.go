@@ -10,7 +10,6 @@ package guard
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -34,9 +33,14 @@ type Options struct {
 	Policy Source
 	// Store keeps what happens. Required.
 	Store Store
+	// Parent is the guard of the agent that started this one; nil: nobody did.
+	// A call gets at most what the parent's policy gives it.
+	Parent *Guard
 	// World is what decisions may know of the machine; nil is the machine itself.
 	World obstat.World
-	// Who says who may answer for a call; nil: anybody.
+	// Mode is the mode of calls that name none; "" is the policy's own.
+	Mode obstat.Mode
+	// Who says who may answer for a call; nil: anybody. See [approval.Roster].
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
 	// Approval configures the broker. Its Check is the guard's own.
 	Approval approval.Options
@@ -46,6 +50,9 @@ type Options struct {
 	// Mask takes secrets out of an input before it is written down; nil writes
 	// inputs as they are.
 	Mask func(tool string, input []byte) ([]byte, []ledger.Masked)
+	// MaskText takes secrets out of a text that quotes the call; nil writes it as
+	// it is.
+	MaskText func(text string) string
 }
 
 // A Guard authorizes calls. It is safe for concurrent use.
@@ -53,11 +60,14 @@ type Guard struct {
 	opts   Options
 	broker *approval.Broker
 
+	loading sync.Mutex // held while the policy is built anew
+
 	mu      sync.Mutex
 	policy  *dialect.Loaded
 	broken  error             // why the newest policy is not in force
 	stamp   string            // of the sources the policy was made from
-	repeats map[string]repeat // by session
+	lost    error             // why the ledger could not be written the last time
+	repeats map[string]repeat // by agent and session
 }
 
 type repeat struct {
@@ -86,7 +96,7 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	broker := opts.Approval
 	broker.Check = g.checkAnswer
 	g.broker = approval.New(opts.Store, &broker)
-	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Dir: "", Policy: g.policy.Policy.Digest()}
+	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a guard began with " + sources(g.policy)}
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
 	}
@@ -103,17 +113,26 @@ type Status struct {
 	Files   []string `json:"files"`
 	// Broken says why a newer policy is not in force; the last good one is.
 	Broken string `json:"broken,omitempty"`
+	// Ledger says why the last decision could not be written down; while that is
+	// so, every call is denied.
+	Ledger string `json:"ledger,omitempty"`
 }
 
-// Status returns how the guard stands.
-func (g *Guard) Status() Status {
-	l, broken := g.current()
+// Status returns how the guard stands, after looking whether the policy has
+// changed.
+func (g *Guard) Status(ctx context.Context) Status {
+	l, broken := g.reload(ctx)
 	s := Status{Policy: l.Policy.Digest(), Dialect: l.Dialect.Name()}
 	for _, f := range l.Input.Files {
 		s.Files = append(s.Files, f.Name)
 	}
 	if broken != nil {
 		s.Broken = broken.Error()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost != nil {
+		s.Ledger = g.lost.Error()
 	}
 	return s
 }
@@ -123,31 +142,39 @@ func (g *Guard) Status() Status {
 // the decision that comes with it denies.
 func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
 	began := time.Now()
-	g.reload(ctx)
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
-	l, broken := g.current()
-	d := l.Policy.Decide(&c, g.opts.World)
+	t := &turn{g: g, call: &c, began: began, world: &recorder{of: g.opts.World}}
+	t.j = g.judge(ctx, &c, t.world)
+	d := t.j.d
 	if d.Verdict == obstat.Ask {
-		d = g.ask(ctx, l, &c, d)
+		d = t.ask(ctx, d)
 	}
-	if broken != nil {
-		d.Note = join(d.Note, "a newer policy could not be loaded and the last good one is in force: "+broken.Error())
+	if t.j.broken != nil {
+		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
-	rec := g.record(&c, &d, l)
+	rec := t.record(&d)
 	rec.Nanos = time.Since(began).Nanoseconds()
-	if err := g.opts.Store.Append(context.WithoutCancel(ctx), rec); err != nil {
+	err := g.opts.Store.Append(context.WithoutCancel(ctx), append(t.before, rec)...)
+	g.mu.Lock()
+	g.lost = err
+	g.mu.Unlock()
+	if err != nil {
 		err = fmt.Errorf("the decision could not be written to the ledger: %w", err)
-		return d.Refuse(err.Error()), err
+		return d.Refuse(err.Error() + "; what cannot be written down does not run"), err
 	}
 	return d, nil
 }
 
 func join(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "; " + b
+}
+
+func brokenWords(err error) string {
+	return "a newer policy could not be loaded and the last good one is in force: " + firstLine(err.Error())
 }
 
 func (g *Guard) current() (*dialect.Loaded, error) {
@@ -158,36 +185,18 @@ func (g *Guard) current() (*dialect.Loaded, error) {
 
 // repeated counts how often the session made this very call in a row before.
 func (g *Guard) repeated(c *obstat.Call) int {
+	digest, key := c.Digest(), c.Agent+"\x00"+c.Session
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	digest := c.Digest()
-	r, ok := g.repeats[c.Session]
+	r, ok := g.repeats[key]
 	if !ok || r.digest != digest {
 		if len(g.repeats) > 10_000 {
 			clear(g.repeats) // sessions end without saying so
 		}
-		g.repeats[c.Session] = repeat{digest: digest}
+		g.repeats[key] = repeat{digest: digest}
 		return 0
 	}
 	r.n++
-	g.repeats[c.Session] = r
+	g.repeats[key] = r
 	return r.n
-}
-
-func hexDigest(c *obstat.Call) string {
-	d := c.Digest()
-	return hex.EncodeToString(d[:])
-}
-
-// record writes down a decision.
-func (g *Guard) record(c *obstat.Call, d *obstat.Decision, l *dialect.Loaded) *ledger.Record {
-	r := &ledger.Record{Time: time.Now(), Kind: ledger.Decision, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir,
-		Tool: c.Tool, Input: c.Input, Call: hexDigest(c), Verdict: d.Verdict.String(), Stage: d.Stage, Reason: d.Reason(), Policy: l.Policy.Digest()}
-	if d.Rule != nil {
-		r.Rule, r.Pos = d.Rule.String(), d.Rule.Pos
-	}
-	if g.opts.Mask != nil {
-		r.Input, r.Masked = g.opts.Mask(c.Tool, c.Input)
-	}
-	return r
 }

@@ -2,17 +2,18 @@ package guard
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -22,24 +23,32 @@ type Source interface {
 	Stamp() (string, error)
 	// Load reads and compiles the policy.
 	Load() (*dialect.Loaded, error)
-	// Add writes an accepted rule back.
-	Add(o *obstat.Offer) error
+	// Accept writes accepted rules back to where l came from.
+	Accept(l *dialect.Loaded, offers ...obstat.Offer) error
 }
 
-// Files is a policy in files.
+// Files is a policy in files: those named, or those that are found in a
+// directory.
 type Files struct {
-	Names   []string // lowest precedence first; the last gets accepted rules
+	Names   []string // lowest precedence first
+	Dir     string   // where files are looked for if none is named
 	Dialect string   // "" is told by name and shape
 	Options map[string]string
-	Home    string
+	Home    string // for ~ in the files; "" is the user's
+	// Into is the file that gets accepted rules; "" is the last.
+	Into string
 }
 
 var _ Source = (*Files)(nil)
 
-// Stamp tells the files apart by size and time.
+// fresh is how long after a change a file's time may still hide another one.
+const fresh = 2 * time.Second
+
+// Stamp tells the files apart by size and time, and by what is in them while
+// they are so new that a second change could have the same time.
 func (f *Files) Stamp() (string, error) {
 	var b strings.Builder
-	for _, name := range f.Names {
+	for _, name := range f.candidates() {
 		st, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(&b, "%s: gone\n", name)
@@ -48,82 +57,129 @@ func (f *Files) Stamp() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s: %d %d\n", name, st.Size(), st.ModTime().UnixNano())
+		fmt.Fprintf(&b, "%s: %d %d", name, st.Size(), st.ModTime().UnixNano())
+		if age := time.Since(st.ModTime()); age < fresh {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, " %x", sha256.Sum256(data))
+		}
+		b.WriteString("\n")
 	}
 	return b.String(), nil
 }
 
+// candidates returns every file that may be part of the policy.
+func (f *Files) candidates() []string {
+	if len(f.Names) > 0 {
+		return f.Names
+	}
+	var out []string
+	for _, d := range all.All() {
+		if f.Dialect == "" || d.Name() == f.Dialect {
+			for _, rel := range dialect.WellKnown(d) {
+				out = append(out, filepath.Join(f.Dir, filepath.FromSlash(rel)))
+			}
+		}
+	}
+	return out
+}
+
 // Load reads and compiles the files.
 func (f *Files) Load() (*dialect.Loaded, error) {
-	in := &dialect.Input{Options: f.Options, Home: f.Home}
-	for _, name := range f.Names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return nil, obstat.Errors{{Code: obstat.CodeIO, Pos: obstat.Pos{File: name}, Msg: err.Error()}}
-		}
-		in.Files = append(in.Files, dialect.File{Name: name, Data: data})
-	}
-	if len(in.Files) == 0 {
-		return nil, errors.New("no policy file")
-	}
-	d, err := all.Detect(&in.Files[0])
-	if f.Dialect != "" {
-		d, err = all.Find(f.Dialect)
-	}
+	files, err := f.read()
 	if err != nil {
 		return nil, err
+	}
+	d, err := all.Of(f.Dialect, files)
+	if err != nil {
+		return nil, err
+	}
+	in := &dialect.Input{Files: files, Options: f.Options, Home: f.Home}
+	if in.Home == "" {
+		in.Home, _ = obstat.OS{}.Home("")
 	}
 	return dialect.Load(d, in)
 }
 
-// Add writes a rule to the last file, every other byte unchanged.
-func (f *Files) Add(o *obstat.Offer) error {
-	l, err := f.Load()
-	if err != nil {
-		return err
+func (f *Files) read() ([]dialect.File, error) {
+	if len(f.Names) == 0 {
+		if f.Dir == "" {
+			return nil, errors.New("neither policy files nor a directory to look for them in")
+		}
+		return all.Discover(f.Dir, f.Dir, f.Dialect, os.ReadFile)
 	}
-	ed, ok := l.Dialect.(dialect.Editor)
-	if !ok {
-		return fmt.Errorf("rules cannot be written to files of %s", l.Dialect.Name())
+	var out []dialect.File
+	var errs obstat.Errors
+	for _, name := range f.Names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			errs = append(errs, dialect.IOError(name, err))
+		}
+		out = append(out, dialect.File{Name: name, Data: data})
 	}
-	name := f.Names[len(f.Names)-1]
-	return textedit.UpdateFile(name, func(old []byte) ([]byte, error) {
-		return ed.AddRule(&dialect.File{Name: name, Data: old}, o)
-	})
+	return out, errs.Fatal()
 }
 
-// reload builds the policy anew when its source has changed, and swaps it in. A
-// source that cannot be loaded leaves the last good policy in force, and says
-// so from then on.
-func (g *Guard) reload(ctx context.Context) {
+// Accept writes rules to the file that gets them, every other byte unchanged.
+func (f *Files) Accept(l *dialect.Loaded, offers ...obstat.Offer) error {
+	name := f.Into
+	if name == "" {
+		name = l.Input.Files[len(l.Input.Files)-1].Name
+	}
+	return l.Accept(name, offers...)
+}
+
+// reload builds the policy anew when its source has changed, swaps it in and
+// returns what is in force. A source that cannot be loaded leaves the last good
+// policy in force, and says so from then on.
+func (g *Guard) reload(ctx context.Context) (*dialect.Loaded, error) {
 	stamp, err := g.opts.Policy.Stamp()
 	g.mu.Lock()
-	same := err == nil && stamp == g.stamp
+	l, broken, same := g.policy, g.broken, err == nil && stamp == g.stamp
 	g.mu.Unlock()
 	if same {
-		return
+		return l, broken
 	}
-	var l *dialect.Loaded
-	if err == nil {
+	// One at a time, so that no older policy takes a newer one's place.
+	g.loading.Lock()
+	defer g.loading.Unlock()
+	if stamp, err = g.opts.Policy.Stamp(); err == nil {
+		if l, broken := g.current(); stamp == g.stampNow() {
+			return l, broken
+		}
 		l, err = g.opts.Policy.Load()
 	}
+	return g.swap(ctx, stamp, l, err)
+}
+
+func (g *Guard) stampNow() string {
 	g.mu.Lock()
-	before := g.policy.Policy.Digest()
+	defer g.mu.Unlock()
+	return g.stamp
+}
+
+// swap puts a newly built policy in force, or keeps the old one and why.
+func (g *Guard) swap(ctx context.Context, stamp string, l *dialect.Loaded, err error) (*dialect.Loaded, error) {
+	g.mu.Lock()
+	before, said := g.policy.Policy.Digest(), g.broken
 	g.stamp, g.broken = stamp, err
 	if err == nil {
 		g.policy = l
 	}
-	after := g.policy.Policy.Digest()
+	now := g.policy
 	g.mu.Unlock()
-	if err != nil || before != after {
-		g.notePolicy(ctx, after, err)
+	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: now.Policy.Digest(), Reason: "in force: " + sources(now)}
+	switch {
+	case err != nil && said != nil && said.Error() == err.Error():
+		return now, err
+	case err != nil:
+		rec.Reason = "a newer policy could not be loaded; the last good one stays: " + firstLine(err.Error())
+	case before == rec.Policy && said == nil:
+		return now, nil
 	}
-}
-
-func (g *Guard) notePolicy(ctx context.Context, digest string, broken error) {
-	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: digest, Reason: "another policy is in force"}
-	if broken != nil {
-		rec.Reason = "a newer policy could not be loaded; the last good one stays: " + broken.Error()
-	}
+	// Every decision names its policy; this record only tells when it came.
 	_ = g.opts.Store.Append(context.WithoutCancel(ctx), rec)
+	return now, err
 }

@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+)
+
+// checkAnswer refuses an accepted rule that would not settle the call or is
+// broader than the call. The broker asks it before an answer counts; the guard
+// asks it again before it acts on one that another process took.
+func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
+	if a.Rule == nil && a.Offer == 0 {
+		return nil
+	}
+	l, _ := g.current()
+	offers, err := rulesOf(a.Rules(r))
+	if err != nil {
+		return err
+	}
+	for i := range offers {
+		switch rule := &offers[i].Rule; {
+		case rule.Verdict != obstat.Allow:
+			return fmt.Errorf("%w: the rule %s does not allow anything", approval.ErrBad, rule)
+		case obstat.Broad(rule):
+			return fmt.Errorf("%w: %s would hand out more than this call", approval.ErrBroader, rule)
+		}
+	}
+	pol, err := l.With(offers...)
+	if err != nil {
+		return err
+	}
+	if d := pol.Decide(&r.Call, g.opts.World); d.Verdict != obstat.Allow {
+		return fmt.Errorf("%w: with the rule %s this call would not be allowed: %s", approval.ErrBad, offers[0].Rule.String(), d.Reason())
+	}
+	if a.Rule != nil {
+		return g.narrow(l, pol, r, &offers[0].Rule)
+	}
+	return nil
+}
+
+// narrow tries a rule that somebody wrote on calls that have nothing to do with
+// the one it is for. If one of them would be allowed, the rule is broader.
+func (g *Guard) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request, rule *obstat.Rule) error {
+	for _, p := range probes(&r.Call) {
+		if pol.Decide(&p, g.opts.World).Verdict == obstat.Allow && l.Policy.Decide(&p, g.opts.World).Verdict != obstat.Allow {
+			return fmt.Errorf("%w: %s would allow %s %s as well", approval.ErrBroader, rule, p.Tool, clip(string(p.Input), 200))
+		}
+	}
+	return nil
+}
+
+// probes returns calls of the same shape as c, and calls to a tool that nobody
+// has, about things that nobody asked for.
+func probes(c *obstat.Call) []obstat.Call {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &fields) != nil {
+		fields = map[string]json.RawMessage{}
+	}
+	var out []obstat.Call
+	for _, text := range []string{"obstat-probe", "/obstat/probe", "obstat/probe.txt", "~/.obstat-probe", "https://probe.obstat.invalid/x"} {
+		quoted, _ := json.Marshal(text)
+		all := map[string]json.RawMessage{}
+		for k, v := range fields {
+			if all[k] = v; len(v) > 0 && v[0] == '"' {
+				all[k] = quoted
+			}
+		}
+		p := *c
+		if len(c.Subjects) > 0 {
+			p.Subjects = []string{text}
+		}
+		p.Input, _ = json.Marshal(all)
+		out = append(out, p)
+	}
+	other := *c
+	other.Tool = "obstat_probe"
+	return append(out, other)
+}
+
+// rulesOf reads rules as a request, an answer or a grant carries them.
+func rulesOf(offers []approval.Offer) ([]obstat.Offer, error) {
+	var out []obstat.Offer
+	for i := range offers {
+		o := &offers[i]
+		rule, err := obstat.ParseRule(o.Rule)
+		if err != nil {
+			return nil, err
+		}
+		text := o.Text
+		if text == "" {
+			text = rule.String()
+		}
+		out = append(out, obstat.Offer{Rule: rule, List: o.List, Scope: string(approval.Always), Text: text})
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no rule")
+	}
+	return out, nil
+}
+
+// accept writes an accepted rule to the dialect's own file, after trying it once
+// more: the answer may have been taken by a process that knows no policy. It is
+// in force when accept returns.
+func (t *turn) accept(ctx context.Context, r *approval.Request, a *approval.Answer) error {
+	g := t.j.by
+	g.reload(ctx)
+	if err := g.checkAnswer(r, a); err != nil {
+		return err
+	}
+	offers, err := rulesOf(a.Rules(r))
+	if err != nil {
+		return err
+	}
+	l, broken := g.current()
+	if broken != nil {
+		return fmt.Errorf("the policy's files cannot be read as they are: %s", firstLine(broken.Error()))
+	}
+	if err := g.opts.Policy.Accept(l, offers...); err != nil {
+		return err
+	}
+	g.reload(ctx)
+	return nil
+}

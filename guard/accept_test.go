@@ -1,0 +1,204 @@
+package guard_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/internal/store/memory"
+)
+
+// samples is a file of each dialect that rules can be written to, with a call
+// that asks and one that its accepted offer settles.
+var samples = map[string]struct {
+	file, text string
+	call, like *obstat.Call
+}{
+	"opencode": {"opencode.json", policy, bash("npm run build"), bash("npm run build --verbose")},
+	"agentscope": {"permission_context.json", `{
+  "mode": "default",
+  "working_directories": {},
+  "allow_rules": {},   "deny_rules": {},
+  "ask_rules": {}
+}
+`, &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
+	"jiuwen": {"config.yaml", `# ours
+permissions:
+  enabled: true   # always
+  schema: tiered_policy
+  tools:
+    bash: ask
+    read_file: allow
+`, &obstat.Call{Tool: "bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
+	"adkfluent": {"adk-permissions.yaml", `mode: default
+ask: [deploy]   # think first
+allow:
+  - read_file
+`, &obstat.Call{Tool: "search_docs", Input: json.RawMessage(`{"q":"x"}`)}, &obstat.Call{Tool: "search_docs", Input: json.RawMessage(`{"q":"y"}`)}},
+	"chorus": {"agent.json", `{
+  "name": "helper",
+  "permissions": {"allow": ["tool:view:.*"], "ask": ["tool:bash:.*"]}
+}
+`, &obstat.Call{Tool: "bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
+}
+
+// TestAlways: an accepted rule is written to the dialect's own file, every other
+// byte unchanged, and acts at once.
+func TestAlways(t *testing.T) {
+	for _, d := range all.All() {
+		if _, ok := d.(dialect.Editor); !ok {
+			continue
+		}
+		sample, ok := samples[d.Name()]
+		if !ok {
+			t.Errorf("no sample of %s", d.Name())
+			continue
+		}
+		t.Run(d.Name(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{t: t, file: filepath.Join(t.TempDir(), sample.file), store: new(memory.Store)}
+				write(t, b.file, sample.text)
+				var err error
+				b.Guard, err = guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{b.file}, Dialect: d.Name()}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := b.Status(t.Context()).Policy
+				got := b.answer(sample.call, approval.Answer{Allow: true, Scope: approval.Always, Offer: 1})
+				check(t, got, obstat.Allow, "approved by bob")
+				if strings.Contains(got.Reason(), "could not be kept") {
+					t.Error(got.Reason())
+				}
+				text, _ := os.ReadFile(b.file)
+				if added := inserted(sample.text, string(text)); added == "" {
+					t.Errorf("more than an insertion:\n%s", text)
+				}
+				like := sample.like
+				if like == nil {
+					like = sample.call
+				}
+				if d := b.decide(like); d.Verdict != obstat.Allow || d.Stage == obstat.StageApproval {
+					t.Errorf("afterwards: %s by %s: %s", d.Verdict, d.Stage, d.Reason())
+				}
+				if b.Status(t.Context()).Policy == before {
+					t.Error("the policy is the same")
+				}
+			})
+		})
+	}
+}
+
+// inserted returns what was put into old to make text of it, "" if that is not
+// how text came about.
+func inserted(old, text string) string {
+	if len(text) <= len(old) {
+		return ""
+	}
+	i := 0
+	for i < len(old) && old[i] == text[i] {
+		i++
+	}
+	if rest := old[i:]; strings.HasSuffix(text, rest) {
+		return text[i : len(text)-len(rest)]
+	}
+	return ""
+}
+
+func TestBroaderRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
+		r := b.pending()
+		edit := func(pattern string) json.RawMessage {
+			return json.RawMessage(strings.Replace(string(r.Offers[0].Rule), "npm run build *", pattern, 1))
+		}
+		if string(edit("")) == string(r.Offers[0].Rule) {
+			t.Fatalf("another offer: %s", r.Offers[0].Rule)
+		}
+		for name, rule := range map[string]json.RawMessage{
+			"everything": edit("*"), "any one word": edit("?*"), "a shell": edit("sh -c *"), "a wrapper": edit("env *"), "another call": edit("make"),
+			"a deny":   json.RawMessage(strings.Replace(string(r.Offers[0].Rule), `"verdict":"allow"`, `"verdict":"deny"`, 1)),
+			"any tool": json.RawMessage(`{"verdict":"allow"}`), "the tool": json.RawMessage(`{"tool":"bash","verdict":"allow"}`),
+			"no rule": json.RawMessage(`{"verdict":`), "odd": json.RawMessage(`[]`),
+		} {
+			for _, scope := range []approval.Scope{approval.Always, approval.Session} {
+				if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: scope, Rule: rule}); err == nil {
+					t.Errorf("%s was taken: %s", name, rule)
+				}
+			}
+		}
+		if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1, Rule: edit("npm run *")}); err != nil {
+			t.Errorf("a rule for the call: %v", err)
+		}
+		check(t, <-end, obstat.Allow)
+		check(t, b.decide(bash("npm run test")), obstat.Allow)
+	})
+}
+
+// TestUnchecked: a rule that another process took without looking is looked at
+// before it is written.
+func TestUnchecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
+		other := approval.New(b.store, nil)
+		if _, err := other.Answer(t.Context(), b.pending().ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Rule: json.RawMessage(`{"tool":"bash","verdict":"allow"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, <-end, obstat.Allow, "could not be kept", "hand out more")
+		if text, _ := os.ReadFile(b.file); string(text) != policy {
+			t.Errorf("the file changed:\n%s", text)
+		}
+	})
+}
+
+// TestLosingAlways: whoever is late leaves neither rule nor grant.
+func TestLosingAlways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
+		id := b.pending().ID
+		if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: "ann", Words: "not now"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, scope := range []approval.Scope{approval.Always, approval.Session} {
+			if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: "bob", Allow: true, Scope: scope, Offer: 1}); !errors.Is(err, approval.ErrSettled) {
+				t.Errorf("%v", err)
+			}
+		}
+		check(t, <-end, obstat.Deny, "refused by ann: not now")
+		text, _ := os.ReadFile(b.file)
+		if gs, _ := b.store.Grants(t.Context(), time.Now()); string(text) != policy || len(gs) != 0 {
+			t.Errorf("%d grants\n%s", len(gs), text)
+		}
+	})
+}
+
+// TestAlwaysWhileBroken: no rule is written into a file that cannot be read, and
+// the file stays as its owner left it.
+func TestAlwaysWhileBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		write(t, b.file, "{ oops")
+		check(t, b.answer(bash("npm run build"), approval.Answer{Allow: true, Scope: approval.Always, Offer: 1}), obstat.Allow, "could not be kept")
+		if text, _ := os.ReadFile(b.file); string(text) != "{ oops" {
+			t.Errorf("%s", text)
+		}
+	})
+}
