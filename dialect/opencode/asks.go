@@ -46,7 +46,7 @@ var tools = map[string]tool{
 	"glob":        {"glob", (*callView).glob},
 	"grep":        {"grep", (*callView).grep},
 	"list":        {"list", (*callView).list},
-	"webfetch":    {"webfetch", text("url")},
+	"webfetch":    {"webfetch", (*callView).fetch},
 	"websearch":   {"websearch", text("query")},
 	"skill":       {"skill", name("name")},
 	"task":        {"task", text("subagent_type")},
@@ -65,7 +65,7 @@ type callView struct {
 	args  *tree.Node
 	perm  string
 	main  []Ask    // what the tool asks
-	dirs  []string // directories outside, as patterns
+	dirs  distinct // directories outside, as patterns
 }
 
 // Asks returns what a call asks, in the program's order: directories outside
@@ -92,8 +92,8 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		c.alike()
 	}
 	out := c.main
-	if len(c.dirs) > 0 {
-		external := Ask{Permission: permExternal, Patterns: c.dirs, Always: c.dirs}
+	if dirs := c.dirs.texts; len(dirs) > 0 {
+		external := Ask{Permission: permExternal, Patterns: dirs, Always: dirs}
 		if v.Order == Last && (c.perm == "glob" || c.perm == "grep") {
 			out = append(out, external)
 		} else {
@@ -191,150 +191,6 @@ func name(field string) func(*callView) error {
 	}
 }
 
-// file is the ask of a tool that works on one file.
-func (c *callView) file() error {
-	var patterns []string
-	for _, field := range pathFields(c.f.Call.Tool) {
-		p, there, err := c.optional(field)
-		if err != nil {
-			return err
-		}
-		if there {
-			patterns = appendNew(patterns, c.place(p, false)...)
-		}
-	}
-	if len(patterns) == 0 {
-		return fmt.Errorf("a call of %s has a filePath, and this one has none", c.f.Call.Tool)
-	}
-	c.ask(patterns, []string{"*"})
-	return nil
-}
-
-// pathFields returns the fields that may hold the path of a file tool. The
-// program's is filePath; a call that came another way may name it otherwise.
-func pathFields(name string) []string {
-	t, _ := effect.Lookup(name)
-	return appendNew([]string{"filePath"}, t.Paths...)
-}
-
-// patch is the ask of a tool that applies a patch: every file that it names,
-// and every file that it moves one to.
-func (c *callView) patch() error {
-	body, err := c.text("patchText")
-	if err != nil {
-		return err
-	}
-	var patterns []string
-	for line := range strings.SplitSeq(body, "\n") {
-		for _, head := range []string{"*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"} {
-			if p, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), head); ok {
-				patterns = appendNew(patterns, c.place(strings.TrimSpace(p), false)...)
-			}
-		}
-	}
-	if len(patterns) == 0 {
-		return fmt.Errorf("the patch names no file")
-	}
-	c.ask(patterns, []string{"*"})
-	return nil
-}
-
-// glob asks about the pattern, and about the directory that it looks in.
-func (c *callView) glob() error {
-	s, err := c.text("pattern")
-	if err != nil {
-		return err
-	}
-	c.ask([]string{s}, []string{"*"})
-	if err := c.searched(true); err != nil {
-		return err
-	}
-	if strings.HasPrefix(s, "/") || strings.Contains(s, "..") {
-		c.globDir(s)
-	}
-	return nil
-}
-
-// globDir asks about the directory that a pattern leads to by itself.
-func (c *callView) globDir(pattern string) {
-	if !c.Floor {
-		return
-	}
-	base, _, _ := c.optional("path")
-	c.outside(joinPath(c.absolute(base), cutGlob(pattern)), true)
-}
-
-func (c *callView) grep() error {
-	s, err := c.text("pattern")
-	if err != nil {
-		return err
-	}
-	c.ask([]string{s}, []string{"*"})
-	if err := c.searched(false); err != nil {
-		return err
-	}
-	return c.grepReads()
-}
-
-// grepReads asks whether the very file that is searched may be read: the rules
-// of grep look at what is searched for, and would give any file away.
-func (c *callView) grepReads() error {
-	p, there, err := c.optional("path")
-	if err != nil || !there || !c.Floor {
-		return err
-	}
-	if abs := c.absolute(p); !c.isDir(abs) {
-		c.main = append(c.main, Ask{Permission: "read", Patterns: []string{c.relative(abs)}, Always: []string{"*"}})
-	}
-	return nil
-}
-
-// searched asks about the directory of a search.
-func (c *callView) searched(dir bool) error {
-	p, there, err := c.optional("path")
-	if err != nil || !there {
-		return err
-	}
-	abs := c.absolute(p)
-	c.outside(abs, dir || c.isDir(abs))
-	return nil
-}
-
-// list asks about a directory.
-func (c *callView) list() error {
-	p, _, err := c.optional("path")
-	if err != nil {
-		return err
-	}
-	c.ask(c.place(p, true), []string{"*"})
-	return nil
-}
-
-// resources asks about resources of an MCP server.
-func (c *callView) resources() error {
-	server, named, err := c.optional("server")
-	if err != nil {
-		return err
-	}
-	all := "mcp:" + server + ":*"
-	if !named {
-		all = "mcp:*"
-	}
-	uri, there, err := c.optional("uri")
-	if err != nil {
-		return err
-	}
-	if !there && c.f.Call.Tool == "read_mcp_resource" {
-		return fmt.Errorf("a resource is read without saying which")
-	}
-	if !there {
-		c.ask([]string{all}, []string{all})
-		return nil
-	}
-	c.ask([]string{"mcp:" + server + ":" + uri}, []string{all})
-	return nil
-}
-
 // sanitize writes a tool's name as the program does.
 func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -345,6 +201,25 @@ func sanitize(name string) string {
 	}, name)
 }
 
+// distinct are texts in the order they were first added, however many.
+type distinct struct {
+	texts []string
+	seen  map[string]struct{}
+}
+
+func (d *distinct) add(texts ...string) {
+	if d.seen == nil {
+		d.seen = map[string]struct{}{}
+	}
+	for _, s := range texts {
+		if _, ok := d.seen[s]; !ok {
+			d.seen[s] = struct{}{}
+			d.texts = append(d.texts, s)
+		}
+	}
+}
+
+// appendNew adds texts that a short list does not have.
 func appendNew(list []string, texts ...string) []string {
 	for _, s := range texts {
 		if !slices.Contains(list, s) {

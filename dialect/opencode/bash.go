@@ -39,7 +39,7 @@ func (c *callView) bash() error {
 // is asked about as a whole: it may write files, and run code in a subscript.
 func (c *callView) commands(cmd string, part bool) {
 	s := shell.Parse(cmd, nil)
-	var patterns, always []string
+	var texts, always distinct
 	by := map[string][]string{}
 	quiet := !s.Opaque() && len(s.Gaps) == 0
 	for i := range s.Commands {
@@ -52,24 +52,28 @@ func (c *callView) commands(cmd string, part bool) {
 		default:
 			quiet = false
 			text := commandText(cmd, sc)
-			patterns = appendNew(patterns, text)
-			if c.learn {
+			texts.add(text)
+			if c.learn && len(texts.texts) <= maxLearned {
 				by[text] = alwaysOf(cmd, sc)
-				always = appendNew(always, by[text]...)
+				always.add(by[text]...)
 			}
 		}
 	}
+	patterns := texts.texts
 	moves := quiet && len(s.Commands) > 0 // nothing but going somewhere
 	switch {
-	case moves && (part || len(c.dirs) > 0):
+	case moves && (part || len(c.dirs.texts) > 0):
 		return
 	case s.Opaque():
 		patterns = []string{strings.TrimSpace(cmd), "*"} // it may be any command
 	case len(patterns) == 0:
 		patterns = []string{strings.TrimSpace(cmd)}
 	}
-	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always, by: by})
+	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always.texts, by: by})
 }
+
+// maxLearned bounds how many commands of a script are worth remembering.
+const maxLearned = 50
 
 // moves are the commands that the program does not ask about.
 var moves = []string{"cd", "chdir", "popd", "pushd"}
@@ -200,6 +204,6 @@ func (c *callView) effect(e *effect.Effect, p string) {
 // command would touch. The program does not ask.
 func (c *callView) unknownPlace(e *effect.Effect) {
 	if c.Floor && !e.Certain && c.Order == Last {
-		c.dirs = appendNew(c.dirs, "*")
+		c.dirs.add("*")
 	}
 }

@@ -94,7 +94,7 @@ func (c *callView) outside(p string, dir bool) {
 		}
 		p = joinPath(p, "*")
 	}
-	c.dirs = appendNew(c.dirs, p)
+	c.dirs.add(p)
 }
 
 // isOutside tells whether a path lies outside the project. In the document that

@@ -51,6 +51,7 @@ func TestAsks(t *testing.T) {
 		{tool: "grep", input: `{"pattern":"KEY","path":".env"}`, last: `grep["KEY"]`, floor: `grep["KEY"] read["p/.env"]`},
 		{tool: "grep", input: `{"pattern":"KEY","path":"src"}`, last: `grep["KEY"]`},
 		{tool: "webfetch", input: `{"url":"https://x.org/a"}`, last: `webfetch["https://x.org/a"]`},
+		{tool: "webfetch", input: `{"url":"HTTPS://u:p@X.org.:443/a"}`, last: `webfetch["HTTPS://u:p@X.org.:443/a"]`, floor: `webfetch["HTTPS://u:p@X.org.:443/a" "https://x.org/a"]`},
 		{tool: "websearch", input: `{"query":"q"}`, last: `websearch["q"]`},
 		{tool: "task", input: `{"subagent_type":"general"}`, last: `task["general"]`},
 		{tool: "skill", input: `{"name":"s"}`, last: `skill["s"]`},
@@ -205,6 +206,28 @@ func TestStricterOfTwo(t *testing.T) {
 		value := rapid.SampledFrom([]string{"ab", "a", "b", "x"}).Draw(t, "value")
 		if got, want := decide(l, "a>b", "bash", value), min(decide(l, "a", "bash", value), decide(l, "b", "bash", value)); got != want {
 			t.Fatalf("%s: %s is %v, want %v", data, value, got, want)
+		}
+	})
+}
+
+// FuzzAsks: no call makes the view fail or ask nothing.
+func FuzzAsks(f *testing.F) {
+	for _, s := range []string{`{"command":"cd x && ls > f"}`, `{"filePath":"../../x"}`, `{"patchText":"*** Add File: a\n*** Move to: /b"}`, `{"url":"http://[::1"}`, `{"pattern":"../*","path":"/"}`, `null`, ``} {
+		for tool := range tools {
+			f.Add(tool, s, "/w/p", "/w", true)
+		}
+	}
+	f.Fuzz(func(t *testing.T, tool, input, dir, root string, floor bool) {
+		call := &obstat.Call{Tool: tool, Input: json.RawMessage(input), Dir: dir, Roots: []string{root}, Repeat: 2}
+		for _, o := range []Order{First, Last} {
+			asks, err := Asks(o, floor, call, world)
+			n := 0
+			for _, a := range asks {
+				n += len(a.Patterns)
+			}
+			if err == nil && n < 2 {
+				t.Errorf("%d questions", n)
+			}
 		}
 	})
 }
