@@ -34,7 +34,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	}
 	req := t.makeRequest(&d)
 	t.request = req.ID
-	if err := t.g.opts.Store.Append(ctx, t.asked(req)); err != nil {
+	if err := t.g.append(ctx, t.asked(req)); err != nil {
 		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
 	}
 	r, err := j.by.broker.Ask(ctx, req)

@@ -47,12 +47,9 @@ type Options struct {
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
-	// Mask takes secrets out of an input before it is written down; nil writes
-	// inputs as they are.
-	Mask func(tool string, input []byte) ([]byte, []ledger.Masked)
-	// MaskText takes secrets out of a text that quotes the call; nil writes it as
-	// it is.
-	MaskText func(text string) string
+	// Mask takes secrets out of what is written down; nil masks what every ledger
+	// masks.
+	Mask *ledger.Masker
 }
 
 // A Guard authorizes calls. It is safe for concurrent use.
@@ -83,6 +80,9 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	}
 	if opts.World == nil {
 		opts.World = obstat.OS{}
+	}
+	if opts.Mask == nil {
+		opts.Mask = new(ledger.Masker)
 	}
 	g := &Guard{opts: opts, repeats: map[string]repeat{}}
 	stamp, err := opts.Policy.Stamp()
@@ -155,7 +155,7 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 	}
 	rec := t.record(&d)
 	rec.Nanos = time.Since(began).Nanoseconds()
-	err := g.opts.Store.Append(context.WithoutCancel(ctx), append(t.before, rec)...)
+	err := g.append(context.WithoutCancel(ctx), append(t.before, rec)...)
 	g.mu.Lock()
 	g.lost = err
 	g.mu.Unlock()
@@ -164,6 +164,14 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 		return d.Refuse(err.Error() + "; what cannot be written down does not run"), err
 	}
 	return d, nil
+}
+
+// append masks records and writes them.
+func (g *Guard) append(ctx context.Context, records ...*ledger.Record) error {
+	for _, r := range records {
+		g.opts.Mask.Mask(r)
+	}
+	return g.opts.Store.Append(ctx, records...)
 }
 
 func join(a, b string) string {

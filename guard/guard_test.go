@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,69 +312,6 @@ func TestSeveralMustAgree(t *testing.T) {
 			}
 		}
 		check(t, <-end, obstat.Allow, "approved by eve and joe")
-	})
-}
-
-// broken is a store that fails as it is told.
-type broken struct {
-	*memory.Store
-	append, put, grants atomic.Bool
-}
-
-var errDisk = errors.New("no space left on device")
-
-func (s *broken) Append(ctx context.Context, rs ...*ledger.Record) error {
-	if s.append.Load() {
-		return errDisk
-	}
-	return s.Store.Append(ctx, rs...)
-}
-
-func (s *broken) PutRequest(ctx context.Context, r *approval.Request) error {
-	if s.put.Load() {
-		return errDisk
-	}
-	return s.Store.PutRequest(ctx, r)
-}
-
-func (s *broken) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
-	if s.grants.Load() {
-		return nil, errDisk
-	}
-	return s.Store.Grants(ctx, now)
-}
-
-func TestStoreBreaks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &broken{Store: new(memory.Store)}
-		b := open(t, policy, func(o *guard.Options) { o.Store = s })
-		b.store = s.Store
-		s.append.Store(true)
-		for _, c := range []string{"git status", "make"} {
-			d, err := b.Authorize(t.Context(), bash(c))
-			check(t, d, obstat.Deny, "ledger", "no space left")
-			if !errors.Is(err, errDisk) {
-				t.Errorf("%v", err)
-			}
-		}
-		if st := b.Status(t.Context()); !strings.Contains(st.Ledger, "no space") {
-			t.Errorf("%+v", st)
-		}
-		if rs, _ := s.Requests(t.Context(), ""); len(rs) != 0 {
-			t.Errorf("somebody was asked about a call that cannot be written down")
-		}
-		s.append.Store(false)
-		check(t, b.decide(bash("git status")), obstat.Allow)
-		if st := b.Status(t.Context()); st.Ledger != "" {
-			t.Errorf("%+v", st)
-		}
-		s.put.Store(true)
-		check(t, b.decide(bash("make")), obstat.Deny, "nobody could be asked", "no space left")
-		s.put.Store(false)
-		s.grants.Store(true)
-		check(t, b.decide(bash("make")), obstat.Deny, "cannot be looked up")
-		s.grants.Store(false)
-		check(t, b.answer(bash("make"), approval.Answer{Allow: true}), obstat.Allow)
 	})
 }
 

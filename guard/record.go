@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,19 +39,19 @@ func (t *turn) base(kind ledger.Kind) *ledger.Record {
 func (t *turn) record(d *obstat.Decision) *ledger.Record {
 	c, put := t.call, t.j.call
 	r := t.base(ledger.Decision)
-	r.Verdict, r.Stage, r.Reason = d.Verdict.String(), d.Stage, t.g.text(d.Reason())
+	r.Verdict, r.Stage, r.Reason = d.Verdict.String(), d.Stage, text(d.Reason())
 	if d.Rule != nil {
-		r.Rule, r.Pos = t.g.text(d.Rule.String()), d.Rule.Pos
+		r.Rule, r.Pos = text(d.Rule.String()), d.Rule.Pos
 	}
 	more := ledger.Circumstances{Said: t.j.d.Verdict, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Mode: put.Mode, Repeat: c.Repeat}
 	var partial string
-	r.Input, r.Masked, more.Partial = t.g.input(c.Tool, c.Input)
+	r.Input, more.Partial = input(c.Input)
 	if t.given != nil || d.Input != nil {
 		given := t.given
 		if given == nil {
 			given = d.Input
 		}
-		more.Given, _, partial = t.g.input(c.Tool, given)
+		more.Given, partial = input(given)
 	}
 	if r.World = t.world.seen(); r.World == nil {
 		more.Partial = join(more.Partial, "too much of the machine was looked at to write it down")
@@ -70,37 +71,25 @@ func traceDigest(tr *obstat.Trace) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// input returns an input as it is written down: secrets masked, and in any case
-// JSON of a bearable size. partial says what is not as it was.
-func (g *Guard) input(tool string, raw []byte) (text json.RawMessage, masked []ledger.Masked, partial string) {
+// input returns an input as it is written down: in any case JSON of a bearable
+// size. partial says what is not as it was.
+func input(raw []byte) (out json.RawMessage, partial string) {
 	switch {
 	case len(raw) == 0:
-		return nil, nil, ""
+		return nil, ""
 	case len(raw) > maxInput:
 		partial = fmt.Sprintf("the input has %d bytes; its digest stands for it", len(raw))
-		text, _ = json.Marshal(partial)
-		return text, nil, partial
+		out, _ = json.Marshal(partial)
+		return out, partial
 	case !json.Valid(raw):
-		text, _ = json.Marshal(g.text(string(raw)))
-		return text, nil, "the input is not JSON"
+		out, _ = json.Marshal(text(string(raw)))
+		return out, "the input is not JSON"
 	}
-	if g.opts.Mask == nil {
-		return raw, nil, ""
-	}
-	text, masked = g.opts.Mask(tool, raw)
-	if !json.Valid(text) {
-		return nil, masked, "the input could not be masked"
-	}
-	return text, masked, ""
+	return slices.Clone(raw), ""
 }
 
-// text returns a text as it is written down.
-func (g *Guard) text(s string) string {
-	if g.opts.MaskText != nil {
-		s = g.opts.MaskText(s)
-	}
-	return clip(s, maxText)
-}
+// text bounds a text that is written down.
+func text(s string) string { return clip(s, maxText) }
 
 // clip shortens s to about n bytes, on a character's border.
 func clip(s string, n int) string {
@@ -132,8 +121,8 @@ func sources(l *dialect.Loaded) string {
 // asked writes down that a request was put to humans.
 func (t *turn) asked(r *approval.Request) *ledger.Record {
 	rec := t.base(ledger.Ask)
-	rec.Verdict, rec.Rule, rec.Pos, rec.Reason = obstat.Ask.String(), t.g.text(r.Rule), r.Pos, t.g.text(r.Reason)
-	rec.Input, rec.Masked, _ = t.g.input(t.call.Tool, t.call.Input)
+	rec.Verdict, rec.Rule, rec.Pos, rec.Reason = obstat.Ask.String(), text(r.Rule), r.Pos, text(r.Reason)
+	rec.Input, _ = input(t.call.Input)
 	return rec
 }
 
@@ -144,11 +133,11 @@ func (t *turn) answered(r *approval.Request) *ledger.Record {
 	answers := make([]approval.Answer, len(r.Answers))
 	for i, a := range r.Answers {
 		if a.Input != nil {
-			a.Input, _, _ = t.g.input(t.call.Tool, a.Input)
+			a.Input, _ = input(a.Input)
 		}
 		answers[i] = a
 	}
-	rec.Reason = t.g.text(stateWords(r))
+	rec.Reason = text(stateWords(r))
 	if len(answers) > 0 {
 		rec.Detail, _ = json.Marshal(answers)
 	}

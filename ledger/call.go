@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/obstat/obstat"
 )
@@ -47,7 +48,7 @@ func (r *Record) Replayable() (*obstat.Call, *Circumstances, error) {
 		}
 		c = Circumstances{Said: v, Partial: "the circumstances of the call were not written down"}
 	}
-	if len(r.Masked) > 0 && c.Partial == "" {
+	if slices.ContainsFunc(r.Masked, func(m Masked) bool { return m.Field == "" || m.Field == "detail" }) && c.Partial == "" {
 		c.Partial = "secrets were masked"
 	}
 	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session, User: r.User, Roles: c.Roles,
