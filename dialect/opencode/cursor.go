@@ -23,9 +23,6 @@ const bom = "\ufeff"
 func (c *cursor) pos(f *dialect.File, offset int) obstat.Pos {
 	if c.file != f || offset < c.offset {
 		*c = cursor{file: f, line: 1, col: 1}
-		if bytes.HasPrefix(f.Data, []byte(bom)) && offset >= len(bom) {
-			c.offset = len(bom)
-		}
 	}
 	for c.offset < min(offset, len(f.Data)) {
 		c.step(f.Data)
@@ -36,6 +33,8 @@ func (c *cursor) pos(f *dialect.File, offset int) obstat.Pos {
 // step goes over one character. Lines end with LF, CR LF or a lone CR.
 func (c *cursor) step(data []byte) {
 	switch ch := data[c.offset]; {
+	case c.offset == 0 && bytes.HasPrefix(data, []byte(bom)):
+		c.offset = len(bom)
 	case ch == '\n', ch == '\r' && (c.offset+1 == len(data) || data[c.offset+1] != '\n'):
 		c.line, c.col = c.line+1, 1
 		c.offset++

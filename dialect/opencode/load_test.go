@@ -243,6 +243,19 @@ func TestAgentOfRepository(t *testing.T) {
 			t.Errorf("floor %s, the repository's agent: %v", tc.floor, got)
 		}
 	}
+	for floor, want := range map[string]obstat.Verdict{"on": obstat.Deny, "off": obstat.Allow} {
+		l := load(t, map[string]string{"floor": floor}, "project:opencode.json", `{"permission": "allow"}`)
+		if got := decide(l, "plan", "edit", "a"); got != want {
+			t.Errorf("floor %s: a repository lets plan edit files: %v", floor, got)
+		}
+		if got := decide(l, "build", "edit", "a"); got != obstat.Allow {
+			t.Errorf("floor %s: build: %v", floor, got)
+		}
+		l = load(t, map[string]string{"floor": floor}, "user:opencode.json", `{"permission": {"edit": "ask"}}`, "project:opencode.json", `{}`)
+		if got := decide(l, "plan", "edit", "a"); got != obstat.Ask {
+			t.Errorf("floor %s: the user's own rule for plan: %v", floor, got)
+		}
+	}
 	l := load(t, nil, "project:opencode.json", user, "session:session.json", `{"permission": [{"permission": "bash", "pattern": "*", "action": "ask"}]}`)
 	if got := decide(l, "mine", "bash", "ls"); got != obstat.Ask {
 		t.Errorf("the session: %v", got)

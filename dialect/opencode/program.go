@@ -250,8 +250,9 @@ var authority = []struct {
 
 // guard returns the stages that keep a file of less authority from lifting what
 // one of more denies: what a managed file denies by itself, and what the user's
-// files deny by themselves, is denied, an agent's own rules in these files
-// considered. The bare program has none of this.
+// files deny by themselves, is denied, an agent's own rules in these files and
+// in the program considered: a repository does not let plan edit files. The bare
+// program has none of this.
 func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 	if !l.floor() {
 		return nil
@@ -267,12 +268,15 @@ func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 			break // there is nobody to be guarded against
 		}
 		rules, list := l.rules(g.layers...), g.list
+		if base := l.builtin(agent); g.list == listUser && len(base) > 0 {
+			rules, list = Merge(base, rules), list+" as "+agent
+		}
 		for _, c := range l.agentConfigs(g.layers...) {
 			own := c.rules(l.order, l.home)
 			if c.name != agent || len(own) == 0 {
 				continue
 			}
-			list += " for " + agent
+			list = g.list + " for " + agent
 			if l.order == First {
 				own, rules = rules, own
 			}
@@ -284,6 +288,20 @@ func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 		}
 	}
 	return out
+}
+
+// builtin returns the rules that an agent of the program has of itself, nil for
+// any other.
+func (l *loader) builtin(agent string) Ruleset {
+	if l.order == First {
+		return nil
+	}
+	for _, a := range (&shared{home: l.home}).builtin() {
+		if a.name == agent {
+			return a.rules
+		}
+	}
+	return nil
 }
 
 // maxPairs bounds how many pairs of agents get a mode.
