@@ -19,6 +19,8 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 		c.code(lang, w)
 	case roleScript, roleModule:
 		c.scriptFile(r, w)
+	case roleUnless:
+		c.unless(lang, w)
 	case roleSed:
 		c.sed(w)
 	case roleAwk:
@@ -217,7 +219,11 @@ func (c *call) readFile(w *shell.Word, show bool) {
 func (a *analyzer) below(e *Effect) bool {
 	p := or(e.Real, e.Path)
 	if p == "" {
-		p = e.Raw
+		p = strings.TrimRight(e.Raw, "/")
+	}
+	if strings.HasPrefix(p, "~") && strings.IndexByte(p, '/') < 0 {
+		e.Sensitive = "home"
+		return true
 	}
 	if a.opts.FS != nil {
 		if h, ok := a.opts.FS.Home(""); ok && paths.Inside(p, h) {

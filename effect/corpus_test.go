@@ -43,10 +43,10 @@ func (home) Readlink(string) (string, bool)    { return "", false }
 func (home) IsDir(string) bool                 { return false }
 func testOptions() *Options                    { return &Options{Dir: "/home/user/project", FS: home("/home/user")} }
 
-// Commands that other guards' tests call dangerous are never read-only, whatever is known
+// Commands that other guards' tests call dangerous, and our own, are never read-only, whatever is known
 // of the world.
 func TestDangerIsNeverReadOnly(t *testing.T) {
-	for _, file := range []string{"danger.jsonl.gz", "unsafe.jsonl.gz"} {
+	for _, file := range []string{"danger.jsonl.gz", "unsafe.jsonl.gz", "harmful.jsonl.gz"} {
 		cmds := corpus(t, file)
 		if len(cmds) < 20 {
 			t.Fatalf("%s: %d commands", file, len(cmds))
@@ -74,7 +74,7 @@ func TestReadOnlyShare(t *testing.T) {
 		t.Logf("%q: %s", c, an.Why)
 	}
 	t.Logf("%d of %d", ok, len(cmds))
-	if want := len(cmds) * 20 / 100; ok < want {
+	if want := len(cmds) * 92 / 100; ok < want {
 		t.Errorf("%d of %d are read-only, want %d", ok, len(cmds), want)
 	}
 }

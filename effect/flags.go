@@ -206,17 +206,32 @@ func (c *call) met(f *flag, val shell.Word, has bool, at int) {
 		return
 	}
 	for i := range f.deeds {
-		c.mark(&f.deeds[i])
+		c.mark(&f.deeds[i], at)
 	}
 	c.a.seen = append(c.a.seen, seen{flag: f, val: val, has: has, at: at})
 }
 
+// lonely reports whether word at is the last, and all before it are names.
+func (c *call) lonely(at int) bool {
+	if at != len(c.words)-1 {
+		return false
+	}
+	for i := 1; i < at; i++ {
+		if !c.sub || !c.isName(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // mark notes what must be known before the operands are read.
-func (c *call) mark(d *deed) {
+func (c *call) mark(d *deed, at int) {
+	short := len(c.words[at].Text) > 1 && c.words[at].Text[1] != '-'
 	switch d.verb {
 	case doesHelp:
-		// After a word whose meaning is not known this may be anything, even a value.
-		c.help = c.help || !c.unsure
+		// After a word whose meaning is not known this may be anything, even a value; and a
+		// letter means help in one program and something else in another.
+		c.help = c.help || !c.unsure && (!short || c.lonely(at) || harmlessDeeds(c.spec.does) && !c.root.hasSubs())
 	case doesIdle:
 		c.idle = true
 	case doesDry:

@@ -234,6 +234,16 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	c.a.effect(e)
 }
 
+// unless is text that does no harm unless it has one of some words.
+func (c *call) unless(words string, w *shell.Word) {
+	for word := range strings.SplitSeq(words, "|") {
+		if !w.Known || strings.Contains(w.Text, word) {
+			c.code("", w)
+			return
+		}
+	}
+}
+
 // code is code in another language: it is not looked into.
 func (c *call) code(lang string, w *shell.Word) {
 	e := c.newEffect(Code, w)

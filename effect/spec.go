@@ -48,6 +48,7 @@ const (
 	roleSetVar                // name of a variable that the shell assigns
 	roleSetting               // name, which is shown, or name=value, which is set
 	roleGitURL                // repository to ask
+	roleUnless                // text that is code if it has one of the words in parentheses
 )
 
 var roleNames = sync.OnceValue(func() map[string]role {
@@ -57,7 +58,7 @@ var roleNames = sync.OnceValue(func() map[string]role {
 		"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
 		"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
 		"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-		"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL,
+		"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL, "unless": roleUnless,
 	}
 })
 
@@ -65,7 +66,7 @@ var roleNames = sync.OnceValue(func() map[string]role {
 // risky flag is not read-only when a word that could be that flag is not known.
 func (r role) risky() bool {
 	switch r {
-	case roleText, rolePeek, roleList, roleName, roleRev, roleMark:
+	case roleText, rolePeek, roleList, roleName, roleRev, roleMark, roleUnless:
 		return false
 	}
 	return true
