@@ -120,7 +120,7 @@ func (v *Verified) next(s *sealed, line []byte) *Break {
 	} else if b := follows(v.Head, &s.Link); b != nil {
 		return b
 	}
-	if sha256.Sum256(s.body) != s.Hash {
+	if !s.holds() {
 		return &Break{Seq: s.Seq, What: "edited", Msg: "its content does not have its hash"}
 	}
 	if s.spool != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -34,8 +35,15 @@ type Draft struct {
 	rest []byte
 }
 
-// Draft encodes r. The record must not change between this and Seal.
+// Draft encodes r; one without a time is of now. The record must not change
+// between this and Seal.
 func (r *Record) Draft() (*Draft, error) {
+	if r.Time.IsZero() {
+		r.Time = time.Now()
+	}
+	if y := r.Time.UTC().Year(); y < 1970 || y > 2261 {
+		return nil, fmt.Errorf("no record can be of the year %d", y)
+	}
 	c := *r
 	c.Seq, c.Spool, c.Prev, c.Hash = 0, nil, Hash{}, Hash{}
 	c.Time = c.Time.UTC().Round(0)
@@ -54,6 +62,9 @@ func (r *Record) Draft() (*Draft, error) {
 	}
 	return &Draft{r, b[len(linePrefix)+1 : len(b)-linkLen]}, nil
 }
+
+// Record returns the record that is being written.
+func (d *Draft) Record() *Record { return d.r }
 
 // encode returns v as JSON with its text as it is: no reader of ours is a web
 // page.
@@ -125,6 +136,9 @@ type sealed struct {
 	rest  []byte // what is the same in every chain
 	spool *Link
 }
+
+// holds tells whether the content has its hash.
+func (s *sealed) holds() bool { return sha256.Sum256(s.body) == s.Hash }
 
 var errLine = errors.New("it is no record of a ledger")
 

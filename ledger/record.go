@@ -30,7 +30,7 @@ const (
 	Grant    Kind = "grant"    // an answer is remembered, or no longer
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
-	Spool    Kind = "spool"    // something was wrong with the spool
+	Spooled  Kind = "spool"    // something was wrong with the spool
 )
 
 // A Hash is a link of the chain.

@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
+	"encoding/hex"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat/ledger"
 )
@@ -38,6 +42,63 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 	}
 }
 
+// Lines yields every record as the line it was sealed as, and makes sure that
+// the columns which queries look at say what the line says.
+func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		rows, err := s.read.QueryContext(ctx, "SELECT seq, time, kind, agent, session, tool, verdict, rule, spool, hash, body FROM records ORDER BY seq")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer rows.Close()
+		var c columns
+		for rows.Next() {
+			line, err := c.read(rows)
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// columns are a row of the table of records.
+type columns struct {
+	seq                                       int64
+	nanos                                     int64
+	kind, agent, session, tool, verdict, rule sql.RawBytes
+	spool                                     bool
+	hash, body                                sql.RawBytes
+	header                                    []byte
+}
+
+// read reads a row and returns its line; columns that say something else are
+// the sign of an edit.
+func (c *columns) read(rows *sql.Rows) ([]byte, error) {
+	if err := rows.Scan(&c.seq, &c.nanos, &c.kind, &c.agent, &c.session, &c.tool, &c.verdict, &c.rule, &c.spool, &c.hash, &c.body); err != nil {
+		return nil, err
+	}
+	c.header = ledger.AppendHeader(c.header[:0], &ledger.Record{Seq: uint64(c.seq), Time: time.Unix(0, c.nanos), Kind: ledger.Kind(c.kind), Agent: string(c.agent),
+		Session: string(c.session), Tool: string(c.tool), Verdict: string(c.verdict), Rule: string(c.rule)})
+	if !bytes.HasPrefix(c.body, c.header) || !bytes.HasSuffix(c.body, hashField(c.hash)) {
+		return nil, &ledger.Break{Seq: uint64(c.seq), What: "edited", Msg: "its columns do not say what it says"}
+	}
+	return c.body, nil
+}
+
+func hashField(hash []byte) []byte {
+	var b [2*32 + 2]byte
+	if len(hash) != 32 {
+		return []byte("no hash")
+	}
+	hex.Encode(b[:], hash)
+	copy(b[64:], `"}`)
+	return b[:]
+}
+
 // where turns a Query into SQL.
 func where(q *ledger.Query) (string, []any) {
 	conds, args := []string{"seq > ?"}, []any{int64(q.After)}
@@ -55,10 +116,13 @@ func where(q *ledger.Query) (string, []any) {
 			add(col+" = ?", v)
 		}
 	}
-	sql := "SELECT body FROM records WHERE " + strings.Join(conds, " AND ")
+	if q.Spooled {
+		conds = append(conds, "spool = 1")
+	}
+	text := "SELECT body FROM records WHERE " + strings.Join(conds, " AND ")
 	if q.Limit > 0 {
-		sql = "SELECT body FROM (SELECT seq, body FROM records WHERE " + strings.Join(conds, " AND ") + " ORDER BY seq DESC LIMIT ?)"
+		text = "SELECT body FROM (SELECT seq, body FROM records WHERE " + strings.Join(conds, " AND ") + " ORDER BY seq DESC LIMIT ?)"
 		args = append(args, q.Limit)
 	}
-	return sql + " ORDER BY seq", args
+	return text + " ORDER BY seq", args
 }

@@ -38,17 +38,21 @@ const applicationID = 0x0b57a7
 type Store struct {
 	write *sql.DB // one connection: SQLite has one writer
 	read  *sql.DB
-	path  string
+	check *sql.DB // for checkpoints
 
-	queue chan *pending
-	done  chan struct{} // the writer has ended
-	stop  context.CancelFunc
-	once  sync.Once
+	insert, last *sql.Stmt
+
+	queue  chan *pending
+	done   chan struct{} // the writer has ended
+	rested chan struct{} // the checkpointer has ended
+	stop   context.CancelFunc
+	once   sync.Once
 }
 
 var (
 	_ ledger.Store   = (*Store)(nil)
 	_ ledger.Trimmer = (*Store)(nil)
+	_ ledger.Liner   = (*Store)(nil)
 	_ approval.Store = (*Store)(nil)
 )
 
@@ -74,21 +78,43 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, queue: make(chan *pending, maxBatch), done: make(chan struct{})}
-	var err error
-	if s.write, err = open(path, 1); err != nil {
-		return nil, err
-	}
-	if s.read, err = open(path, 4); err != nil {
-		return nil, errors.Join(err, s.write.Close())
-	}
-	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.write.Close(), s.read.Close())
+	s := &Store{queue: make(chan *pending, maxBatch), done: make(chan struct{}), rested: make(chan struct{})}
+	if err := s.open(ctx, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.closeAll())
 	}
 	wctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go s.writer(wctx)
+	go s.checkpointer(wctx)
 	return s, nil
+}
+
+// open makes the connections, the schema and the statements.
+func (s *Store) open(ctx context.Context, path string) (err error) {
+	for _, c := range []struct {
+		db    **sql.DB
+		conns int
+	}{{&s.write, 1}, {&s.read, 4}, {&s.check, 1}} {
+		if *c.db, err = open(path, c.conns); err != nil {
+			return err
+		}
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	if s.insert, err = s.write.PrepareContext(ctx, insertSQL); err == nil {
+		s.last, err = s.write.PrepareContext(ctx, headSQL)
+	}
+	return err
+}
+
+func (s *Store) closeAll() (err error) {
+	for _, db := range []*sql.DB{s.write, s.read, s.check} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	return err
 }
 
 // create makes an empty file with narrow permissions before SQLite would make
@@ -157,8 +183,9 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.stop()
 		<-s.done
+		<-s.rested
 		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-		err = errors.Join(cerr, s.write.Close(), s.read.Close())
+		err = errors.Join(cerr, s.closeAll())
 	})
 	return err
 }

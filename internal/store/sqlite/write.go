@@ -14,8 +14,8 @@ const maxBatch = 256
 
 // pending is an append that waits for its commit.
 type pending struct {
-	records []*ledger.Record
-	err     chan error
+	drafts []*ledger.Draft
+	err    chan error
 }
 
 // ErrClosed is the error of writing to a store that is closed.
@@ -23,7 +23,12 @@ var ErrClosed = errors.New("the store is closed")
 
 // Append hands records to the writer and waits for the commit.
 func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
-	p := &pending{records, make(chan error, 1)}
+	// Encoding is the callers' work: they are many, the writer is one.
+	drafts, err := draft(records)
+	if err != nil {
+		return err
+	}
+	p := &pending{drafts, make(chan error, 1)}
 	select {
 	case s.queue <- p:
 	case <-s.done:
@@ -44,18 +49,24 @@ func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
 	}
 }
 
-// writer commits what is waiting, as much as there is, and brings the
-// write-ahead log into the file when nobody waits.
+func draft(records []*ledger.Record) ([]*ledger.Draft, error) {
+	out := make([]*ledger.Draft, len(records))
+	for i, r := range records {
+		var err error
+		if out[i], err = r.Draft(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// writer commits what is waiting, as much as there is.
 func (s *Store) writer(ctx context.Context) {
 	defer close(s.done)
-	tick := time.NewTicker(checkpointEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case p := <-s.queue:
 			s.commit(s.gather(p))
-		case <-tick.C:
-			s.checkpoint()
 		case <-ctx.Done():
 			s.drain()
 			return
@@ -87,13 +98,20 @@ func (s *Store) drain() {
 	}
 }
 
-// checkpoint never waits for readers or writers: what it cannot do now, it does
-// next time.
-func (s *Store) checkpoint() {
-	if db, err := open(s.path, 1); err == nil {
-		db.Exec("PRAGMA busy_timeout(0)")
-		db.Exec("PRAGMA wal_checkpoint(PASSIVE)")
-		db.Close()
+// checkpointer brings the write-ahead log into the file beside the writer, who
+// must not wait for it.
+func (s *Store) checkpointer(ctx context.Context) {
+	defer close(s.rested)
+	tick := time.NewTicker(checkpointEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			// It waits for nobody: what it cannot do now, it does next time.
+			s.check.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -122,13 +140,15 @@ func (s *Store) transact(batch []*pending) (err error) {
 			tx.Rollback()
 		}
 	}()
-	head, err := headOf(tx)
+	head, err := scanHead(tx.Stmt(s.last).QueryRow())
 	if err != nil {
 		return err
 	}
+	stmt := tx.Stmt(s.insert)
+	defer stmt.Close()
 	for _, p := range batch {
-		for _, r := range p.records {
-			if head, err = insert(tx, head, r); err != nil {
+		for _, d := range p.drafts {
+			if head, err = insert(stmt, head, d); err != nil {
 				return err
 			}
 		}
@@ -140,9 +160,13 @@ type queryer interface {
 	QueryRow(query string, args ...any) *sql.Row
 }
 
-func headOf(q queryer) (h ledger.Head, err error) {
+const headSQL = "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1"
+
+func headOf(q queryer) (h ledger.Head, err error) { return scanHead(q.QueryRow(headSQL)) }
+
+func scanHead(row *sql.Row) (h ledger.Head, err error) {
 	var hash []byte
-	err = q.QueryRow("SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1").Scan(&h.Seq, &hash)
+	err = row.Scan(&h.Seq, &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return h, nil
 	}
@@ -150,17 +174,13 @@ func headOf(q queryer) (h ledger.Head, err error) {
 	return h, err
 }
 
+const insertSQL = "INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, spool, hash, body) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+
 // insert seals a record behind head and writes it.
-func insert(tx *sql.Tx, head ledger.Head, r *ledger.Record) (ledger.Head, error) {
-	if err := r.Seal(head.Seq, head.Hash); err != nil {
-		return head, err
-	}
-	body, err := r.Encode()
-	if err != nil {
-		return head, err
-	}
-	_, err = tx.Exec("INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, hash, body) VALUES (?,?,?,?,?,?,?,?,?,?)",
-		r.Seq, r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Hash[:], body)
+func insert(stmt *sql.Stmt, head ledger.Head, d *ledger.Draft) (ledger.Head, error) {
+	line := d.Seal(head)
+	r := d.Record()
+	_, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Spool != nil, r.Hash[:], line)
 	return ledger.Head{Seq: r.Seq, Hash: r.Hash}, err
 }
 
@@ -190,7 +210,7 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = cutAt(tx, last); err != nil {
+	if err = s.cutAt(tx, last); err != nil {
 		return 0, err
 	}
 	res, err := tx.Exec("DELETE FROM records WHERE seq <= ?", last.Seq)
@@ -204,7 +224,7 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (n int, err error) {
 	return int(rows), err
 }
 
-func cutAt(tx *sql.Tx, last *ledger.Record) error {
+func (s *Store) cutAt(tx *sql.Tx, last *ledger.Record) error {
 	head, err := headOf(tx)
 	if err != nil {
 		return err
@@ -213,6 +233,9 @@ func cutAt(tx *sql.Tx, last *ledger.Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = insert(tx, head, cut)
+	d, err := cut.Draft()
+	if err == nil {
+		_, err = insert(tx.Stmt(s.insert), head, d)
+	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 	for name, test := range map[string]func(*testing.T, Store){
 		"chain": testChain, "query": testQuery, "appends race": testAppendRace, "trim": testTrim, "too large": testTooLarge,
 		"requests": testRequests, "answers race": testAnswerRace, "grants": testGrants, "case matters": testCase, "order": testOrder,
+		"spool": testSpool, "strange text": testStrange,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -78,7 +80,7 @@ func fill(t *testing.T, s ledger.Store, n int) {
 
 func verify(t *testing.T, s ledger.Store) ledger.Verified {
 	t.Helper()
-	v, err := ledger.Verify(s.Records(ctx(), ledger.Query{}), ledger.Hash{})
+	v, err := ledger.VerifyStore(ctx(), s, ledger.Hash{})
 	must(t, err)
 	head, err := s.Head(ctx())
 	must(t, err)
@@ -271,4 +273,38 @@ func testOrder(t *testing.T, s Store) {
 		t.Errorf("%v", seqs)
 	}
 	verify(t, s)
+}
+
+// testSpool: what is taken in from a spool keeps its place there, once.
+func testSpool(t *testing.T, s Store) {
+	spool := &ledger.Spool{Path: filepath.Join(t.TempDir(), "x.spool")}
+	fill(t, s, 2)
+	for round := range 3 {
+		for i := range 4 {
+			must(t, spool.Append(ctx(), record(i)))
+		}
+		if n, err := ledger.Absorb(ctx(), spool, s); n != 4 || err != nil {
+			t.Fatalf("round %d: %d taken in, %v", round, n, err)
+		}
+		if n, err := ledger.Absorb(ctx(), spool, s); n != 0 || err != nil {
+			t.Fatalf("again: %d taken in, %v", n, err)
+		}
+		fill(t, s, 1)
+	}
+	v := verify(t, s)
+	if n, err := spool.Verify(ctx(), v); v.Records != 17 || v.Spool.Seq != 12 || n != 0 || err != nil {
+		t.Errorf("%+v %d %v", v, n, err)
+	}
+}
+
+// testStrange: no text is too strange to be found again.
+func testStrange(t *testing.T, s Store) {
+	for _, text := range []string{"\xff\xfe", "a\x00b", "\u2028<&>\"\\", "naïve 日本 🙂"} {
+		r := record(0)
+		r.Agent, r.Session, r.Tool, r.Rule = text, text, text, text
+		must(t, s.Append(ctx(), r))
+	}
+	if v := verify(t, s); v.Records != 4 {
+		t.Errorf("%+v", v)
+	}
 }

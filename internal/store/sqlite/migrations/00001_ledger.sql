@@ -8,9 +8,11 @@ CREATE TABLE records (
     tool    TEXT    NOT NULL,
     verdict TEXT    NOT NULL,
     rule    TEXT    NOT NULL,
+    spool   INTEGER NOT NULL, -- 1: taken in from the spool
     hash    BLOB    NOT NULL,
-    body    BLOB    NOT NULL  -- the record as a line of JSON
+    body    BLOB    NOT NULL  -- the record as the line it was sealed as
 ) STRICT;
+CREATE INDEX records_spool ON records (seq) WHERE spool = 1;
 CREATE INDEX records_session ON records (session, seq);
 CREATE INDEX records_time ON records (time);
 
