@@ -151,13 +151,18 @@ var looked = []string{"cd", "chdir", "popd", "pushd", "rm", "cp", "mv", "mkdir",
 // whatever program or redirect does it.
 func (c *callView) touched() {
 	a := c.f.Analysis()
+	dynamic := dynamicCommands(a)
 	for i := range a.Effects {
 		e := &a.Effects[i]
 		if !touches(e) || !c.Floor && e.Harmless && !slices.Contains(looked, e.Program) {
 			continue
 		}
 		if e.Path == "" {
-			c.unknownPlace(e)
+			// A program that has its own idea of where it writes is no stranger.
+			_, open := dynamic[e.Command]
+			if c.Floor && c.Order == Last && (open || e.Raw != "" || slices.Contains(moves, e.Program)) {
+				c.dirs.add("*") // nobody can say which directory it will be
+			}
 			continue
 		}
 		c.effect(e, e.Path)
@@ -200,10 +205,14 @@ func (c *callView) effect(e *effect.Effect, p string) {
 	c.outside(p, dir)
 }
 
-// unknownPlace asks about every directory where nobody can say which one a
-// command would touch. The program does not ask.
-func (c *callView) unknownPlace(e *effect.Effect) {
-	if c.Floor && !e.Certain && c.Order == Last {
-		c.dirs.add("*")
+// dynamicCommands returns the commands with an argument that is known only at
+// run time.
+func dynamicCommands(a *effect.Analysis) map[int]struct{} {
+	out := map[int]struct{}{}
+	for i := range a.Gaps {
+		if g := &a.Gaps[i]; g.Kind == effect.DynamicOperand {
+			out[g.Command] = struct{}{}
+		}
 	}
+	return out
 }
