@@ -23,13 +23,8 @@ func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if err != nil {
 		return err
 	}
-	for i := range offers {
-		switch rule := &offers[i].Rule; {
-		case rule.Verdict != obstat.Allow:
-			return fmt.Errorf("%w: the rule %s does not allow anything", approval.ErrBad, rule)
-		case obstat.Broad(rule):
-			return fmt.Errorf("%w: %s would hand out more than this call", approval.ErrBroader, rule)
-		}
+	if err := checkRules(offers); err != nil {
+		return err
 	}
 	pol, err := l.With(offers...)
 	if err != nil {
@@ -40,6 +35,19 @@ func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	}
 	if a.Rule != nil {
 		return g.narrow(l, pol, r, &offers[0].Rule)
+	}
+	return nil
+}
+
+// checkRules refuses rules that no answer may leave behind, whatever the call.
+func checkRules(offers []obstat.Offer) error {
+	for i := range offers {
+		switch rule := &offers[i].Rule; {
+		case rule.Verdict != obstat.Allow:
+			return fmt.Errorf("%w: the rule %s does not allow anything", approval.ErrBad, rule)
+		case obstat.Broad(rule):
+			return fmt.Errorf("%w: %s would hand out more than this call", approval.ErrBroader, rule)
+		}
 	}
 	return nil
 }

@@ -202,3 +202,42 @@ func TestAlwaysWhileBroken(t *testing.T) {
 		}
 	})
 }
+
+// TestAlso: an offer says which calls that asked before it would allow.
+func TestAlso(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		for _, c := range []string{"npm run build --watch", "npm run test", "npm run build -v; curl x"} {
+			check(t, b.answer(bash(c), approval.Answer{}), obstat.Deny)
+		}
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
+		r := b.pending()
+		if got := strings.Join(r.Offers[0].Also, ", "); got != "npm run build --watch" || len(r.Effects) == 0 {
+			t.Errorf("%q, %+v", got, r.Effects)
+		}
+		<-end
+	})
+}
+
+// TestUncheckedGrant: a rule for the session that another process took without
+// looking does not hold.
+func TestUncheckedGrant(t *testing.T) {
+	for _, rule := range []string{`{"tool":"bash","verdict":"allow"}`, `{"verdict":"allow"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, policy, nil)
+			end := make(chan obstat.Decision, 1)
+			go func() { end <- b.decide(bash("npm run build")) }()
+			synctest.Wait()
+			if _, err := approval.New(b.store, nil).Answer(t.Context(), b.pending().ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Session, Rule: json.RawMessage(rule)}); err != nil {
+				t.Fatal(err)
+			}
+			check(t, <-end, obstat.Allow, "for this once")
+			check(t, b.decide(bash("make")), obstat.Deny, "nobody answered")
+			if gs, _ := b.store.Grants(t.Context(), time.Now()); len(gs) != 0 {
+				t.Errorf("%d grants", len(gs))
+			}
+		})
+	}
+}

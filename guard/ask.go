@@ -32,7 +32,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if n := len(t.call.Input); n > maxInput {
 		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))
 	}
-	req := t.makeRequest(&d)
+	req := t.makeRequest(ctx, &d)
 	t.request = req.ID
 	if err := t.g.append(ctx, t.asked(req)); err != nil {
 		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
@@ -72,7 +72,7 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 		if len(gr.Rules) == 0 || !gr.For(keys, now) {
 			continue
 		}
-		if offers, err := rulesOf(gr.Rules); err == nil {
+		if offers, err := rulesOf(gr.Rules); err == nil && checkRules(offers) == nil {
 			rules, last = append(rules, offers...), gr
 		}
 	}
@@ -90,7 +90,7 @@ func (t *turn) allowedWith(rules []obstat.Offer) bool {
 }
 
 // makeRequest makes the request for a decision that asks.
-func (t *turn) makeRequest(d *obstat.Decision) *approval.Request {
+func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
 	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: hexDigest(t.call), Reason: clip(d.Reason(), maxText), Part: clip(d.Part, maxText),
 		Safety: d.Safety, Policy: j.loaded.Policy.Digest(), Effects: effectsOf(j.trace.Analysis)}
@@ -101,6 +101,7 @@ func (t *turn) makeRequest(d *obstat.Decision) *approval.Request {
 		r.Rule, r.Pos = d.Rule.String(), d.Rule.Pos
 	}
 	r.Offers = t.offers(d.Offers)
+	t.also(ctx, r.Offers)
 	if j.by.opts.Who != nil {
 		r.Who = j.by.opts.Who(j.call, d)
 	}
@@ -165,22 +166,36 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 		}
 	case approval.Once, "":
 	default:
-		t.noteGrant(ctx, r)
+		if err := t.keepGrant(ctx, r, &said); err != nil {
+			note += "; it holds for this once: " + err.Error()
+		}
 	}
 	return approve(d, note)
 }
 
-// noteGrant writes down the grant that an answer left behind.
-func (t *turn) noteGrant(ctx context.Context, r *approval.Request) {
-	grants, err := t.j.by.opts.Store.Grants(ctx, time.Now())
+// keepGrant writes down the grant that an answer left behind. One with a rule is
+// tried once more: the answer may have been taken by a process that knows no
+// policy. What does not pass is taken back.
+func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.Answer) error {
+	store := t.j.by.opts.Store
+	grants, err := store.Grants(ctx, time.Now())
 	if err != nil {
-		return
+		return err
 	}
+	bad := t.j.by.checkAnswer(r, a)
 	for _, gr := range grants {
-		if gr.Request == r.ID {
-			t.before = append(t.before, GrantRecord(gr, ""))
+		if gr.Request != r.ID {
+			continue
+		}
+		t.before = append(t.before, GrantRecord(gr, ""))
+		if bad != nil {
+			if err := store.Revoke(ctx, gr.ID, time.Now()); err != nil {
+				return err
+			}
+			t.before = append(t.before, GrantRecord(gr, "obstat"))
 		}
 	}
+	return bad
 }
 
 // stateWords says what became of a request, to the model: whether a human spoke,
