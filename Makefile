@@ -3,16 +3,18 @@
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
 # make run    a sample
+# make crash  kills writers of the ledger, KILLS times
 # make lint   what has to be clean before a commit
 
 GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
+KILLS    ?= 200
 
 # Modules of their own, so that what they need stays out of the main one's way.
 MODULES  := adkplugin chorusdiscord
 
-.PHONY: all test race fuzz bench run lint setup
+.PHONY: all test race fuzz bench run crash lint setup
 
 all: test
 
@@ -39,6 +41,9 @@ bench:
 
 run:
 	@if [ -f examples/run.sh ]; then sh examples/run.sh; else echo "there is no sample yet"; fi
+
+crash:
+	OBSTAT_KILLS=$(KILLS) $(GO) test -count 1 -run TestKilledWriters -v ./internal/store/sqlite
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \

@@ -162,6 +162,15 @@ func unseal(line []byte) (s sealed, err error) {
 	return s, nil
 }
 
+// FromSpool tells of a sealed line whether it was taken in from the spool.
+func FromSpool(line []byte) bool {
+	if !bytes.Contains(line, []byte(spoolPrefix)) {
+		return false
+	}
+	s, err := unseal(line)
+	return err == nil && s.spool != nil
+}
+
 // cutUint reads the number at the beginning of b.
 func cutUint(b []byte) (uint64, []byte, bool) {
 	i := 0

@@ -83,7 +83,7 @@ func (c *columns) read(rows *sql.Rows) ([]byte, error) {
 	}
 	c.header = ledger.AppendHeader(c.header[:0], &ledger.Record{Seq: uint64(c.seq), Time: time.Unix(0, c.nanos), Kind: ledger.Kind(c.kind), Agent: string(c.agent),
 		Session: string(c.session), Tool: string(c.tool), Verdict: string(c.verdict), Rule: string(c.rule)})
-	if !bytes.HasPrefix(c.body, c.header) || !bytes.HasSuffix(c.body, hashField(c.hash)) {
+	if !bytes.HasPrefix(c.body, c.header) || !bytes.HasSuffix(c.body, hashField(c.hash)) || c.spool != ledger.FromSpool(c.body) {
 		return nil, &ledger.Break{Seq: uint64(c.seq), What: "edited", Msg: "its columns do not say what it says"}
 	}
 	return c.body, nil

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver
+	driver "modernc.org/sqlite"
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/ledger"
@@ -144,19 +144,32 @@ func open(path string, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
-// migrate checks that the file is ours and not from the future, and brings its
-// schema up to date.
+// migrate brings the schema up to date. Of several processes that do so at once
+// one wins, and the others find that it is done when they look again.
 func (s *Store) migrate(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := s.migrateOnce(ctx)
+		if err == nil || tries == 8 || errors.Is(err, ledger.ErrNotOurs) || errors.Is(err, ledger.ErrNewer) {
+			return err
+		}
+	}
+}
+
+// migrateOnce checks that the file is ours and not from the future, and brings
+// its schema up to date.
+func (s *Store) migrateOnce(ctx context.Context) error {
 	var app, tables int
 	err := s.write.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)").Scan(&app, &tables)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ledger.ErrNotOurs, err)
+		return notOurs(err)
 	}
 	if app != applicationID && tables > 0 {
 		return ledger.ErrNotOurs
 	}
-	if _, err := s.write.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-		return err
+	if app != applicationID {
+		if _, err := s.write.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+			return err
+		}
 	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -173,8 +186,31 @@ func (s *Store) migrate(ctx context.Context) error {
 	if have > want {
 		return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, have, want)
 	}
-	_, err = p.Up(ctx)
+	if have < want {
+		_, err = p.Up(ctx)
+	}
 	return err
+}
+
+// notOurs tells a file that is no database from a database that cannot be read
+// at the moment.
+func notOurs(err error) error {
+	if isCode(err, codeNotADatabase) {
+		return fmt.Errorf("%w: %w", ledger.ErrNotOurs, err)
+	}
+	return err
+}
+
+// The results of SQLite that are told apart.
+const (
+	codeReadOnly     = 8
+	codeNotADatabase = 26
+)
+
+// isCode tells whether SQLite returned a result, in any of its extended forms.
+func isCode(err error, code int) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
 // Close waits for what is being written and closes the file.

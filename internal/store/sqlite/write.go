@@ -119,6 +119,12 @@ func (s *Store) checkpointer(ctx context.Context) {
 // by itself, so that one bad record does not take the others with it.
 func (s *Store) commit(batch []*pending) {
 	err := s.transact(batch)
+	if isCode(err, codeReadOnly) {
+		// A connection that was made while the file could not be written stays
+		// that way: the next append gets a new one.
+		s.write.SetMaxIdleConns(-1)
+		s.write.SetMaxIdleConns(1)
+	}
 	if err == nil || len(batch) == 1 {
 		for _, p := range batch {
 			p.err <- err

@@ -302,6 +302,7 @@ func testStrange(t *testing.T, s Store) {
 	for _, text := range []string{"\xff\xfe", "a\x00b", "\u2028<&>\"\\", "naïve 日本 🙂"} {
 		r := record(0)
 		r.Agent, r.Session, r.Tool, r.Rule = text, text, text, text
+		r.Detail = json.RawMessage(`{"a":1,"spool":{"seq":5}}`)
 		must(t, s.Append(ctx(), r))
 	}
 	if v := verify(t, s); v.Records != 4 {
