@@ -18,7 +18,16 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds in which the engines take turns")
 	skip := flag.String("skip", "", "engines to leave out, comma separated")
 	limit := flag.Duration("limit", 400*time.Millisecond, "time of one engine in one round")
+	table := flag.String("table", "decisions", "which table: decisions, globs or regexps")
 	flag.Parse()
+	switch *table {
+	case "globs":
+		globs(*rounds, *limit)
+		return
+	case "regexps":
+		regexps(*rounds, *limit)
+		return
+	}
 	if err := decisions(*sizes, *calls, *rounds, *limit, strings.Split(*skip, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
