@@ -20,7 +20,7 @@ var globPaths = []string{"main.go", "src/a.go", "src/b/x.go", "src/b/c/d/e.go", 
 // globs compares one match of a glob.
 func globs(rounds int, limit time.Duration) {
 	var ours []*pattern.Pattern
-	var theirs []gobwas.Glob
+	var theirs []*gobwas.Pattern
 	for _, p := range globPatterns {
 		ours = append(ours, pattern.MustCompile(pattern.Minimatch, p))
 		theirs = append(theirs, gobwas.MustCompile(p, '/'))
