@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/store/sqlite"
+)
+
+// storeOptions say where a command finds ledger, requests and grants.
+type storeOptions struct {
+	Path string
+}
+
+func (o *storeOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Path, "store", "", "database `file` of ledger, requests and grants (default: obstat/obstat.db where the system keeps state)")
+}
+
+// open opens the store. One that is not there is an error: a command that only
+// looks does not make one.
+func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
+	path := o.Path
+	if path == "" {
+		var err error
+		if path, err = sqlite.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no guard has run yet",
+			Hint: "name another with --store, or see one at work with obstat demo"}}
+	}
+	return sqlite.Open(ctx, path)
+}
+
+// userName is who sits at this terminal.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
