@@ -183,9 +183,22 @@ func readLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
 	return *long, err
 }
 
-// Records yields what waits in the spool, with each record's place in it. A
-// spool that does not exist is empty.
-func (s *Spool) Records(ctx context.Context) iter.Seq2[*Record, error] {
+// Records yields what is in the spool, with each record's place in it. A spool
+// that does not exist is empty.
+func (s *Spool) Records(ctx context.Context) iter.Seq2[*Record, error] { return s.behind(ctx, Head{}) }
+
+// Waiting yields what is in the spool and not yet in the store.
+func (s *Spool) Waiting(ctx context.Context, store Reader) iter.Seq2[*Record, error] {
+	last, err := lastSpooled(ctx, store)
+	if err != nil {
+		return func(yield func(*Record, error) bool) { yield(nil, err) }
+	}
+	return s.behind(ctx, last)
+}
+
+// behind yields what is in the spool behind a record, or all if that is not
+// there.
+func (s *Spool) behind(ctx context.Context, last Head) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		f, err := s.open(ctx, false)
 		if err != nil {
@@ -195,10 +208,19 @@ func (s *Spool) Records(ctx context.Context) iter.Seq2[*Record, error] {
 			return
 		}
 		defer f.Close()
+		found, err := hasLine(f, last)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		for line, err := range spoolLines(f) {
 			var r *Record
 			if err == nil {
 				r, err = spooledRecord(line)
+			}
+			if err == nil && found {
+				found = r.Spool == nil || r.Spool.Hash != last.Hash
+				continue
 			}
 			if !yield(r, err) || err != nil {
 				return

@@ -95,7 +95,7 @@ func (m *Masker) Mask(r *Record) {
 		add("", found)
 	}
 	if len(r.Detail) > 0 {
-		r.Detail, found = m.json(r.Detail, nil)
+		r.Detail, found = m.json(r.Detail, nil, true)
 		add("detail", found)
 	}
 	for _, f := range []struct {
@@ -111,7 +111,7 @@ func (m *Masker) Mask(r *Record) {
 // Input returns a tool's input without its secrets, and what was taken out.
 // What is no JSON is taken out whole.
 func (m *Masker) Input(raw json.RawMessage) (json.RawMessage, []Masked) {
-	return m.json(raw, m.pointers)
+	return m.json(raw, m.pointers, false)
 }
 
 const (
@@ -127,7 +127,7 @@ func (m *Masker) secrets() *secretRules {
 	return builtin()
 }
 
-func (m *Masker) json(raw json.RawMessage, pointers [][]string) (json.RawMessage, []Masked) {
+func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json.RawMessage, []Masked) {
 	limit := m.max
 	if limit <= 0 {
 		limit = defaultMaxInput
@@ -143,7 +143,7 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string) (json.RawMessage
 	case !json.Valid(raw):
 		return whole("not JSON")
 	}
-	w := &walker{m: m, rules: m.secrets(), pointers: pointers, src: raw}
+	w := &walker{m: m, rules: m.secrets(), pointers: pointers, ours: ours, src: raw}
 	w.value(innocent, "")
 	if len(w.found) > maxMasked {
 		return whole("too many secrets")

@@ -12,6 +12,7 @@ type walker struct {
 	m        *Masker
 	rules    *secretRules
 	pointers [][]string
+	ours     bool // the first level is named by us: a key is no secret there
 
 	src   []byte
 	at    int
@@ -177,6 +178,9 @@ func (w *walker) object(st strength) {
 		inner, why := max(st, w.rules.name(key)), "value of "+key
 		if k := strings.ToLower(key); pair != "" && (k == "value" || k == "values" || k == "val") {
 			inner, why = strong, "value of "+pair
+		}
+		if inner == weak && w.ours && len(w.path) == 0 {
+			inner = innocent
 		}
 		w.path = append(w.path, key)
 		w.value(inner, why)
