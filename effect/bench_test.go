@@ -16,7 +16,7 @@ func BenchmarkAgainstParse(b *testing.B) {
 	opts := testOptions()
 	parser := syntax.NewParser()
 	r := strings.NewReader("")
-	const rounds = 200
+	const rounds = 700
 	for b.Loop() {
 		var ratios []float64
 		for _, c := range cmds {
@@ -30,12 +30,12 @@ func BenchmarkAgainstParse(b *testing.B) {
 	}
 }
 
-// fastest is the mean of the fastest of five batches: other load only slows.
+// fastest is the time of the fastest of seven batches: other load only slows.
 func fastest(rounds int, f func()) time.Duration {
 	best := time.Duration(1 << 62)
-	for range 5 {
+	for range 7 {
 		start := time.Now()
-		for range rounds / 5 {
+		for range rounds / 7 {
 			f()
 		}
 		best = min(best, time.Since(start))

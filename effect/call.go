@@ -185,12 +185,12 @@ func (c *call) score(s *spec, at []int) int {
 		return -1
 	}
 	score := 0
-	for i, name := range s.names {
+	for i := range s.names {
 		w := &c.words[at[i]]
 		if !w.Known {
 			return -1
 		}
-		m := matchAlternatives(name, w.Text)
+		m := s.names[i].match(w.Text)
 		if m < 0 {
 			return -1
 		}
@@ -199,16 +199,13 @@ func (c *call) score(s *spec, at []int) int {
 	return score
 }
 
-// matchAlternatives returns 2 for a literal match, 1 for a pattern, 0 for `*`, -1 for none.
-func matchAlternatives(names, word string) int {
+// subName is one name of a subcommand: alternatives.
+type subName []string
+
+// match returns 2 for a literal match, 1 for a pattern, 0 for `*` or `~`, -1 for none.
+func (n subName) match(word string) int {
 	best := -1
-	for names != "" {
-		name := names
-		if i := strings.IndexByte(names, '|'); i >= 0 {
-			name, names = names[:i], names[i+1:]
-		} else {
-			names = ""
-		}
+	for _, name := range n {
 		switch {
 		case name == word:
 			return 2

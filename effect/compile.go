@@ -118,8 +118,11 @@ func (c *compiler) sub() string {
 		c.fail("sub %v without does", names)
 		return tok
 	}
-	s := &spec{few: -1, parent: c.spec, names: names, body: c.lex.skip(at)}
-	for first := range strings.SplitSeq(names[0], "|") {
+	s := &spec{few: -1, parent: c.spec, body: c.lex.skip(at)}
+	for _, name := range names {
+		s.names = append(s.names, strings.Split(name, "|"))
+	}
+	for _, first := range s.names[0] {
 		if strings.Contains(first, "*") || first == "~" {
 			c.spec.wild = append(c.spec.wild, s)
 			continue

@@ -10,7 +10,7 @@ import (
 func (c *call) flagWord(sp *spec, i, to int) int {
 	w := &c.words[i]
 	if sp.number != nil && w.Known && allDigits(w.Text[1:]) {
-		c.met(sp.number, shell.Word{Known: true}, false, i)
+		c.met(sp.number, nil, i)
 		return i
 	}
 	if sp.style&styleDash != 0 || len(w.Text) > 2 && (w.Text[1] == '-' || sp.oneDash(w.Text[1:])) {
@@ -94,12 +94,13 @@ func (c *call) longWord(sp *spec, i, to int) int {
 		return i
 	case eq >= 0:
 		c.splitValue(w)
-		c.met(f, after(w, strings.IndexByte(w.Text, '=')+1), true, i)
+		v := after(w, strings.IndexByte(w.Text, '=')+1)
+		c.met(f, &v, i)
 		return i
 	case f.arity == required:
 		return c.valueWord(f, i, to)
 	}
-	c.met(f, shell.Word{Known: true}, false, i)
+	c.met(f, nil, i)
 	return i
 }
 
@@ -112,7 +113,8 @@ func (c *call) dashed(sp *spec, i int, name string) bool {
 	if f == nil || f.arity == alone || !strings.HasPrefix(c.words[i].Text, "-"+name[:1]) {
 		return false
 	}
-	c.met(f, after(&c.words[i], 2), true, i)
+	v := after(&c.words[i], 2)
+	c.met(f, &v, i)
 	return true
 }
 
@@ -128,15 +130,16 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 			c.gap(UnknownFlag, "a flag that is not known", w)
 			return i
 		case f.arity == alone:
-			c.met(f, shell.Word{Known: true}, false, i)
+			c.met(f, nil, i)
 		case k+1 < len(w.Text) || !w.Known:
 			c.splitValue(w)
-			c.met(f, after(w, k+1), true, i)
+			v := after(w, k+1)
+			c.met(f, &v, i)
 			return i
 		case f.arity == required:
 			return c.valueWord(f, i, to)
 		default:
-			c.met(f, shell.Word{Known: true}, false, i)
+			c.met(f, nil, i)
 		}
 	}
 	if !w.Known {
@@ -164,12 +167,12 @@ func (c *call) valueWord(f *flag, i, to int) int {
 		i++
 	}
 	if i+1 >= to {
-		c.met(f, shell.Word{Known: true}, false, min(i, to-1))
+		c.met(f, nil, min(i, to-1))
 		return i
 	}
 	v := c.words[i+1]
 	c.splitValue(&c.words[i+1])
-	c.met(f, v, true, i)
+	c.met(f, &v, i)
 	return i + 1
 }
 
@@ -200,15 +203,19 @@ func (c *call) execWords(f *flag, i, to int) int {
 	return end
 }
 
-// met records a flag that does something and drops the others.
-func (c *call) met(f *flag, val shell.Word, has bool, at int) {
-	if len(f.deeds) == 0 && (!has || f.role == roleText) {
+// met records a flag that does something, with its value if it has one, and drops the others.
+func (c *call) met(f *flag, val *shell.Word, at int) {
+	if len(f.deeds) == 0 && (val == nil || f.role == roleText) {
 		return
 	}
 	for i := range f.deeds {
 		c.mark(&f.deeds[i], at)
 	}
-	c.a.seen = append(c.a.seen, seen{flag: f, val: val, has: has, at: at})
+	s := seen{flag: f, at: at}
+	if val != nil {
+		s.val, s.has = *val, true
+	}
+	c.a.seen = append(c.a.seen, s)
 }
 
 // lonely reports whether word at is the last, and all before it are names.

@@ -202,7 +202,7 @@ var styleNames = sync.OnceValue(func() map[string]style {
 
 // spec is what the knowledge base knows of a program or subcommand.
 type spec struct {
-	names      []string // of a subcommand
+	names      []subName // of a subcommand
 	does       []deed
 	args       []operand
 	few        int // with at most this many operands, does is fewer

@@ -152,7 +152,8 @@ func (c *call) keyValue(sp *spec, i int) bool {
 	if f == nil {
 		return false
 	}
-	c.met(f, after(w, eq+1), true, i)
+	v := after(w, eq+1)
+	c.met(f, &v, i)
 	return true
 }
 
@@ -171,10 +172,10 @@ func (c *call) bundle(sp *spec, i, to int) bool {
 		}
 		if f.arity == required && next+1 < to {
 			next++
-			c.met(f, c.words[next], true, next)
+			c.met(f, &c.words[next], next)
 			continue
 		}
-		c.met(f, shell.Word{Known: true}, false, i)
+		c.met(f, nil, i)
 	}
 	c.skipped = next
 	return true

@@ -32,6 +32,7 @@ type Entry struct {
 	samples [][2]string // of each segment: names that it stands for
 	head    string      // what is before the first * of the last segment, "" if there is none
 	tail    string      // what follows its last *, or all of it
+	mid     string      // what is between its first two *, "" if there are not two
 	rooted  bool        // pattern begins at /
 	dir     bool        // pattern stands for everything below it
 	not     bool        // pattern takes a path out of the table
@@ -102,6 +103,9 @@ func (t *Table) add(e *Entry) {
 	last := e.segs[len(e.segs)-1]
 	e.tail = last[strings.LastIndexByte(last, '*')+1:]
 	e.head = last[:max(0, strings.IndexByte(last, '*'))]
+	if parts := strings.SplitN(last, "*", 3); len(parts) == 3 {
+		e.mid = parts[1]
+	}
 	t.all = append(t.all, e)
 	switch first, end := last[0], last[len(last)-1]; {
 	case !strings.Contains(last, "*"):
@@ -178,7 +182,7 @@ func (t *Table) lookup(p string, m *matches) {
 // and last letters of the name alone.
 func (m *matches) addAll(list []*Entry, p, name string) {
 	for _, e := range list {
-		if strings.HasPrefix(name, e.head) && strings.HasSuffix(name, e.tail) && e.match(p) {
+		if strings.HasPrefix(name, e.head) && strings.HasSuffix(name, e.tail) && strings.Contains(name, e.mid) && e.match(p) {
 			m.add(e)
 		}
 	}
