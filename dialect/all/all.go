@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
@@ -26,6 +27,7 @@ func All() []dialect.Dialect {
 		adkfluent.Dialect{},
 		&agentscope.Dialect{},
 		chorus.Dialect{},
+		claudecode.Dialect{},
 		jiuwen.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{Libraries: library},

@@ -1,0 +1,261 @@
+package claudecode
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// maxCommand is the longest command that is matched at all.
+const maxCommand = 10_000
+
+// shell asks about every command of a line by itself, and about the files that
+// its redirects write.
+func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
+	a := f.Analysis()
+	line := normalize(a.Source)
+	if len(a.Source) > maxCommand || !parsed(a) || name == "PowerShell" {
+		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line}, {Field: fieldExact, Text: line}}}
+		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
+		}
+		return []obstat.Question{q}
+	}
+	w := &lineWalk{v: v, f: f, a: a, name: name, line: line}
+	for i := range a.Commands {
+		w.command(i)
+	}
+	if len(w.out) == 0 { // nothing runs: an assignment, a comment
+		w.out = []obstat.Question{{Tool: name, Subjects: []obstat.Subject{{Field: fieldExact, Text: line}, {Field: fieldSeen, Text: line}}}}
+		if a.ReadOnly {
+			w.say(&w.out[0], fieldReadOnly, "runs nothing")
+		}
+	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Detail == "redirect" && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null" {
+			w.out = append(w.out, v.path(f, "Edit", e)...)
+		}
+	}
+	return w.out
+}
+
+// parsed tells whether the line could be read.
+func parsed(a *effect.Analysis) bool {
+	return !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool {
+		switch g.Kind {
+		case effect.Syntax, effect.TooBig, effect.TooDeep, effect.ForeignShell, effect.BadInput:
+			return true
+		}
+		return false
+	})
+}
+
+// A lineWalk makes the questions of one line.
+type lineWalk struct {
+	v    *view
+	f    *obstat.Facts
+	a    *effect.Analysis
+	name string
+	line string
+	out  []obstat.Question
+	// dirty: a variable was set before a wrapper that is stripped.
+	dirty bool
+}
+
+func (w *lineWalk) say(q *obstat.Question, field, text string) {
+	s := obstat.Subject{Field: field, Text: text}
+	if text != "" && !slices.Contains(q.Subjects, s) {
+		q.Subjects = append(q.Subjects, s)
+	}
+}
+
+// command asks about one command. What stands inside a wrapper that is stripped
+// is asked about instead of it; what stands inside another is seen by deny and
+// ask rules only.
+func (w *lineWalk) command(i int) {
+	c := &w.a.Commands[i]
+	switch {
+	case !all(c.Via, wrappers):
+		if len(w.out) > 0 && all(c.Via, append(slices.Clone(wrappers), seenThrough...)) {
+			w.seen(&w.out[len(w.out)-1], c)
+		}
+		return
+	case w.stripped(i):
+		w.dirty = w.dirty || !all(c.Env, safeEnv)
+		return
+	}
+	dirty := w.dirty
+	w.dirty = false
+	q := obstat.Question{Tool: w.name}
+	raw := w.raw(c)
+	w.say(&q, "text", raw)
+	w.seen(&q, c)
+	w.say(&q, fieldExact, raw)
+	w.say(&q, fieldExact, w.line)
+	if w.plain(c) && !dirty {
+		w.say(&q, fieldCommand, raw)
+		if !strings.Contains(c.Path, "/") {
+			w.say(&q, fieldCommand, c.Text)
+			for _, alt := range c.Alts {
+				w.say(&q, fieldCommand, alt)
+			}
+		}
+	}
+	w.facts(&q, i, dirty)
+	w.out = append(w.out, q)
+}
+
+// seen adds every spelling that a deny or ask rule is tried on.
+func (w *lineWalk) seen(q *obstat.Question, c *effect.Command) {
+	for _, text := range append([]string{w.raw(c), c.Text, w.line}, c.Alts...) {
+		w.say(q, fieldSeen, text)
+	}
+}
+
+// stripped tells whether a command is a wrapper whose command follows.
+func (w *lineWalk) stripped(i int) bool {
+	c := &w.a.Commands[i]
+	if !c.Wrapper || !slices.Contains(wrappers, c.Program) || i+1 >= len(w.a.Commands) {
+		return false
+	}
+	if c.Program == "xargs" && len(c.Words) > 1 && strings.HasPrefix(c.Words[1].Text, "-") {
+		return false
+	}
+	next := &w.a.Commands[i+1]
+	return len(next.Via) == len(c.Via)+1 && next.Via[len(c.Via)] == c.Program
+}
+
+// raw is a command as it was written, blanks aside.
+func (w *lineWalk) raw(c *effect.Command) string {
+	if c.Span.Start >= 0 && c.Span.Start < c.Span.End && c.Span.End <= len(w.a.Source) {
+		return normalize(w.a.Source[c.Span.Start:c.Span.End])
+	}
+	return c.Text
+}
+
+// plain tells whether an allow rule with a wildcard may cover a command: no
+// variable before it that could change what it does, none of the programs that
+// only an exact rule allows.
+func (w *lineWalk) plain(c *effect.Command) bool {
+	switch {
+	case slices.Contains(exactOnly, c.Program):
+		return false
+	case c.Program == "find":
+		for _, word := range c.Args() {
+			if strings.HasPrefix(word.Text, "-exec") || strings.HasPrefix(word.Text, "-ok") || word.Text == "-delete" {
+				return false
+			}
+		}
+	}
+	return c.Wrapper || all(c.Env, safeEnv)
+}
+
+// facts adds what is known of a command: that it only reads, that it stays in
+// the working directories, that it removes what is critical.
+func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
+	c := &w.a.Commands[i]
+	reads, stays, touches := true, true, false
+	for j := range w.a.Effects {
+		e := &w.a.Effects[j]
+		if e.Command < i || e.Command > i && !w.under(i, e.Command) {
+			continue
+		}
+		switch {
+		case e.Kind == effect.Read && e.Path != "/dev/null":
+			reads = reads && w.inside(e)
+		case e.Kind == effect.Delete && w.critical(e):
+			w.say(q, fieldCritical, e.Raw)
+			if e.Raw == "" {
+				w.say(q, fieldCritical, e.Path)
+			}
+		}
+		if (e.Kind == effect.Write || e.Kind == effect.Delete) && e.Detail != "redirect" {
+			touches = true
+			stays = stays && w.inside(e) && protected(e.Path) == ""
+		}
+	}
+	if dirty {
+		return
+	}
+	if slices.Contains(readOnly, c.Program) && c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(c) {
+		w.say(q, fieldReadOnly, "yes")
+	}
+	if touches && stays && c.Known && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
+		w.say(q, fieldScoped, "yes")
+	}
+}
+
+// under tells whether command j stands inside command i.
+func (w *lineWalk) under(i, j int) bool {
+	if j >= len(w.a.Commands) {
+		return false
+	}
+	outer, inner := &w.a.Commands[i], &w.a.Commands[j]
+	return outer.Wrapper && inner.Span.Start >= outer.Span.Start && inner.Span.End <= outer.Span.End && len(inner.Via) > len(outer.Via)
+}
+
+// onlyReads tells whether a command provably only reads, its redirects aside:
+// these are asked about by themselves.
+func (w *lineWalk) onlyReads(c *effect.Command) bool {
+	if c.Program == "git" && slices.ContainsFunc(w.a.Commands, func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }) {
+		return false // the other directory's repository may configure programs to run
+	}
+	if c.ReadOnly {
+		return true
+	}
+	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, FS: w.f.World}).ReadOnly
+}
+
+func (w *lineWalk) inside(e *effect.Effect) bool {
+	if e.Path == "" {
+		return false
+	}
+	for _, p := range []string{e.Path, e.Real} {
+		if p == "" {
+			continue
+		}
+		q := w.v.place(w.f, "Read", p)
+		if !slices.Contains(q.Subjects, obstat.Subject{Field: fieldInside, Text: "yes"}) {
+			return false
+		}
+	}
+	return true
+}
+
+// critical tells whether removing what e removes is asked about in every mode:
+// the root and what lies directly in it, the home directory, the working
+// directory and what it lies in, and what nobody can see.
+func (w *lineWalk) critical(e *effect.Effect) bool {
+	if e.Program != "rm" && e.Program != "rmdir" {
+		return false
+	}
+	if e.Path == "" {
+		return strings.Contains(e.Raw, "$") && (strings.HasSuffix(e.Raw, "/") || strings.Contains(e.Raw, "/*"))
+	}
+	home, _ := homeOf(w.f.World)
+	for _, p := range []string{e.Path, e.Real} {
+		if p == "" {
+			continue
+		}
+		at := path.Clean(p)
+		if e.Glob {
+			at = path.Dir(at)
+			if slices.Contains(w.v.Dirs, at) {
+				return true
+			}
+		}
+		if path.Dir(at) == "/" || home != "" && paths.Inside(at, home) || w.f.Call.Dir != "" && paths.Inside(at, w.f.Call.Dir) && (!e.Glob || at != path.Clean(w.f.Call.Dir)) {
+			return true
+		}
+	}
+	return false
+}
+
+// all tells whether every name is in the list.
+func all(names, list []string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(list, n) })
+}

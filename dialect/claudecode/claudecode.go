@@ -1,0 +1,113 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// Dialect reads Claude Code's settings. The zero value is ready for use.
+type Dialect struct{}
+
+var (
+	_ dialect.Dialect  = Dialect{}
+	_ dialect.Namer    = Dialect{}
+	_ dialect.Locator  = Dialect{}
+	_ dialect.Optioner = Dialect{}
+)
+
+// Name returns "claudecode".
+func (Dialect) Name() string { return "claudecode" }
+
+// DefaultFile returns where a project keeps its settings.
+func (Dialect) DefaultFile() string { return ".claude/settings.json" }
+
+// WellKnown returns where a project keeps its settings, shared ones first.
+func (Dialect) WellKnown() []string {
+	return []string{".claude/settings.json", ".claude/settings.local.json"}
+}
+
+// ModeOption names the mode in force whatever the files say.
+const ModeOption = "mode"
+
+// Options returns the dialect's options.
+func (Dialect) Options() []dialect.Option {
+	return []dialect.Option{{Name: ModeOption, Values: append([]string{""}, modeNames...), Doc: "the mode in force, as --permission-mode; none named: defaultMode of the files"}}
+}
+
+// A Place is a file that may hold settings, and its layer.
+type Place struct {
+	Name, Layer string
+}
+
+// The layers, lowest first.
+const (
+	LayerUser    = "user"
+	LayerProject = "project"
+	LayerLocal   = "local"
+	LayerSession = "session"
+	LayerManaged = "managed"
+)
+
+var layers = []string{LayerUser, LayerProject, LayerLocal, LayerSession, LayerManaged}
+
+// Places returns where settings for a project are looked for, lowest precedence
+// first. managed is the directory of the machine's policy, "" the usual one.
+func Places(dir, home, managed string) []Place {
+	if managed == "" {
+		managed = "/etc/claude-code"
+	}
+	var out []Place
+	if home != "" {
+		out = append(out, Place{filepath.Join(home, ".claude", "settings.json"), LayerUser})
+	}
+	return append(out,
+		Place{filepath.Join(dir, ".claude", "settings.json"), LayerProject},
+		Place{filepath.Join(dir, ".claude", "settings.local.json"), LayerLocal},
+		Place{filepath.Join(managed, "managed-settings.json"), LayerManaged})
+}
+
+// Detect knows a file by its place and its permissions.
+func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
+	if tree.Fatal(problems) || !root.Is(tree.Object) {
+		return dialect.No
+	}
+	perms := root.Get("permissions")
+	if !perms.Is(tree.Object) || !slices.ContainsFunc(perms.Members, ours) {
+		return dialect.No
+	}
+	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
+	if base := path.Base(name); base == "managed-settings.json" || path.Base(path.Dir(name)) == ".claude" {
+		return dialect.Sure
+	}
+	return dialect.Maybe
+}
+
+// ours tells whether a member of "permissions" has the shape that only Claude
+// Code's have.
+func ours(m tree.Member) bool {
+	switch m.Key {
+	case "allow", "ask", "deny":
+		return m.Value.Is(tree.Array) && !slices.ContainsFunc(m.Value.Elems, func(e *tree.Node) bool { return !e.Is(tree.String) })
+	case "defaultMode", "disableBypassPermissionsMode":
+		return m.Value.Is(tree.String)
+	case "additionalDirectories":
+		return m.Value.Is(tree.Array)
+	}
+	return false
+}
+
+const viewName = "claudecode"
+
+// Library returns the view of this dialect's Programs.
+func (Dialect) Library() *obstat.Library {
+	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: newView}}
+}

@@ -1,0 +1,141 @@
+package claudecode
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+var _ dialect.Linter = Dialect{}
+
+// Lint finds rules that work as written, and rarely as meant.
+func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
+	home := in.Home
+	for _, list := range verdictLists {
+		rules := p.Rules[list.key]
+		for i := range rules {
+			r := &rules[i]
+			if s, err := parseSpec(r.Source); err == nil {
+				for _, t := range s.traps(r, home) {
+					out = append(out, &obstat.Error{Code: t.code, Pos: r.Pos, Msg: t.msg, Hint: t.hint, Warning: true})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func risky(hint, format string, args ...any) *trap {
+	return &trap{obstat.CodeRisky, fmt.Sprintf(format, args...), hint}
+}
+
+// traps returns what is doubtful about a rule.
+func (s spec) traps(r *obstat.Rule, home string) (out []*trap) {
+	add := func(t *trap) {
+		if t != nil {
+			out = append(out, t)
+		}
+	}
+	add(s.unknown(r))
+	if s.whole {
+		return out
+	}
+	switch s.tool {
+	case "Read", "Edit":
+		add(s.rootTrap(r, home))
+		add(s.depthTrap(r))
+	case "Bash", "Monitor":
+		for _, t := range s.bashTraps(r) {
+			add(t)
+		}
+	}
+	return out
+}
+
+// unknown is a tool that Claude Code does not have.
+func (s spec) unknown(r *obstat.Rule) *trap {
+	if knownTool(s.tool) || strings.ContainsAny(s.tool, "_*") {
+		return nil
+	}
+	t := &trap{obstat.CodeNoEffect, fmt.Sprintf("there is no tool %s", s.tool), "the name is the tool's own, in its own capitals"}
+	var known []string
+	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
+		known = append(known, list...)
+	}
+	if near, ok := tree.Nearest(s.tool, known...); ok {
+		t.hint = "is " + near + " meant?"
+	}
+	return t
+}
+
+// topLevel are directories that stand at the root of a file system.
+var topLevel = strings.Fields("etc usr var home root opt tmp srv proc sys dev mnt boot bin sbin lib Users Library Applications private")
+
+// rootTrap is /path where //path is meant.
+func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
+	if !strings.HasPrefix(s.content, "/") || strings.HasPrefix(s.content, "//") {
+		return nil
+	}
+	first, _, _ := strings.Cut(s.content[1:], "/")
+	from := "the project"
+	if r.Layer == LayerUser {
+		from = "~/.claude"
+	}
+	if slices.Contains(topLevel, first) || home != "" && strings.HasPrefix(s.content, home+"/") {
+		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content), "%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
+	}
+	if r.Layer == LayerUser {
+		return risky(fmt.Sprintf("write %s(~%s) or %s(%s)", s.tool, s.content, s.tool, s.content[1:]), "%s(%s) in user settings starts at ~/.claude", s.tool, s.content)
+	}
+	return nil
+}
+
+// depthTrap is dir/** that allows less than the same text denies.
+func (s spec) depthTrap(r *obstat.Rule) *trap {
+	dir, ok := strings.CutSuffix(s.content, "/**")
+	if !ok || r.Field != fieldCwd || strings.Contains(strings.TrimPrefix(dir, "./"), "/") || strings.Contains(dir, "*") {
+		if r.Verdict == obstat.Deny && r.Field == fieldCwd && strings.HasPrefix(s.content, "../") {
+			return never("%s(%s) never matches: patterns do not reach above the working directory", s.tool, s.content)
+		}
+		return nil
+	}
+	if r.Verdict == obstat.Allow {
+		return risky(fmt.Sprintf("write **/%s for any depth", s.content), "%s(%s) allows %s in the working directory alone; as a deny rule it would hold at any depth", s.tool, s.content, dir)
+	}
+	return nil
+}
+
+// runners run what follows them.
+var runners = strings.Fields("npx bunx pnpx uvx docker podman bash sh zsh dash fish ssh direnv devbox mise watch env sudo doas xargs python python3 node ruby perl php eval exec")
+
+func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
+	content := s.content
+	if i := strings.Index(content, ":*"); i >= 0 && i < len(content)-2 {
+		out = append(out, risky("write a blank and * instead", ":* stands for any arguments only at the very end; in Bash(%s) it is text", content))
+	}
+	if strings.HasPrefix(content, "command:") {
+		out = append(out, never("Bash(%s) is ignored: commands are not matched as a parameter; write Bash(%s)", content, strings.TrimPrefix(content, "command:")))
+	}
+	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
+	switch {
+	case r.Verdict == obstat.Allow && slices.Contains(runners, first) && strings.HasPrefix(rest, "*") || r.Verdict == obstat.Allow && strings.HasSuffix(first, "*") && slices.Contains(runners, strings.TrimSuffix(first, "*")):
+		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content, strings.TrimSuffix(first, "*")))
+	case r.Verdict == obstat.Allow && namesURL(content):
+		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget", "Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))
+	case r.Verdict != obstat.Allow && strings.HasSuffix(first, "*") && !strings.Contains(content, " ") && len(first) > 1 && len(first) <= 4:
+		out = append(out, risky(fmt.Sprintf("write Bash(%s *) to stop at the end of the word", strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
+	}
+	return out
+}
+
+func namesURL(content string) bool {
+	return slices.ContainsFunc(strings.Fields(content), func(w string) bool {
+		u, err := url.Parse(strings.Trim(w, `"'*`))
+		return err == nil && u.Scheme != "" && u.Host != ""
+	})
+}

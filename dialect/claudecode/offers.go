@@ -1,0 +1,134 @@
+package claudecode
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/textedit"
+)
+
+var (
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Editor  = Dialect{}
+)
+
+// maxOffers is how many commands of one line are remembered at once.
+const maxOffers = 5
+
+// Offers are what "don't ask again" would remember: the commands of a line that
+// no rule covers by their first words, a host, an MCP tool, a file.
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+	if d.Safety || d.Rule != nil || len(call.Subjects) > 0 {
+		return nil // an ask rule is asked each time
+	}
+	for _, text := range remembered(l, call, world) {
+		s, err := parseSpec(text)
+		if err != nil {
+			continue
+		}
+		r, trap := s.compile(obstat.Allow, LayerLocal)
+		if trap != nil || slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
+			continue
+		}
+		r.Source = text
+		out = append(out, obstat.Offer{Rule: *r, List: listAllow, Scope: "always", Text: text})
+	}
+	return out
+}
+
+func remembered(l *dialect.Loaded, call *obstat.Call, world obstat.World) (out []string) {
+	t, _ := effect.Lookup(call.Tool)
+	name := toolName(call.Tool, &t)
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: world}})
+	switch {
+	case slices.Contains(bashTools, name):
+		return commands(l, call, world, a)
+	case slices.Contains(readTools, name):
+		for i := range a.Effects {
+			if p := a.Effects[i].Path; p != "" && plainPath(p) && a.Effects[i].Kind == effect.Read {
+				out = append(out, "Read(/"+p+")", "Read(/"+strings.TrimSuffix(path.Dir(p), "/")+"/**)")
+			}
+		}
+	case slices.Contains(editTools, name):
+		for i := range a.Effects {
+			if p := a.Effects[i].Path; p != "" && plainPath(p) && a.Effects[i].Kind != effect.Read {
+				out = append(out, "Edit(/"+p+")")
+			}
+		}
+	case name == "WebFetch":
+		for i := range a.Effects {
+			if host := hostOf(a.Effects[i].Raw); host != "" && !strings.ContainsAny(host, "*()") {
+				out = append(out, "WebFetch(domain:"+host+")")
+			}
+		}
+	case strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*"), name == "WebSearch":
+		out = append(out, name)
+	}
+	return out
+}
+
+// plainPath tells whether a path means itself in a pattern.
+func plainPath(p string) bool { return !strings.ContainsAny(p, "*?[]!\\()") && path.IsAbs(p) }
+
+// commands returns what is offered for each command of a line that is asked
+// about: it alone, and its first words.
+func commands(l *dialect.Loaded, call *obstat.Call, world obstat.World, a *effect.Analysis) (out []string) {
+	n := 0
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if !c.Known || c.Wrapper || len(c.Env) > 0 || strings.ContainsAny(c.Text, "*()\n\\") || n == maxOffers {
+			continue
+		}
+		one := *call
+		one.Input = []byte(`{"command":` + quoteJSON(c.Text) + `}`)
+		if l.Policy.Decide(&one, world).Verdict != obstat.Ask {
+			continue
+		}
+		n++
+		out = append(out, "Bash("+c.Text+")")
+		if head := firstWords(c); head != "" && head != c.Text {
+			out = append(out, "Bash("+head+" *)")
+		}
+	}
+	return out
+}
+
+// firstWords returns the program and its subcommand.
+func firstWords(c *effect.Command) string {
+	if len(c.Words) < 2 || strings.HasPrefix(c.Words[1].Text, "-") || strings.ContainsAny(c.Words[1].Text, "./ =:") {
+		return ""
+	}
+	return c.Program + " " + c.Words[1].Text
+}
+
+func quoteJSON(s string) string {
+	b, err := jsonText(s)
+	if err != nil {
+		return `""`
+	}
+	return b
+}
+
+// AddRule writes the rule to the end of permissions.allow.
+func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
+	src := f.Data
+	if len(bytes.TrimSpace(src)) == 0 {
+		src = []byte("{}\n")
+	}
+	list := offer.List
+	if list == "" {
+		list = listAllow
+	}
+	return textedit.JSON.AppendOnce(src, offer.Text, "permissions", list)
+}
+
+func jsonText(s string) (string, error) {
+	b, err := jsonx.Marshal(s)
+	return string(b), err
+}

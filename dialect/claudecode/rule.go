@@ -1,0 +1,293 @@
+package claudecode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A spec is a rule as written: Tool or Tool(content).
+type spec struct {
+	tool, content string
+	whole         bool // no content, or *
+}
+
+func parseSpec(text string) (spec, error) {
+	open := strings.IndexByte(text, '(')
+	switch {
+	case strings.TrimSpace(text) == "":
+		return spec{}, fmt.Errorf("a rule is empty")
+	case open < 0 && strings.ContainsAny(text, ") \t\n"):
+		return spec{}, fmt.Errorf("%q is neither Tool nor Tool(content)", text)
+	case open < 0:
+		return spec{tool: text, whole: true}, nil
+	case open == 0 || !strings.HasSuffix(text, ")"):
+		return spec{}, fmt.Errorf("%q is neither Tool nor Tool(content): the brackets do not fit", text)
+	}
+	s := spec{tool: text[:open], content: unescape(text[open+1 : len(text)-1])}
+	if strings.ContainsAny(s.tool, ") \t\n") {
+		return spec{}, fmt.Errorf("%q is not the name of a tool", s.tool)
+	}
+	if s.content == "" {
+		return spec{}, fmt.Errorf("%q has nothing in its brackets", text)
+	}
+	s.whole = s.content == "*"
+	return s, nil
+}
+
+// unescape takes the backslashes off brackets.
+func unescape(s string) string { return strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(s) }
+
+// A trap is a rule that is not what it looks like: skipped, or rarely meant.
+type trap struct {
+	code obstat.Code
+	msg  string
+	hint string
+}
+
+func never(format string, args ...any) *trap {
+	return &trap{code: obstat.CodeNoEffect, msg: fmt.Sprintf(format, args...)}
+}
+
+// compile turns a rule into one of the engine's. With a nil Rule the trap says
+// why Claude Code never looks at it.
+func (s spec) compile(v obstat.Verdict, layer string) (*obstat.Rule, *trap) {
+	r := &obstat.Rule{Verdict: v, Layer: layer}
+	var t *trap
+	if r.Tool, t = s.tools(v); t == nil && !s.whole {
+		t = s.fill(r)
+	}
+	if t != nil {
+		return nil, t
+	}
+	return r, nil
+}
+
+// fill sets what r looks at.
+func (s spec) fill(r *obstat.Rule) *trap {
+	switch {
+	case strings.HasPrefix(s.tool, "mcp__") || strings.Contains(s.tool, "*") || s.isParam(r.Verdict):
+		return s.param(r)
+	case slices.Contains(bashTools, s.tool):
+		return s.bash(r, "")
+	case s.tool == "PowerShell":
+		return s.bash(r, "(?i)")
+	case s.tool == "Read" || s.tool == "Edit":
+		return s.path(r)
+	case s.tool == "WebFetch":
+		return s.domain(r)
+	case s.tool == "Agent" || s.tool == "Task":
+		r.Field, r.Pattern = fieldAgent, glob(s.content, "")
+	case s.tool == "Skill" || s.tool == "SlashCommand":
+		r.Field, r.Pattern = fieldSkill, words(s.content, "")
+	case s.tool == "Cd":
+		r.Field, r.Pattern = fieldAbs, glob(s.content, "") // of the command /cd; no tool call has it
+	default:
+		return s.unread()
+	}
+	return nil
+}
+
+// unread is a rule with content for a tool whose content nobody reads.
+func (s spec) unread() *trap {
+	t := never("%s(%s) is never consulted: %s has no rules with content", s.tool, s.content, s.tool)
+	switch {
+	case slices.Contains(editTools, s.tool):
+		t.hint = fmt.Sprintf("write Edit(%s), which is for all tools that change files", s.content)
+	case slices.Contains(readTools, s.tool):
+		t.hint = fmt.Sprintf("write Read(%s), which is for all tools that read files", s.content)
+	}
+	return t
+}
+
+// tools returns the tools that a rule is about.
+func (s spec) tools(v obstat.Verdict) (obstat.Text, *trap) {
+	switch {
+	case strings.HasPrefix(s.tool, "mcp__"):
+		return s.mcp(v)
+	case strings.Contains(s.tool, "*"):
+		if v == obstat.Allow {
+			return obstat.Text{}, never("an allow rule takes * in a tool's name only after mcp__server__; %s is skipped", s.tool)
+		}
+		if strings.Trim(s.tool, "*") == "" {
+			return obstat.Text{}, nil
+		}
+		return glob(s.tool, ""), nil
+	case s.tool == "Task":
+		return obstat.Is("Agent"), nil
+	case slices.Contains(bashTools, s.tool) && (s.tool == "Bash" || !s.whole):
+		return anyOf(bashTools...), nil
+	case s.tool == "Edit" && (v != obstat.Allow || !s.whole):
+		return s.edits(v), nil
+	case s.tool == "Read" && (v != obstat.Allow || !s.whole):
+		return s.reads(v), nil
+	}
+	return obstat.Is(s.tool), nil
+}
+
+// edits: a rule for Edit is for all tools that change files, and to allow
+// changing a file is to allow reading it.
+func (s spec) edits(v obstat.Verdict) obstat.Text {
+	if v == obstat.Allow {
+		return anyOf(append(slices.Clone(editTools), readTools...)...)
+	}
+	return anyOf(editTools...)
+}
+
+// reads: a rule for Read is for all tools that read files; what may not be read
+// may not be changed either.
+func (s spec) reads(v obstat.Verdict) obstat.Text {
+	if v == obstat.Deny && !s.whole {
+		return anyOf(append(slices.Clone(readTools), "Edit", "Write", "MultiEdit")...)
+	}
+	return anyOf(readTools...)
+}
+
+// mcp: mcp__server stands for all tools of the server.
+func (s spec) mcp(v obstat.Verdict) (obstat.Text, *trap) {
+	server, tool, found := strings.Cut(strings.TrimPrefix(s.tool, "mcp__"), "__")
+	switch {
+	case v == obstat.Allow && strings.Contains(server, "*"):
+		return obstat.Text{}, never("an allow rule takes * in a tool's name only after mcp__server__; %s is skipped", s.tool)
+	case server == "":
+		return obstat.Text{}, never("%s names no server", s.tool)
+	case !found || tool == "":
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star("mcp__"+strings.TrimSuffix(s.tool[5:], "__"), ".*") + "(?:__.*)?"}, nil
+	case !strings.Contains(s.tool, "*"):
+		return obstat.Is(s.tool), nil
+	}
+	return glob(s.tool, ""), nil
+}
+
+// isParam tells whether the content is name:value of an input field. Rules that
+// allow have none, and a tool's own notation goes first.
+func (s spec) isParam(v obstat.Verdict) bool {
+	name, _, ok := strings.Cut(s.content, ":")
+	if name = strings.TrimSpace(name); !ok || v == obstat.Allow || !identifier(name) {
+		return false
+	}
+	switch s.tool {
+	case "Bash", "Monitor", "PowerShell":
+		// `git:*` is a prefix; only the fields that these tools have are fields.
+		return slices.Contains([]string{"command", "description", "timeout", "run_in_background", "dangerouslyDisableSandbox"}, name) && !strings.HasSuffix(s.content, ":*")
+	case "WebFetch":
+		return name == "prompt"
+	case "Skill", "SlashCommand":
+		return slices.Contains([]string{"skill", "args", "command"}, name)
+	}
+	return true
+}
+
+func identifier(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+func (s spec) param(r *obstat.Rule) *trap {
+	name, value, ok := strings.Cut(s.content, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case r.Verdict == obstat.Allow:
+		return never("an allow rule cannot look at arguments: %s(%s) is skipped", s.tool, s.content)
+	case !ok || !identifier(name):
+		return never("%s(%s): what stands in the brackets must be parameter:value", s.tool, s.content)
+	case slices.Contains(primary[s.tool], name):
+		return never("%s of %s is not matched this way: the rule is ignored", name, s.tool)
+	}
+	r.Field, r.Pattern = fieldParam+name, glob(value, "")
+	if r.Pattern.Flavour != pattern.Exact && strings.Trim(value, "*") == "" {
+		r.Pattern = obstat.Text{Flavour: pattern.Fnmatch, Text: "*"} // there, whatever it is
+	}
+	return nil
+}
+
+func (s spec) bash(r *obstat.Rule, flags string) *trap {
+	text := words(s.content, flags)
+	switch {
+	case text.IsZero():
+		return nil // the whole tool
+	case r.Verdict != obstat.Allow:
+		r.Field = fieldSeen
+	case strings.Contains(strings.ReplaceAll(s.content, `\*`, ""), "*"):
+		r.Field = fieldCommand
+	default:
+		r.Field = fieldExact
+	}
+	r.Pattern = text
+	return nil
+}
+
+// words is a pattern over a command: a trailing " *" (or ":*") stands for any
+// arguments, none included.
+func words(content, flags string) obstat.Text {
+	if p, ok := strings.CutSuffix(content, ":*"); ok {
+		content = p + " *"
+	}
+	content = normalize(content)
+	head, prefix := strings.CutSuffix(content, " *")
+	switch {
+	case content == "*" || prefix && head == "":
+		return obstat.Text{}
+	case prefix:
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + flags + star(head, ".*") + "(?: .*)?"}
+	}
+	return glob(content, flags)
+}
+
+// glob is a text in which * stands for anything.
+func glob(text, flags string) obstat.Text {
+	if flags == "" && !strings.Contains(text, "*") {
+		return obstat.Is(text)
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + flags + star(text, ".*")}
+}
+
+// star quotes text but for its asterisks, each of which becomes any.
+func star(text, any string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text) && text[i+1] == '*':
+			b.WriteString(`\*`)
+			i++
+		case text[i] == '*':
+			b.WriteString(any)
+			for i+1 < len(text) && text[i+1] == '*' {
+				i++
+			}
+		default:
+			b.WriteString(quote(text[i : i+1]))
+		}
+	}
+	return b.String()
+}
+
+// normalize makes one blank of each run of blanks.
+func normalize(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
+}
+
+// domain is WebFetch(domain:host).
+func (s spec) domain(r *obstat.Rule) *trap {
+	host, ok := strings.CutPrefix(s.content, "domain:")
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(host), "."))
+	if !ok || host == "" {
+		return &trap{obstat.CodeNoEffect, fmt.Sprintf("WebFetch(%s) never matches: WebFetch rules are written WebFetch(domain:host)", s.content), "write the host name alone, without scheme and path"}
+	}
+	if host == "*" {
+		return nil
+	}
+	r.Field = fieldDomain
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		r.Pattern = obstat.Text{Flavour: pattern.Full, Text: `(?:[^.]+\.)+` + star(rest, "[^.]*")}
+		return nil
+	}
+	if r.Pattern = obstat.Is(host); strings.Contains(host, "*") {
+		r.Pattern = obstat.Text{Flavour: pattern.Full, Text: star(host, "[^.]*")}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package claudecode
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// What rules look at. Paths are given absolute and from each place that a
+// pattern can be anchored in; a path outside of that place has no such field.
+const (
+	fieldCommand   = "command"   // a command, for allow rules with a wildcard
+	fieldExact     = "exact"     // a command, or the whole line, for allow rules without
+	fieldSeen      = "seen"      // every spelling of a command, for deny and ask rules
+	fieldAbs       = "abs"       // from the root of the file system
+	fieldHome      = "home"      // from the home directory
+	fieldRoot      = "root"      // from the project
+	fieldUser      = "user"      // from ~/.claude
+	fieldCwd       = "cwd"       // from the working directory
+	fieldDomain    = "domain"    // of a URL
+	fieldAgent     = "agent"     // kind of a subagent
+	fieldSkill     = "skill"     // name and arguments
+	fieldParam     = "param."    // + name: an input field
+	fieldReadOnly  = "read-only" // what the view knows of a call
+	fieldCritical  = "critical"
+	fieldProtected = "protected"
+	fieldInside    = "inside"
+	fieldScoped    = "scoped"
+)
+
+var (
+	shellTools = []string{"Bash", "Monitor", "PowerShell"}
+	bashTools  = []string{"Bash", "Monitor"}
+	readTools  = []string{"Read", "Grep", "Glob", "LSP", "NotebookRead", "LS"}
+	editTools  = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
+	// freeTools touch nothing that a permission is asked for.
+	freeTools = []string{"TodoWrite", "TodoRead", "TaskOutput", "BashOutput", "TaskList", "TaskGet", "TaskCreate", "TaskUpdate", "TaskStop", "KillShell", "KillBash", "ToolSearch", "EnterPlanMode", "ListMcpResources"}
+	// otherTools are the names besides, for the linter.
+	otherTools = []string{"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SlashCommand", "Cd", "AskUserQuestion", "ExitPlanMode", "Workflow", "ReadMcpResource"}
+)
+
+// primary are the fields that a rule looks at through its own notation.
+var primary = map[string][]string{
+	"Bash": {"command"}, "PowerShell": {"command"}, "Monitor": {"command"},
+	"Read": {"file_path"}, "Edit": {"file_path"}, "Write": {"file_path"}, "MultiEdit": {"file_path"},
+	"Grep": {"path"}, "Glob": {"path"}, "NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"}, "WebFetch": {"url"},
+}
+
+func knownTool(name string) bool {
+	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
+		if slices.Contains(list, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical maps what the catalogue knows of a tool to Claude Code's name.
+var canonical = map[string]string{
+	"shell": "Bash", "powershell": "PowerShell", "read": "Read", "write": "Write", "edit": "Edit", "notebook": "NotebookEdit",
+	"patch": "Edit", "delete": "Edit", "move": "Edit", "mkdir": "Edit", "list": "LS", "glob": "Glob", "grep": "Grep",
+	"fetch": "WebFetch", "search": "WebSearch", "task": "Agent", "skill": "Skill", "none": "TaskList", "kill": "TaskStop",
+}
+
+// asked are tools that exist to ask the user: nobody answers for them.
+var asked = []string{"AskUserQuestion", "ExitPlanMode", "ask_user", "ask_followup_question", "question", "exit_plan_mode", "plan_exit"}
+
+// toolName returns Claude Code's name for a tool of any agent.
+func toolName(tool string, t *effect.Tool) string {
+	switch name, ok := canonical[t.Canonical]; {
+	case tool == "Task":
+		return "Agent"
+	case knownTool(tool) || slices.Contains(asked, tool):
+		return tool
+	case t.Canonical == "mcp":
+		return mcpName(tool, t)
+	case ok:
+		return name
+	}
+	return tool
+}
+
+// mcpName returns mcp__server__tool for what other agents call it.
+func mcpName(tool string, t *effect.Tool) string {
+	if strings.HasPrefix(tool, "mcp__") {
+		return tool
+	}
+	if rest, ok := strings.CutPrefix(tool, "mcp_"+t.Server+"_"); ok && t.Server != "" {
+		return "mcp__" + t.Server + "__" + rest
+	}
+	return tool
+}
+
+// anyOf is the Text that matches each of the names.
+func anyOf(names ...string) obstat.Text {
+	if len(names) == 1 {
+		return obstat.Is(names[0])
+	}
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = quote(n)
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(quoted, "|")}
+}
+
+// quote writes text as a regular expression that matches it.
+func quote(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// wrappers are stripped before a command is matched.
+var wrappers = []string{"timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob", "xargs"}
+
+// seenThrough are the programs that a deny rule sees through besides.
+var seenThrough = []string{"env", "sudo", "watch", "ionice", "setsid", "flock", "doas", "chroot", "nsenter", "unshare"}
+
+// exactOnly are programs that a rule with a wildcard does not allow.
+var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
+
+// safeEnv are the variables that an allow rule looks past.
+var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
+
+// readOnly are programs that need no permission where they provably only read.
+var readOnly = strings.Fields(`ls cat echo pwd head tail grep find wc which diff stat du cd git docker
+	fmt comm cmp numfmt expr test [ printf getconf seq tsort pr lsof pgrep tput ss fd fdfind file sort sed rg jq true false`)
+
+// fileCommands are allowed on paths in the working directories by acceptEdits.
+var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
+
+var (
+	protectedDirs  = strings.Fields(".git .config/git .vscode .idea .husky .cargo .devcontainer .yarn .mvn .claude")
+	protectedFiles = strings.Fields(`.gitconfig .gitmodules .bashrc .bash_profile .bash_login .bash_aliases .bash_logout
+		.zshrc .zprofile .zshenv .zlogin .zlogout .profile .envrc .npmrc .yarnrc .yarnrc.yml .pnp.cjs .pnp.loader.mjs .pnpmfile.cjs
+		bunfig.toml .bunfig.toml .bazelrc .bazelversion .bazeliskrc .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml
+		.lefthook.yaml gradle-wrapper.properties maven-wrapper.properties .devcontainer.json .ripgreprc pyrightconfig.json .mcp.json .claude.json`)
+)

@@ -1,0 +1,299 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// params is what the view has to know of the files.
+type params struct {
+	Dirs   []string `json:"dirs,omitempty"`   // additional working directories
+	Fields []string `json:"fields,omitempty"` // input fields that rules look at
+}
+
+// A view makes of a call, of whichever agent, what Claude Code's rules are
+// about.
+type view struct{ params }
+
+var _ obstat.Spacer = (*view)(nil)
+
+func newView(raw json.RawMessage) (obstat.View, error) {
+	v := &view{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &v.params); err != nil {
+			return nil, fmt.Errorf("the parameters of the view cannot be read: %w", err)
+		}
+	}
+	return v, nil
+}
+
+// Questions returns what a call asks.
+func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	if err := f.Fault(); err != nil {
+		return nil, err
+	}
+	t, _ := effect.Lookup(f.Call.Tool)
+	name := toolName(f.Call.Tool, &t)
+	var out []obstat.Question
+	switch {
+	case slices.Contains(shellTools, name) && len(t.Command) > 0:
+		out = v.shell(f, name)
+	case slices.Contains(readTools, name) || slices.Contains(editTools, name):
+		out = v.files(f, name)
+	case name == "WebFetch":
+		out = fetches(f, &t)
+	case name == "Agent":
+		out = []obstat.Question{named(f, name, fieldAgent, "subagent_type", "agent_type", "agent_name")}
+	case name == "Skill" || name == "SlashCommand":
+		q := named(f, name, fieldSkill, "skill", "name", "command")
+		if args, ok := f.String("args"); ok && len(q.Subjects) > 0 && args != "" {
+			q.Subjects[0].Text = normalize(q.Subjects[0].Text + " " + args)
+		}
+		out = []obstat.Question{q}
+	}
+	if len(out) == 0 {
+		out = []obstat.Question{{Tool: name}}
+	}
+	v.fields(f, out)
+	return out, nil
+}
+
+// fields adds the input fields that rules look at.
+func (v *view) fields(f *obstat.Facts, qs []obstat.Question) {
+	for _, name := range v.Fields {
+		text, ok := f.Field(name)
+		if !ok || text != "" && (text[0] == '{' || text[0] == '[') {
+			if _, isText := f.String(name); !isText {
+				continue // not there, or no scalar
+			}
+		}
+		for i := range qs {
+			qs[i].Subjects = append(qs[i].Subjects, obstat.Subject{Field: fieldParam + name, Text: text})
+		}
+	}
+}
+
+// named asks about the first of the fields that is there.
+func named(f *obstat.Facts, tool, field string, keys ...string) obstat.Question {
+	q := obstat.Question{Tool: tool}
+	for _, k := range keys {
+		if text, ok := f.String(k); ok {
+			q.Subjects = []obstat.Subject{{Field: field, Text: text}}
+			return q
+		}
+	}
+	return q
+}
+
+// fetches asks about the hosts of a call.
+func fetches(f *obstat.Facts, t *effect.Tool) []obstat.Question {
+	var out []obstat.Question
+	for _, key := range t.URL {
+		text, ok := f.String(key)
+		if !ok {
+			continue
+		}
+		if key == "prompt" {
+			for _, w := range strings.Fields(text) {
+				if strings.Contains(w, "://") {
+					out = append(out, domain(strings.Trim(w, `"'<>()[],`)))
+				}
+			}
+			continue
+		}
+		out = append(out, domain(text))
+		break
+	}
+	return out
+}
+
+func domain(raw string) obstat.Question {
+	q := obstat.Question{Tool: "WebFetch"}
+	if host := hostOf(raw); host != "" {
+		q.Subjects = []obstat.Subject{{Field: fieldDomain, Text: host}}
+	}
+	return q
+}
+
+// hostOf returns the host of a URL or of an address as commands write it, ""
+// where it cannot be told.
+func hostOf(raw string) string {
+	if !strings.Contains(raw, "://") {
+		if _, rest, ok := strings.Cut(raw, "@"); ok {
+			raw = rest
+		}
+		raw = "x://" + raw
+		if i := strings.LastIndexByte(raw, ':'); i > 4 && strings.ContainsFunc(raw[i+1:], func(r rune) bool { return r < '0' || r > '9' }) {
+			raw = raw[:i] // git@host:path
+		}
+	}
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || strings.ContainsAny(raw, "\\\t\n\r") {
+		return "" // readers differ in what this means
+	}
+	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+}
+
+// files asks about every path of a file tool.
+func (v *view) files(f *obstat.Facts, name string) (out []obstat.Question) {
+	a := f.Analysis()
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		tool := name
+		switch {
+		case e.Kind == effect.Read && !slices.Contains(readTools, name):
+			tool = "Read"
+		case (e.Kind == effect.Write || e.Kind == effect.Delete) && !slices.Contains(editTools, name):
+			tool = "Edit"
+		case e.Kind != effect.Read && e.Kind != effect.Write && e.Kind != effect.Delete:
+			continue
+		}
+		out = append(out, v.path(f, tool, e)...)
+	}
+	return out
+}
+
+// path asks about the file that e touches, and about where it leads: an allow
+// rule must hold for both, a deny rule for either.
+func (v *view) path(f *obstat.Facts, tool string, e *effect.Effect) []obstat.Question {
+	switch {
+	case e.Path == "" && e.Raw == "":
+		return []obstat.Question{{Tool: tool}}
+	case e.Path == "":
+		q := obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: "path", Text: e.Raw}}}
+		if rel := path.Clean(strings.ReplaceAll(e.Raw, `\`, "/")); !path.IsAbs(rel) && rel != ".." && !strings.HasPrefix(rel, "../") && rel[0] != '~' {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCwd, Text: rel}, obstat.Subject{Field: fieldRoot, Text: rel})
+		}
+		return []obstat.Question{q}
+	}
+	out := []obstat.Question{v.place(f, tool, slashed(e.Path))}
+	if e.Real != "" && e.Real != e.Path {
+		out = append(out, v.place(f, tool, slashed(e.Real)))
+	}
+	return out
+}
+
+// place says a path from everywhere that a pattern can be anchored in.
+func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
+	q := obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: "path", Text: p}, {Field: fieldAbs, Text: strings.TrimPrefix(p, "/")}}}
+	from := func(field, dir string) bool {
+		for _, d := range bothWays(f.World, slashed(dir)) {
+			if d != "" && paths.Inside(d, p) {
+				q.Subjects = append(q.Subjects, obstat.Subject{Field: field, Text: strings.TrimPrefix(strings.TrimPrefix(p, path.Clean(d)), "/")})
+				return true
+			}
+		}
+		return false
+	}
+	inside := from(fieldCwd, f.Call.Dir)
+	for _, root := range roots(f.Call) {
+		inside = from(fieldRoot, root) || inside
+	}
+	home, _ := homeOf(f.World)
+	if home != "" {
+		from(fieldHome, home)
+		from(fieldUser, path.Join(home, ".claude"))
+	}
+	if inside || v.additional(f, p) {
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldInside, Text: "yes"})
+	}
+	if why := protected(p); why != "" {
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldProtected, Text: why})
+	}
+	return q
+}
+
+// bothWays returns a directory as it is called and where it leads.
+func bothWays(world obstat.World, dir string) []string {
+	out := []string{dir}
+	if real := (paths.Resolver{FS: world}).Literal(dir).Real; real != "" && real != dir {
+		out = append(out, real)
+	}
+	return out
+}
+
+func roots(c *obstat.Call) []string {
+	if len(c.Roots) == 0 {
+		return []string{c.Dir}
+	}
+	return c.Roots
+}
+
+func homeOf(world obstat.World) (string, bool) {
+	if world == nil {
+		return "", false
+	}
+	return world.Home("")
+}
+
+// additional tells whether p lies in one of the additional directories.
+func (v *view) additional(f *obstat.Facts, p string) bool {
+	for _, dir := range v.Dirs {
+		r := paths.Resolver{FS: f.World, Dir: roots(f.Call)[0]}
+		at := r.Resolve(dir)
+		if at.Abs != "" && paths.Inside(at.Abs, p) || at.Real != "" && paths.Inside(at.Real, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// protected returns which protected place p is, "" if it is none.
+func protected(p string) string {
+	low := strings.ToLower(p) + "/"
+	for _, dir := range protectedDirs {
+		i := strings.Index(low, "/"+dir+"/")
+		if i >= 0 && !(dir == ".claude" && strings.HasPrefix(low[i:], "/.claude/worktrees/")) {
+			return dir
+		}
+	}
+	if base := path.Base(strings.ToLower(p)); slices.Contains(protectedFiles, base) {
+		return base
+	}
+	return ""
+}
+
+// Space returns what calls to a tool ask, without one to look at.
+func (v *view) Space(tool string) []obstat.Question {
+	t, _ := effect.Lookup(tool)
+	name := toolName(tool, &t)
+	var sets [][]string
+	switch {
+	case slices.Contains(shellTools, name):
+		sets = [][]string{{fieldCommand, fieldExact, fieldSeen}}
+	case slices.Contains(readTools, name) || slices.Contains(editTools, name):
+		sets = [][]string{{fieldAbs}, {fieldAbs, fieldCwd, fieldRoot, fieldHome, fieldUser}}
+	case name == "WebFetch":
+		sets = [][]string{{}, {fieldDomain}}
+	case name == "Agent":
+		sets = [][]string{{}, {fieldAgent}}
+	case name == "Skill":
+		sets = [][]string{{}, {fieldSkill}}
+	default:
+		sets = [][]string{{}}
+	}
+	if len(v.Fields) > 0 {
+		all := slices.Clone(sets[len(sets)-1])
+		for _, field := range v.Fields {
+			all = append(all, fieldParam+field)
+		}
+		sets = append(sets, all)
+	}
+	var out []obstat.Question
+	for _, set := range sets {
+		q := obstat.Question{Tool: name}
+		for _, field := range set {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
+		}
+		out = append(out, q)
+	}
+	return out
+}
