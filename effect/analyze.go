@@ -123,8 +123,8 @@ func (a *analyzer) grow(n int) {
 		return
 	}
 	n = min(n, 64)
-	a.an.Commands = make([]Command, 0, n+n/2)
-	a.an.Effects = make([]Effect, 0, 2*n+1)
+	a.an.Commands = make([]Command, 0, n+2)
+	a.an.Effects = make([]Effect, 0, 2*n+3)
 }
 
 func shellGap(k shell.GapKind) GapKind {

@@ -1,6 +1,8 @@
 package effect
 
 import (
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -10,19 +12,21 @@ import (
 )
 
 // BenchmarkAgainstParse compares the whole analysis of each command of the corpora with a bare
-// parse of it by a parser that is reused: median and 99th percentile of the quotients.
+// parse of it by a parser that is reused: median and 99th percentile of the quotients of
+// processor time, of each the best of several measurements.
 func BenchmarkAgainstParse(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmds := append(corpus(b, "danger.jsonl.gz"), corpus(b, "readonly.jsonl.gz")...)
 	opts := testOptions()
 	parser := syntax.NewParser()
 	r := strings.NewReader("")
-	const rounds = 700
 	for b.Loop() {
 		var ratios []float64
 		for _, c := range cmds {
-			parse := fastest(rounds, func() { r.Reset(c); parser.Parse(r, "") })
-			analyze := fastest(rounds, func() { AnalyzeCommand(c, opts) })
-			ratios = append(ratios, float64(analyze)/float64(parse))
+			parse := cost(func() { r.Reset(c); parser.Parse(r, "") })
+			analyze := cost(func() { AnalyzeCommand(c, opts) })
+			ratios = append(ratios, analyze/parse)
 		}
 		slices.Sort(ratios)
 		b.ReportMetric(ratios[len(ratios)/2], "median-x")
@@ -30,15 +34,18 @@ func BenchmarkAgainstParse(b *testing.B) {
 	}
 }
 
-// fastest is the time of the fastest of seven batches: other load only slows.
-func fastest(rounds int, f func()) time.Duration {
-	best := time.Duration(1 << 62)
-	for range 7 {
-		start := time.Now()
-		for range rounds / 7 {
-			f()
+// cost is the processor time of one call: the best of six measurements of a millisecond.
+func cost(f func()) float64 {
+	best := math.Inf(1)
+	for range 6 {
+		start, n := cpuTime(), 0
+		for cpuTime()-start < time.Millisecond {
+			for range 100 {
+				f()
+			}
+			n += 100
 		}
-		best = min(best, time.Since(start))
+		best = min(best, float64(cpuTime()-start)/float64(n))
 	}
 	return best
 }
