@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", "/home/user")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "ledger": sampleLedger},
 	})
 }
 

@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/ledger"
+)
+
+// logVerifyOptions are the options of obstat log verify.
+type logVerifyOptions struct {
+	Factory *Factory
+	Store   storeOptions
+	Head    string
+	File    string
+}
+
+// logVerifyJSON is what obstat log verify --json prints.
+type logVerifyJSON struct {
+	V       int         `json:"v"`
+	OK      bool        `json:"ok"`
+	Records uint64      `json:"records"`
+	First   uint64      `json:"first"`
+	Head    ledger.Head `json:"head"`
+	Waiting int         `json:"waiting"`
+	Broken  *brokenJSON `json:"broken,omitempty"`
+}
+
+type brokenJSON struct {
+	Seq   uint64 `json:"seq"`
+	What  string `json:"what"`
+	Msg   string `json:"msg"`
+	Spool bool   `json:"spool,omitempty"`
+}
+
+func newLogVerify(f *Factory, runF func(*logVerifyOptions) error) *cobra.Command {
+	o := &logVerifyOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "verify [flags] [FILE]",
+		Short: "Check that nobody changed the ledger",
+		Long: `Check the chain of the ledger and of the spool beside it, or of a file that log
+export wrote, and name the first record that was edited, dropped, put elsewhere or
+cut off. Records taken off the end can only be missed by who knows how it ended:
+note the head that this prints, elsewhere, and give it with --head next time.`,
+		Example: `  obstat log verify
+  obstat log verify --head 5f0c...`,
+		Args: some(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.File = args[0]
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return logVerifyRun(cmd.Context(), o)
+		},
+	}
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Head, "head", "", "`hash` of a record that has to be there")
+	return cmd
+}
+
+func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
+	var head ledger.Hash
+	if o.Head != "" {
+		if err := head.UnmarshalText([]byte(o.Head)); err != nil {
+			return usagef("--head: %v", err)
+		}
+	}
+	res, err := o.verify(ctx, head)
+	var b *ledger.Break
+	if errors.As(err, &b) {
+		res.Broken = &brokenJSON{b.Seq, b.What, b.Msg, b.Spool}
+	} else if err != nil {
+		return err
+	}
+	res.OK = b == nil
+	out := o.Factory.IO
+	switch {
+	case o.Factory.jsonFlag:
+		err = writeJSON(out.Out, res)
+	case b != nil:
+		_, err = fmt.Fprintf(out.Out, "%s  %s\n", out.paint(red, "BROKEN"), visible(b.Error()))
+	default:
+		_, err = fmt.Fprintf(out.Out, "%s  %s, from %d on", out.paint(green, "ok"), plural(int(res.Records), "record"), res.First)
+		if err == nil && res.Waiting > 0 {
+			_, err = fmt.Fprintf(out.Out, ", and %d in the spool", res.Waiting)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(out.Out, "\nhead  %s\n", res.Head.Hash)
+		}
+	}
+	if err == nil && b != nil {
+		return exit(ExitError)
+	}
+	return err
+}
+
+// verify verifies the file, or store and spool.
+func (o *logVerifyOptions) verify(ctx context.Context, head ledger.Hash) (res logVerifyJSON, err error) {
+	res.V = 1
+	var v ledger.Verified
+	var s *logStore
+	if o.File != "" {
+		v, err = o.verifyFile(head)
+	} else if s, err = o.Store.openLog(ctx); err == nil {
+		defer s.Close()
+		v, err = ledger.VerifyStore(ctx, s.Reader(), head)
+	}
+	res.Records, res.First, res.Head = v.Records, v.First, v.Head
+	if err == nil && s != nil {
+		res.Waiting, err = s.spool.Verify(ctx, v)
+	}
+	return res, err
+}
+
+func (o *logVerifyOptions) verifyFile(head ledger.Hash) (ledger.Verified, error) {
+	f, err := o.Factory.Open(o.File)
+	if err != nil {
+		return ledger.Verified{}, err
+	}
+	defer f.Close()
+	return ledger.VerifyLines(lines(f), head)
+}
+
+// lines yields the lines of a file that log export wrote.
+func lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, 16<<20)
+		for in.Scan() {
+			if !yield(in.Bytes(), nil) {
+				return
+			}
+		}
+		if err := in.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func newLogExport(f *Factory, runF func(*logOptions) error) *cobra.Command {
+	o := &logOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "export [flags]",
+		Short: "Write the ledger out",
+		Long: `Write records to standard output: as the lines they are kept as, which obstat log
+verify can check; as comma-separated values; or as the audit table of Chorus. What
+waits in the spool is taken into the database first.`,
+		Example: `  obstat log export > ledger.jsonl
+  obstat log export --format csv --since 30d`,
+		Args: some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			return logExportRun(cmd.Context(), o)
+		},
+	}
+	o.Store.flags(cmd)
+	o.filters(cmd)
+	cmd.Flags().StringVar(&o.Format, "format", "jsonl", "`form` to write: jsonl, csv or chorus")
+	return cmd
+}
+
+func logExportRun(ctx context.Context, o *logOptions) error {
+	q, err := o.query(time.Now())
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(o.Factory.IO.Out)
+	var p recordPrinter
+	switch o.Format {
+	case "jsonl":
+		p = linePrinter{out}
+	case "csv":
+		p = newCSVPrinter(out)
+	case "chorus":
+		p = &chorusPrinter{w: csv.NewWriter(out)}
+	default:
+		return usagef("--format takes jsonl, csv or chorus, not %q", o.Format)
+	}
+	s, err := o.Store.openLog(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if s.db != nil {
+		if _, err := ledger.Absorb(ctx, s.spool, s.db); err != nil {
+			return fmt.Errorf("what waits in the spool cannot be taken in: %w", err)
+		}
+	}
+	for r, err := range s.records(ctx, q) {
+		if err == nil {
+			err = p.print(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(p.flush(), out.Flush())
+}
+
+// logTrimOptions are the options of obstat log trim.
+type logTrimOptions struct {
+	Factory *Factory
+	Store   storeOptions
+	Before  string
+}
+
+// logTrimJSON is what obstat log trim --json prints.
+type logTrimJSON struct {
+	V       int `json:"v"`
+	Removed int `json:"removed"`
+}
+
+func newLogTrim(f *Factory, runF func(*logTrimOptions) error) *cobra.Command {
+	o := &logTrimOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "trim [flags] --before TIME",
+		Short: "Take old records out of the ledger",
+		Long: `Take out the records before a time. A record is written that says so, and with it
+the rest of the chain still verifies.`,
+		Example: `  obstat log trim --before 90d`,
+		Args:    some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			return logTrimRun(cmd.Context(), o)
+		},
+	}
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Before, "before", "", "`time`, as obstat log takes it")
+	return cmd
+}
+
+func logTrimRun(ctx context.Context, o *logTrimOptions) error {
+	before, err := readTime("--before", o.Before, time.Now())
+	if err != nil {
+		return err
+	}
+	if before.IsZero() {
+		return usagef("--before says which records are old")
+	}
+	s, err := o.Store.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	n, err := s.Trim(ctx, before)
+	if err != nil {
+		return err
+	}
+	if o.Factory.jsonFlag {
+		return writeJSON(o.Factory.IO.Out, logTrimJSON{1, n})
+	}
+	_, err = fmt.Fprintf(o.Factory.IO.Out, "%s taken out\n", plural(n, "record"))
+	return err
+}
