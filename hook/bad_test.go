@@ -1,0 +1,122 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+)
+
+// denies tells whether a reply blocks the call in the agent's own way.
+func denies(agent string, r Reply) bool {
+	out := string(r.Stdout)
+	switch agent {
+	case Antigravity:
+		return strings.Contains(out, `"block"`)
+	case Cline:
+		return strings.Contains(out, `"cancel":true`)
+	case Copilot:
+		return strings.Contains(out, `"deny"`)
+	case Gemini:
+		return strings.Contains(out, `"deny"`)
+	}
+	return r.Exit == exitDeny && len(bytes.TrimSpace(r.Stderr)) > 0 && !strings.Contains(out, `"allow"`) || strings.Contains(out, `"behavior":"deny"`)
+}
+
+func TestBadInput(t *testing.T) {
+	claude := func(s string) string {
+		return `{"session_id":"s","permission_mode":"default","transcript_path":"/t","cwd":"/w","hook_event_name":"PreToolUse",` + s + `}`
+	}
+	for name, text := range map[string]string{
+		"empty":              ``,
+		"cut":                claude(`"tool_name":"Bash","tool_input":{"command":"ls"}`)[:90],
+		"array":              `[]`,
+		"number":             `1`,
+		"null":               `null`,
+		"two objects":        claude(`"tool_name":"Bash","tool_input":{}`) + `{}`,
+		"unknown event":      strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), "PreToolUse", "PreToolAbuse", 1),
+		"no tool":            claude(`"tool_input":{}`),
+		"empty tool":         claude(`"tool_name":"","tool_input":{}`),
+		"tool no text":       claude(`"tool_name":1,"tool_input":{}`),
+		"no input":           claude(`"tool_name":"Bash"`),
+		"input text":         claude(`"tool_name":"Bash","tool_input":"ls"`),
+		"input list":         claude(`"tool_name":"Bash","tool_input":[]`),
+		"input null":         claude(`"tool_name":"Bash","tool_input":null`),
+		"duplicate key":      claude(`"tool_name":"Read","tool_name":"Bash","tool_input":{}`),
+		"case variant":       claude(`"tool_name":"Read","TOOL_NAME":"Bash","tool_input":{}`),
+		"other capitals":     claude(`"TOOL_NAME":"Bash","tool_input":{}`),
+		"duplicate in input": claude(`"tool_name":"Bash","tool_input":{"command":"ls","command":"rm"}`),
+		"variant in input":   claude(`"tool_name":"Bash","tool_input":{"command":"ls","Command":"rm"}`),
+		"NUL":                claude(`"tool_name":"Bash","tool_input":{"command":"ls\u0000"}`),
+		"escape":             claude(`"tool_name":"Bash","tool_input":{"command":"ls \u001b[2K"}`),
+		"lone surrogate":     claude(`"tool_name":"Bash","tool_input":{"command":"\ud800"}`),
+		"not UTF-8":          claude("\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"\xff\"}"),
+		"relative cwd":       strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), `"/w"`, `"w"`, 1),
+		"cwd no text":        strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), `"/w"`, `{}`, 1),
+		"comment":            "// x\n" + claude(`"tool_name":"Bash","tool_input":{}`),
+		"too deep":           claude(`"tool_name":"Bash","tool_input":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`),
+	} {
+		for _, told := range []string{"", ClaudeCode, Codex, Gemini, Copilot, Crush, Cursor, Cline, OpenCode, Windsurf, Generic, Antigravity, "nobody"} {
+			e, err := Decode(told, []byte(text), nil)
+			if err == nil {
+				t.Errorf("%s, told %q: taken for %s %+v", name, told, e.Agent, e.Call)
+				continue
+			}
+			r := e.Refuse(err.Error())
+			if !denies(e.Agent, r) {
+				t.Errorf("%s, told %q: not a denial of %q: %q %q %d", name, told, e.Agent, r.Stdout, r.Stderr, r.Exit)
+			}
+			if len(r.Stdout) > 0 && !json.Valid(r.Stdout) {
+				t.Errorf("%s, told %q: %s", name, told, r.Stdout)
+			}
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	text := `{"hook_event_name":"PreToolUse","permission_mode":"default","tool_name":"Write","tool_input":{"content":"` + strings.Repeat("x", 11<<20) + `"}}`
+	e, err := Decode(ClaudeCode, []byte(text), nil)
+	if err == nil || !denies(ClaudeCode, e.Refuse(err.Error())) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWords: what comes out is safe for a terminal, and never empty.
+func TestWords(t *testing.T) {
+	for _, s := range []string{"", "\x1b[2J", strings.Repeat("é", 9000), "\xff", "\r"} {
+		e := &Event{Agent: ClaudeCode, Name: preToolUse, Call: &obstat.Call{Tool: "x"}}
+		r := e.Encode(&obstat.Decision{Note: s, Tool: "x"}, nil)
+		if !denies(ClaudeCode, r) || bytes.ContainsAny(r.Stderr, "\x1b\r") || !json.Valid(r.Stdout) || len(r.Stdout) > 2*maxWords {
+			t.Errorf("%q: %q", s, r.Stderr)
+		}
+	}
+}
+
+// FuzzDecode: no payload makes a panic, an allow out of an error, or a reply
+// that is not the agent's.
+func FuzzDecode(f *testing.F) {
+	for agent, fx := range fixtures(f) {
+		for _, in := range fx.Stdin {
+			f.Add(agent, string(in.Payload))
+		}
+	}
+	for _, c := range captures(f) {
+		f.Add(c.Agent, string(c.Stdin))
+	}
+	f.Fuzz(func(t *testing.T, agent, text string) {
+		e, err := Decode(agent, []byte(text), nil)
+		if err != nil {
+			if r := e.Refuse(err.Error()); !denies(e.Agent, r) {
+				t.Errorf("%q %q: %q %q %d", agent, text, r.Stdout, r.Stderr, r.Exit)
+			}
+			return
+		}
+		if e.Call != nil && !e.Housekeeping {
+			if r := e.Encode(&obstat.Decision{Note: "no"}, nil); !denies(e.Agent, r) {
+				t.Errorf("%q %q: %q %q %d", agent, text, r.Stdout, r.Stderr, r.Exit)
+			}
+		}
+	})
+}
