@@ -1,0 +1,5 @@
+//go:build !race
+
+package obstat_test
+
+const underRace = false
