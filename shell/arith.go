@@ -44,6 +44,26 @@ func (w *walker) arith(x syntax.ArithmExpr) {
 	}
 }
 
+// arithText walks (( )) and $(( )). Bash takes them for arithmetic only if the parentheses in
+// them pair up, quotes or not, and for a subshell otherwise.
+func (w *walker) arithText(n syntax.Node, x syntax.ArithmExpr) {
+	start, end := w.text.node(n)
+	depth, ok := 0, true
+	for i := start; i < end; i++ {
+		switch w.text.src[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+			ok = ok && depth >= 0 && (depth > 0 || i == end-1)
+		}
+	}
+	if !ok || depth != 0 {
+		w.gap(Syntax, "parentheses inside arithmetic that do not pair up", n)
+	}
+	w.arith(x)
+}
+
 func isAssignment(op syntax.BinAritOperator) bool {
 	switch op {
 	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,

@@ -13,6 +13,9 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	if !strings.Contains(w.text.orig[start:end], "{") {
 		return nil, ""
 	}
+	if !matchingBraces(sw.Parts) {
+		return nil, "braces that shells match differently"
+	}
 	split := *sw // the tree is walked more than once, and positions of split parts are wrong
 	if !syntax.SplitBraces(&split) || !hasBraces(split.Parts) {
 		return nil, ""
@@ -31,6 +34,35 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 		}
 	}
 	return lists, ""
+}
+
+// matchingBraces reports whether the unquoted braces of a word pair up in a way on which
+// the parser and bash agree. Without a comma or dots nothing is expanded anyway.
+func matchingBraces(parts []syntax.WordPart) bool {
+	depth, ok, special := 0, true, false
+	for _, p := range parts {
+		lit, isLit := p.(*syntax.Lit)
+		if !isLit {
+			continue
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			switch lit.Value[i] {
+			case '\\':
+				i++
+			case '{':
+				depth++
+				ok = ok && !strings.HasPrefix(lit.Value[i:], "{}")
+			case '}':
+				depth--
+				ok = ok && depth >= 0
+			case ',':
+				special = true
+			case '.':
+				special = special || strings.HasPrefix(lit.Value[i:], "..")
+			}
+		}
+	}
+	return ok && depth == 0 || !special
 }
 
 // plainBraces expands the common form pre{a,b}post of a word without anything else in it.

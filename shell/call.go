@@ -18,6 +18,7 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 	}
 	words := w.words(c.Args)
 	w.out.Commands[at].Words = words
+	mark := w.env.mark()
 	if len(c.Assigns) > 0 {
 		w.assigns(at, c.Assigns, len(words) == 0)
 	}
@@ -26,6 +27,9 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 	}
 	if len(words) > 0 {
 		w.run(at, c.Args)
+	}
+	if len(s.Redirs) > 0 { // a redirection that fails keeps a builtin from running
+		w.weaken(mark, "set by a command whose redirection may fail", true)
 	}
 }
 
@@ -127,6 +131,9 @@ func (w *walker) assignment(a *syntax.Assign) (Assign, variable) {
 		}
 	}
 	from, to := w.text.node(a.Array)
+	if to < len(w.text.src) && strings.IndexByte(" \t\n;&|)<>`", w.text.src[to]) < 0 {
+		w.gap(Syntax, "text behind an array, which makes it a word", a)
+	}
 	as.Value = Word{Why: "array", Raw: w.text.orig[from:to], Span: w.text.span(from, to)}
 	for _, e := range v.elems {
 		if (!e.Known && e.Split) || e.Glob || len(v.elems) > maxFields {

@@ -39,6 +39,7 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 		w.out.gap(Syntax, "unusual characters in the code", at)
 		return
 	}
+	w.brokenDollar(code, at)
 	t.whole = at
 	if exact {
 		t.base, t.exact = w.locate(code, at)
@@ -95,6 +96,7 @@ func (w *walker) evalDocumentAt(code string, n Nest, at Span) {
 		w.out.gap(DynamicCode, "code in a string that is too complex", at)
 		return
 	}
+	w.brokenDollar(code, at)
 	t.whole = at
 	if n&InArith != 0 {
 		w.defused = append(w.defused, code)

@@ -66,7 +66,7 @@ func (w *walker) defineFunction(c *syntax.FuncDecl, body *syntax.Stmt) {
 		return
 	}
 	for _, n := range names {
-		name := unescape(n.Value)
+		name := n.Value // with its backslashes, which bash takes as they are
 		f := &function{name: name, body: body, text: w.text}
 		w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
 		if w.implicit(name) {

@@ -43,6 +43,13 @@ func TestGaps(t *testing.T) {
 		{"a | time b", shell.Syntax, "time b"},
 		{"echo $(cat <<E\nE\nrm; -rf /)", shell.Syntax, "cat <<E"},
 		{"a\\", shell.Syntax, "\\"},
+		{"a \"$\\\n(rm x)\"", shell.Syntax, "a \"$\\\n(rm x)\""},
+		{"((${x:-rm y(}))", shell.Syntax, "((${x:-rm y(}))"},
+		{"x=(a b)#; $x", shell.Syntax, "x=(a b)"},
+		{"cat <((a) # it's\n)", shell.Syntax, "<((a) # it's\n)"},
+		{"a &>2>b", shell.Syntax, ">b"},
+		{"coproc a b | c", shell.Syntax, "coproc a b | c"},
+		{"else a", shell.Syntax, "else"},
 		{"a\x00b", shell.Syntax, "a\x00b"},
 	} {
 		s := shell.Parse(c.src, nil)

@@ -3,6 +3,7 @@ package shell_test
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // source of choices: a random generator, or rapid.
@@ -281,4 +282,29 @@ func (g *generator) command() string {
 		return "read x <<< " + g.word() + "; $x"
 	}
 	return g.simple()
+}
+
+// mutate makes small damage to a script. Nothing with a slash is damaged, so that no new path can
+// come out of it.
+func (g *generator) mutate(src string) string {
+	const chars = "'\"`$(){}[]\\#\n;&|<>!=~*? \tE-"
+	if strings.Contains(src, "/") || strings.Contains(src, "coproc") {
+		return src
+	}
+	for n := g.c.Intn(3); n >= 0 && src != ""; n-- {
+		p := g.c.Intn(len(src))
+		switch g.c.Intn(3) {
+		case 0:
+			src = src[:p] + src[p+1:]
+		case 1:
+			at := g.c.Intn(len(chars))
+			src = src[:p] + chars[at:at+1] + src[p:]
+		case 2:
+			src = src[:p] + src[p+g.c.Intn(len(src)-p):]
+		}
+	}
+	if !utf8.ValidString(src) { // bash reads scripts character by character
+		return "p1"
+	}
+	return src
 }

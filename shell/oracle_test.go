@@ -214,7 +214,11 @@ func (r rapidChooser) Intn(n int) int { return rapid.IntRange(0, n-1).Draw(r.t, 
 func scripts() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		g := &generator{c: rapidChooser{t}, depth: rapid.IntRange(0, 2).Draw(t, "depth")}
-		return g.script()
+		src := g.script()
+		if rapid.Bool().Draw(t, "whole") {
+			return src
+		}
+		return g.mutate(src)
 	})
 }
 
@@ -227,7 +231,7 @@ func TestConfirmRuns(t *testing.T) {
 		var texts []string
 		var parsed []*shell.Script
 		unseenTexts := 0
-		for seed := 0; len(texts) < 300; seed++ {
+		for seed := 0; len(texts) < 200; seed++ {
 			src := scripts().Example(seed)
 			if len(src) > 400 || strings.Contains(src, "\x00") {
 				continue

@@ -46,8 +46,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	case p.Length || p.Width || p.IsSet || p.Names != 0:
 		b.unknown("a property of variable "+name, quoted)
 	case p.Slice != nil:
-		w.arith(p.Slice.Offset)
-		w.arith(p.Slice.Length)
+		w.slice(p.Slice)
 		b.unknown("part of variable "+name, quoted)
 	case p.Repl != nil:
 		w.aside(p.Repl.Orig)
@@ -82,6 +81,14 @@ func (w *walker) aside(sw *syntax.Word) {
 	if sw != nil {
 		w.within(InCondition, func() { w.single(sw) })
 	}
+}
+
+// slice walks the numbers of ${x:1:2}, which count only if x is set.
+func (w *walker) slice(p *syntax.Slice) {
+	w.within(InCondition, func() {
+		w.arith(p.Offset)
+		w.arith(p.Length)
+	})
 }
 
 // listParam returns the elements of $@, $*, ${a[@]} and ${a[*]}, if p is one.
@@ -121,8 +128,7 @@ func (b *builder) list(v variable, name string, p *syntax.ParamExp, quoted bool)
 // properties walks the arguments of an operator for their substitutions.
 func (b *builder) properties(p *syntax.ParamExp) {
 	if p.Slice != nil {
-		b.w.arith(p.Slice.Offset)
-		b.w.arith(p.Slice.Length)
+		b.w.slice(p.Slice)
 	}
 	if p.Repl != nil {
 		b.w.aside(p.Repl.Orig)

@@ -137,6 +137,7 @@ func (w *walker) script(m marks) {
 	if endsInBackslash(src) {
 		w.out.gap(Syntax, "the text ends in a backslash", Span{len(src) - 1, len(src)})
 	}
+	w.brokenDollar(src, Span{0, len(src)})
 	t, ok := newText(src, m.mask)
 	if !ok {
 		w.out.gap(Syntax, "control characters in the text", Span{0, len(src)})
@@ -162,6 +163,14 @@ func (w *walker) script(m marks) {
 func endsInBackslash(src string) bool {
 	n := len(src) - len(strings.TrimRight(src, "\\"))
 	return n%2 == 1
+}
+
+// brokenDollar refuses a line that is continued behind a $: shells put the two lines together
+// before they look at what follows the $, the parser does not.
+func (w *walker) brokenDollar(src string, at Span) {
+	if strings.Contains(src, "$\\\n") {
+		w.out.gap(Syntax, "a line that is continued behind a $", at)
+	}
 }
 
 // syntaxGap reports a parser error at its place.

@@ -66,6 +66,9 @@ func ansiC(s string) (text string, sure bool) {
 		i++
 		switch c := s[i]; c {
 		case 'x', 'u', 'U', '0', '1', '2', '3', '4', '5', '6', '7':
+			if strings.HasPrefix(s[i:], "x{") { // a form whose end differs between versions
+				return string(b), false
+			}
 			r, n := ansiNumber(s[i:])
 			if n == 0 {
 				b = append(b, '\\', c)
@@ -130,9 +133,6 @@ func ansiNumber(s string) (value uint32, n int) {
 	switch s[0] {
 	case 'x':
 		most = 2
-		if len(s) > 1 && s[1] == '{' {
-			return 0, 0
-		}
 	case 'u':
 		most = 4
 	case 'U':

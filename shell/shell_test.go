@@ -94,6 +94,9 @@ func TestCommands(t *testing.T) {
 		{"x=ls f() { $x; }; x=rm f", ""},
 		{"f() { $x; }; x=rm f", "x=rm ; rm"},
 		{"a() { b; }; b() { c; }; a", "c"},
+		{"f() { a; } && rm x; f", "rm x ; a"},
+		{"f() { a; } | rm x", "rm x"},
+		{"(f() { rm x; }; trap f EXIT)", "trap f EXIT ; f ; rm x"},
 		{"cd() { :; }; cd /; rm x", ": ; rm x"},
 		// code in strings
 		{"eval 'a; b'", "eval 'a; b' ; a ; b"},

@@ -105,6 +105,9 @@ func (w *walker) setOptions(args []Word) {
 			if i < len(args) && args[i].Text == "errexit" {
 				w.errexit = t == "-o"
 			}
+		case len(t) > 1 && (t[0] == '-' || t[0] == '+') && strings.Trim(t[1:], "abefhkmnptuvxBCEHPTo") != "":
+			w.env.set("@", variable{why: "set with an unknown option"})
+			return
 		case len(t) > 1 && (t[0] == '-' || t[0] == '+'):
 			if strings.Contains(t, "e") {
 				w.errexit = t[0] == '-'

@@ -282,7 +282,7 @@ func (w *walker) compound(s *syntax.Stmt) {
 		w.function(c)
 	case *syntax.ArithmCmd:
 		w.constructOf(ArithCommand, c)
-		w.arith(c.X)
+		w.arithText(c, c.X)
 	case *syntax.TestClause:
 		w.constructOf(TestClause, c)
 		old := w.testing

@@ -354,7 +354,7 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 		b.unknown("process substitution", len(p.Stmts) > 0) // <() may be no word at all
 	case *syntax.ArithmExp:
 		w.constructOf(ArithExpansion, p)
-		w.arith(p.X)
+		w.arithText(p, p.X)
 		b.unknown("arithmetic", quoted)
 	default:
 		w.gap(Syntax, "an expansion of another shell", p)
