@@ -2,7 +2,7 @@
 # make race   the same with the race detector
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
-# make run    a sample
+# make run    a sample agent works through a guard, and asks you
 # make crash  kills writers of the ledger, KILLS times
 # make lint   what has to be clean before a commit
 
@@ -40,10 +40,11 @@ bench:
 	cd bench && $(GO) run . $(BENCHARGS)
 
 run:
-	@if [ -f examples/run.sh ]; then sh examples/run.sh; else echo "there is no sample yet"; fi
+	@$(GO) run ./cmd/obstat demo
 
-crash:
-	OBSTAT_KILLS=$(KILLS) $(GO) test -count 1 -run TestKilledWriters -v ./internal/store/sqlite
+# The same job by hand: a few calls explained on a sample policy.
+examples:
+	@sh examples/run.sh
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \
