@@ -13,6 +13,8 @@ import (
 
 // PutRequest adds a pending request.
 func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := *r
 	c.State = approval.Pending
 	body, err := json.Marshal(&c)
@@ -88,6 +90,8 @@ func (s *Store) Note(ctx context.Context, id string, had int, answers []approval
 
 // pending changes a pending request in a transaction of its own.
 func (s *Store) pending(ctx context.Context, id string, change func(*sql.Tx, *approval.Request) error) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -153,6 +157,8 @@ func (s *Store) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, e
 
 // Revoke ends a grant.
 func (s *Store) Revoke(ctx context.Context, id string, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	res, err := s.write.ExecContext(ctx, "UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0 AND (expires = 0 OR expires > ?)", now.UnixNano(), id, now.UnixNano())
 	if err != nil {
 		return err

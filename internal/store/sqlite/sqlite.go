@@ -2,9 +2,9 @@
 // several processes share.
 //
 // It owns the schema, its migrations and the way writes are made durable: one
-// writer a process, which commits what is waiting together, with synchronous
-// FULL; the write-ahead log is checkpointed in the background. It does not know
-// what records mean.
+// writer a process, which commits what is waiting together and syncs the
+// write-ahead log before it says so; the log is checkpointed in the background.
+// It does not know what records mean.
 package sqlite
 
 import (
@@ -36,11 +36,17 @@ const applicationID = 0x0b57a7
 
 // Store is an open database file.
 type Store struct {
-	write *sql.DB // one connection: SQLite has one writer
+	// SQLite has one writer; mu is what those of this process wait for, because
+	// waiting for SQLite's own lock is done with sleeping.
+	mu    sync.Mutex
+	write *sql.DB // one connection: durable by SQLite's own means
+	fast  *sql.DB // one connection: durable when the log was synced
+	wal   walSync
 	read  *sql.DB
 	check *sql.DB // for checkpoints
 
 	insert, last *sql.Stmt
+	head         ledger.Head // as far as the writer knows, who alone uses it
 
 	queue  chan *pending
 	done   chan struct{} // the writer has ended
@@ -94,22 +100,24 @@ func (s *Store) open(ctx context.Context, path string) (err error) {
 	for _, c := range []struct {
 		db    **sql.DB
 		conns int
-	}{{&s.write, 1}, {&s.read, 4}, {&s.check, 1}} {
-		if *c.db, err = open(path, c.conns); err != nil {
+		sync  string
+	}{{&s.write, 1, "FULL"}, {&s.read, 4, "FULL"}, {&s.check, 1, "FULL"}, {&s.fast, 1, "NORMAL"}} {
+		if *c.db, err = open(path, c.conns, c.sync); err != nil {
 			return err
 		}
 	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	if s.insert, err = s.write.PrepareContext(ctx, insertSQL); err == nil {
-		s.last, err = s.write.PrepareContext(ctx, headSQL)
+	s.wal.path = path + "-wal"
+	if s.insert, err = s.fast.PrepareContext(ctx, insertSQL); err == nil {
+		s.last, err = s.fast.PrepareContext(ctx, headSQL)
 	}
 	return err
 }
 
 func (s *Store) closeAll() (err error) {
-	for _, db := range []*sql.DB{s.write, s.read, s.check} {
+	for _, db := range []*sql.DB{s.write, s.fast, s.read, s.check} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
@@ -130,9 +138,9 @@ func create(path string) error {
 	return f.Close()
 }
 
-func open(path string, conns int) (*sql.DB, error) {
+func open(path string, conns int, sync string) (*sql.DB, error) {
 	q := url.Values{}
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "foreign_keys(1)"} {
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "wal_autocheckpoint(0)", "foreign_keys(1)"} {
 		q.Add("_pragma", p)
 	}
 	q.Set("_txlock", "immediate")
@@ -204,6 +212,7 @@ func notOurs(err error) error {
 // The results of SQLite that are told apart.
 const (
 	codeReadOnly     = 8
+	codeConstraint   = 19
 	codeNotADatabase = 26
 )
 
@@ -221,7 +230,7 @@ func (s *Store) Close() error {
 		<-s.done
 		<-s.rested
 		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-		err = errors.Join(cerr, s.closeAll())
+		err = errors.Join(cerr, s.closeAll(), s.wal.close())
 	})
 	return err
 }

@@ -122,8 +122,8 @@ func (s *Store) commit(batch []*pending) {
 	if isCode(err, codeReadOnly) {
 		// A connection that was made while the file could not be written stays
 		// that way: the next append gets a new one.
-		s.write.SetMaxIdleConns(-1)
-		s.write.SetMaxIdleConns(1)
+		s.fast.SetMaxIdleConns(-1)
+		s.fast.SetMaxIdleConns(1)
 	}
 	if err == nil || len(batch) == 1 {
 		for _, p := range batch {
@@ -136,30 +136,55 @@ func (s *Store) commit(batch []*pending) {
 	}
 }
 
+// transact writes a batch behind the end of the chain as this process knows it.
+// Where another process wrote meanwhile, the sequence number is taken, and it is
+// done again behind the true end.
 func (s *Store) transact(batch []*pending) (err error) {
-	tx, err := s.write.Begin()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 16 {
+		var head ledger.Head
+		if head, err = s.write1(batch); err == nil {
+			s.head = head
+			return s.wal.sync()
+		}
+		s.head = ledger.Head{}
+		if !isCode(err, codeConstraint) {
+			return err
+		}
+	}
+	return err
+}
+
+// write1 writes a batch in one transaction. One record is one by itself. It is
+// durable when the log is.
+func (s *Store) write1(batch []*pending) (head ledger.Head, err error) {
+	if head = s.head; head.Seq == 0 {
+		if head, err = scanHead(s.last.QueryRow()); err != nil {
+			return head, err
+		}
+	}
+	if len(batch) == 1 && len(batch[0].drafts) == 1 {
+		return insert(s.insert, head, batch[0].drafts[0])
+	}
+	tx, err := s.fast.Begin()
 	if err != nil {
-		return err
+		return head, err
 	}
 	defer func() {
 		if err != nil {
 			tx.Rollback()
 		}
 	}()
-	head, err := scanHead(tx.Stmt(s.last).QueryRow())
-	if err != nil {
-		return err
-	}
 	stmt := tx.Stmt(s.insert)
-	defer stmt.Close()
 	for _, p := range batch {
 		for _, d := range p.drafts {
 			if head, err = insert(stmt, head, d); err != nil {
-				return err
+				return head, err
 			}
 		}
 	}
-	return tx.Commit()
+	return head, tx.Commit()
 }
 
 type queryer interface {
@@ -192,6 +217,8 @@ func insert(stmt *sql.Stmt, head ledger.Head, d *ledger.Draft) (ledger.Head, err
 
 // Trim takes out the records before a time, and writes down that it did.
 func (s *Store) Trim(ctx context.Context, before time.Time) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
@@ -241,7 +268,10 @@ func (s *Store) cutAt(tx *sql.Tx, last *ledger.Record) error {
 	}
 	d, err := cut.Draft()
 	if err == nil {
-		_, err = insert(tx.Stmt(s.insert), head, d)
+		var stmt *sql.Stmt
+		if stmt, err = tx.Prepare(insertSQL); err == nil {
+			_, err = insert(stmt, head, d)
+		}
 	}
 	return err
 }

@@ -1,0 +1,160 @@
+// Command ledger compares durable appends to obstat's ledger with the least that
+// could be done for the same promise: the same records, sealed into the same
+// chain, in a bare file with the same group commit. Everything takes turns in
+// one process, so the ratios hold on a busy machine where the numbers do not. It
+// prints the table of docs/performance.md, section "Ledger".
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/ledger"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 5, "rounds in which the stores take turns")
+	limit := flag.Duration("limit", 400*time.Millisecond, "time of one store in one round")
+	callers := flag.Int("callers", 64, "concurrent callers")
+	many := flag.Int("records", 1_000_000, "records to query and to verify; 0 leaves it out")
+	dir := flag.String("dir", "", "directory to write to; the system's for temporary files if empty")
+	flag.Parse()
+	if err := run(*dir, *rounds, *callers, *many, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string, rounds, callers, many int, limit time.Duration) error {
+	dir, err := os.MkdirTemp(dir, "ledger-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := appends(dir, rounds, callers, limit); err != nil {
+		return err
+	}
+	if many == 0 {
+		return nil
+	}
+	return large(filepath.Join(dir, "large.db"), many)
+}
+
+// record is about 400 bytes as a line, as most are.
+func record(i int) *ledger.Record {
+	return &ledger.Record{Time: time.Now(), Kind: ledger.Decision, Agent: "coder", Session: fmt.Sprintf("session-%06d", i%10_000), Tool: "Bash", Verdict: "allow",
+		Rule: "Bash(npm run *)", Input: json.RawMessage(`{"command":"npm run build -- --mode production"}`), Reason: "an allow rule matches", Nanos: 1500}
+}
+
+// A contestant is something that takes records durably.
+type contestant struct {
+	name    string
+	callers int
+	put     func(r *ledger.Record) error
+	rates   []float64 // records a second, one a round
+	p50     []float64
+	p99     []float64
+}
+
+func appends(dir string, rounds, callers int, limit time.Duration) error {
+	file, err := newFile(filepath.Join(dir, "bare"), true)
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	growing, err := newFile(filepath.Join(dir, "growing"), false)
+	if err != nil {
+		return err
+	}
+	defer growing.close()
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "obstat.db"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	spool := &ledger.Spool{Path: filepath.Join(dir, "obstat.db.spool")}
+	put := func(r *ledger.Record) error { return db.Append(ctx, r) }
+	all := []*contestant{
+		{name: "bare file, preallocated", callers: 1, put: file.put},
+		{name: "ledger", callers: 1, put: put},
+		{name: "bare file, preallocated", callers: callers, put: file.put},
+		{name: "ledger", callers: callers, put: put},
+		{name: "bare append to an open file", callers: 1, put: growing.direct},
+		{name: "spool: open, lock, read the tail, append, close", callers: 1, put: func(r *ledger.Record) error { return spool.Append(ctx, r) }},
+	}
+	for range rounds {
+		for _, c := range all {
+			if err := c.round(limit); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+	}
+	report(all)
+	return nil
+}
+
+// round lets all callers append for a while.
+func (c *contestant) round(limit time.Duration) error {
+	var wg sync.WaitGroup
+	took := make([][]float64, c.callers)
+	errs := make([]error, c.callers)
+	start := time.Now()
+	for k := range c.callers {
+		wg.Go(func() {
+			for i := 0; time.Since(start) < limit && errs[k] == nil; i++ {
+				t := time.Now()
+				errs[k] = c.put(record(k*1000 + i))
+				took[k] = append(took[k], float64(time.Since(t)))
+			}
+		})
+	}
+	wg.Wait()
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	c.rates = append(c.rates, float64(len(all))/time.Since(start).Seconds())
+	c.p50 = append(c.p50, all[len(all)/2])
+	c.p99 = append(c.p99, all[len(all)*99/100])
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func report(all []*contestant) {
+	fmt.Println("| durable appends | callers | records/s | p50 | p99 | of the bare one |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for i, c := range all {
+		bare := all[i&^1]
+		share := make([]float64, len(c.rates)) // of the same round
+		for j := range share {
+			share[j] = c.rates[j] / bare.rates[j]
+		}
+		fmt.Printf("| %s | %d | %.0f | %s | %s | %.0f %% |\n", c.name, c.callers, median(c.rates), ns(median(c.p50)), ns(median(c.p99)), 100*median(share))
+	}
+	one, many := all[1], all[3]
+	fmt.Printf("\n%d callers together: %.1f times one. One call: %.2f times that of the bare file. p99: %.1f times p50. Spool: %.2f times the bare append.\n",
+		many.callers, median(many.rates)/median(one.rates), median(one.p50)/median(all[0].p50), median(many.p99)/median(many.p50), median(all[5].p50)/median(all[4].p50))
+}
+
+func median(xs []float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return s[len(s)/2]
+}
+
+func ns(v float64) string {
+	if v >= 1e6 {
+		return fmt.Sprintf("%.2f ms", v/1e6)
+	}
+	return fmt.Sprintf("%.0f µs", v/1e3)
+}
