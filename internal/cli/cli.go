@@ -87,6 +87,9 @@ func newFactory(s *IO) *Factory {
 // Main runs the command with the given arguments and returns its exit code.
 func Main(args []string, s *IO) ExitCode {
 	f := newFactory(s)
+	if len(args) > 0 && args[0] == "hook" {
+		return hookMain(f, args[1:])
+	}
 	root := newRoot(f)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
@@ -145,6 +148,7 @@ Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
 	root.AddCommand(newCheck(f, nil), newExplain(f, nil), newPolicy(f), newTest(f, nil), newEffects(f, nil), newPermissionsCmd(f, nil), newAddDirCmd(f, nil), newAsk(f, nil), newVersion(f))
 	root.AddCommand(newLog(f, nil))
+	root.AddCommand(newHook(f, nil), newInstall(f, false, nil), newInstall(f, true, nil))
 	return root
 }
 
