@@ -162,6 +162,12 @@ func unseal(line []byte) (s sealed, err error) {
 	return s, nil
 }
 
+// HeadOf returns what follows a sealed line.
+func HeadOf(line []byte) (Head, error) {
+	s, err := unseal(line)
+	return Head{s.Seq, s.Hash}, err
+}
+
 // FromSpool tells of a sealed line whether it was taken in from the spool.
 func FromSpool(line []byte) bool {
 	if !bytes.Contains(line, []byte(spoolPrefix)) {

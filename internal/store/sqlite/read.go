@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"iter"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 // the columns which queries look at say what the line says.
 func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		rows, err := s.read.QueryContext(ctx, "SELECT seq, time, kind, agent, session, tool, verdict, rule, spool, hash, body FROM records ORDER BY seq")
+		rows, err := s.read.QueryContext(ctx, "SELECT seq, time, kind, agent, session, tool, verdict, rule, spool, body FROM records ORDER BY seq")
 		if err != nil {
 			yield(nil, err)
 			return
@@ -71,32 +70,22 @@ type columns struct {
 	nanos                                     int64
 	kind, agent, session, tool, verdict, rule sql.RawBytes
 	spool                                     bool
-	hash, body                                sql.RawBytes
+	body                                      sql.RawBytes
 	header                                    []byte
 }
 
 // read reads a row and returns its line; columns that say something else are
 // the sign of an edit.
 func (c *columns) read(rows *sql.Rows) ([]byte, error) {
-	if err := rows.Scan(&c.seq, &c.nanos, &c.kind, &c.agent, &c.session, &c.tool, &c.verdict, &c.rule, &c.spool, &c.hash, &c.body); err != nil {
+	if err := rows.Scan(&c.seq, &c.nanos, &c.kind, &c.agent, &c.session, &c.tool, &c.verdict, &c.rule, &c.spool, &c.body); err != nil {
 		return nil, err
 	}
 	c.header = ledger.AppendHeader(c.header[:0], &ledger.Record{Seq: uint64(c.seq), Time: time.Unix(0, c.nanos), Kind: ledger.Kind(c.kind), Agent: string(c.agent),
 		Session: string(c.session), Tool: string(c.tool), Verdict: string(c.verdict), Rule: string(c.rule)})
-	if !bytes.HasPrefix(c.body, c.header) || !bytes.HasSuffix(c.body, hashField(c.hash)) || c.spool != ledger.FromSpool(c.body) {
+	if !bytes.HasPrefix(c.body, c.header) || c.spool != ledger.FromSpool(c.body) {
 		return nil, &ledger.Break{Seq: uint64(c.seq), What: "edited", Msg: "its columns do not say what it says"}
 	}
 	return c.body, nil
-}
-
-func hashField(hash []byte) []byte {
-	var b [2*32 + 2]byte
-	if len(hash) != 32 {
-		return []byte("no hash")
-	}
-	hex.Encode(b[:], hash)
-	copy(b[64:], `"}`)
-	return b[:]
 }
 
 // where turns a Query into SQL.

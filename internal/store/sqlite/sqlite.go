@@ -2,8 +2,8 @@
 // several processes share.
 //
 // It owns the schema, its migrations and the way writes are made durable: one
-// writer a process, which commits what is waiting together and syncs the
-// write-ahead log before it says so; the log is checkpointed in the background.
+// caller at a time commits what all of them have waiting and syncs the
+// write-ahead log before anybody is told; the log is checkpointed in the background.
 // It does not know what records mean.
 package sqlite
 
@@ -46,10 +46,11 @@ type Store struct {
 	check *sql.DB // for checkpoints
 
 	insert, last *sql.Stmt
-	head         ledger.Head // as far as the writer knows, who alone uses it
+	head         ledger.Head // as far as this process knows; for who has the token
 
 	queue  chan *pending
-	done   chan struct{} // the writer has ended
+	token  chan struct{} // full while somebody commits
+	closed chan struct{}
 	rested chan struct{} // the checkpointer has ended
 	stop   context.CancelFunc
 	once   sync.Once
@@ -84,13 +85,12 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	s := &Store{queue: make(chan *pending, maxBatch), done: make(chan struct{}), rested: make(chan struct{})}
+	s := &Store{queue: make(chan *pending, maxBatch), token: make(chan struct{}, 1), closed: make(chan struct{}), rested: make(chan struct{})}
 	if err := s.open(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.closeAll())
 	}
 	wctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	go s.writer(wctx)
 	go s.checkpointer(wctx)
 	return s, nil
 }
@@ -227,8 +227,12 @@ func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {
 		s.stop()
-		<-s.done
 		<-s.rested
+		s.token <- struct{}{} // and nobody gets it any more
+		close(s.closed)
+		for batch := s.gather(); len(batch) > 0; batch = s.gather() {
+			s.commit(batch)
+		}
 		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		err = errors.Join(cerr, s.closeAll(), s.wal.close())
 	})

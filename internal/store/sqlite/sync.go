@@ -1,8 +1,6 @@
 package sqlite
 
-import (
-	"os"
-)
+import "os"
 
 // A walSync makes the write-ahead log durable. SQLite would do it with fsync,
 // which writes the file's times as well and so waits for the file system's
@@ -11,6 +9,7 @@ import (
 type walSync struct {
 	path string
 	f    *os.File
+	mine os.FileInfo // of f
 }
 
 // sync returns once all that was written to the log will survive a crash.
@@ -29,7 +28,7 @@ func (w *walSync) open() error {
 		return err
 	}
 	if w.f != nil {
-		if mine, err := w.f.Stat(); err == nil && os.SameFile(mine, now) {
+		if os.SameFile(w.mine, now) {
 			return nil
 		}
 		w.f.Close()
@@ -37,6 +36,10 @@ func (w *walSync) open() error {
 	}
 	f, err := os.OpenFile(w.path, os.O_RDWR, 0)
 	if err != nil {
+		return err
+	}
+	if w.mine, err = f.Stat(); err != nil {
+		f.Close()
 		return err
 	}
 	w.f = f

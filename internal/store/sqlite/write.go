@@ -21,9 +21,9 @@ type pending struct {
 // ErrClosed is the error of writing to a store that is closed.
 var ErrClosed = errors.New("the store is closed")
 
-// Append hands records to the writer and waits for the commit.
+// Append writes records together with what other callers have waiting.
 func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
-	// Encoding is the callers' work: they are many, the writer is one.
+	// Encoding is every caller's own work; committing is done by one of them.
 	drafts, err := draft(records)
 	if err != nil {
 		return err
@@ -31,20 +31,32 @@ func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
 	p := &pending{drafts, make(chan error, 1)}
 	select {
 	case s.queue <- p:
-	case <-s.done:
+	case <-s.closed:
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	// Whoever gets the token commits what is waiting, its own and the others':
+	// a caller who is alone waits for nobody.
 	select {
 	case err := <-p.err:
 		return err
-	case <-s.done:
+	case s.token <- struct{}{}:
+	case <-s.closed:
 		select {
 		case err := <-p.err:
 			return err
 		default:
 			return ErrClosed
+		}
+	}
+	defer func() { <-s.token }()
+	for {
+		select {
+		case err := <-p.err:
+			return err
+		default:
+			s.commit(s.gather())
 		}
 	}
 }
@@ -60,22 +72,8 @@ func draft(records []*ledger.Record) ([]*ledger.Draft, error) {
 	return out, nil
 }
 
-// writer commits what is waiting, as much as there is.
-func (s *Store) writer(ctx context.Context) {
-	defer close(s.done)
-	for {
-		select {
-		case p := <-s.queue:
-			s.commit(s.gather(p))
-		case <-ctx.Done():
-			s.drain()
-			return
-		}
-	}
-}
-
-func (s *Store) gather(first *pending) []*pending {
-	batch := []*pending{first}
+// gather takes what is waiting; only who has the token may.
+func (s *Store) gather() (batch []*pending) {
 	for len(batch) < maxBatch {
 		select {
 		case p := <-s.queue:
@@ -85,17 +83,6 @@ func (s *Store) gather(first *pending) []*pending {
 		}
 	}
 	return batch
-}
-
-func (s *Store) drain() {
-	for {
-		select {
-		case p := <-s.queue:
-			s.commit(s.gather(p))
-		default:
-			return
-		}
-	}
 }
 
 // checkpointer brings the write-ahead log into the file beside the writer, who
@@ -118,6 +105,9 @@ func (s *Store) checkpointer(ctx context.Context) {
 // commit writes a batch in one transaction. If that fails, each append is tried
 // by itself, so that one bad record does not take the others with it.
 func (s *Store) commit(batch []*pending) {
+	if len(batch) == 0 {
+		return
+	}
 	err := s.transact(batch)
 	if isCode(err, codeReadOnly) {
 		// A connection that was made while the file could not be written stays
@@ -191,27 +181,29 @@ type queryer interface {
 	QueryRow(query string, args ...any) *sql.Row
 }
 
-const headSQL = "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1"
+const headSQL = "SELECT body FROM records ORDER BY seq DESC LIMIT 1"
 
 func headOf(q queryer) (h ledger.Head, err error) { return scanHead(q.QueryRow(headSQL)) }
 
 func scanHead(row *sql.Row) (h ledger.Head, err error) {
-	var hash []byte
-	err = row.Scan(&h.Seq, &hash)
+	var line []byte
+	err = row.Scan(&line)
 	if errors.Is(err, sql.ErrNoRows) {
 		return h, nil
 	}
-	copy(h.Hash[:], hash)
-	return h, err
+	if err != nil {
+		return h, err
+	}
+	return ledger.HeadOf(line)
 }
 
-const insertSQL = "INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, spool, hash, body) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+const insertSQL = "INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, spool, body) VALUES (?,?,?,?,?,?,?,?,?,?)"
 
 // insert seals a record behind head and writes it.
 func insert(stmt *sql.Stmt, head ledger.Head, d *ledger.Draft) (ledger.Head, error) {
 	line := d.Seal(head)
 	r := d.Record()
-	_, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Spool != nil, r.Hash[:], line)
+	_, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Spool != nil, line)
 	return ledger.Head{Seq: r.Seq, Hash: r.Hash}, err
 }
 

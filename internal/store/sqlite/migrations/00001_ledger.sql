@@ -9,7 +9,6 @@ CREATE TABLE records (
     verdict TEXT    NOT NULL,
     rule    TEXT    NOT NULL,
     spool   INTEGER NOT NULL, -- 1: taken in from the spool
-    hash    BLOB    NOT NULL,
     body    BLOB    NOT NULL  -- the record as the line it was sealed as
 ) STRICT;
 CREATE INDEX records_spool ON records (seq) WHERE spool = 1;
