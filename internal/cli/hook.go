@@ -143,21 +143,30 @@ func (o *hookOptions) answer(event *atomic.Pointer[hook.Event]) hook.Reply {
 	return e.Encode(&d, &hook.Options{Interactive: o.Interactive})
 }
 
-// decide answers the call by the policy of its project.
+// decide answers the call by the policies of its project and of the directory
+// that the agent started the hook in: a call can choose where it is made, so
+// the stricter of the two counts.
 func (o *hookOptions) decide(e *hook.Event) obstat.Decision {
-	p, err := o.policy(e)
-	switch {
-	case err != nil:
+	var out *obstat.Decision
+	policies, err := o.policies(e)
+	if err != nil {
 		return obstat.Decision{Tool: e.Call.Tool, Faults: []obstat.Fault{{Msg: "the policy cannot be loaded: " + firstProblem(err)}}}
-	case p == nil:
+	}
+	for _, p := range policies {
+		call := *e.Call
+		if _, has := p.Program.Pipelines[call.Mode]; !has || e.Agent != hook.ClaudeCode {
+			call.Mode = "" // another agent's word is no mode of this policy
+		}
+		if d := p.Policy.Decide(&call, o.Factory.World); out == nil || d.Verdict < out.Verdict {
+			out = &d
+		}
+	}
+	if out == nil {
 		return obstat.Decision{Verdict: obstat.Ask, Tool: e.Call.Tool, Stage: "no policy",
 			Note: "there is no policy for " + e.Call.Dir + "; write an obstat.json there, or name one with --policy"}
 	}
-	call := *e.Call
-	if _, has := p.Program.Pipelines[call.Mode]; !has || e.Agent != hook.ClaudeCode {
-		call.Mode = "" // another agent's word is no mode of this policy
-	}
-	return p.Policy.Decide(&call, o.Factory.World)
+	o.protect(e.Call, policies, out)
+	return *out
 }
 
 // firstProblem returns the first line of an error.

@@ -16,18 +16,55 @@ import (
 // ownDialect is whose files an agent keeps its own rules in.
 var ownDialect = map[string]string{hook.ClaudeCode: "claudecode", hook.OpenCode: "opencode"}
 
-// policy loads the policy for a call; nil means that there is none anywhere.
-func (o *hookOptions) policy(e *hook.Event) (*policy, error) {
+// policies loads the policies that a call is decided by; none means that there
+// is none anywhere.
+func (o *hookOptions) policies(e *hook.Event) ([]*policy, error) {
 	if len(o.Policy.Files) > 0 || o.Policy.Dir != "" {
-		return o.Factory.load(&o.Policy)
-	}
-	opts, err := o.Policy.options()
-	if err != nil {
-		return nil, err
+		p, err := o.Factory.load(&o.Policy)
+		return []*policy{p}, err
 	}
 	home, _ := o.Factory.World.Home("")
-	files, name, err := o.discover(e, home)
+	var out []*policy
+	for _, at := range o.places(e.Call) {
+		files, name, err := o.discover(e, at, home)
+		if err != nil {
+			return nil, err
+		}
+		if files == nil || len(out) > 0 && out[0].Files[0].Name == files[0].Name {
+			continue
+		}
+		p, err := o.compile(files, name, home)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	if len(out) > 0 || o.Policy.Dialect != "" && o.Policy.Dialect != "claudecode" {
+		return out, nil
+	}
+	files, err := o.layers("", home) // the user's own rules, and the machine's
 	if err != nil || files == nil {
+		return nil, err
+	}
+	p, err := o.compile(files, "claudecode", home)
+	return []*policy{p}, err
+}
+
+// places returns where the project of a call may be.
+func (o *hookOptions) places(c *obstat.Call) []string {
+	out := []string{c.Dir}
+	if len(c.Roots) > 0 {
+		out[0] = c.Roots[0]
+	}
+	if wd, err := o.Factory.Getwd(); err == nil && wd != out[0] {
+		out = append(out, wd)
+	}
+	return out
+}
+
+func (o *hookOptions) compile(files []dialect.File, name, home string) (*policy, error) {
+	opts, err := o.Policy.options()
+	if err != nil {
 		return nil, err
 	}
 	d, err := all.Of(name, files)
@@ -35,17 +72,14 @@ func (o *hookOptions) policy(e *hook.Event) (*policy, error) {
 		return nil, err
 	}
 	l, err := dialect.Load(d, &dialect.Input{Files: files, Options: opts, Home: home})
-	if err != nil {
-		return nil, err
-	}
-	return &policy{Loaded: l, Files: files}, nil
+	return &policy{Loaded: l, Files: files}, err
 }
 
-// discover finds the files of the call's project and their dialect. The
-// outermost directory with a policy counts: a call can choose where it is made,
-// and write a policy there first.
-func (o *hookOptions) discover(e *hook.Event, home string) ([]dialect.File, string, error) {
-	for _, dir := range ancestors(e.Call, home) {
+// discover finds the files of the project that a directory is in, and their
+// dialect. The outermost directory with a policy counts: whoever may write
+// below it could write a policy there.
+func (o *hookOptions) discover(e *hook.Event, at, home string) ([]dialect.File, string, error) {
+	for _, dir := range ancestors(at, home) {
 		name := o.Policy.Dialect
 		files, err := all.Discover(dir, dir, name, o.Factory.read)
 		var es obstat.Errors
@@ -62,11 +96,7 @@ func (o *hookOptions) discover(e *hook.Event, home string) ([]dialect.File, stri
 			return nil, "", err
 		}
 	}
-	if o.Policy.Dialect != "" && o.Policy.Dialect != "claudecode" {
-		return nil, "", nil
-	}
-	files, err := o.layers("", home) // the user's own rules, and the machine's
-	return files, "claudecode", err
+	return nil, "", nil
 }
 
 // preferred chooses among several dialects: obstat's own file, then the agent's.
@@ -116,11 +146,7 @@ func (o *hookOptions) layers(dir, home string) ([]dialect.File, error) {
 
 // ancestors returns the directories a project may start in, outermost first:
 // below the home directory, or below the root.
-func ancestors(c *obstat.Call, home string) []string {
-	at := c.Dir
-	if len(c.Roots) > 0 {
-		at = c.Roots[0]
-	}
+func ancestors(at, home string) []string {
 	if at == "" || !filepath.IsAbs(at) {
 		return nil
 	}
