@@ -220,6 +220,7 @@ func (w *walker) define(name, value string) {
 	if w.aliases == nil {
 		w.aliases = make(map[string][]string)
 	}
+	w.env.epoch++
 	list := w.aliases[name]
 	switch {
 	case slices.Contains(list, value):

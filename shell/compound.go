@@ -341,7 +341,7 @@ func (w *walker) coproc(c *syntax.CoprocClause) {
 	if call, ok := first.Cmd.(*syntax.CallExpr); ok && startsWithAssignment(call) {
 		w.gap(Syntax, "an assignment that shells read as part of a coproc", c)
 	}
-	if w.nest&InSubst != 0 { // bash 5.2 prints a substitution and parses it again, with a name added
+	if w.printed > 0 { // bash 5.2 prints a substitution and parses it again, with a name added
 		w.gap(Syntax, "a coproc inside a substitution", c)
 	}
 	w.subshell(InBackground, func() { w.stmt(c.Stmt) })

@@ -1,6 +1,9 @@
 package shell
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // limits that keep variable tracking small whatever the script does.
 const (
@@ -56,6 +59,7 @@ type env struct {
 	blind bool              // something ran that may have set any variable
 	refs  bool              // a variable may stand for another: no value is certain any more
 	moved bool              // the directory has been changed somewhere
+	epoch int               // grows when a function is defined, removed or restored
 }
 
 func (e *env) mark() int { return len(e.log) }
@@ -70,6 +74,9 @@ func (e *env) set(name string, v variable) {
 	old, had := e.vars[name]
 	if old.calc && v.state != varUnset {
 		v = variable{why: "arithmetic", calc: true}
+	}
+	if strings.HasPrefix(name, "f:") {
+		e.epoch++
 	}
 	e.log = append(e.log, undo{name: name, old: old, had: had})
 	if e.vars == nil {
@@ -104,6 +111,9 @@ func (e *env) get(name string) variable {
 func (e *env) rollback(mark int) {
 	for i := len(e.log) - 1; i >= mark; i-- {
 		u := &e.log[i]
+		if strings.HasPrefix(u.name, "f:") {
+			e.epoch++
+		}
 		switch {
 		case u.dir != nil:
 			e.dir = u.dir

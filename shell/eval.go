@@ -44,12 +44,12 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 	if exact {
 		t.base, t.exact = w.locate(code, at)
 	}
-	old := w.text
-	w.text = t
+	old, printed := w.text, w.printed
+	w.text, w.printed = t, 0
 	w.calls++
 	w.within(n, func() { w.evalParsed() })
 	w.calls--
-	w.text = old
+	w.text, w.printed = old, printed
 }
 
 // evalParsed parses and walks w.text; plain text, as most of it is, without the parser.
@@ -170,13 +170,16 @@ func (w *walker) evalWords(words []Word) {
 	}
 	at := Span{words[0].Span.Start, words[len(words)-1].Span.End}
 	code, known := joinWords(words)
-	if !known {
-		w.out.gap(DynamicCode, "eval of text known only at run time", at)
+	if known {
+		w.evalText(code, InEval, at, len(words) == 1)
+		return
 	}
+	w.out.gap(DynamicCode, "eval of text known only at run time", at)
+	from := len(w.out.Gaps)
 	w.evalText(code, InEval, at, len(words) == 1)
-	if !known {
-		w.lost("eval")
-	}
+	// The known beginning of the text need not parse.
+	w.out.Gaps = append(w.out.Gaps[:from], slices.DeleteFunc(w.out.Gaps[from:], func(g Gap) bool { return g.Kind == Syntax })...)
+	w.lost("eval")
 }
 
 // joinWords joins words up to the first that is not certain.

@@ -1,12 +1,19 @@
 package shell
 
 import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"os"
 	"reflect"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
-// sameFast checks that a text read by fast comes out as the parser reads it.
-func sameFast(t *testing.T, src string) bool {
+// sameFast checks that a text read by fast comes out as the parser reads it. It reports whether
+// fast took the text.
+func sameFast(t testing.TB, src string) bool {
 	t.Helper()
 	var none *Options
 	o := none.withDefaults()
@@ -31,4 +38,48 @@ func FuzzFast(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) { sameFast(t, src) })
+}
+
+// TestFastCorpus: both ways agree on all recorded commands, and the fast one takes most of them.
+func TestFastCorpus(t *testing.T) {
+	f, err := os.Open("testdata/corpus.txt.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, all := 0, 0
+	for lines := bufio.NewScanner(z); lines.Scan(); all++ {
+		var src string
+		if err := json.Unmarshal(lines.Bytes(), &src); err != nil {
+			t.Fatal(err)
+		}
+		if sameFast(t, src) {
+			taken++
+		}
+	}
+	t.Logf("%d of %d texts are plain", taken, all)
+	if taken*2 < all {
+		t.Errorf("only %d of %d texts are read the fast way", taken, all)
+	}
+}
+
+// TestFastTokens puts texts together from what the two readings could disagree on.
+func TestFastTokens(t *testing.T) {
+	tokens := rapid.SampledFrom([]string{
+		"a", "b", " ", "  ", "\t", "'", "\"", "'x y'", "\"z\"", "&&", "||", "|", ";", "&", "~", "~/", "*", "?", "=", ":", "-", "@", "if", "cd",
+		"ls", "time", "!", "#", "[", "]", "{", "}", "$", "\\", "\n", "(", ")", "<", ">", "2", "%", "^", "+", ",", ".", "/", "é", "\r", "then", "in", "else", "do",
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 50 {
+			src := ""
+			for _, s := range rapid.SliceOfN(tokens, 1, 9).Draw(rt, "tokens") {
+				src += s
+			}
+			sameFast(t, src)
+		}
+	})
 }

@@ -13,7 +13,20 @@ type function struct {
 	body   *syntax.Stmt
 	text   text
 	active int // calls of it under way
+	calls  int // calls of it so far
+	any    *anyCall
 }
+
+// anyCall is what any call of a function does, whatever the arguments and variables: its
+// commands are written down, these are the changes that it makes.
+type anyCall struct {
+	epoch   int // of the functions that it may have called
+	changes map[string]variable
+	moved   bool
+}
+
+// maxExact is how many calls of a function are followed one by one.
+const maxExact = 8
 
 // frame is a function call under way.
 type frame struct {
@@ -122,6 +135,10 @@ func (w *walker) invoke(at int, name string, f variable) {
 			w.out.gap(DynamicCode, "a function that calls itself", span)
 			continue
 		}
+		if fn.calls++; fn.calls > maxExact && fn.active == 0 && w.stdin < 0 {
+			w.enterAny(fn)
+			continue
+		}
 		w.withPrefix(prefix, func() { w.enter(fn, args) })
 		if !certain {
 			w.weaken(mark, "set in a function that may not be called", false)
@@ -168,16 +185,16 @@ func argList(words []Word) variable {
 
 // enter walks the body of a function.
 func (w *walker) enter(f *function, args variable) {
-	outer, oldText, returned, loops := w.env.get("@"), w.text, w.returned, w.loops
+	outer, oldText, returned, loops, printed := w.env.get("@"), w.text, w.returned, w.loops, w.printed
 	mark := w.env.mark()
 	w.env.set("@", args)
 	w.frames = append(w.frames, frame{})
 	f.active++
 	w.calls++
-	w.returned, w.text = false, f.text
+	w.returned, w.text, w.printed = false, f.text, 0
 	w.within(InFunction, func() { w.stmt(f.body) })
 	early := w.returned
-	w.text, w.returned, w.loops = oldText, returned, loops
+	w.text, w.returned, w.loops, w.printed = oldText, returned, loops, printed
 	f.active--
 	w.calls--
 	top := w.frames[len(w.frames)-1]
@@ -191,6 +208,31 @@ func (w *walker) enter(f *function, args variable) {
 		return
 	}
 	w.env.set("@", outer)
+}
+
+// enterAny follows a call of a function that is called very often: its body is walked once more
+// with nothing known, and not again.
+func (w *walker) enterAny(f *function) {
+	if f.any == nil || f.any.epoch != w.env.epoch {
+		mark, blind := w.env.mark(), w.env.blind
+		w.forget("varies between calls")
+		w.env.setDir(&dirState{cur: Word{Why: "varies between calls"}, unsure: true})
+		inner := w.env.mark()
+		w.enter(f, variable{why: "arguments"})
+		a := &anyCall{}
+		a.moved = w.env.changes(inner, &a.changes)
+		w.env.rollback(mark)
+		w.env.blind = blind
+		a.epoch = w.env.epoch
+		f.any = a
+	}
+	for name, v := range f.any.changes {
+		w.env.set(name, variable{why: "set in a function", calc: v.calc, fns: joinFns(v.fns, w.env.get(name).fns)})
+	}
+	w.steps += len(f.any.changes)
+	if f.any.moved {
+		w.env.setDir(&dirState{cur: Word{Why: "cd in a function"}, unsure: true})
+	}
 }
 
 // local notes that a variable is restored when the function ends.

@@ -8,7 +8,15 @@
 // It does not know what a program does: that `sudo`, `xargs` or `sh -c` run other
 // commands is the business of package effect. Only what the shell itself executes
 // (eval, trap, alias, functions, arithmetic) is followed here. It never touches the
-// file system, the environment or a process.
+// file system, the environment, a clock or a process.
+//
+// The text is read by mvdan.cc/sh/v3/syntax and then followed the way bash would run it:
+// assignments, functions and cd take effect, branches and loops make what they change
+// unknown. Where that parser and bash are known to read a text differently, so that a
+// command could hide in the difference, the text gets a Gap of kind Syntax although it
+// parses. The tests run generated scripts in a real bash and compare.
+//
+// Every limit ends in a Gap: size, depth, number of commands, work.
 package shell
 
 // String returns the name of the language.

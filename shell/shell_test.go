@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/obstat/obstat/shell"
@@ -98,6 +99,8 @@ func TestCommands(t *testing.T) {
 		{"f() { a; } | rm x", "rm x"},
 		{"(f() { rm x; }; trap f EXIT)", "trap f EXIT ; f ; rm x"},
 		{"cd() { :; }; cd /; rm x", ": ; rm x"},
+		{"f() { $1 y; x=1; }; x=rm; f a; f a; f a; f a; f a; f a; f a; f a; f rm; $x",
+			"x=rm ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; a y ; x=1 ; … y ; x=1 ; …"},
 		// code in strings
 		{"eval 'a; b'", "eval 'a; b' ; a ; b"},
 		{"eval a \"b c\"", "eval a 'b c' ; a b c"},
@@ -177,4 +180,24 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q\n got %s\nwant %s", c.src, got, c.want)
 		}
 	}
+}
+
+// TestConcurrent: parsers are shared, but never at the same time.
+func TestConcurrent(t *testing.T) {
+	texts := corpus(t)
+	want := make([]string, len(texts))
+	for i, src := range texts {
+		want[i] = renderAll(shell.Parse(src, nil))
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i, src := range texts {
+				if got := renderAll(shell.Parse(src, nil)); got != want[i] {
+					t.Errorf("%q: %s, want %s", src, got, want[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

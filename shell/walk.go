@@ -24,6 +24,7 @@ type walker struct {
 	frames   []frame
 	loops    int // loops around the current command
 	heredocs int // here-documents met
+	printed  int // substitutions around the current text, which bash prints and parses again
 	calls    int // functions, evals and aliases around the current command
 	steps    int
 	expanded int
@@ -182,6 +183,7 @@ func (w *walker) truncate(o output) {
 	if w.stopped {
 		return
 	}
+	w.env.epoch++ // what was written down for functions is gone, too
 	w.out.Commands = w.out.Commands[:o.commands]
 	w.out.Gaps = w.out.Gaps[:o.gaps]
 	w.out.Constructs = w.out.Constructs[:o.constructs]
@@ -202,7 +204,7 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 		}
 		docs := w.heredocs
 		w.stmt(s)
-		if w.heredocs > docs && w.nest&InSubst != 0 && i+1 < len(list) {
+		if w.heredocs > docs && w.printed > 0 && i+1 < len(list) {
 			// Bash 5.2 prints a substitution and parses it again, and loses a semicolon there.
 			w.gap(Syntax, "a here-document inside a substitution, with commands after it", s)
 		}

@@ -341,7 +341,7 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 		b.param(p, quoted)
 	case *syntax.CmdSubst:
 		w.constructOf(CommandSubst, p)
-		w.substitution(p.Stmts, b.document)
+		w.substitution(p, b.document)
 		b.unknown("command substitution", quoted)
 	case *syntax.ProcSubst:
 		w.constructOf(ProcessSubst, p)
@@ -349,7 +349,9 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 			w.gap(Syntax, "<(( , which bash tries as arithmetic first", p)
 		}
 		stdin := w.stdin
+		w.printed++
 		w.subshell(InSubst|InProcess, func() { w.stmts(p.Stmts) })
+		w.printed--
 		w.stdin = stdin
 		b.unknown("process substitution", len(p.Stmts) > 0) // <() may be no word at all
 	case *syntax.ArithmExp:
@@ -362,15 +364,18 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 	}
 }
 
-func (w *walker) substitution(list []*syntax.Stmt, document bool) {
+func (w *walker) substitution(p *syntax.CmdSubst, document bool) {
 	n := InSubst
 	if document {
 		n |= InHeredoc
 	}
-	old := w.testing
+	testing, printed := w.testing, w.printed
 	w.testing = false
-	w.subshell(n, func() { w.stmts(list) })
-	w.testing = old
+	if !p.Backquotes {
+		w.printed++
+	}
+	w.subshell(n, func() { w.stmts(p.Stmts) })
+	w.testing, w.printed = testing, printed
 }
 
 // extGlob adds an extended pattern. The parser takes its inside for plain text.
