@@ -58,7 +58,7 @@ func BenchmarkRatio(b *testing.B) {
 		ratios = ratios[:0]
 		var sumBare, sumOurs time.Duration
 		for _, s := range texts {
-			x, y := best(func() { bare(s) }), best(func() { shell.Parse(s, nil) })
+			x, y := best(func() { bare(s) }, func() { shell.Parse(s, nil) })
 			ratios = append(ratios, float64(y)/float64(x))
 			sumBare, sumOurs = sumBare+x, sumOurs+y
 		}
@@ -70,15 +70,20 @@ func BenchmarkRatio(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)-1], "max-ratio")
 }
 
-// best is the shortest of several rounds, to keep other load out of the ratio.
-func best(fn func()) time.Duration {
-	least := time.Duration(1 << 62)
-	for range 7 {
-		start := time.Now()
-		for range 8 {
-			fn()
-		}
-		least = min(least, time.Since(start))
+// best times two functions in turns and returns the shortest time of each, to keep other load
+// out of the ratio.
+func best(f, g func()) (x, y time.Duration) {
+	x, y = time.Duration(1<<62), time.Duration(1<<62)
+	for range 20 {
+		x, y = min(x, timed(f)), min(y, timed(g))
 	}
-	return least
+	return x, y
+}
+
+func timed(fn func()) time.Duration {
+	start := time.Now()
+	for range 8 {
+		fn()
+	}
+	return time.Since(start)
 }
