@@ -51,7 +51,8 @@ func (t *turn) allows(pol *obstat.Policy, asked []*ledger.Record) (out []string)
 		if err != nil || more.Said != obstat.Ask || more.Partial != "" || r.World == nil {
 			continue
 		}
-		if text := mainText(c); text != own && !slices.Contains(out, text) && pol.Decide(c, r.World).Verdict == obstat.Allow {
+		now := t.j.loaded.Policy // what it allows by now, the offer does not add
+		if text := mainText(c); text != own && !slices.Contains(out, text) && pol.Decide(c, r.World).Verdict == obstat.Allow && now.Decide(c, r.World).Verdict != obstat.Allow {
 			if out = append(out, text); len(out) == maxAlso {
 				return out
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,23 +18,48 @@ func requestView(r *approval.Request, w obstat.World) *explain.View {
 	a := explain.Analyze(&r.Call, w)
 	v := &explain.View{Text: explain.TextOf(&r.Call), Why: r.Reason, Would: explain.Effects(a, &r.Call, w), Hidden: explain.HiddenOf(a)}
 	v.Verdict, v.Safety = obstat.Ask, r.Safety
-	v.By = explain.By{Kind: "rule", Text: "ask rule " + r.Rule, Pos: r.Pos}
-	if r.Rule == "" {
-		v.By = explain.By{Kind: "default", Text: "no rule"}
+	v.Text = shortPath(v.Text, r.Call.Dir)
+	v.By = explain.By{Kind: "default", Text: "no rule"}
+	if r.Rule != "" {
+		v.By = explain.By{Kind: "rule", Text: "ask rule " + r.Rule, Pos: r.Pos}
+		v.By.Pos.File = shortPath(r.Pos.File, r.Call.Dir)
+		v.Why = beyondRule(r)
 	}
-	if i := strings.Index(v.Text, r.Part); r.Part != "" && i >= 0 {
-		v.Mark = explain.Span{Start: i, End: i + len(r.Part)}
-	}
+	v.Mark = markOf(v.Text, r.Part)
 	return v
+}
+
+// shortPath writes a path from the working directory if it lies there.
+func shortPath(name, dir string) string {
+	if !filepath.IsAbs(name) || strings.ContainsAny(name, "\n") {
+		return name
+	}
+	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return name
+}
+
+// beyondRule returns what a request's reason says besides the rule and its
+// place.
+func beyondRule(r *approval.Request) string {
+	rest, ok := strings.CutPrefix(r.Reason, fmt.Sprintf("ask rule %s", r.Rule))
+	if !ok {
+		return r.Reason
+	}
+	rest = strings.TrimPrefix(rest, fmt.Sprintf(" (%s)", r.Pos))
+	return strings.TrimLeft(rest, ":;, ")
 }
 
 // request writes a request for the person who is to answer it.
 func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) string {
 	v := requestView(r, w)
 	s.head(v)
-	s.diff(r, w)
+	s.diff(r)
 	s.by(v)
-	s.text("why", v.Why)
+	if v.Why != "" {
+		s.text("why", v.Why)
+	}
 	s.would(v)
 	s.hidden(v)
 	s.text("who", whoWords(r, now))
@@ -107,8 +133,12 @@ func (s *screen) offers(r *approval.Request) {
 const maxDiff = 40
 
 // diff writes what an edit would change, if the call is one.
-func (s *screen) diff(r *approval.Request, _ obstat.World) {
-	lines := editLines(&r.Call)
+func (s *screen) diff(r *approval.Request) {
+	s.signed(editLines(&r.Call))
+}
+
+// signed writes lines that begin with +, - or a blank.
+func (s *screen) signed(lines []string) {
 	for i, l := range lines {
 		if i == maxDiff {
 			s.line("", s.io.paint(dim, fmt.Sprintf("… %d lines more", len(lines)-i)))

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/demo"
+)
+
+// demoOptions are the options of obstat demo.
+type demoOptions struct {
+	Factory *Factory
+	Dir     string
+	Watch   bool
+}
+
+func newDemo(f *Factory, runF func(*demoOptions) error) *cobra.Command {
+	o := &demoOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: "Watch a sample agent work through a guard, and answer what it asks",
+		Long: `Make a sample project with a policy and a store, and let a sample agent work on
+it through a real guard. You answer what it asks; where there is no terminal, a
+script does, and says so. At the end the ledger and its verification are shown.
+Commands are not run; the one file the agent edits is in the sample project.`,
+		Example: `  obstat demo
+  obstat demo --watch`,
+		Args: some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			defer stop()
+			return demoRun(ctx, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "`directory` to make the project in (default: a new one for temporary files)")
+	cmd.Flags().BoolVar(&o.Watch, "watch", false, "do not ask me: let the script answer")
+	return cmd
+}
+
+// A show is a demo on the screen.
+type show struct {
+	o     *demoOptions
+	f     *Factory
+	run   *demo.Run
+	asked chan *approval.Request
+	lines <-chan string // what is typed; nil where a script answers
+}
+
+func demoRun(ctx context.Context, o *demoOptions) (err error) {
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "obstat-demo-"); err != nil {
+			return err
+		}
+	} else if _, err := os.Stat(filepath.Join(dir, "shop")); err == nil {
+		return usagef("%s has a demo already; name another directory", dir)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	s := &show{o: o, f: o.Factory, asked: make(chan *approval.Request, 1)}
+	if s.run, err = demo.Start(ctx, dir, func(r *approval.Request) { s.asked <- r }); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.run.Close()) }()
+	if o.Factory.IO.InTTY && o.Factory.IO.OutTTY && !o.Watch {
+		s.lines = readLines(o.Factory.IO.In)
+	}
+	s.intro()
+	steps := demo.Steps()
+	for i := range steps {
+		if err := s.step(ctx, i+1, &steps[i]); err != nil {
+			if endOf(err) == nil {
+				break // whoever watches has seen enough
+			}
+			return err
+		}
+	}
+	return s.finish(context.WithoutCancel(ctx), dir)
+}
+
+func (s *show) printf(format string, args ...any) { fmt.Fprintf(s.f.IO.Out, format, args...) }
+
+func (s *show) intro() {
+	io := s.f.IO
+	s.printf("%s\n\n", io.paint(bold, "An agent fixes a bug in a small shop. Every call it makes goes through a guard."))
+	answers := "You answer what it asks."
+	if s.lines == nil {
+		answers = "A script answers what it asks, for there is no terminal."
+		if s.o.Watch {
+			answers = "A script answers what it asks."
+		}
+	}
+	for _, l := range [][2]string{
+		{"project", s.run.Dir}, {"policy", "opencode.json, in that directory: the file that opencode reads"},
+		{"real", "the guard, its policy, the asks, the store and the ledger"}, {"not real", "the model; and its commands are not run. " + answers}} {
+		sc := newScreen(io)
+		for i, line := range wrap(l[1], sc.width-10) {
+			s.printf("%s%s\n", io.paint(dim, pad([]string{l[0], ""}[min(i, 1)], 10)), line)
+		}
+	}
+}
+
+// step shows one step: what the agent says, what it wants, and the answer.
+func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
+	io := s.f.IO
+	call, err := s.run.Call(st)
+	if err != nil {
+		return err
+	}
+	s.printf("\n%s %s\n", io.paint(bold, fmt.Sprintf("%2d", n)), io.paint(dim, st.Says))
+	policy := filepath.Join(s.run.Dir, "opencode.json")
+	before := fileNow("", policy)
+	d, err := s.authorize(ctx, st, call)
+	if err != nil {
+		return err
+	}
+	s.verdict(call, &d)
+	if now := fileNow("", policy); now != before {
+		sc := newScreen(io)
+		sc.line("wrote", "opencode.json, every other byte as it was:")
+		sc.signed(lineDiff(before, now))
+		s.printf("%s", sc.b.String())
+	}
+	if st.Shows != "" {
+		s.printf("%s%s\n", spaces(margin), io.paint(cyan, "→ "+st.Shows))
+	}
+	if d.Verdict != obstat.Allow {
+		return nil
+	}
+	input := call.Input
+	if d.Input != nil {
+		input = d.Input
+	}
+	return s.run.Do(st, input)
+}
+
+// authorize puts a call to the guard and, where it asks, to whoever answers.
+func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) (obstat.Decision, error) {
+	type end struct {
+		d   obstat.Decision
+		err error
+	}
+	ended := make(chan end, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		d, err := s.run.Guard.Authorize(ctx, call)
+		ended <- end{d, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.d, e.err
+	case r := <-s.asked:
+		if err := s.settle(ctx, st, r); err != nil {
+			cancel()
+			<-ended // it is denied, and written down
+			return obstat.Decision{}, err
+		}
+	}
+	e := <-ended
+	return e.d, e.err
+}
+
+// settle has a request answered: by whoever is there, or by the script.
+func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) error {
+	io := s.f.IO
+	d := &desk{o: &askOptions{Factory: s.f, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
+	if s.lines != nil {
+		for {
+			if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {
+				return err
+			}
+			delete(d.left, r.ID)
+			s.printf("there is nobody else here\n")
+		}
+	}
+	s.printf("%s%s\n> %s   %s\n", newScreen(io).request(r, s.f.World, time.Now()), io.paint(bold, askKeys), st.Answer, io.paint(dim, "(typed by the script)"))
+	done, err := d.answer(ctx, r, st.Answer)
+	if err == nil && !done {
+		return errors.New("the script's answer did not count")
+	}
+	return err
+}
+
+// verdict shows the answer to a call as explain does, without the walk.
+func (s *show) verdict(call *obstat.Call, d *obstat.Decision) {
+	v := decisionView(call, d)
+	sc := newScreen(s.f.IO)
+	sc.head(v)
+	if d.Stage == obstat.StageApproval {
+		sc.text("why", d.Note)
+	} else {
+		sc.by(v)
+	}
+	s.printf("%s", sc.b.String())
+}

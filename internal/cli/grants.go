@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/guard"
+)
+
+// grantsOptions are the options of obstat grants.
+type grantsOptions struct {
+	Factory *Factory
+	Store   storeOptions
+	IDs     []string // to revoke
+	All     bool
+}
+
+func newGrants(f *Factory, runF func(*grantsOptions) error) *cobra.Command {
+	o := &grantsOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "grants [flags]",
+		Short: "List the approvals that are remembered",
+		Long: `List the approvals that hold for longer than once: for whom, for which call or
+rule, by whom and until when. A grant never lifts a denial. Rules that were
+accepted for always are not here but in the policy's own file.`,
+		Example: `  obstat grants
+  obstat grants revoke grant_X4ULXCLSDUQ3CWG5LYZ6GXUYYQ
+  obstat grants revoke --all`,
+		Args: some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			return grantsRun(cmd.Context(), o)
+		},
+	}
+	o.Store.flags(cmd)
+	cmd.AddCommand(newRevoke(f, nil))
+	return cmd
+}
+
+func newRevoke(f *Factory, runF func(*grantsOptions) error) *cobra.Command {
+	o := &grantsOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "revoke [flags] [ID...]",
+		Short: "Take approvals back",
+		Long:  `Take remembered approvals back. The ledger says who did, and when.`,
+		Args:  some(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.IDs = args; len(args) == 0 != o.All {
+				return usagef("name grants, or --all of them")
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return revokeRun(cmd.Context(), o)
+		},
+	}
+	o.Store.flags(cmd)
+	cmd.Flags().BoolVar(&o.All, "all", false, "take back all there are")
+	return cmd
+}
+
+// grantsJSON is what --json prints.
+type grantsJSON struct {
+	V      int               `json:"v"`
+	Grants []*approval.Grant `json:"grants"`
+}
+
+func grantsRun(ctx context.Context, o *grantsOptions) error {
+	store, err := o.Store.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	now := time.Now()
+	grants, err := store.Grants(ctx, now)
+	if err != nil {
+		return err
+	}
+	s := o.Factory.IO
+	if o.Factory.jsonFlag {
+		return writeJSON(s.Out, grantsJSON{1, append([]*approval.Grant{}, grants...)})
+	}
+	if len(grants) == 0 {
+		fmt.Fprintln(s.Out, "no approval is remembered")
+	}
+	for _, g := range grants {
+		what := g.Tool + ", this very call"
+		if len(g.Rules) > 0 {
+			var texts []string
+			for _, r := range g.Rules {
+				texts = append(texts, first(r.Text, string(r.Rule)))
+			}
+			what = strings.Join(texts, " and ")
+		} else if r, err := store.Request(ctx, g.Request); err == nil {
+			what = callWords(&r.Call)
+		}
+		until := "until it is taken back"
+		if !g.Expires.IsZero() {
+			until = "for " + g.Expires.Sub(now).Round(time.Second).String()
+		}
+		fmt.Fprintf(s.Out, "%s\n", s.paint(bold, visible(g.ID)))
+		fmt.Fprintf(s.Out, "  %s\n", clip(visible(what), s.width()-2))
+		fmt.Fprintf(s.Out, "  %s %s, by %s on %s, %s\n", g.Scope, visible(g.Key), visible(g.By), g.Created.Local().Format(time.DateTime), until)
+	}
+	return nil
+}
+
+func revokeRun(ctx context.Context, o *grantsOptions) error {
+	store, err := o.Store.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	grants, err := store.Grants(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	byID := map[string]*approval.Grant{}
+	for _, g := range grants {
+		byID[g.ID] = g
+		if o.All {
+			o.IDs = append(o.IDs, g.ID)
+		}
+	}
+	for _, id := range o.IDs {
+		g := byID[id]
+		if g == nil {
+			return fmt.Errorf("there is no grant %q in force; obstat grants lists them", id)
+		}
+		if err := store.Revoke(ctx, id, time.Now()); err != nil {
+			return err
+		}
+		if err := store.Append(ctx, guard.GrantRecord(g, userName())); err != nil {
+			return fmt.Errorf("%s is taken back, but the ledger could not be told: %w", id, err)
+		}
+		if !o.Factory.jsonFlag {
+			fmt.Fprintf(o.Factory.IO.Out, "taken back: %s\n", visible(id))
+		}
+	}
+	if o.Factory.jsonFlag {
+		return writeJSON(o.Factory.IO.Out, revokedJSON{1, append([]string{}, o.IDs...)})
+	}
+	return nil
+}
+
+// revokedJSON is what revoke --json prints.
+type revokedJSON struct {
+	V       int      `json:"v"`
+	Revoked []string `json:"revoked"`
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/replay"
+	"github.com/obstat/obstat/ledger"
+)
+
+// replayOptions are the options of obstat replay.
+type replayOptions struct {
+	Factory *Factory
+	Policy  policyOptions
+	Store   storeOptions
+	Since   string
+	Tool    string
+	Agent   string
+	Session string
+	Most    int
+}
+
+func newReplay(f *Factory, runF func(*replayOptions) error) *cobra.Command {
+	o := &replayOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "replay [flags]",
+		Short: "Decide the ledger's calls by another policy, and show which flip",
+		Long: `Decide the calls of the ledger again, by the policy that is named or found, and
+show how many would be decided otherwise, which, and by which rule. What was
+seen of the machine then is taken from the ledger, so the answer is exact but
+where secrets were masked; those calls are counted. Nothing is asked or changed.`,
+		Example: `  obstat replay -p new.json
+  obstat replay -p new.json --since 7d --tool bash
+  obstat replay --json -p new.json | jq .flipped`,
+		Args: some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			return replayRun(cmd.Context(), o)
+		},
+	}
+	o.Policy.flags(cmd, true)
+	o.Store.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&o.Since, "since", "", "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d")
+	fl.StringVar(&o.Tool, "tool", "", "calls to this `tool`")
+	fl.StringVar(&o.Agent, "agent", "", "calls of this `agent`")
+	fl.StringVar(&o.Session, "session", "", "calls of this `session`")
+	fl.IntVar(&o.Most, "most", 10, "show at most this `many` of the calls that flip; 0 shows all")
+	return cmd
+}
+
+func replayRun(ctx context.Context, o *replayOptions) error {
+	since, err := readTime("--since", o.Since, time.Now())
+	if err != nil {
+		return err
+	}
+	p, err := o.Factory.load(&o.Policy)
+	if err != nil {
+		return err
+	}
+	store, err := o.Store.openLog(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	o.Factory.announce(p)
+	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
+	rep, err := replay.Run(store.records(ctx, q), p.Policy)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(rep.Flips, func(a, b replay.Flip) int { return b.Count - a.Count })
+	if o.Factory.jsonFlag {
+		return writeJSON(o.Factory.IO.Out, rep)
+	}
+	o.print(p, rep)
+	return nil
+}
+
+func (o *replayOptions) print(p *policy, rep *replay.Report) {
+	io := o.Factory.IO
+	n := rep.Calls - rep.Same
+	switch {
+	case rep.Calls == 0:
+		fmt.Fprintln(io.Out, "the ledger has no such calls")
+		return
+	case n == 0:
+		fmt.Fprintf(io.Out, "%d calls, and %s decides every one as it was decided\n", rep.Calls, visible(joinNames(p.names())))
+	default:
+		fmt.Fprintf(io.Out, "%s of %d calls are decided otherwise by %s\n", io.paint(bold, fmt.Sprint(n)), rep.Calls, visible(joinNames(p.names())))
+	}
+	ways := make([]string, 0, len(rep.Flipped))
+	for way := range rep.Flipped {
+		ways = append(ways, way)
+	}
+	slices.Sort(ways)
+	for _, way := range ways {
+		fmt.Fprintf(io.Out, "  %-14s %d\n", way, rep.Flipped[way])
+	}
+	if rep.Inexact > 0 {
+		fmt.Fprintf(io.Out, "%d of the calls are not known in full (secrets were masked, or more); they are decided by what is\n", rep.Inexact)
+	}
+	if rep.Drifted > 0 {
+		fmt.Fprintf(io.Out, "%d of them this very policy decided otherwise before: obstat itself has changed\n", rep.Drifted)
+	}
+	for i := range rep.Flips {
+		if o.Most > 0 && i == o.Most {
+			fmt.Fprintf(io.Out, "\n… and %d more; --most 0 shows all\n", len(rep.Flips)-i)
+			return
+		}
+		o.flip(&rep.Flips[i])
+	}
+}
+
+// flip shows one call that flips: what it was, what it would be, by what.
+func (o *replayOptions) flip(f *replay.Flip) {
+	io := o.Factory.IO
+	sc := newScreen(io)
+	times := ""
+	if f.Count > 1 {
+		times = fmt.Sprintf("  %d times", f.Count)
+	}
+	came := ""
+	if f.Came != f.Was.String() {
+		came = ", came out as " + f.Came
+	}
+	fmt.Fprintf(io.Out, "\n%s → %s%s%s\n", io.paint(verdictInk(f.Was), f.Was.String()), io.paint(verdictInk(f.Now), f.Now.String()), came, times)
+	v := &explain.View{Text: shortPath(explain.TextOf(f.Call), f.Call.Dir)}
+	v.Verdict = f.Now
+	v.Mark = markOf(v.Text, f.Part)
+	sc.head(v)
+	if f.WasRule != "" {
+		sc.text("was by", f.WasRule+" "+f.WasPos.String())
+	}
+	sc.text("why", f.Reason)
+	if f.Partial != "" {
+		sc.text("but", f.Partial)
+	}
+	fmt.Fprint(io.Out, sc.b.String())
+}

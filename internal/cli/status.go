@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/ledger"
+)
+
+// statusOptions are the options of obstat status.
+type statusOptions struct {
+	Factory *Factory
+	Policy  policyOptions
+	Store   storeOptions
+}
+
+func newStatus(f *Factory, runF func(*statusOptions) error) *cobra.Command {
+	o := &statusOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "status [flags]",
+		Short: "Show how things stand: the policy here, the store, what is being asked",
+		Long: `Show whether the policy of a directory loads, which one the guards that share the
+store have in force and why a newer one is not, what is being asked, which
+approvals are remembered, and where the ledger ends. The exit code is 1 where
+something is broken.`,
+		Example: `  obstat status
+  obstat status --json -C ~/src/app`,
+		Args: some(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(o)
+			}
+			return statusRun(cmd.Context(), o)
+		},
+	}
+	o.Policy.flags(cmd, true)
+	o.Store.flags(cmd)
+	return cmd
+}
+
+// statusJSON is what --json prints.
+type statusJSON struct {
+	V       int           `json:"v"`
+	Policy  string        `json:"policy,omitempty"` // digest
+	Dialect string        `json:"dialect,omitempty"`
+	Files   []string      `json:"files,omitempty"`
+	Errors  obstat.Errors `json:"errors,omitempty"`
+	Store   *storeJSON    `json:"store,omitempty"`
+}
+
+// storeJSON is how a store stands.
+type storeJSON struct {
+	Path    string      `json:"path"`
+	Head    ledger.Head `json:"head"`
+	Pending int         `json:"pending"`
+	Grants  int         `json:"grants"`
+	// Last is the newest record about a policy of any guard: its reason, time and
+	// digest.
+	Last  *lastPolicyJSON `json:"last_policy,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+type lastPolicyJSON struct {
+	Time   time.Time `json:"time"`
+	Policy string    `json:"policy"`
+	Reason string    `json:"reason"`
+}
+
+func statusRun(ctx context.Context, o *statusOptions) error {
+	out := statusJSON{V: 1}
+	code := ExitOK
+	p, err := o.Factory.load(&o.Policy)
+	if err != nil {
+		var es obstat.Errors
+		if !errors.As(err, &es) {
+			return err
+		}
+		out.Errors, code = es, ExitError
+	} else {
+		out.Policy, out.Dialect, out.Files = p.Policy.Digest(), p.Dialect.Name(), p.names()
+	}
+	if out.Store = o.store(ctx); out.Store.Error != "" {
+		code = ExitError
+	}
+	if o.Factory.jsonFlag {
+		return errors.Join(writeJSON(o.Factory.IO.Out, out), done(code))
+	}
+	o.print(&out)
+	return done(code)
+}
+
+// store looks at the store. Not having one yet is no error.
+func (o *statusOptions) store(ctx context.Context) *storeJSON {
+	out := &storeJSON{Path: o.Store.Path}
+	if out.Path == "" {
+		out.Path, _ = sqlite.DefaultPath()
+	}
+	s, err := o.Store.open(ctx)
+	var es obstat.Errors
+	if errors.As(err, &es) && es[0].Code == obstat.CodeMissing {
+		return out
+	}
+	if err == nil {
+		defer s.Close()
+		err = out.fill(ctx, s)
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out
+}
+
+func (j *storeJSON) fill(ctx context.Context, s *sqlite.Store) error {
+	head, err := s.Head(ctx)
+	if err != nil {
+		return err
+	}
+	pending, err := approval.New(s, nil).Pending(ctx)
+	if err != nil {
+		return err
+	}
+	grants, err := s.Grants(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	j.Head, j.Pending, j.Grants = head, len(pending), len(grants)
+	for _, kind := range []ledger.Kind{ledger.Start, ledger.Policy} {
+		for r, err := range s.Records(ctx, ledger.Query{Kind: kind, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			if j.Last == nil || r.Time.After(j.Last.Time) {
+				j.Last = &lastPolicyJSON{r.Time, r.Policy, r.Reason}
+			}
+		}
+	}
+	return nil
+}
+
+func (o *statusOptions) print(st *statusJSON) {
+	io := o.Factory.IO
+	sc := newScreen(io)
+	if len(st.Errors) > 0 {
+		sc.text("policy", io.paint(red, "cannot be loaded; a guard keeps the last good one, or does not start"))
+	} else {
+		sc.text("policy", fmt.Sprintf("%s (%s), %s", joinNames(st.Files), st.Dialect, clip(st.Policy, 13)))
+	}
+	fmt.Fprint(io.Out, sc.b.String())
+	if len(st.Errors) > 0 {
+		o.Factory.problems(io.Out, st.Errors, io.OutTTY)
+	}
+	sc = newScreen(io)
+	j := st.Store
+	switch {
+	case j.Error != "":
+		sc.text("store", j.Path+": "+j.Error)
+	case j.Head.Seq == 0:
+		sc.text("store", j.Path+": nothing yet")
+	default:
+		sc.text("store", j.Path)
+		sc.text("ledger", fmt.Sprintf("%d records, head %s", j.Head.Seq, j.Head.Hash))
+		sc.text("asked", fmt.Sprintf("%d waiting for an answer (obstat ask)", j.Pending))
+		sc.text("grants", fmt.Sprintf("%d in force (obstat grants)", j.Grants))
+		if j.Last != nil {
+			sc.text("last", fmt.Sprintf("%s: %s", j.Last.Time.Local().Format(time.DateTime), j.Last.Reason))
+		}
+	}
+	fmt.Fprint(io.Out, sc.b.String())
+}
