@@ -34,7 +34,9 @@ func TestStore(t *testing.T) {
 		if err := s.(*sqlite.Store).Close(); err != nil {
 			t.Fatal(err)
 		}
-		return open(t, paths[s])
+		again := open(t, paths[s])
+		paths[again] = paths[s]
+		return again
 	})
 }
 

@@ -52,6 +52,20 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 		if n := verify(t, s).Records; n != 5 {
 			t.Errorf("%d records, want 5", n)
 		}
+		must(t, s.Settle(ctx(), "r1", approval.Approved, []approval.Answer{{By: "bob", Allow: true}}, &approval.Grant{ID: "g", Scope: approval.Session, Key: "s", Tool: "Bash", Digest: "d", Created: start}))
+		s = reopen(t, s)
+		r, err := s.Request(ctx(), "r1")
+		must(t, err)
+		gs, err := s.Grants(ctx(), start)
+		must(t, err)
+		if r.State != approval.Approved || len(r.Answers) != 1 || len(gs) != 1 || gs[0].Digest != "d" {
+			t.Errorf("an answer after a restart: %+v %+v", r, gs)
+		}
+		must(t, s.Revoke(ctx(), "g", start))
+		s = reopen(t, s)
+		if gs, err := s.Grants(ctx(), start); err != nil || len(gs) != 0 {
+			t.Errorf("a revocation after a restart: %+v %v", gs, err)
+		}
 	})
 }
 
