@@ -45,6 +45,13 @@ ask: [deploy]   # think first
 allow:
   - read_file
 `, &obstat.Call{Tool: "search_docs", Input: json.RawMessage(`{"q":"x"}`)}, &obstat.Call{Tool: "search_docs", Input: json.RawMessage(`{"q":"y"}`)}},
+	"claudecode": {"settings.json", `{
+  "permissions": {
+    "allow": ["Bash(git status)"],
+    "deny":  ["Bash(rm:*)"]
+  }
+}
+`, &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
 	"chorus": {"agent.json", `{
   "name": "helper",
   "permissions": {"allow": ["tool:view:.*"], "ask": ["tool:bash:.*"]}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/guard"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/store"
 )
 
 // A Tool is what the loop of an agent runs.
@@ -48,7 +48,7 @@ func Example_toolLoop() {
 	ctx := context.Background()
 	g, err := guard.Open(ctx, guard.Options{
 		Policy: &guard.Files{Dir: dir}, // finds the files of any dialect there
-		Store:  new(memory.Store),
+		Store:  store.Memory(),         // or store.Open(ctx, ""), which obstat ask and obstat log read
 	})
 	if err != nil {
 		panic(err)

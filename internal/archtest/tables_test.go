@@ -69,6 +69,8 @@ var importTable = []importRow{
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/..."},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
+	{pkg: "store", may: []string{"approval", "ledger", "internal/store/..."},
+		why: "store is the way to the engines for whoever embeds a guard, and only that"},
 	{pkg: "internal/...", may: []string{"", "..."},
 		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/modelcontextprotocol/go-sdk", "github.com/prometheus/client_golang",
 			"github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk"},

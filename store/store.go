@@ -1,0 +1,43 @@
+// Package store opens what a guard keeps its ledger, requests and grants in.
+//
+// It owns the choice among the engines and nothing else: what they have to do is
+// said by packages ledger and approval, and how they do it is theirs.
+package store
+
+import (
+	"context"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A Store keeps everything a guard does.
+type Store interface {
+	ledger.Store
+	ledger.Trimmer
+	approval.Store
+	// Close ends the use of the store; what was written stays, if anything does.
+	Close() error
+}
+
+// Open opens the SQLite database at path and makes it if it is not there; "" is
+// where the obstat command looks. Several processes may share one.
+func Open(ctx context.Context, path string) (Store, error) {
+	if path == "" {
+		var err error
+		if path, err = sqlite.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	return sqlite.Open(ctx, path)
+}
+
+// Memory returns a store that lives and dies with the process.
+func Memory() Store { return inMemory{new(memory.Store)} }
+
+type inMemory struct{ *memory.Store }
+
+// Close does nothing: the process's end does.
+func (inMemory) Close() error { return nil }
