@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -203,24 +204,14 @@ func cutLink(b []byte) (rest []byte, prev, hash Hash, ok bool) {
 
 // unhex reads lower-case digits: a hash has one spelling.
 func unhex(h *Hash, b []byte) bool {
-	for i := range h {
-		hi, lo := nibble(b[2*i]), nibble(b[2*i+1])
-		if hi|lo > 15 {
+	const lower = 0x2020202020202020 // set in 0-9 and a-f, not in A-F
+	for i := 0; i < hexLen; i += 8 {
+		if binary.LittleEndian.Uint64(b[i:])&lower != lower {
 			return false
 		}
-		h[i] = hi<<4 | lo
 	}
-	return true
-}
-
-func nibble(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 16
+	_, err := hex.Decode(h[:], b)
+	return err == nil
 }
 
 // cutSpool reads the field spool at the end of b, if it is there. Nothing else

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,50 +43,159 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 }
 
 // Lines yields every record as the line it was sealed as, and makes sure that
-// the columns which queries look at say what the line says.
+// the columns which queries look at say what the line says. Several connections
+// read ahead, a stretch of the chain each.
 func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		rows, err := s.read.QueryContext(ctx, "SELECT seq, time, kind, agent, session, tool, verdict, rule, spool, body FROM records ORDER BY seq")
+		var first, last int64
+		err := s.read.QueryRowContext(ctx, "SELECT coalesce(min(seq), 0), coalesce(max(seq), -1) FROM records").Scan(&first, &last)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer rows.Close()
-		var c columns
-		for rows.Next() {
-			line, err := c.read(rows)
-			if !yield(line, err) || err != nil {
-				return
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		// As many stretches are under way as fit; they are handed on in order.
+		ahead := make(chan chan stretch, readers-1)
+		go func() {
+			defer close(ahead)
+			for from := first; from <= last; from += stretchLen {
+				out := make(chan stretch, 1)
+				select {
+				case ahead <- out:
+					go s.readStretch(ctx, from, min(from+stretchLen-1, last), out)
+				case <-ctx.Done():
+					return
+				}
 			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(nil, err)
+		}()
+		for out := range ahead {
+			for st := range out {
+				if !st.yield(yield) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// columns are a row of the table of records.
-type columns struct {
-	seq                                       int64
-	nanos                                     int64
-	kind, agent, session, tool, verdict, rule sql.RawBytes
-	spool                                     bool
-	body                                      sql.RawBytes
-	header                                    []byte
+const (
+	readers    = 3    // that read ahead; one connection is left for others
+	stretchLen = 2048 // records
+	pieceLen   = 1 << 20
+)
+
+// A stretch is a piece of the chain: lines, one behind the other, and what
+// stopped it.
+type stretch struct {
+	text []byte
+	ends []int
+	err  error
 }
+
+func (st *stretch) yield(yield func([]byte, error) bool) bool {
+	at := 0
+	for _, end := range st.ends {
+		if !yield(st.text[at:end], nil) {
+			return false
+		}
+		at = end
+	}
+	if st.err != nil {
+		yield(nil, st.err)
+	}
+	return st.err == nil
+}
+
+// readStretch sends a part of the chain in pieces of a bearable size.
+func (s *Store) readStretch(ctx context.Context, from, to int64, out chan<- stretch) {
+	defer close(out)
+	var st stretch
+	send := func() bool {
+		select {
+		case out <- st:
+			st = stretch{}
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	rows, err := s.read.QueryContext(ctx, linesSQL, from, to)
+	if err != nil {
+		st.err = err
+		send()
+		return
+	}
+	defer rows.Close()
+	var c columns
+	for rows.Next() {
+		line, err := c.read(rows)
+		if err != nil {
+			st.err = err
+			send()
+			return
+		}
+		st.text = append(st.text, line...)
+		st.ends = append(st.ends, len(st.text))
+		if len(st.text) > pieceLen && !send() {
+			return
+		}
+	}
+	st.err = rows.Err()
+	send()
+}
+
+// columns are a row of the table of records: asking SQLite for a column costs
+// more than what is in it, so they come in one, with the lengths of the texts to
+// take them apart by.
+type columns struct {
+	seq          int64
+	joined, body sql.RawBytes
+	header       []byte
+	r            ledger.Record
+}
+
+const linesSQL = `SELECT seq, cast(time || ' ' || spool || ' ' ||
+	length(cast(kind AS BLOB)) || ' ' || length(cast(agent AS BLOB)) || ' ' || length(cast(session AS BLOB)) || ' ' ||
+	length(cast(tool AS BLOB)) || ' ' || length(cast(verdict AS BLOB)) || ' ' ||
+	kind || agent || session || tool || verdict || rule AS BLOB), body FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq`
 
 // read reads a row and returns its line; columns that say something else are
 // the sign of an edit.
 func (c *columns) read(rows *sql.Rows) ([]byte, error) {
-	if err := rows.Scan(&c.seq, &c.nanos, &c.kind, &c.agent, &c.session, &c.tool, &c.verdict, &c.rule, &c.spool, &c.body); err != nil {
+	if err := rows.Scan(&c.seq, &c.joined, &c.body); err != nil {
 		return nil, err
 	}
-	c.header = ledger.AppendHeader(c.header[:0], &ledger.Record{Seq: uint64(c.seq), Time: time.Unix(0, c.nanos), Kind: ledger.Kind(c.kind), Agent: string(c.agent),
-		Session: string(c.session), Tool: string(c.tool), Verdict: string(c.verdict), Rule: string(c.rule)})
-	if !bytes.HasPrefix(c.body, c.header) || c.spool != ledger.FromSpool(c.body) {
+	spool, ok := c.split()
+	if c.header = ledger.AppendHeader(c.header[:0], &c.r); !ok || !bytes.HasPrefix(c.body, c.header) || spool != ledger.FromSpool(c.body) {
 		return nil, &ledger.Break{Seq: uint64(c.seq), What: "edited", Msg: "its columns do not say what it says"}
 	}
 	return c.body, nil
+}
+
+// split takes the columns apart.
+func (c *columns) split() (spool, ok bool) {
+	text := string(c.joined)
+	var n [7]int64 // time, spool, and five lengths
+	for i := range n {
+		number, rest, found := strings.Cut(text, " ")
+		v, err := strconv.ParseInt(number, 10, 64)
+		if !found || err != nil {
+			return false, false
+		}
+		n[i], text = v, rest
+	}
+	var kind string
+	c.r.Seq, c.r.Time = uint64(c.seq), time.Unix(0, n[0])
+	for i, field := range []*string{&kind, &c.r.Agent, &c.r.Session, &c.r.Tool, &c.r.Verdict} {
+		size := n[2+i]
+		if size < 0 || size > int64(len(text)) {
+			return false, false
+		}
+		*field, text = text[:size], text[size:]
+	}
+	c.r.Kind, c.r.Rule = ledger.Kind(kind), text
+	return n[1] == 1, true
 }
 
 // where turns a Query into SQL.
