@@ -4,20 +4,25 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"slices"
 	"unsafe"
 )
 
 // A Call is one tool call that an agent wants to make: the tool, its input as
 // the bytes that were sent, and who asks from where. Identity (User, Roles)
 // comes from the host, never from the input.
+//
+// What every decision reads stands first, so that it shares a cache line.
 type Call struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input,omitempty"`
 
+	read *readInput // by Read
+
 	// Subjects, where given, are matched instead of what the dialect would
 	// derive from Input; each is judged, and the strictest answer counts.
 	Subjects []string `json:"subjects,omitempty"`
+	// Mode overrides the Program's mode; "" leaves it.
+	Mode Mode `json:"mode,omitempty"`
 
 	Agent   string   `json:"agent,omitempty"`
 	Session string   `json:"session,omitempty"`
@@ -27,12 +32,8 @@ type Call struct {
 	Dir     string   `json:"dir,omitempty"`   // working directory
 	Roots   []string `json:"roots,omitempty"` // workspace roots
 
-	// Mode overrides the Program's mode; "" leaves it.
-	Mode Mode `json:"mode,omitempty"`
 	// Repeat counts the identical calls made in a row just before this one.
 	Repeat int `json:"repeat,omitempty"`
-
-	read *readInput // by Read
 }
 
 // A readInput is an input that was read ahead of deciding. It is never written
@@ -40,8 +41,9 @@ type Call struct {
 type readInput struct {
 	data     *byte // where the input was, and how long: another input is read again
 	size     int
+	subjects []Subject  // the fields, and the input as a whole
+	few      [4]Subject // where subjects are, if they are few
 	fields   inputFields
-	subjects []Subject // the fields, and the input as a whole
 }
 
 // Read reads the input once, ahead of deciding, for hosts that decide a call by
@@ -52,7 +54,7 @@ func (c *Call) Read() error {
 	if r.fields.read(c.Input); r.fields.err != nil {
 		return r.fields.err
 	}
-	r.subjects = append(slices.Clip(r.fields.fields), Subject{inputField, bytesAsString(c.Input)})
+	r.subjects = append(append(r.few[:0], r.fields.fields...), Subject{inputField, bytesAsString(c.Input)})
 	c.read = r
 	return nil
 }

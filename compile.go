@@ -124,6 +124,15 @@ func (pol *Policy) Digest() string { return pol.digest }
 // Mode returns the mode in force when a call names none.
 func (pol *Policy) Mode() Mode { return pol.prog.Mode }
 
+// Index builds the whole index now. Without it each part is built once it has
+// been asked often enough to be worth it, so that a process that decides one
+// call does not pay for it; a server calls Index when it loads a policy.
+func (pol *Policy) Index() {
+	for _, l := range pol.lists {
+		l.index()
+	}
+}
+
 func (p *Program) clone() *Program {
 	q := *p
 	q.Pipelines = maps.Clone(p.Pipelines)

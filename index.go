@@ -151,6 +151,24 @@ func (tb *toolBuilder) index() *toolIndex {
 	return idx
 }
 
+// index builds the sets' own indexes.
+func (l *list) index() {
+	if l.names != nil {
+		l.names.Index()
+	}
+	sets := func(idx *toolIndex) {
+		for i := range idx.fields {
+			idx.fields[i].set.Index()
+		}
+	}
+	for _, idx := range l.byTool {
+		sets(idx)
+	}
+	for i := range l.wild {
+		sets(l.wild[i].toolIndex)
+	}
+}
+
 // best returns the rule that decides q, or nil. A fault names a rule whose
 // answer could have been better and did not come in time.
 func (l *list) best(q *Question) (r *Rule, fault error) {

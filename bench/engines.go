@@ -34,6 +34,9 @@ func newObstat(w *workload, bytes bool) (engine, error) {
 	pol, err := obstat.Compile(&obstat.Program{Mode: "default", Rules: map[string][]obstat.Rule{"rules": rules},
 		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {
 			Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules", Pick: obstat.Strictest}}, Default: obstat.Ask}}}, nil)
+	if err == nil {
+		pol.Index()
+	}
 	return &obstatEngine{pol: pol, bytes: bytes}, err
 }
 
