@@ -211,6 +211,11 @@ func logRun(ctx context.Context, o *logOptions) error {
 	}
 	defer s.Close()
 	p := o.printer(o.Factory.IO.Out)
+	// What is written while this is printed is still to be followed.
+	head, err := s.Head(ctx)
+	if err != nil {
+		return err
+	}
 	seen := new(following)
 	for r, err := range s.records(ctx, q) {
 		if err == nil && !seen.before(r) {
@@ -223,6 +228,7 @@ func logRun(ctx context.Context, o *logOptions) error {
 	if err := p.flush(); err != nil || !o.Follow {
 		return err
 	}
+	seen.seq = max(seen.seq, head.Seq) // older ones were not wanted
 	return o.follow(ctx, s, q, p, seen)
 }
 
@@ -255,11 +261,6 @@ func (o *logOptions) follow(ctx context.Context, s *logStore, q ledger.Query, p 
 		defer t.Stop()
 		tick = t.C
 	}
-	head, err := s.Head(ctx)
-	if err != nil {
-		return err
-	}
-	seen.seq = max(seen.seq, head.Seq) // older ones were not wanted
 	q.Limit = 0
 	for {
 		select {
