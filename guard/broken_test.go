@@ -94,3 +94,40 @@ func TestSecrets(t *testing.T) {
 		}
 	})
 }
+
+// TestResume: a request outlives its asker, and its answer is for one run.
+func TestResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		for _, tt := range []struct {
+			command string
+			answer  approval.Answer
+			want    obstat.Verdict
+			says    string
+		}{
+			{"make", approval.Answer{Allow: true}, obstat.Allow, "approved by bob"},
+			{"make x", approval.Answer{Words: "no"}, obstat.Deny, "refused by bob: no"},
+			{"rm x", approval.Answer{Allow: true}, obstat.Deny, "rm *"}, // the policy of now
+		} {
+			r := &approval.Request{ID: approval.NewID("req_"), Call: *bash(tt.command), Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+			if err := b.store.PutRequest(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			tt.answer.By = "bob"
+			if _, err := b.Broker().Answer(t.Context(), r.ID, tt.answer); err != nil {
+				t.Fatal(err)
+			}
+			d, err := b.Resume(t.Context(), r.ID)
+			check(t, d, tt.want, tt.says)
+			if err != nil {
+				t.Error(err)
+			}
+			if d, _ := b.Resume(t.Context(), r.ID); d.Verdict != obstat.Deny {
+				t.Errorf("a second time: %s", d.Reason())
+			}
+		}
+		if d, err := b.Resume(t.Context(), "nothing"); err == nil || d.Verdict != obstat.Deny {
+			t.Errorf("%v %v", d, err)
+		}
+	})
+}

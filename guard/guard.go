@@ -150,20 +150,7 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 	if d.Verdict == obstat.Ask {
 		d = t.ask(ctx, d)
 	}
-	if t.j.broken != nil {
-		d.Note = join(d.Note, brokenWords(t.j.broken))
-	}
-	rec := t.record(&d)
-	rec.Nanos = time.Since(began).Nanoseconds()
-	err := g.append(context.WithoutCancel(ctx), append(t.before, rec)...)
-	g.mu.Lock()
-	g.lost = err
-	g.mu.Unlock()
-	if err != nil {
-		err = fmt.Errorf("the decision could not be written to the ledger: %w", err)
-		return d.Refuse(err.Error() + "; what cannot be written down does not run"), err
-	}
-	return d, nil
+	return t.finish(ctx, d)
 }
 
 // append masks records and writes them.
