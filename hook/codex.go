@@ -14,6 +14,12 @@ type codex struct{}
 
 var codexOther = strings.Fields("PostToolUse PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop")
 
+// codexHousekeeping are waiting for and closing subagents, with their namespace
+// glued on. Whole names: an MCP server may call its tools as it likes.
+var codexHousekeeping = strings.Fields(`update_plan wait_agent close_agent list_agents
+	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
+	collaborationwait_agent collaborationclose_agent collaborationlist_agents`)
+
 func (codex) decode(p *payload, e *Event) error {
 	if err := p.keys(p.root, append(slices.Clone(claudeKeys), "turn_id", "model")...); err != nil {
 		return err
@@ -28,11 +34,7 @@ func (codex) decode(p *payload, e *Event) error {
 		return err
 	}
 	e.Call.Mode = "" // always the same, whatever the approval policy is
-	// Waiting for and closing subagents, with their namespace glued on.
-	for _, name := range []string{"wait_agent", "close_agent", "list_agents"} {
-		e.Housekeeping = e.Housekeeping || strings.HasSuffix(e.Call.Tool, name)
-	}
-	e.Housekeeping = e.Housekeeping || e.Call.Tool == "update_plan"
+	e.Housekeeping = slices.Contains(codexHousekeeping, e.Call.Tool)
 	return nil
 }
 

@@ -287,6 +287,22 @@ func TestHousekeeping(t *testing.T) {
 	}
 }
 
+// TestHousekeepingNames: a server cannot give its tools names that are left
+// alone.
+func TestHousekeepingNames(t *testing.T) {
+	for _, name := range []string{"mcp__evil__wait_agent", "evil_complete_task", "mcp__x__update_plan", "xwait_agent"} {
+		for _, text := range []string{
+			`{"session_id":"s","turn_id":"t","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"%","tool_input":{}}`,
+			`{"session_id":"s","cwd":"/w","hook_event_name":"BeforeTool","tool_name":"%","tool_input":{}}`,
+			`{"session_id":"s","permission_mode":"default","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"%","tool_input":{}}`,
+		} {
+			if e, err := Decode("", []byte(strings.Replace(text, "%", name, 1)), nil); err != nil || e.Housekeeping {
+				t.Errorf("%s of %s: %v", name, e.Agent, err)
+			}
+		}
+	}
+}
+
 // TestAskWithoutTerminal: an ask that would hang or run the call is a denial.
 func TestAskWithoutTerminal(t *testing.T) {
 	ask := &obstat.Decision{Verdict: obstat.Ask, Note: "why"}
