@@ -145,6 +145,7 @@ func shellGap(k shell.GapKind) GapKind {
 
 // simple analyses one simple command: words, assignments and redirections.
 func (a *analyzer) simple(c *shell.Command, f *frame) {
+	start := f.dir
 	f.dir = a.chdir(f.dir, &c.Dir)
 	before := len(a.an.Effects)
 	cmd := f.owner
@@ -159,6 +160,9 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	for i := range c.Redirects {
 		a.redirect(&c.Redirects[i], min(cmd, len(a.an.Commands)-1), f)
 	}
+	if c.Nest&shell.UnsureDir != 0 {
+		a.alsoFrom(start, f, before)
+	}
 	if c.Nest&(shell.Uncertain|shell.InCondition|shell.InTrap) != 0 {
 		for i := before; i < len(a.an.Effects); i++ {
 			a.an.Effects[i].Certain = false
@@ -167,6 +171,24 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 }
 
 // chdir is the directory that a command runs in, given where its script began.
+// alsoFrom repeats the effects from a place on as they would be if the directory
+// had not been changed: `cd x; rm y` runs rm even where cd fails.
+func (a *analyzer) alsoFrom(start string, f *frame, from int) {
+	if start == f.dir || f.where != "" {
+		return
+	}
+	for _, e := range a.an.Effects[from:len(a.an.Effects):len(a.an.Effects)] {
+		if e.Path == "" || e.Raw == "" || e.Raw[0] == '/' || e.Raw[0] == '~' {
+			continue
+		}
+		w := shell.Word{Text: e.Raw, Known: true, Glob: e.Glob}
+		p := a.resolve(start, &w)
+		e.Path, e.Real, e.Sensitive, e.Certain = p.Abs, p.Real, "", false
+		a.classify(&e, p.Text, e.Glob)
+		a.effect(e)
+	}
+}
+
 func (a *analyzer) chdir(dir string, to *shell.Word) string {
 	if !to.Known {
 		return ""
