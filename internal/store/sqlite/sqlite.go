@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ type Store struct {
 	read  *sql.DB
 	check *sql.DB // for checkpoints
 
-	insert, last *sql.Stmt
-	head         ledger.Head // as far as this process knows; for who has the token
+	insert, insertMany, last *sql.Stmt
+	head                     ledger.Head // as far as this process knows; for who has the token
 
 	queue  chan *pending
 	token  chan struct{} // full while somebody commits
@@ -110,8 +111,13 @@ func (s *Store) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	s.wal.path = path + "-wal"
-	if s.insert, err = s.fast.PrepareContext(ctx, insertSQL); err == nil {
-		s.last, err = s.fast.PrepareContext(ctx, headSQL)
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{{&s.insert, insertSQL}, {&s.insertMany, insertSQL + strings.Repeat(","+insertRow, insertRows-1)}, {&s.last, headSQL}} {
+		if *p.stmt, err = s.fast.PrepareContext(ctx, p.text); err != nil {
+			return err
+		}
 	}
 	return err
 }

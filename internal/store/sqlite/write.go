@@ -166,13 +166,19 @@ func (s *Store) write1(batch []*pending) (head ledger.Head, err error) {
 			tx.Rollback()
 		}
 	}()
-	stmt := tx.Stmt(s.insert)
+	var drafts []*ledger.Draft
 	for _, p := range batch {
-		for _, d := range p.drafts {
-			if head, err = insert(stmt, head, d); err != nil {
-				return head, err
-			}
-		}
+		drafts = append(drafts, p.drafts...)
+	}
+	many, one := tx.Stmt(s.insertMany), tx.Stmt(s.insert)
+	for ; len(drafts) >= insertRows && err == nil; drafts = drafts[insertRows:] {
+		head, err = insert(many, head, drafts[:insertRows]...)
+	}
+	for ; len(drafts) > 0 && err == nil; drafts = drafts[1:] {
+		head, err = insert(one, head, drafts[0])
+	}
+	if err != nil {
+		return head, err
 	}
 	return head, tx.Commit()
 }
@@ -197,14 +203,24 @@ func scanHead(row *sql.Row) (h ledger.Head, err error) {
 	return ledger.HeadOf(line)
 }
 
-const insertSQL = "INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, spool, body) VALUES (?,?,?,?,?,?,?,?,?,?)"
+const (
+	insertSQL  = "INSERT INTO records (seq, time, kind, agent, session, tool, verdict, rule, spool, body) VALUES " + insertRow
+	insertRow  = "(?,?,?,?,?,?,?,?,?,?)"
+	insertRows = 16 // of the statement that inserts many
+)
 
-// insert seals a record behind head and writes it.
-func insert(stmt *sql.Stmt, head ledger.Head, d *ledger.Draft) (ledger.Head, error) {
-	line := d.Seal(head)
-	r := d.Record()
-	_, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Spool != nil, line)
-	return ledger.Head{Seq: r.Seq, Hash: r.Hash}, err
+// insert seals records behind head and writes them with a statement for so
+// many.
+func insert(stmt *sql.Stmt, head ledger.Head, drafts ...*ledger.Draft) (ledger.Head, error) {
+	args := make([]any, 0, 10*insertRows)
+	for _, d := range drafts {
+		line := d.Seal(head)
+		r := d.Record()
+		args = append(args, int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, r.Spool != nil, line)
+		head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+	}
+	_, err := stmt.Exec(args...)
+	return head, err
 }
 
 // Trim takes out the records before a time, and writes down that it did.
