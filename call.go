@@ -42,15 +42,15 @@ type readInput struct {
 	data     *byte // where the input was, and how long: another input is read again
 	size     int
 	subjects []Subject  // the fields, and the input as a whole
-	few      [4]Subject // where subjects are, if they are few
-	fields   inputFields
+	few      [3]Subject // where subjects are, if they are few
+	fields   *inputFields
 }
 
 // Read reads the input once, ahead of deciding, for hosts that decide a call by
 // more than one policy or more than once. It reports what Decide would deny the
 // call for: an input that is not a JSON object, or whose keys stand twice.
 func (c *Call) Read() error {
-	r := &readInput{data: unsafe.SliceData(c.Input), size: len(c.Input)}
+	r := &readInput{data: unsafe.SliceData(c.Input), size: len(c.Input), fields: new(inputFields)}
 	if r.fields.read(c.Input); r.fields.err != nil {
 		return r.fields.err
 	}

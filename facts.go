@@ -73,7 +73,7 @@ func (f *Facts) Field(name string) (text string, ok bool) {
 // fields returns the input's fields, read ahead or now.
 func (f *Facts) fields() *inputFields {
 	if r := f.Call.fresh(); r != nil {
-		return &r.fields
+		return r.fields
 	}
 	f.input.read(f.Call.Input)
 	return &f.input
