@@ -49,6 +49,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	}
 	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
 	fl.wide, fl.exact = w.breadth(o.rule, f.Call.Tool)
+	fl.wide = fl.wide && o.verdict == Allow
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()
@@ -182,7 +183,7 @@ func (fl *floorWalk) command(c *effect.Command) {
 		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
 	}
 	o := fl.judgeCommand(c, c.Text, why)
-	if (fl.exact || c.Transparent) && !fl.speaks(&o, fl.f.Call.Tool) {
+	if fl.exact && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
 	}
 	fl.tighten(o, c.Text, why)
