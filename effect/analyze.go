@@ -259,16 +259,17 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
 }
 
-// runsBuiltins reports whether the innermost wrapper is one that the shell itself runs.
+// runsBuiltins reports whether every wrapper is one that the shell itself runs: a
+// program in between, as in `env command trap`, runs no part of this shell.
 func runsBuiltins(via []string) bool {
-	if len(via) == 0 {
-		return false
+	for _, v := range via {
+		switch v {
+		case "command", "builtin", "noglob", "nocorrect", "-":
+		default:
+			return false
+		}
 	}
-	switch via[len(via)-1] {
-	case "command", "builtin", "noglob", "nocorrect", "-":
-		return true
-	}
-	return false
+	return len(via) > 0
 }
 
 func (a *analyzer) effect(e Effect) {

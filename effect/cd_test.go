@@ -26,3 +26,13 @@ func TestUncheckedCd(t *testing.T) {
 		}
 	}
 }
+
+// TestBuiltinBehindProgram: what only the shell can run is not understood behind
+// a program.
+func TestBuiltinBehindProgram(t *testing.T) {
+	for _, cmd := range []string{"env command trap 'rm x' EXIT", "env command eval 'rm x'", "nice builtin trap 'rm x' 0"} {
+		if AnalyzeCommand(cmd, &Options{Dir: "/w"}).ReadOnly {
+			t.Errorf("%s is read-only", cmd)
+		}
+	}
+}
