@@ -162,11 +162,7 @@ func (w *walk) answer(f *Facts, pl *pipeline, o *outcome) {
 
 // viewed answers a call through its dialect's view.
 func (w *walk) viewed(f *Facts, pl *pipeline, o *outcome) {
-	view := w.pol.view
-	if view == nil {
-		view = fieldView{}
-	}
-	qs, err := view.Questions(f)
+	qs, err := w.pol.viewInForce().Questions(f)
 	switch {
 	case err != nil:
 		*o = faulted("view", err.Error(), nil)

@@ -273,8 +273,6 @@ func (in *inputFields) unquote(value string) (string, bool) {
 // bytesAsString shares b's memory; b must not change while the string is used.
 func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-func clone(s string) string { return strings.Clone(s) }
-
 // Object returns the input as a JSON object; no input is an empty one.
 func (f *Facts) Object() (map[string]any, error) {
 	if err := f.Fault(); err != nil {

@@ -250,35 +250,39 @@ func joinWords(words []shell.Word) string {
 // judge puts a call to tool with one field to the stages, as if an agent had
 // made it.
 func (fl *floorWalk) judge(tool, field, text, dir string, part *Part) outcome {
-	input, err := json.Marshal(map[string]string{field: text})
+	f, err := fl.asCall(tool, field, text, dir, part)
 	if err != nil {
 		return faulted("floor", err.Error(), nil)
 	}
-	call := *fl.f.Call
-	call.Tool, call.Input = tool, input
-	if dir != "" {
-		call.Dir = dir
-	}
 	var o outcome
-	fl.answer(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, fl.pl, &o)
+	fl.answer(f, fl.pl, &o)
 	return o
 }
 
 // questions returns what a call like that would ask.
 func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
-	input, _ := json.Marshal(map[string]string{field: text})
+	f, err := fl.asCall(tool, field, text, dir, nil)
+	if err != nil {
+		return nil
+	}
+	qs, err := fl.pol.viewInForce().Questions(f)
+	if err != nil {
+		return nil
+	}
+	return qs
+}
+
+// asCall makes a part of the call a call of its own: tool, with text in one
+// field, from dir if that is known.
+func (fl *floorWalk) asCall(tool, field, text, dir string, part *Part) (*Facts, error) {
+	input, err := json.Marshal(map[string]string{field: text})
+	if err != nil {
+		return nil, err
+	}
 	call := *fl.f.Call
 	call.Tool, call.Input = tool, input
 	if dir != "" {
 		call.Dir = dir
 	}
-	view := fl.pol.view
-	if view == nil {
-		view = fieldView{}
-	}
-	qs, err := view.Questions(&Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode})
-	if err != nil {
-		return nil
-	}
-	return qs
+	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, nil
 }

@@ -369,14 +369,3 @@ func (w *members) member(i int) bool {
 	w.pos = w.m.end
 	return true
 }
-
-// done reports the walk's problem, or text that stands after the object.
-func (w *members) done() *scanError {
-	if w.err != nil {
-		return w.err
-	}
-	if i := skipSpace(w.src, w.pos); i < len(w.src) {
-		return &scanError{i, CodeSyntax, "text after the value"}
-	}
-	return nil
-}

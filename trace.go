@@ -1,6 +1,10 @@
 package obstat
 
-import "github.com/obstat/obstat/effect"
+import (
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+)
 
 // A Trace is how a decision came about. Its methods work on nil, so that the
 // same code decides with and without one.
@@ -42,7 +46,7 @@ func (t *Trace) open(q *Question, part *Part) {
 	}
 	c := Question{q.Tool, make([]Subject, len(q.Subjects))}
 	for i, s := range q.Subjects {
-		c.Subjects[i] = Subject{clone(s.Field), clone(s.Text)}
+		c.Subjects[i] = Subject{strings.Clone(s.Field), strings.Clone(s.Text)}
 	}
 	t.Questions = append(t.Questions, QuestionTrace{Question: c, Part: part})
 }

@@ -4,7 +4,7 @@ package obstat
 // input's top-level fields and the input as a whole.
 type fieldView struct{}
 
-// Questions is not used on the hot path; see [walk.questions].
+// Questions is not used on the hot path; see [walk.builtinView].
 func (fieldView) Questions(f *Facts) ([]Question, error) {
 	if err := f.Fault(); err != nil {
 		return nil, err
@@ -12,4 +12,12 @@ func (fieldView) Questions(f *Facts) ([]Question, error) {
 	subjects := append([]Subject{}, f.fields().fields...)
 	subjects = append(subjects, Subject{inputField, string(f.Call.Input)})
 	return []Question{{Tool: f.Call.Tool, Subjects: subjects}}, nil
+}
+
+// viewInForce returns the policy's view; the built-in one where it names none.
+func (pol *Policy) viewInForce() View {
+	if pol.view == nil {
+		return fieldView{}
+	}
+	return pol.view
 }

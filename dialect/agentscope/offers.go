@@ -93,8 +93,7 @@ func prefixes(cmd string) []string {
 	}
 	out := []string{}
 	n := 0
-	for _, part := range parseable(cmd) {
-		s := shell.Parse(part, nil)
+	for _, s := range scripts(cmd) {
 		for i := range s.Commands {
 			c := &s.Commands[i]
 			if len(c.Words) == 0 || c.Nest&inner != 0 && c.Nest&shell.InHeredoc == 0 || c.Words[0].Raw == "[" {
@@ -103,7 +102,7 @@ func prefixes(cmd string) []string {
 			if n++; n > maxSuggestions {
 				break
 			}
-			if p, ok := prefix(c, part[:c.Span.Start]); ok && !slices.Contains(out, p) {
+			if p, ok := prefix(c, s.Source[:c.Span.Start]); ok && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -114,13 +113,18 @@ func prefixes(cmd string) []string {
 // inner are the places whose commands are part of another command's words.
 const inner = shell.InSubst | shell.InArith | shell.InTrap | shell.InAlias | shell.InEval
 
-// parseable returns the script, or, where it does not parse, its pieces between
+// scripts returns the script, or, where it does not parse, its pieces between
 // operators: people get a suggestion for a command with a stray && as well.
-func parseable(cmd string) []string {
-	if !shell.Parse(cmd, nil).Opaque() {
-		return []string{cmd}
+func scripts(cmd string) []*shell.Script {
+	whole := shell.Parse(cmd, nil)
+	if !whole.Opaque() {
+		return []*shell.Script{whole}
 	}
-	return strings.FieldsFunc(cmd, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
+	var out []*shell.Script
+	for _, piece := range strings.FieldsFunc(cmd, func(r rune) bool { return strings.ContainsRune("&|;\n", r) }) {
+		out = append(out, shell.Parse(piece, nil))
+	}
+	return out
 }
 
 // prefix returns the suggestion for one command; before is the text that stands
