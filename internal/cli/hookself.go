@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/agents"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -78,6 +79,7 @@ func (o *hookOptions) guarded(c *obstat.Call, policies []*policy) []string {
 		}
 	}
 	home, _ := o.Factory.World.Home("")
+	var dirs []string
 	for _, at := range o.places(c) {
 		for _, dir := range ancestors(at, home) {
 			for _, d := range all.All() {
@@ -85,20 +87,11 @@ func (o *hookOptions) guarded(c *obstat.Call, policies []*policy) []string {
 					add(filepath.Join(dir, filepath.FromSlash(rel)))
 				}
 			}
-			for _, a := range agentSettings {
-				if a.project != "" {
-					add(filepath.Join(dir, filepath.FromSlash(a.project)))
-				}
-			}
+			dirs = append(dirs, dir)
 		}
 	}
-	for _, a := range agentSettings {
-		if home != "" {
-			add(filepath.Join(home, filepath.FromSlash(a.user)))
-		}
-	}
-	if home != "" {
-		add(filepath.Join(home, ".codex", "config.toml"))
+	for _, f := range agents.Files(home, dirs...) {
+		add(f)
 	}
 	for _, p := range claudecode.Places("/", home, "") {
 		add(p.Name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat/internal/agents"
 	"github.com/obstat/obstat/internal/textedit"
 )
 
@@ -36,9 +37,9 @@ changed, otherwise the user's own.`
 the change is shown.`
 	}
 	cmd := &cobra.Command{
-		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(installable(), ", ") + ".",
+		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(agents.Names(), ", ") + ".",
 		Example: "  obstat " + use + " claude-code --dry-run\n  obstat " + use + " codex --project",
-		Args:    some(1, 1), ValidArgs: installable(),
+		Args:    some(1, 1), ValidArgs: agents.Names(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Agent = args[0]
 			if o.Project && o.User {
@@ -73,81 +74,64 @@ func installRun(o *installOptions) error {
 	return nil
 }
 
-// A change is one file and what is done to it.
-type change struct {
-	name string
-	edit func(old []byte) ([]byte, error)
-}
-
 // plan returns the changes, in the order they are made.
-func (o *installOptions) plan() ([]change, error) {
-	a, ok := agentSettings[o.Agent]
-	if !ok {
-		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", "))
+func (o *installOptions) plan() ([]agents.Change, error) {
+	a := agents.Of(o.Agent)
+	if a == nil {
+		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(agents.Names(), ", "))
 	}
 	home, _ := o.Factory.World.Home("")
 	dir, err := o.Factory.dir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	base, rel := home, a.user
+	r := &agents.Request{Scope: agents.User, Where: &agents.Where{Home: home, Projects: []string{dir}}, Program: o.Command}
 	if o.Project {
-		base, rel = dir, a.project
-	}
-	switch {
-	case rel == "":
-		return nil, usagef("%s reads no hooks from a project unless it is told to; install for the user", o.Agent)
-	case base == "":
+		r.Scope = agents.Project
+	} else if home == "" {
 		return nil, errors.New("the home directory is not known")
 	}
-	if o.Command == "" {
-		if o.Command, err = os.Executable(); err != nil {
+	if r.Program == "" {
+		if r.Program, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("the path of this program is not known; name it with --command: %w", err)
 		}
 	}
-	t := &target{agent: &a, file: filepath.Join(base, filepath.FromSlash(rel)), command: quoteArg(o.Command) + " hook " + o.Agent, home: home, program: o.Command}
+	plan := a.Install(r)
 	if o.Remove {
-		return a.uninstall(t), nil
+		plan = a.Uninstall(r)
 	}
-	return a.install(t), nil
-}
-
-// quoteArg writes a path for a shell.
-func quoteArg(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	if plan == nil {
+		return nil, usagef("%s reads no hooks from a project unless it is told to; install for the user", o.Agent)
 	}
-	return s
+	return plan, nil
 }
 
 // change shows one file's change and makes it.
-func (o *installOptions) change(c *change) error {
-	old, err := os.ReadFile(c.name)
+func (o *installOptions) change(c *agents.Change) error {
+	old, err := os.ReadFile(c.Name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	text, err := c.edit(old)
+	text, err := c.Edit(old)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	out := o.Factory.IO.Out
 	if bytes.Equal(old, text) && text != nil || text == nil && old == nil {
-		fmt.Fprintf(out, "%s: nothing to change\n", visible(c.name))
+		fmt.Fprintf(out, "%s: nothing to change\n", visible(c.Name))
 		return nil
 	}
-	fmt.Fprintf(out, "%s\n%s", visible(c.name), o.diff(old, text))
+	fmt.Fprintf(out, "%s\n%s", visible(c.Name), o.diff(old, text))
 	switch {
 	case o.DryRun:
 		return nil
 	case text == nil:
-		return os.Remove(c.name)
+		return os.Remove(c.Name)
 	}
-	if err := os.MkdirAll(filepath.Dir(c.name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.Name), 0o755); err != nil {
 		return err
 	}
-	return textedit.UpdateFile(c.name, c.edit)
+	return textedit.UpdateFile(c.Name, c.Edit)
 }
 
 // diff shows the lines that differ: all edits here are in one place each.
@@ -174,13 +158,4 @@ func textLines(b []byte) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-}
-
-// readIfThere returns a file's bytes, nil where there is no file.
-func readIfThere(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
 }
