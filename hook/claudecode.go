@@ -17,10 +17,10 @@ const (
 )
 
 // otherEvents are Claude Code's events that ask for no permission.
-var otherEvents = strings.Fields(`SessionStart Setup UserPromptSubmit UserPromptExpansion PermissionDenied PostToolUse PostToolUseFailure
+const otherEvents = `SessionStart Setup UserPromptSubmit UserPromptExpansion PermissionDenied PostToolUse PostToolUseFailure
 	PostToolBatch Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure TeammateIdle
 	InstructionsLoaded ConfigChange CwdChanged DirectoryAdded FileChanged WorktreeCreate WorktreeRemove PreCompact PostCompact
-	Elicitation ElicitationResult SessionEnd`)
+	Elicitation ElicitationResult SessionEnd`
 
 var claudeKeys = []string{"session_id", "transcript_path", "cwd", "permission_mode", "hook_event_name", "agent_id", "agent_type", "tool_name", "tool_input", "tool_use_id", "permission_suggestions"}
 
@@ -31,7 +31,7 @@ func (claudeCode) decode(p *payload, e *Event) error {
 	if err := p.keys(p.root, claudeKeys...); err != nil {
 		return err
 	}
-	if slices.Contains(otherEvents, e.Name) {
+	if among(otherEvents, e.Name) {
 		return nil
 	}
 	if e.Name != preToolUse && e.Name != permissionRequest {

@@ -3,7 +3,6 @@ package hook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -11,8 +10,10 @@ import (
 // cline is Cline's protocol, in both of its documented generations.
 type cline struct{}
 
+// clineOther are the events that ask for no permission.
+const clineOther = "TaskStart TaskResume TaskCancel TaskComplete PostToolUse UserPromptSubmit PreCompact"
+
 var (
-	clineOther        = strings.Fields("TaskStart TaskResume TaskCancel TaskComplete PostToolUse UserPromptSubmit PreCompact")
 	clineHousekeeping = []string{"attempt_completion", "plan_mode_respond", "ask_followup_question", "condense", "summarize_task"}
 )
 
@@ -22,7 +23,7 @@ func (cline) decode(p *payload, e *Event) (err error) {
 	}
 	use := p.root.Get("preToolUse")
 	switch {
-	case slices.Contains(clineOther, e.Name) && use == nil:
+	case among(clineOther, e.Name) && use == nil:
 		return nil
 	case e.Name != "" && e.Name != preToolUse:
 		return fmt.Errorf("there is no event %q", e.Name)

@@ -3,7 +3,6 @@ package hook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -12,19 +11,19 @@ import (
 // bare allow, an ask or an empty standard error make it run the call.
 type codex struct{}
 
-var codexOther = strings.Fields("PostToolUse PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop")
+const codexOther = "PostToolUse PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop"
 
 // codexHousekeeping are waiting for and closing subagents, with their namespace
 // glued on. Whole names: an MCP server may call its tools as it likes.
-var codexHousekeeping = strings.Fields(`update_plan wait_agent close_agent list_agents
+const codexHousekeeping = `update_plan wait_agent close_agent list_agents
 	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
-	collaborationwait_agent collaborationclose_agent collaborationlist_agents`)
+	collaborationwait_agent collaborationclose_agent collaborationlist_agents`
 
 func (codex) decode(p *payload, e *Event) error {
 	if err := p.keys(p.root, append(slices.Clone(claudeKeys), "turn_id", "model")...); err != nil {
 		return err
 	}
-	if slices.Contains(codexOther, e.Name) {
+	if among(codexOther, e.Name) {
 		return nil
 	}
 	if e.Name != preToolUse && e.Name != permissionRequest {
@@ -34,7 +33,7 @@ func (codex) decode(p *payload, e *Event) error {
 		return err
 	}
 	e.Call.Mode = "" // always the same, whatever the approval policy is
-	e.Housekeeping = slices.Contains(codexHousekeeping, e.Call.Tool)
+	e.Housekeeping = among(codexHousekeeping, e.Call.Tool)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package hook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -19,7 +18,7 @@ const (
 	request = "permissionRequest"
 )
 
-var copilotOther = strings.Fields("sessionStart sessionEnd userPromptSubmitted postToolUse postToolUseFailure errorOccurred agentStop subagentStart subagentStop preCompact notification")
+const copilotOther = "sessionStart sessionEnd userPromptSubmitted postToolUse postToolUseFailure errorOccurred agentStop subagentStart subagentStop preCompact notification"
 
 func (copilot) decode(p *payload, e *Event) (err error) {
 	if p.root.Get("hook_event_name") != nil {
@@ -32,7 +31,7 @@ func (copilot) decode(p *payload, e *Event) (err error) {
 	if err := p.keys(p.root, "sessionId", "cwd", "toolName", "toolArgs", "toolInput", "hookName", "agentType"); err != nil {
 		return err
 	}
-	if p.root.Get("toolName") == nil && (e.Name == "" || slices.Contains(copilotOther, e.Name)) && p.root.Get("toolArgs") == nil {
+	if p.root.Get("toolName") == nil && (e.Name == "" || among(copilotOther, e.Name)) && p.root.Get("toolArgs") == nil {
 		if e.Name == "" {
 			return fmt.Errorf("toolName is missing")
 		}
@@ -42,7 +41,7 @@ func (copilot) decode(p *payload, e *Event) (err error) {
 	switch {
 	case e.Name == request:
 		e.Variant, args = request, "toolInput"
-	case slices.Contains(copilotOther, e.Name):
+	case among(copilotOther, e.Name):
 		return nil
 	case e.Name != "" && e.Name != cursorTool:
 		return fmt.Errorf("there is no event %q", e.Name)

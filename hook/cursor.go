@@ -2,8 +2,6 @@ package hook
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -21,13 +19,13 @@ const (
 	cursorAgent = "subagentStart"
 )
 
-var cursorOther = strings.Fields("sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterShellExecution afterMCPExecution afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen")
+const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterShellExecution afterMCPExecution afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
 
 func (cursor) decode(p *payload, e *Event) (err error) {
 	if err := p.keys(p.root, "conversation_id", "hook_event_name", "workspace_roots", "tool_name", "tool_input", "tool_use_id", "cwd", "command", "mcp_server_name", "file_path", "subagent_type", "task"); err != nil {
 		return err
 	}
-	if slices.Contains(cursorOther, e.Name) {
+	if among(cursorOther, e.Name) {
 		return nil
 	}
 	c := &obstat.Call{}

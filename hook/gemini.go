@@ -3,7 +3,6 @@ package hook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
@@ -18,8 +17,10 @@ const (
 	safetyChecker = "safety checker"
 )
 
+// geminiOther are the events that ask for no permission.
+const geminiOther = "AfterTool BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd Notification PreCompress"
+
 var (
-	geminiOther = strings.Fields("AfterTool BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd Notification PreCompress")
 	// Without complete_task a subagent never ends.
 	geminiHousekeeping = []string{"complete_task", "update_topic", "write_todos", "enter_plan_mode"}
 )
@@ -31,7 +32,7 @@ func (gemini) decode(p *payload, e *Event) error {
 	if err := p.keys(p.root, "session_id", "cwd", "hook_event_name", "tool_name", "tool_input", "mcp_context"); err != nil {
 		return err
 	}
-	if slices.Contains(geminiOther, e.Name) {
+	if among(geminiOther, e.Name) {
 		return nil
 	}
 	if e.Name != beforeTool {

@@ -162,3 +162,14 @@ func controls(c *obstat.Call) error {
 }
 
 func field(key string, value any) jsonx.Field { return jsonx.Field{Key: key, Value: value} }
+
+// among tells whether a word is one of those in list, which has them with space
+// between: a hook starts anew for every call, and a text costs it nothing.
+func among(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}

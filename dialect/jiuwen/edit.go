@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
@@ -123,11 +124,11 @@ func freeID(list *tree.Node, id string) string {
 	return out
 }
 
-var notAlnum = regexp.MustCompile("[^a-zA-Z0-9]+")
+var notAlnum = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^a-zA-Z0-9]+") })
 
 // overrideID is the original's id for what a user approved.
 func overrideID(tool, matchType, pattern string) string {
-	slug := notAlnum.ReplaceAllString("user_allow_"+tool+"_"+matchType+"_"+pattern, "_")
+	slug := notAlnum().ReplaceAllString("user_allow_"+tool+"_"+matchType+"_"+pattern, "_")
 	slug = strings.ToLower(strings.Trim(slug, "_"))
 	return slug[:min(len(slug), 120)]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
@@ -217,7 +218,7 @@ var pathCommands = map[string]bool{
 	"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
 }
 
-var drive = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+var drive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]:[\\/]`) })
 
 // commandPaths returns the words of a command that the original takes for
 // paths: it knows two dozen programs, and looks only at the first word.
@@ -231,7 +232,7 @@ func commandPaths(cmd string) (out []string) {
 		if w == "" || strings.HasPrefix(w, "-") {
 			continue
 		}
-		if strings.ContainsAny(w, `/\`) || drive.MatchString(w) {
+		if strings.ContainsAny(w, `/\`) || drive().MatchString(w) {
 			out = append(out, w)
 		}
 	}

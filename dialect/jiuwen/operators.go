@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // operators are the characters that chain commands or put one into another.
-var operators = regexp.MustCompile("[;&|`<>]|\\$[({]|\r?\n")
+var operators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[;&|`<>]|\\$[({]|\r?\n") })
 
 // An operatorCheck turns an allowed command that holds operators into an ask
 // (section 2.4). The original looks for the characters alone, so that it asks
@@ -45,7 +46,7 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 		}
 		cmd = unquoted(cmd)
 	}
-	if found := operators.FindString(cmd); found != "" {
+	if found := operators().FindString(cmd); found != "" {
 		return obstat.Finding{Verdict: obstat.Ask, Note: "the command holds the operator " + strings.TrimSpace(printable(found))}
 	}
 	return obstat.Finding{Pass: true}

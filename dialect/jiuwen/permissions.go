@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
@@ -40,7 +41,7 @@ type Item struct {
 // OK reports whether nothing went wrong.
 func (it Item) OK() bool { return it.Kind == "info" }
 
-var withPattern = regexp.MustCompile(`(?s)^([^\s()]+)\((.+)\)$`)
+var withPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\s()]+)\((.+)\)$`) })
 
 // Run carries out the command, given what stands after its name.
 func (c *Command) Run(args string) Item {
@@ -53,7 +54,7 @@ func (c *Command) Run(args string) Item {
 		return c.fail(msgBadLevel, parts[0])
 	}
 	target := strings.Join(parts[1:], " ")
-	switch m := withPattern.FindStringSubmatch(target); {
+	switch m := withPattern().FindStringSubmatch(target); {
 	case target == "":
 		return c.fail(msgNoTool)
 	case m != nil:

@@ -4,9 +4,6 @@ package opencode
 const (
 	EventAsked   = "permission.asked"
 	EventReplied = "permission.replied"
-
-	eventConnected = "server.connected"
-	eventHeartbeat = "server.heartbeat"
 )
 
 // An Event is something that happened to a request.
@@ -64,10 +61,13 @@ func (b *Broker) drop(s *Subscription) {
 	}
 }
 
+// NewEventID returns an identifier for an event that no broker published.
+func NewEventID() string { return newID("evt_") }
+
 // publish tells all subscriptions. The lock is held, so that events come in the
 // order in which things happened.
 func (b *Broker) publish(e Event) {
-	e.ID = newID("evt_")
+	e.ID = NewEventID()
 	for s := range b.subs {
 		select {
 		case s.events <- e:

@@ -203,6 +203,20 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
+// ReplyIn is [Broker.Reply] for a request of one session, or of any if none is
+// named.
+func (b *Broker) ReplyIn(session, id string, r Reply, message string) error {
+	if session != "" {
+		b.mu.Lock()
+		w := b.find(id)
+		b.mu.Unlock()
+		if w == nil || w.Request.SessionID != session {
+			return &NotFoundError{id}
+		}
+	}
+	return b.Reply(id, r, message)
+}
+
 // evaluate returns the strictest answer to the patterns of a request.
 func (b *Broker) evaluate(req *Request, rules Ruleset) obstat.Verdict {
 	out := obstat.Allow

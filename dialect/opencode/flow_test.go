@@ -207,3 +207,12 @@ func TestDenyStays(t *testing.T) {
 		t.Errorf("what is denied: %v", err)
 	}
 }
+
+func put(t *testing.T, b *Broker, id, session string) *Wait {
+	t.Helper()
+	w, err := b.Put(Request{ID: id, SessionID: session, Permission: "bash", Patterns: []string{"ls"}, Always: []string{"ls *"}}, nil)
+	if err != nil || w == nil {
+		t.Fatalf("%v, %v", w, err)
+	}
+	return w
+}

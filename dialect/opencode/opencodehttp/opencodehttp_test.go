@@ -1,4 +1,4 @@
-package opencode
+package opencodehttp
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/obstat/obstat/dialect/opencode"
 )
 
 // post sends a body and returns status and answer.
@@ -41,17 +43,17 @@ func get(t *testing.T, url string) string {
 	return string(data)
 }
 
-func serve(t *testing.T, opts *HandlerOptions) (*Broker, *httptest.Server) {
+func serve(t *testing.T, opts *HandlerOptions) (*opencode.Broker, *httptest.Server) {
 	t.Helper()
-	b := NewBroker(nil)
+	b := opencode.NewBroker(nil)
 	s := httptest.NewServer(NewHandler(b, opts))
 	t.Cleanup(func() { b.Close(); s.Close() })
 	return b, s
 }
 
-func put(t *testing.T, b *Broker, id, session string) *Wait {
+func put(t *testing.T, b *opencode.Broker, id, session string) *opencode.Wait {
 	t.Helper()
-	w, err := b.Put(Request{ID: id, SessionID: session, Permission: "bash", Patterns: []string{"ls"}, Always: []string{"ls *"}}, nil)
+	w, err := b.Put(opencode.Request{ID: id, SessionID: session, Permission: "bash", Patterns: []string{"ls"}, Always: []string{"ls *"}}, nil)
 	if err != nil || w == nil {
 		t.Fatalf("%v, %v", w, err)
 	}
@@ -168,16 +170,16 @@ func TestHTTPEvents(t *testing.T) {
 		t.Errorf("the type is %s", got)
 	}
 	lines := bufio.NewScanner(resp.Body)
-	stream(t, lines, eventConnected)
-	stream(t, lines, eventHeartbeat)
+	stream(t, lines, "server.connected")
+	stream(t, lines, "server.heartbeat")
 	put(t, b, "per_1", "ses_1")
-	if p := stream(t, lines, EventAsked); p["id"] != "per_1" || p["sessionID"] != "ses_1" {
+	if p := stream(t, lines, opencode.EventAsked); p["id"] != "per_1" || p["sessionID"] != "ses_1" {
 		t.Errorf("asked: %v", p)
 	}
-	if err := b.Reply("per_1", Always, ""); err != nil {
+	if err := b.Reply("per_1", opencode.Always, ""); err != nil {
 		t.Fatal(err)
 	}
-	if p := stream(t, lines, EventReplied); p["requestID"] != "per_1" || p["reply"] != "always" {
+	if p := stream(t, lines, opencode.EventReplied); p["requestID"] != "per_1" || p["reply"] != "always" {
 		t.Errorf("replied: %v", p)
 	}
 	b.Close()

@@ -1,4 +1,9 @@
-package opencode
+// Package opencodehttp serves opencode's HTTP surface about permissions on a
+// broker of asks.
+//
+// It owns routes, bodies and the stream of events. It decides nothing, and who
+// may speak to it is for the server to say that mounts it.
+package opencodehttp
 
 import (
 	"encoding/json"
@@ -8,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -36,7 +42,7 @@ const maxBody = 64 << 10
 // Who may speak to it is for the server to say that mounts it. A reply has to
 // come as JSON and not from a page of another site, which a browser would send
 // along with whatever lets its user in.
-func NewHandler(b *Broker, opts *HandlerOptions) http.Handler {
+func NewHandler(b *opencode.Broker, opts *HandlerOptions) http.Handler {
 	h := &handler{broker: b}
 	if opts != nil {
 		h.opts = *opts
@@ -53,7 +59,7 @@ func NewHandler(b *Broker, opts *HandlerOptions) http.Handler {
 }
 
 type handler struct {
-	broker *Broker
+	broker *opencode.Broker
 	opts   HandlerOptions
 }
 
@@ -64,7 +70,7 @@ func (h *handler) elsewhere(r *http.Request) bool {
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
-	out := []Request{}
+	out := []opencode.Request{}
 	if !h.elsewhere(r) {
 		out = append(out, h.broker.Pending()...)
 	}
@@ -93,11 +99,11 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, session, field 
 		return
 	}
 	if h.elsewhere(r) {
-		err = &NotFoundError{id}
+		err = &opencode.NotFoundError{RequestID: id}
 	} else {
-		err = h.broker.replyIn(session, id, reply, message)
+		err = h.broker.ReplyIn(session, id, reply, message)
 	}
-	var missing *NotFoundError
+	var missing *opencode.NotFoundError
 	switch {
 	case errors.As(err, &missing):
 		writeError(w, http.StatusNotFound, "PermissionNotFoundError", map[string]string{"requestID": id, "message": missing.Error()})
@@ -106,19 +112,6 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, session, field 
 	default:
 		writeJSON(w, http.StatusOK, true)
 	}
-}
-
-// replyIn is Reply for a request of one session, or of any if none is named.
-func (b *Broker) replyIn(session, id string, r Reply, message string) error {
-	if session != "" {
-		b.mu.Lock()
-		w := b.find(id)
-		b.mu.Unlock()
-		if w == nil || w.Request.SessionID != session {
-			return &NotFoundError{id}
-		}
-	}
-	return b.Reply(id, r, message)
 }
 
 // refused tells why a reply is not taken, whatever it says.
@@ -133,7 +126,7 @@ func refused(r *http.Request) (status int, msg string) {
 }
 
 // readReply reads a reply, strictly.
-func readReply(r *http.Request, field string) (Reply, string, error) {
+func readReply(r *http.Request, field string) (opencode.Reply, string, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return "", "", err
@@ -142,7 +135,7 @@ func readReply(r *http.Request, field string) (Reply, string, error) {
 		return "", "", errors.New("the body is too large")
 	}
 	n, problems := jsonx.Parse(data, jsonx.Options{})
-	problems = append(problems, n.Check(stringField(field), tree.Field{Name: "message", Kinds: []tree.Kind{tree.String}})...)
+	problems = append(problems, n.Check(tree.Field{Name: field, Kinds: []tree.Kind{tree.String}, Required: true}, tree.Field{Name: "message", Kinds: []tree.Kind{tree.String}})...)
 	if tree.Fatal(problems) {
 		return "", "", problems[0]
 	}
@@ -153,7 +146,7 @@ func readReply(r *http.Request, field string) (Reply, string, error) {
 	if m := n.Get("message"); m != nil {
 		message = m.Str
 	}
-	return Reply(n.Get(field).Str), message, nil
+	return opencode.Reply(n.Get(field).Str), message, nil
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -190,9 +183,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	defer beat.Stop()
 	ctl := http.NewResponseController(w)
 	ctl.SetWriteDeadline(time.Time{}) // a stream has no end; a server without deadlines has none to lift
-	send := func(e Event) bool {
+	send := func(e opencode.Event) bool {
 		if e.ID == "" {
-			e.ID = newID("evt_")
+			e.ID = opencode.NewEventID()
 		}
 		data, err := json.Marshal(e)
 		if err != nil {
@@ -201,13 +194,13 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		_, err = w.Write(append(append([]byte("data: "), data...), "\n\n"...))
 		return err == nil && ctl.Flush() == nil
 	}
-	ok := send(Event{Type: eventConnected, Properties: struct{}{}})
+	ok := send(opencode.Event{Type: "server.connected", Properties: struct{}{}})
 	for ok {
 		select {
 		case e, open := <-sub.Events():
 			ok = open && (h.elsewhere(r) || send(e))
 		case <-beat.C:
-			ok = send(Event{Type: eventHeartbeat, Properties: struct{}{}})
+			ok = send(opencode.Event{Type: "server.heartbeat", Properties: struct{}{}})
 		case <-r.Context().Done():
 			return
 		}
