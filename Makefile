@@ -5,16 +5,20 @@
 # make run    a sample agent works through a guard, and asks you
 # make crash  kills writers of the ledger, KILLS times
 # make lint   what has to be clean before a commit
+# make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
 KILLS    ?= 200
+# For test-agents: what is run, as in "-agents codex -scenarios denied,ask -keep",
+# or "-update -versions codex=0.166.0"; where the agents are kept is OBSTAT_AGENTS.
+AGENTARGS ?= -update
 
 # Modules of their own, so that what they need stays out of the main one's way.
 MODULES  := adkplugin chorusdiscord
 
-.PHONY: all test race fuzz bench run crash lint setup
+.PHONY: all test race fuzz bench run crash lint setup test-agents node
 
 all: test
 
@@ -62,3 +66,14 @@ setup:
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 		else echo "not installed:$$missing; the tests that need them say so and are skipped"; fi; \
 	fi
+
+# Needs npm and its registry once; the agents then run without a network.
+test-agents: setup node
+	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
+
+node:
+	@command -v npm >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm; \
+		else echo "npm is missing: install node 20 or newer"; exit 1; fi; \
+	}

@@ -1,0 +1,75 @@
+package agentlab
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// An Agent is one of the agents, at one version.
+type Agent struct {
+	Name    string // as obstat calls it
+	Title   string // as people call it
+	Package string // as npm calls it
+	Version string
+	driver  driver
+}
+
+// A driver knows one agent: its settings, how it is started, what its tools are
+// called.
+type driver interface {
+	// setup writes the agent's own settings, before obstat's hook is installed.
+	setup(r *run) error
+	// command is how the agent is started on a prompt, and the variables for it.
+	command(r *run, prompt string) (args, env []string, err error)
+	// calls are the tool calls for an action.
+	calls(a action) []Call
+	// hasten makes the agent wait only seconds for its hook.
+	hasten(r *run) error
+}
+
+// Agents returns the agents that can be driven, at the versions that were tried.
+func Agents() []Agent {
+	return []Agent{
+		{"claude-code", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{}},
+	}
+}
+
+// An action is what a scenario wants done, in nobody's words.
+type action struct {
+	do   string // one of the constants
+	what string // a command, a path, or a tool of the tool server
+	path string // the argument of a tool
+}
+
+// What an action does.
+const (
+	doShell = "shell" // run a command
+	doWrite = "write" // write a file
+	doMCP   = "mcp"   // call the tool server
+	doSpawn = "spawn" // start a subagent on its list, and wait for it
+	doEnd   = "end"   // what a subagent does in the end
+)
+
+// platform is the name that npm packages give this system.
+func platform() string {
+	arch := runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	return runtime.GOOS + "-" + arch
+}
+
+// installed returns the one file of the agent's package that a pattern fits.
+func (r *run) installed(pattern string) (string, error) {
+	pattern = filepath.Join(r.packages, "node_modules", filepath.FromSlash(strings.ReplaceAll(pattern, "PLATFORM", platform())))
+	found, err := filepath.Glob(pattern)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("the package has no program for this system: there is no %s", pattern)
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}

@@ -1,0 +1,72 @@
+package agentlab
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// anthropic is the Messages form.
+type anthropic struct{}
+
+func (anthropic) read(body []byte) (*conversation, error) {
+	var req struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, err
+	}
+	c := &conversation{}
+	for _, m := range req.Messages {
+		if m.Role != "user" {
+			continue
+		}
+		var blocks []struct {
+			Type    string  `json:"type"`
+			Text    string  `json:"text"`
+			Content content `json:"content"`
+		}
+		if json.Unmarshal(m.Content, &blocks) != nil {
+			var text string
+			if err := json.Unmarshal(m.Content, &text); err != nil {
+				return nil, err
+			}
+			c.user = append(c.user, text)
+			continue
+		}
+		for _, b := range blocks {
+			switch b.Type {
+			case "text":
+				c.user = append(c.user, b.Text)
+			case "tool_result":
+				c.results = append(c.results, b.Content.text)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (anthropic) write(w io.Writer, id string, call *Call) error {
+	e := &events{w: w}
+	send := func(name string, v object) {
+		v["type"] = name
+		e.send(name, v)
+	}
+	send("message_start", object{"message": object{"id": "msg_" + id, "type": "message", "role": "assistant", "model": "scripted", "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 10, "output_tokens": 1}}})
+	stop := "end_turn"
+	if call == nil {
+		send("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}})
+		send("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": lastWords}})
+	} else {
+		stop = "tool_use"
+		send("content_block_start", object{"index": 0, "content_block": object{"type": "tool_use", "id": "toolu_" + id, "name": call.Tool, "input": object{}}})
+		send("content_block_delta", object{"index": 0, "delta": object{"type": "input_json_delta", "partial_json": call.arguments()}})
+	}
+	send("content_block_stop", object{"index": 0})
+	send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 5}})
+	send("message_stop", object{})
+	return e.err
+}

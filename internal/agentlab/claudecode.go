@@ -1,0 +1,33 @@
+package agentlab
+
+type claudeCode struct{}
+
+func (claudeCode) setup(r *run) error {
+	return r.writeJSON(r.home(".claude-mcp.json"), object{"mcpServers": object{serverName: object{"type": "stdio", "command": r.lab, "args": []string{"mcp"}}}})
+}
+
+func (claudeCode) command(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("@anthropic-ai/claude-code-PLATFORM/claude")
+	return []string{bin, "-p", prompt, "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose", "--mcp-config", r.home(".claude-mcp.json"),
+			"--strict-mcp-config", "--dangerously-skip-permissions"},
+		[]string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=sk-ant-dummy", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}, err
+}
+
+func (claudeCode) calls(a action) []Call {
+	switch a.do {
+	case doShell:
+		return []Call{{Tool: "Bash", Args: object{"command": a.what, "description": "a step of the script"}}}
+	case doWrite:
+		return []Call{{Tool: "Write", Args: object{"file_path": a.path, "content": "x\n"}}}
+	case doMCP:
+		return []Call{{Tool: "mcp__" + serverName + "__" + a.what, Args: object{"path": a.path}}}
+	case doSpawn:
+		return []Call{{Tool: "Agent", Args: object{"description": "canary", "prompt": Prompt(SubMarker), "subagent_type": "general-purpose"}}}
+	}
+	return nil
+}
+
+func (claudeCode) hasten(r *run) error {
+	return r.replace(r.home(".claude/settings.json"), `("timeout":\s*)\d+`, "${1}3")
+}

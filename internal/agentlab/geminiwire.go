@@ -1,0 +1,55 @@
+package agentlab
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// gemini is the form of Gemini's streamGenerateContent.
+type gemini struct{}
+
+func (gemini) read(body []byte) (*conversation, error) {
+	var req struct {
+		Contents []struct {
+			Role  string `json:"role"`
+			Parts []struct {
+				Text     string `json:"text"`
+				Function *struct {
+					Response json.RawMessage `json:"response"`
+				} `json:"functionResponse"`
+			} `json:"parts"`
+		} `json:"contents"`
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, err
+	}
+	c := &conversation{}
+	for _, m := range req.Contents {
+		if m.Role == "model" {
+			continue
+		}
+		for _, p := range m.Parts {
+			if p.Function != nil {
+				c.results = append(c.results, string(p.Function.Response))
+			} else {
+				c.user = append(c.user, p.Text)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (gemini) write(w io.Writer, id string, call *Call) error {
+	e := &events{w: w}
+	part := object{"text": lastWords}
+	if call != nil {
+		args := call.Args
+		if args == nil {
+			args = object{}
+		}
+		part = object{"functionCall": object{"id": id, "name": call.Tool, "args": args}}
+	}
+	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": []any{part}}}},
+		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}, "modelVersion": "scripted", "responseId": id})
+	return e.err
+}

@@ -1,0 +1,78 @@
+package agentlab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// packages is where an agent is, at its version.
+func (o *options) packages(a *Agent) string {
+	return filepath.Join(o.cache, a.Name+"-"+a.Version)
+}
+
+// tools is where obstat's programs are built to.
+func (o *options) tools() string { return filepath.Join(o.cache, "bin") }
+
+// install fetches the agents that are not there yet.
+func (o *options) install(agents []Agent) error {
+	var all error
+	for i := range agents {
+		a := &agents[i]
+		dir := o.packages(a)
+		done := filepath.Join(dir, "installed")
+		if _, err := os.Stat(done); err == nil {
+			fmt.Fprintf(o.out, "%s %s is here\n", a.Title, a.Version)
+			continue
+		}
+		fmt.Fprintf(o.out, "%s %s: npm i %s@%s ...\n", a.Title, a.Version, a.Package, a.Version)
+		if err := npm(dir, a.Package+"@"+a.Version); err != nil {
+			all = errors.Join(all, err)
+			continue
+		}
+		if err := os.WriteFile(done, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return all
+}
+
+// npm installs one package into a directory of its own; no script of the
+// package runs.
+func npm(dir, what string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"private\": true}\n"), 0o644); err != nil {
+		return err
+	}
+	cmd := exec.Command("npm", "i", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", what)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm i %s: %w\n%s", what, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// build makes obstat's programs from the checkout.
+func (o *options) build() error {
+	fmt.Fprintln(o.out, "building obstat ...")
+	if err := os.RemoveAll(o.tools()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.tools(), 0o755); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "build", "-o", o.tools()+string(filepath.Separator), "./cmd/...")
+	cmd.Dir = o.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package agentlab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// A Result is what came of one scenario with one agent.
+type Result struct {
+	Agent    string
+	Scenario string
+	// Outcome is ran, blocked, hung, or not driven.
+	Outcome string
+	// Note is why an agent could not be driven.
+	Note string
+	// Broken says which of obstat's promises did not hold, "" if all did.
+	Broken string
+	Took   time.Duration
+}
+
+// The outcomes.
+const (
+	outRan       = "ran"
+	outBlocked   = "blocked"
+	outHung      = "hung"
+	outNotDriven = "not driven"
+)
+
+// runLimit is how long an agent may take; the longest takes ten seconds.
+const runLimit = 75 * time.Second
+
+// try plays one scenario with one agent in r's directory.
+func (s *scenario) try(a *Agent, r *run) Result {
+	res := Result{Agent: a.Name, Scenario: s.name, Outcome: outNotDriven}
+	begin := time.Now()
+	defer func() { res.Took = time.Since(begin) }()
+	model, err := NewModel(s.script(a, r.dir))
+	if err != nil {
+		res.Note = err.Error()
+		return res
+	}
+	defer model.Close()
+	r.model = model
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	if err := r.prepare(ctx, a, s); err != nil {
+		res.Note = err.Error()
+		return res
+	}
+	hung, err := r.start(a, runLimit)
+	if err != nil {
+		res.Note = err.Error()
+		return res
+	}
+	s.judge(&res, r, hung)
+	res.Took = time.Since(begin)
+	return res
+}
+
+// judge looks at the file system, and at what the model was told.
+func (s *scenario) judge(res *Result, r *run, hung bool) {
+	ran := s.ran(r)
+	told := r.model.Results(MainMarker)
+	if s.sub != nil {
+		told = r.model.Results(SubMarker)
+	}
+	promised := s.hook == healthy || s.hook == never
+	switch {
+	case hung && !ran:
+		res.Outcome = outHung
+	case ran:
+		res.Outcome = outRan
+	case len(told) == 0:
+		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call: "+r.lastLines()
+		return
+	default:
+		res.Outcome = outBlocked
+	}
+	words := strings.Join(told, "\n")
+	switch {
+	case s.want == either:
+	case hung && promised:
+		res.Broken = fmt.Sprintf("the agent hung and was ended after %s", runLimit)
+	case s.want == mustRun && !ran:
+		res.Broken = "it did not run; the model was told: " + clip(words)
+	case s.want == mustBlock && ran:
+		res.Broken = "it ran"
+	case s.says != "" && !strings.Contains(words, s.says):
+		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason; the model was told: %s", s.says, clip(words))
+	case s.hook == healthy && s.policy == "" && !there("project/after.txt")(r):
+		res.Broken = "the agent did not go on afterwards; the model was told: " + clip(strings.Join(r.model.Results(MainMarker), "\n"))
+	}
+}
+
+func clip(s string) string {
+	const most = 500
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// tidy removes what a run left on the disk.
+func (r *run) tidy() error { return os.RemoveAll(r.dir) }

@@ -1,0 +1,255 @@
+package agentlab
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options are what the lab is told to do.
+type options struct {
+	root      string // of the checkout
+	cache     string // where agents are installed
+	agents    string
+	scenarios string
+	versions  string
+	keep      bool
+	update    bool
+	inside    bool
+	out       io.Writer
+}
+
+// Main is the program: `lab [flags]` or `lab mcp`. It returns the exit code.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) > 0 && args[0] == "mcp" {
+		if err := ServeMCP(in, out); err != nil {
+			fmt.Fprintln(errs, err)
+			return 1
+		}
+		return 0
+	}
+	o := &options{out: out}
+	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.StringVar(&o.root, "root", ".", "the checkout")
+	flags.StringVar(&o.cache, "cache", "", "where the agents are installed (default $OBSTAT_AGENTS, or .agents in the checkout)")
+	flags.StringVar(&o.agents, "agents", "", "only these, with commas")
+	flags.StringVar(&o.scenarios, "scenarios", "", "only these, with commas")
+	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
+	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
+	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
+	flags.BoolVar(&o.inside, "inside", false, "the network is already taken away")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if err := o.main(args); err != nil {
+		var failed *exec.ExitError
+		if !errors.As(err, &failed) { // it said so itself
+			fmt.Fprintln(errs, "lab:", err)
+		}
+		return 1
+	}
+	return 0
+}
+
+func (o *options) main(args []string) error {
+	var err error
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return err
+	}
+	if o.cache == "" {
+		o.cache = os.Getenv("OBSTAT_AGENTS")
+	}
+	if o.cache == "" {
+		o.cache = filepath.Join(o.root, ".agents")
+	}
+	if o.cache, err = filepath.Abs(o.cache); err != nil {
+		return err
+	}
+	agents, err := o.chosen()
+	if err != nil {
+		return err
+	}
+	if o.inside {
+		return o.inner(agents)
+	}
+	if err := o.install(agents); err != nil {
+		return err
+	}
+	if err := o.build(); err != nil {
+		return err
+	}
+	return o.again(args)
+}
+
+// again starts this program once more, without a network.
+func (o *options) again(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, append(slices.Clone(args), "-inside")...)
+	cmd.Stdout, cmd.Stderr = o.out, os.Stderr
+	offline(cmd)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintf(o.out, "the agents run with the network, since it cannot be taken from them: %v\n", err)
+		cmd = exec.Command(self, append(slices.Clone(args), "-inside")...)
+		cmd.Stdout, cmd.Stderr = o.out, os.Stderr
+		return cmd.Run()
+	}
+	return cmd.Wait()
+}
+
+// chosen returns the agents of the flags, at the versions of the flags.
+func (o *options) chosen() ([]Agent, error) {
+	all := Agents()
+	for _, v := range fields(o.versions) {
+		name, version, ok := strings.Cut(v, "=")
+		at := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
+		if !ok || at < 0 {
+			return nil, fmt.Errorf("-versions: %q is no agent=version", v)
+		}
+		all[at].Version = version
+	}
+	only := fields(o.agents)
+	if len(only) == 0 {
+		return all, nil
+	}
+	for _, name := range only {
+		if !slices.ContainsFunc(all, func(a Agent) bool { return a.Name == name }) {
+			return nil, fmt.Errorf("there is no agent %q here", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(a Agent) bool { return !slices.Contains(only, a.Name) }), nil
+}
+
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// atOnce is how many agents run at the same time.
+const atOnce = 2
+
+// inner plays all scenarios with all agents; it runs without a network.
+func (o *options) inner(agents []Agent) error {
+	if err := loopback(); err != nil {
+		fmt.Fprintf(o.out, "the loopback interface: %v\n", err)
+	}
+	text, err := o.program()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	base, err := os.MkdirTemp("", "obstat-lab-")
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	results := o.play(agents, func(a *Agent, n int) *run {
+		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools(), policy: text}
+	})
+	_ = os.Remove(base) // stays where a run in it does
+	broken := 0
+	for _, r := range results {
+		if r.Broken != "" {
+			broken++
+		}
+	}
+	fmt.Fprintf(o.out, "%d runs in %s, %d of obstat's promises broken\n", len(results), time.Since(begin).Round(time.Second), broken)
+	if o.update {
+		if err := o.writeTable(agents, results); err != nil {
+			return err
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%d of obstat's promises did not hold", broken)
+	}
+	return nil
+}
+
+// play runs the scenarios, a few at once, and returns the results in order.
+func (o *options) play(agents []Agent, newRun func(*Agent, int) *run) []Result {
+	type job struct {
+		agent    *Agent
+		scenario scenario
+	}
+	var jobs []job
+	only := fields(o.scenarios)
+	for i := range agents {
+		for _, s := range scenarios() {
+			if len(only) == 0 || slices.Contains(only, s.name) {
+				jobs = append(jobs, job{&agents[i], s})
+			}
+		}
+	}
+	results := make([]Result, len(jobs))
+	var group sync.WaitGroup
+	var print sync.Mutex
+	slots := make(chan struct{}, atOnce)
+	for i, j := range jobs {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			r := newRun(j.agent, i+1)
+			res := j.scenario.try(j.agent, r)
+			keep := o.keep || res.Broken != "" || res.Outcome == outNotDriven
+			if !keep {
+				_ = r.tidy()
+			}
+			print.Lock()
+			defer print.Unlock()
+			fmt.Fprintf(o.out, "%3d/%d %s\n", i+1, len(jobs), res.line(r, keep))
+			results[i] = res
+		})
+	}
+	group.Wait()
+	return results
+}
+
+// line is what is printed of a run.
+func (res *Result) line(r *run, kept bool) string {
+	s := fmt.Sprintf("%-12s %-16s %-10s %5.1fs", res.Agent, res.Scenario, res.Outcome, res.Took.Seconds())
+	if res.Note != "" {
+		s += "\n        " + res.Note
+	}
+	if res.Broken != "" {
+		s += "\n        BROKEN: " + res.Broken
+	}
+	if kept {
+		s += "\n        in " + r.dir
+	}
+	return s
+}
+
+// program has obstat turn the policy into the one file that it reads before any
+// agent's own.
+func (o *options) program() (string, error) {
+	dir, err := os.MkdirTemp("", "obstat-lab-policy-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "settings.json")
+	if err := os.WriteFile(file, []byte(policy), 0o644); err != nil {
+		return "", err
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.Command(filepath.Join(o.tools(), "obstat"), "policy", "show", "--format", "json", "--dialect", "claudecode", file)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("obstat policy show: %w: %s", err, errs.String())
+	}
+	return out.String(), nil
+}

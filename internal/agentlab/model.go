@@ -1,0 +1,181 @@
+package agentlab
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Call is one tool call that the model makes, in the words of the agent.
+type Call struct {
+	Tool      string
+	Namespace string         // where an agent groups its tools
+	Args      map[string]any // nil for a tool that takes text
+	Text      string         // the input of a tool that takes text
+}
+
+// A Script is what the model does: for each marker that a prompt may contain,
+// the calls that it makes, one after the other.
+type Script map[string][]Call
+
+// The markers of the agent itself and of a subagent.
+const (
+	MainMarker = "MAIN-SCRIPT"
+	SubMarker  = "SUB-SCRIPT"
+)
+
+// Prompt is the prompt that makes the model follow the list of a marker.
+func Prompt(marker string) string { return "Please run the " + marker + "." }
+
+// A Model is a model server on the loopback interface. It remembers nothing
+// between requests: which call is next is read off the conversation that it is
+// sent.
+type Model struct {
+	script Script
+	server *http.Server
+	addr   string
+
+	mu      sync.Mutex
+	results map[string][]string
+	odd     []string
+}
+
+// NewModel starts a server; Close ends it.
+func NewModel(script Script) (*Model, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{script: script, addr: ln.Addr().String(), results: map[string][]string{}}
+	m.server = &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = m.server.Serve(ln) }()
+	return m, nil
+}
+
+// URL is where the server is, without a slash at the end.
+func (m *Model) URL() string { return "http://" + m.addr }
+
+// Close ends the server and all its connections.
+func (m *Model) Close() error { return m.server.Close() }
+
+// Results returns what the agent sent back for the calls of a marker's list, as
+// far as it did.
+func (m *Model) Results(marker string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.results[marker]
+}
+
+// Odd returns the requests that were not understood.
+func (m *Model) Odd() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.odd
+}
+
+// A conversation is what a request says has happened so far.
+type conversation struct {
+	user    []string // what was said to the model
+	results []string // what tools answered
+}
+
+// A wire is one of the forms in which models are talked to.
+type wire interface {
+	read(body []byte) (*conversation, error)
+	// write sends the model's turn: a call, or words where call is nil.
+	write(w io.Writer, id string, call *Call) error
+}
+
+// wireOf chooses the form by the request's path.
+func wireOf(path string) wire {
+	switch {
+	case strings.HasSuffix(path, "/v1/messages"):
+		return anthropic{}
+	case strings.HasSuffix(path, "/responses"):
+		return responses{}
+	case strings.HasSuffix(path, "/chat/completions"):
+		return chat{}
+	case strings.HasSuffix(path, ":streamGenerateContent"):
+		return gemini{}
+	}
+	return nil
+}
+
+// maxRequest bounds a request; agents send their whole instructions each time.
+const maxRequest = 32 << 20
+
+// ServeHTTP answers one request of an agent.
+func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	form := wireOf(r.URL.Path)
+	if err != nil || form == nil || r.Method != http.MethodPost {
+		m.note(r, "no such thing")
+		http.Error(w, `{"error":{"message":"there is no such thing here","type":"not_found_error"}}`, http.StatusNotFound)
+		return
+	}
+	c, err := form.read(body)
+	if err != nil {
+		m.note(r, err.Error())
+		http.Error(w, `{"error":{"message":"the request cannot be read","type":"invalid_request_error"}}`, http.StatusBadRequest)
+		return
+	}
+	marker, turn, call := m.next(c)
+	w.Header().Set("Content-Type", "text/event-stream")
+	_ = form.write(w, fmt.Sprintf("call_%s_%d", strings.ToLower(marker), turn), call)
+}
+
+func (m *Model) note(r *http.Request, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.odd = append(m.odd, fmt.Sprintf("%s %s: %s", r.Method, r.URL.Path, why))
+}
+
+// next chooses the model's turn: the list of the marker that was said last, and
+// in it the call after those that have been answered.
+func (m *Model) next(c *conversation) (marker string, turn int, call *Call) {
+	for _, text := range c.user {
+		at := -1
+		for name := range m.script {
+			if i := strings.LastIndex(text, name); i > at {
+				at, marker = i, name
+			}
+		}
+	}
+	list, turn := m.script[marker], len(c.results)
+	m.mu.Lock()
+	if turn > len(m.results[marker]) {
+		m.results[marker] = c.results
+	}
+	m.mu.Unlock()
+	if turn >= len(list) {
+		return marker, turn, nil
+	}
+	return marker, turn, list[turn].filled(c.results)
+}
+
+// lastID in the arguments of a call stands for the identifier in what the call
+// before it was answered with.
+const lastID = "LAST-ID"
+
+var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+func (c Call) filled(results []string) *Call {
+	if len(results) == 0 || c.Args == nil {
+		return &c
+	}
+	id := identifier.FindString(results[len(results)-1])
+	args := make(map[string]any, len(c.Args))
+	for k, v := range c.Args {
+		if list, ok := v.([]string); ok && len(list) == 1 && list[0] == lastID {
+			v = []string{id}
+		}
+		args[k] = v
+	}
+	c.Args = args
+	return &c
+}

@@ -1,0 +1,36 @@
+//go:build unix
+
+package agentlab
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// inGroup makes cmd the head of a process group that ends with it.
+func inGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// endStrays ends what a run left behind: processes that have its mark in their
+// environment. Agents start commands in process groups of their own.
+func endStrays(mark string) {
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		env, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && pid > 1 && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

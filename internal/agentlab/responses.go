@@ -1,0 +1,71 @@
+package agentlab
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// responses is OpenAI's Responses form.
+type responses struct{}
+
+func (responses) read(body []byte) (*conversation, error) {
+	var req struct {
+		Input []struct {
+			Type    string  `json:"type"`
+			Role    string  `json:"role"`
+			Content content `json:"content"`
+			Output  content `json:"output"`
+		} `json:"input"`
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, err
+	}
+	c := &conversation{}
+	for _, item := range req.Input {
+		switch item.Type {
+		case "message", "":
+			if item.Role == "user" {
+				c.user = append(c.user, item.Content.text)
+			}
+		case "agent_message": // how a subagent is told what to do
+			c.user = append(c.user, item.Content.text)
+		case "function_call_output", "custom_tool_call_output":
+			c.results = append(c.results, item.Output.text)
+		}
+	}
+	return c, nil
+}
+
+func (responses) write(w io.Writer, id string, call *Call) error {
+	e := &events{w: w}
+	send := func(name string, v object) {
+		v["type"] = name
+		e.send(name, v)
+	}
+	item := object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": lastWords, "annotations": []any{}}}}
+	switch {
+	case call != nil && call.Args == nil:
+		item = object{"type": "custom_tool_call", "id": "item_" + id, "call_id": id, "name": call.Tool, "input": call.Text, "status": "completed"}
+	case call != nil:
+		item = object{"type": "function_call", "id": "item_" + id, "call_id": id, "name": call.Tool, "arguments": call.arguments(), "status": "completed"}
+	}
+	if call != nil && call.Namespace != "" {
+		item["namespace"] = call.Namespace
+	}
+	response := object{"id": "resp_" + id, "object": "response", "status": "in_progress", "model": "scripted", "output": []any{}}
+	send("response.created", object{"response": response})
+	send("response.output_item.added", object{"output_index": 0, "item": item})
+	switch {
+	case call == nil:
+		send("response.output_text.delta", object{"output_index": 0, "content_index": 0, "item_id": item["id"], "delta": lastWords})
+	case call.Args == nil:
+		send("response.custom_tool_call_input.delta", object{"output_index": 0, "item_id": item["id"], "call_id": id, "delta": call.Text})
+	default:
+		send("response.function_call_arguments.delta", object{"output_index": 0, "item_id": item["id"], "delta": call.arguments()})
+	}
+	send("response.output_item.done", object{"output_index": 0, "item": item})
+	response = object{"id": "resp_" + id, "object": "response", "status": "completed", "model": "scripted", "output": []any{item}, "usage": object{
+		"input_tokens": 10, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 5, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 15}}
+	send("response.completed", object{"response": response})
+	return e.err
+}

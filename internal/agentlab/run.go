@@ -1,0 +1,174 @@
+package agentlab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A run is one start of an agent, in a directory of its own that holds home,
+// project, a directory outside of both, and obstat.
+type run struct {
+	dir      string
+	packages string // where npm put the agent
+	lab      string // this program, for the agent to start as a tool server
+	tools    string // where obstat was built
+	policy   string // the file obstat.json
+	model    *Model
+}
+
+func (r *run) home(rel string) string { return filepath.Join(r.dir, "home", filepath.FromSlash(rel)) }
+func (r *run) project() string        { return filepath.Join(r.dir, "project") }
+func (r *run) bin() string            { return filepath.Join(r.dir, "bin") }
+
+func (r *run) write(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o644)
+}
+
+func (r *run) writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return r.write(name, string(b)+"\n")
+}
+
+// replace changes a file that the installer wrote; nothing to change is an
+// error, since then the installer writes something else by now.
+func (r *run) replace(name, pattern, with string) error {
+	old, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	text := regexp.MustCompile(pattern).ReplaceAll(old, []byte(with))
+	if string(text) == string(old) {
+		return fmt.Errorf("%s has nothing like %s in it", name, pattern)
+	}
+	return os.WriteFile(name, text, 0o644)
+}
+
+// prepare lays the directories out and installs obstat's hook.
+func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
+	for _, dir := range []string{"home", "project/allowed", "project/secret", "outside", "bin", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(r.dir, filepath.FromSlash(dir)), 0o755); err != nil {
+			return err
+		}
+	}
+	text := s.policy
+	if text == "" {
+		text = r.policy
+	}
+	err := errors.Join(r.write(filepath.Join(r.project(), "obstat.json"), text), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	if err != nil || s.hook == never {
+		return err
+	}
+	if err := r.install(ctx, a); err != nil {
+		return err
+	}
+	switch s.hook {
+	case killed:
+		return r.spoil("#!/bin/sh\nkill -9 $$\n")
+	case hanging:
+		return errors.Join(a.driver.hasten(r), r.spoil("#!/bin/sh\nexec sleep 600\n"))
+	case missing:
+		return r.spoil("")
+	}
+	return nil
+}
+
+// install runs the real installer, which registers whichever of obstat's
+// programs it likes: they lie side by side.
+func (r *run) install(ctx context.Context, a *Agent) error {
+	built, err := filepath.Glob(filepath.Join(r.tools, "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range built {
+		if err := os.Link(name, filepath.Join(r.bin(), filepath.Base(name))); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), "install", a.Name)
+	cmd.Dir, cmd.Env = r.project(), r.env()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("obstat install %s: %w\n%s", a.Name, err, out)
+	}
+	return nil
+}
+
+// spoil puts a script in the place of obstat's programs, or nothing.
+func (r *run) spoil(script string) error {
+	programs, err := filepath.Glob(filepath.Join(r.bin(), "*"))
+	for _, name := range programs {
+		err = errors.Join(err, os.Remove(name)) // a link: what was built stays
+		if script != "" {
+			err = errors.Join(err, os.WriteFile(name, []byte(script), 0o755))
+		}
+	}
+	return err
+}
+
+// mark is the variable by which everything that a run started can be found.
+func (r *run) mark() string { return "OBSTAT_LAB_RUN=" + r.dir }
+
+// env is what every program of a run gets to see: no proxies, no settings and
+// no credentials of whoever runs the lab.
+func (r *run) env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", r.mark()}
+}
+
+// logName is where what the agent prints goes.
+func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
+
+// start runs the agent to its end, or to the limit. hung tells which.
+func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
+	args, env, err := a.driver.command(r, Prompt(MainMarker))
+	if err != nil {
+		return false, err
+	}
+	log, err := os.Create(r.logName())
+	if err != nil {
+		return false, err
+	}
+	defer log.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.project(), append(r.env(), env...), log, log
+	cmd.WaitDelay = 5 * time.Second
+	inGroup(cmd)
+	err = cmd.Run()
+	endStrays(r.mark())
+	var status *exec.ExitError
+	if ctx.Err() != nil {
+		return true, nil
+	}
+	if err != nil && !errors.As(err, &status) {
+		return false, err
+	}
+	return false, nil // what an exit code means is the agent's business; files are looked at
+}
+
+// lastLines returns the end of what the agent printed.
+func (r *run) lastLines() string {
+	b, err := os.ReadFile(r.logName())
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(b))
+	const most = 600
+	if len(text) > most {
+		text = "..." + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}

@@ -1,0 +1,139 @@
+package agentlab
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A scenario is one run of an agent: what the model asks for, what became of
+// obstat's hook, and what has to come of it.
+type scenario struct {
+	name string
+	// text is what is said of it in the table.
+	text      string
+	main, sub []action
+	hook      hookState
+	policy    string // "" is the usual one
+	// ran looks whether the call in question had its effect.
+	ran  func(r *run) bool
+	want want
+	// says has to be in what the model is told of a call that obstat blocks: that
+	// it was blocked, and not merely did not happen.
+	says string
+}
+
+// hookState is what became of obstat after it was installed.
+type hookState int
+
+const (
+	healthy hookState = iota
+	never             // not installed at all
+	killed            // dies by SIGKILL
+	hanging           // never answers
+	missing           // is not there any more
+)
+
+// want is what a scenario has to come to.
+type want int
+
+const (
+	mustRun want = iota
+	mustBlock
+	// either is the agent's own business, and only written down.
+	either
+)
+
+// policy is what obstat goes by in the runs, in Claude Code's notation. What no
+// rule speaks of is an ask.
+const policy = `{
+  "permissions": {
+    "allow": ["Bash(touch *)", "Bash(echo *)", "Edit(/allowed/**)", "mcp__canary__touch", "Agent"],
+    "ask": ["Bash(mkdir *)"],
+    "deny": ["Bash(rm *)", "Edit(/secret/**)", "mcp__canary__erase"],
+    "disableBypassPermissionsMode": "disable"
+  }
+}
+`
+
+const (
+	denied = "Bash(rm *)"
+	// nobody is what is told where there is nobody to ask.
+	kept = "keep.txt"
+)
+
+func shell(command string) action { return action{do: doShell, what: command} }
+
+// write writes a file below the run's directory.
+func write(path string) action { return action{do: doWrite, path: path} }
+
+func mcp(tool, path string) action { return action{do: doMCP, what: tool, path: path} }
+
+// there tells whether a file below the run's directory came to be.
+func there(path string) func(*run) bool {
+	return func(r *run) bool {
+		_, err := os.Stat(filepath.Join(r.dir, path))
+		return err == nil
+	}
+}
+
+// gone tells whether a file below the run's directory is no longer there.
+func gone(path string) func(*run) bool {
+	return func(r *run) bool {
+		_, err := os.Stat(filepath.Join(r.dir, path))
+		return errors.Is(err, fs.ErrNotExist)
+	}
+}
+
+// scenarios returns them in the order of the table.
+func scenarios() []scenario {
+	remove := []action{shell("rm -f " + kept)}
+	removed := gone("project/" + kept)
+	spawn := []action{{do: doSpawn}}
+	return []scenario{
+		{name: "control", text: "obstat is not installed, the command is one that the policy denies", main: remove, ran: removed, hook: never, want: mustRun},
+		{name: "harmless", text: "an allowed command", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), want: mustRun},
+		{name: "denied", text: "a denied command", main: remove, ran: removed, want: mustBlock, says: denied},
+		{name: "env", text: "the denied command behind `env`", main: []action{shell("env CI=1 rm -f " + kept)}, ran: removed, want: mustBlock, says: denied},
+		{name: "sh", text: "the denied command in `sh -c`", main: []action{shell("sh -c 'rm -f " + kept + "'")}, ran: removed, want: mustBlock, says: denied},
+		{name: "compound", text: "the denied command after an allowed one", main: []action{shell("echo start && rm -f " + kept)}, ran: removed, want: mustBlock, says: denied},
+		{name: "write", text: "a file where the policy allows it", main: []action{write("project/allowed/new.txt")}, ran: there("project/allowed/new.txt"), want: mustRun},
+		{name: "write-denied", text: "a file where the policy denies it", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
+		{name: "write-outside", text: "a file outside of the project", main: []action{write("outside/new.txt")}, ran: there("outside/new.txt"), want: mustBlock, says: "no rule"},
+		{name: "mcp", text: "an allowed tool of an MCP server", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), want: mustRun},
+		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "erase"},
+		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
+		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
+		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)"},
+		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: "{", want: mustBlock, says: "policy"},
+		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: either},
+		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
+		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: either},
+	}
+}
+
+// goesOn is the call at the end of a run that obstat allows: an agent that was
+// refused something has to be able to go on.
+const goesOn = "touch after.txt"
+
+// script returns the model's lists for a scenario.
+func (s *scenario) script(a *Agent, dir string) Script {
+	list := func(actions ...action) (out []Call) {
+		for _, x := range actions {
+			if x.path != "" {
+				x.path = filepath.Join(dir, filepath.FromSlash(x.path))
+			}
+			out = append(out, a.driver.calls(x)...)
+		}
+		return out
+	}
+	out := Script{MainMarker: list(s.main...)}
+	if s.hook == healthy && s.policy == "" {
+		out[MainMarker] = append(out[MainMarker], list(shell(goesOn))...)
+	}
+	if s.sub != nil {
+		out[SubMarker] = append(list(s.sub...), list(action{do: doEnd})...)
+	}
+	return out
+}
