@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/ledger"
 )
 
 // checkAnswer refuses an accepted rule that would not settle the call or is
@@ -57,7 +58,7 @@ func checkRules(offers []obstat.Offer) error {
 func (g *Guard) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request, rule *obstat.Rule) error {
 	for _, p := range probes(&r.Call) {
 		if pol.Decide(&p, g.opts.World).Verdict == obstat.Allow && l.Policy.Decide(&p, g.opts.World).Verdict != obstat.Allow {
-			return fmt.Errorf("%w: %s would allow %s %s as well", approval.ErrBroader, rule, p.Tool, clip(string(p.Input), 200))
+			return fmt.Errorf("%w: %s would allow %s %s as well", approval.ErrBroader, rule, p.Tool, ledger.ClipTo(string(p.Input), 200))
 		}
 	}
 	return nil

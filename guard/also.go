@@ -70,10 +70,10 @@ func mainText(c *obstat.Call) string {
 			for _, name := range names {
 				var s string
 				if json.Unmarshal(fields[name], &s) == nil && s != "" {
-					return clip(s, 200)
+					return ledger.ClipTo(s, 200)
 				}
 			}
 		}
 	}
-	return clip(c.Tool+" "+string(c.Input), 200)
+	return ledger.ClipTo(c.Tool+" "+string(c.Input), 200)
 }

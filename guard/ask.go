@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/ledger"
 )
 
 // ask settles a call that asks: by a grant, or by a human.
@@ -92,7 +93,7 @@ func (t *turn) allowedWith(rules []obstat.Offer) bool {
 // makeRequest makes the request for a decision that asks.
 func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
-	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: hexDigest(t.call), Reason: clip(d.Reason(), maxText), Part: clip(d.Part, maxText),
+	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: hexDigest(t.call), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
 		Safety: d.Safety, Policy: j.loaded.Policy.Digest(), Effects: effectsOf(j.trace.Analysis)}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))
@@ -144,7 +145,7 @@ func effectsOf(a *effect.Analysis) (out []approval.Effect) {
 				target = other
 			}
 		}
-		out = append(out, approval.Effect{Kind: e.Kind.String(), Target: clip(target, 1000), Detail: clip(e.Detail, 1000)})
+		out = append(out, approval.Effect{Kind: e.Kind.String(), Target: ledger.ClipTo(target, 1000), Detail: ledger.ClipTo(e.Detail, 1000)})
 	}
 	return out
 }

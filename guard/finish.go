@@ -40,7 +40,7 @@ func (g *Guard) Resume(ctx context.Context, request string) (obstat.Decision, er
 	if err != nil {
 		return obstat.Decision{Note: err.Error()}, err
 	}
-	t := &turn{g: g, call: &r.Call, began: began, world: &recorder{of: g.opts.World}, request: r.ID}
+	t := &turn{g: g, call: &r.Call, began: began, world: &obstat.Recorder{Of: g.opts.World}, request: r.ID}
 	t.j = g.judge(ctx, t.call, t.world)
 	d := t.j.d
 	if d.Verdict != obstat.Ask {

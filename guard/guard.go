@@ -144,7 +144,7 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 	began := time.Now()
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
-	t := &turn{g: g, call: &c, began: began, world: &recorder{of: g.opts.World}}
+	t := &turn{g: g, call: &c, began: began, world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.d
 	if d.Verdict == obstat.Ask {

@@ -14,7 +14,7 @@ type turn struct {
 	g     *Guard
 	call  *obstat.Call
 	began time.Time
-	world *recorder
+	world *obstat.Recorder
 	j     *judged
 	// request is the request that was put to humans, if one was.
 	request string
@@ -58,72 +58,4 @@ func (g *Guard) judge(ctx context.Context, c *obstat.Call, world obstat.World) *
 	}
 	out.broken = broken
 	return out
-}
-
-// maxSeen bounds how much of the machine is written down with one decision.
-const maxSeen = 1000
-
-// A recorder is a World that remembers what was found in another one. What is
-// not remembered was not there.
-type recorder struct {
-	of    obstat.World
-	snap  obstat.Snapshot
-	dirs  map[string]bool
-	count int
-}
-
-var _ obstat.World = (*recorder)(nil)
-
-// Home returns a home directory.
-func (r *recorder) Home(user string) (string, bool) {
-	h, ok := r.of.Home(user)
-	switch {
-	case !ok:
-	case user == "":
-		r.snap.HomeDir = h
-	default:
-		note(r, &r.snap.Homes, user, h)
-	}
-	return h, ok
-}
-
-// Readlink returns the target of a symbolic link.
-func (r *recorder) Readlink(path string) (string, bool) {
-	t, ok := r.of.Readlink(path)
-	if ok {
-		note(r, &r.snap.Links, path, t)
-	}
-	return t, ok
-}
-
-// IsDir reports whether path is a directory.
-func (r *recorder) IsDir(path string) bool {
-	ok := r.of.IsDir(path)
-	if ok && !r.dirs[path] {
-		if r.count++; r.count <= maxSeen {
-			note(r, &r.dirs, path, true)
-			r.snap.Dirs = append(r.snap.Dirs, path)
-		}
-	}
-	return ok
-}
-
-func note[V comparable](r *recorder, m *map[string]V, k string, v V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
-	if have, ok := (*m)[k]; ok && have == v {
-		return
-	}
-	if r.count++; r.count <= maxSeen {
-		(*m)[k] = v
-	}
-}
-
-// seen returns what was found, nil where that is too much to write down.
-func (r *recorder) seen() *obstat.Snapshot {
-	if r.count > maxSeen {
-		return nil
-	}
-	return &r.snap
 }

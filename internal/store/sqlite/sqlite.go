@@ -25,6 +25,7 @@ import (
 	driver "modernc.org/sqlite"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -66,15 +67,8 @@ var (
 
 // DefaultPath returns where the database is unless somebody says otherwise.
 func DefaultPath() (string, error) {
-	state := os.Getenv("XDG_STATE_HOME")
-	if state == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(state, "obstat", "obstat.db"), nil
+	dir, err := statedir.Dir(os.Getenv)
+	return statedir.Store(dir), err
 }
 
 // Open opens the database at path and brings its schema up to date; a missing

@@ -1,0 +1,3 @@
+package statedir
+
+const homeVariable = "USERPROFILE"

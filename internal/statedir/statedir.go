@@ -1,0 +1,33 @@
+// Package statedir says where obstat keeps what outlives a process: the store
+// with ledger, requests and grants, the spool beside it and cached policies.
+//
+// It owns the names and nothing else: who makes these files says what is in
+// them.
+package statedir
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// ErrNoHome is the error where nobody knows a home directory.
+var ErrNoHome = errors.New("neither XDG_STATE_HOME nor HOME says where obstat's state is kept")
+
+// Dir returns the directory; getenv reads the environment.
+func Dir(getenv func(string) string) (string, error) {
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := getenv(homeVariable)
+		if home == "" {
+			return "", ErrNoHome
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "obstat"), nil
+}
+
+// Store returns the database file in a state directory.
+func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
+
+// Cache returns where policies are cached in a state directory.
+func Cache(dir string) string { return filepath.Join(dir, "cache") }

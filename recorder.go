@@ -1,0 +1,77 @@
+package obstat
+
+// maxSeen bounds how much of the machine is written down with one decision.
+const maxSeen = 1000
+
+// A Recorder is a World that remembers what was found in another one, so that a
+// decision can be made again on the same observations. What is not remembered
+// was not there. It is for one decision at a time.
+type Recorder struct {
+	Of World // nil knows nothing
+
+	snap  Snapshot
+	dirs  map[string]bool
+	count int
+}
+
+var _ World = (*Recorder)(nil)
+
+// Home returns a home directory.
+func (r *Recorder) Home(user string) (string, bool) {
+	if r.Of == nil {
+		return "", false
+	}
+	h, ok := r.Of.Home(user)
+	switch {
+	case !ok:
+	case user == "":
+		r.snap.HomeDir = h
+	default:
+		note(r, &r.snap.Homes, user, h)
+	}
+	return h, ok
+}
+
+// Readlink returns the target of a symbolic link.
+func (r *Recorder) Readlink(path string) (string, bool) {
+	if r.Of == nil {
+		return "", false
+	}
+	t, ok := r.Of.Readlink(path)
+	if ok {
+		note(r, &r.snap.Links, path, t)
+	}
+	return t, ok
+}
+
+// IsDir reports whether path is a directory.
+func (r *Recorder) IsDir(path string) bool {
+	ok := r.Of != nil && r.Of.IsDir(path)
+	if ok && !r.dirs[path] {
+		if r.count++; r.count <= maxSeen {
+			note(r, &r.dirs, path, true)
+			r.snap.Dirs = append(r.snap.Dirs, path)
+		}
+	}
+	return ok
+}
+
+func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	if have, ok := (*m)[k]; ok && have == v {
+		return
+	}
+	if r.count++; r.count <= maxSeen {
+		(*m)[k] = v
+	}
+}
+
+// Seen returns what was found, nil where that is too much to write down.
+func (r *Recorder) Seen() *Snapshot {
+	if r.count > maxSeen {
+		return nil
+	}
+	return &r.snap
+}
