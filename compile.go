@@ -48,13 +48,19 @@ type Options struct {
 	Library *Library
 	// MaxRules bounds the rules of all lists together; zero is two million.
 	MaxRules int
+	// Trusted is the digest of the Program, given by who knows that Compile took
+	// a Program of this digest before, such as a cache that is keyed by it. Then
+	// neither digest nor patterns are worked out again: a pattern is read when a
+	// call first needs it, and one that cannot be read after all is a fault,
+	// which denies. "" takes nothing on trust.
+	Trusted string
 }
 
 // A Policy is a compiled Program: immutable, indexed and safe for concurrent
 // use.
 type Policy struct {
 	prog      *Program
-	digest    string
+	digest    func() string // worked out when first wanted
 	pipelines map[Mode]*pipeline
 	inForce   *pipeline // of the Program's own mode
 	lists     map[listKey]*list
@@ -102,8 +108,12 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 		if opts.MaxRules > 0 {
 			c.opts.MaxRules = opts.MaxRules
 		}
+		c.trusted = opts.Trusted
 	}
-	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: c.prog.Digest(), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}, patterns: map[Text]*pattern.Pattern{}}
+	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
+	if c.trusted != "" {
+		c.policy.digest = func() string { return c.trusted }
+	}
 	c.compileView()
 	c.compileRules()
 	c.compilePipelines()
@@ -119,7 +129,7 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 func (pol *Policy) Program() *Program { return pol.prog.clone() }
 
 // Digest returns the digest of the policy's Program.
-func (pol *Policy) Digest() string { return pol.digest }
+func (pol *Policy) Digest() string { return pol.digest() }
 
 // Mode returns the mode in force when a call names none.
 func (pol *Policy) Mode() Mode { return pol.prog.Mode }
@@ -145,10 +155,11 @@ func (p *Program) clone() *Program {
 }
 
 type compiler struct {
-	opts   Options
-	prog   *Program
-	policy *Policy
-	errs   Errors
+	opts    Options
+	trusted string
+	prog    *Program
+	policy  *Policy
+	errs    Errors
 }
 
 func (c *compiler) fail(pos Pos, code Code, format string, args ...any) {
@@ -187,6 +198,11 @@ func (c *compiler) add(err error) {
 
 func (c *compiler) compileRules() {
 	n := 0
+	for _, rules := range c.prog.Rules {
+		n += len(rules)
+	}
+	c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
+	n = 0
 	for _, name := range slices.Sorted(maps.Keys(c.prog.Rules)) {
 		rules := c.prog.Rules[name]
 		if n += len(rules); n > c.opts.MaxRules {
@@ -212,6 +228,10 @@ func (c *compiler) compileRule(list string, r *Rule) {
 
 func (c *compiler) compileText(t Text, r *Rule) {
 	if t.IsZero() || c.policy.patterns[t] != nil {
+		return
+	}
+	if c.trusted != "" {
+		c.policy.patterns[t] = pattern.Known(t.Flavour, t.Text)
 		return
 	}
 	p, err := pattern.Compile(t.Flavour, t.Text)
@@ -268,7 +288,7 @@ func (c *compiler) list(mode Mode, m Match) *list {
 	}
 	key := listKey{m.Rules, m.Pick}
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
-		c.policy.lists[key] = buildList(rules, m.Pick, c.policy.compiled)
+		c.policy.lists[key] = newList(rules, m.Pick, c.policy.compiled)
 	}
 	return c.policy.lists[key]
 }

@@ -173,6 +173,7 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 		rules = append(rules, rule(obstat.Verdict(i%3), fmt.Sprint("t", i%10), "command", fmt.Sprintf("prog%d *", i)))
 	}
 	pol := mustCompile(t, sample(rules...))
+	pol.Index()
 	call := &obstat.Call{Tool: "t3", Input: json.RawMessage(`{"command":"prog13 \"a b\" c","timeout":5}`)}
 	if n := testing.AllocsPerRun(1000, func() { pol.Decide(call, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)

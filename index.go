@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/obstat/obstat/pattern"
 )
@@ -14,7 +15,12 @@ const none = uint32(math.MaxUint32)
 // A list is a rule list made ready for one pick: every rule has a rank, and the
 // lowest rank that matches decides. So each part of the index may stop as soon
 // as nothing it holds can rank lower than what is found.
+//
+// The index is built when the first question comes: a pipeline has lists that
+// most calls never reach.
 type list struct {
+	once   sync.Once
+	build  func()
 	rules  []*Rule               // by rank
 	byTool map[string]*toolIndex // rules for tools by exact name
 	names  *pattern.Set          // whole-tool rules whose tool is a pattern, on the tool's name
@@ -94,10 +100,19 @@ func (b *builder) tool(t Text) *toolBuilder {
 	return tb
 }
 
-// buildList indexes rules; compiled returns the compiled form of a Text, or nil
-// if it has none (a problem already reported).
-func buildList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *list {
-	l := &list{rules: order(rules, pick), byTool: map[string]*toolIndex{}}
+// newList returns the list of rules; compiled returns the compiled form of a
+// Text, or nil if it has none (a problem already reported).
+func newList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *list {
+	l := &list{}
+	l.build = func() { l.fill(rules, pick, compiled) }
+	return l
+}
+
+// ready builds the list if nobody has.
+func (l *list) ready() { l.once.Do(l.build) }
+
+func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) {
+	l.rules, l.byTool = order(rules, pick), map[string]*toolIndex{}
 	b := builder{tools: map[Text]*toolBuilder{}}
 	for i, r := range l.rules {
 		b.add(r, uint32(i), compiled)
@@ -117,7 +132,6 @@ func buildList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *l
 	if len(b.names) > 0 {
 		l.names = pattern.NewSet(b.names)
 	}
-	return l
 }
 
 func (b *builder) add(r *Rule, rank uint32, compiled func(Text) *pattern.Pattern) {
@@ -153,6 +167,7 @@ func (tb *toolBuilder) index() *toolIndex {
 
 // index builds the sets' own indexes.
 func (l *list) index() {
+	l.ready()
 	if l.names != nil {
 		l.names.Index()
 	}
@@ -172,6 +187,7 @@ func (l *list) index() {
 // best returns the rule that decides q, or nil. A fault names a rule whose
 // answer could have been better and did not come in time.
 func (l *list) best(q *Question) (r *Rule, fault error) {
+	l.ready()
 	best := none
 	if idx := l.byTool[q.Tool]; idx != nil {
 		if best, fault = idx.best(q, best); fault != nil {
@@ -243,6 +259,7 @@ func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
 // all returns every rule that matches q, by rank: the slow twin of best, for
 // explanations.
 func (l *list) all(q *Question, match func(Text) *pattern.Pattern) []*Rule {
+	l.ready()
 	var out []*Rule
 	for _, r := range l.rules {
 		if ruleMatches(r, q, match) {

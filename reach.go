@@ -138,6 +138,7 @@ func (w *When) possible(st *step, tool string) (vs Verdicts, final bool) {
 // like q; final says that it surely settles it. sure is q with a text in place
 // of what follows that stands for any.
 func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final bool) {
+	l.ready()
 	passes := false // a rule that does not settle may be the one picked
 	for _, r := range l.rules {
 		may, must := s.covers(r, q, sure)

@@ -94,6 +94,6 @@ func kindOf(s Stage) string {
 }
 
 func (t *Trace) finish(w *walk, d *Decision) {
-	t.Policy, t.Mode = w.pol.digest, d.Mode
+	t.Policy, t.Mode = w.pol.Digest(), d.Mode
 	t.Analysis = w.facts.analysis
 }

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -28,16 +29,60 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	if i := badUTF8(text); i >= 0 && f != Exact {
 		return nil, &SyntaxError{i, "the pattern is not UTF-8 text"}
 	}
+	p := Known(f, text)
+	if cannotFail(f, text) {
+		return p, nil
+	}
+	b, err := newBody(f, text)
+	if err != nil {
+		return nil, err
+	}
+	p.made.Store(b)
+	return p, nil
+}
+
+// Known is Compile for a text that Compile took before, in another process
+// perhaps: nothing is looked at until the first match. If the text is no
+// pattern after all, every match that has to read it is a fault.
+func Known(f Flavour, text string) *Pattern {
+	return &Pattern{flavour: f, text: text}
+}
+
+// cannotFail tells of most texts, by a look, that they are patterns.
+func cannotFail(f Flavour, text string) bool {
+	switch f {
+	case Exact, Fnmatch, Wildcard:
+		return true
+	case Minimatch:
+		return len(text) <= maxMinimatch && !strings.ContainsAny(text, "{(") && strings.Count(text, "/") < maxSegments
+	}
+	return false
+}
+
+func newBody(f Flavour, text string) (*body, error) {
 	m, t, err := compiler(f)(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{flavour: f, text: text, m: m, shape: t.shape()}
-	p.may, p.must = newLanguage(t.may), newLanguage(t.must)
-	if t.must == t.may {
-		p.must = p.may
+	return &body{m: m, shape: t.shape()}, nil
+}
+
+// reached returns what p can match.
+func (p *Pattern) reached() *reach {
+	if r := p.reach.Load(); r != nil {
+		return r
 	}
-	return p, nil
+	r := &reach{}
+	if _, t, err := compiler(p.flavour)(p.text); err == nil {
+		r.may, r.must = newLanguage(t.may), newLanguage(t.must)
+		if t.must == t.may {
+			r.must = r.may
+		}
+	}
+	if !p.reach.CompareAndSwap(nil, r) {
+		r = p.reach.Load()
+	}
+	return r
 }
 
 // compiler returns what reads a flavour.

@@ -62,7 +62,7 @@ func (p *dfaProg) compile(checks []check) {
 		var unfit []check
 		count := 0
 		for ; count < len(checks) && len(n.insts) <= maxInstsAll; count++ {
-			if c := checks[count]; !n.add(c.pattern.shape.Regular, c.rank) {
+			if c := checks[count]; !n.add(c.pattern.regular(), c.rank) {
 				unfit = append(unfit, c)
 			}
 		}

@@ -98,8 +98,7 @@ func TestDFAUnfit(t *testing.T) {
 		fmt.Fprintf(&every, "%c%c|", 0x4000+2*i, 'a'+i%26)
 	}
 	entries = append(entries, Entry{regularPattern(every.String()), 900})
-	broken := exactPattern("broken")
-	broken.flavour, broken.shape = Full, Shape{Regular: "("}
+	broken := madePattern(Full, "", testMatcher{is: func(s string) bool { return s == "broken" }}, Shape{Regular: "("})
 	entries = append(entries, Entry{broken, 901})
 	s := indexed(entries)
 	for i := range 5 {
@@ -155,7 +154,7 @@ func TestDFASure(t *testing.T) {
 // that does not help either is it a fault.
 func TestDFALastResort(t *testing.T) {
 	slow := func(expr string) Entry {
-		return Entry{&Pattern{flavour: Minimatch, m: testMatcher{}, shape: Shape{Regular: `\A(?:` + expr + `)\z`}}, 7}
+		return Entry{madePattern(Minimatch, "", testMatcher{}, Shape{Regular: `\A(?:` + expr + `)\z`}), 7}
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	explodes := strings.Map(func(rune) rune { return rune("ab"[r.IntN(2)]) }, strings.Repeat("x", 20_000))

@@ -22,7 +22,7 @@ func TestLongSubjects(t *testing.T) {
 			return
 		}
 		want := mustRegular(p.Shape().Regular).MatchString(text)
-		for _, m := range []matcher{p.m, progOf(p)} {
+		for _, m := range []matcher{p.body().m, progOf(p)} {
 			if m == matcher((*prog)(nil)) {
 				continue
 			}

@@ -5,7 +5,11 @@
 // It does not know tools, rules or verdicts; those live in the engine.
 package pattern
 
-import "errors"
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+)
 
 // A Flavour names the language a pattern is written in.
 type Flavour string
@@ -26,16 +30,56 @@ const (
 // match nor a miss: whoever sees it must not allow.
 var ErrTime = errors.New("pattern ran out of time")
 
-// A Pattern is compiled, immutable and safe for concurrent use. The zero
-// Pattern matches nothing.
+// A Pattern is immutable and safe for concurrent use. The zero Pattern matches
+// nothing.
+//
+// What a match needs is made of the text when the first text is matched, and
+// what only Reach needs when that is asked: a process that decides one call
+// looks at few of its patterns, and a large policy asks few of them for all.
 type Pattern struct {
 	flavour Flavour
 	text    string
-	m       matcher
-	shape   Shape
-	may     *language // what could match; nil: anything
-	must    *language // what surely matches; nil: nothing
+	made    atomic.Pointer[body]
+	reach   atomic.Pointer[reach]
 }
+
+// A body is what a pattern's text means.
+type body struct {
+	m       matcher // nil: nothing matches
+	shape   Shape   // but for Regular, unless settled
+	regular sync.Once
+	settled bool // there is no Regular beyond that of shape
+}
+
+// A reach is what a pattern can match, told without a subject.
+type reach struct {
+	may  *language // what could match; nil: anything
+	must *language // what surely matches; nil: nothing
+}
+
+// empty reports whether p is no pattern at all.
+func (p *Pattern) empty() bool { return p == nil || p.flavour == "" }
+
+// body returns what the text means. Two goroutines may make it at once; one of
+// the two is kept.
+func (p *Pattern) body() *body {
+	if b := p.made.Load(); b != nil {
+		return b
+	}
+	b, err := newBody(p.flavour, p.text)
+	if err != nil {
+		b = &body{m: broken{err}, settled: true}
+	}
+	if !p.made.CompareAndSwap(nil, b) {
+		b = p.made.Load()
+	}
+	return b
+}
+
+// broken is a text that is no pattern, which only [Known] can lead to.
+type broken struct{ err error }
+
+func (b broken) match(string) (bool, error) { return false, b.err }
 
 // matcher is what a flavour compiles to.
 type matcher interface {
@@ -71,13 +115,40 @@ func (p *Pattern) Flavour() Flavour { return p.flavour }
 func (p *Pattern) String() string { return p.text }
 
 // Shape returns what can be told of p without running it.
-func (p *Pattern) Shape() Shape { return p.shape }
+func (p *Pattern) Shape() Shape {
+	if p.empty() {
+		return Shape{}
+	}
+	p.regular()
+	return p.body().shape
+}
+
+// regular returns Shape.Regular, which is written when first wanted.
+func (p *Pattern) regular() string {
+	b := p.body()
+	b.regular.Do(func() {
+		if b.settled || b.shape.Exact {
+			return
+		}
+		if _, t, err := compiler(p.flavour)(p.text); err == nil && !t.loose && t.tree != nil {
+			b.shape.Regular = treeRegular(t.tree)
+		}
+	})
+	return b.shape.Regular
+}
 
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
 // neither a match nor a miss.
 func (p *Pattern) Match(s string) (bool, error) {
-	if p == nil || p.m == nil {
+	if p.empty() {
 		return false, nil
 	}
-	return p.m.match(s)
+	b := p.made.Load()
+	if b == nil {
+		if misses(p.flavour, p.text, s) {
+			return false, nil
+		}
+		b = p.body()
+	}
+	return b.m.match(s)
 }

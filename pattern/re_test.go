@@ -105,7 +105,7 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 
 // progOf returns the program of p, if it has one.
 func progOf(p *Pattern) *prog {
-	switch m := p.m.(type) {
+	switch m := p.body().m.(type) {
 	case *prog:
 		return m
 	case *filtered:

@@ -8,17 +8,18 @@ import (
 // MayMatch reports whether p could match some string that starts with prefix.
 // What cannot be told counts as possible.
 func (p *Pattern) MayMatch(prefix string) bool {
-	if p == nil || p.m == nil {
+	if p.empty() {
 		return false
 	}
-	s := p.shape
+	s := &p.body().shape
 	if s.Exact {
 		return strings.HasPrefix(s.Prefix, prefix)
 	}
 	if !strings.HasPrefix(s.Prefix, prefix) && !strings.HasPrefix(prefix, s.Prefix) {
 		return false
 	}
-	return p.may == nil || p.may.may(wholeChars(prefix))
+	may := p.reached().may
+	return may == nil || may.may(wholeChars(prefix))
 }
 
 // MustMatch reports whether p surely matches every string that starts with
@@ -30,14 +31,18 @@ func (p *Pattern) MustMatch(prefix string) bool { return p.mustMatch(prefix, fal
 func (p *Pattern) MustMatchLine(prefix string) bool { return p.mustMatch(prefix, true) }
 
 func (p *Pattern) mustMatch(prefix string, line bool) bool {
-	if p == nil || p.m == nil || p.shape.Exact {
+	if p.empty() {
 		return false
 	}
-	s := p.shape
+	s := &p.body().shape
+	if s.Exact {
+		return false
+	}
 	if s.Ordered && len(s.Fragments) == 0 && s.Suffix == "" {
 		return strings.HasPrefix(prefix, s.Prefix)
 	}
-	return p.must != nil && p.must.must(wholeChars(prefix), line)
+	must := p.reached().must
+	return must != nil && must.must(wholeChars(prefix), line)
 }
 
 // wholeChars cuts off the start of a character that is not all there. What is

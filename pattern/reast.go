@@ -1,5 +1,7 @@
 package pattern
 
+import "math"
+
 // A node is a piece of an expression. Flags are resolved while reading:
 // characters are sets, anchors say which anchor they are.
 type node struct {
@@ -67,7 +69,7 @@ const (
 )
 
 // widths are saturated well below overflow.
-const maxWidth = 1 << 40
+const maxWidth = math.MaxInt / 4
 
 func satAdd(a, b int) int { return min(a+b, maxWidth) }
 

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -166,7 +167,7 @@ func (p *reParser) fixedWidth(n *node, start, at int) {
 	n.min = lo
 	var e parseError
 	switch {
-	case lo >= maxRepeat:
+	case lo >= min(maxRepeat, maxWidth):
 		e = parseError{start, "looks too much behind"}
 	case lo != hi:
 		e = parseError{start, "look-behind requires fixed-width pattern"}
@@ -223,12 +224,13 @@ func pyInt(s string) (int, bool) {
 	if s == "" || s[0] == '_' || s[len(s)-1] == '_' || strings.Contains(s, "__") {
 		return 0, false
 	}
+	const most = min(maxRepeat, math.MaxInt/16)
 	n := 0
 	for _, c := range strings.ReplaceAll(s, "_", "") {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		n = min(n*10+int(c-'0'), maxRepeat)
+		n = min(n*10+int(c-'0'), most)
 	}
 	return n, true
 }

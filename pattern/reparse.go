@@ -1,5 +1,7 @@
 package pattern
 
+import "math"
+
 // This file reads Python's regular expressions as CPython 3.11 does: what it
 // takes, what it refuses, with its words and at its place.
 
@@ -219,14 +221,14 @@ func (p *reParser) count(s string, none int) int {
 	if s == "" {
 		return none
 	}
-	n := 0
+	n := uint64(0)
 	for _, c := range s {
-		n = n*10 + int(c-'0')
+		n = n*10 + uint64(c-'0')
 		if n >= maxRepeat {
 			p.fail(0, "the repetition number is too large")
 		}
 	}
-	return n
+	return int(min(n, math.MaxInt)) // no subject is long enough to tell
 }
 
 // repeat puts the quantifier that started at start on the last of items.

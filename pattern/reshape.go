@@ -18,8 +18,6 @@ func treeShape(n *node, loose bool) Shape {
 	sh := w.shape()
 	if loose {
 		sh.Exact, sh.Ordered = false, false
-	} else if !sh.Exact {
-		sh.Regular = treeRegular(n)
 	}
 	return sh
 }

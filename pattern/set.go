@@ -36,6 +36,7 @@ type Set struct {
 const (
 	regularPrice = 30   // of running an expression
 	filePrice    = 80   // of filing a pattern in an index
+	readPrice    = 100  // of reading a pattern that has not been read
 	buildPrice   = 2000 // of making an expression part of an automaton
 )
 
@@ -48,13 +49,16 @@ const fewEntries = 2
 func NewSet(entries []Entry) *Set {
 	s := &Set{entries: make([]Entry, 0, len(entries))}
 	for _, e := range entries {
-		if e.Pattern == nil || e.Pattern.m == nil {
+		if e.Pattern.empty() {
 			continue
 		}
 		s.entries = append(s.entries, e)
 		s.price++
 		s.worth += filePrice
-		if kindOf(e.Pattern) == checkRegular && e.Pattern.shape.keyless() {
+		switch b := e.Pattern.made.Load(); {
+		case b == nil:
+			s.worth += readPrice
+		case e.Pattern.general() && b.shape.keyless():
 			s.price += regularPrice
 			s.worth += buildPrice
 		}
@@ -164,14 +168,21 @@ func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok 
 // a text is not run on it, and one that is regular is not given up for lack of
 // time before an automaton has tried.
 func verify(p *Pattern, text string) (bool, error) {
-	if !p.shape.admits(text) {
+	b := p.made.Load()
+	if b == nil {
+		if misses(p.flavour, p.text, text) {
+			return false, nil
+		}
+		b = p.body()
+	}
+	if !b.shape.admits(text) {
 		return false, nil
 	}
-	if p.shape.Ordered || p.shape.Exact {
+	if b.shape.Ordered || b.shape.Exact {
 		return true, nil
 	}
-	ok, err := p.m.match(text)
-	if err != nil && p.shape.Regular != "" {
+	ok, err := b.m.match(text)
+	if err != nil && p.regular() != "" {
 		return lastResort(p, text, err)
 	}
 	return ok && err == nil, err

@@ -18,17 +18,20 @@ const (
 
 // kindOf tells how p is verified.
 func kindOf(p *Pattern) checkKind {
-	general := p.flavour == Full || p.flavour == Search
+	sh := &p.body().shape
 	switch {
-	case p.shape.Exact, p.shape.Ordered:
+	case sh.Exact, sh.Ordered:
 		return checkLiterals
-	case general && p.shape.Regular == "":
+	case p.general() && p.regular() == "":
 		return checkSlow
-	case general:
+	case p.general():
 		return checkRegular
 	}
 	return checkFast
 }
+
+// general reports whether p is an expression of any kind.
+func (p *Pattern) general() bool { return p.flavour == Full || p.flavour == Search }
 
 // A bucket holds the patterns filed under one literal; each kind by rank.
 type bucket struct {
@@ -90,7 +93,7 @@ func (b *setBuilder) build() {
 
 // direct files a pattern that its literal decides; it reports whether e is one.
 func (b *setBuilder) direct(e Entry) bool {
-	sh := &e.Pattern.shape
+	sh := &e.Pattern.body().shape
 	switch {
 	case sh.Exact:
 		b.heads = append(b.heads, radixKey{key: sh.Prefix, kind: keyExact, min: e.Rank})
@@ -110,7 +113,7 @@ func (b *setBuilder) count() {
 	b.byPrefix, b.bySuffix, b.byPiece = map[string]uint32{}, map[string]uint32{}, map[pieceKey]uint32{}
 	b.pieces = newGramCounts(len(b.checks))
 	for i := range b.checks {
-		sh := &b.checks[i].pattern.shape
+		sh := &b.checks[i].pattern.body().shape
 		if b.checks[i].kind == checkRegular && sh.keyless() {
 			b.keyless++
 		}
@@ -126,7 +129,7 @@ func (b *setBuilder) count() {
 // piece of its middle. Among few sharers the end that is looked up first wins.
 func (b *setBuilder) fileByEnd(i int) bool {
 	const unusable = int(^uint(0) >> 1)
-	sh := &b.checks[i].pattern.shape
+	sh := &b.checks[i].pattern.body().shape
 	prefix, suffix := unusable, unusable
 	if sh.Prefix != "" {
 		prefix = max(b.prefixes[sh.Prefix], fewSharers)
@@ -172,7 +175,7 @@ func (b *setBuilder) fileByPiece(checks []int) {
 		b.stride = maxStride
 	}
 	for _, i := range checks {
-		sh := &b.checks[i].pattern.shape
+		sh := &b.checks[i].pattern.body().shape
 		switch key, sharers := b.pieces.rarest(sh.Fragments, b.stride); {
 		case sharers > 0:
 			b.file(i, numberOf(b, b.byPiece, key))
@@ -187,7 +190,7 @@ func (b *setBuilder) fileByPiece(checks []int) {
 // longest returns the length of the longest fragment of a check.
 func (b *setBuilder) longest(i int) int {
 	n := 0
-	for _, f := range b.checks[i].pattern.shape.Fragments {
+	for _, f := range b.checks[i].pattern.body().shape.Fragments {
 		n = max(n, len(f))
 	}
 	return n
@@ -264,13 +267,13 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 // that it can, unless they are few and the text's literals rule most of them out.
 func regularIn(members []check) func(*check) bool {
 	able := func(c *check) bool {
-		return c.pattern.shape.Regular != "" && (c.kind == checkRegular || c.kind == checkFast)
+		return c.pattern.regular() != "" && (c.kind == checkRegular || c.kind == checkFast)
 	}
 	count, keyless := 0, 0
 	for i := range members {
 		if c := &members[i]; able(c) {
 			count++
-			if c.kind == checkRegular && c.pattern.shape.keyless() {
+			if c.kind == checkRegular && c.pattern.body().shape.keyless() {
 				keyless++
 			}
 		}

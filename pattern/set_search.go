@@ -204,7 +204,7 @@ func (q *search) verify(c *check) bool {
 
 // hold puts a slow check off until everything else has been asked.
 func (q *search) hold(c *check) {
-	if !c.pattern.shape.admits(q.text) {
+	if !c.pattern.body().shape.admits(q.text) {
 		return
 	}
 	if q.holds == len(q.held) {

@@ -34,9 +34,16 @@ func isRegexp(expr string) func(string) bool {
 	return func(s string) bool { return re().MatchString(s) }
 }
 
+// madePattern is a pattern that need not be read.
+func madePattern(f Flavour, text string, m matcher, sh Shape) *Pattern {
+	p := Known(f, text)
+	p.made.Store(&body{m: m, shape: sh, settled: true})
+	return p
+}
+
 // testPattern is a pattern whose language is expr's, with a shape to promise.
 func testPattern(f Flavour, expr string, sh Shape) *Pattern {
-	return &Pattern{flavour: f, text: expr, m: testMatcher{is: isRegexp(expr)}, shape: sh}
+	return madePattern(f, expr, testMatcher{is: isRegexp(expr)}, sh)
 }
 
 func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
@@ -44,8 +51,8 @@ func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
 		rest, ok := strings.CutPrefix(s, prefix)
 		return ok && hasOrdered(rest, append(fragments[:len(fragments):len(fragments)], suffix))
 	}
-	return &Pattern{flavour: Fnmatch, m: testMatcher{is: is},
-		shape: Shape{Prefix: prefix, Suffix: suffix, Fragments: fragments, Ordered: true}}
+	return madePattern(Fnmatch, "", testMatcher{is: is},
+		Shape{Prefix: prefix, Suffix: suffix, Fragments: fragments, Ordered: true})
 }
 
 // hasOrdered tries every place of every literal; the last must end s.
@@ -63,7 +70,7 @@ func hasOrdered(s string, literals []string) bool {
 
 func exactPattern(text string) *Pattern {
 	is := func(s string) bool { return s == text }
-	return &Pattern{flavour: Exact, m: testMatcher{is: is}, shape: Shape{Prefix: text, Exact: true}}
+	return madePattern(Exact, "", testMatcher{is: is}, Shape{Prefix: text, Exact: true})
 }
 
 func regularPattern(expr string) *Pattern {
@@ -72,7 +79,7 @@ func regularPattern(expr string) *Pattern {
 }
 
 func faultyPattern(sh Shape) *Pattern {
-	return &Pattern{flavour: Search, m: testMatcher{}, shape: sh}
+	return madePattern(Search, "", testMatcher{}, sh)
 }
 
 // indexed is NewSet with an index however small it is.
@@ -166,10 +173,11 @@ func TestSetSlowLast(t *testing.T) {
 	calls := make([]int, 40)
 	entries := []Entry{{orderedPattern("git ", ""), 20}}
 	for i := range calls {
-		p := &Pattern{flavour: Search, m: testMatcher{isRegexp("nothing"), &calls[i]}}
+		m := testMatcher{isRegexp("nothing"), &calls[i]}
 		if i == 10 {
-			p.m = testMatcher{calls: &calls[i]}
+			m.is = nil
 		}
+		p := madePattern(Search, "", m, Shape{})
 		entries = append(entries, Entry{p, uint32(i)})
 	}
 	s := indexed(entries)
@@ -196,7 +204,7 @@ func TestSetManyKeys(t *testing.T) {
 		entries = append(entries,
 			Entry{orderedPattern(key, "", "x"), uint32(40 - i)},
 			Entry{orderedPattern("", key, "y"), uint32(40 + i)},
-			Entry{&Pattern{flavour: Search, m: testMatcher{is: isRegexp("^a{12}z")}, shape: Shape{Prefix: key}}, uint32(i * 7 % 20)})
+			Entry{madePattern(Search, "", testMatcher{is: isRegexp("^a{12}z")}, Shape{Prefix: key}), uint32(i * 7 % 20)})
 	}
 	for i := range 6 {
 		entries = append(entries, Entry{orderedPattern("", "end", fmt.Sprintf("<%d00>", i)), uint32(100 + i)})
@@ -215,7 +223,7 @@ func TestSetManyKeys(t *testing.T) {
 // Slow patterns of several keys, met in another order than that of their ranks.
 func TestSetSlowOrder(t *testing.T) {
 	slow := func(prefix, expr string, rank uint32) Entry {
-		return Entry{&Pattern{flavour: Search, m: testMatcher{is: isRegexp("^" + prefix + ".*" + expr)}, shape: Shape{Prefix: prefix}}, rank}
+		return Entry{madePattern(Search, "", testMatcher{is: isRegexp("^" + prefix + ".*" + expr)}, Shape{Prefix: prefix}), rank}
 	}
 	s := indexed([]Entry{slow("abc", "1", 9), slow("ab", "2", 5), slow("a", "3", 7), slow("", "[123]", 11), slow("b", "1", 0)})
 	for _, text := range []string{"abc1", "abc2", "abc3", "abc123", "abc", "b1", "abc32"} {
@@ -327,7 +335,7 @@ func genPattern(t *rapid.T) *Pattern {
 
 func faultyOr(t *rapid.T, p *Pattern) *Pattern {
 	if rapid.IntRange(0, 3).Draw(t, "faulty") == 0 {
-		return faultyPattern(p.shape)
+		return faultyPattern(p.body().shape)
 	}
 	return p
 }
@@ -340,7 +348,7 @@ func linearBest(s *Set, text string, limit uint32) (rank uint32, ok bool, err er
 		if e.Rank >= limit || e.Rank > rank || ok && e.Rank == rank {
 			continue
 		}
-		sh := e.Pattern.shape
+		sh := e.Pattern.body().shape
 		matched, fault := e.Pattern.Match(text)
 		if fault != nil && (!strings.HasPrefix(text, sh.Prefix) ||
 			!hasOrdered(text[len(sh.Prefix):], append(sh.Fragments[:len(sh.Fragments):len(sh.Fragments)], sh.Suffix))) {
