@@ -182,6 +182,12 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 	return hostOf(e.Agent).encode(e, a)
 }
 
+// CanAsk tells whether an ask gets to a human through the agent itself; where it
+// does not, [Event.Encode] denies.
+func (e *Event) CanAsk(o *Options) bool {
+	return e.Encode(&obstat.Decision{Verdict: obstat.Ask}, o).Exit != exitDeny
+}
+
 // Refuse answers the event with a denial because something went wrong.
 func (e *Event) Refuse(why string) Reply {
 	return hostOf(e.Agent).encode(e, &answer{reason: words("obstat could not decide this call, so it is denied: " + why), failed: true})

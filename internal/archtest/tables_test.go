@@ -74,6 +74,8 @@ var importTable = []importRow{
 		why: "statedir knows where files are, not what is in them"},
 	{pkg: "internal/policycache", may: []string{"", "pattern"},
 		why: "policycache keeps Programs, whichever dialect they came from; what a file means it cannot know"},
+	{pkg: "internal/hookrun", may: []string{"", "effect", "paths", "dialect", "dialect/all", "dialect/claudecode", "hook", "ledger", "internal/agents", "internal/policycache", "internal/protect", "internal/statedir"},
+		why: "hookrun is in the program that starts anew for every call, so it links no storage, no server and no command line"},
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/...", "internal/statedir"},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
@@ -85,6 +87,8 @@ var importTable = []importRow{
 		why: "the faces may use everything of this module and the libraries listed for them"},
 	{pkg: "cmd/obstat", may: []string{"internal/cli"},
 		why: "the command is os.Exit(cli.Main()) and nothing more"},
+	{pkg: "cmd/obstat-hook", may: []string{"internal/hookrun"},
+		why: "the command is os.Exit(hookrun.Quick()) and nothing more"},
 	{pkg: "examples/...", may: []string{"", "..."},
 		why: "examples show the module, so they use nothing else"},
 }

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/policycache"
 )
 
 // hookOptions are the options of obstat hook.
@@ -20,12 +19,10 @@ type hookOptions struct {
 	Agent       string
 	Policy      policyOptions
 	Interactive bool
+	Ledger      string
 	Deadline    time.Duration
 	Getenv      func(string) string
 }
-
-// maxPayload bounds what an agent may send.
-const maxPayload = 10 << 20
 
 func newHook(f *Factory, runF func(*hookOptions) error) *cobra.Command {
 	o := &hookOptions{Factory: f, Getenv: os.Getenv}
@@ -37,12 +34,16 @@ goes to standard output, standard error and the exit code, in the form that this
 agent honours. Who asks is told by what is sent, also where AGENT says otherwise.
 
 Whatever goes wrong is a denial: a call that cannot be read, a policy that does
-not load, a panic, more time than --deadline.
+not load, a decision that cannot be written down, a panic, more time than
+--deadline.
 
 The policy is the one of the project that the call is made in. Where there are
 several, obstat.json counts, then the agent's own. Without --interactive, agents
 that would wait for ever for an answer that nobody gives are told deny instead of
 ask.
+
+obstat-hook, a program of its own beside this one, does the same and starts
+faster.
 
 The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 		Example: `  obstat hook claude-code < payload.json
@@ -52,6 +53,9 @@ The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 			if len(args) > 0 {
 				o.Agent = args[0]
 			}
+			if o.Ledger != "on" && o.Ledger != "off" {
+				return usagef("--ledger takes on or off, not %q", o.Ledger)
+			}
 			if runF != nil {
 				return runF(o)
 			}
@@ -60,7 +64,9 @@ The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 	}
 	o.Policy.flags(cmd, true)
 	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
-	cmd.Flags().DurationVar(&o.Deadline, "deadline", 20*time.Second, "deny what takes longer; agents run the call when their hook is late")
+	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
+	cmd.Flags().DurationVar(&o.Deadline, "deadline", hookrun.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
+	complete(cmd, "ledger", "on", "off")
 	return cmd
 }
 
@@ -85,92 +91,22 @@ func hookMain(f *Factory, args []string) ExitCode {
 }
 
 func hookRun(o *hookOptions) error {
-	var event atomic.Pointer[hook.Event]
-	event.Store(&hook.Event{Agent: o.Agent})
-	answers := make(chan hook.Reply, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				answers <- event.Load().Refuse(fmt.Sprintf("something in obstat is broken: %v", r))
-			}
-		}()
-		answers <- o.answer(&event)
-	}()
-	var r hook.Reply
-	select {
-	case r = <-answers:
-	case <-time.After(o.Deadline):
-		r = event.Load().Refuse(fmt.Sprintf("it took longer than %s; nobody has refused it", o.Deadline))
-	}
-	return o.write(r)
-}
-
-// write prints the reply. An agent that reads half of it may take it for an
-// allow, so that what cannot be written whole is a denial by exit code.
-func (o *hookOptions) write(r hook.Reply) error {
-	s := o.Factory.IO
-	if len(r.Stderr) > 0 {
-		_, _ = s.Err.Write(r.Stderr)
-	}
-	if len(r.Stdout) > 0 {
-		if _, err := s.Out.Write(r.Stdout); err != nil {
-			fmt.Fprintf(s.Err, "obstat: the answer could not be written: %v\n", err)
-			return exit(ExitDeny)
-		}
-	}
-	return done(ExitCode(r.Exit))
-}
-
-// answer reads, decides and encodes; event is what is known of the caller so
-// far.
-func (o *hookOptions) answer(event *atomic.Pointer[hook.Event]) hook.Reply {
-	data, err := io.ReadAll(io.LimitReader(o.Factory.IO.In, maxPayload+1))
-	if err == nil && len(data) > maxPayload {
-		err = fmt.Errorf("the call is larger than %d bytes", maxPayload)
-		data = nil
-	}
-	e, bad := hook.Decode(o.Agent, data, o.Getenv)
-	event.Store(e)
-	switch {
-	case err != nil:
-		return e.Refuse(err.Error())
-	case bad != nil:
-		return e.Refuse(bad.Error())
-	case e.Call == nil:
-		return e.Encode(&obstat.Decision{}, nil)
-	}
-	d := o.decide(e)
-	return e.Encode(&d, &hook.Options{Interactive: o.Interactive})
-}
-
-// decide answers the call by the policies of its project and of the directory
-// that the agent started the hook in: a call can choose where it is made, so
-// the stricter of the two counts.
-func (o *hookOptions) decide(e *hook.Event) obstat.Decision {
-	var out *obstat.Decision
-	policies, err := o.policies(e)
+	run, err := o.run()
 	if err != nil {
-		return obstat.Decision{Tool: e.Call.Tool, Faults: []obstat.Fault{{Msg: "the policy cannot be loaded: " + firstProblem(err)}}}
+		return err
 	}
-	for _, p := range policies {
-		call := *e.Call
-		if _, has := p.Program.Pipelines[call.Mode]; !has || e.Agent != hook.ClaudeCode {
-			call.Mode = "" // another agent's word is no mode of this policy
-		}
-		if d := p.Policy.Decide(&call, o.Factory.World); out == nil || d.Verdict < out.Verdict {
-			out = &d
-		}
-	}
-	if out == nil {
-		return obstat.Decision{Verdict: obstat.Ask, Tool: e.Call.Tool, Stage: "no policy",
-			Note: "there is no policy for " + e.Call.Dir + "; write an obstat.json there, or name one with --policy"}
-	}
-	o.protect(e.Call, policies, out)
-	return *out
+	return done(ExitCode(hookrun.Run(run)))
 }
 
-// firstProblem returns the first line of an error.
-func firstProblem(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+// run returns what the hook works with.
+func (o *hookOptions) run() (*hookrun.Options, error) {
+	opts, err := o.Policy.options()
+	if err != nil {
+		return nil, err
+	}
+	f := o.Factory
+	return &hookrun.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
+		Policy: hookrun.Policy{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts, Dir: o.Policy.Dir},
+		In:     f.IO.In, Out: f.IO.Out, Err: f.IO.Err, Getenv: o.Getenv, Getwd: f.Getwd, Read: f.read, World: f.World,
+		Self: policycache.Self(), Exit: os.Exit}, nil
 }

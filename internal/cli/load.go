@@ -1,17 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 )
@@ -89,7 +85,7 @@ func (f *Factory) input(o *policyOptions) (*policy, dialect.Dialect, *dialect.In
 	if p.Found {
 		p.Files, err = all.Discover(o.Dir, dir, o.Dialect, f.read)
 	} else {
-		p.Files, err = f.readAll(o.Files)
+		p.Files, err = dialect.ReadFiles(o.Files, f.read)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -129,28 +125,6 @@ func (o *policyOptions) options() (map[string]string, error) {
 		out[dialect.FloorOption] = o.Floor
 	}
 	return out, nil
-}
-
-// layered is how a file is given with the layer it belongs to.
-var layered = regexp.MustCompile(`^([a-z][a-z0-9_-]*)=(.+)$`)
-
-func (f *Factory) readAll(names []string) ([]dialect.File, error) {
-	var out []dialect.File
-	var errs obstat.Errors
-	for _, name := range names {
-		file := dialect.File{Name: name}
-		data, err := f.read(name)
-		if m := layered.FindStringSubmatch(name); m != nil && errors.Is(err, fs.ErrNotExist) {
-			file.Layer, file.Name = m[1], m[2]
-			data, err = f.read(file.Name)
-		}
-		if err != nil {
-			errs = append(errs, dialect.IOError(file.Name, err))
-		}
-		file.Data = data
-		out = append(out, file)
-	}
-	return out, errs.Fatal()
 }
 
 func (f *Factory) read(name string) ([]byte, error) {

@@ -1,4 +1,4 @@
-package cli
+package hookrun
 
 import (
 	"os"
@@ -16,12 +16,13 @@ import (
 // protect makes an ask of an allowed call that would change what guards it: the
 // policy, the hook entries in agents' settings, obstat itself. No rule allows
 // that; a person does.
-func (o *hookOptions) protect(c *obstat.Call, policies []*policy, d *obstat.Decision) {
+func (t *turn) protect(policies []*policy, d *obstat.Decision) {
+	c := t.event.Call
 	if d.Verdict != obstat.Allow {
 		return
 	}
-	guarded := o.guarded(c, policies)
-	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: o.Factory.World}})
+	guarded := t.guarded(policies)
+	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: t.World}})
 	for i := range a.Effects {
 		e := &a.Effects[i]
 		if e.Kind != effect.Write && e.Kind != effect.Delete {
@@ -61,7 +62,7 @@ func touches(e *effect.Effect, g string) bool {
 
 // guarded returns the files that no rule lets an agent change, links followed
 // as well.
-func (o *hookOptions) guarded(c *obstat.Call, policies []*policy) []string {
+func (t *turn) guarded(policies []*policy) []string {
 	var out []string
 	add := func(name string) {
 		abs, err := filepath.Abs(name)
@@ -75,12 +76,12 @@ func (o *hookOptions) guarded(c *obstat.Call, policies []*policy) []string {
 	}
 	for _, p := range policies {
 		for _, f := range p.Files {
-			add(f.Name)
+			add(f)
 		}
 	}
-	home, _ := o.Factory.World.Home("")
+	home := t.home
 	var dirs []string
-	for _, at := range o.places(c) {
+	for _, at := range t.places() {
 		for _, dir := range ancestors(at, home) {
 			for _, d := range all.All() {
 				for _, rel := range dialect.WellKnown(d) {

@@ -1,0 +1,196 @@
+package hookrun
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/claudecode"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/policycache"
+)
+
+// A finder finds the configuration for a call, and remembers where it looked.
+type finder struct {
+	*turn
+	look policycache.Looker
+}
+
+// ownDialect returns whose files an agent keeps its own rules in.
+func ownDialect(agent string) string {
+	switch agent {
+	case hook.ClaudeCode:
+		return "claudecode"
+	case hook.OpenCode:
+		return "opencode"
+	}
+	return ""
+}
+
+// find loads the policies that the call is decided by.
+func (f *finder) find() ([]*dialect.Loaded, error) {
+	if len(f.Policy.Files) > 0 || f.Policy.Dir != "" {
+		return f.named()
+	}
+	var out []*dialect.Loaded
+	for _, at := range f.places() {
+		files, name, err := f.discover(at)
+		if err != nil {
+			return nil, err
+		}
+		if files == nil || len(out) > 0 && out[0].Input.Files[0].Name == files[0].Name {
+			continue
+		}
+		l, err := f.load(files, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	if len(out) > 0 || f.Policy.Dialect != "" && f.Policy.Dialect != "claudecode" {
+		return out, nil
+	}
+	files, err := f.layers("") // the user's own rules, and the machine's
+	if err != nil || files == nil {
+		return nil, err
+	}
+	l, err := f.load(files, "claudecode")
+	return []*dialect.Loaded{l}, err
+}
+
+// named loads the files, or those of the directory, that the options name.
+func (f *finder) named() ([]*dialect.Loaded, error) {
+	wd, err := f.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	absolute := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(wd, name)
+	}
+	read := func(name string) ([]byte, error) { return f.look.ReadFile(absolute(name)) }
+	var files []dialect.File
+	if len(f.Policy.Files) > 0 {
+		files, err = dialect.ReadFiles(f.Policy.Files, read)
+	} else {
+		files, err = all.Discover(f.Policy.Dir, f.Policy.Dir, f.Policy.Dialect, read)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := f.load(files, f.Policy.Dialect)
+	return []*dialect.Loaded{l}, err
+}
+
+func (f *finder) load(files []dialect.File, name string) (*dialect.Loaded, error) {
+	d, err := all.Of(name, files)
+	if err != nil {
+		return nil, err
+	}
+	return dialect.Load(d, &dialect.Input{Files: files, Options: f.Policy.Options, Home: f.home})
+}
+
+// places returns where the project of the call may be.
+func (t *turn) places() []string {
+	c := t.event.Call
+	out := []string{c.Dir}
+	if len(c.Roots) > 0 {
+		out[0] = c.Roots[0]
+	}
+	if wd, err := t.Getwd(); err == nil && wd != out[0] {
+		out = append(out, wd)
+	}
+	return out
+}
+
+// discover finds the files of the project that a directory is in, and their
+// dialect. The outermost directory with a policy counts: whoever may write
+// below it could write a policy there.
+func (f *finder) discover(at string) ([]dialect.File, string, error) {
+	for _, dir := range ancestors(at, f.home) {
+		name := f.Policy.Dialect
+		files, err := all.Discover(dir, dir, name, f.look.ReadFile)
+		var es obstat.Errors
+		if errors.As(err, &es) && es[0].Code == obstat.CodeAmbiguous && name == "" {
+			files, name, err = f.preferred(dir)
+		}
+		switch {
+		case err == nil && isClaude(name, files):
+			files, err := f.layers(dir)
+			return files, "claudecode", err
+		case err == nil:
+			return files, name, nil
+		case !errors.As(err, &es) || es[0].Code != obstat.CodeMissing:
+			return nil, "", err
+		}
+	}
+	return nil, "", nil
+}
+
+// preferred chooses among several dialects: obstat's own file, then the agent's.
+func (f *finder) preferred(dir string) ([]dialect.File, string, error) {
+	for _, name := range []string{"program", ownDialect(f.event.Agent)} {
+		if name == "" {
+			continue
+		}
+		if files, err := all.Discover(dir, dir, name, f.look.ReadFile); err == nil {
+			return files, name, nil
+		}
+	}
+	files, err := all.Discover(dir, dir, "", f.look.ReadFile)
+	return files, "", err
+}
+
+func isClaude(name string, files []dialect.File) bool {
+	d, err := all.Of(name, files)
+	return err == nil && d.Name() == "claudecode"
+}
+
+// layers reads Claude Code's settings of all layers; nil if there are none with
+// rules in them.
+func (f *finder) layers(dir string) ([]dialect.File, error) {
+	var out []dialect.File
+	rules := false
+	for _, p := range claudecode.Places(dir, f.home, "") {
+		if dir == "" && !filepath.IsAbs(p.Name) {
+			continue
+		}
+		data, err := f.look.ReadFile(p.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		file := dialect.File{Name: p.Name, Layer: p.Layer, Data: data}
+		if err != nil {
+			return nil, obstat.Errors{dialect.IOError(p.Name, err)}
+		}
+		rules = rules || claudecode.Dialect{}.Detect(&file) != dialect.No
+		out = append(out, file)
+	}
+	if !rules {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// ancestors returns the directories a project may start in, outermost first:
+// below the home directory, or below the root.
+func ancestors(at, home string) []string {
+	if at == "" || !filepath.IsAbs(at) {
+		return nil
+	}
+	var out []string
+	for at = filepath.Clean(at); ; at = filepath.Dir(at) {
+		if at == filepath.Dir(at) || home != "" && at == filepath.Clean(home) {
+			break
+		}
+		out = append(out, at)
+	}
+	slices.Reverse(out)
+	return out
+}

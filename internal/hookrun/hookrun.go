@@ -1,0 +1,212 @@
+// Package hookrun is a hook's whole life: it reads the call that an agent
+// writes, finds the policy, decides, writes the decision down and answers in
+// the agent's own form.
+//
+// It owns that every way this can go wrong ends in a denial, and before the
+// agent stops waiting: nearly all agents run the call when their hook fails. It
+// is linked into two programs, `obstat hook` and the small obstat-hook, so it
+// may not need what is slow to start.
+package hookrun
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/policycache"
+)
+
+// Exit codes, as `obstat hook` has them.
+const (
+	ExitOK   = 0
+	ExitDeny = 2
+)
+
+// DefaultDeadline is how long a hook takes at most: below what agents are told
+// to wait for it.
+const DefaultDeadline = 20 * time.Second
+
+// Options say what a hook works with. The zero value of each is safe.
+type Options struct {
+	Agent  string // who the caller says it is; "" is told by the payload
+	Policy Policy
+	// Interactive: somebody sits at the agent and can be asked.
+	Interactive bool
+	Deadline    time.Duration // zero is [DefaultDeadline]
+	// NoLedger leaves decisions unrecorded.
+	NoLedger bool
+
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Getwd    func() (string, error)
+	// Read reads a file of the configuration.
+	Read  func(name string) ([]byte, error)
+	World obstat.World
+	// Self tells this program from older and newer ones, for what is cached.
+	Self string
+	// Exit ends the process when the time is up while something still runs.
+	Exit func(code int)
+
+	// Wait, if set, puts an ask that the agent cannot put to anybody to a human
+	// elsewhere and returns what came of it.
+	Wait func(e *hook.Event, d obstat.Decision) obstat.Decision
+	// Handover, if set, makes this the quick half of a pair: what it cannot
+	// answer from what is cached it hands to the other half, with what the agent
+	// wrote.
+	Handover func(payload []byte) (hook.Reply, error)
+	// Elsewhere hands every call over.
+	Elsewhere bool
+}
+
+// A Policy says which configuration decides.
+type Policy struct {
+	Files   []string // lowest precedence first, [LAYER=]FILE; none: what is found
+	Dialect string
+	Options map[string]string
+	Dir     string // where files are looked for, if it is named
+}
+
+// maxPayload bounds what an agent may send.
+const maxPayload = 10 << 20
+
+// A run is one hook at work.
+type run struct {
+	*Options
+
+	mu       sync.Mutex
+	answered bool
+	event    *hook.Event
+}
+
+// Run answers one call and returns the exit code.
+func Run(o *Options) int {
+	r := &run{Options: o, event: &hook.Event{Agent: o.Agent}}
+	deadline := o.Deadline
+	if deadline <= 0 {
+		deadline = DefaultDeadline
+	}
+	// A timer and no second goroutine: starting one more thread is a good part
+	// of what a hook costs.
+	timer := time.AfterFunc(deadline, func() {
+		if code, mine := r.write(r.refuse(fmt.Sprintf("it took longer than %s; nobody has refused it", deadline))); mine {
+			r.Exit(code)
+		}
+	})
+	defer timer.Stop()
+	code, mine := r.write(r.guarded())
+	if !mine {
+		select {} // the timer's answer is on its way, and ends the process
+	}
+	return code
+}
+
+// guarded answers, and makes a denial of a panic.
+func (r *run) guarded() (out hook.Reply) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = r.refuse(fmt.Sprintf("something in obstat is broken: %v", p))
+		}
+	}()
+	return r.answer()
+}
+
+// is remembers whom to answer.
+func (r *run) is(e *hook.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.event = e
+}
+
+func (r *run) refuse(why string) hook.Reply {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.event.Refuse(why)
+}
+
+// write prints the reply, if none was printed before. An agent that reads half
+// of it may take it for an allow, so that what cannot be written whole is a
+// denial by exit code.
+func (r *run) write(reply hook.Reply) (code int, mine bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answered {
+		return 0, false
+	}
+	r.answered = true
+	if len(reply.Stderr) > 0 {
+		_, _ = r.Err.Write(reply.Stderr)
+	}
+	if len(reply.Stdout) > 0 {
+		if _, err := r.Out.Write(reply.Stdout); err != nil {
+			fmt.Fprintf(r.Err, "obstat: the answer could not be written: %v\n", err)
+			return ExitDeny, true
+		}
+	}
+	return reply.Exit, true
+}
+
+// read reads what the agent wrote.
+func (r *run) read() ([]byte, error) {
+	buf := make([]byte, 0, 8<<10) // most payloads fit
+	for {
+		n, err := r.In.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case len(buf) > maxPayload:
+			return nil, fmt.Errorf("the call is larger than %d bytes", maxPayload)
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return nil, err
+		case len(buf) == cap(buf):
+			buf = append(buf, 0)[:len(buf)]
+		}
+	}
+}
+
+// answer reads, decides and encodes.
+func (r *run) answer() hook.Reply {
+	data, err := r.read()
+	if r.Elsewhere && err == nil {
+		return r.handOver(data)
+	}
+	e, bad := hook.Decode(r.Agent, data, r.Getenv)
+	r.is(e)
+	switch {
+	case err != nil:
+		return e.Refuse(err.Error())
+	case bad != nil:
+		return e.Refuse(bad.Error())
+	case e.Call == nil:
+		return e.Encode(&obstat.Decision{}, nil)
+	}
+	t := &turn{run: r, event: e}
+	d, ok := t.decide()
+	if !ok {
+		return r.handOver(data)
+	}
+	return e.Encode(&d, &hook.Options{Interactive: r.Interactive})
+}
+
+// handOver lets the other half answer.
+func (r *run) handOver(payload []byte) hook.Reply {
+	reply, err := r.Handover(payload)
+	if err != nil {
+		return r.refuse("the program that should answer could not: " + err.Error())
+	}
+	return reply
+}
+
+// System fills o with what the process has.
+func System(o *Options) *Options {
+	o.In, o.Out, o.Err = os.Stdin, os.Stdout, os.Stderr
+	o.Getenv, o.Getwd, o.Read, o.Exit = os.Getenv, os.Getwd, os.ReadFile, os.Exit
+	o.World, o.Self = obstat.OS{}, policycache.Self()
+	return o
+}

@@ -1,0 +1,118 @@
+package hookrun
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/hook"
+)
+
+const claudePayload = `{"session_id":"s","transcript_path":"/t","cwd":"%s","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"}}`
+
+// hookIn runs a hook in a directory with a policy, with a home of its own.
+func hookIn(t *testing.T, o *Options, in io.Reader, out io.Writer) (stdout, stderr string, code int) {
+	t.Helper()
+	var a, b bytes.Buffer
+	if out == nil {
+		out = &a
+	}
+	if o.Deadline == 0 {
+		o.Deadline = time.Minute
+	}
+	dir := o.Policy.Dir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	o.Policy.Dir = ""
+	home := t.TempDir()
+	o.In, o.Out, o.Err, o.Read = in, out, &b, os.ReadFile
+	o.World = &obstat.Snapshot{HomeDir: home}
+	o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] }
+	o.Getwd = func() (string, error) { return dir, nil }
+	codes := make(chan int, 2)
+	o.Exit = func(code int) { codes <- code }
+	go func() { codes <- Run(o) }()
+	code = <-codes
+	return a.String(), b.String(), code
+}
+
+func project(t *testing.T, settings string) string {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte(settings), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestHookDeadline(t *testing.T) {
+	r, w := io.Pipe() // never closed: the agent does not finish writing
+	defer w.Close()
+	out, words, code := hookIn(t, &Options{Agent: hook.ClaudeCode, Deadline: time.Nanosecond}, r, nil)
+	if code != ExitDeny || !strings.Contains(out, `"deny"`) || !strings.Contains(words, "nobody has refused it") {
+		t.Errorf("%d %s %s", code, out, words)
+	}
+}
+
+// A panicky reader stands for anything in obstat that breaks.
+type panicky struct{}
+
+func (panicky) Read([]byte) (int, error) { panic("boom") }
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, errors.New("lost") }
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestHookFailsClosed(t *testing.T) {
+	for _, agent := range []string{hook.ClaudeCode, hook.Codex, hook.Cursor, hook.Crush, hook.Gemini, hook.Copilot, hook.OpenCode, hook.Generic, hook.Windsurf, ""} {
+		for name, in := range map[string]io.Reader{"panic": panicky{}, "read error": failing{}, "50 MB": io.LimitReader(zeros{}, 50<<20), "nothing": strings.NewReader("")} {
+			out, words, code := hookIn(t, &Options{Agent: agent}, in, nil)
+			if code != ExitDeny || strings.Contains(out, `"allow"`) || strings.TrimSpace(words) == "" {
+				t.Errorf("%s, %s: %d %q %q", agent, name, code, out, words)
+			}
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// TestHookFullDisk: an answer that cannot be written is a denial.
+func TestHookFullDisk(t *testing.T) {
+	dir := project(t, `{"permissions":{"allow":["Bash(make)"]}}`)
+	in := fmt.Sprintf(claudePayload, dir, "make")
+	if out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != ExitOK || !strings.Contains(out, `"allow"`) {
+		t.Fatalf("%d %s %s", code, out, words)
+	}
+	if _, _, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), failing{}); code != ExitDeny {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestHookElsewhere: a call made in a directory with a laxer policy is held to
+// that of the agent's own project as well.
+func TestHookElsewhere(t *testing.T) {
+	strict := project(t, `{"permissions":{"deny":["Bash(curl *)"],"allow":["Bash"]}}`)
+	lax := project(t, `{"permissions":{"allow":["Bash"]}}`)
+	in := fmt.Sprintf(claudePayload, lax, "curl x")
+	if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: strict}}, strings.NewReader(in), nil); code != ExitDeny {
+		t.Errorf("%d %s", code, out)
+	}
+}

@@ -1,0 +1,127 @@
+package hookrun
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A turn is one call on its way to a decision.
+type turn struct {
+	*run
+	event *hook.Event
+	world obstat.Recorder
+	home  string
+}
+
+// decide answers the call by the policies of its project and of the directory
+// that the agent started the hook in: a call can choose where it is made, so
+// the stricter of the two counts. It is not ok where the other half of the pair
+// has to answer.
+func (t *turn) decide() (d obstat.Decision, ok bool) {
+	if t.Handover != nil {
+		defer func() {
+			// What breaks here need not break there.
+			if recover() != nil {
+				d, ok = obstat.Decision{}, false
+			}
+		}()
+	}
+	t.world.Of = t.World
+	t.home, _ = t.World.Home("")
+	policies, err := t.policies()
+	switch {
+	case err == errElsewhere:
+		return d, false
+	case err != nil:
+		return t.failed("the policy cannot be loaded: " + firstProblem(err)), true
+	}
+	d, by := t.judge(policies)
+	if t.Handover != nil && (len(d.Faults) > 0 || d.Verdict == obstat.Ask && !t.event.CanAsk(t.hookOptions())) {
+		return d, false
+	}
+	t.protect(policies, &d)
+	said := d.Verdict
+	if d.Verdict == obstat.Ask && t.Wait != nil && !t.event.CanAsk(t.hookOptions()) {
+		d = t.Wait(t.event, d)
+	}
+	return t.record(d, said, by), true
+}
+
+func (t *turn) hookOptions() *hook.Options { return &hook.Options{Interactive: t.Interactive} }
+
+// failed denies a call that could not be decided.
+func (t *turn) failed(why string) obstat.Decision {
+	return obstat.Decision{Tool: t.event.Call.Tool, Faults: []obstat.Fault{{Msg: why}}}
+}
+
+// judge returns the strictest decision, and whose it is.
+func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
+	for _, p := range policies {
+		call := *t.event.Call
+		if _, has := p.Program.Pipelines[call.Mode]; !has || t.event.Agent != hook.ClaudeCode {
+			call.Mode = "" // another agent's word is no mode of this policy
+		}
+		if d := p.decides.Decide(&call, &t.world); by == nil || d.Verdict < out.Verdict {
+			out, by = d, p
+		}
+	}
+	if by == nil {
+		out = obstat.Decision{Verdict: obstat.Ask, Tool: t.event.Call.Tool, Stage: "no policy",
+			Note: "there is no policy for " + t.event.Call.Dir + "; write an obstat.json there, or name one with --policy"}
+	}
+	return out, by
+}
+
+// firstProblem returns the first line of an error.
+func firstProblem(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// record writes the decision down before anybody is told. A call that cannot be
+// written down is not allowed.
+func (t *turn) record(d obstat.Decision, said obstat.Verdict, by *policy) obstat.Decision {
+	if t.NoLedger {
+		return d
+	}
+	m := &ledger.Made{Call: t.event.Call, Decision: &d, Said: said, Given: d.Input, World: t.world.Seen()}
+	if by != nil {
+		m.Policy, m.Mode = by.Digest, d.Mode
+	}
+	if err := t.append(m.Record()); err != nil && d.Verdict != obstat.Deny {
+		return t.failed("the decision cannot be written down, and nothing is allowed without that: " + firstProblem(err))
+	}
+	return d
+}
+
+// append puts a record at the end of the spool, durably, its secrets masked.
+func (t *turn) append(r *ledger.Record) error {
+	dir, err := statedir.Dir(t.Getenv)
+	if err != nil {
+		return err
+	}
+	db := statedir.Store(dir)
+	key, err := ledger.LoadKey(ledger.KeyPath(db))
+	if errors.Is(err, fs.ErrNotExist) { // nobody has kept anything yet
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			key, err = ledger.LoadKey(ledger.KeyPath(db))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	m, err := ledger.NewMasker(&ledger.MaskOptions{Key: key})
+	if err != nil {
+		return err
+	}
+	m.Mask(r)
+	return (&ledger.Spool{Path: ledger.SpoolPath(db)}).Append(context.Background(), r)
+}

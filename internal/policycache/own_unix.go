@@ -1,0 +1,15 @@
+//go:build unix
+
+package policycache
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// own tells whether a file is this user's and nobody else may change it.
+func own(st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Geteuid() && st.Mode().Perm()&0o022 == 0
+}

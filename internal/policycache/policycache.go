@@ -1,0 +1,222 @@
+// Package policycache keeps compiled-down policies on disk for processes that
+// live for one call: instead of finding, reading and checking a configuration,
+// such a process reads one file and looks whether everything that was looked at
+// to make it is still as it was.
+//
+// It owns the form of that file and when one may be used. It does not know
+// dialects: finding and reading the configuration is for whoever fills it.
+package policycache
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+// A Policy is one configuration as it is kept.
+type Policy struct {
+	Dialect string
+	Digest  string // of the Program
+	Files   []string
+	Program *obstat.Program
+}
+
+// An Entry is all that one question led to: the policies, none if there are
+// none, and what was looked at to find them.
+type Entry struct {
+	Policies []Policy
+	Seen     []Seen
+}
+
+// A Cache is a directory of entries. The zero value keeps nothing.
+type Cache struct {
+	Dir string
+	// Self says which program made an entry: another one may understand a
+	// configuration in another way.
+	Self string
+}
+
+const magic = "obstat policy 1\n"
+
+// ErrMiss is the error where there is no entry that may be used.
+var ErrMiss = errors.New("no cached policy")
+
+// path returns the file of the entry for a question.
+func (c *Cache) path(question []string) string {
+	h := sha256.New()
+	for _, part := range append([]string{magic, c.Self}, question...) {
+		var e encoder
+		e.text(part)
+		h.Write(e.b)
+	}
+	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil)[:20]))
+}
+
+// Get returns the entry for a question if nothing that it was made from has
+// changed.
+func (c *Cache) Get(question ...string) (*Entry, error) {
+	if c.Dir == "" {
+		return nil, ErrMiss
+	}
+	data, err := readOwn(c.path(question))
+	if err != nil {
+		return nil, err
+	}
+	e, err := decode(string(data))
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Seen {
+		if !e.Seen[i].still() {
+			return nil, ErrMiss
+		}
+	}
+	return e, nil
+}
+
+// Put keeps the entry for a question.
+func (c *Cache) Put(e *Entry, question ...string) error {
+	if c.Dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return err
+	}
+	c.makeRoom()
+	f, err := os.CreateTemp(c.Dir, ".new-*") // readable and writable by its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(encode(e))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.path(question))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// maxEntries bounds how many questions are kept.
+const maxEntries = 500
+
+// makeRoom throws everything away when there is too much of it: what is still
+// asked for comes back.
+func (c *Cache) makeRoom() {
+	list, err := os.ReadDir(c.Dir)
+	if err != nil || len(list) < maxEntries {
+		return
+	}
+	for _, f := range list {
+		os.Remove(filepath.Join(c.Dir, f.Name()))
+	}
+}
+
+func encode(e *Entry) []byte {
+	var body encoder
+	body.num(len(e.Seen))
+	for i := range e.Seen {
+		s := &e.Seen[i]
+		body.text(s.Name)
+		body.byte(uint8(s.Is))
+		body.b = append(body.b, s.Sum[:]...)
+	}
+	body.num(len(e.Policies))
+	for i := range e.Policies {
+		p := &e.Policies[i]
+		body.text(p.Dialect)
+		body.text(p.Digest)
+		body.texts(p.Files)
+		body.program(p.Program)
+	}
+	sum := sha256.Sum256(body.b)
+	return append(append([]byte(magic), sum[:]...), body.b...)
+}
+
+func decode(src string) (*Entry, error) {
+	body, ok := strings.CutPrefix(src, magic)
+	if !ok || len(body) < sha256.Size {
+		return nil, errBytes
+	}
+	if sum := sha256.Sum256([]byte(body[sha256.Size:])); string(sum[:]) != body[:sha256.Size] {
+		return nil, errBytes
+	}
+	d := &decoder{src: body, at: sha256.Size}
+	e := &Entry{}
+	for range d.count() {
+		s := Seen{Name: d.text(), Is: Kind(d.byte())}
+		for i := range s.Sum {
+			s.Sum[i] = d.byte()
+		}
+		e.Seen = append(e.Seen, s)
+	}
+	for range d.count() {
+		p := Policy{Dialect: d.text(), Digest: d.text(), Files: d.texts()}
+		p.Program = d.program()
+		e.Policies = append(e.Policies, p)
+	}
+	if d.bad || d.at != len(d.src) {
+		return nil, errBytes
+	}
+	return e, nil
+}
+
+// Self returns how this program and the other one beside it are told from older
+// and newer ones: by the files that they run from.
+func Self() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range []string{"obstat", "obstat-hook"} {
+		b.WriteString(fileID(filepath.Join(filepath.Dir(exe), name+filepath.Ext(exe))))
+		b.WriteByte('\n')
+	}
+	if base := strings.TrimSuffix(filepath.Base(exe), filepath.Ext(exe)); base != "obstat" && base != "obstat-hook" {
+		b.WriteString(fileID(exe))
+	}
+	return b.String()
+}
+
+func fileID(name string) string {
+	st, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	var e encoder
+	e.num(int(st.Size()))
+	e.num(int(st.ModTime().UnixNano()))
+	return string(e.b)
+}
+
+// readOwn reads a file that nobody but its owner, who is this user, may change.
+func readOwn(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrMiss
+		}
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || !own(st) {
+		return nil, errors.New("the cached policy could be somebody else's")
+	}
+	data := make([]byte, st.Size())
+	n, err := f.ReadAt(data, 0)
+	if n == len(data) {
+		err = nil
+	}
+	return data, err
+}
