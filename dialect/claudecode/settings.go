@@ -192,6 +192,7 @@ func (l *loader) rules(s *settings, n *tree.Node, list string, v obstat.Verdict)
 		}
 		r.Source, r.Pos = e.Str, s.file.Pos(e.Start)
 		l.prog.Rules[list] = append(l.prog.Rules[list], *r)
+		l.params.note(sp)
 		if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
 			l.params.Fields = append(l.params.Fields, name)
 		}

@@ -83,17 +83,6 @@ func toolName(tool string, t *effect.Tool) string {
 	return tool
 }
 
-// mcpName returns mcp__server__tool for what other agents call it.
-func mcpName(tool string, t *effect.Tool) string {
-	if strings.HasPrefix(tool, "mcp__") {
-		return tool
-	}
-	if rest, ok := strings.CutPrefix(tool, "mcp_"+t.Server+"_"); ok && t.Server != "" {
-		return "mcp__" + t.Server + "__" + rest
-	}
-	return tool
-}
-
 // anyOf is the Text that matches each of the names.
 func anyOf(names ...string) obstat.Text {
 	if len(names) == 1 {

@@ -17,6 +17,10 @@ import (
 type params struct {
 	Dirs   []string `json:"dirs,omitempty"`   // additional working directories
 	Fields []string `json:"fields,omitempty"` // input fields that rules look at
+	// Servers are the MCP servers that rules name, Named the tools besides that
+	// are none of Claude Code's; both may have asterisks.
+	Servers []string `json:"servers,omitempty"`
+	Named   []string `json:"named,omitempty"`
 }
 
 // A view makes of a call, of whichever agent, what Claude Code's rules are
@@ -60,7 +64,9 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 		out = []obstat.Question{q}
 	}
 	if len(out) == 0 {
-		out = []obstat.Question{{Tool: name}}
+		for _, n := range v.mcpNames(f.Call.Agent, name) {
+			out = append(out, obstat.Question{Tool: n})
+		}
 	}
 	v.fields(f, out)
 	return out, nil
@@ -287,13 +293,23 @@ func (v *view) Space(tool string) []obstat.Question {
 		}
 		sets = append(sets, all)
 	}
-	var out []obstat.Question
-	for _, set := range sets {
-		q := obstat.Question{Tool: name}
-		for _, field := range set {
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
+	names := []string{name}
+	for agent := range glued {
+		for _, n := range v.mcpNames(agent, name) {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
 		}
-		out = append(out, q)
+	}
+	var out []obstat.Question
+	for _, n := range names {
+		for _, set := range sets {
+			q := obstat.Question{Tool: n}
+			for _, field := range set {
+				q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
+			}
+			out = append(out, q)
+		}
 	}
 	return out
 }

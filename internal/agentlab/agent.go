@@ -33,6 +33,10 @@ type driver interface {
 func Agents() []Agent {
 	return []Agent{
 		{"claude-code", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{}},
+		{"codex", "Codex", "@openai/codex", "0.166.0", codex{}},
+		{"gemini", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}},
+		{"opencode", "opencode", "opencode-ai", "1.18.33", openCode{}},
+		{"copilot", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}},
 	}
 }
 

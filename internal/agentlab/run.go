@@ -14,7 +14,7 @@ import (
 )
 
 // A run is one start of an agent, in a directory of its own that holds home,
-// project, a directory outside of both, and obstat.
+// project and obstat.
 type run struct {
 	dir      string
 	packages string // where npm put the agent
@@ -22,6 +22,7 @@ type run struct {
 	tools    string // where obstat was built
 	policy   string // the file obstat.json
 	model    *Model
+	hastened bool // the agent waits less for its hook than it was installed with
 }
 
 func (r *run) home(rel string) string { return filepath.Join(r.dir, "home", filepath.FromSlash(rel)) }
@@ -59,7 +60,7 @@ func (r *run) replace(name, pattern, with string) error {
 
 // prepare lays the directories out and installs obstat's hook.
 func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
-	for _, dir := range []string{"home", "project/allowed", "project/secret", "outside", "bin", "tmp"} {
+	for _, dir := range []string{"home", "project/allowed", "project/secret", "bin", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, filepath.FromSlash(dir)), 0o755); err != nil {
 			return err
 		}
@@ -79,6 +80,7 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	case killed:
 		return r.spoil("#!/bin/sh\nkill -9 $$\n")
 	case hanging:
+		r.hastened = true
 		return errors.Join(a.driver.hasten(r), r.spoil("#!/bin/sh\nexec sleep 600\n"))
 	case missing:
 		return r.spoil("")

@@ -88,21 +88,21 @@ func gone(path string) func(*run) bool {
 
 // scenarios returns them in the order of the table.
 func scenarios() []scenario {
-	remove := []action{shell("rm -f " + kept)}
+	remove := []action{shell("rm " + kept)}
 	removed := gone("project/" + kept)
 	spawn := []action{{do: doSpawn}}
 	return []scenario{
 		{name: "control", text: "obstat is not installed, the command is one that the policy denies", main: remove, ran: removed, hook: never, want: mustRun},
 		{name: "harmless", text: "an allowed command", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), want: mustRun},
 		{name: "denied", text: "a denied command", main: remove, ran: removed, want: mustBlock, says: denied},
-		{name: "env", text: "the denied command behind `env`", main: []action{shell("env CI=1 rm -f " + kept)}, ran: removed, want: mustBlock, says: denied},
-		{name: "sh", text: "the denied command in `sh -c`", main: []action{shell("sh -c 'rm -f " + kept + "'")}, ran: removed, want: mustBlock, says: denied},
-		{name: "compound", text: "the denied command after an allowed one", main: []action{shell("echo start && rm -f " + kept)}, ran: removed, want: mustBlock, says: denied},
+		{name: "env", text: "the denied command behind `env`", main: []action{shell("env CI=1 rm " + kept)}, ran: removed, want: mustBlock, says: denied},
+		{name: "sh", text: "the denied command in `sh -c`", main: []action{shell("sh -c 'rm " + kept + "'")}, ran: removed, want: mustBlock, says: denied},
+		{name: "compound", text: "the denied command after an allowed one", main: []action{shell("echo start && rm " + kept)}, ran: removed, want: mustBlock, says: denied},
 		{name: "write", text: "a file where the policy allows it", main: []action{write("project/allowed/new.txt")}, ran: there("project/allowed/new.txt"), want: mustRun},
 		{name: "write-denied", text: "a file where the policy denies it", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
-		{name: "write-outside", text: "a file outside of the project", main: []action{write("outside/new.txt")}, ran: there("outside/new.txt"), want: mustBlock, says: "no rule"},
+		{name: "write-other", text: "a file of which no rule speaks", main: []action{write("project/new.txt")}, ran: there("project/new.txt"), want: mustBlock, says: "no rule"},
 		{name: "mcp", text: "an allowed tool of an MCP server", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), want: mustRun},
-		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "erase"},
+		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "mcp__canary__erase"},
 		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
 		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)"},

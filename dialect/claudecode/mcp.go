@@ -1,0 +1,86 @@
+package claudecode
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+)
+
+// glued is what stands between an MCP server and its tool in agents that give
+// no other sign of it: github_create_issue, github-create_issue.
+var glued = map[string]string{"opencode": "_", "copilot": "-"}
+
+// mcpName returns mcp__server__tool for what other agents call it.
+func mcpName(tool string, t *effect.Tool) string {
+	if strings.HasPrefix(tool, "mcp__") {
+		return tool
+	}
+	if rest, ok := strings.CutPrefix(tool, "mcp_"+t.Server+"_"); ok && t.Server != "" {
+		return "mcp__" + t.Server + "__" + rest
+	}
+	return tool
+}
+
+// maxSplits bounds where a server's name is looked for to end.
+const maxSplits = 32
+
+// mcpNames returns the names under which a tool is put to the rules, the
+// strictest answer counting: its own, or, where rules name the server that it
+// may be of, those that the rules have for it. A rule that has its own name is
+// heard in any case.
+func (v *view) mcpNames(agent, tool string) []string {
+	sep := glued[agent]
+	if _, known := effect.Lookup(tool); known || sep == "" || len(v.Servers) == 0 || knownTool(tool) {
+		return []string{tool}
+	}
+	var out []string
+	for at, n := 0, 0; n < maxSplits; n++ {
+		i := strings.Index(tool[at:], sep)
+		if i < 0 {
+			break
+		}
+		server, rest := tool[:at+i], tool[at+i+1:]
+		if rest != "" && slices.ContainsFunc(v.Servers, func(s string) bool { return fits(s, server) }) {
+			out = append(out, "mcp__"+server+"__"+rest)
+		}
+		at += i + 1
+	}
+	if out == nil || slices.ContainsFunc(v.Named, func(s string) bool { return fits(s, tool) }) {
+		out = append(out, tool)
+	}
+	return out
+}
+
+// fits tells whether a pattern, in which an asterisk is anything, stands for
+// name.
+func fits(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, first)
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return ok && strings.HasSuffix(name, last)
+}
+
+// note keeps what the view has to know of a rule's tool.
+func (p *params) note(s spec) {
+	list, name := &p.Named, s.tool
+	if rest, ok := strings.CutPrefix(s.tool, "mcp__"); ok {
+		list = &p.Servers
+		name, _, _ = strings.Cut(rest, "__")
+	} else if knownTool(s.tool) {
+		return
+	}
+	if name != "" && !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
+}

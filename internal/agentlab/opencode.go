@@ -1,0 +1,47 @@
+package agentlab
+
+type openCode struct{}
+
+func (openCode) setup(r *run) error {
+	err := r.writeJSON(r.home(".config/opencode/opencode.json"), object{
+		"provider": object{"scripted": object{"npm": "@ai-sdk/openai-compatible", "options": object{"baseURL": r.model.URL() + "/v1", "apiKey": "dummy"},
+			"models": object{"scripted": object{"name": "scripted", "tool_call": true, "limit": object{"context": 100000, "output": 8000}}}}},
+		"model": "scripted/scripted", "enabled_providers": []string{"scripted"}, "autoupdate": false, "share": "disabled",
+		"permission": object{"*": "allow"},
+		"mcp":        object{serverName: object{"type": "local", "command": []string{r.lab, "mcp"}, "enabled": true}},
+	})
+	if err != nil {
+		return err
+	}
+	// It installs a package into its directory of settings, and where there are
+	// plugins waits for that, without a network for ever; so it is told that the
+	// package is there.
+	if err := r.write(r.home(".config/opencode/package-lock.json"), `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`); err != nil {
+		return err
+	}
+	return r.write(r.home(".config/opencode/node_modules/.keep"), "")
+}
+
+func (openCode) command(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("opencode-PLATFORM/bin/opencode")
+	return []string{bin, "run", "--format", "json", "--print-logs", prompt},
+		[]string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"}, err
+}
+
+func (openCode) calls(a action) []Call {
+	switch a.do {
+	case doShell:
+		return []Call{{Tool: "bash", Args: object{"command": a.what, "description": "a step of the script"}}}
+	case doWrite:
+		return []Call{{Tool: "write", Args: object{"filePath": a.path, "content": "x\n"}}}
+	case doMCP:
+		return []Call{{Tool: serverName + "_" + a.what, Args: object{"path": a.path}}}
+	case doSpawn:
+		return []Call{{Tool: "task", Args: object{"description": "canary", "prompt": Prompt(SubMarker), "subagent_type": "general"}}}
+	}
+	return nil
+}
+
+func (openCode) hasten(r *run) error {
+	return r.replace(r.home(".config/opencode/plugins/obstat.js"), `(timeout: )\d+`, "${1}3000")
+}
