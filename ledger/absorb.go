@@ -103,7 +103,7 @@ func (s *Spool) takeIn(ctx context.Context, f *os.File, last Head, store Store) 
 		}
 	}
 	if t, err := readTail(f); err == nil && t.torn != nil {
-		batch, end = append(batch, tornNote(t.torn)), &after
+		batch, end = append(batch, Torn(t.torn)), &after
 	}
 	return n, end, flush()
 }
@@ -133,8 +133,7 @@ func spooledRecord(line []byte) (*Record, error) {
 	case errors.Is(err, ErrNewer):
 		return nil, err
 	case err != nil:
-		text := line[:min(len(line), 64<<10)]
-		return spoolNote("a line of the spool is no record", line, string(text)), nil
+		return NoRecord(line), nil
 	}
 	r.Spool = &Link{r.Seq, r.Prev, r.Hash}
 	return r, nil

@@ -269,3 +269,74 @@ func appendString(b []byte, s string) []byte {
 	b = append(b, s...)
 	return append(b, '"')
 }
+
+// ReadHeader reads the beginning of a sealed line into r: the fields that stores
+// have columns for, the version, and the place in the chain. It is the way back
+// from [AppendHeader], and reads nothing of the rest.
+func ReadHeader(r *Record, line []byte) error {
+	s, err := unseal(line)
+	if err != nil {
+		return err
+	}
+	*r = Record{Seq: s.Seq, Prev: s.Prev, Hash: s.Hash, Spool: s.spool}
+	h := headerReader{rest: s.rest}
+	var when, kind string
+	for _, f := range [...]struct {
+		key   string
+		value *string
+	}{
+		{`,"time":`, &when}, {`,"kind":`, &kind},
+		{`,"agent":`, &r.Agent}, {`,"session":`, &r.Session}, {`,"tool":`, &r.Tool}, {`,"verdict":`, &r.Verdict}, {`,"rule":`, &r.Rule},
+	} {
+		h.field(f.key, f.value)
+	}
+	v, ok := bytes.CutPrefix(h.rest, []byte(`,"v":`))
+	n, _, isNumber := cutUint(v)
+	if h.bad || !ok || !isNumber || n > 1<<30 {
+		return errLine
+	}
+	r.Kind, r.V = Kind(kind), int(n)
+	if r.Time, err = time.Parse(time.RFC3339Nano, when); err != nil {
+		return errLine
+	}
+	if r.V > Version {
+		return fmt.Errorf("%w (record format %d; this one knows %d)", ErrNewer, r.V, Version)
+	}
+	return nil
+}
+
+// A headerReader reads fields in their order.
+type headerReader struct {
+	rest []byte
+	bad  bool
+}
+
+// field reads the text behind a key, if the key comes next.
+func (h *headerReader) field(key string, to *string) {
+	text, ok := bytes.CutPrefix(h.rest, []byte(key))
+	if !ok {
+		return
+	}
+	if len(text) == 0 || text[0] != '"' {
+		h.bad = true
+		return
+	}
+	end, plain := 1, true
+	for end < len(text) && text[end] != '"' {
+		if text[end] == '\\' {
+			plain = false
+			end++
+		}
+		end++
+	}
+	if end >= len(text) {
+		h.bad = true
+		return
+	}
+	h.rest = text[end+1:]
+	if plain {
+		*to = string(text[1:end])
+	} else if json.Unmarshal(text[:end+1], to) != nil {
+		h.bad = true
+	}
+}

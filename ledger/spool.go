@@ -160,7 +160,7 @@ func (s *Spool) append(f *os.File, drafts []*Draft) error {
 		return errCrash
 	}
 	if t.torn != nil {
-		note, err := tornNote(t.torn).Draft()
+		note, err := Torn(t.torn).Draft()
 		if err != nil {
 			return err
 		}
@@ -273,9 +273,15 @@ type tornDetail struct {
 	Text   string `json:"text,omitempty"`
 }
 
-// tornNote is the record of bytes that a crash left and that were cut off.
-func tornNote(torn []byte) *Record {
+// Torn is the record of bytes that a crash left behind the last record, and that
+// were cut off.
+func Torn(torn []byte) *Record {
 	return spoolNote("a record that was never acknowledged was cut off: the process that wrote it died", torn, "")
+}
+
+// NoRecord is the record of a line that is none, where one should be.
+func NoRecord(line []byte) *Record {
+	return spoolNote("a line of the spool is no record", line, string(line[:min(len(line), 64<<10)]))
 }
 
 func spoolNote(reason string, b []byte, text string) *Record {

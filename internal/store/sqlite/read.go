@@ -9,15 +9,63 @@ import (
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat/internal/store/journal"
 	"github.com/obstat/obstat/ledger"
 )
 
 // Head returns the end of the chain.
-func (s *Store) Head(context.Context) (ledger.Head, error) { return headOf(s.read) }
+func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
+	late := s.waiting(ctx)
+	head, err := headOf(s.read)
+	for line, werr := range late {
+		if err == nil {
+			err = werr
+		}
+		if err == nil {
+			head, err = ledger.HeadOf(line)
+		}
+	}
+	return head, err
+}
+
+// waiting takes the journal over, so that a query finds everything. Where the
+// database cannot take it, it yields the lines that are not in it.
+func (s *Store) waiting(ctx context.Context) iter.Seq2[[]byte, error] {
+	if s.feed(ctx) == nil {
+		return func(func([]byte, error) bool) {}
+	}
+	return func(yield func([]byte, error) bool) {
+		have, err := headOf(s.read)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for line, err := range journal.Lines(JournalPath(s.path)) {
+			if err == nil {
+				h, herr := ledger.HeadOf(line)
+				if herr == nil && h.Seq <= have.Seq {
+					continue
+				}
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // Records yields the records that q asks for, in the order of the chain.
 func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.Record, error] {
 	return func(yield func(*ledger.Record, error) bool) {
+		late, err := s.late(ctx, &q)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if q.Limit > 0 && len(late) == q.Limit {
+			yieldAll(late, yield)
+			return
+		}
 		query, args := where(&q)
 		rows, err := s.read.QueryContext(ctx, query, args...)
 		if err != nil {
@@ -38,8 +86,42 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 		}
 		if err := rows.Err(); err != nil {
 			yield(nil, err)
+			return
+		}
+		yieldAll(late, yield)
+	}
+}
+
+func yieldAll(rs []*ledger.Record, yield func(*ledger.Record, error) bool) {
+	for _, r := range rs {
+		if !yield(r, nil) {
+			return
 		}
 	}
+}
+
+// late returns what q asks for and only the journal has, and takes it off q's
+// limit.
+func (s *Store) late(ctx context.Context, q *ledger.Query) (out []*ledger.Record, err error) {
+	for line, err := range s.waiting(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := ledger.Decode(line)
+		if err != nil {
+			return nil, err
+		}
+		if q.Matches(r) {
+			out = append(out, r)
+		}
+	}
+	if q.Limit > 0 {
+		out = out[max(0, len(out)-q.Limit):]
+		if len(out) < q.Limit {
+			q.Limit -= len(out)
+		}
+	}
+	return out, nil
 }
 
 // Lines yields every record as the line it was sealed as, and makes sure that
@@ -47,6 +129,14 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 // read ahead, a stretch of the chain each.
 func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		var late [][]byte // before the rest is looked at, so that nothing comes in between
+		for line, err := range s.waiting(ctx) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			late = append(late, bytes.Clone(line))
+		}
 		var first, last int64
 		err := s.read.QueryRowContext(ctx, "SELECT coalesce(min(seq), 0), coalesce(max(seq), -1) FROM records").Scan(&first, &last)
 		if err != nil {
@@ -74,6 +164,11 @@ func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 				if !st.yield(yield) {
 					return
 				}
+			}
+		}
+		for _, line := range late {
+			if !yield(line, nil) {
+				return
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 // Package sqlite keeps ledger, requests and grants in one SQLite file that
 // several processes share.
 //
-// It owns the schema, its migrations and the way writes are made durable: one
-// caller at a time commits what all of them have waiting and syncs the
-// write-ahead log before anybody is told; the log is checkpointed in the background.
-// It does not know what records mean.
+// It owns the schema, its migrations and the order in which things are made
+// durable: records in the journal beside the file, which the database takes over
+// in the background and before every query; requests and grants in the database
+// itself. It does not know what records mean.
 package sqlite
 
 import (
@@ -19,13 +19,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/store/journal"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -38,6 +39,9 @@ const applicationID = 0x0b57a7
 
 // Store is an open database file.
 type Store struct {
+	path string
+	log  *journal.Journal
+
 	// SQLite has one writer; mu is what those of this process wait for, because
 	// waiting for SQLite's own lock is done with sleeping.
 	mu    sync.Mutex
@@ -47,13 +51,16 @@ type Store struct {
 	read  *sql.DB
 	check *sql.DB // for checkpoints
 
-	insert, insertMany, last *sql.Stmt
-	head                     ledger.Head // as far as this process knows; for who has the token
+	insert, insertMany *sql.Stmt
 
-	queue  chan *pending
-	token  chan struct{} // full while somebody commits
+	feeding sync.Mutex // held while the journal is taken over
+	feeder  feeder
+	trouble atomic.Pointer[error] // why that failed the last time
+	written atomic.Bool           // something was appended since it was looked at
+	behind  atomic.Int64          // size of the journal
+
 	closed chan struct{}
-	rested chan struct{} // the checkpointer has ended
+	rested chan struct{} // the background has ended
 	stop   context.CancelFunc
 	once   sync.Once
 }
@@ -80,14 +87,38 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	s := &Store{queue: make(chan *pending, maxBatch), token: make(chan struct{}, 1), closed: make(chan struct{}), rested: make(chan struct{})}
+	s := &Store{path: path, closed: make(chan struct{}), rested: make(chan struct{})}
+	s.log = journal.New(journal.Options{Path: JournalPath(path), Head: func() (ledger.Head, error) { return headOf(s.read) }, Ready: s.ready, Written: s.wrote})
+	s.feeder.in.Path = JournalPath(path)
 	if err := s.open(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.closeAll())
 	}
+	s.missed(ctx)
+	s.written.Store(true)
 	wctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	go s.checkpointer(wctx)
+	go s.background(wctx)
 	return s, nil
+}
+
+// JournalPath returns where the journal of a database file is.
+func JournalPath(db string) string { return db + ".log" }
+
+// wrote is told after each commit.
+func (s *Store) wrote(size int64) {
+	s.behind.Store(size)
+	s.written.Store(true)
+}
+
+// missed writes down that there is no journal where one was. What cannot be
+// written now is noticed when it counts.
+func (s *Store) missed(ctx context.Context) {
+	if _, err := os.Stat(JournalPath(s.path)); !journal.Supported || !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if head, err := headOf(s.read); err == nil && head.Seq > 0 {
+		_ = s.Append(ctx, &ledger.Record{Kind: ledger.Spooled, Reason: "there was no journal beside the database: what was in one and not in the database is gone"})
+	}
 }
 
 // open makes the connections, the schema and the statements.
@@ -108,7 +139,7 @@ func (s *Store) open(ctx context.Context, path string) (err error) {
 	for _, p := range []struct {
 		stmt **sql.Stmt
 		text string
-	}{{&s.insert, insertSQL}, {&s.insertMany, insertSQL + strings.Repeat(","+insertRow, insertRows-1)}, {&s.last, headSQL}} {
+	}{{&s.insert, insertSQL}, {&s.insertMany, insertSQL + strings.Repeat(","+insertRow, insertRows-1)}} {
 		if *p.stmt, err = s.fast.PrepareContext(ctx, p.text); err != nil {
 			return err
 		}
@@ -211,8 +242,10 @@ func notOurs(err error) error {
 
 // The results of SQLite that are told apart.
 const (
+	codeBusy         = 5
 	codeReadOnly     = 8
-	codeConstraint   = 19
+	codeIO           = 10
+	codeFull         = 13
 	codeNotADatabase = 26
 )
 
@@ -228,16 +261,16 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.stop()
 		<-s.rested
-		s.token <- struct{}{} // and nobody gets it any more
+		s.log.Close()
+		// What the database does not take now is safe in the journal.
+		_ = s.feed(context.Background())
+		s.log.Close()
+		s.feeder.in.Close()
+		s.mu.Lock() // and nobody gets it any more who writes to the database
+		defer s.mu.Unlock()
 		close(s.closed)
-		for batch := s.gather(); len(batch) > 0; batch = s.gather() {
-			s.commit(batch)
-		}
 		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		err = errors.Join(cerr, s.closeAll(), s.wal.close())
 	})
 	return err
 }
-
-// checkpointEvery is how often the write-ahead log is brought into the file.
-const checkpointEvery = 2 * time.Second

@@ -114,6 +114,9 @@ func TestEditedColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if head, err := s.Head(context.Background()); err != nil || head.Seq != 3 {
+			t.Fatal(head, err) // all is in the database
+		}
 		db, err := sql.Open("sqlite", path)
 		if err == nil {
 			_, err = db.Exec("UPDATE records SET " + edit + " WHERE seq = 2")

@@ -1,6 +1,10 @@
 package sqlite
 
-import "os"
+import (
+	"os"
+
+	"github.com/obstat/obstat/internal/store/journal"
+)
 
 // A walSync makes the write-ahead log durable. SQLite would do it with fsync,
 // which writes the file's times as well and so waits for the file system's
@@ -17,7 +21,7 @@ func (w *walSync) sync() error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	return syncData(w.f)
+	return journal.SyncData(w.f)
 }
 
 // open makes sure that the open file is the log: the last connection to close
