@@ -40,6 +40,7 @@ func write(how, path, run string) error {
 		if err != nil {
 			return err
 		}
+		s.RotateAt(4 << 10) // as often as can be
 		to = s
 		if how == "absorb" {
 			fmt.Println("ready")

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,6 +27,7 @@ const (
 type feeder struct {
 	in  journal.Reader
 	fed ledger.Head // the end of the chain in the database, when it was last looked at
+	max int64       // how large the journal gets; zero is rotateAt
 }
 
 // background takes the journal over and checkpoints beside the writers, who
@@ -93,8 +95,8 @@ func (s *Store) feedNow(ctx context.Context) error {
 		switch {
 		case whole && ahead:
 			continue
-		case !whole || f.fed != head || f.in.At() > rotateAt:
-			return s.rotate(ctx)
+		case !whole || f.fed != head || f.in.At() > cmp.Or(f.max, rotateAt):
+			return s.rotate(ctx, whole)
 		}
 		return nil
 	}
@@ -154,15 +156,16 @@ func (s *Store) takeLines(tx *sql.Tx, f *feeder, lines [][]byte) (whole bool, er
 }
 
 // rotate takes over the rest of the journal while nobody appends, makes it
-// durable and starts the journal anew.
-func (s *Store) rotate(ctx context.Context) error {
+// durable and starts the journal anew. whole tells whether what was taken over
+// before was.
+func (s *Store) rotate(ctx context.Context, whole bool) error {
 	f := &s.feeder
 	return s.log.Rotate(ctx, func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error) {
 		if err := f.in.Open(id); err != nil {
 			return head, err
 		}
-		whole, err := s.take(f, end)
-		if err == nil && (!whole || f.fed != head) {
+		rest, err := s.take(f, end)
+		if err == nil && (!whole || !rest || f.fed != head) {
 			err = s.mend(f, end)
 		}
 		if err == nil {
