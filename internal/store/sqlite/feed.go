@@ -218,7 +218,11 @@ func strays(tx *sql.Tx, f *feeder, end int64) (out []*ledger.Record, err error) 
 			return out, err
 		}
 		for _, line := range lines {
-			r, err := ledger.Decode(line)
+			r := new(ledger.Record)
+			err := ledger.ReadHeader(r, line)
+			if err == nil {
+				r, err = ledger.Decode(line)
+			}
 			if errors.Is(err, ledger.ErrNewer) {
 				return nil, err
 			}
