@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 5, "rounds in which the stores take turns")
-	limit := flag.Duration("limit", 400*time.Millisecond, "time of one store in one round")
+	rounds := flag.Int("rounds", 15, "rounds in which the stores take turns")
+	limit := flag.Duration("limit", 200*time.Millisecond, "time of one store in one round")
 	callers := flag.Int("callers", 64, "concurrent callers")
 	many := flag.Int("records", 1_000_000, "records to query and to verify; 0 leaves it out")
 	dir := flag.String("dir", "", "directory to write to; the system's for temporary files if empty")
@@ -59,9 +59,12 @@ type contestant struct {
 	name    string
 	callers int
 	put     func(r *ledger.Record) error
-	rates   []float64 // records a second, one a round
-	p50     []float64
-	p99     []float64
+	// settle, where there is one, waits for what is still to be done for the records
+	// that were taken; it counts.
+	settle func() error
+	rates  []float64 // records a second, one a round
+	p50    []float64
+	p99    []float64
 }
 
 func appends(dir string, rounds, callers int, limit time.Duration) error {
@@ -83,16 +86,26 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 	defer db.Close()
 	spool := &ledger.Spool{Path: filepath.Join(dir, "obstat.db.spool")}
 	put := func(r *ledger.Record) error { return db.Append(ctx, r) }
+	settle := func() error { // until all can be found by a query
+		_, err := db.Head(ctx)
+		return err
+	}
 	all := []*contestant{
-		{name: "bare file, preallocated", callers: 1, put: file.put},
-		{name: "ledger", callers: 1, put: put},
+		{name: "bare file, preallocated", callers: 1, put: file.direct},
+		{name: "ledger", callers: 1, put: put, settle: settle},
 		{name: "bare file, preallocated", callers: callers, put: file.put},
-		{name: "ledger", callers: callers, put: put},
+		{name: "ledger", callers: callers, put: put, settle: settle},
 		{name: "bare append to an open file", callers: 1, put: growing.direct},
 		{name: "spool: open, lock, read the tail, append, close", callers: 1, put: func(r *ledger.Record) error { return spool.Append(ctx, r) }},
 	}
 	for range rounds {
+		if err := turns(all, limit); err != nil {
+			return err
+		}
 		for _, c := range all {
+			if c.callers == 1 {
+				continue
+			}
 			if err := c.round(limit); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -100,6 +113,42 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 	}
 	report(all)
 	return nil
+}
+
+// turns lets those with one caller append one record each in turn, so that what
+// else the machine does happens to all of them.
+func turns(all []*contestant, limit time.Duration) error {
+	took := make([][]float64, len(all))
+	for start := time.Now(); time.Since(start) < limit*time.Duration(len(all)); {
+		for i, c := range all {
+			if c.callers != 1 {
+				continue
+			}
+			t := time.Now()
+			if err := c.put(record(i)); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			took[i] = append(took[i], float64(time.Since(t)))
+		}
+	}
+	for i, c := range all {
+		if c.callers == 1 {
+			sum := 0.0
+			for _, t := range took[i] {
+				sum += t
+			}
+			c.note(took[i], time.Duration(sum))
+		}
+	}
+	return nil
+}
+
+// note takes down the times of one round.
+func (c *contestant) note(took []float64, elapsed time.Duration) {
+	slices.Sort(took)
+	c.rates = append(c.rates, float64(len(took))/elapsed.Seconds())
+	c.p50 = append(c.p50, took[len(took)/2])
+	c.p99 = append(c.p99, took[len(took)*99/100])
 }
 
 // round lets all callers append for a while.
@@ -118,11 +167,10 @@ func (c *contestant) round(limit time.Duration) error {
 		})
 	}
 	wg.Wait()
-	all := slices.Concat(took...)
-	slices.Sort(all)
-	c.rates = append(c.rates, float64(len(all))/time.Since(start).Seconds())
-	c.p50 = append(c.p50, all[len(all)/2])
-	c.p99 = append(c.p99, all[len(all)*99/100])
+	if c.settle != nil {
+		errs = append(errs, c.settle())
+	}
+	c.note(slices.Concat(took...), time.Since(start))
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -143,8 +191,17 @@ func report(all []*contestant) {
 		fmt.Printf("| %s | %d | %.0f | %s | %s | %.0f %% |\n", c.name, c.callers, median(c.rates), ns(median(c.p50)), ns(median(c.p99)), 100*median(share))
 	}
 	one, many := all[1], all[3]
-	fmt.Printf("\n%d callers together: %.1f times one. One call: %.2f times that of the bare file. p99: %.1f times p50. Spool: %.2f times the bare append.\n",
-		many.callers, median(many.rates)/median(one.rates), median(one.p50)/median(all[0].p50), median(many.p99)/median(many.p50), median(all[5].p50)/median(all[4].p50))
+	fmt.Printf("\n%d callers together: %.1f times one. One call: %.2f times that of the bare file. p99: %.1f times p50 (bare file: %.1f). Spool: %.2f times the bare append.\n",
+		many.callers, median(many.rates)/median(one.rates), ratio(one.p50, all[0].p50), ratio(many.p99, many.p50), ratio(all[2].p99, all[2].p50), ratio(all[5].p50, all[4].p50))
+}
+
+// ratio is the median over the rounds of what one has of the other.
+func ratio(of, to []float64) float64 {
+	out := make([]float64, len(of))
+	for i := range of {
+		out[i] = of[i] / to[i]
+	}
+	return median(out)
 }
 
 func median(xs []float64) float64 {

@@ -26,33 +26,67 @@ const version = 1
 // maxLine bounds a line; a record is at most half as long.
 const maxLine = 8 << 20
 
-// create makes the file, whole or not at all.
-func create(path string, after ledger.Head, replace bool) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".log-*") // readable by its owner alone
+// create makes the file where there is none.
+func create(path string, after ledger.Head) error {
+	n, err := begin(path, minRoom)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
+	defer n.drop()
+	return n.finish(after, false)
+}
+
+// A next is a file that is to become the journal, whole or not at all.
+type next struct {
+	path string
+	f    *os.File
+}
+
+// begin makes the file, with room.
+func begin(path string, room int64) (*next, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".log-*") // readable by its owner alone
+	if err != nil {
+		return nil, err
+	}
+	// Where there is no room for room, records still may fit.
+	if zero(f, 0, room) != nil {
+		_ = f.Truncate(0)
+	}
+	n := &next{path, f}
+	if err := f.Sync(); err != nil {
+		n.drop()
+		return nil, err
+	}
+	return n, nil
+}
+
+// drop takes the file away, unless it has its name by now.
+func (n *next) drop() {
+	n.f.Close()
+	os.Remove(n.f.Name())
+}
+
+// finish writes the header and puts the file in place.
+func (n *next) finish(after ledger.Head, replace bool) error {
 	line, err := json.Marshal(header{version, after})
 	if err == nil {
-		_, err = tmp.Write(append(line, '\n'))
+		_, err = n.f.WriteAt(append(line, '\n'), 0)
 	}
 	if err == nil {
-		// Where there is no room for room, records still may fit.
-		_ = zero(tmp, int64(len(line)+1), minRoom)
+		err = n.f.Sync()
 	}
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	if replace {
-		err = os.Rename(tmp.Name(), path)
-	} else if err = os.Link(tmp.Name(), path); errors.Is(err, fs.ErrExist) {
+		err = os.Rename(n.f.Name(), n.path)
+	} else if err = os.Link(n.f.Name(), n.path); errors.Is(err, fs.ErrExist) {
 		return nil // another process was first
 	}
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(filepath.Dir(n.path))
 }
 
 // readHeader reads the first line.

@@ -192,7 +192,7 @@ func (j *Journal) put(buf []byte) error {
 
 const (
 	minRoom = 64 << 10
-	maxRoom = 1 << 20
+	maxRoom = 4 << 20
 )
 
 // makeRoom writes zeros behind the end where n bytes would not fit: half as much
@@ -258,10 +258,16 @@ func (j *Journal) take(ctx context.Context) error {
 	}
 }
 
-// Rotate starts the file anew. Nobody appends meanwhile: take is given the file
+// Rotate starts the file anew, with room for that many bytes. Nobody appends meanwhile: take is given the file
 // and where it ends, puts what is in it elsewhere, durably, and returns what the
 // next record follows.
-func (j *Journal) Rotate(ctx context.Context, take func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error)) error {
+func (j *Journal) Rotate(ctx context.Context, room int64, take func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error)) error {
+	// The room is made before anybody has to wait.
+	next, err := begin(j.opts.Path, min(max(room, minRoom), maxRoom))
+	if err != nil {
+		return j.named(err)
+	}
+	defer next.drop()
 	if err := j.take(ctx); err != nil {
 		return err
 	}
@@ -274,7 +280,7 @@ func (j *Journal) Rotate(ctx context.Context, take func(id os.FileInfo, end int6
 	if err != nil {
 		return err
 	}
-	if err := create(j.opts.Path, head, true); err != nil {
+	if err := next.finish(head, true); err != nil {
 		return j.named(err)
 	}
 	return nil
@@ -334,7 +340,7 @@ func (j *Journal) open() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		var head ledger.Head
 		if head, err = j.opts.Head(); err == nil {
-			err = create(j.opts.Path, head, false)
+			err = create(j.opts.Path, head)
 		}
 		if err == nil {
 			f, err = os.OpenFile(j.opts.Path, os.O_RDWR, 0)

@@ -143,7 +143,7 @@ func TestRotate(t *testing.T) {
 	add(t, a, "one")
 	add(t, b, "two")
 	in := journal.Reader{Path: path}
-	err := a.Rotate(t.Context(), func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error) {
+	err := a.Rotate(t.Context(), 1, func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error) {
 		if err := in.Open(id); err != nil {
 			return head, err
 		}
@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 	j := newJournal(t, path)
 	add(t, j, "one")
 	no := errors.New("no")
-	if err := j.Rotate(t.Context(), func(_ os.FileInfo, _ int64, h ledger.Head) (ledger.Head, error) { return h, no }); !errors.Is(err, no) {
+	if err := j.Rotate(t.Context(), 1, func(_ os.FileInfo, _ int64, h ledger.Head) (ledger.Head, error) { return h, no }); !errors.Is(err, no) {
 		t.Error(err)
 	}
 	add(t, j, "two")

@@ -68,3 +68,28 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "records/s")
 }
+
+// BenchmarkFeed is how fast the database takes the journal over.
+func BenchmarkFeed(b *testing.B) {
+	s, err := sqlite.Open(context.Background(), filepath.Join(b.TempDir(), "obstat.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	const n = 10_000
+	for b.Loop() {
+		b.StopTimer()
+		records := make([]*ledger.Record, n)
+		for i := range records {
+			records[i] = sample(i)
+		}
+		if err := s.Append(context.Background(), records...); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if _, err := s.Head(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "records/s")
+}

@@ -16,11 +16,15 @@ import (
 
 const (
 	// feedEvery is how often the journal is taken over while nobody asks.
-	feedEvery = 250 * time.Millisecond
+	feedEvery = 50 * time.Millisecond
+	// maxWaits is for how many of those times it waits for a moment of rest.
+	maxWaits = 20
 	// checkpointEvery is how often the write-ahead log is brought into the file.
 	checkpointEvery = 2 * time.Second
 	// rotateAt is how large a journal gets before it is started anew.
 	rotateAt = 8 << 20
+	// littleLeft is how much is little enough to be taken over while all wait.
+	littleLeft = 32 << 10
 )
 
 // A feeder is what is known of the journal on the database's side.
@@ -40,7 +44,7 @@ func (s *Store) background(ctx context.Context) {
 	for {
 		select {
 		case <-feed.C:
-			if s.written.Swap(false) || s.troubled() != nil {
+			if s.due() {
 				s.feed(ctx)
 			}
 		case <-check.C:
@@ -50,6 +54,23 @@ func (s *Store) background(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// due tells whether the journal is to be taken over now: there is something new,
+// and either nobody is writing at the moment, or it has grown, or waited long.
+func (s *Store) due() bool {
+	if s.troubled() != nil {
+		return true
+	}
+	quiet := !s.written.Swap(false)
+	if quiet && s.waits == 0 {
+		return false
+	}
+	if s.waits++; !quiet && s.waits < maxWaits && s.behind.Load() < rotateAt {
+		return false
+	}
+	s.waits = 0
+	return true
 }
 
 // feed takes over what is in the journal, so that the database has everything
@@ -83,8 +104,8 @@ func (s *Store) feedNow(ctx context.Context) error {
 			}
 			return err
 		}
-		whole := true
-		if f.in.At() != end || f.fed != head {
+		whole, taken := true, end-f.in.At()
+		if taken != 0 || f.fed != head {
 			if whole, err = s.take(f, end); err != nil {
 				return err
 			}
@@ -92,10 +113,12 @@ func (s *Store) feedNow(ctx context.Context) error {
 		// Where another process was faster, the database is ahead of what was the
 		// end a moment ago.
 		ahead := f.fed.Seq > head.Seq && tries < 3
+		// While it is started anew nobody can append: not before little is left.
+		large, much := f.in.At() > cmp.Or(f.max, rotateAt), taken > littleLeft
 		switch {
-		case whole && ahead:
+		case whole && (ahead || large && much && tries < 16):
 			continue
-		case !whole || f.fed != head || f.in.At() > cmp.Or(f.max, rotateAt):
+		case !whole || f.fed != head || large && (!much || f.in.At() > maxBehind):
 			return s.rotate(ctx, whole)
 		}
 		return nil
@@ -160,7 +183,7 @@ func (s *Store) takeLines(tx *sql.Tx, f *feeder, lines [][]byte) (whole bool, er
 // before was.
 func (s *Store) rotate(ctx context.Context, whole bool) error {
 	f := &s.feeder
-	return s.log.Rotate(ctx, func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error) {
+	return s.log.Rotate(ctx, f.in.At()/2, func(id os.FileInfo, end int64, head ledger.Head) (ledger.Head, error) {
 		if err := f.in.Open(id); err != nil {
 			return head, err
 		}

@@ -58,6 +58,7 @@ type Store struct {
 	trouble atomic.Pointer[error] // why that failed the last time
 	written atomic.Bool           // something was appended since it was looked at
 	behind  atomic.Int64          // size of the journal
+	waits   int                   // how often there was something new and it had to wait; the background's
 
 	closed chan struct{}
 	rested chan struct{} // the background has ended
