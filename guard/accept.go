@@ -16,6 +16,9 @@ import (
 // broader than the call. The broker asks it before an answer counts; the guard
 // asks it again before it acts on one that another process took.
 func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
+	if a.Allow && a.Scope != "" && a.Scope != approval.Once && g.guarded().Check(&r.Call, g.opts.World, nil) != nil {
+		return fmt.Errorf("%w: what guards the agent is changed with an answer for once only", approval.ErrBad)
+	}
 	if a.Rule == nil && a.Offer == 0 {
 		return nil
 	}
@@ -31,7 +34,7 @@ func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if err != nil {
 		return err
 	}
-	if d := pol.Decide(&r.Call, g.opts.World); d.Verdict != obstat.Allow {
+	if d := g.decide(pol, &r.Call, g.opts.World); d.Verdict != obstat.Allow {
 		return fmt.Errorf("%w: with the rule %s this call would not be allowed: %s", approval.ErrBad, offers[0].Rule.String(), d.Reason())
 	}
 	if a.Rule != nil {

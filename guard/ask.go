@@ -26,7 +26,9 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 		t.request = gr.Request
 		return approve(d, fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime)))
 	}
-	d.Offers = j.loaded.Offers(j.call, t.world, &d)
+	if !j.self { // no rule settles that, so none is offered
+		d.Offers = j.loaded.Offers(j.call, t.world, &d)
+	}
 	if j.by.opts.NoWait {
 		return d
 	}
@@ -56,8 +58,13 @@ func approve(d obstat.Decision, note string) obstat.Decision {
 	return out
 }
 
-// granted returns a grant that settles the call, or nil.
+// granted returns a grant that settles the call, or nil. What would change what
+// guards the agent is asked every time: a file that is copied over the policy is
+// not the file that it was when somebody said yes.
 func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
+	if t.j.self {
+		return nil, nil
+	}
 	now := time.Now()
 	grants, err := t.j.by.opts.Store.Grants(ctx, now)
 	if err != nil {
@@ -87,7 +94,7 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 
 func (t *turn) allowedWith(rules []obstat.Offer) bool {
 	pol, err := t.j.loaded.With(rules...)
-	return err == nil && pol.Decide(t.j.call, t.world).Verdict == obstat.Allow
+	return err == nil && t.g.decide(pol, t.j.call, t.world).Verdict == obstat.Allow
 }
 
 // makeRequest makes the request for a decision that asks.

@@ -47,6 +47,10 @@ type Options struct {
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
+	// Guarded are files and directories, beside the policy, the agents' hook
+	// entries and what obstat keeps in its usual place, that a call changes only
+	// with a human's answer: a store's file that is elsewhere.
+	Guarded []string
 	// Mask takes secrets out of what is written down; nil masks what every ledger
 	// masks.
 	Mask *ledger.Masker

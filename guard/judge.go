@@ -2,10 +2,14 @@ package guard
 
 import (
 	"context"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/protect"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -28,6 +32,8 @@ type judged struct {
 	loaded *dialect.Loaded
 	call   *obstat.Call // as it was put to that policy
 	d      obstat.Decision
+	said   obstat.Verdict // what the policy said, before anything else spoke
+	self   bool           // the call would change what guards the agent
 	trace  *obstat.Trace
 	broken error // of any guard in the line
 }
@@ -54,8 +60,32 @@ func (g *Guard) judge(ctx context.Context, c *obstat.Call, world obstat.World) *
 		if p != g {
 			d.Note = join(d.Note, "the agent that started this one may do no more")
 		}
-		out = &judged{by: p, loaded: l, call: &put, d: d, trace: trace}
+		out = &judged{by: p, loaded: l, call: &put, d: d, said: d.Verdict, trace: trace}
 	}
 	out.broken = broken
+	out.self = g.guarded().Tighten(&out.d, out.call, g.opts.World, out.trace.Analysis)
 	return out
+}
+
+// guarded is what the guard's agent may not change unasked.
+func (g *Guard) guarded() *protect.Guarded {
+	out := &protect.Guarded{State: g.opts.Guarded, Getenv: os.Getenv}
+	if dir, err := statedir.Dir(os.Getenv); err == nil {
+		out.State = append(slices.Clone(out.State), dir)
+	}
+	for p := g; p != nil; p = p.opts.Parent {
+		l, _ := p.current()
+		for _, f := range l.Input.Files {
+			out.Policies = append(out.Policies, f.Name)
+		}
+	}
+	return out
+}
+
+// decide puts a call to a policy that is not in force, for an answer that would
+// put it there. What guards the agent is as safe from it as from any other.
+func (g *Guard) decide(pol *obstat.Policy, c *obstat.Call, world obstat.World) obstat.Decision {
+	d := pol.Decide(c, world)
+	g.guarded().Tighten(&d, c, g.opts.World, nil)
+	return d
 }

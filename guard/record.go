@@ -35,7 +35,7 @@ func (t *turn) record(d *obstat.Decision) *ledger.Record {
 	if given == nil {
 		given = d.Input
 	}
-	m := &ledger.Made{Call: t.call, Decision: d, Said: t.j.d.Verdict, Mode: t.j.call.Mode, Given: given, World: t.world.Seen(),
+	m := &ledger.Made{Call: t.call, Decision: d, Said: t.j.said, Mode: t.j.call.Mode, Given: given, World: t.world.Seen(),
 		Policy: t.j.loaded.Policy.Digest(), Trace: traceDigest(t.j.trace), Request: t.request}
 	return m.Record()
 }

@@ -44,11 +44,11 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 		return t.failed("the policy cannot be loaded: " + firstProblem(err)), true
 	}
 	d, by := t.judge(policies)
+	said := d.Verdict // by the policy, for whoever decides it again
+	t.protect(policies, &d)
 	if t.Handover != nil && (len(d.Faults) > 0 || d.Verdict == obstat.Ask && !t.event.CanAsk(t.hookOptions())) {
 		return d, false
 	}
-	t.protect(policies, &d)
-	said := d.Verdict
 	if d.Verdict == obstat.Ask && t.Wait != nil && !t.event.CanAsk(t.hookOptions()) {
 		d = t.Wait(t.event, d)
 	}

@@ -1,0 +1,241 @@
+package protect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+)
+
+// commands looks at what the call's commands do beyond the paths that could be
+// seen.
+func (k *check) commands() *Finding {
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		for _, look := range []func(*effect.Command) *Finding{k.obstat, k.kill, k.agent, k.git} {
+			if f := look(c); f != nil {
+				return f
+			}
+		}
+		if c.ReadOnly || isObstat(c.Path) {
+			continue
+		}
+		if f := k.loose(i); f != nil {
+			return f
+		}
+	}
+	return k.hidden()
+}
+
+// hidden: where it cannot be seen what runs, or on which file, what guards the
+// agent may not even be spoken of.
+func (k *check) hidden() *Finding {
+	if k.a.Source == "" {
+		return nil
+	}
+	if f := k.variables(); f != nil {
+		return f
+	}
+	for i := range k.a.Gaps {
+		g := &k.a.Gaps[i]
+		if g.Command >= 0 && g.Command < len(k.a.Commands) && k.a.Commands[g.Command].ReadOnly {
+			continue
+		}
+		if g.Hides || g.Kind == effect.DynamicOperand {
+			return k.mentions(k.a.Source)
+		}
+	}
+	return nil
+}
+
+// deeds sums up what a command does that has no path.
+type deeds struct {
+	unnamed bool     // changes files or the machine, without saying which
+	code    bool     // runs code
+	away    bool     // happens elsewhere: in a container, by ssh
+	gap     bool     // something is not understood
+	details []string // of the unnamed effects
+}
+
+func (k *check) deeds(cmd int) (d deeds) {
+	for i := range k.a.Effects {
+		e := &k.a.Effects[i]
+		if e.Command != cmd {
+			continue
+		}
+		switch {
+		case e.Where != "":
+			d.away = true
+		case e.Harmless:
+		case e.Kind == effect.Code:
+			d.code = true
+		case e.Kind == effect.System, e.Path == "" && (e.Kind == effect.Write || e.Kind == effect.Delete):
+			d.unnamed = true
+			detail, _, _ := strings.Cut(e.Detail, ",")
+			d.details = append(d.details, detail)
+		}
+	}
+	for i := range k.a.Gaps {
+		d.gap = d.gap || k.a.Gaps[i].Command == cmd
+	}
+	return d
+}
+
+// loose looks at a command whose effects have no path, or that is not
+// understood: what guards the agent may not be among its words.
+func (k *check) loose(i int) *Finding {
+	c := &k.a.Commands[i]
+	d := k.deeds(i)
+	if !d.unnamed && !d.code && !d.gap && !d.away && c.Catalogued {
+		return nil
+	}
+	if f := k.spread(c, &d); f != nil {
+		return f
+	}
+	isGit := c.Program == "git"
+	if isGit && gitKeeps(c) {
+		return nil
+	}
+	words := c.Args()
+	for j := range words {
+		if f := k.word(&words[j], c.Dir); f != nil {
+			return f
+		}
+		if installs(c) && isObstat(strings.Split(words[j].Text, "@")[0]) {
+			return &Finding{Part: c.Text, Why: "it would change " + isProgram + "; only a person allows that"}
+		}
+	}
+	if !isGit && (d.away || d.gap || d.code || !c.Catalogued) {
+		return k.mentions(c.Text)
+	}
+	return nil
+}
+
+// Where an effect without a path may fall.
+var (
+	// contents: files of any name appear below a directory.
+	contents = []string{"extracted files", "archives or files", "files", "the files that the patch names", "synchronised files"}
+	// moved: what the words name is taken away.
+	moved = []string{"the sources", "the added files", "moves to the trash", "mounts file systems"}
+)
+
+// spread looks at a command that changes files all over a directory.
+func (k *check) spread(c *effect.Command, d *deeds) *Finding {
+	for _, detail := range d.details {
+		switch {
+		case slices.Contains(contents, detail):
+			if f := k.contents(c); f != nil {
+				return f
+			}
+		case detail == "what is found":
+			if f := k.foundHere(c); f != nil {
+				return f
+			}
+		case slices.Contains(moved, detail):
+			if f := k.taken(c); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// contents: files of any name may appear in the directory that the command
+// works in.
+func (k *check) contents(c *effect.Command) *Finding {
+	dirs, known := k.destination(c)
+	if !known {
+		return &Finding{Part: c.Text, Why: "it would put files in this project, and it cannot be seen which; one could be a policy or a hook entry, and only a person allows that"}
+	}
+	for _, dir := range dirs {
+		for i := range k.items() {
+			if it := &k.items()[i]; !it.common && inside(dir, it.path) {
+				return &Finding{Part: c.Text, Why: "it would put files in " + dir + ", and one could be " + it.name + ", " + it.what + "; only a person allows that"}
+			}
+		}
+	}
+	return nil
+}
+
+// into says with which flags programs are told where to put things.
+var intoFlags = map[string][]string{"tar": {"-C", "--directory"}, "gtar": {"-C", "--directory"}, "bsdtar": {"-C", "--directory"}, "unzip": {"-d"}, "cpio": {"-D", "--directory"},
+	"patch": {"-d", "--directory"}, "7z": {"-o"}, "7za": {"-o"}, "7zr": {"-o"}, "7zz": {"-o"}}
+
+// destination returns the directories that an archive's files go to.
+func (k *check) destination(c *effect.Command) (dirs []string, known bool) {
+	dir := c.Dir
+	words := c.Args()
+	for i := range words {
+		w, value := &words[i], ""
+		for _, f := range intoFlags[c.Program] {
+			rest, ok := strings.CutPrefix(w.Text, f)
+			switch {
+			case ok && rest == "" && i+1 < len(words):
+				w, value = &words[i+1], words[i+1].Text
+			case ok && !strings.HasPrefix(f, "--"):
+				value = rest
+			case ok && strings.HasPrefix(rest, "="):
+				value = rest[1:]
+			}
+		}
+		if value == "" && w == &words[i] {
+			continue
+		}
+		if !w.Known {
+			// Somewhere else, unless it is said in so many words that it is here.
+			if raw := fold(w.Raw); strings.Contains(raw, "pwd") || strings.Contains(raw, "rev-parse") || strings.Contains(raw, "home") {
+				return nil, false
+			}
+			return dirs, true
+		}
+		if p := k.resolve(dir, value); p.Abs != "" {
+			dirs = append(dirs, fold(p.Abs), fold(p.Real))
+			dir = p.Abs
+		}
+	}
+	if len(dirs) == 0 && c.Dir != "" {
+		dirs = []string{fold(c.Dir)}
+	}
+	return dirs, true
+}
+
+// foundHere is find -delete.
+func (k *check) foundHere(c *effect.Command) *Finding {
+	start := fold(c.Dir)
+	if words := c.Args(); len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") {
+		start = fold(k.resolve(c.Dir, words[0].Text).Real)
+	}
+	names, known := searched(c)
+	for i := range k.items() {
+		it := &k.items()[i]
+		if it.common || !inside(start, it.path) || !it.inUse && !k.exists(it.name) {
+			continue
+		}
+		if !known || slices.ContainsFunc(names, func(p string) bool { return anySegment(p, it.path) }) {
+			return finding(it.name, it.what, c.Text)
+		}
+	}
+	return nil
+}
+
+// taken: what the words name is removed, with everything in it.
+func (k *check) taken(c *effect.Command) *Finding {
+	for i := range c.Args() {
+		w := &c.Args()[i]
+		e := effect.Effect{Kind: effect.Delete, Raw: w.Text, Glob: w.Glob, Recursive: true}
+		if p := k.resolve(c.Dir, w.Text); w.Known && p.Abs != "" && !strings.HasPrefix(w.Text, "-") {
+			e.Path, e.Real = p.Abs, p.Real
+			if f := k.changes(&e); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// installs tells whether a command installs, replaces or removes programs.
+func installs(c *effect.Command) bool {
+	return slices.ContainsFunc(c.Args(), func(w wordT) bool {
+		return slices.Contains(strings.Fields("install uninstall reinstall remove purge upgrade update add i rm un link unlink -S -R -i -r -e"), w.Text)
+	})
+}

@@ -1,0 +1,123 @@
+package protect
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
+)
+
+// found tells whether an effect is on files that another command finds: by find
+// -exec, or by what xargs is fed.
+func found(e *effect.Effect) bool { return e.Recursive && !e.Certain && (e.Raw == "" || e.Raw == "{}") }
+
+// found looks at a change of whatever is found below a directory. It counts
+// where an item is there that the search may find.
+func (k *check) found(e *effect.Effect) *Finding {
+	from := targets(e)
+	if reads := k.readBefore(e); len(reads) > 0 {
+		from = reads
+	}
+	for i := range k.items() {
+		it := &k.items()[i]
+		if it.common || !it.inUse && !k.exists(it.name) {
+			continue
+		}
+		for _, p := range from {
+			if inside(p, it.path) && k.finds(e.Span.Start, it) || strings.ContainsAny(p, "*?[") && matchGlob(p, it.path, true) {
+				return finding(it.name, it.what, "")
+			}
+		}
+	}
+	return nil
+}
+
+// readBefore returns what the commands before an effect look at.
+func (k *check) readBefore(e *effect.Effect) []string {
+	var out []string
+	for i := range k.a.Effects {
+		if r := &k.a.Effects[i]; r.Kind == effect.Read && r.Span.Start < e.Span.Start && r.Where == "" {
+			out = append(out, targets(r)...)
+		}
+	}
+	return out
+}
+
+// finds tells whether one of the searches before a place may find an item. A
+// search whose names cannot be told finds everything.
+func (k *check) finds(before int, it *item) bool {
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		if c.Span.Start >= before {
+			break
+		}
+		names, known := searched(c)
+		if !known {
+			continue
+		}
+		for _, pattern := range names {
+			if anySegment(pattern, it.path) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+func anySegment(pattern, p string) bool {
+	if strings.Contains(pattern, "/") {
+		pattern = path.Base(pattern)
+	}
+	for seg := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
+		if segMatch(pattern, seg) {
+			return true
+		}
+	}
+	return false
+}
+
+// searched returns the patterns of names that a command searches for, and
+// whether it can be told that there are no others.
+func searched(c *effect.Command) (names []string, known bool) {
+	words := c.Args()
+	for i := range words {
+		w := &words[i]
+		if !w.Known {
+			return nil, false
+		}
+		switch c.Program {
+		case "find":
+			switch w.Text {
+			case "-name", "-iname":
+				if i+1 < len(words) {
+					names = append(names, fold(words[i+1].Text))
+				}
+			case "!", "-not", "-o", "-or", ",":
+				return nil, false
+			}
+		case "grep", "egrep", "fgrep", "rg":
+			names = append(names, included(words, i)...)
+		case "git":
+			if i > 0 && words[0].Text == "ls-files" && !strings.HasPrefix(w.Text, "-") {
+				names = append(names, fold(w.Text))
+			}
+		}
+	}
+	return names, len(names) > 0
+}
+
+// included returns the value of a flag that names what a search looks at.
+func included(words []shell.Word, i int) []string {
+	if v, ok := strings.CutPrefix(words[i].Text, "--include="); ok {
+		return []string{fold(v)}
+	}
+	switch words[i].Text {
+	case "-g", "--glob", "--include":
+		if i+1 < len(words) && !strings.HasPrefix(words[i+1].Text, "!") {
+			return []string{fold(words[i+1].Text)}
+		}
+	}
+	return nil
+}

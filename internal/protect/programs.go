@@ -1,0 +1,221 @@
+package protect
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// isObstat tells whether a word names one of obstat's programs.
+func isObstat(s string) bool {
+	switch strings.TrimSuffix(path.Base(fold(s)), ".exe") {
+	case "obstat", "obstat-hook":
+		return true
+	}
+	return false
+}
+
+// looks are obstat's commands that change nothing; those with words behind them
+// only with these.
+var looks = map[string][]string{
+	"check": nil, "explain": nil, "effects": nil, "test": nil, "version": nil, "help": nil, "completion": nil, "stats": nil, "status": nil, "replay": nil,
+	"doctor": nil, "lint": nil, "demo": nil, "policy": {"show", "validate", "lint", "diff", "why"}, "log": {"verify", "export"}, "grants": {}, "ask": {"--list"}, "permissions": {},
+}
+
+// obstat looks at an agent that runs obstat.
+func (k *check) obstat(c *effect.Command) *Finding {
+	own := isObstat(c.Path)
+	if !own && strings.Contains(c.Path, "/") {
+		real := fold(k.resolve(c.Dir, c.Path).Real)
+		own = slices.ContainsFunc(k.g.Programs, func(p string) bool { return fold(p) == real })
+	}
+	if !own || onlyLooks(c.Args()) {
+		return nil
+	}
+	return &Finding{Part: c.Text, Why: "it would change what obstat allows or has written down; only a person does that"}
+}
+
+// onlyLooks tells whether the arguments are those of a command that changes
+// nothing.
+func onlyLooks(args []wordT) bool {
+	sub := -1
+	for i := range args {
+		if !args[i].Known {
+			return false
+		}
+		if !strings.HasPrefix(args[i].Text, "-") {
+			sub = i
+			break
+		}
+	}
+	if sub < 0 {
+		return true // its help
+	}
+	may, ok := looks[args[sub].Text]
+	if !ok {
+		return false
+	}
+	if may == nil || flag(args, "--help", "-h") {
+		return true
+	}
+	rest := args[sub+1:]
+	if args[sub].Text == "ask" {
+		return flag(rest, "--list")
+	}
+	ops, _ := operands(rest)
+	if args[sub].Text == "log" || args[sub].Text == "grants" {
+		// Its subcommands come first, and flags before them may have values.
+		return !slices.ContainsFunc(rest, func(w wordT) bool { return w.Text == "trim" || w.Text == "revoke" })
+	}
+	return len(ops) == 0 || slices.Contains(may, ops[0].Text)
+}
+
+// changers are words behind obstat's name that change something.
+var changers = strings.Fields("install uninstall grants ask trim permissions add-dir hook")
+
+// changesObstat tells whether a text that nobody looks into runs obstat.
+func changesObstat(text string) bool {
+	for rest := text; ; {
+		_, after, ok := strings.Cut(rest, "obstat")
+		if !ok {
+			return false
+		}
+		rest = after
+		word := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(after, "-hook"), ".exe"), " \t\"',[]()-")
+		if slices.ContainsFunc(changers, func(c string) bool { return strings.HasPrefix(word, c) }) {
+			return true
+		}
+	}
+}
+
+// victims are what obstat's processes look like to who looks for them.
+var victims = []string{"obstat", "obstat-hook", "/usr/local/bin/obstat hook claude-code", "obstat-hook claude-code"}
+
+// kill looks at commands that end processes.
+func (k *check) kill(c *effect.Command) *Finding {
+	hit := false
+	switch c.Program {
+	case "pkill", "skill", "pgrep":
+		hit = c.Program != "pgrep" && matchesObstat(c)
+	case "killall":
+		hit = matchesObstat(c)
+	case "killall5":
+		hit = true
+	case "kill":
+		ops, after := operands(c.Args())
+		hit = speaks(fold2(k.a.Source), "obstat") || slices.ContainsFunc(append(c.Args(), append(ops, after...)...), func(w wordT) bool { return w.Text == "-1" && len(c.Args()) > 1 })
+	case "systemctl", "service", "launchctl", "taskkill", "fuser", "xkill":
+		hit = !c.ReadOnly && strings.Contains(fold2(c.Text), "obstat")
+	}
+	if hit {
+		return &Finding{Part: c.Text, Why: "it would end obstat, which guards this agent; only a person allows that"}
+	}
+	return nil
+}
+
+// matchesObstat tells whether a pattern of processes takes obstat's.
+func matchesObstat(c *effect.Command) bool {
+	for _, w := range c.Args() {
+		if !w.Known {
+			return true
+		}
+		if strings.HasPrefix(w.Text, "-") {
+			continue
+		}
+		re, err := regexp.Compile("(?i)" + w.Text)
+		if err != nil || slices.ContainsFunc(victims, re.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
+// agents are programs that start an agent, by their base names.
+var agents = strings.Fields("claude codex gemini opencode crush copilot cursor-agent cursor cline windsurf antigravity qwen obstat obstat-hook")
+
+// bare are flags with which agents run without their hooks or with other
+// settings.
+var bare = strings.Fields("--bare --safe-mode --settings --setting-sources --dangerously-bypass-hook-trust --disable-hooks --no-hooks --pure --no-plugins --ignore-user-config")
+
+// agent looks at an agent that is started without its hooks.
+func (k *check) agent(c *effect.Command) *Finding {
+	if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) || isObstat(c.Program) {
+		return nil
+	}
+	for _, w := range c.Args() {
+		name, _, _ := strings.Cut(w.Text, "=")
+		if slices.Contains(bare, name) || strings.Contains(fold2(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
+			return &Finding{Part: c.Text, Why: "it would start an agent without what guards it; only a person allows that"}
+		}
+	}
+	return nil
+}
+
+// moves are variables that say where agents and obstat look for their settings.
+var moves = strings.Fields("HOME XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_CONFIG_CONTENT OPENCODE_PURE CRUSH_GLOBAL_CONFIG JIUWENSWARM_CONFIG_DIR")
+
+// variables looks at assignments that make obstat, or an agent that is started,
+// look elsewhere.
+func (k *check) variables() *Finding {
+	src := k.a.Source
+	if assigns(src, "OBSTAT_") {
+		return &Finding{Part: clip(src), Why: "it sets a variable of obstat's; only a person does that"}
+	}
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) {
+			continue
+		}
+		for _, name := range moves {
+			if assigns(src, name+"=") {
+				return &Finding{Part: clip(src), Why: "with " + name + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
+			}
+		}
+	}
+	return nil
+}
+
+// assigns tells whether a variable whose name begins like that is set in a
+// shell's text.
+func assigns(src, name string) bool {
+	for rest := src; ; {
+		before, after, ok := strings.Cut(rest, name)
+		if !ok {
+			return false
+		}
+		rest = after
+		end := 0
+		for end < len(after) && inWord(after[end]) && after[end] != '-' {
+			end++
+		}
+		if before != "" && (inWord(before[len(before)-1]) || before[len(before)-1] == '$' || before[len(before)-1] == '{') {
+			continue
+		}
+		if strings.HasSuffix(name, "=") || strings.HasPrefix(after[end:], "=") || strings.HasPrefix(after[end:], "+=") {
+			return true
+		}
+	}
+}
+
+// installed tells whether a file holds an entry of obstat's. Of a world that is
+// not the machine nobody knows, so there none does but what is in force.
+func (k *check) installed(name string) bool {
+	if _, real := k.world.(obstat.OS); !real {
+		return false
+	}
+	st, err := os.Stat(name)
+	if err != nil || st.Size() > 1<<20 {
+		return err == nil
+	}
+	if st.IsDir() {
+		return true
+	}
+	data, err := os.ReadFile(name)
+	return err == nil && bytes.Contains(data, []byte("obstat"))
+}

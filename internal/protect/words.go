@@ -1,0 +1,148 @@
+package protect
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// word tells whether a word names an item, as a path from a directory, as the
+// value of a flag, as a part of source:target, or as the name that a download
+// gets.
+func (k *check) word(w *shell.Word, dir string) *Finding {
+	if !w.Known {
+		return k.somewhere(fold(unquote(w.Raw)), w.Raw)
+	}
+	texts := []string{w.Text}
+	if _, v, ok := strings.Cut(w.Text, "="); ok {
+		texts = append(texts, v)
+	}
+	if strings.Contains(w.Text, ":") {
+		texts = append(texts, strings.Split(w.Text, ":")...)
+		texts = append(texts, path.Base(w.Text))
+	}
+	if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' {
+		texts = append(texts, w.Text[2:])
+	}
+	for _, t := range texts {
+		if f := k.path(t, dir, w.Raw, w.Glob); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// maxPath is how long a text may be to be taken for a path.
+const maxPath = 4096
+
+// path tells whether a text is the path of an item.
+func (k *check) path(t, dir, part string, glob bool) *Finding {
+	if t == "" || len(t) > maxPath || strings.ContainsAny(t, "\n\x00") {
+		return nil
+	}
+	t = strings.TrimPrefix(t, "file://")
+	p := k.resolve(dir, t)
+	if p.Abs == "" {
+		return k.somewhere(fold(t), part)
+	}
+	for _, at := range slices.Compact([]string{fold(p.Abs), fold(p.Real)}) {
+		if at == "" || at == "." {
+			continue
+		}
+		if f := k.hit(at, part, glob, false); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func unquote(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '"' || r == '\'' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// mentions tells whether a text that nobody looks into speaks of an item, or of
+// a command of obstat's that changes something.
+func (k *check) mentions(text string) *Finding {
+	if text == "" {
+		return nil
+	}
+	t := fold2(text)
+	for i := range table() {
+		if e := &table()[i]; !e.generic && e.env == "" && speaks(t, e.token()) {
+			return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + e.path + ", " + e.what + "; what guards this agent is changed only with a person's answer"}
+		}
+	}
+	for _, p := range slices.Concat(k.g.Policies, k.g.State, k.g.Programs) {
+		if name := path.Base(fold(p)); len(name) > 2 && speaks(t, name) {
+			return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + p + ", which guards this agent; only a person allows that"}
+		}
+	}
+	if changesObstat(t) {
+		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
+	}
+	return nil
+}
+
+// token is what a text has in it that speaks of the entry.
+func (e *entry) token() string {
+	segs := strings.Split(strings.Trim(e.folded, "/"), "/")
+	switch segs[0] {
+	case ".config", ".local", ".cache", ".github", "etc", "var", "bin":
+		return strings.Join(segs[max(0, len(segs)-2):], "/")
+	}
+	if segs[0][0] == '.' {
+		return segs[0]
+	}
+	return strings.Join(segs, "/")
+}
+
+// speaks tells whether a text has a word in it that is not part of a longer one.
+func speaks(text, word string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], word)
+		if at < 0 {
+			return false
+		}
+		at += from
+		end := at + len(word)
+		if (at == 0 || !inWord(text[at-1])) && (end == len(text) || !inWord(text[end])) {
+			return true
+		}
+		from = at + 1
+	}
+}
+
+func inWord(b byte) bool {
+	return b == '_' || b == '-' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// fold2 folds a text that is no path: its words, not its separators.
+func fold2(s string) string {
+	lines := strings.Map(func(r rune) rune {
+		if r == '\\' {
+			return '/'
+		}
+		return r
+	}, s)
+	return strings.ToLower(lines)
+}
+
+func clip(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
