@@ -27,6 +27,9 @@ func (k *check) commands() *Finding {
 	return k.hidden()
 }
 
+// later are programs that have commands run by somebody else.
+var later = strings.Fields("at batch crontab tmux screen systemd-run")
+
 // hidden: where it cannot be seen what runs, or on which file, what guards the
 // agent may not even be spoken of.
 func (k *check) hidden() *Finding {
@@ -36,14 +39,21 @@ func (k *check) hidden() *Finding {
 	if f := k.variables(); f != nil {
 		return f
 	}
+	if slices.ContainsFunc(k.a.Commands, func(c effect.Command) bool { return slices.Contains(later, c.Program) }) {
+		return k.mentions(k.a.Source)
+	}
 	for i := range k.a.Gaps {
 		g := &k.a.Gaps[i]
 		if g.Command >= 0 && g.Command < len(k.a.Commands) && k.a.Commands[g.Command].ReadOnly {
 			continue
 		}
-		if g.Hides || g.Kind == effect.DynamicOperand {
-			return k.mentions(k.a.Source)
+		if !g.Hides && g.Kind != effect.DynamicOperand {
+			continue
 		}
+		if f := k.listed(g.Command); f != nil {
+			return f
+		}
+		return k.mentions(k.a.Source)
 	}
 	return nil
 }
@@ -92,8 +102,7 @@ func (k *check) loose(i int) *Finding {
 	if f := k.spread(c, &d); f != nil {
 		return f
 	}
-	isGit := c.Program == "git"
-	if isGit && gitKeeps(c) {
+	if c.Program == "git" && gitKeeps(c) {
 		return nil
 	}
 	words := c.Args()
@@ -105,7 +114,7 @@ func (k *check) loose(i int) *Finding {
 			return &Finding{Part: c.Text, Why: "it would change " + isProgram + "; only a person allows that"}
 		}
 	}
-	if !isGit && (d.away || d.gap || d.code || !c.Catalogued) {
+	if d.away || d.gap || d.code || !c.Catalogued {
 		return k.mentions(c.Text)
 	}
 	return nil
@@ -157,8 +166,11 @@ func (k *check) contents(c *effect.Command) *Finding {
 	return nil
 }
 
-// into says with which flags programs are told where to put things.
-var intoFlags = map[string][]string{"tar": {"-C", "--directory"}, "gtar": {"-C", "--directory"}, "bsdtar": {"-C", "--directory"}, "unzip": {"-d"}, "cpio": {"-D", "--directory"},
+// topLevel is a flag of tar's that has its value, if any, behind an equals sign.
+const topLevel = "--one-top-level"
+
+// intoFlags are the flags with which programs are told where to put things.
+var intoFlags = map[string][]string{"tar": {"-C", "--directory", topLevel}, "gtar": {"-C", "--directory", topLevel}, "bsdtar": {"-C", "--directory"}, "unzip": {"-d"}, "cpio": {"-D", "--directory"},
 	"patch": {"-d", "--directory"}, "7z": {"-o"}, "7za": {"-o"}, "7zr": {"-o"}, "7zz": {"-o"}}
 
 // destination returns the directories that an archive's files go to.
@@ -170,7 +182,7 @@ func (k *check) destination(c *effect.Command) (dirs []string, known bool) {
 		for _, f := range intoFlags[c.Program] {
 			rest, ok := strings.CutPrefix(w.Text, f)
 			switch {
-			case ok && rest == "" && i+1 < len(words):
+			case ok && rest == "" && i+1 < len(words) && f != topLevel:
 				w, value = &words[i+1], words[i+1].Text
 			case ok && !strings.HasPrefix(f, "--"):
 				value = rest

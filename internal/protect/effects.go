@@ -101,6 +101,9 @@ func (k *check) hit(p, part string, glob, gone bool) *Finding {
 
 // somewhere looks at a path from a directory that is not known.
 func (k *check) somewhere(p, part string) *Finding {
+	for strings.HasPrefix(p, "../") || strings.HasPrefix(p, "./") {
+		_, p, _ = strings.Cut(p, "/")
+	}
 	if e := named(p); e != nil {
 		return finding(p, e.what, part)
 	}
@@ -154,6 +157,10 @@ func (k *check) into(e *effect.Effect, p string, it *item) bool {
 	if e.Detail == "redirect" {
 		return false // a directory cannot be written to
 	}
+	home, _ := k.home()
+	if !inside(p, fold(k.call.Dir)) && !inside(p, fold(home)) && (program(e) == "ln" || !k.world.IsDir(e.Path)) {
+		return true // it takes the directory's place, with what it has in it
+	}
 	words := k.a.Commands[e.Command].Args()
 	for i := range words {
 		w := &words[i]
@@ -176,8 +183,8 @@ func spreads(w *shell.Word) bool {
 
 // base is the last name of a path, an address or host:path.
 func base(s string) string {
-	s = fold(strings.TrimRight(s, "/"))
-	return s[strings.LastIndexAny(s, "/:")+1:]
+	s = strings.TrimRight(s, "/")
+	return fold(s[strings.LastIndexAny(s, "/:")+1:])
 }
 
 // harmless tells whether an item with a name that is everybody's can be no

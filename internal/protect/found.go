@@ -2,6 +2,7 @@ package protect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -64,6 +65,44 @@ func (k *check) finds(before int, it *item) bool {
 		return false
 	}
 	return true
+}
+
+// listers are programs that print the names of files.
+var listers = strings.Fields("ls find fd git grep rg dir tree")
+
+// listed looks at a command that changes files whose names are known only at run
+// time, where another command lists names: they may be those.
+func (k *check) listed(cmd int) *Finding {
+	if !slices.ContainsFunc(k.a.Effects, func(e effect.Effect) bool {
+		return e.Command == cmd && cmd >= 0 && e.Path == "" && (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Harmless && e.Where == ""
+	}) {
+		return nil
+	}
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		if !slices.Contains(listers, c.Program) || !c.ReadOnly && c.Program != "find" && c.Program != "fd" {
+			continue
+		}
+		from := []string{fold(c.Dir)}
+		for j := range k.a.Effects {
+			if e := &k.a.Effects[j]; e.Command == i && e.Kind == effect.Read && e.Path != "" {
+				from = append(targets(e), from[1:]...)
+			}
+		}
+		names, narrow := searched(c)
+		for j := range k.items() {
+			it := &k.items()[j]
+			if it.common || !it.inUse && !k.exists(it.name) || narrow && !slices.ContainsFunc(names, func(p string) bool { return anySegment(p, it.path) }) {
+				continue
+			}
+			if slices.ContainsFunc(from, func(p string) bool {
+				return p != "" && (inside(p, it.path) || strings.ContainsAny(p, "*?[") && matchGlob(p, it.path, true))
+			}) {
+				return finding(it.name, it.what, c.Text)
+			}
+		}
+	}
+	return nil
 }
 
 func anySegment(pattern, p string) bool {

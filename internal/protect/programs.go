@@ -143,10 +143,16 @@ var agents = strings.Fields("claude codex gemini opencode crush copilot cursor-a
 // settings.
 var bare = strings.Fields("--bare --safe-mode --settings --setting-sources --dangerously-bypass-hook-trust --disable-hooks --no-hooks --pure --no-plugins --ignore-user-config")
 
+// others are programs inside which the settings are another user's, or none.
+var others = strings.Fields("sudo doas su runuser pkexec chroot unshare bwrap firejail")
+
 // agent looks at an agent that is started without its hooks.
 func (k *check) agent(c *effect.Command) *Finding {
 	if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) || isObstat(c.Program) {
 		return nil
+	}
+	if as := slices.IndexFunc(c.Via, func(v string) bool { return slices.Contains(others, v) }); as >= 0 {
+		return &Finding{Part: c.Text, Why: "inside " + c.Via[as] + " an agent does not find what guards it; only a person allows that"}
 	}
 	for _, w := range c.Args() {
 		name, _, _ := strings.Cut(w.Text, "=")
@@ -172,6 +178,9 @@ func (k *check) variables() *Finding {
 		if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) {
 			continue
 		}
+		if forgets(k.a.Commands) {
+			return &Finding{Part: clip(src), Why: "without its variables, " + c.Program + " does not find what guards it; only a person allows that"}
+		}
 		for _, name := range moves {
 			if assigns(src, name+"=") {
 				return &Finding{Part: clip(src), Why: "with " + name + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
@@ -179,6 +188,21 @@ func (k *check) variables() *Finding {
 		}
 	}
 	return nil
+}
+
+// forgets tells whether one of the commands takes variables away.
+func forgets(list []effect.Command) bool {
+	return slices.ContainsFunc(list, func(c effect.Command) bool {
+		switch c.Program {
+		case "unset":
+			return slices.ContainsFunc(c.Args(), func(w wordT) bool { return !w.Known || slices.Contains(moves, w.Text) })
+		case "env":
+			return slices.ContainsFunc(c.Args(), func(w wordT) bool {
+				return w.Text == "-" || w.Text == "--ignore-environment" || strings.HasPrefix(w.Text, "-i") || strings.HasPrefix(w.Text, "-u") || strings.HasPrefix(w.Text, "--unset")
+			})
+		}
+		return false
+	})
 }
 
 // assigns tells whether a variable whose name begins like that is set in a

@@ -24,6 +24,9 @@ func (k *check) word(w *shell.Word, dir string) *Finding {
 		texts = append(texts, strings.Split(w.Text, ":")...)
 		texts = append(texts, path.Base(w.Text))
 	}
+	if strings.Contains(w.Text, ",") {
+		texts = append(texts, strings.Split(w.Text, ",")...)
+	}
 	if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' {
 		texts = append(texts, w.Text[2:])
 	}
