@@ -15,7 +15,7 @@ type call struct {
 	name  string
 	root  *spec  // of the program
 	spec  *spec  // of the subcommand, or root
-	at    [4]int // where the subcommand's names stand
+	at    places // where the subcommand's names stand
 	args  []operand
 	rest  int  // index of the first word of an inner command, or -1
 	sub   bool // a subcommand was found
@@ -31,6 +31,9 @@ type call struct {
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
 }
+
+// places are where the first operands stand.
+type places [maxSubWords]int
 
 // seen is a flag that was met and does something.
 type seen struct {
@@ -80,7 +83,7 @@ func (c *call) run() {
 
 // subcommand finds the spec of the subcommand and reports whether the analysis goes on.
 func (c *call) subcommand() bool {
-	var at [4]int
+	var at places
 	n := c.leading(&at)
 	if n == 0 {
 		if c.root.style&styleLast == 0 {
@@ -92,7 +95,7 @@ func (c *call) subcommand() bool {
 	best, dynamic := c.pick(at[:n])
 	switch {
 	case best != nil:
-		c.spec, c.sub = best.ready(), true
+		c.spec, c.sub = c.root.ready(best), true
 		c.at = at
 		c.dropGlobals(at[0])
 		c.further(at[:n])
@@ -126,7 +129,7 @@ func (c *call) bare() {
 
 // leading returns the places of the first operands, with flags skipped: the program's own, and
 // after the first operand those of the subcommand that has this one name.
-func (c *call) leading(at *[4]int) int {
+func (c *call) leading(at *places) int {
 	n, sp := 0, c.root
 	for i := 1; i < len(c.words) && n < len(at); i++ {
 		w := &c.words[i]
@@ -149,48 +152,54 @@ func (c *call) leading(at *[4]int) int {
 
 // group returns the spec of a subcommand that has one name and others below it, or s.
 func (s *spec) group(name string) *spec {
-	list := s.subs[name]
-	if len(list) < 2 {
+	i := s.first.find(name)
+	if i < 0 || s.first.list[i].next == 0 {
 		return s
 	}
-	for _, sub := range list {
-		if len(sub.names) == 1 {
-			return sub.ready()
+	for next := uint16(i + 1); next != 0; next = s.first.list[next-1].next {
+		if u := &s.subs[s.first.list[next-1].at]; u.words == 1 {
+			return s.ready(u)
 		}
 	}
 	return s
 }
 
 // pick chooses the subcommand whose names say most of the words, the first words first.
-func (c *call) pick(at []int) (best *spec, dynamic bool) {
+func (c *call) pick(at []int) (best *sub, dynamic bool) {
 	first := &c.words[at[0]]
 	if !first.Known {
 		return nil, true
 	}
 	score := -1
-	try := func(list []*spec) {
-		for _, s := range list {
-			if n := c.score(s, at); n > score {
-				best, score = s, n
-			}
+	r := c.root
+	for next := uint16(r.first.find(first.Text) + 1); next != 0; next = r.first.list[next-1].next {
+		if u := &r.subs[r.first.list[next-1].at]; u.words == 1 && len(at) == 1 && r.wild == nil {
+			return u, false // nothing says more
+		} else if n := c.score(u, at); n > score {
+			best, score = u, n
 		}
 	}
-	try(c.root.subs[first.Text])
-	try(c.root.wild)
+	for _, i := range r.wild {
+		if n := c.score(&r.subs[i], at); n > score {
+			best, score = &r.subs[i], n
+		}
+	}
 	return best, false
 }
 
-func (c *call) score(s *spec, at []int) int {
-	if len(s.names) > len(at) {
+func (c *call) score(u *sub, at []int) int {
+	if u.words > len(at) {
 		return -1
 	}
-	score := 0
-	for i := range s.names {
+	score, rest := 0, u.names
+	for i := range u.words {
 		w := &c.words[at[i]]
 		if !w.Known {
 			return -1
 		}
-		m := s.names[i].match(w.Text)
+		var name string
+		name, rest, _ = strings.Cut(strings.TrimLeft(rest, " \t"), " ")
+		m := matchName(name, w.Text)
 		if m < 0 {
 			return -1
 		}
@@ -199,13 +208,17 @@ func (c *call) score(s *spec, at []int) int {
 	return score
 }
 
-// subName is one name of a subcommand: alternatives.
-type subName []string
-
-// match returns 2 for a literal match, 1 for a pattern, 0 for `*` or `~`, -1 for none.
-func (n subName) match(word string) int {
+// matchName compares a word with the alternatives of a name: 2 for a literal match, 1 for a
+// pattern, 0 for `*` or `~`, -1 for none.
+func matchName(names, word string) int {
 	best := -1
-	for _, name := range n {
+	for names != "" {
+		name := names
+		if i := strings.IndexByte(names, '|'); i >= 0 {
+			name, names = names[:i], names[i+1:]
+		} else {
+			names = ""
+		}
 		switch {
 		case name == word:
 			return 2
@@ -220,8 +233,8 @@ func (n subName) match(word string) int {
 
 // isVerb reports whether a word is a subcommand that changes something in some program.
 func isVerb(word string) bool {
-	t := kb().verbs()
-	if t.whole[word] {
+	t := kbVerbs()
+	if t.whole.find(word) >= 0 {
 		return true
 	}
 	for _, stem := range t.stems {
@@ -248,7 +261,7 @@ func starMatch(pat, s string) bool {
 // further objects if the word after the subcommand looks like another subcommand, one that
 // changes something: `projects delete` is not `projects`.
 func (c *call) further(at []int) {
-	n := len(c.spec.names)
+	n := c.spec.words
 	if n >= len(at) || c.spec.style&styleAny == 0 || at[n] != at[n-1]+1 || !harmlessDeeds(c.spec.does) {
 		return
 	}
@@ -294,11 +307,11 @@ func (s *spec) shortFlag(ch byte) *flag {
 	if ch >= 128 {
 		return nil
 	}
-	if s.short != nil && s.short[ch] != nil {
-		return s.short[ch]
+	if s.short != nil && s.short[ch] != 0 {
+		return &s.flags[s.short[ch]-1]
 	}
-	if s.parent != nil && s.parent.short != nil {
-		if f := s.parent.short[ch]; f != nil && f.global {
+	if p := s.parent; p != nil && p.short != nil && p.short[ch] != 0 {
+		if f := &p.flags[p.short[ch]-1]; f.global {
 			return f
 		}
 	}
@@ -310,19 +323,23 @@ func (s *spec) longFlag(name string) *flag {
 	if f := s.exactFlag(name); f != nil {
 		return f
 	}
-	if len(name) < 2 || s.style&styleDash != 0 {
+	if len(name) < 2 || s.style&styleDash != 0 || len(name) >= s.long.long {
 		return nil
 	}
-	var hit *flag
-	for n, f := range s.long {
-		if strings.HasPrefix(n, name) {
-			if hit != nil && hit != f {
+	hit := -1
+	for i := range s.long.list {
+		e := &s.long.list[i]
+		if len(e.name) > len(name) && e.name[0] == name[0] && strings.HasPrefix(e.name, name) {
+			if hit >= 0 && hit != int(e.at) {
 				return nil
 			}
-			hit = f
+			hit = int(e.at)
 		}
 	}
-	return hit
+	if hit < 0 {
+		return nil
+	}
+	return &s.flags[hit]
 }
 
 // oneDash reports whether a name, up to its =, is that of a long flag that has one dash.
@@ -343,12 +360,12 @@ func (s *spec) exactFlag(name string) *flag {
 			return f
 		}
 	}
-	if f := s.long[name]; f != nil {
-		return f
+	if i := s.long.find(name); i >= 0 {
+		return &s.flags[s.long.list[i].at]
 	}
-	if s.parent != nil {
-		if f := s.parent.long[name]; f != nil && f.global {
-			return f
+	if p := s.parent; p != nil {
+		if i := p.long.find(name); i >= 0 && p.flags[p.long.list[i].at].global {
+			return &p.flags[p.long.list[i].at]
 		}
 	}
 	return nil

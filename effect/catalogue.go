@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/obstat/obstat/shell"
 )
@@ -24,25 +25,41 @@ type Tool struct {
 	Write     bool     // the paths are changed
 }
 
-var tools = sync.OnceValue(func() map[string]*Tool {
-	m := map[string]*Tool{}
-	for line := range strings.SplitSeq(toolsText, "\n") {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0][0] == '#' {
+// knownTools are the tools that a process has met, by hash. Only those of the catalogue are kept.
+type knownTools [64]atomic.Pointer[knownTool]
+
+type knownTool struct {
+	tool Tool
+	next *knownTool
+}
+
+var tools = sync.OnceValue(func() *knownTools { return new(knownTools) })
+
+// findTool looks for the line of a tool in the catalogue.
+func findTool(name string) (t Tool, ok bool) {
+	for line := range strings.Lines(toolsText) {
+		canonical, rest := cutField(line)
+		names, rest := cutField(rest)
+		if canonical == "" || canonical[0] == '#' || !hasWord(names, name, '|') {
 			continue
 		}
-		t := Tool{Canonical: f[0]}
-		for _, field := range f[2:] {
+		t = Tool{Name: strings.Clone(name), Canonical: canonical}
+		for field := range strings.FieldsSeq(rest) {
 			t.field(field)
 		}
-		for name := range strings.SplitSeq(f[1], "|") {
-			entry := t
-			entry.Name = name
-			m[name] = &entry
-		}
+		return t, true
 	}
-	return m
-})
+	return t, false
+}
+
+// cutField cuts the first word off a line.
+func cutField(s string) (word, rest string) {
+	s = strings.TrimLeft(s, " \t")
+	if i := strings.IndexAny(s, " \t\n"); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
 
 func (t *Tool) field(s string) {
 	key, list, _ := strings.Cut(s, "=")
@@ -66,8 +83,19 @@ func (t *Tool) field(s string) {
 // Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {
-	if t := tools()[tool]; t != nil {
-		return *t, true
+	slot := &tools()[hashName(tool)%uint32(len(knownTools{}))]
+	for k := slot.Load(); k != nil; k = k.next {
+		if k.tool.Name == tool {
+			return k.tool, true
+		}
+	}
+	if t, ok := findTool(tool); ok {
+		k := &knownTool{tool: t}
+		for {
+			if k.next = slot.Load(); slot.CompareAndSwap(k.next, k) {
+				return t, true
+			}
+		}
 	}
 	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
 		if rest, ok := strings.CutPrefix(tool, prefix); ok && rest != "" {

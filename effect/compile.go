@@ -2,6 +2,7 @@ package effect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,24 +16,24 @@ func compile(body string) (*spec, error) {
 	return root, c.err
 }
 
-// ready compiles a subcommand when it is first met.
-func (s *spec) ready() *spec {
-	if s.parent == nil {
-		return s
+// ready returns the spec of a subcommand.
+func (s *spec) ready(u *sub) *spec {
+	if done := u.spec.Load(); done != nil {
+		return done
 	}
-	s.once.Do(func() { s.err = s.build() })
-	return s
+	out := &spec{few: -1, parent: s, words: u.words, style: s.style & (styleDash | styleAny)}
+	c := compiler{lex: lexer{text: u.body}, spec: out}
+	c.run()
+	out.finish()
+	out.risky = out.risky || s.globalRisk
+	out.harmful = out.harmful || s.globalRisk
+	out.err = c.err
+	u.spec.Store(out)
+	return out
 }
 
-func (s *spec) build() error {
-	s.style = s.parent.style & (styleDash | styleAny)
-	c := compiler{lex: lexer{text: s.body}, spec: s}
-	c.run()
-	s.finish()
-	s.risky = s.risky || s.parent.globalRisk
-	s.harmful = s.harmful || s.parent.globalRisk
-	return c.err
-}
+// maxSubWords is how many names a subcommand may have: call.at has as many places.
+const maxSubWords = 5
 
 type compiler struct {
 	lex  lexer
@@ -106,33 +107,48 @@ func (c *compiler) sub() string {
 		c.fail("sub inside sub")
 		return ""
 	}
-	var names []string
-	at := c.lex.at
+	start, end, words := -1, 0, 0
 	tok := c.lex.next()
-	for tok != "does" && tok != "" {
-		names = append(names, tok)
-		at = c.lex.at
-		tok = c.lex.next()
+	for ; tok != "does" && tok != ""; tok = c.lex.next() {
+		if end = c.lex.at; start < 0 {
+			start = end - len(tok)
+		}
+		words++
 	}
-	if tok == "" || len(names) == 0 {
-		c.fail("sub %v without does", names)
+	if tok == "" || words == 0 || words > maxSubWords {
+		c.fail("sub without names or does")
 		return tok
 	}
-	s := &spec{few: -1, parent: c.spec, body: c.lex.skip(at)}
-	for _, name := range names {
-		s.names = append(s.names, strings.Split(name, "|"))
+	if c.spec.subs == nil {
+		n := len(c.lex.text)/bytesOfSub + 1
+		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n)
 	}
-	for _, first := range s.names[0] {
-		if strings.Contains(first, "*") || first == "~" {
-			c.spec.wild = append(c.spec.wild, s)
+	names := c.lex.text[start:end]
+	c.spec.subs = append(c.spec.subs, sub{names: names, words: words, body: c.lex.skip(end)})
+	c.firstName(names, len(c.spec.subs)-1)
+	return c.lex.next()
+}
+
+// bytesOfSub is about how long a subcommand's text is.
+const bytesOfSub = 128
+
+// firstName makes a subcommand found by the alternatives of its first name.
+func (c *compiler) firstName(names string, place int) {
+	for start, i := 0, 0; ; i++ {
+		if i < len(names) && names[i] != '|' && names[i] != ' ' {
 			continue
 		}
-		if c.spec.subs == nil {
-			c.spec.subs = map[string][]*spec{}
+		alt := names[start:i]
+		if alt == "~" || strings.IndexByte(alt, '*') >= 0 {
+			c.spec.wild = append(c.spec.wild, uint16(place))
+		} else {
+			c.spec.first.add(alt, place)
 		}
-		c.spec.subs[first] = append(c.spec.subs[first], s)
+		if i == len(names) || names[i] == ' ' {
+			return
+		}
+		start = i + 1
 	}
-	return c.lex.next()
 }
 
 func (c *compiler) deeds() ([]deed, string) {
@@ -151,8 +167,8 @@ func (c *compiler) deed(tok string) []deed {
 	for tok != "" {
 		name, detail, rest := cutCall(tok)
 		rest = strings.TrimPrefix(rest, "+")
-		v, ok := verbNames()[name]
-		if !ok {
+		v := verb(slices.Index(verbNames[:], name))
+		if int(v) >= len(verbNames) {
 			c.fail("unknown verb %q", name)
 			v = doesOpaque
 		}
@@ -201,8 +217,8 @@ func (c *compiler) operand(tok string) operand {
 	if strings.HasSuffix(tok, ")") {
 		name, lang, _ = cutCall(tok)
 	}
-	r, ok := roleNames()[name]
-	if !ok {
+	r := role(slices.Index(roleNames[:], name))
+	if int(r) >= len(roleNames) {
 		c.fail("unknown role %q", name)
 		r = roleCode
 	}
@@ -213,11 +229,12 @@ func (c *compiler) operand(tok string) operand {
 func (c *compiler) styles() string {
 	tok := c.lex.next()
 	for !keyword(tok) {
-		s, ok := styleNames()[tok]
-		if !ok {
+		bit := slices.Index(styleNames[:], tok)
+		if bit < 0 {
 			c.fail("unknown style %q", tok)
+		} else {
+			c.spec.style |= 1 << bit
 		}
-		c.spec.style |= s
 		tok = c.lex.next()
 	}
 	return tok
@@ -240,7 +257,7 @@ func (c *compiler) addFlag(tok string, global bool, depth int) {
 		c.spec.addFlag(f, names)
 		return
 	}
-	text, ok := kb().groups[tok]
+	text, ok := group(tok)
 	if !ok || depth > 4 {
 		c.fail("unknown group %q", tok)
 		return
@@ -251,23 +268,21 @@ func (c *compiler) addFlag(tok string, global bool, depth int) {
 	}
 }
 
-func (c *compiler) flag(tok string) (*flag, []string) {
-	f := &flag{}
+// flag reads a flag and returns it with its names.
+func (c *compiler) flag(tok string) (f flag, names string) {
 	if i := strings.IndexByte(tok, ':'); i > 0 {
 		f.deeds = c.deed(tok[i+1:])
 		tok = tok[:i]
 	}
 	if head, value, ok := strings.Cut(tok, "[="); ok {
 		f.arity, tok = optional, head
-		c.value(f, strings.TrimSuffix(value, "]"))
+		c.value(&f, strings.TrimSuffix(value, "]"))
 	} else if head, value, ok := strings.Cut(tok, "="); ok {
 		f.arity, tok = required, head
 		value, f.pair = strings.CutPrefix(value, "=")
-		c.value(f, value)
+		c.value(&f, value)
 	}
-	names := strings.Split(tok, ",")
-	f.name = names[len(names)-1]
-	return f, names
+	return f, tok
 }
 
 func (c *compiler) value(f *flag, text string) {
@@ -278,38 +293,50 @@ func (c *compiler) value(f *flag, text string) {
 	f.role, f.lang = o.role, o.lang
 }
 
-func (s *spec) addFlag(f *flag, names []string) {
-	for _, n := range names {
+func (s *spec) addFlag(f flag, names string) {
+	at := len(s.flags)
+	for n := range strings.SplitSeq(names, ",") {
 		switch {
 		case n == "-NUM":
-			s.number = f
+			s.number = uint16(at + 1)
 		case len(n) == 2 && n[0] == '-' && n[1] < 128 && s.style&styleDash == 0:
 			if s.short == nil {
-				s.short = make([]*flag, 128)
+				s.short = new([128]uint16)
 			}
-			s.short[n[1]] = f
+			s.short[n[1]] = uint16(at + 1)
 		default:
-			if s.long == nil {
-				s.long = map[string]*flag{}
-			}
-			name := strings.TrimLeft(n, "-")
-			old := s.long[name]
-			f.dash = f.dash || !strings.HasPrefix(n, "--") || old != nil && old.dash
-			s.long[name] = f
+			f.dash = f.dash || !strings.HasPrefix(n, "--")
+			s.long.add(strings.TrimLeft(n, "-"), at)
 		}
 	}
+	s.flags = append(s.flags, f)
 }
 
 func (s *spec) finish() {
 	if s.args == nil {
 		s.args = []operand{{role: roleText, many: true}}
 	}
-	for _, f := range s.long {
-		s.addRisk(f)
+	s.first.index()
+	s.long.index()
+	for i := range s.long.list {
+		e := &s.long.list[i]
+		for next := e.next; next != 0; next = s.long.list[next-1].next { // of one name the last flag counts
+			at := s.long.list[next-1].at
+			s.flags[at].dash = s.flags[at].dash || s.flags[e.at].dash
+			e.at = at
+			s.long.list[next-1].name = ""
+		}
+		e.next = 0
+		if e.name != "" {
+			s.addRisk(&s.flags[e.at])
+		}
 	}
-	for _, f := range s.short {
-		if f != nil {
-			s.addRisk(f)
+	if s.short == nil {
+		return
+	}
+	for _, at := range s.short {
+		if at != 0 {
+			s.addRisk(&s.flags[at-1])
 		}
 	}
 }

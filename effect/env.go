@@ -91,7 +91,7 @@ func better(hit *envRule, list []*envRule, name string) *envRule {
 	return hit
 }
 
-func envLookup(name string) *envRule { return kb().env().find(name) }
+func envLookup(name string) *envRule { return kbEnv().find(name) }
 
 // implied looks for assignments that are no commands of their own: by a loop, by arithmetic, by
 // ${name:=value}.

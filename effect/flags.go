@@ -9,8 +9,8 @@ import (
 // flagWord reads the flag or flags in word i and returns the index of the last word used.
 func (c *call) flagWord(sp *spec, i, to int) int {
 	w := &c.words[i]
-	if sp.number != nil && w.Known && allDigits(w.Text[1:]) {
-		c.met(sp.number, nil, i)
+	if sp.number != 0 && w.Known && allDigits(w.Text[1:]) {
+		c.met(&sp.flags[sp.number-1], nil, i)
 		return i
 	}
 	if sp.style&styleDash != 0 || len(w.Text) > 2 && (w.Text[1] == '-' || sp.oneDash(w.Text[1:])) {

@@ -197,20 +197,16 @@ func (h *harm) commands() []string {
 	must(h.t, err)
 	out := strings.Split(strings.TrimSpace(string(data)), "\n")[1:]
 	endless := map[string]bool{"yes": true, "top": true, "watch": true, "sleep": true, "htop": true, "pv": true, "cat": false}
-	b := kb()
-	for i := range b.entries {
-		e := &b.entries[i]
-		s, _ := compile(e.text)
-		for name := range strings.FieldsSeq(e.head) {
-			if endless[name] || s.hasSubs() || s.style&styleAny != 0 && s.style&styleNone == 0 {
-				continue
-			}
-			list := h.templates(name, s)
-			if os.Getenv("OBSTAT_HARM") != "all" {
-				list = some(list, 2)
-			}
-			out = append(out, list...)
+	for _, name := range Programs() {
+		s := lookup(name)
+		if endless[name] || s.hasSubs() || s.style&styleAny != 0 && s.style&styleNone == 0 {
+			continue
 		}
+		list := h.templates(name, s)
+		if os.Getenv("OBSTAT_HARM") != "all" {
+			list = some(list, 2)
+		}
+		out = append(out, list...)
 	}
 	return out
 }
@@ -230,12 +226,16 @@ func (h *harm) templates(name string, s *spec) []string {
 	for _, f := range files {
 		out = append(out, name+f)
 	}
-	for ch, f := range s.short {
-		if f != nil && f.arity == alone && !f.risky() && ch > ' ' {
+	for ch := byte('!'); ch < 127; ch++ {
+		if f := s.shortFlag(ch); f != nil && f.arity == alone && !f.risky() {
 			out = append(out, fmt.Sprintf("%s -%c a.txt b.txt", name, ch))
 		}
 	}
-	for long, f := range s.long {
+	for i := range s.long.list {
+		long, f := s.long.list[i].name, &s.flags[s.long.list[i].at]
+		if long == "" {
+			continue
+		}
 		if !f.risky() && !f.dash && f.arity != required {
 			out = append(out, fmt.Sprintf("%s --%s a.txt b.txt", name, long))
 		}

@@ -1,162 +1,168 @@
 package effect
 
 import (
-	"embed"
+	_ "embed"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// kbFiles is the knowledge base: kb/README.md has the format.
+// kbIndex says which file of the knowledge base has the block of a name, one `name file` a line,
+// sorted by name: a process that decides one call reads no more than that file. kb/README.md
+// has the format of the files.
 //
-//go:embed kb/*.kb
-var kbFiles embed.FS
+//go:generate go test -run ^TestIndexIsCurrent$ -update
+//go:embed kb/index.txt
+var kbIndex string
 
-// entry is a block of the knowledge base: one or more programs that share what is known of
-// them. Its text is compiled when one of them is first met, so that a process pays only for
-// the programs it meets.
-type entry struct {
+// block is a part of the knowledge base: one or more programs that share what is known of
+// them, or something that its first character says.
+type block struct {
 	head string // names
-	text string // from the header line to the next header
-	file string
+	body string
 	line int
-	spec atomic.Pointer[spec]
 }
 
-// base is the index of the knowledge base: made by one scan for header lines.
-type base struct {
-	entries   []entry
-	groups    map[string]string // @name → flags
-	envText   []string          // bodies of !env blocks, each with its reason before it
-	verbsText string            // body of !verbs
+// known are the programs that a process has met, by hash. Only those that the knowledge base has
+// are kept.
+type known [512]atomic.Pointer[knownProgram]
 
-	env   func() *envTable
-	verbs func() *verbTable
-
-	// A process that asks for a few programs looks through the headers; one that asks for
-	// many makes a map of them first.
-	asked  atomic.Int32
-	byName atomic.Pointer[map[string]*entry]
+type knownProgram struct {
+	name string
+	spec *spec
+	next *knownProgram
 }
 
-const askedForMap = 32
+var (
+	kb      = sync.OnceValue(func() *known { return new(known) })
+	kbEnv   = sync.OnceValue(makeEnv)
+	kbVerbs = sync.OnceValue(makeVerbs)
+)
 
-var kb = sync.OnceValue(loadBase)
-
-func loadBase() *base {
-	b := &base{entries: make([]entry, 0, 1024), groups: map[string]string{}}
-	b.env, b.verbs = sync.OnceValue(b.makeEnv), sync.OnceValue(b.makeVerbs)
-	files, err := kbFiles.ReadDir("kb")
-	if err != nil {
-		return b // an empty knowledge base knows no program: nothing is read-only
-	}
-	for _, f := range files {
-		data, err := kbFiles.ReadFile("kb/" + f.Name())
-		if err == nil {
-			b.index(f.Name(), string(data))
+// lookup returns the spec of a program, or nil if the knowledge base does not have it.
+func lookup(program string) *spec {
+	slot := &kb()[hashName(program)%uint32(len(known{}))]
+	for k := slot.Load(); k != nil; k = k.next {
+		if k.name == program {
+			return k.spec
 		}
 	}
-	return b
+	return learn(program, slot)
 }
 
-// index finds the blocks of one file: they begin with a line that begins in the first column.
-func (b *base) index(file, text string) {
-	start, startLine, line := -1, 0, 1
-	for at := 0; at < len(text); line++ {
-		if ch := text[at]; ch != '\t' && ch != ' ' && ch != '\n' {
-			if start >= 0 {
-				b.add(file, startLine, text[start:at])
+// learn compiles the block of a program that is met for the first time.
+func learn(program string, slot *atomic.Pointer[knownProgram]) *spec {
+	var s *spec
+	if program == "" || special(program) {
+		return nil
+	}
+	for bl := range blocks(program) {
+		if first, _, _ := strings.Cut(bl.head, " "); first != program {
+			s = lookup(first) // a block is compiled once for all its names
+		} else {
+			s, _ = compile(bl.body)
+		}
+		break
+	}
+	if s == nil {
+		return nil
+	}
+	k := &knownProgram{name: strings.Clone(program), spec: s}
+	for {
+		if k.next = slot.Load(); slot.CompareAndSwap(k.next, k) {
+			return s
+		}
+	}
+}
+
+// blocks yields the blocks of a name.
+func blocks(name string) iter.Seq[block] {
+	return func(yield func(block) bool) {
+		for at := firstLine(kbIndex, name); ; {
+			line, rest, _ := strings.Cut(kbIndex[at:], "\n")
+			key, file, _ := strings.Cut(line, " ")
+			if key != name || name == "" {
+				return
 			}
-			start, startLine = at, line
-			if ch == '#' {
-				start = -1
+			for bl := range blocksOf(kbText(file)) {
+				if bl.has(name) && !yield(bl) {
+					return
+				}
 			}
+			at = len(kbIndex) - len(rest)
 		}
-		next := strings.IndexByte(text[at:], '\n')
-		if next < 0 {
-			break
-		}
-		at += next + 1
-	}
-	if start >= 0 {
-		b.add(file, startLine, text[start:])
 	}
 }
 
-func (b *base) add(file string, line int, block string) {
-	head, body, _ := strings.Cut(block, "\n")
+// firstLine returns where the first line of a sorted list begins whose name is not before name.
+func firstLine(list, name string) int {
+	lo, hi := 0, len(list)
+	for lo < hi {
+		mid := lo + strings.LastIndexByte(list[lo:lo+(hi-lo)/2], '\n') + 1
+		line, _, _ := strings.Cut(list[mid:hi], "\n")
+		if key, _, _ := strings.Cut(line, " "); key < name {
+			lo = mid + len(line) + 1
+		} else {
+			hi = mid
+		}
+	}
+	return min(lo, len(list))
+}
+
+// blocksOf yields the blocks of a file. A block begins with a line that begins in the first
+// column, and a comment there ends it.
+func blocksOf(text string) iter.Seq[block] {
+	return func(yield func(block) bool) {
+		start, startLine, line := -1, 0, 1
+		for at := 0; at < len(text); line++ {
+			if ch := text[at]; ch != '\t' && ch != ' ' && ch != '\n' {
+				if start >= 0 && !yield(newBlock(text[start:at], startLine)) {
+					return
+				}
+				start, startLine = at, line
+				if ch == '#' {
+					start = -1
+				}
+			}
+			next := strings.IndexByte(text[at:], '\n')
+			if next < 0 {
+				break
+			}
+			at += next + 1
+		}
+		if start >= 0 {
+			yield(newBlock(text[start:], startLine))
+		}
+	}
+}
+
+func newBlock(text string, line int) block {
+	head, body, _ := strings.Cut(text, "\n")
 	if i := strings.Index(head, " #"); i >= 0 {
 		head = head[:i]
 	}
-	switch {
-	case head[0] == '@':
-		name, first, _ := strings.Cut(head, " ")
-		b.groups[name] = first + "\n" + body
-	case strings.HasPrefix(head, "!env "):
-		b.envText = append(b.envText, head[5:], body)
-	case strings.HasPrefix(head, "!verbs"):
-		b.verbsText = body
-	default:
-		b.entries = append(b.entries, entry{head: head, text: body, file: file, line: line})
-	}
+	return block{head: head, body: body, line: line}
 }
 
-// verbTable knows the names of subcommands that change something.
-type verbTable struct {
-	whole map[string]bool
-	stems []string // their beginnings
+// special reports whether a name is not that of a program: a group of flags, or a table.
+func special(name string) bool { return name[0] == '@' || name[0] == '!' }
+
+// has reports whether the block is found by a name. After the name of a special one
+// comes what belongs to it.
+func (b *block) has(name string) bool {
+	if special(b.head) {
+		first, _, _ := strings.Cut(b.head, " ")
+		return first == name
+	}
+	return hasWord(b.head, name, ' ')
 }
 
-func (b *base) makeVerbs() *verbTable {
-	t := &verbTable{whole: make(map[string]bool, 256)}
-	for v := range strings.FieldsSeq(b.verbsText) {
-		if stem, ok := strings.CutSuffix(v, "*"); ok {
-			t.stems = append(t.stems, stem)
-			continue
-		}
-		t.whole[v] = true
+// hasWord reports whether word is one of the words of s, which sep separates.
+func hasWord(s, word string, sep byte) bool {
+	if strings.IndexByte(word, sep) >= 0 {
+		return false
 	}
-	return t
-}
-
-func (b *base) makeEnv() *envTable {
-	t := &envTable{exact: make(map[string]*envRule, 128)}
-	for i := 0; i+1 < len(b.envText); i += 2 {
-		t.add(parseEnvRules(b.envText[i], b.envText[i+1]))
-	}
-	return t
-}
-
-// find returns the block of a program.
-func (b *base) find(program string) *entry {
-	if m := b.byName.Load(); m != nil {
-		return (*m)[program]
-	}
-	if b.asked.Add(1) > askedForMap {
-		m := b.all()
-		b.byName.Store(&m)
-		return m[program]
-	}
-	for i := range b.entries {
-		if hasWord(b.entries[i].head, program) {
-			return &b.entries[i]
-		}
-	}
-	return nil
-}
-
-func (b *base) all() map[string]*entry {
-	m := make(map[string]*entry, 4*len(b.entries))
-	for i := range b.entries {
-		for name := range strings.FieldsSeq(b.entries[i].head) {
-			m[name] = &b.entries[i]
-		}
-	}
-	return m
-}
-
-// hasWord reports whether word is one of the blank-separated words of s.
-func hasWord(s, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(s[from:], word)
 		if i < 0 || word == "" {
@@ -164,33 +170,57 @@ func hasWord(s, word string) bool {
 		}
 		i += from
 		end := i + len(word)
-		if (i == 0 || s[i-1] == ' ') && (end == len(s) || s[end] == ' ') {
+		if (i == 0 || s[i-1] == sep) && (end == len(s) || s[end] == sep) {
 			return true
 		}
 		from = i + 1
 	}
 }
 
-// lookup returns the spec of a program, or nil if the knowledge base does not have it.
-func lookup(program string) *spec {
-	e := kb().find(program)
-	if e == nil {
-		return nil
+// group returns the flags of a group.
+func group(name string) (flags string, ok bool) {
+	for bl := range blocks(name) {
+		return bl.head[len(name):] + "\n" + bl.body, true
 	}
-	if s := e.spec.Load(); s != nil {
-		return s
-	}
-	s, _ := compile(e.text)
-	e.spec.Store(s)
-	return s
+	return "", false
 }
 
-// Programs returns the names that the knowledge base has, in no order.
+// verbTable knows the names of subcommands that change something.
+type verbTable struct {
+	whole nameTable
+	stems []string // their beginnings
+}
+
+func makeVerbs() *verbTable {
+	t := &verbTable{}
+	for bl := range blocks("!verbs") {
+		for v := range strings.FieldsSeq(bl.body) {
+			if stem, ok := strings.CutSuffix(v, "*"); ok {
+				t.stems = append(t.stems, stem)
+				continue
+			}
+			t.whole.add(v, 0)
+		}
+	}
+	t.whole.index()
+	return t
+}
+
+func makeEnv() *envTable {
+	t := &envTable{exact: make(map[string]*envRule, 128)}
+	for bl := range blocks("!env") {
+		t.add(parseEnvRules(bl.head[len("!env"):], bl.body))
+	}
+	return t
+}
+
+// Programs returns the names that the knowledge base has, sorted.
 func Programs() []string {
-	m := kb().all()
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
+	var names []string
+	for line := range strings.Lines(kbIndex) {
+		if name, _, _ := strings.Cut(line, " "); !special(name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }

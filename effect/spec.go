@@ -1,6 +1,6 @@
 package effect
 
-import "sync"
+import "sync/atomic"
 
 // role is what a word of a command line is to the program.
 type role uint8
@@ -51,16 +51,16 @@ const (
 	roleUnless                // text that is code if it has one of the words in parentheses
 )
 
-var roleNames = sync.OnceValue(func() map[string]role {
-	return map[string]role{
-		"text": roleText, "read": roleRead, "peek": rolePeek, "list": roleList, "write": roleWrite, "delete": roleDelete,
-		"dir": roleDir, "url": roleURL, "host": roleHost, "from": roleFrom, "to": roleTo, "run": roleRun, "run+": roleRunMore,
-		"exec": roleExec, "shell": roleShell, "rest": roleRest, "remote": roleRemote, "parallel": roleParallel,
-		"code": roleCode, "script": roleScript, "module": roleModule, "env": roleEnv, "sed": roleSed, "awk": roleAwk,
-		"sql": roleSQL, "data": roleData, "form": roleForm, "method": roleMethod, "gitconfig": roleGitConfig,
-		"sshoption": roleSSHOption, "name": roleName, "maybe": roleMaybe, "tarfile": roleTarFile, "socat": roleSocat, "rev": roleRev, "repo": roleRepo, "mark": roleMark, "assign": roleAssign, "lookup": roleLookup, "setvar": roleSetVar, "setting": roleSetting, "giturl": roleGitURL, "unless": roleUnless,
-	}
-})
+// roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
+// map, which every process would have to build.
+var roleNames = [...]string{
+	roleText: "text", roleRead: "read", rolePeek: "peek", roleList: "list", roleWrite: "write", roleDelete: "delete", roleDir: "dir", roleURL: "url",
+	roleHost: "host", roleFrom: "from", roleTo: "to", roleRun: "run", roleRunMore: "run+", roleExec: "exec", roleShell: "shell", roleRest: "rest",
+	roleRemote: "remote", roleParallel: "parallel", roleCode: "code", roleScript: "script", roleModule: "module", roleEnv: "env", roleSed: "sed",
+	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
+	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
+	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleUnless: "unless",
+}
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
 // risky flag is not read-only when a word that could be that flag is not known.
@@ -105,14 +105,13 @@ const (
 	doesIdle                   // without operands, standard input is not read
 )
 
-var verbNames = sync.OnceValue(func() map[string]verb {
-	return map[string]verb{
-		"read": doesRead, "query": doesQuery, "connect": doesConnect, "credential": doesCredential, "write": doesWrite,
-		"delete": doesDelete, "system": doesSystem, "code": doesCode, "opaque": doesOpaque, "help": doesHelp,
-		"inplace": doesInPlace, "recursive": doesRecursive, "force": doesForce, "args": doesArgs, "dry": doesDry,
-		"repo": doesRepo, "environ": doesEnviron, "create": doesCreate, "tree": doesTree, "idle": doesIdle,
-	}
-})
+// verbNames are the verbs as the knowledge base writes them.
+var verbNames = [...]string{
+	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
+	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
+	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesCreate: "create", doesTree: "tree",
+	doesIdle: "idle",
+}
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
@@ -141,7 +140,6 @@ const (
 
 // flag is one option of a program.
 type flag struct {
-	name   string
 	global bool // holds before and after the subcommand
 	dash   bool // a long name with one dash
 	arity  arity
@@ -193,36 +191,40 @@ const (
 	styleLast                      // a word that is not a known subcommand is an operand
 )
 
-var styleNames = sync.OnceValue(func() map[string]style {
-	return map[string]style{
-		"stop": styleStop, "dash": styleDash, "find": styleFind, "kv": styleKV, "bsd": styleBSD,
-		"none": styleNone, "any": styleAny, "plus": stylePlus, "builtin": styleBuiltin, "pager": stylePager, "last": styleLast, "gnu": 0,
-	}
-})
+// styleNames are the styles in the order of their bits.
+var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "any", "plus", "pager", "builtin", "last"}
 
 // spec is what the knowledge base knows of a program or subcommand.
 type spec struct {
-	names      []subName // of a subcommand
 	does       []deed
 	args       []operand
 	few        int // with at most this many operands, does is fewer
 	fewer      []deed
 	stdin      *operand // what standard input is when there are no operands
 	style      style
-	long       map[string]*flag
-	short      []*flag // by byte, or nil
-	number     *flag   // -5
-	risky      bool    // some flag is risky
-	harmful    bool    // some flag can do more than read
-	globalRisk bool    // some flag that holds after the subcommand, too, is risky
-	parent     *spec   // whose global flags hold here, too
+	flags      []flag
+	long       nameTable    // places in flags
+	short      *[128]uint16 // likewise plus one, by byte; nil if there are none
+	number     uint16       // likewise, of -5
+	risky      bool         // some flag is risky
+	harmful    bool         // some flag can do more than read
+	globalRisk bool         // some flag that holds after the subcommand, too, is risky
+	parent     *spec        // whose global flags hold here, too
+	words      int          // names of a subcommand
 	bare       []deed
-	subs       map[string][]*spec // by first name
-	wild       []*spec            // whose first name is a pattern
 
-	body string // text of a subcommand that is not compiled yet
-	once sync.Once
-	err  error
+	subs  []sub
+	first nameTable // places in subs of those whose first name is a word
+	wild  []uint16  // and of those whose first name is a pattern
+	err   error
 }
 
-func (s *spec) hasSubs() bool { return s.subs != nil || s.wild != nil }
+// sub is a subcommand, compiled when it is first met.
+type sub struct {
+	names string // alternatives are joined by |
+	words int
+	body  string
+	spec  atomic.Pointer[spec]
+}
+
+func (s *spec) hasSubs() bool { return s.subs != nil }

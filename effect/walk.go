@@ -52,7 +52,7 @@ func (c *call) walk(from, to int, head bool) {
 
 // isName reports whether word i is one of the subcommand's names.
 func (c *call) isName(i int) bool {
-	for k := range c.spec.names {
+	for k := range c.spec.words {
 		if c.at[k] == i {
 			return true
 		}

@@ -5,81 +5,164 @@ import (
 	"strings"
 )
 
-// glob looks for entries of which a sample name is reached by the shell pattern p.
+// glob looks for rows of which a sample name is reached by the shell pattern p.
 func (t *Table) glob(p string, m *matches) {
 	if t.broken != nil {
-		m.add(t.broken)
+		m.broken = t.broken
 		return
 	}
 	var buf [16]globSeg
-	segs := buf[:0]
+	g := globbing{t: t, segs: buf[:0], m: m}
 	for s := range strings.SplitSeq(strings.Trim(strings.ToLower(p), "/"), "/") {
-		segs = append(segs, newGlobSeg(s))
+		g.segs = append(g.segs, newGlobSeg(s))
 	}
-	list, anywhere := t.candidates(segs)
-	for _, e := range list {
-		if !e.not && e.reachedBy(segs, anywhere) {
-			m.add(e)
-		}
-	}
+	g.run()
 }
 
-// candidates are the entries that a pattern can reach. Nearly always only its last segment
-// has wildcards: then what has to be looked at is little, as literal names are found by lookup, and only at the end.
-func (t *Table) candidates(segs []globSeg) (list []*Entry, anywhere bool) {
-	for i := range segs[:len(segs)-1] {
-		if !segs[i].literal {
-			return t.all, true
-		}
+// globbing is one search.
+type globbing struct {
+	t        *Table
+	x        *globIndex
+	segs     []globSeg
+	m        *matches
+	anywhere bool // a segment before the last has wildcards
+}
+
+// run tries the rows that the pattern can reach. Nearly always only its last segment has
+// wildcards: then they are few, as literal names are found by lookup, and only at the end.
+func (g *globbing) run() {
+	last := &g.segs[len(g.segs)-1]
+	for i := range g.segs[:len(g.segs)-1] {
+		g.anywhere = g.anywhere || !g.segs[i].literal
 	}
-	switch last := &segs[len(segs)-1]; {
-	case last.literal:
-		return nil, false
+	if last.literal && !g.anywhere {
+		return
+	}
+	g.x = g.t.globs()
+	switch {
+	case g.anywhere, !last.generic && last.prefix == "" && last.suffix == "":
+		for i := range g.t.rows {
+			g.try(i)
+		}
 	case last.generic:
-		return t.nested, false
-	case last.prefix == "" && last.suffix != "":
-		return t.byEnd[last.suffix[len(last.suffix)-1]], false
-	case last.prefix == "":
-		return t.bySample[0], false
+		if len(g.segs) > 1 {
+			g.chain(g.x.parent[hash(g.segs[len(g.segs)-2].text)&255], g.x.nextParent)
+		}
+		g.chain(g.x.wildParent, g.x.nextParent)
+	case last.prefix != "":
+		g.chain(g.x.first[last.prefix[0]], g.x.nextFirst)
+		g.chain(g.x.first['*'], g.x.nextFirst)
 	default:
-		return t.bySample[last.prefix[0]], false
+		g.chain(g.x.last[last.suffix[len(last.suffix)-1]], g.x.nextLast)
+		g.chain(g.x.last['*'], g.x.nextLast)
 	}
 }
 
-func (e *Entry) reachedBy(segs []globSeg, anywhere bool) bool {
-	last := len(segs) - len(e.segs)
-	if last < 0 || e.rooted && last != 0 && !(e.dir && anywhere) {
-		return false
+// chain tries the rows of a chain. Most are not reached by the ends of their name alone.
+func (g *globbing) chain(at uint16, next []uint16) {
+	last := &g.segs[len(g.segs)-1]
+	for ; at != 0; at = next[at-1] {
+		r := &g.t.rows[at-1]
+		if last.generic || r.is(rowStar) || strings.HasSuffix(r.pat, last.suffix) && strings.HasPrefix(r.pat[r.last:], last.prefix) {
+			g.try(int(at) - 1)
+		}
+	}
+}
+
+// try adds row i if the pattern reaches it.
+func (g *globbing) try(i int) {
+	r := &g.t.rows[i]
+	last := len(g.segs) - int(r.segs)
+	if last < 0 || r.is(rowNot) || r.is(rowRooted) && last != 0 && !(r.is(rowDir) && g.anywhere) {
+		return
 	}
 	from, to := last, last
-	if e.dir && anywhere {
+	if r.is(rowDir) && g.anywhere {
 		from = 0
 	}
-	if e.rooted {
+	if r.is(rowRooted) {
 		to = 0
 	}
-	for i := from; i <= to; i++ {
-		if e.reached(segs[i : i+len(e.segs)]) {
-			return true
+	for at := from; at <= to; at++ {
+		if g.reached(r, i, g.segs[at:at+int(r.segs)]) {
+			g.m.add(r)
+			return
 		}
 	}
-	return false
 }
 
-func (e *Entry) reached(globs []globSeg) bool {
-	for i := range globs {
-		g, s := &globs[i], e.samples[i]
-		if g.generic {
-			if s[0] == "" || s[0][0] == '.' || s[0] != s[1] || len(globs) < 2 {
-				return false
-			}
-			continue // dir/* reaches dir/name, as long as another segment tells
+// reached compares the row's segments, from the last, with those of the pattern.
+func (g *globbing) reached(r *row, i int, globs []globSeg) bool {
+	pat := r.pat
+	for k := len(globs) - 1; k >= 0; k-- {
+		cut := strings.LastIndexByte(pat, '/')
+		seg := pat[cut+1:]
+		pat = pat[:max(cut, 0)]
+		s := [2]string{seg, seg}
+		if r.is(rowStar) {
+			s = g.x.samples[i][k]
 		}
-		if !g.match(s[0]) && (s[0] == s[1] || !g.match(s[1])) {
+		if !globs[k].reaches(s, len(globs) > 1) {
 			return false
 		}
 	}
 	return true
+}
+
+// reaches reports whether the segment can stand for one of the samples. dir/* reaches dir/name,
+// as long as another segment tells.
+func (g *globSeg) reaches(s [2]string, more bool) bool {
+	if g.generic {
+		return more && s[0] != "" && s[0][0] != '.' && s[0] == s[1]
+	}
+	return g.match(s[0]) || s[0] != s[1] && g.match(s[1])
+}
+
+// globIndex finds rows by the letters or the directory of their last segment: chains of rows
+// plus one.
+type globIndex struct {
+	first, last                     [256]uint16 // by the first byte and the last, which may be a *
+	parent                          [256]uint16 // by hash of the segment before it
+	wildParent                      uint16      // if that has a *
+	nextFirst, nextLast, nextParent []uint16
+	samples                         [][][2]string // of a row with a *: for each segment two names that it stands for
+}
+
+func (t *Table) makeGlobs() *globIndex {
+	n := len(t.rows)
+	next := make([]uint16, 3*n)
+	x := &globIndex{nextFirst: next[:n], nextLast: next[n : 2*n], nextParent: next[2*n:], samples: make([][][2]string, n)}
+	for i := n - 1; i >= 0; i-- {
+		r := &t.rows[i]
+		name := r.name()
+		link(&x.first[name[0]], x.nextFirst, i)
+		link(&x.last[name[len(name)-1]], x.nextLast, i)
+		if r.is(rowStar) {
+			x.samples[i] = samplesOf(r.pat)
+		}
+		if r.segs < 2 || r.is(rowDir) {
+			continue
+		}
+		dir := r.pat[:len(r.pat)-len(name)-1]
+		dir = dir[strings.LastIndexByte(dir, '/')+1:]
+		chain := &x.parent[hash(dir)&255]
+		if strings.IndexByte(dir, '*') >= 0 {
+			chain = &x.wildParent
+		}
+		link(chain, x.nextParent, i)
+	}
+	return x
+}
+
+func link(chain *uint16, next []uint16, i int) { next[i], *chain = *chain, uint16(i+1) }
+
+// samplesOf gives each segment of a pattern two names that it stands for.
+func samplesOf(pat string) [][2]string {
+	var out [][2]string
+	for seg := range strings.SplitSeq(pat, "/") {
+		out = append(out, [2]string{strings.ReplaceAll(seg, "*", ""), strings.ReplaceAll(seg, "*", "x")})
+	}
+	return out
 }
 
 // globSeg is one segment of a shell pattern.

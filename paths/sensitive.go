@@ -46,67 +46,103 @@ func (s Sensitive) Glob(p string) (Entry, bool) {
 func (s Sensitive) Below(dir string) (Entry, bool) {
 	dir = strings.ToLower(dir)
 	if s.Extra != nil {
-		if e := s.Extra.below(dir); e != nil {
-			return *e, true
+		if e, ok := s.Extra.below(dir); ok {
+			return e, true
 		}
 	}
 	if !s.Bare {
-		if e := defaultTable().below(dir); e != nil {
-			return *e, true
+		return defaultTable().below(dir)
+	}
+	return Entry{}, false
+}
+
+func (t *Table) below(dir string) (Entry, bool) {
+	if t.broken != nil {
+		return *t.broken, true
+	}
+	rooted := strings.HasPrefix(dir, "/")
+	dir = strings.Trim(dir, "/")
+	x := t.heads()
+	if dir == "" && rooted {
+		if x.root == 0 {
+			return Entry{}, false
+		}
+		return t.rows[x.root-1].entry(), true
+	}
+	for _, at := range [...]uint16{*x.slot(dir[strings.LastIndexByte(dir, '/')+1:]), x.wild} {
+		for ; at != 0; at = x.list[at-1].next {
+			r := &t.rows[x.list[at-1].row]
+			head := row{pat: r.pat[:x.list[at-1].end], flag: r.flag}
+			if (rooted || !r.is(rowRooted)) && head.match(dir) {
+				return r.entry(), true
+			}
 		}
 	}
 	return Entry{}, false
 }
 
-func (t *Table) below(dir string) *Entry {
-	if t.broken != nil {
-		return t.broken
-	}
-	rooted := strings.HasPrefix(dir, "/")
-	dir = strings.Trim(dir, "/")
-	if dir == "" && rooted {
-		return t.belowRoot
-	}
-	for _, e := range t.heads[dir[strings.LastIndexByte(dir, '/')+1:]] {
-		for k := 1; k < len(e.segs); k++ {
-			head := Entry{segs: e.segs[:k], rooted: e.rooted}
-			if (rooted || !e.rooted) && head.match(dir) {
-				return e
+// headIndex finds secrets by the directories they lie in: .config and .config/gh of
+// .config/gh/hosts.yml.
+type headIndex struct {
+	slots [512]uint16 // place in list plus one, by hash of the directory's last segment
+	wild  uint16      // likewise, if that has a *
+	list  []head
+	root  uint16 // row plus one of a secret that is anchored at the root
+}
+
+type head struct {
+	row, end uint16 // pattern up to where
+	next     uint16
+}
+
+func (t *Table) makeHeads() *headIndex {
+	x := &headIndex{list: make([]head, 0, 256)}
+	for i := range t.rows {
+		r := &t.rows[i]
+		if !r.is(rowSecret) || !r.is(rowRooted) && r.pat[0] != '.' {
+			continue
+		}
+		if r.is(rowRooted) && x.root == 0 {
+			x.root = uint16(i + 1)
+		}
+		for end := 0; end < len(r.pat) && len(x.list) < maxRows; end++ {
+			if r.pat[end] == '/' {
+				x.list = append(x.list, head{row: uint16(i), end: uint16(end)})
 			}
 		}
 	}
-	return nil
+	for i := len(x.list) - 1; i >= 0; i-- {
+		h := &x.list[i]
+		dir := t.rows[h.row].pat[:h.end]
+		dir = dir[strings.LastIndexByte(dir, '/')+1:]
+		slot := x.slot(dir)
+		if strings.IndexByte(dir, '*') >= 0 {
+			slot = &x.wild
+		}
+		h.next, *slot = *slot, uint16(i+1)
+	}
+	return x
 }
 
-// addHeads makes a secret's directories known: .config and .config/gh of .config/gh/hosts.yml.
-func (t *Table) addHeads(e *Entry) {
-	if !e.Secret || !e.rooted && e.segs[0][0] != '.' {
-		return
-	}
-	if e.rooted && t.belowRoot == nil {
-		t.belowRoot = e
-	}
-	for _, seg := range e.segs[:len(e.segs)-1] {
-		t.heads[seg] = append(t.heads[seg], e)
-	}
-}
+func (x *headIndex) slot(name string) *uint16 { return &x.slots[hash(name)%uint32(len(x.slots))] }
 
-// matches collects the entries that speak for one path. A path has few; a shell pattern may
+// matches collects the rows that speak for one path. A path has few; a shell pattern may
 // have more than fit: then secrets stay.
 type matches struct {
-	list [16]*Entry
-	n    int
+	list   [16]*row
+	n      int
+	broken *Entry
 }
 
-func (m *matches) add(e *Entry) {
+func (m *matches) add(r *row) {
 	if m.n < len(m.list) {
-		m.list[m.n] = e
+		m.list[m.n] = r
 		m.n++
 		return
 	}
 	for i, old := range m.list {
-		if e.Secret && !old.Secret && !old.not {
-			m.list[i] = e
+		if r.is(rowSecret) && !old.is(rowSecret) && !old.is(rowNot) {
+			m.list[i] = r
 			return
 		}
 	}
@@ -115,22 +151,27 @@ func (m *matches) add(e *Entry) {
 // best is the first entry that no exception of its class takes out, a secret before what is
 // only guarded.
 func (m *matches) best() (Entry, bool) {
-	var best *Entry
-	for _, e := range m.list[:m.n] {
-		if !e.not && !m.excepted(e.Class) && (best == nil || e.Secret && !best.Secret) {
-			best = e
+	if m.broken != nil {
+		return *m.broken, true
+	}
+	var best *row
+	for _, r := range m.list[:m.n] {
+		if !r.is(rowNot) && (best == nil || r.is(rowSecret) && !best.is(rowSecret)) && !m.excepted(r) {
+			best = r
 		}
 	}
 	if best == nil {
 		return Entry{}, false
 	}
-	return *best, true
+	return best.entry(), true
 }
 
-func (m *matches) excepted(class string) bool {
+func (m *matches) excepted(r *row) bool {
 	for _, e := range m.list[:m.n] {
-		if e.not && (e.Class == class || e.Class == "*") {
-			return true
+		if e.is(rowNot) {
+			if class := e.class(); class == "*" || class == r.class() {
+				return true
+			}
 		}
 	}
 	return false

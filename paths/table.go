@@ -27,129 +27,200 @@ type Entry struct {
 	Reason  string // a phrase for a person
 	Secret  bool   // reading it gives a secret away
 	Guarded bool   // writing it changes what runs, who may log in, or the machine
-
-	segs    []string    // pattern's segments, lower case
-	samples [][2]string // of each segment: names that it stands for
-	head    string      // what is before the first * of the last segment, "" if there is none
-	tail    string      // what follows its last *, or all of it
-	mid     string      // what is between its first two *, "" if there are not two
-	rooted  bool        // pattern begins at /
-	dir     bool        // pattern stands for everything below it
-	not     bool        // pattern takes a path out of the table
 }
 
 // Table is a parsed list of sensitive paths. It is immutable.
+//
+// A process that decides one call builds one, so it is small: rows refer to the text, and are
+// found by hash or by letter through chains of two-byte numbers.
 type Table struct {
-	byName    map[string][]*Entry // keyed by the pattern's last segment, if that has no *
-	lengths   [256]uint64         // of the names in byName, by first byte: most segments need no look-up
-	dirs      []*Entry            // those with a * that stand for a directory
-	byFirst   [256][]*Entry       // the others, by the first byte before their *,
-	byLast    [256][]*Entry       // by the last byte after it,
-	rest      []*Entry            // or neither
-	all       []*Entry
-	heads     map[string][]*Entry // secrets, by each segment of the directories they lie in
-	belowRoot *Entry              // one that is anchored at the root
-	nested    []*Entry            // of more than one segment, not standing for a directory
-	byEnd     [256][]*Entry       // by its last byte, if the first is not a dot
-	bySample  [256][]*Entry       // by the first byte of a sample of the last segment; 0: not a dot
-	broken    *Entry
+	rows    []row
+	slots   []uint16    // row plus one, by hash of the pattern's last segment, if that has no *
+	lengths [256]uint64 // of those segments, by first byte: most names need no look-up
+	first   [256]uint16 // rows with a *, by the first byte before it,
+	last    [256]uint16 // by the last byte after it,
+	rest    uint16      // or neither;
+	dirs    uint16      // and those that stand for a directory
+
+	globs  func() *globIndex
+	heads  func() *headIndex
+	broken *Entry
 }
+
+// row is a line of the table.
+type row struct {
+	line string // as written
+	pat  string // the pattern in lower case, without slashes around it
+	last uint16 // where its last segment begins
+	next uint16 // row plus one that is found in the same way
+	segs uint8  // how many segments it has
+	flag rowFlag
+}
+
+type rowFlag uint8
+
+const (
+	rowSecret  rowFlag = 1 << iota
+	rowGuarded         // writing counts
+	rowNot             // the pattern takes a path out of the table
+	rowRooted          // the pattern begins at /
+	rowDir             // the pattern stands for everything below it
+	rowStar            // the pattern has a *
+)
+
+func (r *row) is(f rowFlag) bool { return r.flag&f != 0 }
+
+// entry is the row for others.
+func (r *row) entry() Entry {
+	class, rest := field(r.line)
+	_, rest = field(rest)
+	pattern, rest := field(rest)
+	return Entry{Class: class, Pattern: pattern, Reason: strings.TrimSpace(rest), Secret: r.is(rowSecret), Guarded: r.is(rowGuarded)}
+}
+
+func (r *row) class() string {
+	class, _ := field(r.line)
+	return class
+}
+
+// name is the last segment of the pattern.
+func (r *row) name() string { return r.pat[r.last:] }
+
+// field cuts the first word off a line.
+func field(s string) (word, rest string) {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	j := i
+	for j < len(s) && s[j] != ' ' && s[j] != '\t' && s[j] != '\r' {
+		j++
+	}
+	return s[i:j], s[j:]
+}
+
+// What a table may have.
+const (
+	maxRows    = 1<<16 - 2
+	maxPattern = 250 // bytes
+)
 
 // ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
 // `secret`, `write`, `both` or `not` (an exception). A pattern that begins with / is anchored
 // there; any other matches the last segments of a path, and one that ends in / everything
 // below such a directory. `*` stands for any characters but /. Case does not matter.
 func ParseTable(text string) (*Table, error) {
-	t := &Table{byName: map[string][]*Entry{}, heads: map[string][]*Entry{}}
-	for n, line := range strings.Split(text, "\n") {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+	t := &Table{rows: make([]row, 0, min(len(text)/bytesOfRow+8, maxRows))}
+	t.globs, t.heads = sync.OnceValue(t.makeGlobs), sync.OnceValue(t.makeHeads)
+	for n := 1; text != ""; n++ {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		class, rest := field(line)
+		if class == "" || class[0] == '#' {
 			continue
 		}
-		if len(f) < 3 {
-			return nil, fmt.Errorf("line %d: want class, access, pattern and reason", n+1)
+		access, rest := field(rest)
+		pattern, _ := field(rest)
+		f, ok := accessFlags(access)
+		switch {
+		case pattern == "":
+			return nil, fmt.Errorf("line %d: want class, access, pattern and reason", n)
+		case !ok:
+			return nil, fmt.Errorf("line %d: access %q is not secret, write, both or not", n, access)
+		case len(t.rows) >= maxRows:
+			return nil, fmt.Errorf("line %d: more than %d entries", n, maxRows)
+		case len(pattern) > maxPattern:
+			return nil, fmt.Errorf("line %d: a pattern of more than %d bytes", n, maxPattern)
 		}
-		e := &Entry{Class: f[0], Pattern: f[2], Reason: strings.Join(f[3:], " ")}
-		switch f[1] {
-		case "secret":
-			e.Secret = true
-		case "write":
-			e.Guarded = true
-		case "both":
-			e.Secret, e.Guarded = true, true
-		case "not":
-			e.not = true
-		default:
-			return nil, fmt.Errorf("line %d: access %q is not secret, write, both or not", n+1, f[1])
-		}
-		t.add(e)
+		t.addRow(line, pattern, f)
 	}
+	t.index()
 	return t, nil
 }
 
-func (t *Table) add(e *Entry) {
-	p := strings.ToLower(e.Pattern)
-	e.rooted = strings.HasPrefix(p, "/")
-	e.dir = strings.HasSuffix(p, "/")
-	e.segs = strings.Split(strings.Trim(p, "/"), "/")
-	if e.segs[len(e.segs)-1] == "" {
+// bytesOfRow is about how long a line of a table is, comments left out.
+const bytesOfRow = 64
+
+func accessFlags(access string) (f rowFlag, ok bool) {
+	switch access {
+	case "secret":
+		return rowSecret, true
+	case "write":
+		return rowGuarded, true
+	case "both":
+		return rowSecret | rowGuarded, true
+	case "not":
+		return rowNot, true
+	}
+	return 0, false
+}
+
+func (t *Table) addRow(line, pattern string, f rowFlag) {
+	if pattern[0] == '/' {
+		f |= rowRooted
+	}
+	if pattern[len(pattern)-1] == '/' {
+		f |= rowDir
+	}
+	p := strings.ToLower(strings.Trim(pattern, "/"))
+	if p == "" {
 		return // the pattern / stands for no place in particular
 	}
-	for _, seg := range e.segs {
-		e.samples = append(e.samples, [2]string{strings.ReplaceAll(seg, "*", ""), strings.ReplaceAll(seg, "*", "x")})
+	if strings.IndexByte(p, '*') >= 0 {
+		f |= rowStar
 	}
-	t.addSamples(e)
-	t.addHeads(e)
-	last := e.segs[len(e.segs)-1]
-	e.tail = last[strings.LastIndexByte(last, '*')+1:]
-	e.head = last[:max(0, strings.IndexByte(last, '*'))]
-	if parts := strings.SplitN(last, "*", 3); len(parts) == 3 {
-		e.mid = parts[1]
+	last := strings.LastIndexByte(p, '/') + 1
+	t.rows = append(t.rows, row{line: line, pat: p, last: uint16(last), segs: uint8(strings.Count(p, "/") + 1), flag: f})
+}
+
+// index makes the rows found, those of one chain in their order.
+func (t *Table) index() {
+	size := 16
+	for size < 2*len(t.rows) {
+		size *= 2
 	}
-	t.all = append(t.all, e)
-	switch first, end := last[0], last[len(last)-1]; {
-	case !strings.Contains(last, "*"):
-		t.byName[last] = append(t.byName[last], e)
-		t.lengths[first] |= 1 << (len(last) & 63)
-	case e.dir:
-		t.dirs = append(t.dirs, e)
+	t.slots = make([]uint16, size)
+	for i := len(t.rows) - 1; i >= 0; i-- {
+		r := &t.rows[i]
+		chain := t.chain(r)
+		r.next, *chain = *chain, uint16(i+1)
+	}
+}
+
+// chain is where the rows begin that are found in the same way as r.
+func (t *Table) chain(r *row) *uint16 {
+	name := r.name()
+	switch first, last := name[0], name[len(name)-1]; {
+	case strings.IndexByte(name, '*') < 0:
+		t.lengths[first] |= 1 << (len(name) & 63)
+		return t.slot(name)
+	case r.is(rowDir):
+		return &t.dirs
 	case first != '*':
-		t.byFirst[first] = append(t.byFirst[first], e)
-	case end != '*':
-		t.byLast[end] = append(t.byLast[end], e)
-	default:
-		t.rest = append(t.rest, e)
+		return &t.first[first]
+	case last != '*':
+		return &t.last[last]
 	}
+	return &t.rest
 }
 
-func (t *Table) addSamples(e *Entry) {
-	if len(e.segs) > 1 && !e.dir {
-		t.nested = append(t.nested, e)
-	}
-	last := e.samples[len(e.samples)-1]
-	for i, s := range last {
-		if s == "" || i == 1 && s == last[0] {
-			continue
-		}
-		first, end := s[0], s[len(s)-1]
-		t.bySample[first] = appendNew(t.bySample[first], e)
-		if first != '.' {
-			t.bySample[0] = appendNew(t.bySample[0], e)
-			t.byEnd[end] = appendNew(t.byEnd[end], e)
-		}
-	}
+// slot is where the chain of a name begins. Chains of other names may share it.
+func (t *Table) slot(name string) *uint16 {
+	return &t.slots[hash(name)&uint32(len(t.slots)-1)]
 }
 
-func appendNew(list []*Entry, e *Entry) []*Entry {
-	if n := len(list); n > 0 && list[n-1] == e {
-		return list
+// hash is FNV-1a.
+func hash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint32(s[i])) * 16777619
 	}
-	return append(list, e)
+	return h
 }
 
 func (t *Table) lookup(p string, m *matches) {
 	if t.broken != nil {
-		m.add(t.broken)
+		m.broken = t.broken
 		return
 	}
 	p = strings.ToLower(strings.Trim(p, "/"))
@@ -163,59 +234,53 @@ func (t *Table) lookup(p string, m *matches) {
 		}
 		name, whole := p[start:end], end == len(p)
 		if t.lengths[name[0]]>>(len(name)&63)&1 != 0 {
-			for _, e := range t.byName[name] {
-				if (e.dir || whole) && e.match(p[:end]) {
-					m.add(e)
-				}
-			}
+			t.collect(*t.slot(name), p[:end], whole, m)
 		}
-		m.addAll(t.dirs, p[:end], name)
+		t.collect(t.dirs, p[:end], whole, m)
 		if whole {
-			m.addAll(t.byFirst[name[0]], p, name)
-			m.addAll(t.byLast[name[len(name)-1]], p, name)
-			m.addAll(t.rest, p, name)
+			t.collect(t.first[name[0]], p, true, m)
+			t.collect(t.last[name[len(name)-1]], p, true, m)
+			t.collect(t.rest, p, true, m)
 		}
 	}
 }
 
-// addAll adds the entries that match p, whose last segment is name. Most do not by the first
-// and last letters of the name alone.
-func (m *matches) addAll(list []*Entry, p, name string) {
-	for _, e := range list {
-		if strings.HasPrefix(name, e.head) && strings.HasSuffix(name, e.tail) && strings.Contains(name, e.mid) && e.match(p) {
-			m.add(e)
+// collect adds the rows of a chain that match p; whole says that nothing follows p.
+func (t *Table) collect(at uint16, p string, whole bool, m *matches) {
+	for at != 0 {
+		r := &t.rows[at-1]
+		if (whole || r.is(rowDir)) && r.match(p) {
+			m.add(r)
 		}
+		at = r.next
 	}
 }
 
 // match reports whether the last segments of p are the pattern's.
-func (e *Entry) match(p string) bool {
-	if !strings.HasSuffix(p, e.tail) || e.rooted && strings.Count(p, "/") != len(e.segs)-1 {
-		return false
-	}
-	for i := len(e.segs) - 1; i >= 0; i-- {
-		if p == "" {
+func (r *row) match(p string) bool {
+	pat := r.pat
+	for {
+		i, j := strings.LastIndexByte(pat, '/'), strings.LastIndexByte(p, '/')
+		if !star(pat[i+1:], p[j+1:]) {
 			return false
 		}
-		seg := p
-		if j := strings.LastIndexByte(p, '/'); j >= 0 {
-			seg, p = p[j+1:], p[:j]
-		} else {
-			p = ""
+		if i < 0 {
+			return j < 0 || !r.is(rowRooted)
 		}
-		if !star(e.segs[i], seg) {
+		if j < 0 {
 			return false
 		}
+		pat, p = pat[:i], p[:j]
 	}
-	return true
 }
 
 // star matches `*` within a segment, in time linear in both per star.
 func star(pat, s string) bool {
-	first, rest, ok := strings.Cut(pat, "*")
-	if !ok {
+	i := strings.IndexByte(pat, '*')
+	if i < 0 {
 		return pat == s
 	}
+	first, rest := pat[:i], pat[i+1:]
 	if !strings.HasPrefix(s, first) {
 		return false
 	}
