@@ -2,169 +2,291 @@ package agents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"path/filepath"
+	"io/fs"
+	"os"
 	"slices"
-	"strings"
 
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A Request says what is to be installed, or taken out, and where.
-type Request struct {
-	Scope   Scope
-	Where   *Where // with at most one project
-	Program string // path of obstat
-}
-
-// A Change is one file and what is done to it: Edit gets its bytes, nil where
-// there is none, and returns the new ones, nil to remove the file.
-type Change struct {
-	Name string
-	Edit func(old []byte) ([]byte, error)
-}
-
-// A target is one file to change.
+// A target is one settings file to change.
 type target struct {
-	agent                        *Agent
-	file, command, home, program string
+	agent *Agent
+	file  string
+	call  Call
+	// text is the file as the last edit left it, was as it found it.
+	text, was []byte
 }
 
-// target returns the file that a request is about; nil where the agent reads
-// none in that scope.
-func (a *Agent) target(r *Request) *target {
-	for _, p := range a.Places(r.Where) {
-		if p.Install && p.Scope == r.Scope {
-			t := &target{agent: a, file: p.Name, command: Quote(r.Program) + " hook " + a.Name, home: r.Where.Home, program: r.Program}
-			if p.Dir {
-				t.file = filepath.Join(p.Name, a.ownFile())
-			}
-			return t
-		}
+// handler returns the entry itself, with the given time-out in the agent's
+// unit.
+func (t *target) handler(c Call, timeout any) jsonx.Object {
+	f := &t.agent.form
+	o := slices.Clone(f.fields)
+	line := t.agent.line(c)
+	for _, key := range f.commands {
+		o = append(o, jsonx.Field{Key: key, Value: line})
 	}
-	return nil
+	if f.timeout != "" {
+		o = append(o, jsonx.Field{Key: f.timeout, Value: timeout})
+	}
+	return o
 }
 
-// Install returns the changes that put obstat's hook in, in the order they are
-// made; nil if the agent reads no hooks in that scope.
-func (a *Agent) Install(r *Request) []Change {
-	t := a.target(r)
+func (t *target) limit() int64 {
+	if t.agent.form.unit == 0 {
+		return 0
+	}
+	return int64(t.agent.Limit / t.agent.form.unit)
+}
+
+// entry returns what is written for an event.
+func (t *target) entry(event string) jsonx.Object {
+	f := &t.agent.form
+	h := t.handler(t.call, t.limit())
+	m, has := f.matcher(event)
 	switch {
-	case t == nil:
-		return nil
-	case a.whole != nil:
-		return []Change{{t.file, func([]byte) ([]byte, error) { return a.whole(t), nil }}}
+	case !f.nested && has:
+		return append(h, jsonx.Field{Key: "matcher", Value: m})
+	case !f.nested:
+		return h
+	case has:
+		return obj("matcher", m, "hooks", []any{h})
 	}
-	out := []Change{{t.file, t.add}}
-	if a.trust {
-		out = append(out, Change{filepath.Join(t.home, ".codex", "config.toml"), t.trustHash})
-	}
-	return out
+	return obj("hooks", []any{h})
 }
 
-// Uninstall returns the changes that take obstat's hook out.
-func (a *Agent) Uninstall(r *Request) []Change {
-	t := a.target(r)
-	switch {
-	case t == nil:
-		return nil
-	case a.whole != nil:
-		return []Change{{t.file, func(old []byte) ([]byte, error) {
-			if old != nil && !bytes.Contains(old, []byte("obstat")) {
-				return nil, fmt.Errorf("this file is not obstat's")
-			}
-			return nil, nil
-		}}}
+// fresh is the file where there was none.
+func (t *target) fresh() []byte {
+	text := []byte("{}\n")
+	for _, f := range t.agent.first {
+		text, _ = t.agent.format.Set(text, f.Value, f.Key)
 	}
-	return []Change{{t.file, t.remove}}
+	var hooks jsonx.Object
+	for _, event := range t.agent.Events {
+		hooks = append(hooks, jsonx.Field{Key: event, Value: []any{t.entry(event)}})
+	}
+	text, _ = t.agent.format.Set(text, hooks, "hooks")
+	return text
 }
 
-// Quote writes an argument for a POSIX shell.
-func Quote(s string) string {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+// add writes the hook behind those that are there, once for each event. An
+// older entry of obstat's is brought up to date where it stands.
+func (t *target) add(old []byte) (text []byte, err error) {
+	t.was = old
+	if len(bytes.TrimSpace(old)) == 0 {
+		t.text = t.fresh()
+		return t.text, nil
 	}
-	return s
-}
-
-// add writes the hook behind those that are there, once for each event.
-func (t *target) add(old []byte) ([]byte, error) {
-	text := old
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte(t.agent.first)
-	}
-	for _, event := range t.agent.events {
-		root, problems := t.agent.format.Parse(text)
-		if tree.Fatal(problems) {
-			return nil, &textedit.BrokenError{Src: text, Problems: problems}
-		}
-		at := indexOf(root.At("hooks", event))
-		var err error
-		if at >= 0 {
-			if at2 := root.At("hooks", event, at); mentions(at2, t.command) {
-				continue
-			}
-			text, err = t.agent.format.Set(text, t.agent.entry(t, event), "hooks", event, at)
-		} else {
-			text, err = t.agent.format.Append(text, t.agent.entry(t, event), "hooks", event)
-		}
-		if err != nil {
+	text = old
+	for _, event := range t.agent.Events {
+		if text, err = t.addEvent(text, event); err != nil {
 			return nil, err
 		}
 	}
+	t.text = text
 	return text, nil
 }
 
-// remove takes the hook out, and the event where nothing else is left of it.
-func (t *target) remove(old []byte) ([]byte, error) {
-	text := old
-	for _, event := range t.agent.events {
-		for {
-			root, problems := t.agent.format.Parse(text)
-			if len(bytes.TrimSpace(text)) == 0 {
-				return old, nil
-			}
-			if tree.Fatal(problems) {
-				return nil, &textedit.BrokenError{Src: text, Problems: problems}
-			}
-			list := root.At("hooks", event)
-			at := indexOf(list)
-			if at < 0 {
-				break
-			}
-			path := []any{"hooks", event, at}
-			if len(list.Elems) == 1 {
-				path = path[:2]
-			}
-			if len(list.Elems) == 1 && len(root.Get("hooks").Members) == 1 {
-				path = path[:1]
-			}
-			var err error
-			if text, err = t.agent.format.Delete(text, path...); err != nil {
+func (t *target) addEvent(text []byte, event string) ([]byte, error) {
+	f, mine, err := t.find(text, event)
+	if err != nil {
+		return nil, err
+	}
+	keep := slices.IndexFunc(mine, func(e Entry) bool { return t.alone(f.Root, &e) })
+	for i := len(mine) - 1; i >= 0; i-- { // from the end, so that the others stay where they are
+		if i == keep {
+			continue
+		}
+		if text, err = t.agent.format.Delete(text, t.path(f.Root, &mine[i])...); err != nil {
+			return nil, err
+		}
+		if keep > i && t.alone(f.Root, &mine[i]) {
+			mine[keep].Group--
+		}
+	}
+	if keep < 0 {
+		return t.agent.format.Append(text, t.entry(event), "hooks", event)
+	}
+	return t.refresh(text, &mine[keep])
+}
+
+// find returns obstat's entries of an event.
+func (t *target) find(text []byte, event string) (f *File, mine []Entry, err error) {
+	f = t.agent.parse(Place{}, t.file, text)
+	if err := f.Broken(); err != nil {
+		return nil, nil, err
+	}
+	for _, e := range f.Entries {
+		if e.Event == event && e.Ours {
+			mine = append(mine, e)
+		}
+	}
+	return f, mine, nil
+}
+
+// alone tells whether an entry has its group to itself.
+func (t *target) alone(root *tree.Node, e *Entry) bool {
+	return e.Handler < 0 || len(root.At("hooks", e.Event, e.Group, "hooks").Elems) == 1
+}
+
+// path returns what is removed to take an entry out.
+func (t *target) path(root *tree.Node, e *Entry) []any {
+	if t.alone(root, e) {
+		return []any{"hooks", e.Event, e.Group}
+	}
+	return []any{"hooks", e.Event, e.Group, "hooks", e.Handler}
+}
+
+// refresh brings an entry of obstat's up to date, field by field: its options
+// and a longer time-out stay, and so does what obstat knows nothing of.
+func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
+	at := []any{"hooks", e.Event, e.Group}
+	group := slices.Clone(at)
+	if e.Handler >= 0 {
+		at = append(at, "hooks", e.Handler)
+	}
+	root, _ := t.agent.format.Parse(text)
+	node, limit := root.At(at...), any(t.limit())
+	if f := &t.agent.form; f.timeout != "" && e.Timeout > t.agent.Limit && node.Get(f.timeout) != nil {
+		limit = node.Get(f.timeout)
+	}
+	call := Call{t.call.Program, e.Call.Args}
+	if !slices.Contains(call.Args, t.agent.Name) {
+		call.Args = t.call.Args
+	}
+	for _, field := range t.handler(call, limit) {
+		if text, err = t.set(text, field.Value, append(slices.Clone(at), field.Key)...); err != nil {
+			return nil, err
+		}
+	}
+	unwanted := slices.Clone(lax)
+	if t.agent.form.commands[0] != "bash" {
+		unwanted = append(unwanted, "args") // the line has them
+	}
+	for _, key := range unwanted {
+		if node.Get(key) != nil {
+			if text, err = t.agent.format.Delete(text, append(slices.Clone(at), key)...); err != nil {
 				return nil, err
 			}
 		}
 	}
+	m, has := t.agent.form.matcher(e.Event)
+	switch {
+	case has && e.Matcher != m:
+		return t.agent.format.Set(text, m, append(group, "matcher")...)
+	case !has && root.At(append(slices.Clone(group), "matcher")...) != nil:
+		return t.agent.format.Delete(text, append(group, "matcher")...)
+	}
 	return text, nil
 }
 
-// indexOf returns which entry of a list of hooks is obstat's, -1 if none.
-func indexOf(list *tree.Node) int {
-	if !list.Is(tree.Array) {
-		return -1
+// set is Set, but leaves an equal value as it is written.
+func (t *target) set(text []byte, value any, path ...any) ([]byte, error) {
+	root, _ := t.agent.format.Parse(text)
+	if now := root.At(path...); now != nil {
+		a, err1 := jsonx.Marshal(jsonx.Value(now))
+		b, err2 := jsonx.Marshal(value)
+		if n, isNode := value.(*tree.Node); isNode {
+			b, err2 = jsonx.Marshal(jsonx.Value(n))
+		}
+		if err1 == nil && err2 == nil && bytes.Equal(a, b) {
+			return text, nil
+		}
 	}
-	return slices.IndexFunc(list.Elems, func(n *tree.Node) bool { return mentions(n, "obstat") && mentions(n, " hook ") })
+	return t.agent.format.Set(text, value, path...)
 }
 
-// mentions tells whether a command of a hook contains text. One that is not
-// obstat's alone counts as somebody else's.
-func mentions(n *tree.Node, text string) bool {
-	if hooks := n.Get("hooks"); hooks.Is(tree.Array) {
-		return len(hooks.Elems) == 1 && mentions(hooks.Elems[0], text)
+// remove takes the hook out, and with it the lists and the file that obstat
+// made, as far as that can be told.
+func (t *target) remove(old []byte) (text []byte, err error) {
+	t.was, t.text = old, old
+	if len(bytes.TrimSpace(old)) == 0 {
+		return old, nil
 	}
-	c := n.Get("command")
-	return c.Is(tree.String) && strings.Contains(c.Str, text)
+	if f := t.agent.parse(Place{}, t.file, old); f.Broken() == nil && len(f.Entries) > 0 && f.Entries[0].Ours {
+		fresh := target{agent: t.agent, call: f.Entries[0].Call}
+		if bytes.Equal(old, fresh.fresh()) {
+			t.text = nil
+			return nil, nil
+		}
+	}
+	text = old
+	for _, event := range t.agent.Events {
+		if text, err = t.removeEvent(text, event); err != nil {
+			return nil, err
+		}
+	}
+	t.text = text
+	return text, nil
+}
+
+func (t *target) removeEvent(text []byte, event string) ([]byte, error) {
+	for {
+		f, mine, err := t.find(text, event)
+		if err != nil {
+			return nil, err
+		}
+		if len(mine) == 0 {
+			return text, nil
+		}
+		e := &mine[len(mine)-1]
+		path := t.path(f.Root, e)
+		if len(path) == 3 && len(f.Root.At("hooks", event).Elems) == 1 {
+			path = path[:2]
+			if len(f.Root.Get("hooks").Members) == 1 {
+				path = path[:1]
+			}
+		}
+		if text, err = t.agent.format.Delete(text, path...); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errNotOurs says that a file stands where obstat's should.
+var errNotOurs = errors.New("somebody else's file stands where obstat's should: it is left alone")
+
+// write puts obstat's own file in place.
+func (t *target) write(old []byte) ([]byte, error) {
+	if old != nil && !t.isOwn(old) {
+		return nil, fmt.Errorf("%w; move it, or call obstat from it", errNotOurs)
+	}
+	c := t.call
+	if f := t.agent.parse(Place{Dir: true}, t.file, old); len(f.Entries) == 1 && f.Entries[0].Ours && slices.Contains(f.Entries[0].Call.Args, t.agent.Name) {
+		c.Args = f.Entries[0].Call.Args // options stay
+	}
+	return t.agent.own(c), nil
+}
+
+// unwrite takes obstat's own file away.
+func (t *target) unwrite(old []byte) ([]byte, error) {
+	if old != nil && !t.isOwn(old) {
+		return nil, errNotOurs
+	}
+	return nil, nil
+}
+
+// isOwn tells whether a file of its own is obstat's, also of another version.
+func (t *target) isOwn(old []byte) bool {
+	if bytes.Contains(old, []byte("Written by `obstat install "+t.agent.Name+"`")) {
+		return true
+	}
+	f := t.agent.parse(Place{Dir: true}, t.file, old)
+	return len(f.Entries) > 0 && !slices.ContainsFunc(f.Entries, func(e Entry) bool { return !e.Ours })
+}
+
+// readIfThere returns a file's bytes, nil where there is no file.
+func readIfThere(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && data == nil {
+		data = []byte{}
+	}
+	return data, err
 }

@@ -1,21 +1,41 @@
 // Written by `obstat install opencode`: asks obstat before every tool call.
 // A call runs only if obstat ends with code 0 and says allow; everything else,
 // a missing program included, throws, and opencode then does not run the call.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 
-const program = "obstat";
+const command = ["obstat", "hook", "opencode"];
+const limit = 600000; // milliseconds; opencode itself waits for ever
+
+const ask = (payload) =>
+  new Promise((resolve) => {
+    const run = spawn(command[0], command.slice(1));
+    const timer = setTimeout(() => run.kill("SIGKILL"), limit);
+    const done = (answer) => {
+      clearTimeout(timer);
+      resolve(answer);
+    };
+    let stdout = "";
+    let stderr = "";
+    run.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
+    run.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+    run.on("error", (error) => done({ status: -1, stdout: "", stderr: String(error) }));
+    run.on("close", (status) => done({ status, stdout, stderr }));
+    run.stdin.on("error", () => {});
+    run.stdin.end(payload);
+  });
 
 export const Obstat = async ({ directory }) => ({
   "tool.execute.before": async (input, output) => {
-    const payload = JSON.stringify({
-      hook_event_name: "tool.execute.before",
-      tool: input.tool,
-      sessionID: input.sessionID,
-      callID: input.callID,
-      args: output.args ?? {},
-      directory,
-    });
-    const run = spawnSync(program, ["hook", "opencode"], { input: payload, encoding: "utf8", timeout: 60000 });
+    const run = await ask(
+      JSON.stringify({
+        hook_event_name: "tool.execute.before",
+        tool: input.tool,
+        sessionID: input.sessionID,
+        callID: input.callID,
+        args: output.args ?? {},
+        directory,
+      }),
+    );
     let answer;
     try {
       answer = JSON.parse(run.stdout);
@@ -23,7 +43,7 @@ export const Obstat = async ({ directory }) => ({
       answer = undefined;
     }
     if (run.status !== 0 || answer?.decision !== "allow") {
-      throw new Error(answer?.reason || run.stderr || `obstat could not be asked: ${run.error ?? "no answer"}`);
+      throw new Error(answer?.reason || run.stderr || "obstat did not answer, so the call is denied");
     }
     if (answer.args) {
       // Only changes in place count.

@@ -141,7 +141,7 @@ func machineDir(name string) string {
 func Files(home string, projectDirs ...string) []string {
 	return list(home, projectDirs, func(a *Agent, p Place) string {
 		if p.Dir {
-			return filepath.Join(p.Name, a.ownFile())
+			return filepath.Join(p.Name, a.ownFile)
 		}
 		return p.Name
 	})

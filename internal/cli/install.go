@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,23 +22,31 @@ type installOptions struct {
 	Project bool
 	User    bool
 	DryRun  bool
+	Yes     bool
+	Offline bool
 	Command string // how the agent calls obstat
 	Remove  bool
 	Dir     string
+	Getenv  func(string) string
 }
 
 func newInstall(f *Factory, remove bool, runF func(*installOptions) error) *cobra.Command {
-	o := &installOptions{Factory: f, Remove: remove}
-	use, short, long := "install", "Make an agent ask obstat before it calls a tool", `Write obstat's hook into an agent's settings: every other byte stays as it is, and
-the change is shown. With --project the settings of the current project are
-changed, otherwise the user's own.`
+	o := &installOptions{Factory: f, Remove: remove, Getenv: os.Getenv}
+	use, short, long := "install", "Make an agent ask obstat before it calls a tool", `Write obstat's hook into an agent's settings. The change is shown first; every
+other byte stays as it is, an older entry of obstat's is brought up to date, and a
+file that cannot be read is left alone. With --project the settings of the current
+project are changed, otherwise the user's own.
+
+The agent calls obstat by its full path: obstat-hook where that stands beside this
+program, otherwise this program.`
 	if remove {
-		use, short, long = "uninstall", "Take obstat's hook out of an agent's settings", `Take obstat's hook out of an agent's settings; every other byte stays as it is, and
-the change is shown.`
+		use, short, long = "uninstall", "Take obstat's hook out of an agent's settings", `Take obstat's hook out of an agent's settings. The change is shown first. Where
+nothing else was changed since obstat install, the file is byte for byte what it
+was before.`
 	}
 	cmd := &cobra.Command{
 		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(agents.Names(), ", ") + ".",
-		Example: "  obstat " + use + " claude-code --dry-run\n  obstat " + use + " codex --project",
+		Example: "  obstat " + use + " claude-code --dry-run\n  obstat " + use + " codex --project --yes",
 		Args:    some(1, 1), ValidArgs: agents.Names(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Agent = args[0]
@@ -54,11 +62,24 @@ the change is shown.`
 	cmd.Flags().BoolVar(&o.Project, "project", false, "the settings of the current project")
 	cmd.Flags().BoolVar(&o.User, "user", false, "the user's own settings (default)")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and write nothing")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
 	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
 	if !remove {
 		cmd.Flags().StringVar(&o.Command, "command", "", "`path` of obstat for the agent to call (default: this program)")
+		cmd.Flags().BoolVar(&o.Offline, "offline", false, "opencode: let it start without a network, which it otherwise waits for")
 	}
 	return cmd
+}
+
+// A pending change is one that has been worked out and is not yet made.
+type pendingChange struct {
+	agents.Change
+	undo      *agents.Undo // what was recorded of the file
+	old, text []byte
+}
+
+func (p *pendingChange) none() bool {
+	return bytes.Equal(p.old, p.text) && (p.old == nil) == (p.text == nil)
 }
 
 func installRun(o *installOptions) error {
@@ -66,11 +87,31 @@ func installRun(o *installOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range plan {
-		if err := o.change(&c); err != nil {
+	records := &undoRecords{dir: undoDir()}
+	todo := make([]*pendingChange, len(plan))
+	nothing := true
+	for i := range plan {
+		p := &pendingChange{Change: plan[i], undo: records.load(plan[i].Name)}
+		if todo[i], err = p, o.workOut(p); err != nil {
+			return err
+		}
+		nothing = nothing && p.none()
+	}
+	for _, p := range todo {
+		o.show(p)
+	}
+	if nothing || o.DryRun {
+		return nil
+	}
+	if err := o.confirm(); err != nil {
+		return err
+	}
+	for _, p := range todo {
+		if err := o.write(p, records); err != nil {
 			return err
 		}
 	}
+	o.after()
 	return nil
 }
 
@@ -85,77 +126,154 @@ func (o *installOptions) plan() ([]agents.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &agents.Request{Scope: agents.User, Where: &agents.Where{Home: home, Projects: []string{dir}}, Program: o.Command}
+	r := &agents.Request{Scope: agents.User, Where: &agents.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Program: o.Command, Offline: o.Offline}
 	if o.Project {
 		r.Scope = agents.Project
 	} else if home == "" {
 		return nil, errors.New("the home directory is not known")
 	}
 	if r.Program == "" {
-		if r.Program, err = os.Executable(); err != nil {
+		if r.Program, err = hookProgram(); err != nil {
 			return nil, fmt.Errorf("the path of this program is not known; name it with --command: %w", err)
 		}
+	} else if !filepath.IsAbs(r.Program) {
+		return nil, usagef("--command needs a full path: an agent may run it anywhere, and %q could be another program there", r.Program)
 	}
 	plan := a.Install(r)
 	if o.Remove {
 		plan = a.Uninstall(r)
 	}
 	if plan == nil {
-		return nil, usagef("%s reads no hooks from a project unless it is told to; install for the user", o.Agent)
+		return nil, usagef("%s skips hooks of a project unless the folder is trusted, and says nothing; install for the user", a.Title)
 	}
 	return plan, nil
 }
 
-// change shows one file's change and makes it.
-func (o *installOptions) change(c *agents.Change) error {
-	old, err := os.ReadFile(c.Name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// hookProgram returns the program for agents to call: the small one, where it
+// stands beside this one.
+func hookProgram() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	small := filepath.Join(filepath.Dir(self), "obstat-hook"+filepath.Ext(self))
+	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Ext(self) == ".exe") {
+		return small, nil
+	}
+	return self, nil
+}
+
+// workOut finds what a change comes to, without making it.
+func (o *installOptions) workOut(p *pendingChange) (err error) {
+	if p.old, err = os.ReadFile(p.Name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	text, err := c.Edit(old)
+	p.text, err = o.edit(p, p.old)
+	return err
+}
+
+// edit returns a file's new bytes.
+func (o *installOptions) edit(p *pendingChange, old []byte) (text []byte, err error) {
+	if o.Remove {
+		text, err = p.Revert(p.undo, old)
+	} else {
+		text, err = p.Edit(old)
+	}
+	var broken *textedit.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return nil, fmt.Errorf("%s:%w; it is left as it is", p.Name, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return text, nil
+}
+
+// show prints what a change does.
+func (o *installOptions) show(p *pendingChange) {
+	s := o.Factory.IO
+	switch {
+	case p.none():
+		fmt.Fprintf(s.Out, "%s: nothing to change\n", visible(p.Name))
+		return
+	case p.text == nil:
+		fmt.Fprintf(s.Out, "%s goes away\n", visible(p.Name))
+	case p.old == nil:
+		fmt.Fprintf(s.Out, "%s is new\n", visible(p.Name))
+	default:
+		fmt.Fprintln(s.Out, visible(p.Name))
+	}
+	for _, line := range lineDiff(string(p.old), string(p.text)) {
+		k := plain
+		switch {
+		case strings.HasPrefix(line, "-"):
+			k = red
+		case strings.HasPrefix(line, "+"):
+			k = green
+		}
+		fmt.Fprintln(s.Out, s.paint(k, visible(strings.TrimSuffix(line, "\r"))))
+	}
+}
+
+// confirm asks whether the change may be made.
+func (o *installOptions) confirm() error {
+	s := o.Factory.IO
+	switch {
+	case o.Yes:
+		return nil
+	case !s.InTTY:
+		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
+	}
+	fmt.Fprint(s.Out, "Write this? [y/N] ")
+	line, _ := bufio.NewReader(s.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was written")
+}
+
+// write makes a change; the file may have changed meanwhile, so that it is
+// worked out again under the file's lock.
+func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
+	mode := p.Mode
+	if mode == 0 {
+		mode = 0o644
+	}
+	err := textedit.ReplaceFile(p.Name, mode, func(old []byte) (text []byte, err error) {
+		p.old = old
+		p.text, err = o.edit(p, old)
+		return p.text, err
+	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
+		return err
+	}
+	if p.Mode != 0 && p.text != nil {
+		if err := os.Chmod(p.Name, p.Mode); err != nil { // it may have been there without
+			return err
+		}
+	}
+	switch {
+	case o.Remove:
+		records.drop(p.Name)
+	case p.Same != nil && !p.none():
+		before := p.old
+		if first, ok := p.undo.Before(p.old); ok {
+			before = first // obstat's own older entry is nothing to go back to
+		}
+		records.save(agents.NewUndo(p.Name, before, p.text))
+	}
+	return nil
+}
+
+// after says what is left to do.
+func (o *installOptions) after() {
+	if o.Remove {
+		return
 	}
 	out := o.Factory.IO.Out
-	if bytes.Equal(old, text) && text != nil || text == nil && old == nil {
-		fmt.Fprintf(out, "%s: nothing to change\n", visible(c.Name))
-		return nil
+	if a := agents.Of(o.Agent); a.Name == agents.OpenCode && !o.Offline {
+		fmt.Fprintln(out, "Without a network opencode now waits for its plugin package at every start; see --offline.")
 	}
-	fmt.Fprintf(out, "%s\n%s", visible(c.Name), o.diff(old, text))
-	switch {
-	case o.DryRun:
-		return nil
-	case text == nil:
-		return os.Remove(c.Name)
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Name), 0o755); err != nil {
-		return err
-	}
-	return textedit.UpdateFile(c.Name, c.Edit)
-}
-
-// diff shows the lines that differ: all edits here are in one place each.
-func (o *installOptions) diff(old, text []byte) string {
-	a, b := textLines(old), textLines(text)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	var s strings.Builder
-	for _, l := range a {
-		s.WriteString(o.Factory.IO.paint(red, "- "+visible(l)) + "\n")
-	}
-	for _, l := range b {
-		s.WriteString(o.Factory.IO.paint(green, "+ "+visible(l)) + "\n")
-	}
-	return s.String()
-}
-
-func textLines(b []byte) []string {
-	if len(b) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\n", o.Agent)
 }

@@ -31,6 +31,23 @@ const (
 //
 // fn is called again if somebody changed the file without taking the lock.
 func UpdateFile(path string, fn func(old []byte) ([]byte, error)) error {
+	return replacement{fn: fn, perm: 0o644, keep: true}.file(path)
+}
+
+// ReplaceFile is UpdateFile, but where fn returns nil the file is removed, and a
+// new file gets the given permissions.
+func ReplaceFile(path string, perm fs.FileMode, fn func(old []byte) ([]byte, error)) error {
+	return replacement{fn: fn, perm: perm}.file(path)
+}
+
+// A replacement is what is done to a file.
+type replacement struct {
+	fn   func(old []byte) ([]byte, error)
+	perm fs.FileMode // of a new file
+	keep bool        // nil is an empty file, not none
+}
+
+func (c replacement) file(path string) error {
 	target, err := follow(path)
 	if err != nil {
 		return err
@@ -44,7 +61,7 @@ func UpdateFile(path string, fn func(old []byte) ([]byte, error)) error {
 	}
 	defer unlock()
 	for range maxTries {
-		done, err := update(target, fn)
+		done, err := c.update(target)
 		if done || err != nil {
 			return err
 		}
@@ -53,19 +70,25 @@ func UpdateFile(path string, fn func(old []byte) ([]byte, error)) error {
 }
 
 // update makes one try. It is not done where the file changed meanwhile.
-func update(target string, fn func([]byte) ([]byte, error)) (done bool, err error) {
+func (c replacement) update(target string) (done bool, err error) {
 	old, info, err := read(target)
 	if err != nil {
 		return false, err
 	}
-	text, err := fn(bytes.Clone(old))
+	text, err := c.fn(bytes.Clone(old))
 	if err != nil {
 		return false, err
+	}
+	if text == nil && !c.keep {
+		if info == nil {
+			return true, nil
+		}
+		return true, os.Remove(target)
 	}
 	if bytes.Equal(text, old) && (info != nil || text == nil) {
 		return true, nil
 	}
-	tmp, err := writeTemp(target, text, info)
+	tmp, err := writeTemp(target, text, info, c.perm)
 	if err != nil {
 		return false, err
 	}
@@ -114,10 +137,9 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 
 // writeTemp writes text to a new file next to target, with target's mode and
 // owner, and makes sure that it is on the disk.
-func writeTemp(target string, text []byte, info fs.FileInfo) (name string, err error) {
+func writeTemp(target string, text []byte, info fs.FileInfo, perm fs.FileMode) (name string, err error) {
 	name = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+rand.Text()+".tmp")
 	// A file that others must not read is private before anything is in it.
-	perm := fs.FileMode(0o644)
 	if info != nil {
 		perm = info.Mode().Perm() & 0o600
 	}

@@ -3,6 +3,7 @@ package textedit_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,6 +201,34 @@ func TestUpdateFileRefuses(t *testing.T) {
 	if err := os.Symlink(path, filepath.Join(dir, ".f.lock")); err == nil {
 		if err := textedit.UpdateFile(path, replace("x")); err == nil {
 			t.Error("a link served as a lock")
+		}
+	}
+}
+
+func TestReplaceFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "sub", "hook")
+	set := func(text []byte) func([]byte) ([]byte, error) {
+		return func([]byte) ([]byte, error) { return text, nil }
+	}
+	if err := textedit.ReplaceFile(name, 0o755, set([]byte("x"))); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	if err := textedit.ReplaceFile(name, 0o644, set([]byte("y"))); err != nil {
+		t.Fatal(err)
+	}
+	if info, err = os.Stat(name); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("the mode is not kept: %v, %v", info.Mode(), err)
+	}
+	for range 2 {
+		if err := textedit.ReplaceFile(name, 0o644, set(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the file is still there: %v", err)
 		}
 	}
 }

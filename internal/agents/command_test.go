@@ -1,0 +1,85 @@
+package agents
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseCall(t *testing.T) {
+	for _, c := range []struct {
+		line, program, args string
+		ours                bool
+	}{
+		{"/opt/obstat hook claude-code", "/opt/obstat", "claude-code", true},
+		{"'/a b/obstat' hook codex", "/a b/obstat", "codex", true},
+		{"obstat hook --deadline 5s codex", "obstat", "--deadline 5s codex", true},
+		{"/opt/obstat-hook gemini || exit 2", "/opt/obstat-hook", "gemini", true},
+		{"FOO=1 exec /opt/obstat hook", "/opt/obstat", "", true},
+		{"/bin/sh -c '/opt/obstat hook codex || exit 2'", "/opt/obstat", "codex", true},
+		{"/opt/guard hook cursor", "/opt/guard", "cursor", true},
+		{"/opt/obstat.exe hook cursor", "/opt/obstat.exe", "cursor", true},
+		{"/opt/guard hook nobody", "", "", false},
+		{"obstat check", "", "", false},
+		{"echo obstat hook claude-code", "", "", false},
+		{"$HOME/obstat hook claude-code", "", "", false},
+		{"'unclosed", "", "", false},
+		{"", "", "", false},
+	} {
+		got, ours := ParseCall(c.line)
+		if ours != c.ours || got.Program != c.program || strings.Join(got.Args, " ") != c.args {
+			t.Errorf("%s: %q, %v", c.line, got, ours)
+		}
+	}
+}
+
+// TestLine: what is written for a shell is what the shell runs, whatever
+// characters the path has, and a program that is missing or fails ends with 2 and
+// words.
+func TestLine(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	for _, a := range All() {
+		if a.own != nil && a.format == 0 {
+			continue
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			dir := rapid.StringMatching(`[a-z '"$\\*;&|()~#{}-]{0,12}`).Draw(t, "dir")
+			c := Call{"/" + dir + "/obstat", []string{"--policy", dir + "x", a.Name}}
+			got, ours := ParseCall(a.line(c))
+			if !ours || got.Program != c.Program || !slices.Equal(got.Args, c.Args) {
+				t.Fatalf("%q was read back as %q", c, got)
+			}
+		})
+		if a.guard == guardNone {
+			continue
+		}
+		for _, program := range []string{"/not/there/obst'at-hook", "/bin/false"} {
+			var words strings.Builder
+			line := a.line(Call{program, []string{a.Name}})
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Stderr = &words
+			_ = cmd.Run()
+			if cmd.ProcessState.ExitCode() != 2 || strings.TrimSpace(words.String()) == "" {
+				t.Errorf("%s: %s ends with %d, %q", a.Name, line, cmd.ProcessState.ExitCode(), words.String())
+			}
+		}
+	}
+}
+
+// TestShellSeesWords: the shell's words are ours.
+func TestShellSeesWords(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	for _, w := range []string{"plain", "a b", "it's", `"q"`, "$HOME", "`x`", "~", "~/x", "", "*", `\`, "a;b", "=", "-n", "é"} {
+		out, err := exec.Command("sh", "-c", "printf '%s|' "+Quote(w)).Output()
+		if err != nil || string(out) != w+"|" {
+			t.Errorf("%q: %q, %v", w, out, err)
+		}
+	}
+}

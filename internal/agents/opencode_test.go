@@ -1,0 +1,87 @@
+package agents
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOpenCodePlugin runs the plugin the way opencode does, with scripts in
+// obstat's place.
+func TestOpenCodePlugin(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node here to run the plugin with")
+	}
+	dir := t.TempDir()
+	driver := filepath.Join(dir, "driver.mjs")
+	write(t, driver, 0o644, `
+const { Obstat } = await import(process.argv[2]);
+const hooks = await Obstat({ directory: "/w" });
+const output = { args: { command: "ls", gone: 1 } };
+try {
+  await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
+  console.log("ran " + JSON.stringify(output.args));
+} catch (e) {
+  console.log("threw " + e.message.trim());
+}`)
+	for name, c := range map[string]struct{ script, want string }{
+		"allow":     {`cat >/dev/null; echo '{"decision":"allow"}'`, `ran {"command":"ls","gone":1}`},
+		"changed":   {`cat >/dev/null; echo '{"decision":"allow","args":{"command":"ls -l"}}'`, `ran {"command":"ls -l"}`},
+		"deny":      {`cat >/dev/null; echo '{"decision":"deny","reason":"no rm"}'; exit 2`, "threw no rm"},
+		"allow, 2":  {`cat >/dev/null; echo '{"decision":"allow"}'; echo no >&2; exit 2`, "threw no"},
+		"silent":    {`exit 0`, "threw obstat did not answer"},
+		"half":      {`cat >/dev/null; printf '{"decision":"al'`, "threw obstat did not answer"},
+		"killed":    {`kill -9 $$`, "threw obstat did not answer"},
+		"sees call": {`grep -q '"tool":"bash".*"directory":"/w"' && echo '{"decision":"allow"}'`, "ran"},
+		"missing":   {"", "threw Error: spawn"},
+	} {
+		program := filepath.Join(dir, name, "obstat")
+		if c.script != "" {
+			write(t, program, 0o755, "#!/bin/sh\n"+c.script+"\n")
+		}
+		plugin := filepath.Join(dir, name, "obstat.mjs")
+		write(t, plugin, 0o644, string(openCode().own(Call{program, []string{"opencode"}})))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		out, err := exec.CommandContext(ctx, node, driver, plugin).CombinedOutput()
+		cancel()
+		if err != nil || !strings.HasPrefix(string(out), c.want) {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
+}
+
+func write(t *testing.T, name string, mode os.FileMode, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNeedsNetwork: what --offline writes is what opencode looks for.
+func TestNeedsNetwork(t *testing.T) {
+	home := t.TempDir()
+	r := &Request{Scope: User, Where: &Where{Home: home}, Program: "/opt/obstat"}
+	plugin := openCode().Target(User, r.Where)
+	if !NeedsNetwork(plugin) {
+		t.Error("an empty directory is enough")
+	}
+	r.Offline = true
+	for _, c := range openCode().Install(r) {
+		text, err := c.Edit(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, c.Name, 0o644, string(text))
+	}
+	if NeedsNetwork(plugin) {
+		t.Error("--offline is not enough")
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/internal/store/sqlite"
+)
+
+// undoRecords keep what is needed to give back a settings file byte for byte.
+// They are a convenience: where there is none, or where it cannot be kept, the
+// entry is taken out all the same.
+type undoRecords struct {
+	dir string // "" keeps none
+}
+
+// undoDir is where the records are, "" if that is not known.
+func undoDir() string {
+	db, err := sqlite.DefaultPath()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(db), "install")
+}
+
+func (r *undoRecords) name(file string) string {
+	sum := sha256.Sum256([]byte(file))
+	return filepath.Join(r.dir, hex.EncodeToString(sum[:12])+".json")
+}
+
+func (r *undoRecords) load(file string) *agents.Undo {
+	if r.dir == "" {
+		return nil
+	}
+	data, err := os.ReadFile(r.name(file))
+	u := &agents.Undo{}
+	if err != nil || json.Unmarshal(data, u) != nil || u.File != file {
+		return nil
+	}
+	return u
+}
+
+// save keeps a record. Settings may hold secrets, so that only their owner may
+// read it.
+func (r *undoRecords) save(u *agents.Undo) {
+	data, err := json.Marshal(u)
+	if r.dir == "" || err != nil || os.MkdirAll(r.dir, 0o700) != nil {
+		return
+	}
+	_ = os.WriteFile(r.name(u.File), append(data, '\n'), 0o600)
+}
+
+func (r *undoRecords) drop(file string) {
+	if r.dir != "" {
+		_ = os.Remove(r.name(file))
+	}
+}
