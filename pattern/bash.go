@@ -20,7 +20,7 @@ import (
 func compileBash(text string) (matcher, trees, error) {
 	if head, ok := strings.CutSuffix(text, ":*"); ok {
 		m := prefixRule(strings.TrimFunc(head, pySpaceRune))
-		return m, m.trees(), nil
+		return m, trees{grow: m.trees}, nil
 	}
 	if !loneStar(text) {
 		return compileContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text))
@@ -68,7 +68,7 @@ func compileContains(text string) (matcher, trees, error) {
 		parts = []part{{}, {}}
 	}
 	g := newGlob(parts, false, false)
-	return g, g.trees(), nil
+	return g, g.later(), nil
 }
 
 // loneStar reports whether text has a * without a backslash before it.

@@ -64,7 +64,23 @@ func newBody(f Flavour, text string) (*body, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &body{m: m, shape: t.shape()}, nil
+	b := &body{m: m}
+	b.shape.Store(t.known)
+	return b, nil
+}
+
+// trees reads the text once more, for what is seldom wanted.
+func (p *Pattern) trees() *trees {
+	_, t, err := compiler(p.flavour)(p.text)
+	if err != nil {
+		return &trees{}
+	}
+	if t.grow != nil {
+		known := t.known
+		t = t.grow()
+		t.known = known
+	}
+	return &t
 }
 
 // reached returns what p can match.
@@ -72,12 +88,10 @@ func (p *Pattern) reached() *reach {
 	if r := p.reach.Load(); r != nil {
 		return r
 	}
-	r := &reach{}
-	if _, t, err := compiler(p.flavour)(p.text); err == nil {
-		r.may, r.must = newLanguage(t.may), newLanguage(t.must)
-		if t.must == t.may {
-			r.must = r.may
-		}
+	t := p.trees()
+	r := &reach{newLanguage(t.may), newLanguage(t.must)}
+	if t.must == t.may {
+		r.must = r.may
 	}
 	if !p.reach.CompareAndSwap(nil, r) {
 		r = p.reach.Load()

@@ -94,7 +94,7 @@ func (q *search) regular(d *dfa) {
 	if d.checks[0].rank >= q.best {
 		return
 	}
-	pool := &q.set.pool
+	pool := q.set.pool
 	p := d.program(pool)
 	for _, m := range p.machines {
 		if m.min >= q.best {

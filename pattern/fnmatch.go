@@ -33,7 +33,7 @@ func compileFnmatch(text string) (matcher, trees, error) {
 		}
 	}
 	g := newGlob(b.done(), false, false)
-	return g, g.trees(), nil
+	return g, g.later(), nil
 }
 
 // fnmatchClose finds the ] of a set whose inside starts at i, or -1.

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -94,6 +95,31 @@ func (w *globWriter) gap(n int, more bool) {
 	if more {
 		w.add(anything())
 	}
+}
+
+// later is trees when they are wanted; the shape of a glob of literals is known
+// without.
+func (g *glob) later() trees {
+	t := trees{grow: g.trees}
+	lits := make([]string, len(g.parts))
+	for i, p := range g.parts {
+		if !pure(p.items) || p.min > 0 || g.slash && strings.IndexByte(literal(p.items), '/') >= 0 {
+			return t
+		}
+		lits[i] = literal(p.items)
+	}
+	last := len(lits) - 1
+	if last == 0 {
+		t.known = &Shape{Prefix: lits[0], Exact: true}
+		return t
+	}
+	t.known = &Shape{Prefix: lits[0], Suffix: lits[last], Ordered: true}
+	for _, lit := range lits[1:last] {
+		if lit != "" {
+			t.known.Fragments = append(t.known.Fragments, lit)
+		}
+	}
+	return t
 }
 
 // trees returns what is known of a glob's matches.

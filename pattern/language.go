@@ -48,15 +48,8 @@ const (
 func (l *language) build() {
 	l.exact = true
 	l.states = []langState{{next: langNone, alt: langNone}}
-	items := sequenceOf(l.tree)
-	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
-		items = items[1:]
-	}
-	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
-		items = items[:k]
-	}
 	to := langMatch
-	for _, it := range slices.Backward(items) {
+	for _, it := range slices.Backward(withoutEnds(l.tree)) {
 		to = l.node(it, to)
 	}
 	l.start = to

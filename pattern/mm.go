@@ -43,7 +43,7 @@ func compileMinimatch(text string) (matcher, trees, error) {
 	if m.negate {
 		return m, trees{}, nil
 	}
-	return m, m.trees(), nil
+	return m, trees{grow: m.trees}, nil
 }
 
 // nothing matches nothing.

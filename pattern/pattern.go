@@ -7,7 +7,6 @@ package pattern
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 )
 
@@ -45,10 +44,10 @@ type Pattern struct {
 
 // A body is what a pattern's text means.
 type body struct {
-	m       matcher // nil: nothing matches
-	shape   Shape   // but for Regular, unless settled
-	regular sync.Once
-	settled bool // there is no Regular beyond that of shape
+	m       matcher
+	shape   atomic.Pointer[Shape]  // but for Regular; nil: not wanted yet
+	regular atomic.Pointer[string] // nil: not wanted yet
+	settled bool                   // the text has no more to say
 }
 
 // A reach is what a pattern can match, told without a subject.
@@ -69,6 +68,7 @@ func (p *Pattern) body() *body {
 	b, err := newBody(p.flavour, p.text)
 	if err != nil {
 		b = &body{m: broken{err}, settled: true}
+		b.shape.Store(&Shape{})
 	}
 	if !p.made.CompareAndSwap(nil, b) {
 		b = p.made.Load()
@@ -119,22 +119,36 @@ func (p *Pattern) Shape() Shape {
 	if p.empty() {
 		return Shape{}
 	}
-	p.regular()
-	return p.body().shape
+	sh := *p.shape()
+	sh.Regular = p.regular()
+	return sh
 }
 
-// regular returns Shape.Regular, which is written when first wanted.
+// shape returns the Shape without Regular.
+func (p *Pattern) shape() *Shape {
+	b := p.body()
+	sh := b.shape.Load()
+	if sh == nil {
+		sh = p.trees().shape()
+		b.shape.Store(sh)
+	}
+	return sh
+}
+
+// regular returns Shape.Regular.
 func (p *Pattern) regular() string {
 	b := p.body()
-	b.regular.Do(func() {
-		if b.settled || b.shape.Exact {
-			return
+	if re := b.regular.Load(); re != nil {
+		return *re
+	}
+	re := ""
+	if !b.settled && !p.shape().Exact {
+		if t := p.trees(); !t.loose && t.tree != nil {
+			re = treeRegular(t.tree)
 		}
-		if _, t, err := compiler(p.flavour)(p.text); err == nil && !t.loose && t.tree != nil {
-			b.shape.Regular = treeRegular(t.tree)
-		}
-	})
-	return b.shape.Regular
+	}
+	b.regular.Store(&re)
+	return re
 }
 
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:

@@ -19,21 +19,63 @@ func compileRE(text string, full bool) (matcher, trees, error) {
 	if err != nil {
 		return nil, trees{}, err
 	}
-	return compileTree(simplify(tree), groups, full)
+	tree = trimmed(simplify(tree), full)
+	t := exactly(tree)
+	if !full {
+		t = exactly(wholeStrings(tree))
+	}
+	t.known = t.shape()
+	if p, ok := treeForms(t.tree); ok && !t.known.Exact {
+		later := sync.OnceValue(func() matcher { return programOf(text, full) })
+		return &plainly{p, later}, t, nil
+	}
+	return compileTree(tree, groups, full)
 }
 
-// compileTree compiles a simplified tree.
-func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
-	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
-		tree = trimSearch(tree, true, true)
+// plainly takes the forms on plain texts, else the matcher behind them, which
+// is made when it is first wanted.
+type plainly struct {
+	plain
+	rest func() matcher
+}
+
+func (p *plainly) match(s string) (bool, error) {
+	if !p.unless.has(s) {
+		return p.plain.match(s), nil
 	}
+	return p.rest().match(s)
+}
+
+// programOf compiles an expression that is known to be one and to be small.
+func programOf(text string, full bool) matcher {
+	tree, groups, err := parseRE(text)
+	if err != nil {
+		return broken{err}
+	}
+	m, _, err := compileTree(trimmed(simplify(tree), full), groups, full)
+	if err != nil {
+		return broken{err}
+	}
+	return m
+}
+
+// trimmed is trimSearch where nothing depends on what a repetition took.
+func trimmed(tree *node, full bool) *node {
+	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
+		return trimSearch(tree, true, true)
+	}
+	return tree
+}
+
+// compileTree compiles a simplified, trimmed tree.
+func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	whole := tree
 	if !full {
 		whole = wholeStrings(tree)
 	}
 	t := exactly(whole)
 	shape := t.shape()
-	t.known = &shape
+	t.known = shape
 	switch g, always := treeGlob(tree, full); {
 	case shape.Exact:
 		return exact(shape.Prefix), t, nil
@@ -47,7 +89,7 @@ func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	if p == nil {
 		return nil, trees{}, &SyntaxError{0, "the repetitions make the expression too large"}
 	}
-	return newFiltered(p, &shape), t, nil
+	return newFiltered(p, shape), t, nil
 }
 
 // oneLine takes the glob when there is no newline, else the program, which is

@@ -104,14 +104,18 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 }
 
 // progOf returns the program of p, if it has one.
-func progOf(p *Pattern) *prog {
-	switch m := p.body().m.(type) {
+func progOf(p *Pattern) *prog { return progOfMatcher(p.body().m) }
+
+func progOfMatcher(m matcher) *prog {
+	switch m := m.(type) {
 	case *prog:
 		return m
 	case *filtered:
 		return m.prog
 	case *oneLine:
 		return m.prog()
+	case *plainly:
+		return progOfMatcher(m.rest())
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ func (p *Pattern) MayMatch(prefix string) bool {
 	if p.empty() {
 		return false
 	}
-	s := &p.body().shape
+	s := p.shape()
 	if s.Exact {
 		return strings.HasPrefix(s.Prefix, prefix)
 	}
@@ -34,7 +34,7 @@ func (p *Pattern) mustMatch(prefix string, line bool) bool {
 	if p.empty() {
 		return false
 	}
-	s := &p.body().shape
+	s := p.shape()
 	if s.Exact {
 		return false
 	}

@@ -3,15 +3,8 @@ package pattern
 // treeShape reads off the tree of whole strings what can be told of them;
 // loose: they may be fewer.
 func treeShape(n *node, loose bool) Shape {
-	items := sequenceOf(n)
-	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
-		items = items[1:]
-	}
-	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
-		items = items[:k]
-	}
 	w := shapeWalk{exact: true}
-	for _, it := range items {
+	for _, it := range withoutEnds(n) {
 		w.node(it)
 	}
 	w.flush()
@@ -20,6 +13,19 @@ func treeShape(n *node, loose bool) Shape {
 		sh.Exact, sh.Ordered = false, false
 	}
 	return sh
+}
+
+// withoutEnds returns the parts of a tree of whole strings, without anchors that
+// say so.
+func withoutEnds(n *node) []*node {
+	items := sequenceOf(n)
+	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
+		items = items[1:]
+	}
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
+		items = items[:k]
+	}
+	return items
 }
 
 // shapeWalk reads a sequence as literals and stretches between them.

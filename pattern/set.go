@@ -28,8 +28,10 @@ type Set struct {
 	price   uint64  // of asking them one by one
 	worth   uint64  // price of an index
 	spent   atomic.Uint64
-	mu      sync.Mutex // held to build the index
+	mu      sync.Mutex // held to build an index
 	index   atomic.Pointer[setIndex]
+	rough   atomic.Pointer[setIndex] // for texts of a kind that index is not for
+	pool    dfaPool                  // what the automata may use together
 }
 
 // Prices are in units of comparing the literals of a pattern.
@@ -39,9 +41,6 @@ const (
 	readPrice    = 100  // of reading a pattern that has not been read
 	buildPrice   = 2000 // of making an expression part of an automaton
 )
-
-// fewEntries are as well asked one by one, always.
-const fewEntries = 2
 
 // NewSet makes a Set of entries; it keeps no reference to the slice. Entries
 // without a pattern match nothing. An entry whose rank is the largest of all is
@@ -58,7 +57,7 @@ func NewSet(entries []Entry) *Set {
 		switch b := e.Pattern.made.Load(); {
 		case b == nil:
 			s.worth += readPrice
-		case e.Pattern.general() && b.shape.keyless():
+		case e.Pattern.general() && e.Pattern.shape().keyless():
 			s.price += regularPrice
 			s.worth += buildPrice
 		}
@@ -81,7 +80,7 @@ func (s *Set) Len() int {
 // Index builds the index now rather than when Best has been asked often enough.
 // A server does this when it loads a policy.
 func (s *Set) Index() {
-	if s == nil || len(s.entries) <= fewEntries {
+	if s == nil || len(s.entries) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -93,8 +92,22 @@ func (s *Set) Index() {
 func (s *Set) build() *setIndex {
 	ix := s.index.Load()
 	if ix == nil {
-		ix = newSetIndex(s.entries)
+		ix = newSetIndex(s, true)
 		s.index.Store(ix)
+	}
+	return ix
+}
+
+// others returns the index for texts that are not plain.
+func (s *Set) others() *setIndex {
+	ix := s.rough.Load()
+	if ix == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if ix = s.rough.Load(); ix == nil {
+			ix = newSetIndex(s, false)
+			s.rough.Store(ix)
+		}
 	}
 	return ix
 }
@@ -107,16 +120,19 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	if s == nil {
 		return 0, false, nil
 	}
-	if ix := s.index.Load(); ix != nil {
-		return ix.best(text, limit)
-	}
-	if len(s.entries) > fewEntries && s.spent.Add(s.price) > s.worth && s.mu.TryLock() {
-		ix := s.build()
+	ix := s.index.Load()
+	if ix == nil {
+		if len(s.entries) == 0 || s.spent.Add(s.price) <= s.worth || !s.mu.TryLock() {
+			_, rank, ok, err = s.next(text, 0, limit)
+			return rank, ok, err
+		}
+		ix = s.build()
 		s.mu.Unlock()
-		return ix.best(text, limit)
 	}
-	_, rank, ok, err = s.next(text, 0, limit)
-	return rank, ok, err
+	if ix.unless != 0 && ix.unless.has(text) {
+		ix = s.others()
+	}
+	return ix.best(text, limit)
 }
 
 // All yields, in ascending order, every rank that matches text, with a nil
@@ -165,8 +181,7 @@ func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok 
 }
 
 // verify reports whether p matches text. A pattern whose shape does not admit
-// a text is not run on it, and one that is regular is not given up for lack of
-// time before an automaton has tried.
+// a text is not run on it.
 func verify(p *Pattern, text string) (bool, error) {
 	b := p.made.Load()
 	if b == nil {
@@ -175,17 +190,31 @@ func verify(p *Pattern, text string) (bool, error) {
 		}
 		b = p.body()
 	}
-	if !b.shape.admits(text) {
-		return false, nil
+	if sh := b.shape.Load(); sh != nil {
+		if !sh.admits(text) {
+			return false, nil
+		}
+		if sh.Ordered || sh.Exact {
+			return true, nil
+		}
 	}
-	if b.shape.Ordered || b.shape.Exact {
-		return true, nil
+	return run(p, text)
+}
+
+// run matches p. One that is regular is not given up for lack of time before an
+// automaton has tried, nor one that has forms.
+func run(p *Pattern, text string) (bool, error) {
+	ok, err := p.body().m.match(text)
+	if err == nil {
+		return ok, nil
 	}
-	ok, err := b.m.match(text)
-	if err != nil && p.regular() != "" {
+	if forms, ok := p.plain(); ok && !forms.unless.has(text) {
+		return forms.match(text), nil
+	}
+	if p.regular() != "" {
 		return lastResort(p, text, err)
 	}
-	return ok && err == nil, err
+	return false, err
 }
 
 // admits reports whether text has every literal that s promises.
@@ -209,7 +238,9 @@ func (s *Shape) admits(text string) bool {
 }
 
 // keyless reports whether s promises no literal to file a pattern under.
-func (s *Shape) keyless() bool {
-	return s.Prefix == "" && s.Suffix == "" &&
-		!slices.ContainsFunc(s.Fragments, func(f string) bool { return len(f) >= gramLen })
+func (s *Shape) keyless() bool { return keyless(s.Prefix, s.Suffix, s.Fragments) }
+
+func keyless(prefix, suffix string, fragments []string) bool {
+	return prefix == "" && suffix == "" &&
+		!slices.ContainsFunc(fragments, func(f string) bool { return len(f) >= gramLen })
 }

@@ -1,24 +1,8 @@
 package pattern
 
-// A check is a pattern to be verified.
-type check struct {
-	pattern *Pattern
-	rank    uint32
-	kind    checkKind
-}
-
-type checkKind uint8
-
-const (
-	checkLiterals checkKind = iota // the literals of the shape are all there is to it
-	checkFast                      // to be matched after the literals
-	checkRegular                   // a general regular expression, best left to an automaton
-	checkSlow                      // may run out of time
-)
-
 // kindOf tells how p is verified.
 func kindOf(p *Pattern) checkKind {
-	sh := &p.body().shape
+	sh := p.shape()
 	switch {
 	case sh.Exact, sh.Ordered:
 		return checkLiterals
@@ -41,6 +25,7 @@ type bucket struct {
 }
 
 const (
+	fewChecks  = 12   // checks of a Set that need no key
 	fewSharers = 4    // patterns of a bucket that one need not divide
 	fewAble    = 8    // patterns of a bucket that are matched one by one
 	fewKeyless = 1    // the same, of those that have no key
@@ -49,11 +34,10 @@ const (
 
 // A setBuilder files the entries of a Set, which are in the order of their ranks.
 type setBuilder struct {
-	entries      []Entry
 	set          *setIndex
 	heads, tails []radixKey
-	checks       []check  // what must be verified, by rank
-	bucketOf     []uint32 // of each check
+	drafts       []checkDraft // what must be verified, by rank
+	lits         []byte
 
 	prefixes, suffixes map[string]int // how many checks could be filed there
 	pieces             gramCounts
@@ -65,25 +49,83 @@ type setBuilder struct {
 	sizes              []uint32 // of the buckets
 }
 
-func newSetIndex(entries []Entry) *setIndex {
-	b := setBuilder{entries: entries, set: &setIndex{}}
-	b.build()
+// A checkDraft is a check that has no place yet.
+type checkDraft struct {
+	form
+	pattern *Pattern // nil: the form is all
+	rank    uint32
+	kind    checkKind
+	flags   checkFlags
+	bucket  uint32
+}
+
+// keyless reports whether there is no literal to file d under.
+func (d *checkDraft) keyless() bool { return keyless(d.prefix, d.suffix, d.fragments) }
+
+// newSetIndex builds the index of s for plain texts, or for all.
+func newSetIndex(s *Set, plain bool) *setIndex {
+	b := newSetBuilder(s, plain)
+	if b.short() {
+		b.fileTogether()
+	} else {
+		b.fileByKeys()
+	}
 	return b.set
 }
 
-func (b *setBuilder) build() {
-	for _, e := range b.entries {
-		if !b.direct(e) {
-			b.checks = append(b.checks, check{e.Pattern, e.Rank, kindOf(e.Pattern)})
+func newSetBuilder(s *Set, plain bool) *setBuilder {
+	b := &setBuilder{set: &setIndex{pool: &s.pool}, drafts: make([]checkDraft, 0, len(s.entries)), sizes: make([]uint32, 1)}
+	for _, e := range s.entries {
+		b.add(e, plain)
+	}
+	return b
+}
+
+// add takes in the forms of a pattern, or the pattern. What has forms is not
+// asked itself any more, so that it need not stay.
+func (b *setBuilder) add(e Entry, plain bool) {
+	if plain {
+		if p, ok := e.Pattern.plain(); ok {
+			b.set.unless |= p.unless
+			for _, f := range p.forms {
+				b.drafts = append(b.drafts, checkDraft{form: f, rank: e.Rank})
+			}
+			e.Pattern.forget()
+			return
 		}
 	}
+	sh := e.Pattern.shape()
+	d := checkDraft{form: form{prefix: sh.Prefix, suffix: sh.Suffix, fragments: sh.Fragments, exact: sh.Exact}, rank: e.Rank, kind: kindOf(e.Pattern)}
+	if d.kind != checkLiterals || !d.fits() {
+		d.kind, d.pattern = max(d.kind, checkFast), e.Pattern
+		d.trim()
+	}
+	b.drafts = append(b.drafts, d)
+}
+
+// fileTogether puts everything into one bucket.
+func (b *setBuilder) fileTogether() {
+	b.sizes = append(b.sizes, 0)
+	for i := range b.drafts {
+		b.file(&b.drafts[i], 1)
+	}
+	b.fillBuckets()
+}
+
+// fileByKeys files everything under a literal, if it has one.
+func (b *setBuilder) fileByKeys() {
+	drafts := b.drafts[:0]
+	for i := range b.drafts {
+		if d := &b.drafts[i]; !b.direct(d) {
+			drafts = append(drafts, *d)
+		}
+	}
+	b.drafts = drafts
 	b.count()
-	b.bucketOf = make([]uint32, len(b.checks))
-	b.sizes = make([]uint32, 1, len(b.checks)/2+2)
-	var loose []int
-	for i := range b.checks {
-		if !b.fileByEnd(i) {
-			loose = append(loose, i)
+	var loose []*checkDraft
+	for i := range b.drafts {
+		if d := &b.drafts[i]; !b.fileByEnd(d) {
+			loose = append(loose, d)
 		}
 	}
 	b.fileByPiece(loose)
@@ -91,18 +133,31 @@ func (b *setBuilder) build() {
 	b.index()
 }
 
-// direct files a pattern that its literal decides; it reports whether e is one.
-func (b *setBuilder) direct(e Entry) bool {
-	sh := &e.Pattern.body().shape
+// short reports whether the checks are so few that they are as well asked one
+// by one.
+func (b *setBuilder) short() bool {
+	patterns := 0
+	for i := range b.drafts {
+		if b.drafts[i].pattern != nil {
+			patterns++
+		}
+	}
+	return patterns <= fewSharers && len(b.drafts) <= fewChecks
+}
+
+// direct files a form that its literal decides; it reports whether d is one.
+func (b *setBuilder) direct(d *checkDraft) bool {
 	switch {
-	case sh.Exact:
-		b.heads = append(b.heads, radixKey{key: sh.Prefix, kind: keyExact, min: e.Rank})
-	case !sh.Ordered || len(sh.Fragments) > 0 || sh.Prefix != "" && sh.Suffix != "":
+	case d.pattern != nil:
 		return false
-	case sh.Suffix == "":
-		b.heads = append(b.heads, radixKey{key: sh.Prefix, kind: keyPrefix, min: e.Rank})
+	case d.exact:
+		b.heads = append(b.heads, radixKey{key: d.prefix, kind: keyExact, min: d.rank})
+	case d.inside || d.least > 0 || len(d.fragments) > 0 || d.prefix != "" && d.suffix != "":
+		return false
+	case d.suffix == "":
+		b.heads = append(b.heads, radixKey{key: d.prefix, kind: keyPrefix, min: d.rank})
 	default:
-		b.tails = append(b.tails, radixKey{key: sh.Suffix, kind: keyPrefix, min: e.Rank})
+		b.tails = append(b.tails, radixKey{key: d.suffix, kind: keyPrefix, min: d.rank})
 	}
 	return true
 }
@@ -111,15 +166,15 @@ func (b *setBuilder) direct(e Entry) bool {
 func (b *setBuilder) count() {
 	b.prefixes, b.suffixes = map[string]int{}, map[string]int{}
 	b.byPrefix, b.bySuffix, b.byPiece = map[string]uint32{}, map[string]uint32{}, map[pieceKey]uint32{}
-	b.pieces = newGramCounts(len(b.checks))
-	for i := range b.checks {
-		sh := &b.checks[i].pattern.body().shape
-		if b.checks[i].kind == checkRegular && sh.keyless() {
+	b.pieces = newGramCounts(len(b.drafts))
+	for i := range b.drafts {
+		d := &b.drafts[i]
+		if d.kind == checkRegular && d.keyless() {
 			b.keyless++
 		}
-		b.prefixes[sh.Prefix]++
-		b.suffixes[sh.Suffix]++
-		for _, f := range sh.Fragments {
+		b.prefixes[d.prefix]++
+		b.suffixes[d.suffix]++
+		for _, f := range d.fragments {
 			b.pieces.add(f)
 		}
 	}
@@ -127,45 +182,59 @@ func (b *setBuilder) count() {
 
 // fileByEnd files a check under its prefix or its suffix, unless fewer share a
 // piece of its middle. Among few sharers the end that is looked up first wins.
-func (b *setBuilder) fileByEnd(i int) bool {
+func (b *setBuilder) fileByEnd(d *checkDraft) bool {
 	const unusable = int(^uint(0) >> 1)
-	sh := &b.checks[i].pattern.body().shape
 	prefix, suffix := unusable, unusable
-	if sh.Prefix != "" {
-		prefix = max(b.prefixes[sh.Prefix], fewSharers)
+	if d.prefix != "" {
+		prefix = max(b.prefixes[d.prefix], fewSharers)
 	}
-	if sh.Suffix != "" {
-		suffix = max(b.suffixes[sh.Suffix], fewSharers)
+	if d.suffix != "" {
+		suffix = max(b.suffixes[d.suffix], fewSharers)
 	}
 	piece := unusable
-	if _, sharers := b.pieces.rarest(sh.Fragments, 1); sharers > 0 {
+	if _, sharers := b.pieces.rarest(d.fragments, 1); sharers > 0 {
 		piece = max(sharers, fewSharers)
 	}
 	switch {
-	case b.checks[i].kind == checkRegular && b.keyless > fewKeyless && b.joined < maxJoined &&
-		(len(sh.Prefix) < gramLen || prefix > fewAble) && (len(sh.Suffix) < gramLen || suffix > fewAble) && piece > fewAble:
+	case d.kind == checkRegular && b.keyless > fewKeyless && b.joined < maxJoined &&
+		(len(d.prefix) < gramLen || prefix > fewAble) && (len(d.suffix) < gramLen || suffix > fewAble) && piece > fewAble:
 		// Every text will run the automaton of those without a key, so those
 		// with a bad key come along for nothing.
 		b.joined++
-		b.file(i, numberOf(b, b.byPrefix, ""))
+		b.file(d, numberOf(b, b.byPrefix, ""))
 	case piece < min(prefix, suffix):
 		return false
 	case prefix <= suffix:
-		b.file(i, numberOf(b, b.byPrefix, sh.Prefix))
+		b.fileByPrefix(d)
 	default:
-		b.file(i, numberOf(b, b.bySuffix, sh.Suffix))
+		b.fileBySuffix(d)
 	}
 	return true
+}
+
+// Whoever meets a check under its whole prefix or suffix need not look for it.
+func (b *setBuilder) fileByPrefix(d *checkDraft) {
+	d.flags |= startKnown
+	b.file(d, numberOf(b, b.byPrefix, d.prefix))
+}
+
+func (b *setBuilder) fileBySuffix(d *checkDraft) {
+	d.flags |= endKnown
+	b.file(d, numberOf(b, b.bySuffix, d.suffix))
 }
 
 // fileByPiece files checks under a piece of a fragment. A few whose fragments
 // are all short are better verified too often than that every text be looked at
 // in every place for their sake.
-func (b *setBuilder) fileByPiece(checks []int) {
+func (b *setBuilder) fileByPiece(drafts []*checkDraft) {
 	const long = gramLen + maxStride - 1
 	short, shortest := 0, long
-	for _, i := range checks {
-		if n := b.longest(i); n < long {
+	for _, d := range drafts {
+		n := 0
+		for _, f := range d.fragments {
+			n = max(n, len(f))
+		}
+		if n < long {
 			short++
 			shortest = min(shortest, n)
 		}
@@ -174,31 +243,21 @@ func (b *setBuilder) fileByPiece(checks []int) {
 	if short <= fewSharers {
 		b.stride = maxStride
 	}
-	for _, i := range checks {
-		sh := &b.checks[i].pattern.body().shape
-		switch key, sharers := b.pieces.rarest(sh.Fragments, b.stride); {
+	for _, d := range drafts {
+		switch key, sharers := b.pieces.rarest(d.fragments, b.stride); {
 		case sharers > 0:
-			b.file(i, numberOf(b, b.byPiece, key))
-		case sh.Prefix == "" && sh.Suffix != "":
-			b.file(i, numberOf(b, b.bySuffix, sh.Suffix))
+			b.file(d, numberOf(b, b.byPiece, key))
+		case d.prefix == "" && d.suffix != "":
+			b.fileBySuffix(d)
 		default:
-			b.file(i, numberOf(b, b.byPrefix, sh.Prefix))
+			b.fileByPrefix(d)
 		}
 	}
 }
 
-// longest returns the length of the longest fragment of a check.
-func (b *setBuilder) longest(i int) int {
-	n := 0
-	for _, f := range b.checks[i].pattern.body().shape.Fragments {
-		n = max(n, len(f))
-	}
-	return n
-}
-
 // file puts a check into a bucket.
-func (b *setBuilder) file(i int, bucket uint32) {
-	b.bucketOf[i] = bucket
+func (b *setBuilder) file(d *checkDraft, bucket uint32) {
+	d.bucket = bucket
 	b.sizes[bucket]++
 }
 
@@ -221,16 +280,17 @@ func (b *setBuilder) fillBuckets() {
 		next[n] = at
 		at += size
 	}
-	sorted := make([]check, len(b.checks))
-	for i, c := range b.checks {
-		n := b.bucketOf[i]
-		sorted[next[n]] = c
-		next[n]++
+	b.set.checks = make([]check, len(b.drafts))
+	for i := range b.drafts {
+		d := &b.drafts[i]
+		c := b.check(d)
+		b.set.checks[next[d.bucket]] = c
+		next[d.bucket]++
 		if c.kind == checkSlow {
 			b.set.slow = append(b.set.slow, c)
 		}
 	}
-	b.set.checks = sorted
+	b.set.lits = string(b.lits)
 	b.set.buckets = make([]bucket, len(b.sizes))
 	var scratch []check
 	for n, size := range b.sizes {
@@ -267,13 +327,13 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 // that it can, unless they are few and the text's literals rule most of them out.
 func regularIn(members []check) func(*check) bool {
 	able := func(c *check) bool {
-		return c.pattern.regular() != "" && (c.kind == checkRegular || c.kind == checkFast)
+		return (c.kind == checkRegular || c.kind == checkFast) && c.pattern.regular() != ""
 	}
 	count, keyless := 0, 0
 	for i := range members {
-		if c := &members[i]; able(c) {
+		if c := &members[i]; c.pattern != nil && c.kind != checkSlow {
 			count++
-			if c.kind == checkRegular && c.pattern.body().shape.keyless() {
+			if c.kind == checkRegular && c.pattern.shape().keyless() {
 				keyless++
 			}
 		}

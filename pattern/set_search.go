@@ -12,29 +12,26 @@ import (
 // one automaton, those that may run out of time last and in the order of their
 // ranks. Nothing is looked at that could not beat the best rank known.
 type setIndex struct {
-	heads   *radix // by prefix; its root's bucket holds what has no key
+	unless  kinds  // of texts that the index is not for
+	heads   *radix // by prefix; its root's bucket holds what has no key. nil: there is just one bucket
 	tails   *radix // by suffix, or nil
 	grams   *gramIndex
 	buckets []bucket  // the first is not used
 	checks  []check   // of the buckets
+	lits    string    // of the checks
 	slow    []check   // all that may run out of time, by rank
 	dfas    []*dfa    // of the buckets
-	pool    dfaPool   // what the automata may use together
+	pool    *dfaPool  // of the Set
 	seen    sync.Pool // of *[]uint64, a bit for each bucket
 }
 
 // best is Set.Best.
 func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
 	q := search{set: s, text: text, best: limit, fault: none}
-	q.head()
-	if s.tails != nil {
-		q.tail()
-	}
-	if g := s.grams; g != nil && g.min < q.best {
-		q.scan(g)
-	}
-	if n := s.heads.nodes[0].bucket; n != 0 {
-		q.visit(n)
+	if s.heads != nil {
+		q.look()
+	} else {
+		q.visit(1)
 	}
 	if q.holds > 0 {
 		q.settle()
@@ -46,6 +43,21 @@ func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err er
 		return q.best, true, nil
 	}
 	return 0, false, nil
+}
+
+// look goes through everything that a text may be found under.
+func (q *search) look() {
+	s := q.set
+	q.head()
+	if s.tails != nil {
+		q.tail()
+	}
+	if g := s.grams; g != nil && g.min < q.best {
+		q.scan(g)
+	}
+	if n := s.heads.nodes[0].bucket; n != 0 {
+		q.visit(n)
+	}
 }
 
 // A search is one call of best. It lives on the stack.
@@ -195,7 +207,13 @@ func (q *search) firstOf(checks []check) {
 
 // verify reports whether c's pattern matches.
 func (q *search) verify(c *check) bool {
-	ok, err := verify(c.pattern, q.text)
+	if !q.admits(c) {
+		return false
+	}
+	if c.pattern == nil {
+		return true
+	}
+	ok, err := run(c.pattern, q.text)
 	if err != nil && c.rank < q.fault {
 		q.fault, q.err = c.rank, err
 	}
@@ -204,7 +222,7 @@ func (q *search) verify(c *check) bool {
 
 // hold puts a slow check off until everything else has been asked.
 func (q *search) hold(c *check) {
-	if !c.pattern.body().shape.admits(q.text) {
+	if !q.admits(c) {
 		return
 	}
 	if q.holds == len(q.held) {

@@ -3,11 +3,12 @@ package pattern
 // trees are what is known of the strings a pattern matches, as trees for whole
 // strings. The zero trees say nothing.
 type trees struct {
-	known *Shape // where the shape is known already
-	tree  *node  // for the shape
-	loose bool   // tree stands for more than the pattern matches
-	may   *node  // every match is in it
-	must  *node  // all of it matches; nil: nothing is known to
+	known *Shape       // where the shape is known already
+	grow  func() trees // where the others are made when wanted
+	tree  *node        // for the shape
+	loose bool         // tree stands for more than the pattern matches
+	may   *node        // every match is in it
+	must  *node        // all of it matches; nil: nothing is known to
 }
 
 // exactly is for a pattern whose matches are those of tree.
@@ -17,14 +18,15 @@ func exactly(tree *node) trees {
 
 // shape reads the tree. What a loose one promises of every match holds, but
 // not that there is nothing else.
-func (l *trees) shape() Shape {
+func (l *trees) shape() *Shape {
 	if l.known != nil {
-		return *l.known
+		return l.known
 	}
 	if l.tree == nil {
-		return Shape{}
+		return &Shape{}
 	}
-	return treeShape(l.tree, l.loose)
+	sh := treeShape(l.tree, l.loose)
+	return &sh
 }
 
 // wholeStrings turns the tree of a search into one for whole strings.

@@ -11,10 +11,10 @@ func compileWildcard(text string) (matcher, trees, error) {
 	g := wildcardGlob(text)
 	head, optional := strings.CutSuffix(text, " *")
 	if !optional {
-		return g, g.trees(), nil
+		return g, g.later(), nil
 	}
 	w := &optionalTail{head: wildcardGlob(head), whole: g}
-	return w, w.trees(), nil
+	return w, trees{grow: w.trees}, nil
 }
 
 func wildcardGlob(text string) *glob {

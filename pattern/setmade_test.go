@@ -1,0 +1,92 @@
+package pattern
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// testMatcher stands for any flavour's matcher.
+type testMatcher struct {
+	is    func(string) bool // nil: runs out of time
+	calls *int
+}
+
+func (m testMatcher) match(s string) (bool, error) {
+	if m.calls != nil {
+		*m.calls++
+	}
+	if m.is == nil {
+		return false, ErrTime
+	}
+	return m.is(s), nil
+}
+
+// isRegexp compiles expr when it is first needed.
+func isRegexp(expr string) func(string) bool {
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	return func(s string) bool { return re().MatchString(s) }
+}
+
+// madePattern is a pattern that need not be read.
+func madePattern(f Flavour, text string, m matcher, sh Shape) *Pattern {
+	p := Known(f, text)
+	b := &body{m: m, settled: true}
+	b.shape.Store(&sh)
+	b.regular.Store(&sh.Regular)
+	p.made.Store(b)
+	return p
+}
+
+// testPattern is a pattern whose language is expr's, with a shape to promise.
+func testPattern(f Flavour, expr string, sh Shape) *Pattern {
+	return madePattern(f, expr, testMatcher{is: isRegexp(expr)}, sh)
+}
+
+func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
+	is := func(s string) bool {
+		rest, ok := strings.CutPrefix(s, prefix)
+		return ok && hasOrdered(rest, append(fragments[:len(fragments):len(fragments)], suffix))
+	}
+	return madePattern(Fnmatch, "", testMatcher{is: is},
+		Shape{Prefix: prefix, Suffix: suffix, Fragments: fragments, Ordered: true})
+}
+
+// hasOrdered tries every place of every literal; the last must end s.
+func hasOrdered(s string, literals []string) bool {
+	if len(literals) == 1 {
+		return strings.HasSuffix(s, literals[0])
+	}
+	for i := range len(s) + 1 {
+		if rest, ok := strings.CutPrefix(s[i:], literals[0]); ok && hasOrdered(rest, literals[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func exactPattern(text string) *Pattern {
+	is := func(s string) bool { return s == text }
+	return madePattern(Exact, "", testMatcher{is: is}, Shape{Prefix: text, Exact: true})
+}
+
+func regularPattern(expr string) *Pattern {
+	expr = `\A(?:` + expr + `)\z`
+	return testPattern(Full, expr, Shape{Regular: expr})
+}
+
+func faultyPattern(sh Shape) *Pattern {
+	return madePattern(Search, "", testMatcher{}, sh)
+}
+
+// indexed is NewSet with an index by keys however small it is.
+func indexed(entries []Entry) *Set {
+	s := NewSet(entries)
+	for plain, ix := range map[bool]*atomic.Pointer[setIndex]{true: &s.index, false: &s.rough} {
+		b := newSetBuilder(s, plain)
+		b.fileByKeys()
+		ix.Store(b.set)
+	}
+	return s
+}
