@@ -43,5 +43,5 @@ func (openCode) calls(a action) []Call {
 }
 
 func (openCode) hasten(r *run) error {
-	return r.replace(r.home(".config/opencode/plugins/obstat.js"), `(timeout: )\d+`, "${1}3000")
+	return r.replace(r.home(".config/opencode/plugins/obstat.js"), `(limit = )\d+`, "${1}3000")
 }

@@ -100,7 +100,7 @@ func (r *run) install(ctx context.Context, a *Agent) error {
 			return err
 		}
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), "install", a.Name)
+	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), "install", "--yes", a.Name)
 	cmd.Dir, cmd.Env = r.project(), r.env()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("obstat install %s: %w\n%s", a.Name, err, out)
