@@ -297,3 +297,8 @@ func windows(p string) (string, bool) {
 func isDrive(p string) bool {
 	return len(p) >= 2 && p[1] == ':' && (p[0]|0x20) >= 'a' && (p[0]|0x20) <= 'z'
 }
+
+// HasDrive tells whether p starts as absolute Windows paths do, as in C:\x.
+func HasDrive(p string) bool {
+	return len(p) >= 3 && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z' && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
+}

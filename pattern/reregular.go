@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -78,7 +77,7 @@ func (w *regularWriter) cat(subs []*node, last bool, count int) {
 			return
 		}
 		if lit, k := literalRun(subs[i:]); k > 0 {
-			w.b.WriteString(regexp.QuoteMeta(lit))
+			w.b.WriteString(quoteMeta(lit))
 			i += k - 1
 			continue
 		}
@@ -210,7 +209,7 @@ func (w *regularWriter) except(lits [][]rune, set *set) {
 		if ends(kids[r]) || !set.has(r) {
 			continue
 		}
-		w.b.WriteString(`|` + regexp.QuoteMeta(string(r)))
+		w.b.WriteString(`|` + quoteMeta(string(r)))
 		w.except(kids[r], set)
 	}
 	w.b.WriteString(`)?`)
@@ -224,4 +223,16 @@ func ends(lits [][]rune) bool {
 		}
 	}
 	return false
+}
+
+// quoteMeta writes a text that stands for itself.
+func quoteMeta(lit string) string {
+	var b strings.Builder
+	for _, c := range []byte(lit) {
+		if strings.IndexByte(`\.+*?()|[]{}^$`, c) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }

@@ -1,11 +1,11 @@
+//go:build !obstat_quick
+
 package shell
 
 import (
 	"path"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // builtin follows what a builtin of the shell does to the shell itself.
@@ -263,5 +263,3 @@ func (w *walker) wordList(args []Word) {
 		}
 	}
 }
-
-func validName(s string) bool { return syntax.ValidName(s) }

@@ -206,19 +206,6 @@ func (s *Script) buildPlain(commands, words, marks int) {
 	b.build(func(start, end int) Span { return Span{start, end} })
 }
 
-// plain is buildPlain for code inside the script.
-func (w *walker) plain(commands int) {
-	if len(w.out.Commands)+commands > w.opts.MaxCommands {
-		w.halt(TooBig, "more commands than the limit")
-		return
-	}
-	b := plainBuilder{s: w.out, src: w.text.orig, stdin: w.stdin, dir: w.env.dir.cur, nest: w.nest}
-	if w.env.dir.unsure {
-		b.nest |= UnsureDir
-	}
-	b.build(w.text.span)
-}
-
 // plainBuilder turns plain text into commands.
 type plainBuilder struct {
 	s     *Script

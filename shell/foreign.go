@@ -2,33 +2,6 @@ package shell
 
 import "strings"
 
-// recogniseForeign marks text that is PowerShell or cmd, given as bash: it parses
-// as something else, or not at all.
-func (w *walker) recogniseForeign(err error) {
-	s := w.out
-	if s.Lang != Bash {
-		return
-	}
-	lang := Bash
-	for i := range s.Commands {
-		if len(s.Commands[i].Words) > 0 && s.Commands[i].Nest&InSubst == 0 {
-			if l := foreignCommand(s.Commands[i].Words); l != Bash {
-				lang = l
-				break
-			}
-		}
-	}
-	if lang == Bash && err != nil {
-		lang = foreignText(s.Source)
-	}
-	if lang == Bash {
-		return
-	}
-	s.Lang = lang
-	s.Commands, s.Constructs = nil, nil
-	s.gap(ForeignShell, "looks like "+lang.String(), Span{0, len(s.Source)})
-}
-
 // foreignCommand recognises a command that no POSIX system has.
 func foreignCommand(words []Word) Lang {
 	name := words[0].Text
@@ -102,4 +75,15 @@ func foreignText(src string) Lang {
 		return Cmd
 	}
 	return Bash
+}
+
+// validName reports whether s can name a variable.
+func validName(s string) bool {
+	for i := range len(s) {
+		letter := s[i] == '_' || 'a' <= s[i]|0x20 && s[i]|0x20 <= 'z'
+		if !letter && (i == 0 || s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -1,3 +1,5 @@
+//go:build !obstat_quick
+
 package shell
 
 import (

@@ -1,14 +1,5 @@
 package shell
 
-import (
-	"errors"
-	"slices"
-	"strings"
-	"sync"
-
-	"mvdan.cc/sh/v3/syntax"
-)
-
 // Parse reads src and reports what it would run. It never returns nil and never
 // panics: what cannot be parsed or followed is a Gap.
 //
@@ -18,7 +9,11 @@ import (
 func Parse(src string, opts *Options) (s *Script) {
 	o := opts.withDefaults()
 	defer func() {
-		if recover() != nil {
+		switch r := recover().(type) {
+		case nil:
+		case NoParser:
+			panic(r)
+		default:
 			s = failed(src, o.Lang)
 		}
 	}()
@@ -28,25 +23,14 @@ func Parse(src string, opts *Options) (s *Script) {
 	return slow(src, o)
 }
 
-// slow is Parse with the parser.
-func slow(src string, o Options) *Script {
-	first := new(struct { // most scripts fit, in one allocation
-		script     Script
-		commands   [2]Command
-		constructs [6]Construct
-	})
-	s := &first.script
-	s.Source, s.Lang = src, o.Lang
-	marks, ok := s.readable(&o)
-	if !ok {
-		return s
-	}
-	s.Commands, s.Constructs = first.commands[:0], first.constructs[:0]
-	w := borrowWalker(s, o)
-	w.script(marks)
-	w.release()
-	return s
-}
+// NoParser is what Parse panics with in a program that is built with the tag
+// obstat_quick, where a text is not plain. Such a program links no parser and
+// has to let another one answer; nothing may go on without knowing what the text
+// does.
+type NoParser struct{}
+
+// Error says what is missing.
+func (NoParser) Error() string { return "this program is built without the shell's parser" }
 
 // readable refuses what is not parsed at all.
 func (s *Script) readable(o *Options) (m marks, ok bool) {
@@ -97,170 +81,4 @@ func (o *Options) withDefaults() Options {
 
 func (s *Script) gap(kind GapKind, why string, at Span) {
 	s.Gaps = append(s.Gaps, Gap{kind, why, at})
-}
-
-// parsers holds a pool of walkers with their parsers per language: a parser can be used again, but not by
-// two callers at once.
-var parsers = sync.OnceValue(func() *[3]sync.Pool {
-	var pools [3]sync.Pool
-	for i, v := range []syntax.LangVariant{Bash: syntax.LangBash, POSIX: syntax.LangPOSIX, Zsh: syntax.LangZsh} {
-		pools[i].New = func() any {
-			return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(v))}}
-		}
-	}
-	return &pools
-})
-
-// engine is a parser with the reader that guards it.
-type engine struct {
-	parser *syntax.Parser
-	reader guardReader
-}
-
-func (e *engine) parse(text string) (*syntax.File, error) {
-	e.reader.reset(text)
-	return e.parser.Parse(&e.reader, "")
-}
-
-// document parses text as the inside of a here-document.
-func (e *engine) document(text string) (*syntax.Word, error) {
-	e.reader.reset(text)
-	return e.parser.Document(&e.reader)
-}
-
-// script parses and walks the whole source.
-func (w *walker) script(m marks) {
-	src := w.out.Source
-	if m.nul {
-		w.out.gap(Syntax, "a NUL byte: shells drop it or stop there", Span{0, len(src)})
-	}
-	if endsInBackslash(src) {
-		w.out.gap(Syntax, "the text ends in a backslash", Span{len(src) - 1, len(src)})
-	}
-	w.brokenDollar(src, Span{0, len(src)})
-	t, ok := newText(src, m.mask)
-	if !ok {
-		w.out.gap(Syntax, "control characters in the text", Span{0, len(src)})
-		return
-	}
-	t.exact = true
-	w.text = t
-	f, err := w.parse(&w.text)
-	if err != nil {
-		w.syntaxGap(err, &w.text)
-	}
-	if f != nil {
-		w.stmts(f.Stmts)
-		w.finish()
-	}
-	if m.wide {
-		w.out.homographs()
-	}
-	w.recogniseForeign(err)
-}
-
-// endsInBackslash reports whether the last backslash escapes nothing: shells keep or drop it.
-func endsInBackslash(src string) bool {
-	n := len(src) - len(strings.TrimRight(src, "\\"))
-	return n%2 == 1
-}
-
-// brokenDollar refuses a line that is continued behind a $: shells put the two lines together
-// before they look at what follows the $, the parser does not.
-func (w *walker) brokenDollar(src string, at Span) {
-	if strings.Contains(src, "$\\\n") {
-		w.out.gap(Syntax, "a line that is continued behind a $", at)
-	}
-}
-
-// syntaxGap reports a parser error at its place.
-func (w *walker) syntaxGap(err error, t *text) {
-	whole := t.span(0, len(t.src))
-	var pe syntax.ParseError
-	var le syntax.LangError
-	switch {
-	case errors.Is(err, errTooDeep):
-		w.out.gap(TooDeep, "nested deeper than the limit", whole)
-	case errors.As(err, &pe):
-		w.out.gap(Syntax, pe.Text, t.span(int(pe.Pos.Offset()), len(t.src)))
-	case errors.As(err, &le):
-		w.out.gap(Syntax, le.Feature+" in another shell's syntax", t.span(int(le.Pos.Offset()), len(t.src)))
-	default:
-		w.out.gap(Syntax, err.Error(), whole)
-	}
-}
-
-// parse parses t. Comments are looked at, because the parser takes a backslash at the end of
-// one for a line continuation, which hides the next line, and takes a # after a quote
-// for a comment inside a subshell, which hides the rest of the word.
-func (w *walker) parse(t *text) (*syntax.File, error) {
-	if strings.IndexByte(t.src, '#') < 0 {
-		return w.engine.parse(t.src)
-	}
-	syntax.KeepComments(true)(w.engine.parser)
-	defer syntax.KeepComments(false)(w.engine.parser)
-	for range 8 {
-		f, err := w.engine.parse(t.src)
-		patched, ok := t.endComments(f)
-		if !ok {
-			w.gap0(Syntax, "a # inside a word", t)
-		}
-		if patched == "" {
-			return f, err
-		}
-		t.src = patched
-	}
-	w.gap0(Syntax, "too many comments that end in a backslash", t)
-	return w.engine.parse(t.src)
-}
-
-func (w *walker) gap0(kind GapKind, why string, t *text) {
-	w.out.gap(kind, why, t.span(0, len(t.orig)))
-}
-
-// endComments overwrites the backslash at the end of each comment and returns the new
-// text, or nothing. It reports false if a comment starts where the shell sees none.
-func (t *text) endComments(f *syntax.File) (patched string, ok bool) {
-	var b []byte
-	var hashes, ends []int
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
-			ends = append(ends, int(n.End().Offset()))
-		case *syntax.Comment:
-			at, _ := t.clamp(int(n.Hash.Offset()), 0)
-			hashes = append(hashes, at)
-			if !strings.HasSuffix(n.Text, "\\\n") {
-				break
-			}
-			// The text may have lost bytes, so the backslash is looked for in the source.
-			if i := strings.Index(t.src[at:], "\\\n"); i >= 0 {
-				if b == nil {
-					b = []byte(t.src)
-				}
-				b[at+i] = '.'
-			}
-		}
-		return true
-	})
-	ok = !slices.ContainsFunc(hashes, func(at int) bool { return !t.startsComment(at, ends) })
-	return string(b), ok
-}
-
-// startsComment reports whether a shell takes the # at this offset for a comment; ends
-// are the ends of the substitutions, which a # continues.
-func (t *text) startsComment(at int, ends []int) bool {
-	for at >= 2 && t.src[at-2:at] == "\\\n" { // the line before is continued: look at its end
-		at -= 2
-	}
-	if at == 0 {
-		return true
-	}
-	switch t.src[at-1] {
-	case ' ', '\t', '\n', ';', '&', '|', '(', '<', '>':
-		return true
-	case ')', '`':
-		return !slices.Contains(ends, at)
-	}
-	return false
 }

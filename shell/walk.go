@@ -1,3 +1,5 @@
+//go:build !obstat_quick
+
 package shell
 
 import (
@@ -368,4 +370,17 @@ func stmtBounds(s *syntax.Stmt) (start, end int) {
 		}
 	}
 	return start, end
+}
+
+// plain is buildPlain for code inside the script.
+func (w *walker) plain(commands int) {
+	if len(w.out.Commands)+commands > w.opts.MaxCommands {
+		w.halt(TooBig, "more commands than the limit")
+		return
+	}
+	b := plainBuilder{s: w.out, src: w.text.orig, stdin: w.stdin, dir: w.env.dir.cur, nest: w.nest}
+	if w.env.dir.unsure {
+		b.nest |= UnsureDir
+	}
+	b.build(w.text.span)
 }

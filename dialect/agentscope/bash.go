@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -45,17 +46,21 @@ func text(a *effect.Analysis, s shell.Span) string {
 }
 
 // unanalysable are the constructs whose outcome the text does not tell.
-var unanalysable = map[shell.ConstructKind]string{
-	shell.CommandSubst: "command substitution", shell.ProcessSubst: "process substitution",
-	shell.ForLoop: "a loop", shell.CStyleLoop: "a loop", shell.SelectLoop: "a loop", shell.WhileLoop: "a loop", shell.UntilLoop: "a loop",
-	shell.IfClause: "a condition", shell.CaseClause: "a condition", shell.Function: "a function definition",
-}
+var unanalysable = sync.OnceValue(func() map[shell.ConstructKind]string {
+	return map[shell.ConstructKind]string{
+		shell.CommandSubst: "command substitution", shell.ProcessSubst: "process substitution",
+		shell.ForLoop: "a loop", shell.CStyleLoop: "a loop", shell.SelectLoop: "a loop", shell.WhileLoop: "a loop", shell.UntilLoop: "a loop",
+		shell.IfClause: "a condition", shell.CaseClause: "a condition", shell.Function: "a function definition",
+	}
+})
 
 // bareUnanalysable are constructs that the document holds to be unanalysable as
 // well, though what they run can be told: with the floor on they do not ask.
-var bareUnanalysable = map[shell.ConstructKind]string{
-	shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
-}
+var bareUnanalysable = sync.OnceValue(func() map[shell.ConstructKind]string {
+	return map[shell.ConstructKind]string{
+		shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
+	}
+})
 
 const whyInjection = "safety check: the command contains %s, which cannot be statically analyzed"
 
@@ -69,12 +74,12 @@ func (t *toolset) injection(a *effect.Analysis) (note, part string) {
 		}
 	}
 	for _, c := range a.Constructs {
-		name := unanalysable[c.Kind]
+		name := unanalysable()[c.Kind]
 		if c.Kind == shell.BraceParam && !plainParam(text(a, c.Span)) {
 			name = "a parameter expansion"
 		}
 		if t.Bare && name == "" {
-			name = bareUnanalysable[c.Kind]
+			name = bareUnanalysable()[c.Kind]
 		}
 		if name != "" {
 			return fmt.Sprintf(whyInjection, name), text(a, c.Span)
@@ -199,17 +204,19 @@ func hasFlag(c *effect.Command, short byte, long string) bool {
 
 // movers are programs that touch what they are given even where they only read
 // it: copying a key out of its directory is not reading a file.
-var movers = set("rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir")
+var movers = sync.OnceValue(func() map[string]bool {
+	return set("rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir")
+})
 
 // dangerousPaths finds targets in the document's table. Without the floor these
 // are the targets of redirections and of the document's eleven commands.
 func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if t.Bare && e.Detail != "redirect" && (!movers[e.Program] || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
+		if t.Bare && e.Detail != "redirect" && (!movers()[e.Program] || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}
-		if e.Path == "" || e.Kind == effect.Read && !movers[e.Program] && e.Detail != "redirect" {
+		if e.Path == "" || e.Kind == effect.Read && !movers()[e.Program] && e.Detail != "redirect" {
 			continue
 		}
 		switch e.Kind {
@@ -247,7 +254,7 @@ func everything(raw string) bool {
 
 // filesystem are the commands that ACCEPT_EDITS lets act on working
 // directories.
-var filesystem = set("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed")
+var filesystem = sync.OnceValue(func() map[string]bool { return set("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed") })
 
 // staysInside tells whether the command runs nothing but filesystem commands
 // and every path it touches is in a working directory.
@@ -259,7 +266,7 @@ func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
 		return false
 	}
 	for i := range a.Commands {
-		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem[c.Program] || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
+		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem()[c.Program] || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package agentscope
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -235,7 +236,9 @@ func (r *permissionRule) match() (field string, text obstat.Text) {
 	return "", obstat.Text{Flavour: pattern.JSON, Text: r.content}
 }
 
-var verdicts = map[string]obstat.Verdict{"deny": obstat.Deny, "ask": obstat.Ask, "allow": obstat.Allow}
+var verdicts = sync.OnceValue(func() map[string]obstat.Verdict {
+	return map[string]obstat.Verdict{"deny": obstat.Deny, "ask": obstat.Ask, "allow": obstat.Allow}
+})
 
 // rules returns the three lists of the Program.
 func (c *context) rules() map[string][]obstat.Rule {
@@ -250,7 +253,7 @@ func (c *context) rules() map[string][]obstat.Rule {
 }
 
 func (r *permissionRule) rule() obstat.Rule {
-	out := obstat.Rule{Tool: obstat.Is(r.tool), Verdict: verdicts[r.bucket], Pos: r.pos, Layer: r.source, Source: r.tool}
+	out := obstat.Rule{Tool: obstat.Is(r.tool), Verdict: verdicts()[r.bucket], Pos: r.pos, Layer: r.source, Source: r.tool}
 	if r.content != "" {
 		out.Field, out.Pattern = r.match()
 		out.Source = r.tool + "(" + r.content + ")"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -57,12 +58,14 @@ type builtin struct{ readOnly, allow bool }
 
 // builtins are the tools that answer for themselves: housekeeping is allowed,
 // reading tools say nothing and leave it to the rules.
-var builtins = map[string]builtin{
-	"Read": {readOnly: true}, "Glob": {readOnly: true}, "Grep": {readOnly: true},
-	"reset_tools": {allow: true},
-	"TaskCreate":  {allow: true}, "TaskGet": {allow: true}, "TaskUpdate": {allow: true}, "TaskList": {allow: true},
-	"Skill": {true, true}, "ScheduleList": {true, true}, "ScheduleView": {true, true},
-}
+var builtins = sync.OnceValue(func() map[string]builtin {
+	return map[string]builtin{
+		"Read": {readOnly: true}, "Glob": {readOnly: true}, "Grep": {readOnly: true},
+		"reset_tools": {allow: true},
+		"TaskCreate":  {allow: true}, "TaskGet": {allow: true}, "TaskUpdate": {allow: true}, "TaskList": {allow: true},
+		"Skill": {true, true}, "ScheduleList": {true, true}, "ScheduleView": {true, true},
+	}
+})
 
 func pass() obstat.Finding { return obstat.Finding{Pass: true} }
 
@@ -90,7 +93,7 @@ func (t *toolset) Check(f *obstat.Facts) obstat.Finding {
 	if d, ok := t.Tools[f.Call.Tool]; ok {
 		return t.checkDeclared(f.Call.Tool, d)
 	}
-	switch b, ok := builtins[f.Call.Tool]; {
+	switch b, ok := builtins()[f.Call.Tool]; {
 	case b.allow:
 		return allow("the tool allows itself")
 	case ok:
@@ -136,5 +139,5 @@ func (t *toolset) Holds(f *obstat.Facts) (bool, error) {
 	if d, ok := t.Tools[f.Call.Tool]; ok {
 		return d.ReadOnly && t.believes(f.Call.Tool, d), nil
 	}
-	return builtins[f.Call.Tool].readOnly, nil
+	return builtins()[f.Call.Tool].readOnly, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -51,11 +52,13 @@ func warning(p *Pattern, code obstat.Code, hint, format string, args ...any) *ob
 
 // program are the categories of the shipped program's actions that the
 // document's do not have, and what takes their place.
-var program = map[string]string{
-	"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
-	"tool:info:":       "the tool's own name, such as tool:list_models:",
-	"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
-}
+var program = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
+		"tool:info:":       "the tool's own name, such as tool:list_models:",
+		"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
+	}
+})
 
 func lintPattern(p *Pattern) obstat.Errors {
 	re, err := pattern.Compile(pattern.Full, p.Text)
@@ -67,7 +70,7 @@ func lintPattern(p *Pattern) obstat.Errors {
 			"the pattern %s matches no action: every action starts with tool:", p.Text)}
 	}
 	prefix := re.Shape().Prefix
-	for start, instead := range program {
+	for start, instead := range program() {
 		if strings.HasPrefix(prefix, start) {
 			return obstat.Errors{warning(p, obstat.CodeNoEffect, "use "+instead, "the pattern %s is about an action of the shipped program that the document does not have", p.Text)}
 		}

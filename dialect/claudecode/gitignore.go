@@ -1,21 +1,17 @@
 package claudecode
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
 
-// drive is how Windows paths start.
-var drive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z]):[\\/]`) })
-
 // slashed writes a Windows path the way rules do: C:\x is /c/x.
 func slashed(p string) string {
-	if m := drive().FindStringSubmatch(p); m != nil {
-		return "/" + strings.ToLower(m[1]) + "/" + strings.ReplaceAll(p[3:], `\`, "/")
+	if paths.HasDrive(p) {
+		return "/" + strings.ToLower(p[:1]) + "/" + strings.ReplaceAll(p[3:], `\`, "/")
 	}
 	return p
 }
@@ -23,7 +19,7 @@ func slashed(p string) string {
 // path is a rule for files: a pattern of .gitignore, anchored by how it starts.
 func (s spec) path(r *obstat.Rule) *trap {
 	content := strings.TrimSpace(s.content)
-	if drive().MatchString(content) {
+	if paths.HasDrive(content) {
 		content = "/" + slashed(content)
 	}
 	anchored := true

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -43,11 +44,13 @@ var (
 )
 
 // primary are the fields that a rule looks at through its own notation.
-var primary = map[string][]string{
-	"Bash": {"command"}, "PowerShell": {"command"}, "Monitor": {"command"},
-	"Read": {"file_path"}, "Edit": {"file_path"}, "Write": {"file_path"}, "MultiEdit": {"file_path"},
-	"Grep": {"path"}, "Glob": {"path"}, "NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"}, "WebFetch": {"url"},
-}
+var primary = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"Bash": {"command"}, "PowerShell": {"command"}, "Monitor": {"command"},
+		"Read": {"file_path"}, "Edit": {"file_path"}, "Write": {"file_path"}, "MultiEdit": {"file_path"},
+		"Grep": {"path"}, "Glob": {"path"}, "NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"}, "WebFetch": {"url"},
+	}
+})
 
 func knownTool(name string) bool {
 	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
@@ -59,18 +62,20 @@ func knownTool(name string) bool {
 }
 
 // canonical maps what the catalogue knows of a tool to Claude Code's name.
-var canonical = map[string]string{
-	"shell": "Bash", "powershell": "PowerShell", "read": "Read", "write": "Write", "edit": "Edit", "notebook": "NotebookEdit",
-	"patch": "Edit", "delete": "Edit", "move": "Edit", "mkdir": "Edit", "list": "LS", "glob": "Glob", "grep": "Grep",
-	"fetch": "WebFetch", "search": "WebSearch", "task": "Agent", "skill": "Skill", "none": "TaskList", "kill": "TaskStop",
-}
+var canonical = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"shell": "Bash", "powershell": "PowerShell", "read": "Read", "write": "Write", "edit": "Edit", "notebook": "NotebookEdit",
+		"patch": "Edit", "delete": "Edit", "move": "Edit", "mkdir": "Edit", "list": "LS", "glob": "Glob", "grep": "Grep",
+		"fetch": "WebFetch", "search": "WebSearch", "task": "Agent", "skill": "Skill", "none": "TaskList", "kill": "TaskStop",
+	}
+})
 
 // asked are tools that exist to ask the user: nobody answers for them.
 var asked = []string{"AskUserQuestion", "ExitPlanMode", "ask_user", "ask_followup_question", "question", "exit_plan_mode", "plan_exit"}
 
 // toolName returns Claude Code's name for a tool of any agent.
 func toolName(tool string, t *effect.Tool) string {
-	switch name, ok := canonical[t.Canonical]; {
+	switch name, ok := canonical()[t.Canonical]; {
 	case tool == "Task":
 		return "Agent"
 	case knownTool(tool) || slices.Contains(asked, tool):
@@ -121,8 +126,10 @@ var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
 var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
 
 // readOnly are programs that need no permission where they provably only read.
-var readOnly = strings.Fields(`ls cat echo pwd head tail grep find wc which diff stat du cd git docker
+var readOnly = sync.OnceValue(func() []string {
+	return strings.Fields(`ls cat echo pwd head tail grep find wc which diff stat du cd git docker
 	fmt comm cmp numfmt expr test [ printf getconf seq tsort pr lsof pgrep tput ss fd fdfind file sort sed rg jq true false`)
+})
 
 // fileCommands are allowed on paths in the working directories by acceptEdits.
 var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}

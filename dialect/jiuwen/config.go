@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -86,11 +87,13 @@ func (r *reader) document() *tree.Node {
 
 // known are the keys of the permissions section; those that are false are read
 // by the host or by other versions of the original, and mean nothing here.
-var known = map[string]bool{
-	"enabled": true, "schema": true, "version": true, "permission_mode": true, "tools": true, "rules": true,
-	"approval_overrides": true, "defaults": true, "external_directory": true, "owner_scopes": true,
-	"deny_guidance_message": false, "file_guard": false,
-}
+var known = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"enabled": true, "schema": true, "version": true, "permission_mode": true, "tools": true, "rules": true,
+		"approval_overrides": true, "defaults": true, "external_directory": true, "owner_scopes": true,
+		"deny_guidance_message": false, "file_guard": false,
+	}
+})
 
 // config reads the permissions section of a config.yaml.
 func (r *reader) config() *config {
@@ -128,12 +131,12 @@ func (r *reader) config() *config {
 
 // keys reports keys that nobody reads.
 func (r *reader) keys(sec *tree.Node) {
-	names := make([]string, 0, len(known))
-	for k := range known {
+	names := make([]string, 0, len(known()))
+	for k := range known() {
 		names = append(names, k)
 	}
 	for _, m := range sec.Members {
-		read, ok := known[m.Key]
+		read, ok := known()[m.Key]
 		if read {
 			continue
 		}
@@ -167,7 +170,7 @@ func (r *reader) enabled(n *tree.Node) bool {
 }
 
 // tieredNames are the schemas under which the tiered policy is in force.
-var tieredNames = map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true}
+var tieredNames = sync.OnceValue(func() map[string]bool { return map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true} })
 
 // schema tells whether the tiered policy is in force, or the legacy matcher.
 func (r *reader) schema(sec *tree.Node) bool {
@@ -185,7 +188,7 @@ func (r *reader) schema(sec *tree.Node) bool {
 			r.warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
 		}
 	}
-	return tieredNames[strings.ReplaceAll(strings.ToLower(strip(name)), " ", "")]
+	return tieredNames()[strings.ReplaceAll(strings.ToLower(strip(name)), " ", "")]
 }
 
 // strict reads permission_mode: strict, or anything else, which is normal.

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
@@ -124,12 +122,12 @@ func freeID(list *tree.Node, id string) string {
 	return out
 }
 
-var notAlnum = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^a-zA-Z0-9]+") })
-
 // overrideID is the original's id for what a user approved.
 func overrideID(tool, matchType, pattern string) string {
-	slug := notAlnum().ReplaceAllString("user_allow_"+tool+"_"+matchType+"_"+pattern, "_")
-	slug = strings.ToLower(strings.Trim(slug, "_"))
+	words := strings.FieldsFunc("user_allow_"+tool+"_"+matchType+"_"+pattern, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
+	})
+	slug := strings.ToLower(strings.Join(words, "_"))
 	return slug[:min(len(slug), 120)]
 }
 

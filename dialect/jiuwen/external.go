@@ -3,12 +3,12 @@ package jiuwen
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/paths"
 )
 
 // An externalConfig says what happens to paths outside the workspace: the level
@@ -169,7 +169,7 @@ func (c externalCheck) paths(f *obstat.Facts, root string) (out []string, err er
 		return nil, err
 	}
 	base, texts := root, []string(nil)
-	switch categories[c.tool(f.Call.Tool)] {
+	switch categories()[c.tool(f.Call.Tool)] {
 	case shellTools:
 		if base, err = workdir(f.World, root, args); err != nil {
 			return nil, err
@@ -212,19 +212,19 @@ func workdir(world obstat.World, root string, args *tree.Node) (string, error) {
 }
 
 // pathCommands are the programs whose arguments the original looks at.
-var pathCommands = map[string]bool{
-	"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
-	"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
-	"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
-}
-
-var drive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]:[\\/]`) })
+var pathCommands = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
+		"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
+		"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
+	}
+})
 
 // commandPaths returns the words of a command that the original takes for
 // paths: it knows two dozen programs, and looks only at the first word.
 func commandPaths(cmd string) (out []string) {
 	words := lexWords(cmd)
-	if len(words) == 0 || !pathCommands[strings.ToLower(words[0])] {
+	if len(words) == 0 || !pathCommands()[strings.ToLower(words[0])] {
 		return nil
 	}
 	for _, w := range words[1:] {
@@ -232,7 +232,7 @@ func commandPaths(cmd string) (out []string) {
 		if w == "" || strings.HasPrefix(w, "-") {
 			continue
 		}
-		if strings.ContainsAny(w, `/\`) || drive().MatchString(w) {
+		if strings.ContainsAny(w, `/\`) || paths.HasDrive(w) {
 			out = append(out, w)
 		}
 	}

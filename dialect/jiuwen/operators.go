@@ -2,9 +2,7 @@ package jiuwen
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 )
@@ -18,7 +16,22 @@ const (
 )
 
 // operators are the characters that chain commands or put one into another.
-var operators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[;&|`<>]|\\$[({]|\r?\n") })
+const operators = ";&|`<>\n"
+
+// operator returns the first operator of a command.
+func operator(cmd string) string {
+	for i := range len(cmd) {
+		switch c := cmd[i]; {
+		case c == '\r' && strings.HasPrefix(cmd[i:], "\r\n"):
+			return "\r\n"
+		case strings.IndexByte(operators, c) >= 0:
+			return string(c)
+		case c == '$' && i+1 < len(cmd) && (cmd[i+1] == '(' || cmd[i+1] == '{'):
+			return cmd[i : i+2]
+		}
+	}
+	return ""
+}
 
 // An operatorCheck turns an allowed command that holds operators into an ask
 // (section 2.4). The original looks for the characters alone, so that it asks
@@ -32,7 +45,7 @@ func newOperatorCheck(raw json.RawMessage) (obstat.Checker, error) {
 
 // Check looks at the command of a shell tool.
 func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
-	if categories[c.tool(f.Call.Tool)] != shellTools {
+	if categories()[c.tool(f.Call.Tool)] != shellTools {
 		return obstat.Finding{Pass: true}
 	}
 	args, err := arguments(f)
@@ -46,7 +59,7 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 		}
 		cmd = unquoted(cmd)
 	}
-	if found := operators().FindString(cmd); found != "" {
+	if found := operator(cmd); found != "" {
 		return obstat.Finding{Verdict: obstat.Ask, Note: "the command holds the operator " + strings.TrimSpace(printable(found))}
 	}
 	return obstat.Finding{Pass: true}

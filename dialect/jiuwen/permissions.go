@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
@@ -41,7 +39,13 @@ type Item struct {
 // OK reports whether nothing went wrong.
 func (it Item) OK() bool { return it.Kind == "info" }
 
-var withPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([^\s()]+)\((.+)\)$`) })
+// withPattern reads TOOL(PATTERN).
+func withPattern(target string) (tool, pattern string, ok bool) {
+	tool, rest, open := strings.Cut(target, "(")
+	pattern, closed := strings.CutSuffix(rest, ")")
+	ok = open && closed && tool != "" && pattern != "" && !strings.ContainsAny(tool, "() \t\n\r\f")
+	return tool, pattern, ok
+}
 
 // Run carries out the command, given what stands after its name.
 func (c *Command) Run(args string) Item {
@@ -54,11 +58,11 @@ func (c *Command) Run(args string) Item {
 		return c.fail(msgBadLevel, parts[0])
 	}
 	target := strings.Join(parts[1:], " ")
-	switch m := withPattern().FindStringSubmatch(target); {
+	switch tool, pattern, ok := withPattern(target); {
 	case target == "":
 		return c.fail(msgNoTool)
-	case m != nil:
-		return c.setRule(v.String(), strings.ToLower(m[1]), m[2])
+	case ok:
+		return c.setRule(v.String(), strings.ToLower(tool), pattern)
 	case strings.ContainsAny(target, "() "):
 		return c.fail(msgBadTool, target)
 	}

@@ -3,6 +3,7 @@ package jiuwen
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A category is what a tool's parameter rules look at.
@@ -17,20 +18,22 @@ const (
 )
 
 // categories lists the tools of each category by their exact names.
-var categories = map[string]category{
-	"bash": shellTools, "mcp_exec_command": shellTools, "create_terminal": shellTools,
+var categories = sync.OnceValue(func() map[string]category {
+	return map[string]category{
+		"bash": shellTools, "mcp_exec_command": shellTools, "create_terminal": shellTools,
 
-	"read_file": pathTools, "write_file": pathTools, "edit_file": pathTools, "read_text_file": pathTools,
-	"write_text_file": pathTools, "write": pathTools, "read": pathTools, "glob_file_search": pathTools,
-	"glob": pathTools, "list_dir": pathTools, "list_files": pathTools, "grep": pathTools, "search_replace": pathTools,
+		"read_file": pathTools, "write_file": pathTools, "edit_file": pathTools, "read_text_file": pathTools,
+		"write_text_file": pathTools, "write": pathTools, "read": pathTools, "glob_file_search": pathTools,
+		"glob": pathTools, "list_dir": pathTools, "list_files": pathTools, "grep": pathTools, "search_replace": pathTools,
 
-	"mcp_fetch_webpage": networkTools, "mcp_free_search": networkTools, "mcp_paid_search": networkTools,
-}
+		"mcp_fetch_webpage": networkTools, "mcp_free_search": networkTools, "mcp_paid_search": networkTools,
+	}
+})
 
 // toolsOf returns the tools of a category, sorted.
 func toolsOf(c category) []string {
 	var out []string
-	for name, of := range categories {
+	for name, of := range categories() {
 		if of == c {
 			out = append(out, name)
 		}
@@ -40,10 +43,12 @@ func toolsOf(c category) []string {
 }
 
 // aliases are the names that the host gives to some tools before it asks.
-var aliases = map[string]string{
-	"free_search": "mcp_free_search", "paid_search": "mcp_paid_search",
-	"fetch_webpage": "mcp_fetch_webpage", "exec_command": "mcp_exec_command",
-}
+var aliases = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"free_search": "mcp_free_search", "paid_search": "mcp_paid_search",
+		"fetch_webpage": "mcp_fetch_webpage", "exec_command": "mcp_exec_command",
+	}
+})
 
 // pathKeys are the arguments whose text is a path whatever it looks like, in
 // the order in which an approval looks for one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -35,26 +36,28 @@ type tool struct {
 
 // tools are the tools that opencode has of itself; every other one is of an MCP
 // server or a plugin.
-var tools = map[string]tool{
-	"bash":        {"bash", (*callView).bash},
-	"read":        {"read", (*callView).file},
-	"write":       {"edit", (*callView).file},
-	"edit":        {"edit", (*callView).file},
-	"multiedit":   {"edit", (*callView).file},
-	"apply_patch": {"edit", (*callView).patch},
-	"patch":       {"edit", (*callView).patch},
-	"glob":        {"glob", (*callView).glob},
-	"grep":        {"grep", (*callView).grep},
-	"list":        {"list", (*callView).list},
-	"webfetch":    {"webfetch", (*callView).fetch},
-	"websearch":   {"websearch", text("query")},
-	"skill":       {"skill", name("name")},
-	"task":        {"task", text("subagent_type")},
+var tools = sync.OnceValue(func() map[string]tool {
+	return map[string]tool{
+		"bash":        {"bash", (*callView).bash},
+		"read":        {"read", (*callView).file},
+		"write":       {"edit", (*callView).file},
+		"edit":        {"edit", (*callView).file},
+		"multiedit":   {"edit", (*callView).file},
+		"apply_patch": {"edit", (*callView).patch},
+		"patch":       {"edit", (*callView).patch},
+		"glob":        {"glob", (*callView).glob},
+		"grep":        {"grep", (*callView).grep},
+		"list":        {"list", (*callView).list},
+		"webfetch":    {"webfetch", (*callView).fetch},
+		"websearch":   {"websearch", text("query")},
+		"skill":       {"skill", name("name")},
+		"task":        {"task", text("subagent_type")},
 
-	"list_mcp_resources":          {"read", (*callView).resources},
-	"list_mcp_resource_templates": {"read", (*callView).resources},
-	"read_mcp_resource":           {"read", (*callView).resources},
-}
+		"list_mcp_resources":          {"read", (*callView).resources},
+		"list_mcp_resource_templates": {"read", (*callView).resources},
+		"read_mcp_resource":           {"read", (*callView).resources},
+	}
+})
 
 // A callView is a call on its way to asks.
 type callView struct {
@@ -81,7 +84,7 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 	if err := c.read(); err != nil {
 		return nil, err
 	}
-	t, known := tools[f.Call.Tool]
+	t, known := tools()[f.Call.Tool]
 	if known {
 		c.perm = t.permission
 		if err := t.ask(c); err != nil {
@@ -111,9 +114,9 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 // for the shell are meant for whatever is one. The program does not.
 func (c *callView) alike() {
 	name := c.f.Call.Tool
-	t, known := tools[strings.ToLower(name)]
+	t, known := tools()[strings.ToLower(name)]
 	if e, ok := effect.Lookup(name); !known && ok && e.Shell() {
-		t, known = tools["bash"]
+		t, known = tools()["bash"]
 	}
 	if !known || !c.Floor {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -51,7 +52,7 @@ type difference struct {
 // differently.
 func (l *loader) otherOrder(rules Ruleset) {
 	for _, d := range l.differences(rules) {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints()[l.order],
 			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
 	}
 }
@@ -86,10 +87,12 @@ func (l *loader) differences(rules Ruleset) (out []difference) {
 	return out
 }
 
-var orderHints = map[Order]string{
-	First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
-	Last:  "the document takes the first match; whoever reads the file that way is misled",
-}
+var orderHints = sync.OnceValue(func() map[Order]string {
+	return map[Order]string{
+		First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
+		Last:  "the document takes the first match; whoever reads the file that way is misled",
+	}
+})
 
 // permissions returns the permissions to try a rule with.
 func (l *loader) permissions(r *Rule) []string {
@@ -153,7 +156,7 @@ func builtinName(name string) bool {
 	if name == permExternal || name == permDoomLoop {
 		return true
 	}
-	for _, t := range tools {
+	for _, t := range tools() {
 		if t.permission == name {
 			return true
 		}

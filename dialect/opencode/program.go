@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -228,10 +229,10 @@ func (l *loader) agentsOf(user, session Ruleset) []agent {
 }
 
 // stageNames says what each order does, for whoever reads an explanation.
-var stageNames = map[Order]string{First: "first match", Last: "last match"}
+var stageNames = sync.OnceValue(func() map[Order]string { return map[Order]string{First: "first match", Last: "last match"} })
 
 func (l *loader) stage(list string) obstat.Match {
-	return obstat.Match{Name: stageNames[l.order], Rules: list, Pick: l.order.pick()}
+	return obstat.Match{Name: stageNames()[l.order], Rules: list, Pick: l.order.pick()}
 }
 
 func (l *loader) pipeline(guard []obstat.Stage, stages ...obstat.Stage) obstat.Pipeline {

@@ -63,7 +63,7 @@ func question(permission, pattern string) obstat.Question {
 // besides, of directories outside and of repetition, is left out: a tool that
 // is denied stays denied whatever those say.
 func (v view) Space(tool string) []obstat.Question {
-	t, known := tools[tool]
+	t, known := tools()[tool]
 	if !known {
 		return []obstat.Question{question(sanitize(tool), "")}
 	}

@@ -213,7 +213,7 @@ func TestStricterOfTwo(t *testing.T) {
 // FuzzAsks: no call makes the view fail or ask nothing.
 func FuzzAsks(f *testing.F) {
 	for _, s := range []string{`{"command":"cd x && ls > f"}`, `{"filePath":"../../x"}`, `{"patchText":"*** Add File: a\n*** Move to: /b"}`, `{"url":"http://[::1"}`, `{"pattern":"../*","path":"/"}`, `null`, ``} {
-		for tool := range tools {
+		for tool := range tools() {
 			f.Add(tool, s, "/w/p", "/w", true)
 		}
 	}

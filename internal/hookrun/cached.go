@@ -64,7 +64,7 @@ func compiled(kept []policycache.Policy) ([]*policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := obstat.Compile(k.Program, &obstat.Options{Library: dialect.LibraryFor(d, k.Program)})
+		p, err := obstat.Compile(k.Program, &obstat.Options{Library: dialect.LibraryFor(d, k.Program), Trusted: k.Digest})
 		if err != nil {
 			return nil, err
 		}

@@ -14,12 +14,25 @@ import (
 var errBytes = errors.New("the cached policy is damaged")
 
 // An encoder writes what a decoder reads back, field by field: numbers as
-// varints, texts and lists behind their length.
-type encoder struct{ b []byte }
+// varints, lists behind their length, texts as their place among all texts so
+// far, where they came before. Most of a policy's texts come many times.
+type encoder struct {
+	b     []byte
+	texts map[string]int
+}
 
 func (e *encoder) num(n int)    { e.b = binary.AppendUvarint(e.b, uint64(n)) }
 func (e *encoder) byte(n uint8) { e.b = append(e.b, n) }
 func (e *encoder) text(s string) {
+	if at, ok := e.texts[s]; ok {
+		e.num(at)
+		return
+	}
+	if e.texts == nil {
+		e.texts = map[string]int{}
+	}
+	e.texts[s] = len(e.texts) + 1
+	e.num(0)
 	e.num(len(s))
 	e.b = append(e.b, s...)
 }
@@ -32,7 +45,7 @@ func (e *encoder) flag(yes bool) {
 	e.byte(0)
 }
 
-func (e *encoder) texts(list []string) {
+func (e *encoder) list(list []string) {
 	e.num(len(list))
 	for _, s := range list {
 		e.text(s)
@@ -42,9 +55,10 @@ func (e *encoder) texts(list []string) {
 // A decoder reads what an encoder wrote. Its texts are parts of src: nothing is
 // copied.
 type decoder struct {
-	src string
-	at  int
-	bad bool
+	src   string
+	at    int
+	texts []string
+	bad   bool
 }
 
 func (d *decoder) fail() {
@@ -75,18 +89,20 @@ func (d *decoder) num() int {
 }
 
 func (d *decoder) text() string {
-	n := d.num()
-	if n < 0 || n > len(d.src)-d.at {
+	if at := d.num(); at > 0 && at <= len(d.texts) {
+		return d.texts[at-1]
+	} else if at != 0 {
 		d.fail()
-		return ""
 	}
+	n := d.count()
 	d.at += n
+	d.texts = append(d.texts, d.src[d.at-n:d.at])
 	return d.src[d.at-n : d.at]
 }
 
 func (d *decoder) flag() bool { return d.byte() != 0 }
 
-// count reads the length of a list; each of its items has at least one byte.
+// count reads the length of a text or list; each item has at least one byte.
 func (d *decoder) count() int {
 	n := d.num()
 	if n < 0 || n > len(d.src)-d.at {
@@ -96,7 +112,7 @@ func (d *decoder) count() int {
 	return n
 }
 
-func (d *decoder) texts() []string {
+func (d *decoder) list() []string {
 	n := d.count()
 	if n == 0 {
 		return nil
@@ -226,12 +242,12 @@ func (e *encoder) stage(s obstat.Stage) {
 		e.text(s.Check)
 		e.byte(uint8(s.Pass))
 		e.flag(s.AskDenies)
-		e.texts(s.Unless)
+		e.list(s.Unless)
 	case obstat.When:
 		e.byte(kindWhen)
 		e.text(s.Name)
 		e.text(s.Is)
-		e.texts(s.Tools)
+		e.list(s.Tools)
 		e.byte(uint8(s.Then))
 		e.flag(s.Else != nil)
 		if s.Else != nil {
@@ -262,9 +278,9 @@ func (d *decoder) stage() obstat.Stage {
 	case kindMatch:
 		return obstat.Match{Name: d.text(), Rules: d.text(), Pick: obstat.Pick(d.byte()), Settle: obstat.Verdicts(d.byte()), AskDenies: d.flag()}
 	case kindCheck:
-		return obstat.Check{Name: d.text(), Check: d.text(), Pass: obstat.Outcomes(d.byte()), AskDenies: d.flag(), Unless: d.texts()}
+		return obstat.Check{Name: d.text(), Check: d.text(), Pass: obstat.Outcomes(d.byte()), AskDenies: d.flag(), Unless: d.list()}
 	case kindWhen:
-		s := obstat.When{Name: d.text(), Is: d.text(), Tools: d.texts(), Then: obstat.Verdict(d.byte())}
+		s := obstat.When{Name: d.text(), Is: d.text(), Tools: d.list(), Then: obstat.Verdict(d.byte())}
 		if d.flag() {
 			v := obstat.Verdict(d.byte())
 			s.Else = &v

@@ -8,6 +8,7 @@
 package policycache
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -52,8 +53,8 @@ func (c *Cache) path(question []string) string {
 	h := sha256.New()
 	for _, part := range append([]string{magic, c.Self}, question...) {
 		var e encoder
-		e.text(part)
-		h.Write(e.b)
+		e.num(len(part))
+		h.Write(append(e.b, part...))
 	}
 	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil)[:20]))
 }
@@ -68,7 +69,7 @@ func (c *Cache) Get(question ...string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := decode(string(data))
+	e, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
@@ -125,39 +126,43 @@ func encode(e *Entry) []byte {
 		s := &e.Seen[i]
 		body.text(s.Name)
 		body.byte(uint8(s.Is))
-		body.b = append(body.b, s.Sum[:]...)
+		if s.Is != Absent {
+			body.text(string(s.Sum[:]))
+		}
 	}
 	body.num(len(e.Policies))
 	for i := range e.Policies {
 		p := &e.Policies[i]
 		body.text(p.Dialect)
 		body.text(p.Digest)
-		body.texts(p.Files)
+		body.list(p.Files)
 		body.program(p.Program)
 	}
 	sum := sha256.Sum256(body.b)
 	return append(append([]byte(magic), sum[:]...), body.b...)
 }
 
-func decode(src string) (*Entry, error) {
-	body, ok := strings.CutPrefix(src, magic)
+func decode(src []byte) (*Entry, error) {
+	body, ok := bytes.CutPrefix(src, []byte(magic))
 	if !ok || len(body) < sha256.Size {
 		return nil, errBytes
 	}
-	if sum := sha256.Sum256([]byte(body[sha256.Size:])); string(sum[:]) != body[:sha256.Size] {
+	if sum := sha256.Sum256(body[sha256.Size:]); !bytes.Equal(sum[:], body[:sha256.Size]) {
 		return nil, errBytes
 	}
-	d := &decoder{src: body, at: sha256.Size}
+	d := &decoder{src: string(body[sha256.Size:]), texts: make([]string, 0, 256)}
 	e := &Entry{}
-	for range d.count() {
+	n := d.count()
+	e.Seen = make([]Seen, 0, n)
+	for range n {
 		s := Seen{Name: d.text(), Is: Kind(d.byte())}
-		for i := range s.Sum {
-			s.Sum[i] = d.byte()
+		if s.Is != Absent {
+			copy(s.Sum[:], d.text())
 		}
 		e.Seen = append(e.Seen, s)
 	}
 	for range d.count() {
-		p := Policy{Dialect: d.text(), Digest: d.text(), Files: d.texts()}
+		p := Policy{Dialect: d.text(), Digest: d.text(), Files: d.list()}
 		p.Program = d.program()
 		e.Policies = append(e.Policies, p)
 	}

@@ -48,7 +48,7 @@ func marshal(t *testing.T, p *obstat.Program) []byte {
 func TestRoundTrip(t *testing.T) {
 	p := sample()
 	e := &Entry{Policies: []Policy{{Dialect: "x", Digest: "d", Files: []string{"/a", "/b"}, Program: p}}}
-	got, err := decode(string(encode(e)))
+	got, err := decode(encode(e))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestDamage(t *testing.T) {
 	for i := range whole {
 		b := bytes.Clone(whole)
 		b[i] ^= 1
-		if _, err := decode(string(b)); err == nil {
+		if _, err := decode(b); err == nil {
 			t.Fatalf("byte %d is changed, and nobody sees it", i)
 		}
-		if _, err := decode(string(whole[:i])); err == nil {
+		if _, err := decode(whole[:i]); err == nil {
 			t.Fatalf("cut at %d, and nobody sees it", i)
 		}
 	}
@@ -186,10 +186,10 @@ func TestTexts(t *testing.T) {
 		want := rapid.SliceOf(rapid.String()).Draw(t, "texts")
 		n := rapid.IntRange(0, 1<<40).Draw(t, "number")
 		e := &encoder{}
-		e.texts(want)
+		e.list(want)
 		e.num(n)
 		d := &decoder{src: string(e.b)}
-		got := d.texts()
+		got := d.list()
 		if len(got) != len(want) || d.num() != n || d.bad {
 			t.Fatalf("%q came back as %q", want, got)
 		}

@@ -31,8 +31,7 @@ type Seen struct {
 func (s *Seen) still() bool {
 	switch s.Is {
 	case Absent:
-		_, err := os.Stat(s.Name)
-		return errors.Is(err, fs.ErrNotExist)
+		return missing(s.Name)
 	case File:
 		data, err := os.ReadFile(s.Name)
 		return err == nil && sha256.Sum256(data) == s.Sum

@@ -3,9 +3,7 @@ package yamlx
 import (
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -74,24 +72,6 @@ func (m meaning) hint() string {
 	return "quote it if it is meant as text"
 }
 
-// lazily compiles an expression when it is first needed: most processes that
-// can read YAML never do.
-func lazily(re string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
-}
-
-var (
-	coreInt   = lazily(`^[-+]?[0-9]+$`)
-	coreBase  = lazily(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
-	coreFloat = lazily(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	special   = lazily(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
-
-	oldInt   = lazily(`^[-+]?(0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$`)
-	oldSixty = lazily(`^[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*$`)
-	oldFloat = lazily(`^([-+]?[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+][0-9]+)?$`)
-	oldDate  = lazily(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]*)?([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?$`)
-)
-
 // both is what the two versions of YAML agree on.
 func both(text string) (meaning, bool) {
 	switch text {
@@ -100,7 +80,7 @@ func both(text string) (meaning, bool) {
 	case "true", "True", "TRUE", "false", "False", "FALSE":
 		return meaning{kind: tree.Bool, yes: text[0] == 't' || text[0] == 'T'}, true
 	}
-	if special().MatchString(text) {
+	if special(text) {
 		return meaning{kind: tree.Number, num: strings.ToLower(text)}, true
 	}
 	return meaning{kind: tree.String}, !strings.ContainsAny(text[:1], "+-.0123456789yYnNoO")
@@ -111,11 +91,11 @@ func core(text string) meaning {
 	m, done := both(text)
 	switch {
 	case done || len(text) > 100:
-	case coreInt().MatchString(text):
+	case coreInt(text):
 		return meaning{kind: tree.Number, num: integer(text, 10)}
-	case coreBase().MatchString(text):
+	case coreBase(text):
 		return meaning{kind: tree.Number, num: integer(text, 0)}
-	case coreFloat().MatchString(text):
+	case coreFloat(text):
 		return meaning{kind: tree.Number, num: decimal(text)}
 	}
 	return m
@@ -135,15 +115,15 @@ func old(text string) meaning {
 	}
 	bare := strings.ReplaceAll(text, "_", "")
 	switch {
-	case oldInt().MatchString(text):
+	case oldInt(text):
 		if num := integer(bare, 0); num != "" {
 			return meaning{kind: tree.Number, num: num}
 		}
-	case oldSixty().MatchString(text):
+	case oldSixty(text):
 		return meaning{kind: tree.Number, num: sixty(bare)}
-	case oldFloat().MatchString(text):
+	case oldFloat(text):
 		return meaning{kind: tree.Number, num: decimal(bare)}
-	case oldDate().MatchString(text):
+	case oldDate(text):
 		m.date = true
 	}
 	return m
