@@ -2,8 +2,11 @@ package claudecode
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -58,21 +61,57 @@ const (
 
 var layers = []string{LayerUser, LayerProject, LayerLocal, LayerSession, LayerManaged}
 
+// ManagedDir returns the directory of the machine's policy on this system.
+func ManagedDir() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "/Library/Application Support/ClaudeCode"
+	case "windows":
+		return `C:\Program Files\ClaudeCode`
+	}
+	return "/etc/claude-code"
+}
+
 // Places returns where settings for a project are looked for, lowest precedence
-// first. managed is the directory of the machine's policy, "" the usual one.
-func Places(dir, home, managed string) []Place {
+// first: the user's, the project's, the project's own of this user, the
+// machine's, and the parts of the machine's in alphabetical order. managed is the
+// directory of the machine's policy, "" the usual one; list returns the names in a
+// directory, nil leaves the parts out. A directory of parts that cannot be read is
+// an error: it may hold denials.
+//
+// Policies that come from a server, from macOS's preferences or from the Windows
+// registry are no files, and are not read.
+func Places(dir, home, managed string, list func(dir string) ([]string, error)) ([]Place, error) {
 	if managed == "" {
-		managed = "/etc/claude-code"
+		managed = ManagedDir()
 	}
 	var out []Place
 	if home != "" {
 		out = append(out, Place{filepath.Join(home, ".claude", "settings.json"), LayerUser})
 	}
-	return append(out,
+	out = append(out,
 		Place{filepath.Join(dir, ".claude", "settings.json"), LayerProject},
 		Place{filepath.Join(dir, ".claude", "settings.local.json"), LayerLocal},
 		Place{filepath.Join(managed, "managed-settings.json"), LayerManaged})
+	if list == nil {
+		return out, nil
+	}
+	parts := filepath.Join(managed, managedParts)
+	names, err := list(parts)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+			out = append(out, Place{filepath.Join(parts, name), LayerManaged})
+		}
+	}
+	return out, nil
 }
+
+// managedParts is the directory of the machine's policy that has parts of it.
+const managedParts = "managed-settings.d"
 
 // Detect knows a file by its place and its permissions.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
@@ -85,7 +124,7 @@ func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 		return dialect.No
 	}
 	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
-	if base := path.Base(name); base == "managed-settings.json" || path.Base(path.Dir(name)) == ".claude" {
+	if dir := path.Base(path.Dir(name)); path.Base(name) == "managed-settings.json" || dir == managedParts || dir == ".claude" {
 		return dialect.Sure
 	}
 	return dialect.Maybe

@@ -3,6 +3,8 @@ package claudecode
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -285,4 +287,39 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestManagedParts: parts of the machine's policy come after its main file, in
+// alphabetical order, and count as the machine's.
+func TestManagedParts(t *testing.T) {
+	list := func(dir string) ([]string, error) {
+		if dir != filepath.Join("/m", "managed-settings.d") {
+			return nil, fs.ErrNotExist
+		}
+		return []string{"20-b.json", ".hidden.json", "10-a.json", "README"}, nil
+	}
+	places, err := Places("/p", "/h", "/m", list)
+	if err != nil || len(places) != 6 || filepath.Base(places[3].Name) != "managed-settings.json" || filepath.Base(places[4].Name) != "10-a.json" || filepath.Base(places[5].Name) != "20-b.json" {
+		t.Fatalf("%v, %v", places, err)
+	}
+	main := places[3].Name
+	if _, err := Places("/p", "/h", "/m", func(string) ([]string, error) { return nil, fs.ErrPermission }); err == nil {
+		t.Error("parts that cannot be listed are taken for none")
+	}
+	if places, err := Places("/p", "", "/none", list); err != nil || len(places) != 3 {
+		t.Errorf("%v, %v", places, err)
+	}
+	files := []dialect.File{
+		{Name: "/h/.claude/settings.json", Layer: LayerUser, Data: []byte(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash(npm *)"]}}`)},
+		{Name: main, Layer: LayerManaged, Data: []byte(`{"permissions":{"defaultMode":"plan"}}`)},
+		{Name: "/m/managed-settings.d/10-a.json", Data: []byte(`{"permissions":{"defaultMode":"dontAsk","deny":["Bash(npm publish *)"]}}`)},
+		{Name: "/m/managed-settings.d/20-b.json", Data: []byte(`{"allowManagedPermissionRulesOnly":true,"permissions":{"defaultMode":"acceptEdits","allow":["Bash(ls)"]}}`)},
+	}
+	prog, errs := Dialect{}.Load(&dialect.Input{Files: files, Home: "/h"})
+	if errs.Fatal() != nil {
+		t.Fatal(errs)
+	}
+	if prog.Mode != "acceptEdits" || len(prog.Rules["deny"]) != 1 || len(prog.Rules["allow"]) != 1 || prog.Rules["allow"][0].Source != "Bash(ls)" {
+		t.Errorf("mode %s, deny %v, allow %v", prog.Mode, prog.Rules["deny"], prog.Rules["allow"])
+	}
 }

@@ -95,7 +95,7 @@ func layerOf(f *dialect.File, home string) string {
 		return f.Layer
 	case f.Layer != "":
 		return LayerSession // --settings, flags
-	case path.Base(name) == "managed-settings.json" || path.Base(path.Dir(name)) == "managed-settings.d":
+	case path.Base(name) == "managed-settings.json" || path.Base(path.Dir(name)) == managedParts:
 		return LayerManaged
 	case path.Base(name) == "settings.local.json":
 		return LayerLocal

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/obstat/obstat/internal/agents"
-	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/internal/statedir"
 )
 
 // undoRecords keep what is needed to give back a settings file byte for byte.
@@ -20,11 +20,11 @@ type undoRecords struct {
 
 // undoDir is where the records are, "" if that is not known.
 func undoDir() string {
-	db, err := sqlite.DefaultPath()
+	dir, err := statedir.Dir(os.Getenv)
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(db), "install")
+	return filepath.Join(dir, "install")
 }
 
 func (r *undoRecords) name(file string) string {

@@ -20,6 +20,14 @@ type finder struct {
 	look policycache.Looker
 }
 
+// Find returns the policies that a call which the agent makes in dir is decided
+// by; none means that there is none anywhere.
+func Find(o *Options, agent, dir string) ([]*dialect.Loaded, error) {
+	t := &turn{run: &run{Options: o}, event: &hook.Event{Agent: agent, Call: &obstat.Call{Dir: dir}}}
+	t.home, _ = o.World.Home("")
+	return (&finder{turn: t, look: policycache.Looker{Read: o.Read}}).find()
+}
+
 // ownDialect returns whose files an agent keeps its own rules in.
 func ownDialect(agent string) string {
 	switch agent {
@@ -157,7 +165,11 @@ func isClaude(name string, files []dialect.File) bool {
 func (f *finder) layers(dir string) ([]dialect.File, error) {
 	var out []dialect.File
 	rules := false
-	for _, p := range claudecode.Places(dir, f.home, "") {
+	places, err := claudecode.Places(dir, f.home, "", f.look.ReadDir)
+	if err != nil {
+		return nil, obstat.Errors{dialect.IOError(filepath.Join(claudecode.ManagedDir(), "managed-settings.d"), err)}
+	}
+	for _, p := range places {
 		if dir == "" && !filepath.IsAbs(p.Name) {
 			continue
 		}
