@@ -63,7 +63,19 @@ func (p *payload) claudeCall(e *Event) (err error) {
 	return err
 }
 
+// bypass is the mode in which Claude Code lets everything through. An ask of its
+// hook is only asked there where its own rules have nothing to say of the call;
+// otherwise, as with settings below .claude, they decide, and the call runs.
+const bypass = "bypassPermissions"
+
+const notAlwaysAsked = "this call needs a person's approval, which Claude Code does not reliably ask for in the mode " + bypass + ": "
+
 func (claudeCode) encode(e *Event, a *answer) Reply {
+	if a.verdict == obstat.Ask && !a.none && e.Name != permissionRequest && e.Call != nil && e.Call.Mode == bypass {
+		b := *a
+		b.verdict, b.reason = obstat.Deny, notAlwaysAsked+a.reason
+		a = &b
+	}
 	switch {
 	case a.none:
 		return Reply{}

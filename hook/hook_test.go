@@ -303,6 +303,26 @@ func TestHousekeepingNames(t *testing.T) {
 	}
 }
 
+// TestAskInBypass: Claude Code runs some calls in that mode although its hook
+// asks, so that only a denial is sure.
+func TestAskInBypass(t *testing.T) {
+	ask := &obstat.Decision{Verdict: obstat.Ask, Note: "why"}
+	for _, c := range []struct {
+		event, mode string
+		deny        bool
+	}{{preToolUse, "bypassPermissions", true}, {preToolUse, "default", false}, {preToolUse, "acceptEdits", false}, {permissionRequest, "bypassPermissions", false}} {
+		in := `{"session_id":"s","transcript_path":"/t","cwd":"/w","permission_mode":"` + c.mode + `","hook_event_name":"` + c.event + `","tool_name":"Bash","tool_input":{"command":"x"}}`
+		e, err := Decode(ClaudeCode, []byte(in), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := e.Encode(ask, &Options{Interactive: true})
+		if denied := r.Exit == exitDeny && strings.Contains(string(r.Stdout), `"deny"`) && strings.Contains(string(r.Stderr), "why"); denied != c.deny {
+			t.Errorf("%s in %s: %d %s %s", c.event, c.mode, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+}
+
 // TestAskWithoutTerminal: an ask that would hang or run the call is a denial.
 func TestAskWithoutTerminal(t *testing.T) {
 	ask := &obstat.Decision{Verdict: obstat.Ask, Note: "why"}

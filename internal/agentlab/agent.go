@@ -10,6 +10,7 @@ import (
 // An Agent is one of the agents, at one version.
 type Agent struct {
 	Name    string // as obstat calls it
+	Way     string // "", or which of the agent's ways of working this is
 	Title   string // as people call it
 	Package string // as npm calls it
 	Version string
@@ -25,19 +26,34 @@ type driver interface {
 	command(r *run, prompt string) (args, env []string, err error)
 	// calls are the tool calls for an action.
 	calls(a action) []Call
-	// hasten makes the agent wait only seconds for its hook.
-	hasten(r *run) error
+	// entry is where the installer writes the hook.
+	entry() entry
+}
+
+// An entry is a hook in an agent's settings.
+type entry struct {
+	file           string // below home
+	timeout, short string // how long the agent waits: where that stands, and three seconds instead
 }
 
 // Agents returns the agents that can be driven, at the versions that were tried.
 func Agents() []Agent {
 	return []Agent{
-		{"claude-code", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{}},
-		{"codex", "Codex", "@openai/codex", "0.166.0", codex{}},
-		{"gemini", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}},
-		{"opencode", "opencode", "opencode-ai", "1.18.33", openCode{}},
-		{"copilot", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}},
+		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{}},
+		{"codex", "", "Codex", "@openai/codex", "0.166.0", codex{"gpt-5.5"}},
+		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.166.0", codexCode{codex{"gpt-6-sol"}}},
+		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}},
+		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}},
+		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}},
 	}
+}
+
+// id tells agents and their ways of working apart.
+func (a *Agent) id() string {
+	if a.Way == "" {
+		return a.Name
+	}
+	return a.Name + "/" + a.Way
 }
 
 // An action is what a scenario wants done, in nobody's words.

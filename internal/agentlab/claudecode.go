@@ -9,7 +9,7 @@ func (claudeCode) setup(r *run) error {
 func (claudeCode) command(r *run, prompt string) (args, env []string, err error) {
 	bin, err := r.installed("@anthropic-ai/claude-code-PLATFORM/claude")
 	return []string{bin, "-p", prompt, "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose", "--mcp-config", r.home(".claude-mcp.json"),
-			"--strict-mcp-config", "--dangerously-skip-permissions"},
+			"--strict-mcp-config", "--debug-file", r.home("debug.log"), "--dangerously-skip-permissions"},
 		[]string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=sk-ant-dummy", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}, err
 }
@@ -28,6 +28,6 @@ func (claudeCode) calls(a action) []Call {
 	return nil
 }
 
-func (claudeCode) hasten(r *run) error {
-	return r.replace(r.home(".claude/settings.json"), `("timeout":\s*)\d+`, "${1}3")
+func (claudeCode) entry() entry {
+	return entry{file: ".claude/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"}
 }

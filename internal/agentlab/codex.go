@@ -1,11 +1,14 @@
 package agentlab
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
-type codex struct{}
+type codex struct{ model string }
 
-func (codex) setup(r *run) error {
-	return r.write(r.home(".codex/config.toml"), fmt.Sprintf(`model = "gpt-5.5"
+func (c codex) setup(r *run) error {
+	return r.write(r.home(".codex/config.toml"), fmt.Sprintf(`model = %q
 model_provider = "scripted"
 check_for_update_on_startup = false
 
@@ -28,7 +31,7 @@ enabled = false
 [mcp_servers.%s]
 command = %q
 args = ["mcp"]
-`, r.model.URL(), serverName, r.lab))
+`, c.model, r.model.URL(), serverName, r.lab))
 }
 
 func (codex) command(r *run, prompt string) (args, env []string, err error) {
@@ -55,6 +58,32 @@ func (codex) calls(a action) []Call {
 	return nil
 }
 
-func (codex) hasten(r *run) error {
-	return r.replace(r.home(".codex/hooks.json"), `("timeout":\s*)\d+`, "${1}3")
+func (codex) entry() entry {
+	return entry{file: ".codex/hooks.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"}
+}
+
+// codexCode is Codex with the models, by now most of them, that call tools from
+// JavaScript.
+type codexCode struct{ codex }
+
+func (c codexCode) calls(a action) []Call {
+	js := func(tool string, arg any) []Call {
+		text, err := json.Marshal(arg)
+		if err != nil {
+			return nil
+		}
+		return []Call{{Tool: "exec", Namespace: "functions", Text: fmt.Sprintf("text(await tools.%s(%s));", tool, text)}}
+	}
+	switch a.do {
+	case doShell:
+		return js("exec_command", object{"cmd": a.what})
+	case doWrite:
+		return js("apply_patch", c.codex.calls(a)[0].Text)
+	case doMCP:
+		return js("mcp__"+serverName+"__"+a.what, object{"path": a.path})
+	case doSpawn:
+		return []Call{{Tool: "spawn_agent", Namespace: "collaboration", Args: object{"message": Prompt(SubMarker), "task_name": "canary", "fork_turns": "none"}},
+			{Tool: "wait_agent", Namespace: "collaboration", Args: object{"timeout_ms": 20000}}}
+	}
+	return nil
 }

@@ -34,6 +34,6 @@ func (geminiCLI) calls(a action) []Call {
 	return nil
 }
 
-func (geminiCLI) hasten(r *run) error {
-	return r.replace(r.home(".gemini/settings.json"), `("timeout":\s*)\d+`, "${1}3000")
+func (geminiCLI) entry() entry {
+	return entry{file: ".gemini/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000"}
 }

@@ -34,7 +34,7 @@ const runLimit = 75 * time.Second
 
 // try plays one scenario with one agent in r's directory.
 func (s *scenario) try(a *Agent, r *run) Result {
-	res := Result{Agent: a.Name, Scenario: s.name, Outcome: outNotDriven}
+	res := Result{Agent: a.id(), Scenario: s.name, Outcome: outNotDriven}
 	begin := time.Now()
 	defer func() { res.Took = time.Since(begin) }()
 	model, err := NewModel(s.script(a, r.dir))
@@ -44,6 +44,10 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	}
 	defer model.Close()
 	r.model = model
+	r.hook = "home/" + a.driver.entry().file
+	if r.keep {
+		model.dump = r.dir
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
 	if err := r.prepare(ctx, a, s); err != nil {
@@ -73,11 +77,14 @@ func (s *scenario) judge(res *Result, r *run, hung bool) {
 		res.Outcome = outHung
 	case ran:
 		res.Outcome = outRan
-	case len(told) == 0:
+	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
 		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call: "+r.lastLines()
 		return
 	default:
 		res.Outcome = outBlocked
+	}
+	if len(told) == 0 { // the subagent was never heard of
+		told = r.model.Results(MainMarker)
 	}
 	words := strings.Join(told, "\n")
 	switch {
@@ -90,7 +97,7 @@ func (s *scenario) judge(res *Result, r *run, hung bool) {
 		res.Broken = "it ran"
 	case s.says != "" && !strings.Contains(words, s.says):
 		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason; the model was told: %s", s.says, clip(words))
-	case s.hook == healthy && s.policy == "" && !there("project/after.txt")(r):
+	case s.goesOn() && !there("project/after.txt")(r):
 		res.Broken = "the agent did not go on afterwards; the model was told: " + clip(strings.Join(r.model.Results(MainMarker), "\n"))
 	}
 }

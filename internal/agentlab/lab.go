@@ -114,11 +114,15 @@ func (o *options) chosen() ([]Agent, error) {
 	all := Agents()
 	for _, v := range fields(o.versions) {
 		name, version, ok := strings.Cut(v, "=")
-		at := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
-		if !ok || at < 0 {
+		found := false
+		for i := range all {
+			if all[i].Name == name {
+				all[i].Version, found = version, true
+			}
+		}
+		if !ok || !found {
 			return nil, fmt.Errorf("-versions: %q is no agent=version", v)
 		}
-		all[at].Version = version
 	}
 	only := fields(o.agents)
 	if len(only) == 0 {
@@ -144,9 +148,12 @@ func (o *options) inner(agents []Agent) error {
 	if err := loopback(); err != nil {
 		fmt.Fprintf(o.out, "the loopback interface: %v\n", err)
 	}
-	text, err := o.program()
-	if err != nil {
-		return err
+	policies := map[policyState]string{}
+	for which, text := range map[policyState]string{usual: rules, lax: laxRules} {
+		var err error
+		if policies[which], err = o.program(text); err != nil {
+			return err
+		}
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -158,7 +165,7 @@ func (o *options) inner(agents []Agent) error {
 	}
 	begin := time.Now()
 	results := o.play(agents, func(a *Agent, n int) *run {
-		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools(), policy: text}
+		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools(), policies: policies, keep: o.keep}
 	})
 	_ = os.Remove(base) // stays where a run in it does
 	broken := 0
@@ -220,7 +227,7 @@ func (o *options) play(agents []Agent, newRun func(*Agent, int) *run) []Result {
 
 // line is what is printed of a run.
 func (res *Result) line(r *run, kept bool) string {
-	s := fmt.Sprintf("%-12s %-16s %-10s %5.1fs", res.Agent, res.Scenario, res.Outcome, res.Took.Seconds())
+	s := fmt.Sprintf("%-16s %-16s %-10s %5.1fs", res.Agent, res.Scenario, res.Outcome, res.Took.Seconds())
 	if res.Note != "" {
 		s += "\n        " + res.Note
 	}
@@ -233,16 +240,16 @@ func (res *Result) line(r *run, kept bool) string {
 	return s
 }
 
-// program has obstat turn the policy into the one file that it reads before any
+// program has obstat turn rules into the one file that it reads before any
 // agent's own.
-func (o *options) program() (string, error) {
+func (o *options) program(rules string) (string, error) {
 	dir, err := os.MkdirTemp("", "obstat-lab-policy-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "settings.json")
-	if err := os.WriteFile(file, []byte(policy), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(rules), 0o644); err != nil {
 		return "", err
 	}
 	var out, errs bytes.Buffer

@@ -84,6 +84,8 @@ func TestJudge(t *testing.T) {
 		"harmless denied": {"harmless", []string{"after.txt"}, []string{"no", ""}, false, outBlocked, "did not run"},
 		"killed, ran":     {"killed", nil, []string{""}, false, outRan, ""},
 		"killed, blocked": {"killed", []string{"keep.txt"}, []string{"hook failed"}, false, outBlocked, ""},
+		"no subagent":     {"subagent", []string{"keep.txt", "after.txt"}, []string{"denied", ""}, false, outBlocked, "did not run"},
+		"empty denial":    {"subagent-denied", []string{"keep.txt", "after.txt"}, []string{"spawning is denied", ""}, false, outBlocked, "was not the reason"},
 		"no obstat":       {"control", nil, []string{""}, false, outRan, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -37,12 +39,14 @@ func Prompt(marker string) string { return "Please run the " + marker + "." }
 // sent.
 type Model struct {
 	script Script
+	dump   string // where requests are kept to look at, "" nowhere
 	server *http.Server
 	addr   string
 
 	mu      sync.Mutex
 	results map[string][]string
 	odd     []string
+	seen    int
 }
 
 // NewModel starts a server; Close ends it.
@@ -112,6 +116,7 @@ const maxRequest = 32 << 20
 // ServeHTTP answers one request of an agent.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	m.keep(body)
 	form := wireOf(r.URL.Path)
 	if err != nil || form == nil || r.Method != http.MethodPost {
 		m.note(r, "no such thing")
@@ -127,6 +132,17 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	marker, turn, call := m.next(c)
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = form.write(w, fmt.Sprintf("call_%s_%d", strings.ToLower(marker), turn), call)
+}
+
+// keep writes a request down for whoever wants to know what an agent sends.
+func (m *Model) keep(body []byte) {
+	if m.dump == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen++
+	_ = os.WriteFile(filepath.Join(m.dump, fmt.Sprintf("request-%02d.json", m.seen)), body, 0o600)
 }
 
 func (m *Model) note(r *http.Request, why string) {

@@ -222,7 +222,7 @@ func TestResponsesOwn(t *testing.T) {
 			t.Errorf("turn %d: %s %s, want %s", i, tool, args, want)
 		}
 	}
-	events, _ := post(t, m, f.path, object{"input": []any{object{"type": "agent_message", "content": []any{object{"type": "text", "text": Prompt(SubMarker)}}}}})
+	events, _ := post(t, m, f.path, object{"input": []any{object{"type": "agent_message", "content": []any{object{"type": "input_text", "text": "NEW_TASK"}, object{"type": "encrypted_content", "encrypted_content": Prompt(SubMarker)}}}}})
 	if tool, _ := f.call(t, events); tool != "inner" {
 		t.Errorf("a subagent's prompt is not seen: %v", events)
 	}

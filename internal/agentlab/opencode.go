@@ -42,6 +42,6 @@ func (openCode) calls(a action) []Call {
 	return nil
 }
 
-func (openCode) hasten(r *run) error {
-	return r.replace(r.home(".config/opencode/plugins/obstat.js"), `(limit = )\d+`, "${1}3000")
+func (openCode) entry() entry {
+	return entry{file: ".config/opencode/plugins/obstat.js", timeout: `(limit = )\d+`, short: "${1}3000"}
 }

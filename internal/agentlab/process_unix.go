@@ -17,6 +17,9 @@ func inGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
+// pipe makes a file that whoever reads it waits at for ever.
+func pipe(name string) error { return syscall.Mkfifo(name, 0o600) }
+
 // endStrays ends what a run left behind: processes that have its mark in their
 // environment. Agents start commands in process groups of their own.
 func endStrays(mark string) {

@@ -20,9 +20,11 @@ type run struct {
 	packages string // where npm put the agent
 	lab      string // this program, for the agent to start as a tool server
 	tools    string // where obstat was built
-	policy   string // the file obstat.json
+	policies map[policyState]string
 	model    *Model
-	hastened bool // the agent waits less for its hook than it was installed with
+	hook     string // the settings that the hook is in, below dir
+	keep     bool   // the directory stays, with what the agent sent
+	hastened bool   // the agent waits less for its hook than it was installed with
 }
 
 func (r *run) home(rel string) string { return filepath.Join(r.dir, "home", filepath.FromSlash(rel)) }
@@ -65,11 +67,7 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 			return err
 		}
 	}
-	text := s.policy
-	if text == "" {
-		text = r.policy
-	}
-	err := errors.Join(r.write(filepath.Join(r.project(), "obstat.json"), text), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
 	if err != nil || s.hook == never {
 		return err
 	}
@@ -81,11 +79,25 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 		return r.spoil("#!/bin/sh\nkill -9 $$\n")
 	case hanging:
 		r.hastened = true
-		return errors.Join(a.driver.hasten(r), r.spoil("#!/bin/sh\nexec sleep 600\n"))
+		e := a.driver.entry()
+		return errors.Join(r.replace(r.home(e.file), e.timeout, e.short), r.spoil("#!/bin/sh\nexec sleep 600\n"))
 	case missing:
 		return r.spoil("")
 	}
 	return nil
+}
+
+// policyFile is the file that obstat goes by.
+func (r *run) policyFile() string { return filepath.Join(r.project(), "obstat.json") }
+
+func (r *run) writePolicy(which policyState) error {
+	switch which {
+	case broken:
+		return r.write(r.policyFile(), "{")
+	case stuck:
+		return pipe(r.policyFile())
+	}
+	return r.write(r.policyFile(), r.policies[which])
 }
 
 // install runs the real installer, which registers whichever of obstat's

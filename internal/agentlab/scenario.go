@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A scenario is one run of an agent: what the model asks for, what became of
@@ -15,7 +16,7 @@ type scenario struct {
 	text      string
 	main, sub []action
 	hook      hookState
-	policy    string // "" is the usual one
+	policy    policyState
 	// ran looks whether the call in question had its effect.
 	ran  func(r *run) bool
 	want want
@@ -45,9 +46,19 @@ const (
 	either
 )
 
-// policy is what obstat goes by in the runs, in Claude Code's notation. What no
+// policyState is which policy there is in the project.
+type policyState int
+
+const (
+	usual  policyState = iota
+	lax                // allows everything
+	broken             // cannot be parsed
+	stuck              // cannot be read in any time
+)
+
+// rules is what obstat goes by in the runs, in Claude Code's notation. What no
 // rule speaks of is an ask.
-const policy = `{
+const rules = `{
   "permissions": {
     "allow": ["Bash(touch *)", "Bash(echo *)", "Edit(/allowed/**)", "mcp__canary__touch", "Agent"],
     "ask": ["Bash(mkdir *)"],
@@ -57,10 +68,14 @@ const policy = `{
 }
 `
 
+// laxRules allow everything that rules can.
+const laxRules = `{"permissions": {"allow": ["Bash", "Edit", "Read", "Agent"], "disableBypassPermissionsMode": "disable"}}`
+
 const (
 	denied = "Bash(rm *)"
-	// nobody is what is told where there is nobody to ask.
-	kept = "keep.txt"
+	kept   = "keep.txt" // what the denied command would remove
+	// hookFile in a command stands for the settings that obstat's hook is in.
+	hookFile = "HOOK-FILE"
 )
 
 func shell(command string) action { return action{do: doShell, what: command} }
@@ -86,6 +101,13 @@ func gone(path string) func(*run) bool {
 	}
 }
 
+func policyChanged(r *run) bool {
+	b, err := os.ReadFile(r.policyFile())
+	return err != nil || string(b) != r.policies[lax]
+}
+
+func hookGone(r *run) bool { return gone(r.hook)(r) }
+
 // scenarios returns them in the order of the table.
 func scenarios() []scenario {
 	remove := []action{shell("rm " + kept)}
@@ -106,21 +128,25 @@ func scenarios() []scenario {
 		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
 		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)"},
-		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: "{", want: mustBlock, says: "policy"},
+		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: broken, want: mustBlock, says: "policy"},
+		{name: "late", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "could not decide"},
+		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent"},
+		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would "},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: either},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: either},
 	}
 }
 
-// goesOn is the call at the end of a run that obstat allows: an agent that was
-// refused something has to be able to go on.
-const goesOn = "touch after.txt"
+// goesOn tells whether the run ends with a call that obstat allows: an agent
+// that was refused something has to be able to go on.
+func (s *scenario) goesOn() bool { return s.hook == healthy && (s.policy == usual || s.policy == lax) }
 
 // script returns the model's lists for a scenario.
 func (s *scenario) script(a *Agent, dir string) Script {
 	list := func(actions ...action) (out []Call) {
 		for _, x := range actions {
+			x.what = strings.ReplaceAll(x.what, hookFile, filepath.Join(dir, "home", filepath.FromSlash(a.driver.entry().file)))
 			if x.path != "" {
 				x.path = filepath.Join(dir, filepath.FromSlash(x.path))
 			}
@@ -129,8 +155,8 @@ func (s *scenario) script(a *Agent, dir string) Script {
 		return out
 	}
 	out := Script{MainMarker: list(s.main...)}
-	if s.hook == healthy && s.policy == "" {
-		out[MainMarker] = append(out[MainMarker], list(shell(goesOn))...)
+	if s.goesOn() {
+		out[MainMarker] = append(out[MainMarker], list(shell("touch after.txt"))...)
 	}
 	if s.sub != nil {
 		out[SubMarker] = append(list(s.sub...), list(action{do: doEnd})...)

@@ -43,7 +43,7 @@ The agents themselves were told to let everything through, so that what was bloc
 	for _, row := range scenarios() {
 		fmt.Fprintf(&s, "| %s | %s |", row.text, [...]string{"run", "blocked", "-"}[row.want])
 		for _, a := range agents {
-			s.WriteString(" " + cell(results, a.Name, row.name, &notes) + " |")
+			s.WriteString(" " + cell(results, a.id(), row.name, &notes) + " |")
 		}
 		s.WriteString("\n")
 	}

@@ -59,7 +59,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &c.text)
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text   string `json:"text"`
+		Sealed string `json:"encrypted_content"` // only their own servers seal it
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		c.text = string(b) // null, or an object: its JSON is good enough to look at
@@ -67,7 +68,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	}
 	var all []string
 	for _, p := range parts {
-		all = append(all, p.Text)
+		all = append(all, p.Text+p.Sealed)
 	}
 	c.text = strings.Join(all, "\n")
 	return nil
