@@ -15,6 +15,9 @@ type Agent struct {
 	Package string // as npm calls it
 	Version string
 	driver  driver
+	// asks: the agent is started so that it would ask by itself, and refuse with
+	// nobody there.
+	asks bool
 }
 
 // A driver knows one agent: its settings, how it is started, what its tools are
@@ -39,12 +42,13 @@ type entry struct {
 // Agents returns the agents that can be driven, at the versions that were tried.
 func Agents() []Agent {
 	return []Agent{
-		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{}},
-		{"codex", "", "Codex", "@openai/codex", "0.166.0", codex{"gpt-5.5"}},
-		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.166.0", codexCode{codex{"gpt-6-sol"}}},
-		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}},
-		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}},
-		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}},
+		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{"bypassPermissions"}, false},
+		{"claude-code", "default-mode", "Claude Code, default mode", "@anthropic-ai/claude-code", "2.1.325", claudeCode{"default"}, true},
+		{"codex", "", "Codex", "@openai/codex", "0.166.0", codex{"gpt-5.5"}, false},
+		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.166.0", codexCode{codex{"gpt-6-sol"}}, false},
+		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}, false},
+		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}, false},
+		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}, false},
 	}
 }
 

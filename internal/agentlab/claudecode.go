@@ -1,15 +1,15 @@
 package agentlab
 
-type claudeCode struct{}
+type claudeCode struct{ mode string }
 
 func (claudeCode) setup(r *run) error {
 	return r.writeJSON(r.home(".claude-mcp.json"), object{"mcpServers": object{serverName: object{"type": "stdio", "command": r.lab, "args": []string{"mcp"}}}})
 }
 
-func (claudeCode) command(r *run, prompt string) (args, env []string, err error) {
+func (c claudeCode) command(r *run, prompt string) (args, env []string, err error) {
 	bin, err := r.installed("@anthropic-ai/claude-code-PLATFORM/claude")
 	return []string{bin, "-p", prompt, "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose", "--mcp-config", r.home(".claude-mcp.json"),
-			"--strict-mcp-config", "--debug-file", r.home("debug.log"), "--dangerously-skip-permissions"},
+			"--strict-mcp-config", "--permission-mode", c.mode},
 		[]string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=sk-ant-dummy", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}, err
 }

@@ -1,7 +1,6 @@
 package agentlab
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,27 +16,44 @@ func (o *options) packages(a *Agent) string {
 // tools is where obstat's programs are built to.
 func (o *options) tools() string { return filepath.Join(o.cache, "bin") }
 
-// install fetches the agents that are not there yet.
+// done and failed are the files that say what came of installing an agent.
+const (
+	done   = "installed"
+	failed = "failed"
+)
+
+// install fetches the agents that are not there yet. One that cannot be had does
+// not keep the others from being tried.
 func (o *options) install(agents []Agent) error {
-	var all error
 	for i := range agents {
 		a := &agents[i]
 		dir := o.packages(a)
-		done := filepath.Join(dir, "installed")
-		if _, err := os.Stat(done); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, done)); err == nil {
 			fmt.Fprintf(o.out, "%s %s is here\n", a.Title, a.Version)
 			continue
 		}
 		fmt.Fprintf(o.out, "%s %s: npm i %s@%s ...\n", a.Title, a.Version, a.Package, a.Version)
+		name, text := done, ""
 		if err := npm(dir, a.Package+"@"+a.Version); err != nil {
-			all = errors.Join(all, err)
-			continue
+			name, text = failed, err.Error()
+			fmt.Fprintln(o.out, text)
 		}
-		if err := os.WriteFile(done, nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	return all
+	return nil
+}
+
+// whyNot says why the agent is not there, "" if it is.
+func (r *run) whyNot() string {
+	if text, err := os.ReadFile(filepath.Join(r.packages, failed)); err == nil {
+		return string(text)
+	}
+	if _, err := os.Stat(filepath.Join(r.packages, done)); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // npm installs one package into a directory of its own; no script of the

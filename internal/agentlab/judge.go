@@ -2,6 +2,7 @@ package agentlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,6 +19,8 @@ type Result struct {
 	Note string
 	// Broken says which of obstat's promises did not hold, "" if all did.
 	Broken string
+	// Detail is more of either, for whoever looks into it; it is not kept.
+	Detail string
 	Took   time.Duration
 }
 
@@ -29,17 +32,21 @@ const (
 	outNotDriven = "not driven"
 )
 
-// runLimit is how long an agent may take; the longest takes ten seconds.
-const runLimit = 75 * time.Second
+// runLimit is how long an agent may take; the longest takes half a minute,
+// more where the machine has other things to do.
+const runLimit = 2 * time.Minute
 
 // try plays one scenario with one agent in r's directory.
 func (s *scenario) try(a *Agent, r *run) Result {
 	res := Result{Agent: a.id(), Scenario: s.name, Outcome: outNotDriven}
 	begin := time.Now()
-	defer func() { res.Took = time.Since(begin) }()
+	if res.Detail = r.whyNot(); res.Detail != "" {
+		res.Note = "it cannot be installed"
+		return res
+	}
 	model, err := NewModel(s.script(a, r.dir))
 	if err != nil {
-		res.Note = err.Error()
+		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res
 	}
 	defer model.Close()
@@ -51,34 +58,37 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
 	if err := r.prepare(ctx, a, s); err != nil {
-		res.Note = err.Error()
+		res.Note, res.Detail = "it cannot be started", err.Error()
+		if errors.Is(err, errInstall) {
+			res.Broken = errInstall.Error()
+		}
 		return res
 	}
 	hung, err := r.start(a, runLimit)
 	if err != nil {
-		res.Note = err.Error()
+		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res
 	}
-	s.judge(&res, r, hung)
+	s.judge(&res, a, r, hung)
 	res.Took = time.Since(begin)
 	return res
 }
 
 // judge looks at the file system, and at what the model was told.
-func (s *scenario) judge(res *Result, r *run, hung bool) {
+func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	ran := s.ran(r)
 	told := r.model.Results(MainMarker)
 	if s.sub != nil {
 		told = r.model.Results(SubMarker)
 	}
-	promised := s.hook == healthy || s.hook == never
 	switch {
 	case hung && !ran:
 		res.Outcome = outHung
 	case ran:
 		res.Outcome = outRan
 	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
-		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call: "+r.lastLines()
+		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call"
+		res.Detail = r.lastLines()
 		return
 	default:
 		res.Outcome = outBlocked
@@ -88,17 +98,20 @@ func (s *scenario) judge(res *Result, r *run, hung bool) {
 	}
 	words := strings.Join(told, "\n")
 	switch {
-	case s.want == either:
-	case hung && promised:
+	case s.want == either || s.hook == never && a.asks:
+	case hung:
 		res.Broken = fmt.Sprintf("the agent hung and was ended after %s", runLimit)
 	case s.want == mustRun && !ran:
-		res.Broken = "it did not run; the model was told: " + clip(words)
+		res.Broken = "it did not run"
 	case s.want == mustBlock && ran:
 		res.Broken = "it ran"
 	case s.says != "" && !strings.Contains(words, s.says):
-		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason; the model was told: %s", s.says, clip(words))
+		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason", s.says)
 	case s.goesOn() && !there("project/after.txt")(r):
-		res.Broken = "the agent did not go on afterwards; the model was told: " + clip(strings.Join(r.model.Results(MainMarker), "\n"))
+		res.Broken, words = "the agent did not go on afterwards", strings.Join(r.model.Results(MainMarker), "\n")
+	}
+	if res.Broken != "" {
+		res.Detail = "the model was told " + clip(words)
 	}
 }
 

@@ -168,13 +168,19 @@ func (o *options) inner(agents []Agent) error {
 		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools(), policies: policies, keep: o.keep}
 	})
 	_ = os.Remove(base) // stays where a run in it does
-	broken := 0
+	broken, driven := 0, 0
 	for _, r := range results {
 		if r.Broken != "" {
 			broken++
 		}
+		if r.Outcome != outNotDriven {
+			driven++
+		}
 	}
-	fmt.Fprintf(o.out, "%d runs in %s, %d of obstat's promises broken\n", len(results), time.Since(begin).Round(time.Second), broken)
+	fmt.Fprintf(o.out, "%d runs in %s, %d of them not driven, %d of obstat's promises broken\n", len(results), time.Since(begin).Round(time.Second), len(results)-driven, broken)
+	if driven == 0 {
+		return errors.New("no agent could be driven")
+	}
 	if o.update {
 		if err := o.writeTable(agents, results); err != nil {
 			return err
@@ -233,6 +239,9 @@ func (res *Result) line(r *run, kept bool) string {
 	}
 	if res.Broken != "" {
 		s += "\n        BROKEN: " + res.Broken
+	}
+	if res.Detail != "" {
+		s += "\n        " + strings.ReplaceAll(res.Detail, "\n", "\n        ")
 	}
 	if kept {
 		s += "\n        in " + r.dir

@@ -82,7 +82,8 @@ func TestJudge(t *testing.T) {
 		"never asked":     {"denied", []string{"keep.txt"}, nil, false, outNotDriven, ""},
 		"harmless":        {"harmless", []string{"ran.txt", "after.txt"}, []string{"", ""}, false, outRan, ""},
 		"harmless denied": {"harmless", []string{"after.txt"}, []string{"no", ""}, false, outBlocked, "did not run"},
-		"killed, ran":     {"killed", nil, []string{""}, false, outRan, ""},
+		"killed, ran":     {"killed", nil, []string{""}, false, outRan, "it ran"},
+		"hanging, ran":    {"hanging", nil, []string{""}, false, outRan, ""},
 		"killed, blocked": {"killed", []string{"keep.txt"}, []string{"hook failed"}, false, outBlocked, ""},
 		"no subagent":     {"subagent", []string{"keep.txt", "after.txt"}, []string{"denied", ""}, false, outBlocked, "did not run"},
 		"empty denial":    {"subagent-denied", []string{"keep.txt", "after.txt"}, []string{"spawning is denied", ""}, false, outBlocked, "was not the reason"},
@@ -103,7 +104,7 @@ func TestJudge(t *testing.T) {
 					continue
 				}
 				var res Result
-				s.judge(&res, r, c.hung)
+				s.judge(&res, &Agent{}, r, c.hung)
 				if res.Outcome != c.outcome || !strings.Contains(res.Broken, c.broken) || c.broken == "" && res.Broken != "" {
 					t.Errorf("%+v", res)
 				}
@@ -139,7 +140,7 @@ func TestSpoil(t *testing.T) {
 func TestChosen(t *testing.T) {
 	o := &options{agents: "claude-code", versions: "claude-code=9.9.9"}
 	got, err := o.chosen()
-	if err != nil || len(got) != 1 || got[0].Version != "9.9.9" {
+	if err != nil || len(got) != 2 || got[0].Version != "9.9.9" || got[1].Version != "9.9.9" {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range []options{{agents: "nobody"}, {versions: "nobody=1"}, {versions: "claude-code"}} {

@@ -100,6 +100,9 @@ func (r *run) writePolicy(which policyState) error {
 	return r.write(r.policyFile(), r.policies[which])
 }
 
+// errInstall is obstat's own failure, not the agent's.
+var errInstall = errors.New("obstat install failed")
+
 // install runs the real installer, which registers whichever of obstat's
 // programs it likes: they lie side by side.
 func (r *run) install(ctx context.Context, a *Agent) error {
@@ -115,7 +118,7 @@ func (r *run) install(ctx context.Context, a *Agent) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), "install", "--yes", a.Name)
 	cmd.Dir, cmd.Env = r.project(), r.env()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("obstat install %s: %w\n%s", a.Name, err, out)
+		return fmt.Errorf("%w: %w\n%s", errInstall, err, out)
 	}
 	return nil
 }

@@ -132,9 +132,9 @@ func scenarios() []scenario {
 		{name: "late", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "could not decide"},
 		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent"},
 		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would "},
-		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: either},
+		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
+		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
-		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: either},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,13 +49,24 @@ The agents themselves were told to let everything through, so that what was bloc
 		s.WriteString("\n")
 	}
 	s.WriteString(`
-- **blocked**: the call did not happen, the model was told why in obstat's words, and the agent went on with its next call.
-- The last three rows have no hook that could answer, so they are the agents' own doing. obstat cannot help that: it can only answer in time whatever happens inside of it, as in the row
-  before them.
+- **blocked**: the call did not happen, the model was told so in obstat's words, and the agent went on with its next call.
+- Killed or gone, obstat cannot answer; the entry that the installer writes then refuses in its place.
+- How long a hook may hang is the agent's own affair: the row has it at three seconds instead of the ten minutes that are installed. obstat does not let it come to that: whatever it
+  waits for, it refuses by itself long before, as in the row where the policy takes for ever.
+- In Claude Code's default mode the agent itself refuses what nobody answers for; what ran there ran because obstat allowed it.
 `)
 	for i, n := range notes {
 		fmt.Fprintf(&s, "- [%d] %s\n", i+1, n)
 	}
+	s.WriteString(`
+## Not here
+
+- Crush: its npm package is a script that downloads a release when it is installed; nothing of it is in the package.
+- Cursor, Windsurf: no package that runs without their editor or their servers.
+- Cline: an extension of an editor; no package that runs by itself was tried.
+
+Their wire formats are held by the fixtures of package hook.
+`)
 	return s.String()
 }
 
@@ -65,15 +77,19 @@ func cell(results []Result, agent, scenario string, notes *[]string) string {
 		if r.Agent != agent || r.Scenario != scenario {
 			continue
 		}
-		switch {
-		case r.Broken != "":
-			*notes = append(*notes, r.Broken)
-		case r.Note != "":
-			*notes = append(*notes, r.Note)
-		default:
+		note := r.Broken
+		if note == "" {
+			note = r.Note
+		}
+		if note == "" {
 			return r.Outcome
 		}
-		return fmt.Sprintf("**%s** [%d]", r.Outcome, len(*notes))
+		at := slices.Index(*notes, note)
+		if at < 0 {
+			at = len(*notes)
+			*notes = append(*notes, note)
+		}
+		return fmt.Sprintf("**%s** [%d]", r.Outcome, at+1)
 	}
 	return "not tried"
 }
