@@ -24,7 +24,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	}
 	if gr != nil {
 		t.request = gr.Request
-		return approve(d, fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime)))
+		return approve(d, grantWords(gr))
 	}
 	if !j.self { // no rule settles that, so none is offered
 		d.Offers = j.loaded.Offers(j.call, t.world, &d)
@@ -46,6 +46,28 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	}
 	t.before = append(t.before, t.answered(r))
 	return t.settle(ctx, d, r)
+}
+
+// Granted decides a call that asks by what was granted before, and tells whether
+// that settles it. Nobody is asked and nothing is written down.
+func (g *Guard) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, bool) {
+	c := *call
+	t := &turn{g: g, call: &c, world: &obstat.Recorder{Of: g.opts.World}}
+	t.j = g.judge(ctx, &c, t.world)
+	d := t.j.d
+	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {
+		return d, false
+	}
+	gr, err := t.granted(ctx)
+	if err != nil || gr == nil {
+		return d, false
+	}
+	d = approve(d, grantWords(gr))
+	return d, d.Verdict == obstat.Allow
+}
+
+func grantWords(gr *approval.Grant) string {
+	return fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime))
 }
 
 // approve turns an ask into what its approval makes of it. What cannot be

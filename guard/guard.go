@@ -47,6 +47,9 @@ type Options struct {
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
+	// NoStart leaves the guard's beginning out of the ledger, for one that lives
+	// for a single call.
+	NoStart bool
 	// Guarded are files and directories, beside the policy, the agents' hook
 	// entries and what obstat keeps in its usual place, that a call changes only
 	// with a human's answer: a store's file that is elsewhere.
@@ -100,6 +103,9 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	broker := opts.Approval
 	broker.Check = g.checkAnswer
 	g.broker = approval.New(opts.Store, &broker)
+	if opts.NoStart {
+		return g, nil
+	}
 	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a guard began with " + sources(g.policy)}
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)

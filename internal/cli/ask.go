@@ -29,11 +29,14 @@ func newAsk(f *Factory, runF func(*askOptions) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [flags]",
 		Short: "Answer what agents ask, in this terminal",
-		Long: `Show what guards are asking humans, one request at a time, and take the answer:
+		Long: `Stay here, show what agents are asking humans, one request at a time, and take the answer:
 once, for the session, agent, workspace or user, always, with other arguments,
 or no, with words for the model. Whoever answers first, here or elsewhere,
 decides; nothing is ever answered by itself, and where standard input is no
-terminal nothing is answered at all. --list only shows.`,
+terminal nothing is answered at all. --list only shows.
+
+While this runs, hooks of agents that cannot ask themselves wait for an answer
+instead of denying at once.`,
 		Example: `  obstat ask
   obstat ask --as ann --role lead
   obstat ask --list --json`,
@@ -65,7 +68,11 @@ func askRun(ctx context.Context, o *askOptions) error {
 	if !o.List && (!s.InTTY || o.Factory.jsonFlag) {
 		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
 	}
-	store, err := o.Store.open(ctx)
+	open := o.Store.make
+	if o.List {
+		open = o.Store.open
+	}
+	store, err := open(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +84,12 @@ func askRun(ctx context.Context, o *askOptions) error {
 	if o.As == "" {
 		o.As = userName()
 	}
-	d := &desk{o: o, broker: broker, lines: readLines(s.In), left: map[string]bool{}}
+	leave, err := o.Store.sit()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d := &seat{o: o, broker: broker, lines: readLines(s.In), left: map[string]bool{}}
 	return d.serve(ctx)
 }
 
@@ -116,8 +128,8 @@ func readLines(r io.Reader) <-chan string {
 	return out
 }
 
-// A desk is where somebody sits and answers.
-type desk struct {
+// A seat is where somebody sits and answers.
+type seat struct {
 	o      *askOptions
 	broker *approval.Broker
 	lines  <-chan string
@@ -128,7 +140,7 @@ type desk struct {
 const lookEvery = 300 * time.Millisecond
 
 // serve shows one request after the other until its person leaves.
-func (d *desk) serve(ctx context.Context) error {
+func (d *seat) serve(ctx context.Context) error {
 	out := d.o.Factory.IO.Out
 	fmt.Fprintf(out, "answering as %s; waiting for agents to ask, ctrl-C ends\n", visible(d.o.As))
 	tick := time.NewTicker(lookEvery)
@@ -166,7 +178,7 @@ func endOf(err error) error {
 }
 
 // next returns the oldest request that was not left to others.
-func (d *desk) next(ctx context.Context) (*approval.Request, error) {
+func (d *seat) next(ctx context.Context) (*approval.Request, error) {
 	pending, err := d.broker.Pending(ctx)
 	if err != nil {
 		return nil, err
@@ -180,7 +192,7 @@ func (d *desk) next(ctx context.Context) (*approval.Request, error) {
 }
 
 // settle shows a request and takes answers until one counts.
-func (d *desk) settle(ctx context.Context, r *approval.Request) error {
+func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 	f := d.o.Factory
 	out := f.IO.Out
 	fmt.Fprintf(out, "\n%s\n%s\n", newScreen(f.IO).request(r, f.World, time.Now()), f.IO.paint(bold, askKeys))
@@ -210,7 +222,7 @@ func (d *desk) settle(ctx context.Context, r *approval.Request) error {
 }
 
 // over says how a request ended without us, "" if it has not.
-func (d *desk) over(ctx context.Context, r *approval.Request) string {
+func (d *seat) over(ctx context.Context, r *approval.Request) string {
 	pending, err := d.broker.Pending(ctx)
 	if err != nil {
 		return ""
@@ -225,7 +237,7 @@ func (d *desk) over(ctx context.Context, r *approval.Request) string {
 
 // answer takes a line that was typed. An answer that does not count is said,
 // and the request stays.
-func (d *desk) answer(ctx context.Context, r *approval.Request, line string) (done bool, err error) {
+func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (done bool, err error) {
 	out := d.o.Factory.IO.Out
 	a, err := parseAnswer(line, r, time.Now())
 	switch {

@@ -177,7 +177,7 @@ func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) 
 // settle has a request answered: by whoever is there, or by the script.
 func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) error {
 	io := s.f.IO
-	d := &desk{o: &askOptions{Factory: s.f, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
+	d := &seat{o: &askOptions{Factory: s.f, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
 	if s.lines != nil {
 		for {
 			if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {

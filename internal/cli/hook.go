@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -8,9 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/hook"
 	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/hookwait"
 	"github.com/obstat/obstat/internal/policycache"
+	"github.com/obstat/obstat/internal/statedir"
 )
 
 // hookOptions are the options of obstat hook.
@@ -20,6 +24,7 @@ type hookOptions struct {
 	Policy      policyOptions
 	Interactive bool
 	Ledger      string
+	Wait        string
 	Deadline    time.Duration
 	Getenv      func(string) string
 }
@@ -41,6 +46,12 @@ The policy is the one of the project that the call is made in. Where there are
 several, obstat.json counts, then the agent's own. Without --interactive, agents
 that would wait for ever for an answer that nobody gives are told deny instead of
 ask.
+
+Where the agent cannot ask, the hook waits for the answer of whoever runs obstat
+ask in another terminal. With --wait auto it does so only if somebody does, and
+for as long as the agent is patient; with a time such as --wait 50s in any case,
+which has to be five seconds less than what the agent is told to wait for its
+hook. What was granted before is not asked again.
 
 obstat-hook, a program of its own beside this one, does the same and starts
 faster.
@@ -65,6 +76,7 @@ The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 	o.Policy.flags(cmd, true)
 	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
+	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
 	cmd.Flags().DurationVar(&o.Deadline, "deadline", hookrun.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
 	complete(cmd, "ledger", "on", "off")
 	return cmd
@@ -104,9 +116,27 @@ func (o *hookOptions) run() (*hookrun.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	w, err := hookrun.ParseWaiting(o.Wait)
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
 	f := o.Factory
-	return &hookrun.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
+	return &hookrun.Options{Wait: o.waiter(w), Waiting: w,
+		Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
 		Policy: hookrun.Policy{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts, Dir: o.Policy.Dir},
 		In:     f.IO.In, Out: f.IO.Out, Err: f.IO.Err, Getenv: o.Getenv, Getwd: f.Getwd, Read: f.read, World: f.World,
 		Self: policycache.Self(), Exit: os.Exit}, nil
+}
+
+// waiter returns how an ask is put to a human elsewhere.
+func (o *hookOptions) waiter(w hookrun.Waiting) func(*hookrun.Ask) (obstat.Decision, bool) {
+	return func(a *hookrun.Ask) (obstat.Decision, bool) {
+		dir, err := statedir.Dir(o.Getenv)
+		if err != nil {
+			return a.Decision.Refuse("nobody can be asked: " + err.Error()), false
+		}
+		ctx, stop := hookwait.WhileAsked(context.Background())
+		defer stop()
+		return hookwait.Run(ctx, a, &hookwait.Options{World: o.Factory.World, DB: statedir.Store(dir), Waiting: w, Notify: hookwait.Desktop(o.Getenv)})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/desk"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -25,18 +26,41 @@ func (o *storeOptions) flags(cmd *cobra.Command) {
 // open opens the store. One that is not there is an error: a command that only
 // looks does not make one.
 func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
-	path := o.Path
-	if path == "" {
-		var err error
-		if path, err = sqlite.DefaultPath(); err != nil {
-			return nil, err
-		}
+	path, err := o.path()
+	if err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no guard has run yet",
 			Hint: "name another with --store, or see one at work with obstat demo"}}
 	}
 	return sqlite.Open(ctx, path)
+}
+
+// path returns the database file.
+func (o *storeOptions) path() (string, error) {
+	if o.Path != "" {
+		return o.Path, nil
+	}
+	return sqlite.DefaultPath()
+}
+
+// make opens the store, and makes one where there is none.
+func (o *storeOptions) make(ctx context.Context) (*sqlite.Store, error) {
+	path, err := o.path()
+	if err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, path)
+}
+
+// sit makes it known that somebody answers what is in the store.
+func (o *storeOptions) sit() (leave func(), err error) {
+	path, err := o.path()
+	if err != nil {
+		return nil, err
+	}
+	return desk.Sit(path)
 }
 
 // userName is who sits at this terminal.

@@ -54,8 +54,9 @@ type Options struct {
 	Exit func(code int)
 
 	// Wait, if set, puts an ask that the agent cannot put to anybody to a human
-	// elsewhere and returns what came of it.
-	Wait func(e *hook.Event, d obstat.Decision) obstat.Decision
+	// elsewhere, and returns what came of it and whether that is in the ledger.
+	Wait    func(a *Ask) (d obstat.Decision, recorded bool)
+	Waiting Waiting
 	// Handover, if set, makes this the quick half of a pair: what it cannot
 	// answer from what is cached it hands to the other half, with what the agent
 	// wrote.
@@ -79,26 +80,29 @@ const maxPayload = 10 << 20
 type run struct {
 	*Options
 
+	began time.Time
+	timer *time.Timer
+
 	mu       sync.Mutex
 	answered bool
 	event    *hook.Event
+	deadline time.Duration
 }
 
 // Run answers one call and returns the exit code.
 func Run(o *Options) int {
-	r := &run{Options: o, event: &hook.Event{Agent: o.Agent}}
-	deadline := o.Deadline
-	if deadline <= 0 {
-		deadline = DefaultDeadline
+	r := &run{Options: o, event: &hook.Event{Agent: o.Agent}, began: time.Now(), deadline: o.Deadline}
+	if r.deadline <= 0 {
+		r.deadline = DefaultDeadline
 	}
 	// A timer and no second goroutine: starting one more thread is a good part
 	// of what a hook costs.
-	timer := time.AfterFunc(deadline, func() {
-		if code, mine := r.write(r.refuse(fmt.Sprintf("it took longer than %s; nobody has refused it", deadline))); mine {
+	r.timer = time.AfterFunc(r.deadline, func() {
+		if code, mine := r.write(r.refuse("")); mine {
 			r.Exit(code)
 		}
 	})
-	defer timer.Stop()
+	defer r.timer.Stop()
 	code, mine := r.write(r.guarded())
 	if !mine {
 		select {} // the timer's answer is on its way, and ends the process
@@ -123,9 +127,13 @@ func (r *run) is(e *hook.Event) {
 	r.event = e
 }
 
+// refuse denies; without a reason, it is that the time is up.
 func (r *run) refuse(why string) hook.Reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if why == "" {
+		why = fmt.Sprintf("it took longer than %s; nobody has refused it", r.deadline)
+	}
 	return r.event.Refuse(why)
 }
 
@@ -196,11 +204,18 @@ func (r *run) answer() hook.Reply {
 
 // handOver lets the other half answer.
 func (r *run) handOver(payload []byte) hook.Reply {
+	r.extend(r.Waiting.Limit(r.agent()) + ownMargin + quickMore) // it may wait for a person
 	reply, err := r.Handover(payload)
 	if err != nil {
 		return r.refuse("the program that should answer could not: " + err.Error())
 	}
 	return reply
+}
+
+func (r *run) agent() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.event.Agent
 }
 
 // System fills o with what the process has.

@@ -22,9 +22,16 @@ func (t *turn) protect(policies []*policy, d *obstat.Decision) {
 	if dir, err := statedir.Dir(t.Getenv); err == nil {
 		g.State = []string{dir}
 	}
-	if self, err := os.Executable(); err == nil {
-		dir := filepath.Dir(self)
-		g.Programs = []string{self, filepath.Join(dir, "obstat"), filepath.Join(dir, "obstat-hook")}
-	}
+	g.Programs = programs()
 	g.Tighten(d, t.event.Call, t.World, nil)
+}
+
+// programs returns obstat's own binaries.
+func programs() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	dir := filepath.Dir(self)
+	return []string{self, filepath.Join(dir, "obstat"), filepath.Join(dir, "obstat-hook")}
 }

@@ -7,24 +7,42 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/obstat/obstat/hook"
 )
 
 // Quick is the obstat-hook command: the quick half of a pair whose other half is
-// the obstat command beside it. Its arguments are those of `obstat hook`; it
-// knows none but the agent's name itself, and leaves the others to the other
-// half.
+// the obstat command beside it. Its arguments are those of `obstat hook`.
 func Quick(args []string) int {
 	o := System(&Options{})
 	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(args, payload) }
-	switch {
-	case len(args) == 1 && args[0] != "" && args[0][0] != '-':
-		o.Agent = args[0]
-	case len(args) > 0:
-		o.Elsewhere = true
-	}
+	o.Agent, o.Waiting, o.Elsewhere = known(args)
 	return Run(o)
+}
+
+// known reads the arguments that the quick half understands: the agent's name
+// and how long to wait. With others, the other half has to answer.
+func known(args []string) (agent string, w Waiting, others bool) {
+	for len(args) > 0 {
+		arg, err := args[0], error(nil)
+		args = args[1:]
+		value, ok := strings.CutPrefix(arg, "--wait=")
+		switch {
+		case arg == "--wait" && len(args) > 0:
+			value, args, ok = args[0], args[1:], true
+		case !ok && (arg == "" || arg[0] == '-' || agent != ""):
+			others = true
+		case !ok:
+			agent = arg
+		}
+		if ok {
+			if w, err = ParseWaiting(value); err != nil {
+				others = true
+			}
+		}
+	}
+	return agent, w, others
 }
 
 // maxReply bounds what the other half may say.

@@ -50,7 +50,10 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 		return d, false
 	}
 	if d.Verdict == obstat.Ask && t.Wait != nil && !t.event.CanAsk(t.hookOptions()) {
-		d = t.Wait(t.event, d)
+		recorded := false
+		if d, recorded = t.ask(d, by, policies); recorded {
+			return d, true
+		}
 	}
 	return t.record(d, said, by), true
 }
@@ -65,10 +68,7 @@ func (t *turn) failed(why string) obstat.Decision {
 // judge returns the strictest decision, and whose it is.
 func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 	for _, p := range policies {
-		call := *t.event.Call
-		if _, has := p.Program.Pipelines[call.Mode]; !has || t.event.Agent != hook.ClaudeCode {
-			call.Mode = "" // another agent's word is no mode of this policy
-		}
+		call := t.put(p)
 		if d := p.decides.Decide(&call, &t.world); by == nil || d.Verdict < out.Verdict {
 			out, by = d, p
 		}

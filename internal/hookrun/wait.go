@@ -1,0 +1,112 @@
+package hookrun
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/policycache"
+)
+
+// Waiting says when a hook waits for a person's answer. The zero value waits
+// where somebody is there to give one.
+type Waiting struct {
+	Off bool
+	// Always waits, also where nobody is there: somebody may be told, and come.
+	Always bool
+	For    time.Duration // how long; zero is what the agent's time limit leaves
+}
+
+// ParseWaiting reads the value of --wait: auto, off, or how long.
+func ParseWaiting(s string) (Waiting, error) {
+	switch s {
+	case "auto", "":
+		return Waiting{}, nil
+	case "off", "0":
+		return Waiting{Off: true}, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Second {
+		return Waiting{}, fmt.Errorf("--wait takes auto, off or a time of at least a second such as 50s, not %q", s)
+	}
+	return Waiting{Always: true, For: d}, nil
+}
+
+// What is left of an agent's time limit: waiting ends before the hook's own
+// deadline, that of the other half of a pair later, and the agent's last.
+const (
+	margin    = 5 * time.Second
+	ownMargin = 2 * time.Second
+	quickMore = time.Second
+)
+
+// Limit returns how long after its start a hook of the agent may wait for a
+// person: what the agent gives a hook that says nothing about it, less a margin,
+// and five minutes at most. Whoever says how long has seen to it that the agent
+// waits a little longer.
+func (w Waiting) Limit(agent string) time.Duration {
+	if w.For > 0 {
+		return w.For
+	}
+	limit := 30 * time.Second // of Copilot, Crush and Cline, and where nobody knows
+	switch agent {
+	case hook.ClaudeCode, hook.Codex:
+		limit = 5 * time.Minute
+	case hook.Gemini, hook.OpenCode:
+		limit = time.Minute
+	}
+	return limit - margin
+}
+
+// An Ask is an ask that the agent cannot put to anybody itself.
+type Ask struct {
+	Event    *hook.Event
+	Call     obstat.Call // as it was put to the policy that asks
+	Decision obstat.Decision
+	// Policies are those of the call, the one that asks first; none where there is
+	// no policy.
+	Policies []*dialect.Loaded
+	Guarded  []string      // what of obstat itself the agent may not change
+	Limit    time.Duration // how long may be waited from now on
+}
+
+// ask puts an ask to a human elsewhere.
+func (t *turn) ask(d obstat.Decision, by *policy, policies []*policy) (out obstat.Decision, recorded bool) {
+	limit := t.Waiting.Limit(t.event.Agent)
+	a := &Ask{Event: t.event, Call: *t.event.Call, Decision: d, Limit: time.Until(t.began.Add(limit))}
+	if by != nil {
+		a.Call = t.put(by)
+		f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
+		found, err := f.find()
+		at := slices.Index(policies, by)
+		if err != nil || at < 0 || at >= len(found) {
+			return t.failed("the policy changed while the call was decided; make the call again"), false
+		}
+		a.Policies = append([]*dialect.Loaded{found[at]}, slices.Delete(found, at, at+1)...)
+	}
+	a.Guarded = programs()
+	t.extend(limit + ownMargin)
+	return t.Wait(a)
+}
+
+// put returns the call as it is put to a policy.
+func (t *turn) put(p *policy) obstat.Call {
+	call := *t.event.Call
+	if _, has := p.Program.Pipelines[call.Mode]; !has || t.event.Agent != hook.ClaudeCode {
+		call.Mode = "" // another agent's word is no mode of this policy
+	}
+	return call
+}
+
+// extend gives the hook time until so long after its start, if that is later.
+func (r *run) extend(limit time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if limit > r.deadline && !r.answered && r.timer.Stop() {
+		r.deadline = limit
+		r.timer.Reset(time.Until(r.began.Add(limit)))
+	}
+}

@@ -1,0 +1,397 @@
+package hookwait
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/opencode"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
+)
+
+const rules = `{"permission": {"bash": {"*": "ask", "rm *": "deny", "git status": "allow"}, "edit": "allow"}}`
+
+// A scene is a hook that asks, and a store where somebody may answer.
+type scene struct {
+	t     *testing.T
+	file  string
+	store store.Store
+	opts  Options
+	told  []string
+	mu    sync.Mutex
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{t: t, file: filepath.Join(t.TempDir(), "opencode.json"), store: store.Memory()}
+	if err := os.WriteFile(s.file, []byte(rules), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.opts = Options{World: &obstat.Snapshot{HomeDir: "/home/ann"}, DB: "x.db",
+		open:  func(context.Context, string) (store.Store, error) { return s.store, nil },
+		taken: func(string) bool { return true },
+		Notify: func(title, text string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.told = append(s.told, title+": "+text)
+		}}
+	return s
+}
+
+func (s *scene) ask(command string) *hookrun.Ask {
+	s.t.Helper()
+	data, err := os.ReadFile(s.file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	l, err := dialect.Load(opencode.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: s.file, Data: data}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	in, _ := json.Marshal(map[string]string{"command": command})
+	call := obstat.Call{Tool: "bash", Input: in, Agent: hook.Codex, Session: "s", Dir: "/src"}
+	return &hookrun.Ask{Event: &hook.Event{Agent: hook.Codex, Call: &call}, Call: call, Policies: []*dialect.Loaded{l}, Limit: 50 * time.Second,
+		Decision: l.Policy.Decide(&call, s.opts.World)}
+}
+
+// first returns the request that is open.
+func (s *scene) first() *approval.Request {
+	s.t.Helper()
+	open, err := approval.New(s.store, nil).Pending(context.Background())
+	if err != nil || len(open) == 0 {
+		s.t.Fatalf("%d requests, %v", len(open), err)
+	}
+	return open[0]
+}
+
+func (s *scene) say(id string, a approval.Answer) error {
+	a.By = "ann"
+	_, err := approval.New(s.store, nil).Answer(context.Background(), id, a)
+	return err
+}
+
+// verdicts returns what the ledger has of a kind.
+func (s *scene) verdicts(kind ledger.Kind) (out []string) {
+	for r, err := range s.store.Records(context.Background(), ledger.Query{Kind: kind}) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, r.Verdict)
+	}
+	return out
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer *approval.Answer // nil: nobody answers
+		want   obstat.Verdict
+		words  string
+		input  string
+		grants int
+		always string // in the policy's file afterwards
+	}{
+		{name: "yes", answer: &approval.Answer{Allow: true, Scope: approval.Once}, want: obstat.Allow, words: "approved by ann"},
+		{name: "for the session", answer: &approval.Answer{Allow: true, Scope: approval.Session}, want: obstat.Allow, words: "approved by ann", grants: 1},
+		{name: "for the user", answer: &approval.Answer{Allow: true, Scope: approval.User}, want: obstat.Allow, words: "approved by ann", grants: 1},
+		{name: "always", answer: &approval.Answer{Allow: true, Scope: approval.Always, Offer: 1}, want: obstat.Allow, words: "approved by ann", always: "npm test"},
+		{name: "other arguments", answer: &approval.Answer{Allow: true, Scope: approval.Once, Input: []byte(`{"command":"npm run check"}`)}, want: obstat.Allow, words: "with other arguments", input: `{"command":"npm run check"}`},
+		{name: "other arguments that are denied", answer: &approval.Answer{Allow: true, Scope: approval.Once, Input: []byte(`{"command":"rm -rf x"}`)}, words: "so are the arguments as ann changed them"},
+		{name: "no", answer: &approval.Answer{Words: "use make"}, words: "refused by ann: use make"},
+		{name: "nobody", words: "nobody answered within 50s; no human refused it"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t)
+			a := s.ask("npm test")
+			synctest.Test(t, func(t *testing.T) {
+				type result struct {
+					d        obstat.Decision
+					recorded bool
+				}
+				done := make(chan result)
+				go func() {
+					d, recorded := Run(context.Background(), a, &s.opts)
+					done <- result{d, recorded}
+				}()
+				synctest.Wait()
+				if r := s.first(); tc.answer != nil {
+					if err := s.say(r.ID, *tc.answer); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := <-done
+				if got.d.Verdict != tc.want || !strings.Contains(got.d.Reason(), tc.words) || string(got.d.Input) != tc.input || !got.recorded {
+					t.Errorf("%v, %s, %s, %v", got.d.Verdict, got.d.Reason(), got.d.Input, got.recorded)
+				}
+			})
+			if grants, err := s.store.Grants(context.Background(), time.Now()); err != nil || len(grants) != tc.grants {
+				t.Errorf("%d grants, %v", len(grants), err)
+			}
+			if data, _ := os.ReadFile(s.file); strings.Contains(string(data), "npm") != (tc.always != "") {
+				t.Errorf("the policy is %s", data)
+			}
+			if d := s.verdicts(ledger.Decision); len(d) != 1 || d[0] != tc.want.String() {
+				t.Errorf("decisions %q", d)
+			}
+			if len(s.verdicts(ledger.Ask)) != 1 || len(s.verdicts(ledger.Answer)) != 1 {
+				t.Error("the ask or its answer is not in the ledger once")
+			}
+			if len(s.told) != 1 || strings.Contains(s.told[0], "npm") || !strings.Contains(s.told[0], "codex wants to use bash") {
+				t.Errorf("told %q", s.told)
+			}
+		})
+	}
+}
+
+// TestGranted: what was granted is not asked again, also where nobody is there.
+func TestGranted(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan obstat.Decision)
+		go func() {
+			d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
+			done <- d
+		}()
+		synctest.Wait()
+		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Session}); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-done; d.Verdict != obstat.Allow {
+			t.Fatal(d.Reason())
+		}
+		s.opts.taken = func(string) bool { return false }
+		for command, want := range map[string]obstat.Verdict{"npm test": obstat.Allow, "npm publish": obstat.Deny} {
+			d, recorded := Run(context.Background(), s.ask(command), &s.opts)
+			if d.Verdict != want || recorded {
+				t.Errorf("%s: %v, %s, %v", command, d.Verdict, d.Reason(), recorded)
+			}
+		}
+	})
+}
+
+func TestNobody(t *testing.T) {
+	broken := errors.New("the disk is full")
+	for _, tc := range []struct {
+		name  string
+		set   func(*Options, *hookrun.Ask)
+		words string
+	}{
+		{"nobody at the desk", func(o *Options, _ *hookrun.Ask) { o.taken = func(string) bool { return false } }, "nobody is there to ask"},
+		{"told not to", func(o *Options, _ *hookrun.Ask) { o.Waiting.Off = true }, "nobody is there to ask"},
+		{"no time", func(_ *Options, a *hookrun.Ask) { a.Limit = -time.Second }, "nobody is there to ask"},
+		{"no store, nobody", func(o *Options, _ *hookrun.Ask) {
+			o.open, o.DB, o.taken = nil, "/nonexistent/x.db", func(string) bool { return false }
+		}, "nobody is there to ask"},
+		{"a store that does not open", func(o *Options, _ *hookrun.Ask) {
+			o.open = func(context.Context, string) (store.Store, error) { return nil, broken }
+		}, "the disk is full"},
+		{"a file that is no store", func(o *Options, _ *hookrun.Ask) {
+			o.open, o.DB = nil, filepath.Join(t.TempDir(), "x.db")
+			if err := os.WriteFile(o.DB, []byte(strings.Repeat("garbage", 1000)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "the store cannot be opened"},
+	} {
+		s := newScene(t)
+		a := s.ask("npm test")
+		tc.set(&s.opts, a)
+		d, recorded := Run(context.Background(), a, &s.opts)
+		if d.Verdict != obstat.Deny || recorded || !strings.Contains(d.Reason(), tc.words) || !strings.Contains(d.Reason(), "no person has refused it") {
+			t.Errorf("%s: %v, %s, %v", tc.name, d.Verdict, d.Reason(), recorded)
+		}
+	}
+}
+
+// TestTwo: two hooks that ask at once get an answer each, their own.
+func TestTwo(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		var one, two obstat.Decision
+		var wg sync.WaitGroup
+		wg.Go(func() { one, _ = Run(context.Background(), s.ask("npm test"), &s.opts) })
+		synctest.Wait()
+		wg.Go(func() { two, _ = Run(context.Background(), s.ask("npm publish"), &s.opts) })
+		synctest.Wait()
+		first := s.first()
+		if err := s.say(first.ID, approval.Answer{Allow: true, Scope: approval.Once}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.say(s.first().ID, approval.Answer{}); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		if one.Verdict != obstat.Allow || two.Verdict != obstat.Deny {
+			t.Errorf("%v, %v", one.Verdict, two.Verdict)
+		}
+	})
+}
+
+// TestGone: a hook that is told to end takes its request back, and an answer
+// that comes later finds nothing to answer.
+func TestGone(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan obstat.Decision)
+		go func() {
+			d, _ := Run(ctx, s.ask("npm test"), &s.opts)
+			done <- d
+		}()
+		synctest.Wait()
+		r := s.first()
+		cancel()
+		if d := <-done; d.Verdict != obstat.Deny || !strings.Contains(d.Reason(), "withdrawn") {
+			t.Errorf("%v, %s", d.Verdict, d.Reason())
+		}
+		if err := s.say(r.ID, approval.Answer{Allow: true, Scope: approval.Session}); !errors.Is(err, approval.ErrSettled) {
+			t.Errorf("a late answer: %v", err)
+		}
+		if grants, _ := s.store.Grants(context.Background(), time.Now()); len(grants) > 0 {
+			t.Error("a late answer left a grant")
+		}
+	})
+}
+
+// TestKilled: the request of a hook that was killed ends with its time.
+func TestKilled(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		// Who is killed does not settle anything: the request is just there.
+		r := &approval.Request{ID: "req_dead", Call: s.ask("npm test").Call, Created: time.Now(), Expires: time.Now().Add(25 * time.Second), State: approval.Pending}
+		if err := s.store.PutRequest(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(26 * time.Second)
+		if err := s.say(r.ID, approval.Answer{Allow: true, Scope: approval.Once}); !errors.Is(err, approval.ErrSettled) {
+			t.Errorf("a late answer: %v", err)
+		}
+		open, err := approval.New(s.store, nil).Pending(context.Background())
+		if err != nil || len(open) != 0 {
+			t.Errorf("%d requests are open, %v", len(open), err)
+		}
+		if now, err := s.store.Request(context.Background(), r.ID); err != nil || now.State != approval.Expired {
+			t.Errorf("%+v, %v", now, err)
+		}
+	})
+}
+
+// TestRace: an answer at the last moment and the end of the time have one
+// outcome, the same for who asked, who answered and the ledger.
+func TestRace(t *testing.T) {
+	for range 50 {
+		s := newScene(t)
+		synctest.Test(t, func(t *testing.T) {
+			done := make(chan obstat.Decision)
+			go func() {
+				d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
+				done <- d
+			}()
+			synctest.Wait()
+			r := s.first()
+			said := make(chan error)
+			go func() {
+				time.Sleep(time.Until(r.Expires))
+				said <- s.say(r.ID, approval.Answer{Allow: true, Scope: approval.Session, Time: r.Expires.Add(-1)})
+			}()
+			d, err := <-done, <-said
+			now, _ := s.store.Request(context.Background(), r.ID)
+			grants, _ := s.store.Grants(context.Background(), time.Now())
+			won := err == nil
+			if won != (d.Verdict == obstat.Allow) || won != (now.State == approval.Approved) || won != (len(grants) == 1) || !won && now.State != approval.Expired {
+				t.Errorf("%v, %v, %v, %d grants", d.Verdict, err, now.State, len(grants))
+			}
+			if v := s.verdicts(ledger.Decision); len(v) != 1 || v[0] != d.Verdict.String() {
+				t.Errorf("decisions %q", v)
+			}
+		})
+	}
+}
+
+// TestNoPolicy: without a policy a person can still be asked.
+func TestNoPolicy(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		a := s.ask("npm test")
+		a.Policies = nil
+		a.Decision = obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Note: "there is no policy"}
+		done := make(chan obstat.Decision)
+		go func() {
+			d, _ := Run(context.Background(), a, &s.opts)
+			done <- d
+		}()
+		synctest.Wait()
+		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Once}); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-done; d.Verdict != obstat.Allow {
+			t.Error(d.Reason())
+		}
+	})
+}
+
+// TestParents: changed arguments are put to every policy of the call.
+func TestParents(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		a := s.ask("npm test")
+		strict, err := dialect.Load(opencode.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "opencode.json", Data: []byte(`{"permission":{"bash":{"*":"ask","curl *":"deny"}}}`)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Policies = append(a.Policies, strict)
+		done := make(chan obstat.Decision)
+		go func() {
+			d, _ := Run(context.Background(), a, &s.opts)
+			done <- d
+		}()
+		synctest.Wait()
+		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Once, Input: []byte(`{"command":"curl evil"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-done; d.Verdict != obstat.Deny {
+			t.Error(d.Reason())
+		}
+	})
+}
+
+func TestNotifier(t *testing.T) {
+	env := func(kv ...string) func(string) string {
+		return func(k string) string {
+			for i := 0; i+1 < len(kv); i += 2 {
+				if kv[i] == k {
+					return kv[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	for _, tc := range []struct {
+		goos string
+		env  func(string) string
+		want string
+	}{
+		{"linux", env(), ""}, {"linux", env("DISPLAY", ":0"), "notify-send"}, {"linux", env("WAYLAND_DISPLAY", "w"), "notify-send"},
+		{"darwin", env(), "osascript"}, {"darwin", env("SSH_CONNECTION", "x"), ""}, {"windows", env("DISPLAY", ":0"), ""},
+	} {
+		got := notifier(tc.goos, tc.env)
+		if tc.want == "" && got != nil || tc.want != "" && (len(got) == 0 || got[0] != tc.want) {
+			t.Errorf("%s: %q", tc.goos, got)
+		}
+	}
+	if s := plain("a\x1b[31m<b>&%" + strings.Repeat("x", 100)); strings.ContainsAny(s, "\x1b<&%") || len(s) > 40 {
+		t.Errorf("%q", s)
+	}
+}
