@@ -10,6 +10,7 @@
 package hook
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -185,7 +186,8 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 // CanAsk tells whether an ask gets to a human through the agent itself; where it
 // does not, [Event.Encode] denies.
 func (e *Event) CanAsk(o *Options) bool {
-	return e.Encode(&obstat.Decision{Verdict: obstat.Ask}, o).Exit != exitDeny
+	r := e.Encode(&obstat.Decision{Verdict: obstat.Ask}, o)
+	return r.Exit != exitDeny && !bytes.Contains(r.Stdout, []byte(nobodyAsked)) && !bytes.Contains(r.Stderr, []byte(nobodyAsked))
 }
 
 // Refuse answers the event with a denial because something went wrong.

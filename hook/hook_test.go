@@ -343,3 +343,21 @@ func TestRewriteWhereNotPossible(t *testing.T) {
 		}
 	}
 }
+
+// TestCanAsk: an ask that would come out as a denial is put to somebody
+// elsewhere, whatever exit code the agent wants for one.
+func TestCanAsk(t *testing.T) {
+	for agent, want := range map[string]bool{ClaudeCode: true, Copilot: true, Crush: true, Codex: false, Gemini: false, OpenCode: false,
+		Windsurf: false, Cline: false, Antigravity: false} {
+		e := &Event{Agent: agent, Name: "PreToolUse", Call: &obstat.Call{Tool: "Bash"}}
+		if agent == Gemini {
+			e.Name = "BeforeTool"
+		}
+		if got := e.CanAsk(nil); got != want {
+			t.Errorf("%s: %v", agent, got)
+		}
+	}
+	if !(&Event{Agent: Gemini, Name: "BeforeTool", Call: &obstat.Call{Tool: "Bash"}}).CanAsk(&Options{Interactive: true}) {
+		t.Error("Gemini with somebody at its terminal")
+	}
+}

@@ -3,6 +3,7 @@ package agents
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 )
 
 // A Request says what is to be installed, or taken out, and where.
@@ -12,6 +13,8 @@ type Request struct {
 	Program string // path of obstat, or of obstat-hook
 	// Offline: the agent is to start without a network.
 	Offline bool
+	// Options are options of obstat hook.
+	Options []string
 }
 
 // A Change is one file and what is done to it: Edit gets its bytes, nil where
@@ -43,7 +46,7 @@ func (a *Agent) Target(s Scope, w *Where) string {
 // Install returns the changes that put obstat's hook in, in the order they are
 // made; nil if the agent reads no hooks in that scope.
 func (a *Agent) Install(r *Request) []Change {
-	t := &target{agent: a, file: a.Target(r.Scope, r.Where), call: Call{r.Program, []string{a.Name}}}
+	t := &target{agent: a, file: a.Target(r.Scope, r.Where), call: Call{r.Program, append(slices.Clone(r.Options), a.Name)}}
 	switch {
 	case t.file == "":
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/internal/textedit"
 )
 
@@ -25,6 +26,7 @@ type installOptions struct {
 	Yes     bool
 	Offline bool
 	Command string // how the agent calls obstat
+	Wait    string
 	Remove  bool
 	Dir     string
 	Getenv  func(string) string
@@ -66,6 +68,7 @@ was before.`
 	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
 	if !remove {
 		cmd.Flags().StringVar(&o.Command, "command", "", "`path` of obstat for the agent to call (default: this program)")
+		cmd.Flags().StringVar(&o.Wait, "wait", "", "how long the hook waits for an answer in obstat ask where the agent cannot ask: a `time`, auto or off")
 		cmd.Flags().BoolVar(&o.Offline, "offline", false, "opencode: let it start without a network, which it otherwise waits for")
 	}
 	return cmd
@@ -138,6 +141,9 @@ func (o *installOptions) plan() ([]agents.Change, error) {
 		}
 	} else if !filepath.IsAbs(r.Program) {
 		return nil, usagef("--command needs a full path: an agent may run it anywhere, and %q could be another program there", r.Program)
+	}
+	if r.Options, err = o.waiting(a); err != nil {
+		return nil, err
 	}
 	plan := a.Install(r)
 	if o.Remove {
@@ -276,4 +282,20 @@ func (o *installOptions) after() {
 		fmt.Fprintln(out, "Without a network opencode now waits for its plugin package at every start; see --offline.")
 	}
 	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\n", o.Agent)
+}
+
+// waiting returns the hook's options about waiting. The agent has to wait longer
+// than its hook: when it does not, it runs the call.
+func (o *installOptions) waiting(a *agents.Agent) ([]string, error) {
+	if o.Wait == "" {
+		return nil, nil
+	}
+	w, err := hookrun.ParseWaiting(o.Wait)
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
+	if most := a.Limit - hookrun.Margin; w.For > most {
+		return nil, usagef("%s waits %s for its hook, so that the hook can wait for %s at most", a.Title, a.Limit, most)
+	}
+	return []string{"--wait", o.Wait}, nil
 }

@@ -35,10 +35,12 @@ func ParseWaiting(s string) (Waiting, error) {
 	return Waiting{Always: true, For: d}, nil
 }
 
-// What is left of an agent's time limit: waiting ends before the hook's own
-// deadline, that of the other half of a pair later, and the agent's last.
+// Margin is what is left of an agent's time limit when waiting ends.
+const Margin = 5 * time.Second
+
+// Waiting ends before the hook's own deadline, that of the other half of a pair
+// comes later, and the agent's last.
 const (
-	margin    = 5 * time.Second
 	ownMargin = 2 * time.Second
 	quickMore = time.Second
 )
@@ -58,7 +60,7 @@ func (w Waiting) Limit(agent string) time.Duration {
 	case hook.Gemini, hook.OpenCode:
 		limit = time.Minute
 	}
-	return limit - margin
+	return limit - Margin
 }
 
 // An Ask is an ask that the agent cannot put to anybody itself.

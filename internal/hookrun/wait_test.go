@@ -19,11 +19,11 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 	for _, agent := range append(hook.Agents(), "", "other") {
-		if l := (Waiting{}).Limit(agent); l < 20*time.Second || l > 5*time.Minute-margin {
+		if l := (Waiting{}).Limit(agent); l < 20*time.Second || l > 5*time.Minute-Margin {
 			t.Errorf("%s: %s", agent, l)
 		}
 	}
-	if ownMargin+quickMore >= margin {
+	if ownMargin+quickMore >= Margin {
 		t.Error("the agent would not wait for the refusal")
 	}
 }
