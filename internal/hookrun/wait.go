@@ -87,7 +87,8 @@ func (t *turn) ask(d obstat.Decision, by *policy, policies []*policy) (out obsta
 		if err != nil || at < 0 || at >= len(found) {
 			return t.failed("the policy changed while the call was decided; make the call again"), false
 		}
-		a.Policies = append([]*dialect.Loaded{found[at]}, slices.Delete(found, at, at+1)...)
+		found[0], found[at] = found[at], found[0]
+		a.Policies = found
 	}
 	a.Guarded = programs()
 	t.extend(limit + ownMargin)
