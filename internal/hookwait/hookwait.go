@@ -59,12 +59,12 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 	}
 	s, err := r.store(ctx)
 	if err != nil {
-		return r.Decision.Refuse(needs + "nobody can be asked, for the store cannot be opened: " + err.Error()), false
+		return r.refuse("nobody can be asked, for the store cannot be opened: " + err.Error()), false
 	}
 	defer s.Close()
 	g, err := r.guard(ctx, s)
 	if err != nil {
-		return r.Decision.Refuse(needs + "nobody can be asked: " + err.Error()), false
+		return r.refuse("nobody can be asked: " + err.Error()), false
 	}
 	if d, ok := g.Granted(ctx, &r.Call); ok {
 		return d, false
@@ -86,9 +86,18 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 // needs begins every denial of a call that nobody was asked about.
 const needs = "this call needs a person's approval; no person has refused it, but "
 
+// refuse denies a call that nobody was asked about, with why it asks.
+func (r *request) refuse(why string) obstat.Decision {
+	note := needs + why
+	if r.Decision.Note != "" {
+		note = r.Decision.Note + "; " + note
+	}
+	return r.Decision.Refuse(note)
+}
+
 // nobody denies at once, and says how to change that.
 func (r *request) nobody() obstat.Decision {
-	return r.Decision.Refuse(needs + "nobody is there to ask: do something else, or tell the user to run `obstat ask` in another terminal and try again")
+	return r.refuse("nobody is there to ask: do something else, or tell the user to run `obstat ask` in another terminal and try again")
 }
 
 func (r *request) somebody() bool {
