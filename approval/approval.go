@@ -12,29 +12,33 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
 )
 
-// A Request is an ask put to humans. Once made, only its State changes.
+// A Request is an ask put to humans. Once made, only its State and its Answers
+// change, and it is [Request.Spent] when nobody needs to see it any more.
 type Request struct {
-	ID      string      `json:"id"`
-	Call    obstat.Call `json:"call"`
-	Digest  string      `json:"digest"` // of tool and input: what an answer is bound to
-	Effects []Effect    `json:"effects,omitempty"`
-	Reason  string      `json:"reason"`
-	Rule    string      `json:"rule,omitempty"`
-	Pos     obstat.Pos  `json:"pos,omitzero"`
-	Part    string      `json:"part,omitempty"` // the part of the command that asks
-	Safety  bool        `json:"safety,omitempty"`
-	Offers  []Offer     `json:"offers,omitempty"`
-	Policy  string      `json:"policy"` // digest
-	Created time.Time   `json:"created"`
-	Expires time.Time   `json:"expires"`
-	Who     Who         `json:"who,omitzero"`
-	State   State       `json:"state"`
-	Answers []Answer    `json:"answers,omitempty"` // so far; more than one where several must agree
+	ID     string      `json:"id"`
+	Call   obstat.Call `json:"call"`
+	Digest string      `json:"digest"` // of tool and input: what an answer is bound to
+	// About is the call in a line, without secrets: what is left when it is spent.
+	About   string     `json:"about,omitempty"`
+	Effects []Effect   `json:"effects,omitempty"`
+	Reason  string     `json:"reason"`
+	Rule    string     `json:"rule,omitempty"`
+	Pos     obstat.Pos `json:"pos,omitzero"`
+	Part    string     `json:"part,omitempty"` // the part of the command that asks
+	Safety  bool       `json:"safety,omitempty"`
+	Offers  []Offer    `json:"offers,omitempty"`
+	Policy  string     `json:"policy"` // digest
+	Created time.Time  `json:"created"`
+	Expires time.Time  `json:"expires"`
+	Who     Who        `json:"who,omitzero"`
+	State   State      `json:"state"`
+	Answers []Answer   `json:"answers,omitempty"` // so far; more than one where several must agree
 }
 
 // An Effect is one thing that the call would do.
@@ -80,6 +84,7 @@ const (
 	Refused  State = "refused"
 	Expired  State = "expired" // nobody answered in time, which is not a refusal
 	Canceled State = "canceled"
+	Used     State = "used" // approved, and the call it was for was decided by it
 )
 
 // A Scope says for how long and for what an answer holds.
@@ -119,6 +124,7 @@ type Grant struct {
 	Key     string    `json:"key"` // session, agent, workspace or user it holds for
 	Tool    string    `json:"tool"`
 	Digest  string    `json:"digest,omitempty"`
+	About   string    `json:"about,omitempty"` // the call that was approved, in a line without secrets
 	Rules   []Offer   `json:"rules,omitempty"` // in place of Digest
 	By      string    `json:"by"`
 	Request string    `json:"request"`
@@ -154,6 +160,20 @@ func (g *Grant) InForce(now time.Time) bool {
 	return g.Revoked.IsZero() && (g.Expires.IsZero() || now.Before(g.Expires))
 }
 
+// Spent returns the request without what the call said: humans have to see that
+// while it is pending, secrets included, and nobody afterwards. The ledger has
+// it, masked.
+func (r *Request) Spent() *Request {
+	c := *r
+	c.Call.Input, c.Call.Subjects = nil, nil
+	c.Reason, c.Part, c.Effects, c.Offers = "", "", nil, nil
+	c.Answers = slices.Clone(r.Answers)
+	for i := range c.Answers {
+		c.Answers[i].Input, c.Answers[i].Rule = nil, nil
+	}
+	return &c
+}
+
 // A Store keeps requests and grants for every process that shares it.
 type Store interface {
 	// PutRequest adds a pending request.
@@ -164,8 +184,12 @@ type Store interface {
 	Request(ctx context.Context, id string) (*Request, error)
 	// Settle changes a request from pending to another state, together with the
 	// grant that the answer leaves behind, if any. Exactly one caller succeeds:
-	// every other gets ErrSettled and leaves nothing.
+	// every other gets ErrSettled and leaves nothing. A request that is not
+	// approved is kept as spent.
 	Settle(ctx context.Context, id string, to State, answers []Answer, grant *Grant) error
+	// Use returns an approved request to the one who decides its call by it, and
+	// keeps it as spent. Exactly one caller succeeds: every other gets ErrSettled.
+	Use(ctx context.Context, id string) (*Request, error)
 	GrantStore
 }
 

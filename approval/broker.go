@@ -206,7 +206,7 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 				if err != nil {
 					return nil, err
 				}
-				return b.store.Request(ctx, id)
+				return r.with(Pending, answers), nil
 			}
 			said := agreed(answers)
 			to, grant = Approved, said.grant(r)
@@ -218,8 +218,16 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 		if !a.Allow && a.All {
 			b.refuseOthers(ctx, r)
 		}
-		return b.store.Request(ctx, id)
+		return r.with(to, answers), nil
 	}
+}
+
+// with returns the request as an answer made it: whoever waited for that may
+// have used it by now.
+func (r *Request) with(s State, answers []Answer) *Request {
+	c := *r
+	c.State, c.Answers = s, answers
+	return &c
 }
 
 // maxAnswers bounds how many people can have a say in one request.
@@ -317,7 +325,7 @@ func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
 // grant returns what an approval leaves behind; nil where it is for this once.
 // An accepted rule that goes to a file is no grant: the file says it.
 func (a *Answer) grant(r *Request) *Grant {
-	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Key: Keys(&r.Call)[a.Scope], Tool: r.Call.Tool, Digest: r.Digest, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
+	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Key: Keys(&r.Call)[a.Scope], Tool: r.Call.Tool, Digest: r.Digest, About: r.About, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
 	if g.Key == "" {
 		return nil
 	}

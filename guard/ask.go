@@ -26,14 +26,14 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 		t.request = gr.Request
 		return approve(d, grantWords(gr))
 	}
+	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
+		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))
+	}
 	if !j.self { // no rule settles that, so none is offered
 		d.Offers = j.loaded.Offers(j.call, t.world, &d)
 	}
 	if j.by.opts.NoWait {
 		return d
-	}
-	if n := len(t.call.Input); n > maxInput {
-		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))
 	}
 	req := t.makeRequest(ctx, &d)
 	t.request = req.ID
@@ -43,6 +43,9 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	r, err := j.by.broker.Ask(ctx, req)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
+	}
+	if r, err = j.by.use(ctx, r); err != nil {
+		return d.Refuse("it was answered, but that could not be taken down: " + err.Error())
 	}
 	t.before = append(t.before, t.answered(r))
 	return t.settle(ctx, d, r)
@@ -92,7 +95,7 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, digest := approval.Keys(t.call), hexDigest(t.call)
+	keys, digest := approval.Keys(t.call), t.digest
 	var rules []obstat.Offer
 	var last *approval.Grant
 	for _, gr := range grants {
@@ -122,7 +125,7 @@ func (t *turn) allowedWith(rules []obstat.Offer) bool {
 // makeRequest makes the request for a decision that asks.
 func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
-	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: hexDigest(t.call), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
+	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: t.digest, About: j.by.opts.Mask.Text(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
 		Safety: d.Safety, Policy: j.loaded.Policy.Digest(), Effects: effectsOf(j.trace.Analysis)}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))
@@ -228,12 +231,16 @@ func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.A
 	return bad
 }
 
+const usedWords = "this request was decided before, and an answer is for one run"
+
 // stateWords says what became of a request, to the model: whether a human spoke,
 // the clock did, or the asker went away.
 func stateWords(r *approval.Request) string {
 	switch r.State {
 	case approval.Expired:
 		return fmt.Sprintf("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
+	case approval.Used:
+		return usedWords
 	case approval.Canceled:
 		return "the request was withdrawn before anybody answered"
 	}

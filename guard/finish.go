@@ -2,12 +2,12 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/ledger"
 )
 
 // finish writes the decision down and hands it out. What cannot be written down
@@ -19,7 +19,12 @@ func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 	}
 	rec := t.record(&d)
 	rec.Nanos = time.Since(t.began).Nanoseconds()
-	err := g.append(context.WithoutCancel(ctx), append(t.before, rec)...)
+	return t.hand(d, g.append(context.WithoutCancel(ctx), append(t.before, rec)...))
+}
+
+// hand returns a decision that was written down, or that it could not be.
+func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
+	g := t.g
 	g.mu.Lock()
 	g.lost = err
 	g.mu.Unlock()
@@ -37,20 +42,20 @@ func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 func (g *Guard) Resume(ctx context.Context, request string) (obstat.Decision, error) {
 	began := time.Now()
 	r, err := g.broker.Wait(ctx, request)
+	if err == nil {
+		r, err = g.use(ctx, r)
+	}
 	if err != nil {
 		return obstat.Decision{Note: err.Error()}, err
 	}
-	t := &turn{g: g, call: &r.Call, began: began, world: &obstat.Recorder{Of: g.opts.World}, request: r.ID}
+	t := &turn{g: g, call: &r.Call, digest: r.Digest, began: began, world: &obstat.Recorder{Of: g.opts.World}, request: r.ID}
+	if r.State != approval.Approved {
+		return t.unapproved(ctx, r)
+	}
 	t.j = g.judge(ctx, t.call, t.world)
 	d := t.j.d
-	if d.Verdict != obstat.Ask {
-		return t.finish(ctx, d)
-	}
-	switch used, err := t.used(ctx, r); {
-	case err != nil:
-		d = d.Refuse("whether it ran before cannot be looked up: " + err.Error())
-	case used:
-		d = d.Refuse("this request was decided before, and an answer is for one run")
+	switch {
+	case d.Verdict != obstat.Ask:
 	case len(d.Faults) > 0:
 		d = d.Refuse("nobody can approve a call that could not be judged")
 	default:
@@ -60,15 +65,25 @@ func (g *Guard) Resume(ctx context.Context, request string) (obstat.Decision, er
 	return t.finish(ctx, d)
 }
 
-// used tells whether the ledger has a decision on a request.
-func (t *turn) used(ctx context.Context, r *approval.Request) (bool, error) {
-	for rec, err := range t.g.opts.Store.Records(ctx, ledger.Query{Kind: ledger.Decision, Session: r.Call.Session}) {
-		if err != nil {
-			return false, err
-		}
-		if rec.Request == r.ID {
-			return true, nil
-		}
+// use takes an approval for the one run that it is for, whichever process
+// decides it. Of one that was taken before nothing is left.
+func (g *Guard) use(ctx context.Context, r *approval.Request) (*approval.Request, error) {
+	if r.State != approval.Approved {
+		return r, nil
 	}
-	return false, nil
+	whole, err := g.opts.Store.Use(ctx, r.ID)
+	if errors.Is(err, approval.ErrSettled) {
+		r.State = approval.Used
+		return r.Spent(), nil
+	}
+	return whole, err
+}
+
+// unapproved denies what nobody approved. What the call said is not known any
+// more, so there is nothing to decide.
+func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
+	l, broken := t.g.reload(ctx)
+	t.j = &judged{by: t.g, loaded: l, call: t.call, broken: broken}
+	d := obstat.Decision{}.Refuse(stateWords(r))
+	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.answered(r)))
 }

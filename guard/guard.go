@@ -55,8 +55,22 @@ type Options struct {
 	// with a human's answer: a store's file that is elsewhere.
 	Guarded []string
 	// Mask takes secrets out of what is written down; nil masks what every ledger
-	// masks.
+	// masks, with the store's key for the digests if it is a [Keyer].
 	Mask *ledger.Masker
+	// Spool is what short-lived processes write to, which the guard takes in when
+	// it is opened and every few seconds; nil is the store's own if it is a
+	// [Spooler].
+	Spool *ledger.Spool
+}
+
+// A Keyer is a Store with a key that digests of masked values are made with.
+type Keyer interface {
+	Key() ([]byte, error)
+}
+
+// A Spooler is a Store with a spool beside it.
+type Spooler interface {
+	Spool() *ledger.Spool
 }
 
 // A Guard authorizes calls. It is safe for concurrent use.
@@ -64,6 +78,7 @@ type Guard struct {
 	opts   Options
 	broker *approval.Broker
 
+	stop    func()     // ends the taking in of the spool
 	loading sync.Mutex // held while the policy is built anew
 
 	mu      sync.Mutex
@@ -71,6 +86,7 @@ type Guard struct {
 	broken  error             // why the newest policy is not in force
 	stamp   string            // of the sources the policy was made from
 	lost    error             // why the ledger could not be written the last time
+	spool   error             // why the spool could not be taken in the last time
 	repeats map[string]repeat // by agent and session
 }
 
@@ -88,10 +104,10 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	if opts.World == nil {
 		opts.World = obstat.OS{}
 	}
-	if opts.Mask == nil {
-		opts.Mask = new(ledger.Masker)
+	if err := opts.fromStore(); err != nil {
+		return nil, err
 	}
-	g := &Guard{opts: opts, repeats: map[string]repeat{}}
+	g := &Guard{opts: opts, repeats: map[string]repeat{}, stop: func() {}}
 	stamp, err := opts.Policy.Stamp()
 	if err != nil {
 		return nil, err
@@ -110,8 +126,40 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
 	}
+	if opts.Spool != nil {
+		g.absorb(ctx)
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		g.stop = func() { stop(); <-done }
+		go g.absorber(ctx, done)
+	}
 	return g, nil
 }
+
+// fromStore fills in what the store has and nobody named.
+func (o *Options) fromStore() error {
+	if o.Mask == nil {
+		var key []byte
+		if k, ok := o.Store.(Keyer); ok {
+			var err error
+			if key, err = k.Key(); err != nil {
+				return fmt.Errorf("the key of the ledger's digests: %w", err)
+			}
+		}
+		var err error
+		if o.Mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key}); err != nil {
+			return err
+		}
+	}
+	if s, ok := o.Store.(Spooler); ok && o.Spool == nil {
+		o.Spool = s.Spool()
+	}
+	return nil
+}
+
+// Close ends what the guard does by itself. It does not close the store, and
+// calls can still be put to the guard.
+func (g *Guard) Close() { g.stop() }
 
 // Broker returns the guard's broker, for whoever shows requests to humans.
 func (g *Guard) Broker() *approval.Broker { return g.broker }
@@ -126,6 +174,9 @@ type Status struct {
 	// Ledger says why the last decision could not be written down; while that is
 	// so, every call is denied.
 	Ledger string `json:"ledger,omitempty"`
+	// Spool says why what short-lived processes wrote could not be taken into the
+	// ledger the last time; it stays where it is.
+	Spool string `json:"spool,omitempty"`
 }
 
 // Status returns how the guard stands, after looking whether the policy has
@@ -144,6 +195,9 @@ func (g *Guard) Status(ctx context.Context) Status {
 	if g.lost != nil {
 		s.Ledger = g.lost.Error()
 	}
+	if g.spool != nil {
+		s.Spool = g.spool.Error()
+	}
 	return s
 }
 
@@ -154,7 +208,7 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 	began := time.Now()
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
-	t := &turn{g: g, call: &c, began: began, world: &obstat.Recorder{Of: g.opts.World}}
+	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.d
 	if d.Verdict == obstat.Ask {

@@ -15,11 +15,13 @@ import (
 
 // A turn is one call on its way through the guard.
 type turn struct {
-	g     *Guard
-	call  *obstat.Call
-	began time.Time
-	world *obstat.Recorder
-	j     *judged
+	g    *Guard
+	call *obstat.Call
+	// digest is the call's, as it was made.
+	digest string
+	began  time.Time
+	world  *obstat.Recorder
+	j      *judged
 	// request is the request that was put to humans, if one was.
 	request string
 	given   []byte           // the input that takes the place of the call's

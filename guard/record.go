@@ -26,7 +26,7 @@ func hexDigest(c *obstat.Call) string {
 func (t *turn) base(kind ledger.Kind) *ledger.Record {
 	c := t.call
 	return &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: t.request,
-		Tool: c.Tool, Call: hexDigest(c), Policy: t.j.loaded.Policy.Digest()}
+		Tool: c.Tool, Call: t.digest, Policy: t.j.loaded.Policy.Digest()}
 }
 
 // record writes down a decision, and all that is needed to make it again.

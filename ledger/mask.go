@@ -114,6 +114,12 @@ func (m *Masker) Input(raw json.RawMessage) (json.RawMessage, []Masked) {
 	return m.json(raw, m.pointers, false)
 }
 
+// Text returns a text without its secrets.
+func (m *Masker) Text(s string) string {
+	w := &walker{m: m, rules: m.secrets()}
+	return w.text(s)
+}
+
 const (
 	defaultMaxInput = 1 << 20
 	maxMasked       = 256 // of one field; an input with more is masked whole

@@ -98,8 +98,8 @@ func grantsRun(ctx context.Context, o *grantsOptions) error {
 				texts = append(texts, first(r.Text, string(r.Rule)))
 			}
 			what = strings.Join(texts, " and ")
-		} else if r, err := store.Request(ctx, g.Request); err == nil {
-			what = callWords(&r.Call)
+		} else if g.About != "" {
+			what = g.Tool + " " + g.About
 		}
 		until := "until it is taken back"
 		if !g.Expires.IsZero() {

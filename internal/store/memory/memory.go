@@ -4,6 +4,7 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -105,6 +106,9 @@ func (s *Store) Trim(_ context.Context, before time.Time) (int, error) {
 func (s *Store) PutRequest(_ context.Context, r *approval.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.find(r.ID) != nil {
+		return fmt.Errorf("there is a request %q", r.ID)
+	}
 	c := *r
 	c.State = approval.Pending
 	s.requests = append(s.requests, &c)
@@ -160,11 +164,31 @@ func (s *Store) Settle(_ context.Context, id string, to approval.State, answers 
 		return approval.ErrSettled
 	}
 	r.State, r.Answers = to, slices.Clone(answers)
+	if to != approval.Approved {
+		*r = *r.Spent()
+	}
 	if grant != nil {
 		c := *grant
 		s.grants = append(s.grants, &c)
 	}
 	return nil
+}
+
+// Use returns an approved request, once.
+func (s *Store) Use(_ context.Context, id string) (*approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.find(id)
+	switch {
+	case r == nil:
+		return nil, approval.ErrNotFound
+	case r.State != approval.Approved:
+		return nil, approval.ErrSettled
+	}
+	whole := *r
+	*r = *r.Spent()
+	r.State = approval.Used
+	return &whole, nil
 }
 
 // Grants returns the grants in force at a time.

@@ -71,15 +71,31 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 // Settle changes a pending request's state, once, with its grant in the same
 // transaction.
 func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
-	return s.pending(ctx, id, func(tx *sql.Tx, r *approval.Request) error {
-		r.State, r.Answers = to, answers
+	return s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
+		if r.State, r.Answers = to, answers; to != approval.Approved {
+			r = r.Spent()
+		}
 		return errors.Join(update(tx, r), put(tx, grant))
 	})
 }
 
+// Use returns an approved request, once.
+func (s *Store) Use(ctx context.Context, id string) (whole *approval.Request, err error) {
+	err = s.change(ctx, id, approval.Approved, func(tx *sql.Tx, r *approval.Request) error {
+		whole = r
+		spent := r.Spent()
+		spent.State = approval.Used
+		return update(tx, spent)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return whole, nil
+}
+
 // Note keeps answers to a request that stays pending.
 func (s *Store) Note(ctx context.Context, id string, had int, answers []approval.Answer) error {
-	return s.pending(ctx, id, func(tx *sql.Tx, r *approval.Request) error {
+	return s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
 		if len(r.Answers) != had {
 			return fmt.Errorf("%q: %w", id, approval.ErrSettled)
 		}
@@ -88,8 +104,8 @@ func (s *Store) Note(ctx context.Context, id string, had int, answers []approval
 	})
 }
 
-// pending changes a pending request in a transaction of its own.
-func (s *Store) pending(ctx context.Context, id string, change func(*sql.Tx, *approval.Request) error) (err error) {
+// change changes a request that is in a state, in a transaction of its own.
+func (s *Store) change(ctx context.Context, id string, from approval.State, change func(*sql.Tx, *approval.Request) error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tx, err := s.write.BeginTx(ctx, nil)
@@ -113,7 +129,7 @@ func (s *Store) pending(ctx context.Context, id string, change func(*sql.Tx, *ap
 	if err != nil {
 		return err
 	}
-	if r.State != approval.Pending {
+	if r.State != from {
 		return fmt.Errorf("%q: %w", id, approval.ErrSettled)
 	}
 	if err = change(tx, &r); err != nil {

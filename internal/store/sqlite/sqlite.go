@@ -102,6 +102,14 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
+// Spool returns the spool beside the database: what short-lived processes wrote
+// down.
+func (s *Store) Spool() *ledger.Spool { return &ledger.Spool{Path: ledger.SpoolPath(s.path)} }
+
+// Key returns the key of this installation's digests, and makes it if there is
+// none.
+func (s *Store) Key() ([]byte, error) { return ledger.LoadKey(ledger.KeyPath(s.path)) }
+
 // JournalPath returns where the journal of a database file is.
 func JournalPath(db string) string { return db + ".log" }
 
@@ -172,7 +180,7 @@ func create(path string) error {
 
 func open(path string, conns int, sync string) (*sql.DB, error) {
 	q := url.Values{}
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "wal_autocheckpoint(0)", "foreign_keys(1)"} {
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "wal_autocheckpoint(0)", "foreign_keys(1)", "secure_delete(1)"} {
 		q.Add("_pragma", p)
 	}
 	q.Set("_txlock", "immediate")

@@ -22,8 +22,8 @@ const (
 	requests  = 20
 )
 
-// Processes races eight processes to answer the same requests: each is settled
-// exactly once, with one grant. place names a store that processes share; open
+// Processes races eight processes to answer the same requests and to use the
+// approvals: each is settled and used exactly once, with one grant. place names a store that processes share; open
 // opens it. It starts the test binary anew to run the same test, so it must be
 // all that its test does.
 func Processes(t *testing.T, place string, open func(t *testing.T, place string) Store) {
@@ -37,9 +37,9 @@ func Processes(t *testing.T, place string, open func(t *testing.T, place string)
 		r.Created, r.Expires = time.Now(), time.Now().Add(time.Hour)
 		must(t, s.PutRequest(ctx(), r))
 	}
-	won := map[string]int{}
-	for _, id := range race(t, place) {
-		won[id]++
+	did := map[string]int{}
+	for _, line := range race(t, place) {
+		did[line]++
 	}
 	grants, err := s.Grants(ctx(), time.Now())
 	must(t, err)
@@ -47,8 +47,8 @@ func Processes(t *testing.T, place string, open func(t *testing.T, place string)
 		id := fmt.Sprint("r", i)
 		r, err := s.Request(ctx(), id)
 		must(t, err)
-		if won[id] != 1 || r.State == approval.Pending || len(r.Answers) != 1 {
-			t.Errorf("%s: %d processes won, it is %s after %d answers", id, won[id], r.State, len(r.Answers))
+		if won, used := did["won "+id], did["used "+id]; won != 1 || used != 1 || r.State != approval.Used || len(r.Answers) != 1 {
+			t.Errorf("%s: %d processes won, %d used it, it is %s after %d answers", id, won, used, r.State, len(r.Answers))
 		}
 	}
 	if len(grants) != requests {
@@ -57,8 +57,8 @@ func Processes(t *testing.T, place string, open func(t *testing.T, place string)
 }
 
 // race starts the processes, lets all of them go at once and returns what they
-// say they won.
-func race(t *testing.T, place string) (won []string) {
+// say they did.
+func race(t *testing.T, place string) (lines []string) {
 	type runner struct {
 		cmd *exec.Cmd
 		in  io.Closer
@@ -87,14 +87,10 @@ func race(t *testing.T, place string) (won []string) {
 	for _, r := range runners {
 		text, err := io.ReadAll(r.out)
 		must(t, err)
-		for _, line := range strings.Split(string(text), "\n") {
-			if id, ok := strings.CutPrefix(line, "won "); ok {
-				won = append(won, id)
-			}
-		}
+		lines = append(lines, strings.Split(string(text), "\n")...)
 		must(t, r.cmd.Wait())
 	}
-	return won
+	return lines
 }
 
 // answerAll is what each process does: it answers all requests as fast as it
@@ -110,6 +106,13 @@ func answerAll(t *testing.T, s Store) {
 		switch _, err := b.Answer(ctx(), id, approval.Answer{By: fmt.Sprint("process ", os.Getpid()), Allow: true, Scope: approval.Session}); {
 		case err == nil:
 			fmt.Println("won " + id)
+		case !errors.Is(err, approval.ErrSettled):
+			t.Error(err)
+		}
+		// Whoever asked may have died: each of them takes the answer up.
+		switch _, err := s.Use(ctx(), id); {
+		case err == nil:
+			fmt.Println("used " + id)
 		case !errors.Is(err, approval.ErrSettled):
 			t.Error(err)
 		}
