@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,11 @@ type Files struct {
 	Dialect string   // "" is told by name and shape
 	Options map[string]string
 	Home    string // for ~ in the files; "" is the user's
-	// Into is the file that gets accepted rules; "" is the last.
+	// Layers reads what the agent that the dialect belongs to would read for Dir:
+	// the user's and the machine's files as well as the project's.
+	Layers bool
+	// Into is the file that gets accepted rules; "" is the last of the project's,
+	// or the last if there is none.
 	Into string
 }
 
@@ -48,7 +53,11 @@ const fresh = 2 * time.Second
 // they are so new that a second change could have the same time.
 func (f *Files) Stamp() (string, error) {
 	var b strings.Builder
-	for _, name := range f.candidates() {
+	names, err := f.candidates()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
 		st, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(&b, "%s: gone\n", name)
@@ -71,9 +80,9 @@ func (f *Files) Stamp() (string, error) {
 }
 
 // candidates returns every file that may be part of the policy.
-func (f *Files) candidates() []string {
+func (f *Files) candidates() ([]string, error) {
 	if len(f.Names) > 0 {
-		return f.Names
+		return f.Names, nil
 	}
 	var out []string
 	for _, d := range all.All() {
@@ -81,9 +90,38 @@ func (f *Files) candidates() []string {
 			for _, rel := range dialect.WellKnown(d) {
 				out = append(out, filepath.Join(f.Dir, filepath.FromSlash(rel)))
 			}
+			if f.Layers {
+				more, err := all.Looked(d.Name(), f.where())
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, more...)
+			}
 		}
 	}
-	return out
+	return out, nil
+}
+
+func (f *Files) where() *all.Where {
+	return &all.Where{Dir: f.Dir, Home: f.home(), Getenv: os.Getenv, Read: os.ReadFile, List: list, Glob: filepath.Glob}
+}
+
+// list returns the names in a directory.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out, err
+}
+
+func (f *Files) home() string {
+	if f.Home != "" {
+		return f.Home
+	}
+	home, _ := obstat.OS{}.Home("")
+	return home
 }
 
 // Load reads and compiles the files.
@@ -96,11 +134,7 @@ func (f *Files) Load() (*dialect.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &dialect.Input{Files: files, Options: f.Options, Home: f.Home}
-	if in.Home == "" {
-		in.Home, _ = obstat.OS{}.Home("")
-	}
-	return dialect.Load(d, in)
+	return dialect.Load(d, &dialect.Input{Files: files, Options: f.Options, Home: f.home()})
 }
 
 func (f *Files) read() ([]dialect.File, error) {
@@ -108,7 +142,7 @@ func (f *Files) read() ([]dialect.File, error) {
 		if f.Dir == "" {
 			return nil, errors.New("neither policy files nor a directory to look for them in")
 		}
-		return all.Discover(f.Dir, f.Dir, f.Dialect, os.ReadFile)
+		return f.discover()
 	}
 	var out []dialect.File
 	var errs obstat.Errors
@@ -122,9 +156,39 @@ func (f *Files) read() ([]dialect.File, error) {
 	return out, errs.Fatal()
 }
 
+// discover finds the project's files, and those of the other layers. A user's
+// own files are enough where the dialect is named.
+func (f *Files) discover() ([]dialect.File, error) {
+	files, err := all.Discover(f.Dir, f.Dir, f.Dialect, os.ReadFile)
+	if !f.Layers || err != nil && f.Dialect == "" {
+		return files, err
+	}
+	name := f.Dialect
+	if name == "" {
+		d, err := all.Of("", files)
+		if err != nil {
+			return nil, err
+		}
+		name = d.Name()
+	}
+	layers, lerr := all.Layers(name, f.where())
+	if lerr != nil {
+		return nil, lerr
+	}
+	if len(layers) == 0 {
+		return files, err
+	}
+	return layers, nil
+}
+
 // Accept writes rules to the file that gets them, every other byte unchanged.
 func (f *Files) Accept(l *dialect.Loaded, offers ...obstat.Offer) error {
 	name := f.Into
+	for _, file := range slices.Backward(l.Input.Files) {
+		if name == "" && (file.Layer == "" || file.Layer == "project" || file.Layer == "local") {
+			name = file.Name
+		}
+	}
 	if name == "" {
 		name = l.Input.Files[len(l.Input.Files)-1].Name
 	}

@@ -168,4 +168,7 @@ func (r *Run) Do(s *Step, input json.RawMessage) error {
 }
 
 // Close ends the demo; what it made stays.
-func (r *Run) Close() error { return r.Store.Close() }
+func (r *Run) Close() error {
+	r.Guard.Close()
+	return r.Store.Close()
+}

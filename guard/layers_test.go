@@ -1,0 +1,122 @@
+package guard_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/internal/store/memory"
+)
+
+func place(t *testing.T, name, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// layered opens a guard on a project's directory and a home.
+func layered(t *testing.T, f *guard.Files) (*guard.Guard, error) {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", "")
+	for _, name := range []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"} {
+		t.Setenv(name, "")
+	}
+	f.Layers = true
+	return guard.Open(t.Context(), guard.Options{Policy: f, Store: new(memory.Store), NoWait: true})
+}
+
+// TestLayers: what the user's own files deny is denied in every project, and a
+// change of them counts at once.
+func TestLayers(t *testing.T) {
+	for _, tt := range []struct{ project, text, user, deny, more string }{
+		{"opencode.json", `{"permission": {"bash": {"*": "allow"}}}`, ".config/opencode/opencode.json", `{"permission": {"webfetch": "deny"}}`, `{"permission": {"webfetch": "deny", "websearch": "deny"}}`},
+		{".claude/settings.json", `{"permissions": {"allow": ["Bash(make *)"]}}`, ".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`, `{"permissions": {"deny": ["WebFetch", "WebSearch"]}}`},
+	} {
+		dir, home := t.TempDir(), t.TempDir()
+		place(t, filepath.Join(dir, filepath.FromSlash(tt.project)), tt.text)
+		user := filepath.Join(home, filepath.FromSlash(tt.user))
+		place(t, user, tt.deny)
+		g, err := layered(t, &guard.Files{Dir: dir, Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools := map[string][]string{"opencode.json": {"webfetch", "websearch"}}[tt.project]
+		if tools == nil {
+			tools = []string{"WebFetch", "WebSearch"}
+		}
+		call := func(tool string) obstat.Decision {
+			d, err := g.Authorize(t.Context(), &obstat.Call{Tool: tool, Input: []byte(`{"url":"https://example.com/","query":"x"}`), Dir: dir})
+			if err != nil {
+				t.Error(err)
+			}
+			return d
+		}
+		check(t, call(tools[0]), obstat.Deny, user)
+		if d := call(tools[1]); d.Verdict == obstat.Deny {
+			t.Errorf("%s", d.Reason())
+		}
+		place(t, user, tt.more)
+		check(t, call(tools[1]), obstat.Deny, user)
+		if st := g.Status(t.Context()); len(st.Files) != 2 {
+			t.Errorf("%v", st.Files)
+		}
+	}
+}
+
+// TestOnlyUsersFiles: with a dialect the user's own files are enough; without
+// one nobody can tell whose would count.
+func TestOnlyUsersFiles(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	place(t, filepath.Join(home, ".claude", "settings.json"), `{"permissions": {"deny": ["WebFetch"]}}`)
+	g, err := layered(t, &guard.Files{Dir: dir, Home: home, Dialect: "claudecode"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "WebFetch", Input: []byte(`{"url":"https://example.com/"}`), Dir: dir})
+	if check(t, d, obstat.Deny, "WebFetch"); err != nil {
+		t.Error(err)
+	}
+	if _, err := layered(t, &guard.Files{Dir: dir, Home: home}); err == nil || !strings.Contains(err.Error(), "none is found") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAcceptedIntoProject: a rule that somebody accepts goes to the project's
+// file, not to the last that was read.
+func TestAcceptedIntoProject(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	project := filepath.Join(dir, "opencode.json")
+	place(t, project, `{"permission": {"bash": "ask"}}`)
+	place(t, filepath.Join(home, ".opencode", "opencode.json"), `{"permission": {"webfetch": "deny"}}`) // read after the project's
+	t.Setenv("XDG_CONFIG_HOME", home)
+	f := &guard.Files{Dir: dir, Home: home, Layers: true}
+	g, err := guard.Open(t.Context(), guard.Options{Policy: f, Store: new(memory.Store)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan obstat.Decision, 1)
+	go func() {
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"npm test"}`), Session: "s", Dir: dir})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d
+	}()
+	r := nextRequest(t, g)
+	if _, err := g.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err != nil {
+		t.Error(err)
+	}
+	check(t, <-done, obstat.Allow)
+	if data, err := os.ReadFile(project); err != nil || !strings.Contains(string(data), "npm test") {
+		t.Errorf("%s %v", data, err)
+	}
+}
