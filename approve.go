@@ -7,10 +7,9 @@ func (d Decision) Approve(note string) Decision {
 	if d.Verdict != Ask || len(d.Faults) > 0 {
 		return d
 	}
-	w := walk{facts: Facts{Call: &Call{Tool: d.Tool}, Mode: d.Mode}}
 	o := outcome{verdict: Allow, stage: StageApproval, rule: d.Rule, said: &remark{note: note, part: d.Part, input: d.Input}}
 	var out Decision
-	w.settle(&o, &out)
+	settle(&o, &Call{Tool: d.Tool}, d.Mode, &out)
 	return out
 }
 

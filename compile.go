@@ -63,6 +63,7 @@ type Policy struct {
 	digest    func() string // worked out when first wanted
 	pipelines map[Mode]*pipeline
 	inForce   *pipeline // of the Program's own mode
+	onlyRules bool      // it is lists of rules, and fields are what they look at
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
 	patterns  map[Text]*pattern.Pattern
@@ -78,6 +79,10 @@ type listKey struct {
 type pipeline struct {
 	stages, amend []step
 	def           Verdict
+}
+
+func (pl *pipeline) onlyRules() bool {
+	return len(pl.amend) == 0 && !slices.ContainsFunc(pl.stages, func(st step) bool { return st.list == nil })
 }
 
 // A step is a stage with what it names looked up.
@@ -121,6 +126,7 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 		return nil, err
 	}
 	c.policy.inForce = c.policy.pipelines[c.prog.Mode]
+	c.policy.onlyRules = c.policy.view == nil && c.policy.inForce.onlyRules()
 	c.policy.walks.New = func() any { return new(walk) }
 	return c.policy, nil
 }

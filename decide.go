@@ -66,6 +66,23 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 			d = Decision{Tool: call.Tool, Stage: "fault", Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
 		}
 	}()
+	if pol.onlyRules && trace == nil && call.Mode == "" && len(call.Subjects) == 0 && call.Tool != "" {
+		// What a rule settles needs no walk: a call that was read ahead, its
+		// fields put to lists of rules.
+		if r := call.fresh(); r != nil {
+			var o outcome
+			if pol.inForce.byRules(&Question{call.Tool, r.subjects}, &o) {
+				settle(&o, call, pol.prog.Mode, &d)
+				return d
+			}
+		}
+	}
+	pol.walk(call, world, trace, &d)
+	return d
+}
+
+// walk decides with everything that a call may need.
+func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w := pol.walks.Get().(*walk)
 	mode := call.Mode
 	if mode == "" {
@@ -79,9 +96,14 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 	}
 	var o outcome
 	w.run(pl, &o)
-	w.settle(&o, &d)
+	settle(&o, call, mode, d)
+	if w.rewritten && d.Verdict != Deny {
+		d.Input = w.facts.Call.Input // whoever approves, approves this
+	}
+	if trace != nil {
+		trace.finish(w, d)
+	}
 	w.free()
-	return d
 }
 
 // free gives the walk back, keeping its buffers and no pointer that matters.
@@ -98,14 +120,11 @@ func (w *walk) free() {
 
 // settle makes the Decision. It is the only place in the module where a call
 // becomes allowed: an outcome says Allow, and nothing went wrong.
-func (w *walk) settle(o *outcome, d *Decision) {
+func settle(o *outcome, call *Call, mode Mode, d *Decision) {
 	d.Verdict, d.Safety, d.Stage, d.Rule = o.verdict, o.safety && o.verdict == Ask, o.stage, o.rule
-	d.Mode, d.Tool = w.facts.Mode, w.facts.Call.Tool
+	d.Mode, d.Tool = mode, call.Tool
 	if o.said != nil {
 		d.Note, d.Part, d.Input = o.said.note, o.said.part, o.said.input
-	}
-	if w.rewritten && d.Verdict != Deny {
-		d.Input = w.facts.Call.Input // whoever approves, approves this
 	}
 	if o.faulted {
 		d.Verdict, d.Safety, d.Rule, d.Input = Deny, false, nil, nil
@@ -114,9 +133,6 @@ func (w *walk) settle(o *outcome, d *Decision) {
 			f.Rule, f.Pos = o.rule, o.rule.Pos
 		}
 		d.Faults = []Fault{f}
-	}
-	if w.trace != nil {
-		w.trace.finish(w, d)
 	}
 }
 
@@ -234,14 +250,11 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 	for i := range pl.stages {
 		st := &pl.stages[i]
 		if st.list != nil && w.trace == nil {
-			// What most stages are and most calls meet: a rule, or none.
-			switch r, err := st.list.best(q); {
-			case err != nil:
-			case r == nil || !st.settles.Has(r.Verdict):
-				continue
-			case r.Verdict != Ask || !st.askDenies:
-				o.verdict, o.stage, o.rule = r.Verdict, st.name, r
+			switch st.byRule(q, o) {
+			case settled:
 				return
+			case passed:
+				continue
 			}
 		}
 		var ok bool
@@ -253,6 +266,49 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 		}
 	}
 	*o = outcome{verdict: pl.def, stage: stageDefault}
+}
+
+// byRules is question for a pipeline of rules alone. It reports false where
+// there is more to say than a rule.
+func (pl *pipeline) byRules(q *Question, o *outcome) bool {
+	for i := range pl.stages {
+		switch pl.stages[i].byRule(q, o) {
+		case settled:
+			return true
+		case unusual:
+			return false
+		}
+	}
+	o.verdict, o.stage = pl.def, stageDefault
+	return true
+}
+
+type stepEnd uint8
+
+const (
+	unusual stepEnd = iota // a fault, or words
+	passed
+	settled
+)
+
+// byRule is what most stages are and most calls meet: a rule, or none.
+func (st *step) byRule(q *Question, o *outcome) stepEnd {
+	rank, err := st.list.best(q)
+	if err != nil {
+		return unusual
+	}
+	if rank == none {
+		return passed
+	}
+	switch r := &st.list.ranked[rank]; {
+	case !st.settles.Has(r.verdict):
+		return passed
+	case r.verdict == Ask && st.askDenies:
+		return unusual
+	default:
+		o.verdict, o.stage, o.rule = r.verdict, st.name, r.Rule
+		return settled
+	}
 }
 
 func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
@@ -268,7 +324,11 @@ func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
 }
 
 func (w *walk) match(st *step, q *Question) (outcome, bool) {
-	r, err := st.list.best(q)
+	rank, err := st.list.best(q)
+	var r *Rule
+	if rank != none {
+		r = st.list.ranked[rank].Rule
+	}
 	if err != nil {
 		w.trace.step(st, StepTrace{Note: err.Error(), Rule: r, Settled: true})
 		return faulted(st.name, fmt.Sprintf("rule %s: %v", r, err), r), true

@@ -21,10 +21,17 @@ const none = uint32(math.MaxUint32)
 type list struct {
 	once   sync.Once
 	build  func()
-	rules  []*Rule               // by rank
-	byTool map[string]*toolIndex // rules for tools by exact name
-	names  *pattern.Set          // whole-tool rules whose tool is a pattern, on the tool's name
-	wild   []wildIndex           // other rules whose tool is a pattern, by lowest rank
+	tools  toolTable    // rules for tools by exact name
+	names  *pattern.Set // whole-tool rules whose tool is a pattern, on the tool's name
+	wild   []wildIndex  // other rules whose tool is a pattern, by lowest rank
+	ranked []rankedRule // by rank
+}
+
+// A rankedRule is a rule and its verdict, so that a rule that is found need not
+// be fetched.
+type rankedRule struct {
+	*Rule
+	verdict Verdict
 }
 
 type wildIndex struct {
@@ -46,16 +53,26 @@ type fieldIndex struct {
 }
 
 // order returns the rules in the order of their ranks.
-func order(rules []Rule, pick Pick) []*Rule {
-	out := make([]*Rule, len(rules))
-	for i := range rules {
-		out[i] = &rules[i]
-	}
+func order(rules []Rule, pick Pick) []rankedRule {
+	out := make([]rankedRule, 0, len(rules))
+	add := func(r *Rule) { out = append(out, rankedRule{r, r.Verdict}) }
 	switch pick {
 	case Last:
-		slices.Reverse(out)
+		for i := range slices.Backward(rules) {
+			add(&rules[i])
+		}
 	case Strictest:
-		slices.SortStableFunc(out, func(a, b *Rule) int { return cmp.Compare(a.Verdict, b.Verdict) })
+		for v := Deny; v <= Allow; v++ {
+			for i := range rules {
+				if rules[i].Verdict == v {
+					add(&rules[i])
+				}
+			}
+		}
+	default:
+		for i := range rules {
+			add(&rules[i])
+		}
 	}
 	return out
 }
@@ -80,22 +97,27 @@ func (r *Rule) field() string {
 // builder gathers the rules of a list by tool and field before the sets are made.
 type builder struct {
 	tools map[Text]*toolBuilder
-	order []Text
+	order []*toolBuilder
 	names []pattern.Entry
 }
 
 type toolBuilder struct {
+	tool       Text
 	min, whole uint32
-	fields     []string
-	entries    map[string][]pattern.Entry
+	fields     []fieldBuilder
+}
+
+type fieldBuilder struct {
+	name    string
+	entries []pattern.Entry
 }
 
 func (b *builder) tool(t Text) *toolBuilder {
 	tb := b.tools[t]
 	if tb == nil {
-		tb = &toolBuilder{min: none, whole: none, entries: map[string][]pattern.Entry{}}
+		tb = &toolBuilder{tool: t, min: none, whole: none}
 		b.tools[t] = tb
-		b.order = append(b.order, t)
+		b.order = append(b.order, tb)
 	}
 	return tb
 }
@@ -112,22 +134,25 @@ func newList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *lis
 func (l *list) ready() { l.once.Do(l.build) }
 
 func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) {
-	l.rules, l.byTool = order(rules, pick), map[string]*toolIndex{}
+	l.ranked = order(rules, pick)
 	b := builder{tools: map[Text]*toolBuilder{}}
-	for i, r := range l.rules {
-		b.add(r, uint32(i), compiled)
+	for i, r := range l.ranked {
+		b.add(r.Rule, uint32(i), compiled)
 	}
-	for _, t := range b.order {
-		idx := b.tools[t].index()
+	var names []string
+	var indexes []*toolIndex
+	for _, tb := range b.order {
+		idx := tb.index()
 		switch {
-		case t.Flavour == pattern.Exact:
-			l.byTool[t.Text] = idx
-		case t.IsZero():
+		case tb.tool.Flavour == pattern.Exact:
+			names, indexes = append(names, tb.tool.Text), append(indexes, idx)
+		case tb.tool.IsZero():
 			l.wild = append(l.wild, wildIndex{nil, idx})
 		default:
-			l.wild = append(l.wild, wildIndex{compiled(t), idx})
+			l.wild = append(l.wild, wildIndex{compiled(tb.tool), idx})
 		}
 	}
+	l.tools = newToolTable(names, indexes)
 	slices.SortStableFunc(l.wild, func(a, b wildIndex) int { return cmp.Compare(a.min, b.min) })
 	if len(b.names) > 0 {
 		l.names = pattern.NewSet(b.names)
@@ -145,22 +170,25 @@ func (b *builder) add(r *Rule, rank uint32, compiled func(Text) *pattern.Pattern
 		tb.whole = min(tb.whole, rank)
 		return
 	}
-	f := r.field()
-	if _, ok := tb.entries[f]; !ok {
-		tb.fields = append(tb.fields, f)
+	f := tb.field(r.field())
+	f.entries = append(f.entries, pattern.Entry{Pattern: compiled(r.Pattern), Rank: rank})
+}
+
+// field returns the builder of a field; a tool has few.
+func (tb *toolBuilder) field(name string) *fieldBuilder {
+	for i := range tb.fields {
+		if tb.fields[i].name == name {
+			return &tb.fields[i]
+		}
 	}
-	tb.entries[f] = append(tb.entries[f], pattern.Entry{Pattern: compiled(r.Pattern), Rank: rank})
+	tb.fields = append(tb.fields, fieldBuilder{name: name})
+	return &tb.fields[len(tb.fields)-1]
 }
 
 func (tb *toolBuilder) index() *toolIndex {
 	idx := &toolIndex{min: tb.min, whole: tb.whole}
 	for _, f := range tb.fields {
-		entries := tb.entries[f]
-		lowest := none
-		for _, e := range entries {
-			lowest = min(lowest, e.Rank)
-		}
-		idx.fields = append(idx.fields, fieldIndex{f, lowest, pattern.NewSet(entries)})
+		idx.fields = append(idx.fields, fieldIndex{f.name, f.entries[0].Rank, pattern.NewSet(f.entries)}) // they are by rank
 	}
 	return idx
 }
@@ -176,7 +204,7 @@ func (l *list) index() {
 			idx.fields[i].set.Index()
 		}
 	}
-	for _, idx := range l.byTool {
+	for idx := range l.tools.all {
 		sets(idx)
 	}
 	for i := range l.wild {
@@ -184,20 +212,29 @@ func (l *list) index() {
 	}
 }
 
-// best returns the rule that decides q, or nil. A fault names a rule whose
-// answer could have been better and did not come in time.
-func (l *list) best(q *Question) (r *Rule, fault error) {
+// best returns the rank of the rule that decides q, or none. A fault comes with
+// the rank of a rule whose answer could have been better and did not come in
+// time.
+func (l *list) best(q *Question) (best uint32, fault error) {
 	l.ready()
-	best := none
-	if idx := l.byTool[q.Tool]; idx != nil {
+	best = none
+	if idx := l.tools.find(q.Tool); idx != nil {
 		if best, fault = idx.best(q, best); fault != nil {
-			return l.rules[best], fault
+			return best, fault
 		}
 	}
+	if l.names == nil && len(l.wild) == 0 {
+		return best, nil
+	}
+	return l.bestWild(q, best)
+}
+
+// bestWild goes on with the rules whose tool is a pattern.
+func (l *list) bestWild(q *Question, best uint32) (uint32, error) {
 	if l.names != nil {
 		rank, ok, err := l.names.Best(q.Tool, best)
 		if err != nil {
-			return l.rules[rank], err
+			return rank, err
 		}
 		if ok {
 			best = rank
@@ -209,18 +246,16 @@ func (l *list) best(q *Question) (r *Rule, fault error) {
 			break
 		}
 		if ok, err := w.covers(q.Tool); err != nil {
-			return l.rules[w.min], err
+			return w.min, err
 		} else if !ok {
 			continue
 		}
+		var fault error
 		if best, fault = w.best(q, best); fault != nil {
-			return l.rules[best], fault
+			return best, fault
 		}
 	}
-	if best == none {
-		return nil, nil
-	}
-	return l.rules[best], nil
+	return best, nil
 }
 
 func (w *wildIndex) covers(tool string) (bool, error) {
@@ -241,7 +276,7 @@ func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
 		}
 		for j := range q.Subjects {
 			s := &q.Subjects[j]
-			if s.Field != f.name && s.Field != anyField {
+			if !sameField(s.Field, f.name) && s.Field != anyField {
 				continue
 			}
 			rank, ok, err := f.set.Best(s.Text, limit)
@@ -261,9 +296,9 @@ func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
 func (l *list) all(q *Question, match func(Text) *pattern.Pattern) []*Rule {
 	l.ready()
 	var out []*Rule
-	for _, r := range l.rules {
-		if ruleMatches(r, q, match) {
-			out = append(out, r)
+	for _, r := range l.ranked {
+		if ruleMatches(r.Rule, q, match) {
+			out = append(out, r.Rule)
 		}
 	}
 	return out

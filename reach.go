@@ -140,7 +140,8 @@ func (w *When) possible(st *step, tool string) (vs Verdicts, final bool) {
 func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final bool) {
 	l.ready()
 	passes := false // a rule that does not settle may be the one picked
-	for _, r := range l.rules {
+	for _, ranked := range l.ranked {
+		r := ranked.Rule
 		may, must := s.covers(r, q, sure)
 		if !may {
 			continue

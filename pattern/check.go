@@ -76,9 +76,9 @@ func (b *setBuilder) check(d *checkDraft) check {
 	return c
 }
 
-// admits reports whether the text has the literals of c.
-func (q *search) admits(c *check) bool {
-	s, lits := q.text, q.set.lits[c.lits:]
+// admits reports whether a text has the literals of c.
+func (x *setIndex) admits(c *check, s string) bool {
+	lits := x.lits[c.lits:]
 	pre, suf := int(c.pre), int(c.suf)
 	if len(s) < pre+suf+int(c.least) ||
 		c.flags&startKnown == 0 && s[:pre] != lits[:pre] ||

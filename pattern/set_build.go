@@ -1,5 +1,7 @@
 package pattern
 
+import "slices"
+
 // kindOf tells how p is verified.
 func kindOf(p *Pattern) checkKind {
 	sh := p.shape()
@@ -110,6 +112,7 @@ func (b *setBuilder) fileTogether() {
 		b.file(&b.drafts[i], 1)
 	}
 	b.fillBuckets()
+	b.set.literal = !slices.ContainsFunc(b.drafts, func(d checkDraft) bool { return d.pattern != nil })
 }
 
 // fileByKeys files everything under a literal, if it has one.

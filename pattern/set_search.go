@@ -13,6 +13,7 @@ import (
 // ranks. Nothing is looked at that could not beat the best rank known.
 type setIndex struct {
 	unless  kinds  // of texts that the index is not for
+	literal bool   // there is just one bucket, and no pattern in it
 	heads   *radix // by prefix; its root's bucket holds what has no key. nil: there is just one bucket
 	tails   *radix // by suffix, or nil
 	grams   *gramIndex
@@ -27,6 +28,10 @@ type setIndex struct {
 
 // best is Set.Best.
 func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
+	if s.literal {
+		rank, ok = s.first(text, limit)
+		return rank, ok, nil
+	}
 	q := search{set: s, text: text, best: limit, fault: none}
 	if s.heads != nil {
 		q.look()
@@ -43,6 +48,20 @@ func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err er
 		return q.best, true, nil
 	}
 	return 0, false, nil
+}
+
+// first is best where a few literals are all there is.
+func (s *setIndex) first(text string, limit uint32) (rank uint32, ok bool) {
+	for i := range s.checks {
+		c := &s.checks[i]
+		if c.rank >= limit {
+			break
+		}
+		if s.admits(c, text) {
+			return c.rank, true
+		}
+	}
+	return 0, false
 }
 
 // look goes through everything that a text may be found under.
@@ -207,7 +226,7 @@ func (q *search) firstOf(checks []check) {
 
 // verify reports whether c's pattern matches.
 func (q *search) verify(c *check) bool {
-	if !q.admits(c) {
+	if !q.set.admits(c, q.text) {
 		return false
 	}
 	if c.pattern == nil {
@@ -222,7 +241,7 @@ func (q *search) verify(c *check) bool {
 
 // hold puts a slow check off until everything else has been asked.
 func (q *search) hold(c *check) {
-	if !q.admits(c) {
+	if !q.set.admits(c, q.text) {
 		return
 	}
 	if q.holds == len(q.held) {
