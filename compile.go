@@ -67,7 +67,8 @@ type Policy struct {
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
 	patterns  map[Text]*pattern.Pattern
-	opts      Options // for With
+	known     *sync.Map // of Text to *pattern.Pattern, where patterns are taken on trust
+	opts      Options   // for With
 	walks     sync.Pool
 }
 
@@ -207,7 +208,11 @@ func (c *compiler) compileRules() {
 	for _, rules := range c.prog.Rules {
 		n += len(rules)
 	}
-	c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
+	if c.trusted == "" {
+		c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
+	} else {
+		c.policy.known = new(sync.Map)
+	}
 	n = 0
 	for _, name := range slices.Sorted(maps.Keys(c.prog.Rules)) {
 		rules := c.prog.Rules[name]
@@ -233,11 +238,7 @@ func (c *compiler) compileRule(list string, r *Rule) {
 }
 
 func (c *compiler) compileText(t Text, r *Rule) {
-	if t.IsZero() || c.policy.patterns[t] != nil {
-		return
-	}
-	if c.trusted != "" {
-		c.policy.patterns[t] = pattern.Known(t.Flavour, t.Text)
+	if t.IsZero() || c.trusted != "" || c.policy.patterns[t] != nil {
 		return
 	}
 	p, err := pattern.Compile(t.Flavour, t.Text)
@@ -294,13 +295,26 @@ func (c *compiler) list(mode Mode, m Match) *list {
 	}
 	key := listKey{m.Rules, m.Pick}
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
-		c.policy.lists[key] = newList(rules, m.Pick, c.policy.compiled)
+		compiled := c.policy.compiled
+		if c.trusted != "" {
+			compiled = func(t Text) *pattern.Pattern { return pattern.Known(t.Flavour, t.Text) }
+		}
+		c.policy.lists[key] = newList(rules, m.Pick, compiled)
 	}
 	return c.policy.lists[key]
 }
 
-// compiled returns the compiled form of a Text that the compiler has seen.
-func (pol *Policy) compiled(t Text) *pattern.Pattern { return pol.patterns[t] }
+// compiled returns the compiled form of a Text of the Program.
+func (pol *Policy) compiled(t Text) *pattern.Pattern {
+	if pol.known == nil {
+		return pol.patterns[t]
+	}
+	p, ok := pol.known.Load(t)
+	if !ok {
+		p, _ = pol.known.LoadOrStore(t, pattern.Known(t.Flavour, t.Text))
+	}
+	return p.(*pattern.Pattern)
+}
 
 func (c *compiler) checker(mode Mode, s Check) Checker {
 	name := s.Check

@@ -78,7 +78,7 @@ func (w *walk) breadth(r *Rule, tool string) (wide, exact bool) {
 	if r == nil || r.Whole() {
 		return true, false
 	}
-	p := w.pol.patterns[r.Pattern]
+	p := w.pol.compiled(r.Pattern)
 	v, ok := w.pol.view.(Spacer)
 	if !ok {
 		return p.MustMatch(""), p.Shape().Exact

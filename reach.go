@@ -164,7 +164,7 @@ func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final 
 // covers tells whether r can match a question like q, and whether it must.
 func (s *space) covers(r *Rule, q, sure *Question) (may, must bool) {
 	if !r.Tool.IsZero() {
-		if ok, err := s.pol.patterns[r.Tool].Match(q.Tool); !ok && err == nil && !s.openTool {
+		if ok, err := s.pol.compiled(r.Tool).Match(q.Tool); !ok && err == nil && !s.openTool {
 			return false, false
 		} else if !ok || s.openTool {
 			return true, false
@@ -173,7 +173,7 @@ func (s *space) covers(r *Rule, q, sure *Question) (may, must bool) {
 	if r.Whole() {
 		return true, !s.openTool
 	}
-	p := s.pol.patterns[r.Pattern]
+	p := s.pol.compiled(r.Pattern)
 	for _, sub := range q.Subjects {
 		may = may || (sub.Field == r.field() || sub.Field == anyField) && p.MayMatch(sub.Text)
 	}

@@ -169,10 +169,23 @@ func (w *formWriter) plain() (plain, bool) {
 // treeForms writes a tree of whole strings as forms, if it can be.
 func treeForms(n *node) (plain, bool) {
 	w := newFormWriter()
-	for _, it := range withoutEnds(n) {
-		w.node(it)
-	}
+	w.sequence(withoutEnds(n))
 	return w.plain()
+}
+
+// sequence writes nodes one after the other, the characters of a literal at
+// once.
+func (w *formWriter) sequence(subs []*node) {
+	for len(subs) > 0 && !w.failed {
+		lit, n := literalRun(subs)
+		if n > 0 {
+			w.lit(lit)
+		} else {
+			w.node(subs[0])
+			n = 1
+		}
+		subs = subs[n:]
+	}
 }
 
 func (w *formWriter) node(n *node) {
@@ -183,9 +196,7 @@ func (w *formWriter) node(n *node) {
 	case nSet:
 		w.set(n.set)
 	case nCat:
-		for _, sub := range n.subs {
-			w.node(sub)
-		}
+		w.sequence(n.subs)
 	case nAlt:
 		ways := make([]func(), len(n.subs))
 		for i, sub := range n.subs {
