@@ -52,7 +52,8 @@ type Options struct {
 	// a Program of this digest before, such as a cache that is keyed by it. Then
 	// neither digest nor patterns are worked out again: a pattern is read when a
 	// call first needs it, and one that cannot be read after all is a fault,
-	// which denies. "" takes nothing on trust.
+	// which denies. The Program is taken as it is, not copied. "" takes nothing
+	// on trust.
 	Trusted string
 }
 
@@ -106,7 +107,10 @@ type step struct {
 // Compile makes a Policy of p, or reports everything that is wrong with it. p
 // is copied; changing it later changes nothing.
 func Compile(p *Program, opts *Options) (*Policy, error) {
-	c := &compiler{opts: Options{Library: &Library{}, MaxRules: 2_000_000}, prog: p.clone()}
+	c := &compiler{opts: Options{Library: &Library{}, MaxRules: 2_000_000}, prog: p}
+	if opts == nil || opts.Trusted == "" {
+		c.prog = p.clone()
+	}
 	if opts != nil {
 		if opts.Library != nil {
 			c.opts.Library = opts.Library

@@ -29,18 +29,6 @@ func (OS) Home(name string) (string, bool) {
 	return u.HomeDir, true
 }
 
-// Readlink returns the target of a symbolic link.
-func (OS) Readlink(path string) (string, bool) {
-	t, err := os.Readlink(path)
-	return t, err == nil
-}
-
-// IsDir reports whether path is a directory, links followed.
-func (OS) IsDir(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
 // A Snapshot is a World that is plain data: for cases, for tests and for
 // replaying a decision on what was seen when it was made.
 type Snapshot struct {

@@ -31,7 +31,7 @@ var _ obstat.Spacer = (*view)(nil)
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	v := &view{}
-	if len(raw) > 0 {
+	if len(raw) > 0 && string(raw) != "{}" {
 		if err := json.Unmarshal(raw, &v.params); err != nil {
 			return nil, fmt.Errorf("the parameters of the view cannot be read: %w", err)
 		}

@@ -48,12 +48,33 @@ func (t *turn) policies() ([]*policy, error) {
 			kept.Files = append(kept.Files, file.Name)
 		}
 		out[i] = &policy{kept, l.Policy}
+		kept.Program = needed(l.Program, t.mode(l.Program))
 		e.Policies = append(e.Policies, kept)
 	}
 	if f.look.Err == nil {
 		_ = cache.Put(e, question...) // the next one finds it again
 	}
 	return out, nil
+}
+
+// needed returns what of a Program a call in a mode needs; a process that decides
+// one call need not read the rest.
+func needed(p *obstat.Program, mode obstat.Mode) *obstat.Program {
+	q := *p
+	q.Pipelines, q.Rules = map[obstat.Mode]obstat.Pipeline{}, map[string][]obstat.Rule{}
+	for _, m := range []obstat.Mode{p.Mode, mode} {
+		pl, ok := p.Pipelines[m]
+		if !ok {
+			continue
+		}
+		q.Pipelines[m] = pl
+		for _, s := range slices.Concat(pl.Stages, pl.Amend) {
+			if match, ok := s.(obstat.Match); ok {
+				q.Rules[match.Rules] = p.Rules[match.Rules]
+			}
+		}
+	}
+	return &q
 }
 
 // compiled makes what is kept ready to decide.
@@ -84,7 +105,7 @@ func (t *turn) cache() *policycache.Cache {
 
 // question is all that the choice of policies depends on besides files.
 func (t *turn) question() []string {
-	out := []string{t.event.Agent, t.home, t.Policy.Dialect, t.Policy.Dir, "places"}
+	out := []string{t.event.Agent, string(t.event.Call.Mode), t.home, t.Policy.Dialect, t.Policy.Dir, "places"}
 	out = append(out, t.places()...)
 	out = append(append(out, "files"), t.Policy.Files...)
 	for _, k := range slices.Sorted(maps.Keys(t.Policy.Options)) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat/hook"
 )
@@ -17,32 +18,62 @@ import (
 func Quick(args []string) int {
 	o := System(&Options{})
 	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(args, payload) }
-	o.Agent, o.Waiting, o.Elsewhere = known(args)
+	o.Elsewhere = !o.parse(args)
 	return Run(o)
 }
 
-// known reads the arguments that the quick half understands: the agent's name
-// and how long to wait. With others, the other half has to answer.
-func known(args []string) (agent string, w Waiting, others bool) {
+// parse reads the arguments that installed hooks have. It is not ok where there
+// are others: the other half knows them all, and what is wrong with them.
+func (o *Options) parse(args []string) (ok bool) {
+	ok = true
 	for len(args) > 0 {
-		arg, err := args[0], error(nil)
+		name, value, joined := strings.Cut(args[0], "=")
 		args = args[1:]
-		value, ok := strings.CutPrefix(arg, "--wait=")
-		switch {
-		case arg == "--wait" && len(args) > 0:
-			value, args, ok = args[0], args[1:], true
-		case !ok && (arg == "" || arg[0] == '-' || agent != ""):
-			others = true
-		case !ok:
-			agent = arg
+		if !joined && o.word(name) {
+			continue
 		}
-		if ok {
-			if w, err = ParseWaiting(value); err != nil {
-				others = true
+		if !joined && len(args) > 0 {
+			value = args[0]
+			if known := o.flag(name, value); known {
+				args = args[1:]
+				continue
 			}
+		} else if joined && o.flag(name, value) {
+			continue
 		}
+		ok = false
 	}
-	return agent, w, others
+	return ok
+}
+
+// word reads an argument that has no value.
+func (o *Options) word(name string) bool {
+	switch {
+	case name == "--interactive":
+		o.Interactive = true
+	case name != "" && name[0] != '-' && o.Agent == "":
+		o.Agent = name
+	default:
+		return false
+	}
+	return true
+}
+
+// flag reads an argument with its value.
+func (o *Options) flag(name, value string) (ok bool) {
+	var err error
+	switch name {
+	case "--ledger":
+		o.NoLedger = value == "off"
+		return value == "on" || value == "off"
+	case "--wait":
+		o.Waiting, err = ParseWaiting(value)
+		return err == nil
+	case "--deadline":
+		o.Deadline, err = time.ParseDuration(value)
+		return err == nil && o.Deadline > 0
+	}
+	return false
 }
 
 // maxReply bounds what the other half may say.

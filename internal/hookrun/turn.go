@@ -80,6 +80,16 @@ func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 	return out, by
 }
 
+// mode returns the mode of a policy that the call is made in; "" is the policy's
+// own. Another agent's word is no mode of this policy.
+func (t *turn) mode(p *obstat.Program) obstat.Mode {
+	mode := t.event.Call.Mode
+	if _, has := p.Pipelines[mode]; !has || t.event.Agent != hook.ClaudeCode {
+		return ""
+	}
+	return mode
+}
+
 // firstProblem returns the first line of an error.
 func firstProblem(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")

@@ -98,9 +98,7 @@ func (t *turn) ask(d obstat.Decision, by *policy, policies []*policy) (out obsta
 // put returns the call as it is put to a policy.
 func (t *turn) put(p *policy) obstat.Call {
 	call := *t.event.Call
-	if _, has := p.Program.Pipelines[call.Mode]; !has || t.event.Agent != hook.ClaudeCode {
-		call.Mode = "" // another agent's word is no mode of this policy
-	}
+	call.Mode = t.mode(p.Program)
 	return call
 }
 

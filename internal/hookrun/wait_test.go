@@ -39,15 +39,18 @@ func TestKnown(t *testing.T) {
 		{[]string{"codex"}, "codex", 0, false},
 		{[]string{"--wait", "50s", "codex"}, "codex", 50 * time.Second, false},
 		{[]string{"codex", "--wait=50s"}, "codex", 50 * time.Second, false},
-		{[]string{"--wait", "soon", "codex"}, "codex", 0, true},
+		{[]string{"--wait", "soon", "codex"}, "soon", 0, true},
+		{[]string{"codex", "--ledger=off", "--deadline", "5s", "--interactive"}, "codex", 0, false},
+		{[]string{"codex", "--ledger", "maybe"}, "codex", 0, true},
+		{[]string{"codex", "--deadline=-5s"}, "codex", 0, true},
 		{[]string{"--wait"}, "", 0, true},
 		{[]string{"codex", "gemini"}, "codex", 0, true},
 		{[]string{"--policy", "x", "codex"}, "x", 0, true},
 		{[]string{""}, "", 0, true},
 	} {
-		agent, w, others := known(tc.args)
-		if agent != tc.agent || w.For != tc.wait || others != tc.others {
-			t.Errorf("%q: %q, %+v, %v", tc.args, agent, w, others)
+		var o Options
+		if ok := o.parse(tc.args); o.Agent != tc.agent || o.Waiting.For != tc.wait || ok == tc.others {
+			t.Errorf("%q: %q, %+v, %v", tc.args, o.Agent, o.Waiting, ok)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (k *check) commands() *Finding {
 }
 
 // later are programs that have commands run by somebody else.
-var later = strings.Fields("at batch crontab tmux screen systemd-run")
+var later = []string{"at", "batch", "crontab", "tmux", "screen", "systemd-run"}
 
 // hidden: where it cannot be seen what runs, or on which file, what guards the
 // agent may not even be spoken of.
@@ -245,9 +245,10 @@ func (k *check) taken(c *effect.Command) *Finding {
 	return nil
 }
 
+// installing are words of package managers for installing, replacing and removing.
+var installing = []string{"install", "uninstall", "reinstall", "remove", "purge", "upgrade", "update", "add", "i", "rm", "un", "link", "unlink", "-S", "-R", "-i", "-r", "-e"}
+
 // installs tells whether a command installs, replaces or removes programs.
 func installs(c *effect.Command) bool {
-	return slices.ContainsFunc(c.Args(), func(w wordT) bool {
-		return slices.Contains(strings.Fields("install uninstall reinstall remove purge upgrade update add i rm un link unlink -S -R -i -r -e"), w.Text)
-	})
+	return slices.ContainsFunc(c.Args(), func(w wordT) bool { return slices.Contains(installing, w.Text) })
 }

@@ -68,7 +68,7 @@ func (k *check) finds(before int, it *item) bool {
 }
 
 // listers are programs that print the names of files.
-var listers = strings.Fields("ls find fd git grep rg dir tree")
+var listers = []string{"ls", "find", "fd", "git", "grep", "rg", "dir", "tree"}
 
 // listed looks at a command that changes files whose names are known only at run
 // time, where another command lists names: they may be those.

@@ -169,7 +169,7 @@ func gitChanges(sub string, args []wordT) (how string, paths []wordT) {
 		}
 		return "", nil
 	case "stash":
-		if len(ops) > 0 && slices.Contains(strings.Fields("list show drop clear create store"), ops[0].Text) {
+		if len(ops) > 0 && slices.Contains([]string{"list", "show", "drop", "clear", "create", "store"}, ops[0].Text) {
 			return "", nil
 		}
 		if flag(args, "-u", "-a", "--include-untracked", "--all") {
@@ -197,8 +197,8 @@ func gitChanges(sub string, args []wordT) (how string, paths []wordT) {
 // keeps are git's subcommands that leave the files of the working tree alone,
 // whatever they are told; told by their arguments those that may.
 var (
-	keeps = strings.Fields("add stage commit push fetch tag branch notes remote log show diff status ls-files blame grep describe config init clone")
-	told  = strings.Fields("checkout switch restore reset stash apply clean")
+	keeps = []string{"add", "stage", "commit", "push", "fetch", "tag", "branch", "notes", "remote", "log", "show", "diff", "status", "ls-files", "blame", "grep", "describe", "config", "init", "clone"}
+	told  = []string{"checkout", "switch", "restore", "reset", "stash", "apply", "clean"}
 )
 
 // gitKeeps tells whether git leaves the files of the working tree alone.

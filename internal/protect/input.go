@@ -29,10 +29,11 @@ func walk(v any, key string, depth int, visit func(key, text string)) {
 }
 
 // codeKeys are the names that tools give to fields that hold code.
-var codeKeys = strings.Fields("command cmd code script args argv arguments query sql expression expr input source program stdin")
+var codeKeys = []string{"command", "cmd", "code", "script", "args", "argv", "arguments", "query", "sql", "expression", "expr", "input", "source", "program", "stdin"}
 
 // contentKeys are the names of fields that hold what is written, not where.
-var contentKeys = strings.Fields("content contents text body file_text new_string old_string new_str old_str newstring oldstring newtext oldtext new_source insert_text code_edit instructions description title message prompt")
+var contentKeys = []string{"content", "contents", "text", "body", "file_text", "new_string", "old_string", "new_str", "old_str", "newstring", "oldstring", "newtext", "oldtext",
+	"new_source", "insert_text", "code_edit", "instructions", "description", "title", "message", "prompt"}
 
 // input looks at the texts of a call that is no shell command: a tool may take
 // paths under any name, in lists and in objects.
@@ -76,7 +77,7 @@ func (k *check) foreign() *Finding {
 }
 
 // readers are the beginnings of the names of tools that only read.
-var readers = strings.Fields("read get list search find view stat show fetch describe query head tail tree directory_tree")
+var readers = []string{"read", "get", "list", "search", "find", "view", "stat", "show", "fetch", "describe", "query", "head", "tail", "tree", "directory_tree"}
 
 // onlyReads tells whether a tool of a server says that it reads.
 func onlyReads(tool string) bool {

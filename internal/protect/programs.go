@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
 )
 
 // isObstat tells whether a word names one of obstat's programs.
@@ -77,7 +77,7 @@ func onlyLooks(args []wordT) bool {
 }
 
 // changers are words behind obstat's name that change something.
-var changers = strings.Fields("install uninstall grants ask trim permissions add-dir hook")
+var changers = []string{"install", "uninstall", "grants", "ask", "trim", "permissions", "add-dir", "hook"}
 
 // changesObstat tells whether a text that nobody looks into runs obstat.
 func changesObstat(text string) bool {
@@ -128,8 +128,8 @@ func matchesObstat(c *effect.Command) bool {
 		if strings.HasPrefix(w.Text, "-") {
 			continue
 		}
-		re, err := regexp.Compile("(?i)" + w.Text)
-		if err != nil || slices.ContainsFunc(victims, re.MatchString) {
+		re, err := pattern.Compile(pattern.Search, "(?i)"+w.Text)
+		if err != nil || slices.ContainsFunc(victims, func(v string) bool { ok, err := re.Match(v); return ok || err != nil }) {
 			return true
 		}
 	}
@@ -137,14 +137,16 @@ func matchesObstat(c *effect.Command) bool {
 }
 
 // agents are programs that start an agent, by their base names.
-var agents = strings.Fields("claude codex gemini opencode crush copilot cursor-agent cursor cline windsurf antigravity qwen obstat obstat-hook")
+var agents = []string{"claude", "codex", "gemini", "opencode", "crush", "copilot", "cursor-agent", "cursor", "cline", "windsurf", "antigravity", "qwen", "obstat",
+	"obstat-hook"}
 
 // bare are flags with which agents run without their hooks or with other
 // settings.
-var bare = strings.Fields("--bare --safe-mode --settings --setting-sources --dangerously-bypass-hook-trust --disable-hooks --no-hooks --pure --no-plugins --ignore-user-config")
+var bare = []string{"--bare", "--safe-mode", "--settings", "--setting-sources", "--dangerously-bypass-hook-trust", "--disable-hooks", "--no-hooks", "--pure",
+	"--no-plugins", "--ignore-user-config"}
 
 // others are programs inside which the settings are another user's, or none.
-var others = strings.Fields("sudo doas su runuser pkexec chroot unshare bwrap firejail")
+var others = []string{"sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "bwrap", "firejail"}
 
 // agent looks at an agent that is started without its hooks.
 func (k *check) agent(c *effect.Command) *Finding {
@@ -164,7 +166,9 @@ func (k *check) agent(c *effect.Command) *Finding {
 }
 
 // moves are variables that say where agents and obstat look for their settings.
-var moves = strings.Fields("HOME XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_CONFIG_CONTENT OPENCODE_PURE CRUSH_GLOBAL_CONFIG JIUWENSWARM_CONFIG_DIR")
+var moves = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME",
+	"GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "CRUSH_GLOBAL_CONFIG",
+	"JIUWENSWARM_CONFIG_DIR"}
 
 // variables looks at assignments that make obstat, or an agent that is started,
 // look elsewhere.

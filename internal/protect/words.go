@@ -2,6 +2,7 @@ package protect
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,6 +48,9 @@ func (k *check) path(t, dir, part string, glob bool) *Finding {
 		return nil
 	}
 	t = strings.TrimPrefix(t, "file://")
+	if !strings.ContainsAny(t, "./~*?[{\\") && !k.exists(filepath.Join(dir, t)) {
+		return nil // most words are no paths, and nothing that guards has such a name
+	}
 	p := k.resolve(dir, t)
 	if p.Abs == "" {
 		return k.somewhere(fold(t), part)
