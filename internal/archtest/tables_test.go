@@ -55,7 +55,7 @@ var importTable = []importRow{
 		why: "approval puts asks to humans; storage implements its interfaces and dialects come as data"},
 	{pkg: "ledger", may: []string{""},
 		why: "ledger records decisions; it takes no part in them"},
-	{pkg: "internal/protect", may: []string{"", "effect", "paths", "shell"},
+	{pkg: "internal/protect", may: []string{"", "effect", "pattern", "paths", "shell"},
 		why: "protect runs in the hook before every call: it knows names and effects, and must not bring formats or storage along"},
 	{pkg: "guard", may: []string{"", "internal/protect", "internal/statedir", "pattern", "shell", "paths", "effect", "dialect", "dialect/all", "approval", "ledger", "internal/jsonx", "internal/tree"}, third: []string{"github.com/fsnotify/fsnotify"},
 		why: "guard puts policy, grants, approvals and ledger together; faces and storage engines are chosen by whoever starts it"},
