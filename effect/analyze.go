@@ -16,7 +16,7 @@ const (
 // analyzer collects the analysis of one call.
 type analyzer struct {
 	opts  Options
-	an    *Analysis
+	an    Analysis
 	depth int
 	note  string // what being read-only hangs on
 	vars  map[string]string
@@ -25,30 +25,76 @@ type analyzer struct {
 	full  bool // too much: a TooBig gap has been added
 }
 
-// room is an Analysis with place for what most commands yield: one allocation instead of three.
-type room struct {
-	an       Analysis
-	commands [1]Command
-	effects  [3]Effect
-}
-
 // analyzers keeps the scratch space of analyses that are done.
 var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
 
 func newAnalyzer(o *Options) *analyzer {
 	a := analyzers.Get().(*analyzer)
-	r := new(room)
-	r.an.Commands, r.an.Effects = r.commands[:0], r.effects[:0]
-	a.opts, a.an = *o, &r.an
+	if o != nil {
+		a.opts = *o
+	}
 	return a
 }
 
-// release returns the analysis and keeps the scratch space for the next one.
+// release returns the analysis, in as few pieces as it fits in, and keeps the scratch space for
+// the next one.
 func (a *analyzer) release() *Analysis {
-	an := a.an
-	*a = analyzer{seen: a.seen[:0], ops: a.ops[:0]}
+	out := a.an.packed()
+	next := analyzer{seen: a.seen[:0], ops: a.ops[:0]}
+	next.an.Commands = kept(a.an.Commands)
+	next.an.Effects = kept(a.an.Effects)
+	next.an.Gaps = kept(a.an.Gaps)
+	*a = next
 	analyzers.Put(a)
-	return an
+	return out
+}
+
+// kept is a slice to use again, without what it holds. One that became large is let go.
+func kept[T any](s []T) []T {
+	if cap(s) > 64 {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// packed is a copy of the analysis with room for nothing else.
+func (an *Analysis) packed() *Analysis {
+	var out *Analysis
+	var commands []Command
+	var effects []Effect
+	switch c, e := len(an.Commands), len(an.Effects); {
+	case c == 1 && e == 1:
+		r := new(struct {
+			an Analysis
+			c  [1]Command
+			e  [1]Effect
+		})
+		out, commands, effects = &r.an, r.c[:], r.e[:]
+	case c == 1 && e == 2:
+		r := new(struct {
+			an Analysis
+			c  [1]Command
+			e  [2]Effect
+		})
+		out, commands, effects = &r.an, r.c[:], r.e[:]
+	default:
+		out = new(Analysis)
+		if c > 0 {
+			commands = make([]Command, c)
+		}
+		if e > 0 {
+			effects = make([]Effect, e)
+		}
+	}
+	copy(commands, an.Commands)
+	copy(effects, an.Effects)
+	*out = *an
+	out.Commands, out.Effects, out.Gaps = commands, effects, nil
+	if len(an.Gaps) > 0 {
+		out.Gaps = append(out.Gaps, an.Gaps...)
+	}
+	return out
 }
 
 // frame is where a command stands: what surrounds it.
@@ -88,7 +134,7 @@ func (f *frame) inner(name string, owner int) frame {
 }
 
 // script analyses shell text. It is the only way in for text, however deep.
-func (a *analyzer) script(src string, f frame) {
+func (a *analyzer) script(src string, f *frame) {
 	if a.depth >= maxDepth {
 		a.gap(TooDeep, "commands inside commands inside commands", f.span(shell.Span{End: len(src)}), f.owner)
 		return
@@ -99,32 +145,21 @@ func (a *analyzer) script(src string, f frame) {
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
-		a.grow(len(s.Commands))
 	}
 	for i := range s.Gaps {
 		g := &s.Gaps[i]
 		a.gap(shellGap(g.Kind), g.Why, f.span(g.Span), f.owner)
 	}
 	for i := range s.Constructs {
-		a.implied(s, &s.Constructs[i], &f)
+		a.implied(s, &s.Constructs[i], f)
 	}
 	f.script, f.source, f.reported = s, src, true
 	dir := f.dir
 	for i := range s.Commands {
 		f.at, f.dir = i, dir
-		a.simple(&s.Commands[i], &f)
+		a.simple(&s.Commands[i], f)
 	}
 	a.depth--
-}
-
-// grow makes room for what n shell commands usually yield.
-func (a *analyzer) grow(n int) {
-	if n <= cap(a.an.Commands) {
-		return
-	}
-	n = min(n, 64)
-	a.an.Commands = make([]Command, 0, n+2)
-	a.an.Effects = make([]Effect, 0, 2*n+3)
 }
 
 func shellGap(k shell.GapKind) GapKind {
@@ -301,7 +336,7 @@ func (a *analyzer) tooMuch() {
 
 // finish draws the conclusions, what is read-only, and why not, and returns the analysis.
 func (a *analyzer) finish() *Analysis {
-	an := a.an
+	an := &a.an
 	for i := range an.Commands {
 		an.Commands[i].ReadOnly = true
 	}
@@ -310,7 +345,7 @@ func (a *analyzer) finish() *Analysis {
 		a.refute(an.Gaps[i].Command, an.Gaps[i].Why)
 	}
 	for i := range an.Effects {
-		if e := &an.Effects[i]; !e.Harmless {
+		if e := &an.Effects[i]; !e.Harmless && (an.ReadOnly || e.Command >= 0 && e.Command < len(an.Commands) && an.Commands[e.Command].ReadOnly) {
 			a.refute(e.Command, e.sentence())
 		}
 	}

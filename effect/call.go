@@ -191,15 +191,21 @@ func (c *call) score(u *sub, at []int) int {
 	if u.words > len(at) {
 		return -1
 	}
-	score, rest := 0, u.names
 	for i := range u.words {
-		w := &c.words[at[i]]
-		if !w.Known {
+		if w := &c.words[at[i]]; !w.Known || w.Text == "" || u.begin[i]&letter(w.Text[0]) == 0 {
 			return -1
 		}
-		var name string
-		name, rest, _ = strings.Cut(strings.TrimLeft(rest, " \t"), " ")
-		m := matchName(name, w.Text)
+	}
+	score, rest := 0, u.names
+	for i := range u.words {
+		for rest[0] == ' ' || rest[0] == '\t' {
+			rest = rest[1:]
+		}
+		name := rest
+		if end := strings.IndexByte(rest, ' '); end >= 0 {
+			name, rest = rest[:end], rest[end:]
+		}
+		m := matchName(name, c.words[at[i]].Text)
 		if m < 0 {
 			return -1
 		}
@@ -218,6 +224,9 @@ func matchName(names, word string) int {
 			name, names = names[:i], names[i+1:]
 		} else {
 			names = ""
+		}
+		if word == "" || name == "" || name[0] != word[0] && name[0] != '*' && name[0] != '~' {
+			continue
 		}
 		switch {
 		case name == word:

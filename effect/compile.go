@@ -125,6 +125,7 @@ func (c *compiler) sub() string {
 	}
 	names := c.lex.text[start:end]
 	c.spec.subs = append(c.spec.subs, sub{names: names, words: words, body: c.lex.skip(end)})
+	c.spec.subs[len(c.spec.subs)-1].beginnings()
 	c.firstName(names, len(c.spec.subs)-1)
 	return c.lex.next()
 }

@@ -168,12 +168,8 @@ type Request struct {
 
 // AnalyzeCommand says what a shell command would do.
 func AnalyzeCommand(cmd string, o *Options) *Analysis {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
-	a := newAnalyzer(&opts)
+	a := newAnalyzer(o)
 	a.an.Source, a.an.Tool.Canonical = cmd, "shell"
-	a.script(cmd, frame{dir: opts.Dir, owner: -1})
+	a.script(cmd, &frame{dir: a.opts.Dir, owner: -1})
 	return a.finish()
 }

@@ -184,7 +184,7 @@ func (c *call) joined(words []shell.Word, where string) {
 	f := c.f.inner(c.name, c.cmd)
 	f.where, f.host = or(where, f.where), or(c.host, f.host)
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
-	c.a.script(b.String(), f)
+	c.a.script(b.String(), &f)
 }
 
 // shellText analyses a word as a script.
@@ -201,7 +201,7 @@ func (c *call) shellText(w *shell.Word) {
 		f.where = w
 	}
 	c.nest(&f, w)
-	c.a.script(w.Text, f)
+	c.a.script(w.Text, &f)
 }
 
 // nest maps the spans of a word's text to the source, exactly if the word is one literal.

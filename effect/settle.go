@@ -154,8 +154,11 @@ func (c *call) addDetails(e *Effect) {
 }
 
 func joinDetail(a, b string) string {
-	if a == "" {
+	switch {
+	case a == "":
 		return b
+	case a == "recursive" && b == "force": // as in most commands that remove something
+		return "recursive, force"
 	}
 	return a + ", " + b
 }

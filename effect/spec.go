@@ -222,9 +222,39 @@ type spec struct {
 // sub is a subcommand, compiled when it is first met.
 type sub struct {
 	names string // alternatives are joined by |
-	words int
 	body  string
+	begin [maxSubWords]uint32 // letters that each name may begin with, see letter
+	words int
 	spec  atomic.Pointer[spec]
+}
+
+// letter is a set of letters that a byte stands for; every set has the * and the ~.
+func letter(c byte) uint32 {
+	if c == '*' || c == '~' {
+		return 1<<32 - 1
+	}
+	return 1 << (c & 31)
+}
+
+// beginnings notes what the names begin with.
+func (u *sub) beginnings() {
+	word, first := 0, true
+	for i := 0; i < len(u.names); i++ {
+		switch c := u.names[i]; {
+		case c == ' ' || c == '\t':
+			if !first {
+				word++
+			}
+			first = true
+			continue
+		case c == '|':
+			first = true
+			continue
+		case first:
+			u.begin[min(word, maxSubWords-1)] |= letter(c)
+		}
+		first = false
+	}
 }
 
 func (s *spec) hasSubs() bool { return s.subs != nil }

@@ -142,7 +142,7 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 		text = s
 	}
 	a.an.Source = text
-	a.script(text, frame{dir: dir, owner: -1})
+	a.script(text, &frame{dir: dir, owner: -1})
 }
 
 // vector analyses a command that is given as a list of words: no shell is in between.
@@ -378,7 +378,7 @@ func (a *analyzer) otherTool(tool *Tool, in *input) {
 		case !ok:
 		case key == "command" || key == "cmd":
 			a.an.Source = v
-			a.script(v, frame{dir: a.opts.Dir, owner: -1})
+			a.script(v, &frame{dir: a.opts.Dir, owner: -1})
 		case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n"):
 			_, host := urlHost(v)
 			a.effect(Effect{Kind: Connect, Raw: v, Host: host, Program: tool.Name, Command: -1})

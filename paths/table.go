@@ -234,22 +234,23 @@ func (t *Table) lookup(p string, m *matches) {
 		}
 		name, whole := p[start:end], end == len(p)
 		if t.lengths[name[0]]>>(len(name)&63)&1 != 0 {
-			t.collect(*t.slot(name), p[:end], whole, m)
+			t.collect(*t.slot(name), p[:end], name, whole, m)
 		}
-		t.collect(t.dirs, p[:end], whole, m)
+		t.collect(t.dirs, p[:end], name, whole, m)
 		if whole {
-			t.collect(t.first[name[0]], p, true, m)
-			t.collect(t.last[name[len(name)-1]], p, true, m)
-			t.collect(t.rest, p, true, m)
+			t.collect(t.first[name[0]], p, name, true, m)
+			t.collect(t.last[name[len(name)-1]], p, name, true, m)
+			t.collect(t.rest, p, name, true, m)
 		}
 	}
 }
 
-// collect adds the rows of a chain that match p; whole says that nothing follows p.
-func (t *Table) collect(at uint16, p string, whole bool, m *matches) {
+// collect adds the rows of a chain that match p, whose last segment is name; whole says that
+// nothing follows p.
+func (t *Table) collect(at uint16, p, name string, whole bool, m *matches) {
 	for at != 0 {
 		r := &t.rows[at-1]
-		if (whole || r.is(rowDir)) && r.match(p) {
+		if (whole || r.is(rowDir)) && star(r.name(), name) && (r.segs == 1 && !r.is(rowRooted) || r.match(p)) {
 			m.add(r)
 		}
 		at = r.next

@@ -234,8 +234,6 @@ func (w *walker) redirects(at int, list []*syntax.Redirect) {
 	w.out.Commands[at].Redirects = out
 }
 
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
 func (w *walker) redirect(rd *Redirect, r *syntax.Redirect) {
 	kind := RedirectOut
 	switch r.Op {

@@ -109,6 +109,8 @@ func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
 	}
 	mark := w.env.mark()
 	prev := left
+	var sure sureDir
+	defer func() { sure.end(w) }()
 	for i := len(ops) - 1; i >= 0; i-- {
 		if !w.step() {
 			return
@@ -116,40 +118,48 @@ func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
 		b := ops[i].Cmd.(*syntax.BinaryCmd)
 		if b.Op == syntax.AndStmt {
 			w.operator(AndOp, b)
-			w.afterSuccess(prev, b.Y)
+			sure.after(w, prev)
+			w.within(InCondition, func() { w.stmt(b.Y) })
 		} else {
 			w.operator(OrOp, b)
+			sure.end(w)
 			w.weaken(mark, "set in a condition", true)
 			w.within(InCondition, func() { w.stmt(b.Y) })
 			w.weaken(mark, "set in a condition", false)
 			if i == len(ops)-1 && leaves(b.Y) {
-				w.sureDir(left)
+				w.checkedCd(left)
 			}
 		}
 		prev = b.Y
 	}
+	sure.end(w)
 	w.weaken(mark, "set in a condition", true)
 }
 
-// afterSuccess walks s, which runs only if prev succeeded: if that was a cd, its
-// directory is certain.
-func (w *walker) afterSuccess(prev, s *syntax.Stmt) {
-	d := w.env.dir
-	if d.unsure && w.isCd(prev) {
+// sureDir is a directory that is certain as long as only && follow the cd: what they run, runs
+// only if it succeeded.
+type sureDir struct{ sure, was *dirState }
+
+// after makes the directory certain if the command that succeeded was a cd.
+func (s *sureDir) after(w *walker, prev *syntax.Stmt) {
+	if d := w.env.dir; d.unsure && w.isCd(prev) {
 		sure := *d
 		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)
+		s.sure, s.was = &sure, d
 		w.env.dir = &sure
-		w.within(InCondition, func() { w.stmt(s) })
-		if w.env.dir == &sure {
-			w.env.dir = d
-		}
-		return
 	}
-	w.within(InCondition, func() { w.stmt(s) })
 }
 
-// sureDir notes that a cd has succeeded: `cd x || exit`.
-func (w *walker) sureDir(s *syntax.Stmt) {
+// end makes it uncertain again.
+func (s *sureDir) end(w *walker) {
+	if s.sure != nil && w.env.dir == s.sure {
+		w.env.dir = s.was
+	}
+	s.sure = nil
+}
+
+// checkedCd notes that a cd has succeeded: `cd x || exit`.
+func (w *walker) checkedCd(s *syntax.Stmt) {
 	if d := w.env.dir; d.unsure && d.cur.Known && w.isCd(s) {
 		sure := *d
 		sure.unsure = d.prev != nil && d.prev.unsure && !absolute(d.cur)

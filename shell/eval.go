@@ -57,9 +57,12 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 // evalParsed parses and walks w.text; plain text, as most of it is, without the parser.
 func (w *walker) evalParsed() {
 	if len(w.env.vars) == 0 && len(w.aliases) == 0 && w.opts.Lang == Bash {
-		if commands, _, _, ok := countPlain(w.text.orig); ok && commands < maxFields {
-			w.plain(commands)
-			return
+		if len(w.text.orig) <= smallText {
+			var buf [32]plainToken
+			if tokens, p := readPlain(w.text.orig, buf[:0]); tokens != nil && p.commands < maxFields && !p.cd {
+				w.plain(tokens, &p)
+				return
+			}
 		}
 	}
 	f, err := w.parse(&w.text)

@@ -1,185 +1,109 @@
 package shell
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
-// Most command lines are plain: words, whole words in quotes, and && || ; | between commands.
-// fast reads these without the parser; whatever it is not certain of it leaves to the
-// parser. That both agree is what FuzzFast checks.
+// fast reads plain text without the parser; what it is not certain of it leaves to the parser.
+// That both agree is what FuzzFast checks.
 func fast(src string, o *Options) *Script {
 	if o.Lang != Bash || len(src) > smallText || len(src) > o.MaxBytes {
 		return nil
 	}
-	commands, words, marks, ok := countPlain(src)
-	if !ok || commands > o.MaxCommands {
+	var buf [32]plainToken
+	tokens, p := readPlain(src, buf[:0])
+	if tokens == nil || p.commands > o.MaxCommands || p.cd && o.Vars["CDPATH"] != "" {
 		return nil
 	}
-	s := &Script{Source: src}
-	s.buildPlain(commands, words, marks)
-	return s
+	b := plainBuilder{src: src, cd: p.cd, exact: true, stdin: -1, dir: Word{Known: true}}
+	b.room(&p)
+	b.build(tokens)
+	return b.s
 }
 
-type plainKind uint8
-
-const (
-	plainEnd plainKind = iota
-	plainWord
-	plainAnd
-	plainOr
-	plainPipe
-	plainSemicolon
-	plainOther // not plain
-)
-
-// plainToken is a word or an operator; text are the bounds of a word without its quotes.
-type plainToken struct {
-	kind        plainKind
-	start, end  int
-	from, to    int
-	glob, tilde bool
+// plainText says what is in a plain text.
+type plainText struct {
+	src       string
+	commands  int
+	words     int
+	operators int
+	redirects int
+	cd        bool // it begins with `cd dir &&`
 }
 
-type plainLexer struct {
-	src string
-	at  int
-}
-
-// plain character classes of unquoted text
-const (
-	classOther uint8 = iota // needs the parser
-	classWord
-	classGlob
-	classBlank
-	classQuote
-	classOp
-)
-
-// plainClass is indexed by byte.
-var plainClass = [256]uint8{
-	' ': classBlank, '\t': classBlank,
-	'\'': classQuote, '"': classQuote,
-	'&': classOp, '|': classOp, ';': classOp,
-	'*': classGlob, '?': classGlob,
-	'a': 1, 'b': 1, 'c': 1, 'd': 1, 'e': 1, 'f': 1, 'g': 1, 'h': 1, 'i': 1, 'j': 1, 'k': 1, 'l': 1, 'm': 1,
-	'n': 1, 'o': 1, 'p': 1, 'q': 1, 'r': 1, 's': 1, 't': 1, 'u': 1, 'v': 1, 'w': 1, 'x': 1, 'y': 1, 'z': 1,
-	'A': 1, 'B': 1, 'C': 1, 'D': 1, 'E': 1, 'F': 1, 'G': 1, 'H': 1, 'I': 1, 'J': 1, 'K': 1, 'L': 1, 'M': 1,
-	'N': 1, 'O': 1, 'P': 1, 'Q': 1, 'R': 1, 'S': 1, 'T': 1, 'U': 1, 'V': 1, 'W': 1, 'X': 1, 'Y': 1, 'Z': 1,
-	'0': 1, '1': 1, '2': 1, '3': 1, '4': 1, '5': 1, '6': 1, '7': 1, '8': 1, '9': 1,
-	'_': 1, '-': 1, '.': 1, '/': 1, ':': 1, ',': 1, '+': 1, '%': 1, '@': 1, '=': 1, '^': 1,
-}
-
-func (l *plainLexer) next() plainToken {
-	src, i := l.src, l.at
-	for i < len(src) && plainClass[src[i]] == classBlank {
-		i++
-	}
-	t := plainToken{start: i, from: i}
-	if i == len(src) {
-		return t
-	}
-	switch plainClass[src[i]] {
-	case classOp:
-		return l.operator(t)
-	case classQuote:
-		return l.quoted(t)
-	}
-	t.kind = plainWord
-	if src[i] == '~' {
-		t.tilde = true
-		i++
-	}
-	for ; i < len(src); i++ {
-		switch plainClass[src[i]] {
-		case classWord:
-			continue
-		case classGlob:
-			t.glob = true
-			continue
-		case classBlank, classOp:
-		default:
-			t.kind = plainOther
-		}
-		break
-	}
-	t.end, t.to, l.at = i, i, i
-	return t
-}
-
-// quoted reads a word that is one quoted string.
-func (l *plainLexer) quoted(t plainToken) plainToken {
-	quote := l.src[t.start]
-	i := t.start + 1
-	for ; ; i++ {
-		if i >= len(l.src) {
-			t.kind = plainOther
-			return t
-		}
-		c := l.src[i]
-		if c == quote {
-			break
-		}
-		if c < ' ' || c >= 0x7f || quote == '"' && (c == '$' || c == '`' || c == '\\') {
-			t.kind = plainOther
-			return t
-		}
-	}
-	t.kind, t.from, t.to, t.end = plainWord, t.start+1, i, i+1
-	l.at = i + 1
-	if l.at < len(l.src) && plainClass[l.src[l.at]] != classBlank && plainClass[l.src[l.at]] != classOp {
-		t.kind = plainOther
-	}
-	return t
-}
-
-func (l *plainLexer) operator(t plainToken) plainToken {
-	rest := l.src[t.start:]
-	n := 1
-	switch {
-	case strings.HasPrefix(rest, "&&"):
-		t.kind, n = plainAnd, 2
-	case strings.HasPrefix(rest, "||"):
-		t.kind, n = plainOr, 2
-	case rest[0] == '|':
-		t.kind = plainPipe
-	case rest[0] == ';':
-		t.kind = plainSemicolon
-	default:
-		t.kind = plainOther
-	}
-	t.end = t.start + n
-	l.at = t.end
-	return t
-}
-
-// countPlain reports how many commands, words and constructs a plain text has.
-func countPlain(src string) (commands, words, marks int, ok bool) {
-	l := plainLexer{src: src}
+// readPlain takes a text apart; it returns no tokens if the text is not plain. They are added
+// to a slice of the caller's, which may lie on the stack.
+func readPlain(src string, tokens []plainToken) ([]plainToken, plainText) {
+	l, p := plainLexer{src: src}, plainText{src: src}
 	first := true // the next word is a program
 	last := plainSemicolon
 	for {
 		t := l.next()
 		switch t.kind {
 		case plainOther:
-			return 0, 0, 0, false
+			return nil, p
 		case plainEnd:
-			return commands, words, marks + commands, commands > 0 && (last == plainWord || last == plainSemicolon)
-		case plainWord:
-			if first {
-				if !plainProgram(src[t.from:t.to]) || t.glob || t.tilde && t.to == t.from {
-					return 0, 0, 0, false
-				}
-				commands++
-				first = false
+			if p.commands == 0 || last != plainWord && last != plainSemicolon || p.cd && p.commands == 1 {
+				return nil, p
 			}
-			words++
+			return tokens, p
+		case plainWord:
+			if first && !p.program(&t) {
+				return nil, p
+			}
+			first = false
+			p.words++
+		case plainRedirect:
+			if first || p.cd && p.commands == 1 || !l.target(&t) {
+				return nil, p
+			}
+			tokens = append(tokens, t)
+			p.redirects++
+			t = l.next()
 		default:
-			if first {
-				return 0, 0, 0, false
+			if first || p.cd && p.commands == 1 && (t.kind != plainAnd || p.words != 2) {
+				return nil, p
 			}
 			first = true
-			marks++
+			p.operators++
 		}
+		tokens = append(tokens, t)
 		last = t.kind
 	}
+}
+
+// target looks ahead whether a redirection has a plain target.
+func (l *plainLexer) target(op *plainToken) bool {
+	ahead := *l
+	t := ahead.next()
+	if rest := l.src[ahead.at:]; t.kind != plainWord || rest != "" && (plainClass[rest[0]] == classRedirect || strings.HasPrefix(rest, "&>")) {
+		return false // digits would belong to the next redirection
+	}
+	word := l.src[t.start:t.end]
+	return op.op != opDup || word == "-" || digits(word)
+}
+
+// program reports whether a word can be the program of a plain command, and counts that.
+func (p *plainText) program(t *plainToken) bool {
+	name := p.src[t.from:t.to]
+	switch {
+	case t.glob || t.pieces || t.tilde && t.to-t.from <= 1:
+		return false
+	case name == "cd" && p.commands == 0 && p.src[t.start:t.end] == name && p.movesTo(int(t.end)):
+		p.cd = true
+	case !plainProgram(name):
+		return false
+	}
+	p.commands++
+	return true
+}
+
+// movesTo reports whether the word behind a cd at the beginning says for certain where to.
+func (p *plainText) movesTo(at int) bool {
+	l := plainLexer{src: p.src, at: at}
+	t := l.next()
+	return t.kind == plainWord && !t.glob && !t.pieces && t.to > t.from && p.src[t.from] != '-'
 }
 
 // plainProgram reports whether running name leaves the shell as it is and is not a keyword.
@@ -195,67 +119,151 @@ func plainProgram(name string) bool {
 	if name[0] == '@' || name[0] >= 'A' && name[0] <= 'Z' && isCmdlet(name) || cmdBuiltin(name) {
 		return false
 	}
-	return strings.IndexByte(name, '=') < 0 && strings.IndexAny(name, "[]{}!") < 0
+	for i := 0; i < len(name); i++ {
+		switch name[i] {
+		case '=', '[', ']', '{', '}', '!':
+			return false
+		}
+	}
+	return true
 }
 
-// buildPlain writes the commands of a text that countPlain accepted.
-func (s *Script) buildPlain(commands, words, marks int) {
-	s.Commands = make([]Command, 0, commands)
-	s.Constructs = make([]Construct, 0, marks)
-	b := plainBuilder{s: s, src: s.Source, slab: make([]Word, 0, words), stdin: -1, dir: Word{Known: true}}
-	b.build(func(start, end int) Span { return Span{start, end} })
-}
-
-// plainBuilder turns plain text into commands.
+// plainBuilder turns plain text into commands. The tokens are not part of it, so that they can
+// lie on the stack.
 type plainBuilder struct {
-	s     *Script
-	src   string
-	slab  []Word
-	nest  Nest // around the text
-	stdin int  // of the text
-	dir   Word
+	s      *Script
+	src    string
+	slab   []Word
+	redirs []Redirect
+	next   int  // token
+	cd     bool // the text begins with `cd dir &&`
+	nest   Nest // around the text
+	stdin  int  // of the text
+	dir    Word
+	exact  bool // and base, whole: see text
+	base   int
+	whole  Span
 }
 
-func (b *plainBuilder) build(span func(start, end int) Span) {
-	l := plainLexer{src: b.src}
+// room makes room for exactly what there is.
+func (b *plainBuilder) room(p *plainText) {
+	marks := p.commands + p.operators + p.redirects
+	if marks == 1 { // most texts: one command
+		one := new(struct {
+			script    Script
+			command   [1]Command
+			construct [1]Construct
+		})
+		b.s = &one.script
+		b.s.Commands, b.s.Constructs = one.command[:0], one.construct[:0]
+	} else {
+		b.s = &Script{Commands: make([]Command, 0, p.commands), Constructs: make([]Construct, 0, marks)}
+	}
+	b.s.Source = b.src
+	b.slab = make([]Word, 0, p.words)
+	if p.redirects > 0 {
+		b.redirs = make([]Redirect, 0, p.redirects)
+	}
+}
+
+func (b *plainBuilder) span(start, end int32) Span {
+	if !b.exact {
+		return b.whole
+	}
+	return Span{b.base + int(start), b.base + int(end)}
+}
+
+func (b *plainBuilder) build(tokens []plainToken) {
 	op := plainSemicolon // before the command
 	var nest Nest
-	for {
-		from := len(b.slab)
-		t := l.next()
-		if t.kind == plainEnd {
-			return
-		}
-		start, end := t.start, t.end
-		for ; t.kind == plainWord; t = l.next() {
-			end = t.end
-			b.slab = append(b.slab, Word{
-				Text: b.src[t.from:t.to], Known: true, Raw: b.src[t.start:t.end],
-				Span: span(t.start, t.end), Glob: t.glob, Tilde: t.tilde,
-			})
-		}
+	for b.next < len(tokens) {
 		switch op {
 		case plainSemicolon:
 			nest = b.nest
 		case plainAnd, plainOr:
 			nest = b.nest | InCondition
 		}
-		at := span(start, end)
-		c := Command{Words: b.slab[from:len(b.slab):len(b.slab)], Span: at, Dir: b.dir, Nest: nest, Stdin: b.stdin}
+		c := b.command(tokens)
+		c.Dir, c.Nest, c.Stdin = b.dir, nest, b.stdin
+		end := plainEnd
+		if b.next < len(tokens) {
+			end = tokens[b.next].kind
+		}
 		if op == plainPipe {
-			c.Stdin = len(b.s.Commands) - 1
+			c.Stdin = len(b.s.Commands) - 2
 			c.Nest &^= MixedStdin
 		}
-		if op == plainPipe || t.kind == plainPipe {
+		if op == plainPipe || end == plainPipe {
 			c.Nest |= InPipe | InSubshell
 		}
-		b.s.Commands = append(b.s.Commands, c)
-		b.s.Constructs = append(b.s.Constructs, Construct{SimpleCommand, at})
-		if t.kind == plainEnd {
+		if b.cd && len(b.s.Commands) == 1 {
+			b.moveTo(&c.Words[1])
+		}
+		if end == plainEnd {
 			return
 		}
-		b.s.Constructs = append(b.s.Constructs, Construct{operatorKind(t.kind), span(t.start, t.end)})
-		op = t.kind
+		t := &tokens[b.next]
+		b.next++
+		b.s.Constructs = append(b.s.Constructs, Construct{operatorKind(t.kind), b.span(t.start, t.end)})
+		if op = t.kind; b.cd && (op == plainOr || op == plainSemicolon) {
+			b.nest |= UnsureDir // nothing says that the cd succeeded
+		}
+	}
+}
+
+// command adds the next command.
+func (b *plainBuilder) command(tokens []plainToken) *Command {
+	from, redirs := len(b.slab), len(b.redirs)
+	start, end, words := tokens[b.next].start, int32(0), int32(0)
+	b.s.Constructs = append(b.s.Constructs, Construct{Kind: SimpleCommand})
+	mark := len(b.s.Constructs) - 1
+	for ; b.next < len(tokens); b.next++ {
+		t := &tokens[b.next]
+		if t.kind == plainWord {
+			b.slab = append(b.slab, b.word(t))
+			words = t.end
+		} else if t.kind == plainRedirect {
+			b.redirect(tokens)
+		} else {
+			break
+		}
+		end = tokens[b.next].end
+	}
+	b.s.Constructs[mark].Span = b.span(start, words)
+	b.s.Commands = append(b.s.Commands, Command{Words: b.slab[from:len(b.slab):len(b.slab)], Span: b.span(start, end)})
+	c := &b.s.Commands[len(b.s.Commands)-1]
+	if len(b.redirs) > redirs {
+		c.Redirects = b.redirs[redirs:len(b.redirs):len(b.redirs)]
+	}
+	return c
+}
+
+func (b *plainBuilder) word(t *plainToken) Word {
+	w := Word{Text: b.src[t.from:t.to], Known: true, Raw: b.src[t.start:t.end], Span: b.span(t.start, t.end), Glob: t.glob, Tilde: t.tilde}
+	if t.pieces {
+		w.Text = unquoted(w.Raw)
+	}
+	return w
+}
+
+// redirect adds a redirection; the token after its operator is the target.
+func (b *plainBuilder) redirect(tokens []plainToken) {
+	t, to := &tokens[b.next], &tokens[b.next+1]
+	b.next++
+	at := b.span(t.start, to.end)
+	b.redirs = append(b.redirs, Redirect{Op: plainOps[t.op], Fd: b.src[t.from:t.to], Target: b.word(to), Span: at})
+	kind := RedirectOut
+	if t.op == opIn {
+		kind = RedirectIn
+	}
+	b.s.Constructs = append(b.s.Constructs, Construct{kind, at})
+}
+
+// moveTo makes the directory of a cd that of what follows.
+func (b *plainBuilder) moveTo(to *Word) {
+	b.dir = Word{Known: true, Tilde: to.Tilde, Raw: to.Raw, Span: to.Span}
+	if b.dir.Text = path.Clean(to.Text); b.dir.Text == "." {
+		b.dir.Text = ""
 	}
 }
 
@@ -269,4 +277,14 @@ func operatorKind(k plainKind) ConstructKind {
 		return PipeOp
 	}
 	return Semicolon
+}
+
+// digits reports whether s is a number.
+func digits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -17,6 +17,9 @@ func sameFast(t testing.TB, src string) bool {
 	t.Helper()
 	var none *Options
 	o := none.withDefaults()
+	if len(src)%2 == 0 {
+		o.Vars = map[string]string{"HOME": "/home/me"}
+	}
 	got := fast(src, &o)
 	if got == nil {
 		return false
@@ -34,6 +37,11 @@ func FuzzFast(f *testing.F) {
 		"a &", "a=b c", "if a", "'if' a", "a;;b", "a |& b", "a & & b", "a '' \"\"", "~/bin/x y", "* a", "a,b", "-x", "a ~*",
 		"rm x;", "; rm", "a |", "a && ", "a 'b\nc'", "a \"b!c\"", "Get-Item x", "dir /s", "1>f ls", "a 2", "a^b", "a :~ b=~/c",
 		"\"\" a", "'' a", "a'b'", "%x", "+", "a@b", "=a", "a =b", "foo=", "[ -f x ]", "time ls", "a;time b", "nohup cd x",
+		"a 2>&1", "a >f", "a 2>/dev/null | b", "a>b", "a2>b", "a 2> b c", "a >& f", "a >&-", "a &>f b", "a < f > g", "a <f<g", "a >1>2", "a >b2>c", "a 2>&1>f", "2>f a",
+		"a {} b", "a -I{} x{}y", "a {x}", "a {x,y}", "a {1..2}", "a {}>f", "a {x}>f", "{} a", "a }{", "a {{}}", "find . -exec rm {} \\;", "a \\( b \\)", "a\\ b c", "a b\\ c", "\\a b",
+		"a 'b'c", "a b'c d'e\"f\"", "a 'b''c'", "a \"x\\\"y\"", "a \"\\a\\$\\\\\"", "a 'x\ny'", "a 'x$\\\ny'", "a \"b'c'd\"", "'a'b c", "a ~'b'", "a '*'*", "a \\*",
+		"cd x && a", "cd /x/../y && a | b && c", "cd x && a; b", "cd x && a || b", "cd x; a", "cd x", "cd && a", "cd - && a", "cd -P x && a", "cd ~ && a", "cd ~/x && a", "cd 'a b' && c",
+		"cd x y && a", "cd x >f && a", "cd * && a", "cd . && a", "cd x && cd y && a", "cd '' && a", "'cd' x && a", "cd ./x/ && a > f", "cd x && a &", "a && cd x && b", "cd x && a || b && c; d", "a {},", "a >0&>f",
 	} {
 		f.Add(s)
 	}
@@ -72,6 +80,7 @@ func TestFastTokens(t *testing.T) {
 	tokens := rapid.SampledFrom([]string{
 		"a", "b", " ", "  ", "\t", "'", "\"", "'x y'", "\"z\"", "&&", "||", "|", ";", "&", "~", "~/", "*", "?", "=", ":", "-", "@", "if", "cd",
 		"ls", "time", "!", "#", "[", "]", "{", "}", "$", "\\", "\n", "(", ")", "<", ">", "2", "%", "^", "+", ",", ".", "/", "é", "\r", "then", "in", "else", "do",
+		"{}", "{x}", " cd x && ", "cd ", "2>&1", ">&", ">>", "&>", " <", "\\;", "\\ ", "x'y'", "\"a\\\"b\"", "1",
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 50 {

@@ -372,15 +372,20 @@ func stmtBounds(s *syntax.Stmt) (start, end int) {
 	return start, end
 }
 
-// plain is buildPlain for code inside the script.
-func (w *walker) plain(commands int) {
-	if len(w.out.Commands)+commands > w.opts.MaxCommands {
+// plain writes down plain code inside the script.
+func (w *walker) plain(tokens []plainToken, p *plainText) {
+	if len(w.out.Commands)+p.commands > w.opts.MaxCommands {
 		w.halt(TooBig, "more commands than the limit")
 		return
 	}
-	b := plainBuilder{s: w.out, src: w.text.orig, stdin: w.stdin, dir: w.env.dir.cur, nest: w.nest}
+	b := plainBuilder{src: p.src, s: w.out, stdin: w.stdin, dir: w.env.dir.cur, nest: w.nest, exact: w.text.exact, base: w.text.base, whole: w.text.whole}
+	b.slab = make([]Word, 0, p.words)
+	if p.redirects > 0 {
+		b.redirs = make([]Redirect, 0, p.redirects)
+	}
 	if w.env.dir.unsure {
 		b.nest |= UnsureDir
 	}
-	b.build(w.text.span)
+	b.build(tokens)
 }
+
