@@ -388,4 +388,3 @@ func (w *walker) plain(tokens []plainToken, p *plainText) {
 	}
 	b.build(tokens)
 }
-
