@@ -179,3 +179,28 @@ func splitWords(line string) []string {
 	flush()
 	return out
 }
+
+// Agent returns the agent that the call names, "" if it names none.
+func (c Call) Agent() string {
+	for _, arg := range c.Args {
+		if slices.Contains(Names(), arg) {
+			return arg
+		}
+	}
+	return ""
+}
+
+// Written tells whether the entry's command line is as obstat writes it.
+func (a *Agent) Written(e *Entry) bool {
+	switch a.Name {
+	case OpenCode, Cline: // the whole file is looked at
+		return true
+	}
+	return e.Ours && e.Text == a.line(e.Call)
+}
+
+// Matcher returns the matcher of obstat's entry for an event.
+func (a *Agent) Matcher(event string) string {
+	m, _ := a.form.matcher(event)
+	return m
+}

@@ -148,7 +148,7 @@ Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
 	root.AddCommand(newCheck(f, nil), newExplain(f, nil), newPolicy(f), newTest(f, nil), newEffects(f, nil), newPermissionsCmd(f, nil), newAddDirCmd(f, nil), newAsk(f, nil), newDemo(f, nil), newGrants(f, nil), newStatus(f, nil), newReplay(f, nil), newStats(f, nil), newVersion(f))
 	root.AddCommand(newLog(f, nil))
-	root.AddCommand(newHook(f, nil), newInstall(f, false, nil), newInstall(f, true, nil))
+	root.AddCommand(newHook(f, nil), newInstall(f, false, nil), newInstall(f, true, nil), newDoctor(f, nil))
 	return root
 }
 

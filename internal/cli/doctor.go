@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/internal/doctor"
+	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/hookrun"
+)
+
+// doctorOptions are the options of obstat doctor.
+type doctorOptions struct {
+	Factory *Factory
+	Agents  []string
+	Dir     string
+	Getenv  func(string) string
+}
+
+func newDoctor(f *Factory, runF func(*doctorOptions) error) *cobra.Command {
+	o := &doctorOptions{Factory: f, Getenv: os.Getenv}
+	cmd := &cobra.Command{
+		Use:   "doctor [flags] [AGENT...]",
+		Short: "Prove that the agents here ask obstat and honour its answers",
+		Long: `Look at the settings of the agents named, or of all that are used here, for hook
+entries of obstat's: user's, project's and machine's. Check the program, its
+version, time-outs, Codex's trust, settings that switch hooks off, and that the
+policy loads. Then send canary calls through every entry, the way the agent would:
+a deletion of everything, a write to the settings themselves, a tool that nobody
+knows, a call that is cut short. Each reply has to be one that this agent takes for
+a denial or a question. Nothing that a canary names is run or changed, and canaries
+are not written to the ledger.
+
+At the end of each agent stands what its hooks do not cover, whatever the rules
+say, and last the rules that never match. The exit code is 0 where all holds, 1
+otherwise.
+
+The agents are ` + strings.Join(agents.Names(), ", ") + `.`,
+		Example: `  obstat doctor
+  obstat doctor claude-code codex --json`,
+		Args: some(0, -1), ValidArgs: agents.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Agents = args
+			for _, name := range args {
+				if agents.Of(name) == nil {
+					return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(agents.Names(), ", "))
+				}
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return doctorRun(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
+	return cmd
+}
+
+// doctorJSON is what --json prints.
+type doctorJSON struct {
+	V  int  `json:"v"`
+	OK bool `json:"ok"`
+	*doctor.Report
+}
+
+func doctorRun(ctx context.Context, o *doctorOptions) error {
+	dir, err := o.Factory.dir(o.Dir)
+	if err != nil {
+		return err
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	state, err := os.MkdirTemp("", "obstat-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(state)
+	home, _ := o.Factory.World.Home("")
+	opts := &doctor.Options{Where: &agents.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
+		Self: selfBinary(), Inspect: inspect, Deadline: hookrun.DefaultDeadline,
+		Run: func(ctx context.Context, c *doctor.Command) *agents.Reply {
+			return runCanary(ctx, c, c.Environ(o.Getenv, state))
+		},
+		Find: func(agent string) ([]*dialect.Loaded, error) {
+			return hookrun.Find(&hookrun.Options{Getenv: o.Getenv, Getwd: func() (string, error) { return dir, nil }, Read: os.ReadFile, World: o.Factory.World}, agent, dir)
+		}}
+	if dir == home {
+		opts.Where.Projects = nil
+	}
+	r := doctor.Examine(ctx, opts)
+	code := ExitOK
+	if !r.OK() {
+		code = ExitError
+	}
+	if o.Factory.jsonFlag {
+		if r.Agents == nil {
+			r.Agents = []*doctor.Agent{}
+		}
+		return errors.Join(writeJSON(o.Factory.IO.Out, doctorJSON{explain.Version, r.OK(), r}), done(code))
+	}
+	(&doctorScreen{io: o.Factory.IO, home: home}).print(r)
+	return done(code)
+}
+
+// canaryLimit is longer than obstat's own deadline.
+const canaryLimit = hookrun.DefaultDeadline + 10*time.Second
+
+// runCanary runs a hook.
+func runCanary(ctx context.Context, c *doctor.Command, env []string) *agents.Reply {
+	ctx, cancel := context.WithTimeout(ctx, canaryLimit)
+	defer cancel()
+	argv := slices.Clone(c.Argv)
+	if _, err := exec.LookPath(argv[0]); err != nil && argv[0] == "bash" {
+		argv[0] = "/bin/sh"
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out, words limited
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, env, bytes.NewReader(c.Stdin), &out, &words
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	r := &agents.Reply{Stdout: out.Bytes(), Stderr: words.Bytes(), Exit: -1}
+	var ended *exec.ExitError
+	switch {
+	case ctx.Err() != nil: // what is printed by then is lost with every agent
+		return &agents.Reply{Exit: -1, Stderr: []byte("no answer within " + canaryLimit.String())}
+	case err == nil || errors.As(err, &ended):
+		r.Exit = cmd.ProcessState.ExitCode()
+	default:
+		r.Stderr = append(r.Stderr, err.Error()...)
+	}
+	return r
+}
+
+// limited keeps the beginning of what is written.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	const most = 1 << 20
+	if room := most - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+var _ io.Writer = (*limited)(nil)
+
+func selfBinary() doctor.Binary {
+	v := thisVersion()
+	return doctor.Binary{Obstat: true, Version: v.Version, Revision: v.Revision}
+}
+
+// inspect reads what the Go toolchain wrote into a program; it is not run.
+func inspect(path string) (*doctor.Binary, error) {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	b := &doctor.Binary{Version: info.Main.Version}
+	if b.Version == "" {
+		b.Version = "(devel)"
+	}
+	if self, ok := debug.ReadBuildInfo(); ok {
+		b.Obstat = info.Main.Path == self.Main.Path
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Revision = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if st, err := os.Stat(real); err == nil {
+			b.Writable = st.Mode().Perm()&0o022 != 0
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,195 @@
+// Package doctor finds out whether obstat's hooks hold: it reads the settings of
+// the agents for entries of obstat's, checks what an agent would stumble over,
+// and sends canary calls through the registered command lines the way the agent
+// would, to see whether the replies are ones that this agent takes for a denial.
+//
+// It owns what is checked and how a call is forged. What it knows about settings
+// and replies is package agents'; it changes nothing, and runs nothing but
+// obstat's hook.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/agents"
+)
+
+// A Level says how bad a finding is.
+type Level string
+
+// The levels. Only an error means that rules do not hold.
+const (
+	Error   Level = "error"
+	Warning Level = "warning"
+)
+
+// A Finding is one thing that is wrong.
+type Finding struct {
+	Level Level  `json:"level"`
+	Code  string `json:"code"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Col   int    `json:"col,omitempty"`
+	Msg   string `json:"message"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// An Entry is one hook entry of obstat's.
+type Entry struct {
+	Scope   string  `json:"scope"`
+	File    string  `json:"file"`
+	Line    int     `json:"line"`
+	Event   string  `json:"event"`
+	Command string  `json:"command"`
+	Timeout float64 `json:"timeout_seconds,omitempty"`
+}
+
+// A Proof is one canary and what became of it.
+type Proof struct {
+	File    string `json:"file"`
+	Event   string `json:"event"`
+	Canary  string `json:"canary"`
+	Outcome string `json:"outcome"` // runs, asks or blocked
+	Held    bool   `json:"held"`
+	Said    string `json:"said,omitempty"` // the first words on standard error
+	Exit    int    `json:"exit"`
+}
+
+// An Agent is how things stand with one agent.
+type Agent struct {
+	Name     string         `json:"name"`
+	Title    string         `json:"title"`
+	State    State          `json:"state"`
+	Entries  []Entry        `json:"entries,omitempty"`
+	Findings []Finding      `json:"findings,omitempty"`
+	Proofs   []Proof        `json:"proofs,omitempty"`
+	Version  string         `json:"limits_of_version,omitempty"`
+	Limits   []agents.Limit `json:"limits,omitempty"`
+}
+
+// A State is how things stand.
+type State string
+
+// The states.
+const (
+	Holds  State = "holds"  // every canary was held, and nothing else is wrong
+	Broken State = "broken" // something is
+	Open   State = "open"   // the agent is there, and obstat is not asked
+)
+
+// A Report is the whole finding.
+type Report struct {
+	Agents []*Agent `json:"agents"`
+	// Policy are problems of the policies that decide here, and rules in them that
+	// never match.
+	Policy []Finding `json:"policy,omitempty"`
+}
+
+// OK tells whether everything that was asked for holds.
+func (r *Report) OK() bool {
+	if slices.ContainsFunc(r.Policy, func(f Finding) bool { return f.Level == Error }) {
+		return false
+	}
+	held := false
+	for _, a := range r.Agents {
+		if a.State == Broken {
+			return false
+		}
+		held = held || a.State == Holds
+	}
+	return held
+}
+
+// A Binary is what is known of a program file.
+type Binary struct {
+	Obstat   bool   // it is obstat's
+	Version  string // "" is not known
+	Revision string
+	Writable bool // others than its owner may write it
+}
+
+// Options say where to look. Fields that are functions must be set.
+type Options struct {
+	Where *agents.Where
+	// Agents are those to look at; none means all that are there.
+	Agents []string
+	Dir    string // where the canaries are made
+	Self   Binary
+	// Inspect looks at a program file.
+	Inspect func(path string) (*Binary, error)
+	// Run runs a command and returns what it left behind.
+	Run func(ctx context.Context, c *Command) *agents.Reply
+	// Find returns the policies for an agent's calls in Dir.
+	Find func(agent string) ([]*dialect.Loaded, error)
+	// Deadline is obstat's own, where an entry says nothing.
+	Deadline time.Duration
+	// Env returns a variable of the environment.
+	Env func(string) string
+}
+
+// Examine looks at the agents.
+func Examine(ctx context.Context, o *Options) *Report {
+	r := &Report{}
+	for _, a := range agents.All() {
+		named := slices.Contains(o.Agents, a.Name)
+		if len(o.Agents) > 0 && !named {
+			continue
+		}
+		x := &exam{Options: o, agent: a, out: &Agent{Name: a.Name, Title: a.Title}}
+		if !x.look() && !named {
+			continue
+		}
+		x.judge(ctx, named)
+		r.Agents = append(r.Agents, x.out)
+		if x.out.State != Open {
+			r.policies(o, a.Name)
+		}
+	}
+	return r
+}
+
+// policies adds what is wrong with the policies of an agent's calls.
+func (r *Report) policies(o *Options, agent string) {
+	loaded, err := o.Find(agent)
+	if err != nil {
+		var es obstat.Errors
+		if !errors.As(err, &es) {
+			es = obstat.Errors{{Msg: err.Error()}}
+		}
+		for _, e := range es {
+			if !e.Warning {
+				r.add(problem(Error, "policy-broken", e))
+			}
+		}
+		return
+	}
+	if len(loaded) == 0 {
+		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir, Msg: "there is no policy here, so everything is asked or denied", Hint: "write an obstat.json, or use the agent's own rules"})
+	}
+	for _, l := range loaded {
+		warnings := l.Warnings
+		if linter, ok := l.Dialect.(dialect.Linter); ok {
+			warnings = append(slices.Clone(warnings), linter.Lint(l.Input, l.Program)...)
+		}
+		for _, w := range warnings {
+			if w.Code == obstat.CodeNoEffect {
+				r.add(problem(Warning, "dead-rule", w))
+			}
+		}
+	}
+}
+
+func problem(level Level, code string, e *obstat.Error) Finding {
+	return Finding{Level: level, Code: code, File: e.Pos.File, Line: e.Pos.Line, Col: e.Pos.Col, Msg: e.Msg, Hint: e.Hint}
+}
+
+func (r *Report) add(f Finding) {
+	if !slices.Contains(r.Policy, f) {
+		r.Policy = append(r.Policy, f)
+	}
+}
