@@ -109,7 +109,7 @@ func TestFormsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []any{errorsJSON{}, checkJSON{}, lineErrorJSON{}, explainJSON{}, effectsJSON{}, showJSON{}, validateJSON{}, failureJSON{}, summaryJSON{}, versionJSON{}} {
+	for _, v := range []any{errorsJSON{}, checkJSON{}, lineErrorJSON{}, explainJSON{}, effectsJSON{}, showJSON{}, validateJSON{}, failureJSON{}, summaryJSON{}, versionJSON{}, doctorJSON{}} {
 		for _, key := range keysOf(reflect.TypeOf(v), map[reflect.Type]bool{}) {
 			if !strings.Contains(string(page), "`"+key+"`") && !strings.Contains(string(page), `"`+key+`"`) {
 				t.Errorf("%T prints %q, of which docs/json.md says nothing", v, key)
