@@ -32,20 +32,45 @@ func (c Call) Argv() []string {
 	return append([]string{c.Program, "hook"}, c.Args...)
 }
 
-// Deadline returns what the call says after which time obstat denies by itself;
-// ok is false where it says nothing.
-func (c Call) Deadline() (d time.Duration, ok bool) {
+// Deadline returns after which time obstat denies by itself, waiting for a person
+// included; standard is its deadline where the call says nothing.
+func (c Call) Deadline(standard time.Duration) time.Duration {
+	if d, err := time.ParseDuration(c.option("--deadline")); err == nil {
+		standard = d
+	}
+	if d, err := time.ParseDuration(c.option("--wait")); err == nil {
+		standard = max(standard, d)
+	}
+	return standard
+}
+
+// option returns the value of an option, "" if it is not given.
+func (c Call) option(name string) string {
 	for i, arg := range c.Args {
-		text, inline := strings.CutPrefix(arg, "--deadline=")
-		if arg == "--deadline" && i+1 < len(c.Args) {
-			text, inline = c.Args[i+1], true
+		if v, ok := strings.CutPrefix(arg, name+"="); ok {
+			return v
 		}
-		if inline {
-			d, err := time.ParseDuration(text)
-			return d, err == nil
+		if arg == name && i+1 < len(c.Args) {
+			return c.Args[i+1]
 		}
 	}
-	return 0, false
+	return ""
+}
+
+// with returns the call with the options of another in the place of its own of
+// the same names.
+func (c Call) with(other Call) Call {
+	out := Call{Program: other.Program}
+	for i := 0; i < len(c.Args); i++ {
+		name, _, inline := strings.Cut(c.Args[i], "=")
+		if !strings.HasPrefix(name, "--") || other.option(name) == "" {
+			out.Args = append(out.Args, c.Args[i])
+		} else if !inline {
+			i++
+		}
+	}
+	out.Args = append(slices.Clone(other.Args[:len(other.Args)-1]), out.Args...)
+	return out
 }
 
 // A guard is what is written around the command so that a program that is

@@ -154,9 +154,9 @@ func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
 	if f := &t.agent.form; f.timeout != "" && e.Timeout > t.agent.Limit && node.Get(f.timeout) != nil {
 		limit = node.Get(f.timeout)
 	}
-	call := Call{t.call.Program, e.Call.Args}
-	if !slices.Contains(call.Args, t.agent.Name) {
-		call.Args = t.call.Args
+	call := t.call
+	if slices.Contains(e.Call.Args, t.agent.Name) {
+		call = e.Call.with(t.call) // options stay
 	}
 	for _, field := range t.handler(call, limit) {
 		if text, err = t.set(text, field.Value, append(slices.Clone(at), field.Key)...); err != nil {
@@ -257,7 +257,7 @@ func (t *target) write(old []byte) ([]byte, error) {
 	}
 	c := t.call
 	if f := t.agent.parse(Place{Dir: true}, t.file, old); len(f.Entries) == 1 && f.Entries[0].Ours && slices.Contains(f.Entries[0].Call.Args, t.agent.Name) {
-		c.Args = f.Entries[0].Call.Args // options stay
+		c = f.Entries[0].Call.with(t.call) // options stay
 	}
 	return t.agent.own(c), nil
 }

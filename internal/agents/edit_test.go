@@ -132,6 +132,20 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+func TestOptionsStay(t *testing.T) {
+	old := Call{"/old/obstat", []string{"--wait", "5m", "--policy=p.json", "--interactive", "codex"}}
+	for want, options := range map[string][]string{
+		"--wait 5m --policy=p.json --interactive codex":  nil,
+		"--wait off --policy=p.json --interactive codex": {"--wait", "off"},
+		"--policy q.json --wait 5m --interactive codex":  {"--policy", "q.json"},
+	} {
+		got := old.with(Call{"/new/obstat", append(options, "codex")})
+		if strings.Join(got.Args, " ") != want || got.Program != "/new/obstat" {
+			t.Errorf("%q, want %s", got, want)
+		}
+	}
+}
+
 func TestBrokenFile(t *testing.T) {
 	for _, a := range All() {
 		if a.own != nil {

@@ -20,15 +20,18 @@ func TestOpenCodePlugin(t *testing.T) {
 	dir := t.TempDir()
 	driver := filepath.Join(dir, "driver.mjs")
 	write(t, driver, 0o644, `
-const { Obstat } = await import(process.argv[2]);
-const hooks = await Obstat({ directory: "/w" });
-const output = { args: { command: "ls", gone: 1 } };
-try {
-  await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
-  console.log("ran " + JSON.stringify(output.args));
-} catch (e) {
-  console.log("threw " + e.message.trim());
+for (const plugin of process.argv.slice(2)) {
+  const { Obstat } = await import(plugin);
+  const hooks = await Obstat({ directory: "/w" });
+  const output = { args: { command: "ls", gone: 1 } };
+  try {
+    await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
+    console.log("ran " + JSON.stringify(output.args));
+  } catch (e) {
+    console.log("threw " + e.message.trim());
+  }
 }`)
+	var plugins, wants []string
 	for name, c := range map[string]struct{ script, want string }{
 		"allow":     {`cat >/dev/null; echo '{"decision":"allow"}'`, `ran {"command":"ls","gone":1}`},
 		"changed":   {`cat >/dev/null; echo '{"decision":"allow","args":{"command":"ls -l"}}'`, `ran {"command":"ls -l"}`},
@@ -46,11 +49,18 @@ try {
 		}
 		plugin := filepath.Join(dir, name, "obstat.mjs")
 		write(t, plugin, 0o644, string(openCode().own(Call{program, []string{"opencode"}})))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		out, err := exec.CommandContext(ctx, node, driver, plugin).CombinedOutput()
-		cancel()
-		if err != nil || !strings.HasPrefix(string(out), c.want) {
-			t.Errorf("%s: %s, %v", name, out, err)
+		plugins, wants = append(plugins, plugin), append(wants, c.want)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, node, append([]string{driver}, plugins...)...).CombinedOutput()
+	lines := strings.Split(string(out), "\n")
+	if err != nil || len(lines) != len(wants)+1 {
+		t.Fatalf("%s, %v", out, err)
+	}
+	for i, want := range wants {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("%s: %s, want %s", filepath.Base(filepath.Dir(plugins[i])), lines[i], want)
 		}
 	}
 }

@@ -133,5 +133,5 @@ func (c *Command) Environ(getenv func(string) string, state string) []string {
 			out = append(out, name+"="+v)
 		}
 	}
-	return slices.Concat(out, c.Env, []string{"XDG_STATE_HOME=" + state})
+	return slices.Concat(out, c.Env, []string{"XDG_STATE_HOME=" + state, "OBSTAT_WAIT=off"})
 }

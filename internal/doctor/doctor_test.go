@@ -198,6 +198,10 @@ func TestFindings(t *testing.T) {
 		}, "missing-obstat", true},
 		{"time-out too short", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"timeout": 600`, `"timeout": 20`) }, "short-timeout", true},
 		{"deadline too long", agents.ClaudeCode, func(s *site) { s.change(settings(s), `hook claude-code`, `hook --deadline 11m claude-code`) }, "short-timeout", true},
+		{"waits too long", agents.Codex, func(s *site) {
+			s.change(s.target(agents.Codex), `hook codex`, `hook --wait 10m codex`)
+			s.install(agents.Codex, agents.User) // trusted, and the option stays
+		}, "short-timeout", true},
 		{"milliseconds", agents.Gemini, func(s *site) { s.change(s.target(agents.Gemini), `600000`, `600`) }, "short-timeout", true},
 		{"not waited for", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"timeout": 600`, `"timeout": 600, "async": true`) }, "not-waited-for", false},
 		{"only some tools", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"matcher": "\*"`, `"matcher": "Bash"`) }, "narrow-matcher", true},

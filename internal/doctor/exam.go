@@ -161,10 +161,7 @@ func versionOf(b *Binary) string {
 // entry checks how the entry is written.
 func (x *exam) entry(m *found) {
 	again := "obstat install " + x.agent.Name
-	deadline, ok := m.Call.Deadline()
-	if !ok {
-		deadline = x.Deadline
-	}
+	deadline := m.Call.Deadline(x.Deadline)
 	if m.Timeout > 0 && m.Timeout <= deadline {
 		x.add(Error, "short-timeout", m, again, "%s waits %s, and obstat may take %s: when the agent stops waiting the call may run", x.agent.Title, m.Timeout, deadline)
 	}
