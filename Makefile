@@ -3,7 +3,7 @@
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
 # make run    a sample agent works through a guard, and asks you
-# make crash  kills writers of the ledger, KILLS times
+# make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
@@ -49,6 +49,11 @@ run:
 # The same job by hand: a few calls explained on a sample policy.
 examples:
 	@sh examples/run.sh
+
+# The short version of both is part of make test.
+crash:
+	OBSTAT_KILLS=$(KILLS) $(GO) test -count=1 -timeout 30m -run TestKilledWriters ./internal/store/sqlite
+	$(GO) test -count=1 -timeout 30m ./internal/hookcrash -args -long -kills $(KILLS)
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \

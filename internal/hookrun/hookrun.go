@@ -151,12 +151,31 @@ func (r *run) write(reply hook.Reply) (code int, mine bool) {
 		_, _ = r.Err.Write(reply.Stderr)
 	}
 	if len(reply.Stdout) > 0 {
-		if _, err := r.Out.Write(reply.Stdout); err != nil {
+		if err := say(r.Out, reply.Stdout); err != nil {
 			fmt.Fprintf(r.Err, "obstat: the answer could not be written: %v\n", err)
 			return ExitDeny, true
 		}
 	}
 	return reply.Exit, true
+}
+
+// say writes an answer to somebody. A standard output that was closed when the
+// process began leads nowhere by now, and swallows what an exit code of zero then
+// does not say.
+func say(w io.Writer, text []byte) error {
+	if f, ok := w.(*os.File); ok {
+		st, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if st.Mode()&os.ModeCharDevice != 0 {
+			if null, err := os.Stat(os.DevNull); err != nil || os.SameFile(st, null) {
+				return errors.New("nobody reads it")
+			}
+		}
+	}
+	_, err := w.Write(text)
+	return err
 }
 
 // read reads what the agent wrote.

@@ -1,0 +1,204 @@
+package hookcrash_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/hookrun"
+)
+
+// TestSound: where nothing is broken, every agent gets what the policy says, the
+// first time and from what was cached then.
+func TestSound(t *testing.T) {
+	each(t, func(t *testing.T, program []string) {
+		m := newMachine(t)
+		for _, agent := range agents() {
+			for range 2 {
+				if r := m.call(program, agent, m.payload(agent, allowed)); r.does(agent) != runs || r.exit != 0 {
+					t.Errorf("%s: an allowed call: %s", agent, r)
+				}
+				if r := m.call(program, agent, m.payload(agent, denied)); r.does(agent) != blocks {
+					t.Errorf("%s: a denied call: %s", agent, r)
+				}
+			}
+		}
+	})
+}
+
+// TestCutOff: a payload that ends too early is a denial, wherever it ends. Every
+// byte is tried in this process, and many with the programs.
+func TestCutOff(t *testing.T) {
+	m := newMachine(t)
+	for _, agent := range agents() {
+		p := m.payload(agent, allowed)
+		for n := range p {
+			var out, words bytes.Buffer
+			o := hookrun.System(&hookrun.Options{Agent: agent, NoLedger: true})
+			o.In, o.Out, o.Err, o.World = bytes.NewReader(p[:n]), &out, &words, obstat.OS{}
+			o.Getenv = func(string) string { return "" }
+			r := result{exit: hookrun.Run(o)}
+			r.stdout, r.stderr = out.Bytes(), words.Bytes()
+			if r.does(agent) != blocks {
+				t.Errorf("%s: %q: %s", agent, p[:n], r)
+			}
+		}
+	}
+	step := 40
+	if *long {
+		step = 1
+	}
+	each(t, func(t *testing.T, program []string) {
+		m := newMachine(t)
+		for _, agent := range agents() {
+			p := m.payload(agent, allowed)
+			for n := rand.IntN(step); n < len(p); n += step {
+				if r := m.call(program, agent, p[:n]); r.does(agent) != blocks {
+					t.Errorf("%s: %q: %s", agent, p[:n], r)
+				}
+			}
+		}
+	})
+}
+
+// TestHuge: nobody reads 50 MB, and nobody is allowed for them.
+func TestHuge(t *testing.T) {
+	list := []string{hook.ClaudeCode, hook.Codex}
+	if *long {
+		list = agents()
+	}
+	each(t, func(t *testing.T, program []string) {
+		m := newMachine(t)
+		for _, agent := range list {
+			p := bytes.Replace(m.payload(agent, allowed), []byte("hello"), bytes.Repeat([]byte("x"), 50<<20), 1)
+			if r := m.call(program, agent, p); r.does(agent) != blocks {
+				t.Errorf("%s: %s", agent, r)
+			}
+		}
+	})
+}
+
+// TestKilled: a hook that is killed has said nothing, or all of what it had to
+// say. It is never half an answer that an agent could take for another.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	list := agents()
+	usual := map[string]time.Duration{}
+	for name, program := range programs() {
+		for range 2 { // the second time from what is cached
+			began := time.Now()
+			m.call(program, hook.Codex, m.payload(hook.Codex, allowed))
+			usual[name] = time.Since(began)
+		}
+	}
+	var dead, early int
+	for i := 0; dead < *kills && i < 10**kills; i++ {
+		agent, name := list[i%len(list)], []string{"obstat", "obstat-hook"}[i%2]
+		command, want := denied, blocks
+		if i%4 < 2 {
+			command, want = allowed, runs
+		}
+		if rand.IntN(8) == 0 { // also while there is nothing cached
+			_ = os.RemoveAll(filepath.Join(m.state(), "cache"))
+		}
+		r := m.kill(programs()[name], agent, m.payload(agent, command), time.Duration(rand.Int64N(int64(usual[name]))))
+		switch {
+		case r.exit >= 0:
+			if r.does(agent) != want {
+				t.Errorf("%s, not killed: %s", agent, r)
+			}
+			continue
+		case len(r.stdout) == 0:
+			early++
+		default:
+			whole := result{stdout: r.stdout, stderr: r.stderr, exit: 0}
+			if !strings.HasSuffix(string(r.stdout), "}\n") || whole.does(agent) != want {
+				t.Errorf("%s, killed: half an answer: %s", agent, r)
+			}
+		}
+		dead++
+	}
+	t.Logf("%d were killed, %d before they had said anything", dead, early)
+	if dead < *kills {
+		t.Errorf("only %d were killed in time", dead)
+	}
+	// What they left behind does not stop the next one, and the ledger is whole.
+	for _, program := range programs() {
+		if r := m.call(program, hook.Codex, m.payload(hook.Codex, denied)); r.does(hook.Codex) != blocks {
+			t.Error(r)
+		}
+		if r := m.call(program, hook.Codex, m.payload(hook.Codex, allowed)); r.does(hook.Codex) != runs {
+			t.Error(r)
+		}
+	}
+	m.verify()
+}
+
+// kill runs a hook and kills it after a time.
+func (m *machine) kill(program []string, agent string, stdin []byte, after time.Duration) result {
+	m.t.Helper()
+	argv := append(append([]string{}, program...), agent)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	var out, words bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.proj, m.env, bytes.NewReader(stdin), &out, &words
+	cmd.WaitDelay = 10 * time.Second // the other half of a pair may live on with its pipes
+	if err := cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait()
+	return result{stdout: out.Bytes(), stderr: words.Bytes(), exit: cmd.ProcessState.ExitCode()}
+}
+
+// verify checks the ledger that the hooks have written.
+func (m *machine) verify() {
+	m.t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "obstat"), "log", "verify")
+	cmd.Env = m.env
+	if _, err := os.Stat(filepath.Join(m.state(), "obstat.db")); os.IsNotExist(err) {
+		return // nobody has absorbed the spool yet
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		m.t.Errorf("obstat log verify: %v\n%s", err, out)
+	}
+}
+
+// TestTogether: hooks that begin at once on a machine where nothing is cached or
+// written yet all get their answers.
+func TestTogether(t *testing.T) {
+	each(t, func(t *testing.T, program []string) {
+		for _, n := range []int{2, 16} {
+			m := newMachine(t)
+			var wg sync.WaitGroup
+			for i := range n {
+				agent := agents()[i%len(agents())]
+				wg.Go(func() {
+					if i%2 == 0 {
+						m.call(program, agent, m.payload(agent, denied)).never(t, agent, fmt.Sprintf("%d at once", n))
+						return
+					}
+					if r := m.call(program, agent, m.payload(agent, allowed)); r.does(agent) != runs {
+						t.Errorf("%s, %d at once: %s", agent, n, r)
+					}
+				})
+			}
+			wg.Wait()
+			spool, err := os.ReadFile(filepath.Join(m.state(), "obstat.db.spool"))
+			if lines := bytes.Count(spool, []byte("\n")); err != nil || lines < n {
+				t.Errorf("%d at once: %d lines in the spool, %v", n, lines, err)
+			}
+			m.verify()
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package hookcrash_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat/hook"
+)
+
+var (
+	kills = flag.Int("kills", 100, "how many hooks are killed")
+	long  = flag.Bool("long", false, "every case with every program; otherwise some of them")
+)
+
+// bin is where the programs were built.
+var bin string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hookcrash")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // other users run them, too
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "github.com/obstat/obstat/cmd/obstat", "github.com/obstat/obstat/cmd/obstat-hook")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "the programs cannot be built: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// programs are the commands that agents call, without the agent's name.
+func programs() map[string][]string {
+	return map[string][]string{"obstat": {filepath.Join(bin, "obstat"), "hook"}, "obstat-hook": {filepath.Join(bin, "obstat-hook")}}
+}
+
+// each runs a test with every program, and beside other tests: most of them
+// wait.
+func each(t *testing.T, f func(t *testing.T, program []string)) {
+	t.Parallel()
+	for name, program := range programs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, program)
+		})
+	}
+}
+
+// policy denies rm and allows echo.
+const policy = `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"deny","rules":"deny"},{"match":"allow","rules":"allow"}],"default":"deny"}},
+"rules":{"deny":[%s],"allow":[%s]}}`
+
+// A machine is a home with a project in it.
+type machine struct {
+	t          *testing.T
+	home, proj string
+	env        []string
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, home: filepath.Join(dir, "home")}
+	m.proj = filepath.Join(m.home, "proj")
+	if err := os.MkdirAll(m.proj, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var deny, allow []string
+	for _, field := range []string{"command", "command_line"} {
+		deny = append(deny, fmt.Sprintf(`{"tool":{"wildcard":"*"},"field":%q,"match":{"wildcard":"rm *"},"verdict":"deny"}`, field))
+		allow = append(allow, fmt.Sprintf(`{"tool":{"wildcard":"*"},"field":%q,"match":{"wildcard":"echo *"},"verdict":"allow"}`, field))
+	}
+	m.write(filepath.Join(m.proj, "obstat.json"), fmt.Sprintf(policy, strings.Join(deny, ","), strings.Join(allow, ",")))
+	m.env = []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
+	return m
+}
+
+func (m *machine) write(name, text string) {
+	m.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) state() string { return filepath.Join(m.home, ".local", "state", "obstat") }
+
+// The two calls: one that the policy allows, one that it denies.
+const (
+	allowed = "echo hello"
+	denied  = "rm -rf hello"
+)
+
+// payload is what an agent writes for a shell command.
+func (m *machine) payload(agent, command string) []byte {
+	m.t.Helper()
+	in := map[string]any{"command": command}
+	claude := map[string]any{"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"}
+	text, _ := json.Marshal(in)
+	all := map[string]map[string]any{
+		hook.ClaudeCode: claude,
+		hook.Codex:      {"session_id": "s", "turn_id": "t", "model": "m", "transcript_path": nil, "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"},
+		hook.Gemini:     {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "hook_event_name": "BeforeTool", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "run_shell_command", "tool_input": in},
+		hook.OpenCode:   {"hook_event_name": "tool.execute.before", "tool": "bash", "sessionID": "s", "callID": "c", "args": in, "directory": m.proj},
+		hook.Crush:      {"event": "PreToolUse", "session_id": "s", "cwd": m.proj, "tool_name": "bash", "tool_input": in},
+		hook.Cursor:     {"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution", "workspace_roots": []string{m.proj}, "command": command, "cwd": m.proj},
+		hook.Copilot:    {"sessionId": "s", "timestamp": 1, "cwd": m.proj, "toolName": "bash", "toolArgs": string(text)},
+		hook.Windsurf:   {"agent_action_name": "pre_run_command", "trajectory_id": "s", "tool_info": map[string]any{"command_line": command, "cwd": m.proj}},
+		hook.Cline:      {"clineVersion": "3", "hookName": "PreToolUse", "taskId": "s", "workspaceRoots": []string{m.proj}, "preToolUse": map[string]any{"toolName": "execute_command", "parameters": in}},
+		hook.Generic:    {"tool": "Bash", "input": in, "cwd": m.proj, "session": "s"},
+	}
+	p, ok := all[agent]
+	if !ok {
+		m.t.Fatalf("no payload for %q", agent)
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return b
+}
+
+func agents() []string {
+	var out []string
+	for _, a := range hook.Agents() {
+		if a != hook.Antigravity { // its form is not known for certain
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// A result is how a hook ended.
+type result struct {
+	stdout, stderr []byte
+	exit           int // -1: by a signal, or it could not be started
+	err            error
+}
+
+// call runs a hook to its end.
+func (m *machine) call(program []string, agent string, stdin []byte, change ...func(*exec.Cmd)) result {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	argv := append(append([]string{}, program...), agent)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out, words bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.proj, m.env, bytes.NewReader(stdin), &out, &words
+	for _, f := range change {
+		f(cmd)
+	}
+	err := cmd.Run()
+	r := result{stdout: out.Bytes(), stderr: words.Bytes(), exit: -1}
+	if cmd.ProcessState != nil {
+		r.exit = cmd.ProcessState.ExitCode()
+	}
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		r.err = err // such as: the hook did not read all of its input
+	}
+	if ctx.Err() != nil {
+		m.t.Errorf("the hook hangs")
+	}
+	return r
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("exit %d, stdout %.300q, stderr %.300q", r.exit, r.stdout, r.stderr)
+}
+
+// What an agent does with a result.
+const (
+	runs   = "runs"   // the call runs
+	blocks = "blocks" // it does not
+	asks   = "asks"   // the agent's own prompt
+)
+
+// does says what an agent does that reads the result, as it was seen to.
+func (r result) does(agent string) string {
+	var out struct {
+		Hook struct {
+			Decision string `json:"permissionDecision"`
+		} `json:"hookSpecificOutput"`
+		PermissionDecision, Permission, Decision string
+		Cancel                                   *bool
+	}
+	whole := json.Unmarshal(r.stdout, &out) == nil
+	said := map[string]string{hook.ClaudeCode: out.Hook.Decision, hook.Codex: out.Hook.Decision, hook.Gemini: out.Decision, hook.OpenCode: out.Decision, hook.Crush: out.Decision,
+		hook.Cursor: out.Permission, hook.Copilot: out.PermissionDecision, hook.Generic: out.Decision}[agent]
+	switch {
+	case r.exit < 0:
+		return runs // nobody has answered; nearly all agents then run the call
+	case agent == hook.Cline:
+		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && out.Cancel != nil && !*out.Cancel]
+	case agent == hook.OpenCode || agent == hook.Generic:
+		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && said == "allow"]
+	case agent == hook.Copilot && r.exit != 0, agent != hook.Codex && r.exit == 2, r.exit == 2 && len(r.stderr) > 0:
+		return blocks
+	case whole && said == "deny":
+		return blocks
+	case whole && said == "ask", agent == hook.Crush && len(r.stdout) == 0:
+		return asks
+	}
+	return runs
+}
+
+// never fails the test if a call that is denied would run.
+func (r result) never(t *testing.T, agent, what string) {
+	t.Helper()
+	if r.does(agent) == runs {
+		t.Errorf("%s, %s: a denied call would run: %s", agent, what, r)
+	}
+}
