@@ -13,9 +13,6 @@ func (o *options) packages(a *Agent) string {
 	return filepath.Join(o.cache, a.Name+"-"+a.Version)
 }
 
-// tools is where obstat's programs are built to.
-func (o *options) tools() string { return filepath.Join(o.cache, "bin") }
-
 // done and failed are the files that say what came of installing an agent.
 const (
 	done   = "installed"
@@ -79,13 +76,7 @@ func npm(dir, what string) error {
 // build makes obstat's programs from the checkout.
 func (o *options) build() error {
 	fmt.Fprintln(o.out, "building obstat ...")
-	if err := os.RemoveAll(o.tools()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(o.tools(), 0o755); err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-o", o.tools()+string(filepath.Separator), "./cmd/...")
+	cmd := exec.Command("go", "build", "-o", o.tools+string(filepath.Separator), "./cmd/...")
 	cmd.Dir = o.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

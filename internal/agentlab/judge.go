@@ -36,6 +36,10 @@ const (
 // more where the machine has other things to do.
 const runLimit = 2 * time.Minute
 
+// hangLimit is how long it may take with a hook that hangs and three seconds for
+// it: some agents then wait for the hook's own end.
+const hangLimit = time.Minute
+
 // try plays one scenario with one agent in r's directory.
 func (s *scenario) try(a *Agent, r *run) Result {
 	res := Result{Agent: a.id(), Scenario: s.name, Outcome: outNotDriven}
@@ -64,7 +68,11 @@ func (s *scenario) try(a *Agent, r *run) Result {
 		}
 		return res
 	}
-	hung, err := r.start(a, runLimit)
+	limit := runLimit
+	if s.hook == hanging {
+		limit = hangLimit
+	}
+	hung, err := r.start(a, limit)
 	if err != nil {
 		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res

@@ -24,7 +24,7 @@ type options struct {
 	versions  string
 	keep      bool
 	update    bool
-	inside    bool
+	tools     string // where obstat was built; "" is for the run that has the network
 	out       io.Writer
 }
 
@@ -47,7 +47,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
-	flags.BoolVar(&o.inside, "inside", false, "the network is already taken away")
+	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a network")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -79,12 +79,16 @@ func (o *options) main(args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.inside {
+	if o.tools != "" {
 		return o.inner(agents)
 	}
 	if err := o.install(agents); err != nil {
 		return err
 	}
+	if o.tools, err = os.MkdirTemp("", "obstat-lab-bin-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.tools)
 	if err := o.build(); err != nil {
 		return err
 	}
@@ -97,12 +101,13 @@ func (o *options) again(args []string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, append(slices.Clone(args), "-inside")...)
+	args = append(slices.Clone(args), "-tools", o.tools)
+	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = o.out, os.Stderr
 	offline(cmd)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintf(o.out, "the agents run with the network, since it cannot be taken from them: %v\n", err)
-		cmd = exec.Command(self, append(slices.Clone(args), "-inside")...)
+		cmd = exec.Command(self, args...)
 		cmd.Stdout, cmd.Stderr = o.out, os.Stderr
 		return cmd.Run()
 	}
@@ -165,7 +170,7 @@ func (o *options) inner(agents []Agent) error {
 	}
 	begin := time.Now()
 	results := o.play(agents, func(a *Agent, n int) *run {
-		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools(), policies: policies, keep: o.keep}
+		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep}
 	})
 	_ = os.Remove(base) // stays where a run in it does
 	broken, driven := 0, 0
@@ -262,7 +267,7 @@ func (o *options) program(rules string) (string, error) {
 		return "", err
 	}
 	var out, errs bytes.Buffer
-	cmd := exec.Command(filepath.Join(o.tools(), "obstat"), "policy", "show", "--format", "json", "--dialect", "claudecode", file)
+	cmd := exec.Command(filepath.Join(o.tools, "obstat"), "policy", "show", "--format", "json", "--dialect", "claudecode", file)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("obstat policy show: %w: %s", err, errs.String())
