@@ -1,6 +1,7 @@
 package agentlab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,23 @@ func (o *options) writeTable(agents []Agent, results []Result) error {
 	if o.agents != "" || o.scenarios != "" {
 		return errors.New("-update is for a run of all agents and all scenarios")
 	}
+	for i := range agents {
+		agents[i].Version = o.version(&agents[i])
+	}
 	return os.WriteFile(filepath.Join(o.root, filepath.FromSlash(tableName)), []byte(table(agents, results, time.Now())), 0o644)
+}
+
+// version is what npm installed, which is not what it was asked for where that
+// was a word such as latest.
+func (o *options) version(a *Agent) string {
+	var p struct {
+		Version string `json:"version"`
+	}
+	b, err := os.ReadFile(filepath.Join(o.packages(a), "node_modules", filepath.FromSlash(a.Package), "package.json"))
+	if err != nil || json.Unmarshal(b, &p) != nil || p.Version == "" {
+		return a.Version
+	}
+	return p.Version
 }
 
 // table writes the results for people.
