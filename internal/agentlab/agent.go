@@ -65,6 +65,8 @@ type action struct {
 	do   string // one of the constants
 	what string // a command, a path, or a tool of the tool server
 	path string // the argument of a tool
+	// joined: asked for in the same turn as the one before.
+	joined bool
 }
 
 // What an action does.

@@ -48,7 +48,7 @@ func (anthropic) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (anthropic) write(w io.Writer, id string, call *Call) error {
+func (anthropic) write(w io.Writer, id string, calls []*Call) error {
 	e := &events{w: w}
 	send := func(name string, v object) {
 		v["type"] = name
@@ -57,15 +57,17 @@ func (anthropic) write(w io.Writer, id string, call *Call) error {
 	send("message_start", object{"message": object{"id": "msg_" + id, "type": "message", "role": "assistant", "model": "scripted", "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 10, "output_tokens": 1}}})
 	stop := "end_turn"
-	if call == nil {
+	if calls == nil {
 		send("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}})
 		send("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": lastWords}})
-	} else {
-		stop = "tool_use"
-		send("content_block_start", object{"index": 0, "content_block": object{"type": "tool_use", "id": "toolu_" + id, "name": call.Tool, "input": object{}}})
-		send("content_block_delta", object{"index": 0, "delta": object{"type": "input_json_delta", "partial_json": call.arguments()}})
+		send("content_block_stop", object{"index": 0})
 	}
-	send("content_block_stop", object{"index": 0})
+	for i, call := range calls {
+		stop = "tool_use"
+		send("content_block_start", object{"index": i, "content_block": object{"type": "tool_use", "id": "toolu_" + call.id, "name": call.Tool, "input": object{}}})
+		send("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta", "partial_json": call.arguments()}})
+		send("content_block_stop", object{"index": i})
+	}
 	send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 5}})
 	send("message_stop", object{})
 	return e.err

@@ -30,7 +30,7 @@ func (chat) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (chat) write(w io.Writer, id string, call *Call) error {
+func (chat) write(w io.Writer, id string, calls []*Call) error {
 	e := &events{w: w}
 	chunk := func(choices ...any) object {
 		if choices == nil {
@@ -42,13 +42,14 @@ func (chat) write(w io.Writer, id string, call *Call) error {
 		return object{"index": 0, "delta": delta, "finish_reason": finish}
 	}
 	finish := "stop"
-	if call == nil {
+	if calls == nil {
 		e.send("", chunk(choice(object{"role": "assistant", "content": lastWords}, nil)))
-	} else {
+	}
+	for i, call := range calls {
 		finish = "tool_calls"
-		e.send("", chunk(choice(object{"role": "assistant", "content": nil, "tool_calls": []any{object{"index": 0, "id": id, "type": "function",
+		e.send("", chunk(choice(object{"role": "assistant", "content": nil, "tool_calls": []any{object{"index": i, "id": call.id, "type": "function",
 			"function": object{"name": call.Tool, "arguments": ""}}}}, nil)))
-		e.send("", chunk(choice(object{"tool_calls": []any{object{"index": 0, "function": object{"arguments": call.arguments()}}}}, nil)))
+		e.send("", chunk(choice(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": call.arguments()}}}}, nil)))
 	}
 	e.send("", chunk(choice(object{}, finish)))
 	usage := chunk()

@@ -39,17 +39,20 @@ func (gemini) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (gemini) write(w io.Writer, id string, call *Call) error {
+func (gemini) write(w io.Writer, id string, calls []*Call) error {
 	e := &events{w: w}
-	part := object{"text": lastWords}
-	if call != nil {
+	var parts []any
+	for _, call := range calls {
 		args := call.Args
 		if args == nil {
 			args = object{}
 		}
-		part = object{"functionCall": object{"id": id, "name": call.Tool, "args": args}}
+		parts = append(parts, object{"functionCall": object{"id": call.id, "name": call.Tool, "args": args}})
 	}
-	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": []any{part}}}},
+	if parts == nil {
+		parts = []any{object{"text": lastWords}}
+	}
+	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": parts}}},
 		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}, "modelVersion": "scripted", "responseId": id})
 	return e.err
 }

@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -102,15 +104,22 @@ func (o *options) again(args []string) error {
 		return err
 	}
 	args = append(slices.Clone(args), "-tools", o.tools)
-	cmd := exec.Command(self, args...)
-	cmd.Stdout, cmd.Stderr = o.out, os.Stderr
-	offline(cmd)
-	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(o.out, "the agents run with the network, since it cannot be taken from them: %v\n", err)
-		cmd = exec.Command(self, args...)
+	start := func(apart bool) (*exec.Cmd, error) {
+		cmd := exec.Command(self, args...)
 		cmd.Stdout, cmd.Stderr = o.out, os.Stderr
-		return cmd.Run()
+		if apart {
+			offline(cmd)
+		}
+		return cmd, cmd.Start()
 	}
+	cmd, err := start(true)
+	if err != nil {
+		fmt.Fprintf(o.out, "the agents run with the network, since it cannot be taken from them: %v\n", err)
+		if cmd, err = start(false); err != nil {
+			return err
+		}
+	}
+	defer onSignal(func() { _ = cmd.Process.Signal(syscall.SIGTERM) })()
 	return cmd.Wait()
 }
 
@@ -168,6 +177,10 @@ func (o *options) inner(agents []Agent) error {
 	if err != nil {
 		return err
 	}
+	defer onSignal(func() { // the agents are in process groups of their own
+		endStrays(mark(base))
+		os.Exit(1)
+	})()
 	begin := time.Now()
 	results := o.play(agents, func(a *Agent, n int) *run {
 		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep}
@@ -195,6 +208,21 @@ func (o *options) inner(agents []Agent) error {
 		return fmt.Errorf("%d of obstat's promises did not hold", broken)
 	}
 	return nil
+}
+
+// onSignal does something when the program is told to end; stop undoes that.
+func onSignal(do func()) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, told := <-signals; told {
+			do()
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // play runs the scenarios, a few at once, and returns the results in order.

@@ -19,6 +19,11 @@ type Call struct {
 	Namespace string         // where an agent groups its tools
 	Args      map[string]any // nil for a tool that takes text
 	Text      string         // the input of a tool that takes text
+	// Joined: made in the same turn as the call before it, without waiting for
+	// what comes of that.
+	Joined bool
+
+	id string // the model's name for this call
 }
 
 // A Script is what the model does: for each marker that a prompt may contain,
@@ -91,8 +96,8 @@ type conversation struct {
 // A wire is one of the forms in which models are talked to.
 type wire interface {
 	read(body []byte) (*conversation, error)
-	// write sends the model's turn: a call, or words where call is nil.
-	write(w io.Writer, id string, call *Call) error
+	// write sends the model's turn: calls, or words where there are none.
+	write(w io.Writer, id string, calls []*Call) error
 }
 
 // wireOf chooses the form by the request's path.
@@ -129,9 +134,9 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"the request cannot be read","type":"invalid_request_error"}}`, http.StatusBadRequest)
 		return
 	}
-	marker, turn, call := m.next(c)
+	marker, calls := m.next(c)
 	w.Header().Set("Content-Type", "text/event-stream")
-	_ = form.write(w, fmt.Sprintf("call_%s_%d", strings.ToLower(marker), turn), call)
+	_ = form.write(w, callID(marker, len(c.results)), calls)
 }
 
 // keep writes a request down for whoever wants to know what an agent sends.
@@ -151,9 +156,13 @@ func (m *Model) note(r *http.Request, why string) {
 	m.odd = append(m.odd, fmt.Sprintf("%s %s: %s", r.Method, r.URL.Path, why))
 }
 
+func callID(marker string, at int) string {
+	return fmt.Sprintf("call_%s_%d", strings.ToLower(marker), at)
+}
+
 // next chooses the model's turn: the list of the marker that was said last, and
-// in it the call after those that have been answered.
-func (m *Model) next(c *conversation) (marker string, turn int, call *Call) {
+// in it the call after those that have been answered, with those joined to it.
+func (m *Model) next(c *conversation) (marker string, calls []*Call) {
 	for _, text := range c.user {
 		at := -1
 		for name := range m.script {
@@ -168,10 +177,12 @@ func (m *Model) next(c *conversation) (marker string, turn int, call *Call) {
 		m.results[marker] = c.results
 	}
 	m.mu.Unlock()
-	if turn >= len(list) {
-		return marker, turn, nil
+	for at := turn; at < len(list) && (at == turn || list[at].Joined); at++ {
+		call := list[at].filled(c.results)
+		call.id = callID(marker, at)
+		calls = append(calls, call)
 	}
-	return marker, turn, list[turn].filled(c.results)
+	return marker, calls
 }
 
 // lastID in the arguments of a call stands for the identifier in what the call

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -204,6 +205,22 @@ func TestWireForms(t *testing.T) {
 				t.Errorf("odd: %q", m.Odd())
 			}
 		})
+	}
+}
+
+// TestJoinedCalls: calls that do not wait for one another come in one answer.
+func TestJoinedCalls(t *testing.T) {
+	for name, f := range forms() {
+		m := startModel(t, Script{MainMarker: {{Tool: "one", Args: object{}}, {Tool: "two", Args: object{}, Joined: true}, {Tool: "three", Args: object{}}}})
+		for results, want := range map[int][]string{0: {"one", "two"}, 2: {"three"}, 3: nil} {
+			events, _ := post(t, m, f.path, f.request(Prompt(MainMarker), []string{"a", "b", "c"}[:results]...))
+			text, _ := json.Marshal(events)
+			for _, tool := range []string{"one", "two", "three"} {
+				if got := strings.Contains(string(text), `"name":"`+tool+`"`); got != slices.Contains(want, tool) {
+					t.Errorf("%s after %d results: %s", name, results, text)
+				}
+			}
+		}
 	}
 }
 

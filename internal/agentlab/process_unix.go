@@ -20,8 +20,8 @@ func inGroup(cmd *exec.Cmd) {
 // pipe makes a file that whoever reads it waits at for ever.
 func pipe(name string) error { return syscall.Mkfifo(name, 0o600) }
 
-// endStrays ends what a run left behind: processes that have its mark in their
-// environment. Agents start commands in process groups of their own.
+// endStrays ends what a run left behind: processes that have in their environment
+// what begins with its mark. Agents start commands in process groups of their own.
 func endStrays(mark string) {
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -29,7 +29,7 @@ func endStrays(mark string) {
 	}
 	for _, name := range names {
 		env, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")) {
+		if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark)) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && pid > 1 && pid != os.Getpid() {

@@ -36,36 +36,49 @@ func (responses) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (responses) write(w io.Writer, id string, call *Call) error {
+func (responses) write(w io.Writer, id string, calls []*Call) error {
 	e := &events{w: w}
 	send := func(name string, v object) {
 		v["type"] = name
 		e.send(name, v)
 	}
-	item := object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": lastWords, "annotations": []any{}}}}
-	switch {
-	case call != nil && call.Args == nil:
-		item = object{"type": "custom_tool_call", "id": "item_" + id, "call_id": id, "name": call.Tool, "input": call.Text, "status": "completed"}
-	case call != nil:
-		item = object{"type": "function_call", "id": "item_" + id, "call_id": id, "name": call.Tool, "arguments": call.arguments(), "status": "completed"}
-	}
-	if call != nil && call.Namespace != "" {
-		item["namespace"] = call.Namespace
-	}
 	response := object{"id": "resp_" + id, "object": "response", "status": "in_progress", "model": "scripted", "output": []any{}}
 	send("response.created", object{"response": response})
-	send("response.output_item.added", object{"output_index": 0, "item": item})
-	switch {
-	case call == nil:
-		send("response.output_text.delta", object{"output_index": 0, "content_index": 0, "item_id": item["id"], "delta": lastWords})
-	case call.Args == nil:
-		send("response.custom_tool_call_input.delta", object{"output_index": 0, "item_id": item["id"], "call_id": id, "delta": call.Text})
-	default:
-		send("response.function_call_arguments.delta", object{"output_index": 0, "item_id": item["id"], "delta": call.arguments()})
+	if calls == nil {
+		calls = []*Call{nil}
 	}
-	send("response.output_item.done", object{"output_index": 0, "item": item})
-	response = object{"id": "resp_" + id, "object": "response", "status": "completed", "model": "scripted", "output": []any{item}, "usage": object{
+	var output []any
+	for i, call := range calls {
+		item := call.item(id)
+		output = append(output, item)
+		send("response.output_item.added", object{"output_index": i, "item": item})
+		switch {
+		case call == nil:
+			send("response.output_text.delta", object{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": lastWords})
+		case call.Args == nil:
+			send("response.custom_tool_call_input.delta", object{"output_index": i, "item_id": item["id"], "call_id": call.id, "delta": call.Text})
+		default:
+			send("response.function_call_arguments.delta", object{"output_index": i, "item_id": item["id"], "delta": call.arguments()})
+		}
+		send("response.output_item.done", object{"output_index": i, "item": item})
+	}
+	response = object{"id": "resp_" + id, "object": "response", "status": "completed", "model": "scripted", "output": output, "usage": object{
 		"input_tokens": 10, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 5, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 15}}
 	send("response.completed", object{"response": response})
 	return e.err
+}
+
+// item is what the model says: a call, or words where c is nil.
+func (c *Call) item(id string) object {
+	if c == nil {
+		return object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": lastWords, "annotations": []any{}}}}
+	}
+	item := object{"type": "function_call", "id": "item_" + c.id, "call_id": c.id, "name": c.Tool, "arguments": c.arguments(), "status": "completed"}
+	if c.Args == nil {
+		item = object{"type": "custom_tool_call", "id": "item_" + c.id, "call_id": c.id, "name": c.Tool, "input": c.Text, "status": "completed"}
+	}
+	if c.Namespace != "" {
+		item["namespace"] = c.Namespace
+	}
+	return item
 }

@@ -135,13 +135,14 @@ func (r *run) spoil(script string) error {
 	return err
 }
 
-// mark is the variable by which everything that a run started can be found.
-func (r *run) mark() string { return "OBSTAT_LAB_RUN=" + r.dir }
+// mark is the variable by which everything that a run started can be found, or
+// what all the runs in a directory did.
+func mark(dir string) string { return "OBSTAT_LAB_RUN=" + dir + "/" }
 
 // env is what every program of a run gets to see: no proxies, no settings and
 // no credentials of whoever runs the lab.
 func (r *run) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", r.mark()}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
 }
 
 // logName is where what the agent prints goes.
@@ -165,7 +166,7 @@ func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
 	cmd.WaitDelay = 5 * time.Second
 	inGroup(cmd)
 	err = cmd.Run()
-	endStrays(r.mark())
+	endStrays(mark(r.dir))
 	var status *exec.ExitError
 	if ctx.Err() != nil {
 		return true, nil

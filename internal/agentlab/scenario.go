@@ -108,6 +108,15 @@ func policyChanged(r *run) bool {
 
 func hookGone(r *run) bool { return gone(r.hook)(r) }
 
+const atOnceName = "at-once"
+
+// atOnceActions are calls that the model does not wait between.
+func atOnceActions() []action {
+	out := []action{shell("touch one.txt"), shell("rm " + kept), shell("touch two.txt")}
+	out[1].joined, out[2].joined = true, true
+	return out
+}
+
 // scenarios returns them in the order of the table.
 func scenarios() []scenario {
 	remove := []action{shell("rm " + kept)}
@@ -120,6 +129,7 @@ func scenarios() []scenario {
 		{name: "env", text: "the denied command behind `env`", main: []action{shell("env CI=1 rm " + kept)}, ran: removed, want: mustBlock, says: denied},
 		{name: "sh", text: "the denied command in `sh -c`", main: []action{shell("sh -c 'rm " + kept + "'")}, ran: removed, want: mustBlock, says: denied},
 		{name: "compound", text: "the denied command after an allowed one", main: []action{shell("echo start && rm " + kept)}, ran: removed, want: mustBlock, says: denied},
+		{name: atOnceName, text: "the denied command and two allowed ones in one turn", main: atOnceActions(), ran: removed, want: mustBlock, says: denied},
 		{name: "write", text: "a file where the policy allows it", main: []action{write("project/allowed/new.txt")}, ran: there("project/allowed/new.txt"), want: mustRun},
 		{name: "write-denied", text: "a file where the policy denies it", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
 		{name: "write-other", text: "a file of which no rule speaks", main: []action{write("project/new.txt")}, ran: there("project/new.txt"), want: mustBlock, says: "no rule"},
@@ -150,7 +160,11 @@ func (s *scenario) script(a *Agent, dir string) Script {
 			if x.path != "" {
 				x.path = filepath.Join(dir, filepath.FromSlash(x.path))
 			}
-			out = append(out, a.driver.calls(x)...)
+			calls := a.driver.calls(x)
+			if x.joined && len(calls) > 0 {
+				calls[0].Joined = true
+			}
+			out = append(out, calls...)
 		}
 		return out
 	}
