@@ -56,12 +56,8 @@ const (
 // add appends the program of expr; it reports false, and adds nothing, when
 // expr is unfit.
 func (n *nfa) add(expr string, rank uint32) bool {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return false
-	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err != nil || len(prog.Inst) > maxInstsEach {
+	prog := stdlibProg(expr)
+	if prog == nil || len(prog.Inst) > maxInstsEach {
 		return false
 	}
 	base := uint32(len(n.insts))

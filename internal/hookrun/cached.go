@@ -35,46 +35,7 @@ func (t *turn) policies() ([]*policy, error) {
 	if t.Handover != nil {
 		return nil, errElsewhere
 	}
-	f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
-	found, err := f.find()
-	if err != nil {
-		return nil, err
-	}
-	e := &policycache.Entry{Seen: f.look.Seen()}
-	out := make([]*policy, len(found))
-	for i, l := range found {
-		kept := policycache.Policy{Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Program: l.Program}
-		for _, file := range l.Input.Files {
-			kept.Files = append(kept.Files, file.Name)
-		}
-		out[i] = &policy{kept, l.Policy}
-		kept.Program = needed(l.Program, t.mode(l.Program))
-		e.Policies = append(e.Policies, kept)
-	}
-	if f.look.Err == nil {
-		_ = cache.Put(e, question...) // the next one finds it again
-	}
-	return out, nil
-}
-
-// needed returns what of a Program a call in a mode needs; a process that decides
-// one call need not read the rest.
-func needed(p *obstat.Program, mode obstat.Mode) *obstat.Program {
-	q := *p
-	q.Pipelines, q.Rules = map[obstat.Mode]obstat.Pipeline{}, map[string][]obstat.Rule{}
-	for _, m := range []obstat.Mode{p.Mode, mode} {
-		pl, ok := p.Pipelines[m]
-		if !ok {
-			continue
-		}
-		q.Pipelines[m] = pl
-		for _, s := range slices.Concat(pl.Stages, pl.Amend) {
-			if match, ok := s.(obstat.Match); ok {
-				q.Rules[match.Rules] = p.Rules[match.Rules]
-			}
-		}
-	}
-	return &q
+	return t.search(cache, question)
 }
 
 // compiled makes what is kept ready to decide.
@@ -110,6 +71,19 @@ func (t *turn) question() []string {
 	out = append(append(out, "files"), t.Policy.Files...)
 	for _, k := range slices.Sorted(maps.Keys(t.Policy.Options)) {
 		out = append(out, "option", k, t.Policy.Options[k])
+	}
+	return out
+}
+
+// places returns where the project of the call may be.
+func (t *turn) places() []string {
+	c := t.event.Call
+	out := []string{c.Dir}
+	if len(c.Roots) > 0 {
+		out[0] = c.Roots[0]
+	}
+	if wd, err := t.Getwd(); err == nil && wd != out[0] {
+		out = append(out, wd)
 	}
 	return out
 }

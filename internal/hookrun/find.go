@@ -1,3 +1,5 @@
+//go:build !obstat_quick
+
 package hookrun
 
 import (
@@ -26,6 +28,50 @@ func Find(o *Options, agent, dir string) ([]*dialect.Loaded, error) {
 	t := &turn{run: &run{Options: o}, event: &hook.Event{Agent: agent, Call: &obstat.Call{Dir: dir}}}
 	t.home, _ = o.World.Home("")
 	return (&finder{turn: t, look: policycache.Looker{Read: o.Read}}).find()
+}
+
+// search finds the policies for the call, and keeps them for the next one.
+func (t *turn) search(cache *policycache.Cache, question []string) ([]*policy, error) {
+	f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
+	found, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	e := &policycache.Entry{Seen: f.look.Seen()}
+	out := make([]*policy, len(found))
+	for i, l := range found {
+		kept := policycache.Policy{Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Program: l.Program}
+		for _, file := range l.Input.Files {
+			kept.Files = append(kept.Files, file.Name)
+		}
+		out[i] = &policy{kept, l.Policy}
+		kept.Program = needed(l.Program, t.mode(l.Program))
+		e.Policies = append(e.Policies, kept)
+	}
+	if f.look.Err == nil {
+		_ = cache.Put(e, question...) // the next one finds it again
+	}
+	return out, nil
+}
+
+// needed returns what of a Program a call in a mode needs; a process that decides
+// one call need not read the rest.
+func needed(p *obstat.Program, mode obstat.Mode) *obstat.Program {
+	q := *p
+	q.Pipelines, q.Rules = map[obstat.Mode]obstat.Pipeline{}, map[string][]obstat.Rule{}
+	for _, m := range []obstat.Mode{p.Mode, mode} {
+		pl, ok := p.Pipelines[m]
+		if !ok {
+			continue
+		}
+		q.Pipelines[m] = pl
+		for _, s := range slices.Concat(pl.Stages, pl.Amend) {
+			if match, ok := s.(obstat.Match); ok {
+				q.Rules[match.Rules] = p.Rules[match.Rules]
+			}
+		}
+	}
+	return &q
 }
 
 // ownDialect returns whose files an agent keeps its own rules in.
@@ -102,19 +148,6 @@ func (f *finder) load(files []dialect.File, name string) (*dialect.Loaded, error
 		return nil, err
 	}
 	return dialect.Load(d, &dialect.Input{Files: files, Options: f.Policy.Options, Home: f.home})
-}
-
-// places returns where the project of the call may be.
-func (t *turn) places() []string {
-	c := t.event.Call
-	out := []string{c.Dir}
-	if len(c.Roots) > 0 {
-		out[0] = c.Roots[0]
-	}
-	if wd, err := t.Getwd(); err == nil && wd != out[0] {
-		out = append(out, wd)
-	}
-	return out
 }
 
 // discover finds the files of the project that a directory is in, and their
