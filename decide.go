@@ -50,23 +50,9 @@ type walk struct {
 // Decide answers one call. It is pure: it reads the call, the policy and the
 // world, and the same three give the same answer. Whatever goes wrong on the
 // way denies, with the reason among the faults.
-func (pol *Policy) Decide(call *Call, world World) Decision {
-	return pol.decide(call, world, nil)
-}
-
-// Explain answers like [Policy.Decide] and says how it came to the answer.
-func (pol *Policy) Explain(call *Call, world World) (Decision, *Trace) {
-	t := &Trace{}
-	return pol.decide(call, world, t), t
-}
-
-func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
-	defer func() {
-		if r := recover(); r != nil {
-			d = Decision{Tool: call.Tool, Stage: "fault", Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
-		}
-	}()
-	if pol.onlyRules && trace == nil && call.Mode == "" && len(call.Subjects) == 0 && call.Tool != "" {
+func (pol *Policy) Decide(call *Call, world World) (d Decision) {
+	defer recovered(call, &d)
+	if pol.onlyRules && call.Mode == "" && len(call.Subjects) == 0 && call.Tool != "" {
 		// What a rule settles needs no walk: a call that was read ahead, its
 		// fields put to lists of rules.
 		if r := call.fresh(); r != nil {
@@ -77,8 +63,23 @@ func (pol *Policy) decide(call *Call, world World, trace *Trace) (d Decision) {
 			}
 		}
 	}
-	pol.walk(call, world, trace, &d)
+	pol.walk(call, world, nil, &d)
 	return d
+}
+
+// Explain answers like [Policy.Decide] and says how it came to the answer.
+func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
+	t = &Trace{}
+	defer recovered(call, &d)
+	pol.walk(call, world, t, &d)
+	return d, t
+}
+
+// recovered, deferred, makes a denial of a panic.
+func recovered(call *Call, d *Decision) {
+	if r := recover(); r != nil {
+		*d = Decision{Tool: call.Tool, Stage: "fault", Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
+	}
 }
 
 // walk decides with everything that a call may need.

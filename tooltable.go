@@ -14,7 +14,9 @@ type toolTable struct {
 	crowd map[string]*toolIndex
 }
 
+// A toolSlot is 64 bytes.
 type toolSlot struct {
+	key  nameKey
 	name string // "": free
 	toolIndex
 }
@@ -41,10 +43,11 @@ func newToolTable(names []string, indexes []*toolIndex) toolTable {
 }
 
 func (t *toolTable) put(name string, idx *toolIndex) bool {
-	at := nameHash(name) >> t.shift
+	key := keyOf(name)
+	at := key.hash() >> t.shift
 	for range maxProbes {
 		if s := &t.slots[at]; s.name == "" {
-			s.name, s.toolIndex = name, *idx
+			s.key, s.name, s.toolIndex = key, name, *idx
 			return true
 		}
 		at = (at + 1) & uint64(len(t.slots)-1)
@@ -57,10 +60,11 @@ func (t *toolTable) find(name string) *toolIndex {
 	if t.slots == nil || name == "" {
 		return nil
 	}
-	at := nameHash(name) >> (t.shift & 63)
+	key := keyOf(name)
+	at := key.hash() >> (t.shift & 63)
 	for range maxProbes {
 		s := &t.slots[at&uint64(len(t.slots)-1)]
-		if s.name == name {
+		if s.key == key && len(s.name) == len(name) && (len(name) <= keyAll || s.name == name) {
 			return &s.toolIndex
 		}
 		if s.name == "" {
@@ -85,26 +89,28 @@ func (t *toolTable) all(yield func(*toolIndex) bool) {
 	}
 }
 
-// nameHash mixes the length of a name and its bytes at the start, in the middle
-// and at the end: names of tools differ there.
-func nameHash(s string) uint64 {
-	const odd = 0x9E3779B97F4A7C15
-	n := len(s)
-	var a, b uint64
-	switch {
+// A nameKey is the start and the end of a name. With the length it is all of a
+// name of no more than keyAll bytes.
+type nameKey struct{ start, end uint64 }
+
+const keyAll = 16
+
+func keyOf(s string) nameKey {
+	switch n := len(s); {
 	case n >= 8:
-		a, b = wordAt(s, 0), wordAt(s, n-8)
-		if n > 16 {
-			a += wordAt(s, n/2-4) * odd
-		}
+		return nameKey{wordAt(s, 0), wordAt(s, n-8)}
 	case n >= 4:
-		a, b = halfAt(s, 0), halfAt(s, n-4)
+		return nameKey{halfAt(s, 0), halfAt(s, n-4)}
 	case n > 0:
-		a = uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16
+		return nameKey{uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16, uint64(n)}
 	}
-	h := (a ^ uint64(n)) * odd
-	h ^= h >> 32
-	return (h ^ b) * odd
+	return nameKey{}
+}
+
+func (k nameKey) hash() uint64 {
+	const odd = 0x9E3779B97F4A7C15
+	h := k.start * odd
+	return (h ^ h>>32 ^ k.end) * odd
 }
 
 func halfAt(s string, i int) uint64 {

@@ -9,7 +9,7 @@ import (
 func TestToolTable(t *testing.T) {
 	var names []string
 	for i := range 300 {
-		names = append(names, fmt.Sprint("tool_", i), strings.Repeat("x", i+1), fmt.Sprintf("mcp__github__%d", i), fmt.Sprintf("mcp__a__%03d__of_the_middle_of_the_middle__fetch_page", i)) // the last are a crowd
+		names = append(names, fmt.Sprint("tool_", i), strings.Repeat("x", i+1), fmt.Sprintf("mcp__github__%d", i), fmt.Sprintf("mcp__a__%03d__fetch_page", i)) // the last are a crowd
 	}
 	var indexes []*toolIndex
 	for i := range names {

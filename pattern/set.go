@@ -132,6 +132,10 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	if ix.unless != 0 && ix.unless.has(text) {
 		ix = s.others()
 	}
+	if ix.literal {
+		rank, ok = ix.first(text, limit)
+		return rank, ok, nil
+	}
 	return ix.best(text, limit)
 }
 

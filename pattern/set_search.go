@@ -28,10 +28,6 @@ type setIndex struct {
 
 // best is Set.Best.
 func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	if s.literal {
-		rank, ok = s.first(text, limit)
-		return rank, ok, nil
-	}
 	q := search{set: s, text: text, best: limit, fault: none}
 	if s.heads != nil {
 		q.look()
