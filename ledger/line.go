@@ -51,7 +51,7 @@ func (r *Record) Draft() (*Draft, error) {
 	if c.V == 0 {
 		c.V = Version
 	}
-	b, err := encode(&c)
+	b, err := c.encode()
 	if err == nil && bytes.Contains(b, []byte(`\ufffd`)) {
 		b, err = settled(b)
 	}
@@ -86,7 +86,7 @@ func settled(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(r)
+	return r.encode()
 }
 
 // Seal puts the record behind another one, and returns it as a line without the

@@ -55,7 +55,7 @@ func (m *Made) Record() *Record {
 	}
 	more.Partial = both(more.Partial, partial)
 	// It holds texts, numbers and JSON that was read before: it can be written.
-	r.Detail, _ = json.Marshal(&more)
+	r.Detail, _ = more.encode()
 	return r
 }
 

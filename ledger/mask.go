@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -46,7 +47,7 @@ func NewMasker(o *MaskOptions) (*Masker, error) {
 	m := &Masker{key: o.Key, max: o.MaxInput}
 	if r := builtin(); r != nil {
 		c := *r
-		c.any = append([]phrase(nil), r.any...)
+		c.any = slices.Clip(c.any) // what is appended goes elsewhere
 		for _, n := range o.Names {
 			w := words(n)
 			if len(w) == 0 {

@@ -49,14 +49,23 @@ var builtin = sync.OnceValue(func() *secretRules {
 })
 
 func readSecrets(text string) (*secretRules, error) {
-	r := new(secretRules)
-	for i, line := range strings.Split(text, "\n") {
-		f := strings.Fields(line)
+	const many = 64
+	r := &secretRules{any: make([]phrase, 0, many), weak: make([]phrase, 0, many), tokens: make([]prefixed, 0, many)}
+	all := make([]string, 0, 8*many) // the words of all lines, in one piece
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		begin := len(all)
+		for w := range strings.FieldsSeq(line) {
+			all = append(all, w)
+		}
+		f := all[begin:len(all):len(all)]
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			all = all[:begin]
 			continue
 		}
 		if !r.add(f) {
-			return nil, fmt.Errorf("line %d: %q is no rule", i+1, line)
+			return nil, fmt.Errorf("line %d: %q is no rule", n, line)
 		}
 	}
 	return r, nil
@@ -97,12 +106,19 @@ func (r *secretRules) addToken(f []string) bool {
 }
 
 func charset(name string) func(byte) bool {
-	more := map[string]string{"upper": "", "word": "_", "web": "_-", "jwt": "_-.=", "path": "_-/"}
-	extra, ok := more[name]
-	if !ok {
-		return nil
+	switch name {
+	case "upper":
+		return alnum
+	case "word":
+		return func(c byte) bool { return alnum(c) || c == '_' }
+	case "web":
+		return func(c byte) bool { return alnum(c) || c == '_' || c == '-' }
+	case "jwt":
+		return func(c byte) bool { return alnum(c) || strings.IndexByte("_-.=", c) >= 0 }
+	case "path":
+		return func(c byte) bool { return alnum(c) || strings.IndexByte("_-/", c) >= 0 }
 	}
-	return func(c byte) bool { return alnum(c) || strings.IndexByte(extra, c) >= 0 }
+	return nil
 }
 
 func alnum(c byte) bool {

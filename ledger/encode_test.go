@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/obstat/obstat"
+)
+
+// drawRecord draws a record with anything in it.
+func drawRecord(t *rapid.T) *Record {
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a\"b\\c", "\x00\x1f\x7f\b\f\n\r\t", "\xff\xfeé\u2028\u2029", "<&>"}))
+	raw := rapid.SampledFrom([]json.RawMessage{nil, {}, json.RawMessage(`{ "a" : [1, "<x>" ] }`), json.RawMessage(`"é\u2028"`), json.RawMessage(" null ")})
+	hash := func() (h Hash) {
+		copy(h[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
+		return h
+	}
+	r := &Record{Seq: rapid.Uint64().Draw(t, "seq"), Time: time.Unix(rapid.Int64Range(0, 9e9).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns")).UTC(),
+		Kind: Kind(text.Draw(t, "kind")), Agent: text.Draw(t, "agent"), Session: text.Draw(t, "session"), Tool: text.Draw(t, "tool"), Verdict: text.Draw(t, "verdict"),
+		Rule: text.Draw(t, "rule"), V: rapid.IntRange(0, 3).Draw(t, "v"), User: text.Draw(t, "user"), Dir: text.Draw(t, "dir"), Request: text.Draw(t, "request"),
+		Input: raw.Draw(t, "input"), Call: text.Draw(t, "call"), Stage: text.Draw(t, "stage"), Reason: text.Draw(t, "reason"), Policy: text.Draw(t, "policy"),
+		Trace: text.Draw(t, "trace"), Nanos: rapid.Int64().Draw(t, "nanos"), Detail: raw.Draw(t, "detail"), Prev: hash(), Hash: hash()}
+	if rapid.Bool().Draw(t, "has pos") {
+		r.Pos = obstat.Pos{File: text.Draw(t, "file"), Line: rapid.IntRange(-1, 9).Draw(t, "line"), Col: rapid.IntRange(0, 9).Draw(t, "col")}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "masked") {
+		r.Masked = append(r.Masked, Masked{text.Draw(t, "field"), text.Draw(t, "pointer"), text.Draw(t, "why"), text.Draw(t, "digest")})
+	}
+	if rapid.Bool().Draw(t, "has world") {
+		m := rapid.MapOfN(text, text, 0, 3)
+		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs")}
+	}
+	if rapid.Bool().Draw(t, "has spool") {
+		r.Spool = &Link{Seq: rapid.Uint64().Draw(t, "spool seq"), Prev: hash(), Hash: hash()}
+	}
+	return r
+}
+
+// TestEncode: a record is written as the tags of its fields say.
+func TestEncode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRecord(t)
+		want, err := encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.encode(); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%v\n%s\n%s", err, got, want)
+		}
+		texts := rapid.SliceOfN(rapid.String(), 0, 2)
+		c := &Circumstances{Said: rapid.SampledFrom([]obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}).Draw(t, "said"), Subjects: texts.Draw(t, "subjects"),
+			Roles: texts.Draw(t, "roles"), Channel: r.Agent, Roots: texts.Draw(t, "roots"), Mode: obstat.Mode(r.Tool), Repeat: r.V, Given: r.Input, Partial: r.Reason}
+		if want, err = encode(c); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.encode(); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%v\n%s\n%s", err, got, want)
+		}
+	})
+}
+
+func TestEncodeBad(t *testing.T) {
+	if _, err := (&Record{Input: json.RawMessage("{")}).encode(); err == nil {
+		t.Error("what is no JSON is written")
+	}
+}
