@@ -141,6 +141,11 @@ func TestLineRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var header ledger.Record
+		if err := ledger.ReadHeader(&header, line); err != nil || header.Seq != back.Seq || !header.Time.Equal(back.Time) || header.Kind != back.Kind || header.Agent != back.Agent ||
+			header.Session != back.Session || header.Tool != back.Tool || header.Verdict != back.Verdict || header.Rule != back.Rule || header.Hash != back.Hash || (header.Spool != nil) != (back.Spool != nil) {
+			t.Fatalf("%s\nbegins with\n%+v %v", line, header, err)
+		}
 		again, err := back.Encode()
 		if err != nil || string(again) != string(line)+"\n" {
 			t.Fatalf("%s\nbecomes\n%s %v", line, again, err)

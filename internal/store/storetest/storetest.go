@@ -29,7 +29,7 @@ type Store interface {
 // returns the same one as another process would see it.
 func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, s Store) Store) {
 	for name, test := range map[string]func(*testing.T, Store){
-		"chain": testChain, "query": testQuery, "appends race": testAppendRace, "trim": testTrim, "too large": testTooLarge,
+		"chain": testChain, "query": testQuery, "appends race": testAppendRace, "trim": testTrim, "trim after a jump": testTrimJump, "too large": testTooLarge,
 		"requests": testRequests, "answers race": testAnswerRace, "grants": testGrants, "case matters": testCase, "order": testOrder,
 		"spool": testSpool, "strange text": testStrange, "spent": testSpent, "uses race": testUseRace, "brokers race": testBrokerRace, "expiry": testExpiry,
 		"large": testLarge, "requests in order": testRequestOrder,
@@ -175,6 +175,19 @@ func testTrim(t *testing.T, s Store) {
 	verify(t, s)
 	if n, err := s.Trim(ctx(), start); err != nil || n != 0 {
 		t.Errorf("trimmed %d %v", n, err)
+	}
+}
+
+// testTrimJump: where a clock jumped back, retention takes the beginning of the
+// chain and no holes into it.
+func testTrimJump(t *testing.T, s Store) {
+	for _, i := range []int{5, 1, 9, 0, 10} {
+		must(t, s.Append(ctx(), record(i)))
+	}
+	n, err := s.Trim(ctx(), start.Add(6*time.Second))
+	must(t, err)
+	if v := verify(t, s); n != 2 || v.Records != 4 || v.First != 3 {
+		t.Errorf("%d trimmed, %+v", n, v)
 	}
 }
 
