@@ -194,6 +194,11 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 	note := stateWords(r)
 	switch said.Scope {
 	case approval.Always:
+		// Who said so is written down before the file says it.
+		if err := t.g.append(ctx, t.before...); err != nil {
+			return d.Refuse("the answer could not be written to the ledger: " + err.Error())
+		}
+		t.before = nil
 		if err := t.accept(ctx, r, &said); err != nil {
 			note += "; the rule could not be kept: " + err.Error()
 		}

@@ -3,6 +3,8 @@ package ledger
 import (
 	"encoding/json"
 	"iter"
+
+	"github.com/obstat/obstat"
 )
 
 // A ChorusRow is a row of the audit table that Chorus documents.
@@ -56,14 +58,26 @@ func actionString(r *Record) string {
 	if json.Unmarshal(r.Detail, &c) == nil && len(c.Subjects) > 0 {
 		return c.Subjects[0]
 	}
-	return "tool:" + r.Tool + ":" + r.About()
+	return "tool:" + r.Tool + ":" + aboutInput(r.Input)
 }
 
 // About returns what a call is about, in a few words: the command, the path or
-// the address of its input, or else the whole.
+// the address of its input, or else the whole. Where it was allowed with other
+// arguments, those come first.
 func (r *Record) About() string {
+	about := aboutInput(r.Input)
+	if r.Kind == Decision && r.Verdict == obstat.Allow.String() {
+		var more Circumstances
+		if json.Unmarshal(r.Detail, &more) == nil && len(more.Given) > 0 {
+			return aboutInput(more.Given) + ", in place of " + about
+		}
+	}
+	return about
+}
+
+func aboutInput(input json.RawMessage) string {
 	var in map[string]json.RawMessage
-	if json.Unmarshal(r.Input, &in) == nil {
+	if json.Unmarshal(input, &in) == nil {
 		for _, key := range []string{"command", "cmd", "file_path", "filePath", "path", "url", "pattern", "query", "script"} {
 			var s string
 			if json.Unmarshal(in[key], &s) == nil && s != "" {
@@ -71,5 +85,5 @@ func (r *Record) About() string {
 			}
 		}
 	}
-	return string(r.Input)
+	return string(input)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/demo"
+	"github.com/obstat/obstat/internal/explain"
 )
 
 // demoOptions are the options of obstat demo.
@@ -197,9 +198,16 @@ func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) e
 
 // verdict shows the answer to a call as explain does, without the walk.
 func (s *show) verdict(call *obstat.Call, d *obstat.Decision) {
-	v := decisionView(call, d)
+	ran := *call
+	if d.Input != nil {
+		ran = obstat.Call{Tool: call.Tool, Input: d.Input, Dir: call.Dir}
+	}
+	v := decisionView(&ran, d)
 	sc := newScreen(s.f.IO)
 	sc.head(v)
+	if d.Input != nil {
+		sc.text("for", shortPath(explain.TextOf(call), call.Dir))
+	}
 	if d.Stage == obstat.StageApproval {
 		sc.text("why", d.Note)
 	} else {

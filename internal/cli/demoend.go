@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -60,7 +59,7 @@ func (s *show) finish(ctx context.Context, dir string) error {
 func (s *show) recordLine(r *ledger.Record) string {
 	what := r.Reason
 	if r.Tool != "" && len(r.Input) > 0 {
-		what = r.Tool + " " + strings.TrimPrefix(explain.TextOf(&obstat.Call{Tool: r.Tool, Input: r.Input}), r.Dir+"/")
+		what = r.Tool + " " + strings.TrimPrefix(r.About(), r.Dir+"/")
 	}
 	return fmt.Sprintf("%3d  %s  %-8s  %-8s  %s", r.Seq, r.Hash.String()[:6], r.Kind, r.Verdict, visible(what))
 }
@@ -88,11 +87,10 @@ func (s *show) tamper(all []*ledger.Record) {
 // next says what to do now.
 func (s *show) next(dir string) {
 	io := s.f.IO
-	policy := filepath.Join(s.run.Dir, "opencode.json")
 	s.printf("\n%s\n", io.paint(bold, "What now"))
 	for _, l := range [][2]string{
 		{"to have the command", "go install ./cmd/obstat"},
-		{"why a call was denied, step by step", "obstat explain -p " + policy + " bash --command 'cat .env'"},
+		{"why a call was denied, step by step", "cd " + s.run.Dir + "\n  obstat explain bash --command 'cat .env'"},
 		{"what another policy would have said", "obstat replay --store " + demo.StorePath(dir) + " -p NEW"},
 		{"what your own project's files mean", "cd YOUR-PROJECT && obstat policy show"},
 		{"answer your agents in a terminal of your own", "obstat ask"},

@@ -97,7 +97,7 @@ func (o *statsOptions) print(st *replay.Stats) {
 	for v := obstat.Allow; ; v-- {
 		n := st.Verdicts[v.String()]
 		bar := strings.Repeat("█", max(n*room/total, min(n, 1)))
-		fmt.Fprintf(io.Out, "%-6s %6d %3d%%  %s\n", v, n, 100*n/total, io.paint(verdictInk(v), bar))
+		fmt.Fprintf(io.Out, "%-6s %6d %3d%%  %s\n", v, n, (200*n+total)/(2*total), io.paint(verdictInk(v), bar))
 		if v == obstat.Deny {
 			break
 		}
