@@ -37,6 +37,10 @@ type driver interface {
 type entry struct {
 	file           string // below home
 	timeout, short string // how long the agent waits: where that stands, and three seconds instead
+	flags          []string
+	// userOnly: the agent does not run hooks of a project that nobody has trusted,
+	// and obstat does not install them there.
+	userOnly bool
 }
 
 // Agents returns the agents that can be driven, at the versions that were tried.

@@ -3,23 +3,13 @@ package agentlab
 type openCode struct{}
 
 func (openCode) setup(r *run) error {
-	err := r.writeJSON(r.home(".config/opencode/opencode.json"), object{
+	return r.writeJSON(r.home(".config/opencode/opencode.json"), object{
 		"provider": object{"scripted": object{"npm": "@ai-sdk/openai-compatible", "options": object{"baseURL": r.model.URL() + "/v1", "apiKey": "dummy"},
 			"models": object{"scripted": object{"name": "scripted", "tool_call": true, "limit": object{"context": 100000, "output": 8000}}}}},
 		"model": "scripted/scripted", "enabled_providers": []string{"scripted"}, "autoupdate": false, "share": "disabled",
 		"permission": object{"*": "allow"},
 		"mcp":        object{serverName: object{"type": "local", "command": []string{r.lab, "mcp"}, "enabled": true}},
 	})
-	if err != nil {
-		return err
-	}
-	// It installs a package into its directory of settings, and where there are
-	// plugins waits for that, without a network for ever; so it is told that the
-	// package is there.
-	if err := r.write(r.home(".config/opencode/package-lock.json"), `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`); err != nil {
-		return err
-	}
-	return r.write(r.home(".config/opencode/node_modules/.keep"), "")
 }
 
 func (openCode) command(r *run, prompt string) (args, env []string, err error) {
@@ -43,5 +33,5 @@ func (openCode) calls(a action) []Call {
 }
 
 func (openCode) entry() entry {
-	return entry{file: ".config/opencode/plugins/obstat.js", timeout: `(limit = )\d+`, short: "${1}3000"}
+	return entry{file: ".config/opencode/plugins/obstat.js", timeout: `(limit = )\d+`, short: "${1}3000", flags: []string{"--offline"}}
 }

@@ -71,7 +71,7 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	if err != nil || s.hook == never {
 		return err
 	}
-	if err := r.install(ctx, a); err != nil {
+	if err := r.install(ctx, a, s.project); err != nil {
 		return err
 	}
 	switch s.hook {
@@ -105,7 +105,7 @@ var errInstall = errors.New("obstat install failed")
 
 // install runs the real installer, which registers whichever of obstat's
 // programs it likes: they lie side by side.
-func (r *run) install(ctx context.Context, a *Agent) error {
+func (r *run) install(ctx context.Context, a *Agent, project bool) error {
 	built, err := filepath.Glob(filepath.Join(r.tools, "*"))
 	if err != nil {
 		return err
@@ -115,7 +115,11 @@ func (r *run) install(ctx context.Context, a *Agent) error {
 			return err
 		}
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), "install", "--yes", a.Name)
+	args := append([]string{"install", "--yes", a.Name}, a.driver.entry().flags...)
+	if project {
+		args = append(args, "--project")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), args...)
 	cmd.Dir, cmd.Env = r.project(), r.env()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %w\n%s", errInstall, err, out)

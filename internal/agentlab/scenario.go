@@ -16,12 +16,13 @@ type scenario struct {
 	text      string
 	main, sub []action
 	hook      hookState
+	project   bool // the hook is in the project's settings, not in the user's
 	policy    policyState
 	// ran looks whether the call in question had its effect.
 	ran  func(r *run) bool
 	want want
 	// says has to be in what the model is told of a call that obstat blocks: that
-	// it was blocked, and not merely did not happen.
+	// it was blocked, and not merely did not happen. A bar is an or.
 	says string
 }
 
@@ -74,6 +75,8 @@ const laxRules = `{"permissions": {"allow": ["Bash", "Edit", "Read", "Agent"], "
 const (
 	denied = "Bash(rm *)"
 	kept   = "keep.txt" // what the denied command would remove
+	// asksFor is what is said where nobody is there to ask.
+	asksFor = "person's approval"
 	// hookFile in a command stands for the settings that obstat's hook is in.
 	hookFile = "HOOK-FILE"
 )
@@ -126,22 +129,23 @@ func scenarios() []scenario {
 		{name: "control", text: "obstat is not installed, the command is one that the policy denies", main: remove, ran: removed, hook: never, want: mustRun},
 		{name: "harmless", text: "an allowed command", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), want: mustRun},
 		{name: "denied", text: "a denied command", main: remove, ran: removed, want: mustBlock, says: denied},
+		{name: "project", text: "a denied command, with the hook in the project's settings", main: remove, ran: removed, project: true, want: mustBlock, says: denied},
 		{name: "env", text: "the denied command behind `env`", main: []action{shell("env CI=1 rm " + kept)}, ran: removed, want: mustBlock, says: denied},
 		{name: "sh", text: "the denied command in `sh -c`", main: []action{shell("sh -c 'rm " + kept + "'")}, ran: removed, want: mustBlock, says: denied},
 		{name: "compound", text: "the denied command after an allowed one", main: []action{shell("echo start && rm " + kept)}, ran: removed, want: mustBlock, says: denied},
 		{name: atOnceName, text: "the denied command and two allowed ones in one turn", main: atOnceActions(), ran: removed, want: mustBlock, says: denied},
 		{name: "write", text: "a file where the policy allows it", main: []action{write("project/allowed/new.txt")}, ran: there("project/allowed/new.txt"), want: mustRun},
 		{name: "write-denied", text: "a file where the policy denies it", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
-		{name: "write-other", text: "a file of which no rule speaks", main: []action{write("project/new.txt")}, ran: there("project/new.txt"), want: mustBlock, says: "no rule"},
+		{name: "write-other", text: "a file of which no rule speaks", main: []action{write("project/new.txt")}, ran: there("project/new.txt"), want: mustBlock, says: "no rule|" + asksFor},
 		{name: "mcp", text: "an allowed tool of an MCP server", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), want: mustRun},
 		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "mcp__canary__erase"},
 		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
-		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)"},
+		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)|" + asksFor},
 		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: broken, want: mustBlock, says: "policy"},
 		{name: "late", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "could not decide"},
-		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent"},
-		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would "},
+		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent|" + asksFor},
+		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would |" + asksFor},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
