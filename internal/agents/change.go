@@ -57,6 +57,9 @@ func (a *Agent) Install(r *Request) []Change {
 		}
 		if a.Name == OpenCode && r.Offline {
 			out = append(out, offline(t.file)...)
+			if user := a.Target(User, r.Where); user != "" && user != t.file {
+				out = append(out, offline(user)...) // it waits for that directory as well
+			}
 		}
 		return out
 	}

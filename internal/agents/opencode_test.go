@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +94,21 @@ func TestNeedsNetwork(t *testing.T) {
 	}
 	if NeedsNetwork(plugin) {
 		t.Error("--offline is not enough")
+	}
+}
+
+// TestOfflineProject: opencode waits for the user's directory of settings as
+// well where only the project has a plugin.
+func TestOfflineProject(t *testing.T) {
+	w := &Where{Home: filepath.Join(t.TempDir(), "home"), Projects: []string{filepath.Join(t.TempDir(), "project")}}
+	var names []string
+	for _, c := range openCode().Install(&Request{Scope: Project, Where: w, Program: "/opt/obstat", Offline: true}) {
+		names = append(names, c.Name)
+	}
+	for _, scope := range []Scope{User, Project} {
+		lock := filepath.Join(filepath.Dir(filepath.Dir(openCode().Target(scope, w))), "package-lock.json")
+		if !slices.Contains(names, lock) {
+			t.Errorf("%s is not in %q", lock, names)
+		}
 	}
 }
