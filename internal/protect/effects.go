@@ -82,11 +82,16 @@ func (k *check) changes(e *effect.Effect) *Finding {
 // hit tells whether a path is an item or lies in one. gone: it is removed, which
 // matters only where it is.
 func (k *check) hit(p, part string, glob, gone bool) *Finding {
+	return k.among(k.items(), p, part, glob, gone)
+}
+
+// among is hit for some of the items.
+func (k *check) among(items []item, p, part string, glob, gone bool) *Finding {
 	if e := named(p); e != nil && !glob {
 		return finding(p, e.what, part)
 	}
-	for i := range k.items() {
-		it := &k.items()[i]
+	for i := range items {
+		it := &items[i]
 		same := p == it.path || it.below && inside(it.path, p)
 		if glob {
 			same = matchGlob(p, it.path, false) || it.below && strings.HasPrefix(p, it.path+"/")

@@ -103,7 +103,8 @@ type check struct {
 	call  *obstat.Call
 	world obstat.World
 	a     *effect.Analysis
-	list  []item // see items
+	list  []item // see own and items
+	all   bool   // the list is what items returns
 	dirs  []string
 }
 
@@ -133,10 +134,26 @@ func finding(name, what, part string) *Finding {
 
 // items returns everything that guards the agent and has a place of its own.
 func (k *check) items() []item {
+	if k.all {
+		return k.list
+	}
+	k.own()
+	k.all = true
+	if home, known := k.home(); known {
+		k.expand(home, false, true)
+	}
+	for _, dir := range k.places() {
+		k.expand(dir, true, dir == k.call.Dir || slices.Contains(k.call.Roots, dir) || slices.Contains(k.g.Places, dir))
+	}
+	return k.list
+}
+
+// own returns the items that are not known by their names alone.
+func (k *check) own() []item {
 	if k.list != nil {
 		return k.list
 	}
-	k.list = make([]item, 0, 256)
+	k.list = make([]item, 0, 32)
 	for _, p := range k.g.Policies {
 		k.add(item{name: p, what: isPolicy, inUse: true})
 	}
@@ -145,13 +162,6 @@ func (k *check) items() []item {
 	}
 	for _, p := range k.g.Programs {
 		k.add(item{name: p, what: isProgram, inUse: true})
-	}
-	home, known := k.home()
-	if known {
-		k.expand(home, false, true)
-	}
-	for _, dir := range k.places() {
-		k.expand(dir, true, dir == k.call.Dir || slices.Contains(k.call.Roots, dir) || slices.Contains(k.g.Places, dir))
 	}
 	for i := range table() {
 		e := &table()[i]
@@ -162,8 +172,8 @@ func (k *check) items() []item {
 				k.add(it)
 			}
 		case e.env == "" && e.path[0] == '/':
-			it.name = e.path
-			k.add(it)
+			it.name, it.path = e.path, e.folded
+			k.list = append(k.list, it)
 		}
 	}
 	return k.list

@@ -59,7 +59,11 @@ func (k *check) path(t, dir, part string, glob bool) *Finding {
 		if at == "" || at == "." {
 			continue
 		}
-		if f := k.hit(at, part, glob, false); f != nil {
+		items := k.own() // the others have names, or a pattern that they are held to
+		if glob {
+			items = k.items()
+		}
+		if f := k.among(items, at, part, glob, false); f != nil {
 			return f
 		}
 	}
