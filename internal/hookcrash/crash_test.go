@@ -111,7 +111,7 @@ func TestKilled(t *testing.T) {
 		if rand.IntN(8) == 0 { // also while there is nothing cached
 			_ = os.RemoveAll(filepath.Join(m.state(), "cache"))
 		}
-		r := m.kill(programs()[name], agent, m.payload(agent, command), time.Duration(rand.Int64N(int64(usual[name]) * 5 / 4)))
+		r := m.kill(programs()[name], agent, m.payload(agent, command), time.Duration(rand.Int64N(int64(usual[name])*5/4)))
 		switch {
 		case r.exit >= 0:
 			if r.does(agent) != want {
