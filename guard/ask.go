@@ -55,7 +55,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 // that settles it. Nobody is asked and nothing is written down.
 func (g *Guard) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, bool) {
 	c := *call
-	t := &turn{g: g, call: &c, world: &obstat.Recorder{Of: g.opts.World}}
+	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.d
 	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {

@@ -80,7 +80,7 @@ var importTable = []importRow{
 		why: "hookrun is in the program that starts anew for every call, so it links no storage, no server and no command line"},
 	{pkg: "internal/desk", third: []string{"github.com/gofrs/flock"},
 		why: "desk is a lock that people hold; what they answer is not its business"},
-	{pkg: "internal/hookwait", may: []string{"", "dialect", "dialect/claudecode", "dialect/program", "approval", "guard", "ledger", "store", "internal/desk", "internal/hookrun"},
+	{pkg: "internal/hookwait", may: []string{"", "dialect", "dialect/claudecode", "dialect/program", "approval", "guard", "store", "internal/desk", "internal/hookrun"},
 		why: "hookwait puts a hook's ask to a guard for one call; how agents are answered is hookrun's business"},
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/...", "internal/statedir"},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},

@@ -20,7 +20,6 @@ import (
 	"github.com/obstat/obstat/guard"
 	"github.com/obstat/obstat/internal/desk"
 	"github.com/obstat/obstat/internal/hookrun"
-	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
 )
 
@@ -117,17 +116,7 @@ func (r *request) store(ctx context.Context) (store.Store, error) {
 // guard returns a guard for this one call: the policy that asks, and above it
 // the others, so that changed arguments are put to all of them.
 func (r *request) guard(ctx context.Context, s guard.Store) (*guard.Guard, error) {
-	var mask *ledger.Masker
-	if r.open == nil {
-		key, err := ledger.LoadKey(ledger.KeyPath(r.DB))
-		if err == nil {
-			mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key})
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	opts := guard.Options{Store: s, World: r.World, NoStart: true, Guarded: r.Guarded, Mask: mask, Approval: approval.Options{Timeout: r.Limit, Asked: r.asked}}
+	opts := guard.Options{Store: s, World: r.World, NoStart: true, Guarded: r.Guarded, Approval: approval.Options{Timeout: r.Limit, Asked: r.asked}}
 	policies := []guard.Source{noPolicy{}}
 	if len(r.Policies) > 0 {
 		policies = nil
