@@ -30,3 +30,33 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOneDecision is what a process pays that decides one call: making the
+// policy of a hundred rules, in full or on trust, and asking it once.
+func BenchmarkOneDecision(b *testing.B) {
+	var rules []obstat.Rule
+	for i := range 100 {
+		r := rule(obstat.Verdict(i%3), "Bash", "command", fmt.Sprintf("prog%d run *", i))
+		switch i % 5 {
+		case 0:
+			r.Pattern = obstat.Text{Flavour: pattern.Search, Text: fmt.Sprintf(`^prog%d (push|pull) .*\.(go|py)$`, i)}
+		case 1, 2:
+			r.Tool, r.Field, r.Pattern = obstat.Is("Read"), "path", obstat.Text{Flavour: pattern.Minimatch, Text: fmt.Sprintf("src/mod%d/**/*.go", i)}
+		}
+		rules = append(rules, r)
+	}
+	p := sample(rules...)
+	call := &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"prog13 run --all x","timeout":30}`)}
+	for name, opts := range map[string]*obstat.Options{"full": nil, "trusted": {Trusted: p.Digest()}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				pol, err := obstat.Compile(p, opts)
+				if err != nil {
+					b.Fatal(err)
+				}
+				pol.Decide(call, nil)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -96,4 +97,31 @@ func TestUntidy(t *testing.T) {
 			t.Errorf("%q: %v", s, got)
 		}
 	})
+}
+
+// A pattern may be matched while a Set is made of it, which lets go of what was
+// made of its text.
+func TestForgetConcurrently(t *testing.T) {
+	var entries []Entry
+	for i, text := range []string{"git push*", "git *", "*.go", "a*b*c", "x?"} {
+		entries = append(entries, Entry{MustCompile(Fnmatch, text), uint32(i)}, Entry{MustCompile(Search, "^"+strings.ReplaceAll(text, "*", ".*")), uint32(i)})
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				s := NewSet(entries)
+				s.Index()
+				if rank, ok, err := s.Best("git push x", none); rank != 0 || !ok || err != nil {
+					t.Errorf("%d %v %v", rank, ok, err)
+				}
+				for _, e := range entries[:4] {
+					if ok, err := e.Pattern.Match("git push x"); !ok || err != nil || e.Pattern.Shape().Prefix == "" {
+						t.Errorf("%s: %v %v", e.Pattern, ok, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

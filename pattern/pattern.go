@@ -71,7 +71,9 @@ func (p *Pattern) body() *body {
 		b.shape.Store(&Shape{})
 	}
 	if !p.made.CompareAndSwap(nil, b) {
-		b = p.made.Load()
+		if other := p.made.Load(); other != nil { // nobody has forgotten it since
+			return other
+		}
 	}
 	return b
 }

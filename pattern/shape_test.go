@@ -36,6 +36,12 @@ func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
 	if sh.Regular != "" && mustRegular(sh.Regular).MatchString(text) != matched {
 		t.Errorf("%s %q on %q is %v, against its regular shape %s", p.Flavour(), p, text, matched, sh.Regular)
 	}
+	if matched && misses(p.Flavour(), p.String(), text) {
+		t.Errorf("%s %q matches %q, though it misses it", p.Flavour(), p, text)
+	}
+	if forms, ok := p.plain(); ok && !forms.unless.has(text) && forms.match(text) != matched {
+		t.Errorf("%s %q on %q is %v, against its forms %+v", p.Flavour(), p, text, matched, forms)
+	}
 }
 
 // inOrder: text is prefix, fragments and suffix in order, anything between.
