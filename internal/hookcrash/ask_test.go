@@ -199,3 +199,19 @@ func TestNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestTwoPolicies: a call that is made in a laxer project is asked about by the
+// policy that asks.
+func TestTwoPolicies(t *testing.T) {
+	each(t, func(t *testing.T, program []string) {
+		m := newMachine(t)
+		lax := filepath.Join(m.home, "lax")
+		m.write(filepath.Join(lax, "obstat.json"), `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`)
+		m.asking()
+		p := bytes.ReplaceAll(m.payload(hook.Codex, "make test"), []byte(m.proj), []byte(lax))
+		r := m.call(append(append([]string{}, program...), "--wait", "1s"), hook.Codex, p)
+		if r.does(hook.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s")) {
+			t.Error(r)
+		}
+	})
+}

@@ -15,6 +15,11 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/hook"
+
+	// What the programs are made of, so that a result is not taken for one of
+	// theirs when they have changed.
+	_ "github.com/obstat/obstat/internal/cli"
+	_ "github.com/obstat/obstat/internal/hookrun"
 )
 
 var (
