@@ -11,6 +11,7 @@ import (
 const (
 	maxDepth   = 32    // commands inside commands
 	maxResults = 50000 // commands, effects or gaps of one analysis: more than any person would read
+	maxGlobs   = 1000  // patterns that are held against the sensitive paths
 )
 
 // analyzer collects the analysis of one call.
@@ -22,6 +23,7 @@ type analyzer struct {
 	vars  map[string]string
 	seen  []seen // scratch of the calls on the stack
 	ops   []int
+	globs int
 	full  bool // too much: a TooBig gap has been added
 }
 

@@ -156,7 +156,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 func (a *analyzer) classify(e *Effect, p string, glob bool) {
 	entry, ok := a.opts.Sensitive.Lookup(p)
 	if glob && !entry.Secret {
-		if g, hit := a.opts.Sensitive.Glob(p); hit && (!ok || g.Secret) {
+		if g, hit := a.glob(p); hit && (!ok || g.Secret) {
 			entry, ok = g, true
 		}
 	}
@@ -172,6 +172,18 @@ func (a *analyzer) classify(e *Effect, p string, glob bool) {
 	}
 	e.Sensitive = entry.Class
 	e.Secret = e.Secret || entry.Secret && reading
+}
+
+// glob looks for a sensitive path that a shell pattern reaches. That costs more than anything
+// else about a word, so there is a limit, and behind it nothing is known.
+func (a *analyzer) glob(p string) (paths.Entry, bool) {
+	if a.globs++; a.globs > maxGlobs {
+		if a.globs == maxGlobs+1 {
+			a.gap(TooBig, "more patterns than are looked at", shell.Span{End: len(a.an.Source)}, -1)
+		}
+		return paths.Entry{Class: "unknown", Reason: "one of very many patterns", Secret: true, Guarded: true}, true
+	}
+	return a.opts.Sensitive.Glob(p)
 }
 
 // readFile is a file whose content is read, and shown if show is set.
@@ -296,7 +308,7 @@ func (c *call) nameOf(w *shell.Word) {
 	}
 	e, ok := c.a.opts.Sensitive.Lookup(w.Text)
 	if !ok {
-		e, ok = c.a.opts.Sensitive.Glob(w.Text)
+		e, ok = c.a.glob(w.Text)
 	}
 	if ok && e.Secret {
 		c.names = true

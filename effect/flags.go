@@ -120,6 +120,7 @@ func (c *call) dashed(sp *spec, i int, name string) bool {
 
 func (c *call) shortWord(sp *spec, i, to int) int {
 	w := &c.words[i]
+	var met letters
 	for k := 1; k < len(w.Text); k++ {
 		f := sp.shortFlag(w.Text[k])
 		switch {
@@ -130,7 +131,9 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 			c.gap(UnknownFlag, "a flag that is not known", w)
 			return i
 		case f.arity == alone:
-			c.met(f, nil, i)
+			if !met.again(w.Text[k]) {
+				c.met(f, nil, i)
+			}
 		case k+1 < len(w.Text) || !w.Known:
 			c.splitValue(w)
 			v := after(w, k+1)
@@ -146,6 +149,17 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 		c.gap(UnknownFlag, "a flag that is known only at run time", w)
 	}
 	return i
+}
+
+// letters is a set of letters. A flag that one word names a million times is met once.
+type letters [2]uint64
+
+// again reports whether a letter was in the set, and adds it.
+func (l *letters) again(c byte) bool {
+	set, bit := &l[c>>6&1], uint64(1)<<(c&63)
+	was := *set&bit != 0
+	*set |= bit
+	return was
 }
 
 // after is the part of a word from offset n on.

@@ -140,25 +140,38 @@ func (c *call) lists() bool {
 		return false
 	}
 	words := s.Commands[from].Words
-	if len(words) == 0 || !words[0].Known {
+	if !listing(words) {
 		return false
 	}
 	for i := range words {
-		if e, ok := c.a.opts.Sensitive.Lookup(words[i].Text); ok && e.Secret || !words[i].Known {
+		w := &words[i]
+		if e, ok := c.a.opts.Sensitive.Lookup(w.Text); ok && e.Secret || !w.Known {
 			return false
 		}
-		if e, ok := c.a.opts.Sensitive.Glob(words[i].Text); ok && e.Secret {
-			return false
+		if strings.ContainsAny(w.Text, "*?[") {
+			if e, ok := c.a.glob(w.Text); ok && e.Secret {
+				return false
+			}
 		}
 	}
-	switch name, ok := programName(words[0].Text); name {
+	return true
+}
+
+// listing reports whether a command prints nothing but names of files.
+func listing(words []shell.Word) bool {
+	if len(words) == 0 || !words[0].Known {
+		return false
+	}
+	name, ok := programName(words[0].Text)
+	switch name {
 	case "find", "fd", "ls":
 		return ok
 	case "git":
 		return ok && len(words) > 1 && words[1].Text == "ls-files"
 	case "rg", "grep":
-		for _, w := range words[1:] {
-			if w.Text == "-l" || w.Text == "-rl" || w.Text == "--files" || w.Text == "--files-with-matches" {
+		for i := range words[1:] {
+			switch words[1+i].Text {
+			case "-l", "-rl", "--files", "--files-with-matches":
 				return ok
 			}
 		}

@@ -261,7 +261,7 @@ func (c *call) revision(w *shell.Word) {
 	}
 	e, ok := c.a.opts.Sensitive.Lookup(p)
 	if !ok && w.Glob {
-		e, ok = c.a.opts.Sensitive.Glob(p)
+		e, ok = c.a.glob(p)
 	}
 	if ok && e.Secret {
 		v := *w

@@ -49,8 +49,14 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	return len(a.an.Commands) - 1
 }
 
+// maxName is the longest name that a file can have.
+const maxName = 255
+
 // plainName is what a rule would call the program: without .exe, in lower case.
 func plainName(name string) string {
+	if len(name) > maxName {
+		return name
+	}
 	if n := len(name) - 4; n > 0 && strings.EqualFold(name[n:], ".exe") {
 		name = name[:n]
 	}

@@ -271,7 +271,7 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 	}
 	e, hit := a.opts.Sensitive.Lookup(p)
 	if !hit {
-		e, hit = a.opts.Sensitive.Glob(p)
+		e, hit = a.glob(p)
 	}
 	if hit && e.Secret {
 		a.effect(Effect{Kind: Read, Raw: p, Program: tool.Name, Command: -1, Sensitive: e.Class, Secret: true, Glob: true})

@@ -161,6 +161,7 @@ func (c *call) keyValue(sp *spec, i int) bool {
 func (c *call) bundle(sp *spec, i, to int) bool {
 	w := &c.words[i]
 	next := i
+	var met letters
 	for k := 0; k < len(w.Text); k++ {
 		f := sp.shortFlag(w.Text[k])
 		if f == nil {
@@ -173,9 +174,9 @@ func (c *call) bundle(sp *spec, i, to int) bool {
 		if f.arity == required && next+1 < to {
 			next++
 			c.met(f, &c.words[next], next)
-			continue
+		} else if !met.again(w.Text[k]) {
+			c.met(f, nil, i)
 		}
-		c.met(f, nil, i)
 	}
 	c.skipped = next
 	return true

@@ -42,7 +42,9 @@ func (g *globbing) run() {
 	switch {
 	case g.anywhere, !last.generic && last.prefix == "" && last.suffix == "":
 		for i := range g.t.rows {
-			g.try(i)
+			if r := &g.t.rows[i]; r.is(rowDir) || g.near(r) {
+				g.try(i)
+			}
 		}
 	case last.generic:
 		if len(g.segs) > 1 {
@@ -58,15 +60,26 @@ func (g *globbing) run() {
 	}
 }
 
-// chain tries the rows of a chain. Most are not reached by the ends of their name alone.
+// chain tries the rows of a chain.
 func (g *globbing) chain(at uint16, next []uint16) {
-	last := &g.segs[len(g.segs)-1]
 	for ; at != 0; at = next[at-1] {
-		r := &g.t.rows[at-1]
-		if last.generic || r.is(rowStar) || strings.HasSuffix(r.pat, last.suffix) && strings.HasPrefix(r.pat[r.last:], last.prefix) {
+		if g.near(&g.t.rows[at-1]) {
 			g.try(int(at) - 1)
 		}
 	}
+}
+
+// near reports whether the last segment may reach the row's name, at the end of the path. Most
+// rows are not reached by the ends of their name alone.
+func (g *globbing) near(r *row) bool {
+	last := &g.segs[len(g.segs)-1]
+	switch {
+	case last.generic || r.is(rowStar):
+		return true
+	case last.literal:
+		return r.pat[r.last:] == last.text
+	}
+	return strings.HasSuffix(r.pat, last.suffix) && strings.HasPrefix(r.pat[r.last:], last.prefix)
 }
 
 // try adds row i if the pattern reaches it.
@@ -94,6 +107,9 @@ func (g *globbing) try(i int) {
 // reached compares the row's segments, from the last, with those of the pattern.
 func (g *globbing) reached(r *row, i int, globs []globSeg) bool {
 	pat := r.pat
+	if last := &globs[len(globs)-1]; last.literal && !r.is(rowStar) && last.text != r.pat[r.last:] {
+		return false
+	}
 	for k := len(globs) - 1; k >= 0; k-- {
 		cut := strings.LastIndexByte(pat, '/')
 		seg := pat[cut+1:]

@@ -14,8 +14,11 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links are followed before a path is given up as a loop.
-const maxLinks = 40
+const (
+	maxLinks = 40      // symbolic links and doors that are followed before a path is given up as a loop
+	maxPath  = 4 << 10 // longest path that a kernel takes; longer ones are only cleaned
+	whyLong  = "the path is longer than any that can be opened"
+)
 
 // FS is what the world knows of the file system. A nil FS means that nothing is known.
 type FS interface {
@@ -63,7 +66,10 @@ func (r Resolver) Resolve(p string) Path {
 }
 
 // Literal resolves p without expanding anything in it: what a program does with its argument.
-func (r Resolver) Literal(p string) Path {
+func (r Resolver) Literal(p string) Path { return r.literal(p, 0) }
+
+// literal is Literal behind some of the kernel's doors.
+func (r Resolver) literal(p string, doors int) Path {
 	switch {
 	case p == "":
 		return Path{Why: "empty path"}
@@ -83,10 +89,13 @@ func (r Resolver) Literal(p string) Path {
 	out := Path{}
 	out.Abs = clean(full)
 	if strings.HasPrefix(out.Abs, "/proc/") || strings.HasPrefix(out.Abs, "/dev/fd/") {
-		return r.proc(out.Abs)
+		return r.proc(out.Abs, doors)
 	}
 	out.Text, out.Real = out.Abs, out.Abs
-	if r.FS != nil {
+	switch {
+	case len(full) > maxPath:
+		out.Real, out.Why = "", whyLong
+	case r.FS != nil:
 		out.Real, out.Why = r.follow(full)
 	}
 	return out
@@ -174,10 +183,17 @@ func (r Resolver) home(user string) (string, bool) {
 
 // proc resolves the kernel's doors to other places: a path through them must not look
 // like one that stays in /proc.
-func (r Resolver) proc(abs string) Path {
+func (r Resolver) proc(abs string, doors int) Path {
 	out := Path{Text: abs, Abs: abs, Real: abs}
-	if strings.HasPrefix(abs, "/dev/fd/") {
+	switch {
+	case strings.HasPrefix(abs, "/dev/fd/"):
 		out.Why = "what the descriptor stands for is not known"
+		return out
+	case len(abs) > maxPath:
+		out.Real, out.Why = "", whyLong
+		return out
+	case doors >= maxLinks:
+		out.Real, out.Why = "", "too many symbolic links"
 		return out
 	}
 	segs := strings.Split(abs[len("/proc/"):], "/")
@@ -192,14 +208,14 @@ func (r Resolver) proc(abs string) Path {
 	own := segs[0] == "self" || segs[0] == "thread-self"
 	switch segs[at] {
 	case "root":
-		in := r.Literal(rest)
+		in := r.literal(rest, doors+1)
 		if !own && in.Why == "" {
 			in.Why = "the root directory of another process is not known"
 		}
 		return in
 	case "cwd":
 		if own && r.Dir != "" {
-			return r.Literal(r.Dir + rest)
+			return r.literal(r.Dir+rest, doors+1)
 		}
 		out.Why = "the working directory of the process is not known"
 	case "fd", "map_files", "exe":

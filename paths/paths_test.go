@@ -78,6 +78,23 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// Paths that lead through the kernel's doors again and again, or are longer than any path, end.
+func TestResolveEnds(t *testing.T) {
+	door := strings.Repeat("/proc/self/root", 1<<16)
+	for _, tt := range []struct{ dir, in string }{
+		{"/w", door}, {"/w", door + "/etc/shadow"}, {"/w", door[:4000] + "/etc/shadow"}, {"/proc/self/cwd", "/proc/self/cwd/x"}, {"/proc/self/cwd", "x"},
+		{"/w", strings.Repeat("a/", 1<<19)}, {"/w", strings.Repeat("../", 1<<18) + "etc/passwd"},
+	} {
+		got := Resolver{FS: world{home: "/h"}, Dir: tt.dir}.Resolve(tt.in)
+		if got.Known() {
+			t.Errorf("in %q: Resolve(%.40q...) = %.80q, which is no place that can be known", tt.dir, tt.in, got.Abs)
+		}
+	}
+	if got := (Resolver{Dir: "/w"}).Resolve(strings.Repeat("../", 1<<18) + "etc/passwd"); got.Abs != "/etc/passwd" {
+		t.Errorf("a very long path leads to %.40q", got.Abs)
+	}
+}
+
 func TestResolveWithoutWorld(t *testing.T) {
 	for _, p := range []string{"~", "~/x", "~bob", "$HOME/x", "x", "/proc/self/cwd/x"} {
 		if got := (Resolver{}).Resolve(p); got.Known() {

@@ -154,6 +154,9 @@ func (w *walker) moveTo(name string, to Word) {
 	default:
 		next.cur = Word{Text: path.Clean(to.Text), Known: true, Tilde: to.Tilde}
 	}
+	if len(next.cur.Text) > maxDir {
+		next.cur = Word{Why: "a very long path"}
+	}
 	next.cur.Raw, next.cur.Span = to.Raw, to.Span
 	w.env.setDir(next)
 }

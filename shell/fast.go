@@ -103,7 +103,7 @@ func (p *plainText) program(t *plainToken) bool {
 func (p *plainText) movesTo(at int) bool {
 	l := plainLexer{src: p.src, at: at}
 	t := l.next()
-	return t.kind == plainWord && !t.glob && !t.pieces && t.to > t.from && p.src[t.from] != '-'
+	return t.kind == plainWord && !t.glob && !t.pieces && t.to > t.from && t.to-t.from <= maxDir && p.src[t.from] != '-'
 }
 
 // plainProgram reports whether running name leaves the shell as it is and is not a keyword.

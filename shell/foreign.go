@@ -42,6 +42,9 @@ func isCmdlet(name string) bool {
 }
 
 func cmdBuiltin(name string) bool {
+	if len(name) > len("robocopy") {
+		return false
+	}
 	switch strings.ToLower(name) {
 	case "del", "erase", "rd", "rmdir", "copy", "xcopy", "robocopy", "move", "ren", "dir", "md", "attrib", "icacls", "takeown", "format":
 		return true

@@ -50,6 +50,17 @@ func hostile(size int) map[string]string {
 		"redirects":     "p " + rep(">a "),
 		"array":         "a=(" + rep("x ") + ");" + strings.Repeat("p ${a[@]};", 1000),
 		"nested dollar": rep("${a:-"),
+		"directories":   strings.Repeat("cd a;", 6500),
+		"escapes":       "p " + rep("\\ "),
+		"escapes in \"": "p \"" + rep("\\a") + "\"",
+		"bidi word":     "p " + rep("\u202e"),
+		"wide word":     "p " + rep("ａ"),
+		"invalid words": rep("\xff "),
+		"tabs heredoc":  "cat <<-E\n" + rep("\t\ttext\n") + "\tE\n",
+		"heredocs":      rep("cat <<E\nx\nE\n"),
+		"unquoted \\":   "cat <<E\n" + rep("\\") + "\nE\n",
+		"one brace":     "p {" + rep("a,") + "b}",
+		"nested braces": "p " + rep("{a,{b,c},"),
 	}
 	for _, s := range []string{
 		"a;", "a ", "a|", "a&&", "$a", "${a}", "`a`", "$(a)", "\"$a\" ", "'a'", "a=b ", "a=b;", "{ a;};", "#\n", "\n", "a\n", "$((1))",
@@ -68,16 +79,22 @@ func hostile(size int) map[string]string {
 	return out
 }
 
-// BenchmarkHostile shows the worst of the hostile texts at the size limit.
+// BenchmarkHostile shows the hostile texts at the size limit, and the worst of them: with
+// -benchtime 1x each is read once.
 func BenchmarkHostile(b *testing.B) {
+	worst, which := 0.0, ""
 	for name, src := range hostile(1<<20 - 64) {
 		b.Run(strings.ReplaceAll(fmt.Sprintf("%q", name), "/", "|"), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				shell.Parse(src, nil)
 			}
+			if ms := b.Elapsed().Seconds() * 1000 / float64(b.N); ms > worst {
+				worst, which = ms, name
+			}
 		})
 	}
+	b.Logf("the worst is %q, %.0f ms", which, worst)
 }
 
 // TestHostile: no panic, no stack overflow, bounded output.

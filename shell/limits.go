@@ -13,10 +13,11 @@ const (
 	defaultMaxDepth    = 1000
 	defaultMaxCommands = 10_000
 
-	maxSteps  = 160_000 // work of one walk: a word is 1
+	maxSteps  = 120_000 // work of one walk: a word is 1
 	stepCost  = 4       // a statement, an expression, ...
 	maxFields = 256     // words that one word may expand to
 	maxCalls  = 12      // nested function calls, evals, aliases
+	maxDir    = 1 << 10 // longest working directory that is followed
 )
 
 var (
@@ -95,7 +96,7 @@ func (r *guardReader) tooDeep() bool {
 // estimated first, in units of about a nanosecond.
 const (
 	smallText = 32 << 10
-	maxCost   = 60_000_000
+	maxCost   = 36_000_000
 )
 
 // tooCostly estimates what parsing src takes. Data that the parser
@@ -134,6 +135,8 @@ func byteCost(c byte) int {
 		return 500
 	case '"', '\'', '<', '>', '+', '-', '*', '/', '%', ',', '?', ':', '^', '~', '!', '}':
 		return 250
+	case '\\':
+		return 100
 	}
 	return 5
 }
@@ -282,7 +285,7 @@ func (s *costScan) countDocument(d hereDelim) {
 		s.countRest()
 		return
 	}
-	s.cost += 500 * (strings.Count(body, "$") + strings.Count(body, "\\"))
+	s.cost += 700*strings.Count(body, "$") + 300*strings.Count(body, "\\")
 	s.at += end
 	s.countRest()
 }

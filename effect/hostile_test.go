@@ -1,0 +1,116 @@
+package effect
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile are commands of about size bytes that cost an analysis without limits its time, its
+// memory or its stack. Those that only a parser sees are in package shell.
+func hostile(size int) map[string]string {
+	rep := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	out := map[string]string{
+		"doors":          "cat /proc/self/root" + rep("/proc/self/root") + "/etc/shadow",
+		"own door":       "cd /proc/self/cwd; cat /proc/self/cwd/x",
+		"directories":    strings.Repeat("cd a;", 6500),
+		"unsure":         strings.Repeat("cd a;rm b;", 3200),
+		"up":             "cat " + rep("../"),
+		"slashes":        "cat " + rep("/"),
+		"deep path":      "cat " + rep("/a"),
+		"globs":          "rm " + strings.Repeat("*/.e* ", 4000),
+		"one glob":       "ls " + rep("a*b"),
+		"bundle":         "tar " + rep("x"),
+		"bundle values":  "tar " + rep("f"),
+		"letters":        "ls -" + rep("l"),
+		"flags":          "git log " + strings.Repeat("--oneline ", 3200),
+		"settings":       "git " + strings.Repeat("-c alias.x=!rm ", 2000) + "status",
+		"operands":       "rm " + strings.Repeat("a/b ", 8000),
+		"long name":      rep("é"),
+		"long flag":      "git --" + rep("a"),
+		"wrappers":       strings.Repeat("env ", 8000) + "rm x",
+		"finds":          strings.Repeat("find -exec ", 2900),
+		"execs":          "find . " + strings.Repeat("-exec rm {} ; ", 2300),
+		"marks":          "xargs -I{} rm " + strings.Repeat("{} ", 10000),
+		"parallel":       "parallel rm {} ::: " + strings.Repeat("a ", 15000),
+		"remote":         "ssh h " + strings.Repeat("rm a ';' ", 3600),
+		"inner":          "sh -c '" + rep("rm a;") + "'",
+		"inners":         strings.Repeat("sh -c 'rm a';", 2500),
+		"evals":          strings.Repeat("eval 'rm a';", 2600),
+		"awk":            "awk '" + rep("{print $1}") + "'",
+		"awk word":       "awk '" + rep("a") + "'",
+		"sed":            "sed '" + rep("s/a/b/;") + "'",
+		"sed commands":   "sed '" + rep("p;") + "' f",
+		"sed groups":     "sed -e '" + rep("{") + "'",
+		"sql":            "psql -c '" + rep("select 1;") + "'",
+		"sql word":       "sqlite3 x '" + rep("select ") + "'",
+		"socat":          "socat " + rep("EXEC:a,") + " b",
+		"url":            "curl http://" + rep("a."),
+		"assignments":    "env " + strings.Repeat("GIT_X=b ", 4000) + "ls",
+		"programs":       programs(),
+		"quotes nested":  nested(size, "'", strings.NewReplacer("'", `'\''`)),
+		"quotes nested2": nested(size, `"`, strings.NewReplacer(`\`, `\\`, `"`, `\"`)),
+	}
+	return out
+}
+
+// programs is one command of every program that is known.
+func programs() string {
+	var b strings.Builder
+	for _, p := range Programs() {
+		fmt.Fprintf(&b, "%s a b --x y\n", p)
+	}
+	return b.String()
+}
+
+// nested is sh -c within sh -c, quoted again and again until it is as long as a text may be.
+func nested(size int, quote string, q *strings.Replacer) string {
+	s := "rm a"
+	for {
+		next := "sh -c " + quote + q.Replace(s) + quote
+		if len(next) > size {
+			return s
+		}
+		s = next
+	}
+}
+
+// TestHostile: every analysis ends, in bounded memory and with a bounded answer.
+func TestHostile(t *testing.T) {
+	for name, src := range hostile(1<<20 - 64) {
+		for _, o := range []*Options{nil, testOptions()} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			an := AnalyzeCommand(src, o)
+			runtime.ReadMemStats(&after)
+			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
+				t.Errorf("%s: %d MB allocated", name, mb)
+			}
+			if len(an.Commands) > maxResults || len(an.Effects) > maxResults || len(an.Gaps) > maxResults+1 {
+				t.Errorf("%s: %d commands, %d effects, %d gaps", name, len(an.Commands), len(an.Effects), len(an.Gaps))
+			}
+		}
+	}
+}
+
+// BenchmarkHostile is one pass over the hostile commands; it reports the processor time of the
+// worst.
+func BenchmarkHostile(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	opts := testOptions()
+	for b.Loop() {
+		worst, which := time.Duration(0), ""
+		for name, src := range hostile(1<<20 - 64) {
+			start := cpuTime()
+			AnalyzeCommand(src, opts)
+			if d := cpuTime() - start; d > worst {
+				worst, which = d, name
+			}
+		}
+		b.ReportMetric(float64(worst)/1e6, "worst-ms")
+		b.Logf("the worst is %q", which)
+	}
+}
