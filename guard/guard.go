@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,13 +53,14 @@ type Options struct {
 	NoStart bool
 	// Guarded are files and directories, beside the policy, the agents' hook
 	// entries and what obstat keeps in its usual place, that a call changes only
-	// with a human's answer: a store's file that is elsewhere.
+	// with a human's answer. What a store that is a [Filer] keeps is among them.
 	Guarded []string
 	// Mask takes secrets out of what is written down; nil masks what every ledger
 	// masks, with the store's key for the digests if it is a [Keyer].
 	Mask *ledger.Masker
 	// Spool is what short-lived processes write to, which the guard takes in when
-	// it is opened and every few seconds; nil is the store's own if it is a
+	// it is opened and every few seconds, unless NoStart says that it is one of
+	// them; nil is the store's own if it is a
 	// [Spooler].
 	Spool *ledger.Spool
 }
@@ -66,6 +68,11 @@ type Options struct {
 // A Keyer is a Store with a key that digests of masked values are made with.
 type Keyer interface {
 	Key() ([]byte, error)
+}
+
+// A Filer is a Store that says which files it keeps.
+type Filer interface {
+	Files() []string
 }
 
 // A Spooler is a Store with a spool beside it.
@@ -126,7 +133,7 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
 	}
-	if opts.Spool != nil {
+	if opts.Spool != nil && !opts.NoStart {
 		g.absorb(ctx)
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan struct{})
@@ -150,6 +157,9 @@ func (o *Options) fromStore() error {
 		if o.Mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key}); err != nil {
 			return err
 		}
+	}
+	if f, ok := o.Store.(Filer); ok {
+		o.Guarded = append(slices.Clone(o.Guarded), f.Files()...)
 	}
 	if s, ok := o.Store.(Spooler); ok && o.Spool == nil {
 		o.Spool = s.Spool()

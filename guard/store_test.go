@@ -326,3 +326,29 @@ func TestResumeRace(t *testing.T) {
 	}
 	verified(t, s)
 }
+
+// TestGuardsItsStore: what a guard keeps is not the agent's to change, wherever
+// it is and whatever the rules say.
+func TestGuardsItsStore(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), filepath.Join(dir, "obstat.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	name := filepath.Join(t.TempDir(), "opencode.json")
+	if err := os.WriteFile(name, []byte(`{"permission": {"*": "allow"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{name}}, Store: s, NoWait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	check(t, authorize(t, g, bash("touch /src/app/x")), obstat.Allow)
+	for _, file := range s.Files() {
+		if d := authorize(t, g, bash("truncate -s 0 "+file)); d.Verdict == obstat.Allow {
+			t.Errorf("%s: %s", filepath.Base(file), d.Reason())
+		}
+	}
+}

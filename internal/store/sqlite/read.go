@@ -147,13 +147,14 @@ func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 		defer cancel()
 		// As many stretches are under way as fit; they are handed on in order.
 		ahead := make(chan chan stretch, readers-1)
+		free := make(chan []byte, 2*readers) // room that was used before
 		go func() {
 			defer close(ahead)
 			for from := first; from <= last; from += stretchLen {
 				out := make(chan stretch, 1)
 				select {
 				case ahead <- out:
-					go s.readStretch(ctx, from, min(from+stretchLen-1, last), out)
+					go s.readStretch(ctx, from, min(from+stretchLen-1, last), out, free)
 				case <-ctx.Done():
 					return
 				}
@@ -163,6 +164,10 @@ func (s *Store) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			for st := range out {
 				if !st.yield(yield) {
 					return
+				}
+				select {
+				case free <- st.text[:0]:
+				default:
 				}
 			}
 		}
@@ -203,13 +208,21 @@ func (st *stretch) yield(yield func([]byte, error) bool) bool {
 }
 
 // readStretch sends a part of the chain in pieces of a bearable size.
-func (s *Store) readStretch(ctx context.Context, from, to int64, out chan<- stretch) {
+func (s *Store) readStretch(ctx context.Context, from, to int64, out chan<- stretch, free <-chan []byte) {
 	defer close(out)
-	var st stretch
+	empty := func() stretch {
+		select {
+		case b := <-free:
+			return stretch{text: b}
+		default:
+			return stretch{text: make([]byte, 0, pieceLen+64<<10)}
+		}
+	}
+	st := empty()
 	send := func() bool {
 		select {
 		case out <- st:
-			st = stretch{}
+			st = empty()
 			return true
 		case <-ctx.Done():
 			return false

@@ -102,6 +102,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
+// Files returns every file that belongs to the store.
+func (s *Store) Files() []string {
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		path = s.path
+	}
+	return []string{path, path + "-wal", path + "-shm", JournalPath(path), ledger.SpoolPath(path), ledger.KeyPath(path)}
+}
+
 // Spool returns the spool beside the database: what short-lived processes wrote
 // down.
 func (s *Store) Spool() *ledger.Spool { return &ledger.Spool{Path: ledger.SpoolPath(s.path)} }
