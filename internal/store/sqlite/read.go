@@ -235,7 +235,7 @@ func (s *Store) readStretch(ctx context.Context, from, to int64, out chan<- stre
 		return
 	}
 	defer rows.Close()
-	var c columns
+	c := columns{s: s}
 	for rows.Next() {
 		line, err := c.read(rows)
 		if err != nil {
@@ -254,56 +254,60 @@ func (s *Store) readStretch(ctx context.Context, from, to int64, out chan<- stre
 }
 
 // columns are a row of the table of records: asking SQLite for a column costs
-// more than what is in it, so they come in one, with the lengths of the texts to
-// take them apart by.
+// more than what is in it, so they come in one, with a separator between them
+// that hardly any text has.
 type columns struct {
-	seq          int64
+	s            *Store
 	joined, body sql.RawBytes
 	header       []byte
 	r            ledger.Record
 }
 
-const linesSQL = `SELECT seq, cast(time || ' ' || spool || ' ' ||
-	length(cast(kind AS BLOB)) || ' ' || length(cast(agent AS BLOB)) || ' ' || length(cast(session AS BLOB)) || ' ' ||
-	length(cast(tool AS BLOB)) || ' ' || length(cast(verdict AS BLOB)) || ' ' ||
-	kind || agent || session || tool || verdict || rule AS BLOB), body FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq`
+const (
+	separator = "\x1f"
+	linesSQL  = "SELECT cast(seq || ' ' || time || ' ' || spool || '" + separator + "' || kind || '" + separator + "' || agent || '" + separator + "' || session || '" +
+		separator + "' || tool || '" + separator + "' || verdict || '" + separator + "' || rule AS BLOB), body FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq"
+)
 
 // read reads a row and returns its line; columns that say something else are
 // the sign of an edit.
 func (c *columns) read(rows *sql.Rows) ([]byte, error) {
-	if err := rows.Scan(&c.seq, &c.joined, &c.body); err != nil {
+	if err := rows.Scan(&c.joined, &c.body); err != nil {
 		return nil, err
 	}
 	spool, ok := c.split()
 	if c.header = ledger.AppendHeader(c.header[:0], &c.r); !ok || !bytes.HasPrefix(c.body, c.header) || spool != ledger.FromSpool(c.body) {
-		return nil, &ledger.Break{Seq: uint64(c.seq), What: "edited", Msg: "its columns do not say what it says"}
+		return nil, &ledger.Break{Seq: c.r.Seq, What: "edited", Msg: "its columns do not say what it says"}
 	}
 	return c.body, nil
 }
 
 // split takes the columns apart.
 func (c *columns) split() (spool, ok bool) {
-	text := string(c.joined)
-	var n [7]int64 // time, spool, and five lengths
+	numbers, text, _ := strings.Cut(string(c.joined), separator)
+	var n [3]int64 // seq, time, spool
 	for i := range n {
-		number, rest, found := strings.Cut(text, " ")
+		number, rest, _ := strings.Cut(numbers, " ")
 		v, err := strconv.ParseInt(number, 10, 64)
-		if !found || err != nil {
+		if err != nil {
 			return false, false
 		}
-		n[i], text = v, rest
+		n[i], numbers = v, rest
 	}
+	c.r.Seq, c.r.Time = uint64(n[0]), time.Unix(0, n[1])
 	var kind string
-	c.r.Seq, c.r.Time = uint64(c.seq), time.Unix(0, n[0])
-	for i, field := range []*string{&kind, &c.r.Agent, &c.r.Session, &c.r.Tool, &c.r.Verdict} {
-		size := n[2+i]
-		if size < 0 || size > int64(len(text)) {
-			return false, false
-		}
-		*field, text = text[:size], text[size:]
+	fields := [...]*string{&kind, &c.r.Agent, &c.r.Session, &c.r.Tool, &c.r.Verdict, &c.r.Rule}
+	if strings.Count(text, separator) != len(fields)-1 {
+		err := c.s.read.QueryRow("SELECT kind, agent, session, tool, verdict, rule FROM records WHERE seq = ?", n[0]).
+			Scan(fields[0], fields[1], fields[2], fields[3], fields[4], fields[5])
+		c.r.Kind = ledger.Kind(kind)
+		return n[2] == 1, err == nil
 	}
-	c.r.Kind, c.r.Rule = ledger.Kind(kind), text
-	return n[1] == 1, true
+	for _, field := range fields {
+		*field, text, _ = strings.Cut(text, separator)
+	}
+	c.r.Kind = ledger.Kind(kind)
+	return n[2] == 1, true
 }
 
 // where turns a Query into SQL.

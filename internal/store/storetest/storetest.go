@@ -257,13 +257,13 @@ func testSpool(t *testing.T, s Store) {
 
 // testStrange: no text is too strange to be found again.
 func testStrange(t *testing.T, s Store) {
-	for _, text := range []string{"\xff\xfe", "a\x00b", "\u2028<&>\"\\", "naïve 日本 🙂"} {
+	for _, text := range []string{"\xff\xfe", "a\x00b", "\u2028<&>\"\\", "naïve 日本 🙂", "a\x1fb", "\x1f"} {
 		r := record(0)
 		r.Agent, r.Session, r.Tool, r.Rule = text, text, text, text
 		r.Detail = json.RawMessage(`{"a":1,"spool":{"seq":5}}`)
 		must(t, s.Append(ctx(), r))
 	}
-	if v := verify(t, s); v.Records != 4 {
+	if v := verify(t, s); v.Records != 6 {
 		t.Errorf("%+v", v)
 	}
 }
