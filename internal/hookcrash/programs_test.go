@@ -47,7 +47,6 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	bin = dir
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "github.com/obstat/obstat/cmd/obstat", "github.com/obstat/obstat/cmd/obstat-hook")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "the programs cannot be built: %v\n%s", err, out)
 		return 1
