@@ -1,7 +1,7 @@
 package pattern
 
 import (
-	"bytes"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
@@ -16,7 +16,7 @@ const none = ^uint32(0)
 // follow. Built over reversed keys it is walked from the end of a text.
 type radix struct {
 	nodes []radixNode
-	first []byte // the byte that leads into a node, in the direction of the walk
+	first string // the byte that leads into a node, in the direction of the walk, and eight more
 	edges string // in the direction of the text
 }
 
@@ -58,6 +58,7 @@ func newRadix(keys []radixKey, reverse bool) *radix {
 	b := radixBuilder{keys: keys, reverse: reverse}
 	b.build()
 	b.trie.edges = string(b.blob)
+	b.trie.first = string(append(b.first, make([]byte, 8)...))
 	return &b.trie
 }
 
@@ -66,6 +67,7 @@ type radixBuilder struct {
 	reverse bool
 	trie    radix
 	blob    []byte
+	first   []byte
 	todo    []radixSpan
 }
 
@@ -95,7 +97,7 @@ func (b *radixBuilder) addNodes(count int) int {
 	at := len(b.trie.nodes)
 	for range count {
 		b.trie.nodes = append(b.trie.nodes, radixNode{min: none, prefix: none, exact: none})
-		b.trie.first = append(b.trie.first, 0)
+		b.first = append(b.first, 0)
 	}
 	return at
 }
@@ -123,7 +125,7 @@ func (b *radixBuilder) fill(s radixSpan) {
 	b.trie.nodes[s.node].kid, b.trie.nodes[s.node].kids = uint32(at), uint16(kids)
 	for i := lo; i < s.hi; at++ {
 		next := b.endOfKid(i, s.hi, end)
-		b.trie.first[at] = b.keys[i].key[end]
+		b.first[at] = b.keys[i].key[end]
 		b.todo = append(b.todo, radixSpan{at, i, next, end})
 		i = next
 	}
@@ -156,21 +158,43 @@ func (n *radixNode) set(k *radixKey) {
 	}
 }
 
-// kidOf returns the kid of n that c leads to, or -1.
+// kidOf returns the kid of n that c leads to, or -1. It looks at eight at a time.
 func (t *radix) kidOf(n *radixNode, c byte) int {
-	kids := t.first[n.kid : n.kid+uint32(n.kids)]
-	if len(kids) > 8 {
-		if i := bytes.IndexByte(kids, c); i >= 0 {
-			return int(n.kid) + i
-		}
-		return -1
-	}
-	for i, k := range kids {
-		if k == c {
-			return int(n.kid) + i
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	end := int(n.kid) + int(n.kids)
+	for kid := int(n.kid); kid < end; kid += 8 {
+		v := eightOf(t.first, kid) ^ uint64(c)*ones
+		if m := (v - ones) &^ v & highs; m != 0 {
+			if kid += bits.TrailingZeros64(m) / 8; kid < end {
+				return kid
+			}
+			return -1
 		}
 	}
 	return -1
+}
+
+// follows reports whether the edge into n stands in text at at, where its first
+// byte is known to.
+func (t *radix) follows(n *radixNode, text string, at int) bool {
+	size := int(n.edgeLen)
+	if at < 0 || at+size > len(text) {
+		return false
+	}
+	edge := t.edges[n.edge : n.edge+n.edgeLen]
+	text = text[at : at+size]
+	for len(edge) > 8 {
+		if eightOf(edge, 0) != eightOf(text, 0) {
+			return false
+		}
+		edge, text = edge[8:], text[8:]
+	}
+	for i := range len(edge) {
+		if edge[i] != text[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func reversed(s string) string {

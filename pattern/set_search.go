@@ -1,9 +1,6 @@
 package pattern
 
-import (
-	"strings"
-	"sync"
-)
+import "sync"
 
 // A setIndex files every pattern of a Set under one literal that its Shape
 // promises: a prefix, a suffix, or a piece of a fragment. Patterns that are
@@ -28,7 +25,8 @@ type setIndex struct {
 
 // best is Set.Best.
 func (s *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	q := search{set: s, text: text, best: limit, fault: none}
+	var q search // field by field: as a whole it would be made elsewhere first
+	q.set, q.text, q.best, q.fault = s, text, limit, none
 	if s.heads != nil {
 		q.look()
 	} else {
@@ -118,7 +116,7 @@ func (q *search) head() {
 			break
 		}
 		n = &t.nodes[kid]
-		if n.edgeLen > 1 && !strings.HasPrefix(q.text[at:], t.edges[n.edge:n.edge+n.edgeLen]) {
+		if n.edgeLen > 1 && !t.follows(n, q.text, at) {
 			break
 		}
 		at += int(n.edgeLen)
@@ -149,7 +147,7 @@ func (q *search) tail() {
 			return
 		}
 		n = &t.nodes[kid]
-		if n.edgeLen > 1 && !strings.HasSuffix(rest, t.edges[n.edge:n.edge+n.edgeLen]) {
+		if n.edgeLen > 1 && !t.follows(n, rest, len(rest)-int(n.edgeLen)) {
 			return
 		}
 		rest = rest[:len(rest)-int(n.edgeLen)]
