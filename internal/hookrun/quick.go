@@ -16,6 +16,7 @@ import (
 // Quick is the obstat-hook command: the quick half of a pair whose other half is
 // the obstat command beside it. Its arguments are those of `obstat hook`.
 func Quick(args []string) int {
+	roomy(len(args) > 1000)
 	o := System(&Options{})
 	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(args, payload) }
 	o.Elsewhere = !o.parse(args)
