@@ -27,6 +27,22 @@ func misses(f Flavour, pat, s string) bool {
 	return false
 }
 
+// amongWords tells of an expression that is a few words, as in Read|Grep|Glob, whether
+// s is one of them; known is false for others.
+func amongWords(re, s string) (yes, known bool) {
+	for i := range len(re) {
+		if re[i] != '|' && !itself(re[i]) {
+			return false, false
+		}
+	}
+	for w := range strings.SplitSeq(re, "|") {
+		if w == s {
+			return true, true
+		}
+	}
+	return false, true
+}
+
 // untilAny returns s up to the first of some bytes.
 func untilAny(s, chars string) string {
 	if i := strings.IndexAny(s, chars); i >= 0 {

@@ -32,6 +32,23 @@ func checkMisses(t failer, f Flavour, text, s string) {
 	}
 }
 
+// TestOneOf: a few words are what the expression says.
+func TestOneOf(t *testing.T) {
+	pieces := []string{"a", "b", "|", "||", "A", "ab", "_", "-", " ", ".", "é", "\\"}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "pattern"), "")
+		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 3).Draw(t, "text"), "")
+		p, err := Compile(Full, text)
+		yes, known := amongWords(text, s)
+		if err != nil || !known {
+			return
+		}
+		if ok, err := p.body().m.match(s); ok != yes || err != nil {
+			t.Fatalf("%q on %q: %v, %v", text, s, ok, err)
+		}
+	})
+}
+
 func TestMissesTells(t *testing.T) {
 	for _, c := range []struct {
 		f       Flavour

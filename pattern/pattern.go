@@ -164,6 +164,11 @@ func (p *Pattern) Match(s string) (bool, error) {
 		if misses(p.flavour, p.text, s) {
 			return false, nil
 		}
+		if p.flavour == Full {
+			if yes, known := amongWords(p.text, s); known {
+				return yes, nil
+			}
+		}
 		b = p.body()
 	}
 	return b.m.match(s)
