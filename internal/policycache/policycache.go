@@ -66,6 +66,9 @@ func (c *Cache) Get(question ...string) (*Entry, error) {
 		return nil, ErrMiss
 	}
 	data, err := readOwn(c.path(question))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMiss
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +129,12 @@ func encode(e *Entry) []byte {
 		s := &e.Seen[i]
 		body.text(s.Name)
 		body.byte(uint8(s.Is))
-		if s.Is != Absent {
+		if s.Is == Absent {
+			body.list(s.Missing)
+			for _, n := range []int64{s.Stamp.device, s.Stamp.inode, s.Stamp.changed, s.Stamp.modified} {
+				body.num(int(n))
+			}
+		} else {
 			body.text(string(s.Sum[:]))
 		}
 	}
@@ -156,7 +164,10 @@ func decode(src []byte) (*Entry, error) {
 	e.Seen = make([]Seen, 0, n)
 	for range n {
 		s := Seen{Name: d.text(), Is: Kind(d.byte())}
-		if s.Is != Absent {
+		if s.Is == Absent {
+			s.Missing = d.list()
+			s.Stamp = stamp{int64(d.num()), int64(d.num()), int64(d.num()), int64(d.num())}
+		} else {
 			copy(s.Sum[:], d.text())
 		}
 		e.Seen = append(e.Seen, s)
@@ -199,29 +210,4 @@ func fileID(name string) string {
 	e.num(int(st.Size()))
 	e.num(int(st.ModTime().UnixNano()))
 	return string(e.b)
-}
-
-// readOwn reads a file that nobody but its owner, who is this user, may change.
-func readOwn(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = ErrMiss
-		}
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() || !own(st) {
-		return nil, errors.New("the cached policy could be somebody else's")
-	}
-	data := make([]byte, st.Size())
-	n, err := f.ReadAt(data, 0)
-	if n == len(data) {
-		err = nil
-	}
-	return data, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Kind says what was found under a name.
@@ -15,9 +16,9 @@ type Kind uint8
 
 // What can be found.
 const (
-	Absent Kind = iota + 1 // nothing
-	File                   // a file with these bytes
+	File   Kind = iota + 1 // a file with these bytes
 	Dir                    // a directory with these names in it
+	Absent                 // a directory without these names in it
 )
 
 // A Seen is one look at the file system.
@@ -25,19 +26,39 @@ type Seen struct {
 	Name string
 	Is   Kind
 	Sum  [sha256.Size]byte // of the bytes, or of the names
+	// Missing are the names that were not there, and Stamp is what tells that
+	// nothing has come or gone since; zero tells nothing.
+	Missing []string
+	Stamp   stamp
 }
+
+// A stamp changes whenever an entry of a directory does. It is taken before the
+// directory is looked at, and only of one that has been left alone for a while:
+// a change in the same instant could leave it as it is.
+type stamp struct{ device, inode, changed, modified int64 }
+
+// settling is how long a directory has to be left alone.
+const settling = time.Second
 
 // still tells whether another look finds the same.
 func (s *Seen) still() bool {
 	switch s.Is {
-	case Absent:
-		return missing(s.Name)
 	case File:
-		data, err := os.ReadFile(s.Name)
+		data, err := readFile(s.Name)
 		return err == nil && sha256.Sum256(data) == s.Sum
 	case Dir:
 		names, err := list(s.Name)
 		return err == nil && sumOf(names) == s.Sum
+	case Absent:
+		if s.Stamp != (stamp{}) && stampOf(s.Name) == s.Stamp {
+			return true
+		}
+		for _, name := range s.Missing {
+			if !missing(s.Name + string(filepath.Separator) + name) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }
@@ -49,8 +70,9 @@ type Looker struct {
 	Read func(name string) ([]byte, error)
 	Err  error
 
-	files map[string]*look
-	seen  []Seen
+	files  map[string]*look
+	seen   []Seen
+	stamps map[string]stamp
 }
 
 type look struct {
@@ -67,10 +89,16 @@ func (l *Looker) ReadFile(name string) ([]byte, error) {
 	if read == nil {
 		read = os.ReadFile
 	}
-	data, err := read(name)
 	if l.files == nil {
-		l.files = map[string]*look{}
+		l.files, l.stamps = map[string]*look{}, map[string]stamp{}
 	}
+	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
+		if _, ok := l.stamps[dir]; ok {
+			break
+		}
+		l.stamps[dir] = settled(dir)
+	}
+	data, err := read(name)
 	l.files[name] = &look{data, err}
 	switch {
 	case !filepath.IsAbs(name):
@@ -102,17 +130,28 @@ func (l *Looker) ReadDir(name string) ([]string, error) {
 // absent remembers that there is nothing under a name: where the directory is
 // missing too, that says it for everything in it.
 func (l *Looker) absent(name string) {
-	for {
-		dir := filepath.Dir(name)
-		if _, err := os.Stat(dir); dir == name || !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		name = dir
+	dir := filepath.Dir(name)
+	for dir != filepath.Dir(dir) && missing(dir) {
+		name, dir = dir, filepath.Dir(dir)
 	}
-	s := Seen{Name: name, Is: Absent}
-	if !slices.Contains(l.seen, s) {
-		l.seen = append(l.seen, s)
+	name = filepath.Base(name)
+	at := slices.IndexFunc(l.seen, func(s Seen) bool { return s.Is == Absent && s.Name == dir })
+	if at < 0 {
+		at = len(l.seen)
+		l.seen = append(l.seen, Seen{Name: dir, Is: Absent, Stamp: l.stamps[dir]})
 	}
+	if s := &l.seen[at]; !slices.Contains(s.Missing, name) {
+		s.Missing = append(s.Missing, name)
+	}
+}
+
+// settled returns the stamp of a directory that has been left alone for a while.
+func settled(dir string) stamp {
+	s := stampOf(dir)
+	if max(s.changed, s.modified) > time.Now().Add(-settling).UnixNano() {
+		return stamp{}
+	}
+	return s
 }
 
 // Seen returns everything that was looked at.

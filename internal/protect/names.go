@@ -22,14 +22,22 @@ type entry struct {
 }
 
 // table returns the lines of guarded.txt.
-var table = sync.OnceValue(func() (out []entry) {
+var table = sync.OnceValue(func() []entry {
+	out := make([]entry, 0, 128)
 	for line := range strings.SplitSeq(guardedText, "\n") {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0][0] == '#' {
+		if line == "" || line[0] == '#' {
 			continue
 		}
-		e := entry{path: f[len(f)-1]}
-		switch f[0] {
+		kind, rest, _ := strings.Cut(line, " ")
+		env, name, two := strings.Cut(strings.TrimSpace(rest), " ")
+		if !two {
+			name = env
+		}
+		e := entry{path: strings.TrimSpace(name)}
+		if e.path == "" {
+			continue
+		}
+		switch kind {
 		case "generic":
 			e.what, e.generic = mayPolicy, true
 		case "policy":
@@ -39,7 +47,7 @@ var table = sync.OnceValue(func() (out []entry) {
 		case "program":
 			e.what = isProgram
 		case "moved":
-			e.what, e.env = isHook, f[1]
+			e.what, e.env = isHook, env
 		default:
 			e.what = isHook
 		}
