@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMCP(t *testing.T) {
@@ -152,12 +151,13 @@ func TestChosen(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	a := Agents()[:1]
-	text := table(a, []Result{
-		{Agent: a[0].Name, Scenario: "denied", Outcome: outRan, Broken: "it ran"},
-		{Agent: a[0].Name, Scenario: "harmless", Outcome: outRan},
-		{Agent: a[0].Name, Scenario: "mcp", Outcome: outNotDriven, Note: "no such program"},
-	}, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-	for _, want := range []string{"on 2026-01-02", "| an allowed command | run | ran |", "| a denied command | blocked | **ran** [1] |", "- [1] it ran", "**not driven** [2]", "- [2] no such program", "not tried"} {
+	text := table(a, []lastRun{{Version: "1.2.3", Date: "2026-01-02", Results: []Result{
+		{Scenario: "denied", Outcome: outRan, Broken: "it ran"},
+		{Scenario: "harmless", Outcome: outRan},
+		{Scenario: "mcp", Outcome: outNotDriven, Note: "no such program"},
+		{Scenario: "mcp-denied", Outcome: outNotDriven, Note: "no such program"},
+	}}})
+	for _, want := range []string{"| 1.2.3 | 2026-01-02 |", "| an allowed command | run | ran |", "| a denied command | blocked | **ran** [1] |", "- [1] it ran", "**not driven** [2]", "- [2] no such program", "| not tried |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -77,6 +77,9 @@ const (
 	kept   = "keep.txt" // what the denied command would remove
 	// asksFor is what is said where nobody is there to ask.
 	asksFor = "person's approval"
+	// ownRefusal is what Claude Code says where it would have asked by itself, and
+	// does not even with a hook that asks.
+	ownRefusal = "haven't granted it"
 	// hookFile in a command stands for the settings that obstat's hook is in.
 	hookFile = "HOOK-FILE"
 )
@@ -145,7 +148,7 @@ func scenarios() []scenario {
 		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: broken, want: mustBlock, says: "policy"},
 		{name: "late", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "could not decide"},
 		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent|" + asksFor},
-		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would |" + asksFor},
+		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would |" + asksFor + "|" + ownRefusal},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},

@@ -14,15 +14,52 @@ import (
 // tableName is where the results are kept.
 const tableName = "docs/agents/results.md"
 
-// writeTable puts the results of a whole run into the docs.
+// A lastRun is what is remembered of an agent's last whole run, so that one agent can
+// be tried again without the others.
+type lastRun struct {
+	Version string
+	Date    string
+	Results []Result
+}
+
+func (o *options) lastName(a *Agent) string {
+	return filepath.Join(o.cache, "results-"+strings.ReplaceAll(a.id(), "/", "-")+".json")
+}
+
+// writeTable remembers the results of a run of all scenarios, and puts those of
+// all agents into the docs.
 func (o *options) writeTable(agents []Agent, results []Result) error {
-	if o.agents != "" || o.scenarios != "" {
-		return errors.New("-update is for a run of all agents and all scenarios")
+	if o.scenarios != "" {
+		return errors.New("-update is for a run of all scenarios")
 	}
 	for i := range agents {
-		agents[i].Version = o.version(&agents[i])
+		a := &agents[i]
+		last := lastRun{Version: o.version(a), Date: time.Now().Format(time.DateOnly)}
+		for _, r := range results {
+			if r.Agent == a.id() {
+				r.Detail, r.Took = "", 0
+				last.Results = append(last.Results, r)
+			}
+		}
+		b, err := json.Marshal(last)
+		if err == nil {
+			err = os.WriteFile(o.lastName(a), b, 0o644)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(o.root, filepath.FromSlash(tableName)), []byte(table(agents, results, time.Now())), 0o644)
+	all := Agents()
+	runs := make([]lastRun, len(all))
+	for i := range all {
+		runs[i] = lastRun{Version: all[i].Version, Date: "not tried"}
+		if b, err := os.ReadFile(o.lastName(&all[i])); err == nil {
+			if err := json.Unmarshal(b, &runs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(filepath.Join(o.root, filepath.FromSlash(tableName)), []byte(table(all, runs)), 0o644)
 }
 
 // version is what npm installed, which is not what it was asked for where that
@@ -39,18 +76,18 @@ func (o *options) version(a *Agent) string {
 }
 
 // table writes the results for people.
-func table(agents []Agent, results []Result, now time.Time) string {
+func table(agents []Agent, runs []lastRun) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, `# What the real agents did
 
-Written by `+"`make test-agents`"+` on %s, on %s. Each cell is one run of the real agent, as its npm package has it, in a new home and a new project, with nothing but the loopback
+Written by `+"`make test-agents`"+` on %s. Each cell is one run of the real agent, as its npm package has it, in a new home and a new project, with nothing but the loopback
 interface, against a model server that asks for the tool calls of the row. The hook was put there by `+"`obstat install`"+`, and what happened was read off the file system.
 The agents themselves were told to let everything through, so that what was blocked was blocked by obstat; the first row is the same call without obstat.
 
-`, now.Format("2006-01-02"), platform())
-	s.WriteString("| agent | package | version |\n|---|---|---|\n")
-	for _, a := range agents {
-		fmt.Fprintf(&s, "| [%s](%s.md) | `%s` | %s |\n", a.Title, a.Name, a.Package, a.Version)
+`, platform())
+	s.WriteString("| agent | package | version | tried on |\n|---|---|---|---|\n")
+	for i, a := range agents {
+		fmt.Fprintf(&s, "| [%s](%s.md) | `%s` | %s | %s |\n", a.Title, a.Name, a.Package, runs[i].Version, runs[i].Date)
 	}
 	s.WriteString("\n| what the model asks for | has to be |")
 	for _, a := range agents {
@@ -60,8 +97,8 @@ The agents themselves were told to let everything through, so that what was bloc
 	var notes []string
 	for _, row := range scenarios() {
 		fmt.Fprintf(&s, "| %s | %s |", row.text, [...]string{"run", "blocked", "-"}[row.want])
-		for _, a := range agents {
-			s.WriteString(" " + cell(results, a.id(), row.name, &notes) + " |")
+		for i := range agents {
+			s.WriteString(" " + cell(runs[i].Results, row.name, &notes) + " |")
 		}
 		s.WriteString("\n")
 	}
@@ -88,10 +125,10 @@ Their wire formats are held by the fixtures of package hook.
 }
 
 // cell is one run's result; what needs more words goes to the notes.
-func cell(results []Result, agent, scenario string, notes *[]string) string {
+func cell(results []Result, scenario string, notes *[]string) string {
 	for i := range results {
 		r := &results[i]
-		if r.Agent != agent || r.Scenario != scenario {
+		if r.Scenario != scenario {
 			continue
 		}
 		note := r.Broken
