@@ -57,6 +57,13 @@ var errInput = errors.New("the input is not a JSON object")
 // decode reads a JSON object and refuses one that names a field twice: which of the two the
 // tool would take is not known.
 func (in *input) decode(data []byte) error {
+	if ok, err := in.plain(string(data)); ok {
+		return err
+	}
+	return in.decodeAny(data)
+}
+
+func (in *input) decodeAny(data []byte) error {
 	dec := json.NewDecoder(strings.NewReader(string(data)))
 	t, err := dec.Token()
 	if err != nil || t != json.Delim('{') {
