@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/weburl"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -140,7 +140,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 
 func namesURL(content string) bool {
 	return slices.ContainsFunc(strings.Fields(content), func(w string) bool {
-		u, err := url.Parse(strings.Trim(w, `"'*`))
+		u, err := weburl.Parse(strings.Trim(w, `"'*`))
 		return err == nil && u.Scheme != "" && u.Host != ""
 	})
 }

@@ -48,7 +48,7 @@ var importTable = []importRow{
 		why: "dialect/all is the one list of dialects, and only a list"},
 	{pkg: "dialect/opencode/opencodehttp", may: []string{"dialect/opencode", "internal/tree", "internal/jsonx"},
 		why: "opencodehttp is opencode's own HTTP surface, kept apart so that whoever reads its files links no server"},
-	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit"},
+	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit", "internal/weburl"},
 		why: "a dialect turns files into a Program and back; it cannot know other dialects, storage, servers or faces"},
 
 	{pkg: "approval", may: []string{""},
@@ -72,6 +72,8 @@ var importTable = []importRow{
 		why: "replay decides recorded calls again; it needs the engine and the ledger"},
 	{pkg: "internal/cases", may: []string{"", "dialect", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "cases runs recorded answers against a dialect it is given"},
+	{pkg: "internal/weburl",
+		why: "weburl reads addresses for everybody and may know nobody"},
 	{pkg: "internal/statedir",
 		why: "statedir knows where files are, not what is in them"},
 	{pkg: "internal/policycache", may: []string{"", "pattern"},
