@@ -62,14 +62,25 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	return fl.o
 }
 
-// commandField returns the field of the call that holds its command.
+// commandField returns the field of the call that holds its command: the first that says
+// something, or else the first that is there.
 func commandField(f *Facts, tool effect.Tool) string {
+	there := ""
 	for _, name := range tool.Command {
-		if _, ok := f.Field(name); ok {
+		text, isString := f.String(name)
+		if isString && strings.TrimSpace(text) != "" {
 			return name
 		}
+		if text, ok := f.Field(name); ok {
+			if !isString && text != "null" {
+				return name
+			}
+			if there == "" {
+				there = name
+			}
+		}
 	}
-	return ""
+	return there
 }
 
 // breadth tells how much an allowing rule speaks for. A rule whose pattern takes

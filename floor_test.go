@@ -101,6 +101,34 @@ func TestFloorShell(t *testing.T) {
 	}
 }
 
+// A field for the command that says nothing does not hide the one that does.
+func TestFloorCommandField(t *testing.T) {
+	prog := &obstat.Program{Dialect: "test", Mode: "default",
+		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules"}}, Default: obstat.Ask}},
+		Rules: map[string][]obstat.Rule{"rules": {
+			{ID: "allow", Tool: obstat.Is("Bash"), Verdict: obstat.Allow},
+		}},
+	}
+	pol, err := obstat.Compile(prog.WithFloor(true), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range map[string]obstat.Verdict{
+		`{"cmd":"ls"}`:                           obstat.Allow,
+		`{"cmd":"rm 'x"}`:                        obstat.Ask,
+		`{"command":"","cmd":"rm 'x"}`:           obstat.Ask,
+		`{"command":null,"cmd":"rm 'x"}`:         obstat.Ask,
+		`{"command":" \n","cmd":"rm 'x"}`:        obstat.Ask,
+		`{"command":{"a":1},"cmd":"ls"}`:         obstat.Ask,
+		`{"command":null,"input":"","cmd":"ls"}`: obstat.Allow,
+	} {
+		d := pol.Decide(&obstat.Call{Tool: "Bash", Input: json.RawMessage(input), Dir: "/w"}, testWorld)
+		if d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", input, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 func TestFloorPaths(t *testing.T) {
 	pol := mustCompile(t, shellProgram(obstat.Ask,
 		rule(obstat.Allow, "Write", "file_path", "/home/u/proj/*"), rule(obstat.Allow, "Write", "file_path", "src/*"),

@@ -28,6 +28,8 @@ type call struct {
 	names                                                      bool   // file name patterns were given that mean secrets
 	host                                                       string // that a command runs on
 	found                                                      string
+	start                                                      string // directory before its flags say another
+	moved                                                      string // as written, the directory that they say
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
 }

@@ -71,11 +71,14 @@ func (c *call) tarFile(w *shell.Word) {
 	if w.Known && w.Text == "-" {
 		return
 	}
+	dir, recursive := c.f.dir, c.recursive
+	c.f.dir, c.recursive = c.start, false // a directory that is gone to does not count for the archive
 	if c.create {
 		c.changeFile(Write, w)
-		return
+	} else {
+		c.readFile(w, false)
 	}
-	c.readFile(w, false)
+	c.f.dir, c.recursive = dir, recursive
 }
 
 // socat's addresses can be files, hosts and programs.

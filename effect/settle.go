@@ -71,9 +71,11 @@ func (c *call) settleFlags() bool {
 	if c.help {
 		return true
 	}
+	c.start = c.f.dir
 	for i := c.seenAt; i < len(c.a.seen); i++ {
 		if s := &c.a.seen[i]; s.flag.role == roleDir && s.has {
-			c.f.dir = c.a.chdir(c.f.dir, &s.val)
+			val := s.val
+			c.worksIn(&val)
 		}
 	}
 	for i := c.seenAt; i < len(c.a.seen); i++ {
@@ -91,6 +93,24 @@ func (c *call) settleFlags() bool {
 		}
 	}
 	return false
+}
+
+// worksIn is a directory that the program goes to before it does anything.
+func (c *call) worksIn(w *shell.Word) {
+	c.listFile(w)
+	c.f.dir = c.a.chdir(c.f.dir, w)
+	c.moved = w.Text
+}
+
+// dirAt is the directory that the flags before word i lead to, in programs where their order counts.
+func (c *call) dirAt(i int) string {
+	dir := c.start
+	for k := range c.seen() {
+		if s := &c.seen()[k]; s.flag.role == roleDir && s.has && s.at < i {
+			dir = c.a.chdir(dir, &s.val)
+		}
+	}
+	return dir
 }
 
 // deed emits the effect of a verb.
@@ -131,6 +151,11 @@ func (c *call) deed(d *deed) {
 		return
 	default:
 		return
+	}
+	if c.moved != "" && (e.Kind == Write || e.Kind == Delete) && e.Where == "" {
+		// What is changed is not named, but where is.
+		e.Path, e.Real, e.Raw, e.Recursive = c.f.dir, c.f.dir, c.moved, true
+		c.a.classify(&e, c.f.dir, false)
 	}
 	c.addDetails(&e)
 	c.a.effect(e)
@@ -196,6 +221,9 @@ func (c *call) operands(ops []int) {
 			continue
 		}
 		c.splitOperand(w)
+		if c.spec.style&styleOrder != 0 {
+			c.f.dir = c.dirAt(i)
+		}
 		c.apply(o.role, o.lang, w, false)
 	}
 }

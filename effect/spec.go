@@ -189,10 +189,11 @@ const (
 	stylePager                     // likewise, if they only say where to begin
 	styleBuiltin                   // a part of the shell, not a program
 	styleLast                      // a word that is not a known subcommand is an operand
+	styleOrder                     // a directory counts for the operands after it
 )
 
 // styleNames are the styles in the order of their bits.
-var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "any", "plus", "pager", "builtin", "last"}
+var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "any", "plus", "pager", "builtin", "last", "order"}
 
 // spec is what the knowledge base knows of a program or subcommand.
 type spec struct {

@@ -94,15 +94,21 @@ func (in *input) decodeAny(data []byte) error {
 	return nil
 }
 
-// str returns the first of the fields that is there; ok is false if it is not a string.
+// str returns the first of the fields that says something, or else the first that is there; ok is
+// false if it is not a string. A null is not there.
 func (in *input) str(names []string) (value string, there, ok bool) {
 	for _, n := range names {
-		if v, has := in.fields[n]; has {
-			s, ok := v.(string)
-			return s, true, ok
+		v, has := in.fields[n]
+		if !has || v == nil {
+			continue
 		}
+		s, isString := v.(string)
+		if !isString || strings.TrimSpace(s) != "" {
+			return s, true, isString
+		}
+		there = true
 	}
-	return "", false, true
+	return "", there, true
 }
 
 // words returns the argument vector of a command that is given as a list.
