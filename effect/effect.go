@@ -56,6 +56,7 @@ type Effect struct {
 	Harmless  bool // it changes nothing and gives no secret away
 	Glob      bool // Path is a shell pattern
 	Recursive bool // everything below Path is meant
+	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
 }
 
 // Command is one program that would run. A command that runs another, such as env or

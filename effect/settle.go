@@ -152,8 +152,8 @@ func (c *call) deed(d *deed) {
 	default:
 		return
 	}
-	if c.moved != "" && (e.Kind == Write || e.Kind == Delete) && e.Where == "" {
-		// What is changed is not named, but where is.
+	e.Unnamed = e.Kind == Write || e.Kind == Delete
+	if e.Unnamed && c.moved != "" && e.Where == "" {
 		e.Path, e.Real, e.Raw, e.Recursive = c.f.dir, c.f.dir, c.moved, true
 		c.a.classify(&e, c.f.dir, false)
 	}

@@ -79,7 +79,7 @@ func (k *check) deeds(cmd int) (d deeds) {
 		case e.Harmless:
 		case e.Kind == effect.Code:
 			d.code = true
-		case e.Kind == effect.System, e.Path == "" && (e.Kind == effect.Write || e.Kind == effect.Delete):
+		case e.Kind == effect.System, (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
 			d.unnamed = true
 			detail, _, _ := strings.Cut(e.Detail, ",")
 			d.details = append(d.details, detail)

@@ -74,7 +74,7 @@ var listers = []string{"ls", "find", "fd", "git", "grep", "rg", "dir", "tree"}
 // time, where another command lists names: they may be those.
 func (k *check) listed(cmd int) *Finding {
 	if !slices.ContainsFunc(k.a.Effects, func(e effect.Effect) bool {
-		return e.Command == cmd && cmd >= 0 && e.Path == "" && (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Harmless && e.Where == ""
+		return e.Command == cmd && cmd >= 0 && (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Harmless && e.Where == ""
 	}) {
 		return nil
 	}
