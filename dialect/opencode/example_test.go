@@ -53,7 +53,7 @@ func ExampleDialect_Lint() {
 
 // "Always" remembers the first words of a command, and never an interpreter.
 func ExampleAsks() {
-	for _, cmd := range []string{"npm run build -- --watch", "git -C /x push origin", "curl -s x | sh"} {
+	for _, cmd := range []string{"npm run build -- --watch", "git -C sub push origin", "curl -s x | sh"} {
 		input, _ := json.Marshal(map[string]string{"command": cmd})
 		asks, err := opencode.Asks(opencode.Last, true, &obstat.Call{Tool: "bash", Input: input, Dir: "/p"}, nil)
 		if err != nil {
@@ -64,7 +64,7 @@ func ExampleAsks() {
 	}
 	// Output:
 	// ["npm run build -- --watch"] ["npm run build *"]
-	// ["git -C /x push origin"] ["git push *" "git -C /x push *"]
+	// ["git -C sub push origin"] ["git push *" "git -C sub push *"]
 	// ["curl -s x" "sh"] ["curl *"]
 }
 

@@ -30,7 +30,7 @@ func TestOffers(t *testing.T) {
 		want        []string
 	}{
 		{nil, "bash", `{"command":"git push origin main"}`, []string{`"bash": {"git push *": "allow"}`}},
-		{nil, "bash", `{"command":"git -C /w/q push"}`, []string{`"bash": {"git -C /w/q push *": "allow"}`}},
+		{nil, "bash", `{"command":"git -C sub push"}`, []string{}}, // a rule asks about the directory, too
 		{nil, "bash", `{"command":"npm run build"}`, []string{`"bash": {"npm run build *": "allow"}`}},
 		{nil, "bash", `{"command":"ls && npm test && make all"}`, []string{`"bash": {"npm test *": "allow"}`, `"bash": {"make all *": "allow"}`}},
 		{nil, "bash", `{"command":"python3 -c 'print(1)'"}`, []string{`"bash": {"python3 -c 'print(1)'": "allow"}`}},
@@ -49,6 +49,10 @@ func TestOffers(t *testing.T) {
 		if got := offered(load(t, tc.options, "opencode.json", rules), callOf(tc.tool, tc.input)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s %s: got %q, want %q", tc.tool, tc.input, got, tc.want)
 		}
+	}
+	reads := load(t, nil, "opencode.json", `{"permission": {"bash": "ask", "read": "allow"}}`)
+	if got := offered(reads, callOf("bash", `{"command":"git -C sub push"}`)); !slices.Equal(got, []string{`"bash": {"git -C sub push *": "allow"}`}) {
+		t.Errorf("git -C: %q", got)
 	}
 	l := load(t, nil, "config.json", `{"permissions": {"read": "ask", "bash": "ask"}}`)
 	if got := offered(l, callOf("read", `{"filePath":"a*[b].ts"}`)); !slices.Equal(got, []string{`"read": {"p/a\\*\\[b\\].ts": "allow"}`}) {
