@@ -103,11 +103,11 @@ The agents themselves were told to let everything through, so that what was bloc
 		s.WriteString("\n")
 	}
 	s.WriteString(`
-- **blocked**: the call did not happen, the model was told so in obstat's words, and the agent went on with its next call.
+- **blocked**: the call did not happen. With obstat at work the model was also told so in obstat's words, and the agent went on with its next call.
 - Killed or gone, obstat cannot answer; the entry that the installer writes then refuses in its place.
 - How long a hook may hang is the agent's own affair: the row has it at three seconds instead of the ten minutes that are installed. obstat does not let it come to that: whatever it
   waits for, it refuses by itself long before, as in the row where the policy takes for ever.
-- In Claude Code's default mode the agent itself refuses what nobody answers for; what ran there ran because obstat allowed it.
+- In Claude Code's default mode the agent itself refuses what nobody answers for, and a change of its own settings; what ran there ran because obstat allowed it.
 `)
 	for i, n := range notes {
 		fmt.Fprintf(&s, "- [%d] %s\n", i+1, n)
@@ -115,9 +115,9 @@ The agents themselves were told to let everything through, so that what was bloc
 	s.WriteString(`
 ## Not here
 
-- Crush: its npm package is a script that downloads a release when it is installed; nothing of it is in the package.
-- Cursor, Windsurf: no package that runs without their editor or their servers.
-- Cline: an extension of an editor; no package that runs by itself was tried.
+- Crush: its npm package has only a script in it that downloads a release when it is installed.
+- Cursor, Windsurf: there is no npm package of theirs.
+- Cline: there is one, ` + "`cline`" + `, which has not been tried yet.
 
 Their wire formats are held by the fixtures of package hook.
 `)
