@@ -20,7 +20,8 @@ type analyzer struct {
 	an    Analysis
 	depth int
 	note  string // what being read-only hangs on
-	vars  map[string]string
+	vars  map[string]string // what the parser is told, if home is set
+	home  bool
 	seen  []seen // scratch of the calls on the stack
 	ops   []int
 	globs int
@@ -32,31 +33,34 @@ var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
 
 func newAnalyzer(o *Options) *analyzer {
 	a := analyzers.Get().(*analyzer)
-	if o != nil {
-		a.opts = *o
+	if o == nil {
+		o = &Options{}
 	}
+	a.opts = *o
 	return a
 }
 
 // release returns the analysis, in as few pieces as it fits in, and keeps the scratch space for
-// the next one.
+// the next one. What lies in the scratch space is not cleared: the next analysis writes over it,
+// and the pool lets go of what is not used.
 func (a *analyzer) release() *Analysis {
 	out := a.an.packed()
-	next := analyzer{seen: a.seen[:0], ops: a.ops[:0]}
-	next.an.Commands = kept(a.an.Commands)
-	next.an.Effects = kept(a.an.Effects)
-	next.an.Gaps = kept(a.an.Gaps)
-	*a = next
+	a.an.Commands, a.an.Effects, a.an.Gaps = kept(a.an.Commands), kept(a.an.Effects), kept(a.an.Gaps)
+	a.seen, a.ops = kept(a.seen), kept(a.ops)
+	a.an.Findings, a.an.Constructs, a.an.Source, a.an.Why = nil, nil, "", ""
+	if a.an.Tool.Name != "" {
+		a.an.Tool = Tool{}
+	}
+	a.depth, a.globs, a.note, a.full, a.home = 0, 0, "", false, false
 	analyzers.Put(a)
 	return out
 }
 
-// kept is a slice to use again, without what it holds. One that became large is let go.
+// kept is a slice to use again. One that became large is let go.
 func kept[T any](s []T) []T {
 	if cap(s) > 64 {
 		return nil
 	}
-	clear(s)
 	return s[:0]
 }
 
@@ -91,11 +95,17 @@ func (an *Analysis) packed() *Analysis {
 	}
 	copy(commands, an.Commands)
 	copy(effects, an.Effects)
-	*out = *an
-	out.Commands, out.Effects, out.Gaps = commands, effects, nil
+	out.Commands, out.Effects = commands, effects
 	if len(an.Gaps) > 0 {
 		out.Gaps = append(out.Gaps, an.Gaps...)
 	}
+	if an.Tool.Name == "" {
+		out.Tool.Canonical = an.Tool.Canonical
+	} else {
+		out.Tool = an.Tool
+	}
+	out.Source, out.Findings, out.Constructs = an.Source, an.Findings, an.Constructs
+	out.Full, out.ReadOnly, out.Why = an.Full, an.ReadOnly, an.Why
 	return out
 }
 
@@ -142,8 +152,7 @@ func (a *analyzer) script(src string, f *frame) {
 		return
 	}
 	a.depth++
-	a.home(src)
-	opts := shell.Options{Lang: a.opts.Lang, Vars: a.vars}
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src)}
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
@@ -292,7 +301,6 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	a.an.Commands[cmd].Catalogued = true
 	c := call{a: a, f: *f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
 	c.run()
-	clear(a.seen[c.seenAt:]) // so that nothing of the command is kept
 	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
 }
 

@@ -70,6 +70,11 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 		return t, t, true
 	}
 	var b strings.Builder
+	n := 0
+	for i := range words {
+		n += max(len(words[i].Text), len(words[i].Raw)) + 3
+	}
+	b.Grow(n)
 	cut := -1
 	for i := range words {
 		w := &words[i]

@@ -34,14 +34,21 @@ func Analyze(req *Request) *Analysis {
 	return a.finish()
 }
 
-// home tells the shell parser what $HOME is, if the text may ask.
-func (a *analyzer) home(text string) {
-	if a.opts.FS == nil || a.vars != nil || strings.IndexByte(text, '$') < 0 {
-		return
+// known tells the shell parser what $HOME is, if the text may ask.
+func (a *analyzer) known(text string) map[string]string {
+	if a.opts.FS == nil || strings.IndexByte(text, '$') < 0 {
+		return nil
 	}
-	if h, ok := a.opts.FS.Home(""); ok && h != "" {
-		a.vars = map[string]string{"HOME": h}
+	if !a.home {
+		h, ok := a.opts.FS.Home("")
+		if !ok || h == "" {
+			return nil
+		}
+		if a.home = true; a.vars["HOME"] != h { // most often it is that of the analysis before
+			a.vars = map[string]string{"HOME": h}
+		}
 	}
+	return a.vars
 }
 
 // input is a tool's decoded input.

@@ -51,9 +51,15 @@ func (g *globbing) run() {
 			g.chain(g.x.parent[hash(g.segs[len(g.segs)-2].text)&255], g.x.nextParent)
 		}
 		g.chain(g.x.wildParent, g.x.nextParent)
+	case len(last.prefix) > 1:
+		g.chain(g.x.pair[pairKey(last.prefix)], g.x.nextPair)
+		g.chain(g.x.wildPair, g.x.nextPair)
 	case last.prefix != "":
 		g.chain(g.x.first[last.prefix[0]], g.x.nextFirst)
 		g.chain(g.x.first['*'], g.x.nextFirst)
+	case len(last.suffix) > 1:
+		g.chain(g.x.end[pairKey(last.suffix[len(last.suffix)-2:])], g.x.nextEnd)
+		g.chain(g.x.wildEnd, g.x.nextEnd)
 	default:
 		g.chain(g.x.last[last.suffix[len(last.suffix)-1]], g.x.nextLast)
 		g.chain(g.x.last['*'], g.x.nextLast)
@@ -137,22 +143,31 @@ func (g *globSeg) reaches(s [2]string, more bool) bool {
 // globIndex finds rows by the letters or the directory of their last segment: chains of rows
 // plus one.
 type globIndex struct {
-	first, last                     [256]uint16 // by the first byte and the last, which may be a *
-	parent                          [256]uint16 // by hash of the segment before it
-	wildParent                      uint16      // if that has a *
-	nextFirst, nextLast, nextParent []uint16
-	samples                         [][][2]string // of a row with a *: for each segment two names that it stands for
+	first, last [256]uint16 // by the first byte and the last, which may be a *
+	pair, end   [256]uint16 // by the first two bytes and the last two
+	wildPair    uint16      // if one of these is a *, or there are not two
+	wildEnd     uint16
+	parent      [256]uint16 // by hash of the segment before it
+	wildParent  uint16      // if that has a *
+
+	nextFirst, nextLast, nextPair, nextEnd, nextParent []uint16
+
+	samples [][][2]string // of a row with a *: for each segment two names that it stands for
 }
+
+func pairKey(s string) byte { return s[0]*31 + s[1] }
 
 func (t *Table) makeGlobs() *globIndex {
 	n := len(t.rows)
-	next := make([]uint16, 3*n)
-	x := &globIndex{nextFirst: next[:n], nextLast: next[n : 2*n], nextParent: next[2*n:], samples: make([][][2]string, n)}
+	next := make([]uint16, 5*n)
+	x := &globIndex{nextFirst: next[:n], nextLast: next[n : 2*n], nextPair: next[2*n : 3*n], nextEnd: next[3*n : 4*n], nextParent: next[4*n:], samples: make([][][2]string, n)}
 	for i := n - 1; i >= 0; i-- {
 		r := &t.rows[i]
 		name := r.name()
 		link(&x.first[name[0]], x.nextFirst, i)
 		link(&x.last[name[len(name)-1]], x.nextLast, i)
+		linkPair(&x.pair, &x.wildPair, x.nextPair, name[:min(2, len(name))], i)
+		linkPair(&x.end, &x.wildEnd, x.nextEnd, name[max(0, len(name)-2):], i)
 		if r.is(rowStar) {
 			x.samples[i] = samplesOf(r.pat)
 		}
@@ -171,6 +186,13 @@ func (t *Table) makeGlobs() *globIndex {
 }
 
 func link(chain *uint16, next []uint16, i int) { next[i], *chain = *chain, uint16(i+1) }
+
+func linkPair(chains *[256]uint16, wild *uint16, next []uint16, pair string, i int) {
+	if len(pair) == 2 && pair[0] != '*' && pair[1] != '*' {
+		wild = &chains[pairKey(pair)]
+	}
+	link(wild, next, i)
+}
 
 // samplesOf gives each segment of a pattern two names that it stands for.
 func samplesOf(pat string) [][2]string {

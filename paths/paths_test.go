@@ -301,3 +301,63 @@ func BenchmarkLookup(b *testing.B) {
 		Sensitive{}.Lookup("/home/u/project/src/index.ts")
 	}
 }
+
+// What the indices find is what looking at every row finds.
+func TestIndexedIsLinear(t *testing.T) {
+	tab := defaultTable()
+	var segs []string
+	for i := range tab.rows {
+		for seg := range strings.SplitSeq(tab.rows[i].pat, "/") {
+			segs = append(segs, seg, strings.ReplaceAll(seg, "*", "x"))
+		}
+	}
+	segs = append(segs, "home", "src", "*", "?", "*.*", ".*", "[a-z]*", "*.ts", "**", "[", "a", "..", "")
+	seg := rapid.Custom(func(t *rapid.T) string {
+		s := rapid.SampledFrom(segs).Draw(t, "seg")
+		if at := rapid.IntRange(0, 2*len(s)).Draw(t, "at"); at < len(s) {
+			s = s[:at] + rapid.SampledFrom([]string{"*", "?", "[" + s[at:at+1] + "]"}).Draw(t, "wild") + s[at+rapid.IntRange(0, 1).Draw(t, "cut"):]
+		}
+		return s
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		p := strings.Join(rapid.SliceOfN(seg, 1, 4).Draw(t, "path"), "/")
+		if rapid.Bool().Draw(t, "rooted") {
+			p = "/" + p
+		}
+		var got, want matches
+		tab.glob(p, &got)
+		g := globbing{t: tab, x: tab.globs(), m: &want}
+		for s := range strings.SplitSeq(strings.Trim(strings.ToLower(p), "/"), "/") {
+			g.segs = append(g.segs, newGlobSeg(s))
+		}
+		for _, s := range g.segs[:len(g.segs)-1] {
+			g.anywhere = g.anywhere || !s.literal
+		}
+		if g.anywhere || !g.segs[len(g.segs)-1].literal {
+			for i := range tab.rows {
+				g.try(i)
+			}
+		}
+		ge, gok := got.best()
+		we, wok := want.best()
+		if gok != wok || ge.Secret != we.Secret || got.n != want.n {
+			t.Fatalf("Glob(%q) finds %d, %+v; there are %d, %+v", p, got.n, ge, want.n, we)
+		}
+		got, want = matches{}, matches{}
+		tab.lookup(p, &got)
+		lower := strings.ToLower(strings.Trim(p, "/"))
+		for end := 1; end <= len(lower); end++ {
+			if end < len(lower) && lower[end] != '/' || lower[end-1] == '/' {
+				continue
+			}
+			for i := range tab.rows {
+				if r := &tab.rows[i]; (end == len(lower) || r.is(rowDir)) && r.match(lower[:end]) {
+					want.add(r)
+				}
+			}
+		}
+		if got.n != want.n {
+			t.Fatalf("Lookup(%q) finds %d, there are %d", p, got.n, want.n)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package shell
 import (
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
 // fast reads plain text without the parser; what it is not certain of it leaves to the parser.
@@ -18,7 +19,13 @@ func fast(src string, o *Options) *Script {
 	}
 	b := plainBuilder{src: src, cd: p.cd, exact: true, stdin: -1, dir: Word{Known: true}}
 	b.room(&p)
+	if p.wide {
+		b.s.scan()
+	}
 	b.build(tokens)
+	if p.wide {
+		b.s.homographs()
+	}
 	return b.s
 }
 
@@ -29,7 +36,9 @@ type plainText struct {
 	words     int
 	operators int
 	redirects int
-	cd        bool // it begins with `cd dir &&`
+	assigns   int
+	cd        bool // it begins with `cd dir`
+	wide      bool // it is not ASCII
 }
 
 // readPlain takes a text apart; it returns no tokens if the text is not plain. They are added
@@ -44,11 +53,15 @@ func readPlain(src string, tokens []plainToken) ([]plainToken, plainText) {
 		case plainOther:
 			return nil, p
 		case plainEnd:
-			if p.commands == 0 || last != plainWord && last != plainSemicolon || p.cd && p.commands == 1 {
+			p.wide = l.wide
+			if p.commands == 0 || last != plainWord && last != plainSemicolon || p.cd && p.commands == 1 && p.words != 2 || p.wide && !utf8.ValidString(src) {
 				return nil, p
 			}
 			return tokens, p
 		case plainWord:
+			if first && p.assignment(&t) {
+				break
+			}
 			if first && !p.program(&t) {
 				return nil, p
 			}
@@ -62,7 +75,7 @@ func readPlain(src string, tokens []plainToken) ([]plainToken, plainText) {
 			p.redirects++
 			t = l.next()
 		default:
-			if first || p.cd && p.commands == 1 && (t.kind != plainAnd || p.words != 2) {
+			if first || p.cd && p.commands == 1 && (t.kind != plainAnd && t.kind != plainSemicolon || p.words != 2) {
 				return nil, p
 			}
 			first = true
@@ -84,13 +97,26 @@ func (l *plainLexer) target(op *plainToken) bool {
 	return op.op != opDup || word == "-" || digits(word)
 }
 
+// assignment reports whether a word before the program is a plain assignment, and counts that. The
+// variables that hold code are left to the parser.
+func (p *plainText) assignment(t *plainToken) bool {
+	word := p.src[t.start:t.end]
+	eq := strings.IndexByte(word, '=')
+	if eq <= 0 || t.glob || t.tilde || !validName(word[:eq]) || word[0] == 'P' || word[:eq] == "RPROMPT" {
+		return false
+	}
+	t.kind, t.from = plainAssign, t.start+int32(eq+1)
+	p.assigns++
+	return true
+}
+
 // program reports whether a word can be the program of a plain command, and counts that.
 func (p *plainText) program(t *plainToken) bool {
 	name := p.src[t.from:t.to]
 	switch {
 	case t.glob || t.pieces || t.tilde && t.to-t.from <= 1:
 		return false
-	case name == "cd" && p.commands == 0 && p.src[t.start:t.end] == name && p.movesTo(int(t.end)):
+	case name == "cd" && p.commands == 0 && p.assigns == 0 && p.src[t.start:t.end] == name && p.movesTo(int(t.end)):
 		p.cd = true
 	case !plainProgram(name):
 		return false
@@ -135,8 +161,9 @@ type plainBuilder struct {
 	src    string
 	slab   []Word
 	redirs []Redirect
+	sets   []Assign
 	next   int  // token
-	cd     bool // the text begins with `cd dir &&`
+	cd     bool // the text begins with `cd dir`
 	nest   Nest // around the text
 	stdin  int  // of the text
 	dir    Word
@@ -163,6 +190,9 @@ func (b *plainBuilder) room(p *plainText) {
 	b.slab = make([]Word, 0, p.words)
 	if p.redirects > 0 {
 		b.redirs = make([]Redirect, 0, p.redirects)
+	}
+	if p.assigns > 0 {
+		b.sets = make([]Assign, 0, p.assigns)
 	}
 }
 
@@ -213,7 +243,7 @@ func (b *plainBuilder) build(tokens []plainToken) {
 
 // command adds the next command.
 func (b *plainBuilder) command(tokens []plainToken) *Command {
-	from, redirs := len(b.slab), len(b.redirs)
+	from, redirs, sets := len(b.slab), len(b.redirs), len(b.sets)
 	start, end, words := tokens[b.next].start, int32(0), int32(0)
 	b.s.Constructs = append(b.s.Constructs, Construct{Kind: SimpleCommand})
 	mark := len(b.s.Constructs) - 1
@@ -224,6 +254,8 @@ func (b *plainBuilder) command(tokens []plainToken) *Command {
 			words = t.end
 		} else if t.kind == plainRedirect {
 			b.redirect(tokens)
+		} else if t.kind == plainAssign {
+			b.sets = append(b.sets, b.assign(t))
 		} else {
 			break
 		}
@@ -235,7 +267,20 @@ func (b *plainBuilder) command(tokens []plainToken) *Command {
 	if len(b.redirs) > redirs {
 		c.Redirects = b.redirs[redirs:len(b.redirs):len(b.redirs)]
 	}
+	if len(b.sets) > sets {
+		c.Assigns = b.sets[sets:len(b.sets):len(b.sets)]
+	}
 	return c
+}
+
+func (b *plainBuilder) assign(t *plainToken) Assign {
+	as := Assign{Name: b.src[t.start : t.from-1], Value: Word{Known: true}, Span: b.span(t.start, t.end)}
+	if t.from < t.end {
+		v := *t
+		v.start, v.to = t.from, t.end
+		as.Value = b.word(&v)
+	}
+	return as
 }
 
 func (b *plainBuilder) word(t *plainToken) Word {

@@ -16,7 +16,8 @@ const (
 	plainPipe
 	plainSemicolon
 	plainRedirect
-	plainOther // not plain
+	plainAssign // from is where the value begins
+	plainOther  // not plain
 )
 
 // plainToken is a word or an operator.
@@ -44,8 +45,9 @@ const (
 var plainOps = [...]string{opOut: ">", opAppend: ">>", opIn: "<", opDup: ">&", opBoth: "&>"}
 
 type plainLexer struct {
-	src string
-	at  int
+	src  string
+	at   int
+	wide bool // a quoted string is not ASCII
 }
 
 // plain character classes of unquoted text
@@ -206,7 +208,9 @@ func (l *plainLexer) quoted(i int) int {
 			if l.src[i-1] == '\\' { // see brokenDollar
 				return -1
 			}
-		case c < ' ' && c != '\t', c >= 0x7f, quote == '"' && (c == '$' || c == '`'):
+		case c >= 0x80:
+			l.wide = true
+		case c < ' ' && c != '\t', c == 0x7f, quote == '"' && (c == '$' || c == '`'):
 			return -1
 		}
 	}

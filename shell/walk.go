@@ -383,6 +383,9 @@ func (w *walker) plain(tokens []plainToken, p *plainText) {
 	if p.redirects > 0 {
 		b.redirs = make([]Redirect, 0, p.redirects)
 	}
+	if p.assigns > 0 {
+		b.sets = make([]Assign, 0, p.assigns)
+	}
 	if w.env.dir.unsure {
 		b.nest |= UnsureDir
 	}
