@@ -19,7 +19,7 @@ type analyzer struct {
 	opts  Options
 	an    Analysis
 	depth int
-	note  string // what being read-only hangs on
+	note  string            // what being read-only hangs on
 	vars  map[string]string // what the parser is told, if home is set
 	home  bool
 	seen  []seen // scratch of the calls on the stack
