@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,8 +57,11 @@ func run(n int, npm, command string) error {
 	if err != nil {
 		return err
 	}
+	order := slices.Clone(programs)
 	for i := range n + 10 {
-		for _, p := range programs {
+		// Who comes behind a large process finds the caches cold.
+		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, p := range order {
 			d, err := b.start(p)
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
