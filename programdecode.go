@@ -231,18 +231,26 @@ func (d *decoder) pipeline(off int) (pl Pipeline) {
 	return pl
 }
 
-var stageKeys = map[string][]string{
-	"match": {"match", "rules", "pick", "settle", "ask_denies"},
-	"check": {"check", "run", "pass", "ask_denies", "unless"},
-	"when":  {"when", "is", "tools", "then", "else"},
-	"floor": {"floor"},
+// stageKeys returns the keys of a kind of stage, nil if there is no such kind.
+func stageKeys(kind string) []string {
+	switch kind {
+	case "match":
+		return []string{"match", "rules", "pick", "settle", "ask_denies"}
+	case "check":
+		return []string{"check", "run", "pass", "ask_denies", "unless"}
+	case "when":
+		return []string{"when", "is", "tools", "then", "else"}
+	case "floor":
+		return []string{"floor"}
+	}
+	return nil
 }
 
 func (d *decoder) stage(off int) Stage {
 	kind := ""
 	w := members{src: d.src, pos: off}
 	for w.next() {
-		if _, ok := stageKeys[w.m.key]; ok && kind == "" {
+		if kind == "" && stageKeys(w.m.key) != nil {
 			kind = w.m.key
 		}
 	}
@@ -255,7 +263,7 @@ func (d *decoder) stage(off int) Stage {
 		return d.when(off)
 	case "floor":
 		var f Floor
-		d.object(off, "floor", stageKeys[kind], func(_ string, off int) { f.Name = d.str(off, "floor") })
+		d.object(off, "floor", stageKeys(kind), func(_ string, off int) { f.Name = d.str(off, "floor") })
 		return f
 	}
 	d.fail(off, CodeMissing, "a stage is one of match, check, when and floor", "")
@@ -263,7 +271,7 @@ func (d *decoder) stage(off int) Stage {
 }
 
 func (d *decoder) match(off int) (m Match) {
-	keys := d.object(off, "match", stageKeys["match"], func(key string, off int) {
+	keys := d.object(off, "match", stageKeys("match"), func(key string, off int) {
 		switch key {
 		case "match":
 			m.Name = d.str(off, key)
@@ -286,7 +294,7 @@ func (d *decoder) match(off int) (m Match) {
 }
 
 func (d *decoder) check(off int) (c Check) {
-	d.object(off, "check", stageKeys["check"], func(key string, off int) {
+	d.object(off, "check", stageKeys("check"), func(key string, off int) {
 		switch key {
 		case "check":
 			c.Name = d.str(off, key)
@@ -311,7 +319,7 @@ func (d *decoder) check(off int) (c Check) {
 }
 
 func (d *decoder) when(off int) (w When) {
-	keys := d.object(off, "when", stageKeys["when"], func(key string, off int) {
+	keys := d.object(off, "when", stageKeys("when"), func(key string, off int) {
 		switch key {
 		case "when":
 			w.Name = d.str(off, key)

@@ -3,6 +3,7 @@ package agentscope
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -204,19 +205,17 @@ func hasFlag(c *effect.Command, short byte, long string) bool {
 
 // movers are programs that touch what they are given even where they only read
 // it: copying a key out of its directory is not reading a file.
-var movers = sync.OnceValue(func() map[string]bool {
-	return set("rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir")
-})
+var movers = []string{"rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir"}
 
 // dangerousPaths finds targets in the document's table. Without the floor these
 // are the targets of redirections and of the document's eleven commands.
 func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if t.Bare && e.Detail != "redirect" && (!movers()[e.Program] || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
+		if t.Bare && e.Detail != "redirect" && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}
-		if e.Path == "" || e.Kind == effect.Read && !movers()[e.Program] && e.Detail != "redirect" {
+		if e.Path == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && e.Detail != "redirect" {
 			continue
 		}
 		switch e.Kind {
@@ -254,7 +253,7 @@ func everything(raw string) bool {
 
 // filesystem are the commands that ACCEPT_EDITS lets act on working
 // directories.
-var filesystem = sync.OnceValue(func() map[string]bool { return set("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed") })
+var filesystem = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
 // staysInside tells whether the command runs nothing but filesystem commands
 // and every path it touches is in a working directory.
@@ -266,7 +265,7 @@ func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
 		return false
 	}
 	for i := range a.Commands {
-		if c := &a.Commands[i]; len(c.Words) > 0 && (!filesystem()[c.Program] || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
+		if c := &a.Commands[i]; len(c.Words) > 0 && (!slices.Contains(filesystem, c.Program) || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
 			return false
 		}
 	}

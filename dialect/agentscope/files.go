@@ -2,6 +2,7 @@ package agentscope
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -11,34 +12,26 @@ import (
 // dangerousFiles and dangerousDirs are the table "Dangerous Path Protection" of
 // the document, and what its program adds to it.
 var (
-	dangerousFiles = set(
+	dangerousFiles = []string{
 		".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile",
 		".gitconfig", ".gitmodules",
 		"id_rsa", "id_ed25519",
 		".netrc", ".npmrc", ".pypirc",
 		".env", ".envrc", ".env.local", ".env.development", ".env.development.local", ".env.test", ".env.test.local",
 		".env.staging", ".env.production", ".env.production.local",
-	)
-	dangerousDirs = set(".git", ".ssh", ".claude", ".vscode", ".idea", ".aws", ".kube")
-)
-
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
 	}
-	return m
-}
+	dangerousDirs = []string{".git", ".ssh", ".claude", ".vscode", ".idea", ".aws", ".kube"}
+)
 
 // dangerous tells whether a path, absolute and clean, is in the table; capitals
 // do not matter, for file systems on which they do not.
 func dangerous(p string) bool {
 	p = strings.ToLower(p)
-	if dangerousFiles[path.Base(p)] {
+	if slices.Contains(dangerousFiles, path.Base(p)) {
 		return true
 	}
 	for seg := range strings.SplitSeq(p, "/") {
-		if dangerousDirs[seg] {
+		if slices.Contains(dangerousDirs, seg) {
 			return true
 		}
 	}

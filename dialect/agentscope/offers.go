@@ -4,7 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -78,15 +77,11 @@ func below(dir string) string {
 
 // safeEnv are the variables that may stand before a command without taking its
 // suggestion away.
-var safeEnv = sync.OnceValue(func() map[string]bool {
-	return set("NODE_ENV", "PYTHONUNBUFFERED", "RUST_LOG", "LANG", "TERM", "NO_COLOR", "FORCE_COLOR", "DEBUG", "VERBOSE", "CI", "PATH", "HOME",
-		"USER", "SHELL", "EDITOR", "PAGER", "TZ", "LC_ALL", "LC_CTYPE", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE")
-})
+var safeEnv = []string{"NODE_ENV", "PYTHONUNBUFFERED", "RUST_LOG", "LANG", "TERM", "NO_COLOR", "FORCE_COLOR", "DEBUG", "VERBOSE", "CI", "PATH", "HOME",
+	"USER", "SHELL", "EDITOR", "PAGER", "TZ", "LC_ALL", "LC_CTYPE", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE"}
 
 // unsuggested are commands that need no rule.
-var unsuggested = sync.OnceValue(func() map[string]bool {
-	return set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep", "tee")
-})
+var unsuggested = []string{"echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep", "tee"}
 
 // maxSuggestions is how many parts of a command get a suggestion.
 const maxSuggestions = 5
@@ -136,7 +131,7 @@ func scripts(cmd string) []*shell.Script {
 // before it.
 func prefix(c *shell.Command, before string) (string, bool) {
 	for _, a := range c.Assigns {
-		if !safeEnv()[a.Name] {
+		if !slices.Contains(safeEnv, a.Name) {
 			return "", false
 		}
 	}
@@ -144,7 +139,7 @@ func prefix(c *shell.Command, before string) (string, bool) {
 	if f := strings.Fields(before); len(f) > 0 && f[len(f)-1] == "time" && plainWord(name) {
 		return "time " + name + ":*", true // the document takes time for a program
 	}
-	if unsuggested()[strings.ToLower(name)] {
+	if slices.Contains(unsuggested, strings.ToLower(name)) {
 		return "", false
 	}
 	for _, w := range c.Words[1:] {

@@ -2,6 +2,7 @@ package agentscope
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +92,7 @@ func onlyReads(a *effect.Analysis) bool {
 func everyListed(a *effect.Analysis) bool {
 	for i := range a.Commands {
 		c := &a.Commands[i]
-		if len(c.Words) == 0 || listed(c) || c.ReadOnly && (neutral()[c.Path] || inSubstitution(a, c.Span)) {
+		if len(c.Words) == 0 || listed(c) || c.ReadOnly && (slices.Contains(neutral, c.Path) || inSubstitution(a, c.Span)) {
 			continue
 		}
 		return false
@@ -101,15 +102,13 @@ func everyListed(a *effect.Analysis) bool {
 
 // neutral are builtins that only set up or test what others do: the list does
 // not name them, nor does the original hold them to be commands.
-var neutral = sync.OnceValue(func() map[string]bool { return set("export", "declare", "typeset", "local", "readonly", "unset", "[") })
+var neutral = []string{"export", "declare", "typeset", "local", "readonly", "unset", "["}
 
 // plainCommands stay what they are whatever variables are set for them.
-var plainCommands = sync.OnceValue(func() map[string]bool {
-	return set("echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep")
-})
+var plainCommands = []string{"echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep"}
 
 func listed(c *effect.Command) bool {
-	if c.Path != c.Program || len(c.Env) > 0 && !plainCommands()[c.Program] {
+	if c.Path != c.Program || len(c.Env) > 0 && !slices.Contains(plainCommands, c.Program) {
 		return false // another program may have that name, or be made to behave otherwise
 	}
 	for _, entry := range readOnlyList()[c.Program] {

@@ -90,7 +90,7 @@ func suffix(s string) bool {
 
 // dangerousWithin tells whether a file's name holds that of a dangerous one.
 func dangerousWithin(name string) bool {
-	for f := range dangerousFiles {
+	for _, f := range dangerousFiles {
 		if strings.Contains(name, f) {
 			return true
 		}

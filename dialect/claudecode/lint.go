@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -75,9 +74,8 @@ func (s spec) unknown(r *obstat.Rule) *trap {
 }
 
 // topLevel are directories that stand at the root of a file system.
-var topLevel = sync.OnceValue(func() []string {
-	return strings.Fields("etc usr var home root opt tmp srv proc sys dev mnt boot bin sbin lib Users Library Applications private")
-})
+var topLevel = []string{"etc", "usr", "var", "home", "root", "opt", "tmp", "srv", "proc", "sys", "dev", "mnt", "boot", "bin", "sbin", "lib", "Users", "Library",
+	"Applications", "private"}
 
 // rootTrap is /path where //path is meant.
 func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
@@ -89,7 +87,7 @@ func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 	if r.Layer == LayerUser {
 		from = "~/.claude"
 	}
-	if slices.Contains(topLevel(), first) || home != "" && strings.HasPrefix(s.content, home+"/") {
+	if slices.Contains(topLevel, first) || home != "" && strings.HasPrefix(s.content, home+"/") {
 		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content), "%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
 	}
 	if r.Layer == LayerUser {
@@ -114,9 +112,8 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 }
 
 // runners run what follows them.
-var runners = sync.OnceValue(func() []string {
-	return strings.Fields("npx bunx pnpx uvx docker podman bash sh zsh dash fish ssh direnv devbox mise watch env sudo doas xargs python python3 node ruby perl php eval exec")
-})
+var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh", "direnv", "devbox", "mise", "watch", "env",
+	"sudo", "doas", "xargs", "python", "python3", "node", "ruby", "perl", "php", "eval", "exec"}
 
 func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	content := s.content
@@ -128,7 +125,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
 	switch {
-	case r.Verdict == obstat.Allow && slices.Contains(runners(), first) && strings.HasPrefix(rest, "*") || r.Verdict == obstat.Allow && strings.HasSuffix(first, "*") && slices.Contains(runners(), strings.TrimSuffix(first, "*")):
+	case r.Verdict == obstat.Allow && slices.Contains(runners, first) && strings.HasPrefix(rest, "*") || r.Verdict == obstat.Allow && strings.HasSuffix(first, "*") && slices.Contains(runners, strings.TrimSuffix(first, "*")):
 		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content, strings.TrimSuffix(first, "*")))
 	case r.Verdict == obstat.Allow && namesURL(content):
 		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget", "Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))

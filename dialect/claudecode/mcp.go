@@ -9,7 +9,7 @@ import (
 
 // glued is what stands between an MCP server and its tool in agents that give
 // no other sign of it: github_create_issue, github-create_issue.
-var glued = map[string]string{"opencode": "_", "copilot": "-"}
+var glued = []struct{ agent, by string }{{"opencode", "_"}, {"copilot", "-"}}
 
 // mcpName returns mcp__server__tool for what other agents call it.
 func mcpName(tool string, t *effect.Tool) string {
@@ -30,7 +30,12 @@ const maxSplits = 32
 // may be of, those that the rules have for it. A rule that has its own name is
 // heard in any case.
 func (v *view) mcpNames(agent, tool string) []string {
-	sep := glued[agent]
+	sep := ""
+	for _, g := range glued {
+		if g.agent == agent {
+			sep = g.by
+		}
+	}
 	if _, known := effect.Lookup(tool); known || sep == "" || len(v.Servers) == 0 || knownTool(tool) {
 		return []string{tool}
 	}

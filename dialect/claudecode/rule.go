@@ -195,7 +195,7 @@ func (s spec) param(r *obstat.Rule) *trap {
 		return never("an allow rule cannot look at arguments: %s(%s) is skipped", s.tool, s.content)
 	case !ok || !identifier(name):
 		return never("%s(%s): what stands in the brackets must be parameter:value", s.tool, s.content)
-	case slices.Contains(primary()[s.tool], name):
+	case slices.Contains(primary(s.tool), name):
 		return never("%s of %s is not matched this way: the rule is ignored", name, s.tool)
 	}
 	r.Field, r.Pattern = fieldParam+name, glob(value, "")

@@ -3,7 +3,6 @@ package claudecode
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -43,14 +42,22 @@ var (
 	otherTools = []string{"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SlashCommand", "Cd", "AskUserQuestion", "ExitPlanMode", "Workflow", "ReadMcpResource"}
 )
 
-// primary are the fields that a rule looks at through its own notation.
-var primary = sync.OnceValue(func() map[string][]string {
-	return map[string][]string{
-		"Bash": {"command"}, "PowerShell": {"command"}, "Monitor": {"command"},
-		"Read": {"file_path"}, "Edit": {"file_path"}, "Write": {"file_path"}, "MultiEdit": {"file_path"},
-		"Grep": {"path"}, "Glob": {"path"}, "NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"}, "WebFetch": {"url"},
+// primary returns the fields that a rule looks at through its own notation.
+func primary(tool string) []string {
+	switch tool {
+	case "Bash", "PowerShell", "Monitor":
+		return []string{"command"}
+	case "Read", "Edit", "Write", "MultiEdit":
+		return []string{"file_path"}
+	case "Grep", "Glob":
+		return []string{"path"}
+	case "NotebookEdit", "NotebookRead":
+		return []string{"notebook_path"}
+	case "WebFetch":
+		return []string{"url"}
 	}
-})
+	return nil
+}
 
 func knownTool(name string) bool {
 	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
@@ -61,21 +68,49 @@ func knownTool(name string) bool {
 	return false
 }
 
-// canonical maps what the catalogue knows of a tool to Claude Code's name.
-var canonical = sync.OnceValue(func() map[string]string {
-	return map[string]string{
-		"shell": "Bash", "powershell": "PowerShell", "read": "Read", "write": "Write", "edit": "Edit", "notebook": "NotebookEdit",
-		"patch": "Edit", "delete": "Edit", "move": "Edit", "mkdir": "Edit", "list": "LS", "glob": "Glob", "grep": "Grep",
-		"fetch": "WebFetch", "search": "WebSearch", "task": "Agent", "skill": "Skill", "none": "TaskList", "kill": "TaskStop",
+// canonical returns Claude Code's name for what the catalogue knows of a tool.
+func canonical(kind string) (name string, ok bool) {
+	switch kind {
+	case "shell":
+		name = "Bash"
+	case "powershell":
+		name = "PowerShell"
+	case "read":
+		name = "Read"
+	case "write":
+		name = "Write"
+	case "edit", "patch", "delete", "move", "mkdir":
+		name = "Edit"
+	case "notebook":
+		name = "NotebookEdit"
+	case "list":
+		name = "LS"
+	case "glob":
+		name = "Glob"
+	case "grep":
+		name = "Grep"
+	case "fetch":
+		name = "WebFetch"
+	case "search":
+		name = "WebSearch"
+	case "task":
+		name = "Agent"
+	case "skill":
+		name = "Skill"
+	case "none":
+		name = "TaskList"
+	case "kill":
+		name = "TaskStop"
 	}
-})
+	return name, name != ""
+}
 
 // asked are tools that exist to ask the user: nobody answers for them.
 var asked = []string{"AskUserQuestion", "ExitPlanMode", "ask_user", "ask_followup_question", "question", "exit_plan_mode", "plan_exit"}
 
 // toolName returns Claude Code's name for a tool of any agent.
 func toolName(tool string, t *effect.Tool) string {
-	switch name, ok := canonical()[t.Canonical]; {
+	switch name, ok := canonical(t.Canonical); {
 	case tool == "Task":
 		return "Agent"
 	case knownTool(tool) || slices.Contains(asked, tool):
@@ -126,18 +161,18 @@ var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
 var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
 
 // readOnly are programs that need no permission where they provably only read.
-var readOnly = sync.OnceValue(func() []string {
-	return strings.Fields(`ls cat echo pwd head tail grep find wc which diff stat du cd git docker
-	fmt comm cmp numfmt expr test [ printf getconf seq tsort pr lsof pgrep tput ss fd fdfind file sort sed rg jq true false`)
-})
+var readOnly = []string{"ls", "cat", "echo", "pwd", "head", "tail", "grep", "find", "wc", "which", "diff", "stat", "du", "cd", "git", "docker", "fmt", "comm",
+	"cmp", "numfmt", "expr", "test", "[", "printf", "getconf", "seq", "tsort", "pr", "lsof", "pgrep", "tput", "ss", "fd", "fdfind", "file",
+	"sort", "sed", "rg", "jq", "true", "false"}
 
 // fileCommands are allowed on paths in the working directories by acceptEdits.
 var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
 var (
-	protectedDirs  = strings.Fields(".git .config/git .vscode .idea .husky .cargo .devcontainer .yarn .mvn .claude")
-	protectedFiles = strings.Fields(`.gitconfig .gitmodules .bashrc .bash_profile .bash_login .bash_aliases .bash_logout
-		.zshrc .zprofile .zshenv .zlogin .zlogout .profile .envrc .npmrc .yarnrc .yarnrc.yml .pnp.cjs .pnp.loader.mjs .pnpmfile.cjs
-		bunfig.toml .bunfig.toml .bazelrc .bazelversion .bazeliskrc .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml
-		.lefthook.yaml gradle-wrapper.properties maven-wrapper.properties .devcontainer.json .ripgreprc pyrightconfig.json .mcp.json .claude.json`)
+	protectedDirs  = []string{".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"}
+	protectedFiles = []string{".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".zshrc", ".zprofile", ".zshenv",
+		".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
+		"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml",
+		".lefthook.yml", ".lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",
+		"pyrightconfig.json", ".mcp.json", ".claude.json"}
 )

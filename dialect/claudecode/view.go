@@ -294,8 +294,8 @@ func (v *view) Space(tool string) []obstat.Question {
 		sets = append(sets, all)
 	}
 	names := []string{name}
-	for agent := range glued {
-		for _, n := range v.mcpNames(agent, name) {
+	for _, g := range glued {
+		for _, n := range v.mcpNames(g.agent, name) {
 			if !slices.Contains(names, n) {
 				names = append(names, n)
 			}

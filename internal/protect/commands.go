@@ -169,9 +169,24 @@ func (k *check) contents(c *effect.Command) *Finding {
 // topLevel is a flag of tar's that has its value, if any, behind an equals sign.
 const topLevel = "--one-top-level"
 
-// intoFlags are the flags with which programs are told where to put things.
-var intoFlags = map[string][]string{"tar": {"-C", "--directory", topLevel}, "gtar": {"-C", "--directory", topLevel}, "bsdtar": {"-C", "--directory"}, "unzip": {"-d"}, "cpio": {"-D", "--directory"},
-	"patch": {"-d", "--directory"}, "7z": {"-o"}, "7za": {"-o"}, "7zr": {"-o"}, "7zz": {"-o"}}
+// intoFlags returns the flags with which a program is told where to put things.
+func intoFlags(program string) []string {
+	switch program {
+	case "tar", "gtar":
+		return []string{"-C", "--directory", topLevel}
+	case "bsdtar":
+		return []string{"-C", "--directory"}
+	case "cpio":
+		return []string{"-D", "--directory"}
+	case "patch":
+		return []string{"-d", "--directory"}
+	case "unzip":
+		return []string{"-d"}
+	case "7z", "7za", "7zr", "7zz":
+		return []string{"-o"}
+	}
+	return nil
+}
 
 // destination returns the directories that an archive's files go to.
 func (k *check) destination(c *effect.Command) (dirs []string, known bool) {
@@ -179,7 +194,7 @@ func (k *check) destination(c *effect.Command) (dirs []string, known bool) {
 	words := c.Args()
 	for i := range words {
 		w, value := &words[i], ""
-		for _, f := range intoFlags[c.Program] {
+		for _, f := range intoFlags(c.Program) {
 			rest, ok := strings.CutPrefix(w.Text, f)
 			switch {
 			case ok && rest == "" && i+1 < len(words) && f != topLevel:

@@ -21,11 +21,22 @@ func isObstat(s string) bool {
 	return false
 }
 
-// looks are obstat's commands that change nothing; those with words behind them
-// only with these.
-var looks = map[string][]string{
-	"check": nil, "explain": nil, "effects": nil, "test": nil, "version": nil, "help": nil, "completion": nil, "stats": nil, "status": nil, "replay": nil,
-	"doctor": nil, "lint": nil, "demo": nil, "policy": {"show", "validate", "lint", "diff", "why"}, "log": {"verify", "export"}, "grants": {}, "ask": {"--list"}, "permissions": {},
+// looks tells of obstat's commands that change nothing; of those that it returns
+// words for, only with these behind them.
+func looks(command string) (only []string, ok bool) {
+	switch command {
+	case "check", "explain", "effects", "test", "version", "help", "completion", "stats", "status", "replay", "doctor", "lint", "demo":
+		return nil, true
+	case "policy":
+		return []string{"show", "validate", "lint", "diff", "why"}, true
+	case "log":
+		return []string{"verify", "export"}, true
+	case "ask":
+		return []string{"--list"}, true
+	case "grants", "permissions":
+		return []string{}, true
+	}
+	return nil, false
 }
 
 // obstat looks at an agent that runs obstat.
@@ -57,7 +68,7 @@ func onlyLooks(args []wordT) bool {
 	if sub < 0 {
 		return true // its help
 	}
-	may, ok := looks[args[sub].Text]
+	may, ok := looks(args[sub].Text)
 	if !ok {
 		return false
 	}
