@@ -14,8 +14,16 @@ func (d Decision) Approve(note string) Decision {
 }
 
 // Refuse returns the decision of a call that somebody, or something that went
-// wrong, refused; note says who and why, for the model.
+// wrong, refused; note says who and why, for the model. Of a call that asked, the
+// reason goes on to say why it did.
 func (d Decision) Refuse(note string) Decision {
+	switch {
+	case d.Verdict != Ask:
+	case d.Note != "":
+		note = d.Note + "; " + note
+	case d.Rule == nil && len(d.Faults) == 0:
+		note = d.unsettled() + "; " + note
+	}
 	d.Verdict, d.Safety, d.Stage, d.Note, d.Offers, d.Input = Deny, false, StageApproval, note, nil, nil
 	return d
 }

@@ -66,10 +66,7 @@ func (d *Decision) Reason() string {
 			b.WriteString(": " + d.Rule.Reason)
 		}
 	case d.Note == "" && len(d.Faults) == 0:
-		fmt.Fprintf(&b, "no rule settles %s", d.Tool)
-		if d.Mode != "" {
-			fmt.Fprintf(&b, " in mode %s", d.Mode)
-		}
+		b.WriteString(d.unsettled())
 	}
 	switch {
 	case d.Part != "" && b.Len() > 0:
@@ -78,10 +75,19 @@ func (d *Decision) Reason() string {
 		b.WriteString(d.Part)
 	}
 	if d.Note != "" {
-		if b.Len() > 0 {
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "; ") {
 			b.WriteString(": ")
 		}
 		b.WriteString(d.Note)
 	}
 	return strings.TrimSuffix(b.String(), "; ")
+}
+
+// unsettled says that no rule has anything to say.
+func (d *Decision) unsettled() string {
+	s := "no rule settles " + d.Tool
+	if d.Mode != "" {
+		s += " in mode " + string(d.Mode)
+	}
+	return s
 }

@@ -282,8 +282,8 @@ func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer
 	t.given = a.Input
 	if again.d.Verdict == obstat.Deny || len(again.d.Faults) > 0 {
 		out := again.d
-		out.Note = join(out.Note, "so are the arguments as "+a.By+" changed them")
-		return out.Refuse(out.Note)
+		out.Verdict = obstat.Deny
+		return out.Refuse(join(out.Note, "so are the arguments as "+a.By+" changed them"))
 	}
 	d = approve(d, "approved by "+a.By+" with other arguments")
 	if d.Verdict == obstat.Allow {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/obstat/obstat"
 )
@@ -91,6 +92,14 @@ func TestWords(t *testing.T) {
 		if !denies(ClaudeCode, r) || bytes.ContainsAny(r.Stderr, "\x1b\r") || !json.Valid(r.Stdout) || len(r.Stdout) > 2*maxWords {
 			t.Errorf("%q: %q", s, r.Stderr)
 		}
+	}
+}
+
+// TestLongWords: of a reason that is too long, its beginning and its end are told.
+func TestLongWords(t *testing.T) {
+	s := words("ask rule x, on " + strings.Repeat("é", 9000) + "a: nobody is there to ask")
+	if !strings.HasPrefix(s, "ask rule x") || !strings.HasSuffix(s, "nobody is there to ask") || len(s) > maxWords+10 || !utf8.ValidString(s) {
+		t.Errorf("%d bytes: %q", len(s), s)
 	}
 }
 

@@ -208,8 +208,8 @@ func words(s string) string {
 		}
 		return r
 	}, s)
-	if len(s) > maxWords {
-		s = strings.ToValidUTF8(s[:maxWords], "") + "..."
+	if len(s) > maxWords { // what to do about it stands at the end
+		s = strings.ToValidUTF8(s[:maxWords*3/4], "") + " ... " + strings.ToValidUTF8(s[len(s)-maxWords/4:], "")
 	}
 	if strings.TrimSpace(s) == "" {
 		return "denied by obstat"

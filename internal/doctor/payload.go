@@ -113,7 +113,7 @@ func (x *exam) toolPayload(event, tool string, args object) object {
 	case agents.Crush:
 		return obj("event", event, "session_id", session, "cwd", x.Dir, "tool_name", tool, "tool_input", args)
 	case agents.Copilot:
-		return obj("sessionId", session, "timestamp", 1767225600000, "cwd", x.Dir, "toolName", tool, "toolArgs", args)
+		return obj("sessionId", session, "timestamp", int64(1767225600000), "cwd", x.Dir, "toolName", tool, "toolArgs", args)
 	case agents.Cline:
 		return obj("clineVersion", "3.0.0", "hookName", event, "timestamp", "1767225600000", "taskId", session, "workspaceRoots", []any{x.Dir}, "userId", session,
 			"preToolUse", obj("toolName", tool, "parameters", args))

@@ -87,11 +87,7 @@ const needs = "this call needs a person's approval; no person has refused it, bu
 
 // refuse denies a call that nobody was asked about, with why it asks.
 func (r *request) refuse(why string) obstat.Decision {
-	note := needs + why
-	if r.Decision.Note != "" {
-		note = r.Decision.Note + "; " + note
-	}
-	return r.Decision.Refuse(note)
+	return r.Decision.Refuse(needs + why)
 }
 
 // nobody denies at once, and says how to change that.

@@ -215,6 +215,39 @@ func TestNobody(t *testing.T) {
 	}
 }
 
+// TestWhy: where nobody is there to ask, or nobody answers, the model hears why
+// the call asks, in every agent's form.
+func TestWhy(t *testing.T) {
+	s := newScene(t)
+	s.opts.taken = func(string) bool { return false }
+	bare := obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Mode: "rules"}
+	noted := obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Note: "it writes outside of the project"}
+	for _, tc := range []struct {
+		name  string
+		asks  *obstat.Decision // nil: what the policy says
+		words []string
+	}{
+		{"a rule", nil, []string{"ask rule", s.file + ":1:"}},
+		{"no rule", &bare, []string{"no rule settles bash in mode rules"}},
+		{"no policy", &noted, []string{"it writes outside of the project"}},
+	} {
+		a := s.ask("npm test")
+		if tc.asks != nil {
+			a.Decision = *tc.asks
+		}
+		d, _ := Run(context.Background(), a, &s.opts)
+		for _, agent := range hook.Agents() {
+			e := &hook.Event{Agent: agent, Name: "PreToolUse", Call: &a.Call}
+			r := e.Encode(&d, nil)
+			for _, words := range append(tc.words, "no person has refused it", "nobody is there to ask") {
+				if !strings.Contains(string(r.Stdout)+string(r.Stderr), words) {
+					t.Errorf("%s, %s: nothing of %q in %s%s", tc.name, agent, words, r.Stdout, r.Stderr)
+				}
+			}
+		}
+	}
+}
+
 // TestTwo: two hooks that ask at once get an answer each, their own.
 func TestTwo(t *testing.T) {
 	s := newScene(t)
