@@ -3,6 +3,8 @@ package dialect
 import (
 	"errors"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -49,6 +51,14 @@ func WellKnown(d Dialect) []string {
 		return []string{n.DefaultFile()}
 	}
 	return nil
+}
+
+// Named tells whether a file of this name is called as the files of d are. What
+// stands there is meant for d, also where it is broken: a file that nobody takes
+// for his would be no file, and other rules would count.
+func Named(d Dialect, name string) bool {
+	name = "/" + strings.ReplaceAll(name, `\`, "/")
+	return slices.ContainsFunc(WellKnown(d), func(rel string) bool { return strings.HasSuffix(name, "/"+rel) })
 }
 
 // IOError is the problem of a file that could not be read or written.

@@ -37,7 +37,10 @@ func (Dialect) WellKnown() []string {
 // be another's.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	root, problems := document(f)
-	if tree.Fatal(problems) || !root.Is(tree.Object) || len(root.Check(fields()...)) > 0 {
+	switch broken := tree.Fatal(problems) || !root.Is(tree.Object) || len(root.Check(fields()...)) > 0; {
+	case broken && ourFile(path.Base(f.Name)):
+		return dialect.Maybe
+	case broken:
 		return dialect.No
 	}
 	for _, key := range []string{keyAllowPatterns, keyDenyPatterns, keyAskPatterns, keyPatternMode, keyMutating} {

@@ -55,18 +55,18 @@ func (*Dialect) Options() []dialect.Option {
 }
 
 // Detect recognises a PermissionContext: an object with the rule buckets.
-func (*Dialect) Detect(f *dialect.File) dialect.Confidence {
+func (d *Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if path.Ext(f.Name) != ".json" {
 		return dialect.No
 	}
 	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-	if tree.Fatal(problems) || !root.Is(tree.Object) {
-		return dialect.No
-	}
 	for _, key := range []string{"allow_rules", "deny_rules", "ask_rules", "working_directories"} {
-		if root.Get(key).Is(tree.Object) {
+		if !tree.Fatal(problems) && root.Get(key).Is(tree.Object) {
 			return dialect.Sure
 		}
+	}
+	if dialect.Named(d, f.Name) {
+		return dialect.Maybe
 	}
 	return dialect.No
 }

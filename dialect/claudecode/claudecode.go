@@ -113,21 +113,23 @@ func Places(dir, home, managed string, list func(dir string) ([]string, error)) 
 // managedParts is the directory of the machine's policy that has parts of it.
 const managedParts = "managed-settings.d"
 
-// Detect knows a file by its place and its permissions.
+// Detect knows a file by its place and its permissions. Settings without
+// permissions are no policy; at their place, permissions that cannot be read are
+// one, and a broken one.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-	if tree.Fatal(problems) || !root.Is(tree.Object) {
-		return dialect.No
-	}
-	perms := root.Get("permissions")
-	if !perms.Is(tree.Object) || !slices.ContainsFunc(perms.Members, ours) {
-		return dialect.No
-	}
 	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
-	if dir := path.Base(path.Dir(name)); path.Base(name) == "managed-settings.json" || dir == managedParts || dir == ".claude" {
+	dir := path.Base(path.Dir(name))
+	placed := path.Base(name) == "managed-settings.json" || dir == managedParts || dir == ".claude"
+	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
+	broken := tree.Fatal(problems) || !root.Is(tree.Object)
+	perms := root.Get("permissions")
+	switch shape := !broken && perms.Is(tree.Object) && slices.ContainsFunc(perms.Members, ours); {
+	case shape && placed:
 		return dialect.Sure
+	case shape, placed && (broken || perms != nil && !(perms.Is(tree.Object) && len(perms.Members) == 0)):
+		return dialect.Maybe
 	}
-	return dialect.Maybe
+	return dialect.No
 }
 
 // ours tells whether a member of "permissions" has the shape that only Claude

@@ -260,9 +260,13 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s: %v", name, c)
 		}
 	}
-	for _, data := range []string{`{}`, `{"permissions":{"bash":"ask"}}`, `{"hooks":{}}`, `x`} {
-		if c := (Dialect{}).Detect(&dialect.File{Name: ".claude/settings.json", Data: []byte(data)}); c != dialect.No {
+	for data, want := range map[string]dialect.Confidence{`{}`: dialect.No, `{"hooks":{}}`: dialect.No, `{"permissions":{}}`: dialect.No,
+		`{"permissions":{"bash":"ask"}}`: dialect.Maybe, `{"permissions":{"deny":"Bash"}}`: dialect.Maybe, `{"permissions":null}`: dialect.Maybe, `x`: dialect.Maybe} {
+		if c := (Dialect{}).Detect(&dialect.File{Name: ".claude/settings.json", Data: []byte(data)}); c != want {
 			t.Errorf("%s: %v", data, c)
+		}
+		if c := (Dialect{}).Detect(&dialect.File{Name: "other.json", Data: []byte(data)}); c != dialect.No {
+			t.Errorf("%s elsewhere: %v", data, c)
 		}
 	}
 }

@@ -67,13 +67,17 @@ var signs = []string{"schema", "permission_mode", "approval_overrides", "externa
 
 // Detect knows a configuration by the keys of its permissions section, and the
 // list of built-in rules by its name.
-func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
+	broken := dialect.No
+	if dialect.Named(d, f.Name) {
+		broken = dialect.Maybe
+	}
 	if len(f.Data) > yamlx.MaxBytes {
-		return dialect.No
+		return broken
 	}
 	root, problems := yamlx.Parse(f.Data, yamlx.Options{})
 	if tree.Fatal(problems) {
-		return dialect.No
+		return broken
 	}
 	if isBuiltin(f) {
 		return dialect.Sure
@@ -86,6 +90,9 @@ func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	}
 	if sec.Get("tools").Is(tree.Object) || sec.Get("defaults").Is(tree.Object) {
 		return dialect.Maybe
+	}
+	if sec != nil {
+		return broken
 	}
 	return dialect.No
 }

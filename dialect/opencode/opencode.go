@@ -57,15 +57,18 @@ func (Dialect) Options() []dialect.Option {
 }
 
 // Detect knows a file by its name and its rules.
-func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if isMarkdown(f.Name) {
 		return detectAgent(f)
 	}
 	root, problems := jsonx.Parse(f.Data, jsonx.JSONC())
-	if tree.Fatal(problems) || !root.Is(tree.Object) {
+	named := programFile(f.Name) || dialect.Named(d, f.Name)
+	switch broken := tree.Fatal(problems) || !root.Is(tree.Object); {
+	case broken && named:
+		return dialect.Maybe
+	case broken:
 		return dialect.No
 	}
-	named := programFile(f.Name) || strings.HasSuffix(f.Name, ".opencode/config.json")
 	schema := root.Get("$schema")
 	switch shape := max(shapeOf(root.Get(keyProgram), dialect.Sure), shapeOf(root.Get(keyDocument), dialect.Maybe)); {
 	case named || schema.Is(tree.String) && strings.Contains(schema.Str, "opencode.ai/"):

@@ -43,15 +43,20 @@ func (Dialect) DefaultFile() string { return "program.json" }
 func (Dialect) WellKnown() []string { return []string{"obstat.json", ".obstat/program.json"} }
 
 // Detect is sure of an object with a key "obstat": the key holds the version of
-// the Program's form and nobody else has it.
-func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+// the Program's form and nobody else has it. Whatever else stands in a file that
+// is called obstat.json is a Program that is broken.
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
+	found := dialect.No
+	if dialect.Named(d, f.Name) {
+		found = dialect.Maybe
+	}
 	if len(f.Data) > jsonx.MaxBytes {
-		return detectLarge(f.Data)
+		return max(found, detectLarge(f.Data))
 	}
 	if n, _ := jsonx.Parse(f.Data, jsonx.Options{}); n.Get("obstat") != nil {
 		return dialect.Sure
 	}
-	return dialect.No
+	return found
 }
 
 // detectLarge looks only at the first key: a Program as it is printed starts

@@ -174,13 +174,19 @@ func (f *finder) discover(at string) ([]dialect.File, string, error) {
 	return nil, "", nil
 }
 
-// preferred chooses among several dialects: obstat's own file, then the agent's.
+// preferred chooses among several dialects: obstat's own file, then the agent's,
+// if there are rules in it.
 func (f *finder) preferred(dir string) ([]dialect.File, string, error) {
 	for _, name := range []string{"program", ownDialect(f.event.Agent)} {
 		if name == "" {
 			continue
 		}
-		if files, err := all.Discover(dir, dir, name, f.look.ReadFile); err == nil {
+		d, err := all.Find(name)
+		if err != nil {
+			return nil, "", err
+		}
+		files, err := all.Discover(dir, dir, name, f.look.ReadFile)
+		if err == nil && slices.ContainsFunc(files, func(file dialect.File) bool { return d.Detect(&file) != dialect.No }) {
 			return files, name, nil
 		}
 	}

@@ -33,6 +33,9 @@ func hookIn(t *testing.T, o *Options, in io.Reader, out io.Writer) (stdout, stde
 	}
 	o.Policy.Dir = ""
 	home := t.TempDir()
+	if w, ok := o.World.(*obstat.Snapshot); ok {
+		home = w.HomeDir
+	}
 	o.In, o.Out, o.Err, o.Read = in, out, &b, os.ReadFile
 	o.World = &obstat.Snapshot{HomeDir: home}
 	o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] }
@@ -114,5 +117,44 @@ func TestHookElsewhere(t *testing.T) {
 	in := fmt.Sprintf(claudePayload, lax, "curl x")
 	if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: strict}}, strings.NewReader(in), nil); code != ExitDeny {
 		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestHookBrokenProject: a project's policy that cannot be read is not one that
+// is not there: the user's own rules, which allow, do not take its place.
+func TestHookBrokenProject(t *testing.T) {
+	home := project(t, `{"permissions":{"allow":["Bash"]}}`)
+	for _, files := range []map[string]string{
+		{".claude/settings.json": `{"permissions":{"deny":["Bash(rm *)",]}}`},
+		{".claude/settings.json": `{"permissions":{"deny":"Bash(rm *)"}}`},
+		{".claude/settings.local.json": ``},
+		{"opencode.json": `{"permission":{"bash":{"rm *":"deny"}}`},
+		{".opencode/config.json": `[]`},
+		{"obstat.json": `{"obstat":1,`},
+		{"obstat.json": `{"rules":{}}`},
+		{".obstat/program.json": ``},
+		{"adk-permissions.yaml": "deny_patterns: [rm"},
+		{"permission_context.json": `{"deny_rules":[]}`},
+		{".jiuwenswarm/config/config.yaml": "permissions: [x"},
+		{"obstat.json": `{`, "opencode.json": `{"permission":{"bash":"allow"}}`},
+		// Settings without rules do not speak for the project either.
+		{".claude/settings.json": `{"hooks":{}}`, "opencode.json": `{"permission":{"bash":"deny"}}`, "adk-permissions.json": `{"deny_patterns":["Bash"]}`},
+	} {
+		dir := t.TempDir()
+		for name, data := range files {
+			name = filepath.Join(dir, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(data), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}
+		out, words, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, dir, "rm x")), nil)
+		if code != ExitDeny || !strings.Contains(words, "the policy cannot be loaded") {
+			t.Errorf("%v: %d %s %s", files, code, out, words)
+		}
+	}
+	o := &Options{Policy: Policy{Dir: t.TempDir()}, World: &obstat.Snapshot{HomeDir: home}}
+	if out, _, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, o.Policy.Dir, "rm x")), nil); code != ExitOK {
+		t.Errorf("no project at all: %d %s", code, out)
 	}
 }
