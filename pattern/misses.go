@@ -27,6 +27,17 @@ func misses(f Flavour, pat, s string) bool {
 	return false
 }
 
+// unread tells whether p matches s where that takes no reading of the pattern.
+func (p *Pattern) unread(s string) (yes, known bool) {
+	if misses(p.flavour, p.text, s) {
+		return false, true
+	}
+	if p.flavour == Full {
+		return amongWords(p.text, s)
+	}
+	return false, false
+}
+
 // amongWords tells of an expression that is a few words, as in Read|Grep|Glob, whether
 // s is one of them; known is false for others.
 func amongWords(re, s string) (yes, known bool) {

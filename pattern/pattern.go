@@ -161,13 +161,8 @@ func (p *Pattern) Match(s string) (bool, error) {
 	}
 	b := p.made.Load()
 	if b == nil {
-		if misses(p.flavour, p.text, s) {
-			return false, nil
-		}
-		if p.flavour == Full {
-			if yes, known := amongWords(p.text, s); known {
-				return yes, nil
-			}
+		if yes, known := p.unread(s); known {
+			return yes, nil
 		}
 		b = p.body()
 	}

@@ -43,20 +43,20 @@ type Cache struct {
 	Self string
 }
 
-const magic = "obstat policy 1\n"
+const magic = "obstat policy 2\n"
 
 // ErrMiss is the error where there is no entry that may be used.
 var ErrMiss = errors.New("no cached policy")
 
 // path returns the file of the entry for a question.
 func (c *Cache) path(question []string) string {
-	h := sha256.New()
+	e := encoder{b: make([]byte, 0, 512)}
 	for _, part := range append([]string{magic, c.Self}, question...) {
-		var e encoder
 		e.num(len(part))
-		h.Write(append(e.b, part...))
+		e.b = append(e.b, part...)
 	}
-	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil)[:20]))
+	sum := sha256.Sum256(e.b)
+	return filepath.Join(c.Dir, hex.EncodeToString(sum[:20]))
 }
 
 // Get returns the entry for a question if nothing that it was made from has
@@ -146,8 +146,11 @@ func encode(e *Entry) []byte {
 		body.list(p.Files)
 		body.program(p.Program)
 	}
-	sum := sha256.Sum256(body.b)
-	return append(append([]byte(magic), sum[:]...), body.b...)
+	var count encoder // of the texts, so that a reader makes room for them once
+	count.num(len(body.texts))
+	whole := append(count.b, body.b...)
+	sum := sha256.Sum256(whole)
+	return append(append([]byte(magic), sum[:]...), whole...)
 }
 
 func decode(src []byte) (*Entry, error) {
@@ -158,7 +161,8 @@ func decode(src []byte) (*Entry, error) {
 	if sum := sha256.Sum256(body[sha256.Size:]); !bytes.Equal(sum[:], body[:sha256.Size]) {
 		return nil, errBytes
 	}
-	d := &decoder{src: string(body[sha256.Size:]), texts: make([]string, 0, 256)}
+	d := &decoder{src: string(body[sha256.Size:])}
+	d.texts = make([]string, 0, d.count())
 	e := &Entry{}
 	n := d.count()
 	e.Seen = make([]Seen, 0, n)
