@@ -200,14 +200,13 @@ func (r *run) read() ([]byte, error) {
 // answer reads, decides and encodes.
 func (r *run) answer() hook.Reply {
 	data, err := r.read()
-	if r.Elsewhere && err == nil {
-		return r.handOver(data)
-	}
 	e, bad := hook.Decode(r.Agent, data, r.Getenv)
 	r.is(e)
 	switch {
 	case err != nil:
 		return e.Refuse(err.Error())
+	case r.Elsewhere:
+		return r.handOver(data)
 	case bad != nil:
 		return e.Refuse(bad.Error())
 	case e.Call == nil:
@@ -223,18 +222,13 @@ func (r *run) answer() hook.Reply {
 
 // handOver lets the other half answer.
 func (r *run) handOver(payload []byte) hook.Reply {
-	r.extend(r.Waiting.Limit(r.agent()) + ownMargin + quickMore) // it may wait for a person
+	// It has the same deadline, from a later start, and may wait for a person.
+	r.extend(max(r.deadline, r.Waiting.Limit(r.event.Agent)+ownMargin) + quickMore)
 	reply, err := r.Handover(payload)
 	if err != nil {
 		return r.refuse("the program that should answer could not: " + err.Error())
 	}
 	return reply
-}
-
-func (r *run) agent() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.event.Agent
 }
 
 // System fills o with what the process has.

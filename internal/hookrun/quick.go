@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ func (o *Options) parse(args []string) (ok bool) {
 			continue
 		}
 		ok = false
+		if slices.Contains(hook.Agents(), name) && !slices.Contains(hook.Agents(), o.Agent) {
+			o.Agent = name // what was taken for it is the value of an option
+		}
 	}
 	return ok
 }
