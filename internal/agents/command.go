@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 // A Call is how an agent calls obstat.
@@ -30,18 +29,6 @@ func (c Call) Argv() []string {
 		return append([]string{c.Program}, c.Args...)
 	}
 	return append([]string{c.Program, "hook"}, c.Args...)
-}
-
-// Deadline returns after which time obstat denies by itself, waiting for a person
-// included; standard is its deadline where the call says nothing.
-func (c Call) Deadline(standard time.Duration) time.Duration {
-	if d, err := time.ParseDuration(c.option("--deadline")); err == nil {
-		standard = d
-	}
-	if d, err := time.ParseDuration(c.option("--wait")); err == nil {
-		standard = max(standard, d)
-	}
-	return standard
 }
 
 // option returns the value of an option, "" if it is not given.

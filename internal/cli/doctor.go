@@ -93,7 +93,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	defer os.RemoveAll(state)
 	home, _ := o.Factory.World.Home("")
 	opts := &doctor.Options{Where: &agents.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
-		Self: selfBinary(), Inspect: inspect, Deadline: hookrun.DefaultDeadline,
+		Self: selfBinary(), Inspect: inspect, Deadline: hookrun.Longest,
 		Run: func(ctx context.Context, c *doctor.Command) *agents.Reply {
 			return runCanary(ctx, c, c.Environ(o.Getenv, state))
 		},

@@ -126,8 +126,9 @@ type Options struct {
 	Run func(ctx context.Context, c *Command) *agents.Reply
 	// Find returns the policies for an agent's calls in Dir.
 	Find func(agent string) ([]*dialect.Loaded, error)
-	// Deadline is obstat's own, where an entry says nothing.
-	Deadline time.Duration
+	// Deadline returns how long a hook with these arguments takes at most, when
+	// the agent calls it; nil knows of no limit that is too short.
+	Deadline func(agent string, args []string) time.Duration
 	// Env returns a variable of the environment.
 	Env func(string) string
 }

@@ -36,7 +36,7 @@ func newSite(t *testing.T, agent string) *site {
 	s.file(s.program, 0o755, "x")
 	s.file(filepath.Join(s.project, ".claude", "settings.json"), 0o644, denies)
 	self := Binary{Obstat: true, Version: "v1"}
-	s.opts = &Options{Agents: []string{agent}, Dir: s.project, Self: self, Deadline: hookrun.DefaultDeadline, Env: func(string) string { return "" },
+	s.opts = &Options{Agents: []string{agent}, Dir: s.project, Self: self, Deadline: hookrun.Longest, Env: func(string) string { return "" },
 		Where:   &agents.Where{Home: s.home, Projects: []string{s.project}, Root: filepath.Join(dir, "root")},
 		Inspect: func(string) (*Binary, error) { b := self; return &b, nil },
 		Run:     s.run, Find: s.find}
@@ -197,6 +197,7 @@ func TestFindings(t *testing.T) {
 			s.install(agents.ClaudeCode, agents.User)
 		}, "missing-obstat", true},
 		{"time-out too short", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"timeout": 600`, `"timeout": 20`) }, "short-timeout", true},
+		{"time-out shorter than a person takes", agents.Gemini, func(s *site) { s.change(s.target(agents.Gemini), `600000`, `50000`) }, "short-timeout", true},
 		{"deadline too long", agents.ClaudeCode, func(s *site) { s.change(settings(s), `hook claude-code`, `hook --deadline 11m claude-code`) }, "short-timeout", true},
 		{"waits too long", agents.Codex, func(s *site) {
 			s.change(s.target(agents.Codex), `hook codex`, `hook --wait 10m codex`)

@@ -161,9 +161,10 @@ func versionOf(b *Binary) string {
 // entry checks how the entry is written.
 func (x *exam) entry(m *found) {
 	again := "obstat install " + x.agent.Name
-	deadline := m.Call.Deadline(x.Deadline)
-	if m.Timeout > 0 && m.Timeout <= deadline {
-		x.add(Error, "short-timeout", m, again, "%s waits %s, and obstat may take %s: when the agent stops waiting the call may run", x.agent.Title, m.Timeout, deadline)
+	if m.Timeout > 0 && x.Deadline != nil {
+		if most := x.Deadline(x.agent.Name, m.Call.Args); m.Timeout <= most {
+			x.add(Error, "short-timeout", m, again, "%s waits %s, and obstat may take %s: when the agent stops waiting the call may run", x.agent.Title, m.Timeout, most)
+		}
 	}
 	if len(m.Lax) > 0 {
 		m.sick = true

@@ -222,8 +222,7 @@ func (r *run) answer() hook.Reply {
 
 // handOver lets the other half answer.
 func (r *run) handOver(payload []byte) hook.Reply {
-	// It has the same deadline, from a later start, and may wait for a person.
-	r.extend(max(r.deadline, r.Waiting.Limit(r.event.Agent)+ownMargin) + quickMore)
+	r.extend(r.longest(r.event.Agent))
 	reply, err := r.Handover(payload)
 	if err != nil {
 		return r.refuse("the program that should answer could not: " + err.Error())

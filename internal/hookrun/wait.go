@@ -61,6 +61,27 @@ func (w Waiting) Limit(agent string) time.Duration {
 	return limit - Margin
 }
 
+// longest returns after which time the quick half of a pair denies: the other
+// half has the same deadline, from a later start, and may wait for a person.
+func (o *Options) longest(agent string) time.Duration {
+	most := o.Deadline
+	if most <= 0 {
+		most = DefaultDeadline
+	}
+	if !o.Waiting.Off {
+		most = max(most, o.Waiting.Limit(agent)+ownMargin)
+	}
+	return most + quickMore
+}
+
+// Longest returns how long a hook with these arguments takes at most when an
+// agent calls it.
+func Longest(agent string, args []string) time.Duration {
+	o := &Options{}
+	o.parse(args)
+	return o.longest(agent)
+}
+
 // An Ask is an ask that the agent cannot put to anybody itself.
 type Ask struct {
 	Event    *hook.Event

@@ -60,6 +60,24 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+func TestLongest(t *testing.T) {
+	for _, tc := range []struct {
+		agent string
+		args  []string
+		want  time.Duration
+	}{
+		{hook.Codex, []string{"codex"}, 298 * time.Second},
+		{hook.Codex, []string{"--wait", "off", "codex"}, 21 * time.Second},
+		{hook.Codex, []string{"--wait=9m", "codex"}, 9*time.Minute + 3*time.Second},
+		{hook.Copilot, []string{"--policy", "x", "--deadline", "1m", "copilot"}, 61 * time.Second},
+		{hook.Copilot, nil, 28 * time.Second},
+	} {
+		if got := Longest(tc.agent, tc.args); got != tc.want {
+			t.Errorf("%s %q: %s", tc.agent, tc.args, got)
+		}
+	}
+}
+
 // TestPair: the quick half of a pair ends after the other one, whatever the
 // arguments say: who waits is heard.
 func TestPair(t *testing.T) {
