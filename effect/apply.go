@@ -233,7 +233,7 @@ func (a *analyzer) below(e *Effect) bool {
 	if p == "" {
 		p = strings.TrimRight(e.Raw, "/")
 	}
-	if strings.HasPrefix(p, "~") && strings.IndexByte(p, '/') < 0 {
+	if strings.HasPrefix(p, "~") && strings.IndexByte(p, '/') < 0 || isHome(p) {
 		e.Sensitive = "home"
 		return true
 	}
@@ -250,14 +250,24 @@ func (a *analyzer) below(e *Effect) bool {
 	return ok
 }
 
+// isHome reports whether a directory is where somebody's home usually is.
+func isHome(p string) bool {
+	for _, root := range [...]string{"/home/", "/Users/", "/var/home/"} {
+		if rest, ok := strings.CutPrefix(p, root); ok {
+			return strings.IndexByte(rest, '/') < 0
+		}
+	}
+	return p == "/root" || p == "/home" || p == "/Users"
+}
+
 func processSubst(w *shell.Word) bool {
 	return strings.HasPrefix(w.Raw, "<(") || strings.HasPrefix(w.Raw, ">(")
 }
 
 // listFile is a path of which only name and metadata are read.
 func (c *call) listFile(w *shell.Word) {
-	if c.spec.style&styleFind != 0 && c.found == "" && w.Known {
-		c.found = w.Text
+	if c.spec.style&styleFind != 0 {
+		c.startsAt(w)
 	}
 	e := c.newEffect(Read, w)
 	e.Harmless, e.Detail = true, "list"

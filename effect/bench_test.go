@@ -34,16 +34,16 @@ func BenchmarkAgainstParse(b *testing.B) {
 	}
 }
 
-// cost is the processor time of one call: the best of six measurements of a millisecond.
+// cost is the processor time of one call: the best of twelve measurements of half a millisecond.
 func cost(f func()) float64 {
 	best := math.Inf(1)
-	for range 6 {
+	for range 12 {
 		start, n := cpuTime(), 0
-		for cpuTime()-start < time.Millisecond {
-			for range 100 {
+		for cpuTime()-start < time.Millisecond/2 {
+			for range 50 {
 				f()
 			}
-			n += 100
+			n += 50
 		}
 		best = min(best, float64(cpuTime()-start)/float64(n))
 	}

@@ -25,9 +25,10 @@ type call struct {
 	help, dry, create, idle, unsure, inPlace, recursive, force bool
 	read                                                       *deed  // a flag that makes it a plain read
 	readMethod                                                 bool   // an HTTP method that only reads was given
-	names                                                      bool   // file name patterns were given that mean secrets
+	names                                                      bool   // what is meant may be secrets, by the patterns of their names or by where they lie
 	host                                                       string // that a command runs on
-	found                                                      string
+	found                                                      string // where files are found, if hasFound
+	hasFound                                                   bool
 	start                                                      string // directory before its flags say another
 	moved                                                      string // as written, the directory that they say
 	overArgs                                                   bool
@@ -166,7 +167,8 @@ func (s *spec) group(name string) *spec {
 	return s
 }
 
-// pick chooses the subcommand whose names say most of the words, the first words first.
+// pick chooses the subcommand whose names say most of the words, the first words first; of those
+// that say the same, the one with fewer alternatives.
 func (c *call) pick(at []int) (best *sub, dynamic bool) {
 	first := &c.words[at[0]]
 	if !first.Known {
@@ -174,17 +176,16 @@ func (c *call) pick(at []int) (best *sub, dynamic bool) {
 	}
 	score := -1
 	r := c.root
-	for next := uint16(r.first.find(first.Text) + 1); next != 0; next = r.first.list[next-1].next {
-		if u := &r.subs[r.first.list[next-1].at]; u.words == 1 && len(at) == 1 && r.wild == nil {
-			return u, false // nothing says more
-		} else if n := c.score(u, at); n > score {
+	try := func(u *sub) {
+		if n := c.score(u, at); n > score || n == score && n >= 0 && u.alts < best.alts {
 			best, score = u, n
 		}
 	}
+	for next := uint16(r.first.find(first.Text) + 1); next != 0; next = r.first.list[next-1].next {
+		try(&r.subs[r.first.list[next-1].at])
+	}
 	for _, i := range r.wild {
-		if n := c.score(&r.subs[i], at); n > score {
-			best, score = &r.subs[i], n
-		}
+		try(&r.subs[i])
 	}
 	return best, false
 }

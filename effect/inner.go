@@ -10,7 +10,9 @@ import (
 func (c *call) inner() {
 	for i := c.seenAt; i < len(c.a.seen); i++ {
 		if s := c.a.seen[i]; s.flag.role == roleExec {
-			c.found = or(c.found, ".")
+			if !c.hasFound {
+				c.startsAt(&shell.Word{Text: ".", Known: true})
+			}
 			c.wrap(c.fill(c.words[s.at:s.end], "{}", whyFound), false)
 		}
 	}
@@ -55,8 +57,8 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	f := c.f.inner(c.name, c.cmd)
 	f.secretNames = c.names
 	f.found = c.f.dir
-	if c.found != "" {
-		f.found = c.a.chdir(c.f.dir, &shell.Word{Text: c.found, Known: true})
+	if c.hasFound {
+		f.found = c.found
 	}
 	if w := c.place0(); w != "" {
 		f.where = w
@@ -129,7 +131,8 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 	return out
 }
 
-// lists reports whether what is piped in is a list of files from a program that lists them.
+// lists reports whether what is piped in is a list of files from a program that lists them, none
+// of which can be a secret.
 func (c *call) lists() bool {
 	s := c.f.script
 	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
@@ -143,40 +146,76 @@ func (c *call) lists() bool {
 	if !listing(words) {
 		return false
 	}
-	for i := range words {
-		w := &words[i]
-		if e, ok := c.a.opts.Sensitive.Lookup(w.Text); ok && e.Secret || !w.Known {
+	here := true // nothing says where to begin
+	for i := range words[1:] {
+		w := &words[1+i]
+		if !w.Known || c.a.secretWord(w) {
 			return false
 		}
-		if strings.ContainsAny(w.Text, "*?[") {
-			if e, ok := c.a.glob(w.Text); ok && e.Secret {
-				return false
-			}
+		if isFlag(w.Text) {
+			continue
+		}
+		if c.startsAt(w); words[0].Text == "find" && i == 0 {
+			here = false
 		}
 	}
-	return true
+	if here {
+		c.startsAt(&shell.Word{Text: ".", Known: true})
+	}
+	return !c.names
 }
 
-// listing reports whether a command prints nothing but names of files.
+// secretWord reports whether a word names a secret, as a path or as a pattern.
+func (a *analyzer) secretWord(w *shell.Word) bool {
+	if e, ok := a.opts.Sensitive.Lookup(w.Text); ok && e.Secret {
+		return true
+	}
+	if !strings.ContainsAny(w.Text, "*?[") {
+		return false
+	}
+	e, ok := a.glob(w.Text)
+	return ok && e.Secret
+}
+
+// startsAt is a place below which files are found. If secrets lie there, what is found may be
+// one of them.
+func (c *call) startsAt(w *shell.Word) {
+	p := c.a.resolve(c.f.dir, w)
+	e := Effect{Path: p.Abs, Real: p.Real, Raw: w.Text}
+	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || c.a.below(&e) {
+		c.names = true
+	}
+	if !c.hasFound {
+		c.found, c.hasFound = or(p.Real, p.Abs), true
+	}
+}
+
+// listing reports whether a command prints nothing but names of files that are there.
 func listing(words []shell.Word) bool {
 	if len(words) == 0 || !words[0].Known {
 		return false
 	}
 	name, ok := programName(words[0].Text)
-	switch name {
-	case "find", "fd", "ls":
-		return ok
-	case "git":
-		return ok && len(words) > 1 && words[1].Text == "ls-files"
-	case "rg", "grep":
-		for i := range words[1:] {
-			switch words[1+i].Text {
-			case "-l", "-rl", "--files", "--files-with-matches":
-				return ok
-			}
+	switch {
+	case !ok || name == "git" && (len(words) < 2 || words[1].Text != "ls-files"):
+		return false
+	case name != "find" && name != "fd" && name != "ls" && name != "git" && name != "rg" && name != "grep":
+		return false
+	}
+	names := name != "rg" && name != "grep"
+	for i := range words[1:] {
+		t := words[1+i].Text
+		switch flag, _, _ := strings.Cut(t, "="); flag {
+		case "-l", "-rl", "--files", "--files-with-matches":
+			names = true
+		case "--label", "--format", "-printf", "-fprintf", "-fprint", "-fprint0", "-exec", "-execdir", "-ok", "-okdir", "-files0-from", "-x", "-X", "--exec", "--exec-batch", "--search-path", "--base-directory":
+			return false // it prints what it is told to, or begins elsewhere
+		}
+		if strings.HasPrefix(t, "--for") || strings.HasPrefix(t, "--lab") || name == "fd" && strings.HasPrefix(t, "-x") {
+			return false
 		}
 	}
-	return false
+	return names
 }
 
 // joined analyses words that a shell puts together again, here or on another machine.

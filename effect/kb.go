@@ -42,6 +42,9 @@ var (
 
 // lookup returns the spec of a program, or nil if the knowledge base does not have it.
 func lookup(program string) *spec {
+	if len(program) > maxName {
+		return nil
+	}
 	slot := &kb()[hashName(program)%uint32(len(known{}))]
 	for k := slot.Load(); k != nil; k = k.next {
 		if k.name == program {

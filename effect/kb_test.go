@@ -121,3 +121,41 @@ func TestLookupUnknown(t *testing.T) {
 		}
 	}
 }
+
+// Which of two subcommands with a name in common is meant is never left to chance: the one with
+// fewer alternatives is.
+func TestSubcommandsAreTold(t *testing.T) {
+	eachBlock(t, func(file string, e *block) {
+		if special(e.head) {
+			return
+		}
+		s, _ := compile(e.body)
+		for i := range s.subs {
+			for j := range s.subs[:i] {
+				a, b := &s.subs[i], &s.subs[j]
+				if a.words == b.words && a.alts == b.alts && share(a.names, b.names) {
+					t.Errorf("%s:%d: %q and %q have names in common", file, e.line, a.names, b.names)
+				}
+			}
+		}
+	})
+	for cmd, want := range map[string]bool{
+		"gh auth status": true, "gh auth status --show-token": false, "gh config get x": false, "gh config list": true, "docker ps": true, "glab token list": true,
+		"go clean": false, "npm run": false, "vault kv metadata": false,
+	} {
+		if an := AnalyzeCommand(cmd, testOptions()); an.ReadOnly != want {
+			t.Errorf("%s: read-only is %v (%s)", cmd, an.ReadOnly, an.Why)
+		}
+	}
+}
+
+// share reports whether some words are named by both.
+func share(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	for i := range x {
+		if !slices.ContainsFunc(strings.Split(x[i], "|"), func(n string) bool { return slices.Contains(strings.Split(y[i], "|"), n) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -226,6 +226,7 @@ type sub struct {
 	body  string
 	begin [maxSubWords]uint32 // letters that each name may begin with, see letter
 	words int
+	alts  int // how many alternatives its names have
 	spec  atomic.Pointer[spec]
 }
 
@@ -249,6 +250,7 @@ func (u *sub) beginnings() {
 			first = true
 			continue
 		case c == '|':
+			u.alts++
 			first = true
 			continue
 		case first:

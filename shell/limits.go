@@ -125,21 +125,19 @@ type hereDelim struct {
 	tabs   bool
 }
 
-func byteCost(c byte) int {
-	switch c {
-	case ';', '\n', '|', '&':
-		return 900
-	case ' ', '\t':
-		return 250
-	case '$', '`', '(', '[', '=':
-		return 500
-	case '"', '\'', '<', '>', '+', '-', '*', '/', '%', ',', '?', ':', '^', '~', '!', '}':
-		return 250
-	case '\\':
-		return 100
-	}
-	return 5
+// costs are what bytes cost above an ordinary one.
+var costs = [256]uint16{
+	';': 900, '\n': 900, '|': 900, '&': 900,
+	' ': 250, '\t': 250,
+	'$': 500, '`': 500, '(': 500, '[': 500, '=': 500,
+	'"': 250, '\'': 250, '<': 250, '>': 250, '+': 250, '-': 250, '*': 250, '/': 250, '%': 250, ',': 250, '?': 250, ':': 250, '^': 250, '~': 250, '!': 250, '}': 250,
+	'\\': 100,
+	'{':  1, '#': 1, // ordinary, but they are looked at
 }
+
+const ordinaryCost = 5
+
+func byteCost(c byte) int { return ordinaryCost + int(costs[c]) }
 
 // countRest counts everything from here on.
 func (s *costScan) countRest() {
@@ -152,6 +150,15 @@ func (s *costScan) countRest() {
 func (s *costScan) run() {
 	blank := true // a # here starts a comment
 	for s.at < len(s.src) && s.cost <= maxCost {
+		if c := s.src[s.at]; costs[c] == 0 { // most of most texts
+			start := s.at
+			for s.at < len(s.src) && costs[s.src[s.at]] == 0 {
+				s.at++
+			}
+			s.cost += ordinaryCost * (s.at - start)
+			blank = false
+			continue
+		}
 		c := s.src[s.at]
 		s.cost += byteCost(c)
 		switch {
