@@ -10,10 +10,10 @@ import (
 	"github.com/obstat/obstat/internal/policycache"
 )
 
-// ask puts an ask to a human elsewhere.
-func (t *turn) ask(d obstat.Decision, by *policy, policies []*policy) (out obstat.Decision, recorded bool) {
+// ask settles an ask by what was granted before, or puts it to a human elsewhere.
+func (t *turn) ask(a *Ask, d obstat.Decision, by *policy, policies []*policy) (out obstat.Decision, recorded bool) {
 	limit := t.Waiting.Limit(t.event.Agent)
-	a := &Ask{Event: t.event, Call: *t.event.Call, Decision: d, Limit: time.Until(t.began.Add(limit))}
+	a.Call, a.Decision, a.Limit = *t.event.Call, d, time.Until(t.began.Add(limit))
 	if by != nil {
 		a.Call = t.put(by)
 		f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
@@ -26,6 +26,8 @@ func (t *turn) ask(d obstat.Decision, by *policy, policies []*policy) (out obsta
 		a.Policies = found
 	}
 	a.Guarded = programs()
-	t.extend(limit + ownMargin)
+	if !a.Native {
+		t.extend(limit + ownMargin)
+	}
 	return t.Wait(a)
 }

@@ -12,6 +12,6 @@ import (
 
 func (*turn) search(*policycache.Cache, []string) ([]*policy, error) { return nil, errElsewhere }
 
-func (t *turn) ask(obstat.Decision, *policy, []*policy) (obstat.Decision, bool) {
+func (t *turn) ask(*Ask, obstat.Decision, *policy, []*policy) (obstat.Decision, bool) {
 	return t.failed("this program cannot ask anybody"), false
 }

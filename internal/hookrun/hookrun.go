@@ -53,8 +53,9 @@ type Options struct {
 	// Exit ends the process when the time is up while something still runs.
 	Exit func(code int)
 
-	// Wait, if set, puts an ask that the agent cannot put to anybody to a human
-	// elsewhere, and returns what came of it and whether that is in the ledger.
+	// Wait, if set, settles an ask by what was granted before, or puts one that the
+	// agent cannot put to anybody to a human elsewhere, and returns what came of it
+	// and whether that is in the ledger.
 	Wait    func(a *Ask) (d obstat.Decision, recorded bool)
 	Waiting Waiting
 	// Handover, if set, makes this the quick half of a pair: what it cannot

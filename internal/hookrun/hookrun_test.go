@@ -13,6 +13,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/internal/statedir"
 )
 
 const claudePayload = `{"session_id":"s","transcript_path":"/t","cwd":"%s","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"}}`
@@ -156,5 +157,52 @@ func TestHookBrokenProject(t *testing.T) {
 	o := &Options{Policy: Policy{Dir: t.TempDir()}, World: &obstat.Snapshot{HomeDir: home}}
 	if out, _, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, o.Policy.Dir, "rm x")), nil); code != ExitOK {
 		t.Errorf("no project at all: %d %s", code, out)
+	}
+}
+
+// TestGrantMark: the quick half leaves an ask to the agent itself, unless the
+// store says that something is granted; what would change what guards the agent
+// is never granted.
+func TestGrantMark(t *testing.T) {
+	for _, tc := range []struct {
+		command string
+		marked  bool
+		asked   bool // the other half
+	}{
+		{"make", false, false},
+		{"make", true, true},
+		{"ls", true, false},
+		{"curl x", true, false},
+		{"rm .claude/settings.json", true, false},
+	} {
+		dir, state := project(t, `{"permissions":{"allow":["Bash(ls)","Bash(rm *)"],"ask":["Bash(make)"],"deny":["Bash(curl *)"]}}`), t.TempDir()
+		db := statedir.Store(filepath.Join(state, "obstat"))
+		if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if tc.marked {
+			if err := os.WriteFile(statedir.Grants(db), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hookOnce := func(command string, handover func([]byte) (hook.Reply, error)) string {
+			var out, words bytes.Buffer
+			o := System(&Options{NoLedger: true, Deadline: time.Minute, Handover: handover})
+			o.In, o.Out, o.Err = strings.NewReader(fmt.Sprintf(claudePayload, dir, command)), &out, &words
+			o.World = &obstat.Snapshot{HomeDir: state}
+			o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
+			o.Getwd = func() (string, error) { return dir, nil }
+			Run(o)
+			return out.String()
+		}
+		hookOnce("ls", nil) // caches the policy
+		asked := false
+		hookOnce(tc.command, func([]byte) (hook.Reply, error) {
+			asked = true
+			return hook.Reply{}, nil
+		})
+		if asked != tc.asked {
+			t.Errorf("%+v: %v", tc, asked)
+		}
 	}
 }

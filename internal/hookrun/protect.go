@@ -9,11 +9,11 @@ import (
 	"github.com/obstat/obstat/internal/statedir"
 )
 
-// protect makes an ask of an allowed call that would change what guards it. No
-// rule allows that; a person does.
-func (t *turn) protect(policies []*policy, d *obstat.Decision) {
+// protect makes an ask of an allowed call that would change what guards it, and
+// tells whether it would. No rule and no grant allows that; a person does.
+func (t *turn) protect(policies []*policy, d *obstat.Decision) bool {
 	if d.Verdict == obstat.Deny {
-		return
+		return false
 	}
 	g := &protect.Guarded{Places: t.places(), Getenv: t.Getenv}
 	for _, p := range policies {
@@ -23,7 +23,7 @@ func (t *turn) protect(policies []*policy, d *obstat.Decision) {
 		g.State = []string{dir}
 	}
 	g.Programs = programs()
-	g.Tighten(d, t.event.Call, t.World, nil)
+	return g.Tighten(d, t.event.Call, t.World, nil)
 }
 
 // programs returns obstat's own binaries.

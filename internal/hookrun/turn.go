@@ -45,17 +45,32 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 	}
 	d, by := t.judge(policies)
 	said := d.Verdict // by the policy, for whoever decides it again
-	t.protect(policies, &d)
-	if t.Handover != nil && (len(d.Faults) > 0 || d.Verdict == obstat.Ask && !t.event.CanAsk(t.hookOptions())) {
+	q := &Ask{Event: t.event, Self: t.protect(policies, &d)}
+	if d.Verdict == obstat.Ask {
+		q.Native = t.event.CanAsk(t.hookOptions())
+	}
+	other := d.Verdict == obstat.Ask && (!q.Native || !q.Self && t.mayBeGranted())
+	if t.Handover != nil && (other || len(d.Faults) > 0) {
 		return d, false
 	}
-	if d.Verdict == obstat.Ask && t.Wait != nil && !t.event.CanAsk(t.hookOptions()) {
+	if other && t.Wait != nil {
 		recorded := false
-		if d, recorded = t.ask(d, by, policies); recorded {
+		if d, recorded = t.ask(q, d, by, policies); recorded {
 			return d, true
 		}
 	}
 	return t.record(d, said, by), true
+}
+
+// mayBeGranted tells whether anything is granted in the store, without opening
+// it.
+func (t *turn) mayBeGranted() bool {
+	dir, err := statedir.Dir(t.Getenv)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(statedir.Grants(statedir.Store(dir)))
+	return err == nil
 }
 
 func (t *turn) hookOptions() *hook.Options { return &hook.Options{Interactive: t.Interactive} }

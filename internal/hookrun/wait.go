@@ -82,9 +82,15 @@ func Longest(agent string, args []string) time.Duration {
 	return o.longest(agent)
 }
 
-// An Ask is an ask that the agent cannot put to anybody itself.
+// An Ask is an ask that the agent cannot put to anybody itself, or that may have
+// been granted before.
 type Ask struct {
-	Event    *hook.Event
+	Event *hook.Event
+	// Native: the agent asks somebody itself, unless the call was granted before.
+	Native bool
+	// Self: the call would change what guards the agent, which is never granted
+	// before.
+	Self     bool
 	Call     obstat.Call // as it was put to the policy that asks
 	Decision obstat.Decision
 	// Policies are those of the call, the one that asks first; none where there is

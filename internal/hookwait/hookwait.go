@@ -2,8 +2,9 @@
 // the hook waits while a person answers in `obstat ask` in another terminal.
 //
 // It owns when waiting makes sense and what the model is told when nobody
-// came; how long the agents wait is known to package hookrun. Putting the request, taking answers and keeping grants is
-// the guard's work; who sits at the desk is known to package desk.
+// came; how long the agents wait is known to package hookrun. Putting the
+// request, taking answers and keeping grants is the guard's work; who sits at the
+// desk is known to package desk.
 package hookwait
 
 import (
@@ -51,6 +52,9 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 			r.Call.User = u.Username
 		}
 	}
+	if r.Native {
+		return r.granted(ctx), false
+	}
 	waits := !r.Waiting.Off && (r.Waiting.Always || r.somebody()) && r.Limit > 0
 	_, err := os.Stat(r.DB)
 	if errors.Is(err, fs.ErrNotExist) && !waits && r.open == nil {
@@ -65,7 +69,7 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 	if err != nil {
 		return r.refuse("nobody can be asked: " + err.Error()), false
 	}
-	if d, ok := g.Granted(ctx, &r.Call); ok {
+	if d, ok := g.Granted(ctx, &r.Call); ok && !r.Self {
 		return d, false
 	}
 	if !waits {
@@ -80,6 +84,33 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 		return r.Decision.Refuse("what decides this call has changed meanwhile; make the call again"), true
 	}
 	return d, true
+}
+
+// lookup is how long it may take to see what was granted, while an agent that
+// can ask by itself waits.
+const lookup = 5 * time.Second
+
+// granted returns the ask, for the agent to put to somebody, or that it was
+// granted before. Whatever goes wrong leaves it an ask.
+func (r *request) granted(ctx context.Context) obstat.Decision {
+	if r.Self {
+		return r.Decision
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookup)
+	defer cancel()
+	s, err := r.store(ctx)
+	if err != nil {
+		return r.Decision
+	}
+	defer s.Close()
+	g, err := r.guard(ctx, s)
+	if err != nil {
+		return r.Decision
+	}
+	if d, ok := g.Granted(ctx, &r.Call); ok {
+		return d
+	}
+	return r.Decision
 }
 
 // needs begins every denial of a call that nobody was asked about.

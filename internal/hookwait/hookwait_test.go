@@ -182,6 +182,44 @@ func TestGranted(t *testing.T) {
 	})
 }
 
+// TestNative: where the agent asks by itself it is spared what was granted, and
+// asks about everything else.
+func TestNative(t *testing.T) {
+	s := newScene(t)
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan obstat.Decision)
+		go func() {
+			d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
+			done <- d
+		}()
+		synctest.Wait()
+		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Session}); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		for _, tc := range []struct {
+			command string
+			self    bool
+			broken  bool
+			want    obstat.Verdict
+		}{
+			{"npm test", false, false, obstat.Allow},
+			{"npm publish", false, false, obstat.Ask},
+			{"npm test", true, false, obstat.Ask},
+			{"npm test", false, true, obstat.Ask},
+		} {
+			a, o := s.ask(tc.command), s.opts
+			a.Native, a.Self = true, tc.self
+			if tc.broken {
+				o.open = func(context.Context, string) (store.Store, error) { return nil, errors.New("the disk is full") }
+			}
+			if d, recorded := Run(context.Background(), a, &o); d.Verdict != tc.want || recorded {
+				t.Errorf("%+v: %v, %s, %v", tc, d.Verdict, d.Reason(), recorded)
+			}
+		}
+	})
+}
+
 func TestNobody(t *testing.T) {
 	broken := errors.New("the disk is full")
 	for _, tc := range []struct {

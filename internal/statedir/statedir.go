@@ -29,5 +29,9 @@ func Dir(getenv func(string) string) (string, error) {
 // Store returns the database file in a state directory.
 func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
 
+// Grants returns the file beside a database that is there while something may
+// be granted in it: who does not want to open the database looks for that.
+func Grants(db string) string { return db + ".grants" }
+
 // Cache returns where policies are cached in a state directory.
 func Cache(dir string) string { return filepath.Join(dir, "cache") }

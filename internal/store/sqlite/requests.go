@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/statedir"
 )
 
 // PutRequest adds a pending request.
@@ -71,12 +73,16 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 // Settle changes a pending request's state, once, with its grant in the same
 // transaction.
 func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
-	return s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
+	err := s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
 		if r.State, r.Answers = to, answers; to != approval.Approved {
 			r = r.Spent()
 		}
 		return errors.Join(update(tx, r), put(tx, grant))
 	})
+	if err == nil && grant != nil {
+		s.mark()
+	}
+	return err
 }
 
 // Use returns an approved request, once.
@@ -168,7 +174,38 @@ func nanos(t time.Time) int64 {
 
 // Grants returns the grants in force at a time.
 func (s *Store) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
+	out, err := s.grants(ctx, now)
+	if err == nil && len(out) == 0 {
+		s.unmark(ctx)
+	}
+	return out, err
+}
+
+func (s *Store) grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
 	return list[approval.Grant](ctx, s.read, "SELECT body FROM grants WHERE revoked = 0 AND (expires = 0 OR expires > ?) ORDER BY rowid", now.UnixNano())
+}
+
+// mark says beside the database that something is granted in it. Where that
+// cannot be said, somebody is asked once more.
+func (s *Store) mark() {
+	if f, err := os.OpenFile(statedir.Grants(s.path), os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		_ = f.Close()
+	}
+}
+
+// unmark takes that back where nothing is granted any more. Who grants something
+// meanwhile says so after it is granted, so that one of the two looks last.
+func (s *Store) unmark(ctx context.Context) {
+	if _, err := os.Lstat(statedir.Grants(s.path)); err != nil {
+		return
+	}
+	if out, err := s.grants(ctx, time.Now()); err != nil || len(out) > 0 {
+		return
+	}
+	_ = os.Remove(statedir.Grants(s.path))
+	if out, err := s.grants(ctx, time.Now()); err != nil || len(out) > 0 {
+		s.mark()
+	}
 }
 
 // Revoke ends a grant.
@@ -182,5 +219,6 @@ func (s *Store) Revoke(ctx context.Context, id string, now time.Time) error {
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, fmt.Errorf("%q: %w", id, approval.ErrNotFound))
 	}
+	s.unmark(ctx)
 	return nil
 }

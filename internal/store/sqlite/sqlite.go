@@ -108,7 +108,7 @@ func (s *Store) Files() []string {
 	if err != nil {
 		path = s.path
 	}
-	return []string{path, path + "-wal", path + "-shm", JournalPath(path), ledger.SpoolPath(path), ledger.KeyPath(path)}
+	return []string{path, path + "-wal", path + "-shm", JournalPath(path), ledger.SpoolPath(path), ledger.KeyPath(path), statedir.Grants(path)}
 }
 
 // Spool returns the spool beside the database: what short-lived processes wrote
