@@ -26,6 +26,8 @@ type Change struct {
 	// Same tells whether a text is, but for empty lists, what Edit makes of the
 	// other: an undo record has to pass it. Nil for changes that have no record.
 	Same func(a, b []byte) bool
+	// Dir: the file's directory was made for it, and goes with it.
+	Dir bool
 }
 
 // Target returns the file that obstat's entry goes into, "" if the agent reads

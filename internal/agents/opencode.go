@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // opencode installs its plugin package into every directory with settings, and
@@ -11,6 +13,9 @@ import (
 // not where a lock file says that the package is there.
 
 const openCodeLock = `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}` + "\n"
+
+// openCodeModules is in the one file of a node_modules that obstat made.
+const openCodeModules = "made by obstat install opencode --offline\n"
 
 // offline returns the changes that let opencode start without a network.
 func offline(plugin string) []Change {
@@ -24,10 +29,12 @@ func offline(plugin string) []Change {
 		}},
 		// A directory is all that is looked for; a file makes one.
 		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: func(old []byte) ([]byte, error) {
-			if entries, err := os.ReadDir(filepath.Join(dir, "node_modules")); old == nil && err == nil && len(entries) > 0 {
+			entries, _ := os.ReadDir(filepath.Join(dir, "node_modules"))
+			// While this is written there is the lock of it.
+			if old == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), "..obstat.") }) {
 				return nil, nil
 			}
-			return []byte("made by obstat install opencode --offline\n"), nil
+			return []byte(openCodeModules), nil
 		}},
 	}
 }
@@ -45,7 +52,7 @@ func online(plugin string) []Change {
 	}
 	return []Change{
 		{Name: filepath.Join(dir, "package-lock.json"), Edit: drop(openCodeLock)},
-		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: drop("made by obstat install opencode --offline\n")},
+		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: drop(openCodeModules), Dir: true},
 	}
 }
 

@@ -242,6 +242,10 @@ func (o *installOptions) confirm() error {
 // write makes a change; the file may have changed meanwhile, so that it is
 // worked out again under the file's lock.
 func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
+	if o.Remove && p.old == nil && p.none() {
+		records.drop(p.Name)
+		return nil // there may not even be a directory
+	}
 	mode := p.Mode
 	if mode == 0 {
 		mode = 0o644
@@ -258,6 +262,9 @@ func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
 		if err := os.Chmod(p.Name, p.Mode); err != nil { // it may have been there without
 			return err
 		}
+	}
+	if p.Dir && p.old != nil && p.text == nil {
+		_ = os.Remove(filepath.Dir(p.Name)) // unless there is something else in it by now
 	}
 	switch {
 	case o.Remove:
