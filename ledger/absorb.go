@@ -232,6 +232,11 @@ func (s *Spool) behind(ctx context.Context, last Head) iter.Seq2[*Record, error]
 // records from it end. It returns how many records wait in it and what is wrong
 // first.
 func (s *Spool) Verify(ctx context.Context, store Verified) (waiting int, err error) {
+	return s.verify(ctx, store, func(Head) {})
+}
+
+// verify does what Verify does, and hands out each record's place.
+func (s *Spool) verify(ctx context.Context, store Verified, each func(Head)) (waiting int, err error) {
 	f, err := s.open(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		if store.Spool.Seq > 0 {
@@ -258,6 +263,7 @@ func (s *Spool) Verify(ctx context.Context, store Verified) (waiting int, err er
 		}
 		head = Head{l.Seq, l.Hash}
 		waiting++
+		each(head)
 		if !met && head == store.Spool {
 			met, waiting = true, 0 // up to here all was taken in before a crash
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -91,15 +92,53 @@ func VerifyLines(lines iter.Seq2[[]byte, error], head Hash) (Verified, error) {
 		if b := v.next(&s, line); b != nil {
 			return v, b
 		}
-		found = found || s.Hash == head
+		found = found || s.Hash == head || s.spool != nil && s.spool.Hash == head
 	}
 	if v.missing.Seq != 0 {
 		return v, &Break{Seq: v.First, What: "dropped", Msg: "the records before it are gone, and no retention took them"}
 	}
 	if !found {
-		return v, &Break{Seq: v.Head.Seq, What: "truncated", Msg: "the record with the expected head is not there"}
+		return v, noHead(v.Head.Seq)
 	}
 	return v, nil
+}
+
+const truncated = "truncated"
+
+// noHead is the break of a chain that has not the record with the wanted hash.
+func noHead(seq uint64) *Break {
+	return &Break{Seq: seq, What: truncated, Msg: "the record with the expected head is not there"}
+}
+
+// A Whole says how far a store and the spool beside it hold.
+type Whole struct {
+	Verified
+	Waiting int  // records in the spool that are not in the store
+	End     Head // of the last of them
+}
+
+// VerifyWhole verifies a store and the spool beside it. The record with the
+// wanted hash may be in either, and stays found when the spool is taken in.
+func VerifyWhole(ctx context.Context, store Reader, s *Spool, head Hash) (w Whole, err error) {
+	var lost *Break
+	w.Verified, err = VerifyStore(ctx, store, head)
+	if errors.As(err, &lost) && lost.What == truncated {
+		err = nil
+	} else {
+		lost = nil
+	}
+	if err != nil {
+		return w, err
+	}
+	found := lost == nil
+	w.Waiting, err = s.verify(ctx, w.Verified, func(h Head) {
+		w.End = h
+		found = found || h.Hash == head
+	})
+	if err == nil && !found {
+		return w, lost
+	}
+	return w, err
 }
 
 func asBreak(err error, seq uint64) *Break {

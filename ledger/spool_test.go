@@ -253,3 +253,44 @@ func TestLoadKey(t *testing.T) {
 		t.Error("a short key was taken")
 	}
 }
+
+// TestVerifyWhole: how the spool ended is found while it waits and after it was
+// taken in, and missed when it was cut off.
+func TestVerifyWhole(t *testing.T) {
+	s := &ledger.Spool{Path: filepath.Join(t.TempDir(), "x.spool")}
+	store := new(memory.Store)
+	for range 3 {
+		if err := s.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Tool: "Bash"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := ledger.VerifyWhole(t.Context(), store, s, ledger.Hash{})
+	if err != nil || w.Waiting != 3 || w.End.Seq != 3 || w.Records != 0 {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	end := w.End.Hash
+	if _, err := ledger.VerifyWhole(t.Context(), store, s, end); err != nil {
+		t.Error(err)
+	}
+	whole, err := os.ReadFile(s.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := whole[:bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1]
+	if err := os.WriteFile(s.Path, cut, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var b *ledger.Break
+	if w, err := ledger.VerifyWhole(t.Context(), store, s, end); !errors.As(err, &b) || b.What != "truncated" || w.Waiting != 2 {
+		t.Errorf("cut off: %+v, %v", w, err)
+	}
+	if err := os.WriteFile(s.Path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.Absorb(t.Context(), s, store); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := ledger.VerifyWhole(t.Context(), store, s, end); err != nil || w.Records != 3 || w.Waiting != 0 {
+		t.Errorf("taken in: %+v, %v", w, err)
+	}
+}

@@ -87,6 +87,9 @@ func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	if q.Kind = ledger.Kind(o.Kind); !slices.Contains(kinds, q.Kind) {
 		return q, usagef("there is no kind of record %q", o.Kind)
 	}
+	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked"}, q.Verdict) {
+		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, not %q", q.Verdict)
+	}
 	if q.Limit < 0 {
 		return q, usagef("-n takes a number from 0 on, not %d", q.Limit)
 	}

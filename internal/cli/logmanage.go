@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -31,7 +32,9 @@ type logVerifyJSON struct {
 	First   uint64      `json:"first"`
 	Head    ledger.Head `json:"head"`
 	Waiting int         `json:"waiting"`
-	Broken  *brokenJSON `json:"broken,omitempty"`
+	// SpoolHead is the end of what waits.
+	SpoolHead *ledger.Head `json:"spool_head,omitempty"`
+	Broken    *brokenJSON  `json:"broken,omitempty"`
 }
 
 type brokenJSON struct {
@@ -95,7 +98,11 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 			_, err = fmt.Fprintf(out.Out, ", and %d in the spool", res.Waiting)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(out.Out, "\nhead  %s\n", res.Head.Hash)
+			head := res.Head
+			if res.SpoolHead != nil {
+				head = *res.SpoolHead // which follows it
+			}
+			_, err = fmt.Fprintf(out.Out, "\nhead  %s\n", head.Hash)
 		}
 	}
 	if err == nil && b != nil {
@@ -107,17 +114,17 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 // verify verifies the file, or store and spool.
 func (o *logVerifyOptions) verify(ctx context.Context, head ledger.Hash) (res logVerifyJSON, err error) {
 	res.V = 1
-	var v ledger.Verified
+	var w ledger.Whole
 	var s *logStore
 	if o.File != "" {
-		v, err = o.verifyFile(head)
+		w.Verified, err = o.verifyFile(head)
 	} else if s, err = o.Store.openLog(ctx); err == nil {
 		defer s.Close()
-		v, err = ledger.VerifyStore(ctx, s.Reader(), head)
+		w, err = ledger.VerifyWhole(ctx, s.Reader(), s.spool, head)
 	}
-	res.Records, res.First, res.Head = v.Records, v.First, v.Head
-	if err == nil && s != nil {
-		res.Waiting, err = s.spool.Verify(ctx, v)
+	res.Records, res.First, res.Head, res.Waiting = w.Records, w.First, w.Head, w.Waiting
+	if w.Waiting > 0 {
+		res.SpoolHead = &w.End
 	}
 	return res, err
 }
@@ -228,7 +235,8 @@ func newLogTrim(f *Factory, runF func(*logTrimOptions) error) *cobra.Command {
 		Use:   "trim [flags] --before TIME",
 		Short: "Take old records out of the ledger",
 		Long: `Take out the records before a time. A record is written that says so, and with it
-the rest of the chain still verifies.`,
+the rest of the chain still verifies. What waits in the spool is taken into the
+database first.`,
 		Example: `  obstat log trim --before 90d`,
 		Args:    some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -251,7 +259,7 @@ func logTrimRun(ctx context.Context, o *logTrimOptions) error {
 	if before.IsZero() {
 		return usagef("--before says which records are old")
 	}
-	s, err := o.Store.open(ctx)
+	s, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -265,4 +273,22 @@ func logTrimRun(ctx context.Context, o *logTrimOptions) error {
 	}
 	_, err = fmt.Fprintf(o.Factory.IO.Out, "%s taken out\n", plural(n, "record"))
 	return err
+}
+
+// open opens the store with all of the spool in it. Hooks alone make no database.
+func (o *logTrimOptions) open(ctx context.Context) (*sqlite.Store, error) {
+	look, err := o.Store.openLog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := look.db
+	if s == nil {
+		if s, err = o.Store.make(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := ledger.Absorb(ctx, look.spool, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("what waits in the spool cannot be taken in: %w", err), s.Close())
+	}
+	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/hook"
@@ -41,7 +42,7 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 	case err == errElsewhere:
 		return d, false
 	case err != nil:
-		return t.failed("the policy cannot be loaded: " + firstProblem(err)), true
+		return t.record(t.failed("the policy cannot be loaded: "+firstProblem(err)), obstat.Deny, nil), true
 	}
 	d, by := t.judge(policies)
 	said := d.Verdict // by the policy, for whoever decides it again
@@ -121,7 +122,9 @@ func (t *turn) record(d obstat.Decision, said obstat.Verdict, by *policy) obstat
 	if by != nil {
 		m.Policy, m.Mode = by.Digest, d.Mode
 	}
-	if err := t.append(m.Record()); err != nil && d.Verdict != obstat.Deny {
+	rec := m.Record()
+	rec.Nanos = time.Since(t.began).Nanoseconds()
+	if err := t.append(rec); err != nil && d.Verdict != obstat.Deny {
 		return t.failed("the decision cannot be written down, and nothing is allowed without that: " + firstProblem(err))
 	}
 	return d
