@@ -37,6 +37,9 @@ type floorWalk struct {
 	// exact: the call is allowed by a rule that is this very command; a human
 	// has seen all of it.
 	exact bool
+	// narrow are the commands that something narrower spoke for: what stands
+	// around them does not make their redirects better than they are alone.
+	narrow []int
 }
 
 func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
@@ -170,7 +173,7 @@ func (fl *floorWalk) commands() {
 			continue
 		}
 		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source { // else it is the whole call, and was judged
-			fl.command(c)
+			fl.command(i, c)
 		}
 		fl.alternatives(c)
 		fl.doubts(c)
@@ -188,7 +191,7 @@ func (fl *floorWalk) alternatives(c *effect.Command) {
 	}
 }
 
-func (fl *floorWalk) command(c *effect.Command) {
+func (fl *floorWalk) command(i int, c *effect.Command) {
 	why := "every command that would run is judged by itself"
 	if len(c.Via) > 0 {
 		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
@@ -196,6 +199,11 @@ func (fl *floorWalk) command(c *effect.Command) {
 	o := fl.judgeCommand(c, c.Text, why)
 	if fl.exact && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
+	}
+	if fl.wide {
+		if wide, _ := fl.breadth(o.rule, fl.f.Call.Tool); !wide || o.verdict != Allow {
+			fl.narrow = append(fl.narrow, i)
+		}
 	}
 	fl.tighten(o, c.Text, why)
 }

@@ -184,6 +184,23 @@ func genShellRule(t *rapid.T) obstat.Rule {
 	return rule(v, "Bash", "command", rapid.SampledFrom([]string{"git *", "rm *", "echo *", "make", "cat *", "git push *"}).Draw(t, "command"))
 }
 
+// TestFloorRedirectOfPart: a redirect is judged as its command is alone, also
+// where a wide rule speaks for the whole.
+func TestFloorRedirectOfPart(t *testing.T) {
+	p := shellProgram(obstat.Deny, rule(obstat.Ask, "Bash", "command", "echo *"), rule(obstat.Allow, "Bash", "", ""))
+	for cmd, want := range map[string]obstat.Verdict{
+		"echo a > f":               obstat.Deny, // no rule lets anybody write f
+		"git status && echo a > f": obstat.Deny,
+		"git status && echo a":     obstat.Ask,
+		"git status > f":           obstat.Allow, // the wide rule alone speaks of it
+		"true && git status > f":   obstat.Allow,
+	} {
+		if d := mustCompile(t, p).Decide(bashCall(cmd), testWorld); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 // TestDisguise: quotes, an assignment, a wrapper, a command in front or a new
 // line never turn a refusal into an allow.
 func TestDisguise(t *testing.T) {

@@ -2,6 +2,7 @@ package obstat
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -36,7 +37,8 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	}
 	// The call's own verdict speaks for the file tools' own paths and for what
 	// programs do; only a redirect has to be allowed by itself.
-	must := isRedirect(e) && !fl.wide && !fl.exact || !fl.shell() && !fl.wide
+	wide := fl.wide && !slices.Contains(fl.narrow, e.Command)
+	must := isRedirect(e) && !wide && !fl.exact || !fl.shell() && !fl.wide
 	tight, loosest := fl.spellings(e, face)
 	fl.tighten(tight, e.Raw, whyEffect(e))
 	if must && loosest.verdict < Allow {
