@@ -74,7 +74,10 @@ func (w *walker) variableBuiltin(name string, args []Word) {
 	case "getopts":
 		w.names(args[min(1, len(args)):], "", name)
 		w.env.set("OPTARG", variable{why: name})
-	case "printf", "wait":
+	case "printf":
+		w.option(args, "-v", "-p")
+		w.counts(args)
+	case "wait":
 		w.option(args, "-v", "-p")
 	case "test", "[", "[[":
 		w.option(args, "-v", "-R")
@@ -87,6 +90,16 @@ func (w *walker) variableBuiltin(name string, args []Word) {
 	case "compgen", "complete":
 		w.callback(args, "-C", "-F")
 		w.wordList(args)
+	}
+}
+
+// counts follows printf's %n, which sets a variable: any may be, PATH as well.
+func (w *walker) counts(args []Word) {
+	for i := range args {
+		if setsCount(args[i].Text) {
+			w.out.gap(DynamicCode, "a printf that sets variables", args[i].Span)
+			w.forget("may be set by printf")
+		}
 	}
 }
 

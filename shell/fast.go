@@ -118,11 +118,32 @@ func (p *plainText) program(t *plainToken) bool {
 		return false
 	case name == "cd" && p.commands == 0 && p.assigns == 0 && p.src[t.start:t.end] == name && p.movesTo(int(t.end)):
 		p.cd = true
+	case name == "printf" && p.prints(int(t.end)):
 	case !plainProgram(name):
 		return false
 	}
 	p.commands++
 	return true
+}
+
+// prints reports whether a printf before offset at only prints.
+func (p *plainText) prints(at int) bool {
+	l := plainLexer{src: p.src, at: at}
+	t := l.next()
+	return t.kind == plainWord && t.to > t.from && p.src[t.from] != '-' && !t.pieces && strings.IndexByte(p.src[at:], '[') < 0 && !setsCount(p.src[at:])
+}
+
+// setsCount reports whether a format of printf may have a %n.
+func setsCount(format string) bool {
+	for i := range len(format) {
+		if format[i] != '%' {
+			continue
+		}
+		if rest := strings.TrimLeft(format[i+1:], "0123456789.*+-# 'hljztLq"); rest != "" && rest[0] == 'n' {
+			return true
+		}
+	}
+	return false
 }
 
 // movesTo reports whether the word behind a cd at the beginning says for certain where to.

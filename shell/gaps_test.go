@@ -25,6 +25,8 @@ func TestGaps(t *testing.T) {
 		{"eval \"rm $x\"", shell.DynamicCode, "\"rm $x\""},
 		{"trap \"$x\" EXIT", shell.DynamicCode, "\"$x\""},
 		{"alias x=\"$y\"", shell.DynamicCode, "x=\"$y\""},
+		{"printf 'abc%n' PATH; ls", shell.DynamicCode, "'abc%n'"},
+		{"printf %-5n PATH", shell.DynamicCode, "%-5n"},
 		{"f() { f; }; f", shell.DynamicCode, "f"},
 		{":(){ :|:& };:", shell.DynamicCode, ":"},
 		{"echo 'a[$(b)]' | { read x; ((x)); }", shell.DynamicCode, "'a[$(b)]'"},
