@@ -43,6 +43,20 @@ func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	return nil
 }
 
+// CheckAnswer refuses what can be told to be wrong with an accepted rule by
+// whoever takes the answer and does not have the policy. It does for
+// [approval.Options].Check; the guard that asked tries the rule itself.
+func CheckAnswer(r *approval.Request, a *approval.Answer) error {
+	if a.Rule == nil && a.Offer == 0 {
+		return nil
+	}
+	offers, err := rulesOf(a.Rules(r))
+	if err != nil {
+		return err
+	}
+	return checkRules(offers)
+}
+
 // checkRules refuses rules that no answer may leave behind, whatever the call.
 func checkRules(offers []obstat.Offer) error {
 	for i := range offers {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/guard"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
@@ -79,7 +80,7 @@ func askRun(ctx context.Context, o *askOptions) error {
 		return err
 	}
 	defer store.Close()
-	broker := approval.New(store, nil)
+	broker := approval.New(store, &approval.Options{Check: guard.CheckAnswer})
 	if o.List {
 		return o.list(ctx, broker)
 	}
@@ -307,6 +308,8 @@ func answerWords(r *approval.Request, a *approval.Answer) string {
 		return fmt.Sprintf("noted: %d of %d have approved", len(r.Answers), r.Who.Needed)
 	case !a.Allow:
 		return "refused"
+	case a.Scope == approval.Always && a.Rule != nil:
+		return "allowed; the rule goes to the policy's file if it settles this call, and nothing that has nothing to do with it"
 	case a.Scope == approval.Always:
 		return "allowed; the rule goes to the policy's file"
 	case a.Input != nil:

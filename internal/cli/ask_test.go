@@ -155,6 +155,7 @@ func TestDesk(t *testing.T) {
 		{"make", []string{"y"}, obstat.Allow, "approved by bob"},
 		{"make x", []string{"", "what", "a 7", "n not now"}, obstat.Deny, "refused by bob: not now"},
 		{"make y", []string{"e env rm -rf /"}, obstat.Deny, "rm *"},
+		{"npm run lint", []string{"r 1 *", "n too broad"}, obstat.Deny, "refused by bob: too broad"}, // a rule for everything is no answer
 		{"npm run build", []string{"a"}, obstat.Allow, "approved by bob"},
 		{"make z", []string{"s 1h"}, obstat.Allow, "approved by bob"},
 	} {
