@@ -233,7 +233,7 @@ func (k *check) reads(e *effect.Effect) *Finding {
 	links := e.Program == "ln" || e.Program == "link" || e.Program == "cp" && k.cpLinks(e)
 	for _, p := range targets(e) {
 		if !links {
-			if strings.HasSuffix(p, ".db.key") && k.hit(p, e.Raw, e.Glob, true) != nil {
+			if k.readsKey(p, e) {
 				return &Finding{Part: e.Raw, Why: "it would read the key that the ledger is kept with; only a person allows that"}
 			}
 			continue
@@ -248,6 +248,33 @@ func (k *check) reads(e *effect.Effect) *Finding {
 		}
 	}
 	return nil
+}
+
+// keyName is what the name of a key ends with.
+const keyName = ".db.key"
+
+// readsKey tells whether a path that is read is the key, could be it, or is a
+// directory of obstat's that is read with all that is in it.
+func (k *check) readsKey(p string, e *effect.Effect) bool {
+	if strings.HasSuffix(p, keyName) && k.hit(p, e.Raw, e.Glob, true) != nil {
+		return true
+	}
+	if !e.Glob && !e.Recursive {
+		return false
+	}
+	for i := range k.items() {
+		it := &k.items()[i]
+		key := it.path
+		if it.what == isState && it.below {
+			key += "/obstat" + keyName
+		}
+		switch {
+		case !strings.HasSuffix(key, keyName):
+		case e.Glob && matchGlob(p, key, e.Recursive), e.Recursive && it.below && p == it.path:
+			return true
+		}
+	}
+	return false
 }
 
 // cpLinks tells whether cp makes links instead of copies.
