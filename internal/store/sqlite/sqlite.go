@@ -8,11 +8,14 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -87,6 +90,9 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	if err := create(path); err != nil {
 		return nil, err
+	}
+	if foreign(path) {
+		return nil, fmt.Errorf("%s: %w", path, ledger.ErrNotOurs)
 	}
 	s := &Store{path: path, closed: make(chan struct{}), rested: make(chan struct{})}
 	s.log = journal.New(journal.Options{Path: JournalPath(path), Head: func() (ledger.Head, error) { return headOf(s.read) }, Ready: s.ready, Written: s.wrote})
@@ -185,6 +191,27 @@ func create(path string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// foreign tells whether the file is somebody else's database, by its first
+// bytes: opening it would change how it keeps its journal. What is not certain
+// here is looked at later, by what is in it. Ours has a write-ahead log before it
+// has its number.
+func foreign(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 100)
+	if _, err := io.ReadFull(f, head); err != nil || !bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
+		return false
+	}
+	app := binary.BigEndian.Uint32(head[68:])
+	return app != applicationID && (app != 0 || head[18] == 1)
 }
 
 func open(path string, conns int, sync string) (*sql.DB, error) {

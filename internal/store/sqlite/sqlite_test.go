@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -67,8 +68,15 @@ func TestNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNotOurs) {
 		t.Errorf("a database of somebody else's: %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it was changed: %v", err)
 	}
 	text := filepath.Join(t.TempDir(), "text.db")
 	if err := os.WriteFile(text, []byte("this is not a database, it is a letter to a friend"), 0o600); err != nil {
