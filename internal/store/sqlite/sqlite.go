@@ -137,10 +137,13 @@ func (s *Store) wrote(size int64) {
 // missed writes down that there is no journal where one was. What cannot be
 // written now is noticed when it counts.
 func (s *Store) missed(ctx context.Context) {
-	if _, err := os.Stat(JournalPath(s.path)); !journal.Supported || !errors.Is(err, fs.ErrNotExist) {
+	// In this order: whoever else is just making the database makes the journal
+	// before there is a record.
+	head, err := headOf(s.read)
+	if !journal.Supported || err != nil || head.Seq == 0 {
 		return
 	}
-	if head, err := headOf(s.read); err == nil && head.Seq > 0 {
+	if _, err := os.Stat(JournalPath(s.path)); errors.Is(err, fs.ErrNotExist) {
 		_ = s.Append(ctx, &ledger.Record{Kind: ledger.Spooled, Reason: "there was no journal beside the database: what was in one and not in the database is gone"})
 	}
 }
