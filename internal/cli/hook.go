@@ -59,7 +59,7 @@ faster.
 The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 		Example: `  obstat hook claude-code < payload.json
   obstat hook --policy ~/policy.json codex`,
-		Args: some(0, 1),
+		Args: some(0, 1), ValidArgs: hook.Agents(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				o.Agent = args[0]
@@ -87,12 +87,15 @@ The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 func hookMain(f *Factory, args []string) ExitCode {
 	cmd := newHook(f, nil)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "obstat hook"}
 	cmd.SetArgs(args)
 	cmd.SetOut(f.IO.Err) // --help is nothing for an agent to read
 	cmd.SetErr(f.IO.Err)
 	err := cmd.Execute()
 	code, isExit := err.(exit)
 	switch {
+	case err == nil && cmd.Flags().Changed("help") && !f.IO.InTTY:
+		return ExitDeny // an agent gets no answer from this, and would run the call
 	case err == nil:
 		return ExitOK
 	case isExit:
