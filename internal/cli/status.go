@@ -177,7 +177,7 @@ func (o *statusOptions) print(st *statusJSON) {
 	default:
 		sc.text("store", j.Path)
 		if j.Head.Seq > 0 {
-			sc.text("ledger", fmt.Sprintf("%s, head %s", plural(int(j.Head.Seq), "record"), j.Head.Hash))
+			sc.text("ledger", fmt.Sprintf("up to record %d, head %s", j.Head.Seq, j.Head.Hash))
 		}
 		if j.Waiting > 0 {
 			sc.text("spool", plural(j.Waiting, "record")+" of hooks, not yet taken in")
