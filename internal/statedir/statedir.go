@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// ErrNoHome is the error where nobody knows a home directory.
+// ErrNoHome is the error where nobody knows a home directory. One that depends on
+// where the process runs is none: the ledger would be in the agent's project.
 var ErrNoHome = errors.New("neither XDG_STATE_HOME nor HOME says where obstat's state is kept")
 
 // Dir returns the directory; getenv reads the environment.
@@ -18,7 +19,7 @@ func Dir(getenv func(string) string) (string, error) {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := getenv(homeVariable)
-		if home == "" {
+		if !filepath.IsAbs(home) {
 			return "", ErrNoHome
 		}
 		state = filepath.Join(home, ".local", "state")

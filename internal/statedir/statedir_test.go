@@ -21,7 +21,9 @@ func TestDir(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	if _, err := Dir(func(string) string { return "" }); !errors.Is(err, ErrNoHome) {
-		t.Errorf("no home: %v", err)
+	for _, home := range []string{"", "here"} {
+		if _, err := Dir(func(string) string { return home }); !errors.Is(err, ErrNoHome) {
+			t.Errorf("home %q: %v", home, err)
+		}
 	}
 }
