@@ -39,7 +39,8 @@ type Table struct {
 	lengths [256]uint64 // of those segments, by first byte: most names need no look-up
 	first   [256]uint16 // rows with a *, by the first byte before it,
 	last    [256]uint16 // by the last byte after it,
-	rest    uint16      // or neither;
+	rest    uint16      // or neither,
+	least   int         // which takes a name of that length at least;
 	dirs    uint16      // and those that stand for a directory
 
 	globs  func() *globIndex
@@ -201,6 +202,9 @@ func (t *Table) chain(r *row) *uint16 {
 	case last != '*':
 		return &t.last[last]
 	}
+	if n := len(name) - strings.Count(name, "*"); t.rest == 0 || n < t.least {
+		t.least = n
+	}
 	return &t.rest
 }
 
@@ -240,7 +244,9 @@ func (t *Table) lookup(p string, m *matches) {
 		if whole {
 			t.collect(t.first[name[0]], p, name, true, m)
 			t.collect(t.last[name[len(name)-1]], p, name, true, m)
-			t.collect(t.rest, p, name, true, m)
+			if len(name) >= t.least {
+				t.collect(t.rest, p, name, true, m)
+			}
 		}
 	}
 }

@@ -23,6 +23,9 @@ const (
 	checkpointEvery = 2 * time.Second
 	// rotateAt is how large a journal gets before it is started anew.
 	rotateAt = 8 << 20
+	// burst is how much may come at once before it is taken over beside the
+	// writers, who notice that on a small machine.
+	burst = 4 * rotateAt
 	// littleLeft is how much is little enough to be taken over while all wait.
 	littleLeft = 32 << 10
 )
@@ -66,7 +69,7 @@ func (s *Store) due() bool {
 	if quiet && s.waits == 0 {
 		return false
 	}
-	if s.waits++; !quiet && s.waits < maxWaits && s.behind.Load() < rotateAt {
+	if s.waits++; !quiet && s.waits < maxWaits && s.behind.Load() < burst {
 		return false
 	}
 	s.waits = 0
