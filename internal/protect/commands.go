@@ -115,6 +115,9 @@ func (k *check) loose(i int) *Finding {
 		}
 	}
 	if d.away || d.gap || d.code || !c.Catalogued {
+		if strings.Contains(k.a.Source, "<<") {
+			return k.mentions(k.a.Source) // what it is fed stands there as well
+		}
 		return k.mentions(c.Text)
 	}
 	return nil
