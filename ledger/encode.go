@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -121,16 +122,8 @@ func (w *writer) list(n int, item func(i int)) {
 
 func (w *writer) hash(key string, h Hash) {
 	w.b = append(w.b, key...)
-	w.b = appendHex(w.b, h)
+	w.b = hex.AppendEncode(w.b, h[:])
 	w.b = append(w.b, '"')
-}
-
-func appendHex(b []byte, h Hash) []byte {
-	const digits = "0123456789abcdef"
-	for _, c := range h {
-		b = append(b, digits[c>>4], digits[c&15])
-	}
-	return b
 }
 
 // raw puts JSON in, without the spaces that mean nothing.

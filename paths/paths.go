@@ -297,7 +297,7 @@ func join(dir, seg string) string {
 // windows recognises drive and UNC paths and writes them with slashes: C:/x, //server/x.
 func windows(p string) (string, bool) {
 	switch {
-	case isDrive(p) && len(p) > 2 && (p[2] == '\\' || p[2] == '/'):
+	case HasDrive(p):
 		rest := clean(strings.ReplaceAll(p[2:], `\`, "/"))
 		return strings.ToUpper(p[:1]) + ":" + rest, true
 	case strings.HasPrefix(p, `\\`) && len(p) > 2:
@@ -316,5 +316,5 @@ func isDrive(p string) bool {
 
 // HasDrive tells whether p starts as absolute Windows paths do, as in C:\x.
 func HasDrive(p string) bool {
-	return len(p) >= 3 && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z' && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
+	return isDrive(p) && len(p) > 2 && (p[2] == '\\' || p[2] == '/')
 }

@@ -38,11 +38,6 @@ func (f *filter) addSet(s *set) {
 	}
 }
 
-func (f *filter) addAll() {
-	f.bits = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
-	f.end = true
-}
-
 func (f *filter) everything() bool {
 	return f.end && f.bits[0]&f.bits[1]&f.bits[2]&f.bits[3] == ^uint64(0)
 }

@@ -244,9 +244,6 @@ func (l *Log) Add(p Problem) {
 	}
 }
 
-// Full reports whether further problems would not be kept.
-func (l *Log) Full() bool { return len(l.list) > MaxProblems }
-
 // Problems returns what was collected, sorted by offset.
 func (l *Log) Problems() []Problem {
 	Sort(l.list)
