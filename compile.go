@@ -301,7 +301,8 @@ func (c *compiler) list(mode Mode, m Match) *list {
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
 		compiled := c.policy.compiled
 		if c.trusted != "" {
-			compiled = func(t Text) *pattern.Pattern { return pattern.Known(t.Flavour, t.Text) }
+			var shelf pattern.Shelf // of this list, which is built once
+			compiled = func(t Text) *pattern.Pattern { return shelf.Known(t.Flavour, t.Text) }
 		}
 		c.policy.lists[key] = newList(rules, m.Pick, compiled)
 	}

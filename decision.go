@@ -2,7 +2,6 @@ package obstat
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -54,13 +53,13 @@ type Offer struct {
 func (d *Decision) Reason() string {
 	var b strings.Builder
 	for _, f := range d.Faults {
-		fmt.Fprintf(&b, "%s; ", f.Msg)
+		b.WriteString(f.Msg + "; ")
 	}
 	switch {
 	case d.Rule != nil:
-		fmt.Fprintf(&b, "%s rule %s", d.Rule.Verdict, d.Rule)
+		b.WriteString(d.Rule.Verdict.String() + " rule " + d.Rule.String())
 		if d.Rule.Pos.IsValid() {
-			fmt.Fprintf(&b, " (%s)", d.Rule.Pos)
+			b.WriteString(" (" + d.Rule.Pos.String() + ")")
 		}
 		if d.Rule.Reason != "" {
 			b.WriteString(": " + d.Rule.Reason)
@@ -70,7 +69,7 @@ func (d *Decision) Reason() string {
 	}
 	switch {
 	case d.Part != "" && b.Len() > 0:
-		fmt.Fprintf(&b, ", on %s", d.Part)
+		b.WriteString(", on " + d.Part)
 	case d.Part != "":
 		b.WriteString(d.Part)
 	}

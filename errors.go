@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,11 +25,11 @@ func (p Pos) String() string {
 	case p.Line == 0:
 		return p.File
 	case p.Col == 0:
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+		return p.File + ":" + strconv.Itoa(p.Line)
 	case p.File == "":
-		return fmt.Sprintf("%d:%d", p.Line, p.Col)
+		return strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
 }
 
 // A Code names a kind of problem; docs/errors.md lists them all.

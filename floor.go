@@ -30,13 +30,10 @@ type floorWalk struct {
 	// field is the input field that holds the command, "" if the tool runs none.
 	field string
 	a     *effect.Analysis
-	// wide: the call is allowed by something that speaks for every call to the
-	// tool: a rule without a pattern, a mode, a default. It need not be allowed
-	// piece by piece.
-	wide bool
-	// exact: the call is allowed by a rule that is this very command; a human
-	// has seen all of it.
-	exact bool
+	// by is what the rules said of the whole call, and measured how much that
+	// speaks for, once somebody has asked.
+	by       outcome
+	measured *breadth
 	// narrow are the commands that something narrower spoke for: what stands
 	// around them does not make their redirects better than they are alone.
 	narrow []int
@@ -50,9 +47,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	if !known || len(tool.Command) == 0 && len(tool.Paths) == 0 {
 		return o
 	}
-	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
-	fl.wide, fl.exact = w.breadth(o.rule, f.Call.Tool)
-	fl.wide = fl.wide && o.verdict == Allow
+	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, by: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()
@@ -88,21 +83,22 @@ func commandField(f *Facts, tool effect.Tool) string {
 
 // breadth tells how much an allowing rule speaks for. A rule whose pattern takes
 // every one-line text is wide as well: nobody who writes .* thinks of newlines.
-func (w *walk) breadth(r *Rule, tool string) (wide, exact bool) {
+func (w *walk) breadth(r *Rule, tool string) breadth {
 	if r == nil || r.Whole() {
-		return true, false
+		return breadth{wide: true}
 	}
 	p := w.pol.compiled(r.Pattern)
 	v, ok := w.pol.view.(Spacer)
 	if !ok {
-		return p.MustMatch(""), p.Shape().Exact
+		return breadth{p.MustMatch(""), p.Shape().Exact}
 	}
+	wide := false
 	for _, q := range v.Space(tool) {
 		for _, s := range q.Subjects {
 			wide = wide || (s.Field == r.field() || s.Field == anyField) && p.MustMatchLine(s.Text)
 		}
 	}
-	return wide, p.Shape().Exact
+	return breadth{wide, p.Shape().Exact}
 }
 
 // tighten takes over a stricter verdict; it never loosens.
@@ -135,8 +131,8 @@ func (fl *floorWalk) gaps() {
 		switch {
 		case unparsed(g.Kind):
 			fl.cap(text, "what cannot be parsed is not allowed: "+g.Why)
-		case fl.exact:
-		case !fl.wide:
+		case fl.exact():
+		case !fl.wide():
 			fl.cap(text, "a rule for some commands cannot allow what cannot be seen: "+g.Why)
 		case fl.mayTighten():
 			fl.cap(text, "a deny or ask rule might apply to what cannot be seen: "+g.Why)
@@ -151,6 +147,31 @@ func unparsed(k effect.GapKind) bool {
 		return true
 	}
 	return false
+}
+
+// A breadth is how much an answer speaks for.
+type breadth struct {
+	// wide: the call is allowed by something that speaks for every call to the
+	// tool: a rule without a pattern, a mode, a default. It need not be allowed
+	// piece by piece.
+	wide bool
+	// exact: the call is allowed by a rule that is this very command; a human
+	// has seen all of it.
+	exact bool
+}
+
+func (fl *floorWalk) wide() bool  { return fl.measure().wide }
+func (fl *floorWalk) exact() bool { return fl.measure().exact }
+
+// measure looks at the pattern of the rule that decided: most calls do not need
+// it, and it is a good part of what the first one costs.
+func (fl *floorWalk) measure() *breadth {
+	if fl.measured == nil {
+		b := fl.breadth(fl.by.rule, fl.f.Call.Tool)
+		b.wide = b.wide && fl.by.verdict == Allow
+		fl.measured = &b
+	}
+	return fl.measured
 }
 
 // text returns the part of the command that a span covers.
@@ -197,11 +218,11 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
 	}
 	o := fl.judgeCommand(c, c.Text, why)
-	if fl.exact && !fl.speaks(&o, fl.f.Call.Tool) {
+	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
 	}
-	if fl.wide {
-		if wide, _ := fl.breadth(o.rule, fl.f.Call.Tool); !wide || o.verdict != Allow {
+	if fl.wide() {
+		if !fl.breadth(o.rule, fl.f.Call.Tool).wide || o.verdict != Allow {
 			fl.narrow = append(fl.narrow, i)
 		}
 	}
@@ -211,7 +232,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 // doubts lowers the verdict where a rule might stop what a command turns out to
 // be.
 func (fl *floorWalk) doubts(c *effect.Command) {
-	if fl.o.verdict < Allow || fl.exact {
+	if fl.o.verdict < Allow || c.Known && c.Catalogued || fl.exact() {
 		return
 	}
 	if !c.Known && fl.mayTightenCommand(c.Prefix, c.Dir) {
@@ -231,8 +252,7 @@ func (fl *floorWalk) speaks(o *outcome, tool string) bool {
 	if o.rule == nil || o.safety || o.faulted || tool != fl.f.Call.Tool {
 		return o.ruled()
 	}
-	wide, _ := fl.breadth(o.rule, tool)
-	return !wide
+	return !fl.breadth(o.rule, tool).wide
 }
 
 func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {

@@ -30,15 +30,17 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		return
 	}
 	if e.Path == "" {
-		if fl.o.verdict == Allow && (!fl.shell() && !fl.wide || fl.mayTightenFace(face)) {
+		if fl.o.verdict == Allow && (!fl.shell() && !fl.wide() || fl.mayTightenFace(face)) {
 			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
 		}
 		return
 	}
 	// The call's own verdict speaks for the file tools' own paths and for what
 	// programs do; only a redirect has to be allowed by itself.
-	wide := fl.wide && !slices.Contains(fl.narrow, e.Command)
-	must := isRedirect(e) && !wide && !fl.exact || !fl.shell() && !fl.wide
+	must := !fl.shell() && !fl.wide()
+	if isRedirect(e) {
+		must = must || !fl.exact() && (!fl.wide() || slices.Contains(fl.narrow, e.Command))
+	}
 	tight, loosest := fl.spellings(e, face)
 	fl.tighten(tight, e.Raw, whyEffect(e))
 	if must && loosest.verdict < Allow {

@@ -99,6 +99,7 @@ type builder struct {
 	tools map[Text]*toolBuilder
 	order []*toolBuilder
 	names []pattern.Entry
+	last  *toolBuilder // rules of a tool mostly stand together
 }
 
 type toolBuilder struct {
@@ -113,12 +114,16 @@ type fieldBuilder struct {
 }
 
 func (b *builder) tool(t Text) *toolBuilder {
+	if b.last != nil && b.last.tool == t {
+		return b.last
+	}
 	tb := b.tools[t]
 	if tb == nil {
 		tb = &toolBuilder{tool: t, min: none, whole: none}
 		b.tools[t] = tb
 		b.order = append(b.order, tb)
 	}
+	b.last = tb
 	return tb
 }
 
@@ -136,8 +141,8 @@ func (l *list) ready() { l.once.Do(l.build) }
 func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) {
 	l.ranked = order(rules, pick)
 	b := builder{tools: map[Text]*toolBuilder{}}
-	for i, r := range l.ranked {
-		b.add(r.Rule, uint32(i), compiled)
+	for i := range l.ranked {
+		b.add(l.ranked[i:], uint32(i), compiled)
 	}
 	var names []string
 	var indexes []*toolIndex
@@ -159,7 +164,9 @@ func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Patter
 	}
 }
 
-func (b *builder) add(r *Rule, rank uint32, compiled func(Text) *pattern.Pattern) {
+// add adds the first of the rules that are left.
+func (b *builder) add(left []rankedRule, rank uint32, compiled func(Text) *pattern.Pattern) {
+	r := left[0].Rule
 	if r.Whole() && r.Tool.Flavour != pattern.Exact && !r.Tool.IsZero() {
 		b.names = append(b.names, pattern.Entry{Pattern: compiled(r.Tool), Rank: rank})
 		return
@@ -171,7 +178,19 @@ func (b *builder) add(r *Rule, rank uint32, compiled func(Text) *pattern.Pattern
 		return
 	}
 	f := tb.field(r.field())
+	if len(f.entries) == cap(f.entries) {
+		f.entries = slices.Grow(f.entries, run(left))
+	}
 	f.entries = append(f.entries, pattern.Entry{Pattern: compiled(r.Pattern), Rank: rank})
+}
+
+// run returns how many rules, from the first, are for the same tool and field.
+func run(rules []rankedRule) int {
+	n := 1
+	for n < len(rules) && rules[n].Tool == rules[0].Tool && rules[n].Field == rules[0].Field {
+		n++
+	}
+	return n
 }
 
 // field returns the builder of a field; a tool has few.

@@ -3,9 +3,9 @@ package dialect
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -22,7 +22,11 @@ func (f *File) Problem(offset int, code obstat.Code, format string, args ...any)
 
 // codes maps what can be wrong with a document to what can be wrong with a
 // configuration.
-var codes = sync.OnceValue(func() map[string]obstat.Code {
+func codes() map[string]obstat.Code { return codesOnce.Get(makeCodes) }
+
+var codesOnce once.Value[map[string]obstat.Code]
+
+func makeCodes() map[string]obstat.Code {
 	return map[string]obstat.Code{
 		tree.CodeSyntax:    obstat.CodeSyntax,
 		tree.CodeEncoding:  obstat.CodeSyntax,
@@ -39,7 +43,7 @@ var codes = sync.OnceValue(func() map[string]obstat.Code {
 		tree.CodeTag:       obstat.CodeSyntax,
 		tree.CodeMore:      obstat.CodeTooLarge,
 	}
-})
+}
 
 // Problems turns what was found in f's document into errors with positions.
 func (f *File) Problems(ps []tree.Problem) obstat.Errors {

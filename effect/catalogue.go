@@ -3,7 +3,6 @@ package effect
 import (
 	_ "embed"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/obstat/obstat/shell"
@@ -33,7 +32,7 @@ type knownTool struct {
 	next *knownTool
 }
 
-var tools = sync.OnceValue(func() *knownTools { return new(knownTools) })
+var tools = knownTools{}
 
 // findTool looks for the line of a tool in the catalogue.
 func findTool(name string) (t Tool, ok bool) {
@@ -83,7 +82,7 @@ func (t *Tool) field(s string) {
 // Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {
-	slot := &tools()[hashName(tool)%uint32(len(knownTools{}))]
+	slot := &tools[hashName(tool)%uint32(len(knownTools{}))]
 	for k := slot.Load(); k != nil; k = k.next {
 		if k.tool.Name == tool {
 			return k.tool, true

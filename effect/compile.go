@@ -120,8 +120,9 @@ func (c *compiler) sub() string {
 		return tok
 	}
 	if c.spec.subs == nil {
-		n := len(c.lex.text)/bytesOfSub + 1
-		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n)
+		rest := c.lex.text[start:]
+		n := strings.Count(rest, "\tsub ") + 1
+		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n+strings.Count(rest, "|"))
 	}
 	names := c.lex.text[start:end]
 	c.spec.subs = append(c.spec.subs, sub{names: names, words: words, body: c.lex.skip(end)})
@@ -129,9 +130,6 @@ func (c *compiler) sub() string {
 	c.firstName(names, len(c.spec.subs)-1)
 	return c.lex.next()
 }
-
-// bytesOfSub is about how long a subcommand's text is.
-const bytesOfSub = 128
 
 // firstName makes a subcommand found by the alternatives of its first name.
 func (c *compiler) firstName(names string, place int) {
@@ -243,6 +241,8 @@ func (c *compiler) styles() string {
 
 // flags reads flag tokens: names joined by commas, then =role or [=role], then :verbs.
 func (c *compiler) flags(global bool) string {
+	n := strings.Count(c.lex.line(), " -") // about as many
+	c.spec.flags, c.spec.long.list = slices.Grow(c.spec.flags, n), slices.Grow(c.spec.long.list, n)
 	tok := c.lex.next()
 	for !keyword(tok) {
 		c.addFlag(tok, global, 0)
@@ -354,6 +354,12 @@ func (s *spec) addRisk(f *flag) {
 type lexer struct {
 	text string
 	at   int
+}
+
+// line returns what is left of the line.
+func (l *lexer) line() string {
+	line, _, _ := strings.Cut(l.text[l.at:], "\n")
+	return line
 }
 
 func (l *lexer) next() string {

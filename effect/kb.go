@@ -4,8 +4,9 @@ import (
 	_ "embed"
 	"iter"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // kbIndex says which file of the knowledge base has the block of a name, one `name file` a line,
@@ -35,17 +36,20 @@ type knownProgram struct {
 }
 
 var (
-	kb      = sync.OnceValue(func() *known { return new(known) })
-	kbEnv   = sync.OnceValue(makeEnv)
-	kbVerbs = sync.OnceValue(makeVerbs)
+	kb          = known{}
+	kbEnvOnce   once.Value[*envTable]
+	kbVerbsOnce once.Value[*verbTable]
 )
+
+func kbEnv() *envTable    { return kbEnvOnce.Get(makeEnv) }
+func kbVerbs() *verbTable { return kbVerbsOnce.Get(makeVerbs) }
 
 // lookup returns the spec of a program, or nil if the knowledge base does not have it.
 func lookup(program string) *spec {
 	if len(program) > maxName {
 		return nil
 	}
-	slot := &kb()[hashName(program)%uint32(len(known{}))]
+	slot := &kb[hashName(program)%uint32(len(known{}))]
 	for k := slot.Load(); k != nil; k = k.next {
 		if k.name == program {
 			return k.spec

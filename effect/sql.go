@@ -2,8 +2,8 @@ package effect
 
 import (
 	"strings"
-	"sync"
 
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -142,7 +142,11 @@ func sqlWord(word string, first bool) string {
 
 // sqlBeforeParen are the words that may stand before a parenthesis: keywords, and functions
 // that only compute.
-var sqlBeforeParen = sync.OnceValue(func() map[string]bool {
+func sqlBeforeParen() map[string]bool { return sqlBeforeParenOnce.Get(makeSQLBeforeParen) }
+
+var sqlBeforeParenOnce once.Value[map[string]bool]
+
+func makeSQLBeforeParen() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`SELECT FROM WHERE IN EXISTS AND OR NOT ON AS VALUES OVER ANY ALL SOME UNION EXCEPT INTERSECT CASE WHEN THEN ELSE BY LIMIT HAVING USING JOIN DISTINCT BETWEEN LIKE IS FILTER WITHIN GROUP ORDER PARTITION LATERAL WITH RECURSIVE MATERIALIZED RETURNING OFFSET
 		COUNT SUM MIN MAX AVG TOTAL COALESCE IFNULL NULLIF IIF LOWER UPPER LENGTH CHAR_LENGTH SUBSTR SUBSTRING TRIM LTRIM RTRIM REPLACE CONCAT CONCAT_WS GROUP_CONCAT STRING_AGG ARRAY_AGG JSON_AGG JSONB_AGG JSON_EXTRACT JSON_OBJECT JSON_ARRAY JSON_EACH ROUND ABS CEIL CEILING FLOOR MOD POWER SQRT CAST CONVERT DATE TIME DATETIME JULIANDAY STRFTIME DATE_TRUNC DATE_PART EXTRACT TO_CHAR TO_DATE NOW
@@ -150,4 +154,4 @@ var sqlBeforeParen = sync.OnceValue(func() map[string]bool {
 		m[w] = true
 	}
 	return m
-})
+}

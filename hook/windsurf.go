@@ -11,14 +11,24 @@ import (
 // windsurf is Windsurf's protocol: an exit code, and words on standard error.
 type windsurf struct{}
 
-// windsurfTools are the tools that its events stand for.
-var windsurfTools = map[string]string{"pre_run_command": "run_command", "pre_read_code": "view_file", "pre_write_code": "edits", "pre_mcp_tool_use": ""}
+// windsurfTool returns the tool that an event stands for.
+func windsurfTool(event string) (tool string, known bool) {
+	switch event {
+	case "pre_run_command":
+		return "run_command", true
+	case "pre_read_code":
+		return "view_file", true
+	case "pre_write_code":
+		return "edits", true
+	}
+	return "", event == "pre_mcp_tool_use"
+}
 
 func (windsurf) decode(p *payload, e *Event) (err error) {
 	if err := p.keys(p.root, "agent_action_name", "trajectory_id", "tool_info"); err != nil {
 		return err
 	}
-	tool, known := windsurfTools[e.Name]
+	tool, known := windsurfTool(e.Name)
 	switch {
 	case strings.HasPrefix(e.Name, "post_") || e.Name == "pre_user_prompt":
 		return nil

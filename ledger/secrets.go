@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed secrets.txt
@@ -38,7 +39,11 @@ type secretRules struct {
 }
 
 // builtin returns the rules that come with the package.
-var builtin = sync.OnceValue(func() *secretRules {
+func builtin() *secretRules { return builtinOnce.Get(makeBuiltin) }
+
+var builtinOnce once.Value[*secretRules]
+
+func makeBuiltin() *secretRules {
 	r, err := readSecrets(secretsText)
 	if err != nil {
 		// A rule that cannot be read must not mean less masking; a test reads
@@ -46,7 +51,7 @@ var builtin = sync.OnceValue(func() *secretRules {
 		return nil
 	}
 	return r
-})
+}
 
 func readSecrets(text string) (*secretRules, error) {
 	const many = 64

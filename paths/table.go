@@ -5,12 +5,18 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed sensitive.txt
 var sensitiveText string
 
-var defaultTable = sync.OnceValue(func() *Table {
+func defaultTable() *Table { return defaultTableOnce.Get(makeDefaultTable) }
+
+var defaultTableOnce once.Value[*Table]
+
+func makeDefaultTable() *Table {
 	t, err := ParseTable(sensitiveText)
 	if err != nil {
 		// The embedded text is checked by a test. Should it ever be broken, every path is
@@ -18,7 +24,7 @@ var defaultTable = sync.OnceValue(func() *Table {
 		return &Table{broken: &Entry{Class: "unknown", Reason: err.Error(), Secret: true, Guarded: true}}
 	}
 	return t
-})
+}
 
 // Entry says why a path is sensitive.
 type Entry struct {

@@ -2,8 +2,9 @@ package pattern
 
 import (
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // tree writes a glob as a tree. Runs of UTF-16 units have no tree of a sane
@@ -71,7 +72,9 @@ func (w *globWriter) literal(lit string) {
 }
 
 // bmpSet is the characters of one UTF-16 unit.
-var bmpSet = sync.OnceValue(func() *set { return newSet([]span{{0, 0xFFFF}}) })
+func bmpSet() *set { return bmpSetOnce.Get(func() *set { return newSet([]span{{0, 0xFFFF}}) }) }
+
+var bmpSetOnce once.Value[*set]
 
 // gap writes n units, or n and more.
 func (w *globWriter) gap(n int, more bool) {

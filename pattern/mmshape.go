@@ -1,12 +1,18 @@
 package pattern
 
-import "sync"
+import "github.com/obstat/obstat/internal/once"
 
-// Characters that are no slash, and those that are no dot either.
-var (
-	inSegment    = sync.OnceValue(func() *set { return newSet([]span{{'/', '/'}}).negate() })
-	startSegment = sync.OnceValue(func() *set { return newSet([]span{{'.', '/'}}).negate() })
-)
+var inSegmentOnce, startSegmentOnce once.Value[*set]
+
+// inSegment are the characters that are no slash.
+func inSegment() *set {
+	return inSegmentOnce.Get(func() *set { return newSet([]span{{'/', '/'}}).negate() })
+}
+
+// startSegment are those that are no dot either.
+func startSegment() *set {
+	return startSegmentOnce.Get(func() *set { return newSet([]span{{'.', '/'}}).negate() })
+}
 
 // trees writes the rows as trees. A segment with extended globs is bounded
 // from above; what must match leaves its row out.

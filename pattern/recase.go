@@ -2,7 +2,8 @@ package pattern
 
 import (
 	"slices"
-	"sync"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // A shift says that the characters lo, lo+stride .. hi have another case,
@@ -38,10 +39,18 @@ func lowerOf(r rune, ascii bool) rune {
 
 // The sets that come up all the time are made once.
 var (
-	everySet = sync.OnceValue(func() *set { return newSet([]span{{0, maxRune}}) })
-	lineSet  = sync.OnceValue(func() *set { return newSet([]span{{'\n', '\n'}}).negate() })
+	everySetOnce, lineSetOnce once.Value[*set]
+	categorySetsOnce          once.Value[map[rune][2]*set]
+)
 
-	categorySets = sync.OnceValue(func() map[rune][2]*set {
+func everySet() *set { return everySetOnce.Get(func() *set { return newSet([]span{{0, maxRune}}) }) }
+
+func lineSet() *set {
+	return lineSetOnce.Get(func() *set { return newSet([]span{{'\n', '\n'}}).negate() })
+}
+
+func categorySets() map[rune][2]*set {
+	return categorySetsOnce.Get(func() map[rune][2]*set {
 		m := map[rune][2]*set{}
 		for _, c := range []struct {
 			lower, upper   rune
@@ -57,7 +66,7 @@ var (
 		}
 		return m
 	})
-)
+}
 
 // categorySet returns the set of \d, \s, \w or their opposites, or nil.
 func categorySet(r rune, flags reFlags) *set {
@@ -91,7 +100,11 @@ func withExtra(spans []span, lower rune, ascii bool) []span {
 }
 
 // upperOf lists the characters that have a given other one as lower case.
-var upperOf = sync.OnceValue(func() map[rune][]rune {
+func upperOf() map[rune][]rune { return upperOfOnce.Get(makeUpperOf) }
+
+var upperOfOnce once.Value[map[rune][]rune]
+
+func makeUpperOf() map[rune][]rune {
 	m := map[rune][]rune{}
 	for _, s := range pyLower {
 		for r := s.lo; r <= s.hi; r += s.stride {
@@ -99,7 +112,7 @@ var upperOf = sync.OnceValue(func() map[rune][]rune {
 		}
 	}
 	return m
-})
+}
 
 // fewChars: it is quicker to go through the characters than through the table.
 const fewChars = 512

@@ -3,7 +3,8 @@ package pattern
 import (
 	_ "embed"
 	"strings"
-	"sync"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // charnames.txt holds the characters that \N{...} can name: Latin, Greek,
@@ -14,7 +15,11 @@ import (
 //go:embed charnames.txt
 var charnamesText string
 
-var charnames = sync.OnceValue(func() map[string]rune {
+func charnames() map[string]rune { return charnamesOnce.Get(makeCharnames) }
+
+var charnamesOnce once.Value[map[string]rune]
+
+func makeCharnames() map[string]rune {
 	names := map[string]rune{}
 	for line := range strings.Lines(charnamesText) {
 		if hex, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
@@ -22,7 +27,7 @@ var charnames = sync.OnceValue(func() map[string]rune {
 		}
 	}
 	return names
-})
+}
 
 // charName reads {NAME} after \N. Python takes a name in any case.
 func (p *reParser) charName() rune {

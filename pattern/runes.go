@@ -3,8 +3,9 @@ package pattern
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // Patterns speak of characters, subjects are bytes. A subject that is not
@@ -51,7 +52,11 @@ type set struct {
 }
 
 // asciiSets are the sets of one ASCII character, of which most sets are one.
-var asciiSets = sync.OnceValue(func() *[128]set {
+func asciiSets() *[128]set { return asciiSetsOnce.Get(makeASCIISets) }
+
+var asciiSetsOnce once.Value[*[128]set]
+
+func makeASCIISets() *[128]set {
 	var sets [128]set
 	spans := make([]span, 128)
 	for i := range sets {
@@ -60,7 +65,7 @@ var asciiSets = sync.OnceValue(func() *[128]set {
 		sets[i].ascii[i>>6] = 1 << (i & 63)
 	}
 	return &sets
-})
+}
 
 // oneSet is the set of one character.
 func oneSet(r rune) *set {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // slow is Parse with the parser.
@@ -33,7 +35,11 @@ func slow(src string, o Options) *Script {
 
 // parsers holds a pool of walkers with their parsers per language: a parser can be used again, but not by
 // two callers at once.
-var parsers = sync.OnceValue(func() *[3]sync.Pool {
+func parsers() *[3]sync.Pool { return parsersOnce.Get(makeParsers) }
+
+var parsersOnce once.Value[*[3]sync.Pool]
+
+func makeParsers() *[3]sync.Pool {
 	var pools [3]sync.Pool
 	for i, v := range []syntax.LangVariant{Bash: syntax.LangBash, POSIX: syntax.LangPOSIX, Zsh: syntax.LangZsh} {
 		pools[i].New = func() any {
@@ -41,7 +47,7 @@ var parsers = sync.OnceValue(func() *[3]sync.Pool {
 		}
 	}
 	return &pools
-})
+}
 
 // engine is a parser with the reader that guards it.
 type engine struct {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -156,10 +156,14 @@ func (p *Policy) lintAllow(e *entry) obstat.Errors {
 }
 
 // commands are programs that people put on the deny list of tools.
-var commands = sync.OnceValue(func() map[string]bool {
+func commands() map[string]bool { return commandsOnce.Get(makeCommands) }
+
+var commandsOnce once.Value[map[string]bool]
+
+func makeCommands() map[string]bool {
 	return map[string]bool{"rm": true, "sudo": true, "curl": true, "wget": true, "dd": true, "chmod": true, "chown": true, "mkfs": true,
 		"kill": true, "git": true, "ssh": true, "scp": true, "mv": true, "cp": true, "python": true, "python3": true, "node": true, "npm": true, "pip": true, "docker": true}
-})
+}
 
 // lintDeny warns that the name of a program denies a tool of that name, and
 // nothing that a shell tool runs.

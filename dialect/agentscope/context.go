@@ -2,11 +2,11 @@ package agentscope
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -236,9 +236,13 @@ func (r *permissionRule) match() (field string, text obstat.Text) {
 	return "", obstat.Text{Flavour: pattern.JSON, Text: r.content}
 }
 
-var verdicts = sync.OnceValue(func() map[string]obstat.Verdict {
+func verdicts() map[string]obstat.Verdict { return verdictsOnce.Get(makeVerdicts) }
+
+var verdictsOnce once.Value[map[string]obstat.Verdict]
+
+func makeVerdicts() map[string]obstat.Verdict {
 	return map[string]obstat.Verdict{"deny": obstat.Deny, "ask": obstat.Ask, "allow": obstat.Allow}
-})
+}
 
 // rules returns the three lists of the Program.
 func (c *context) rules() map[string][]obstat.Rule {

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -52,13 +52,17 @@ func warning(p *Pattern, code obstat.Code, hint, format string, args ...any) *ob
 
 // program are the categories of the shipped program's actions that the
 // document's do not have, and what takes their place.
-var program = sync.OnceValue(func() map[string]string {
+func program() map[string]string { return programOnce.Get(makeProgram) }
+
+var programOnce once.Value[map[string]string]
+
+func makeProgram() map[string]string {
 	return map[string]string{
 		"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
 		"tool:info:":       "the tool's own name, such as tool:list_models:",
 		"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
 	}
-})
+}
 
 func lintPattern(p *Pattern) obstat.Errors {
 	re, err := pattern.Compile(pattern.Full, p.Text)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/internal/yamlx"
 )
@@ -87,13 +87,17 @@ func (r *reader) document() *tree.Node {
 
 // known are the keys of the permissions section; those that are false are read
 // by the host or by other versions of the original, and mean nothing here.
-var known = sync.OnceValue(func() map[string]bool {
+func known() map[string]bool { return knownOnce.Get(makeKnown) }
+
+var knownOnce once.Value[map[string]bool]
+
+func makeKnown() map[string]bool {
 	return map[string]bool{
 		"enabled": true, "schema": true, "version": true, "permission_mode": true, "tools": true, "rules": true,
 		"approval_overrides": true, "defaults": true, "external_directory": true, "owner_scopes": true,
 		"deny_guidance_message": false, "file_guard": false,
 	}
-})
+}
 
 // config reads the permissions section of a config.yaml.
 func (r *reader) config() *config {
@@ -170,7 +174,11 @@ func (r *reader) enabled(n *tree.Node) bool {
 }
 
 // tieredNames are the schemas under which the tiered policy is in force.
-var tieredNames = sync.OnceValue(func() map[string]bool { return map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true} })
+func tieredNames() map[string]bool {
+	return tieredNamesOnce.Get(func() map[string]bool { return map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true} })
+}
+
+var tieredNamesOnce once.Value[map[string]bool]
 
 // schema tells whether the tiered policy is in force, or the legacy matcher.
 func (r *reader) schema(sec *tree.Node) bool {

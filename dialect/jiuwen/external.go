@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/paths"
 )
@@ -212,13 +212,17 @@ func workdir(world obstat.World, root string, args *tree.Node) (string, error) {
 }
 
 // pathCommands are the programs whose arguments the original looks at.
-var pathCommands = sync.OnceValue(func() map[string]bool {
+func pathCommands() map[string]bool { return pathCommandsOnce.Get(makePathCommands) }
+
+var pathCommandsOnce once.Value[map[string]bool]
+
+func makePathCommands() map[string]bool {
 	return map[string]bool{
 		"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
 		"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
 		"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
 	}
-})
+}
 
 // commandPaths returns the words of a command that the original takes for
 // paths: it knows two dozen programs, and looks only at the first word.

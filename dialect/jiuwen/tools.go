@@ -3,7 +3,8 @@ package jiuwen
 import (
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 // A category is what a tool's parameter rules look at.
@@ -18,7 +19,11 @@ const (
 )
 
 // categories lists the tools of each category by their exact names.
-var categories = sync.OnceValue(func() map[string]category {
+func categories() map[string]category { return categoriesOnce.Get(makeCategories) }
+
+var categoriesOnce once.Value[map[string]category]
+
+func makeCategories() map[string]category {
 	return map[string]category{
 		"bash": shellTools, "mcp_exec_command": shellTools, "create_terminal": shellTools,
 
@@ -28,7 +33,7 @@ var categories = sync.OnceValue(func() map[string]category {
 
 		"mcp_fetch_webpage": networkTools, "mcp_free_search": networkTools, "mcp_paid_search": networkTools,
 	}
-})
+}
 
 // toolsOf returns the tools of a category, sorted.
 func toolsOf(c category) []string {
@@ -43,12 +48,16 @@ func toolsOf(c category) []string {
 }
 
 // aliases are the names that the host gives to some tools before it asks.
-var aliases = sync.OnceValue(func() map[string]string {
+func aliases() map[string]string { return aliasesOnce.Get(makeAliases) }
+
+var aliasesOnce once.Value[map[string]string]
+
+func makeAliases() map[string]string {
 	return map[string]string{
 		"free_search": "mcp_free_search", "paid_search": "mcp_paid_search",
 		"fetch_webpage": "mcp_fetch_webpage", "exec_command": "mcp_exec_command",
 	}
-})
+}
 
 // pathKeys are the arguments whose text is a path whatever it looks like, in
 // the order in which an approval looks for one.

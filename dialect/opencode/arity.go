@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed arity.txt
@@ -19,7 +20,11 @@ type arity struct {
 	values []string // flags that take the next word
 }
 
-var arities = sync.OnceValue(func() map[string]arity {
+func arities() map[string]arity { return aritiesOnce.Get(makeArities) }
+
+var aritiesOnce once.Value[map[string]arity]
+
+func makeArities() map[string]arity {
 	m := map[string]arity{}
 	for line := range strings.SplitSeq(arityText, "\n") {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] != "#" {
@@ -28,7 +33,7 @@ var arities = sync.OnceValue(func() map[string]arity {
 		}
 	}
 	return m
-})
+}
 
 // parseArity reads one line: names, a number or a word, flags.
 func parseArity(f []string) (key string, a arity) {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/once"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -87,12 +87,16 @@ func (l *loader) differences(rules Ruleset) (out []difference) {
 	return out
 }
 
-var orderHints = sync.OnceValue(func() map[Order]string {
+func orderHints() map[Order]string { return orderHintsOnce.Get(makeOrderHints) }
+
+var orderHintsOnce once.Value[map[Order]string]
+
+func makeOrderHints() map[Order]string {
 	return map[Order]string{
 		First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
 		Last:  "the document takes the first match; whoever reads the file that way is misled",
 	}
-})
+}
 
 // permissions returns the permissions to try a rule with.
 func (l *loader) permissions(r *Rule) []string {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -229,7 +229,11 @@ func (l *loader) agentsOf(user, session Ruleset) []agent {
 }
 
 // stageNames says what each order does, for whoever reads an explanation.
-var stageNames = sync.OnceValue(func() map[Order]string { return map[Order]string{First: "first match", Last: "last match"} })
+func stageNames() map[Order]string {
+	return stageNamesOnce.Get(func() map[Order]string { return map[Order]string{First: "first match", Last: "last match"} })
+}
+
+var stageNamesOnce once.Value[map[Order]string]
 
 func (l *loader) stage(list string) obstat.Match {
 	return obstat.Match{Name: stageNames()[l.order], Rules: list, Pick: l.order.pick()}

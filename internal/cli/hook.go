@@ -13,7 +13,6 @@ import (
 	"github.com/obstat/obstat/hook"
 	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/internal/hookwait"
-	"github.com/obstat/obstat/internal/policycache"
 	"github.com/obstat/obstat/internal/statedir"
 )
 
@@ -131,11 +130,13 @@ func (o *hookOptions) run() (*hookrun.Options, error) {
 		w = hookrun.Waiting{Off: true}
 	}
 	f := o.Factory
-	return &hookrun.Options{Wait: o.waiter(w), Waiting: w,
+	run := &hookrun.Options{Wait: o.waiter(w), Waiting: w,
 		Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
 		Policy: hookrun.Policy{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts, Dir: o.Policy.Dir},
 		In:     f.IO.In, Out: f.IO.Out, Err: f.IO.Err, Getenv: o.Getenv, Getwd: f.Getwd, Read: f.read, World: f.World,
-		Self: policycache.Self(), Exit: os.Exit}, nil
+		Exit: os.Exit}
+	run.Here()
+	return run, nil
 }
 
 // waiter returns how an ask is put to a human elsewhere.

@@ -25,7 +25,7 @@ func (t *turn) ask(a *Ask, d obstat.Decision, by *policy, policies []*policy) (o
 		found[0], found[at] = found[at], found[0]
 		a.Policies = found
 	}
-	a.Guarded = programs()
+	a.Guarded = t.programs()
 	if !a.Native {
 		t.extend(limit + ownMargin)
 	}

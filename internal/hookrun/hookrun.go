@@ -48,8 +48,9 @@ type Options struct {
 	// Read reads a file of the configuration.
 	Read  func(name string) ([]byte, error)
 	World obstat.World
-	// Self tells this program from older and newer ones, for what is cached.
-	Self string
+	// Exe is where this program is, "" if that is not known, and Self tells it from
+	// older and newer ones, for what is cached.
+	Exe, Self string
 	// Exit ends the process when the time is up while something still runs.
 	Exit func(code int)
 
@@ -231,10 +232,18 @@ func (r *run) handOver(payload []byte) hook.Reply {
 	return reply
 }
 
+// Here says where this program is.
+func (o *Options) Here() {
+	if exe, err := os.Executable(); err == nil {
+		o.Exe, o.Self = exe, policycache.Self(exe)
+	}
+}
+
 // System fills o with what the process has.
 func System(o *Options) *Options {
 	o.In, o.Out, o.Err = os.Stdin, os.Stdout, os.Stderr
 	o.Getenv, o.Getwd, o.Read, o.Exit = os.Getenv, os.Getwd, os.ReadFile, os.Exit
-	o.World, o.Self = obstat.OS{}, policycache.Self()
+	o.World = obstat.OS{}
+	o.Here()
 	return o
 }

@@ -1,7 +1,6 @@
 package hookrun
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/obstat/obstat"
@@ -22,16 +21,15 @@ func (t *turn) protect(policies []*policy, d *obstat.Decision) bool {
 	if dir, err := statedir.Dir(t.Getenv); err == nil {
 		g.State = []string{dir}
 	}
-	g.Programs = programs()
+	g.Programs = t.programs()
 	return g.Tighten(d, t.event.Call, t.World, nil)
 }
 
 // programs returns obstat's own binaries.
-func programs() []string {
-	self, err := os.Executable()
-	if err != nil {
+func (o *Options) programs() []string {
+	if o.Exe == "" {
 		return nil
 	}
-	dir := filepath.Dir(self)
-	return []string{self, filepath.Join(dir, "obstat"), filepath.Join(dir, "obstat-hook")}
+	dir := filepath.Dir(o.Exe)
+	return []string{o.Exe, filepath.Join(dir, "obstat"), filepath.Join(dir, "obstat-hook")}
 }

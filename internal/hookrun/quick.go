@@ -19,7 +19,7 @@ import (
 func Quick(args []string) int {
 	roomy(len(args) > 1000)
 	o := System(&Options{})
-	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(args, payload) }
+	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(o.Exe, args, payload) }
 	o.Elsewhere = !o.parse(args)
 	return Run(o)
 }
@@ -86,10 +86,9 @@ const maxReply = 64 << 20
 
 // ask lets `obstat hook` answer. Its answer is passed on whole or not at all:
 // one that dies on the way has not answered.
-func ask(args []string, payload []byte) (hook.Reply, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return hook.Reply{}, err
+func ask(exe string, args []string, payload []byte) (hook.Reply, error) {
+	if exe == "" {
+		return hook.Reply{}, errors.New("it is not known where this one is")
 	}
 	name := filepath.Join(filepath.Dir(exe), "obstat"+filepath.Ext(exe))
 	out, err := capture()

@@ -190,11 +190,10 @@ func decode(src []byte) (*Entry, error) {
 	return e, nil
 }
 
-// Self returns how this program and the other one beside it are told from older
-// and newer ones: by the files that they run from.
-func Self() string {
-	exe, err := os.Executable()
-	if err != nil {
+// Self returns how a program and the other one beside it are told from older and
+// newer ones: by the files that they run from.
+func Self(exe string) string {
+	if exe == "" {
 		return ""
 	}
 	var b strings.Builder

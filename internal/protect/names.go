@@ -4,8 +4,9 @@ import (
 	_ "embed"
 	"path"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed guarded.txt
@@ -19,11 +20,18 @@ type entry struct {
 	env     string // variable that names the directory that path is in
 	below   bool
 	generic bool
+	// token is what speaks of it in a text that nobody looks into; "" if nothing
+	// does: everybody has files of that name.
+	token string
 }
 
 // table returns the lines of guarded.txt.
-var table = sync.OnceValue(func() []entry {
-	out := make([]entry, 0, 128)
+func table() []entry { return tableOnce.Get(makeTable) }
+
+var tableOnce once.Value[[]entry]
+
+func makeTable() []entry {
+	out := make([]entry, 0, strings.Count(guardedText, "\n"))
 	for line := range strings.SplitSeq(guardedText, "\n") {
 		if line == "" || line[0] == '#' {
 			continue
@@ -53,10 +61,13 @@ var table = sync.OnceValue(func() []entry {
 		}
 		e.path, e.below = strings.CutSuffix(e.path, "/")
 		e.folded = fold(e.path)
+		if !e.generic && e.env == "" {
+			e.token = tokenOf(e.folded)
+		}
 		out = append(out, e)
 	}
 	return out
-})
+}
 
 // named tells whether a path, folded, ends like an entry or lies in one, and
 // which.

@@ -86,10 +86,8 @@ func (k *check) mentions(text string) *Finding {
 		return nil
 	}
 	t := fold2(text)
-	for i := range table() {
-		if e := &table()[i]; !e.generic && e.env == "" && speaks(t, e.token()) {
-			return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + e.path + ", " + e.what + "; what guards this agent is changed only with a person's answer"}
-		}
+	if e := spokenOf(t); e != nil {
+		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + e.path + ", " + e.what + "; what guards this agent is changed only with a person's answer"}
 	}
 	for _, p := range slices.Concat(k.g.Policies, k.g.State, k.g.Programs) {
 		if name := path.Base(fold(p)); len(name) > 2 && speaks(t, name) {
@@ -102,17 +100,34 @@ func (k *check) mentions(text string) *Finding {
 	return nil
 }
 
-// token is what a text has in it that speaks of the entry.
-func (e *entry) token() string {
-	segs := strings.Split(strings.Trim(e.folded, "/"), "/")
-	switch segs[0] {
+// spokenOf returns the entry that a text speaks of, if it does.
+func spokenOf(text string) *entry {
+	if !strings.ContainsAny(text, "./") { // every token has one
+		return nil
+	}
+	for i := range table() {
+		if e := &table()[i]; e.token != "" && speaks(text, e.token) {
+			return e
+		}
+	}
+	return nil
+}
+
+// tokenOf returns what a text has in it that speaks of a path.
+func tokenOf(folded string) string {
+	p := strings.Trim(folded, "/")
+	first, rest, more := strings.Cut(p, "/")
+	switch first {
 	case ".config", ".local", ".cache", ".github", "etc", "var", "bin":
-		return strings.Join(segs[max(0, len(segs)-2):], "/")
+		if at := strings.LastIndexByte(rest, '/'); at >= 0 {
+			return rest[strings.LastIndexByte(rest[:at], '/')+1:]
+		}
+		return p
 	}
-	if segs[0][0] == '.' {
-		return segs[0]
+	if more && first[0] == '.' {
+		return first
 	}
-	return strings.Join(segs, "/")
+	return p
 }
 
 // speaks tells whether a text has a word in it that is not part of a longer one.
