@@ -77,7 +77,9 @@ func TestClosed(t *testing.T) {
 					t.Errorf("%s, %s: a denied call would run: %s", agent, what, r)
 				}
 			}
-			m.call(under, hook.ClaudeCode, m.payload(hook.ClaudeCode, allowed))
+			if r := m.call(under, hook.ClaudeCode, m.payload(hook.ClaudeCode, allowed)); what == "stdout closed" && r.exit != 0 {
+				t.Errorf("%s: an allowed call is denied: %s", what, r)
+			}
 		}
 		m.holds(t, program, "after all that")
 	})

@@ -91,6 +91,12 @@ type run struct {
 	deadline time.Duration
 }
 
+// A reply is what the agent is told. asItIs: the call is allowed, unchanged.
+type reply struct {
+	hook.Reply
+	asItIs bool
+}
+
 // Run answers one call and returns the exit code.
 func Run(o *Options) int {
 	r := &run{Options: o, event: &hook.Event{Agent: o.Agent}, began: time.Now(), deadline: o.Deadline}
@@ -100,7 +106,7 @@ func Run(o *Options) int {
 	// A timer and no second goroutine: starting one more thread is a good part
 	// of what a hook costs.
 	r.timer = time.AfterFunc(r.deadline, func() {
-		if code, mine := r.write(r.refuse("")); mine {
+		if code, mine := r.write(reply{Reply: r.refuse("")}); mine {
 			r.Exit(code)
 		}
 	})
@@ -113,10 +119,10 @@ func Run(o *Options) int {
 }
 
 // guarded answers, and makes a denial of a panic.
-func (r *run) guarded() (out hook.Reply) {
+func (r *run) guarded() (out reply) {
 	defer func() {
 		if p := recover(); p != nil {
-			out = r.refuse(fmt.Sprintf("something in obstat is broken: %v", p))
+			out = reply{Reply: r.refuse(fmt.Sprintf("something in obstat is broken: %v", p))}
 		}
 	}()
 	return r.answer()
@@ -142,42 +148,49 @@ func (r *run) refuse(why string) hook.Reply {
 // write prints the reply, if none was printed before. An agent that reads half
 // of it may take it for an allow, so that what cannot be written whole is a
 // denial by exit code.
-func (r *run) write(reply hook.Reply) (code int, mine bool) {
+func (r *run) write(out reply) (code int, mine bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.answered {
 		return 0, false
 	}
 	r.answered = true
-	if len(reply.Stderr) > 0 {
-		_, _ = r.Err.Write(reply.Stderr)
+	if len(out.Stderr) > 0 {
+		_, _ = r.Err.Write(out.Stderr)
 	}
-	if len(reply.Stdout) > 0 {
-		if err := say(r.Out, reply.Stdout); err != nil {
+	if len(out.Stdout) > 0 {
+		switch err := say(r.Out, out.Stdout); {
+		case err == errNobody && out.asItIs && out.Exit == ExitOK:
+			// The exit code says no less.
+		case err != nil:
 			fmt.Fprintf(r.Err, "obstat: the answer could not be written: %v\n", err)
 			return ExitDeny, true
 		}
 	}
-	return reply.Exit, true
+	return out.Exit, true
 }
 
-// say writes an answer to somebody. A standard output that was closed when the
-// process began leads nowhere by now, and swallows what an exit code of zero then
-// does not say.
+var errNobody = errors.New("nobody reads it")
+
+// say writes an answer to somebody.
 func say(w io.Writer, text []byte) error {
-	if f, ok := w.(*os.File); ok {
-		st, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if st.Mode()&os.ModeCharDevice != 0 {
-			if null, err := os.Stat(os.DevNull); err != nil || os.SameFile(st, null) {
-				return errors.New("nobody reads it")
-			}
-		}
+	if f, ok := w.(*os.File); ok && !heard(f) {
+		return errNobody
 	}
 	_, err := w.Write(text)
 	return err
+}
+
+// heard tells whether somebody may read what is written to a file. A standard
+// output that was closed when the process began leads nowhere by now, and
+// swallows what an exit code of zero then does not say.
+func heard(f *os.File) bool {
+	st, err := f.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return err == nil
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && !os.SameFile(st, null)
 }
 
 // read reads what the agent wrote.
@@ -200,36 +213,36 @@ func (r *run) read() ([]byte, error) {
 }
 
 // answer reads, decides and encodes.
-func (r *run) answer() hook.Reply {
+func (r *run) answer() reply {
 	data, err := r.read()
 	e, bad := hook.Decode(r.Agent, data, r.Getenv)
 	r.is(e)
 	switch {
 	case err != nil:
-		return e.Refuse(err.Error())
+		return reply{Reply: e.Refuse(err.Error())}
 	case r.Elsewhere:
-		return r.handOver(data)
+		return reply{Reply: r.handOver(data)}
 	case bad != nil:
-		return e.Refuse(bad.Error())
+		return reply{Reply: e.Refuse(bad.Error())}
 	case e.Call == nil:
-		return e.Encode(&obstat.Decision{}, nil)
+		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
 	}
 	t := &turn{run: r, event: e}
 	d, ok := t.decide()
 	if !ok {
-		return r.handOver(data)
+		return reply{Reply: r.handOver(data)}
 	}
-	return e.Encode(&d, &hook.Options{Interactive: r.Interactive})
+	return reply{e.Encode(&d, &hook.Options{Interactive: r.Interactive}), d.Verdict == obstat.Allow && d.Input == nil}
 }
 
 // handOver lets the other half answer.
 func (r *run) handOver(payload []byte) hook.Reply {
 	r.extend(r.longest(r.event.Agent))
-	reply, err := r.Handover(payload)
+	out, err := r.Handover(payload)
 	if err != nil {
 		return r.refuse("the program that should answer could not: " + err.Error())
 	}
-	return reply
+	return out
 }
 
 // Here says where this program is.

@@ -103,7 +103,11 @@ func ask(exe string, args []string, payload []byte) (hook.Reply, error) {
 	if err != nil {
 		return hook.Reply{}, err
 	}
-	p, err := os.StartProcess(name, append([]string{name, "hook"}, args...), &os.ProcAttr{Files: []*os.File{in, out.w, words.w}})
+	files := []*os.File{in, out.w, words.w}
+	if !heard(os.Stdout) {
+		files[1] = os.Stdout // then its exit code has to say it all
+	}
+	p, err := os.StartProcess(name, append([]string{name, "hook"}, args...), &os.ProcAttr{Files: files})
 	in.Close()
 	out.w.Close()
 	words.w.Close()
