@@ -84,7 +84,7 @@ func recovered(call *Call, d *Decision) {
 
 // walk decides with everything that a call may need.
 func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
-	w := pol.walks.Get().(*walk)
+	w := pol.walker()
 	mode := call.Mode
 	if mode == "" {
 		mode = pol.prog.Mode
@@ -107,8 +107,20 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w.free()
 }
 
+// walker returns a walk to use. A policy that was taken on trust is mostly that of
+// a process for one call, whom a pool costs more than it saves.
+func (pol *Policy) walker() *walk {
+	if pol.known != nil {
+		return new(walk)
+	}
+	return pol.walks.Get().(*walk)
+}
+
 // free gives the walk back, keeping its buffers and no pointer that matters.
 func (w *walk) free() {
+	if w.pol.known != nil {
+		return
+	}
 	f := &w.facts
 	f.input.reset()
 	if cap(f.input.buf) > 64<<10 {

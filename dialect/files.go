@@ -28,6 +28,9 @@ type Librarian interface {
 
 // LibraryFor returns what p, loaded by d, may name.
 func LibraryFor(d Dialect, p *obstat.Program) *obstat.Library {
+	if p.Dialect == d.Name() {
+		return d.Library()
+	}
 	if l, ok := d.(Librarian); ok {
 		return l.LibraryFor(p)
 	}

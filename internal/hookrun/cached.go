@@ -77,13 +77,16 @@ func (t *turn) question() []string {
 
 // places returns where the project of the call may be.
 func (t *turn) places() []string {
+	if t.found != nil {
+		return t.found
+	}
 	c := t.event.Call
-	out := []string{c.Dir}
+	t.found = []string{c.Dir}
 	if len(c.Roots) > 0 {
-		out[0] = c.Roots[0]
+		t.found[0] = c.Roots[0]
 	}
-	if wd, err := t.Getwd(); err == nil && wd != out[0] {
-		out = append(out, wd)
+	if wd, err := t.Getwd(); err == nil && wd != t.found[0] {
+		t.found = append(t.found, wd)
 	}
-	return out
+	return t.found
 }

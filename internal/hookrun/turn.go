@@ -20,6 +20,7 @@ type turn struct {
 	event *hook.Event
 	world obstat.Recorder
 	home  string
+	found []string // see places
 }
 
 // decide answers the call by the policies of its project and of the directory

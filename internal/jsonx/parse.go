@@ -180,6 +180,9 @@ func (p *parser) value(depth int) *tree.Node {
 
 func (p *parser) object(depth int) *tree.Node {
 	n := &tree.Node{Kind: tree.Object, Style: tree.Flow, Start: p.pos}
+	if depth == 0 {
+		n.Members = make([]tree.Member, 0, few)
+	}
 	var seen map[string]int
 	p.pos++
 	for p.next(&n.End, '}', len(n.Members)) {
