@@ -107,46 +107,54 @@ func (c *compiler) sub() string {
 		c.fail("sub inside sub")
 		return ""
 	}
-	start, end, words := -1, 0, 0
+	if c.spec.subs == nil {
+		rest := c.lex.text[c.lex.at:]
+		n := strings.Count(rest, "\tsub ") + 1
+		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n+strings.Count(rest, "|"))
+	}
+	c.spec.subs = append(c.spec.subs, sub{})
+	u := &c.spec.subs[len(c.spec.subs)-1]
+	start, end := -1, 0
 	tok := c.lex.next()
 	for ; tok != "does" && tok != ""; tok = c.lex.next() {
 		if end = c.lex.at; start < 0 {
 			start = end - len(tok)
 		}
-		words++
+		c.name(u, tok)
+		u.words++
 	}
-	if tok == "" || words == 0 || words > maxSubWords {
+	if tok == "" || u.words == 0 || u.words > maxSubWords {
 		c.fail("sub without names or does")
+		u.words = maxSubWords + 1 // nobody has written that many
 		return tok
 	}
-	if c.spec.subs == nil {
-		rest := c.lex.text[start:]
-		n := strings.Count(rest, "\tsub ") + 1
-		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n+strings.Count(rest, "|"))
-	}
-	names := c.lex.text[start:end]
-	c.spec.subs = append(c.spec.subs, sub{names: names, words: words, body: c.lex.skip(end)})
-	c.spec.subs[len(c.spec.subs)-1].beginnings()
-	c.firstName(names, len(c.spec.subs)-1)
+	u.names, u.body = c.lex.text[start:end], c.lex.skip(end)
 	return c.lex.next()
 }
 
-// firstName makes a subcommand found by the alternatives of its first name.
-func (c *compiler) firstName(names string, place int) {
-	for start, i := 0, 0; ; i++ {
-		if i < len(names) && names[i] != '|' && names[i] != ' ' {
+// name notes what a name of a subcommand, the last that is there, begins with. The alternatives of
+// the first name are what it is found by.
+func (c *compiler) name(u *sub, names string) {
+	word, place := min(u.words, maxSubWords-1), len(c.spec.subs)-1
+	for start, star, i := 0, false, 0; ; i++ {
+		switch {
+		case i < len(names) && names[i] != '|':
+			star = star || names[i] == '*'
+			if i == start {
+				u.begin[word] |= letter(names[i])
+			}
 			continue
-		}
-		alt := names[start:i]
-		if alt == "~" || strings.IndexByte(alt, '*') >= 0 {
+		case u.words > 0:
+		case star || names[start:i] == "~":
 			c.spec.wild = append(c.spec.wild, uint16(place))
-		} else {
-			c.spec.first.add(alt, place)
+		default:
+			c.spec.first.add(names[start:i], place)
 		}
-		if i == len(names) || names[i] == ' ' {
+		if i == len(names) {
 			return
 		}
-		start = i + 1
+		u.alts++
+		start, star = i+1, false
 	}
 }
 
@@ -271,19 +279,26 @@ func (c *compiler) addFlag(tok string, global bool, depth int) {
 
 // flag reads a flag and returns it with its names.
 func (c *compiler) flag(tok string) (f flag, names string) {
-	if i := strings.IndexByte(tok, ':'); i > 0 {
-		f.deeds = c.deed(tok[i+1:])
-		tok = tok[:i]
+	end := 0 // of the names
+	for end < len(tok) && tok[end] != '=' && tok[end] != '[' && tok[end] != ':' {
+		end++
 	}
-	if head, value, ok := strings.Cut(tok, "[="); ok {
-		f.arity, tok = optional, head
-		c.value(&f, strings.TrimSuffix(value, "]"))
-	} else if head, value, ok := strings.Cut(tok, "="); ok {
-		f.arity, tok = required, head
-		value, f.pair = strings.CutPrefix(value, "=")
+	names, value := tok[:end], tok[end:]
+	if i := strings.IndexByte(value, ':'); i >= 0 {
+		f.deeds = c.deed(value[i+1:])
+		value = value[:i]
+	}
+	switch {
+	case value == "":
+	case value[0] == '[':
+		f.arity = optional
+		c.value(&f, strings.TrimSuffix(strings.TrimPrefix(value, "[="), "]"))
+	default:
+		f.arity = required
+		value, f.pair = strings.CutPrefix(value[1:], "=")
 		c.value(&f, value)
 	}
-	return f, tok
+	return f, names
 }
 
 func (c *compiler) value(f *flag, text string) {
@@ -296,7 +311,9 @@ func (c *compiler) value(f *flag, text string) {
 
 func (s *spec) addFlag(f flag, names string) {
 	at := len(s.flags)
-	for n := range strings.SplitSeq(names, ",") {
+	for more := true; more; {
+		var n string
+		n, names, more = strings.Cut(names, ",")
 		switch {
 		case n == "-NUM":
 			s.number = uint16(at + 1)

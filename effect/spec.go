@@ -238,26 +238,4 @@ func letter(c byte) uint32 {
 	return 1 << (c & 31)
 }
 
-// beginnings notes what the names begin with.
-func (u *sub) beginnings() {
-	word, first := 0, true
-	for i := 0; i < len(u.names); i++ {
-		switch c := u.names[i]; {
-		case c == ' ' || c == '\t':
-			if !first {
-				word++
-			}
-			first = true
-			continue
-		case c == '|':
-			u.alts++
-			first = true
-			continue
-		case first:
-			u.begin[min(word, maxSubWords-1)] |= letter(c)
-		}
-		first = false
-	}
-}
-
 func (s *spec) hasSubs() bool { return s.subs != nil }
