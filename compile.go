@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (c *compiler) compileRules() {
 		c.policy.known = new(sync.Map)
 	}
 	n = 0
-	for _, name := range slices.Sorted(maps.Keys(c.prog.Rules)) {
+	for _, name := range sortedKeys(c.prog.Rules) {
 		rules := c.prog.Rules[name]
 		if n += len(rules); n > c.opts.MaxRules {
 			c.fail(Pos{}, CodeTooLarge, "%d rules or more; at most %d are taken", n, c.opts.MaxRules)
@@ -228,6 +229,16 @@ func (c *compiler) compileRules() {
 			c.compileRule(name, &rules[i])
 		}
 	}
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	out := make([]K, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (c *compiler) compileRule(list string, r *Rule) {
@@ -255,9 +266,9 @@ func (c *compiler) compileText(t Text, r *Rule) {
 
 func (c *compiler) compilePipelines() {
 	if _, ok := c.prog.Pipelines[c.prog.Mode]; !ok {
-		c.fail(Pos{}, CodeUnknownName, "mode %q has no pipeline; there are %q", c.prog.Mode, slices.Sorted(maps.Keys(c.prog.Pipelines)))
+		c.fail(Pos{}, CodeUnknownName, "mode %q has no pipeline; there are %q", c.prog.Mode, sortedKeys(c.prog.Pipelines))
 	}
-	for _, mode := range slices.Sorted(maps.Keys(c.prog.Pipelines)) {
+	for _, mode := range sortedKeys(c.prog.Pipelines) {
 		pl := c.prog.Pipelines[mode]
 		if pl.Default > Allow {
 			c.fail(Pos{}, CodeBadValue, "pipeline %q has no default verdict", mode)

@@ -25,7 +25,7 @@ type finder struct {
 // Find returns the policies that a call which the agent makes in dir is decided
 // by; none means that there is none anywhere.
 func Find(o *Options, agent, dir string) ([]*dialect.Loaded, error) {
-	t := &turn{run: &run{Options: o}, event: &hook.Event{Agent: agent, Call: &obstat.Call{Dir: dir}}}
+	t := &turn{run: &run{Options: *o}, event: &hook.Event{Agent: agent, Call: &obstat.Call{Dir: dir}}}
 	t.home, _ = o.World.Home("")
 	return (&finder{turn: t, look: policycache.Looker{Read: o.Read}}).find()
 }

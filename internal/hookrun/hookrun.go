@@ -80,7 +80,7 @@ const maxPayload = 10 << 20
 
 // A run is one hook at work.
 type run struct {
-	*Options
+	Options
 
 	began time.Time
 	timer *time.Timer
@@ -98,8 +98,10 @@ type reply struct {
 }
 
 // Run answers one call and returns the exit code.
-func Run(o *Options) int {
-	r := &run{Options: o, event: &hook.Event{Agent: o.Agent}, began: time.Now(), deadline: o.Deadline}
+func Run(o *Options) int { return (&run{Options: *o}).run() }
+
+func (r *run) run() int {
+	r.event, r.began, r.deadline = &hook.Event{Agent: r.Agent}, time.Now(), r.Deadline
 	if r.deadline <= 0 {
 		r.deadline = DefaultDeadline
 	}

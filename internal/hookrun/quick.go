@@ -18,10 +18,11 @@ import (
 // the obstat command beside it. Its arguments are those of `obstat hook`.
 func Quick(args []string) int {
 	roomy(len(args) > 1000)
-	o := System(&Options{})
+	r := new(run)
+	o := System(&r.Options)
 	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(o.Exe, args, payload) }
 	o.Elsewhere = !o.parse(args)
-	return Run(o)
+	return r.run()
 }
 
 // parse reads the arguments that installed hooks have. It is not ok where there

@@ -19,6 +19,8 @@ var errBytes = errors.New("the cached policy is damaged")
 type encoder struct {
 	b     []byte
 	texts map[string]int
+	items int // of all lists of texts
+	rules int
 }
 
 func (e *encoder) num(n int)    { e.b = binary.AppendUvarint(e.b, uint64(n)) }
@@ -47,18 +49,39 @@ func (e *encoder) flag(yes bool) {
 
 func (e *encoder) list(list []string) {
 	e.num(len(list))
+	e.items += len(list)
 	for _, s := range list {
 		e.text(s)
 	}
 }
 
 // A decoder reads what an encoder wrote. Its texts are parts of src: nothing is
-// copied.
+// copied. What lists hold is made in one piece each.
 type decoder struct {
 	src   string
 	at    int
 	texts []string
+	items []string      // room for lists
+	rules []obstat.Rule // room for rules
 	bad   bool
+}
+
+// room makes room for as much as there is.
+func (d *decoder) room() {
+	texts, items, rules := d.count(), d.count(), d.count()
+	both := make([]string, texts+items)
+	d.texts, d.items, d.rules = both[:0:texts], both[texts:], make([]obstat.Rule, rules)
+}
+
+// take returns a list of n that lies in the room for all lists.
+func take[T any](d *decoder, room *[]T, n int) []T {
+	if n > len(*room) {
+		d.fail()
+		return nil
+	}
+	out := (*room)[:n:n]
+	*room = (*room)[n:]
+	return out
 }
 
 func (d *decoder) fail() {
@@ -117,7 +140,7 @@ func (d *decoder) list() []string {
 	if n == 0 {
 		return nil
 	}
-	out := make([]string, n)
+	out := take(d, &d.items, n)
 	for i := range out {
 		out[i] = d.text()
 	}
@@ -148,6 +171,7 @@ func (e *encoder) program(p *obstat.Program) {
 	for _, name := range slices.Sorted(maps.Keys(p.Rules)) {
 		e.text(name)
 		e.num(len(p.Rules[name]))
+		e.rules += len(p.Rules[name])
 		for i := range p.Rules[name] {
 			e.rule(&p.Rules[name][i])
 		}
@@ -178,7 +202,7 @@ func (d *decoder) program() *obstat.Program {
 		p.Rules = make(map[string][]obstat.Rule, n)
 		for range n {
 			name := d.text()
-			rules := make([]obstat.Rule, d.count())
+			rules := take(d, &d.rules, d.count())
 			for i := range rules {
 				d.rule(&rules[i])
 			}

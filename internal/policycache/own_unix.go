@@ -15,20 +15,16 @@ var errOthers = errors.New("the cached policy could be somebody else's")
 
 // readOwn reads a file that nobody but its owner, who is this user, may change.
 func readOwn(name string) ([]byte, error) {
-	return read(name, func(st *syscall.Stat_t) bool {
-		return int(st.Uid) == syscall.Geteuid() && st.Mode&0o022 == 0
-	})
+	return read(name, true)
 }
 
-func readFile(name string) ([]byte, error) {
-	return read(name, func(*syscall.Stat_t) bool { return true })
-}
+func readFile(name string) ([]byte, error) { return read(name, false) }
 
 // maxFile bounds what is read.
 const maxFile = 256 << 20
 
-// read reads a regular file that passes a test.
-func read(name string, test func(*syscall.Stat_t) bool) ([]byte, error) {
+// read reads a regular file, this user's own if that is wanted.
+func read(name string, own bool) ([]byte, error) {
 	fd, err := again(func() (int, error) {
 		return syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	})
@@ -40,7 +36,10 @@ func read(name string, test func(*syscall.Stat_t) bool) ([]byte, error) {
 	if err := syscall.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFREG || st.Size > maxFile || !test(&st) {
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG || st.Size > maxFile {
+		return nil, errOthers
+	}
+	if own && (int(st.Uid) != syscall.Geteuid() || st.Mode&0o022 != 0) {
 		return nil, errOthers
 	}
 	data := make([]byte, 0, st.Size+1) // one more, to see the end

@@ -44,7 +44,7 @@ type Cache struct {
 	Self string
 }
 
-const magic = "obstat policy 2\n"
+const magic = "obstat policy 3\n"
 
 // ErrMiss is the error where there is no entry that may be used.
 var ErrMiss = errors.New("no cached policy")
@@ -147,8 +147,10 @@ func encode(e *Entry) []byte {
 		body.list(p.Files)
 		body.program(p.Program)
 	}
-	var count encoder // of the texts, so that a reader makes room for them once
+	var count encoder // of what there is, so that a reader makes room for it once
 	count.num(len(body.texts))
+	count.num(body.items)
+	count.num(body.rules)
 	whole := append(count.b, body.b...)
 	sum := sha256.Sum256(whole)
 	return append(append([]byte(magic), sum[:]...), whole...)
@@ -165,7 +167,7 @@ func decode(src []byte) (*Entry, error) {
 	// Nobody changes the bytes any more, and a copy of them would be the largest
 	// thing that a hook makes.
 	d := &decoder{src: unsafe.String(unsafe.SliceData(body[sha256.Size:]), len(body)-sha256.Size)}
-	d.texts = make([]string, 0, d.count())
+	d.room()
 	e := &Entry{}
 	n := d.count()
 	e.Seen = make([]Seen, 0, n)

@@ -189,7 +189,7 @@ func TestTexts(t *testing.T) {
 		e := &encoder{}
 		e.list(want)
 		e.num(n)
-		d := &decoder{src: string(e.b)}
+		d := &decoder{src: string(e.b), items: make([]string, e.items)}
 		got := d.list()
 		if len(got) != len(want) || d.num() != n || d.bad {
 			t.Fatalf("%q came back as %q", want, got)
