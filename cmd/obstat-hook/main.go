@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/obstat/obstat/internal/hookrun"
+	_ "github.com/obstat/obstat/internal/roomy" // the stack grows once, at the beginning
 )
 
 func main() { os.Exit(hookrun.Quick(os.Args[1:])) }

@@ -17,7 +17,6 @@ import (
 // Quick is the obstat-hook command: the quick half of a pair whose other half is
 // the obstat command beside it. Its arguments are those of `obstat hook`.
 func Quick(args []string) int {
-	roomy(len(args) > 1000)
 	r := new(run)
 	o := System(&r.Options)
 	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(o.Exe, args, payload) }
