@@ -1,39 +1,15 @@
 package effect
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"testing"
+
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
-// corpus reads a list of commands: one JSON string a line.
+// corpus reads a list of commands.
 func corpus(t testing.TB, name string) []string {
 	t.Helper()
-	f, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		var s string
-		if err := json.Unmarshal(sc.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, s)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return jsonltest.All[string](t, "testdata/"+name)
 }
 
 type home string

@@ -1,42 +1,21 @@
 package shell_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 	"github.com/obstat/obstat/shell"
 )
 
 // corpus returns the recorded commands.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	f, err := os.Open("testdata/corpus.txt.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var s string
-		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, s)
-	}
+	out := jsonltest.All[string](t, "testdata/corpus.txt.gz")
 	if len(out) < 2000 {
 		t.Fatalf("only %d commands in the corpus", len(out))
 	}

@@ -2,36 +2,13 @@ package adkfluent_test
 
 import (
 	"encoding/json"
-	"io"
-	"os"
 	"testing"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
-	"github.com/obstat/obstat/internal/jsonl"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
-
-// lines calls f with every line of a gzipped file of testdata.
-func lines(t *testing.T, name string, f func(line []byte)) {
-	t.Helper()
-	file, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	r := jsonl.NewReader(file)
-	for {
-		line, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(line)
-	}
-}
 
 type testCase struct {
 	ID     string
@@ -57,27 +34,23 @@ func (c *testCase) load() (*dialect.Loaded, error) {
 
 // The answers that the real system gave to 885 calls.
 func TestRecordedAnswers(t *testing.T) {
-	n := 0
-	lines(t, "document.jsonl.gz", func(line []byte) {
-		var c testCase
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		n++
+	all := jsonltest.All[testCase](t, "testdata/document.jsonl.gz")
+	for i := range all {
+		c := &all[i]
 		l, err := c.load()
 		if (err != nil) != c.Want.Error {
 			t.Errorf("%s: error %v, want error: %v", c.ID, err, c.Want.Error)
-			return
+			continue
 		}
 		if err != nil {
-			return
+			continue
 		}
 		d := l.Policy.Decide(&c.Call, &obstat.Snapshot{})
 		if d.Verdict != c.Want.Verdict {
 			t.Errorf("%s: %s, want %s (%s)", c.ID, d.Verdict, c.Want.Verdict, d.Reason())
 		}
-	})
-	if n != 885 {
-		t.Errorf("%d cases, want 885", n)
+	}
+	if len(all) != 885 {
+		t.Errorf("%d cases, want 885", len(all))
 	}
 }

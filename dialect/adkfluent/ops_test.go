@@ -14,6 +14,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/adkfluent"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
 // A vector is one operation of the original, recorded.
@@ -49,15 +50,11 @@ const (
 func vectors(t *testing.T, kind string, want int) []vector {
 	t.Helper()
 	var out []vector
-	lines(t, "ops.jsonl.gz", func(line []byte) {
-		var v vector
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
+	for _, v := range jsonltest.All[vector](t, "testdata/ops.jsonl.gz") {
 		if v.Kind == kind {
 			out = append(out, v)
 		}
-	})
+	}
 	if len(out) != want {
 		t.Fatalf("%d vectors of kind %s, want %d", len(out), kind, want)
 	}

@@ -2,36 +2,13 @@ package chorus_test
 
 import (
 	"encoding/json"
-	"io"
-	"os"
 	"testing"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/chorus"
-	"github.com/obstat/obstat/internal/jsonl"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
-
-// lines calls f with every line of a gzipped file of testdata.
-func lines(t *testing.T, name string, f func(line []byte)) {
-	t.Helper()
-	file, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	r := jsonl.NewReader(file)
-	for {
-		line, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(line)
-	}
-}
 
 // load reads one file, agent.json unless it is named otherwise.
 func load(data string, options map[string]string) (*dialect.Loaded, error) {
@@ -49,38 +26,35 @@ func policy(t testing.TB, data string) *obstat.Policy {
 
 // The answers that the real matcher gave to 390 action strings.
 func TestRecordedAnswers(t *testing.T) {
-	n := 0
-	lines(t, "document.jsonl.gz", func(line []byte) {
-		var c struct {
-			ID     string
-			Policy json.RawMessage
-			Call   obstat.Call
-			Floor  string
-			Want   struct {
-				Verdict obstat.Verdict
-				Error   bool
-			}
+	type testCase struct {
+		ID     string
+		Policy json.RawMessage
+		Call   obstat.Call
+		Floor  string
+		Want   struct {
+			Verdict obstat.Verdict
+			Error   bool
 		}
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		n++
+	}
+	all := jsonltest.All[testCase](t, "testdata/document.jsonl.gz")
+	for i := range all {
+		c := &all[i]
 		l, err := load(string(c.Policy), map[string]string{"floor": c.Floor})
 		if (err != nil) != c.Want.Error {
 			t.Errorf("%s: error %v, want error: %v", c.ID, err, c.Want.Error)
-			return
+			continue
 		}
 		if err != nil {
 			if es, ok := err.(obstat.Errors); !ok || es[0].Pos.Line == 0 {
 				t.Errorf("%s: %v has no position", c.ID, err)
 			}
-			return
+			continue
 		}
 		if d := l.Policy.Decide(&c.Call, nil); d.Verdict != c.Want.Verdict {
 			t.Errorf("%s: %s, want %s (%s)", c.ID, d.Verdict, c.Want.Verdict, d.Reason())
 		}
-	})
-	if n != 390 {
-		t.Errorf("%d cases, want 390", n)
+	}
+	if len(all) != 390 {
+		t.Errorf("%d cases, want 390", len(all))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
 func call(tool, input string) *obstat.Call {
@@ -270,7 +271,7 @@ func TestRoleGateVectors(t *testing.T) {
 		"chorus-role-gate-0009": "guarded is unknown here, and without a mapping only administrators change profiles",
 	}
 	n := 0
-	lines(t, "ops.jsonl.gz", func(line []byte) {
+	jsonltest.Lines(t, "testdata/ops.jsonl.gz", func(_ int, line []byte) {
 		var v struct {
 			ID     string
 			Config struct {

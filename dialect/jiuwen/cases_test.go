@@ -1,37 +1,13 @@
 package jiuwen
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
-
-// readLines hands each line of a gzipped file to take.
-func readLines(t *testing.T, name string, take func(line []byte)) {
-	t.Helper()
-	f, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		take(s.Bytes())
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 type testCase struct {
 	ID    string
@@ -72,11 +48,7 @@ func (c *testCase) run(t *testing.T) (obstat.Verdict, string) {
 // the ids of those that come out differently.
 func runCases(t *testing.T, name string) (n int, differ []string) {
 	t.Helper()
-	readLines(t, name, func(line []byte) {
-		var c testCase
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatalf("%v in %s", err, line)
-		}
+	for _, c := range jsonltest.All[testCase](t, "testdata/"+name) {
 		n++
 		v, matched := c.run(t)
 		switch {
@@ -93,7 +65,7 @@ func runCases(t *testing.T, name string) (n int, differ []string) {
 			t.Logf("%s: got %v %s, want %v %s", c.ID, v, matched, c.Want.Verdict, want)
 			differ = append(differ, c.ID)
 		}
-	})
+	}
 	return n, differ
 }
 

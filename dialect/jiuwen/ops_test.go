@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
@@ -35,15 +36,11 @@ func (o *op) decode(t *testing.T, raw json.RawMessage, v any) {
 func ops(t *testing.T, kind string, want int) []*op {
 	t.Helper()
 	var out []*op
-	readLines(t, "jiuwen-ops.jsonl.gz", func(line []byte) {
-		o := new(op)
-		if err := json.Unmarshal(line, o); err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range jsonltest.All[*op](t, "testdata/jiuwen-ops.jsonl.gz") {
 		if o.Op == kind {
 			out = append(out, o)
 		}
-	})
+	}
 	if len(out) != want {
 		t.Fatalf("%d operations %s, want %d", len(out), kind, want)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
 // TestChannels: calls of a channel that is not checked are allowed, whatever
@@ -249,15 +250,11 @@ func TestFloorOnRecorded(t *testing.T) {
 		"jiuwen/extract-path-0065": "..x is a file of the workspace",
 	}
 	for _, name := range []string{"jiuwen-document.jsonl.gz", "jiuwen-parser.jsonl.gz"} {
-		readLines(t, name, func(line []byte) {
-			var c testCase
-			if err := json.Unmarshal(line, &c); err != nil {
-				t.Fatal(err)
-			}
+		for _, c := range jsonltest.All[testCase](t, "testdata/"+name) {
 			c.Floor = "on"
 			if v, _ := c.run(t); v > c.Want.Verdict && looser[c.ID] == "" {
 				t.Errorf("%s: %v, and %v without the floor", c.ID, v, c.Want.Verdict)
 			}
-		})
+		}
 	}
 }

@@ -1,9 +1,7 @@
 package opencode
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,29 +9,8 @@ import (
 
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/jsonl"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
-
-// readLines hands every line of a recorded file to fn.
-func readLines(t *testing.T, name string, fn func(n int, line []byte)) {
-	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := jsonl.NewReader(f)
-	for {
-		line, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fn(r.Line(), line)
-	}
-}
 
 func find(string) (dialect.Dialect, error) { return Dialect{}, nil }
 
@@ -42,7 +19,7 @@ func runCases(t *testing.T, name string, want int) map[string]cases.Result {
 	t.Helper()
 	r := cases.Runner{Find: find}
 	n, failed := 0, map[string]cases.Result{}
-	readLines(t, name, func(line int, data []byte) {
+	jsonltest.Lines(t, filepath.Join("testdata", name), func(line int, data []byte) {
 		c, err := cases.Parse(name, line, data)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -180,7 +181,7 @@ func TestLint(t *testing.T) {
 // TestLintWitness: what a warning names is really answered so in both orders.
 func TestLintWitness(t *testing.T) {
 	n := 0
-	readLines(t, "opencode-program.jsonl.gz", func(_ int, line []byte) {
+	jsonltest.Lines(t, "testdata/opencode-program.jsonl.gz", func(_ int, line []byte) {
 		var c struct{ Policy map[string]json.RawMessage }
 		if err := json.Unmarshal(line, &c); err != nil || c.Policy["permission"] == nil {
 			return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
 // An op is one operation of the original with its recorded answer.
@@ -31,15 +32,11 @@ func (o *op) decode(t *testing.T, raw json.RawMessage, v any) {
 func ops(t *testing.T, kind string, want int) []*op {
 	t.Helper()
 	var out []*op
-	readLines(t, "opencode-ops.jsonl.gz", func(_ int, line []byte) {
-		o := new(op)
-		if err := json.Unmarshal(line, o); err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range jsonltest.All[*op](t, "testdata/opencode-ops.jsonl.gz") {
 		if o.Kind == kind {
 			out = append(out, o)
 		}
-	})
+	}
 	if len(out) != want {
 		t.Fatalf("%d operations %s, want %d", len(out), kind, want)
 	}

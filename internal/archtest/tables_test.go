@@ -42,6 +42,8 @@ var importTable = []importRow{
 		why: "textedit changes files for everybody; which change is the dialect's business"},
 	{pkg: "internal/agents", may: []string{"internal/tree", "internal/jsonx", "internal/textedit"},
 		why: "agents knows settings files and how to change them; the hook links it on every call, so it brings no engine, storage or face"},
+	{pkg: "internal/jsonl/jsonltest", may: []string{"internal/jsonl"},
+		why: "jsonltest reads recorded answers for everybody's tests and may know nobody"},
 	{pkg: "internal/jsonl",
 		why: "jsonl reads lines for everybody and may know nobody"},
 	{pkg: "internal/archtest",
