@@ -40,9 +40,25 @@ func (o *checkOptions) args(args []string) error {
 	return nil
 }
 
+// command makes cmd read these options and do run, or runF in its place.
+func (o *checkOptions) command(cmd *cobra.Command, run, runF func(*checkOptions) error) *cobra.Command {
+	if runF != nil {
+		run = runF
+	}
+	cmd.Args = some(0, 2)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if err := o.args(args); err != nil {
+			return err
+		}
+		return run(o)
+	}
+	o.flags(cmd)
+	return cmd
+}
+
 func newCheck(f *Factory, runF func(*checkOptions) error) *cobra.Command {
 	o := &checkOptions{Factory: f}
-	cmd := &cobra.Command{
+	return o.command(&cobra.Command{
 		Use:   "check [flags] [TOOL [INPUT-JSON]]",
 		Short: "Decide a call, or calls as JSON lines on standard input",
 		Long: `Decide one call, or, without TOOL, each call that standard input has as a line of
@@ -54,19 +70,7 @@ the next is read. The exit code is the worst of all answers.`,
   obstat check -p obstat.json Write --path ~/.bashrc
   obstat check -p obstat.json WebFetch '{"url": "https://example.com"}'
   obstat check --json -p obstat.json < calls.jsonl`,
-		Args: some(0, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.args(args); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(o)
-			}
-			return checkRun(o)
-		},
-	}
-	o.flags(cmd)
-	return cmd
+	}, checkRun, runF)
 }
 
 func checkRun(o *checkOptions) error {

@@ -16,7 +16,7 @@ import (
 
 func newExplain(f *Factory, runF func(*checkOptions) error) *cobra.Command {
 	o := &checkOptions{Factory: f}
-	cmd := &cobra.Command{
+	return o.command(&cobra.Command{
 		Use:   "explain [flags] [TOOL [INPUT-JSON]]",
 		Short: "Decide a call and show how that came about and what would change it",
 		Long: `Decide a call as obstat check does and show the whole way to the answer: the part
@@ -26,19 +26,7 @@ would turn the verdict. Each change was tried; none that would free a shell,
 an interpreter or a wrapper is shown.`,
 		Example: `  obstat explain -p .claude/settings.json Bash --command 'env CI=1 rm -rf build && npm test'
   obstat explain --json -p obstat.json Write --path ~/.bashrc`,
-		Args: some(0, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.args(args); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(o)
-			}
-			return explainRun(o)
-		},
-	}
-	o.flags(cmd)
-	return cmd
+	}, explainRun, runF)
 }
 
 func explainRun(o *checkOptions) error {
