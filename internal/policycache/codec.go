@@ -14,12 +14,12 @@ import (
 var errBytes = errors.New("the cached policy is damaged")
 
 // An encoder writes what a decoder reads back, field by field: numbers as
-// varints, lists behind their length, texts as their place among all texts so
-// far, where they came before. Most of a policy's texts come many times.
+// varints, lists behind their length, a text that came before as the place where
+// it did. Most of a policy's texts come many times.
 type encoder struct {
 	b     []byte
-	texts map[string]int
-	items int // of all lists of texts
+	texts map[string]int // place of the text's length plus one
+	items int            // of all lists of texts
 	rules int
 }
 
@@ -33,8 +33,8 @@ func (e *encoder) text(s string) {
 	if e.texts == nil {
 		e.texts = map[string]int{}
 	}
-	e.texts[s] = len(e.texts) + 1
 	e.num(0)
+	e.texts[s] = len(e.b) + 1
 	e.num(len(s))
 	e.b = append(e.b, s...)
 }
@@ -60,7 +60,6 @@ func (e *encoder) list(list []string) {
 type decoder struct {
 	src   string
 	at    int
-	texts []string
 	items []string      // room for lists
 	rules []obstat.Rule // room for rules
 	bad   bool
@@ -68,9 +67,9 @@ type decoder struct {
 
 // room makes room for as much as there is.
 func (d *decoder) room() {
-	texts, items, rules := d.count(), d.count(), d.count()
-	both := make([]string, texts+items)
-	d.texts, d.items, d.rules = both[:0:texts], both[texts:], make([]obstat.Rule, rules)
+	items, rules := d.count(), d.count()
+	d.items, d.rules = make([]string, items), make([]obstat.Rule, rules)
+	d.src, d.at = d.src[d.at:], 0
 }
 
 // take returns a list of n that lies in the room for all lists.
@@ -99,6 +98,10 @@ func (d *decoder) byte() uint8 {
 }
 
 func (d *decoder) num() int {
+	if d.at < len(d.src) && d.src[d.at] < 0x80 { // most are small
+		d.at++
+		return int(d.src[d.at-1])
+	}
 	var n uint64
 	for shift := 0; shift < 63; shift += 7 {
 		b := d.byte()
@@ -112,15 +115,21 @@ func (d *decoder) num() int {
 }
 
 func (d *decoder) text() string {
-	if at := d.num(); at > 0 && at <= len(d.texts) {
-		return d.texts[at-1]
-	} else if at != 0 {
+	at, next := d.num(), 0
+	switch {
+	case at > d.at || at < 0:
 		d.fail()
+		return ""
+	case at > 0:
+		next, d.at = d.at, at-1
 	}
 	n := d.count()
 	d.at += n
-	d.texts = append(d.texts, d.src[d.at-n:d.at])
-	return d.src[d.at-n : d.at]
+	out := d.src[d.at-n : d.at]
+	if at > 0 && !d.bad {
+		d.at = next
+	}
+	return out
 }
 
 func (d *decoder) flag() bool { return d.byte() != 0 }

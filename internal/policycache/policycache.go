@@ -44,7 +44,7 @@ type Cache struct {
 	Self string
 }
 
-const magic = "obstat policy 3\n"
+const magic = "obstat policy 4\n"
 
 // ErrMiss is the error where there is no entry that may be used.
 var ErrMiss = errors.New("no cached policy")
@@ -148,7 +148,6 @@ func encode(e *Entry) []byte {
 		body.program(p.Program)
 	}
 	var count encoder // of what there is, so that a reader makes room for it once
-	count.num(len(body.texts))
 	count.num(body.items)
 	count.num(body.rules)
 	whole := append(count.b, body.b...)
