@@ -70,9 +70,11 @@ type callView struct {
 	// learn: what "always" would remember is wanted as well.
 	learn bool
 	args  *tree.Node
-	perm  string
-	main  []Ask    // what the tool asks
-	dirs  distinct // directories outside, as patterns
+	// fields are the names that another agent's tool has for opencode's.
+	fields map[string][]string
+	perm   string
+	main   []Ask    // what the tool asks
+	dirs   distinct // directories outside, as patterns
 }
 
 // Asks returns what a call asks, in the program's order: directories outside
@@ -89,12 +91,14 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		return nil, err
 	}
 	t, known := tools()[f.Call.Tool]
-	if known {
+	switch {
+	case c.foreign():
+	case known:
 		c.perm = t.permission
 		if err := t.ask(c); err != nil {
 			return nil, err
 		}
-	} else {
+	default:
 		c.ask([]string{"*"}, []string{"*"})
 		c.alike()
 	}
@@ -155,7 +159,10 @@ func (c *callView) read() error {
 
 // text returns the input's field, which has to be a text.
 func (c *callView) text(field string) (string, error) {
-	n := c.args.Get(field)
+	n, err := c.field(field)
+	if err != nil {
+		return "", err
+	}
 	if n == nil {
 		return "", fmt.Errorf("a call of %s has a %s, and this one has none", c.f.Call.Tool, field)
 	}
@@ -167,9 +174,9 @@ func (c *callView) text(field string) (string, error) {
 
 // optional returns a field that need not be there.
 func (c *callView) optional(field string) (text string, there bool, err error) {
-	n := c.args.Get(field)
-	if n == nil || n.Is(tree.Null) {
-		return "", false, nil
+	n, err := c.field(field)
+	if err != nil || n == nil || n.Is(tree.Null) {
+		return "", false, err
 	}
 	text, err = c.text(field)
 	return text, true, err
