@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -36,12 +37,18 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 		}
 	}
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Detail == "redirect" && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null" {
+		switch e := &a.Effects[i]; {
+		case connects(e):
+			w.out = append(w.out, v.place(f, "Edit", "/dev/tcp/"+e.Host))
+		case e.Detail == "redirect" && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null":
 			w.out = append(w.out, v.path(f, "Edit", e)...)
 		}
 	}
 	return w.out
 }
+
+// connects tells whether e is a redirect that the shell makes a connection of.
+func connects(e *effect.Effect) bool { return e.Detail == "redirect" && e.Kind == effect.Connect }
 
 // parsed tells whether the line could be read.
 func parsed(a *effect.Analysis) bool {
@@ -158,7 +165,8 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 // the working directories, that it removes what is critical.
 func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	c := &w.a.Commands[i]
-	reads, stays, touches := true, true, false
+	// A connection may be a group's, and no command's own.
+	reads, stays, touches := !slices.ContainsFunc(w.a.Effects, func(e effect.Effect) bool { return connects(&e) }), true, false
 	for j := range w.a.Effects {
 		e := &w.a.Effects[j]
 		if e.Command < i || e.Command > i && !w.under(i, e.Command) {
@@ -168,10 +176,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		case e.Kind == effect.Read && e.Path != "/dev/null":
 			reads = reads && w.inside(e)
 		case e.Kind == effect.Delete && w.critical(e):
-			w.say(q, fieldCritical, e.Raw)
-			if e.Raw == "" {
-				w.say(q, fieldCritical, e.Path)
-			}
+			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
 		if (e.Kind == effect.Write || e.Kind == effect.Delete) && e.Detail != "redirect" {
 			touches = true
@@ -204,10 +209,27 @@ func (w *lineWalk) onlyReads(c *effect.Command) bool {
 	if c.Program == "git" && slices.ContainsFunc(w.a.Commands, func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }) {
 		return false // the other directory's repository may configure programs to run
 	}
+	if elsewhere(c) {
+		return false
+	}
 	if c.ReadOnly {
 		return true
 	}
 	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, FS: w.f.World}).ReadOnly
+}
+
+// elsewhere tells whether a command has an option that has it look where the
+// file it names says, or at another machine: documented to be asked about.
+func elsewhere(c *effect.Command) bool {
+	for _, word := range c.Args() {
+		name, _, _ := strings.Cut(word.Text, "=")
+		switch short := strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "--"); {
+		case c.Program == "file" && (short && strings.ContainsAny(name, "mf") || name == "--magic-file" || name == "--files-from"),
+			c.Program == "docker" && (strings.HasPrefix(name, "-H") || slices.Contains([]string{"--host", "--context", "--url", "--connection"}, name)):
+			return true
+		}
+	}
+	return false
 }
 
 func (w *lineWalk) inside(e *effect.Effect) bool {
@@ -234,7 +256,9 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 		return false
 	}
 	if e.Path == "" {
-		return strings.Contains(e.Raw, "$") && (strings.HasSuffix(e.Raw, "/") || strings.Contains(e.Raw, "/*"))
+		raw := w.target(e)
+		at := strings.IndexAny(raw, "$`")
+		return at >= 0 && (strings.HasSuffix(raw, "/") || strings.Contains(raw[at:], "/*") || strings.Contains(raw[at:], "/?") || strings.Contains(raw[at:], "/[") || strings.Contains(raw[at:], "/{"))
 	}
 	home, _ := homeOf(w.f.World)
 	for _, p := range []string{e.Path, e.Real} {
@@ -253,6 +277,14 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 		}
 	}
 	return false
+}
+
+// target is what e touches as it was written, quotes aside.
+func (w *lineWalk) target(e *effect.Effect) string {
+	if e.Raw == "" && e.Path == "" && e.Span.Start >= 0 && e.Span.Start < e.Span.End && e.Span.End <= len(w.a.Source) {
+		return strings.NewReplacer(`"`, "", `'`, "").Replace(w.a.Source[e.Span.Start:e.Span.End])
+	}
+	return e.Raw
 }
 
 // all tells whether every name is in the list.
