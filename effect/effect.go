@@ -44,6 +44,7 @@ type Effect struct {
 	Path      string // absolute and lexically clean; "" if unknown or not a path
 	Real      string // Path with symbolic links followed as far as they are known
 	Raw       string // path, URL or address as written
+	Shape     string // what looks like a path that is known only at run time, see shell.Word
 	Host      string // of a connection, or of the machine that a path lies on; "" is this machine or unknown
 	Program   string // base name of the program that has the effect
 	Detail    string // e.g. "recursive", "force", "push", "credential"

@@ -108,7 +108,7 @@ func (c *call) more(words []shell.Word) []shell.Word {
 		}
 		return c.fill(words, mark, why)
 	}
-	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span})
+	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Shape: shell.Unknown, Split: true, Span: words[len(words)-1].Span})
 	return out
 }
 
@@ -126,6 +126,7 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 		} else {
 			w.Why = why
 		}
+		w.Shape = strings.ReplaceAll(w.Text, mark, shell.Unknown)
 		w.Text, w.Known, w.Raw = w.Text[:at], false, mark
 	}
 	return out

@@ -27,6 +27,7 @@ type variable struct {
 	state varState
 	text  string
 	why   string
+	shape string // of a value that is not known, if it has one
 	elems []Word
 	tilde bool        // text starts with a tilde that the shell expanded on assignment
 	glob  bool        // text is a pattern that some file name took the place of
@@ -67,7 +68,7 @@ type env struct {
 func (e *env) mark() int { return len(e.log) }
 
 func (e *env) set(name string, v variable) {
-	if len(v.text) > maxValue {
+	if len(v.text) > maxValue || len(v.shape) > maxValue {
 		v = variable{why: "a very long value"}
 	}
 	if e.refs && len(v.fns) == 0 {

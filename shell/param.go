@@ -49,11 +49,11 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		b.unknown("a property of variable "+name, quoted)
 	case p.Slice != nil:
 		w.slice(p.Slice)
-		b.unknown("part of variable "+name, quoted)
+		b.shaped("part of variable "+name, changed(v, p), quoted)
 	case p.Repl != nil:
 		w.aside(p.Repl.Orig)
 		w.aside(p.Repl.With)
-		b.unknown("variable "+name+", changed", quoted)
+		b.shaped("variable "+name+", changed", changed(v, p), quoted)
 	case p.Exp != nil:
 		b.operator(name, v, p, quoted)
 	default:
@@ -78,11 +78,12 @@ func (w *walker) quotedDefault(p *syntax.ParamExp) {
 	}
 }
 
-// aside walks a word for its substitutions only.
-func (w *walker) aside(sw *syntax.Word) {
+// aside walks a word for its substitutions only, and returns its shape.
+func (w *walker) aside(sw *syntax.Word) (shape string) {
 	if sw != nil {
-		w.within(InCondition, func() { w.single(sw) })
+		w.within(InCondition, func() { shape = shapeOf(w.single(sw)) })
 	}
+	return shape
 }
 
 // slice walks the numbers of ${x:1:2}, which count only if x is set.
@@ -144,7 +145,7 @@ func (b *builder) properties(p *syntax.ParamExp) {
 
 func elementOf(e Word) variable {
 	if !e.Known {
-		return variable{why: e.Why}
+		return variable{why: e.Why, shape: e.Shape}
 	}
 	return variable{state: varKnown, text: e.Text, tilde: e.Tilde, glob: e.Glob}
 }
@@ -209,7 +210,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		b.f.Tilde = b.f.Tilde || v.tilde && !b.frozen
 		if v.glob { // one of the files that match: quoted it is one word, unquoted it may be split
 			if !quoted && !b.whole {
-				b.unknown("a file name in variable "+name, false)
+				b.shaped("a file name in variable "+name, v.text, false)
 				return
 			}
 			b.f.Glob = true
@@ -220,7 +221,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		if v.why != "" && !strings.Contains(v.why, name) {
 			why += ", " + v.why
 		}
-		b.unknown(why, quoted)
+		b.shaped(why, v.shape, quoted)
 	}
 }
 
@@ -279,13 +280,12 @@ func (b *builder) operator(name string, v variable, p *syntax.ParamExp, quoted b
 		case known:
 			b.inner(p.Exp.Word, quoted)
 		default:
-			b.w.aside(p.Exp.Word)
-			b.unknown("variable "+name, quoted)
+			b.shaped("variable "+name, Unknown+b.w.aside(p.Exp.Word), quoted)
 		}
 	default:
 		b.w.aside(p.Exp.Word)
 		b.prompt(v, p)
-		b.unknown("variable "+name+", changed", quoted)
+		b.shaped("variable "+name+", changed", changed(v, p), quoted)
 	}
 }
 
@@ -307,11 +307,14 @@ func (b *builder) fallback(name string, v variable, known, missing bool, p *synt
 		b.w.assign(name, val, false)
 		b.plain(name, b.w.env.get(name), quoted)
 	default:
-		b.w.aside(p.Exp.Word)
-		if assigns {
-			b.w.env.set(name, variable{why: "or a default"})
+		shape := Unknown + b.w.aside(p.Exp.Word)
+		if op == syntax.ErrorUnset || op == syntax.ErrorUnsetOrNull {
+			shape = Unknown
 		}
-		b.unknown("variable "+name, quoted)
+		if assigns {
+			b.w.env.set(name, variable{why: "or a default", shape: shape})
+		}
+		b.shaped("variable "+name, shape, quoted)
 	}
 }
 

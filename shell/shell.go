@@ -175,7 +175,14 @@ type Word struct {
 	Glob  bool // has an unquoted * ? or [, kept in Text: names of files at run time
 	Tilde bool // has a ~ that the shell expands: at the start, or after = or :, kept in Text
 	Split bool // dynamic and unquoted: may become several words, or none
+	// Shape is a dynamic word as far as it is known, with [Unknown] for every part that is
+	// not: `a${x}b.c` is a, Unknown, b.c; it may be a pattern. It says what the word may well
+	// be, never what it is: of ${x:-y} it has y, of $(echo y) as well.
+	Shape string
 }
+
+// Unknown stands in a Shape for any text, also for none.
+const Unknown = "\x00"
 
 // Redirect is one redirection of a command.
 type Redirect struct {

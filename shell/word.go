@@ -136,7 +136,7 @@ func (b *builder) end1() {
 	f.Text = b.w.text.restore(string(b.buf), b.start, b.end)
 	b.w.remember(f)
 	if len(b.rest) > 0 {
-		b.w.remember(Word{Text: f.Text + string(b.rest), Span: f.Span})
+		f.Shape = b.shape(f.Text)
 		b.rest = b.rest[:0]
 	}
 	if len(b.dst) < maxFields || b.whole {
@@ -149,6 +149,19 @@ func (b *builder) end1() {
 	b.buf = b.buf[:0]
 	b.has, b.frozen = false, false
 	b.f.Known, b.f.Why, b.f.Glob, b.f.Tilde, b.f.Split = true, "", false, false, false
+}
+
+// shape returns what the word looks like; text is what it begins with.
+func (b *builder) shape(text string) string {
+	if text == "" && string(b.rest) == Unknown {
+		return Unknown
+	}
+	whole := text + string(b.rest)
+	b.w.remember(Word{Text: strings.ReplaceAll(whole, Unknown, ""), Span: b.f.Span})
+	if b.w.expanded += len(whole); b.w.expanded > maxExpand {
+		return Unknown
+	}
+	return whole
 }
 
 func (b *builder) add(s string) {
@@ -167,8 +180,17 @@ func (b *builder) add(s string) {
 }
 
 // unknown notes a part whose value is known only at run time.
-func (b *builder) unknown(why string, quoted bool) {
+func (b *builder) unknown(why string, quoted bool) { b.shaped(why, Unknown, quoted) }
+
+// shaped is unknown for a part of which is known what it looks like.
+func (b *builder) shaped(why, shape string, quoted bool) {
 	b.has = true
+	if shape == "" {
+		shape = Unknown
+	}
+	if len(b.rest) < maxValue {
+		b.rest = append(b.rest, shape...)
+	}
 	if !b.frozen {
 		b.frozen = true
 		b.f.Known, b.f.Why = false, why
@@ -344,7 +366,7 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 	case *syntax.CmdSubst:
 		w.constructOf(CommandSubst, p)
 		w.substitution(p, b.document)
-		b.unknown("command substitution", quoted)
+		b.shaped("command substitution", printedShape(p), quoted)
 	case *syntax.ProcSubst:
 		w.constructOf(ProcessSubst, p)
 		if start, _ := w.text.node(p); strings.HasPrefix(w.text.src[min(start+1, len(w.text.src)):], "((") {

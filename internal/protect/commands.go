@@ -42,6 +42,7 @@ func (k *check) hidden() *Finding {
 	if slices.ContainsFunc(k.a.Commands, func(c effect.Command) bool { return slices.Contains(later, c.Program) }) {
 		return k.mentions(k.a.Source)
 	}
+	told := false
 	for i := range k.a.Gaps {
 		g := &k.a.Gaps[i]
 		if g.Command >= 0 && g.Command < len(k.a.Commands) && k.a.Commands[g.Command].ReadOnly {
@@ -50,10 +51,16 @@ func (k *check) hidden() *Finding {
 		if !g.Hides && g.Kind != effect.DynamicOperand {
 			continue
 		}
-		if f := k.listed(g.Command); f != nil {
+		if f := k.fed(g.Command); f != nil {
 			return f
 		}
-		return k.mentions(k.a.Source)
+		if told {
+			continue
+		}
+		told = true
+		if f := k.mentions(k.a.Source); f != nil {
+			return f
+		}
 	}
 	return nil
 }

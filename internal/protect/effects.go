@@ -65,8 +65,13 @@ func targets(e *effect.Effect) []string {
 // changes looks at one path that is written or removed.
 func (k *check) changes(e *effect.Effect) *Finding {
 	at := targets(e)
-	if len(at) == 0 && e.Raw != "" {
-		return k.somewhere(fold(unquote(e.Raw)), e.Raw)
+	if len(at) == 0 {
+		if e.Raw != "" {
+			if f := k.somewhere(fold(unquote(e.Raw)), e.Raw); f != nil {
+				return f
+			}
+		}
+		return k.partly(e.Shape, k.dirOf(e.Command), e.Raw)
 	}
 	for _, p := range at {
 		if f := k.hit(p, e.Raw, e.Glob, e.Kind == effect.Delete); f != nil {
@@ -231,6 +236,9 @@ func rootOf(p string) string {
 // and the key that the ledger's digests are made with.
 func (k *check) reads(e *effect.Effect) *Finding {
 	links := e.Program == "ln" || e.Program == "link" || e.Program == "cp" && k.cpLinks(e)
+	if links && e.Path == "" && e.Shape != "" {
+		return k.partly(e.Shape, k.dirOf(e.Command), e.Raw)
+	}
 	for _, p := range targets(e) {
 		if !links {
 			if k.readsKey(p, e) {

@@ -13,12 +13,24 @@ import (
 // -exec, or by what xargs is fed.
 func found(e *effect.Effect) bool { return e.Recursive && !e.Certain && (e.Raw == "" || e.Raw == "{}") }
 
+// formatters are programs that write a file only if it is source of their own
+// language, which nothing that guards is.
+var formatters = []string{"gofmt", "goimports", "gofumpt", "rustfmt", "clang-format", "shfmt", "ocamlformat", "zig"}
+
 // found looks at a change of whatever is found below a directory. It counts
 // where an item is there that the search may find.
 func (k *check) found(e *effect.Effect) *Finding {
+	if slices.Contains(formatters, program(e)) {
+		return nil
+	}
 	from := targets(e)
 	if reads := k.readBefore(e); len(reads) > 0 {
 		from = reads
+	}
+	for i := range k.a.Commands {
+		if c := &k.a.Commands[i]; c.Program == "git" && c.Span.Start < e.Span.Start && isLister(c) {
+			from = append(from, fold(c.Dir)) // its operands, if any, are names
+		}
 	}
 	for i := range k.items() {
 		it := &k.items()[i]
@@ -65,44 +77,6 @@ func (k *check) finds(before int, it *item) bool {
 		return false
 	}
 	return true
-}
-
-// listers are programs that print the names of files.
-var listers = []string{"ls", "find", "fd", "git", "grep", "rg", "dir", "tree"}
-
-// listed looks at a command that changes files whose names are known only at run
-// time, where another command lists names: they may be those.
-func (k *check) listed(cmd int) *Finding {
-	if !slices.ContainsFunc(k.a.Effects, func(e effect.Effect) bool {
-		return e.Command == cmd && cmd >= 0 && (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Harmless && e.Where == ""
-	}) {
-		return nil
-	}
-	for i := range k.a.Commands {
-		c := &k.a.Commands[i]
-		if !slices.Contains(listers, c.Program) || !c.ReadOnly && c.Program != "find" && c.Program != "fd" {
-			continue
-		}
-		from := []string{fold(c.Dir)}
-		for j := range k.a.Effects {
-			if e := &k.a.Effects[j]; e.Command == i && e.Kind == effect.Read && e.Path != "" {
-				from = append(targets(e), from[1:]...)
-			}
-		}
-		names, narrow := searched(c)
-		for j := range k.items() {
-			it := &k.items()[j]
-			if it.common || !it.inUse && !k.exists(it.name) || narrow && !slices.ContainsFunc(names, func(p string) bool { return anySegment(p, it.path) }) {
-				continue
-			}
-			if slices.ContainsFunc(from, func(p string) bool {
-				return p != "" && (inside(p, it.path) || strings.ContainsAny(p, "*?[") && matchGlob(p, it.path, true))
-			}) {
-				return finding(it.name, it.what, c.Text)
-			}
-		}
-	}
-	return nil
 }
 
 func anySegment(pattern, p string) bool {

@@ -58,6 +58,8 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 	p.write(filepath.Join(p.proj, file[0]), file[1])
 	p.write(filepath.Join(p.proj, ".codex", "hooks.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"command":"obstat hook codex"}]}]}}`)
 	p.write(filepath.Join(p.proj, "src", "main.go"), "package main\n")
+	p.write(filepath.Join(p.proj, "list"), "x\n"+file[0]+"\n")
+	p.write(filepath.Join(p.proj, "files.txt"), "src/a.go\nsrc/b.go\n")
 	p.write(filepath.Join(p.home, ".claude", "settings.json"), `{"hooks":{}}`)
 	p.write(filepath.Join(p.home, ".local", "state", "obstat", "obstat.db"), "x")
 	if err := os.Mkdir(filepath.Join(p.proj, ".git"), 0o755); err != nil {

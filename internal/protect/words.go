@@ -15,7 +15,17 @@ import (
 // gets.
 func (k *check) word(w *shell.Word, dir string) *Finding {
 	if !w.Known {
-		return k.somewhere(fold(unquote(w.Raw)), w.Raw)
+		if f := k.somewhere(fold(unquote(w.Raw)), w.Raw); f != nil {
+			return f
+		}
+		shape := w.Shape
+		if len(shape) > 2 && shape[0] == '-' && shape[1] != '-' {
+			shape = shape[2:]
+		}
+		if _, v, ok := strings.Cut(shape, "="); ok {
+			shape = v
+		}
+		return k.partly(shape, dir, w.Raw)
 	}
 	texts := []string{w.Text}
 	if _, v, ok := strings.Cut(w.Text, "="); ok {
@@ -86,18 +96,27 @@ func (k *check) mentions(text string) *Finding {
 		return nil
 	}
 	t := fold2(text)
-	if e := spokenOf(t); e != nil {
-		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + e.path + ", " + e.what + "; what guards this agent is changed only with a person's answer"}
-	}
-	for _, p := range slices.Concat(k.g.Policies, k.g.State, k.g.Programs) {
-		if name := path.Base(fold(p)); len(name) > 2 && speaks(t, name) {
-			return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + p + ", which guards this agent; only a person allows that"}
-		}
+	if name := k.spoken(t); name != "" {
+		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + "; what guards this agent is changed only with a person's answer"}
 	}
 	if changesObstat(t) {
 		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
 	}
 	return nil
+}
+
+// spoken returns the item that a text, folded, speaks of, for a person; "" if it
+// speaks of none.
+func (k *check) spoken(t string) string {
+	if e := spokenOf(t); e != nil {
+		return e.path + ", " + e.what
+	}
+	for _, p := range slices.Concat(k.g.Policies, k.g.State, k.g.Programs) {
+		if name := path.Base(fold(p)); len(name) > 2 && speaks(t, name) {
+			return p + ", which guards this agent"
+		}
+	}
+	return ""
 }
 
 // spokenOf returns the entry that a text speaks of, if it does.

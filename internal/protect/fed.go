@@ -1,0 +1,239 @@
+package protect
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// fed looks at a command that changes files whose names are known only at run
+// time. Where another command of the call hands it names, they may be those: of
+// the files that one lists, of a list that it reads, of a text that it makes
+// into another.
+func (k *check) fed(cmd int) *Finding {
+	if !k.anyName(cmd) {
+		return nil
+	}
+	stdin := slices.ContainsFunc(k.a.Commands, takesNames)
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		if !stdin && !k.substituted(c) {
+			continue
+		}
+		if f := k.lists(i); f != nil {
+			return f
+		}
+		if f := k.prints(i); f != nil {
+			return f
+		}
+		if f := k.makes(i); f != nil {
+			return f
+		}
+	}
+	if stdin || strings.Contains(k.a.Source, "$(") {
+		return k.prints(-1) // what is redirected into a loop, or is $(<x)
+	}
+	return nil
+}
+
+// anyName tells whether a command changes files of which nothing is known, not
+// even what their names look like.
+func (k *check) anyName(cmd int) bool {
+	if cmd < 0 || cmd >= len(k.a.Commands) {
+		return false
+	}
+	for i := range k.a.Effects {
+		e := &k.a.Effects[i]
+		if e.Command != cmd || e.Harmless || e.Where != "" {
+			continue
+		}
+		switch {
+		case e.Kind == effect.Code && e.Program == "parallel":
+			return k.runsChanger(cmd)
+		case e.Kind != effect.Write && e.Kind != effect.Delete:
+		case e.Path == "" && k.mayBe(e.Shape, k.dirOf(cmd)), e.Unnamed:
+			return true
+		}
+	}
+	return false
+}
+
+// mayBe tells whether a shape leaves open that it is a file that guards.
+func (k *check) mayBe(shape, dir string) bool {
+	p := k.shaped(shape, dir)
+	return p == "" || slices.ContainsFunc(k.items(), func(it item) bool { return !it.common && common(p, it.path, 0, 0) >= 0 })
+}
+
+// runsChanger tells whether what a command runs on every name changes files.
+func (k *check) runsChanger(cmd int) bool {
+	for i := cmd + 1; i < len(k.a.Commands); i++ {
+		if c := &k.a.Commands[i]; slices.Contains(c.Via, k.a.Commands[cmd].Program) {
+			return !effect.AnalyzeCommand(c.Text+" x", &effect.Options{Dir: c.Dir}).ReadOnly
+		}
+	}
+	return true
+}
+
+// takesNames tells whether a command makes words of what it reads.
+func takesNames(c effect.Command) bool {
+	switch c.Program {
+	case "xargs", "gxargs", "parallel", "read", "mapfile", "readarray":
+		return true
+	case "find", "fd", "fdfind":
+		return slices.ContainsFunc(c.Args(), func(w wordT) bool {
+			return strings.HasPrefix(w.Text, "-exec") || strings.HasPrefix(w.Text, "-ok") || w.Text == "-x" || w.Text == "-X" || w.Text == "--exec-batch" || w.Text == "--exec"
+		})
+	}
+	return false
+}
+
+// substituted tells whether what a command prints becomes part of another.
+func (k *check) substituted(c *effect.Command) bool {
+	if c.Span.Start < 0 || c.Span.Start > len(k.a.Source) {
+		return true
+	}
+	before := k.a.Source[:c.Span.Start]
+	return strings.Count(before, "(") > strings.Count(before, ")") || strings.Count(before, "`")%2 == 1
+}
+
+// listers are programs that print the names of files.
+var listers = []string{"ls", "find", "fd", "fdfind", "git", "grep", "egrep", "fgrep", "rg", "dir", "tree", "locate", "du", "stat"}
+
+// isLister tells whether a command prints the names of files that it finds.
+func isLister(c *effect.Command) bool {
+	switch {
+	case !slices.Contains(listers, c.Program) || !c.ReadOnly && c.Program != "find" && c.Program != "fd":
+		return false
+	case c.Program != "git":
+		return true
+	}
+	_, sub, rest := gitWords(c)
+	switch sub {
+	case "ls-files", "ls-tree", "grep", "status":
+		return true
+	}
+	return flag(rest, "--name-only", "--name-status", "--stat", "--numstat", "--raw")
+}
+
+// lists looks at a command that prints names of files, one of which may guard.
+func (k *check) lists(i int) *Finding {
+	c := &k.a.Commands[i]
+	if !isLister(c) {
+		return nil
+	}
+	from := []string{fold(c.Dir)}
+	for j := range k.a.Effects {
+		if e := &k.a.Effects[j]; e.Command == i && e.Kind == effect.Read && e.Path != "" {
+			from = append(targets(e), from[1:]...)
+		}
+	}
+	names, narrow := searched(c)
+	for j := range k.items() {
+		it := &k.items()[j]
+		if it.common || !it.inUse && !k.exists(it.name) || narrow && !slices.ContainsFunc(names, func(p string) bool { return anySegment(p, it.path) }) {
+			continue
+		}
+		if slices.ContainsFunc(from, func(p string) bool {
+			return p != "" && (inside(p, it.path) || strings.ContainsAny(p, "*?[") && matchGlob(p, it.path, true))
+		}) {
+			return finding(it.name, it.what, c.Text)
+		}
+	}
+	return nil
+}
+
+// maxList is how much of a list of names is looked at.
+const maxList = 1 << 20
+
+// prints looks at the files whose content a command prints, or that are
+// redirected into it: a list of names may speak of what guards.
+func (k *check) prints(i int) *Finding {
+	if _, real := k.world.(obstat.OS); !real || i >= 0 && isLister(&k.a.Commands[i]) {
+		return nil
+	}
+	for j := range k.a.Effects {
+		e := &k.a.Effects[j]
+		if e.Command != i || e.Kind != effect.Read || e.Path == "" || e.Glob || e.Where != "" {
+			continue
+		}
+		if f := k.named(e.Path); f != nil {
+			return f
+		}
+	}
+	if i < 0 || k.a.Commands[i].Program != "parallel" {
+		return nil
+	}
+	c, lists := &k.a.Commands[i], false
+	for _, w := range c.Args() {
+		if strings.HasPrefix(w.Text, ":::") {
+			lists = strings.HasPrefix(w.Text, "::::")
+			continue
+		}
+		if p := k.resolve(c.Dir, w.Text); lists && w.Known && p.Abs != "" {
+			if f := k.named(p.Abs); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// named looks into a list of names.
+func (k *check) named(name string) *Finding {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return nil // it cannot be read then either, or is a directory that is listed
+	}
+	if st.Size() > maxList {
+		return &Finding{Part: name, Why: "it would change files by what stands in " + name + ", which is too long to be looked at; it could name what guards this agent, and only a person allows that"}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	if of := k.spoken(fold2(string(data))); of != "" {
+		return &Finding{Part: name, Why: "it would change files by what stands in " + name + ", which speaks of " + of + "; what guards this agent is changed only with a person's answer"}
+	}
+	return nil
+}
+
+// makers are programs that make another text of what they are fed.
+var makers = []string{"rev", "tr", "base64", "base32", "basenc", "xxd", "od", "openssl", "sed", "awk", "gawk", "mawk", "cut", "head", "tail", "paste", "fold", "perl", "python3",
+	"python", "uudecode", "gunzip", "zcat", "jq", "iconv", "dc", "bc", "sort", "tac", "grep", "cat"}
+
+// makes looks at a text in the call itself that is made into another one: a name
+// that is written so can be meant to hide.
+func (k *check) makes(i int) *Finding {
+	c := &k.a.Commands[i]
+	if !c.Known || c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(k.a.Source) {
+		return nil
+	}
+	switch {
+	case c.Program == "echo" || c.Program == "printf":
+		if len(c.Args()) == 0 || i+1 >= len(k.a.Commands) {
+			return nil
+		}
+		next := &k.a.Commands[i+1]
+		if next.Span.Start < c.Span.End || next.Span.Start > len(k.a.Source) || !slices.Contains(makers, next.Program) {
+			return nil
+		}
+		between := strings.Trim(k.a.Source[c.Span.End:next.Span.Start], " \t\n&")
+		if strings.ContainsAny(between, ";)") || !strings.HasSuffix(between, "|") || strings.HasSuffix(between, "||") {
+			return nil
+		}
+	case slices.Contains(makers, c.Program) || takesNames(*c):
+		text, ok := strings.CutPrefix(strings.TrimLeft(k.a.Source[c.Span.End:], " "), "<<")
+		if end := strings.IndexAny(text, ";)\n"); end >= 0 {
+			text = text[:end]
+		}
+		if !ok || strings.ContainsAny(text, "$`") {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return &Finding{Part: c.Text, Why: "the name of a file that it changes is made of a text in the command, and it cannot be seen which; it could be what guards this agent, and only a person allows that"}
+}

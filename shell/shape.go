@@ -1,0 +1,189 @@
+//go:build !obstat_quick
+
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// shapeOf returns what a word looks like, known or not.
+func shapeOf(w Word) string {
+	if w.Known {
+		return w.Text
+	}
+	return w.Shape
+}
+
+// printedShape returns the shape of $(echo text) and $(printf text), where all of it is plain.
+func printedShape(p *syntax.CmdSubst) string {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 || p.Stmts[0].Negated || p.Stmts[0].Background {
+		return Unknown
+	}
+	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) < 2 || len(call.Args) > maxPrinted {
+		return Unknown
+	}
+	args := make([]string, len(call.Args))
+	for i, a := range call.Args {
+		if args[i], ok = textOf(a); !ok {
+			return Unknown
+		}
+	}
+	text, ok := "", false
+	switch args[0] {
+	case "echo":
+		text, ok = echoed(args[1:])
+	case "printf":
+		text, ok = formatted(args[1:])
+	}
+	if text = strings.TrimRight(text, "\n"); !ok || text == "" || len(text) > maxValue {
+		return Unknown
+	}
+	return text
+}
+
+// maxPrinted is how many words of echo and printf are looked at.
+const maxPrinted = 64
+
+func echoed(args []string) (text string, ok bool) {
+	escapes := false
+	for len(args) > 0 && (args[0] == "-n" || args[0] == "-e" || args[0] == "-ne" || args[0] == "-en") {
+		escapes = escapes || args[0] != "-n"
+		args = args[1:]
+	}
+	if text = strings.Join(args, " "); escapes {
+		return ansiC(strings.ReplaceAll(text, `\0`, `\`))
+	}
+	return text, true
+}
+
+// formatted is what printf prints; it knows of strings only.
+func formatted(args []string) (text string, ok bool) {
+	if args[0] == "--" && len(args) > 1 {
+		args = args[1:]
+	}
+	format, ok := ansiC(args[0])
+	if !ok || strings.HasPrefix(format, "-") {
+		return "", false
+	}
+	var b strings.Builder
+	for rest := args[1:]; ; {
+		before := len(rest)
+		for i := 0; i < len(format); i++ {
+			if format[i] != '%' {
+				b.WriteByte(format[i])
+				continue
+			}
+			if i++; i == len(format) {
+				return "", false
+			}
+			arg := ""
+			switch format[i] {
+			case '%':
+				b.WriteByte('%')
+				continue
+			case 's', 'b':
+				if len(rest) > 0 {
+					arg, rest = rest[0], rest[1:]
+				}
+			default:
+				return "", false
+			}
+			if format[i] == 'b' {
+				arg, ok = ansiC(strings.ReplaceAll(arg, `\0`, `\`))
+			}
+			b.WriteString(arg)
+		}
+		if len(rest) == 0 || len(rest) == before || b.Len() > maxValue {
+			return b.String(), ok
+		}
+	}
+}
+
+// changed returns the shape of ${x%y}, ${x/y/z}, ${x:1:2} and their relatives, where x is known
+// and the rest is plain text.
+func changed(v variable, p *syntax.ParamExp) string {
+	if v.state != varKnown || v.glob || v.tilde {
+		return Unknown
+	}
+	switch {
+	case p.Slice != nil:
+		return sliced(v.text, p.Slice)
+	case p.Repl != nil:
+		from, ok := textOf(p.Repl.Orig)
+		to, ok2 := textOf(p.Repl.With)
+		if !ok || !ok2 || from == "" || strings.ContainsAny(from[:1], "#%") || len(v.text)*(len(to)+1) > maxValue {
+			return Unknown
+		}
+		if p.Repl.All {
+			return strings.ReplaceAll(v.text, from, to)
+		}
+		return strings.Replace(v.text, from, to, 1)
+	case p.Exp == nil:
+		return Unknown
+	}
+	cut, ok := textOf(p.Exp.Word)
+	if !ok {
+		return Unknown
+	}
+	switch p.Exp.Op {
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return strings.TrimSuffix(v.text, cut)
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		return strings.TrimPrefix(v.text, cut)
+	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
+		return strings.ToLower(v.text) // whoever compares it does so without regard to case
+	}
+	return Unknown
+}
+
+// textOf returns the text of a word that is nothing but that; no word is none.
+func textOf(sw *syntax.Word) (string, bool) {
+	if sw == nil || len(sw.Parts) == 0 {
+		return "", true
+	}
+	if len(sw.Parts) != 1 {
+		return "", false
+	}
+	switch p := sw.Parts[0].(type) {
+	case *syntax.Lit:
+		return unescape(p.Value), plainLit(unescape(p.Value))
+	case *syntax.SglQuoted:
+		if p.Dollar {
+			return ansiC(p.Value)
+		}
+		return p.Value, true
+	case *syntax.DblQuoted:
+		if len(p.Parts) == 0 {
+			return "", true
+		}
+		if lit, ok := p.Parts[0].(*syntax.Lit); ok && len(p.Parts) == 1 && !p.Dollar {
+			return unescapeDouble(lit.Value, "\""), true
+		}
+	}
+	return "", false
+}
+
+func sliced(s string, p *syntax.Slice) string {
+	from, ok := plainNumber(p.Offset, 0)
+	n, ok2 := plainNumber(p.Length, len(s))
+	if !ok || !ok2 || from > len(s) {
+		return Unknown
+	}
+	return s[from:min(len(s), from+n)]
+}
+
+func plainNumber(x syntax.ArithmExpr, none int) (int, bool) {
+	if x == nil {
+		return none, true
+	}
+	word, ok := x.(*syntax.Word)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(word.Lit())
+	return n, err == nil && n >= 0 && n <= maxValue
+}
