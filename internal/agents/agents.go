@@ -50,6 +50,9 @@ type Agent struct {
 	guard   guard
 	// trust: the agent runs only hooks whose hash it has been given.
 	trust bool
+	// strict are the only keys that the agent takes at the top of a file of
+	// hooks; nil for any.
+	strict []string
 }
 
 // A form is how an agent writes a hook in its settings.

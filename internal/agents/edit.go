@@ -81,6 +81,9 @@ func (t *target) add(old []byte) (text []byte, err error) {
 		t.text = t.fresh()
 		return t.text, nil
 	}
+	if err := t.agent.kinds(t.agent.parse(Place{}, t.file, old)); err != nil {
+		return nil, err
+	}
 	text = old
 	for _, event := range t.agent.Events {
 		if text, err = t.addEvent(text, event); err != nil {

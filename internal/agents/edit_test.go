@@ -188,3 +188,19 @@ func TestOwnFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongKinds: what the agent could not read is not edited, since the entry
+// beside it would not be read either, and null could not be put back.
+func TestWrongKinds(t *testing.T) {
+	for _, a := range All() {
+		if a.own != nil {
+			continue
+		}
+		for _, text := range []string{`{"hooks":null}`, `{"hooks":[]}`, `{"hooks":"x"}`, `{"hooks":{"@":null}}`, `{"hooks":{"@":{}}}`, `{"hooks":{"@":["x"]}}`, `{"hooks":{"Stop":null}}`} {
+			old := []byte(strings.ReplaceAll(text, "@", a.Events[0]))
+			if now, err := targetOf(a, "/opt/obstat").add(old); err == nil {
+				t.Errorf("%s: %s became %s", a.Name, old, now)
+			}
+		}
+	}
+}

@@ -29,7 +29,7 @@ func claudeCode() *Agent {
 
 func codex() *Agent {
 	return &Agent{Name: Codex, Title: "Codex", Events: []string{"PreToolUse", "PermissionRequest"}, Limit: patient,
-		format: textedit.JSON, guard: guardShell, trust: true,
+		format: textedit.JSON, guard: guardShell, trust: true, strict: []string{"description", "hooks"},
 		form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second, standard: patient},
 		places: []place{
 			{scope: User, env: "CODEX_HOME", under: ".codex", path: "hooks.json", install: true},

@@ -78,6 +78,7 @@ func (x *exam) judge(ctx context.Context, named bool) {
 				Msg: fmt.Sprintf("%s: %s cannot read this file, and skips all of it", err, x.agent.Title), Hint: "mend it; obstat install leaves it alone until then"})
 		}
 	}
+	x.shapes()
 	for _, m := range x.mine {
 		x.out.Entries = append(x.out.Entries, Entry{Scope: m.file.Place.Scope.String(), File: m.file.Name, Line: m.Line, Event: m.Event, Command: m.Text, Timeout: m.Timeout.Seconds()})
 	}
@@ -105,6 +106,17 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	x.out.State = Holds
 	if slices.ContainsFunc(x.out.Findings, func(f Finding) bool { return f.Level == Error }) {
 		x.out.State = Broken
+	}
+}
+
+// shapes checks that nothing beside obstat's entries makes the agent skip the
+// file.
+func (x *exam) shapes() {
+	for _, f := range x.files {
+		if err := x.agent.Shape(f); err != nil && slices.ContainsFunc(x.mine, func(m *found) bool { return m.file == f }) {
+			x.out.Findings = append(x.out.Findings, Finding{Level: Error, Code: "misshapen-file", File: f.Name,
+				Msg: fmt.Sprintf("%s: %s may skip all of the file", err, x.agent.Title), Hint: "mend it"})
+		}
 	}
 }
 
