@@ -57,6 +57,10 @@ func TestBadInput(t *testing.T) {
 		"relative cwd":       strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), `"/w"`, `"w"`, 1),
 		"cwd no text":        strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), `"/w"`, `{}`, 1),
 		"comment":            "// x\n" + claude(`"tool_name":"Bash","tool_input":{}`),
+		"no command":         claude(`"tool_name":"Bash","tool_input":{}`),
+		"command list":       claude(`"tool_name":"Bash","tool_input":{"command":["echo","x; rm y"]}`),
+		"command number":     claude(`"tool_name":"Bash","tool_input":{"command":7}`),
+		"event no text":      `{"session_id":"s","hook_event_name":{},"tool_name":"Read","tool_input":{}}`,
 		"too deep":           claude(`"tool_name":"Bash","tool_input":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`),
 	} {
 		for _, told := range []string{"", ClaudeCode, Codex, Gemini, Copilot, Crush, Cursor, Cline, OpenCode, Windsurf, Generic, Antigravity, "nobody"} {
@@ -73,6 +77,33 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("%s, told %q: %s", name, told, r.Stdout)
 			}
 		}
+	}
+}
+
+// TestBadInputOf has what only one agent sends.
+func TestBadInputOf(t *testing.T) {
+	for _, c := range []struct{ agent, text, want string }{
+		{Antigravity, `{"toolCall":{"NAME":"x","name":"run_command","args":{"CommandLine":"ls"}}}`, `the keys "NAME" and "name" differ`},
+		{Antigravity, `{"toolCall":{"name":"run_command","ARGS":{},"args":{"CommandLine":"ls"}}}`, `the keys "ARGS" and "args" differ`},
+		{Antigravity, `{"toolCall":"ls"}`, "toolCall must be an object, not a string"},
+		{Gemini, `{"protocolVersion":"1.0.0","toolCall":{"name":"read_file","Name":"x","args":{}}}`, `the keys "name" and "Name" differ`},
+		{Gemini, `{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b","tool_input":{},"mcp_context":{"server_name":"a","SERVER_NAME":"c","tool_name":"b"}}`, `the keys "server_name" and "SERVER_NAME" differ`},
+		{Gemini, `{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b","tool_input":{},"mcp_context":"a"}`, "server_name is missing"},
+		{Copilot, `{"sessionId":"s","hookName":5,"toolName":"view","toolArgs":{"path":"/x"}}`, "hookName must be text, not a number"},
+		{Cline, `{"clineVersion":"3","hookName":{},"preToolUse":{"toolName":"read_file","parameters":{"path":"x"}}}`, "hookName must be text, not an object"},
+		{Crush, `{"event":["PreToolUse"],"tool_name":"view","tool_input":{}}`, "event must be text, not a list"},
+		{ClaudeCode, `{"session_id":"s","permission_mode":"default","tool_name":"Read","tool_input":{}}`, "the event is missing"},
+		{Copilot, `{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":[\"ls\"]}"}`, "command must be text, not a list"},
+		{Cline, `{"clineVersion":"3","preToolUse":{"toolName":"execute_command","parameters":{}}}`, "command is missing"},
+	} {
+		e, err := Decode(c.agent, []byte(c.text), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || e.Agent != c.agent {
+			t.Errorf("%s: %s: %v, want %s", e.Agent, c.text, err, c.want)
+		}
+	}
+	// Here a list is a program and its arguments.
+	if _, err := Decode(Generic, []byte(`{"tool":"bash","input":{"command":["ls"]}}`), nil); err != nil {
+		t.Error(err)
 	}
 }
 

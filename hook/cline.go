@@ -26,7 +26,7 @@ func (cline) decode(p *payload, e *Event) (err error) {
 	case among(clineOther, e.Name) && use == nil:
 		return nil
 	case e.Name != "" && e.Name != preToolUse:
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	case use == nil:
 		return fmt.Errorf("preToolUse is missing")
 	}

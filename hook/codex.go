@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/obstat/obstat"
@@ -27,7 +26,7 @@ func (codex) decode(p *payload, e *Event) error {
 		return nil
 	}
 	if e.Name != preToolUse && e.Name != permissionRequest {
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	if err := p.claudeCall(e); err != nil {
 		return err

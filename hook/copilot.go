@@ -44,7 +44,7 @@ func (copilot) decode(p *payload, e *Event) (err error) {
 	case among(copilotOther, e.Name):
 		return nil
 	case e.Name != "" && e.Name != cursorTool:
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	c := &obstat.Call{}
 	if c.Tool, err = p.need(p.root, "toolName"); err != nil {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -15,7 +14,7 @@ func (crush) decode(p *payload, e *Event) error {
 		return err
 	}
 	if strings.ToLower(strings.ReplaceAll(e.Name, "_", "")) != "pretooluse" {
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	err := p.claudeCall(e)
 	if err == nil {

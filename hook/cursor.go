@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"fmt"
-
 	"github.com/obstat/obstat"
 )
 
@@ -51,7 +49,7 @@ func (cursor) decode(p *payload, e *Event) (err error) {
 			c.Input, err = made(field("subagent_type", kind), field("prompt", task))
 		}
 	default:
-		err = fmt.Errorf("there is no event %q", e.Name)
+		err = noEvent(e)
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/obstat/obstat"
@@ -36,13 +35,19 @@ func (gemini) decode(p *payload, e *Event) error {
 		return nil
 	}
 	if e.Name != beforeTool {
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	if err := p.claudeCall(e); err != nil {
 		return err
 	}
 	e.Call.Mode = ""
-	if ctx := p.root.Get("mcp_context"); ctx.Is(tree.Object) {
+	if ctx := p.root.Get("mcp_context"); ctx != nil && !ctx.Is(tree.Null) {
+		if err := p.folded(ctx); err != nil {
+			return err
+		}
+		if err := p.keys(ctx, "server_name", "tool_name"); err != nil {
+			return err
+		}
 		server, err := p.need(ctx, "server_name")
 		if err != nil {
 			return err
@@ -60,13 +65,10 @@ func (gemini) decode(p *payload, e *Event) error {
 	return nil
 }
 
-func (p *payload) safetyCall(e *Event, call *tree.Node) (err error) {
+func (p *payload) safetyCall(e *Event, call *tree.Node) error {
 	e.Variant = safetyChecker
-	c := &obstat.Call{}
-	if c.Tool, err = p.need(call, "name"); err != nil {
-		return err
-	}
-	if c.Input, err = p.input(call, "args", false); err != nil {
+	c, err := p.toolCall(call)
+	if err != nil {
 		return err
 	}
 	env := p.root.At("context", "environment")

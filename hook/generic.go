@@ -1,6 +1,9 @@
 package hook
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -50,16 +53,13 @@ func (generic) encode(_ *Event, a *answer) Reply {
 // antigravity is Antigravity's protocol: the JSON decides, exit codes do not.
 type antigravity struct{}
 
-func (antigravity) decode(p *payload, e *Event) (err error) {
+func (antigravity) decode(p *payload, e *Event) error {
 	call := p.root.Get("toolCall")
 	if err := p.keys(p.root, "toolCall", "conversationId"); err != nil {
 		return err
 	}
-	c := &obstat.Call{}
-	if c.Tool, err = p.need(call, "name"); err != nil {
-		return err
-	}
-	if c.Input, err = p.input(call, "args", false); err != nil {
+	c, err := p.toolCall(call)
+	if err != nil {
 		return err
 	}
 	args := call.Get("args")
@@ -73,6 +73,22 @@ func (antigravity) decode(p *payload, e *Event) (err error) {
 	}
 	e.Call = c
 	return p.texts(p.root, map[string]*string{"conversationId": &c.Session})
+}
+
+// toolCall reads {"name", "args"}.
+func (p *payload) toolCall(call *tree.Node) (c *obstat.Call, err error) {
+	if !call.Is(tree.Object) {
+		return nil, fmt.Errorf("toolCall must be an object, not %s", call.Kind)
+	}
+	if err := errors.Join(p.folded(call), p.keys(call, "name", "args")); err != nil {
+		return nil, err
+	}
+	c = &obstat.Call{}
+	if c.Tool, err = p.need(call, "name"); err != nil {
+		return nil, err
+	}
+	c.Input, err = p.input(call, "args", false)
+	return c, err
 }
 
 func (antigravity) encode(_ *Event, a *answer) Reply {

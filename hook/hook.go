@@ -163,6 +163,9 @@ func Decode(agent string, stdin []byte, getenv func(string) string) (*Event, err
 	if agent != "" && !slices.Contains(Agents(), agent) && e.Agent == "" {
 		return e, fmt.Errorf("there is no agent %q; the agents are %s", agent, strings.Join(Agents(), ", "))
 	}
+	if err := p.event(e); err != nil {
+		return e, err
+	}
 	if err := hostOf(e.Agent).decode(p, e); err != nil {
 		return e, err
 	}

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/obstat/obstat"
@@ -20,7 +19,7 @@ func (openCode) decode(p *payload, e *Event) (err error) {
 		return err
 	}
 	if e.Name != "" && e.Name != executeBefore {
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	c := &obstat.Call{}
 	if c.Tool, err = p.need(p.root, "tool"); err != nil {

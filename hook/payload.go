@@ -121,6 +121,29 @@ func (p *payload) roots(n *tree.Node) ([]string, error) {
 	return out, nil
 }
 
+// noEvent is the error of an event that the agent does not have.
+func noEvent(e *Event) error {
+	if e.Name == "" {
+		return fmt.Errorf("the event is missing")
+	}
+	return fmt.Errorf("there is no event %q", e.Name)
+}
+
+// event refuses an event's name that is no text: what is no name is not taken for
+// none.
+func (p *payload) event(e *Event) error {
+	keys := []string{"hook_event_name", "agent_action_name", "hookName"}
+	if e.Agent == Crush {
+		keys = append(keys, "event")
+	}
+	for _, key := range keys {
+		if _, err := p.text(p.root, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // mcp names a tool of a server the way rules do.
 func mcp(server, tool string) string { return "mcp__" + server + "__" + tool }
 
@@ -139,13 +162,32 @@ func (p *payload) check(e *Event) error {
 		return err
 	}
 	c.Agent = e.Agent
-	return controls(c)
+	return command(c)
+}
+
+// shellTools are the agents' tools whose command is a text and must be there.
+const shellTools = "Bash PowerShell bash powershell run_shell_command Shell execute_command run_command"
+
+// command refuses the call of a shell tool without a text to run: a list would
+// be judged as words, and nobody knows what the agent makes of it. In generic's
+// calls a list is a program and its arguments.
+func command(c *obstat.Call) error {
+	n, _ := jsonx.Parse(c.Input, jsonx.Options{})
+	if c.Agent != Generic && among(shellTools, c.Tool) {
+		key := either(n, "command", "command_line")
+		switch v := n.Get(key); {
+		case v == nil:
+			return fmt.Errorf("%s is missing", key)
+		case !v.Is(tree.String):
+			return fmt.Errorf("%s must be text, not %s", key, v.Kind)
+		}
+	}
+	return controls(n)
 }
 
 // controls refuses commands with control characters in them: what a person is
 // shown is not what would run.
-func controls(c *obstat.Call) error {
-	n, _ := jsonx.Parse(c.Input, jsonx.Options{})
+func controls(n *tree.Node) error {
 	for _, m := range n.Members {
 		switch strings.ToLower(m.Key) {
 		case "command", "cmd", "command_line", "commandline", "script":

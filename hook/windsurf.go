@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -33,7 +32,7 @@ func (windsurf) decode(p *payload, e *Event) (err error) {
 	case strings.HasPrefix(e.Name, "post_") || e.Name == "pre_user_prompt":
 		return nil
 	case !known:
-		return fmt.Errorf("there is no event %q", e.Name)
+		return noEvent(e)
 	}
 	c := &obstat.Call{Tool: tool}
 	if c.Input, err = p.input(p.root, "tool_info", false); err != nil {

@@ -1,6 +1,7 @@
 package hookrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -92,7 +93,7 @@ func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 	}
 	if by == nil {
 		out = obstat.Decision{Verdict: obstat.Ask, Tool: t.event.Call.Tool, Stage: "no policy",
-			Note: "there is no policy for " + t.event.Call.Dir + "; write an obstat.json there, or name one with --policy"}
+			Note: "there is no policy for " + cmp.Or(t.places()...) + "; write an obstat.json there, or name one with --policy"}
 	}
 	return out, by
 }
