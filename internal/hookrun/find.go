@@ -20,6 +20,20 @@ import (
 type finder struct {
 	*turn
 	look policycache.Looker
+	// inner are the policies found below a project's own.
+	inner map[*dialect.Loaded]bool
+}
+
+// A place is a directory's configuration.
+type place struct {
+	files []dialect.File
+	name  string // of the dialect, where it is known
+}
+
+// same tells whether a place has these files. The first of them may be
+// the user's own, which every project has.
+func (p *place) same(files []dialect.File) bool {
+	return slices.EqualFunc(p.files, files, func(a, b dialect.File) bool { return a.Name == b.Name })
 }
 
 // Find returns the policies that a call which the agent makes in dir is decided
@@ -40,7 +54,7 @@ func (t *turn) search(cache *policycache.Cache, question []string) ([]*policy, e
 	e := &policycache.Entry{Seen: f.look.Seen()}
 	out := make([]*policy, len(found))
 	for i, l := range found {
-		kept := policycache.Policy{Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Program: l.Program}
+		kept := policycache.Policy{Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Program: l.Program, Inner: f.inner[l]}
 		for _, file := range l.Input.Files {
 			kept.Files = append(kept.Files, file.Name)
 		}
@@ -91,19 +105,25 @@ func (f *finder) find() ([]*dialect.Loaded, error) {
 		return f.named()
 	}
 	var out []*dialect.Loaded
+	f.inner = map[*dialect.Loaded]bool{}
 	for _, at := range f.places() {
-		files, name, err := f.discover(at)
+		projects, err := f.discover(at)
 		if err != nil {
 			return nil, err
 		}
-		if files == nil || len(out) > 0 && out[0].Input.Files[0].Name == files[0].Name {
-			continue
+		for i, p := range projects {
+			have := slices.IndexFunc(out, func(l *dialect.Loaded) bool { return p.same(l.Input.Files) })
+			if have >= 0 {
+				f.inner[out[have]] = f.inner[out[have]] && i > 0
+				continue
+			}
+			l, err := f.load(p.files, p.name)
+			if err != nil {
+				return nil, err
+			}
+			f.inner[l] = i > 0
+			out = append(out, l)
 		}
-		l, err := f.load(files, name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, l)
 	}
 	if len(out) > 0 || f.Policy.Dialect != "" && f.Policy.Dialect != "claudecode" {
 		return out, nil
@@ -150,28 +170,37 @@ func (f *finder) load(files []dialect.File, name string) (*dialect.Loaded, error
 	return dialect.Load(d, &dialect.Input{Files: files, Options: f.Policy.Options, Home: f.home})
 }
 
-// discover finds the files of the project that a directory is in, and their
-// dialect. The outermost directory with a policy counts: whoever may write
-// below it could write a policy there.
-func (f *finder) discover(at string) ([]dialect.File, string, error) {
+// discover finds the projects that a directory is in. The outermost directory
+// with a policy counts: whoever may write below it could write a policy there.
+// What is found below it comes after it; it can only make things stricter.
+func (f *finder) discover(at string) (out []place, err error) {
 	for _, dir := range ancestors(at, f.home) {
-		name := f.Policy.Dialect
-		files, err := all.Discover(dir, dir, name, f.look.ReadFile)
+		p, err := f.at(dir)
 		var es obstat.Errors
-		if errors.As(err, &es) && es[0].Code == obstat.CodeAmbiguous && name == "" {
-			files, name, err = f.preferred(dir)
-		}
 		switch {
-		case err == nil && isClaude(name, files):
-			files, err := f.layers(dir)
-			return files, "claudecode", err
-		case err == nil:
-			return files, name, nil
-		case !errors.As(err, &es) || es[0].Code != obstat.CodeMissing:
-			return nil, "", err
+		case err == nil && p.files != nil:
+			out = append(out, p)
+		case err == nil || errors.As(err, &es) && (es[0].Code == obstat.CodeMissing || es[0].Code == obstat.CodeAmbiguous && len(out) > 0):
+		default:
+			return nil, err
 		}
 	}
-	return nil, "", nil
+	return out, nil
+}
+
+// at finds the files of a directory, and their dialect.
+func (f *finder) at(dir string) (p place, err error) {
+	p.name = f.Policy.Dialect
+	p.files, err = all.Discover(dir, dir, p.name, f.look.ReadFile)
+	var es obstat.Errors
+	if errors.As(err, &es) && es[0].Code == obstat.CodeAmbiguous && p.name == "" {
+		p.files, p.name, err = f.preferred(dir)
+	}
+	if err == nil && isClaude(p.name, p.files) {
+		p.name = "claudecode"
+		p.files, err = f.layers(dir)
+	}
+	return p, err
 }
 
 // preferred chooses among several dialects: obstat's own file, then the agent's,

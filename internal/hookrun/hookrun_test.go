@@ -116,8 +116,50 @@ func TestHookElsewhere(t *testing.T) {
 	strict := project(t, `{"permissions":{"deny":["Bash(curl *)"],"allow":["Bash"]}}`)
 	lax := project(t, `{"permissions":{"allow":["Bash"]}}`)
 	in := fmt.Sprintf(claudePayload, lax, "curl x")
-	if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: strict}}, strings.NewReader(in), nil); code != ExitDeny {
-		t.Errorf("%d %s", code, out)
+	for _, home := range []string{t.TempDir(), project(t, `{"model":"x"}`), project(t, `{"permissions":{"allow":["Bash"]}}`)} {
+		if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: strict}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil); code != ExitDeny {
+			t.Errorf("%d %s", code, out)
+		}
+	}
+}
+
+// TestHookInner: the rules of a directory below the project's hold as well, and
+// can only make it stricter.
+func TestHookInner(t *testing.T) {
+	outer := project(t, `{"permissions":{"allow":["Bash"],"ask":["Bash(git push *)"],"deny":["Bash(curl *)"]}}`)
+	inner := filepath.Join(outer, "a", "b")
+	write := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(inner, ".claude"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(inner, ".claude", "settings.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"permissions":{"allow":["Bash(curl *)","Bash(git push *)"],"ask":["Bash(make install)"],"deny":["Bash(rm *)"]}}`)
+	home := t.TempDir()
+	said := func(command string) string {
+		t.Helper()
+		in := fmt.Sprintf(claudePayload, inner, command)
+		out, _, _ := hookIn(t, &Options{Policy: Policy{Dir: inner}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+		for _, v := range []string{"allow", "ask", "deny"} {
+			if strings.Contains(out, `"permissionDecision":"`+v+`"`) {
+				return v
+			}
+		}
+		return out
+	}
+	for range 2 { // the second time from the cache
+		for command, want := range map[string]string{"make": "allow", "rm x": "deny", "make install": "ask", "curl x": "deny", "git push": "ask", "env rm x": "deny", "$X y": "ask"} {
+			if got := said(command); got != want {
+				t.Errorf("%s: %s, want %s", command, got, want)
+			}
+		}
+	}
+	write(`{"permissions":`)
+	if got := said("make"); got != "deny" {
+		t.Errorf("a broken policy below the project's: %s", got)
 	}
 }
 

@@ -83,11 +83,16 @@ func (t *turn) failed(why string) obstat.Decision {
 	return obstat.Decision{Tool: t.event.Call.Tool, Faults: []obstat.Fault{{Msg: why}}}
 }
 
-// judge returns the strictest decision, and whose it is.
+// judge returns the strictest decision, and whose it is. Of a policy below a
+// project's own only the rules count, not what it says where there is none.
 func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 	for _, p := range policies {
 		call := t.put(p)
-		if d := p.decides.Decide(&call, &t.world); by == nil || d.Verdict < out.Verdict {
+		d := p.decides.Decide(&call, &t.world)
+		if p.Inner && d.Stage == "default" && len(d.Faults) == 0 {
+			continue
+		}
+		if by == nil || d.Verdict < out.Verdict {
 			out, by = d, p
 		}
 	}

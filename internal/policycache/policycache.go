@@ -27,6 +27,8 @@ type Policy struct {
 	Digest  string // of the Program
 	Files   []string
 	Program *obstat.Program
+	// Inner: it stands below a project's own policy, and can only be stricter.
+	Inner bool
 }
 
 // An Entry is all that one question led to: the policies, none if there are
@@ -44,7 +46,7 @@ type Cache struct {
 	Self string
 }
 
-const magic = "obstat policy 4\n"
+const magic = "obstat policy 5\n"
 
 // ErrMiss is the error where there is no entry that may be used.
 var ErrMiss = errors.New("no cached policy")
@@ -145,6 +147,7 @@ func encode(e *Entry) []byte {
 		body.text(p.Dialect)
 		body.text(p.Digest)
 		body.list(p.Files)
+		body.flag(p.Inner)
 		body.program(p.Program)
 	}
 	var count encoder // of what there is, so that a reader makes room for it once
@@ -182,6 +185,7 @@ func decode(src []byte) (*Entry, error) {
 	}
 	for range d.count() {
 		p := Policy{Dialect: d.text(), Digest: d.text(), Files: d.list()}
+		p.Inner = d.flag()
 		p.Program = d.program()
 		e.Policies = append(e.Policies, p)
 	}
