@@ -106,34 +106,60 @@ func (f *finder) find() ([]*dialect.Loaded, error) {
 	}
 	var out []*dialect.Loaded
 	f.inner = map[*dialect.Loaded]bool{}
-	for _, at := range f.places() {
+	covered := false
+	for n, at := range f.places() {
 		projects, err := f.discover(at)
 		if err != nil {
 			return nil, err
 		}
-		for i, p := range projects {
-			have := slices.IndexFunc(out, func(l *dialect.Loaded) bool { return p.same(l.Input.Files) })
-			if have >= 0 {
-				f.inner[out[have]] = f.inner[out[have]] && i > 0
-				continue
-			}
-			l, err := f.load(p.files, p.name)
-			if err != nil {
-				return nil, err
-			}
-			f.inner[l] = i > 0
-			out = append(out, l)
+		covered = covered || n == f.base() && len(projects) > 0
+		if out, err = f.join(out, projects); err != nil {
+			return nil, err
 		}
 	}
-	if len(out) > 0 || f.Policy.Dialect != "" && f.Policy.Dialect != "claudecode" {
+	if covered || f.Policy.Dialect != "" && f.Policy.Dialect != "claudecode" {
 		return out, nil
+	}
+	for _, l := range out { // of a place that the call has chosen
+		f.inner[l] = true
 	}
 	files, err := f.layers("") // the user's own rules, and the machine's
 	if err != nil || files == nil {
-		return nil, err
+		return out, err
 	}
 	l, err := f.load(files, "claudecode")
-	return []*dialect.Loaded{l}, err
+	return append(out, l), err
+}
+
+// join loads what a place has that is not there already.
+func (f *finder) join(out []*dialect.Loaded, projects []place) ([]*dialect.Loaded, error) {
+	for i, p := range projects {
+		have := slices.IndexFunc(out, func(l *dialect.Loaded) bool { return p.same(l.Input.Files) })
+		if have >= 0 {
+			f.inner[out[have]] = f.inner[out[have]] && i > 0
+			continue
+		}
+		l, err := f.load(p.files, p.name)
+		if err != nil {
+			return nil, err
+		}
+		f.inner[l] = i > 0
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// base returns which of the places is the agent's own: the one it names as its
+// project, or where it runs. Agents in a window run anywhere, and are taken at
+// their call's word.
+func (f *finder) base() int {
+	switch f.event.Agent {
+	case hook.Codex, hook.Copilot, hook.OpenCode, hook.Crush, hook.ClaudeCode, hook.Gemini:
+		if len(f.event.Call.Roots) == 0 {
+			return len(f.places()) - 1
+		}
+	}
+	return 0
 }
 
 // named loads the files, or those of the directory, that the options name.

@@ -123,6 +123,30 @@ func TestHookElsewhere(t *testing.T) {
 	}
 }
 
+// TestHookOwnPolicy: where the agent's own directory has no policy, that of a
+// directory which the call chooses allows nothing.
+func TestHookOwnPolicy(t *testing.T) {
+	dir := t.TempDir()
+	brought := filepath.Join(dir, "brought")
+	if err := os.MkdirAll(filepath.Join(brought, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(brought, ".claude", "settings.json"), []byte(`{"permissions":{"allow":["Bash"],"deny":["Bash(curl *)"]}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for home, want := range map[string]string{t.TempDir(): "there is no policy for the directory that the agent runs in", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
+		for range 2 { // the second time from the cache
+			for command, verdict := range map[string]string{"make": "ask", "curl x": "deny"} {
+				in := fmt.Sprintf(claudePayload, brought, command)
+				out, _, _ := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+				if !strings.Contains(out, `"permissionDecision":"`+verdict+`"`) || verdict == "ask" && !strings.Contains(out, want) {
+					t.Errorf("%s: %s, want %s", command, out, verdict)
+				}
+			}
+		}
+	}
+}
+
 // TestHookInner: the rules of a directory below the project's hold as well, and
 // can only make it stricter.
 func TestHookInner(t *testing.T) {

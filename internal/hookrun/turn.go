@@ -84,11 +84,14 @@ func (t *turn) failed(why string) obstat.Decision {
 }
 
 // judge returns the strictest decision, and whose it is. Of a policy below a
-// project's own only the rules count, not what it says where there is none.
+// project's own only the rules count, not what it says where there is none, and
+// where there is nothing but such policies they allow nothing.
 func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
+	own := false
 	for _, p := range policies {
 		call := t.put(p)
 		d := p.decides.Decide(&call, &t.world)
+		own = own || !p.Inner
 		if p.Inner && d.Stage == "default" && len(d.Faults) == 0 {
 			continue
 		}
@@ -96,9 +99,13 @@ func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 			out, by = d, p
 		}
 	}
-	if by == nil {
-		out = obstat.Decision{Verdict: obstat.Ask, Tool: t.event.Call.Tool, Stage: "no policy",
-			Note: "there is no policy for " + cmp.Or(t.places()...) + "; write an obstat.json there, or name one with --policy"}
+	if by == nil || !own && out.Verdict == obstat.Allow {
+		place := cmp.Or(t.places()...)
+		if len(policies) > 0 {
+			place = "the directory that the agent runs in"
+		}
+		return obstat.Decision{Verdict: obstat.Ask, Tool: t.event.Call.Tool, Stage: "no policy",
+			Note: "there is no policy for " + place + "; write an obstat.json there, or name one with --policy"}, nil
 	}
 	return out, by
 }
