@@ -297,7 +297,11 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	if len(items) > 1 {
 		w.dedupe(from)
 	}
-	w.env.set(name, variable{why: "loop variable " + name})
+	after := variable{why: "loop variable " + name}
+	if len(items) > 0 {
+		after.shape = shapeOf(items[len(items)-1])
+	}
+	w.env.set(name, after)
 }
 
 // maxDedupe is how many commands are compared with each other.

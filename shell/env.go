@@ -145,7 +145,7 @@ func (e *env) weaken(mark int, why string, keepDir bool) int {
 			continue
 		}
 		if v := e.vars[u.name]; v.state != varUnknown {
-			e.vars[u.name] = variable{why: why, calc: v.calc, fns: joinFns(v.fns, u.old.fns)}
+			e.vars[u.name] = variable{why: why, shape: v.text, calc: v.calc, fns: joinFns(v.fns, u.old.fns)}
 		}
 	}
 	return n

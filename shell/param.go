@@ -221,6 +221,9 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		if v.why != "" && !strings.Contains(v.why, name) {
 			why += ", " + v.why
 		}
+		if name == "PWD" && v.shape == "" {
+			v.shape = here
+		}
 		b.shaped(why, v.shape, quoted)
 	}
 }

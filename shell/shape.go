@@ -23,14 +23,20 @@ func printedShape(p *syntax.CmdSubst) string {
 		return Unknown
 	}
 	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) < 2 || len(call.Args) > maxPrinted {
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || len(call.Args) > maxPrinted {
 		return Unknown
 	}
 	args := make([]string, len(call.Args))
 	for i, a := range call.Args {
-		if args[i], ok = textOf(a); !ok {
+		if args[i], ok = textOf(a); !ok && !isPattern(a) {
 			return Unknown
 		}
+	}
+	switch {
+	case args[0] == "pwd":
+		return here
+	case len(args) < 2:
+		return Unknown
 	}
 	text, ok := "", false
 	switch args[0] {
@@ -43,6 +49,15 @@ func printedShape(p *syntax.CmdSubst) string {
 		return Unknown
 	}
 	return text
+}
+
+// here is the shape of the directory that the command is in.
+const here = "."
+
+// isPattern tells whether a word is one that the shell looks for files with.
+func isPattern(sw *syntax.Word) bool {
+	lit, ok := sw.Parts[0].(*syntax.Lit)
+	return ok && len(sw.Parts) == 1 && !strings.ContainsAny(lit.Value, "\\~{$")
 }
 
 // maxPrinted is how many words of echo and printf are looked at.
@@ -127,7 +142,7 @@ func changed(v variable, p *syntax.ParamExp) string {
 	}
 	cut, ok := textOf(p.Exp.Word)
 	if !ok {
-		return Unknown
+		return cutShort(v.text, cut, p.Exp.Op)
 	}
 	switch p.Exp.Op {
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
@@ -136,6 +151,30 @@ func changed(v variable, p *syntax.ParamExp) string {
 		return strings.TrimPrefix(v.text, cut)
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
 		return strings.ToLower(v.text) // whoever compares it does so without regard to case
+	}
+	return Unknown
+}
+
+// cutShort is ${x%.*}, ${x##*/} and their relatives: a star and a text.
+func cutShort(s, pattern string, op syntax.ParExpOperator) string {
+	mark, at := strings.Trim(pattern, "*"), -1
+	if mark == "" || !plainLit(mark) {
+		return Unknown
+	}
+	switch op {
+	case syntax.RemSmallSuffix, syntax.RemLargePrefix:
+		at = strings.LastIndex(s, mark)
+	case syntax.RemLargeSuffix, syntax.RemSmallPrefix:
+		at = strings.Index(s, mark)
+	}
+	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
+	switch {
+	case at < 0:
+		return s
+	case suffix && strings.HasPrefix(pattern, mark):
+		return s[:at]
+	case !suffix && strings.HasSuffix(pattern, mark):
+		return s[at+len(mark):]
 	}
 	return Unknown
 }
@@ -186,4 +225,23 @@ func plainNumber(x syntax.ArithmExpr, none int) (int, bool) {
 	}
 	n, err := strconv.Atoi(word.Lit())
 	return n, err == nil && n >= 0 && n <= maxValue
+}
+
+// printsInto gives the variable of printf -v its shape.
+func (w *walker) printsInto(name string, args []Word) {
+	if len(args) == 0 || len(args) > maxPrinted || !validName(name) {
+		return
+	}
+	texts := make([]string, len(args))
+	for i := range args {
+		if !args[i].Known {
+			return
+		}
+		texts[i] = args[i].Text
+	}
+	if text, ok := formatted(texts); ok && text != "" {
+		v := w.env.get(name)
+		v.shape = text
+		w.env.set(name, v)
+	}
 }

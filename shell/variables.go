@@ -53,6 +53,7 @@ func (w *walker) option(args []Word, options ...string) {
 			case t == o && i+1 < len(args):
 				w.evalName(args[i+1])
 				w.unknownVar(args[i+1].Text, "a builtin")
+				w.printsInto(args[i+1].Text, args[i+2:])
 			case strings.HasPrefix(t, o) && len(t) > len(o):
 				w.evalName(Word{Text: t[len(o):], Known: args[i].Known, Span: args[i].Span})
 				w.unknownVar(t[len(o):], "a builtin")

@@ -145,7 +145,7 @@ func (w *walker) branches(n Nest, alternatives ...func()) {
 	}
 	for name, changed := range names {
 		old := w.env.get(name)
-		w.env.set(name, variable{why: "set in a condition", calc: old.calc || changed.calc, fns: joinFns(changed.fns, old.fns)})
+		w.env.set(name, variable{why: "set in a condition", shape: changed.text, calc: old.calc || changed.calc, fns: joinFns(changed.fns, old.fns)})
 	}
 	if moved {
 		w.env.setDir(&dirState{cur: Word{Why: "cd in a condition"}, unsure: true})

@@ -51,7 +51,7 @@ func (k *check) hidden() *Finding {
 		if !g.Hides && g.Kind != effect.DynamicOperand {
 			continue
 		}
-		if f := k.fed(g.Command); f != nil {
+		if f := k.fed(g); f != nil {
 			return f
 		}
 		if told {
@@ -86,7 +86,7 @@ func (k *check) deeds(cmd int) (d deeds) {
 		case e.Harmless:
 		case e.Kind == effect.Code:
 			d.code = true
-		case e.Kind == effect.System, (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
+		case e.Kind == effect.System, e.Kind == effect.Connect && e.Detail == "transfers files", (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
 			d.unnamed = true
 			detail, _, _ := strings.Cut(e.Detail, ",")
 			d.details = append(d.details, detail)
@@ -103,7 +103,7 @@ func (k *check) deeds(cmd int) (d deeds) {
 func (k *check) loose(i int) *Finding {
 	c := &k.a.Commands[i]
 	d := k.deeds(i)
-	if !d.unnamed && !d.code && !d.gap && !d.away && c.Catalogued {
+	if !d.unnamed && !d.code && !d.gap && !d.away && c.Catalogued && !isShell(c) {
 		return nil
 	}
 	if f := k.spread(c, &d); f != nil {
@@ -122,12 +122,21 @@ func (k *check) loose(i int) *Finding {
 		}
 	}
 	if d.away || d.gap || d.code || !c.Catalogued {
-		if strings.Contains(k.a.Source, "<<") {
+		if strings.Contains(k.a.Source, "<<") || !c.Known {
 			return k.mentions(k.a.Source) // what it is fed stands there as well
 		}
 		return k.mentions(c.Text)
 	}
 	return nil
+}
+
+// isShell tells whether a command is a shell, which may hand its arguments on.
+func isShell(c *effect.Command) bool {
+	switch c.Program {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish":
+		return true
+	}
+	return false
 }
 
 // Where an effect without a path may fall.

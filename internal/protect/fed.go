@@ -13,14 +13,18 @@ import (
 // time. Where another command of the call hands it names, they may be those: of
 // the files that one lists, of a list that it reads, of a text that it makes
 // into another.
-func (k *check) fed(cmd int) *Finding {
-	if !k.anyName(cmd) {
+func (k *check) fed(g *effect.Gap) *Finding {
+	code := g.Kind == effect.DynamicCode
+	if !code && !k.anyName(g.Command) {
 		return nil
 	}
 	stdin := slices.ContainsFunc(k.a.Commands, takesNames)
 	for i := range k.a.Commands {
 		c := &k.a.Commands[i]
-		if !stdin && !k.substituted(c) {
+		if f := k.runsText(c); code && f != nil {
+			return f
+		}
+		if !stdin && !k.substituted(c) && !(code && k.piped(i)) {
 			continue
 		}
 		if f := k.lists(i); f != nil {
@@ -42,9 +46,6 @@ func (k *check) fed(cmd int) *Finding {
 // anyName tells whether a command changes files of which nothing is known, not
 // even what their names look like.
 func (k *check) anyName(cmd int) bool {
-	if cmd < 0 || cmd >= len(k.a.Commands) {
-		return false
-	}
 	for i := range k.a.Effects {
 		e := &k.a.Effects[i]
 		if e.Command != cmd || e.Harmless || e.Where != "" {
@@ -53,10 +54,23 @@ func (k *check) anyName(cmd int) bool {
 		switch {
 		case e.Kind == effect.Code && e.Program == "parallel":
 			return k.runsChanger(cmd)
+		case e.Kind == effect.Code && cmd >= 0 && inPlace(&k.a.Commands[cmd]):
+			return true
 		case e.Kind != effect.Write && e.Kind != effect.Delete:
 		case e.Path == "" && k.mayBe(e.Shape, k.dirOf(cmd)), e.Unnamed:
 			return true
 		}
+	}
+	return false
+}
+
+// inPlace tells whether an interpreter changes the files that it is given.
+func inPlace(c *effect.Command) bool {
+	switch c.Program {
+	case "perl", "ruby", "awk", "gawk":
+		return slices.ContainsFunc(c.Args(), func(w wordT) bool {
+			return w.Text == "inplace" || w.Text == "-i" || strings.HasPrefix(w.Text, "-i.") || len(w.Text) < 5 && strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "i")
+		})
 	}
 	return false
 }
@@ -90,22 +104,75 @@ func takesNames(c effect.Command) bool {
 	return false
 }
 
+// runsText looks at the words, as far as they are known, of a command that runs
+// them.
+func (k *check) runsText(c *effect.Command) *Finding {
+	switch {
+	case isShell(c):
+		text, ok := strings.CutPrefix(strings.TrimLeft(k.after(c), " "), "<<<")
+		if text, _, _ = strings.Cut(text, "\n"); ok {
+			return k.shapes(rawShape(text), c.Dir, c.Text)
+		}
+	case c.Program != "eval" && c.Program != "trap" && c.Program != "source" && c.Program != ".":
+		return nil
+	}
+	for i := range c.Args() {
+		if w := &c.Args()[i]; !w.Known {
+			if f := k.word(w, c.Dir); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// after returns the text behind a command.
+func (k *check) after(c *effect.Command) string {
+	if c.Span.End < 0 || c.Span.End > len(k.a.Source) {
+		return ""
+	}
+	return k.a.Source[c.Span.End:]
+}
+
+// piped tells whether what a command prints goes to the next one.
+func (k *check) piped(i int) bool {
+	if i+1 >= len(k.a.Commands) {
+		return false
+	}
+	text, next := k.after(&k.a.Commands[i]), k.a.Commands[i+1].Span.Start-k.a.Commands[i].Span.End
+	if next < 0 || next > len(text) {
+		return false
+	}
+	text = strings.Trim(text[:next], " \t\n&")
+	return strings.HasSuffix(text, "|") && !strings.HasSuffix(text, "||") && !strings.ContainsAny(text, ";)")
+}
+
 // substituted tells whether what a command prints becomes part of another.
 func (k *check) substituted(c *effect.Command) bool {
 	if c.Span.Start < 0 || c.Span.Start > len(k.a.Source) {
 		return true
 	}
-	before := k.a.Source[:c.Span.Start]
-	return strings.Count(before, "(") > strings.Count(before, ")") || strings.Count(before, "`")%2 == 1
+	depth, quotes := 0, 0
+	for _, ch := range []byte(k.a.Source[:c.Span.Start]) {
+		switch ch {
+		case '(':
+			depth++
+		case ')':
+			depth = max(depth-1, 0) // one too many ends a pattern of case
+		case '`':
+			quotes++
+		}
+	}
+	return depth > 0 || quotes%2 == 1
 }
 
 // listers are programs that print the names of files.
-var listers = []string{"ls", "find", "fd", "fdfind", "git", "grep", "egrep", "fgrep", "rg", "dir", "tree", "locate", "du", "stat"}
+var listers = []string{"ls", "find", "fd", "fdfind", "git", "grep", "egrep", "fgrep", "rg", "dir", "tree", "locate", "du", "stat", "compgen"}
 
 // isLister tells whether a command prints the names of files that it finds.
 func isLister(c *effect.Command) bool {
 	switch {
-	case !slices.Contains(listers, c.Program) || !c.ReadOnly && c.Program != "find" && c.Program != "fd":
+	case !slices.Contains(listers, c.Program) || !c.ReadOnly && c.Program != "find" && c.Program != "fd" && c.Program != "compgen":
 		return false
 	case c.Program != "git":
 		return true
@@ -204,36 +271,60 @@ func (k *check) named(name string) *Finding {
 var makers = []string{"rev", "tr", "base64", "base32", "basenc", "xxd", "od", "openssl", "sed", "awk", "gawk", "mawk", "cut", "head", "tail", "paste", "fold", "perl", "python3",
 	"python", "uudecode", "gunzip", "zcat", "jq", "iconv", "dc", "bc", "sort", "tac", "grep", "cat"}
 
-// makes looks at a text in the call itself that is made into another one: a name
-// that is written so can be meant to hide.
+// makes looks at a text in the call itself that becomes a name, or is made into
+// one: a name that is written so can be meant to hide.
 func (k *check) makes(i int) *Finding {
 	c := &k.a.Commands[i]
-	if !c.Known || c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(k.a.Source) {
-		return nil
-	}
 	switch {
 	case c.Program == "echo" || c.Program == "printf":
-		if len(c.Args()) == 0 || i+1 >= len(k.a.Commands) {
-			return nil
+		for j := range c.Args() {
+			if f := k.word(&c.Args()[j], c.Dir); f != nil {
+				return f
+			}
 		}
-		next := &k.a.Commands[i+1]
-		if next.Span.Start < c.Span.End || next.Span.Start > len(k.a.Source) || !slices.Contains(makers, next.Program) {
-			return nil
-		}
-		between := strings.Trim(k.a.Source[c.Span.End:next.Span.Start], " \t\n&")
-		if strings.ContainsAny(between, ";)") || !strings.HasSuffix(between, "|") || strings.HasSuffix(between, "||") {
+		if !c.Known || len(c.Args()) == 0 || !k.piped(i) || !slices.Contains(makers, k.a.Commands[i+1].Program) && !puzzle(c) {
 			return nil
 		}
 	case slices.Contains(makers, c.Program) || takesNames(*c):
-		text, ok := strings.CutPrefix(strings.TrimLeft(k.a.Source[c.Span.End:], " "), "<<")
-		if end := strings.IndexAny(text, ";)\n"); end >= 0 {
-			text = text[:end]
-		}
-		if !ok || strings.ContainsAny(text, "$`") {
+		text, ok := strings.CutPrefix(strings.TrimLeft(k.after(c), " "), "<<")
+		switch text = firstWord(text); {
+		case !ok:
 			return nil
+		case strings.ContainsAny(strings.ReplaceAll(text, "$'", ""), "$`"):
+			return k.hints(rawShape(text), c)
 		}
 	default:
 		return nil
 	}
-	return &Finding{Part: c.Text, Why: "the name of a file that it changes is made of a text in the command, and it cannot be seen which; it could be what guards this agent, and only a person allows that"}
+	return &Finding{Part: c.Text, Why: "the name of a file that it changes, or code that it runs, is made of a text in the command, and it cannot be seen which; it could change what guards this agent, and only a person allows that"}
+}
+
+// hints looks at names that are fed to a command, of which little may be known:
+// one letter of a file that is there is enough.
+func (k *check) hints(shape string, c *effect.Command) *Finding {
+	if f := k.shapes(shape, c.Dir, c.Text); f != nil {
+		return f
+	}
+	for _, s := range strings.Fields(shape) {
+		p := k.shaped(s, c.Dir)
+		for i := range k.items() {
+			it := &k.items()[i]
+			if p != "" && !it.common && (it.inUse || k.exists(it.name)) && common(p, it.path, strings.LastIndexByte(it.path, '/')+1, len(it.path)) > 0 {
+				return guessed(it.name, it.what, c.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// puzzle tells whether a text is printed in another form than it is written in.
+func puzzle(c *effect.Command) bool {
+	if c.Program == "echo" && !strings.HasPrefix(c.Args()[0].Text, "-") {
+		return false
+	}
+	plain := strings.NewReplacer(`\n`, "", `\t`, "", `%s\n`, "", "%%", "").Replace(c.Args()[0].Text)
+	if c.Program == "echo" {
+		plain = c.Text
+	}
+	return strings.ContainsAny(plain, `\%`)
 }

@@ -32,6 +32,17 @@ func (k *check) found(e *effect.Effect) *Finding {
 			from = append(from, fold(c.Dir)) // its operands, if any, are names
 		}
 	}
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		for j := range c.Args() {
+			if len(from) > 0 || c.Program != "find" {
+				break
+			}
+			if f := k.word(&c.Args()[j], c.Dir); f != nil {
+				return f
+			}
+		}
+	}
 	for i := range k.items() {
 		it := &k.items()[i]
 		if it.common || !it.inUse && !k.exists(it.name) {

@@ -205,6 +205,9 @@ var (
 func gitKeeps(c *effect.Command) bool {
 	_, sub, rest := gitWords(c)
 	how, _ := gitChanges(sub, rest)
+	if sub == "config" && flag(rest, "--file", "-f") && !flag(rest, "--get", "--list", "--get-all", "--get-regexp") {
+		return false
+	}
 	return slices.Contains(keeps, sub) || slices.Contains(told, sub) && how == ""
 }
 

@@ -21,6 +21,9 @@ func (k *check) partly(shape, dir, part string) *Finding {
 	if shape == "" || shape == shell.Unknown {
 		return nil
 	}
+	if strings.HasPrefix(shape, shell.Unknown+"/") && dir != "" && strings.Contains(k.a.Source, "--show-toplevel") {
+		shape = k.worktree(dir) + shape[1:]
+	}
 	if !strings.Contains(shape, shell.Unknown) {
 		at := k.resolve(dir, shape)
 		if at.Abs == "" {
@@ -44,6 +47,25 @@ func (k *check) partly(shape, dir, part string) *Finding {
 		at := strings.LastIndexByte(it.path, '/') + 1
 		if mostly(p, it.path, at, len(it.path)) || it.below && mostly(p, it.path+"/"+shell.Unknown, at, len(it.path)) {
 			return guessed(it.name, it.what, part)
+		}
+	}
+	return nil
+}
+
+// shapes looks at the words of a shape, as paths and as values of flags.
+func (k *check) shapes(shape, dir, part string) *Finding {
+	if len(shape) > maxPath {
+		shape = shape[len(shape)-maxPath:]
+	}
+	for _, s := range strings.FieldsFunc(shape, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>\"'()", r) }) {
+		if len(s) > 2 && s[0] == '-' && s[1] != '-' {
+			s = s[2:]
+		}
+		if _, v, ok := strings.Cut(s, "="); ok {
+			s = v
+		}
+		if f := k.partly(s, dir, part); f != nil {
+			return f
 		}
 	}
 	return nil
@@ -179,4 +201,52 @@ func (k *check) dirOf(command int) string {
 		return k.call.Dir
 	}
 	return k.a.Commands[command].Dir
+}
+
+// firstWord returns what a text has before the command ends.
+func firstWord(text string) string {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ';', '\n':
+			if depth == 0 {
+				depth--
+			}
+		}
+		if depth < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// rawShape returns the shape of a piece of shell text that is not read otherwise.
+func rawShape(text string) string {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch ch := text[i]; {
+		case ch == '\'' || ch == '"' || ch == '\\' || ch == '<':
+		case ch == '$' && i+1 < len(text) && (text[i+1] == '{' || text[i+1] == '('):
+			out = append(out, unknown)
+			shut := byte('}')
+			if text[i+1] == '(' {
+				shut = ')'
+			}
+			if end := strings.IndexByte(text[i:], shut); end > 0 {
+				i += end
+			}
+		case ch == '$':
+			out = append(out, unknown)
+			for i+1 < len(text) && inWord(text[i+1]) && text[i+1] != '-' {
+				i++
+			}
+		default:
+			out = append(out, ch)
+		}
+	}
+	return string(out)
 }

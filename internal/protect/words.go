@@ -18,14 +18,7 @@ func (k *check) word(w *shell.Word, dir string) *Finding {
 		if f := k.somewhere(fold(unquote(w.Raw)), w.Raw); f != nil {
 			return f
 		}
-		shape := w.Shape
-		if len(shape) > 2 && shape[0] == '-' && shape[1] != '-' {
-			shape = shape[2:]
-		}
-		if _, v, ok := strings.Cut(shape, "="); ok {
-			shape = v
-		}
-		return k.partly(shape, dir, w.Raw)
+		return k.shapes(w.Shape, dir, w.Raw)
 	}
 	texts := []string{w.Text}
 	if _, v, ok := strings.Cut(w.Text, "="); ok {
@@ -58,7 +51,7 @@ func (k *check) path(t, dir, part string, glob bool) *Finding {
 		return nil
 	}
 	t = strings.TrimPrefix(t, "file://")
-	if !strings.ContainsAny(t, "./~*?[{\\") && !k.exists(filepath.Join(dir, t)) {
+	if !strings.ContainsAny(t, "./~*?[{(\\") && !k.exists(filepath.Join(dir, t)) {
 		return nil // most words are no paths, and nothing that guards has such a name
 	}
 	p := k.resolve(dir, t)
@@ -158,11 +151,21 @@ func speaks(text, word string) bool {
 		}
 		at += from
 		end := at + len(word)
-		if (at == 0 || !inWord(text[at-1])) && (end == len(text) || !inWord(text[end])) {
+		if (at == 0 || !inWord(text[at-1]) || text[at-1] == '-' && isDefault(text[:at-1])) && (end == len(text) || !inWord(text[end])) {
 			return true
 		}
 		from = at + 1
 	}
+}
+
+// isDefault tells whether a text ends in ${x: or ${x, so that a dash and a default
+// may follow.
+func isDefault(text string) bool {
+	text = strings.TrimSuffix(text, ":")
+	for len(text) > 0 && inWord(text[len(text)-1]) && text[len(text)-1] != '-' {
+		text = text[:len(text)-1]
+	}
+	return strings.HasSuffix(text, "${")
 }
 
 func inWord(b byte) bool {
