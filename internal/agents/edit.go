@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/obstat/obstat/internal/jsonx"
@@ -280,16 +278,4 @@ func (t *target) isOwn(old []byte) bool {
 	}
 	f := t.agent.parse(Place{Dir: true}, t.file, old)
 	return len(f.Entries) > 0 && !slices.ContainsFunc(f.Entries, func(e Entry) bool { return !e.Ours })
-}
-
-// readIfThere returns a file's bytes, nil where there is no file.
-func readIfThere(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && data == nil {
-		data = []byte{}
-	}
-	return data, err
 }

@@ -73,7 +73,7 @@ func (a *Agent) Read(p Place) ([]*File, error) {
 	}
 	var out []*File
 	for _, name := range names {
-		data, err := readIfThere(name)
+		data, err := textedit.ReadFile(name)
 		if err != nil {
 			return out, err
 		}

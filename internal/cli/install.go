@@ -171,7 +171,7 @@ func hookProgram() (string, error) {
 
 // workOut finds what a change comes to, without making it.
 func (o *installOptions) workOut(p *pendingChange) (err error) {
-	if p.old, err = os.ReadFile(p.Name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if p.old, err = textedit.ReadFile(p.Name); err != nil {
 		return err
 	}
 	p.text, err = o.edit(p, p.old)

@@ -107,6 +107,13 @@ func (c replacement) update(target string) (done bool, err error) {
 	return true, nil
 }
 
+// ReadFile returns the contents of a regular file, nil if there is none. Reading
+// anything else, such as a pipe, could take for ever, and is refused.
+func ReadFile(path string) ([]byte, error) {
+	b, _, err := read(path)
+	return b, err
+}
+
 // read returns the contents of a regular file; both results are nil if there is
 // none.
 func read(path string) ([]byte, fs.FileInfo, error) {

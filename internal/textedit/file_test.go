@@ -232,3 +232,23 @@ func TestReplaceFile(t *testing.T) {
 		}
 	}
 }
+
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := textedit.ReadFile(empty); b == nil || err != nil {
+		t.Errorf("an empty file: %v %v", b, err)
+	}
+	if b, err := textedit.ReadFile(filepath.Join(dir, "none")); b != nil || err != nil {
+		t.Errorf("no file: %v %v", b, err)
+	}
+	// A device stands for what never ends.
+	for _, name := range []string{dir, os.DevNull} {
+		if b, err := textedit.ReadFile(name); err == nil {
+			t.Errorf("%s: %q", name, b)
+		}
+	}
+}
