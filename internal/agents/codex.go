@@ -127,7 +127,11 @@ func (t *target) trust(old []byte) ([]byte, error) {
 func setTrust(text []byte, key, hash string) ([]byte, error) {
 	var edits []textedit.Edit
 	has := false
-	for _, v := range readTOML(text) {
+	doc := parseTOML(text)
+	if doc.bad >= 0 {
+		return nil, &textedit.BrokenError{Src: text, Problems: []tree.Problem{{Offset: doc.bad, Msg: "this is not TOML"}}}
+	}
+	for _, v := range doc.out {
 		switch {
 		case v.path == tomlPath("hooks", "state", key, "trusted_hash"):
 			has = true
@@ -143,6 +147,9 @@ func setTrust(text []byte, key, hash string) ([]byte, error) {
 	}
 	if len(edits) > 0 {
 		return nil, fmt.Errorf("it has something about the hook %s, but no hash: trust the hook with /hooks in Codex", key)
+	}
+	if doc.closed {
+		return nil, fmt.Errorf("hooks or hooks.state is one value, to which the hash of obstat's hook cannot be added: make a table of it, or trust the hook with /hooks in Codex")
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {

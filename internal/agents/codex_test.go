@@ -98,3 +98,22 @@ func FuzzTOML(f *testing.F) {
 		}
 	})
 }
+
+// TestTrustInto: the hash goes only into a file that can be read, and that stays
+// one.
+func TestTrustInto(t *testing.T) {
+	const key, hash = "/home/me/.codex/hooks.json:pre_tool_use:0:0", "sha256:1"
+	for _, text := range []string{"", "# x", "a = 1979-05-27 07:32:00Z # d\n", "\ufeffa = 'x'\r\n", "a = \"\"\"x\"\"\"\"\"\n", "[a]\nb = [ # one\n 1, {c = 2},\n]\n[[d.'e f']] # x\n",
+		"[hooks]\n", "[hooks.state]\n", "hooks.state.\"/x\".trusted_hash = \"y\"\n", "[[hooks.PreToolUse]]\nmatcher = ''\n", "a = '''\n[hooks\n'''\n"} {
+		now, err := setTrust([]byte(text), key, hash)
+		if err != nil || !strings.HasPrefix(string(now), text) || !strings.Contains(string(now), hash) {
+			t.Errorf("%q: %q %v", text, now, err)
+		}
+	}
+	for _, text := range []string{"a = = 1\n", "a\n", "[a\n", "[[a]\n", "a = \"x\n", "a =\n", "a = 1 b = 2\n", "a = [1 2]\n", "a = '''x\n",
+		"hooks = {}\n", "hooks = { state = {} }\n", "[hooks]\nstate = { \"/x\" = { trusted_hash = \"y\" } }\n", "hooks = \"x\"\n"} {
+		if now, err := setTrust([]byte(text), key, hash); err == nil {
+			t.Errorf("%q became %q", text, now)
+		}
+	}
+}

@@ -107,7 +107,11 @@ func (a *Agent) parse(p Place, name string, data []byte) *File {
 	f := &File{Place: p, Name: name, Data: data}
 	switch {
 	case filepath.Ext(name) == ".toml":
-		f.toml = readTOML(data)
+		doc := parseTOML(data)
+		f.toml = doc.out
+		if doc.bad >= 0 {
+			f.Problems = []tree.Problem{{Offset: doc.bad, Msg: "this is not TOML"}}
+		}
 		a.tomlEntries(f)
 	case p.Dir && a.own != nil && a.format == 0:
 		f.Entries = a.scriptEntry(f)

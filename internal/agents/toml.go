@@ -20,8 +20,14 @@ func tomlPath(keys ...string) string { return strings.Join(keys, "\x00") }
 // readTOML reads as much of TOML as is needed to find hooks and their hashes:
 // tables, keys, strings, inline tables and lists. What it cannot read it skips
 // to the next line.
-func readTOML(src []byte) []tomlValue {
-	r := &tomlReader{src: src, table: -1, lists: map[string]int{}}
+func readTOML(src []byte) []tomlValue { return parseTOML(src).out }
+
+// parseTOML reads a document, and notes where it is none.
+func parseTOML(src []byte) *tomlReader {
+	r := &tomlReader{src: src, table: -1, bad: -1, lists: map[string]int{}}
+	if bytes.HasPrefix(src, []byte("\ufeff")) {
+		r.pos = len("\ufeff")
+	}
 	for r.pos < len(src) && len(r.out) < maxTOML {
 		r.blank(true)
 		if r.pos >= len(src) {
@@ -30,13 +36,35 @@ func readTOML(src []byte) []tomlValue {
 		if src[r.pos] == '[' {
 			r.header()
 		} else if keys := r.keys(); keys == nil || !r.take('=') {
+			r.wrong()
 			r.skipLine()
 		} else {
 			r.value(append(append([]string{}, r.at...), keys...), 0)
+			r.lineEnd()
 		}
 		r.skipLine()
 	}
-	return r.out
+	return r
+}
+
+// wrong notes the first place that is no TOML.
+func (r *tomlReader) wrong() {
+	if r.bad < 0 {
+		r.bad = min(r.pos, len(r.src))
+	}
+}
+
+// lineEnd notes what stands behind the end of a statement: a comment may, and
+// the time of a date.
+func (r *tomlReader) lineEnd() {
+	r.blank(false)
+	for r.pos < len(r.src) && strings.IndexByte("0123456789:.+-Zz", r.src[r.pos]) >= 0 {
+		r.pos++
+	}
+	r.blank(false)
+	if c := r.peek(); c != '\n' && c != '#' {
+		r.wrong()
+	}
 }
 
 const (
@@ -51,6 +79,10 @@ type tomlReader struct {
 	table int            // where its header starts
 	lists map[string]int // how many tables a list of tables has
 	out   []tomlValue
+	bad   int // where the first problem is, -1 for none
+	// closed: hooks, or their state, are written in one value, which a table
+	// cannot be added to.
+	closed bool
 }
 
 func (r *tomlReader) peek() byte {
@@ -97,6 +129,10 @@ func (r *tomlReader) header() {
 	r.pos++
 	list := r.take('[')
 	r.at = r.keys()
+	if !r.take(']') || list && !r.take(']') {
+		r.wrong()
+	}
+	r.lineEnd()
 	if !list {
 		r.at = r.resolve(r.at)
 		return
@@ -158,6 +194,9 @@ func (r *tomlReader) quoted() string {
 	for r.pos < len(r.src) {
 		switch {
 		case bytes.HasPrefix(r.src[r.pos:], q):
+			for n := 0; len(q) == 3 && n < 2 && r.pos+3 < len(r.src) && r.src[r.pos+3] == q[0]; n++ {
+				r.pos++ // the string ends with quotes
+			}
 			raw := string(r.src[start:r.pos])
 			r.pos += len(q)
 			if q[0] == '"' {
@@ -169,12 +208,14 @@ func (r *tomlReader) quoted() string {
 		case r.src[r.pos] == '\\' && q[0] == '"':
 			r.pos += 2
 		case r.src[r.pos] == '\n' && len(q) == 1:
+			r.wrong()
 			return string(r.src[start:r.pos]) // not closed
 		default:
 			r.pos++
 		}
 	}
 	r.pos = len(r.src)
+	r.wrong()
 	return string(r.src[min(start, len(r.src)):])
 }
 
@@ -182,6 +223,8 @@ func (r *tomlReader) quoted() string {
 func (r *tomlReader) value(path []string, depth int) {
 	r.blank(false)
 	start := r.pos
+	at := tomlPath(path...)
+	r.closed = r.closed || at == "hooks" || at == tomlPath("hooks", "state")
 	switch c := r.peek(); {
 	case depth > maxTOMLDepth:
 		r.skipLine()
@@ -222,6 +265,9 @@ func (r *tomlReader) value(path []string, depth int) {
 	default:
 		for r.pos < len(r.src) && !strings.ContainsRune(" \t\r\n,]}#", rune(r.src[r.pos])) {
 			r.pos++
+		}
+		if r.pos == start || strings.ContainsAny(string(r.src[start:r.pos]), `="'[{`) {
+			r.wrong()
 		}
 		r.add(path, string(r.src[start:r.pos]), start)
 	}

@@ -179,6 +179,9 @@ func TestFindings(t *testing.T) {
 		{"not installed", agents.ClaudeCode, func(s *site) { _ = os.Remove(settings(s)) }, "not-installed", false},
 		{"an event that is no list", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"hooks": {`, `"hooks": {"Stop": null,`) }, "misshapen-file", true},
 		{"a group without hooks", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"hooks": {`, `"hooks": {"Stop": [{"matcher": "x"}],`) }, "misshapen-file", true},
+		{"Codex's configuration is none", agents.Codex, func(s *site) {
+			s.change(agents.Of(agents.Codex).Config(s.opts.Where), `^`, "a = = 1\n")
+		}, "broken-file", true},
 		{"a key that Codex does not know", agents.Codex, func(s *site) { s.change(s.target(agents.Codex), `"hooks": {`, `"model": "x", "hooks": {`) }, "misshapen-file", true},
 		{"cannot be parsed", agents.ClaudeCode, func(s *site) { s.file(settings(s), 0o644, "{") }, "broken-file not-installed policy-broken", false},
 		{"program is gone", agents.ClaudeCode, func(s *site) { _ = os.Remove(s.program) }, "missing-program", false},
