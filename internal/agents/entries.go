@@ -30,6 +30,9 @@ type Entry struct {
 	// Lax names what keeps the agent from waiting for the hook or from asking it
 	// every time: async, if, once.
 	Lax []string
+	// Type is what kind of hook it says it is, where that is none that runs a
+	// command.
+	Type string
 	// FailClosed is Cursor's word for denying when the hook fails.
 	FailClosed bool
 }
@@ -182,6 +185,11 @@ func (a *Agent) entry(f *File, event string, g, h int, group, handler *tree.Node
 		if n := handler.Get(key); n != nil && !n.Is(tree.Null) && (!n.Is(tree.Bool) || n.Bool) {
 			e.Lax = append(e.Lax, key)
 		}
+	}
+	if kind := handler.Get("type"); a.form.nested && kind == nil {
+		e.Type = "none"
+	} else if kind != nil && text(handler, "type") != "command" {
+		e.Type = string(kind.Source(f.Data))
 	}
 	n := handler.Get("failClosed")
 	e.FailClosed = n.Is(tree.Bool) && n.Bool

@@ -182,6 +182,8 @@ func TestFindings(t *testing.T) {
 		{"Codex's configuration is none", agents.Codex, func(s *site) {
 			s.change(agents.Of(agents.Codex).Config(s.opts.Where), `^`, "a = = 1\n")
 		}, "broken-file", true},
+		{"a prompt", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"type": "command"`, `"type": "prompt"`) }, "other-type", false},
+		{"no type", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"type": "command",`, ``) }, "other-type", false},
 		{"a key that Codex does not know", agents.Codex, func(s *site) { s.change(s.target(agents.Codex), `"hooks": {`, `"model": "x", "hooks": {`) }, "misshapen-file", true},
 		{"cannot be parsed", agents.ClaudeCode, func(s *site) { s.file(settings(s), 0o644, "{") }, "broken-file not-installed policy-broken", false},
 		{"program is gone", agents.ClaudeCode, func(s *site) { _ = os.Remove(s.program) }, "missing-program", false},

@@ -182,6 +182,10 @@ func (x *exam) entry(m *found) {
 		m.sick = true
 		x.add(Error, "not-waited-for", m, again, "%s: the agent does not always wait for the answer", strings.Join(m.Lax, ", "))
 	}
+	if m.Type != "" {
+		m.sick = true
+		x.add(Error, "other-type", m, again, "its type is %s: %s does not run its command", m.Type, x.agent.Title)
+	}
 	if want := x.agent.Matcher(m.Event); !slices.Contains([]string{"", "*", ".*", want}, m.Matcher) {
 		x.add(Error, "narrow-matcher", m, again, "the matcher %q lets other tools run without asking", m.Matcher)
 	}
