@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +101,23 @@ func hookMain(f *Factory, args []string) ExitCode {
 	case isExit:
 		return ExitCode(code)
 	}
-	fmt.Fprintf(f.IO.Err, "obstat hook: denied, since it was called wrongly: %s\n", visible(err.Error()))
-	return ExitDeny
+	return calledWrongly(f, args, err)
+}
+
+// calledWrongly denies, in the form of the agent that the arguments name: not
+// all of them honour an exit code.
+func calledWrongly(f *Factory, args []string, err error) ExitCode {
+	i := slices.IndexFunc(args, func(a string) bool { return slices.Contains(hook.Agents(), a) })
+	if i < 0 {
+		fmt.Fprintf(f.IO.Err, "obstat hook: denied, since it was called wrongly: %s\n", visible(err.Error()))
+		return ExitDeny
+	}
+	r := (&hook.Event{Agent: args[i]}).Refuse("obstat hook was called wrongly: " + visible(err.Error()))
+	_, _ = f.IO.Err.Write(r.Stderr)
+	if _, err := f.IO.Out.Write(r.Stdout); err != nil {
+		return ExitDeny
+	}
+	return ExitCode(r.Exit)
 }
 
 func hookRun(o *hookOptions) error {
