@@ -46,25 +46,32 @@ func (k *check) input() *Finding {
 		return nil
 	case "code":
 		code = true
-	case "mcp", "":
-		if onlyReads(k.call.Tool) {
-			return nil
-		}
 	}
+	unknown := k.a.Tool.Canonical == "mcp" || k.a.Tool.Canonical == ""
+	reads := unknown && onlyReads(k.call.Tool)
 	var v any
 	if json.Unmarshal(k.call.Input, &v) != nil {
 		return nil // it was told to be none by the analysis, and no tool takes it
 	}
 	var f *Finding
-	unknown := k.a.Tool.Canonical == "mcp" || k.a.Tool.Canonical == ""
+	removes := unknown && toolSays(k.call.Tool, removing)
 	walk(v, "", 0, func(key, s string) {
-		if f == nil && !slices.Contains(contentKeys, fold(key)) {
-			f = k.path(s, k.call.Dir, clip(s), false)
+		key = fold(key)
+		switch {
+		case f != nil || reads && !slices.Contains(outputKeys, key) && !(key == "sql" && changesSQL(s)):
+			return
+		case !slices.Contains(contentKeys, key):
+			if f = k.anyPath(s); f == nil && removes {
+				f = k.removed(s)
+			}
 		}
-		if f == nil && (code || unknown && slices.Contains(codeKeys, fold(key))) {
+		if f == nil && (code || unknown && slices.Contains(codeKeys, key)) {
 			f = k.mentions(s)
 		}
 	})
+	if f == nil && unknown {
+		f = k.gitTool()
+	}
 	return f
 }
 
@@ -74,20 +81,6 @@ func (k *check) foreign() *Finding {
 		return k.mentions(string(k.call.Input))
 	}
 	return nil
-}
-
-// readers are the beginnings of the names of tools that only read.
-var readers = []string{"read", "get", "list", "search", "find", "view", "stat", "show", "fetch", "describe", "query", "head", "tail", "tree", "directory_tree"}
-
-// onlyReads tells whether a tool of a server says that it reads.
-func onlyReads(tool string) bool {
-	name := fold(tool)
-	if i := strings.LastIndex(name, "__"); i >= 0 {
-		name = name[i+2:]
-	}
-	return slices.ContainsFunc(readers, func(r string) bool {
-		return name == r || strings.HasPrefix(name, r+"_") || strings.HasPrefix(name, r+"-")
-	})
 }
 
 // subjects looks at a call whose subjects were given: action:target.
