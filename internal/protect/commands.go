@@ -23,6 +23,9 @@ func (k *check) commands() *Finding {
 		if f := k.loose(i); f != nil {
 			return f
 		}
+		if f := k.scripts(i); f != nil {
+			return f
+		}
 	}
 	return k.hidden()
 }
@@ -86,7 +89,7 @@ func (k *check) deeds(cmd int) (d deeds) {
 		case e.Harmless:
 		case e.Kind == effect.Code:
 			d.code = true
-		case e.Kind == effect.System, e.Kind == effect.Connect && e.Detail == "transfers files", (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
+		case e.Kind == effect.System, e.Kind == effect.Connect && (e.Detail == "transfers files" || e.Detail == "changes storage"), (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
 			d.unnamed = true
 			detail, _, _ := strings.Cut(e.Detail, ",")
 			d.details = append(d.details, detail)
@@ -112,6 +115,12 @@ func (k *check) loose(i int) *Finding {
 	if c.Program == "git" && gitKeeps(c) {
 		return nil
 	}
+	if f := k.fd(c); f != nil {
+		return f
+	}
+	if f := k.unpacks(c); f != nil {
+		return f
+	}
 	words := c.Args()
 	for j := range words {
 		if f := k.word(&words[j], c.Dir); f != nil {
@@ -119,6 +128,13 @@ func (k *check) loose(i int) *Finding {
 		}
 		if installs(c) && isObstat(strings.Split(words[j].Text, "@")[0]) {
 			return &Finding{Part: c.Text, Why: "it would change " + isProgram + "; only a person allows that"}
+		}
+	}
+	for j := range k.a.Effects {
+		if e := &k.a.Effects[j]; e.Command == i && e.Kind == effect.Code && e.Raw != "" && e.Path == "" && e.Where == "" {
+			if f := k.code(e.Raw, c.Dir); f != nil {
+				return f
+			}
 		}
 	}
 	if d.away || d.gap || d.code || !c.Catalogued {
@@ -155,6 +171,10 @@ func (k *check) spread(c *effect.Command, d *deeds) *Finding {
 			if f := k.contents(c); f != nil {
 				return f
 			}
+		case detail == "transfers files" || detail == "changes storage":
+			if f := k.transfers(c); f != nil {
+				return f
+			}
 		case detail == "what is found":
 			if f := k.foundHere(c); f != nil {
 				return f
@@ -176,10 +196,8 @@ func (k *check) contents(c *effect.Command) *Finding {
 		return &Finding{Part: c.Text, Why: "it would put files in this project, and it cannot be seen which; one could be a policy or a hook entry, and only a person allows that"}
 	}
 	for _, dir := range dirs {
-		for i := range k.items() {
-			if it := &k.items()[i]; !it.common && inside(dir, it.path) {
-				return &Finding{Part: c.Text, Why: "it would put files in " + dir + ", and one could be " + it.name + ", " + it.what + "; only a person allows that"}
-			}
+		if f := k.fills(c, dir); f != nil {
+			return f
 		}
 	}
 	return nil

@@ -14,6 +14,9 @@ import (
 func (k *check) effects() *Finding {
 	for i := range k.a.Effects {
 		e := &k.a.Effects[i]
+		if f := k.mounted(e); f != nil {
+			return f
+		}
 		if k.spared(e) {
 			continue
 		}
@@ -174,6 +177,9 @@ func (k *check) into(e *effect.Effect, p string, it *item) bool {
 	words := k.a.Commands[e.Command].Args()
 	for i := range words {
 		w := &words[i]
+		if w.Text == "--no-target-directory" || len(w.Text) > 1 && w.Text[0] == '-' && w.Text[1] != '-' && strings.Contains(w.Text, "T") && program(e) == "cp" {
+			return true // a directory takes the place of another
+		}
 		if w.Span == e.Span || strings.HasPrefix(w.Text, "-") || w.Text == e.Raw {
 			continue
 		}

@@ -27,6 +27,9 @@ func (k *check) fed(g *effect.Gap) *Finding {
 		if !stdin && !k.substituted(c) && !(code && k.piped(i)) {
 			continue
 		}
+		if slices.ContainsFunc(c.Args(), func(w wordT) bool { return isObstat(w.Text) }) && slices.Contains(locators, c.Program) {
+			return finding(c.Text, isProgram, c.Text)
+		}
 		if f := k.lists(i); f != nil {
 			return f
 		}
@@ -42,6 +45,9 @@ func (k *check) fed(g *effect.Gap) *Finding {
 	}
 	return nil
 }
+
+// locators are programs that tell where another one is.
+var locators = []string{"which", "type", "command", "whereis", "whence", "readlink", "realpath", "hash"}
 
 // anyName tells whether a command changes files of which nothing is known, not
 // even what their names look like.
@@ -218,7 +224,7 @@ const maxList = 1 << 20
 // prints looks at the files whose content a command prints, or that are
 // redirected into it: a list of names may speak of what guards.
 func (k *check) prints(i int) *Finding {
-	if _, real := k.world.(obstat.OS); !real || i >= 0 && isLister(&k.a.Commands[i]) {
+	if i >= 0 && isLister(&k.a.Commands[i]) {
 		return nil
 	}
 	for j := range k.a.Effects {
@@ -250,6 +256,9 @@ func (k *check) prints(i int) *Finding {
 
 // named looks into a list of names.
 func (k *check) named(name string) *Finding {
+	if _, real := k.world.(obstat.OS); !real {
+		return nil
+	}
 	st, err := os.Stat(name)
 	if err != nil || !st.Mode().IsRegular() {
 		return nil // it cannot be read then either, or is a directory that is listed

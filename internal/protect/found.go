@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -141,6 +142,47 @@ func included(words []shell.Word, i int) []string {
 	case "-g", "--glob", "--include":
 		if i+1 < len(words) && !strings.HasPrefix(words[i+1].Text, "!") {
 			return []string{fold(words[i+1].Text)}
+		}
+	}
+	return nil
+}
+
+// fd looks at fd with a command for what it finds: its pattern is an expression.
+func (k *check) fd(c *effect.Command) *Finding {
+	if c.Program != "fd" && c.Program != "fdfind" || !takesNames(*c) {
+		return nil
+	}
+	words, suffix, search := c.Args(), "", ""
+	for i := 0; i < len(words); i++ {
+		switch t := words[i].Text; {
+		case t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec"):
+			run := ""
+			for _, w := range words[i+1:] {
+				run += w.Text + " "
+			}
+			if effect.AnalyzeCommand(run+"x", nil).ReadOnly {
+				return nil
+			}
+			i = len(words)
+		case (t == "-e" || t == "--extension") && i+1 < len(words):
+			i++
+			suffix = fold("." + words[i].Text)
+		case !strings.HasPrefix(t, "-") && search == "":
+			search = t
+		}
+	}
+	re, err := pattern.Compile(pattern.Search, "(?i)"+search)
+	for i := range k.items() {
+		it := &k.items()[i]
+		if it.common || !it.inUse && !k.exists(it.name) || !inside(fold(c.Dir), it.path) || !strings.HasSuffix(it.path, suffix) {
+			continue
+		}
+		hit := err != nil
+		if !hit {
+			hit, err = re.Match(path.Base(it.path))
+		}
+		if hit || err != nil {
+			return finding(it.name, it.what, c.Text)
 		}
 	}
 	return nil

@@ -60,6 +60,11 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 	p.write(filepath.Join(p.proj, "src", "main.go"), "package main\n")
 	p.write(filepath.Join(p.proj, "list"), "x\n"+file[0]+"\n")
 	p.write(filepath.Join(p.proj, "files.txt"), "src/a.go\nsrc/b.go\n")
+	p.write(filepath.Join(p.proj, "open.sh"), "#!/bin/sh\nset -e\nrm -f "+file[0]+"\n")
+	p.write(filepath.Join(p.proj, "open.py"), "import os\nos.remove('"+file[0]+"')\n")
+	p.write(filepath.Join(p.proj, "outer.sh"), "#!/bin/bash\n# "+file[0]+"\nbash open.sh\n")
+	p.write(filepath.Join(p.proj, "show.sh"), "#!/bin/sh\ncat "+file[0]+"\nmake\n")
+	p.write(filepath.Join(p.proj, "show.py"), "print(open('"+file[0]+"').read())\n")
 	p.write(filepath.Join(p.home, ".claude", "settings.json"), `{"hooks":{}}`)
 	p.write(filepath.Join(p.home, ".local", "state", "obstat", "obstat.db"), "x")
 	if err := os.Mkdir(filepath.Join(p.proj, ".git"), 0o755); err != nil {

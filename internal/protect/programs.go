@@ -120,7 +120,7 @@ func (k *check) kill(c *effect.Command) *Finding {
 		hit = true
 	case "kill":
 		ops, after := operands(c.Args())
-		hit = speaks(fold2(k.a.Source), "obstat") || slices.ContainsFunc(append(c.Args(), append(ops, after...)...), func(w wordT) bool { return w.Text == "-1" && len(c.Args()) > 1 })
+		hit = !c.Known && k.looksForObstat() || speaks(fold2(k.a.Source), "obstat") || slices.ContainsFunc(append(c.Args(), append(ops, after...)...), func(w wordT) bool { return w.Text == "-1" && len(c.Args()) > 1 })
 	case "systemctl", "service", "launchctl", "taskkill", "fuser", "xkill":
 		hit = !c.ReadOnly && strings.Contains(fold2(c.Text), "obstat")
 	}
@@ -128,6 +128,24 @@ func (k *check) kill(c *effect.Command) *Finding {
 		return &Finding{Part: c.Text, Why: "it would end obstat, which guards this agent; only a person allows that"}
 	}
 	return nil
+}
+
+// looksForObstat tells whether one of the commands looks for obstat's processes.
+func (k *check) looksForObstat() bool {
+	for i := range k.a.Commands {
+		c := &k.a.Commands[i]
+		switch c.Program {
+		case "pgrep", "pidof":
+			if matchesObstat(c) {
+				return true
+			}
+		case "grep", "egrep", "fgrep", "rg", "awk", "gawk":
+			if ops, _ := operands(c.Args()); len(ops) > 0 && matchesObstat(&effect.Command{Words: append([]wordT{{}}, ops[0])}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // matchesObstat tells whether a pattern of processes takes obstat's.
@@ -177,7 +195,7 @@ func (k *check) agent(c *effect.Command) *Finding {
 }
 
 // moves are variables that say where agents and obstat look for their settings.
-var moves = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME",
+var moves = []string{"HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME",
 	"GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "CRUSH_GLOBAL_CONFIG",
 	"JIUWENSWARM_CONFIG_DIR"}
 

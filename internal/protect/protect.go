@@ -88,7 +88,11 @@ func (g *Guarded) Check(c *obstat.Call, world obstat.World, a *effect.Analysis) 
 	if a == nil {
 		a = effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: world}})
 	}
-	k := &check{g: g, call: c, world: world, a: a}
+	return (&check{g: g, call: c, world: world, a: a}).look()
+}
+
+// look looks at the call from every side.
+func (k *check) look() *Finding {
 	for _, look := range []func() *Finding{k.effects, k.commands, k.input, k.subjects} {
 		if f := look(); f != nil {
 			return f
@@ -106,6 +110,7 @@ type check struct {
 	list  []item // see own and items
 	all   bool   // the list is what items returns
 	dirs  []string
+	depth int // of scripts that are run by scripts
 }
 
 // An item is one file or directory that guards the agent.

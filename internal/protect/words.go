@@ -92,8 +92,28 @@ func (k *check) mentions(text string) *Finding {
 	if name := k.spoken(t); name != "" {
 		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + "; what guards this agent is changed only with a person's answer"}
 	}
+	if f := k.patterns(text); f != nil {
+		return f
+	}
 	if changesObstat(t) {
 		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
+	}
+	return nil
+}
+
+// patterns looks at the patterns in a text that nobody looks into: obst* speaks
+// of a file as well as its name does.
+func (k *check) patterns(text string) *Finding {
+	if !strings.ContainsAny(text, "*?[") || len(text) > 1<<16 {
+		return nil
+	}
+	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>\"'`()=,", r) }) {
+		if !strings.ContainsAny(s, "*?[") {
+			continue
+		}
+		if f := k.partly(shell.Unknown+wild(s), k.call.Dir, clip(text)); f != nil {
+			return f
+		}
 	}
 	return nil
 }
