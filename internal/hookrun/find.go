@@ -150,14 +150,12 @@ func (f *finder) join(out []*dialect.Loaded, projects []place) ([]*dialect.Loade
 }
 
 // base returns which of the places is the agent's own: the one it names as its
-// project, or where it runs. Agents in a window run anywhere, and are taken at
-// their call's word.
+// project, or the one that its calls are made in, which the agent says. Codex
+// says the directory that the model has chosen for the call instead: there it is
+// where the hook runs.
 func (f *finder) base() int {
-	switch f.event.Agent {
-	case hook.Codex, hook.Copilot, hook.OpenCode, hook.Crush, hook.ClaudeCode, hook.Gemini:
-		if len(f.event.Call.Roots) == 0 {
-			return len(f.places()) - 1
-		}
+	if f.event.Agent == hook.Codex && len(f.event.Call.Roots) == 0 {
+		return len(f.places()) - 1
 	}
 	return 0
 }

@@ -124,8 +124,10 @@ func TestHookElsewhere(t *testing.T) {
 }
 
 // TestHookOwnPolicy: where the agent's own directory has no policy, that of a
-// directory which the call chooses allows nothing.
+// directory which the model has chosen for the call allows nothing. Codex alone
+// says that one; the others say where they are.
 func TestHookOwnPolicy(t *testing.T) {
+	const codexPayload = `{"session_id":"s","turn_id":"t","transcript_path":null,"cwd":"%s","hook_event_name":"PreToolUse","model":"m","permission_mode":"default","tool_name":"Bash","tool_input":{"command":"%s"},"tool_use_id":"u"}`
 	dir := t.TempDir()
 	brought := filepath.Join(dir, "brought")
 	if err := os.MkdirAll(filepath.Join(brought, ".claude"), 0o755); err != nil {
@@ -134,13 +136,17 @@ func TestHookOwnPolicy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(brought, ".claude", "settings.json"), []byte(`{"permissions":{"allow":["Bash"],"deny":["Bash(curl *)"]}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for home, want := range map[string]string{t.TempDir(): "there is no policy for the directory that the agent runs in", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
+	for home, why := range map[string]string{t.TempDir(): "there is no policy for the directory that the agent runs in", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
 		for range 2 { // the second time from the cache
-			for command, verdict := range map[string]string{"make": "ask", "curl x": "deny"} {
-				in := fmt.Sprintf(claudePayload, brought, command)
-				out, _, _ := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
-				if !strings.Contains(out, `"permissionDecision":"`+verdict+`"`) || verdict == "ask" && !strings.Contains(out, want) {
-					t.Errorf("%s: %s, want %s", command, out, verdict)
+			for _, tt := range []struct {
+				payload, command string
+				code             int
+				words            string
+			}{{codexPayload, "make", ExitDeny, why}, {codexPayload, "curl x", ExitDeny, "curl"}, {claudePayload, "make", ExitOK, "allow rule Bash"}, {claudePayload, "curl x", ExitDeny, "curl"}} {
+				in := fmt.Sprintf(tt.payload, brought, tt.command)
+				out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+				if code != tt.code || !strings.Contains(out+words, tt.words) {
+					t.Errorf("%s: %d %s %s, want %d and %q", in, code, out, words, tt.code, tt.words)
 				}
 			}
 		}
