@@ -27,7 +27,47 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 			}
 		}
 	}
+	return append(out, shadowed(p)...)
+}
+
+// shadowed finds allow rules for commands that a deny or ask rule, which comes
+// first, covers whole.
+func shadowed(p *obstat.Program) (out obstat.Errors) {
+	for i := range p.Rules[listAllow] {
+		r := &p.Rules[listAllow][i]
+		s, err := parseSpec(r.Source)
+		if err != nil || s.whole || s.tool != "Bash" {
+			continue
+		}
+		for _, over := range append(slices.Clone(p.Rules[listDeny]), p.Rules[listAsk]...) {
+			if o, err := parseSpec(over.Source); err == nil && o.tool == s.tool && !o.whole && covers(o.content, s.content) {
+				out = append(out, &obstat.Error{Code: obstat.CodeNoEffect, Pos: r.Pos, Also: []obstat.Pos{over.Pos}, Warning: true,
+					Msg: fmt.Sprintf("allow rule %s can never decide: %s rule %s covers it and comes first, however narrow this one is", r.Source, over.Verdict, over.Source)})
+				break
+			}
+		}
+	}
 	return out
+}
+
+// covers tells whether a pattern with at most one star, at its end, matches all
+// that another one does.
+func covers(wide, narrow string) bool {
+	blank := func(s string) string {
+		if rest, ok := strings.CutSuffix(s, ":*"); ok {
+			return normalize(rest) + " *"
+		}
+		return normalize(s)
+	}
+	wide, narrow = blank(wide), blank(narrow)
+	base, prefix := strings.CutSuffix(wide, "*")
+	switch {
+	case strings.Contains(base, "*"):
+		return false
+	case !prefix:
+		return wide == narrow
+	}
+	return strings.HasPrefix(narrow, base) || narrow+" " == base
 }
 
 func risky(hint, format string, args ...any) *trap {
@@ -115,6 +155,21 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh", "direnv", "devbox", "mise", "watch", "env",
 	"sudo", "doas", "xargs", "python", "python3", "node", "ruby", "perl", "php", "eval", "exec"}
 
+// running are the words after which a runner runs what follows.
+var running = []string{"exec", "run", "-c", "-lc", "-e"}
+
+// runs tells whether whatever stands for the star of a rule is run.
+func runs(first, rest string) bool {
+	if bare, ok := strings.CutSuffix(first, "*"); ok {
+		return slices.Contains(runners, bare)
+	}
+	words := strings.Fields(rest)
+	if !slices.Contains(runners, first) || len(words) == 0 {
+		return false
+	}
+	return strings.HasPrefix(rest, "*") || slices.Contains(running, words[0]) && words[len(words)-1] == "*"
+}
+
 func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	content := s.content
 	if i := strings.Index(content, ":*"); i >= 0 && i < len(content)-2 {
@@ -125,7 +180,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
 	switch {
-	case r.Verdict == obstat.Allow && slices.Contains(runners, first) && strings.HasPrefix(rest, "*") || r.Verdict == obstat.Allow && strings.HasSuffix(first, "*") && slices.Contains(runners, strings.TrimSuffix(first, "*")):
+	case r.Verdict == obstat.Allow && runs(first, rest):
 		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content, strings.TrimSuffix(first, "*")))
 	case r.Verdict == obstat.Allow && namesURL(content):
 		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget", "Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))

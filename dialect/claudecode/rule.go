@@ -277,7 +277,7 @@ func normalize(s string) string {
 func (s spec) domain(r *obstat.Rule) *trap {
 	host, ok := strings.CutPrefix(s.content, "domain:")
 	host = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(host), "."))
-	if !ok || host == "" {
+	if !ok || host == "" || strings.ContainsAny(host, "/@ ") || strings.Contains(host, ":") && host[0] != '[' {
 		return &trap{obstat.CodeNoEffect, fmt.Sprintf("WebFetch(%s) never matches: WebFetch rules are written WebFetch(domain:host)", s.content), "write the host name alone, without scheme and path"}
 	}
 	if host == "*" {

@@ -204,8 +204,15 @@ func TestTraps(t *testing.T) {
 		"deny WebFetch(https://x.y)":     "domain:host",
 		"deny Read(../x/**)":             "never matches",
 		"deny Bash(rm*)":                 "Bash(rm *)",
+		"allow Bash(docker exec web *)":  "whatever docker runs",
+		"allow Bash(sh -c *)":            "whatever sh runs",
+		"deny WebFetch(domain:x.y:80)":   "without scheme and path",
+		"allow Bash(git push origin);deny Bash(git push *)":    "covers it and comes first",
+		"allow Bash(git push:*);ask Bash(git:*)":               "ask rule Bash(git:*) covers it",
+		"allow Bash(git push);deny Bash(git push *)":           "covers it and comes first",
+		"allow Bash(git push origin);deny Bash(git push ori*)": "covers it and comes first",
 	} {
-		in := &dialect.Input{Files: []dialect.File{rules("project", "", rule)}, Home: "/home/u"}
+		in := &dialect.Input{Files: []dialect.File{rules("project", "", strings.Split(rule, ";")...)}, Home: "/home/u"}
 		l, err := dialect.Load(Dialect{}, in)
 		if err != nil {
 			t.Errorf("%s: %v", rule, err)
@@ -216,8 +223,9 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%s: %s, want %q", rule, text, want)
 		}
 	}
-	for _, rule := range []string{"allow Bash(npm run *)", "deny Read(./.env)", "allow Edit(/src/**)", "deny mcp__x", "allow WebFetch(domain:x.y)"} {
-		in := &dialect.Input{Files: []dialect.File{rules("project", "", rule)}}
+	for _, rule := range []string{"allow Bash(npm run *)", "deny Read(./.env)", "allow Edit(/src/**)", "deny mcp__x", "allow WebFetch(domain:x.y)",
+		"allow Bash(docker ps *)", "allow Bash(git pushy);deny Bash(git push *)", "allow Bash(git *);deny Bash(git push *)", "allow Bash(git push x);deny Bash(git * y)"} {
+		in := &dialect.Input{Files: []dialect.File{rules("project", "", strings.Split(rule, ";")...)}}
 		l := load(t, nil, in.Files...)
 		if all := append(l.Warnings, Dialect{}.Lint(in, l.Program)...); len(all) > 0 {
 			t.Errorf("%s: %v", rule, all)
