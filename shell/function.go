@@ -179,7 +179,7 @@ func argList(words []Word) variable {
 	v := variable{state: varArray, elems: words}
 	for i := range words {
 		if (!words[i].Known && words[i].Split) || words[i].Glob {
-			return variable{why: "arguments"}
+			return variable{why: "arguments", shape: shapeOf(words[i])}
 		}
 	}
 	return v

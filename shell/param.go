@@ -116,7 +116,7 @@ func (b *builder) list(v variable, name string, p *syntax.ParamExp, quoted bool)
 	}
 	star := name == "*" || (p.Index != nil && p.Index.(*syntax.Word).Lit() == "*")
 	if v.state != varArray || !simple || (star && quoted) || b.whole {
-		b.unknown("list "+name, false)
+		b.shaped("list "+name, v.shape, false)
 		return
 	}
 	for i, e := range v.elems {
@@ -169,7 +169,7 @@ func element(v variable, index syntax.ArithmExpr) variable {
 // argument returns $1, $2, ...
 func argument(v variable, name string) variable {
 	if v.state != varArray {
-		return variable{}
+		return variable{shape: v.shape}
 	}
 	v.elems = append([]Word{{}}, v.elems...) // $0 is none of them
 	if n := len(v.elems); name != "0" && len(name) < 3 && atoi(name) >= n {

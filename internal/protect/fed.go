@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
 )
 
 // fed looks at a command that changes files whose names are known only at run
@@ -84,7 +85,9 @@ func inPlace(c *effect.Command) bool {
 // mayBe tells whether a shape leaves open that it is a file that guards.
 func (k *check) mayBe(shape, dir string) bool {
 	p := k.shaped(shape, dir)
-	return p == "" || slices.ContainsFunc(k.items(), func(it item) bool { return !it.common && common(p, it.path, 0, 0) >= 0 })
+	return p == "" || slices.ContainsFunc(k.items(), func(it item) bool {
+		return !it.common && (common(p, it.path, 0, 0) >= 0 || common(p+"/"+shell.Unknown, it.path, 0, 0) >= 0)
+	})
 }
 
 // runsChanger tells whether what a command runs on every name changes files.
@@ -298,6 +301,13 @@ func (k *check) makes(i int) *Finding {
 		text, ok := strings.CutPrefix(strings.TrimLeft(k.after(c), " "), "<<")
 		switch text = firstWord(text); {
 		case !ok:
+			return nil
+		case takesNames(*c) && !strings.Contains(text, "$"):
+			for _, s := range strings.Fields(rawShape(text)) {
+				if f := k.partly(shell.Unknown+s+shell.Unknown, c.Dir, c.Text); f != nil {
+					return f
+				}
+			}
 			return nil
 		case strings.ContainsAny(strings.ReplaceAll(text, "$'", ""), "$`"):
 			return k.hints(rawShape(text), c)

@@ -62,8 +62,8 @@ func (k *check) git(c *effect.Command) *Finding {
 		return k.gitTree(c, fold(dir), tree)
 	}
 	for i := range paths {
-		p := pathspec(paths[i].Text)
-		if p == "" || !paths[i].Known {
+		p := pathspec(likely(&paths[i]))
+		if open := strings.Contains(paths[i].Shape, shell.Unknown); p == "" && !open || open && k.mayBe(paths[i].Shape, dir) {
 			return k.gitTree(c, fold(k.worktree(dir)), tree)
 		}
 		e := effect.Effect{Kind: effect.Delete, Raw: p, Glob: strings.ContainsAny(p, "*?["), Recursive: true}
@@ -81,6 +81,7 @@ func (k *check) git(c *effect.Command) *Finding {
 
 // pathspec returns the path of a pathspec; "" where it is none that is plain.
 func pathspec(s string) string {
+	s = strings.TrimPrefix(s, "./")
 	if strings.HasPrefix(s, ":") || strings.Contains(s, "*") && strings.Contains(s, "/") {
 		return ""
 	}

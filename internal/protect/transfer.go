@@ -54,9 +54,9 @@ func (k *check) mounted(e *effect.Effect) *Finding {
 func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
 	words := c.Args()
 	for i := range words {
-		flag, value, ok := strings.Cut(known(&words[i]), "=")
+		flag, value, ok := strings.Cut(likely(&words[i]), "=")
 		if !ok && i+1 < len(words) {
-			value = known(&words[i+1])
+			value = likely(&words[i+1])
 		}
 		switch flag {
 		case "-w", "--workdir":
@@ -81,8 +81,8 @@ func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
 	return dir, mounts
 }
 
-// known returns a word as far as it is known, or what it looks like.
-func known(w *shell.Word) string {
+// likely returns a word as far as it is known, or what it looks like.
+func likely(w *shell.Word) string {
 	if w.Known || strings.Contains(w.Shape, shell.Unknown) {
 		return w.Text
 	}
