@@ -126,7 +126,11 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 		} else {
 			w.Why = why
 		}
-		w.Shape = strings.ReplaceAll(w.Text, mark, shell.Unknown)
+		rest := w.Text[at+len(mark):]
+		if mark == "{" { // {}, {1}, {.}
+			_, rest, _ = strings.Cut(rest, "}")
+		}
+		w.Shape = w.Text[:at] + shell.Unknown + strings.ReplaceAll(rest, mark, shell.Unknown)
 		w.Text, w.Known, w.Raw = w.Text[:at], false, mark
 	}
 	return out

@@ -74,6 +74,7 @@ type deeds struct {
 	code    bool     // runs code
 	away    bool     // happens elsewhere: in a container, by ssh
 	gap     bool     // something is not understood
+	changes bool     // it does more than to read
 	details []string // of the unnamed effects
 }
 
@@ -83,6 +84,7 @@ func (k *check) deeds(cmd int) (d deeds) {
 		if e.Command != cmd {
 			continue
 		}
+		d.changes = d.changes || e.Kind != effect.Read && !e.Harmless
 		switch {
 		case e.Where != "":
 			d.away = true
@@ -123,6 +125,9 @@ func (k *check) loose(i int) *Finding {
 	}
 	words := c.Args()
 	for j := range words {
+		if !words[j].Known && !d.changes && c.Catalogued {
+			continue // it reads: see hidden for what could be a flag
+		}
 		if f := k.word(&words[j], c.Dir); f != nil {
 			return f
 		}

@@ -51,7 +51,7 @@ func (k *check) path(t, dir, part string, glob bool) *Finding {
 		return nil
 	}
 	t = strings.TrimPrefix(t, "file://")
-	if !strings.ContainsAny(t, "./~*?[{(\\") && !k.exists(filepath.Join(dir, t)) {
+	if !strings.ContainsAny(t, "./~*?[{\\") && !strings.Contains(t, "!(") && !k.exists(filepath.Join(dir, t)) {
 		return nil // most words are no paths, and nothing that guards has such a name
 	}
 	p := k.resolve(dir, t)
