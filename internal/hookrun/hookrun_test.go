@@ -153,6 +153,18 @@ func TestHookOwnPolicy(t *testing.T) {
 	}
 }
 
+// TestHookNowhere: a call that does not say where it is made is made where the
+// agent runs.
+func TestHookNowhere(t *testing.T) {
+	dir := project(t, `{"permissions":{"allow":["Read"],"deny":["Read(x)"]}}`)
+	for file, want := range map[string]int{"y": ExitOK, "x": ExitDeny} {
+		in := fmt.Sprintf(`{"agent_action_name":"pre_read_code","tool_info":{"file_path":%q}}`, filepath.Join(dir, file))
+		if _, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != want {
+			t.Errorf("%s: %d %s", file, code, words)
+		}
+	}
+}
+
 // TestHookInner: the rules of a directory below the project's hold as well, and
 // can only make it stricter.
 func TestHookInner(t *testing.T) {
