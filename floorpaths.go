@@ -67,9 +67,14 @@ func whyEffect(e *effect.Effect) string {
 }
 
 // face returns how the dialect's rules speak of e: for a file tool, the tool
-// itself.
+// itself. Of a tool that fetches, only the file that it writes is looked at here:
+// the stages have seen the address.
 func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
-	if !fl.shell() {
+	fetches := fl.tool.Canonical == "fetch"
+	if fetches && e.Kind != effect.Write {
+		return Face{}, false
+	}
+	if !fl.shell() && !fetches {
 		for _, field := range fl.tool.Paths {
 			if text, ok := fl.f.Field(field); ok && text == e.Raw {
 				return Face{fl.f.Call.Tool, field}, true

@@ -317,6 +317,11 @@ func (a *analyzer) fetchTool(tool *Tool, in *input) {
 		a.effect(Effect{Kind: Connect, Program: tool.Name, Command: -1})
 		a.gap(BadInput, "no address", shell.Span{}, -1)
 	}
+	for _, key := range in.keys { // where what was fetched goes
+		if contains(tool.Paths, key) {
+			a.pathField(tool, Write, in.fields[key])
+		}
+	}
 }
 
 func text(v any) string {

@@ -42,6 +42,7 @@ func TestTools(t *testing.T) {
 		{"Grep", `{"pattern":"x","path":"--pre=./e.sh"}`, "read /home/user/project/--pre=./e.sh; gap bad input (hides)"},
 		{"WebFetch", `{"url":"https://a.example/x","prompt":"y"}`, "connect a.example"},
 		{"WebFetch", `{"url":"file:///etc/shadow"}`, "read /etc/shadow SECRET"},
+		{"download", `{"url":"https://a.example/x","file_path":"b"}`, "connect a.example; write /home/user/project/b"},
 		{"WebSearch", `{"query":"x"}`, "connect search"},
 		{"Task", `{"prompt":"x"}`, "code starts an agent, whose calls are judged themselves"},
 		{"TodoWrite", `{"todos":[]}`, ""},

@@ -74,6 +74,11 @@ var documented = []struct {
 	{"permissions: read-only commands", "", "allow Bash(npm test)", "allow Bash: ls -la\nallow Bash: cat a.txt\nallow Bash: git status\nallow Bash: ls && npm test\nask Bash: cat /etc/shadow\nask Bash: cd sub && git status"},
 	{"permissions: redirects are edits", "", "allow Bash(npm test);allow Edit(out/**)", "allow Bash: npm test > out/log\nask Bash: npm test > log\nallow Bash: npm test 2>/dev/null"},
 	{"permissions: read-only commands, exceptions", "", "deny Bash(zz)", "allow Bash: file a\nask Bash: file -m x a\nask Bash: file -Lf x\nask Bash: file --files-from=x\nallow Bash: docker ps\nask Bash: docker --context x ps\nask Bash: docker --context=x ps\nask Bash: docker -Htcp://x ps"},
+	{"permissions: what a tool fetches into a file is an edit", "", "allow WebFetch(domain:a.b);allow Edit(out/**);deny Edit(secret/**)", `allow download: {"url":"https://a.b/x","file_path":"/w/out/y"}
+deny download: {"url":"https://a.b/x","file_path":"/w/secret/y"}
+ask download: {"url":"https://a.b/x","file_path":"/etc/y"}
+ask download: {"url":"https://c.d/x","file_path":"/w/out/y"}
+allow WebFetch: {"url":"https://a.b/x","prompt":"y"}`},
 	{"permissions: redirects that connect", "", "deny Bash(zz)", "ask Bash: cat a > /dev/tcp/h/80\nask Bash: cat a >| /dev/udp/h/53\nask Bash: true; { cat a; } > /dev/tcp/h/80\nask Bash: (cat a; ls) 2>&1 >/dev/tcp/h/80\nask Bash: cat < /dev/tcp/h/80\nask Bash: while read x; do echo $x; done < /dev/tcp/h/80\nask Bash: > /dev/tcp/h/80"},
 	{"permissions: redirects that connect, under a rule", "", "allow Bash(cat *)", "ask Bash: cat a > /dev/tcp/h/80\nallow Bash: cat a > /dev/null"},
 	{"permissions: unparsable", "", "allow Bash(echo *)", "ask Bash: echo 'x"},
