@@ -152,9 +152,9 @@ func (f *finder) join(out []*dialect.Loaded, projects []place) ([]*dialect.Loade
 // base returns which of the places is the agent's own: the one it names as its
 // project, or the one that its calls are made in, which the agent says. Codex
 // says the directory that the model has chosen for the call instead: there it is
-// where the hook runs, as it is where nothing is said.
+// where the hook runs.
 func (f *finder) base() int {
-	if f.places()[0] == "" || f.event.Agent == hook.Codex && len(f.event.Call.Roots) == 0 {
+	if f.event.Agent == hook.Codex && len(f.event.Call.Roots) == 0 {
 		return len(f.places()) - 1
 	}
 	return 0

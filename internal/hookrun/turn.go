@@ -39,6 +39,9 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 	}
 	t.world.Of = t.World
 	t.home, _ = t.World.Home("")
+	if c := t.event.Call; c.Dir == "" { // not said: rules for paths start somewhere
+		c.Dir, _ = t.Getwd()
+	}
 	policies, err := t.policies()
 	switch {
 	case err == errElsewhere:
