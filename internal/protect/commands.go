@@ -43,9 +43,8 @@ func (k *check) hidden() *Finding {
 		return f
 	}
 	if slices.ContainsFunc(k.a.Commands, func(c effect.Command) bool { return slices.Contains(later, c.Program) }) {
-		return k.mentions(k.a.Source)
+		return k.source()
 	}
-	told := false
 	for i := range k.a.Gaps {
 		g := &k.a.Gaps[i]
 		if g.Command >= 0 && g.Command < len(k.a.Commands) && k.a.Commands[g.Command].ReadOnly {
@@ -57,11 +56,7 @@ func (k *check) hidden() *Finding {
 		if f := k.fed(g); f != nil {
 			return f
 		}
-		if told {
-			continue
-		}
-		told = true
-		if f := k.mentions(k.a.Source); f != nil {
+		if f := k.source(); f != nil {
 			return f
 		}
 	}
@@ -144,7 +139,7 @@ func (k *check) loose(i int) *Finding {
 	}
 	if d.away || d.gap || d.code || !c.Catalogued {
 		if strings.Contains(k.a.Source, "<<") || !c.Known {
-			return k.mentions(k.a.Source) // what it is fed stands there as well
+			return k.source() // what it is fed stands there as well
 		}
 		return k.mentions(c.Text)
 	}

@@ -16,9 +16,14 @@ import (
 // into another.
 func (k *check) fed(g *effect.Gap) *Finding {
 	code := g.Kind == effect.DynamicCode
-	if !code && !k.anyName(g.Command) {
+	once := &k.fedSeen[0]
+	if code {
+		once = &k.fedSeen[1]
+	}
+	if *once || !code && !k.anyName(g.Command) {
 		return nil
 	}
+	*once = true
 	stdin := slices.ContainsFunc(k.a.Commands, takesNames)
 	for i := range k.a.Commands {
 		c := &k.a.Commands[i]
@@ -85,9 +90,19 @@ func inPlace(c *effect.Command) bool {
 // mayBe tells whether a shape leaves open that it is a file that guards.
 func (k *check) mayBe(shape, dir string) bool {
 	p := k.shaped(shape, dir)
-	return p == "" || slices.ContainsFunc(k.items(), func(it item) bool {
+	if may, ok := k.mayBeSeen[p]; ok || p == "" {
+		return may || p == ""
+	}
+	if len(k.mayBeSeen) > maxShapes {
+		return true
+	}
+	if k.mayBeSeen == nil {
+		k.mayBeSeen = map[string]bool{}
+	}
+	k.mayBeSeen[p] = slices.ContainsFunc(k.items(), func(it item) bool {
 		return !it.common && (common(p, it.path, 0, 0) >= 0 || common(p+"/"+shell.Unknown, it.path, 0, 0) >= 0)
 	})
+	return k.mayBeSeen[p]
 }
 
 // runsChanger tells whether what a command runs on every name changes files.
@@ -161,18 +176,30 @@ func (k *check) substituted(c *effect.Command) bool {
 	if c.Span.Start < 0 || c.Span.Start > len(k.a.Source) {
 		return true
 	}
-	depth, quotes := 0, 0
-	for _, ch := range []byte(k.a.Source[:c.Span.Start]) {
-		switch ch {
+	if k.within == nil {
+		k.within = inSubstitutions(k.a.Source)
+	}
+	return k.within[c.Span.Start]
+}
+
+// inSubstitutions tells of every offset of a text whether it is in $() or
+// backquotes.
+func inSubstitutions(src string) []bool {
+	out := make([]bool, len(src)+1)
+	depth, quoted := 0, false
+	for i := range len(src) {
+		out[i] = depth > 0 || quoted
+		switch src[i] {
 		case '(':
 			depth++
 		case ')':
 			depth = max(depth-1, 0) // one too many ends a pattern of case
 		case '`':
-			quotes++
+			quoted = !quoted
 		}
 	}
-	return depth > 0 || quotes%2 == 1
+	out[len(src)] = depth > 0 || quoted
+	return out
 }
 
 // listers are programs that print the names of files.

@@ -111,7 +111,17 @@ type check struct {
 	all   bool   // the list is what items returns
 	dirs  []string
 	depth int // of scripts that are run by scripts
+
+	// What is found out once, since a call may have very many commands.
+	shapesSeen map[string]bool // by partly: shapes that are no finding
+	mayBeSeen  map[string]bool // by mayBe
+	fedSeen    [2]bool         // by fed: names, code
+	sourceSeen bool            // by source: it speaks of nothing
+	within     []bool          // by substituted: offsets of the source
 }
+
+// maxShapes is how many names that are known in part are looked at in a call.
+const maxShapes = 256
 
 // An item is one file or directory that guards the agent.
 type item struct {

@@ -101,6 +101,15 @@ func (k *check) mentions(text string) *Finding {
 	return nil
 }
 
+// source is mentions for the whole of the shell's text.
+func (k *check) source() *Finding {
+	if k.sourceSeen {
+		return nil
+	}
+	k.sourceSeen = true
+	return k.mentions(k.a.Source)
+}
+
 // patterns looks at the patterns in a text that nobody looks into: obst* speaks
 // of a file as well as its name does.
 func (k *check) patterns(text string) *Finding {
@@ -110,6 +119,9 @@ func (k *check) patterns(text string) *Finding {
 	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>\"'`()=,", r) }) {
 		if !strings.ContainsAny(s, "*?[") {
 			continue
+		}
+		if len(k.shapesSeen) > maxShapes/2 {
+			return nil // most of them are products
 		}
 		if f := k.partly(shell.Unknown+wild(s), k.call.Dir, clip(text)); f != nil {
 			return f
