@@ -184,6 +184,7 @@ func TestFindings(t *testing.T) {
 		}, "broken-file", true},
 		{"a prompt", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"type": "command"`, `"type": "prompt"`) }, "other-type", false},
 		{"no type", agents.ClaudeCode, func(s *site) { s.change(settings(s), `"type": "command",`, ``) }, "other-type", false},
+		{"a policy of its own", agents.ClaudeCode, func(s *site) { s.change(settings(s), ` claude-code`, ` --floor=off -p/x.json claude-code`) }, "|own-policy", true},
 		{"a key that Codex does not know", agents.Codex, func(s *site) { s.change(s.target(agents.Codex), `"hooks": {`, `"model": "x", "hooks": {`) }, "misshapen-file", true},
 		{"cannot be parsed", agents.ClaudeCode, func(s *site) { s.file(settings(s), 0o644, "{") }, "broken-file not-installed policy-broken", false},
 		{"program is gone", agents.ClaudeCode, func(s *site) { _ = os.Remove(s.program) }, "missing-program", false},

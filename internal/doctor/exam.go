@@ -192,6 +192,9 @@ func (x *exam) entry(m *found) {
 	if other := m.Call.Agent(); other != "" && other != x.agent.Name {
 		x.add(Warning, "other-agent", m, again, "obstat is told that %s asks", other)
 	}
+	if own := choosing(m.Call.Args); own != "" {
+		x.add(Warning, "own-policy", m, "see what it comes to with obstat explain and the same options", "%s: the entry chooses another policy than the one that is looked at below", own)
+	}
 	if x.agent.Name == agents.Cursor && !m.FailClosed {
 		x.add(Error, "fails-open", m, again, "without failClosed a hook that fails lets the call run")
 	}
@@ -204,6 +207,22 @@ func (x *exam) entry(m *found) {
 	if x.agent.Name == agents.Gemini && slices.Contains(m.Call.Args, "--interactive") {
 		x.add(Warning, "may-hang", m, "take --interactive out for runs without a terminal", "an ask without a terminal makes Gemini hang for ever")
 	}
+}
+
+// choosing returns the options of an entry by which another policy counts than
+// the one that obstat finds, or the same one less.
+func choosing(args []string) string {
+	var out []string
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		if len(name) > 2 && name[0] == '-' && name[1] != '-' {
+			name = name[:2] // -pFILE
+		}
+		if slices.Contains([]string{"--policy", "-p", "--dialect", "-d", "--dir", "-C", "--option", "-o", "--floor"}, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // ownFile checks a plugin or script.
