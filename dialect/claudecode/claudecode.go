@@ -126,7 +126,7 @@ func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	switch shape := !broken && perms.Is(tree.Object) && slices.ContainsFunc(perms.Members, ours); {
 	case shape && placed:
 		return dialect.Sure
-	case shape, placed && (broken || perms != nil && !(perms.Is(tree.Object) && len(perms.Members) == 0)):
+	case shape, placed && (broken || root.Get(keyIgnored) != nil || perms != nil && !(perms.Is(tree.Object) && len(perms.Members) == 0)):
 		return dialect.Maybe
 	}
 	return dialect.No

@@ -271,6 +271,24 @@ func TestOffers(t *testing.T) {
 	}
 }
 
+// TestIgnorePatterns: the deprecated list denies reading.
+func TestIgnorePatterns(t *testing.T) {
+	file := dialect.File{Name: ".claude/settings.json", Data: []byte(`{"ignorePatterns":["secret/**",".env"]}`)}
+	if (Dialect{}).Detect(&file) == dialect.No {
+		t.Error("not detected")
+	}
+	l := load(t, nil, file)
+	for text, want := range map[string]obstat.Verdict{"Read: /w/secret/x": obstat.Deny, "Read: /w/a/.env": obstat.Deny, "Bash: cat .env": obstat.Deny, "Read: /w/x": obstat.Allow} {
+		if d := l.Policy.Decide(call(text), world); d.Verdict != want {
+			t.Errorf("%s: %s, want %s", text, d.Reason(), want)
+		}
+	}
+	file.Data = []byte(`{"ignorePatterns":".env"}`)
+	if _, err := dialect.Load(Dialect{}, &dialect.Input{Files: []dialect.File{file}}); err == nil {
+		t.Error("a list that is none was taken")
+	}
+}
+
 func TestDetect(t *testing.T) {
 	for name, want := range map[string]dialect.Confidence{".claude/settings.json": dialect.Sure, "x.json": dialect.Maybe} {
 		if c := (Dialect{}).Detect(&dialect.File{Name: name, Data: []byte(`{"permissions":{"allow":[]}}`)}); c != want {

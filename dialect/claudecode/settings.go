@@ -26,6 +26,9 @@ var verdictLists = []struct {
 	verdict obstat.Verdict
 }{{listDeny, obstat.Deny}, {listAsk, obstat.Ask}, {listAllow, obstat.Allow}}
 
+// keyIgnored is a deprecated key at the top of settings.
+const keyIgnored = "ignorePatterns"
+
 var permissionKeys = []string{listAllow, listAsk, listDeny, "additionalDirectories", "defaultMode", "disableBypassPermissionsMode", "disableAutoMode"}
 
 // Load reads the files: rules of all layers together, scalars of the highest.
@@ -117,6 +120,7 @@ func (l *loader) add(s *settings) {
 	if n := s.root.Get("disableAutoMode"); n.Is(tree.String) && n.Str == "disable" {
 		l.noAuto = true
 	}
+	l.ignored(s)
 	if s.perms == nil {
 		return
 	}
@@ -177,25 +181,42 @@ func (l *loader) texts(s *settings, n *tree.Node) []*tree.Node {
 
 func (l *loader) rules(s *settings, n *tree.Node, list string, v obstat.Verdict) {
 	for _, e := range l.texts(s, n) {
-		sp, err := parseSpec(e.Str)
-		if err != nil {
-			l.errs = append(l.errs, s.file.Problem(e.Start, obstat.CodeBadPattern, "%s", err))
-			continue
-		}
-		r, trap := sp.compile(v, s.layer)
-		if trap != nil {
-			l.errs = append(l.errs, &obstat.Error{Code: trap.code, Pos: s.file.Pos(e.Start), Msg: trap.msg, Hint: trap.hint, Warning: true})
-			continue
-		}
-		if l.onlyManaged && s.layer != LayerManaged {
-			continue
-		}
-		r.Source, r.Pos = e.Str, s.file.Pos(e.Start)
-		l.prog.Rules[list] = append(l.prog.Rules[list], *r)
-		l.params.note(sp)
-		if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
-			l.params.Fields = append(l.params.Fields, name)
-		}
+		l.rule(s, e, e.Str, list, v)
+	}
+}
+
+// rule adds what text says, which stands at e.
+func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Verdict) {
+	sp, err := parseSpec(text)
+	if err != nil {
+		l.errs = append(l.errs, s.file.Problem(e.Start, obstat.CodeBadPattern, "%s", err))
+		return
+	}
+	r, trap := sp.compile(v, s.layer)
+	if trap != nil {
+		l.errs = append(l.errs, &obstat.Error{Code: trap.code, Pos: s.file.Pos(e.Start), Msg: trap.msg, Hint: trap.hint, Warning: true})
+		return
+	}
+	if l.onlyManaged && s.layer != LayerManaged {
+		return
+	}
+	r.Source, r.Pos = text, s.file.Pos(e.Start)
+	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
+	l.params.note(sp)
+	if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
+		l.params.Fields = append(l.params.Fields, name)
+	}
+}
+
+// ignored reads the list that was there before deny rules were: files that are
+// not to be read.
+func (l *loader) ignored(s *settings) {
+	n := s.root.Get(keyIgnored)
+	if n != nil && !n.Is(tree.Array) {
+		l.errs = append(l.errs, s.file.Problem(n.Start, obstat.CodeWrongType, "%q should be a list, not %s", keyIgnored, n.Kind))
+	}
+	for _, e := range l.texts(s, n) {
+		l.rule(s, e, "Read("+e.Str+")", listDeny, obstat.Deny)
 	}
 }
 
