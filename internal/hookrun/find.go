@@ -101,6 +101,11 @@ func ownDialect(agent string) string {
 
 // find loads the policies that the call is decided by.
 func (f *finder) find() ([]*dialect.Loaded, error) {
+	if name := f.Policy.Dialect; name != "" { // what nobody reads is not the same as nothing
+		if _, err := all.Find(name); err != nil {
+			return nil, err
+		}
+	}
 	if len(f.Policy.Files) > 0 || f.Policy.Dir != "" {
 		return f.named()
 	}

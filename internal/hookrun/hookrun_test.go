@@ -165,6 +165,16 @@ func TestHookNowhere(t *testing.T) {
 	}
 }
 
+// TestHookNoDialect: a dialect that there is not is a mistake, not a place
+// without a policy.
+func TestHookNoDialect(t *testing.T) {
+	dir := project(t, `{"permissions":{"allow":["Bash"]}}`)
+	in := fmt.Sprintf(claudePayload, dir, "make")
+	if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: dir, Dialect: "nothing"}}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(out, "nothing") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
 // TestHookInner: the rules of a directory below the project's hold as well, and
 // can only make it stricter.
 func TestHookInner(t *testing.T) {
