@@ -53,20 +53,22 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 
 // Granted decides a call that asks by what was granted before, and tells whether
 // that settles it. Nobody is asked and nothing is written down.
-func (g *Guard) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, bool) {
+func (g *Guard) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
 	c := *call
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.d
 	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {
-		return d, false
+		return d, nil
 	}
 	gr, err := t.granted(ctx)
 	if err != nil || gr == nil {
-		return d, false
+		return d, nil
 	}
-	d = approve(d, grantWords(gr))
-	return d, d.Verdict == obstat.Allow
+	if d = approve(d, grantWords(gr)); d.Verdict != obstat.Allow {
+		gr = nil
+	}
+	return d, gr
 }
 
 func grantWords(gr *approval.Grant) string {

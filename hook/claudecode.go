@@ -2,7 +2,6 @@ package hook
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -42,6 +41,9 @@ func (claudeCode) decode(p *payload, e *Event) error {
 	e.Housekeeping = slices.Contains(claudeHousekeeping, e.Call.Tool)
 	if root := p.getenv("CLAUDE_PROJECT_DIR"); absolute(root) {
 		e.Call.Roots = []string{root}
+	}
+	if e.Name == permissionRequest {
+		return p.suggestions(e)
 	}
 	return nil
 }
@@ -111,21 +113,4 @@ func claudeRequest(a *answer) Reply {
 		d, stderr = object{{Key: "behavior", Value: "deny"}, {Key: "message", Value: a.reason}}, a.reason
 	}
 	return reply(object{{Key: "hookSpecificOutput", Value: object{{Key: "hookEventName", Value: permissionRequest}, {Key: "decision", Value: d}}}}, stderr, 0)
-}
-
-// permissionUpdates writes rules the way "always allow" does.
-func permissionUpdates(offers []obstat.Offer) []any {
-	var rules []any
-	for i := range offers {
-		tool, content, has := strings.Cut(strings.TrimSuffix(offers[i].Text, ")"), "(")
-		r := object{{Key: "toolName", Value: tool}}
-		if has {
-			r = append(r, field("ruleContent", content))
-		}
-		rules = append(rules, r)
-	}
-	if rules == nil {
-		return nil
-	}
-	return []any{object{{Key: "type", Value: "addRules"}, {Key: "rules", Value: rules}, {Key: "behavior", Value: "allow"}, {Key: "destination", Value: "localSettings"}}}
 }

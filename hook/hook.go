@@ -93,6 +93,9 @@ type Event struct {
 	// ending one), and agents hang without it. Where no rule speaks of it, it is
 	// left to the agent.
 	Housekeeping bool
+	// Suggestions are rules that the agent itself would remember if somebody said
+	// always, in its own notation.
+	Suggestions []obstat.Offer
 	// Variant tells apart the forms that an agent has for one event.
 	Variant string
 }
@@ -102,8 +105,8 @@ type Options struct {
 	// Interactive: somebody sits at the agent. Some agents hang for ever on an
 	// ask when nobody does, and do not say so.
 	Interactive bool
-	// Accepted are rules that the human wants remembered by the agent itself;
-	// agents that cannot are not told.
+	// Accepted are rules that the human wants remembered by the agent itself, in its
+	// notation, each for its Scope; agents that cannot are not told.
 	Accepted []obstat.Offer
 }
 

@@ -23,6 +23,7 @@ type hookOptions struct {
 	Agent       string
 	Policy      policyOptions
 	Interactive bool
+	Remember    bool
 	Ledger      string
 	Wait        string
 	Deadline    time.Duration
@@ -75,6 +76,7 @@ The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
 	}
 	o.Policy.flags(cmd, true)
 	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
+	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
 	cmd.Flags().DurationVar(&o.Deadline, "deadline", hookrun.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
@@ -147,7 +149,7 @@ func (o *hookOptions) run() (*hookrun.Options, error) {
 	}
 	f := o.Factory
 	run := &hookrun.Options{Wait: o.waiter(w), Waiting: w,
-		Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
+		Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
 		Policy: hookrun.Policy{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts, Dir: o.Policy.Dir},
 		In:     f.IO.In, Out: f.IO.Out, Err: f.IO.Err, Getenv: o.Getenv, Getwd: f.Getwd, Read: f.read, World: f.World,
 		Exit: os.Exit}

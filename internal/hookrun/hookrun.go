@@ -40,6 +40,8 @@ type Options struct {
 	Deadline    time.Duration // zero is [DefaultDeadline]
 	// NoLedger leaves decisions unrecorded.
 	NoLedger bool
+	// Remember has an agent that can remember what was granted, too.
+	Remember bool
 
 	In       io.Reader
 	Out, Err io.Writer
@@ -234,7 +236,7 @@ func (r *run) answer() reply {
 	if !ok {
 		return reply{Reply: r.handOver(data)}
 	}
-	return reply{e.Encode(&d, &hook.Options{Interactive: r.Interactive}), d.Verdict == obstat.Allow && d.Input == nil}
+	return reply{e.Encode(&d, &hook.Options{Interactive: r.Interactive, Accepted: t.accepted}), d.Verdict == obstat.Allow && d.Input == nil}
 }
 
 // handOver lets the other half answer.

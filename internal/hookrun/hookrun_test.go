@@ -300,3 +300,38 @@ func TestGrantMark(t *testing.T) {
 		}
 	}
 }
+
+// TestRemember: Claude Code is told to remember what was granted, if that is
+// wanted: the rules, or what it suggests for this very command.
+func TestRemember(t *testing.T) {
+	dir := project(t, `{"permissions":{"ask":["Bash"]}}`)
+	in := `{"session_id":"s","cwd":"` + dir + `","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make x"},"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make x"},{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"}]}`
+	rule := []obstat.Offer{{Text: "Bash(make *)", Scope: "workspace"}}
+	for _, tt := range []struct {
+		remember bool
+		scope    string
+		accepted []obstat.Offer
+		want     string // "": nothing is to be remembered
+	}{
+		{true, "workspace", rule, `"rules":[{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"`},
+		{true, "session", nil, `"rules":[{"toolName":"Bash","ruleContent":"make x"}],"behavior":"allow","destination":"session"`},
+		{true, "", nil, ""},
+		{false, "workspace", rule, ""},
+		{false, "session", nil, ""},
+	} {
+		o := &Options{Policy: Policy{Dir: dir}, Remember: tt.remember, Interactive: true, Wait: func(a *Ask) (obstat.Decision, bool) {
+			a.Scope, a.Accepted = tt.scope, tt.accepted
+			return a.Decision.Approve("granted"), true
+		}}
+		home := t.TempDir()
+		marker := statedir.Grants(statedir.Store(filepath.Join(home, "obstat")))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(marker), 0o700), os.WriteFile(marker, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		o.World = &obstat.Snapshot{HomeDir: home}
+		out, words, code := hookIn(t, o, strings.NewReader(in), nil)
+		if code != ExitOK || !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") != (tt.want != "") || !strings.Contains(out, tt.want) {
+			t.Errorf("%+v: %d %s %s", tt, code, out, words)
+		}
+	}
+}

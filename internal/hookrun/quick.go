@@ -56,6 +56,8 @@ func (o *Options) word(name string) bool {
 	switch {
 	case name == "--interactive":
 		o.Interactive = true
+	case name == "--remember":
+		o.Remember = true
 	case name != "" && name[0] != '-' && o.Agent == "":
 		o.Agent = name
 	default:

@@ -22,6 +22,8 @@ type turn struct {
 	world obstat.Recorder
 	home  string
 	found []string // see places
+	// accepted are rules that the agent is to remember.
+	accepted []obstat.Offer
 }
 
 // decide answers the call by the policies of its project and of the directory
@@ -61,11 +63,27 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 	}
 	if other && t.Wait != nil {
 		recorded := false
-		if d, recorded = t.ask(q, d, by, policies); recorded {
+		d, recorded = t.ask(q, d, by, policies)
+		t.accepted = t.remembered(q)
+		if recorded {
 			return d, true
 		}
 	}
 	return t.record(d, said, by), true
+}
+
+// remembered returns the rules of a grant that the agent is to remember: those that
+// were granted, or, where that was this very call, what the agent suggests for no
+// more than that.
+func (t *turn) remembered(q *Ask) []obstat.Offer {
+	if !t.Remember || q.Scope == "" {
+		return nil
+	}
+	if s, ok := t.event.Exact(); ok && len(q.Accepted) == 0 {
+		s.Scope = q.Scope
+		return []obstat.Offer{s}
+	}
+	return q.Accepted
 }
 
 // mayBeGranted tells whether anything is granted in the store, without opening

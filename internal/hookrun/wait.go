@@ -98,6 +98,10 @@ type Ask struct {
 	Policies []*dialect.Loaded
 	Guarded  []string      // what of obstat itself the agent may not change
 	Limit    time.Duration // how long may be waited from now on
+
+	// Whoever settles it says for what it was granted before, and which rules were.
+	Scope    string
+	Accepted []obstat.Offer
 }
 
 // put returns the call as it is put to a policy.

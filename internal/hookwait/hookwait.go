@@ -69,7 +69,8 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 	if err != nil {
 		return r.refuse("nobody can be asked: " + err.Error()), false
 	}
-	if d, ok := g.Granted(ctx, &r.Call); ok && !r.Self {
+	if d, gr := g.Granted(ctx, &r.Call); gr != nil && !r.Self {
+		r.accept(gr)
 		return d, false
 	}
 	if !waits {
@@ -107,10 +108,23 @@ func (r *request) granted(ctx context.Context) obstat.Decision {
 	if err != nil {
 		return r.Decision
 	}
-	if d, ok := g.Granted(ctx, &r.Call); ok {
+	if d, gr := g.Granted(ctx, &r.Call); gr != nil {
+		r.accept(gr)
 		return d
 	}
 	return r.Decision
+}
+
+// accept says which rules were granted, as far as they are in the notation of the
+// agent's own.
+func (r *request) accept(gr *approval.Grant) {
+	r.Scope = string(gr.Scope)
+	if len(r.Policies) == 0 || r.Policies[0].Dialect.Name() != "claudecode" {
+		return
+	}
+	for i := range gr.Rules {
+		r.Accepted = append(r.Accepted, obstat.Offer{Text: gr.Rules[i].Text, Scope: r.Scope})
+	}
 }
 
 // needs begins every denial of a call that nobody was asked about.

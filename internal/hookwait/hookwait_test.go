@@ -53,11 +53,17 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) ask(command string) *hookrun.Ask {
 	s.t.Helper()
-	data, err := os.ReadFile(s.file)
+	return s.askBy(opencode.Dialect{}, s.file, command)
+}
+
+// askBy is an ask of a policy that a dialect reads from a file.
+func (s *scene) askBy(by dialect.Dialect, file, command string) *hookrun.Ask {
+	s.t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	l, err := dialect.Load(opencode.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: s.file, Data: data}}})
+	l, err := dialect.Load(by, &dialect.Input{Files: []dialect.File{{Name: file, Data: data}}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
