@@ -95,6 +95,10 @@ func TestBadInputOf(t *testing.T) {
 		{ClaudeCode, `{"session_id":"s","permission_mode":"default","tool_name":"Read","tool_input":{}}`, "the event is missing"},
 		{Copilot, `{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":[\"ls\"]}"}`, "command must be text, not a list"},
 		{Cline, `{"clineVersion":"3","preToolUse":{"toolName":"execute_command","parameters":{}}}`, "command is missing"},
+		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{}}`, "file_path is missing"},
+		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":["/etc/shadow"]}}`, "file_path must be text, not a list"},
+		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"NotebookEdit","tool_input":{"notebook_path":null}}`, "notebook_path must be text, not null"},
+		{Gemini, `{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":{"a":1}}}`, "file_path must be text, not an object"},
 	} {
 		e, err := Decode(c.agent, []byte(c.text), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || e.Agent != c.agent {

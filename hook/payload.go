@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -182,7 +183,38 @@ func command(c *obstat.Call) error {
 			return fmt.Errorf("%s must be text, not %s", key, v.Kind)
 		}
 	}
+	if err := file(c, n); err != nil {
+		return err
+	}
 	return controls(n)
+}
+
+// Keys of the agents' own tools that name one file, and Claude Code's tools that
+// have to have one.
+const (
+	fileKeys  = "file_path filePath notebook_path absolute_path target_file"
+	fileTools = "Read Write Edit MultiEdit NotebookEdit"
+)
+
+// file refuses the call of a file tool whose file is no text: no rule could be held
+// against it, and nobody knows what the agent makes of it.
+func file(c *obstat.Call, n *tree.Node) error {
+	if c.Agent == Generic || strings.HasPrefix(c.Tool, "mcp") {
+		return nil
+	}
+	named := false
+	for _, m := range n.Members {
+		if !among(fileKeys, m.Key) {
+			continue
+		}
+		if named = true; !m.Value.Is(tree.String) {
+			return fmt.Errorf("%s must be text, not %s", m.Key, m.Value.Kind)
+		}
+	}
+	if !named && c.Agent == ClaudeCode && among(fileTools, c.Tool) {
+		return errors.New("file_path is missing")
+	}
+	return nil
 }
 
 // controls refuses commands with control characters in them: what a person is

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -230,6 +231,8 @@ func (r *run) answer() reply {
 		return reply{Reply: e.Refuse(bad.Error())}
 	case e.Call == nil:
 		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
+	case e.Call.Dir != "" && !filepath.IsAbs(e.Call.Dir):
+		return reply{Reply: e.Refuse(fmt.Sprintf("the working directory %q is none of this machine's", e.Call.Dir))}
 	}
 	t := &turn{run: r, event: e}
 	d, ok := t.decide()

@@ -335,3 +335,18 @@ func TestRemember(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignPath: a directory of another kind of machine is no place that rules
+// could be looked for in.
+func TestForeignPath(t *testing.T) {
+	if filepath.IsAbs(`C:\repo`) {
+		t.Skip("here it is a directory like any other")
+	}
+	dir := project(t, `{"permissions":{"allow":["Bash"]}}`)
+	for _, cwd := range []string{`C:\\repo`, `\\\\server\\share`} {
+		in := fmt.Sprintf(claudePayload, cwd, "make")
+		if out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(words, "is none of this machine's") {
+			t.Errorf("%s: %d %s %s", cwd, code, out, words)
+		}
+	}
+}
