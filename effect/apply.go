@@ -127,7 +127,7 @@ func (c *call) applySetting(r role, w *shell.Word) bool {
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
-	return Effect{Kind: k, Raw: w.Text, Shape: w.Shape, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
+	return Effect{Kind: k, Raw: w.Text, shape: shapeOf(w), Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
 }
 
 // place resolves the path of an effect and classifies it.

@@ -40,11 +40,9 @@ func (k Kind) String() string {
 
 // Effect is one thing that a call would do.
 type Effect struct {
-	Kind      Kind
 	Path      string // absolute and lexically clean; "" if unknown or not a path
 	Real      string // Path with symbolic links followed as far as they are known
 	Raw       string // path, URL or address as written
-	Shape     string // what looks like a path that is known only at run time, see shell.Word
 	Host      string // of a connection, or of the machine that a path lies on; "" is this machine or unknown
 	Program   string // base name of the program that has the effect
 	Detail    string // e.g. "recursive", "force", "push", "credential"
@@ -52,12 +50,30 @@ type Effect struct {
 	Where     string // "" for this machine, else what it happens in: "ssh", "container"
 	Command   int    // index into Analysis.Commands, or -1
 	Span      shell.Span
+	shape     *string // see Shape
+	Kind      Kind
 	Certain   bool // it happens if the command runs and succeeds
 	Secret    bool // it gives a secret away
 	Harmless  bool // it changes nothing and gives no secret away
 	Glob      bool // Path is a shell pattern
 	Recursive bool // everything below Path is meant
 	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
+}
+
+// Shape is what a path that is known only at run time looks like; see [shell.Word.Shape].
+func (e *Effect) Shape() string {
+	if e.shape == nil {
+		return ""
+	}
+	return *e.shape
+}
+
+func shapeOf(w *shell.Word) *string {
+	if w.Shape() == "" {
+		return nil
+	}
+	shape := w.Shape()
+	return &shape
 }
 
 // Command is one program that would run. A command that runs another, such as env or

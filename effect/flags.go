@@ -166,8 +166,8 @@ func (l *letters) again(c byte) bool {
 func after(w *shell.Word, n int) shell.Word {
 	v := *w
 	v.Text, v.Tilde = w.Text[min(n, len(w.Text)):], false
-	if n <= len(w.Text) && n <= len(w.Shape) {
-		v.Shape = w.Shape[n:]
+	if shape := w.Shape(); n <= len(w.Text) && n <= len(shape) && n > 0 {
+		v = v.WithShape(shape[n:])
 	}
 	if v.Text != "" && v.Text[0] == '~' && w.Raw == w.Text {
 		v.Tilde = true // some shells expand --flag=~/x, and some programs do

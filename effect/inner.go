@@ -108,7 +108,7 @@ func (c *call) more(words []shell.Word) []shell.Word {
 		}
 		return c.fill(words, mark, why)
 	}
-	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Shape: shell.Unknown, Split: true, Span: words[len(words)-1].Span})
+	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
 	return out
 }
 
@@ -130,7 +130,7 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 		if mark == "{" { // {}, {1}, {.}
 			_, rest, _ = strings.Cut(rest, "}")
 		}
-		w.Shape = w.Text[:at] + shell.Unknown + strings.ReplaceAll(rest, mark, shell.Unknown)
+		*w = w.WithShape(w.Text[:at] + shell.Unknown + strings.ReplaceAll(rest, mark, shell.Unknown))
 		w.Text, w.Known, w.Raw = w.Text[:at], false, mark
 	}
 	return out

@@ -150,7 +150,7 @@ func (w *walker) assignment(a *syntax.Assign) (Assign, variable) {
 
 func wordValue(val Word) variable {
 	if !val.Known {
-		return variable{why: val.Why, shape: val.Shape}
+		return variable{why: val.Why, shape: val.Shape()}
 	}
 	if val.Tilde && (!strings.HasPrefix(val.Text, "~") || strings.Contains(val.Text, ":~")) {
 		return variable{why: "a home directory in it"}

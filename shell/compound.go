@@ -287,7 +287,7 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	}
 	from := w.output()
 	for _, it := range items {
-		v := variable{why: "loop variable " + name, shape: it.Shape}
+		v := variable{why: "loop variable " + name, shape: it.Shape()}
 		if it.Known {
 			v = variable{state: varKnown, text: it.Text, tilde: it.Tilde, glob: it.Glob}
 		}

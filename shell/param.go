@@ -145,7 +145,7 @@ func (b *builder) properties(p *syntax.ParamExp) {
 
 func elementOf(e Word) variable {
 	if !e.Known {
-		return variable{why: e.Why, shape: e.Shape}
+		return variable{why: e.Why, shape: e.Shape()}
 	}
 	return variable{state: varKnown, text: e.Text, tilde: e.Tilde, glob: e.Glob}
 }

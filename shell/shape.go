@@ -14,7 +14,7 @@ func shapeOf(w Word) string {
 	if w.Known {
 		return w.Text
 	}
-	return w.Shape
+	return w.Shape()
 }
 
 // printedShape returns the shape of $(echo text) and $(printf text), where all of it is plain.

@@ -41,7 +41,7 @@ func TestShape(t *testing.T) {
 		for _, c := range s.Commands {
 			for _, w := range c.Words {
 				if !w.Known && c.Words[0].Text == "rm" {
-					got = append(got, strings.ReplaceAll(w.Shape, shell.Unknown, "_"))
+					got = append(got, strings.ReplaceAll(w.Shape(), shell.Unknown, "_"))
 				}
 			}
 		}
@@ -57,7 +57,7 @@ func TestShapeGrows(t *testing.T) {
 	total := 0
 	for _, c := range shell.Parse(src, nil).Commands {
 		for _, w := range c.Words {
-			total += len(w.Shape)
+			total += len(w.Shape())
 		}
 	}
 	if total > 8<<20 {

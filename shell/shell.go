@@ -167,22 +167,41 @@ type Command struct {
 
 // Word is one word after expansion, as far as it is certain.
 type Word struct {
-	Text  string // the value; for a dynamic word the leading part that is known
-	Known bool   // Text is the whole value, globs and tilde aside
-	Why   string // why the word is dynamic, e.g. "variable x"
-	Raw   string // as written
-	Span  Span
+	Text string // the value; for a dynamic word the leading part that is known
+	Why  string // why the word is dynamic, e.g. "variable x"
+	Raw  string // as written
+	Span Span
+	// shape is behind a pointer, since few words have one and every word has a place for it.
+	shape *string
+
+	Known bool // Text is the whole value, globs and tilde aside
 	Glob  bool // has an unquoted * ? or [, kept in Text: names of files at run time
 	Tilde bool // has a ~ that the shell expands: at the start, or after = or :, kept in Text
 	Split bool // dynamic and unquoted: may become several words, or none
-	// Shape is a dynamic word as far as it is known, with [Unknown] for every part that is
-	// not: `a${x}b.c` is a, Unknown, b.c; it may be a pattern. It says what the word may well
-	// be, never what it is: of ${x:-y} it has y, of $(echo y) as well.
-	Shape string
 }
 
-// Unknown stands in a Shape for any text, also for none.
+// Unknown stands in a shape for any text, also for none.
 const Unknown = "\x00"
+
+// Shape is a dynamic word as far as it is known, with [Unknown] for every part that is not:
+// `a${x}b.c` is a, Unknown, b.c; it may be a pattern. It says what the word may well be, never
+// what it is: of ${x:-y} it has y, of $(echo y) as well.
+func (w *Word) Shape() string {
+	if w.shape == nil {
+		return ""
+	}
+	return *w.shape
+}
+
+// WithShape returns the word with that shape.
+func (w Word) WithShape(shape string) Word {
+	w.shape = nil
+	if shape != "" {
+		own := shape
+		w.shape = &own
+	}
+	return w
+}
 
 // Redirect is one redirection of a command.
 type Redirect struct {

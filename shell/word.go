@@ -136,7 +136,7 @@ func (b *builder) end1() {
 	f.Text = b.w.text.restore(string(b.buf), b.start, b.end)
 	b.w.remember(f)
 	if len(b.rest) > 0 {
-		f.Shape = b.shape(f.Text)
+		f = f.WithShape(b.shape(f.Text))
 		b.rest = b.rest[:0]
 	}
 	if len(b.dst) < maxFields || b.whole {

@@ -267,7 +267,7 @@ func (k *check) destination(c *effect.Command) (dirs []string, known bool) {
 func (k *check) foundHere(c *effect.Command) *Finding {
 	start := fold(c.Dir)
 	if words := c.Args(); len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") {
-		if !k.mayBe(words[0].Shape, c.Dir) {
+		if !k.mayBe(words[0].Shape(), c.Dir) {
 			return nil
 		}
 		start = fold(k.resolve(c.Dir, likely(&words[0])).Real)

@@ -74,7 +74,7 @@ func (k *check) changes(e *effect.Effect) *Finding {
 				return f
 			}
 		}
-		return k.partly(e.Shape, k.dirOf(e.Command), e.Raw)
+		return k.partly(e.Shape(), k.dirOf(e.Command), e.Raw)
 	}
 	for _, p := range at {
 		if f := k.hit(p, e.Raw, e.Glob, e.Kind == effect.Delete); f != nil {
@@ -242,8 +242,8 @@ func rootOf(p string) string {
 // and the key that the ledger's digests are made with.
 func (k *check) reads(e *effect.Effect) *Finding {
 	links := e.Program == "ln" || e.Program == "link" || e.Program == "cp" && k.cpLinks(e)
-	if links && e.Path == "" && e.Shape != "" {
-		return k.partly(e.Shape, k.dirOf(e.Command), e.Raw)
+	if links && e.Path == "" && e.Shape() != "" {
+		return k.partly(e.Shape(), k.dirOf(e.Command), e.Raw)
 	}
 	for _, p := range targets(e) {
 		if !links {

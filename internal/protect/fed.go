@@ -69,7 +69,7 @@ func (k *check) anyName(cmd int) bool {
 		case e.Kind == effect.Code && cmd >= 0 && inPlace(&k.a.Commands[cmd]):
 			return true
 		case e.Kind != effect.Write && e.Kind != effect.Delete:
-		case e.Path == "" && k.mayBe(e.Shape, k.dirOf(cmd)), e.Unnamed:
+		case e.Path == "" && k.mayBe(e.Shape(), k.dirOf(cmd)), e.Unnamed:
 			return true
 		}
 	}

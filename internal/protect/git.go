@@ -63,8 +63,8 @@ func (k *check) git(c *effect.Command) *Finding {
 	}
 	for i := range paths {
 		p := pathspec(likely(&paths[i]))
-		open := !paths[i].Known && (paths[i].Shape == "" || strings.Contains(paths[i].Shape, shell.Unknown))
-		if p == "" && !open || open && k.mayBe(paths[i].Shape, dir) {
+		open := !paths[i].Known && (paths[i].Shape() == "" || strings.Contains(paths[i].Shape(), shell.Unknown))
+		if p == "" && !open || open && k.mayBe(paths[i].Shape(), dir) {
 			return k.gitTree(c, fold(k.worktree(dir)), tree)
 		}
 		e := effect.Effect{Kind: effect.Delete, Raw: p, Glob: strings.ContainsAny(p, "*?["), Recursive: true}

@@ -83,10 +83,10 @@ func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
 
 // likely returns a word as far as it is known, or what it looks like.
 func likely(w *shell.Word) string {
-	if w.Known || strings.Contains(w.Shape, shell.Unknown) {
+	if w.Known || strings.Contains(w.Shape(), shell.Unknown) {
 		return w.Text
 	}
-	return w.Shape
+	return w.Shape()
 }
 
 // transfers looks at a copy from another machine, or from a store, to this one.

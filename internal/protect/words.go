@@ -18,7 +18,7 @@ func (k *check) word(w *shell.Word, dir string) *Finding {
 		if f := k.somewhere(fold(unquote(w.Raw)), w.Raw); f != nil {
 			return f
 		}
-		return k.shapes(w.Shape, dir, w.Raw)
+		return k.shapes(w.Shape(), dir, w.Raw)
 	}
 	texts := []string{w.Text}
 	if _, v, ok := strings.Cut(w.Text, "="); ok {
