@@ -79,11 +79,15 @@ func (t *turn) remembered(q *Ask) []obstat.Offer {
 	if !t.Remember || q.Scope == "" {
 		return nil
 	}
-	if s, ok := t.event.Exact(); ok && len(q.Accepted) == 0 {
-		s.Scope = q.Scope
-		return []obstat.Offer{s}
+	if len(q.Accepted) > 0 {
+		return q.Accepted
 	}
-	return q.Accepted
+	s, ok := t.event.Exact()
+	if !ok {
+		return nil
+	}
+	s.Scope = q.Scope
+	return []obstat.Offer{s}
 }
 
 // mayBeGranted tells whether anything is granted in the store, without opening

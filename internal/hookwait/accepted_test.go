@@ -24,16 +24,7 @@ func TestAccepted(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for _, ask := range []func(string) *hookrun.Ask{s.ask, func(c string) *hookrun.Ask { return s.askBy(claudecode.Dialect{}, file, c) }} {
-			done := make(chan struct{})
-			go func() {
-				Run(context.Background(), ask("npm test"), &s.opts)
-				close(done)
-			}()
-			synctest.Wait()
-			if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.User, Offer: 1}); err != nil {
-				t.Fatal(err)
-			}
-			<-done
+			s.answered(ask("npm test"), approval.Answer{Allow: true, Scope: approval.User, Offer: 1})
 		}
 		theirs, claude := s.ask("npm test"), s.askBy(claudecode.Dialect{}, file, "npm test")
 		for _, a := range []*hookrun.Ask{theirs, claude} {

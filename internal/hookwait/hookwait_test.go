@@ -89,6 +89,22 @@ func (s *scene) say(id string, a approval.Answer) error {
 	return err
 }
 
+// answered returns what comes of an ask that somebody answers, in a bubble of
+// synctest.
+func (s *scene) answered(a *hookrun.Ask, answer approval.Answer) obstat.Decision {
+	s.t.Helper()
+	done := make(chan obstat.Decision)
+	go func() {
+		d, _ := Run(context.Background(), a, &s.opts)
+		done <- d
+	}()
+	synctest.Wait()
+	if err := s.say(s.first().ID, answer); err != nil {
+		s.t.Fatal(err)
+	}
+	return <-done
+}
+
 // verdicts returns what the ledger has of a kind.
 func (s *scene) verdicts(kind ledger.Kind) (out []string) {
 	for r, err := range s.store.Records(context.Background(), ledger.Query{Kind: kind}) {
@@ -166,16 +182,7 @@ func TestAnswers(t *testing.T) {
 func TestGranted(t *testing.T) {
 	s := newScene(t)
 	synctest.Test(t, func(t *testing.T) {
-		done := make(chan obstat.Decision)
-		go func() {
-			d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
-			done <- d
-		}()
-		synctest.Wait()
-		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Session}); err != nil {
-			t.Fatal(err)
-		}
-		if d := <-done; d.Verdict != obstat.Allow {
+		if d := s.answered(s.ask("npm test"), approval.Answer{Allow: true, Scope: approval.Session}); d.Verdict != obstat.Allow {
 			t.Fatal(d.Reason())
 		}
 		s.opts.taken = func(string) bool { return false }
@@ -193,16 +200,7 @@ func TestGranted(t *testing.T) {
 func TestNative(t *testing.T) {
 	s := newScene(t)
 	synctest.Test(t, func(t *testing.T) {
-		done := make(chan obstat.Decision)
-		go func() {
-			d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
-			done <- d
-		}()
-		synctest.Wait()
-		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Session}); err != nil {
-			t.Fatal(err)
-		}
-		<-done
+		s.answered(s.ask("npm test"), approval.Answer{Allow: true, Scope: approval.Session})
 		for _, tc := range []struct {
 			command string
 			self    bool

@@ -286,24 +286,38 @@ func (k *check) prints(i int) *Finding {
 
 // named looks into a list of names.
 func (k *check) named(name string) *Finding {
-	if _, real := k.world.(obstat.OS); !real {
-		return nil
-	}
-	st, err := os.Stat(name)
-	if err != nil || !st.Mode().IsRegular() {
+	text, size := k.content(name, maxList)
+	switch {
+	case size == 0:
 		return nil // it cannot be read then either, or is a directory that is listed
-	}
-	if st.Size() > maxList {
+	case size > maxList:
 		return &Finding{Part: name, Why: "it would change files by what stands in " + name + ", which is too long to be looked at; it could name what guards this agent, and only a person allows that"}
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil
-	}
-	if of := k.spoken(fold2(string(data))); of != "" {
+	if of := k.spoken(fold2(text)); of != "" {
 		return &Finding{Part: name, Why: "it would change files by what stands in " + name + ", which speaks of " + of + "; what guards this agent is changed only with a person's answer"}
 	}
 	return nil
+}
+
+// content returns the text of a file and its size, 0 if there is nothing to be read; of
+// one that is longer than most, only the size. Of a world that is not the machine nobody
+// knows.
+func (k *check) content(name string, most int64) (text string, size int64) {
+	if _, real := k.world.(obstat.OS); !real {
+		return "", 0
+	}
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return "", 0
+	}
+	if st.Size() > most {
+		return "", st.Size()
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", 0
+	}
+	return string(data), int64(len(data))
 }
 
 // makers are programs that make another text of what they are fed.

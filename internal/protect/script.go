@@ -2,11 +2,9 @@ package protect
 
 import (
 	"encoding/json"
-	"os"
 	"path"
 	"strings"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
 )
 
@@ -21,7 +19,7 @@ const (
 // shell that speaks of what guards is read like a command; in another language
 // it counts if it changes files and names the policy in force.
 func (k *check) scripts(i int) *Finding {
-	if _, real := k.world.(obstat.OS); !real || k.depth >= maxScripts {
+	if k.depth >= maxScripts {
 		return nil
 	}
 	c := &k.a.Commands[i]
@@ -37,15 +35,11 @@ func (k *check) scripts(i int) *Finding {
 	if name == "" {
 		return nil
 	}
-	st, err := os.Stat(name)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxScript {
-		return nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil || strings.IndexByte(string(data[:min(len(data), 512)]), 0) >= 0 {
+	text, _ := k.content(name, maxScript)
+	if strings.IndexByte(text[:min(len(text), 512)], 0) >= 0 {
 		return nil // a program
 	}
-	return k.script(c, name, string(data))
+	return k.script(c, name, text)
 }
 
 func (k *check) script(c *effect.Command, name, text string) *Finding {
