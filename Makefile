@@ -3,7 +3,7 @@
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
 # make build  bin/obstat, and bin/obstat-hook, which agents start for every call
-# make run    a sample agent works through a guard, and asks you
+# make run    a sample agent works through a gate, and asks you
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model

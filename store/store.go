@@ -1,4 +1,4 @@
-// Package store opens what a guard keeps its ledger, requests and grants in.
+// Package store opens what a gate keeps its ledger, requests and grants in.
 //
 // It owns the choice among the engines and nothing else: what they have to do is
 // said by packages ledger and approval, and how they do it is theirs.
@@ -13,7 +13,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Store keeps everything a guard does.
+// A Store keeps everything a gate does.
 type Store interface {
 	ledger.Store
 	ledger.Trimmer

@@ -62,8 +62,8 @@ func TestRulesBite(t *testing.T) {
 		{onePlaceAllows, "a.go", "package obstat\nfunc f() Decision { return Decision{Verdict: v} }", "only settle"},
 		{onePlaceAllows, "a.go", "package obstat\nfunc f() *Decision { return &Decision{Allow} }", "only settle"},
 		{onePlaceAllows, "a.go", "package obstat\nfunc f(d *Decision) { d.Verdict = Allow }", "only settle"},
-		{onePlaceAllows, "guard/a.go", "package guard\nfunc settle() { d := p.Decide(c, w); d.Verdict = obstat.Allow }", "only settle"},
-		{onePlaceAllows, "guard/a.go", "package guard\nfunc f() { var d obstat.Decision; d.Verdict, x = y, z }", "only settle"},
+		{onePlaceAllows, "gate/a.go", "package gate\nfunc settle() { d := p.Decide(c, w); d.Verdict = obstat.Allow }", "only settle"},
+		{onePlaceAllows, "gate/a.go", "package gate\nfunc f() { var d obstat.Decision; d.Verdict, x = y, z }", "only settle"},
 		{onePlaceAllows, "dialect/x/a.go", "package x\nfunc f() obstat.Rule { r.Verdict = obstat.Allow; return obstat.Rule{Verdict: obstat.Allow} }", ""},
 
 		{foreignTypes, "x/a.go", "package x\nimport \"example.org/y/v2\"\nfunc F(a y.T) {}", "public surface"},

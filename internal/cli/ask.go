@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
@@ -80,7 +80,7 @@ func askRun(ctx context.Context, o *askOptions) error {
 		return err
 	}
 	defer store.Close()
-	broker := approval.New(store, &approval.Options{Check: guard.CheckAnswer})
+	broker := approval.New(store, &approval.Options{Check: gate.CheckAnswer})
 	if o.List {
 		return o.list(ctx, broker)
 	}

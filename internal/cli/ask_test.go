@@ -15,7 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -122,7 +122,7 @@ func TestLineDiff(t *testing.T) {
 	}
 }
 
-// TestDesk: somebody at a terminal answers what a guard elsewhere asks.
+// TestDesk: somebody at a terminal answers what a gate elsewhere asks.
 func TestDesk(t *testing.T) {
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "obstat.db")
@@ -134,7 +134,7 @@ func TestDesk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	g, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{file}}, Store: store})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{file}}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

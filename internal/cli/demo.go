@@ -28,9 +28,9 @@ func newDemo(f *Factory, runF func(*demoOptions) error) *cobra.Command {
 	o := &demoOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
-		Short: "Watch a sample agent work through a guard, and answer what it asks",
+		Short: "Watch a sample agent work through a gate, and answer what it asks",
 		Long: `Make a sample project with a policy and a store, and let a sample agent work on
-it through a real guard. You answer what it asks; where there is no terminal, a
+it through a real gate. You answer what it asks; where there is no terminal, a
 script does, and says so. At the end the ledger and its verification are shown.
 Commands are not run; the one file the agent edits is in the sample project.`,
 		Example: `  obstat demo
@@ -96,7 +96,7 @@ func (s *show) printf(format string, args ...any) { fmt.Fprintf(s.f.IO.Out, form
 
 func (s *show) intro() {
 	io := s.f.IO
-	s.printf("%s\n\n", io.paint(bold, "An agent fixes a bug in a small shop. Every call it makes goes through a guard."))
+	s.printf("%s\n\n", io.paint(bold, "An agent fixes a bug in a small shop. Every call it makes goes through a gate."))
 	answers := "You answer what it asks."
 	if s.lines == nil {
 		answers = "A script answers what it asks, for there is no terminal."
@@ -106,7 +106,7 @@ func (s *show) intro() {
 	}
 	for _, l := range [][2]string{
 		{"project", s.run.Dir}, {"policy", "opencode.json, in that directory: the file that opencode reads"},
-		{"real", "the guard, its policy, the asks, the store and the ledger"}, {"not real", "the model; and its commands are not run. " + answers}} {
+		{"real", "the gate, its policy, the asks, the store and the ledger"}, {"not real", "the model; and its commands are not run. " + answers}} {
 		sc := newScreen(io)
 		for i, line := range wrap(l[1], sc.width-10) {
 			s.printf("%s%s\n", io.paint(dim, pad([]string{l[0], ""}[min(i, 1)], 10)), line)
@@ -148,7 +148,7 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	return s.run.Do(st, input)
 }
 
-// authorize puts a call to the guard and, where it asks, to whoever answers.
+// authorize puts a call to the gate and, where it asks, to whoever answers.
 func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) (obstat.Decision, error) {
 	type end struct {
 		d   obstat.Decision

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 )
 
 // grantsOptions are the options of obstat grants.
@@ -137,7 +137,7 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 		if err := store.Revoke(ctx, id, time.Now()); err != nil {
 			return err
 		}
-		if err := store.Append(ctx, guard.GrantRecord(g, userName())); err != nil {
+		if err := store.Append(ctx, gate.GrantRecord(g, userName())); err != nil {
 			return fmt.Errorf("%s is taken back, but the ledger could not be told: %w", id, err)
 		}
 		if !o.Factory.jsonFlag {

@@ -26,7 +26,7 @@ func newStatus(f *Factory, runF func(*statusOptions) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [flags]",
 		Short: "Show how things stand: the policy here, the store, what is being asked",
-		Long: `Show whether the policy of a directory loads, which one the guards that share the
+		Long: `Show whether the policy of a directory loads, which one the gates that share the
 store have in force and why a newer one is not, what is being asked, which
 approvals are remembered, and where the ledger ends. The exit code is 1 where
 something is broken.`,
@@ -62,7 +62,7 @@ type storeJSON struct {
 	Waiting int         `json:"waiting,omitempty"` // records that hooks wrote to the spool
 	Pending int         `json:"pending"`
 	Grants  int         `json:"grants"`
-	// Last is the newest record about a policy of any guard: its reason, time and
+	// Last is the newest record about a policy of any gate: its reason, time and
 	// digest.
 	Last  *lastPolicyJSON `json:"last_policy,omitempty"`
 	Error string          `json:"error,omitempty"`
@@ -159,7 +159,7 @@ func (o *statusOptions) print(st *statusJSON) {
 	io := o.Factory.IO
 	sc := newScreen(io)
 	if len(st.Errors) > 0 {
-		sc.text("policy", io.paint(red, "cannot be loaded; a guard keeps the last good one, or does not start"))
+		sc.text("policy", io.paint(red, "cannot be loaded; a gate keeps the last good one, or does not start"))
 	} else {
 		sc.text("policy", fmt.Sprintf("%s (%s), %s", joinNames(st.Files), st.Dialect, clip(st.Policy, 13)))
 	}

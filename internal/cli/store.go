@@ -31,7 +31,7 @@ func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no guard has run yet",
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no gate has run yet",
 			Hint: "name another with --store, or see one at work with obstat demo"}}
 	}
 	return sqlite.Open(ctx, path)

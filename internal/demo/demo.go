@@ -1,7 +1,7 @@
 // Package demo is a sample agent at work on a sample project, for people who
-// want to see a guard before they trust one with their own.
+// want to see a gate before they trust one with their own.
 //
-// It owns the project, its policy and what the agent tries, in order. The guard,
+// It owns the project, its policy and what the agent tries, in order. The gate,
 // the store and the ledger are the real ones; only the commands are not run.
 // How it looks is the business of whoever shows it.
 package demo
@@ -18,7 +18,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -77,13 +77,13 @@ func Steps() []Step {
 type Run struct {
 	Dir   string // of the project
 	Store *sqlite.Store
-	Guard *guard.Guard
+	Guard *gate.Gate
 }
 
 // StorePath returns where a demo in dir keeps its ledger.
 func StorePath(dir string) string { return filepath.Join(dir, "obstat.db") }
 
-// Start makes the project and its store in dir and opens the guard; asked is
+// Start makes the project and its store in dir and opens the gate; asked is
 // told of every request.
 func Start(ctx context.Context, dir string, asked func(*approval.Request)) (*Run, error) {
 	r := &Run{Dir: filepath.Join(dir, "shop")}
@@ -94,7 +94,7 @@ func Start(ctx context.Context, dir string, asked func(*approval.Request)) (*Run
 	if r.Store, err = sqlite.Open(ctx, StorePath(dir)); err != nil {
 		return nil, err
 	}
-	r.Guard, err = guard.Open(ctx, guard.Options{Policy: &guard.Files{Dir: r.Dir}, Store: r.Store,
+	r.Guard, err = gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: r.Dir}, Store: r.Store,
 		Approval: approval.Options{Asked: asked, Timeout: 10 * time.Minute, Poll: 50 * time.Millisecond}})
 	if err != nil {
 		r.Store.Close()

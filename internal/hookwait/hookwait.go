@@ -3,7 +3,7 @@
 //
 // It owns when waiting makes sense and what the model is told when nobody
 // came; how long the agents wait is known to package hookrun. Putting the
-// request, taking answers and keeping grants is the guard's work; who sits at the
+// request, taking answers and keeping grants is the gate's work; who sits at the
 // desk is known to package desk.
 package hookwait
 
@@ -18,7 +18,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/desk"
 	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/store"
@@ -65,7 +65,7 @@ func Run(ctx context.Context, a *hookrun.Ask, o *Options) (d obstat.Decision, re
 		return r.refuse("nobody can be asked, for the store cannot be opened: " + err.Error()), false
 	}
 	defer s.Close()
-	g, err := r.guard(ctx, s)
+	g, err := r.gate(ctx, s)
 	if err != nil {
 		return r.refuse("nobody can be asked: " + err.Error()), false
 	}
@@ -104,7 +104,7 @@ func (r *request) granted(ctx context.Context) obstat.Decision {
 		return r.Decision
 	}
 	defer s.Close()
-	g, err := r.guard(ctx, s)
+	g, err := r.gate(ctx, s)
 	if err != nil {
 		return r.Decision
 	}
@@ -154,22 +154,22 @@ func (r *request) store(ctx context.Context) (store.Store, error) {
 	return store.Open(ctx, r.DB)
 }
 
-// guard returns a guard for this one call: the policy that asks, and above it
+// gate returns a gate for this one call: the policy that asks, and above it
 // the others, so that changed arguments are put to all of them.
-func (r *request) guard(ctx context.Context, s guard.Store) (*guard.Guard, error) {
-	opts := guard.Options{Store: s, World: r.World, NoStart: true, Guarded: r.Guarded, Approval: approval.Options{Timeout: r.Limit, Asked: r.asked}}
-	policies := []guard.Source{noPolicy{}}
+func (r *request) gate(ctx context.Context, s gate.Store) (*gate.Gate, error) {
+	opts := gate.Options{Store: s, World: r.World, NoStart: true, Guarded: r.Guarded, Approval: approval.Options{Timeout: r.Limit, Asked: r.asked}}
+	policies := []gate.Source{noPolicy{}}
 	if len(r.Policies) > 0 {
 		policies = nil
 	}
 	for _, l := range r.Policies {
 		policies = append(policies, loaded{l})
 	}
-	var g *guard.Guard
+	var g *gate.Gate
 	for i := len(policies) - 1; i >= 0; i-- {
 		var err error
 		opts.Policy, opts.Parent = policies[i], g
-		if g, err = guard.Open(ctx, opts); err != nil {
+		if g, err = gate.Open(ctx, opts); err != nil {
 			return nil, err
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/program"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 )
 
-// loaded is a policy that was loaded before, as the guard of one call has it.
+// loaded is a policy that was loaded before, as the gate of one call has it.
 type loaded struct{ *dialect.Loaded }
 
-var _ guard.Source = loaded{}
+var _ gate.Source = loaded{}
 
 // Stamp is always the same: the call was put to this policy.
 func (loaded) Stamp() (string, error) { return "", nil }

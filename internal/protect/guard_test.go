@@ -10,7 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/internal/store/memory"
 )
@@ -26,11 +26,11 @@ var openPolicies = map[string][2]string{
 	"program":    {"obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`},
 }
 
-// A place is a machine with a home, a project in it and a guard over that.
+// A place is a machine with a home, a project in it and a gate over that.
 type place struct {
 	t                  *testing.T
 	home, proj, policy string
-	guard              *guard.Guard
+	gate               *gate.Gate
 }
 
 func (p *place) write(name, text string) {
@@ -85,7 +85,7 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 		p.write(builtin, "rules: []\n")
 		names = append([]string{builtin}, names...)
 	}
-	p.guard, err = guard.Open(context.Background(), guard.Options{Policy: &guard.Files{Names: names, Dialect: dialect, Options: opts}, Store: new(memory.Store), NoWait: true})
+	p.gate, err = gate.Open(context.Background(), gate.Options{Policy: &gate.Files{Names: names, Dialect: dialect, Options: opts}, Store: new(memory.Store), NoWait: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestAttacks(t *testing.T) {
 			t.Run(d+" floor "+floor, func(t *testing.T) {
 				p := openPlace(t, d, floor)
 				for _, line := range attacks {
-					got, err := p.guard.Authorize(context.Background(), p.call(line))
+					got, err := p.gate.Authorize(context.Background(), p.call(line))
 					// Where nothing else speaks, it is the self-protection that does.
 					alone := d == "program" && floor == "off"
 					if err != nil || got.Verdict == obstat.Allow || alone && (got.Stage != protect.Stage || got.Verdict != obstat.Ask) {
@@ -162,7 +162,7 @@ func TestEveryday(t *testing.T) {
 		t.Run(d, func(t *testing.T) {
 			p := openPlace(t, d, "off")
 			for _, line := range everyday {
-				got, err := p.guard.Authorize(context.Background(), p.call(line))
+				got, err := p.gate.Authorize(context.Background(), p.call(line))
 				if err != nil || got.Stage == protect.Stage || got.Safety || d == "program" && got.Verdict != obstat.Allow {
 					t.Errorf("%s: %v, %s (%v)", p.fill(line), got.Verdict, got.Reason(), err)
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Store is everything a guard keeps.
+// A Store is everything a gate keeps.
 type Store interface {
 	ledger.Store
 	ledger.Trimmer

@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 
 // Granted decides a call that asks by what was granted before, and tells whether
 // that settles it. Nobody is asked and nothing is written down.
-func (g *Guard) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
+func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
 	c := *call
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)

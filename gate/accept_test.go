@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/memory"
 )
 
@@ -76,7 +76,7 @@ func TestAlways(t *testing.T) {
 				b := &bench{t: t, file: filepath.Join(t.TempDir(), sample.file), store: new(memory.Store)}
 				write(t, b.file, sample.text)
 				var err error
-				b.Guard, err = guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{b.file}, Dialect: d.Name()}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}})
+				b.Gate, err = gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{b.file}, Dialect: d.Name()}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}})
 				if err != nil {
 					t.Fatal(err)
 				}

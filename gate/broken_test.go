@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
 )
@@ -49,7 +49,7 @@ func (s *broken) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, 
 func TestStoreBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &broken{Store: new(memory.Store)}
-		b := open(t, policy, func(o *guard.Options) { o.Store = s })
+		b := open(t, policy, func(o *gate.Options) { o.Store = s })
 		b.store = s.Store
 		s.append.Store(true)
 		for _, c := range []string{"git status", "make"} {

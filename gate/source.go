@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Source is where a guard's policy comes from.
+// A Source is where a gate's policy comes from.
 type Source interface {
 	// Stamp changes whenever the policy may have.
 	Stamp() (string, error)
@@ -198,7 +198,7 @@ func (f *Files) Accept(l *dialect.Loaded, offers ...obstat.Offer) error {
 // reload builds the policy anew when its source has changed, swaps it in and
 // returns what is in force. A source that cannot be loaded leaves the last good
 // policy in force, and says so from then on.
-func (g *Guard) reload(ctx context.Context) (*dialect.Loaded, error) {
+func (g *Gate) reload(ctx context.Context) (*dialect.Loaded, error) {
 	stamp, err := g.opts.Policy.Stamp()
 	g.mu.Lock()
 	l, broken, same := g.policy, g.broken, err == nil && stamp == g.stamp
@@ -218,14 +218,14 @@ func (g *Guard) reload(ctx context.Context) (*dialect.Loaded, error) {
 	return g.swap(ctx, stamp, l, err)
 }
 
-func (g *Guard) stampNow() string {
+func (g *Gate) stampNow() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.stamp
 }
 
 // swap puts a newly built policy in force, or keeps the old one and why.
-func (g *Guard) swap(ctx context.Context, stamp string, l *dialect.Loaded, err error) (*dialect.Loaded, error) {
+func (g *Gate) swap(ctx context.Context, stamp string, l *dialect.Loaded, err error) (*dialect.Loaded, error) {
 	g.mu.Lock()
 	before, said := g.policy.Policy.Digest(), g.broken
 	g.stamp, g.broken = stamp, err

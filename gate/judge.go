@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A turn is one call on its way through the guard.
+// A turn is one call on its way through the gate.
 type turn struct {
-	g    *Guard
+	g    *Gate
 	call *obstat.Call
 	// digest is the call's, as it was made.
 	digest string
@@ -30,19 +30,19 @@ type turn struct {
 
 // judged is what the strictest policy says of a call.
 type judged struct {
-	by     *Guard // whose policy that is
+	by     *Gate // whose policy that is
 	loaded *dialect.Loaded
 	call   *obstat.Call // as it was put to that policy
 	d      obstat.Decision
 	said   obstat.Verdict // what the policy said, before anything else spoke
 	self   bool           // the call would change what guards the agent
 	trace  *obstat.Trace
-	broken error // of any guard in the line
+	broken error // of any gate in the line
 }
 
-// judge puts a call to the guard's policy and to those of the agents that
+// judge puts a call to the gate's policy and to those of the agents that
 // started this one, each in its own mode; the strictest answer counts.
-func (g *Guard) judge(ctx context.Context, c *obstat.Call, world obstat.World) *judged {
+func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World) *judged {
 	var out *judged
 	var broken error
 	for p := g; p != nil; p = p.opts.Parent {
@@ -69,8 +69,8 @@ func (g *Guard) judge(ctx context.Context, c *obstat.Call, world obstat.World) *
 	return out
 }
 
-// guarded is what the guard's agent may not change unasked.
-func (g *Guard) guarded() *protect.Guarded {
+// guarded is what the gate's agent may not change unasked.
+func (g *Gate) guarded() *protect.Guarded {
 	out := &protect.Guarded{State: g.opts.Guarded, Getenv: os.Getenv}
 	if dir, err := statedir.Dir(os.Getenv); err == nil {
 		out.State = append(slices.Clone(out.State), dir)
@@ -86,7 +86,7 @@ func (g *Guard) guarded() *protect.Guarded {
 
 // decide puts a call to a policy that is not in force, for an answer that would
 // put it there. What guards the agent is as safe from it as from any other.
-func (g *Guard) decide(pol *obstat.Policy, c *obstat.Call, world obstat.World) obstat.Decision {
+func (g *Gate) decide(pol *obstat.Policy, c *obstat.Call, world obstat.World) obstat.Decision {
 	d := pol.Decide(c, world)
 	g.guarded().Tighten(&d, c, g.opts.World, nil)
 	return d

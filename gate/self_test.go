@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/ledger"
 )
@@ -71,10 +71,10 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// TestSelfForeignGrant: a grant that a process without the guard's knowledge
+// TestSelfForeignGrant: a grant that a process without the gate's knowledge
 // left behind does not settle a change of what guards the agent.
 func TestSelfForeignGrant(t *testing.T) {
-	b := open(t, `{"permission": "allow"}`, func(o *guard.Options) { o.NoWait = true; o.Guarded = []string{"/srv/store"} })
+	b := open(t, `{"permission": "allow"}`, func(o *gate.Options) { o.NoWait = true; o.Guarded = []string{"/srv/store"} })
 	ctx := context.Background()
 	call := &obstat.Call{Tool: "bash", Input: []byte(`{"command":"rm -rf /srv/store"}`), Agent: "a", Session: "s", Dir: "/src"}
 	plain := approval.New(b.store, nil)

@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 // another process: it waits for the answer and decides the request's call, by
 // the policy of now. What was decided once is not decided again: an approval is
 // for one run.
-func (g *Guard) Resume(ctx context.Context, request string) (obstat.Decision, error) {
+func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, error) {
 	began := time.Now()
 	r, err := g.broker.Wait(ctx, request)
 	if err == nil {
@@ -67,7 +67,7 @@ func (g *Guard) Resume(ctx context.Context, request string) (obstat.Decision, er
 
 // use takes an approval for the one run that it is for, whichever process
 // decides it. Of one that was taken before nothing is left.
-func (g *Guard) use(ctx context.Context, r *approval.Request) (*approval.Request, error) {
+func (g *Gate) use(ctx context.Context, r *approval.Request) (*approval.Request, error) {
 	if r.State != approval.Approved {
 		return r, nil
 	}

@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
 )
@@ -35,9 +35,9 @@ const policy = `{
 }
 `
 
-// A bench is a guard with everything around it.
+// A bench is a gate with everything around it.
 type bench struct {
-	*guard.Guard
+	*gate.Gate
 	t     *testing.T
 	file  string
 	store *memory.Store
@@ -50,16 +50,16 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-func open(t *testing.T, text string, change func(*guard.Options)) *bench {
+func open(t *testing.T, text string, change func(*gate.Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, file: filepath.Join(t.TempDir(), "opencode.json"), store: new(memory.Store)}
 	write(t, b.file, text)
-	opts := guard.Options{Policy: &guard.Files{Names: []string{b.file}}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}}
+	opts := gate.Options{Policy: &gate.Files{Names: []string{b.file}}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}}
 	if change != nil {
 		change(&opts)
 	}
 	var err error
-	if b.Guard, err = guard.Open(t.Context(), opts); err != nil {
+	if b.Gate, err = gate.Open(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -130,7 +130,7 @@ func check(t *testing.T, d obstat.Decision, want obstat.Verdict, words ...string
 }
 
 func TestReload(t *testing.T) {
-	b := open(t, policy, func(o *guard.Options) { o.NoWait = true })
+	b := open(t, policy, func(o *gate.Options) { o.NoWait = true })
 	check(t, b.decide(bash("git status")), obstat.Allow)
 	// The same length, the same moment: still seen.
 	write(t, b.file, strings.ReplaceAll(policy, `": "allow"`, `": "deny" `))
@@ -169,11 +169,11 @@ func TestReload(t *testing.T) {
 // TestDirectory: the files of a directory are found, and those that come later.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Dir: dir}, Store: new(memory.Store)}); err == nil {
-		t.Error("a guard without a policy")
+	if _, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir}, Store: new(memory.Store)}); err == nil {
+		t.Error("a gate without a policy")
 	}
 	write(t, filepath.Join(dir, "opencode.json"), policy)
-	g, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Dir: dir}, Store: new(memory.Store), NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir}, Store: new(memory.Store), NoWait: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestGrants(t *testing.T) {
 		approval.User:      func(c *obstat.Call) { c.Session, c.Agent, c.Dir = "x", "x", "/x" },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := open(t, policy, func(o *guard.Options) { o.Approval.Timeout = time.Second })
+			b := open(t, policy, func(o *gate.Options) { o.Approval.Timeout = time.Second })
 			check(t, b.answer(bash("make"), approval.Answer{Allow: true, Scope: scope, Until: time.Now().Add(time.Hour)}), obstat.Allow, "approved by bob")
 			c := bash("make")
 			same(c)
@@ -220,7 +220,7 @@ func TestGrants(t *testing.T) {
 // TestGrantedRule: an offer taken for the session settles similar calls there.
 func TestGrantedRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, policy, func(o *guard.Options) { o.Approval.Timeout = time.Second })
+		b := open(t, policy, func(o *gate.Options) { o.Approval.Timeout = time.Second })
 		check(t, b.answer(bash("npm run build"), approval.Answer{Allow: true, Scope: approval.Session, Offer: 1}), obstat.Allow)
 		check(t, b.decide(bash("npm run build --verbose")), obstat.Allow, "for the session")
 		check(t, b.decide(bash("npm run build && rm -rf /")), obstat.Deny, "rm *")
@@ -295,7 +295,7 @@ func TestEditedArguments(t *testing.T) {
 func TestSeveralMustAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roster := approval.Roster{{Tool: "bash", Who: approval.Who{Roles: []string{"lead"}, NotCaller: true, Needed: 2}}}
-		b := open(t, policy, func(o *guard.Options) { o.Who = roster.For })
+		b := open(t, policy, func(o *gate.Options) { o.Who = roster.For })
 		end := make(chan obstat.Decision, 1)
 		go func() { end <- b.decide(bash("make")) }()
 		synctest.Wait()
@@ -359,9 +359,9 @@ func TestRepeats(t *testing.T) {
 
 func TestSubagent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		parent := open(t, policy, func(o *guard.Options) { o.Approval.Timeout = time.Second })
-		child := open(t, `{"permission": {"bash": {"*": "allow", "git push *": "deny"}, "edit": "allow"}}`, func(o *guard.Options) { o.Parent = parent.Guard })
-		grandchild := open(t, `{"permission": "allow"}`, func(o *guard.Options) { o.Parent = child.Guard })
+		parent := open(t, policy, func(o *gate.Options) { o.Approval.Timeout = time.Second })
+		child := open(t, `{"permission": {"bash": {"*": "allow", "git push *": "deny"}, "edit": "allow"}}`, func(o *gate.Options) { o.Parent = parent.Gate })
+		grandchild := open(t, `{"permission": "allow"}`, func(o *gate.Options) { o.Parent = child.Gate })
 		for _, g := range []*bench{child, grandchild} {
 			check(t, g.decide(bash("git status")), obstat.Allow)
 			check(t, g.decide(bash("rm x")), obstat.Deny, "the agent that started this one")
@@ -388,7 +388,7 @@ func TestSubagent(t *testing.T) {
 // TestConcurrent: many callers, a policy that changes under them, and a ledger
 // that holds.
 func TestConcurrent(t *testing.T) {
-	b := open(t, policy, func(o *guard.Options) { o.NoWait = true })
+	b := open(t, policy, func(o *gate.Options) { o.NoWait = true })
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -422,8 +422,8 @@ func TestConcurrent(t *testing.T) {
 // TestReplayable: what is written down is enough to decide again.
 func TestReplayable(t *testing.T) {
 	world := &obstat.Snapshot{HomeDir: "/home/ann", Links: map[string]string{"/src/app/link": "/home/ann/.ssh"}, Dirs: []string{"/src/app", "/home/ann/.ssh"}}
-	b := open(t, policy, func(o *guard.Options) { o.NoWait, o.World = true, world })
-	l, err := (&guard.Files{Names: []string{b.file}}).Load()
+	b := open(t, policy, func(o *gate.Options) { o.NoWait, o.World = true, world })
+	l, err := (&gate.Files{Names: []string{b.file}}).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

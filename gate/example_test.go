@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/store"
 )
 
@@ -17,7 +17,7 @@ type Tool func(ctx context.Context, input json.RawMessage) (string, error)
 
 // Guarded returns tool behind g: it runs only what is allowed, with the
 // arguments that were allowed, and tells the model why where it does not.
-func Guarded(g *guard.Guard, name string, tool Tool, who obstat.Call) Tool {
+func Guarded(g *gate.Gate, name string, tool Tool, who obstat.Call) Tool {
 	return func(ctx context.Context, input json.RawMessage) (string, error) {
 		call := who
 		call.Tool, call.Input = name, input
@@ -34,9 +34,9 @@ func Guarded(g *guard.Guard, name string, tool Tool, who obstat.Call) Tool {
 	}
 }
 
-// Example_toolLoop puts a guard between a model and its tools.
+// Example_toolLoop puts a gate between a model and its tools.
 func Example_toolLoop() {
-	dir, err := os.MkdirTemp("", "guard")
+	dir, err := os.MkdirTemp("", "gate")
 	if err != nil {
 		panic(err)
 	}
@@ -46,9 +46,9 @@ func Example_toolLoop() {
 		panic(err)
 	}
 	ctx := context.Background()
-	g, err := guard.Open(ctx, guard.Options{
-		Policy: &guard.Files{Dir: dir}, // finds the files of any dialect there
-		Store:  store.Memory(),         // or store.Open(ctx, ""), which obstat ask and obstat log read
+	g, err := gate.Open(ctx, gate.Options{
+		Policy: &gate.Files{Dir: dir}, // finds the files of any dialect there
+		Store:  store.Memory(),        // or store.Open(ctx, ""), which obstat ask and obstat log read
 	})
 	if err != nil {
 		panic(err)

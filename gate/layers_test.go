@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/memory"
 )
 
@@ -23,15 +23,15 @@ func place(t *testing.T, name, text string) {
 	}
 }
 
-// layered opens a guard on a project's directory and a home.
-func layered(t *testing.T, f *guard.Files) (*guard.Guard, error) {
+// layered opens a gate on a project's directory and a home.
+func layered(t *testing.T, f *gate.Files) (*gate.Gate, error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", "")
 	for _, name := range []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"} {
 		t.Setenv(name, "")
 	}
 	f.Layers = true
-	return guard.Open(t.Context(), guard.Options{Policy: f, Store: new(memory.Store), NoWait: true})
+	return gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store), NoWait: true})
 }
 
 // TestLayers: what the user's own files deny is denied in every project, and a
@@ -45,7 +45,7 @@ func TestLayers(t *testing.T) {
 		place(t, filepath.Join(dir, filepath.FromSlash(tt.project)), tt.text)
 		user := filepath.Join(home, filepath.FromSlash(tt.user))
 		place(t, user, tt.deny)
-		g, err := layered(t, &guard.Files{Dir: dir, Home: home})
+		g, err := layered(t, &gate.Files{Dir: dir, Home: home})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestLayers(t *testing.T) {
 func TestOnlyUsersFiles(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	place(t, filepath.Join(home, ".claude", "settings.json"), `{"permissions": {"deny": ["WebFetch"]}}`)
-	g, err := layered(t, &guard.Files{Dir: dir, Home: home, Dialect: "claudecode"})
+	g, err := layered(t, &gate.Files{Dir: dir, Home: home, Dialect: "claudecode"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestOnlyUsersFiles(t *testing.T) {
 	if check(t, d, obstat.Deny, "WebFetch"); err != nil {
 		t.Error(err)
 	}
-	if _, err := layered(t, &guard.Files{Dir: dir, Home: home}); err == nil || !strings.Contains(err.Error(), "none is found") {
+	if _, err := layered(t, &gate.Files{Dir: dir, Home: home}); err == nil || !strings.Contains(err.Error(), "none is found") {
 		t.Errorf("%v", err)
 	}
 }
@@ -98,8 +98,8 @@ func TestAcceptedIntoProject(t *testing.T) {
 	place(t, project, `{"permission": {"bash": "ask"}}`)
 	place(t, filepath.Join(home, ".opencode", "opencode.json"), `{"permission": {"webfetch": "deny"}}`) // read after the project's
 	t.Setenv("XDG_CONFIG_HOME", home)
-	f := &guard.Files{Dir: dir, Home: home, Layers: true}
-	g, err := guard.Open(t.Context(), guard.Options{Policy: f, Store: new(memory.Store)})
+	f := &gate.Files{Dir: dir, Home: home, Layers: true}
+	g, err := gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store)})
 	if err != nil {
 		t.Fatal(err)
 	}

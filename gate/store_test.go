@@ -1,4 +1,4 @@
-package guard_test
+package gate_test
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/guard"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
 
-// onDisk opens a guard on a database in a directory.
-func onDisk(t *testing.T, dir string) (*guard.Guard, *sqlite.Store) {
+// onDisk opens a gate on a database in a directory.
+func onDisk(t *testing.T, dir string) (*gate.Gate, *sqlite.Store) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(dir, "obstat.db"))
 	if err != nil {
@@ -30,7 +30,7 @@ func onDisk(t *testing.T, dir string) (*guard.Guard, *sqlite.Store) {
 	if err := os.WriteFile(name, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{name}}, Store: s})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{name}}, Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func onDisk(t *testing.T, dir string) (*guard.Guard, *sqlite.Store) {
 	return g, s
 }
 
-func authorize(t *testing.T, g *guard.Guard, c *obstat.Call) obstat.Decision {
+func authorize(t *testing.T, g *gate.Gate, c *obstat.Call) obstat.Decision {
 	t.Helper()
 	d, err := g.Authorize(t.Context(), c)
 	if (err != nil) != strings.Contains(d.Reason(), "ledger") {
@@ -57,7 +57,7 @@ func verified(t *testing.T, s *sqlite.Store) int {
 	return int(v.Records)
 }
 
-// TestFullDisk: on a full disk the guard denies and says why, and goes on by
+// TestFullDisk: on a full disk the gate denies and says why, and goes on by
 // itself when there is room.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func fillDisk(t *testing.T, path string) {
 	}
 }
 
-// TestReadOnlyDatabase: while its database cannot be written the guard denies
+// TestReadOnlyDatabase: while its database cannot be written the gate denies
 // and says why; it goes on by itself.
 func TestReadOnlyDatabase(t *testing.T) {
 	for _, file := range []string{"obstat.db", "obstat.db.log"} {
@@ -161,7 +161,7 @@ func setReadOnly(t *testing.T, path string, on bool) {
 	}
 }
 
-// TestTakesSpoolIn: what a hook wrote before the guard came is in the ledger.
+// TestTakesSpoolIn: what a hook wrote before the gate came is in the ledger.
 func TestTakesSpoolIn(t *testing.T) {
 	dir := t.TempDir()
 	spool := &ledger.Spool{Path: ledger.SpoolPath(filepath.Join(dir, "obstat.db"))}
@@ -268,7 +268,7 @@ func TestNoSecretsOnDisk(t *testing.T) {
 }
 
 // nextRequest waits for a request to be there.
-func nextRequest(t *testing.T, g *guard.Guard) *approval.Request {
+func nextRequest(t *testing.T, g *gate.Gate) *approval.Request {
 	t.Helper()
 	for {
 		rs, err := g.Broker().Pending(t.Context())
@@ -284,14 +284,14 @@ func nextRequest(t *testing.T, g *guard.Guard) *approval.Request {
 	}
 }
 
-// TestResumeRace: of many guards that take the same answered request up, as
+// TestResumeRace: of many gates that take the same answered request up, as
 // processes do, one runs it.
 func TestResumeRace(t *testing.T) {
 	dir := t.TempDir()
-	var guards []*guard.Guard
+	var gates []*gate.Gate
 	for range 4 {
 		g, _ := onDisk(t, dir)
-		guards = append(guards, g)
+		gates = append(gates, g)
 	}
 	_, s := onDisk(t, dir)
 	c := bash("make")
@@ -299,7 +299,7 @@ func TestResumeRace(t *testing.T) {
 	if err := s.PutRequest(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := guards[0].Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true}); err != nil {
+	if _, err := gates[0].Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true}); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -307,7 +307,7 @@ func TestResumeRace(t *testing.T) {
 	allowed := 0
 	for i := range 16 {
 		wg.Go(func() {
-			d, err := guards[i%len(guards)].Resume(t.Context(), r.ID)
+			d, err := gates[i%len(gates)].Resume(t.Context(), r.ID)
 			if err != nil {
 				t.Error(err)
 			}
@@ -327,7 +327,7 @@ func TestResumeRace(t *testing.T) {
 	verified(t, s)
 }
 
-// TestGuardsItsStore: what a guard keeps is not the agent's to change, wherever
+// TestGuardsItsStore: what a gate keeps is not the agent's to change, wherever
 // it is and whatever the rules say.
 func TestGuardsItsStore(t *testing.T) {
 	dir := t.TempDir()
@@ -340,7 +340,7 @@ func TestGuardsItsStore(t *testing.T) {
 	if err := os.WriteFile(name, []byte(`{"permission": {"*": "allow"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.Open(t.Context(), guard.Options{Policy: &guard.Files{Names: []string{name}}, Store: s, NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{name}}, Store: s, NoWait: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
-// Package guard is the running gate: it decides calls by the policy in force,
+// Package gate is the running gate: it decides calls by the policy in force,
 // asks humans when it must, remembers what may be remembered, and writes down
 // everything before an answer leaves the process.
 //
 // It owns putting policy, grants, approvals and ledger together for one host
 // process, and holding when one of them breaks. It does not own any of them:
 // policies are obstat's, answering is approval's, records are ledger's, and
-// where things are kept is chosen by whoever opens the guard.
-package guard
+// where things are kept is chosen by whoever opens the gate.
+package gate
 
 import (
 	"context"
@@ -28,27 +28,27 @@ type Store interface {
 	approval.Store
 }
 
-// Options open a Guard.
+// Options open a Gate.
 type Options struct {
 	// Policy is where the policy comes from. Required.
 	Policy Source
 	// Store keeps what happens. Required.
 	Store Store
-	// Parent is the guard of the agent that started this one; nil: nobody did.
+	// Parent is the gate of the agent that started this one; nil: nobody did.
 	// A call gets at most what the parent's policy gives it.
-	Parent *Guard
+	Parent *Gate
 	// World is what decisions may know of the machine; nil is the machine itself.
 	World obstat.World
 	// Mode is the mode of calls that name none; "" is the policy's own.
 	Mode obstat.Mode
 	// Who says who may answer for a call; nil: anybody. See [approval.Roster].
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
-	// Approval configures the broker. Its Check is the guard's own.
+	// Approval configures the broker. Its Check is the gate's own.
 	Approval approval.Options
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
-	// NoStart leaves the guard's beginning out of the ledger, for one that lives
+	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool
 	// Guarded are files and directories, beside the policy, the agents' hook
@@ -58,7 +58,7 @@ type Options struct {
 	// Mask takes secrets out of what is written down; nil masks what every ledger
 	// masks, with the store's key for the digests if it is a [Keyer].
 	Mask *ledger.Masker
-	// Spool is what short-lived processes write to, which the guard takes in when
+	// Spool is what short-lived processes write to, which the gate takes in when
 	// it is opened and every few seconds, unless NoStart says that it is one of
 	// them; nil is the store's own if it is a
 	// [Spooler].
@@ -80,8 +80,8 @@ type Spooler interface {
 	Spool() *ledger.Spool
 }
 
-// A Guard authorizes calls. It is safe for concurrent use.
-type Guard struct {
+// A Gate authorizes calls. It is safe for concurrent use.
+type Gate struct {
 	opts   Options
 	broker *approval.Broker
 
@@ -102,11 +102,11 @@ type repeat struct {
 	n      int
 }
 
-// Open opens a guard. A policy that cannot be loaded is an error: there is no
+// Open opens a gate. A policy that cannot be loaded is an error: there is no
 // last good one yet.
-func Open(ctx context.Context, opts Options) (*Guard, error) {
+func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if opts.Policy == nil || opts.Store == nil {
-		return nil, errors.New("a guard needs a policy and a store")
+		return nil, errors.New("a gate needs a policy and a store")
 	}
 	if opts.World == nil {
 		opts.World = obstat.OS{}
@@ -114,7 +114,7 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	if err := opts.fromStore(); err != nil {
 		return nil, err
 	}
-	g := &Guard{opts: opts, repeats: map[string]repeat{}, stop: func() {}}
+	g := &Gate{opts: opts, repeats: map[string]repeat{}, stop: func() {}}
 	stamp, err := opts.Policy.Stamp()
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func Open(ctx context.Context, opts Options) (*Guard, error) {
 	if opts.NoStart {
 		return g, nil
 	}
-	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a guard began with " + sources(g.policy)}
+	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a gate began with " + sources(g.policy)}
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
 	}
@@ -167,14 +167,14 @@ func (o *Options) fromStore() error {
 	return nil
 }
 
-// Close ends what the guard does by itself. It does not close the store, and
-// calls can still be put to the guard.
-func (g *Guard) Close() { g.stop() }
+// Close ends what the gate does by itself. It does not close the store, and
+// calls can still be put to the gate.
+func (g *Gate) Close() { g.stop() }
 
-// Broker returns the guard's broker, for whoever shows requests to humans.
-func (g *Guard) Broker() *approval.Broker { return g.broker }
+// Broker returns the gate's broker, for whoever shows requests to humans.
+func (g *Gate) Broker() *approval.Broker { return g.broker }
 
-// A Status is how a guard stands.
+// A Status is how a gate stands.
 type Status struct {
 	Policy  string   `json:"policy"` // digest
 	Dialect string   `json:"dialect"`
@@ -189,9 +189,9 @@ type Status struct {
 	Spool string `json:"spool,omitempty"`
 }
 
-// Status returns how the guard stands, after looking whether the policy has
+// Status returns how the gate stands, after looking whether the policy has
 // changed.
-func (g *Guard) Status(ctx context.Context) Status {
+func (g *Gate) Status(ctx context.Context) Status {
 	l, broken := g.reload(ctx)
 	s := Status{Policy: l.Policy.Digest(), Dialect: l.Dialect.Name()}
 	for _, f := range l.Input.Files {
@@ -214,7 +214,7 @@ func (g *Guard) Status(ctx context.Context) Status {
 // Authorize decides a call and, where it asks, waits for a human. The decision
 // is in the ledger before it is returned. An error means that something broke;
 // the decision that comes with it denies.
-func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
+func (g *Gate) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
 	began := time.Now()
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
@@ -228,7 +228,7 @@ func (g *Guard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisi
 }
 
 // append masks records and writes them.
-func (g *Guard) append(ctx context.Context, records ...*ledger.Record) error {
+func (g *Gate) append(ctx context.Context, records ...*ledger.Record) error {
 	for _, r := range records {
 		g.opts.Mask.Mask(r)
 	}
@@ -246,14 +246,14 @@ func brokenWords(err error) string {
 	return "a newer policy could not be loaded and the last good one is in force: " + firstLine(err.Error())
 }
 
-func (g *Guard) current() (*dialect.Loaded, error) {
+func (g *Gate) current() (*dialect.Loaded, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.policy, g.broken
 }
 
 // repeated counts how often the session made this very call in a row before.
-func (g *Guard) repeated(c *obstat.Call) int {
+func (g *Gate) repeated(c *obstat.Call) int {
 	digest, key := c.Digest(), c.Agent+"\x00"+c.Session
 	g.mu.Lock()
 	defer g.mu.Unlock()

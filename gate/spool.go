@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 const absorbEvery = 5 * time.Second
 
 // absorber takes the spool in from time to time.
-func (g *Guard) absorber(ctx context.Context, done chan<- struct{}) {
+func (g *Gate) absorber(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	tick := time.NewTicker(absorbEvery)
 	defer tick.Stop()
@@ -36,7 +36,7 @@ func (g *Guard) absorber(ctx context.Context, done chan<- struct{}) {
 // absorb takes in what short-lived processes wrote down. It was acknowledged and
 // stays where it is until it is in the ledger. It tells whether the spool is to
 // be looked at again.
-func (g *Guard) absorb(ctx context.Context) bool {
+func (g *Gate) absorb(ctx context.Context) bool {
 	n, err := ledger.Absorb(ctx, g.opts.Spool, g.opts.Store)
 	g.mu.Lock()
 	defer g.mu.Unlock()

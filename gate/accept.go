@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 )
 
 // checkAnswer refuses an accepted rule that would not settle the call or is
-// broader than the call. The broker asks it before an answer counts; the guard
+// broader than the call. The broker asks it before an answer counts; the gate
 // asks it again before it acts on one that another process took.
-func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
+func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if a.Allow && a.Scope != "" && a.Scope != approval.Once && g.guarded().Check(&r.Call, g.opts.World, nil) != nil {
 		return fmt.Errorf("%w: what guards the agent is changed with an answer for once only", approval.ErrBad)
 	}
@@ -45,7 +45,7 @@ func (g *Guard) checkAnswer(r *approval.Request, a *approval.Answer) error {
 
 // CheckAnswer refuses what can be told to be wrong with an accepted rule by
 // whoever takes the answer and does not have the policy. It does for
-// [approval.Options].Check; the guard that asked tries the rule itself.
+// [approval.Options].Check; the gate that asked tries the rule itself.
 func CheckAnswer(r *approval.Request, a *approval.Answer) error {
 	if a.Rule == nil && a.Offer == 0 {
 		return nil
@@ -72,7 +72,7 @@ func checkRules(offers []obstat.Offer) error {
 
 // narrow tries a rule that somebody wrote on calls that have nothing to do with
 // the one it is for. If one of them would be allowed, the rule is broader.
-func (g *Guard) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request, rule *obstat.Rule) error {
+func (g *Gate) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request, rule *obstat.Rule) error {
 	for _, p := range probes(&r.Call) {
 		if pol.Decide(&p, g.opts.World).Verdict == obstat.Allow && l.Policy.Decide(&p, g.opts.World).Verdict != obstat.Allow {
 			return fmt.Errorf("%w: %s would allow %s %s as well", approval.ErrBroader, rule, p.Tool, ledger.ClipTo(string(p.Input), 200))
