@@ -69,7 +69,8 @@ func (o *Offer) Rules() []Offer {
 
 // Who says who may answer.
 type Who struct {
-	Roles     []string `json:"roles,omitempty"`      // one of these; none: anybody
+	Roles     []string `json:"roles,omitempty"`      // one of these; none, and no Users: anybody
+	Users     []string `json:"users,omitempty"`      // these people, whatever their roles
 	NotCaller bool     `json:"not_caller,omitempty"` // not the person who started the agent
 	Needed    int      `json:"needed,omitempty"`     // how many must agree; zero is one
 }

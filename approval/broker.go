@@ -22,7 +22,8 @@ type Broker struct {
 	opts  Options
 
 	mu      sync.Mutex
-	waiting map[string]chan struct{} // closed when the request may have changed
+	waiting map[string]chan struct{} // gets a value when the request may have changed
+	open    map[string]bool          // requests whose end Options.Settled has not heard of
 }
 
 // Options configure a Broker; nil means the defaults.
@@ -37,11 +38,15 @@ type Options struct {
 	Check func(r *Request, a *Answer) error
 	// Asked is told of every new request, to show it to somebody. nil tells nobody.
 	Asked func(r *Request)
+	// Settled is told once how a request ended that this broker put or waited for:
+	// approved, refused, expired or canceled, here or in another process. It is
+	// called before Answer returns. nil tells nobody.
+	Settled func(r *Request)
 }
 
 // New returns a broker on a store.
 func New(store Store, opts *Options) *Broker {
-	b := &Broker{store: store, waiting: map[string]chan struct{}{}}
+	b := &Broker{store: store, waiting: map[string]chan struct{}{}, open: map[string]bool{}}
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -64,19 +69,52 @@ func (b *Broker) Ask(ctx context.Context, r *Request) (*Request, error) {
 	if r.ID == "" {
 		r.ID = NewID("req_")
 	}
+	wake := b.watch(r.ID)
+	defer b.unwatch(r.ID)
+	if err := b.Put(ctx, r); err != nil {
+		return nil, err
+	}
+	return b.wait(ctx, r, wake)
+}
+
+// Put puts r to humans and returns at once; [Broker.Wait] waits for the answer.
+func (b *Broker) Put(ctx context.Context, r *Request) error {
+	if r.ID == "" {
+		r.ID = NewID("req_")
+	}
 	r.Created = time.Now()
 	if r.Expires.IsZero() {
 		r.Expires = r.Created.Add(b.opts.Timeout)
 	}
-	wake := b.watch(r.ID)
-	defer b.unwatch(r.ID)
+	b.follow(r.ID)
 	if err := b.store.PutRequest(ctx, r); err != nil {
-		return nil, fmt.Errorf("the request could not be kept: %w", err)
+		b.mu.Lock()
+		delete(b.open, r.ID)
+		b.mu.Unlock()
+		return fmt.Errorf("the request could not be kept: %w", err)
 	}
 	if b.opts.Asked != nil {
 		b.opts.Asked(r)
 	}
-	return b.wait(ctx, r, wake)
+	return nil
+}
+
+// follow makes the end of a request one that Settled is told of.
+func (b *Broker) follow(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open[id] = b.opts.Settled != nil
+}
+
+// tell tells Settled how r ended, unless it was told before.
+func (b *Broker) tell(r *Request) {
+	b.mu.Lock()
+	open := b.open[r.ID]
+	delete(b.open, r.ID)
+	b.mu.Unlock()
+	if open {
+		b.opts.Settled(r)
+	}
 }
 
 // Wait waits for a request that was put before, by this process or another.
@@ -87,6 +125,7 @@ func (b *Broker) Wait(ctx context.Context, id string) (*Request, error) {
 	}
 	wake := b.watch(id)
 	defer b.unwatch(id)
+	b.follow(id)
 	return b.wait(ctx, r, wake)
 }
 
@@ -137,6 +176,7 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 		now, err := b.store.Request(ctx, r.ID)
 		switch {
 		case err == nil && now.State != Pending:
+			b.tell(now)
 			return now, nil
 		case err == nil:
 			failures = 0
@@ -159,7 +199,10 @@ func (b *Broker) end(id string, to State) (*Request, error) {
 	if err := b.store.Settle(ctx, id, to, r.Answers, nil); err != nil && !errors.Is(err, ErrSettled) {
 		return nil, err
 	}
-	return b.store.Request(ctx, id)
+	if r, err = b.store.Request(ctx, id); err == nil {
+		b.tell(r)
+	}
+	return r, err
 }
 
 // Pending returns the requests that can still be answered, oldest first. Those
@@ -176,7 +219,9 @@ func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
 			out = append(out, r)
 			continue
 		}
-		if err := b.store.Settle(ctx, r.ID, Expired, r.Answers, nil); err != nil && !errors.Is(err, ErrSettled) {
+		if err := b.store.Settle(ctx, r.ID, Expired, r.Answers, nil); err == nil {
+			b.tell(r.with(Expired, r.Answers))
+		} else if !errors.Is(err, ErrSettled) {
 			return nil, err
 		}
 	}
@@ -214,11 +259,13 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 		if err := b.store.Settle(ctx, id, to, answers, grant); err != nil {
 			return nil, err
 		}
+		settled := r.with(to, answers)
+		b.tell(settled)
 		b.wake(id)
 		if !a.Allow && a.All {
 			b.refuseOthers(ctx, r)
 		}
-		return r.with(to, answers), nil
+		return settled, nil
 	}
 }
 
@@ -248,8 +295,8 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 		return fmt.Errorf("%w: an answer needs a name", ErrNotYou)
 	case r.Who.NotCaller && a.By == r.Call.User:
 		return fmt.Errorf("%w: somebody other than %s has to", ErrNotYou, a.By)
-	case len(r.Who.Roles) > 0 && !slices.ContainsFunc(a.Roles, func(role string) bool { return slices.Contains(r.Who.Roles, role) }):
-		return fmt.Errorf("%w: it takes one of the roles %q", ErrNotYou, r.Who.Roles)
+	case !r.Who.admits(a):
+		return fmt.Errorf("%w: %s", ErrNotYou, r.Who.words())
 	case slices.ContainsFunc(r.Answers, func(o Answer) bool { return o.By == a.By }):
 		return fmt.Errorf("%w: you have answered it", ErrNotYou)
 	}
@@ -263,6 +310,24 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 		return b.opts.Check(r, a)
 	}
 	return nil
+}
+
+// admits tells whether the person who answers is one of Users or has one of
+// Roles; where neither is given, anybody may answer.
+func (w *Who) admits(a *Answer) bool {
+	return len(w.Roles)+len(w.Users) == 0 || slices.Contains(w.Users, a.By) ||
+		slices.ContainsFunc(a.Roles, func(role string) bool { return slices.Contains(w.Roles, role) })
+}
+
+// words says who may answer.
+func (w *Who) words() string {
+	switch {
+	case len(w.Users) == 0:
+		return fmt.Sprintf("it takes one of the roles %q", w.Roles)
+	case len(w.Roles) == 0:
+		return fmt.Sprintf("it is for %q to answer", w.Users)
+	}
+	return fmt.Sprintf("it is for %q to answer, or for one of the roles %q", w.Users, w.Roles)
 }
 
 // sensible tells whether an approval says one thing.
@@ -315,7 +380,9 @@ func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
 	}
 	for _, o := range pending {
 		if o.Call.Session == r.Call.Session && o.ID != r.ID {
-			if b.store.Settle(ctx, o.ID, Refused, []Answer{{By: "obstat", Time: time.Now(), Words: "another request of this session was refused"}}, nil) == nil {
+			answers := []Answer{{By: "obstat", Time: time.Now(), Words: "another request of this session was refused"}}
+			if b.store.Settle(ctx, o.ID, Refused, answers, nil) == nil {
+				b.tell(o.with(Refused, answers))
 				b.wake(o.ID)
 			}
 		}

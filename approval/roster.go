@@ -34,19 +34,25 @@ func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
 		}
 		out.NotCaller = out.NotCaller || l.Who.NotCaller
 		out.Needed = max(out.Needed, l.Who.Needed)
-		if len(l.Who.Roles) == 0 {
+		if len(l.Who.Roles)+len(l.Who.Users) == 0 {
 			continue
 		}
 		if !some {
-			out.Roles, some = slices.Clone(l.Who.Roles), true
+			out.Roles, out.Users, some = slices.Clone(l.Who.Roles), slices.Clone(l.Who.Users), true
 			continue
 		}
-		out.Roles = slices.DeleteFunc(out.Roles, func(role string) bool { return !slices.Contains(l.Who.Roles, role) })
+		out.Roles = common(out.Roles, l.Who.Roles)
+		out.Users = common(out.Users, l.Who.Users)
 	}
-	if some && len(out.Roles) == 0 {
+	if some && len(out.Roles)+len(out.Users) == 0 {
 		out.Roles = []string{Nobody} // lines that cannot both be met: not everybody, but nobody
 	}
 	return out
+}
+
+// common returns the names of a that b has as well.
+func common(a, b []string) []string {
+	return slices.DeleteFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }
 
 // Nobody is a role that no human has.
