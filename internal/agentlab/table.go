@@ -119,7 +119,7 @@ The agents themselves were told to let everything through, so that what was bloc
 - Cursor, Windsurf: there is no npm package of theirs.
 - Cline: there is one, ` + "`cline`" + `, which has not been tried yet.
 
-Their wire formats are held by the fixtures of package hook.
+Their wire formats are held by the fixtures of package agent.
 `)
 	return s.String()
 }

@@ -4,7 +4,7 @@
 // long a hook may take, which replies an agent honours, and what its hooks do not
 // cover.
 //
-// It does not speak the hooks' protocols, which is the business of package hook,
+// It does not speak the hooks' protocols, which is the business of package agent,
 // it runs nothing, and it reads files only where a function says so.
 package agents
 
@@ -15,7 +15,7 @@ import (
 	"github.com/obstat/obstat/internal/textedit"
 )
 
-// The agents, by the names that package hook has for them.
+// The agents, by the names that package agent has for them.
 const (
 	ClaudeCode = "claude-code"
 	Codex      = "codex"

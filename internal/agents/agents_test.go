@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/agents"
 )
 
@@ -13,7 +13,7 @@ import (
 // deny everything.
 func TestNames(t *testing.T) {
 	for _, name := range agents.Names() {
-		if !slices.Contains(hook.Agents(), name) {
+		if !slices.Contains(agent.Agents(), name) {
 			t.Errorf("the hook knows no agent %q", name)
 		}
 		if a := agents.Of(name); a == nil || a.Name != name || a.Title == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/internal/hookwait"
 	"github.com/obstat/obstat/internal/statedir"
@@ -57,10 +57,10 @@ hook. What was granted before is not asked again.
 obstat-hook, a program of its own beside this one, does the same and starts
 faster.
 
-The agents are ` + strings.Join(hook.Agents(), ", ") + `.`,
+The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
 		Example: `  obstat hook claude-code < payload.json
   obstat hook --policy ~/policy.json codex`,
-		Args: some(0, 1), ValidArgs: hook.Agents(),
+		Args: some(0, 1), ValidArgs: agent.Agents(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				o.Agent = args[0]
@@ -109,12 +109,12 @@ func hookMain(f *Factory, args []string) ExitCode {
 // calledWrongly denies, in the form of the agent that the arguments name: not
 // all of them honour an exit code.
 func calledWrongly(f *Factory, args []string, err error) ExitCode {
-	i := slices.IndexFunc(args, func(a string) bool { return slices.Contains(hook.Agents(), a) })
+	i := slices.IndexFunc(args, func(a string) bool { return slices.Contains(agent.Agents(), a) })
 	if i < 0 {
 		fmt.Fprintf(f.IO.Err, "obstat hook: denied, since it was called wrongly: %s\n", visible(err.Error()))
 		return ExitDeny
 	}
-	r := (&hook.Event{Agent: args[i]}).Refuse("obstat hook was called wrongly: " + visible(err.Error()))
+	r := (&agent.Event{Agent: args[i]}).Refuse("obstat hook was called wrongly: " + visible(err.Error()))
 	_, _ = f.IO.Err.Write(r.Stderr)
 	if _, err := f.IO.Out.Write(r.Stdout); err != nil {
 		return ExitDeny

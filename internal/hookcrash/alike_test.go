@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 )
 
 // Policies of different dialects, in the files that projects have them in.
@@ -59,9 +59,9 @@ func TestAlike(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					want := m.call(programs()["obstat"], hook.ClaudeCode, payload)
+					want := m.call(programs()["obstat"], agent.ClaudeCode, payload)
 					for range 2 {
-						if got := m.call(programs()["obstat-hook"], hook.ClaudeCode, payload); got.String() != want.String() {
+						if got := m.call(programs()["obstat-hook"], agent.ClaudeCode, payload); got.String() != want.String() {
 							t.Errorf("%s %v in %s:\n%s\nobstat hook says\n%s", c.tool, c.input, mode, got, want)
 						}
 					}

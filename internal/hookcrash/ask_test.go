@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/hook"
 	"github.com/obstat/obstat/store"
 )
 
@@ -132,7 +132,7 @@ func TestElsewhere(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
 		m.asking()
-		agent := hook.Codex
+		agent := agent.Codex
 		if r := m.call(program, agent, m.payload(agent, "make test")); r.does(agent) != blocks || !bytes.Contains(r.stderr, []byte("nobody is there to ask")) {
 			t.Errorf("nobody is there: %s", r)
 		}
@@ -166,9 +166,9 @@ func TestGone(t *testing.T) {
 		m := newMachine(t)
 		m.asking()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			cmd := exec.Command(program[0], append(append([]string{}, program[1:]...), "--wait", "3s", hook.Codex)...)
+			cmd := exec.Command(program[0], append(append([]string{}, program[1:]...), "--wait", "3s", agent.Codex)...)
 			var out, words bytes.Buffer
-			cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.proj, m.env, bytes.NewReader(m.payload(hook.Codex, "make test")), &out, &words
+			cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.proj, m.env, bytes.NewReader(m.payload(agent.Codex, "make test")), &out, &words
 			cmd.WaitDelay = 10 * time.Second
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -179,7 +179,7 @@ func TestGone(t *testing.T) {
 			}
 			_ = cmd.Wait()
 			r := result{stdout: out.Bytes(), stderr: words.Bytes(), exit: cmd.ProcessState.ExitCode()}
-			if r.exit >= 0 && r.does(hook.Codex) != blocks || r.exit < 0 && len(r.stdout) > 0 {
+			if r.exit >= 0 && r.does(agent.Codex) != blocks || r.exit < 0 && len(r.stdout) > 0 {
 				t.Errorf("%v: %s", sig, r)
 			}
 			until(t, "the request is gone", func() bool { return !m.asked() })
@@ -193,8 +193,8 @@ func TestNobody(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
 		m.asking()
-		r := m.call(append(append([]string{}, program...), "--wait", "1s"), hook.Codex, m.payload(hook.Codex, "make test"))
-		if r.does(hook.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s; no human refused it")) {
+		r := m.call(append(append([]string{}, program...), "--wait", "1s"), agent.Codex, m.payload(agent.Codex, "make test"))
+		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s; no human refused it")) {
 			t.Error(r)
 		}
 	})
@@ -208,9 +208,9 @@ func TestTwoPolicies(t *testing.T) {
 		lax := filepath.Join(m.home, "lax")
 		m.write(filepath.Join(lax, "obstat.json"), `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`)
 		m.asking()
-		p := bytes.ReplaceAll(m.payload(hook.Codex, "make test"), []byte(m.proj), []byte(lax))
-		r := m.call(append(append([]string{}, program...), "--wait", "1s"), hook.Codex, p)
-		if r.does(hook.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s")) {
+		p := bytes.ReplaceAll(m.payload(agent.Codex, "make test"), []byte(m.proj), []byte(lax))
+		r := m.call(append(append([]string{}, program...), "--wait", "1s"), agent.Codex, p)
+		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s")) {
 			t.Error(r)
 		}
 	})

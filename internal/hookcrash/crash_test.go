@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/hookrun"
 )
 
@@ -72,7 +72,7 @@ func TestCutOff(t *testing.T) {
 
 // TestHuge: nobody reads 50 MB, and nobody is allowed for them.
 func TestHuge(t *testing.T) {
-	list := []string{hook.ClaudeCode, hook.Codex}
+	list := []string{agent.ClaudeCode, agent.Codex}
 	if *long {
 		list = agents()
 	}
@@ -97,7 +97,7 @@ func TestKilled(t *testing.T) {
 	for name, program := range programs() {
 		for range 2 { // the second time from what is cached
 			began := time.Now()
-			m.call(program, hook.Codex, m.payload(hook.Codex, allowed))
+			m.call(program, agent.Codex, m.payload(agent.Codex, allowed))
 			usual[name] = time.Since(began)
 		}
 	}
@@ -134,10 +134,10 @@ func TestKilled(t *testing.T) {
 	}
 	// What they left behind does not stop the next one, and the ledger is whole.
 	for _, program := range programs() {
-		if r := m.call(program, hook.Codex, m.payload(hook.Codex, denied)); r.does(hook.Codex) != blocks {
+		if r := m.call(program, agent.Codex, m.payload(agent.Codex, denied)); r.does(agent.Codex) != blocks {
 			t.Error(r)
 		}
-		if r := m.call(program, hook.Codex, m.payload(hook.Codex, allowed)); r.does(hook.Codex) != runs {
+		if r := m.call(program, agent.Codex, m.payload(agent.Codex, allowed)); r.does(agent.Codex) != runs {
 			t.Error(r)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 )
 
 // some returns the agents that a test of the surroundings is run with: one that
@@ -19,18 +19,18 @@ func some() []string {
 	if *long {
 		return agents()
 	}
-	return []string{hook.ClaudeCode, hook.Codex, hook.Windsurf}
+	return []string{agent.ClaudeCode, agent.Codex, agent.Windsurf}
 }
 
 // holds makes both calls: the denied one must not run, and the allowed one runs
 // or is denied in the agent's form.
 func (m *machine) holds(t *testing.T, program []string, what string, change ...func(*exec.Cmd)) {
 	t.Helper()
-	for _, agent := range some() {
-		m.call(program, agent, m.payload(agent, denied), change...).never(t, agent, what)
-		r := m.call(program, agent, m.payload(agent, allowed), change...)
-		if d := r.does(agent); d == asks || d == runs && r.exit != 0 || r.err != nil {
-			t.Errorf("%s, %s: an allowed call neither runs nor is denied: %s (%v)", agent, what, r, r.err)
+	for _, name := range some() {
+		m.call(program, name, m.payload(name, denied), change...).never(t, name, what)
+		r := m.call(program, name, m.payload(name, allowed), change...)
+		if d := r.does(name); d == asks || d == runs && r.exit != 0 || r.err != nil {
+			t.Errorf("%s, %s: an allowed call neither runs nor is denied: %s (%v)", name, what, r, r.err)
 		}
 	}
 }
@@ -38,9 +38,9 @@ func (m *machine) holds(t *testing.T, program []string, what string, change ...f
 // denies makes the allowed call, which must be denied all the same.
 func (m *machine) denies(t *testing.T, program []string, what string, change ...func(*exec.Cmd)) {
 	t.Helper()
-	for _, agent := range some() {
-		if r := m.call(program, agent, m.payload(agent, allowed), change...); r.does(agent) != blocks {
-			t.Errorf("%s, %s: it should be denied: %s", agent, what, r)
+	for _, name := range some() {
+		if r := m.call(program, name, m.payload(name, allowed), change...); r.does(name) != blocks {
+			t.Errorf("%s, %s: it should be denied: %s", name, what, r)
 		}
 	}
 }
@@ -71,13 +71,13 @@ func TestClosed(t *testing.T) {
 				}
 			}
 			under := append([]string{"/bin/sh", "-c", `exec "$@" ` + redirect, "sh"}, program...)
-			for _, agent := range some() {
-				r := m.call(under, agent, m.payload(agent, denied))
-				if r.does(agent) == runs && !(agent == hook.Codex && r.exit == 2) { // without words Codex does not heed the code: nobody can help that
-					t.Errorf("%s, %s: a denied call would run: %s", agent, what, r)
+			for _, name := range some() {
+				r := m.call(under, name, m.payload(name, denied))
+				if r.does(name) == runs && !(name == agent.Codex && r.exit == 2) { // without words Codex does not heed the code: nobody can help that
+					t.Errorf("%s, %s: a denied call would run: %s", name, what, r)
 				}
 			}
-			if r := m.call(under, hook.ClaudeCode, m.payload(hook.ClaudeCode, allowed)); what == "stdout closed" && r.exit != 0 {
+			if r := m.call(under, agent.ClaudeCode, m.payload(agent.ClaudeCode, allowed)); what == "stdout closed" && r.exit != 0 {
 				t.Errorf("%s: an allowed call is denied: %s", what, r)
 			}
 		}
@@ -175,7 +175,7 @@ func TestLaxCache(t *testing.T) {
 		lax = bytes.ReplaceAll(lax, []byte(`"default":"deny"`), []byte(`"default":"allow"`))
 		m.write(file, string(lax))
 		for range 2 {
-			if r := m.call(program, hook.Codex, m.payload(hook.Codex, denied)); r.does(hook.Codex) != runs {
+			if r := m.call(program, agent.Codex, m.payload(agent.Codex, denied)); r.does(agent.Codex) != runs {
 				t.Fatalf("by the lax policy: %s", r)
 			}
 		}
@@ -185,6 +185,6 @@ func TestLaxCache(t *testing.T) {
 		}
 		m.write(file, string(strict))
 		_ = os.Chtimes(file, st.ModTime(), st.ModTime())
-		m.call(program, hook.Codex, m.payload(hook.Codex, denied)).never(t, hook.Codex, "with a cache of another policy")
+		m.call(program, agent.Codex, m.payload(agent.Codex, denied)).never(t, agent.Codex, "with a cache of another policy")
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 
 	// What the programs are made of, so that a result is not taken for one of
 	// theirs when they have changed.
@@ -124,26 +124,26 @@ const (
 )
 
 // payload is what an agent writes for a shell command.
-func (m *machine) payload(agent, command string) []byte {
+func (m *machine) payload(name, command string) []byte {
 	m.t.Helper()
 	in := map[string]any{"command": command}
 	claude := map[string]any{"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"}
 	text, _ := json.Marshal(in)
 	all := map[string]map[string]any{
-		hook.ClaudeCode: claude,
-		hook.Codex:      {"session_id": "s", "turn_id": "t", "model": "m", "transcript_path": nil, "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"},
-		hook.Gemini:     {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "hook_event_name": "BeforeTool", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "run_shell_command", "tool_input": in},
-		hook.OpenCode:   {"hook_event_name": "tool.execute.before", "tool": "bash", "sessionID": "s", "callID": "c", "args": in, "directory": m.proj},
-		hook.Crush:      {"event": "PreToolUse", "session_id": "s", "cwd": m.proj, "tool_name": "bash", "tool_input": in},
-		hook.Cursor:     {"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution", "workspace_roots": []string{m.proj}, "command": command, "cwd": m.proj},
-		hook.Copilot:    {"sessionId": "s", "timestamp": 1, "cwd": m.proj, "toolName": "bash", "toolArgs": string(text)},
-		hook.Windsurf:   {"agent_action_name": "pre_run_command", "trajectory_id": "s", "tool_info": map[string]any{"command_line": command, "cwd": m.proj}},
-		hook.Cline:      {"clineVersion": "3", "hookName": "PreToolUse", "taskId": "s", "workspaceRoots": []string{m.proj}, "preToolUse": map[string]any{"toolName": "execute_command", "parameters": in}},
-		hook.Generic:    {"tool": "Bash", "input": in, "cwd": m.proj, "session": "s"},
+		agent.ClaudeCode: claude,
+		agent.Codex:      {"session_id": "s", "turn_id": "t", "model": "m", "transcript_path": nil, "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"},
+		agent.Gemini:     {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "hook_event_name": "BeforeTool", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "run_shell_command", "tool_input": in},
+		agent.OpenCode:   {"hook_event_name": "tool.execute.before", "tool": "bash", "sessionID": "s", "callID": "c", "args": in, "directory": m.proj},
+		agent.Crush:      {"event": "PreToolUse", "session_id": "s", "cwd": m.proj, "tool_name": "bash", "tool_input": in},
+		agent.Cursor:     {"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution", "workspace_roots": []string{m.proj}, "command": command, "cwd": m.proj},
+		agent.Copilot:    {"sessionId": "s", "timestamp": 1, "cwd": m.proj, "toolName": "bash", "toolArgs": string(text)},
+		agent.Windsurf:   {"agent_action_name": "pre_run_command", "trajectory_id": "s", "tool_info": map[string]any{"command_line": command, "cwd": m.proj}},
+		agent.Cline:      {"clineVersion": "3", "hookName": "PreToolUse", "taskId": "s", "workspaceRoots": []string{m.proj}, "preToolUse": map[string]any{"toolName": "execute_command", "parameters": in}},
+		agent.Generic:    {"tool": "Bash", "input": in, "cwd": m.proj, "session": "s"},
 	}
-	p, ok := all[agent]
+	p, ok := all[name]
 	if !ok {
-		m.t.Fatalf("no payload for %q", agent)
+		m.t.Fatalf("no payload for %q", name)
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -154,8 +154,8 @@ func (m *machine) payload(agent, command string) []byte {
 
 func agents() []string {
 	var out []string
-	for _, a := range hook.Agents() {
-		if a != hook.Antigravity { // its form is not known for certain
+	for _, a := range agent.Agents() {
+		if a != agent.Antigravity { // its form is not known for certain
 			out = append(out, a)
 		}
 	}
@@ -208,7 +208,7 @@ const (
 )
 
 // does says what an agent does that reads the result, as it was seen to.
-func (r result) does(agent string) string {
+func (r result) does(name string) string {
 	var out struct {
 		Hook struct {
 			Decision string `json:"permissionDecision"`
@@ -217,20 +217,20 @@ func (r result) does(agent string) string {
 		Cancel                                   *bool
 	}
 	whole := json.Unmarshal(r.stdout, &out) == nil
-	said := map[string]string{hook.ClaudeCode: out.Hook.Decision, hook.Codex: out.Hook.Decision, hook.Gemini: out.Decision, hook.OpenCode: out.Decision, hook.Crush: out.Decision,
-		hook.Cursor: out.Permission, hook.Copilot: out.PermissionDecision, hook.Generic: out.Decision}[agent]
+	said := map[string]string{agent.ClaudeCode: out.Hook.Decision, agent.Codex: out.Hook.Decision, agent.Gemini: out.Decision, agent.OpenCode: out.Decision, agent.Crush: out.Decision,
+		agent.Cursor: out.Permission, agent.Copilot: out.PermissionDecision, agent.Generic: out.Decision}[name]
 	switch {
 	case r.exit < 0:
 		return runs // nobody has answered; nearly all agents then run the call
-	case agent == hook.Cline:
+	case name == agent.Cline:
 		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && out.Cancel != nil && !*out.Cancel]
-	case agent == hook.OpenCode || agent == hook.Generic:
+	case name == agent.OpenCode || name == agent.Generic:
 		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && said == "allow"]
-	case agent == hook.Copilot && r.exit != 0, agent != hook.Codex && r.exit == 2, r.exit == 2 && len(r.stderr) > 0:
+	case name == agent.Copilot && r.exit != 0, name != agent.Codex && r.exit == 2, r.exit == 2 && len(r.stderr) > 0:
 		return blocks
 	case whole && said == "deny":
 		return blocks
-	case whole && said == "ask", agent == hook.Crush && len(r.stdout) == 0:
+	case whole && said == "ask", name == agent.Crush && len(r.stdout) == 0:
 		return asks
 	}
 	return runs

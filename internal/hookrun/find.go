@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/claudecode"
-	"github.com/obstat/obstat/hook"
 	"github.com/obstat/obstat/internal/policycache"
 )
 
@@ -38,8 +38,8 @@ func (p *place) same(files []dialect.File) bool {
 
 // Find returns the policies that a call which the agent makes in dir is decided
 // by; none means that there is none anywhere.
-func Find(o *Options, agent, dir string) ([]*dialect.Loaded, error) {
-	t := &turn{run: &run{Options: *o}, event: &hook.Event{Agent: agent, Call: &obstat.Call{Dir: dir}}}
+func Find(o *Options, name, dir string) ([]*dialect.Loaded, error) {
+	t := &turn{run: &run{Options: *o}, event: &agent.Event{Agent: name, Call: &obstat.Call{Dir: dir}}}
 	t.home, _ = o.World.Home("")
 	return (&finder{turn: t, look: policycache.Looker{Read: o.Read}}).find()
 }
@@ -89,11 +89,11 @@ func needed(p *obstat.Program, mode obstat.Mode) *obstat.Program {
 }
 
 // ownDialect returns whose files an agent keeps its own rules in.
-func ownDialect(agent string) string {
-	switch agent {
-	case hook.ClaudeCode:
+func ownDialect(name string) string {
+	switch name {
+	case agent.ClaudeCode:
 		return "claudecode"
-	case hook.OpenCode:
+	case agent.OpenCode:
 		return "opencode"
 	}
 	return ""
@@ -159,7 +159,7 @@ func (f *finder) join(out []*dialect.Loaded, projects []place) ([]*dialect.Loade
 // says the directory that the model has chosen for the call instead: there it is
 // where the hook runs.
 func (f *finder) base() int {
-	if f.event.Agent == hook.Codex && len(f.event.Call.Roots) == 0 {
+	if f.event.Agent == agent.Codex && len(f.event.Call.Roots) == 0 {
 		return len(f.places()) - 1
 	}
 	return 0

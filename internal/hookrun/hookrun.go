@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/policycache"
 )
 
@@ -65,7 +65,7 @@ type Options struct {
 	// Handover, if set, makes this the quick half of a pair: what it cannot
 	// answer from what is cached it hands to the other half, with what the agent
 	// wrote.
-	Handover func(payload []byte) (hook.Reply, error)
+	Handover func(payload []byte) (agent.Reply, error)
 	// Elsewhere hands every call over.
 	Elsewhere bool
 }
@@ -90,13 +90,13 @@ type run struct {
 
 	mu       sync.Mutex
 	answered bool
-	event    *hook.Event
+	event    *agent.Event
 	deadline time.Duration
 }
 
 // A reply is what the agent is told. asItIs: the call is allowed, unchanged.
 type reply struct {
-	hook.Reply
+	agent.Reply
 	asItIs bool
 }
 
@@ -104,7 +104,7 @@ type reply struct {
 func Run(o *Options) int { return (&run{Options: *o}).run() }
 
 func (r *run) run() int {
-	r.event, r.began, r.deadline = &hook.Event{Agent: r.Agent}, time.Now(), r.Deadline
+	r.event, r.began, r.deadline = &agent.Event{Agent: r.Agent}, time.Now(), r.Deadline
 	if r.deadline <= 0 {
 		r.deadline = DefaultDeadline
 	}
@@ -134,14 +134,14 @@ func (r *run) guarded() (out reply) {
 }
 
 // is remembers whom to answer.
-func (r *run) is(e *hook.Event) {
+func (r *run) is(e *agent.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.event = e
 }
 
 // refuse denies; without a reason, it is that the time is up.
-func (r *run) refuse(why string) hook.Reply {
+func (r *run) refuse(why string) agent.Reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if why == "" {
@@ -220,7 +220,7 @@ func (r *run) read() ([]byte, error) {
 // answer reads, decides and encodes.
 func (r *run) answer() reply {
 	data, err := r.read()
-	e, bad := hook.Decode(r.Agent, data, r.Getenv)
+	e, bad := agent.Decode(r.Agent, data, r.Getenv)
 	r.is(e)
 	switch {
 	case err != nil:
@@ -239,11 +239,11 @@ func (r *run) answer() reply {
 	if !ok {
 		return reply{Reply: r.handOver(data)}
 	}
-	return reply{e.Encode(&d, &hook.Options{Interactive: r.Interactive, Accepted: t.accepted}), d.Verdict == obstat.Allow && d.Input == nil}
+	return reply{e.Encode(&d, &agent.Options{Interactive: r.Interactive, Accepted: t.accepted}), d.Verdict == obstat.Allow && d.Input == nil}
 }
 
 // handOver lets the other half answer.
-func (r *run) handOver(payload []byte) hook.Reply {
+func (r *run) handOver(payload []byte) agent.Reply {
 	r.extend(r.longest(r.event.Agent))
 	out, err := r.Handover(payload)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/statedir"
 )
 
@@ -62,7 +62,7 @@ func project(t *testing.T, settings string) string {
 func TestHookDeadline(t *testing.T) {
 	r, w := io.Pipe() // never closed: the agent does not finish writing
 	defer w.Close()
-	out, words, code := hookIn(t, &Options{Agent: hook.ClaudeCode, Deadline: time.Nanosecond}, r, nil)
+	out, words, code := hookIn(t, &Options{Agent: agent.ClaudeCode, Deadline: time.Nanosecond}, r, nil)
 	if code != ExitDeny || !strings.Contains(out, `"deny"`) || !strings.Contains(words, "nobody has refused it") {
 		t.Errorf("%d %s %s", code, out, words)
 	}
@@ -79,7 +79,7 @@ func (failing) Read([]byte) (int, error)  { return 0, errors.New("lost") }
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
 func TestHookFailsClosed(t *testing.T) {
-	for _, agent := range []string{hook.ClaudeCode, hook.Codex, hook.Cursor, hook.Crush, hook.Gemini, hook.Copilot, hook.OpenCode, hook.Generic, hook.Windsurf, ""} {
+	for _, agent := range []string{agent.ClaudeCode, agent.Codex, agent.Cursor, agent.Crush, agent.Gemini, agent.Copilot, agent.OpenCode, agent.Generic, agent.Windsurf, ""} {
 		for name, in := range map[string]io.Reader{"panic": panicky{}, "read error": failing{}, "50 MB": io.LimitReader(zeros{}, 50<<20), "nothing": strings.NewReader("")} {
 			out, words, code := hookIn(t, &Options{Agent: agent}, in, nil)
 			if code != ExitDeny || strings.Contains(out, `"allow"`) || strings.TrimSpace(words) == "" {
@@ -279,7 +279,7 @@ func TestGrantMark(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		hookOnce := func(command string, handover func([]byte) (hook.Reply, error)) string {
+		hookOnce := func(command string, handover func([]byte) (agent.Reply, error)) string {
 			var out, words bytes.Buffer
 			o := System(&Options{NoLedger: true, Deadline: time.Minute, Handover: handover})
 			o.In, o.Out, o.Err = strings.NewReader(fmt.Sprintf(claudePayload, dir, command)), &out, &words
@@ -291,9 +291,9 @@ func TestGrantMark(t *testing.T) {
 		}
 		hookOnce("ls", nil) // caches the policy
 		asked := false
-		hookOnce(tc.command, func([]byte) (hook.Reply, error) {
+		hookOnce(tc.command, func([]byte) (agent.Reply, error) {
 			asked = true
-			return hook.Reply{}, nil
+			return agent.Reply{}, nil
 		})
 		if asked != tc.asked {
 			t.Errorf("%+v: %v", tc, asked)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 )
 
 // Quick is the obstat-hook command: the quick half of a pair whose other half is
@@ -19,7 +19,7 @@ import (
 func Quick(args []string) int {
 	r := new(run)
 	o := System(&r.Options)
-	o.Handover = func(payload []byte) (hook.Reply, error) { return ask(o.Exe, args, payload) }
+	o.Handover = func(payload []byte) (agent.Reply, error) { return ask(o.Exe, args, payload) }
 	o.Elsewhere = !o.parse(args)
 	return r.run()
 }
@@ -44,7 +44,7 @@ func (o *Options) parse(args []string) (ok bool) {
 			continue
 		}
 		ok = false
-		if slices.Contains(hook.Agents(), name) && !slices.Contains(hook.Agents(), o.Agent) {
+		if slices.Contains(agent.Agents(), name) && !slices.Contains(agent.Agents(), o.Agent) {
 			o.Agent = name // what was taken for it is the value of an option
 		}
 	}
@@ -88,22 +88,22 @@ const maxReply = 64 << 20
 
 // ask lets `obstat hook` answer. Its answer is passed on whole or not at all:
 // one that dies on the way has not answered.
-func ask(exe string, args []string, payload []byte) (hook.Reply, error) {
+func ask(exe string, args []string, payload []byte) (agent.Reply, error) {
 	if exe == "" {
-		return hook.Reply{}, errors.New("it is not known where this one is")
+		return agent.Reply{}, errors.New("it is not known where this one is")
 	}
 	name := filepath.Join(filepath.Dir(exe), "obstat"+filepath.Ext(exe))
 	out, err := capture()
 	if err != nil {
-		return hook.Reply{}, err
+		return agent.Reply{}, err
 	}
 	words, err := capture()
 	if err != nil {
-		return hook.Reply{}, err
+		return agent.Reply{}, err
 	}
 	in, feed, err := os.Pipe()
 	if err != nil {
-		return hook.Reply{}, err
+		return agent.Reply{}, err
 	}
 	files := []*os.File{in, out.w, words.w}
 	if !heard(os.Stdout) {
@@ -114,7 +114,7 @@ func ask(exe string, args []string, payload []byte) (hook.Reply, error) {
 	out.w.Close()
 	words.w.Close()
 	if err != nil {
-		return hook.Reply{}, err
+		return agent.Reply{}, err
 	}
 	go func() {
 		_, _ = feed.Write(payload) // who does not read it all says so by the answer
@@ -126,13 +126,13 @@ func ask(exe string, args []string, payload []byte) (hook.Reply, error) {
 	stdout, stderr := <-out.all, <-words.all
 	switch {
 	case err != nil:
-		return hook.Reply{}, err
+		return agent.Reply{}, err
 	case !state.Exited():
-		return hook.Reply{}, fmt.Errorf("%s: %s", name, state)
+		return agent.Reply{}, fmt.Errorf("%s: %s", name, state)
 	case len(stdout) > maxReply || len(stderr) > maxReply:
-		return hook.Reply{}, errors.New("it said too much")
+		return agent.Reply{}, errors.New("it said too much")
 	}
-	return hook.Reply{Stdout: stdout, Stderr: stderr, Exit: state.ExitCode()}, nil
+	return agent.Reply{Stdout: stdout, Stderr: stderr, Exit: state.ExitCode()}, nil
 }
 
 // A pipe takes what a process writes.

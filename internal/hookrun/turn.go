@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 )
@@ -18,7 +18,7 @@ import (
 // A turn is one call on its way to a decision.
 type turn struct {
 	*run
-	event *hook.Event
+	event *agent.Event
 	world obstat.Recorder
 	home  string
 	found []string // see places
@@ -101,7 +101,7 @@ func (t *turn) mayBeGranted() bool {
 	return err == nil
 }
 
-func (t *turn) hookOptions() *hook.Options { return &hook.Options{Interactive: t.Interactive} }
+func (t *turn) hookOptions() *agent.Options { return &agent.Options{Interactive: t.Interactive} }
 
 // failed denies a call that could not be decided.
 func (t *turn) failed(why string) obstat.Decision {
@@ -139,7 +139,7 @@ func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 // own. Another agent's word is no mode of this policy.
 func (t *turn) mode(p *obstat.Program) obstat.Mode {
 	mode := t.event.Call.Mode
-	if _, has := p.Pipelines[mode]; !has || t.event.Agent != hook.ClaudeCode {
+	if _, has := p.Pipelines[mode]; !has || t.event.Agent != agent.ClaudeCode {
 		return ""
 	}
 	return mode

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/hook"
 )
 
 // Waiting says when a hook waits for a person's answer. The zero value waits
@@ -47,15 +47,15 @@ const (
 // person: what the agent gives a hook that says nothing about it, less a margin,
 // and five minutes at most. Whoever says how long has seen to it that the agent
 // waits a little longer.
-func (w Waiting) Limit(agent string) time.Duration {
+func (w Waiting) Limit(name string) time.Duration {
 	if w.For > 0 {
 		return w.For
 	}
 	limit := 30 * time.Second // of Copilot, Crush and Cline, and where nobody knows
-	switch agent {
-	case hook.ClaudeCode, hook.Codex:
+	switch name {
+	case agent.ClaudeCode, agent.Codex:
 		limit = 5 * time.Minute
-	case hook.Gemini, hook.OpenCode:
+	case agent.Gemini, agent.OpenCode:
 		limit = time.Minute
 	}
 	return limit - Margin
@@ -85,7 +85,7 @@ func Longest(agent string, args []string) time.Duration {
 // An Ask is an ask that the agent cannot put to anybody itself, or that may have
 // been granted before.
 type Ask struct {
-	Event *hook.Event
+	Event *agent.Event
 	// Native: the agent asks somebody itself, unless the call was granted before.
 	Native bool
 	// Self: the call would change what guards the agent, which is never granted

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 )
 
 func TestWaiting(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, w, err)
 		}
 	}
-	for _, agent := range append(hook.Agents(), "", "other") {
+	for _, agent := range append(agent.Agents(), "", "other") {
 		if l := (Waiting{}).Limit(agent); l < 20*time.Second || l > 5*time.Minute-Margin {
 			t.Errorf("%s: %s", agent, l)
 		}
@@ -66,11 +66,11 @@ func TestLongest(t *testing.T) {
 		args  []string
 		want  time.Duration
 	}{
-		{hook.Codex, []string{"codex"}, 298 * time.Second},
-		{hook.Codex, []string{"--wait", "off", "codex"}, 21 * time.Second},
-		{hook.Codex, []string{"--wait=9m", "codex"}, 9*time.Minute + 3*time.Second},
-		{hook.Copilot, []string{"--policy", "x", "--deadline", "1m", "copilot"}, 61 * time.Second},
-		{hook.Copilot, nil, 28 * time.Second},
+		{agent.Codex, []string{"codex"}, 298 * time.Second},
+		{agent.Codex, []string{"--wait", "off", "codex"}, 21 * time.Second},
+		{agent.Codex, []string{"--wait=9m", "codex"}, 9*time.Minute + 3*time.Second},
+		{agent.Copilot, []string{"--policy", "x", "--deadline", "1m", "copilot"}, 61 * time.Second},
+		{agent.Copilot, nil, 28 * time.Second},
 	} {
 		if got := Longest(tc.agent, tc.args); got != tc.want {
 			t.Errorf("%s %q: %s", tc.agent, tc.args, got)
@@ -99,9 +99,9 @@ func TestPair(t *testing.T) {
 		quick.Elsewhere = !quick.parse(tc.args)
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			quick.Handover = func(payload []byte) (hook.Reply, error) {
+			quick.Handover = func(payload []byte) (agent.Reply, error) {
 				time.Sleep(quickMore / 2) // it has to start
-				other := &Options{Agent: hook.Codex, Deadline: quick.Deadline, Waiting: quick.Waiting, Wait: func(*Ask) (obstat.Decision, bool) {
+				other := &Options{Agent: agent.Codex, Deadline: quick.Deadline, Waiting: quick.Waiting, Wait: func(*Ask) (obstat.Decision, bool) {
 					time.Sleep(time.Hour)
 					runtime.Goexit() // nobody hears it any more
 					return obstat.Decision{}, false
@@ -113,7 +113,7 @@ func TestPair(t *testing.T) {
 				if took := time.Since(began) - quickMore/2; took != tc.ends {
 					t.Errorf("%q: the other half took %s", tc.args, took)
 				}
-				return hook.Reply{Stdout: []byte(out), Stderr: []byte("heard: " + words), Exit: code}, nil
+				return agent.Reply{Stdout: []byte(out), Stderr: []byte("heard: " + words), Exit: code}, nil
 			}
 			if quick.Deadline == 0 {
 				quick.Deadline = DefaultDeadline

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/opencode"
-	"github.com/obstat/obstat/hook"
 	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
@@ -68,8 +68,8 @@ func (s *scene) askBy(by dialect.Dialect, file, command string) *hookrun.Ask {
 		s.t.Fatal(err)
 	}
 	in, _ := json.Marshal(map[string]string{"command": command})
-	call := obstat.Call{Tool: "bash", Input: in, Agent: hook.Codex, Session: "s", Dir: "/src"}
-	return &hookrun.Ask{Event: &hook.Event{Agent: hook.Codex, Call: &call}, Call: call, Policies: []*dialect.Loaded{l}, Limit: 50 * time.Second,
+	call := obstat.Call{Tool: "bash", Input: in, Agent: agent.Codex, Session: "s", Dir: "/src"}
+	return &hookrun.Ask{Event: &agent.Event{Agent: agent.Codex, Call: &call}, Call: call, Policies: []*dialect.Loaded{l}, Limit: 50 * time.Second,
 		Decision: l.Policy.Decide(&call, s.opts.World)}
 }
 
@@ -278,12 +278,12 @@ func TestWhy(t *testing.T) {
 			a.Decision = *tc.asks
 		}
 		d, _ := Run(context.Background(), a, &s.opts)
-		for _, agent := range hook.Agents() {
-			e := &hook.Event{Agent: agent, Name: "PreToolUse", Call: &a.Call}
+		for _, name := range agent.Agents() {
+			e := &agent.Event{Agent: name, Name: "PreToolUse", Call: &a.Call}
 			r := e.Encode(&d, nil)
 			for _, words := range append(tc.words, "no person has refused it", "nobody is there to ask") {
 				if !strings.Contains(string(r.Stdout)+string(r.Stderr), words) {
-					t.Errorf("%s, %s: nothing of %q in %s%s", tc.name, agent, words, r.Stdout, r.Stderr)
+					t.Errorf("%s, %s: nothing of %q in %s%s", tc.name, name, words, r.Stdout, r.Stderr)
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-// Package hook speaks the hook protocols of the agents that people run: it
+// Package agent speaks the hook protocols of the agents that people run: it
 // turns what an agent writes to a hook's standard input into an
 // [obstat.Call], and a decision into what that agent reads back: standard
 // output, standard error and exit code.
@@ -7,7 +7,7 @@
 // apart, and that every failure comes out as a denial in the form that the
 // agent honours: nearly all of them run the call when their hook fails. It
 // decides nothing, and reads and writes nothing itself.
-package hook
+package agent
 
 import (
 	"bytes"

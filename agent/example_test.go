@@ -1,17 +1,17 @@
-package hook_test
+package agent_test
 
 import (
 	"fmt"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/hook"
+	"github.com/obstat/obstat/agent"
 )
 
 // A call comes in as the agent wrote it, and the decision goes out in the form
 // that this agent honours.
 func Example() {
 	stdin := []byte(`{"session_id":"s","cwd":"/w","hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"rm -rf /"}}`)
-	e, err := hook.Decode("", stdin, nil)
+	e, err := agent.Decode("", stdin, nil)
 	if err != nil {
 		panic(err) // a hook process answers e.Refuse(err.Error())
 	}
