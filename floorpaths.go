@@ -52,7 +52,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 func (fl *floorWalk) shell() bool { return fl.field != "" }
 
 // isRedirect tells whether e comes of a redirect, not of what a program does.
-func isRedirect(e *effect.Effect) bool { return e.Detail == "redirect" }
+func isRedirect(e *effect.Effect) bool { return e.Tags.Has(effect.Redirect) }
 
 func whyEffect(e *effect.Effect) string {
 	switch {

@@ -72,7 +72,7 @@ func runsOthers(prefix string) bool {
 		}
 	}
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Kind == effect.Code && e.Detail == "runs "+stand {
+		if e := &a.Effects[i]; e.Kind == effect.Code && e.Tags.Has(effect.Script) && e.Raw == stand {
 			return true
 		}
 	}

@@ -270,7 +270,7 @@ func (c *call) listFile(w *shell.Word) {
 		c.startsAt(w)
 	}
 	e := c.newEffect(Read, w)
-	e.Harmless, e.Detail = true, "list"
+	e.Harmless, e.Detail, e.Tags = true, "list", List
 	if w.Known {
 		p := c.a.resolve(c.f.dir, w)
 		if c.f.where == "" {

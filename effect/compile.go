@@ -41,11 +41,20 @@ type compiler struct {
 	err  error
 }
 
+// fail notes the first error, with the line of the text that it stands in.
 func (c *compiler) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = fmt.Errorf(format, args...)
+		c.err = &kbError{line: strings.Count(c.lex.text[:c.lex.at], "\n"), msg: fmt.Sprintf(format, args...)}
 	}
 }
+
+// kbError is an error in the knowledge base, at a line of the text that was compiled.
+type kbError struct {
+	line int // from 0
+	msg  string
+}
+
+func (e *kbError) Error() string { return e.msg }
 
 func (c *compiler) run() {
 	tok := c.lex.next()
@@ -168,18 +177,19 @@ func (c *compiler) deeds() ([]deed, string) {
 	return out, tok
 }
 
-// deed reads verb or verb(detail), joined by +.
+// deed reads verb, verb(detail) or verb.tag(detail), joined by +.
 func (c *compiler) deed(tok string) []deed {
 	var out []deed
 	for tok != "" {
 		name, detail, rest := cutCall(tok)
 		rest = strings.TrimPrefix(rest, "+")
+		name, tags, _ := strings.Cut(name, ".")
 		v := verb(slices.Index(verbNames[:], name))
 		if int(v) >= len(verbNames) {
 			c.fail("unknown verb %q", name)
 			v = doesOpaque
 		}
-		d := deed{verb: v, detail: detail}
+		d := deed{verb: v, tags: c.tags(tags), detail: detail}
 		if v == doesArgs {
 			d.detail = ""
 			for w := range strings.FieldsSeq(detail) {
@@ -187,6 +197,19 @@ func (c *compiler) deed(tok string) []deed {
 			}
 		}
 		out, tok = append(out, d), rest
+	}
+	return out
+}
+
+// tags reads the names of tags, joined by dots.
+func (c *compiler) tags(names string) (out Tags) {
+	for names != "" {
+		name, rest, _ := strings.Cut(names, ".")
+		tag := tagNamed(name)
+		if tag == 0 {
+			c.fail("unknown tag %q", name)
+		}
+		out, names = out|tag, rest
 	}
 	return out
 }

@@ -45,13 +45,14 @@ type Effect struct {
 	Raw       string // path, URL or address as written
 	Host      string // of a connection, or of the machine that a path lies on; "" is this machine or unknown
 	Program   string // base name of the program that has the effect
-	Detail    string // e.g. "recursive", "force", "push", "credential"
+	Detail    string // words for a person: "recursive, force", "push"; no code may look at them
 	Sensitive string // class of a sensitive path; "" if it is not
 	Where     string // "" for this machine, else what it happens in: "ssh", "container"
 	Command   int    // index into Analysis.Commands, or -1
 	Span      shell.Span
 	shape     *string // see Shape
 	Kind      Kind
+	Tags      Tags
 	Certain   bool // it happens if the command runs and succeeds
 	Secret    bool // it gives a secret away
 	Harmless  bool // it changes nothing and gives no secret away

@@ -83,9 +83,8 @@ func harmlessDeeds(list []deed) bool {
 // place0 is where the inner command runs, if that is not this machine.
 func (c *call) place0() string {
 	for i := range c.spec.does {
-		switch c.spec.does[i].detail {
-		case "container", "ssh", "chroot":
-			return c.spec.does[i].detail
+		if c.spec.does[i].tags.Has(Container) {
+			return "container"
 		}
 	}
 	return ""
@@ -278,7 +277,7 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 		return
 	}
 	e := c.newEffect(Code, w)
-	e.Detail = "runs " + w.Text
+	e.Detail, e.Tags = "runs "+w.Text, Script
 	switch {
 	case !w.Known:
 		c.gap(DynamicCode, "which code is run is known only at run time", w)
@@ -304,7 +303,7 @@ func (c *call) unless(words string, w *shell.Word) {
 // code is code in another language: it is not looked into.
 func (c *call) code(lang string, w *shell.Word) {
 	e := c.newEffect(Code, w)
-	e.Detail = or(lang, "inline") + " code"
+	e.Detail, e.Tags = or(lang, "inline")+" code", Inline
 	c.a.effect(e)
 	c.gap(InlineCode, "code that is not looked into", w)
 }
@@ -344,7 +343,7 @@ func plainWords(words []shell.Word) bool {
 func (c *call) standardInput(o *operand) {
 	w, known := c.input()
 	if !known {
-		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Where: c.f.where, Host: c.f.host}
+		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
 		c.a.effect(e)
 		c.a.gap(DynamicCode, "code from standard input", c.span(), c.cmd)
 		return

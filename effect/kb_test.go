@@ -87,7 +87,7 @@ func TestKnowledgeBaseCompiles(t *testing.T) {
 		}
 		s, err := compile(e.body)
 		if err != nil {
-			t.Errorf("%s:%d: %v", file, e.line, err)
+			t.Errorf("%s:%d: %v", file, errorLine(e.line, err), err)
 		}
 		for name := range strings.FieldsSeq(e.head) {
 			if seen[name] {
@@ -158,4 +158,27 @@ func share(a, b string) bool {
 		}
 	}
 	return true
+}
+
+// errorLine is the line of a file that an error of a block that begins at a line is in.
+func errorLine(head int, err error) int {
+	if e, ok := err.(*kbError); ok {
+		return head + 1 + e.line
+	}
+	return head
+}
+
+// A tag that does not exist is an error with its line: were it skipped, as a detail is that
+// nothing knows, a command would lose what guards against it.
+func TestUnknownTag(t *testing.T) {
+	_, err := compile("\tdoes read args read*\n\tflags -x:write.content(extracted files)\n")
+	if err == nil || err.Error() != `unknown tag "content"` || errorLine(10, err) != 12 {
+		t.Errorf("%v at line %d", err, errorLine(10, err))
+	}
+	for i, name := range tagNames {
+		s, err := compile("\tdoes write." + name + "(x)\n")
+		if err != nil || s.does[0].tags != 1<<i {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -115,7 +115,7 @@ func (c *call) dirAt(i int) string {
 
 // deed emits the effect of a verb.
 func (c *call) deed(d *deed) {
-	e := Effect{Program: c.name, Detail: d.detail, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Harmless: c.dry}
+	e := Effect{Program: c.name, Detail: d.detail, Tags: d.tags, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Harmless: c.dry}
 	switch d.verb {
 	case doesQuery:
 		e.Kind, e.Harmless = Connect, true

@@ -125,7 +125,8 @@ func (v verb) harmless() bool {
 // deed is a verb with its detail.
 type deed struct {
 	verb   verb
-	detail string
+	tags   Tags
+	detail string    // for a person
 	args   []operand // of doesArgs
 }
 

@@ -192,7 +192,7 @@ func (a *analyzer) fileTool(tool *Tool, in *input) {
 	case "task", "skill":
 		a.effect(Effect{Kind: Code, Detail: "starts an agent, whose calls are judged themselves", Command: -1, Certain: true})
 	case "code":
-		a.effect(Effect{Kind: Code, Detail: "inline code", Command: -1, Certain: true})
+		a.effect(Effect{Kind: Code, Detail: "inline code", Tags: Inline, Command: -1, Certain: true})
 		a.gap(InlineCode, "code that is not looked into", shell.Span{}, -1)
 	case "kill":
 		a.effect(Effect{Kind: System, Detail: "stops a process", Command: -1, Certain: true})
@@ -275,7 +275,7 @@ func (a *analyzer) path(tool *Tool, kind Kind, p string) {
 	}
 	switch tool.Canonical {
 	case "list", "glob":
-		e.Secret, e.Detail = false, "list"
+		e.Secret, e.Detail, e.Tags = false, "list", List
 	case "grep":
 		e.Recursive = true
 	}

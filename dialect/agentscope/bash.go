@@ -222,10 +222,10 @@ var movers = []string{"rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln"
 func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if t.Bare && e.Detail != "redirect" && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
+		if t.Bare && !e.Tags.Has(effect.Redirect) && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}
-		if e.Path == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && e.Detail != "redirect" {
+		if e.Path == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && !e.Tags.Has(effect.Redirect) {
 			continue
 		}
 		switch e.Kind {

@@ -21,7 +21,7 @@ func (t *toolset) sedConstraints(_ *obstat.Facts, a *effect.Analysis) (note, par
 		if e.Program != "sed" {
 			continue
 		}
-		if e.Kind == effect.Code || e.Kind == effect.Write && strings.HasPrefix(e.Detail, "sed") {
+		if e.Kind == effect.Code {
 			return why + "script that writes or executes", text(a, e.Span)
 		}
 	}

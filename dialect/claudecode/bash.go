@@ -40,7 +40,7 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 		switch e := &a.Effects[i]; {
 		case connects(e):
 			w.out = append(w.out, v.place(f, "Edit", "/dev/tcp/"+e.Host))
-		case e.Detail == "redirect" && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null":
+		case e.Tags.Has(effect.Redirect) && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null":
 			w.out = append(w.out, v.path(f, "Edit", e)...)
 		}
 	}
@@ -48,7 +48,7 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 }
 
 // connects tells whether e is a redirect that the shell makes a connection of.
-func connects(e *effect.Effect) bool { return e.Detail == "redirect" && e.Kind == effect.Connect }
+func connects(e *effect.Effect) bool { return e.Tags.Has(effect.Redirect) && e.Kind == effect.Connect }
 
 // parsed tells whether the line could be read.
 func parsed(a *effect.Analysis) bool {
@@ -178,7 +178,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		case e.Kind == effect.Delete && w.critical(e):
 			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
-		if (e.Kind == effect.Write || e.Kind == effect.Delete) && e.Detail != "redirect" {
+		if (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Tags.Has(effect.Redirect) {
 			touches = true
 			stays = stays && w.inside(e) && protected(e.Path) == ""
 		}

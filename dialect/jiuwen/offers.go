@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -72,7 +73,7 @@ func hidden(f *obstat.Facts) bool {
 		}
 	}
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Kind.String() == "code" && strings.Contains(e.Detail, "standard input") {
+		if e := &a.Effects[i]; e.Tags.Has(effect.Stdin) {
 			return true // what comes through the pipe is another thing every time
 		}
 	}

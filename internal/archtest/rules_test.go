@@ -44,6 +44,11 @@ func TestRulesBite(t *testing.T) {
 		{sizes, "x/a.go", "package x" + strings.Repeat("\n", 600), "600 lines"},
 		{sizes, "x/a.go", "package x\nfunc f() {" + strings.Repeat("\n", 90) + "}", "f has 91 lines"},
 
+		{detailDecides, "effect/a.go", "package effect\nfunc f(e *Effect) bool { return e.Detail == \"redirect\" }", "looks at its Tags"},
+		{detailDecides, "effect/a.go", "package effect\nfunc f(d deed) { switch d.detail { case \"ssh\": } }", "looks at its Tags"},
+		{detailDecides, "x/a.go", "package x\nimport \"github.com/obstat/obstat/effect\"\nfunc f(e *effect.Effect) bool { return strings.Contains(e.Detail, \"x\") }", "looks at its Tags"},
+		{detailDecides, "x/a.go", "package x\nimport \"github.com/obstat/obstat/effect\"\nfunc f(e *effect.Effect) string { if e.Detail != \"\" { return e.Detail }; return \"\" }", ""},
+
 		{hiddenState, "x/a.go", "package x\nfunc init() {}", "init runs"},
 		{hiddenState, "x/a.go", "package x\nvar v int", "has no value yet"},
 		{hiddenState, "x/a.go", "package x\nvar mu = sync.Mutex{}", "is a sync.Mutex"},

@@ -65,12 +65,12 @@ func (k *check) hidden() *Finding {
 
 // deeds sums up what a command does that has no path.
 type deeds struct {
-	unnamed bool     // changes files or the machine, without saying which
-	code    bool     // runs code
-	away    bool     // happens elsewhere: in a container, by ssh
-	gap     bool     // something is not understood
-	changes bool     // it does more than to read
-	details []string // of the unnamed effects
+	unnamed bool        // changes files or the machine, without saying which
+	code    bool        // runs code
+	away    bool        // happens elsewhere: in a container, by ssh
+	gap     bool        // something is not understood
+	changes bool        // it does more than to read
+	tags    effect.Tags // of the unnamed effects
 }
 
 func (k *check) deeds(cmd int) (d deeds) {
@@ -86,10 +86,9 @@ func (k *check) deeds(cmd int) (d deeds) {
 		case e.Harmless:
 		case e.Kind == effect.Code:
 			d.code = true
-		case e.Kind == effect.System, e.Kind == effect.Connect && (e.Detail == "transfers files" || e.Detail == "changes storage"), (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
+		case e.Kind == effect.System, e.Kind == effect.Connect && e.Tags.Has(effect.Transfer), (e.Path == "" || e.Unnamed) && (e.Kind == effect.Write || e.Kind == effect.Delete):
 			d.unnamed = true
-			detail, _, _ := strings.Cut(e.Detail, ",")
-			d.details = append(d.details, detail)
+			d.tags |= e.Tags
 		}
 	}
 	for i := range k.a.Gaps {
@@ -155,37 +154,22 @@ func isShell(c *effect.Command) bool {
 	return false
 }
 
-// Where an effect without a path may fall.
-var (
-	// contents: files of any name appear below a directory.
-	contents = []string{"extracted files", "archives or files", "files", "the files that the patch names", "synchronised files"}
-	// moved: what the words name is taken away.
-	moved = []string{"the sources", "the added files", "moves to the trash", "mounts file systems"}
-)
-
 // spread looks at a command that changes files all over a directory.
 func (k *check) spread(c *effect.Command, d *deeds) *Finding {
-	for _, detail := range d.details {
-		switch {
-		case slices.Contains(contents, detail):
-			if f := k.contents(c); f != nil {
-				return f
-			}
-		case detail == "transfers files" || detail == "changes storage":
-			if f := k.transfers(c); f != nil {
-				return f
-			}
-		case detail == "what is found":
-			if f := k.foundHere(c); f != nil {
-				return f
-			}
-		case slices.Contains(moved, detail):
-			if f := k.taken(c); f != nil {
-				return f
-			}
-		}
+	var f *Finding
+	if d.tags.Has(effect.Contents) {
+		f = k.contents(c)
 	}
-	return nil
+	if f == nil && d.tags.Has(effect.Transfer) {
+		f = k.transfers(c)
+	}
+	if f == nil && d.tags.Has(effect.Found) {
+		f = k.foundHere(c)
+	}
+	if f == nil && d.tags.Has(effect.Taken) {
+		f = k.taken(c)
+	}
+	return f
 }
 
 // contents: files of any name may appear in the directory that the command

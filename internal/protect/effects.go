@@ -49,7 +49,7 @@ func (k *check) spared(e *effect.Effect) bool {
 	case e.Program == "git" && e.Command < len(k.a.Commands):
 		_, sub, rest := gitWords(&k.a.Commands[e.Command])
 		how, _ := gitChanges(sub, rest)
-		return sub == "restore" && how == "" && e.Detail != "redirect"
+		return sub == "restore" && how == "" && !e.Tags.Has(effect.Redirect)
 	}
 	return false
 }
@@ -167,7 +167,7 @@ func (k *check) into(e *effect.Effect, p string, it *item) bool {
 		}
 		return false
 	}
-	if e.Detail == "redirect" {
+	if e.Tags.Has(effect.Redirect) {
 		return false // a directory cannot be written to
 	}
 	home, _ := k.home()

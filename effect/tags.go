@@ -1,0 +1,52 @@
+package effect
+
+import "slices"
+
+// Tags say what is special about an effect, for code that decides. Detail says the same
+// for a person, in words that may change at any time.
+type Tags uint16
+
+// The tags. Those up to Stdin can be written in the knowledge base, behind the verb:
+// `write.contents(extracted files)`.
+const (
+	// Contents: files of any name appear, those of an archive, a patch or another tree: `tar -x`.
+	Contents Tags = 1 << iota
+	// Taken: the operands are taken away with everything in them: `rsync --remove-source-files`.
+	Taken
+	// Transfer: files are copied from or to another machine: `scp`, `aws s3 cp`.
+	Transfer
+	// Found: the files that a search finds: `find -delete`.
+	Found
+	// Tree: tracked files get the content of another commit: `git checkout main`.
+	Tree
+	// Clean: files that are not tracked are removed or put away: `git clean`.
+	Clean
+	// Books: only the program's own files, which nobody names: `.git`, `node_modules`, a cache.
+	Books
+	// Container: the command runs in a container.
+	Container
+	// Stdin: the code that runs comes from standard input: `sh` in a pipe.
+	Stdin
+	// Redirect: the shell opens the file, not the program.
+	Redirect
+	// List: only the file's name and metadata are read.
+	List
+	// Script: a file of code, or a module, is run by its name.
+	Script
+	// Inline: the code stands in the call: `python3 -c`.
+	Inline
+)
+
+// tagNames are the tags that the knowledge base may write, in the order of their bits.
+var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin"}
+
+// Has reports whether one of the tags is set.
+func (t Tags) Has(any Tags) bool { return t&any != 0 }
+
+// tagNamed returns the tag of a name, 0 if there is none.
+func tagNamed(name string) Tags {
+	if i := slices.Index(tagNames[:], name); i >= 0 {
+		return 1 << i
+	}
+	return 0
+}
