@@ -4,16 +4,21 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// Offers returns what the dialect proposes for an ask. With the floor on, each
-// offer is tried first: one that would not settle this very call, that is wider
-// than the call has any use for, or that hands out an interpreter, a shell or a
-// wrapper is left out.
+// Offers returns the rules that the dialect proposes for an ask, as far as they
+// pass [Loaded.Tried].
 func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
 	o, ok := l.Dialect.(Offerer)
 	if !ok || d.Verdict != obstat.Ask {
 		return nil
 	}
-	offers := o.Offers(l, call, world, d)
+	return l.Tried(call, world, o.Offers(l, call, world, d))
+}
+
+// Tried returns those of the offers that may be shown. With the floor on, each is
+// tried first: one that would not settle this very call, that is wider than the
+// call has any use for, or that hands out an interpreter, a shell or a wrapper is
+// left out.
+func (l *Loaded) Tried(call *obstat.Call, world obstat.World, offers []obstat.Offer) []obstat.Offer {
 	if !l.Program.HasFloor() {
 		return offers
 	}

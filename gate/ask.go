@@ -14,41 +14,78 @@ import (
 
 // ask settles a call that asks: by a grant, or by a human.
 func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
-	j := t.j
-	if len(d.Faults) > 0 {
-		return d.Refuse("nobody can approve a call that could not be judged")
-	}
-	gr, err := t.granted(ctx)
-	if err != nil {
-		return d.Refuse("what was granted before cannot be looked up, and nobody can be asked: " + err.Error())
-	}
-	if gr != nil {
-		t.request = gr.Request
-		return approve(d, grantWords(gr))
-	}
-	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
-		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))
-	}
-	if !j.self { // no rule settles that, so none is offered
-		d.Offers = j.loaded.Offers(j.call, t.world, &d)
-	}
-	if j.by.opts.NoWait {
+	d, req := t.question(ctx, d)
+	if req == nil {
 		return d
 	}
-	req := t.makeRequest(ctx, &d)
-	t.request = req.ID
-	if err := t.g.append(ctx, t.asked(req)); err != nil {
-		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
-	}
-	r, err := j.by.broker.Ask(ctx, req)
+	r, err := t.j.by.broker.Ask(ctx, req)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
 	}
-	if r, err = j.by.use(ctx, r); err != nil {
+	if r, err = t.j.by.use(ctx, r); err != nil {
 		return d.Refuse("it was answered, but that could not be taken down: " + err.Error())
 	}
 	t.before = append(t.before, t.answered(r))
 	return t.settle(ctx, d, r)
+}
+
+// Put decides a call as Authorize does, without waiting: where a human has to
+// answer, the request is put and returned, and [Gate.Resume] decides the call
+// once it is answered. Without a request the decision is final and in the
+// ledger. The offers, if any, are proposed in place of the dialect's own.
+func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error) {
+	t := g.begin(ctx, call)
+	t.proposed = offers
+	d := t.j.d
+	if d.Verdict == obstat.Ask {
+		var req *approval.Request
+		if d, req = t.question(ctx, d); req != nil {
+			err := t.j.by.broker.Put(ctx, req)
+			if err == nil {
+				return d, req, nil
+			}
+			d = d.Refuse("nobody could be asked: " + err.Error())
+		}
+	}
+	d, err := t.finish(ctx, d)
+	return d, nil, err
+}
+
+// question settles a call that asks without a human, by a grant or because
+// nobody can be asked, or makes the request for one and writes down that it is
+// put. Without a request the decision stands.
+func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
+	j := t.j
+	if len(d.Faults) > 0 {
+		return d.Refuse("nobody can approve a call that could not be judged"), nil
+	}
+	gr, err := t.granted(ctx)
+	if err != nil {
+		return d.Refuse("what was granted before cannot be looked up, and nobody can be asked: " + err.Error()), nil
+	}
+	if gr != nil {
+		t.request = gr.Request
+		return approve(d, grantWords(gr)), nil
+	}
+	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
+		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n)), nil
+	}
+	switch {
+	case j.self: // no rule settles that, so none is offered
+	case t.proposed != nil:
+		d.Offers = j.loaded.Tried(j.call, t.world, t.proposed)
+	default:
+		d.Offers = j.loaded.Offers(j.call, t.world, &d)
+	}
+	if j.by.opts.NoWait {
+		return d, nil
+	}
+	req := t.makeRequest(ctx, &d)
+	t.request = req.ID
+	if err := t.g.append(ctx, t.asked(req)); err != nil {
+		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error()), nil
+	}
+	return d, req
 }
 
 // Granted decides a call that asks by what was granted before, and tells whether

@@ -215,16 +215,22 @@ func (g *Gate) Status(ctx context.Context) Status {
 // is in the ledger before it is returned. An error means that something broke;
 // the decision that comes with it denies.
 func (g *Gate) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
-	began := time.Now()
-	c := *call
-	c.Repeat = max(c.Repeat, g.repeated(&c))
-	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
-	t.j = g.judge(ctx, &c, t.world)
+	t := g.begin(ctx, call)
 	d := t.j.d
 	if d.Verdict == obstat.Ask {
 		d = t.ask(ctx, d)
 	}
 	return t.finish(ctx, d)
+}
+
+// begin judges a call.
+func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
+	began := time.Now()
+	c := *call
+	c.Repeat = max(c.Repeat, g.repeated(&c))
+	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
+	t.j = g.judge(ctx, &c, t.world)
+	return t
 }
 
 // append masks records and writes them.

@@ -22,6 +22,8 @@ type turn struct {
 	began  time.Time
 	world  *obstat.Recorder
 	j      *judged
+	// proposed are the offers of the face, in place of the dialect's; nil: none.
+	proposed []obstat.Offer
 	// request is the request that was put to humans, if one was.
 	request string
 	given   []byte           // the input that takes the place of the call's

@@ -46,6 +46,28 @@ type Files struct {
 
 var _ Source = (*Files)(nil)
 
+// Fixed is a policy that does not change while the gate runs: one that was
+// loaded elsewhere or written in Go. Accepted rules cannot be written to it.
+type Fixed struct{ *dialect.Loaded }
+
+var _ Source = Fixed{}
+
+// Stamp is always the same.
+func (Fixed) Stamp() (string, error) { return "", nil }
+
+// Load returns the policy.
+func (f Fixed) Load() (*dialect.Loaded, error) {
+	if f.Loaded == nil {
+		return nil, errors.New("there is no policy")
+	}
+	return f.Loaded, nil
+}
+
+// Accept refuses.
+func (Fixed) Accept(*dialect.Loaded, ...obstat.Offer) error {
+	return errors.New("this policy has no file that rules could be written to")
+}
+
 // fresh is how long after a change a file's time may still hide another one.
 const fresh = 2 * time.Second
 
