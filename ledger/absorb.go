@@ -103,7 +103,7 @@ func (s *Spool) takeIn(ctx context.Context, f *os.File, last Head, store Store) 
 		}
 	}
 	if t, err := readTail(f); err == nil && t.torn != nil {
-		batch, end = append(batch, Torn(t.torn)), &after
+		batch, end = append(batch, spoolTorn(t.torn)), &after
 	}
 	return n, end, flush()
 }

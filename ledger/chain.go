@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"time"
 )
@@ -77,8 +78,9 @@ func Verify(records iter.Seq2[*Record, error], head Hash) (Verified, error) {
 	}, head)
 }
 
-// VerifyLines does what [Verify] does on sealed lines as they are kept.
-func VerifyLines(lines iter.Seq2[[]byte, error], head Hash) (Verified, error) {
+// VerifyLines does what [Verify] does on sealed lines as they are kept. Each
+// known head has to be at its place, unless retention took it out.
+func VerifyLines(lines iter.Seq2[[]byte, error], head Hash, known ...Head) (Verified, error) {
 	var v Verified
 	found := head == Hash{}
 	for line, err := range lines {
@@ -93,6 +95,16 @@ func VerifyLines(lines iter.Seq2[[]byte, error], head Hash) (Verified, error) {
 			return v, b
 		}
 		found = found || s.Hash == head || s.spool != nil && s.spool.Hash == head
+		for _, k := range known {
+			if k.Seq == s.Seq && k.Hash != s.Hash {
+				return v, &Break{Seq: s.Seq, What: edited, Msg: "it is not the record that was known: it or one before it was changed, and the hashes after it were made anew"}
+			}
+		}
+	}
+	for _, k := range known {
+		if k.Seq > v.Head.Seq {
+			return v, &Break{Seq: v.Head.Seq, What: truncated, Msg: fmt.Sprintf("it is the last one here, and record %d was known to be", k.Seq)}
+		}
 	}
 	if v.missing.Seq != 0 {
 		return v, &Break{Seq: v.First, What: "dropped", Msg: "the records before it are gone, and no retention took them"}
@@ -103,7 +115,11 @@ func VerifyLines(lines iter.Seq2[[]byte, error], head Hash) (Verified, error) {
 	return v, nil
 }
 
-const truncated = "truncated"
+const (
+	truncated = "truncated"
+	edited    = "edited"
+	noHash    = "its content does not have its hash"
+)
 
 // noHead is the break of a chain that has not the record with the wanted hash.
 func noHead(seq uint64) *Break {
@@ -167,6 +183,9 @@ func (v *Verified) next(s *sealed, line []byte) *Break {
 			return b
 		}
 	}
+	if b := damaged(s.Seq, line); b != nil {
+		return b
+	}
 	if v.missing.Seq != 0 && vouches(line, v.missing) {
 		v.missing = Head{}
 	}
@@ -204,6 +223,19 @@ func follows(head Head, l *Link) *Break {
 	return nil
 }
 
+// damaged returns the break that a Damage record tells of; nil where it tells of
+// a crash, or is none.
+func damaged(seq uint64, line []byte) *Break {
+	if !bytes.Contains(line, []byte(`"kind":"damage"`)) {
+		return nil
+	}
+	r, err := Decode(line)
+	if err != nil || r.Kind != Damage || r.Verdict != broken {
+		return nil
+	}
+	return &Break{Seq: seq, What: truncated, Msg: r.Reason}
+}
+
 // A cutDetail says which records retention took out.
 type cutDetail struct {
 	UpTo uint64 `json:"up_to"`
@@ -226,4 +258,56 @@ func vouches(line []byte, missing Head) bool {
 	var d cutDetail
 	r, err := Decode(line)
 	return err == nil && r.Kind == Cut && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
+}
+
+// Verify walks the file and compares it with the head that was kept apart from
+// it, and with what else is known: a hash that a record must have (zero wants
+// none), and heads that were kept elsewhere.
+func (f *File) Verify(ctx context.Context, head Hash, elsewhere ...Head) (Verified, error) {
+	// In this order: records that are appended meanwhile are behind the head.
+	k, gone, err := f.known()
+	if err != nil {
+		return Verified{}, err
+	}
+	v, err := f.View()
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, h := range append(elsewhere, k.Head) {
+			if h.Seq > 0 {
+				return Verified{}, &Break{Seq: 0, What: truncated, Msg: fmt.Sprintf("the file is gone, and record %d was known to be in it", h.Seq)}
+			}
+		}
+	}
+	if err != nil {
+		return Verified{}, err
+	}
+	defer v.Close()
+	out, err := VerifyLines(v.texts(ctx), head, append(elsewhere, k.Head)...)
+	switch {
+	case err != nil:
+		return out, err
+	case gone && out.Records > 0:
+		return out, &Break{Seq: out.Head.Seq, What: truncated, Msg: "the file that the last known head is kept in is gone, so records behind it may be"}
+	}
+	return out, nil
+}
+
+// texts yields the lines; the header says what the first one follows.
+func (v *View) texts(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		first := true
+		for l, err := range v.Lines(0) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil && first {
+				if s, serr := unseal(l.Text); serr == nil && (s.Seq != v.first.Seq+1 || s.Prev != v.first.Hash) {
+					err = &Break{Seq: s.Seq, What: edited, Msg: "it does not follow the record that the file says it follows"}
+				}
+			}
+			first = false
+			if !yield(l.Text, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -22,6 +22,20 @@ func lockFile(f *os.File, exclusive bool) error {
 	}
 }
 
+// tryLock takes the lock if no process has it.
+func tryLock(f *os.File) (bool, error) {
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
+	case nil:
+		return true, nil
+	case syscall.EWOULDBLOCK, syscall.EINTR:
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // syncDir makes a directory's entries durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -31,6 +31,8 @@ const (
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
 	Spooled  Kind = "spool"    // something was wrong with the spool
+	Pin      Kind = "pin"      // a person accepted a policy for a place
+	Damage   Kind = "damage"   // something was wrong with the file: see Reason
 )
 
 // A Hash is a link of the chain.
@@ -102,6 +104,10 @@ type Record struct {
 
 	Prev Hash `json:"prev"`
 	Hash Hash `json:"hash"`
+
+	// Offset is where the record begins in the [File] that it was appended to or
+	// read from. It is no part of the record.
+	Offset int64 `json:"-"`
 }
 
 // A Link is a record's place in a chain.

@@ -160,7 +160,7 @@ func (s *Spool) append(f *os.File, drafts []*Draft) error {
 		return errCrash
 	}
 	if t.torn != nil {
-		note, err := Torn(t.torn).Draft()
+		note, err := spoolTorn(t.torn).Draft()
 		if err != nil {
 			return err
 		}
@@ -273,9 +273,7 @@ type tornDetail struct {
 	Text   string `json:"text,omitempty"`
 }
 
-// Torn is the record of bytes that a crash left behind the last record, and that
-// were cut off.
-func Torn(torn []byte) *Record {
+func spoolTorn(torn []byte) *Record {
 	return spoolNote("a record that was never acknowledged was cut off: the process that wrote it died", torn, "")
 }
 

@@ -1,0 +1,368 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// A File is the ledger on disk: one file with one sealed record a line, which
+// any number of processes append to and read. It is safe for concurrent use.
+//
+// Behind the last record the file holds zeros, written ahead of time, so that
+// making a record durable is one write and one fdatasync that changes no
+// metadata. The file's lock is held for the write alone; processes that wait for
+// the disk at the same time share what it does.
+//
+// The end of the chain is also kept apart from the file, in the head files: a
+// file that was shortened, deleted or written anew does not lead to the record
+// that is named there. Appending to such a file adds a [Damage] record first.
+type File struct {
+	path  string
+	heads []string // paths of the head files; the first is beside the ledger
+
+	queue  chan *pending
+	token  chan struct{} // full while a goroutine uses the fields below
+	closed chan struct{}
+	once   sync.Once
+
+	view  *View // the open file; nil: to be opened
+	id    os.FileInfo
+	size  int64
+	last  kept  // the last record
+	fresh bool  // the file was opened and not yet compared with the kept head
+	wrote int64 // bytes that this process has appended
+	dirty bool  // another process wrote, and may have died before it was durable
+	force bool  // the head files name a record that is not there: overwrite them
+	buf   []byte
+}
+
+var _ Store = (*File)(nil)
+
+// NewFile returns the ledger at a path. It opens nothing: the first use does, and
+// the first Append makes the file. The last known head is kept in path+".head",
+// and in the files named by heads as far as those can be written.
+func NewFile(path string, heads ...string) *File {
+	return &File{path: path, heads: append([]string{path + ".head"}, heads...),
+		queue: make(chan *pending, maxBatch), token: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// Path returns where the file is.
+func (f *File) Path() string { return f.path }
+
+// Files returns the file and the files that its head is kept in.
+func (f *File) Files() []string { return append([]string{f.path}, f.heads...) }
+
+// A pending is an append that waits for its commit.
+type pending struct {
+	drafts []*Draft
+	err    chan error
+}
+
+// maxBatch is how many appends are committed together at most.
+const maxBatch = 256
+
+// ErrClosed is the error of appending to a store that is closed.
+var ErrClosed = errors.New("the store is closed")
+
+// Append seals records behind the last one and returns once they will survive a
+// crash; then each knows its Seq, Prev, Hash and Offset. Appends of several
+// goroutines are committed together. On an error none of them is in the file.
+func (f *File) Append(ctx context.Context, records ...*Record) error {
+	// Encoding is every caller's own work; one of them commits.
+	p := &pending{make([]*Draft, len(records)), make(chan error, 1)}
+	for i, r := range records {
+		var err error
+		if p.drafts[i], err = r.Draft(); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-f.closed:
+		return ErrClosed
+	default:
+	}
+	select {
+	case f.queue <- p:
+	case <-f.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	// The goroutine that gets the token commits all that waits, its own and the
+	// others': a caller that is alone waits for no other goroutine.
+	select {
+	case err := <-p.err:
+		return err
+	case f.token <- struct{}{}:
+	}
+	defer func() { <-f.token }()
+	for {
+		select {
+		case err := <-p.err:
+			return err
+		default:
+			f.commit(f.gather())
+		}
+	}
+}
+
+// gather takes what is waiting; only the holder of the token may.
+func (f *File) gather() (batch []*pending) {
+	for len(batch) < maxBatch {
+		select {
+		case p := <-f.queue:
+			batch = append(batch, p)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit writes a batch and tells every caller in it. If that fails each append
+// is tried by itself, so that one that does not fit does not take the others
+// along.
+func (f *File) commit(batch []*pending) {
+	err := f.write(batch)
+	for _, p := range batch {
+		if err != nil && len(batch) > 1 {
+			p.err <- f.write([]*pending{p})
+			continue
+		}
+		p.err <- err
+	}
+}
+
+func (f *File) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.path, err)
+}
+
+// write seals a batch, writes it under the lock, makes it durable without the
+// lock, and keeps the new head.
+func (f *File) write(batch []*pending) error {
+	if err := f.lock(); err != nil {
+		return f.named(err)
+	}
+	before, buf := f.last, f.buf[:0]
+	last := before
+	for _, p := range batch {
+		for _, d := range p.drafts {
+			last.at = before.end + int64(len(buf))
+			buf = append(append(buf, d.Seal(last.Head)...), '\n')
+			last.Head, last.end = Head{d.r.Seq, d.r.Hash}, before.end+int64(len(buf))
+			d.r.Offset = last.at
+		}
+	}
+	if f.buf = buf; cap(buf) > 1<<20 {
+		f.buf = nil
+	}
+	err := f.put(buf)
+	f.unlock()
+	if err != nil {
+		return f.named(err)
+	}
+	f.last = last
+	if err := f.durable(); err != nil {
+		return f.named(errors.Join(err, f.takeBack(before)))
+	}
+	return nil
+}
+
+// put writes buf behind the last record.
+func (f *File) put(buf []byte) error {
+	at := f.last.end - f.view.base
+	if err := f.makeRoom(at + int64(len(buf))); err != nil {
+		return err
+	}
+	if _, err := f.view.f.WriteAt(buf, at); err != nil {
+		_, zerr := f.view.f.WriteAt(make([]byte, len(buf)), at)
+		f.forget()
+		return errors.Join(err, zerr)
+	}
+	f.wrote += int64(len(buf))
+	return nil
+}
+
+// durable waits for the disk and then keeps the head: after a power failure the
+// kept head may be an earlier one, and is never one that the file has not.
+func (f *File) durable() error {
+	if err := syncData(f.view.f); err != nil {
+		return err
+	}
+	f.dirty = false
+	err := f.keep(f.last, f.force)
+	f.force = err != nil && f.force
+	return err
+}
+
+// takeBack overwrites what could not be made durable with zeros, unless another
+// process has appended behind it.
+func (f *File) takeBack(before kept) error {
+	mine := f.last
+	f.last = before
+	if err := f.lock(); err != nil {
+		return err
+	}
+	defer f.forget() // which gives the lock back; the next append looks anew
+	if f.last != mine {
+		return nil
+	}
+	f.last = before
+	return zero(f.view.f, before.end-f.view.base, mine.end-f.view.base)
+}
+
+const (
+	minRoom = 64 << 10
+	maxRoom = 4 << 20
+)
+
+// makeRoom writes zeros up to an offset and some more: as much as this process
+// has written so far, within bounds, or as little as the disk still takes. A hook
+// that writes one record never pays for more than 64 KiB.
+func (f *File) makeRoom(need int64) error {
+	if need <= f.size {
+		return nil
+	}
+	wanted := need + min(max(f.wrote, minRoom), maxRoom)
+	err := zero(f.view.f, f.size, wanted)
+	if err != nil {
+		wanted = need
+		err = zero(f.view.f, f.size, wanted)
+	}
+	if err != nil {
+		return errors.Join(err, f.view.f.Truncate(f.size))
+	}
+	f.size = wanted
+	return nil
+}
+
+// zero writes zeros from one offset of a file to another.
+func zero(f *os.File, from, to int64) error {
+	zeros := make([]byte, min(to-from, 256<<10))
+	for from < to {
+		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-from)], from)
+		if err != nil {
+			return err
+		}
+		from += int64(n)
+	}
+	return nil
+}
+
+// take waits for the token.
+func (f *File) take(ctx context.Context) error {
+	select {
+	case f.token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// End returns the end of the chain and the offset behind its last record. All
+// records before it are durable. A file that is not there is an
+// [fs.ErrNotExist].
+func (f *File) End(ctx context.Context) (Head, int64, error) {
+	if err := f.take(ctx); err != nil {
+		return Head{}, 0, err
+	}
+	defer func() { <-f.token }()
+	if _, err := os.Stat(f.path); err != nil {
+		return Head{}, 0, err
+	}
+	if err := f.lock(); err != nil {
+		return Head{}, 0, f.named(err)
+	}
+	f.unlock()
+	if f.dirty {
+		if err := f.durable(); err != nil {
+			return Head{}, 0, f.named(err)
+		}
+	}
+	return f.last.Head, f.last.end, nil
+}
+
+// Close ends appending, after what is being written, and closes the file. Reading
+// opens it again.
+func (f *File) Close() error {
+	f.once.Do(func() { close(f.closed) })
+	f.token <- struct{}{}
+	for batch := f.gather(); len(batch) > 0; batch = f.gather() {
+		f.commit(batch)
+	}
+	f.forget()
+	<-f.token
+	return nil
+}
+
+// lock opens the file, or makes it, waits for its lock and reads what others
+// wrote meanwhile. A file that was replaced while the lock was waited for is not
+// the ledger any more.
+func (f *File) lock() error {
+	for {
+		if err := f.open(); err != nil {
+			return err
+		}
+		if err := waitLock(f.view.f); err != nil {
+			f.view = nil // waitLock closes the file
+			f.forget()
+			return err
+		}
+		now, err := os.Stat(f.path)
+		if err == nil && os.SameFile(f.id, now) {
+			f.size = now.Size()
+			if err := f.catchUp(); err != nil {
+				f.forget()
+				return err
+			}
+			return nil
+		}
+		f.forget()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+func (f *File) unlock() {
+	if f.view != nil {
+		unlockFile(f.view.f)
+	}
+}
+
+// forget closes the file, which gives the lock back; the next use opens it anew.
+func (f *File) forget() {
+	if f.view != nil {
+		f.view.Close()
+	}
+	f.view, f.id, f.size = nil, nil, 0
+}
+
+// open opens the file if it is not open, and makes it where there is none.
+func (f *File) open() error {
+	if f.view != nil {
+		return nil
+	}
+	v, err := openView(f.path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = f.create(); err == nil {
+			v, err = openView(f.path, os.O_RDWR)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if f.id, err = v.f.Stat(); err != nil {
+		v.Close()
+		return err
+	}
+	f.view, f.fresh = v, true
+	return nil
+}

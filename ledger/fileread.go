@@ -1,0 +1,415 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// A View reads the file as it was opened: after [File.Trim] it still has the
+// records that were taken out. It takes no lock. Offsets are positions in the
+// ledger as if nothing had ever been taken out of it, so a record keeps its
+// offset for good; none has the offset zero.
+type View struct {
+	f     *os.File
+	first Head  // the first record follows this one
+	start int64 // position of the first record in f
+	base  int64 // offset of f's first byte
+}
+
+// fileVersion is the version of the file's header and of how its lines follow
+// each other.
+const fileVersion = 1
+
+const (
+	headerPrefix = `{"ledger":`
+	headerSeq    = `,"seq":`
+	headerHash   = `,"hash":"`
+	headerBase   = `","base":`
+	headerEnd    = "}\n"
+	maxHeader    = 256
+)
+
+// appendFileHeader appends the first line of a file: which record the first one
+// follows, and the offset of the file's first byte.
+func appendFileHeader(b []byte, after Head, base int64) []byte {
+	b = append(b, headerPrefix+"1"+headerSeq...)
+	b = strconv.AppendUint(b, after.Seq, 10)
+	b = append(append(b, headerHash...), after.Hash.String()...)
+	b = strconv.AppendInt(append(b, headerBase...), base, 10)
+	return append(b, headerEnd...)
+}
+
+// readFileHeader reads the first line of a file.
+func (v *View) readFileHeader() error {
+	buf := make([]byte, maxHeader)
+	n, err := v.f.ReadAt(buf, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	bad := fmt.Errorf("%w: it has no header", ErrNotOurs)
+	rest, ok := bytes.CutPrefix(buf[:n], []byte(headerPrefix))
+	version, rest, isNumber := cutUint(rest)
+	if !ok || !isNumber || version == 0 {
+		return bad
+	}
+	if version > fileVersion {
+		return fmt.Errorf("%w (file format %d; this one knows %d)", ErrNewer, version, fileVersion)
+	}
+	var base uint64
+	rest, ok = bytes.CutPrefix(rest, []byte(headerSeq))
+	v.first.Seq, rest, isNumber = cutUint(rest)
+	rest, hasHash := bytes.CutPrefix(rest, []byte(headerHash))
+	if !ok || !isNumber || !hasHash || len(rest) < hexLen || !unhex(&v.first.Hash, rest[:hexLen]) {
+		return bad
+	}
+	rest, ok = bytes.CutPrefix(rest[hexLen:], []byte(headerBase))
+	base, rest, isNumber = cutUint(rest)
+	if !ok || !isNumber || base > 1<<62 || !bytes.HasPrefix(rest, []byte(headerEnd)) {
+		return bad
+	}
+	v.base, v.start = int64(base), int64(n-len(rest)+len(headerEnd))
+	return nil
+}
+
+func openView(path string, flag int) (*View, error) {
+	f, err := os.OpenFile(path, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{f: f}
+	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%w: it is no regular file", ErrNotOurs)
+	}
+	if err := v.readFileHeader(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// View opens the file to be read; it has to be closed.
+func (f *File) View() (*View, error) {
+	v, err := openView(f.path, os.O_RDONLY)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = f.named(err)
+	}
+	return v, err
+}
+
+// Close closes the view.
+func (v *View) Close() error { return v.f.Close() }
+
+// A Line is a sealed record as the file has it, without the newline. Text is
+// valid until the next line.
+type Line struct {
+	Offset int64
+	Text   []byte
+}
+
+// End returns the offset behind the line.
+func (l Line) End() int64 { return l.Offset + int64(len(l.Text)) + 1 }
+
+// Lines yields the lines from an offset on, which must be a record's or the end
+// of one; zero is the first record. It stops at the last whole line.
+func (v *View) Lines(from int64) iter.Seq2[Line, error] { return v.lines(from, 256<<10) }
+
+func (v *View) lines(from int64, chunk int) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		at := max(from-v.base, v.start)
+		in := bufio.NewReaderSize(io.NewSectionReader(v.f, at, 1<<62), chunk)
+		var long []byte
+		for {
+			line, err := readFileLine(in, &long)
+			if errors.Is(err, io.EOF) || err == nil && bytes.IndexByte(line, 0) >= 0 {
+				return
+			}
+			if err != nil {
+				yield(Line{}, err)
+				return
+			}
+			if !yield(Line{at + v.base, line[:len(line)-1]}, nil) {
+				return
+			}
+			at += int64(len(line))
+		}
+	}
+}
+
+// readFileLine reads a line of bounded length. The end of the file in the middle of
+// one is the end of the file, and so are zeros.
+func readFileLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	*long = (*long)[:0]
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if bytes.IndexByte(line, 0) >= 0 || len(*long) > maxLine {
+			return nil, io.EOF
+		}
+		*long = append(*long, line...)
+		line, err = in.ReadSlice('\n')
+	}
+	*long = append(*long, line...)
+	return *long, err
+}
+
+// maxLine bounds a line; a record is at most half as long.
+const maxLine = 2 * maxRecord
+
+// ErrTrimmed is the error of reading a record that retention took out.
+var ErrTrimmed = errors.New("the record was taken out by retention")
+
+// LineAt returns the line at an offset, if it is a record that has its own hash.
+func (v *View) LineAt(offset int64) ([]byte, error) {
+	if offset < v.base+v.start && offset > 0 {
+		return nil, ErrTrimmed
+	}
+	for n := 4 << 10; offset > 0; n *= 4 {
+		buf := make([]byte, n)
+		got, err := v.f.ReadAt(buf, offset-v.base)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if i := bytes.IndexByte(buf[:got], '\n'); i >= 0 {
+			s, err := unseal(buf[:i])
+			if err == nil && !s.holds() {
+				err = &Break{Seq: s.Seq, What: edited, Msg: noHash}
+			}
+			return buf[:i], err
+		}
+		if got < n || n > maxLine {
+			break
+		}
+	}
+	return nil, fmt.Errorf("%w: no record begins at %d", errLine, offset)
+}
+
+// ReadAt returns the record at an offset after checking its own hash, not its
+// place in the chain.
+func (v *View) ReadAt(offset int64) (*Record, error) {
+	line, err := v.LineAt(offset)
+	if err != nil {
+		return nil, err
+	}
+	return decodeAt(line, offset)
+}
+
+func decodeAt(line []byte, offset int64) (*Record, error) {
+	r, err := Decode(line)
+	if err == nil {
+		r.Offset = offset
+	}
+	return r, err
+}
+
+// ReadAt returns the record at an offset after checking its own hash.
+func (f *File) ReadAt(offset int64) (*Record, error) {
+	v, err := f.View()
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	r, err := v.ReadAt(offset)
+	return r, f.named(err)
+}
+
+// Forward yields the records from an offset on; zero is the first record. A file
+// that is not there has none.
+func (f *File) Forward(from int64) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		v, err := f.View()
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(nil, err)
+			}
+			return
+		}
+		defer v.Close()
+		for l, err := range v.Lines(from) {
+			var r *Record
+			if err == nil {
+				r, err = decodeAt(l.Text, l.Offset)
+			}
+			if !yield(r, f.named(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Backward yields the records from the newest to the oldest. A file that is not
+// there has none.
+func (f *File) Backward() iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		v, err := f.View()
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(nil, err)
+			}
+			return
+		}
+		defer v.Close()
+		hint, _, _ := f.known() // without it the end is found the long way
+		last, _, err := v.tail(hint)
+		if err != nil {
+			yield(nil, f.named(err))
+			return
+		}
+		for l, err := range v.back(last.end) {
+			var r *Record
+			if err == nil {
+				r, err = decodeAt(l.Text, l.Offset)
+			}
+			if !yield(r, f.named(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// back yields the lines before an offset, the last one first.
+func (v *View) back(end int64) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		var buf []byte // what is read before stop and not yet handed out
+		stop := end - v.base
+		for n := int64(16 << 10); stop > v.start || len(buf) > 0; n = min(4*n, 1<<20) {
+			if len(buf) > maxLine {
+				yield(Line{}, fmt.Errorf("%w: a line has more than %d bytes", ErrNotOurs, maxLine))
+				return
+			}
+			if n = min(n, stop-v.start); n > 0 {
+				more := make([]byte, n, n+int64(len(buf)))
+				if _, err := v.f.ReadAt(more, stop-n); err != nil {
+					yield(Line{}, err)
+					return
+				}
+				stop -= n
+				buf = append(more, buf...)
+			}
+			for len(buf) > 0 {
+				i := bytes.LastIndexByte(buf[:len(buf)-1], '\n') + 1
+				if i == 0 && stop > v.start {
+					break // the line begins further in front
+				}
+				if !yield(Line{stop + int64(i) + v.base, buf[i : len(buf)-1]}, nil) {
+					return
+				}
+				buf = buf[:i]
+			}
+		}
+	}
+}
+
+// tail finds the last whole line. It starts at the known record and reads what
+// follows it; found is false where the file does not have that record, and then
+// all of the file is read.
+func (v *View) tail(known kept) (last kept, found bool, err error) {
+	last = kept{v.first, 0, v.start + v.base}
+	var r Record
+	if found = known.Seq <= v.first.Seq; !found {
+		if line := v.has(known); line != nil {
+			last, found = known, true
+			if err := ReadHeader(&r, line); errors.Is(err, ErrNewer) {
+				return last, found, err
+			}
+		}
+	}
+	for l, err := range v.lines(last.end, 4<<10) {
+		if err != nil {
+			return last, found, err
+		}
+		// A line that is no record keeps its place, so that verifying shows it.
+		switch err := ReadHeader(&r, l.Text); {
+		case errors.Is(err, ErrNewer):
+			return last, found, err
+		case err == nil:
+			last.Head = Head{r.Seq, r.Hash}
+			found = found || last.Head == known.Head
+		}
+		last.at, last.end = l.Offset, l.End()
+	}
+	return last, found, nil
+}
+
+// has returns the line of a record that is where it is known to be, or nil.
+func (v *View) has(k kept) []byte {
+	n := k.end - k.at
+	if k.at < v.base+v.start || n < 2 || n > maxLine {
+		return nil
+	}
+	line := make([]byte, n)
+	if _, err := v.f.ReadAt(line, k.at-v.base); err != nil || line[n-1] != '\n' {
+		return nil
+	}
+	s, err := unseal(line)
+	if err != nil || s.Seq != k.Seq || s.Hash != k.Hash || !s.holds() {
+		return nil
+	}
+	return line
+}
+
+// Records yields the records that q asks for, reading all of the file.
+func (f *File) Records(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		var newest []*Record // the newest that are wanted, where there is a limit
+		for r, err := range f.all(q.Limit > 0) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case !q.Matches(r):
+				continue
+			case q.Limit == 0:
+				if !yield(r, nil) {
+					return
+				}
+			default:
+				newest = append(newest, r)
+			}
+			if q.Limit > 0 && len(newest) == q.Limit {
+				break
+			}
+		}
+		for _, r := range slices.Backward(newest) {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *File) all(backward bool) iter.Seq2[*Record, error] {
+	if backward {
+		return f.Backward()
+	}
+	return f.Forward(0)
+}
+
+// Head returns the end of the chain; the zero Head where there is no file.
+func (f *File) Head(context.Context) (Head, error) {
+	v, err := f.View()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Head{}, nil
+	}
+	if err != nil {
+		return Head{}, err
+	}
+	defer v.Close()
+	hint, _, _ := f.known()
+	last, _, err := v.tail(hint)
+	return last.Head, f.named(err)
+}
