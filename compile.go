@@ -43,19 +43,16 @@ type Predicate interface {
 	Holds(f *Facts) (bool, error)
 }
 
-// Options are for [Compile]; nil means none.
+// Options are for [Compile]; nil means the zero Options.
 type Options struct {
 	// Library holds what the Program may name. nil: nothing but the built-in view.
 	Library *Library
 	// MaxRules bounds the rules of all lists together; zero is two million.
 	MaxRules int
-	// Trusted is the digest of the Program, given by who knows that Compile took
-	// a Program of this digest before, such as a cache that is keyed by it. Then
-	// neither digest nor patterns are worked out again: a pattern is read when a
-	// call first needs it, and one that cannot be read after all is a fault,
-	// which denies. The Program is taken as it is, not copied. "" takes nothing
-	// on trust.
-	Trusted string
+	// NoFloor compiles the Program without the [Floor], like a Program that says
+	// so itself: the bare document of a dialect, in which a rule for `git *`
+	// allows `git status; rm -rf ~`. Zero: the floor is on.
+	NoFloor bool
 }
 
 // A Policy is a compiled Program: immutable, indexed and safe for concurrent
@@ -65,12 +62,10 @@ type Policy struct {
 	digest    func() string // worked out when first wanted
 	pipelines map[Mode]*pipeline
 	inForce   *pipeline // of the Program's own mode
-	onlyRules bool      // it is lists of rules, and fields are what they look at
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
 	patterns  map[Text]*pattern.Pattern
-	known     *sync.Map // of Text to *pattern.Pattern, where patterns are taken on trust
-	opts      Options   // for With
+	opts      Options // for With
 	walks     sync.Pool
 }
 
@@ -82,10 +77,6 @@ type listKey struct {
 type pipeline struct {
 	stages, amend []step
 	def           Verdict
-}
-
-func (pl *pipeline) onlyRules() bool {
-	return len(pl.amend) == 0 && !slices.ContainsFunc(pl.stages, func(st step) bool { return st.list == nil })
 }
 
 // A step is a stage with what it names looked up.
@@ -106,12 +97,11 @@ type step struct {
 }
 
 // Compile makes a Policy of p, or reports everything that is wrong with it. p
-// is copied; changing it later changes nothing.
+// is copied; changing it later changes nothing. Unless the options or p itself
+// turn it off, every pipeline ends in the floor: a pipeline that has no Floor
+// among its amendments gets one.
 func Compile(p *Program, opts *Options) (*Policy, error) {
-	c := &compiler{opts: Options{Library: &Library{}, MaxRules: 2_000_000}, prog: p}
-	if opts == nil || opts.Trusted == "" {
-		c.prog = p.clone()
-	}
+	c := &compiler{opts: Options{Library: &Library{}, MaxRules: 2_000_000}, prog: p.clone()}
 	if opts != nil {
 		if opts.Library != nil {
 			c.opts.Library = opts.Library
@@ -119,12 +109,12 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 		if opts.MaxRules > 0 {
 			c.opts.MaxRules = opts.MaxRules
 		}
-		c.trusted = opts.Trusted
+		if opts.NoFloor {
+			c.prog = c.prog.WithFloor(false)
+		}
 	}
+	c.prog.addFloor()
 	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
-	if c.trusted != "" {
-		c.policy.digest = func() string { return c.trusted }
-	}
 	c.compileView()
 	c.compileRules()
 	c.compilePipelines()
@@ -132,7 +122,6 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 		return nil, err
 	}
 	c.policy.inForce = c.policy.pipelines[c.prog.Mode]
-	c.policy.onlyRules = c.policy.view == nil && c.policy.inForce.onlyRules()
 	c.policy.walks.New = func() any { return new(walk) }
 	return c.policy, nil
 }
@@ -146,15 +135,6 @@ func (pol *Policy) Digest() string { return pol.digest() }
 // Mode returns the mode in force when a call names none.
 func (pol *Policy) Mode() Mode { return pol.prog.Mode }
 
-// Index builds the whole index now. Without it each part is built once it has
-// been asked often enough to be worth it, so that a process that decides one
-// call does not pay for it; a server calls Index when it loads a policy.
-func (pol *Policy) Index() {
-	for _, l := range pol.lists {
-		l.index()
-	}
-}
-
 func (p *Program) clone() *Program {
 	q := *p
 	q.Pipelines = maps.Clone(p.Pipelines)
@@ -167,11 +147,10 @@ func (p *Program) clone() *Program {
 }
 
 type compiler struct {
-	opts    Options
-	trusted string
-	prog    *Program
-	policy  *Policy
-	errs    Errors
+	opts   Options
+	prog   *Program
+	policy *Policy
+	errs   Errors
 }
 
 func (c *compiler) fail(pos Pos, code Code, format string, args ...any) {
@@ -213,11 +192,7 @@ func (c *compiler) compileRules() {
 	for _, rules := range c.prog.Rules {
 		n += len(rules)
 	}
-	if c.trusted == "" {
-		c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
-	} else {
-		c.policy.known = new(sync.Map)
-	}
+	c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
 	n = 0
 	for _, name := range sortedKeys(c.prog.Rules) {
 		rules := c.prog.Rules[name]
@@ -253,7 +228,7 @@ func (c *compiler) compileRule(list string, r *Rule) {
 }
 
 func (c *compiler) compileText(t Text, r *Rule) {
-	if t.IsZero() || c.trusted != "" || c.policy.patterns[t] != nil {
+	if t.IsZero() || c.policy.patterns[t] != nil {
 		return
 	}
 	p, err := pattern.Compile(t.Flavour, t.Text)
@@ -296,6 +271,9 @@ func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
 			if !amend {
 				c.fail(Pos{}, CodeBadValue, "pipeline %q has the floor among its stages; it can only amend", mode)
 			}
+			if c.prog.NoFloor {
+				c.fail(Pos{}, CodeConflict, "pipeline %q has a floor, and the Program turns the floor off", mode)
+			}
 		}
 		out = append(out, st)
 	}
@@ -310,27 +288,13 @@ func (c *compiler) list(mode Mode, m Match) *list {
 	}
 	key := listKey{m.Rules, m.Pick}
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
-		compiled := c.policy.compiled
-		if c.trusted != "" {
-			var shelf pattern.Shelf // of this list, which is built once
-			compiled = func(t Text) *pattern.Pattern { return shelf.Known(t.Flavour, t.Text) }
-		}
-		c.policy.lists[key] = newList(rules, m.Pick, compiled)
+		c.policy.lists[key] = newList(rules, m.Pick, c.policy.compiled)
 	}
 	return c.policy.lists[key]
 }
 
 // compiled returns the compiled form of a Text of the Program.
-func (pol *Policy) compiled(t Text) *pattern.Pattern {
-	if pol.known == nil {
-		return pol.patterns[t]
-	}
-	p, ok := pol.known.Load(t)
-	if !ok {
-		p, _ = pol.known.LoadOrStore(t, pattern.Known(t.Flavour, t.Text))
-	}
-	return p.(*pattern.Pattern)
-}
+func (pol *Policy) compiled(t Text) *pattern.Pattern { return pol.patterns[t] }
 
 func (c *compiler) checker(mode Mode, s Check) Checker {
 	name := s.Check

@@ -52,17 +52,6 @@ type walk struct {
 // way denies, with the reason among the faults.
 func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 	defer recovered(call, &d)
-	if pol.onlyRules && call.Mode == "" && len(call.Subjects) == 0 && call.Tool != "" {
-		// What a rule settles needs no walk: a call that was read ahead, its
-		// fields put to lists of rules.
-		if r := call.fresh(); r != nil {
-			var o outcome
-			if pol.inForce.byRules(&Question{call.Tool, r.subjects}, &o) {
-				settle(&o, call, pol.prog.Mode, &d)
-				return d
-			}
-		}
-	}
 	pol.walk(call, world, nil, &d)
 	return d
 }
@@ -84,7 +73,7 @@ func recovered(call *Call, d *Decision) {
 
 // walk decides with everything that a call may need.
 func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
-	w := pol.walker()
+	w := pol.walks.Get().(*walk)
 	mode := call.Mode
 	if mode == "" {
 		mode = pol.prog.Mode
@@ -99,7 +88,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
 	if w.rewritten && d.Verdict != Deny {
-		d.Input = w.facts.Call.Input // whoever approves, approves this
+		d.Input = w.facts.Call.Input // a human approves the rewritten input
 	}
 	if trace != nil {
 		trace.finish(w, d)
@@ -107,20 +96,8 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w.free()
 }
 
-// walker returns a walk to use. A policy that was taken on trust is mostly that of
-// a process for one call, whom a pool costs more than it saves.
-func (pol *Policy) walker() *walk {
-	if pol.known != nil {
-		return new(walk)
-	}
-	return pol.walks.Get().(*walk)
-}
-
 // free gives the walk back, keeping its buffers and no pointer that matters.
 func (w *walk) free() {
-	if w.pol.known != nil {
-		return
-	}
 	f := &w.facts
 	f.input.reset()
 	if cap(f.input.buf) > 64<<10 {
@@ -238,11 +215,6 @@ func (w *walk) givenSubjects(f *Facts, pl *pipeline, o *outcome) {
 func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	// Field by field: as a whole the question would be made on the stack first.
 	w.quest.Tool = f.Call.Tool
-	if r := f.Call.fresh(); r != nil {
-		w.quest.Subjects = r.subjects
-		w.question(f, pl, &w.quest, o)
-		return
-	}
 	if f.input.read(f.Call.Input); f.input.err != nil {
 		*o = faulted("view", f.input.err.msg, nil)
 		return
@@ -279,21 +251,6 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 		}
 	}
 	*o = outcome{verdict: pl.def, stage: stageDefault}
-}
-
-// byRules is question for a pipeline of rules alone. It reports false where
-// there is more to say than a rule.
-func (pl *pipeline) byRules(q *Question, o *outcome) bool {
-	for i := range pl.stages {
-		switch pl.stages[i].byRule(q, o) {
-		case settled:
-			return true
-		case unusual:
-			return false
-		}
-	}
-	o.verdict, o.stage = pl.def, stageDefault
-	return true
 }
 
 type stepEnd uint8

@@ -143,24 +143,70 @@ func TestSubjectsGiven(t *testing.T) {
 	}
 }
 
-// TestReadAhead: a call that was read decides the same, and not by the old
-// input once it has a new one.
-func TestReadAhead(t *testing.T) {
+// TestReusedBuffer: a host that reads each input into one buffer, as a server
+// does, gets the answer of the input that is in it now. Call.Read used to keep
+// the fields of the input before, by the buffer's address and length.
+func TestReusedBuffer(t *testing.T) {
 	pol := mustCompile(t, sample(rule(obstat.Deny, "t", "command", "rm *"), rule(obstat.Allow, "t", "", "")))
-	call := &obstat.Call{Tool: "t", Input: json.RawMessage(`{"command":"ls \"x\""}`)}
-	if err := call.Read(); err != nil {
+	buf := make([]byte, 0, 64)
+	call := &obstat.Call{Tool: "t"}
+	for _, c := range []struct {
+		input string
+		want  obstat.Verdict
+	}{{`{"command":"ls \"a\""}`, obstat.Allow}, {`{"command":"rm \"a\""}`, obstat.Deny}, {`{"command":"ls \"b\""}`, obstat.Allow}} {
+		buf = append(buf[:0], c.input...)
+		call.Input = buf
+		again := *call
+		if err := (&obstat.Facts{Call: call}).Fault(); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range []*obstat.Call{call, &again} {
+			if d := pol.Decide(call, nil); d.Verdict != c.want {
+				t.Errorf("%s: %v, want %v", c.input, d.Verdict, c.want)
+			}
+		}
+	}
+}
+
+// TestFloorIsOn: Compile without options allows no second command behind the one
+// that a rule is for; only an option or the Program itself turns that off.
+func TestFloorIsOn(t *testing.T) {
+	p := sample(rule(obstat.Allow, "Bash", "command", "git *"))
+	call := &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"git status; rm -rf ~"}`)}
+	var read obstat.Program
+	if err := json.Unmarshal([]byte(`{"obstat":1,"floor":"off","mode":"m","pipelines":{"m":{"stages":[{"match":"rules","rules":"rules"}],"default":"deny"}},
+		"rules":{"rules":[{"tool":"Bash","field":"command","match":{"fnmatch":"git *"},"verdict":"allow"}]}}`), &read); err != nil {
 		t.Fatal(err)
 	}
-	if d := pol.Decide(call, nil); d.Verdict != obstat.Allow {
-		t.Errorf("%v", d.Verdict)
+	for _, c := range []struct {
+		name string
+		p    *obstat.Program
+		opts *obstat.Options
+		want obstat.Verdict
+	}{
+		{"no options", p, nil, obstat.Ask},
+		{"zero options", p, &obstat.Options{}, obstat.Ask},
+		{"floor in the Program", p.WithFloor(true), nil, obstat.Ask},
+		{"off and on again", p.WithFloor(false).WithFloor(true), nil, obstat.Ask},
+		{"option", p, &obstat.Options{NoFloor: true}, obstat.Allow},
+		{"off in the Program", p.WithFloor(false), nil, obstat.Allow},
+		{"off in its JSON", &read, nil, obstat.Allow},
+	} {
+		pol, err := obstat.Compile(c.p, c.opts)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if d := pol.Decide(call, nil); d.Verdict != c.want {
+			t.Errorf("%s: %v, want %v", c.name, d.Verdict, c.want)
+		}
+		if pol.Program().HasFloor() != (c.want != obstat.Allow) || pol.Digest() != pol.Program().Digest() || c.opts == nil && pol.Digest() != c.p.Digest() {
+			t.Errorf("%s: the policy's Program says otherwise", c.name)
+		}
 	}
-	call.Input = json.RawMessage(`{"command":"rm x"}`)
-	if d := pol.Decide(call, nil); d.Verdict != obstat.Deny {
-		t.Errorf("decided by the old input: %v", d.Verdict)
-	}
-	bad := &obstat.Call{Tool: "t", Input: json.RawMessage(`{"a":1,"A":2}`)}
-	if err := bad.Read(); err == nil || pol.Decide(bad, nil).Verdict != obstat.Deny {
-		t.Errorf("read %v", err)
+	both := p.WithFloor(true)
+	both.NoFloor = true
+	if _, err := obstat.Compile(both, nil); err == nil {
+		t.Error("a Program that has a floor and turns it off compiles")
 	}
 }
 
@@ -173,8 +219,10 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 		rules = append(rules, rule(obstat.Verdict(i%3), fmt.Sprint("t", i%10), "command", fmt.Sprintf("prog%d *", i)))
 	}
 	pol := mustCompile(t, sample(rules...))
-	pol.Index()
 	call := &obstat.Call{Tool: "t3", Input: json.RawMessage(`{"command":"prog13 \"a b\" c","timeout":5}`)}
+	for range 1000 {
+		pol.Decide(call, nil) // until the index is built
+	}
 	if n := testing.AllocsPerRun(1000, func() { pol.Decide(call, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

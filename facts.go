@@ -70,11 +70,8 @@ func (f *Facts) Field(name string) (text string, ok bool) {
 	return "", false
 }
 
-// fields returns the input's fields, read ahead or now.
+// fields returns the input's fields, which are read when first wanted.
 func (f *Facts) fields() *inputFields {
-	if r := f.Call.fresh(); r != nil {
-		return r.fields
-	}
 	f.input.read(f.Call.Input)
 	return &f.input
 }

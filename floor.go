@@ -88,12 +88,12 @@ func (w *walk) breadth(r *Rule, tool string) breadth {
 		return breadth{wide: true}
 	}
 	p := w.pol.compiled(r.Pattern)
-	v, ok := w.pol.view.(Spacer)
+	v, ok := w.pol.view.(Outliner)
 	if !ok {
 		return breadth{p.MustMatch(""), p.Shape().Exact}
 	}
 	wide := false
-	for _, q := range v.Space(tool) {
+	for _, q := range v.Outline(tool) {
 		for _, s := range q.Subjects {
 			wide = wide || (s.Field == r.field() || s.Field == anyField) && p.MustMatchLine(s.Text)
 		}

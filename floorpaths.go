@@ -189,8 +189,8 @@ func (fl *floorWalk) mayTightenFace(face Face) bool { return fl.mayTightenTool(f
 // tool, whatever its subjects are.
 func (fl *floorWalk) mayTightenTool(tool string) bool {
 	qs := []Question{{tool, []Subject{{anyField, ""}}}}
-	if v, ok := fl.pol.view.(Spacer); ok {
-		qs = v.Space(tool)
+	if v, ok := fl.pol.view.(Outliner); ok {
+		qs = v.Outline(tool)
 	}
 	for i := range qs {
 		if fl.rulesMay(&qs[i], &qs[i]) {

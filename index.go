@@ -21,10 +21,10 @@ const none = uint32(math.MaxUint32)
 type list struct {
 	once   sync.Once
 	build  func()
-	tools  toolTable    // rules for tools by exact name
-	names  *pattern.Set // whole-tool rules whose tool is a pattern, on the tool's name
-	wild   []wildIndex  // other rules whose tool is a pattern, by lowest rank
-	ranked []rankedRule // by rank
+	tools  map[string]*toolIndex // rules for tools by exact name
+	names  *pattern.Set          // whole-tool rules whose tool is a pattern, on the tool's name
+	wild   []wildIndex           // other rules whose tool is a pattern, by lowest rank
+	ranked []rankedRule          // by rank
 }
 
 // A rankedRule is a rule and its verdict, so that a rule that is found need not
@@ -144,20 +144,18 @@ func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Patter
 	for i := range l.ranked {
 		b.add(l.ranked[i:], uint32(i), compiled)
 	}
-	var names []string
-	var indexes []*toolIndex
+	l.tools = make(map[string]*toolIndex, len(b.order))
 	for _, tb := range b.order {
 		idx := tb.index()
 		switch {
 		case tb.tool.Flavour == pattern.Exact:
-			names, indexes = append(names, tb.tool.Text), append(indexes, idx)
+			l.tools[tb.tool.Text] = idx
 		case tb.tool.IsZero():
 			l.wild = append(l.wild, wildIndex{nil, idx})
 		default:
 			l.wild = append(l.wild, wildIndex{compiled(tb.tool), idx})
 		}
 	}
-	l.tools = newToolTable(names, indexes)
 	slices.SortStableFunc(l.wild, func(a, b wildIndex) int { return cmp.Compare(a.min, b.min) })
 	if len(b.names) > 0 {
 		l.names = pattern.NewSet(b.names)
@@ -212,32 +210,13 @@ func (tb *toolBuilder) index() *toolIndex {
 	return idx
 }
 
-// index builds the sets' own indexes.
-func (l *list) index() {
-	l.ready()
-	if l.names != nil {
-		l.names.Index()
-	}
-	sets := func(idx *toolIndex) {
-		for i := range idx.fields {
-			idx.fields[i].set.Index()
-		}
-	}
-	for idx := range l.tools.all {
-		sets(idx)
-	}
-	for i := range l.wild {
-		sets(l.wild[i].toolIndex)
-	}
-}
-
 // best returns the rank of the rule that decides q, or none. A fault comes with
 // the rank of a rule whose answer could have been better and did not come in
 // time.
 func (l *list) best(q *Question) (best uint32, fault error) {
 	l.ready()
 	best = none
-	if idx := l.tools.find(q.Tool); idx != nil {
+	if idx := l.tools[q.Tool]; idx != nil {
 		if best, fault = idx.best(q, best); fault != nil {
 			return best, fault
 		}
@@ -295,7 +274,7 @@ func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
 		}
 		for j := range q.Subjects {
 			s := &q.Subjects[j]
-			if !sameField(s.Field, f.name) && s.Field != anyField {
+			if s.Field != f.name && s.Field != anyField {
 				continue
 			}
 			rank, ok, err := f.set.Best(s.Text, limit)

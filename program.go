@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // A Program is what a configuration means: plain, printable data. Two Programs
@@ -19,6 +21,8 @@ type Program struct {
 	// Faces name the tools whose rules judge what a command does to files and
 	// hosts, for the floor; an effect without a face is not judged by rules.
 	Faces map[string]Face
+	// NoFloor turns the floor off: Compile adds none. See [Program.WithFloor].
+	NoFloor bool
 	// Params is what the dialect's view and checks have to know, as JSON; the
 	// engine hands it on unread.
 	Params json.RawMessage
@@ -145,9 +149,13 @@ func (Check) stage() {}
 func (When) stage()  {}
 func (Floor) stage() {}
 
-// Digest returns the hash of the Program's meaning: its stable JSON.
+// Digest returns the hash of the Program's meaning: its stable JSON, with the
+// floor that Compile would add and without positions.
 func (p *Program) Digest() string {
-	b, err := p.marshal(false)
+	q := *p
+	q.Pipelines = maps.Clone(p.Pipelines)
+	q.addFloor()
+	b, err := q.marshal(false)
 	if err != nil {
 		return ""
 	}
@@ -155,25 +163,35 @@ func (p *Program) Digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// HasFloor reports whether the pipeline of the Program's mode ends in the floor.
-func (p *Program) HasFloor() bool {
-	for _, s := range p.Pipelines[p.Mode].Amend {
-		if _, ok := s.(Floor); ok {
-			return true
+// HasFloor reports whether the policy that Compile makes of p has the floor.
+func (p *Program) HasFloor() bool { return !p.NoFloor }
+
+// addFloor gives each pipeline without a Floor one as its last amendment, unless
+// p turns the floor off. The map of pipelines must be p's own.
+func (p *Program) addFloor() {
+	for m, pl := range p.Pipelines {
+		if !p.NoFloor && !slices.ContainsFunc(pl.Amend, isFloor) {
+			pl.Amend = append(slices.Clip(pl.Amend), Floor{})
+			p.Pipelines[m] = pl
 		}
 	}
-	return false
+}
+
+func isFloor(s Stage) bool {
+	_, ok := s.(Floor)
+	return ok
 }
 
 // WithFloor returns a copy of p whose every pipeline has the floor as its last
-// amendment, or, off, none at all.
+// amendment, or, off, one that has none and says so.
 func (p *Program) WithFloor(on bool) *Program {
 	q := *p
+	q.NoFloor = !on
 	q.Pipelines = make(map[Mode]Pipeline, len(p.Pipelines))
 	for m, pl := range p.Pipelines {
 		var amend []Stage
 		for _, s := range pl.Amend {
-			if _, ok := s.(Floor); !ok {
+			if !isFloor(s) {
 				amend = append(amend, s)
 			}
 		}

@@ -171,7 +171,7 @@ func (d *decoder) need(keys []string, off int, what string, wanted ...string) {
 	}
 }
 
-var programKeys = []string{"obstat", "dialect", "mode", "view", "pipelines", "rules", "faces", "params"}
+var programKeys = []string{"obstat", "dialect", "mode", "view", "floor", "pipelines", "rules", "faces", "params"}
 
 func (d *decoder) program(p *Program, off int) {
 	keys := d.object(off, "program", programKeys, func(key string, off int) {
@@ -186,6 +186,13 @@ func (d *decoder) program(p *Program, off int) {
 			p.Mode = Mode(d.str(off, key))
 		case "view":
 			p.View = d.str(off, key)
+		case "floor":
+			switch s := d.str(off, key); s {
+			case "on", "off":
+				p.NoFloor = s == "off"
+			default:
+				d.fail(off, CodeBadValue, "floor takes on or off", "")
+			}
 		case "pipelines":
 			d.object(off, key, nil, func(mode string, off int) { p.Pipelines[Mode(mode)] = d.pipeline(off) })
 		case "rules":

@@ -16,6 +16,7 @@ type programJSON struct {
 	Dialect   string                `json:"dialect,omitempty"`
 	Mode      Mode                  `json:"mode"`
 	View      string                `json:"view,omitempty"`
+	Floor     string                `json:"floor,omitempty"` // "off", or nothing
 	Pipelines map[Mode]pipelineJSON `json:"pipelines"`
 	Rules     map[string][]ruleJSON `json:"rules,omitempty"`
 	Faces     map[string]Face       `json:"faces,omitempty"`
@@ -81,6 +82,9 @@ func (p *Program) MarshalJSON() ([]byte, error) { return p.marshal(true) }
 func (p *Program) marshal(positions bool) ([]byte, error) {
 	out := programJSON{Version: 1, Dialect: p.Dialect, Mode: p.Mode, View: p.View, Faces: p.Faces, Params: p.Params,
 		Pipelines: map[Mode]pipelineJSON{}, Rules: map[string][]ruleJSON{}}
+	if p.NoFloor {
+		out.Floor = "off"
+	}
 	for m, pl := range p.Pipelines {
 		out.Pipelines[m] = pipelineJSON{stagesJSON(pl.Stages), pl.Default, stagesJSON(pl.Amend)}
 	}
@@ -193,12 +197,17 @@ func parseProgram(file string, text []byte, positions bool) (*Program, error) {
 	return p, nil
 }
 
-// RuleJSON returns a value that marshals to the rule's JSON, as in a Program.
-func RuleJSON(r *Rule) json.Marshaler { return ruleMarshaler{r} }
+// MarshalJSON writes the rule as it stands in a Program's JSON.
+func (r Rule) MarshalJSON() ([]byte, error) { return json.Marshal(toRuleJSON(&r, true)) }
 
-type ruleMarshaler struct{ r *Rule }
-
-func (m ruleMarshaler) MarshalJSON() ([]byte, error) { return json.Marshal(toRuleJSON(m.r, true)) }
+// UnmarshalJSON reads a rule as [ParseRule] does.
+func (r *Rule) UnmarshalJSON(b []byte) error {
+	got, err := ParseRule(b)
+	if err == nil {
+		*r = got
+	}
+	return err
+}
 
 // ParseRule reads a rule from its JSON.
 func ParseRule(text []byte) (Rule, error) {

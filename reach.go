@@ -8,12 +8,16 @@ type Reach struct {
 	Strictest, Loosest Verdict
 }
 
-// A Spacer is a [View] that can tell what the calls to a tool ask without
-// seeing one: each returned question stands for all whose subjects start with
-// the given texts. Its subjects are present in every call.
-type Spacer interface {
+// An Outliner is a [View] that knows what questions calls to a tool can pose
+// before there is a call. [Policy.Reach] and the floor ask it where a call, or a
+// word of its command, is not known: without it they have to assume that any
+// rule may apply.
+type Outliner interface {
 	View
-	Space(tool string) []Question
+	// Outline returns one question for each kind of call to tool. Its subjects
+	// are in every such call, and the texts are how they start: a view that
+	// matches "run:" + command returns the text "run:".
+	Outline(tool string) []Question
 }
 
 // Reach returns the verdicts that calls to tool can get in mode ("" is the
@@ -28,8 +32,8 @@ func (pol *Policy) Reach(tool string, mode Mode) Reach {
 		return Reach{Deny, Deny}
 	}
 	s := &space{pol: pol, qs: []Question{{Tool: tool, Subjects: []Subject{{anyField, ""}}}}}
-	if v, ok := pol.view.(Spacer); ok {
-		s.qs, s.present = v.Space(tool), true
+	if v, ok := pol.view.(Outliner); ok {
+		s.qs, s.present = v.Outline(tool), true
 	} else if pol.view != nil {
 		s.openTool = true // a view may ask about any tool it likes
 	}

@@ -35,7 +35,7 @@ func rewriting(t *testing.T, deny string) *Policy {
 	made := func(c Checker) func(json.RawMessage) (Checker, error) {
 		return func(json.RawMessage) (Checker, error) { return c, nil }
 	}
-	pol, err := Compile(p, &Options{Library: &Library{Checks: map[string]func(json.RawMessage) (Checker, error){
+	pol, err := Compile(p, &Options{NoFloor: true, Library: &Library{Checks: map[string]func(json.RawMessage) (Checker, error){
 		"clamp": made(checkFunc(clamp)), "seen": made(seen)}}})
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,9 @@ import (
 	"github.com/obstat/obstat/effect"
 )
 
-// A Trace is how a decision came about. Its methods work on nil, so that the
-// same code decides with and without one.
+// A Trace tells how a decision came about: every question that was put to the
+// rules, each stage's answer, and what the amendments did. [Policy.Explain]
+// builds it; [Policy.Decide] builds none.
 type Trace struct {
 	Policy    string          `json:"policy"` // digest
 	Mode      Mode            `json:"mode"`
@@ -40,6 +41,8 @@ type StepTrace struct {
 	Note    string  `json:"note,omitempty"`
 }
 
+// open starts the trace of a question. Like the methods below it does nothing on
+// a nil Trace, so that one walk serves Decide and Explain.
 func (t *Trace) open(q *Question, part *Part) {
 	if t == nil {
 		return

@@ -159,7 +159,7 @@ func (p *payload) check(e *Event) error {
 	case c.Dir != "" && !absolute(c.Dir):
 		return fmt.Errorf("the working directory %q is not absolute", c.Dir)
 	}
-	if err := c.Read(); err != nil {
+	if err := (&obstat.Facts{Call: c}).Fault(); err != nil {
 		return err
 	}
 	c.Agent = e.Agent

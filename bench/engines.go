@@ -17,12 +17,11 @@ type engine interface {
 
 // obstatEngine is the product: one list, the strictest rule wins.
 type obstatEngine struct {
-	pol   *obstat.Policy
-	bytes bool // start from the input's bytes, not from a call that was read
-	call  obstat.Call
+	pol  *obstat.Policy
+	call obstat.Call
 }
 
-func newObstat(w *workload, bytes bool) (engine, error) {
+func newObstat(w *workload) (engine, error) {
 	rules := make([]obstat.Rule, len(w.rules))
 	for i, u := range w.rules {
 		v, err := obstat.ParseVerdict(u.verdict)
@@ -34,10 +33,7 @@ func newObstat(w *workload, bytes bool) (engine, error) {
 	pol, err := obstat.Compile(&obstat.Program{Mode: "default", Rules: map[string][]obstat.Rule{"rules": rules},
 		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {
 			Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules", Pick: obstat.Strictest}}, Default: obstat.Ask}}}, nil)
-	if err == nil {
-		pol.Index()
-	}
-	return &obstatEngine{pol: pol, bytes: bytes}, err
+	return &obstatEngine{pol: pol}, err
 }
 
 func obstatPattern(u *rule) obstat.Text {
@@ -52,20 +48,11 @@ func obstatPattern(u *rule) obstat.Text {
 	return obstat.Text{}
 }
 
-func (e *obstatEngine) name() string {
-	if e.bytes {
-		return "obstat from bytes"
-	}
-	return "obstat"
-}
+func (e *obstatEngine) name() string { return "obstat" }
 
 func (e *obstatEngine) decide(c *call) string {
-	call := &c.ours
-	if e.bytes {
-		call = &e.call
-		call.Tool, call.Input = c.tool, c.input
-	}
-	d := e.pol.Decide(call, nil)
+	e.call.Tool, e.call.Input = c.tool, c.input
+	d := e.pol.Decide(&e.call, nil)
 	if d.Rule == nil {
 		if len(d.Faults) > 0 {
 			return "fault"

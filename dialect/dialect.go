@@ -110,7 +110,7 @@ type Loaded struct {
 const FloorOption = "floor"
 
 // Load reads in as d's configuration and compiles it. The floor is on unless
-// in's options turn it off.
+// in's options turn it off, or the Program itself says so where they say nothing.
 func Load(d Dialect, in *Input) (*Loaded, error) {
 	errs := checkOptions(d, in.Options)
 	if err := errs.Fatal(); err != nil {
@@ -124,7 +124,12 @@ func Load(d Dialect, in *Input) (*Loaded, error) {
 	if p == nil {
 		return nil, obstat.Errors{{Code: obstat.CodeMissing, Msg: d.Name() + ": the configuration means nothing"}}
 	}
-	p = p.WithFloor(in.Options[FloorOption] != "off")
+	switch in.Options[FloorOption] {
+	case "":
+		p = p.WithFloor(p.HasFloor())
+	default:
+		p = p.WithFloor(in.Options[FloorOption] == "on")
+	}
 	pol, err := obstat.Compile(p, &obstat.Options{Library: LibraryFor(d, p)})
 	if err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Re
 func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
 	for i := range offers {
 		o := &offers[i]
-		rule, err := json.Marshal(obstat.RuleJSON(&o.Rule))
+		rule, err := json.Marshal(&o.Rule)
 		if err != nil {
 			return nil
 		}

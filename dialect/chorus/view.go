@@ -42,7 +42,7 @@ type actionView struct {
 	outside bool // paths outside the workspace have an action
 }
 
-var _ obstat.Spacer = (*actionView)(nil)
+var _ obstat.Outliner = (*actionView)(nil)
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	var p params
@@ -205,8 +205,8 @@ func relativeTo(r paths.Resolver, roots []string, p string, real bool) (string, 
 	return p, false
 }
 
-// Space returns what the actions of a tool start with.
-func (v *actionView) Space(tool string) []obstat.Question {
+// Outline returns what the actions of a tool start with.
+func (v *actionView) Outline(tool string) []obstat.Question {
 	act, known := v.actions[tool]
 	if !known {
 		var err error

@@ -27,7 +27,7 @@ type params struct {
 // about.
 type view struct{ params }
 
-var _ obstat.Spacer = (*view)(nil)
+var _ obstat.Outliner = (*view)(nil)
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	v := &view{}
@@ -267,8 +267,8 @@ func protected(p string) string {
 	return ""
 }
 
-// Space returns what calls to a tool ask, without one to look at.
-func (v *view) Space(tool string) []obstat.Question {
+// Outline returns what calls to a tool ask, without one to look at.
+func (v *view) Outline(tool string) []obstat.Question {
 	t, _ := effect.Lookup(tool)
 	name := toolName(tool, &t)
 	var sets [][]string

@@ -171,9 +171,9 @@ func legacySubjects(args *tree.Node) (out []obstat.Subject) {
 	return out
 }
 
-// Space returns what calls to a tool ask, without one to look at: with all
+// Outline returns what calls to a tool ask, without one to look at: with all
 // subjects there can be, and with no more than there must be.
-func (v view) Space(tool string) []obstat.Question {
+func (v view) Outline(tool string) []obstat.Question {
 	name := v.tool(tool)
 	every := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: "*"}}}
 	switch {

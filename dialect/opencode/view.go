@@ -33,7 +33,7 @@ func readParams(raw json.RawMessage) (params, error) {
 // A view makes of a call what its tool asks: a permission and a pattern each.
 type view struct{ params }
 
-var _ obstat.Spacer = view{}
+var _ obstat.Outliner = view{}
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	p, err := readParams(raw)
@@ -59,10 +59,10 @@ func question(permission, pattern string) obstat.Question {
 	return obstat.Question{Tool: permission, Subjects: []obstat.Subject{{Field: fieldPattern, Text: pattern}}}
 }
 
-// Space returns what calls to a tool ask, without one to look at. What is asked
+// Outline returns what calls to a tool ask, without one to look at. What is asked
 // besides, of directories outside and of repetition, is left out: a tool that
 // is denied stays denied whatever those say.
-func (v view) Space(tool string) []obstat.Question {
+func (v view) Outline(tool string) []obstat.Question {
 	t, known := tools()[tool]
 	if !known {
 		return []obstat.Question{question(sanitize(tool), "")}

@@ -127,7 +127,7 @@ func rewritten(a *approval.Answer, rest string, r *approval.Request) error {
 	}
 	rule.Pattern.Text, rule.Source, rule.ID, rule.Pos = strings.TrimSpace(text), "", "", obstat.Pos{}
 	a.Offer = n
-	a.Rule, err = json.Marshal(obstat.RuleJSON(&rule))
+	a.Rule, err = json.Marshal(rule)
 	return err
 }
 

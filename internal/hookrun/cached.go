@@ -46,7 +46,7 @@ func compiled(kept []policycache.Policy) ([]*policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := obstat.Compile(k.Program, &obstat.Options{Library: dialect.LibraryFor(d, k.Program), Trusted: k.Digest})
+		p, err := obstat.Compile(k.Program, &obstat.Options{Library: dialect.LibraryFor(d, k.Program)})
 		if err != nil {
 			return nil, err
 		}

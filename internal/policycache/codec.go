@@ -168,6 +168,7 @@ func (e *encoder) program(p *obstat.Program) {
 	e.text(p.Dialect)
 	e.text(string(p.Mode))
 	e.text(p.View)
+	e.flag(p.NoFloor)
 	e.flag(p.Params != nil)
 	e.text(string(p.Params))
 	e.num(len(p.Faces))
@@ -196,7 +197,7 @@ func (e *encoder) program(p *obstat.Program) {
 }
 
 func (d *decoder) program() *obstat.Program {
-	p := &obstat.Program{Dialect: d.text(), Mode: obstat.Mode(d.text()), View: d.text()}
+	p := &obstat.Program{Dialect: d.text(), Mode: obstat.Mode(d.text()), View: d.text(), NoFloor: d.flag()}
 	has := d.flag()
 	if params := d.text(); has {
 		p.Params = []byte(params)
