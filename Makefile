@@ -2,7 +2,7 @@
 # make race   the same with the race detector
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
-# make build  bin/obstat, and bin/obstat-hook, which agents start for every call
+# make build  bin/obstat
 # make run    a sample agent works through a gate, and asks you
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
@@ -52,11 +52,9 @@ fuzz: setup
 bench:
 	cd bench && $(GO) run . $(BENCHARGS)
 
-# The hook is built without cgo and without what it leaves to obstat: it starts
-# faster.
+# Without cgo, since agents start it for every call: it starts faster.
 build:
-	$(GO) build -trimpath -o bin/ ./cmd/obstat
-	CGO_ENABLED=0 $(GO) build -trimpath -tags obstat_quick -ldflags='-s -w' -o bin/ ./cmd/obstat-hook
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/obstat
 
 run:
 	@$(GO) run ./cmd/obstat demo

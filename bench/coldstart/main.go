@@ -105,7 +105,6 @@ func (b *bench) setUp() error {
 	for _, args := range [][]string{
 		{empty, "."},
 		{top, "./cmd/obstat"},
-		{top, "-tags", "obstat_quick", "./cmd/obstat-hook"},
 	} {
 		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/built/"}, args[1:]...)...)
 		cmd.Dir = args[0]
@@ -194,8 +193,7 @@ func (b *bench) programs(npm string) ([]*program, error) {
 	bin := func(name string) string { return filepath.Join(b.dir, "bin", name) }
 	out := []*program{
 		{name: "an empty Go program", args: []string{bin("empty")}},
-		{name: "obstat-hook, no record", args: []string{bin("obstat-hook"), "claude-code", "--ledger=off"}, stdin: payload, env: home},
-		{name: "obstat-hook, durable record", args: []string{bin("obstat-hook"), "claude-code"}, stdin: payload, env: home},
+		{name: "obstat hook, no record", args: []string{bin("obstat"), "hook", "claude-code", "--ledger=off"}, stdin: payload, env: home},
 		{name: "obstat hook, durable record", args: []string{bin("obstat"), "hook", "claude-code"}, stdin: payload, env: home},
 	}
 	if p, err := exec.LookPath("/usr/bin/python3"); err == nil {

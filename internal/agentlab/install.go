@@ -76,12 +76,10 @@ func npm(dir, what string) error {
 // build makes obstat's programs from the checkout.
 func (o *options) build() error {
 	fmt.Fprintln(o.out, "building obstat ...")
-	for _, args := range [][]string{{"./cmd/obstat"}, {"-tags", "obstat_quick", "./cmd/obstat-hook"}} {
-		cmd := exec.Command("go", append([]string{"build", "-o", o.tools + string(filepath.Separator)}, args...)...)
-		cmd.Dir = o.root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %w\n%s", err, out)
-		}
+	cmd := exec.Command("go", "build", "-o", o.tools+string(filepath.Separator), "./cmd/obstat")
+	cmd.Dir = o.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -30,8 +30,6 @@ var importTable = []importRow{
 
 	{pkg: "internal/once",
 		why: "once is imported by everybody, the lowest packages as well, so it may know nobody"},
-	{pkg: "internal/roomy",
-		why: "roomy has to be initialized before everything else, so it may import nothing"},
 	{pkg: "internal/tree",
 		why: "tree is the document that all formats share; it cannot know any of them"},
 	{pkg: "internal/jsonx", may: []string{"internal/tree"},
@@ -83,9 +81,7 @@ var importTable = []importRow{
 		why: "weburl reads addresses for everybody and may know nobody"},
 	{pkg: "internal/statedir",
 		why: "statedir knows where files are, not what is in them"},
-	{pkg: "internal/policycache", may: []string{"", "pattern"},
-		why: "policycache keeps Programs, whichever dialect they came from; what a file means it cannot know"},
-	{pkg: "internal/hookrun", may: []string{"", "effect", "paths", "dialect", "dialect/all", "dialect/claudecode", "agent", "ledger", "internal/agents", "internal/policycache", "internal/protect", "internal/statedir"},
+	{pkg: "internal/hookrun", may: []string{"", "effect", "paths", "dialect", "dialect/all", "dialect/claudecode", "agent", "ledger", "internal/agents", "internal/protect", "internal/statedir"},
 		why: "hookrun is in the program that starts anew for every call, so it links no storage, no server and no command line"},
 	{pkg: "internal/desk", third: []string{"github.com/gofrs/flock"},
 		why: "desk is a lock that people hold; what they answer is not its business"},
@@ -102,8 +98,6 @@ var importTable = []importRow{
 		why: "the faces may use everything of this module and the libraries listed for them"},
 	{pkg: "cmd/obstat", may: []string{"internal/cli"},
 		why: "the command is os.Exit(cli.Main()) and nothing more"},
-	{pkg: "cmd/obstat-hook", may: []string{"internal/hookrun", "internal/roomy"},
-		why: "the command is os.Exit(hookrun.Quick()) and nothing more"},
 	{pkg: "examples/...", may: []string{"", "..."},
 		why: "examples show the module, so they use nothing else"},
 }

@@ -54,9 +54,6 @@ for as long as the agent is patient; with a time such as --wait 50s in any case,
 which has to be five seconds less than what the agent is told to wait for its
 hook. What was granted before is not asked again.
 
-obstat-hook, a program of its own beside this one, does the same and starts
-faster.
-
 The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
 		Example: `  obstat hook claude-code < payload.json
   obstat hook --policy ~/policy.json codex`,

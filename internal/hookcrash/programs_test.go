@@ -46,31 +46,21 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	for _, args := range [][]string{{"github.com/obstat/obstat/cmd/obstat"}, {"-tags", "obstat_quick", "github.com/obstat/obstat/cmd/obstat-hook"}} {
-		build := exec.Command("go", append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "the programs cannot be built: %v\n%s", err, out)
-			return 1
-		}
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "github.com/obstat/obstat/cmd/obstat")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "obstat cannot be built: %v\n%s", err, out)
+		return 1
 	}
 	return m.Run()
 }
 
-// programs are the commands that agents call, without the agent's name.
-func programs() map[string][]string {
-	return map[string][]string{"obstat": {filepath.Join(bin, "obstat"), "hook"}, "obstat-hook": {filepath.Join(bin, "obstat-hook")}}
-}
+// program returns the command that agents call, without the agent's name.
+func program() []string { return []string{filepath.Join(bin, "obstat"), "hook"} }
 
-// each runs a test with every program, and beside other tests: most of them
-// wait.
+// each runs a test beside other tests: most of them wait.
 func each(t *testing.T, f func(t *testing.T, program []string)) {
 	t.Parallel()
-	for name, program := range programs() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f(t, program)
-		})
-	}
+	f(t, program())
 }
 
 // policy denies rm and allows echo.

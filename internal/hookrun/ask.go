@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package hookrun
 
 import (
@@ -7,7 +5,6 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/policycache"
 )
 
 // ask settles an ask by what was granted before, or puts it to a human elsewhere.
@@ -16,14 +13,11 @@ func (t *turn) ask(a *Ask, d obstat.Decision, by *policy, policies []*policy) (o
 	a.Call, a.Decision, a.Limit = *t.event.Call, d, time.Until(t.began.Add(limit))
 	if by != nil {
 		a.Call = t.put(by)
-		f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
-		found, err := f.find()
-		at := slices.Index(policies, by)
-		if err != nil || at < 0 || at >= len(found) {
-			return t.failed("the policy changed while the call was decided; make the call again"), false
+		for _, p := range policies {
+			a.Policies = append(a.Policies, p.Loaded)
 		}
-		found[0], found[at] = found[at], found[0]
-		a.Policies = found
+		at := slices.Index(policies, by)
+		a.Policies[0], a.Policies[at] = a.Policies[at], a.Policies[0]
 	}
 	a.Guarded = t.programs()
 	if !a.Native {

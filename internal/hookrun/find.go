@@ -1,10 +1,9 @@
-//go:build !obstat_quick
-
 package hookrun
 
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,13 +12,17 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/claudecode"
-	"github.com/obstat/obstat/internal/policycache"
 )
 
-// A finder finds the configuration for a call, and remembers where it looked.
+// A policy is a configuration that a call is decided by.
+type policy struct {
+	*dialect.Loaded
+	Inner bool // found below a project's own
+}
+
+// A finder finds the configuration for a call.
 type finder struct {
 	*turn
-	look policycache.Looker
 	// inner are the policies found below a project's own.
 	inner map[*dialect.Loaded]bool
 }
@@ -41,51 +44,45 @@ func (p *place) same(files []dialect.File) bool {
 func Find(o *Options, name, dir string) ([]*dialect.Loaded, error) {
 	t := &turn{run: &run{Options: *o}, event: &agent.Event{Agent: name, Call: &obstat.Call{Dir: dir}}}
 	t.home, _ = o.World.Home("")
-	return (&finder{turn: t, look: policycache.Looker{Read: o.Read}}).find()
+	return (&finder{turn: t}).find()
 }
 
-// search finds the policies for the call, and keeps them for the next one.
-func (t *turn) search(cache *policycache.Cache, question []string) ([]*policy, error) {
-	f := &finder{turn: t, look: policycache.Looker{Read: t.Read}}
+// policies finds the policies for the call; none means that there is none
+// anywhere.
+func (t *turn) policies() ([]*policy, error) {
+	f := &finder{turn: t}
 	found, err := f.find()
-	if err != nil {
-		return nil, err
-	}
-	e := &policycache.Entry{Seen: f.look.Seen()}
 	out := make([]*policy, len(found))
 	for i, l := range found {
-		kept := policycache.Policy{Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Program: l.Program, Inner: f.inner[l]}
-		for _, file := range l.Input.Files {
-			kept.Files = append(kept.Files, file.Name)
-		}
-		out[i] = &policy{kept, l.Policy}
-		kept.Program = needed(l.Program, t.mode(l.Program))
-		e.Policies = append(e.Policies, kept)
+		out[i] = &policy{l, f.inner[l]}
 	}
-	if f.look.Err == nil {
-		_ = cache.Put(e, question...) // the next one finds it again
-	}
-	return out, nil
+	return out, err
 }
 
-// needed returns what of a Program a call in a mode needs; a process that decides
-// one call need not read the rest.
-func needed(p *obstat.Program, mode obstat.Mode) *obstat.Program {
-	q := *p
-	q.Pipelines, q.Rules = map[obstat.Mode]obstat.Pipeline{}, map[string][]obstat.Rule{}
-	for _, m := range []obstat.Mode{p.Mode, mode} {
-		pl, ok := p.Pipelines[m]
-		if !ok {
-			continue
-		}
-		q.Pipelines[m] = pl
-		for _, s := range slices.Concat(pl.Stages, pl.Amend) {
-			if match, ok := s.(obstat.Match); ok {
-				q.Rules[match.Rules] = p.Rules[match.Rules]
-			}
-		}
+// places returns where the project of the call may be.
+func (t *turn) places() []string {
+	if t.found != nil {
+		return t.found
 	}
-	return &q
+	c := t.event.Call
+	t.found = []string{c.Dir}
+	if len(c.Roots) > 0 {
+		t.found[0] = c.Roots[0]
+	}
+	if wd, err := t.Getwd(); err == nil && wd != t.found[0] {
+		t.found = append(t.found, wd)
+	}
+	return t.found
+}
+
+// list returns the names in a directory.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out, err
 }
 
 // ownDialect returns whose files an agent keeps its own rules in.
@@ -177,7 +174,7 @@ func (f *finder) named() ([]*dialect.Loaded, error) {
 		}
 		return filepath.Join(wd, name)
 	}
-	read := func(name string) ([]byte, error) { return f.look.ReadFile(absolute(name)) }
+	read := func(name string) ([]byte, error) { return f.Read(absolute(name)) }
 	var files []dialect.File
 	if len(f.Policy.Files) > 0 {
 		files, err = dialect.ReadFiles(f.Policy.Files, read)
@@ -220,7 +217,7 @@ func (f *finder) discover(at string) (out []place, err error) {
 // at finds the files of a directory, and their dialect.
 func (f *finder) at(dir string) (p place, err error) {
 	p.name = f.Policy.Dialect
-	p.files, err = all.Discover(dir, dir, p.name, f.look.ReadFile)
+	p.files, err = all.Discover(dir, dir, p.name, f.Read)
 	var es obstat.Errors
 	if errors.As(err, &es) && es[0].Code == obstat.CodeAmbiguous && p.name == "" {
 		p.files, p.name, err = f.preferred(dir)
@@ -243,12 +240,12 @@ func (f *finder) preferred(dir string) ([]dialect.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		files, err := all.Discover(dir, dir, name, f.look.ReadFile)
+		files, err := all.Discover(dir, dir, name, f.Read)
 		if err == nil && slices.ContainsFunc(files, func(file dialect.File) bool { return d.Detect(&file) != dialect.No }) {
 			return files, name, nil
 		}
 	}
-	files, err := all.Discover(dir, dir, "", f.look.ReadFile)
+	files, err := all.Discover(dir, dir, "", f.Read)
 	return files, "", err
 }
 
@@ -262,7 +259,7 @@ func isClaude(name string, files []dialect.File) bool {
 func (f *finder) layers(dir string) ([]dialect.File, error) {
 	var out []dialect.File
 	rules := false
-	places, err := claudecode.Places(dir, f.home, "", f.look.ReadDir)
+	places, err := claudecode.Places(dir, f.home, "", list)
 	if err != nil {
 		return nil, obstat.Errors{dialect.IOError(filepath.Join(claudecode.ManagedDir(), "managed-settings.d"), err)}
 	}
@@ -270,7 +267,7 @@ func (f *finder) layers(dir string) ([]dialect.File, error) {
 		if dir == "" && !filepath.IsAbs(p.Name) {
 			continue
 		}
-		data, err := f.look.ReadFile(p.Name)
+		data, err := f.Read(p.Name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

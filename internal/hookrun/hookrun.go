@@ -3,9 +3,7 @@
 // the agent's own form.
 //
 // It owns that every way this can go wrong ends in a denial, and before the
-// agent stops waiting: nearly all agents run the call when their hook fails. It
-// is linked into two programs, `obstat hook` and the small obstat-hook, so it
-// may not need what is slow to start.
+// agent stops waiting: nearly all agents run the call when their hook fails.
 package hookrun
 
 import (
@@ -19,7 +17,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/policycache"
 )
 
 // Exit codes, as `obstat hook` has them.
@@ -51,9 +48,8 @@ type Options struct {
 	// Read reads a file of the configuration.
 	Read  func(name string) ([]byte, error)
 	World obstat.World
-	// Exe is where this program is, "" if that is not known, and Self tells it from
-	// older and newer ones, for what is cached.
-	Exe, Self string
+	// Exe is where this program is, "" if that is not known.
+	Exe string
 	// Exit ends the process when the time is up while something still runs.
 	Exit func(code int)
 
@@ -62,12 +58,6 @@ type Options struct {
 	// and whether that is in the ledger.
 	Wait    func(a *Ask) (d obstat.Decision, recorded bool)
 	Waiting Waiting
-	// Handover, if set, makes this the quick half of a pair: what it cannot
-	// answer from what is cached it hands to the other half, with what the agent
-	// wrote.
-	Handover func(payload []byte) (agent.Reply, error)
-	// Elsewhere hands every call over.
-	Elsewhere bool
 }
 
 // A Policy says which configuration decides.
@@ -225,8 +215,6 @@ func (r *run) answer() reply {
 	switch {
 	case err != nil:
 		return reply{Reply: e.Refuse(err.Error())}
-	case r.Elsewhere:
-		return reply{Reply: r.handOver(data)}
 	case bad != nil:
 		return reply{Reply: e.Refuse(bad.Error())}
 	case e.Call == nil:
@@ -235,27 +223,14 @@ func (r *run) answer() reply {
 		return reply{Reply: e.Refuse(fmt.Sprintf("the working directory %q is none of this machine's", e.Call.Dir))}
 	}
 	t := &turn{run: r, event: e}
-	d, ok := t.decide()
-	if !ok {
-		return reply{Reply: r.handOver(data)}
-	}
+	d := t.decide()
 	return reply{e.Encode(&d, &agent.Options{Interactive: r.Interactive, Accepted: t.accepted}), d.Verdict == obstat.Allow && d.Input == nil}
-}
-
-// handOver lets the other half answer.
-func (r *run) handOver(payload []byte) agent.Reply {
-	r.extend(r.longest(r.event.Agent))
-	out, err := r.Handover(payload)
-	if err != nil {
-		return r.refuse("the program that should answer could not: " + err.Error())
-	}
-	return out
 }
 
 // Here says where this program is.
 func (o *Options) Here() {
 	if exe, err := os.Executable(); err == nil {
-		o.Exe, o.Self = exe, policycache.Self(exe)
+		o.Exe = exe
 	}
 }
 

@@ -137,17 +137,15 @@ func TestHookOwnPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for home, why := range map[string]string{t.TempDir(): "there is no policy for the directory that the agent runs in", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
-		for range 2 { // the second time from the cache
-			for _, tt := range []struct {
-				payload, command string
-				code             int
-				words            string
-			}{{codexPayload, "make", ExitDeny, why}, {codexPayload, "curl x", ExitDeny, "curl"}, {claudePayload, "make", ExitOK, "allow rule Bash"}, {claudePayload, "curl x", ExitDeny, "curl"}} {
-				in := fmt.Sprintf(tt.payload, brought, tt.command)
-				out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
-				if code != tt.code || !strings.Contains(out+words, tt.words) {
-					t.Errorf("%s: %d %s %s, want %d and %q", in, code, out, words, tt.code, tt.words)
-				}
+		for _, tt := range []struct {
+			payload, command string
+			code             int
+			words            string
+		}{{codexPayload, "make", ExitDeny, why}, {codexPayload, "curl x", ExitDeny, "curl"}, {claudePayload, "make", ExitOK, "allow rule Bash"}, {claudePayload, "curl x", ExitDeny, "curl"}} {
+			in := fmt.Sprintf(tt.payload, brought, tt.command)
+			out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+			if code != tt.code || !strings.Contains(out+words, tt.words) {
+				t.Errorf("%s: %d %s %s, want %d and %q", in, code, out, words, tt.code, tt.words)
 			}
 		}
 	}
@@ -202,11 +200,9 @@ func TestHookInner(t *testing.T) {
 		}
 		return out
 	}
-	for range 2 { // the second time from the cache
-		for command, want := range map[string]string{"make": "allow", "rm x": "deny", "make install": "ask", "curl x": "deny", "git push": "ask", "env rm x": "deny", "$X y": "ask"} {
-			if got := said(command); got != want {
-				t.Errorf("%s: %s, want %s", command, got, want)
-			}
+	for command, want := range map[string]string{"make": "allow", "rm x": "deny", "make install": "ask", "curl x": "deny", "git push": "ask", "env rm x": "deny", "$X y": "ask"} {
+		if got := said(command); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
 		}
 	}
 	write(`{"permissions":`)
@@ -254,14 +250,14 @@ func TestHookBrokenProject(t *testing.T) {
 	}
 }
 
-// TestGrantMark: the quick half leaves an ask to the agent itself, unless the
-// store says that something is granted; what would change what guards the agent
-// is never granted.
+// TestGrantMark: the hook leaves an ask to the agent itself, unless the store
+// says that something is granted; what would change what guards the agent is
+// never granted.
 func TestGrantMark(t *testing.T) {
 	for _, tc := range []struct {
 		command string
 		marked  bool
-		asked   bool // the other half
+		asked   bool // the store
 	}{
 		{"make", false, false},
 		{"make", true, true},
@@ -279,22 +275,16 @@ func TestGrantMark(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		hookOnce := func(command string, handover func([]byte) (agent.Reply, error)) string {
-			var out, words bytes.Buffer
-			o := System(&Options{NoLedger: true, Deadline: time.Minute, Handover: handover})
-			o.In, o.Out, o.Err = strings.NewReader(fmt.Sprintf(claudePayload, dir, command)), &out, &words
-			o.World = &obstat.Snapshot{HomeDir: state}
-			o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
-			o.Getwd = func() (string, error) { return dir, nil }
-			Run(o)
-			return out.String()
-		}
-		hookOnce("ls", nil) // caches the policy
 		asked := false
-		hookOnce(tc.command, func([]byte) (agent.Reply, error) {
+		o := System(&Options{NoLedger: true, Deadline: time.Minute, Wait: func(a *Ask) (obstat.Decision, bool) {
 			asked = true
-			return agent.Reply{}, nil
-		})
+			return a.Decision, false
+		}})
+		o.In, o.Out, o.Err = strings.NewReader(fmt.Sprintf(claudePayload, dir, tc.command)), io.Discard, io.Discard
+		o.World = &obstat.Snapshot{HomeDir: state}
+		o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
+		o.Getwd = func() (string, error) { return dir, nil }
+		Run(o)
 		if asked != tc.asked {
 			t.Errorf("%+v: %v", tc, asked)
 		}

@@ -16,7 +16,9 @@ func (t *turn) protect(policies []*policy, d *obstat.Decision) bool {
 	}
 	g := &protect.Guarded{Places: t.places(), Getenv: t.Getenv}
 	for _, p := range policies {
-		g.Policies = append(g.Policies, p.Files...)
+		for _, f := range p.Input.Files {
+			g.Policies = append(g.Policies, f.Name)
+		}
 	}
 	if dir, err := statedir.Dir(t.Getenv); err == nil {
 		g.State = []string{dir}
@@ -30,6 +32,5 @@ func (o *Options) programs() []string {
 	if o.Exe == "" {
 		return nil
 	}
-	dir := filepath.Dir(o.Exe)
-	return []string{o.Exe, filepath.Join(dir, "obstat"), filepath.Join(dir, "obstat-hook")}
+	return []string{o.Exe, filepath.Join(filepath.Dir(o.Exe), "obstat")}
 }

@@ -28,28 +28,16 @@ type turn struct {
 
 // decide answers the call by the policies of its project and of the directory
 // that the agent started the hook in: a call can choose where it is made, so
-// the stricter of the two counts. It is not ok where the other half of the pair
-// has to answer.
-func (t *turn) decide() (d obstat.Decision, ok bool) {
-	if t.Handover != nil {
-		defer func() {
-			// What breaks here need not break there.
-			if recover() != nil {
-				d, ok = obstat.Decision{}, false
-			}
-		}()
-	}
+// the stricter of the two counts.
+func (t *turn) decide() obstat.Decision {
 	t.world.Of = t.World
 	t.home, _ = t.World.Home("")
 	if c := t.event.Call; c.Dir == "" { // not said: rules for paths start somewhere
 		c.Dir, _ = t.Getwd()
 	}
 	policies, err := t.policies()
-	switch {
-	case err == errElsewhere:
-		return d, false
-	case err != nil:
-		return t.record(t.failed("the policy cannot be loaded: "+firstProblem(err)), obstat.Deny, nil), true
+	if err != nil {
+		return t.record(t.failed("the policy cannot be loaded: "+firstProblem(err)), obstat.Deny, nil)
 	}
 	d, by := t.judge(policies)
 	said := d.Verdict // by the policy, for whoever decides it again
@@ -58,18 +46,15 @@ func (t *turn) decide() (d obstat.Decision, ok bool) {
 		q.Native = t.event.CanAsk(t.hookOptions())
 	}
 	other := d.Verdict == obstat.Ask && (!q.Native || !q.Self && t.mayBeGranted())
-	if t.Handover != nil && (other || len(d.Faults) > 0) {
-		return d, false
-	}
 	if other && t.Wait != nil {
 		recorded := false
 		d, recorded = t.ask(q, d, by, policies)
 		t.accepted = t.remembered(q)
 		if recorded {
-			return d, true
+			return d
 		}
 	}
-	return t.record(d, said, by), true
+	return t.record(d, said, by)
 }
 
 // remembered returns the rules of a grant that the agent is to remember: those that
@@ -115,7 +100,7 @@ func (t *turn) judge(policies []*policy) (out obstat.Decision, by *policy) {
 	own := false
 	for _, p := range policies {
 		call := t.put(p)
-		d := p.decides.Decide(&call, &t.world)
+		d := p.Policy.Decide(&call, &t.world)
 		own = own || !p.Inner
 		if p.Inner && d.Stage == "default" && len(d.Faults) == 0 {
 			continue
@@ -159,7 +144,7 @@ func (t *turn) record(d obstat.Decision, said obstat.Verdict, by *policy) obstat
 	}
 	m := &ledger.Made{Call: t.event.Call, Decision: &d, Said: said, Given: d.Input, World: t.world.Seen()}
 	if by != nil {
-		m.Policy, m.Mode = by.Digest, d.Mode
+		m.Policy, m.Mode = by.Policy.Digest(), d.Mode
 	}
 	rec := m.Record()
 	rec.Nanos = time.Since(t.began).Nanoseconds()

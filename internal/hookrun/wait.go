@@ -2,6 +2,7 @@ package hookrun
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -36,12 +37,9 @@ func ParseWaiting(s string) (Waiting, error) {
 // Margin is what is left of an agent's time limit when waiting ends.
 const Margin = 5 * time.Second
 
-// Waiting ends before the hook's own deadline, that of the other half of a pair
-// comes later, and the agent's last.
-const (
-	ownMargin = 2 * time.Second
-	quickMore = time.Second
-)
+// ownMargin is what is left of the hook's own deadline when waiting ends; the
+// agent's comes last.
+const ownMargin = 2 * time.Second
 
 // Limit returns how long after its start a hook of the agent may wait for a
 // person: what the agent gives a hook that says nothing about it, less a margin,
@@ -61,25 +59,30 @@ func (w Waiting) Limit(name string) time.Duration {
 	return limit - Margin
 }
 
-// longest returns after which time the quick half of a pair denies: the other
-// half has the same deadline, from a later start, and may wait for a person.
-func (o *Options) longest(agent string) time.Duration {
-	most := o.Deadline
-	if most <= 0 {
-		most = DefaultDeadline
-	}
-	if !o.Waiting.Off {
-		most = max(most, o.Waiting.Limit(agent)+ownMargin)
-	}
-	return most + quickMore
-}
-
 // Longest returns how long a hook with these arguments takes at most when an
-// agent calls it.
+// agent calls it: `--wait 50s` takes 52 seconds.
 func Longest(agent string, args []string) time.Duration {
-	o := &Options{}
-	o.parse(args)
-	return o.longest(agent)
+	most, waiting := DefaultDeadline, Waiting{}
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch name {
+		case "--deadline":
+			if d, err := time.ParseDuration(value); err == nil && d > 0 {
+				most = d
+			}
+		case "--wait":
+			if w, err := ParseWaiting(value); err == nil {
+				waiting = w
+			}
+		}
+	}
+	if !waiting.Off {
+		most = max(most, waiting.Limit(agent)+ownMargin)
+	}
+	return most
 }
 
 // An Ask is an ask that the agent cannot put to anybody itself, or that may have

@@ -1,5 +1,5 @@
 // Package statedir says where obstat keeps what outlives a process: the store
-// with ledger, requests and grants, the spool beside it and cached policies.
+// with ledger, requests and grants, and the spool beside it.
 //
 // It owns the names and nothing else: who makes these files says what is in
 // them.
@@ -33,6 +33,3 @@ func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
 // Grants returns the file beside a database that is there while something may
 // be granted in it: who does not want to open the database looks for that.
 func Grants(db string) string { return db + ".grants" }
-
-// Cache returns where policies are cached in a state directory.
-func Cache(dir string) string { return filepath.Join(dir, "cache") }
