@@ -80,10 +80,13 @@ func both(text string) (meaning, bool) {
 	case "true", "True", "TRUE", "false", "False", "FALSE":
 		return meaning{kind: tree.Bool, yes: text[0] == 't' || text[0] == 'T'}, true
 	}
-	if special(text) {
+	if !strings.ContainsAny(text[:1], "+-.0123456789yYnNoO") {
+		return meaning{kind: tree.String}, true
+	}
+	if len(text) < 6 && patterns().special.MatchString(text) {
 		return meaning{kind: tree.Number, num: strings.ToLower(text)}, true
 	}
-	return meaning{kind: tree.String}, !strings.ContainsAny(text[:1], "+-.0123456789yYnNoO")
+	return meaning{kind: tree.String}, false
 }
 
 // core is what YAML 1.2 says.
@@ -91,11 +94,11 @@ func core(text string) meaning {
 	m, done := both(text)
 	switch {
 	case done || len(text) > 100:
-	case coreInt(text):
+	case patterns().coreInt.MatchString(text):
 		return meaning{kind: tree.Number, num: integer(text, 10)}
-	case coreBase(text):
+	case patterns().coreBase.MatchString(text):
 		return meaning{kind: tree.Number, num: integer(text, 0)}
-	case coreFloat(text):
+	case patterns().coreFloat.MatchString(text):
 		return meaning{kind: tree.Number, num: decimal(text)}
 	}
 	return m
@@ -115,15 +118,15 @@ func old(text string) meaning {
 	}
 	bare := strings.ReplaceAll(text, "_", "")
 	switch {
-	case oldInt(text):
+	case patterns().oldInt.MatchString(text):
 		if num := integer(bare, 0); num != "" {
 			return meaning{kind: tree.Number, num: num}
 		}
-	case oldSixty(text):
+	case patterns().oldSixty.MatchString(text):
 		return meaning{kind: tree.Number, num: sixty(bare)}
-	case oldFloat(text):
+	case patterns().oldFloat.MatchString(text):
 		return meaning{kind: tree.Number, num: decimal(bare)}
-	case oldDate(text):
+	case patterns().oldDate.MatchString(text):
 		m.date = true
 	}
 	return m
