@@ -1,4 +1,5 @@
 # make test   everything that has to be green; does its own set-up; SEED=0 draws new cases
+# make cross  builds and vets for macOS, Windows and 32-bit Linux; a part of make test
 # make race   the same with the race detector
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
@@ -24,7 +25,11 @@ PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.
 # Modules of their own, so that what they need stays out of the main one's way.
 MODULES  := adkplugin chorusdiscord
 
-.PHONY: all build test race fuzz bench run crash lint setup test-agents node
+# Systems that the binary is built for besides this one.
+CROSS    := darwin/arm64 windows/amd64 linux/386
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: all build test cross race fuzz bench run crash lint setup test-agents node
 
 all: test
 
@@ -35,6 +40,15 @@ test: setup
 	$(GO) test $$rest || failed=1; \
 	test -z "$$failed"
 	@set -e; for m in $(MODULES); do echo "$$m:"; (cd $$m && $(GO) vet ./... && $(GO) test ./...); done
+	@$(MAKE) --no-print-directory cross
+
+# What is built for other systems compiles, its tests too.
+cross:
+	@set -e; for target in $(CROSS); do \
+		echo "build for $$target"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/obstat; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) vet ./...; \
+	done
 
 race: setup
 	$(GO) test -race ./...
@@ -72,6 +86,7 @@ lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \
 	if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
 	$(GO) test ./internal/archtest
 
 # Some tests confirm an answer with the real bash or python3, and git is what a

@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// An ExitCode is what the process ends with.
+// An ExitCode is the exit code of the process.
 type ExitCode int
 
 // The exit codes. Of several answers the worst counts: an error, then a deny,
@@ -54,7 +54,7 @@ type exit ExitCode
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// done turns an exit code into what a run function returns.
+// done makes an exit code the error of a run function; nil for success.
 func done(c ExitCode) error {
 	if c == ExitOK {
 		return nil
@@ -69,7 +69,7 @@ func (e usageError) Error() string { return e.msg }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// A Factory makes what commands need, when they need it. Its fields are
+// A Factory opens the things that commands need, when they need them. Its fields are
 // functions so that nothing is opened that is not used.
 type Factory struct {
 	IO       *IO

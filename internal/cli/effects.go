@@ -72,7 +72,7 @@ func (o *effectsOptions) readCommand() error {
 	return nil
 }
 
-// effectsJSON is what obstat effects --json prints.
+// effectsJSON is the output of `obstat effects --json`.
 type effectsJSON struct {
 	V        int              `json:"v"`
 	Tool     string           `json:"tool"`
@@ -141,7 +141,7 @@ func newEffectsJSON(call *obstat.Call, a *effect.Analysis, w obstat.World) *effe
 	return v
 }
 
-// effects lays out an analysis: a table of effects, what is hidden, and whether
+// effects lays out an analysis: a table of effects, the gaps, and whether
 // it only reads.
 func (s *screen) effects(v *effectsJSON, a *effect.Analysis) string {
 	if len(v.Effects) == 0 {

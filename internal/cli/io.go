@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// IO is where a command reads and writes, and what it may know of the terminal
+// IO is where a command reads and writes, with the facts about the terminal
 // there. The zero value reads nothing and writes nowhere.
 type IO struct {
 	In  io.Reader
@@ -76,7 +76,7 @@ func (o *IO) paint(k ink, s string) string {
 	return "\x1b[" + string(k) + "m" + s + "\x1b[0m"
 }
 
-// painter returns what paints text for w: errors go to a stream of their own,
+// painter returns the function that colours text for w: errors go to a stream of their own,
 // which may not be the terminal that Out is.
 func (o *IO) painter(w io.Writer) func(ink, string) string {
 	if w == o.Err && !o.ErrTTY {

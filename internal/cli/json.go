@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// errorsJSON is what --json prints where a command could not do its work.
+// errorsJSON is printed by --json where a command fails.
 type errorsJSON struct {
 	V      int           `json:"v"`
 	Errors obstat.Errors `json:"errors"`

@@ -62,7 +62,7 @@ func shortStage(s obstat.Stage) string {
 	return s.StageName()
 }
 
-// settles says with what a stage can settle.
+// settles names the verdicts that a stage can settle.
 func (g *flow) settles(s obstat.Stage) string {
 	switch s := s.(type) {
 	case obstat.Match:

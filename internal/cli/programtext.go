@@ -64,7 +64,7 @@ func (t *programText) mode(m obstat.Mode) {
 	}
 }
 
-// stageWords says what a stage does.
+// stageWords describes a stage in words.
 func stageWords(s obstat.Stage) string {
 	switch s := s.(type) {
 	case obstat.Match:

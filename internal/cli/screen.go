@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat/internal/explain"
 )
 
-// A screen lays out an explanation: a label, then what it is about.
+// A screen lays out an explanation in rows: a label, then its text.
 type screen struct {
 	io    *IO
 	width int
@@ -71,7 +71,7 @@ func (s *screen) head(v *explain.View) {
 	}
 }
 
-// by writes what decided, and on the right where it is written.
+// by writes the deciding rule, and on the right its file and line.
 func (s *screen) by(v *explain.View) {
 	text, pos := visible(v.By.Text), ""
 	if v.By.Pos.IsValid() {
@@ -93,7 +93,7 @@ func (s *screen) by(v *explain.View) {
 	}
 }
 
-// would writes what the call would do, joined as long as it fits.
+// would writes the effects of the call, joined as long as they fit on a line.
 func (s *screen) would(v *explain.View) {
 	const most = 12
 	var items []string
@@ -157,7 +157,7 @@ func cut(text string, s explain.Span) string {
 	return text[s.Start:s.End]
 }
 
-// changes writes what would turn the verdict.
+// changes writes the smallest changes that turn the verdict.
 func (s *screen) changes(v *explain.View) {
 	label := "to run it   "
 	if v.Verdict == obstat.Allow {

@@ -130,7 +130,7 @@ func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
 	return r
 }
 
-// found says what a step came upon.
+// found puts the outcome of a step into words.
 func found(st *explain.Step) string {
 	switch {
 	case st.Kind == "when" && st.State == explain.Passed:
@@ -162,7 +162,7 @@ func (s *screen) table(label string, rows []row) {
 		}
 	}
 	for _, r := range rows {
-		if r.looked == "" && r.outcome != "" { // make room for what stands in both columns
+		if r.looked == "" && r.outcome != "" { // make room for the other two columns
 			lookedW = max(lookedW, columns(r.stage)-stageW-2)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *screen) table(label string, rows []row) {
 		n := max(0, min(over, *w-least))
 		*w, over = *w-n, over-n
 	}
-	// What was looked at is known already; it goes first.
+	// The subject is known from the row above; drop it first.
 	shrink(&lookedW, 22)
 	shrink(&foundW, 18)
 	shrink(&stageW, 12)

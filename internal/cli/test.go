@@ -130,7 +130,7 @@ func (t *tester) runLine(n int, line []byte) error {
 	return t.show(n, c, &res)
 }
 
-// failureJSON is what --json prints for a case that fails.
+// failureJSON is one failed case in the output of --json.
 type failureJSON struct {
 	V      int    `json:"v"`
 	Kind   string `json:"kind"` // "failed" or, for a line that is no case, "broken"

@@ -35,7 +35,7 @@ func plainText(s string) bool {
 	return true
 }
 
-// showRune returns what stands for one character, which is raw in the source.
+// showRune returns the visible form of one character: `\x1b` for an escape.
 func showRune(raw string, r rune) string {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:

@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat/internal/explain"
 )
 
-// versionJSON is what obstat version --json prints.
+// versionJSON is the output of `obstat version --json`.
 type versionJSON struct {
 	V        int    `json:"v"`
 	Version  string `json:"version"`

@@ -1,9 +1,9 @@
 // Package demo is a sample agent at work on a sample project, for people who
 // want to see a gate before they trust one with their own.
 //
-// It owns the project, its policy and what the agent tries, in order. The gate,
+// It owns the project, its policy and the agent's calls, in order. The gate,
 // the store and the ledger are the real ones; only the commands are not run.
-// How it looks is the business of whoever shows it.
+// The face that shows it lays it out.
 package demo
 
 import (
@@ -27,16 +27,16 @@ var project embed.FS
 
 // A Step is one thing that the agent tries.
 type Step struct {
-	Says  string // what the agent has in mind
+	Says  string // the agent's own words for the step
 	Tool  string
 	Input map[string]string
-	// Shows is what there is to see in the answer.
+	// Shows is the point that the answer makes.
 	Shows string
-	// Answer is what a watcher's stand-in types where it is asked.
+	// Answer is typed where the step asks and no human watches.
 	Answer string
 }
 
-// Steps returns what the agent tries, in order.
+// Steps returns the agent's calls, in order.
 func Steps() []Step {
 	return []Step{
 		{Says: "Totals are wrong for two of the same item. I look at the code.",
@@ -140,7 +140,7 @@ func (r *Run) Call(s *Step) (*obstat.Call, error) {
 	return &obstat.Call{Tool: s.Tool, Input: raw, Agent: "build", Session: "demo", User: "you", Dir: r.Dir, Roots: []string{r.Dir}}, err
 }
 
-// Do does what an allowed step does, as far as it is done: edits are made,
+// Do carries out an allowed step: edits are made,
 // commands are not run.
 func (r *Run) Do(s *Step, input json.RawMessage) error {
 	if s.Tool != "edit" {
@@ -150,7 +150,7 @@ func (r *Run) Do(s *Step, input json.RawMessage) error {
 	if err := json.Unmarshal(input, &in); err != nil {
 		return err
 	}
-	// Whoever answers may have edited the arguments: only this project is ours.
+	// The human may have edited the arguments: touch only files of this project.
 	root, err := os.OpenRoot(r.Dir)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (r *Run) Do(s *Step, input json.RawMessage) error {
 	return root.WriteFile(rel, bytes.Replace(data, []byte(in.OldString), []byte(in.NewString), 1), 0o644)
 }
 
-// Close ends the demo; what it made stays.
+// Close ends the demo and leaves its files in place.
 func (r *Run) Close() error {
 	r.Guard.Close()
 	return r.Store.Close()

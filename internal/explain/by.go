@@ -7,7 +7,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// by says what decided.
+// by names the stage, the rule and its place that decided.
 func (x *explainer) by() By {
 	d := x.d
 	switch {
@@ -43,7 +43,7 @@ func (x *explainer) kindOf(stage string) string {
 	return "check"
 }
 
-// why says in a sentence or two why the verdict is what it is.
+// why gives the reason for the verdict in a sentence or two.
 func (x *explainer) why() string {
 	d := x.d
 	var parts []string
@@ -82,7 +82,7 @@ func (x *explainer) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// plainWhy is the reason where nobody gave words for it.
+// plainWhy words a reason for decisions that carry no note of their own.
 func (x *explainer) plainWhy() string {
 	d := x.d
 	if d.Rule == nil {

@@ -14,14 +14,14 @@ import (
 // compiled, or the changed call decided.
 type Change struct {
 	Kind  string  `json:"kind"`  // call, remove-rule, add-rule, mode
-	Words string  `json:"words"` // what to do
+	Words string  `json:"words"` // the advice, e.g. "take the rm out"
 	Rules []*Rule `json:"rules,omitempty"`
 	List  string  `json:"list,omitempty"` // where a rule would be added
 	// Add are the rules to add as a Program writes them, where the file is one.
 	Add     []json.RawMessage `json:"add,omitempty"`
 	Mode    obstat.Mode       `json:"mode,omitempty"`
 	Text    string            `json:"text,omitempty"` // the call's text, changed
-	Verdict obstat.Verdict    `json:"verdict"`        // what the call would get then
+	Verdict obstat.Verdict    `json:"verdict"`        // the call's verdict after the change
 }
 
 // The kinds of change.
@@ -81,7 +81,7 @@ func (x *explainer) small() bool {
 }
 
 // compile returns the policy of a changed Program, nil where it does not
-// compile or frees what must not be freed.
+// compile or also allows a call that has to stay denied.
 func (x *explainer) compile(p *obstat.Program) *obstat.Policy {
 	pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
 	if err != nil || x.frees(pol, x.r.Call.Mode) {
@@ -90,7 +90,7 @@ func (x *explainer) compile(p *obstat.Program) *obstat.Policy {
 	return pol
 }
 
-// probes are commands that run whatever they are given. %s is a text that no
+// probes are commands that run their arguments, such as `sh -c %s`. %s is a text that no
 // rule has been written for.
 var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s", "python -c %s", "node -e %s", "perl -e %s", "ruby -e %s", "php -r %s",
 	"deno eval %s", "sudo %s", "env %s", "xargs %s", "eval %s", "ssh h %s", "docker run i %s", "npx %s", "find . -exec %s ;", "awk %s", "osascript -e %s"}
@@ -170,7 +170,7 @@ func copyRules(p *obstat.Program) *obstat.Program {
 	return &q
 }
 
-// remove takes every rule equal to r out of p: what one line of a file says may
+// remove takes every rule equal to r out of p: one line of a file may
 // stand in several lists.
 func remove(p *obstat.Program, r *obstat.Rule) (found bool) {
 	gone := *r

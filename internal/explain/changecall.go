@@ -33,7 +33,7 @@ func (x *explainer) changeCall() []Change {
 	return []Change{{Kind: ChangeCall, Text: text, Verdict: d.Verdict, Words: words}}
 }
 
-// enclosing returns what has to go to be rid of m: the redirect that it is the
+// enclosing widens m to the text that has to be removed with it: the redirect that it is the
 // target of, else the outermost command that it is part of, which an operator
 // joins to the others.
 func (x *explainer) enclosing(m Span) (cut Span, joined bool) {

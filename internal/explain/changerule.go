@@ -122,7 +122,7 @@ func (x *explainer) exactRules() []obstat.Rule {
 }
 
 // handWritten tells whether the policy is a Program written by hand. Only there
-// can any rule be added to any list; a dialect says by its offers what its files
+// can any rule be added to any list; a dialect's offers show which rules its files
 // can hold.
 func (x *explainer) handWritten() bool {
 	d := x.r.Program.Dialect

@@ -1,10 +1,9 @@
-// Package explain says how a decision came about: what decided, why, what the
-// call would do, the way through the stages, and the smallest change that would
+// Package explain shows how a decision came about: the deciding rule, the reason, the effects of
+// the call, the way through the stages, and the smallest change that would
 // turn the verdict.
 //
 // It owns the view, which is plain data with a stable JSON form (docs/json.md),
-// and the trying of changes. How a view is laid out on a screen is for whoever
-// prints it.
+// and the trying of changes. The face that prints a view lays it out.
 package explain
 
 import (
@@ -17,8 +16,8 @@ import (
 // Version is the version of the JSON forms in this package.
 const Version = 1
 
-// A Request is a call to be explained. Program is what Policy was compiled
-// from, Library what it names.
+// A Request is a call to be explained. Policy was compiled from Program
+// with the views and checks of Library.
 type Request struct {
 	Program *obstat.Program
 	Policy  *obstat.Policy
@@ -36,7 +35,7 @@ type Request struct {
 type View struct {
 	V int `json:"v"`
 	Decision
-	// Text is what people call the call: its command, path or URL, else its
+	// Text is the call in short: its command, path or URL, else its
 	// input.
 	Text string `json:"text"`
 	// Mark is the part of Text that decided; zero is the whole.
@@ -47,7 +46,7 @@ type View struct {
 	Hidden  []Hidden `json:"hidden,omitempty"`
 	Walk    []Walk   `json:"walk"`
 	Amend   []Step   `json:"amend,omitempty"`
-	Floor   string   `json:"floor"` // what the floor did
+	Floor   string   `json:"floor"` // one line on the floor's part in it
 	Changes []Change `json:"changes"`
 }
 
@@ -57,7 +56,7 @@ type Span struct {
 	End   int `json:"end"`
 }
 
-// By is what decided.
+// By is the stage or rule that decided, with its place.
 type By struct {
 	Kind string     `json:"kind"` // rule, check, when, floor, default, fault
 	Text string     `json:"text"` // in words
@@ -84,8 +83,8 @@ func Explain(r *Request) *View {
 	return v
 }
 
-// Analyze says what a call would do. A call without an input has an empty one.
-// What makes the analysis fail is something that cannot be seen.
+// Analyze returns the effects of a call. A call without an input has an empty one.
+// An input that cannot be analysed shows as a gap.
 func Analyze(c *obstat.Call, w obstat.World) (a *effect.Analysis) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -108,7 +107,7 @@ type explainer struct {
 	a  *effect.Analysis
 }
 
-// TextOf returns what people call the call: its command, path or URL where the
+// TextOf returns the call in short: its command, path or URL where the
 // tool is known to have one, else its input, else its subjects.
 func TextOf(c *obstat.Call) string {
 	var fields map[string]json.RawMessage
@@ -129,7 +128,7 @@ func TextOf(c *obstat.Call) string {
 	return c.Tool
 }
 
-// mainFields returns the fields that say what a call to tool is about.
+// mainFields returns the fields that name a call's command, path or URL, most telling first.
 func mainFields(tool string) []string {
 	t, known := effect.Lookup(tool)
 	if !known {

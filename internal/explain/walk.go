@@ -15,7 +15,7 @@ type Walk struct {
 	Part string `json:"part,omitempty"`
 	Why  string `json:"why,omitempty"` // how the part came to be judged
 	Span Span   `json:"span,omitzero"` // where it stands in the command
-	// Text is what the question is about.
+	// Text is the subject that the rules are matched against.
 	Text string `json:"text"`
 	// Decides: this question's answer is the call's.
 	Decides bool           `json:"decides,omitempty"`
@@ -23,16 +23,16 @@ type Walk struct {
 	Steps   []Step         `json:"steps"`
 }
 
-// A Step is what one stage did.
+// A Step is one stage of the pipeline with its outcome.
 type Step struct {
 	Stage string `json:"stage"`
 	Kind  string `json:"kind"`
-	// Looked is what the stage looked at.
+	// Looked is the subject that the stage matched.
 	Looked string         `json:"looked,omitempty"`
 	Hits   []*Rule        `json:"hits,omitempty"` // every rule that matches, best first
 	Rule   *Rule          `json:"rule,omitempty"` // the one that was picked
 	State  string         `json:"state"`          // settled, passed, not reached
-	As     obstat.Verdict `json:"as"`             // what it settled as
+	As     obstat.Verdict `json:"as"`             // the verdict it settled
 	Safety bool           `json:"safety,omitempty"`
 	Note   string         `json:"note,omitempty"`
 }
@@ -97,8 +97,8 @@ func steps(in []obstat.StepTrace, q *obstat.QuestionTrace) []Step {
 	return out
 }
 
-// looked returns the subject that a step is about: what its rule looks at, else
-// what the call is about.
+// looked returns the subject of a step: the field that its rule matches, else
+// the call's main field.
 func looked(q *obstat.QuestionTrace, t *obstat.StepTrace) string {
 	if t.Rule != nil && t.Rule.Field != "" {
 		for _, s := range q.Question.Subjects {
@@ -131,7 +131,7 @@ func mainSubject(q *obstat.Question) obstat.Subject {
 	return obstat.Subject{Text: q.Tool}
 }
 
-// floor says what the floor did.
+// floor describes the floor's part in one line.
 func (x *explainer) floor() string {
 	on := false
 	for _, s := range x.r.Program.Pipelines[x.d.Mode].Amend {

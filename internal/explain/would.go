@@ -14,7 +14,7 @@ import (
 type Effect struct {
 	Kind      string   `json:"kind"`
 	Target    string   `json:"target,omitempty"` // path, host or program, as people would write it
-	Notes     []string `json:"notes,omitempty"`  // what else there is to say of it
+	Notes     []string `json:"notes,omitempty"`  // e.g. "recursive", "outside the workspace"
 	Words     string   `json:"words"`
 	Path      string   `json:"path,omitempty"` // absolute
 	Real      string   `json:"real,omitempty"` // links followed, where that differs
@@ -36,11 +36,11 @@ type Hidden struct {
 	Kind string `json:"kind"`
 	Why  string `json:"why"`
 	Span Span   `json:"span,omitzero"`
-	// Program: it hides which program runs, not only what a known one does.
+	// Program: it hides which program runs, as `$X file` does, not only the effects of a known one.
 	Program bool `json:"program,omitempty"`
 }
 
-// Effects returns what the call would do, in order. A program that is run only
+// Effects lists the effects of the call, in order. A program that is run only
 // for effects that are listed is left out, and so is a wrapper that does
 // nothing of its own.
 func Effects(a *effect.Analysis, c *obstat.Call, w obstat.World) []Effect {
@@ -89,7 +89,7 @@ func NewEffect(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.Wo
 	return v
 }
 
-// target names what an effect is about, in the shortest way that people use.
+// target names an effect's path, host or program in its shortest form, e.g. `build/` for one in the workspace.
 func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World) string {
 	switch {
 	case e.Kind == effect.Run || e.Kind == effect.Code:
@@ -138,9 +138,8 @@ func known(a *effect.Analysis, e *effect.Effect) bool {
 	return e.Command < 0 || e.Command >= len(a.Commands) || a.Commands[e.Command].Known
 }
 
-// words says what an effect does. A command that runs only if the one before it
-// succeeds would still do what it does; what nobody can be sure of is what a
-// command does that is not known in full.
+// words puts an effect into words. "may" is for commands with a word that is not
+// known, as in `rm $X`; the rm of `make && rm x` is as certain as the rm alone.
 func words(e *effect.Effect, v *Effect, known bool) string {
 	verb := e.Kind.String()
 	switch e.Kind {
@@ -164,7 +163,7 @@ func words(e *effect.Effect, v *Effect, known bool) string {
 	return text
 }
 
-// notesOf returns what else there is to say of an effect.
+// notesOf returns the remarks on an effect, e.g. "recursive".
 func notesOf(e *effect.Effect, v *Effect, c *obstat.Call) []string {
 	var notes []string
 	add := func(ok bool, s string) {
@@ -208,7 +207,7 @@ func place(p string, c *obstat.Call) string {
 	return "outside the workspace"
 }
 
-// HiddenOf returns what could not be seen.
+// HiddenOf lists the parts of a call that the analysis cannot see into.
 func HiddenOf(a *effect.Analysis) []Hidden {
 	var out []Hidden
 	for i := range a.Gaps {

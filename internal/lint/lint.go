@@ -1,9 +1,8 @@
-// Package lint finds what is written in a Program and can never matter, and
-// what works as written but rarely as meant. Everything it says is a warning.
+// Package lint warns of rules in a Program that can never decide anything, and
+// of rules that work as written but rarely as meant. All its findings are warnings.
 //
-// It owns the checks that need nothing but the Program. What only a dialect can
-// know of its files is the dialect's own Linter. A check that cannot tell says
-// nothing.
+// It owns the checks that need nothing but the Program; a dialect's own Linter
+// knows its files. A check that cannot tell stays silent.
 package lint
 
 import (
@@ -19,7 +18,7 @@ import (
 // maxCompared bounds how many pairs of rules are compared.
 const maxCompared = 4_000_000
 
-// Options say what is looked at. A nil *Options looks at everything.
+// Options choose the checks. A nil *Options runs them all.
 type Options struct {
 	// Files are the files that the user wrote; rules from elsewhere are not
 	// warned of. nil: every rule counts.
@@ -210,8 +209,8 @@ func (l *linter) shellOf(r *obstat.Rule) string {
 	return ""
 }
 
-// silentModes finds modes in which nobody is ever asked: the mode in force, if
-// what no rule settles is allowed, and any mode that turns asks into denials.
+// silentModes finds modes that never ask a human: the mode in force, if its
+// default is allow, and any mode that turns asks into denials.
 func (l *linter) silentModes() {
 	for _, mode := range l.modes() {
 		pl := l.p.Pipelines[mode]

@@ -65,7 +65,7 @@ func (l *linter) shadowed() {
 			}
 			by := l.shadow(name, i)
 			if l.budget <= 0 {
-				return // what was found may yet be alive in another list
+				return // a rule shadowed here may still decide in another list
 			}
 			if by == nil || placeOf(by) == placeOf(r) {
 				alive[placeOf(r)] = true
@@ -138,7 +138,7 @@ func beats(p obstat.Pick, a, b obstat.Verdict, j, i int) bool {
 	return j < i
 }
 
-// before looks for a rule of an earlier stage that settles whatever r matches.
+// before looks for a rule of an earlier stage that settles every call that r matches.
 // A stage that passes on some of its rules' verdicts may pick one of those, so
 // it counts only where the strictest is picked and that settles.
 func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
@@ -186,7 +186,7 @@ func (a *text) covers(b *text) bool {
 		return false
 	case a.Flavour == pattern.Exact: // b is another text, or more than one
 		return false
-	case !strings.HasPrefix(b.shape.Prefix, a.shape.Prefix): // what b matches need not start as a wants
+	case !strings.HasPrefix(b.shape.Prefix, a.shape.Prefix): // a text that b matches need not start with a's prefix
 		return false
 	case b.shape.Exact:
 		ok, err := a.p.Match(b.shape.Prefix)
@@ -196,8 +196,8 @@ func (a *text) covers(b *text) bool {
 }
 
 // must tells whether a surely matches every text that starts with prefix. A
-// wildcard's final " *" may be missing; what it surely matches is what it
-// matches with its end there.
+// wildcard's final " *" is optional (`git *` matches `git`), so only the form with
+// the end in place counts.
 func (a *text) must(prefix string) bool {
 	return a.p.MustMatch(prefix) || a.tail.MustMatch(prefix)
 }

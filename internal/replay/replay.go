@@ -4,7 +4,7 @@
 //
 // It owns the comparison and the counting. What was seen of the machine when a
 // call was made is taken from its record, so the answer does not hang on the
-// machine of today. How it looks is the business of whoever shows it.
+// machine of today. How it looks is the business of the face that shows it.
 package replay
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Report is what a policy says to the calls of a ledger.
+// A Report compares a policy's answers with those that a ledger recorded.
 type Report struct {
 	V      int    `json:"v"`
 	Policy string `json:"policy"` // digest
@@ -41,8 +41,8 @@ type Flip struct {
 	Time    time.Time      `json:"time"`
 	Count   int            `json:"count"`
 	Call    *obstat.Call   `json:"call"`
-	Was     obstat.Verdict `json:"was"`     // what the policy said then
-	Came    string         `json:"came"`    // what came of it, humans included
+	Was     obstat.Verdict `json:"was"`     // the policy's verdict then
+	Came    string         `json:"came"`    // the final outcome, with the humans' answer
 	WasRule string         `json:"was_by"`  // the rule that decided then
 	WasPos  obstat.Pos     `json:"was_pos"` //
 	Now     obstat.Verdict `json:"now"`

@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// Stats are what a ledger adds up to.
+// Stats are the counts over a ledger.
 type Stats struct {
 	V        int            `json:"v"`
 	Records  int            `json:"records"`
@@ -19,8 +19,8 @@ type Stats struct {
 	Verdicts map[string]int `json:"verdicts"` // of decisions, as they came out
 	Answers  map[string]int `json:"answers"`  // to requests, by their end
 	Buckets  []Bucket       `json:"buckets"`  // of equal length
-	Asked    []Count        `json:"asked"`    // what was asked about most
-	Denied   []Count        `json:"denied"`   // what was denied most
+	Asked    []Count        `json:"asked"`    // most asked commands and paths
+	Denied   []Count        `json:"denied"`   // most denied ones
 	Rules    []Count        `json:"rules"`    // which rules decided
 	// Unused are the rules of a policy that decided nothing.
 	Unused []Unused `json:"unused,omitempty"`
@@ -50,7 +50,7 @@ type StatsOptions struct {
 	Buckets int                         // stretches of time; zero is 60
 	Top     int                         // how many of a list; zero is 10
 	Program *obstat.Program             // whose rules are looked for; nil: none
-	Text    func(c *obstat.Call) string // what people call a call
+	Text    func(c *obstat.Call) string // the call in short, see [explain.TextOf]
 }
 
 // moment is when a decision fell, and how.

@@ -197,7 +197,7 @@ func (l *layout) bracketRemove(n *tree.Node, at int) []Edit {
 	return append(more, Edit{Start: it.start, End: it.end})
 }
 
-// colon returns what stands between keys and values in n.
+// colon returns the text between keys and values in n, e.g. `: `.
 func (l *layout) colon(n *tree.Node) string {
 	for i := len(n.Members) - 1; i >= 0; i-- {
 		m := n.Members[i]

@@ -14,7 +14,7 @@ type request struct {
 	before *string // for a key that is created
 	insert bool    // into the list at path, at index
 	index  int
-	remove bool // what is at path
+	remove bool // the value at path
 }
 
 // A change is a request resolved against a document: one child of one

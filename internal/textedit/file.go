@@ -23,13 +23,13 @@ const (
 	maxTries = 10
 )
 
-// UpdateFile replaces the contents of the file with what fn makes of them, so
+// UpdateFile replaces the contents of the file with the result of fn, so
 // that a reader sees all of the old or all of the new, and of many processes
-// that do this at the same time none loses what another wrote. A missing file is
+// that do this at the same time none loses another's change. A missing file is
 // created, and fn gets nil; a symbolic link is followed and stays. Mode and owner
-// are kept. Where fn returns what it got, or an error, nothing is written.
+// are kept. Where fn returns its argument unchanged, or an error, nothing is written.
 //
-// fn is called again if somebody changed the file without taking the lock.
+// fn is called again if an editor changed the file without taking the lock.
 func UpdateFile(path string, fn func(old []byte) ([]byte, error)) error {
 	return replacement{fn: fn, perm: 0o644, keep: true}.file(path)
 }
@@ -40,7 +40,7 @@ func ReplaceFile(path string, perm fs.FileMode, fn func(old []byte) ([]byte, err
 	return replacement{fn: fn, perm: perm}.file(path)
 }
 
-// A replacement is what is done to a file.
+// A replacement is one atomic rewrite of a file.
 type replacement struct {
 	fn   func(old []byte) ([]byte, error)
 	perm fs.FileMode // of a new file
@@ -202,7 +202,7 @@ func follow(path string) (string, error) {
 }
 
 // lock takes the exclusive lock that the file name stands for. The file is
-// removed again by whoever holds the lock last, so a lock counts only if the
+// removed again by the last holder of the lock, so a lock counts only if the
 // file is still the one that has the name.
 func lock(name string) (unlock func(), err error) {
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {

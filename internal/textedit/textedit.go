@@ -1,11 +1,11 @@
 // Package textedit changes configuration files the way a careful person would:
-// it splices bytes. Whatever the change does not mean to touch stays as it is,
+// it splices bytes. All text outside the change stays as it is,
 // byte for byte: comments, blank lines, indentation, quotes, line ends, a byte
 // order mark, a missing final newline.
 //
 // Every edit is checked before it is returned: the new text is read again and
 // must hold exactly the old value with that one change, or the edit is refused.
-// Which change to make, and what it means, is the dialect's business.
+// The dialects choose the change and know its meaning.
 package textedit
 
 import (
@@ -93,7 +93,7 @@ func refuse(format string, args ...any) error {
 
 // Set makes value the value at path, whose steps are keys (string) and list
 // indexes (int). Missing keys are created, after the keys that are there.
-// Values are what jsonx.Marshal takes.
+// Values are of the types that jsonx.Marshal takes.
 func (f Format) Set(src []byte, value any, path ...any) ([]byte, error) {
 	return f.change(src, request{value: value, path: path})
 }

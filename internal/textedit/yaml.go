@@ -10,7 +10,7 @@ import (
 )
 
 // blockInsert puts an item into a block collection: after the item before it,
-// with what follows that on its line, or in front of the first.
+// with the rest of its line, or in front of the first.
 func (l *layout) blockInsert(n *tree.Node, c *change) []Edit {
 	col := l.column(n.Start)
 	text := "- " + l.blockItem(c.value, col+2)
@@ -43,7 +43,7 @@ func (l *layout) blockSet(n *tree.Node, at int, value *tree.Node) []Edit {
 		return []Edit{{old.Start, old.End, text + l.lineEnd(old)}}
 	}
 	key := n.Members[at]
-	if key.Inherited { // write it out, which overrides what is inherited
+	if key.Inherited { // write it out, which overrides the inherited value
 		text := l.quote(key.Key, true, false) + ":" + l.blockValue(value, l.column(n.Start), false)
 		return []Edit{{n.Start, n.Start, text + l.nl + blanks(l.column(n.Start))}}
 	}
@@ -146,7 +146,7 @@ func (l *layout) document(n *tree.Node) string {
 	return l.flowValue(n) + l.nl
 }
 
-// blockValue writes what follows the colon of a key in column col: text on the
+// blockValue writes the value after the colon of a key in column col: text on the
 // line, or lines, each after its line break.
 func (l *layout) blockValue(n *tree.Node, col int, inItem bool) string {
 	switch {

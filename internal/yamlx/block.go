@@ -140,7 +140,7 @@ func (p *parser) head(pr props, depth int) (*tree.Node, raw) {
 	return p.key(r, pr), r
 }
 
-// key makes a key of what was read before a colon.
+// key makes a key of the node before a colon.
 func (p *parser) key(r raw, pr props) *tree.Node {
 	p.size++
 	switch {

@@ -108,7 +108,7 @@ func (p *parser) flowHead(pr props, depth int) (*tree.Node, raw) {
 	return p.head(pr, depth)
 }
 
-// flowValue reads what follows the colon of a pair.
+// flowValue reads the value after the colon of a pair, as in `{a: 1}`.
 func (p *parser) flowValue(depth int) *tree.Node {
 	if !p.enter(depth) {
 		return nil

@@ -87,7 +87,7 @@ func (p *parser) note(at int, code, msg, hint string) {
 	p.log.Add(tree.Problem{Offset: at, Code: code, Msg: msg, Hint: hint})
 }
 
-// checkText refuses what is not UTF-8 or not printable, and the characters that
+// checkText refuses text that is not UTF-8 or not printable, and the characters that
 // only some readers take for line breaks.
 func (p *parser) checkText() bool {
 	bad := 0
@@ -114,7 +114,7 @@ func (p *parser) checkText() bool {
 	return bad == 0
 }
 
-// document reads the directives, the one document and what follows it.
+// document reads the directives, the one document and the end marker after it.
 func (p *parser) document() *tree.Node {
 	p.skip()
 	for p.peek(0) == '%' && p.pos == p.line && !p.lost {
@@ -157,7 +157,7 @@ func (p *parser) directive() {
 	}
 }
 
-// leftover says what is wrong with text that belongs to no node.
+// leftover reports text that belongs to no node.
 func (p *parser) leftover() {
 	switch c := p.peek(0); {
 	case p.lost:

@@ -8,8 +8,8 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// scalar makes a node of a raw scalar: what a plain one means is told by its
-// text, what a quoted one means by its tag.
+// scalar makes a node of a raw scalar. The text of a plain one gives its type
+// (`12` is a number), a quoted one is a string unless its tag says otherwise.
 func (p *parser) scalar(r raw, pr props) *tree.Node {
 	n := &tree.Node{Style: r.style, Start: r.start, End: r.end}
 	text := r.text
@@ -44,8 +44,8 @@ func (p *parser) scalar(r raw, pr props) *tree.Node {
 	return n
 }
 
-// meaning is what a plain scalar stands for. String is the meaning of whatever
-// is nothing else.
+// meaning is the value that a plain scalar stands for; a text that is no null,
+// boolean or number is a string.
 type meaning struct {
 	kind tree.Kind
 	num  string
@@ -72,7 +72,7 @@ func (m meaning) hint() string {
 	return "quote it if it is meant as text"
 }
 
-// both is what the two versions of YAML agree on.
+// both reads the values that YAML 1.1 and 1.2 agree on; ok is false where they may differ.
 func both(text string) (meaning, bool) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -89,7 +89,7 @@ func both(text string) (meaning, bool) {
 	return meaning{kind: tree.String}, false
 }
 
-// core is what YAML 1.2 says.
+// core reads a scalar by the core schema of YAML 1.2.
 func core(text string) meaning {
 	m, done := both(text)
 	switch {
@@ -104,7 +104,7 @@ func core(text string) meaning {
 	return m
 }
 
-// old is what YAML 1.1 says, in the reading of PyYAML.
+// old reads a scalar by YAML 1.1 as PyYAML does: `yes` is true, `1:30` is 90.
 func old(text string) meaning {
 	m, done := both(text)
 	if done || len(text) > 100 {

@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A raw is a scalar as read, before anybody asked what it means.
+// A raw is a scalar as read, before its type is known.
 type raw struct {
 	text       string
 	style      tree.Style
@@ -93,7 +93,7 @@ func (p *parser) plainRest(r *raw, indent int) {
 	}
 }
 
-// fold is what line breaks between two lines of flowing text become.
+// fold returns the text that n line breaks inside a flowing scalar become: a blank, or n-1 breaks.
 func fold(breaks int) string {
 	if breaks <= 1 {
 		return strings.Repeat(" ", breaks)
