@@ -1,97 +1,59 @@
 package agent
 
 import (
-	"fmt"
-	"slices"
+	"time"
 
 	"github.com/obstat/obstat"
 )
 
-// cline is Cline's protocol, in both of its documented generations.
-type cline struct{}
+// cline is Cline, in both of its documented generations.
+func cline() *Agent {
+	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
+		wire: wire{decode: clineDecode, encode: clineEncode, housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
+			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }}}
+}
 
 // clineOther are the events that ask for no permission.
 const clineOther = "TaskStart TaskResume TaskCancel TaskComplete PostToolUse UserPromptSubmit PreCompact"
 
-var (
-	clineHousekeeping = []string{"attempt_completion", "plan_mode_respond", "ask_followup_question", "condense", "summarize_task"}
-)
-
-func (cline) decode(p *payload, e *Event) (err error) {
-	if err := p.keys(p.root, "clineVersion", "hookName", "taskId", "workspaceRoots", "workspacePath", "preToolUse"); err != nil {
-		return err
-	}
-	use := p.root.Get("preToolUse")
+func clineDecode(p *payload, e *Event) {
+	r := p.root
+	p.keys(r, "clineVersion hookName taskId workspaceRoots workspacePath preToolUse")
+	use := r.Get("preToolUse")
 	switch {
 	case among(clineOther, e.Name) && use == nil:
-		return nil
+		return
 	case e.Name != "" && e.Name != preToolUse:
-		return noEvent(e)
+		p.noEvent(e)
 	case use == nil:
-		return fmt.Errorf("preToolUse is missing")
+		p.fail("preToolUse is missing")
 	}
-	if err := p.keys(use, "toolName", "tool", "parameters"); err != nil {
-		return err
+	p.keys(use, "toolName tool parameters")
+	if use.Get("toolName") != nil && use.Get("tool") != nil {
+		p.fail("the tool is named twice")
 	}
-	key := "toolName"
-	if use.Get(key) == nil {
-		key = "tool"
-	} else if use.Get("tool") != nil {
-		return fmt.Errorf("the tool is named twice")
-	}
-	c := &obstat.Call{}
-	if c.Tool, err = p.need(use, key); err != nil {
-		return err
-	}
-	if c.Input, err = p.input(use, "parameters", false); err != nil {
-		return err
-	}
+	c := &obstat.Call{Tool: p.need(use, either(use, "toolName", "tool")), Input: p.input(use, "parameters", false),
+		Session: p.text(r, "taskId"), Dir: p.text(r, "workspacePath"), Roots: p.roots(r.Get("workspaceRoots"))}
 	if c.Tool == "use_mcp_tool" {
-		if err := p.clineMCP(c); err != nil {
-			return err
+		params := use.Get("parameters")
+		c.Tool, c.Input = mcp(p.need(params, "server_name"), p.need(params, "tool_name")), nil
+		if params.Get("arguments") != nil {
+			c.Input = p.input(params, "arguments", true)
 		}
 	}
-	e.Call = c
-	e.Housekeeping = slices.Contains(clineHousekeeping, c.Tool)
-	return p.clinePlace(e)
-}
-
-func (p *payload) clineMCP(c *obstat.Call) error {
-	params := p.root.At("preToolUse", "parameters")
-	server, err := p.need(params, "server_name")
-	if err != nil {
-		return err
-	}
-	tool, err := p.need(params, "tool_name")
-	if err != nil {
-		return err
-	}
-	c.Tool = mcp(server, tool)
-	c.Input = nil
-	if params.Get("arguments") != nil {
-		c.Input, err = p.input(params, "arguments", true)
-	}
-	return err
-}
-
-func (p *payload) clinePlace(e *Event) (err error) {
-	c := e.Call
-	if err = p.texts(p.root, map[string]*string{"taskId": &c.Session, "workspacePath": &c.Dir}); err != nil {
-		return err
-	}
-	if c.Roots, err = p.roots(p.root.Get("workspaceRoots")); err == nil && c.Dir == "" && len(c.Roots) > 0 {
+	if c.Dir == "" && len(c.Roots) > 0 {
 		c.Dir = c.Roots[0]
 	}
-	return err
+	e.Call = c
 }
 
-func (cline) encode(_ *Event, a *answer) Reply {
+func clineEncode(_ *Event, a *answer) Reply {
 	if a = a.fixed().denied(); a.none || a.verdict == obstat.Allow {
-		return reply(object{{Key: "cancel", Value: false}}, "", 0)
+		return reply(obj("cancel", false), "", 0)
 	}
 	exit := 0
 	if a.failed {
 		exit = exitDeny
 	}
-	return reply(object{{Key: "cancel", Value: true}, {Key: "errorMessage", Value: a.reason}}, a.reason, exit)
+	return reply(obj("cancel", true, "errorMessage", a.reason), a.reason, exit)
 }

@@ -1,14 +1,27 @@
 package agent
 
 import (
-	"slices"
+	"time"
 
 	"github.com/obstat/obstat"
 )
 
-// codex is Codex's protocol: Claude Code's, but a key more than it knows, a
-// bare allow, an ask or an empty standard error make it run the call.
-type codex struct{}
+// codex is Codex. Its protocol is Claude Code's, but an unknown key, a bare allow,
+// an ask or an empty standard error make it run the call.
+func codex() *Agent {
+	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: 5 * time.Minute,
+		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, housekeeping: codexHousekeeping}}
+}
+
+func codexMarks(s *sent) likeness {
+	switch {
+	case s.has("turn_id"):
+		return surely
+	case s.told == Codex && s.has("hook_event_name") && !s.has("permission_mode"):
+		return alike
+	}
+	return foreign
+}
 
 const codexOther = "PostToolUse PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop"
 
@@ -18,39 +31,27 @@ const codexHousekeeping = `update_plan wait_agent close_agent list_agents
 	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
 	collaborationwait_agent collaborationclose_agent collaborationlist_agents`
 
-func (codex) decode(p *payload, e *Event) error {
-	if err := p.keys(p.root, append(slices.Clone(claudeKeys), "turn_id", "model")...); err != nil {
-		return err
+func codexDecode(p *payload, e *Event) {
+	p.keys(p.root, claudeKeys+" turn_id model")
+	if p.asks(e, claudeAsking, codexOther) {
+		p.claudeCall(e)
+		e.Call.Mode = "" // always the same, whatever the approval policy is
 	}
-	if among(codexOther, e.Name) {
-		return nil
-	}
-	if e.Name != preToolUse && e.Name != permissionRequest {
-		return noEvent(e)
-	}
-	if err := p.claudeCall(e); err != nil {
-		return err
-	}
-	e.Call.Mode = "" // always the same, whatever the approval policy is
-	e.Housekeeping = among(codexHousekeeping, e.Call.Tool)
-	return nil
 }
 
-func (codex) encode(e *Event, a *answer) Reply {
+func codexEncode(e *Event, a *answer) Reply {
 	if e.Name == permissionRequest {
-		a = a.fixed()
-		if a.none {
+		if a = a.fixed(); a.none {
 			return Reply{}
 		}
 		a.accepted = nil // reserved there: the answer would be thrown away
 		return claudeRequest(a)
 	}
 	if a = a.denied(); !a.none && a.verdict == obstat.Deny {
-		return claudeCode{}.encode(e, a)
+		return claudeEncode(e, a)
 	}
 	if a.none || a.input == nil {
-		return Reply{} // there is no way to allow but to say nothing
+		return Reply{} // an empty reply is the only allow
 	}
-	out := object{{Key: "hookEventName", Value: preToolUse}, {Key: "permissionDecision", Value: "allow"}, field("updatedInput", raw(a.input))}
-	return reply(object{{Key: "hookSpecificOutput", Value: out}}, "", 0)
+	return reply(obj("hookSpecificOutput", with(obj("hookEventName", preToolUse, "permissionDecision", "allow"), "updatedInput", a.input)), "", 0)
 }

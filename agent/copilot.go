@@ -1,15 +1,28 @@
 package agent
 
 import (
-	"fmt"
-	"slices"
+	"time"
 
 	"github.com/obstat/obstat"
 )
 
-// copilot is Copilot CLI's protocol: its own, in camel case, and the one of
-// Claude Code that it speaks where it reads that agent's settings.
-type copilot struct{}
+// copilot is Copilot CLI. It has its own protocol, in camel case, and speaks
+// Claude Code's where it reads that agent's settings.
+func copilot() *Agent {
+	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
+		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents"}}
+}
+
+func copilotMarks(s *sent) likeness {
+	switch {
+	case s.has("toolName", "toolArgs", "sessionId"):
+		return surely
+	case !s.has("hook_event_name"):
+	case s.told == Copilot || s.getenv("COPILOT_CLI") != "" || s.has("timestamp") && !s.has("permission_mode", "transcript_path"):
+		return alike
+	}
+	return foreign
+}
 
 // pascal is the variant of Claude Code's settings, request the event before
 // Copilot's own rules.
@@ -20,45 +33,29 @@ const (
 
 const copilotOther = "sessionStart sessionEnd userPromptSubmitted postToolUse postToolUseFailure errorOccurred agentStop subagentStart subagentStop preCompact notification"
 
-func (copilot) decode(p *payload, e *Event) (err error) {
-	if p.root.Get("hook_event_name") != nil {
+func copilotDecode(p *payload, e *Event) {
+	r := p.root
+	if r.Get("hook_event_name") != nil {
 		e.Variant = pascal
-		if err := (claudeCode{}).decode(p, e); err != nil {
-			return err
-		}
-		return nil
+		claudeDecode(p, e)
+		e.Housekeeping = e.Call != nil && among(claudeHousekeeping, e.Call.Tool)
+		return
 	}
-	if err := p.keys(p.root, "sessionId", "cwd", "toolName", "toolArgs", "toolInput", "hookName", "agentType"); err != nil {
-		return err
-	}
-	if p.root.Get("toolName") == nil && (e.Name == "" || among(copilotOther, e.Name)) && p.root.Get("toolArgs") == nil {
-		if e.Name == "" {
-			return fmt.Errorf("toolName is missing")
-		}
-		return nil
-	}
+	p.keys(r, "sessionId cwd toolName toolArgs toolInput hookName agentType")
 	args := "toolArgs"
 	switch {
+	case among(copilotOther, e.Name):
+		return
 	case e.Name == request:
 		e.Variant, args = request, "toolInput"
-	case among(copilotOther, e.Name):
-		return nil
-	case e.Name != "" && e.Name != cursorTool:
-		return noEvent(e)
+	case e.Name != "" && e.Name != "preToolUse":
+		p.noEvent(e)
 	}
-	c := &obstat.Call{}
-	if c.Tool, err = p.need(p.root, "toolName"); err != nil {
-		return err
-	}
-	if c.Input, err = p.input(p.root, args, true); err != nil {
-		return err
-	}
-	e.Call = c
-	e.Housekeeping = slices.Contains([]string{"report_intent", "update_todo", "read_agent", "list_agents"}, c.Tool)
-	return p.texts(p.root, map[string]*string{"sessionId": &c.Session, "cwd": &c.Dir, "agentType": &e.Subagent})
+	e.Call = &obstat.Call{Tool: p.need(r, "toolName"), Input: p.input(r, args, true), Session: p.text(r, "sessionId"), Dir: p.text(r, "cwd")}
+	e.Subagent = p.text(r, "agentType")
 }
 
-func (copilot) encode(e *Event, a *answer) Reply {
+func copilotEncode(e *Event, a *answer) Reply {
 	switch {
 	case a.none:
 		return Reply{}
@@ -67,28 +64,26 @@ func (copilot) encode(e *Event, a *answer) Reply {
 	case e.Variant == request:
 		return copilotRequest(a)
 	}
-	out := object{{Key: "permissionDecision", Value: a.verdict.String()}}
+	out := obj("permissionDecision", a.verdict.String())
 	if a.verdict != obstat.Allow {
-		out = append(out, field("permissionDecisionReason", a.reason))
+		out = append(out, obj("permissionDecisionReason", a.reason)...)
 	}
 	switch {
 	case a.failed:
 		return reply(out, a.reason, exitDeny)
 	case a.verdict == obstat.Deny:
 		return reply(out, a.reason, 0) // with another exit code the reason is lost
-	case a.input != nil:
-		out = append(out, field("modifiedArgs", raw(a.input)))
 	}
-	return reply(out, "", 0)
+	return reply(with(out, "modifiedArgs", a.input), "", 0)
 }
 
 // pascalReply is Claude Code's reply, with the older keys that both take.
 func pascalReply(e *Event, a *answer) Reply {
 	if a.verdict != obstat.Deny || e.Name == permissionRequest {
-		return claudeCode{}.encode(e, a)
+		return claudeEncode(e, a)
 	}
-	return reply(object{{Key: "decision", Value: "block"}, {Key: "reason", Value: a.reason}, {Key: "hookSpecificOutput", Value: object{
-		{Key: "hookEventName", Value: preToolUse}, {Key: "permissionDecision", Value: "deny"}, {Key: "permissionDecisionReason", Value: a.reason}}}}, a.reason, exitDeny)
+	out := obj("hookEventName", preToolUse, "permissionDecision", "deny", "permissionDecisionReason", a.reason)
+	return reply(obj("decision", "block", "reason", a.reason, "hookSpecificOutput", out), a.reason, exitDeny)
 }
 
 func copilotRequest(a *answer) Reply {
@@ -97,7 +92,7 @@ func copilotRequest(a *answer) Reply {
 	case obstat.Ask:
 		return Reply{} // its own prompt
 	case obstat.Allow:
-		return reply(object{{Key: "behavior", Value: "allow"}}, "", 0)
+		return reply(obj("behavior", "allow"), "", 0)
 	}
-	return reply(object{{Key: "behavior", Value: "deny"}, {Key: "message", Value: a.reason}}, a.reason, exitDeny)
+	return reply(obj("behavior", "deny", "message", a.reason), a.reason, exitDeny)
 }

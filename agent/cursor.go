@@ -1,12 +1,18 @@
 package agent
 
 import (
+	"time"
+
 	"github.com/obstat/obstat"
 )
 
-// cursor is Cursor's protocol: one event for tools, and older ones for
-// commands, MCP calls, files and subagents.
-type cursor struct{}
+// cursor is Cursor. It has one event for tools, and older ones for commands, MCP
+// calls, files and subagents.
+func cursor() *Agent {
+	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
+		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode,
+			marks: func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }}}
+}
 
 const (
 	cursorTool  = "preToolUse"
@@ -19,85 +25,39 @@ const (
 
 const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterShellExecution afterMCPExecution afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
 
-func (cursor) decode(p *payload, e *Event) (err error) {
-	if err := p.keys(p.root, "conversation_id", "hook_event_name", "workspace_roots", "tool_name", "tool_input", "tool_use_id", "cwd", "command", "mcp_server_name", "file_path", "subagent_type", "task"); err != nil {
-		return err
-	}
-	if among(cursorOther, e.Name) {
-		return nil
-	}
+func cursorDecode(p *payload, e *Event) {
+	r := p.root
+	p.keys(r, "conversation_id hook_event_name workspace_roots tool_name tool_input tool_use_id cwd command mcp_server_name file_path subagent_type task")
 	c := &obstat.Call{}
 	switch e.Name {
 	case cursorTool:
-		if c.Tool, err = p.need(p.root, "tool_name"); err == nil {
-			c.Input, err = p.input(p.root, "tool_input", true)
-		}
+		c.Tool, c.Input = p.need(r, "tool_name"), p.input(r, "tool_input", true)
 	case cursorShell:
-		err = p.shellCall(c)
+		c.Tool, c.Input = "Shell", p.made("command", p.need(r, "command"))
 	case cursorMCP:
-		err = p.cursorMCP(c)
+		c.Tool = "MCP:" + p.need(r, "tool_name")
+		if server := p.text(r, "mcp_server_name"); server != "" {
+			c.Tool = mcp(server, p.need(r, "tool_name"))
+		}
+		c.Input = p.input(r, "tool_input", true)
 	case cursorRead, cursorTab:
-		c.Tool = "Read"
-		var file string
-		if file, err = p.need(p.root, "file_path"); err == nil {
-			c.Input, err = made(field("file_path", file))
-		}
+		c.Tool, c.Input = "Read", p.made("file_path", p.need(r, "file_path"))
 	case cursorAgent:
-		c.Tool = "Task"
-		var kind, task string
-		if err = p.texts(p.root, map[string]*string{"subagent_type": &kind, "task": &task}); err == nil {
-			c.Input, err = made(field("subagent_type", kind), field("prompt", task))
-		}
+		c.Tool, c.Input = "Task", p.made("subagent_type", p.text(r, "subagent_type"), "prompt", p.text(r, "task"))
 	default:
-		err = noEvent(e)
+		p.asks(e, "", cursorOther)
+		return
 	}
-	if err != nil {
-		return err
-	}
-	e.Call = c
-	return p.cursorPlace(e)
-}
-
-func (p *payload) shellCall(c *obstat.Call) error {
-	command, err := p.need(p.root, "command")
-	if err != nil {
-		return err
-	}
-	c.Tool = "Shell"
-	c.Input, err = made(field("command", command))
-	return err
-}
-
-func (p *payload) cursorMCP(c *obstat.Call) error {
-	tool, err := p.need(p.root, "tool_name")
-	if err != nil {
-		return err
-	}
-	server, err := p.text(p.root, "mcp_server_name")
-	if err != nil {
-		return err
-	}
-	if c.Tool = "MCP:" + tool; server != "" {
-		c.Tool = mcp(server, tool)
-	}
-	c.Input, err = p.input(p.root, "tool_input", true)
-	return err
-}
-
-func (p *payload) cursorPlace(e *Event) (err error) {
-	c := e.Call
-	if err = p.texts(p.root, map[string]*string{"conversation_id": &c.Session, "cwd": &c.Dir, "tool_use_id": &e.ToolUse}); err != nil {
-		return err
-	}
-	if c.Roots, err = p.roots(p.root.Get("workspace_roots")); err == nil && c.Dir == "" && len(c.Roots) > 0 {
+	c.Session, c.Dir, e.ToolUse = p.text(r, "conversation_id"), p.text(r, "cwd"), p.text(r, "tool_use_id")
+	if c.Roots = p.roots(r.Get("workspace_roots")); c.Dir == "" && len(c.Roots) > 0 {
 		c.Dir = c.Roots[0]
 	}
-	return err
+	e.Call = c
 }
 
-func (cursor) encode(e *Event, a *answer) Reply {
+func cursorEncode(e *Event, a *answer) Reply {
 	if e.Name != cursorShell && e.Name != cursorMCP {
-		a = a.denied() // an ask is taken there, and not enforced
+		a = a.denied() // an ask is read there, and not enforced
 	}
 	if e.Name != cursorTool {
 		a = a.fixed()
@@ -105,14 +65,12 @@ func (cursor) encode(e *Event, a *answer) Reply {
 	switch {
 	case a.none && e.Call == nil:
 		return Reply{}
-	case a.none || a.verdict == obstat.Allow:
-		out := object{{Key: "permission", Value: "allow"}}
-		if a.input != nil && !a.none {
-			out = append(out, field("updated_input", raw(a.input)))
-		}
-		return reply(out, "", 0)
+	case a.none:
+		return reply(obj("permission", "allow"), "", 0)
+	case a.verdict == obstat.Allow:
+		return reply(with(obj("permission", "allow"), "updated_input", a.input), "", 0)
 	}
-	out := object{{Key: "permission", Value: a.verdict.String()}, {Key: "user_message", Value: a.reason}, {Key: "agent_message", Value: a.reason}}
+	out := obj("permission", a.verdict.String(), "user_message", a.reason, "agent_message", a.reason)
 	if a.verdict == obstat.Ask {
 		return reply(out, "", 0)
 	}

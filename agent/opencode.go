@@ -1,46 +1,41 @@
 package agent
 
 import (
-	"slices"
+	"time"
 
 	"github.com/obstat/obstat"
 )
 
-// openCode is the protocol between opencode's plugin, which obstat writes, and
-// obstat: opencode itself has hooks in JavaScript only.
-type openCode struct{}
+// openCode is opencode. It has hooks in JavaScript only, so the protocol is
+// between the plugin that obstat writes and obstat.
+func openCode() *Agent {
+	return &Agent{Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
+		wire: wire{decode: openCodeDecode, encode: openCodeEncode, housekeeping: "todowrite todoread invalid",
+			marks: func(s *sent) likeness {
+				return surelyIf(s.event == executeBefore || s.has("sessionID") && s.has("callID"))
+			}}}
+}
 
 const executeBefore = "tool.execute.before"
 
-var openCodeHousekeeping = []string{"todowrite", "todoread", "invalid"}
-
-func (openCode) decode(p *payload, e *Event) (err error) {
-	if err := p.keys(p.root, "hook_event_name", "tool", "sessionID", "callID", "args", "directory"); err != nil {
-		return err
-	}
+func openCodeDecode(p *payload, e *Event) {
+	r := p.root
+	p.keys(r, "hook_event_name tool sessionID callID args directory")
 	if e.Name != "" && e.Name != executeBefore {
-		return noEvent(e)
+		p.noEvent(e)
 	}
-	c := &obstat.Call{}
-	if c.Tool, err = p.need(p.root, "tool"); err != nil {
-		return err
-	}
-	if c.Input, err = p.input(p.root, "args", false); err != nil {
-		return err
-	}
-	e.Housekeeping = slices.Contains(openCodeHousekeeping, c.Tool)
-	e.Call = c
-	return p.texts(p.root, map[string]*string{"sessionID": &c.Session, "directory": &c.Dir, "callID": &e.ToolUse})
+	e.Call = &obstat.Call{Tool: p.need(r, "tool"), Input: p.input(r, "args", false), Session: p.text(r, "sessionID"), Dir: p.text(r, "directory")}
+	e.ToolUse = p.text(r, "callID")
 }
 
-// encode: the plugin throws unless it reads an allow and the exit code is zero.
-func (openCode) encode(_ *Event, a *answer) Reply {
+// openCodeEncode: the plugin throws unless it reads an allow and the exit code is
+// zero.
+func openCodeEncode(_ *Event, a *answer) Reply {
 	if a = a.denied(); !a.none && a.verdict == obstat.Deny {
-		return reply(object{{Key: "decision", Value: "deny"}, {Key: "reason", Value: a.reason}}, a.reason, exitDeny)
+		return reply(obj("decision", "deny", "reason", a.reason), a.reason, exitDeny)
 	}
-	out := object{{Key: "decision", Value: "allow"}}
-	if a.input != nil && !a.none {
-		out = append(out, field("args", raw(a.input)))
+	if a.none {
+		a.input = nil
 	}
-	return reply(out, "", 0)
+	return reply(with(obj("decision", "allow"), "args", a.input), "", 0)
 }

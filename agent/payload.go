@@ -2,8 +2,9 @@ package agent
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -11,234 +12,314 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A payload is what an agent sent, read strictly.
+// sent is a payload whose sender is to be told.
+type sent struct {
+	root   *tree.Node
+	told   string // the agent according to the caller or the environment, "" if unknown
+	event  string
+	getenv func(string) string
+}
+
+// has tells whether the payload has one of the keys.
+func (s *sent) has(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(k string) bool { return s.root.Get(k) != nil })
+}
+
+// likeness says how surely a payload is an agent's.
+type likeness uint8
+
+const (
+	foreign likeness = iota
+	alike            // it may be this agent's, unless it is surely another's
+	surely           // only this agent writes such a payload
+)
+
+// surelyIf is a likeness that is certain or nothing.
+func surelyIf(is bool) likeness {
+	if is {
+		return surely
+	}
+	return foreign
+}
+
+// sniff returns the agent that a payload is from. The agent that was told stands
+// where the payload could be its own; marks that only another agent writes
+// overrule it, since agents read each other's settings.
+func (l List) sniff(s *sent) string {
+	best, name := foreign, s.told
+	for _, a := range l {
+		if a.marks == nil {
+			continue
+		}
+		if m := a.marks(s); m > best {
+			best, name = m, a.Name
+		}
+	}
+	return name
+}
+
+// byEnv returns the agent whose variable is set, "" if none is.
+func (l List) byEnv(getenv func(string) string) string {
+	for _, a := range l {
+		if a.variable != "" && getenv(a.variable) != "" {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// eventName returns the event, under any of the agents' keys for it.
+func eventName(n *tree.Node) string {
+	for _, key := range []string{"hook_event_name", "agent_action_name", "hookName", "event"} {
+		if v := n.Get(key); v.Is(tree.String) {
+			return v.Str
+		}
+	}
+	return ""
+}
+
+// A payload is read strictly. The first problem is kept in err, and reading goes
+// on with empty values.
 type payload struct {
 	src    []byte
 	root   *tree.Node
 	getenv func(string) string
+	err    error
 }
 
-// folded refuses keys that differ only in their capitals: whoever reads the
-// payload next may take the other one.
-func (p *payload) folded(n *tree.Node) error {
+func (p *payload) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
+// read fills the event, and checks the call that it is about.
+func (p *payload) read(e *Event) {
+	p.folded(p.root)
+	for _, key := range []string{"hook_event_name", "agent_action_name", "hookName"} {
+		p.text(p.root, key) // a name that is no text is not taken for none
+	}
+	e.who.decode(p, e)
+	if e.Call == nil || p.err != nil {
+		return
+	}
+	e.Call.Agent = e.Agent
+	e.Housekeeping = e.Housekeeping || among(e.who.housekeeping, e.Call.Tool)
+	p.check(e)
+}
+
+// folded refuses keys that differ only in their capitals: the next reader of the
+// payload may take the other one.
+func (p *payload) folded(n *tree.Node) {
+	if n == nil {
+		return
+	}
 	seen := map[string]string{}
 	for _, m := range n.Members {
 		low := strings.ToLower(m.Key)
 		if other, twice := seen[low]; twice {
-			return fmt.Errorf("the keys %q and %q differ only in their capitals", other, m.Key)
+			p.fail("the keys %q and %q differ only in their capitals", other, m.Key)
 		}
 		seen[low] = m.Key
 	}
-	return nil
 }
 
-// keys refuses keys that are one of the known ones in other capitals.
-func (p *payload) keys(n *tree.Node, known ...string) error {
+// keys refuses keys that are one of the known ones, separated by blanks, in other
+// capitals.
+func (p *payload) keys(n *tree.Node, known string) {
+	if n == nil {
+		return
+	}
 	for _, m := range n.Members {
-		for _, k := range known {
+		for k := range strings.FieldsSeq(known) {
 			if m.Key != k && strings.EqualFold(m.Key, k) {
-				return fmt.Errorf("the key %q is not %q: the capitals differ", m.Key, k)
+				p.fail("the key %q is not %q: the capitals differ", m.Key, k)
 			}
 		}
 	}
-	return nil
 }
 
-// text returns the text at key; absent or null is "", anything else an error.
-func (p *payload) text(n *tree.Node, key string) (string, error) {
+// asks tells whether an event asks for permission; one that is in neither list is
+// a problem.
+func (p *payload) asks(e *Event, asking, others string) bool {
+	if among(asking, e.Name) {
+		return true
+	}
+	if !among(others, e.Name) {
+		p.noEvent(e)
+	}
+	return false
+}
+
+// noEvent refuses an event that the agent does not have.
+func (p *payload) noEvent(e *Event) {
+	if e.Name == "" {
+		p.fail("the event is missing")
+	}
+	p.fail("there is no event %q", e.Name)
+}
+
+// text returns the text at key, "" for none; anything else is a problem.
+func (p *payload) text(n *tree.Node, key string) string {
 	v := n.Get(key)
 	switch {
 	case v == nil || v.Is(tree.Null):
-		return "", nil
+		return ""
 	case !v.Is(tree.String):
-		return "", fmt.Errorf("%s must be text, not %s", key, v.Kind)
+		p.fail("%s must be text, not %s", key, v.Kind)
 	}
-	return v.Str, nil
+	return v.Str
 }
 
 // need returns the text at key, which must be there.
-func (p *payload) need(n *tree.Node, key string) (string, error) {
-	s, err := p.text(n, key)
-	if err == nil && s == "" {
-		err = fmt.Errorf("%s is missing", key)
+func (p *payload) need(n *tree.Node, key string) string {
+	s := p.text(n, key)
+	if s == "" {
+		p.fail("%s is missing", key)
 	}
-	return s, err
-}
-
-// texts reads several keys into variables, and stops at the first problem.
-func (p *payload) texts(n *tree.Node, into map[string]*string) error {
-	for _, m := range n.Members {
-		if to := into[m.Key]; to != nil {
-			s, err := p.text(n, m.Key)
-			if err != nil {
-				return err
-			}
-			*to = s
-		}
-	}
-	return nil
+	return s
 }
 
 // input returns the arguments at key as they were sent: an object, or, where
 // the agent writes it so, an object in a text.
-func (p *payload) input(n *tree.Node, key string, inText bool) (json.RawMessage, error) {
+func (p *payload) input(n *tree.Node, key string, inText bool) json.RawMessage {
 	v := n.Get(key)
 	switch {
 	case v == nil:
-		return nil, fmt.Errorf("%s is missing", key)
+		p.fail("%s is missing", key)
 	case v.Is(tree.Object):
-		return json.RawMessage(v.Source(p.src)), p.folded(v)
+		p.folded(v)
+		return json.RawMessage(v.Source(p.src))
 	case !v.Is(tree.String) || !inText:
-		return nil, fmt.Errorf("%s must be an object, not %s", key, v.Kind)
+		p.fail("%s must be an object, not %s", key, v.Kind)
+	default:
+		inner, problems := jsonx.Parse([]byte(v.Str), jsonx.Options{})
+		if tree.Fatal(problems) || !inner.Is(tree.Object) {
+			p.fail("%s is text that is no JSON object", key)
+		}
+		p.folded(inner)
+		return json.RawMessage(v.Str)
 	}
-	inner, problems := jsonx.Parse([]byte(v.Str), jsonx.Options{})
-	if tree.Fatal(problems) || !inner.Is(tree.Object) {
-		return nil, fmt.Errorf("%s is text that is no JSON object", key)
-	}
-	return json.RawMessage(v.Str), p.folded(inner)
+	return nil
 }
 
 // made returns arguments that are put together here.
-func made(fields ...jsonx.Field) (json.RawMessage, error) {
-	b, err := jsonx.Marshal(jsonx.Object(fields))
-	return b, err
+func (p *payload) made(kv ...any) json.RawMessage {
+	b, err := jsonx.Marshal(obj(kv...))
+	if err != nil {
+		p.fail("%w", err)
+	}
+	return b
 }
 
-// roots returns the texts of a list of absolute directories.
-func (p *payload) roots(n *tree.Node) ([]string, error) {
+// toolCall reads {"name", "args"}.
+func (p *payload) toolCall(call *tree.Node) *obstat.Call {
+	if call != nil && !call.Is(tree.Object) {
+		p.fail("toolCall must be an object, not %s", call.Kind)
+	}
+	p.folded(call)
+	p.keys(call, "name args")
+	return &obstat.Call{Tool: p.need(call, "name"), Input: p.input(call, "args", false)}
+}
+
+// roots returns a list of absolute directories.
+func (p *payload) roots(n *tree.Node) (out []string) {
 	if n == nil || n.Is(tree.Null) {
-		return nil, nil
+		return nil
 	}
 	if !n.Is(tree.Array) {
-		return nil, fmt.Errorf("the workspace's directories must be a list, not %s", n.Kind)
+		p.fail("the workspace's directories must be a list, not %s", n.Kind)
 	}
-	var out []string
 	for _, e := range n.Elems {
 		if !e.Is(tree.String) || !absolute(e.Str) {
-			return nil, fmt.Errorf("a directory of the workspace is no absolute path")
+			p.fail("a directory of the workspace is no absolute path")
 		}
 		out = append(out, e.Str)
 	}
-	return out, nil
+	return out
 }
 
-// noEvent is the error of an event that the agent does not have.
-func noEvent(e *Event) error {
-	if e.Name == "" {
-		return fmt.Errorf("the event is missing")
-	}
-	return fmt.Errorf("there is no event %q", e.Name)
-}
-
-// event refuses an event's name that is no text: what is no name is not taken for
-// none.
-func (p *payload) event(e *Event) error {
-	keys := []string{"hook_event_name", "agent_action_name", "hookName"}
-	if e.Agent == Crush {
-		keys = append(keys, "event")
-	}
-	for _, key := range keys {
-		if _, err := p.text(p.root, key); err != nil {
-			return err
-		}
+// project returns the directory that a variable names, as the call's roots.
+func (p *payload) project(variable string) []string {
+	if dir := p.getenv(variable); absolute(dir) {
+		return []string{dir}
 	}
 	return nil
 }
 
-// mcp names a tool of a server the way rules do.
+// mcp names a tool of a server the way rules do: `mcp__github__create_issue`.
 func mcp(server, tool string) string { return "mcp__" + server + "__" + tool }
 
-// check holds for every agent's calls.
-func (p *payload) check(e *Event) error {
-	c := e.Call
-	switch {
-	case c == nil:
-		return nil
-	case c.Tool == "":
-		return fmt.Errorf("the call names no tool")
-	case c.Dir != "" && !absolute(c.Dir):
-		return fmt.Errorf("the working directory %q is not absolute", c.Dir)
-	}
-	if err := (&obstat.Facts{Call: c}).Fault(); err != nil {
-		return err
-	}
-	c.Agent = e.Agent
-	return command(c)
-}
-
-// shellTools are the agents' tools whose command is a text and must be there.
+// shellTools are the agents' tools that run the text in their argument `command`.
 const shellTools = "Bash PowerShell bash powershell run_shell_command Shell execute_command run_command"
 
-// command refuses the call of a shell tool without a text to run: a list would
-// be judged as words, and nobody knows what the agent makes of it. In generic's
-// calls a list is a program and its arguments.
-func command(c *obstat.Call) error {
+// fileKeys are arguments of the agents' own tools that name one file.
+const fileKeys = "file_path filePath notebook_path absolute_path target_file"
+
+// check refuses a call that cannot be judged: a command that is a list would be
+// judged as words, and no rule could be held against a file that is not a text,
+// while the agent may make sense of both.
+func (p *payload) check(e *Event) {
+	c, who := e.Call, e.who
+	if c.Tool == "" {
+		p.fail("the call names no tool")
+	}
+	if c.Dir != "" && !absolute(c.Dir) {
+		p.fail("the working directory %q is not absolute", c.Dir)
+	}
+	if err := (&obstat.Facts{Call: c}).Fault(); err != nil {
+		p.fail("%w", err)
+	}
 	n, _ := jsonx.Parse(c.Input, jsonx.Options{})
-	if c.Agent != Generic && among(shellTools, c.Tool) {
+	if !who.lists && among(shellTools, c.Tool) {
 		key := either(n, "command", "command_line")
 		switch v := n.Get(key); {
 		case v == nil:
-			return fmt.Errorf("%s is missing", key)
+			p.fail("%s is missing", key)
 		case !v.Is(tree.String):
-			return fmt.Errorf("%s must be text, not %s", key, v.Kind)
+			p.fail("%s must be text, not %s", key, v.Kind)
 		}
-	}
-	if err := file(c, n); err != nil {
-		return err
-	}
-	return controls(n)
-}
-
-// Keys of the agents' own tools that name one file, and Claude Code's tools that
-// have to have one.
-const (
-	fileKeys  = "file_path filePath notebook_path absolute_path target_file"
-	fileTools = "Read Write Edit MultiEdit NotebookEdit"
-)
-
-// file refuses the call of a file tool whose file is no text: no rule could be held
-// against it, and nobody knows what the agent makes of it.
-func file(c *obstat.Call, n *tree.Node) error {
-	if c.Agent == Generic || strings.HasPrefix(c.Tool, "mcp") {
-		return nil
 	}
 	named := false
 	for _, m := range n.Members {
-		if !among(fileKeys, m.Key) {
+		if !among(fileKeys, m.Key) || who.lists || strings.HasPrefix(c.Tool, "mcp") {
 			continue
 		}
 		if named = true; !m.Value.Is(tree.String) {
-			return fmt.Errorf("%s must be text, not %s", m.Key, m.Value.Kind)
+			p.fail("%s must be text, not %s", m.Key, m.Value.Kind)
 		}
 	}
-	if !named && c.Agent == ClaudeCode && among(fileTools, c.Tool) {
-		return errors.New("file_path is missing")
+	if !named && among(who.fileTools, c.Tool) {
+		p.fail("file_path is missing")
 	}
-	return nil
+	p.controls(n)
 }
 
-// controls refuses commands with control characters in them: what a person is
-// shown is not what would run.
-func controls(n *tree.Node) error {
+// controls refuses commands with control characters in them: a person would be
+// shown something else than what runs.
+func (p *payload) controls(n *tree.Node) {
 	for _, m := range n.Members {
-		switch strings.ToLower(m.Key) {
-		case "command", "cmd", "command_line", "commandline", "script":
-		default:
+		if !among("command cmd command_line commandline script", strings.ToLower(m.Key)) {
 			continue
 		}
 		for _, r := range m.Value.Str {
 			if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
-				return fmt.Errorf("the command has a control character (%U) in it", r)
+				p.fail("the command has a control character (%U) in it", r)
 			}
 		}
 	}
-	return nil
 }
 
-func field(key string, value any) jsonx.Field { return jsonx.Field{Key: key, Value: value} }
+// either returns b where only that key is there.
+func either(n *tree.Node, a, b string) string {
+	if n.Get(a) == nil && n.Get(b) != nil {
+		return b
+	}
+	return a
+}
 
-// among tells whether a word is one of those in list, which has them with space
-// between: a hook starts anew for every call, and a text costs it nothing.
+// among tells whether a word is one of those in list, which are separated by
+// blanks.
 func among(list, word string) bool {
 	for w := range strings.FieldsSeq(list) {
 		if w == word {
@@ -246,4 +327,20 @@ func among(list, word string) bool {
 		}
 	}
 	return false
+}
+
+// absolute tells whether p is an absolute path of any system.
+func absolute(p string) bool {
+	if path.IsAbs(p) || strings.HasPrefix(p, `\\`) {
+		return true
+	}
+	return len(p) >= 3 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') && (p[0]|0x20) >= 'a' && (p[0]|0x20) <= 'z'
+}
+
+// text returns a text of an object, "" if there is none.
+func text(n *tree.Node, key string) string {
+	if v := n.Get(key); v.Is(tree.String) {
+		return v.Str
+	}
+	return ""
 }

@@ -2,82 +2,45 @@ package agent
 
 import (
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
 )
 
-// windsurf is Windsurf's protocol: an exit code, and words on standard error.
-type windsurf struct{}
-
-// windsurfTool returns the tool that an event stands for.
-func windsurfTool(event string) (tool string, known bool) {
-	switch event {
-	case "pre_run_command":
-		return "run_command", true
-	case "pre_read_code":
-		return "view_file", true
-	case "pre_write_code":
-		return "edits", true
-	}
-	return "", event == "pre_mcp_tool_use"
+// windsurf is Windsurf: an exit code, and words on standard error.
+func windsurf() *Agent {
+	return &Agent{Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
+		wire: wire{decode: windsurfDecode, encode: windsurfEncode,
+			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }}}
 }
 
-func (windsurf) decode(p *payload, e *Event) (err error) {
-	if err := p.keys(p.root, "agent_action_name", "trajectory_id", "tool_info"); err != nil {
-		return err
-	}
-	tool, known := windsurfTool(e.Name)
-	switch {
-	case strings.HasPrefix(e.Name, "post_") || e.Name == "pre_user_prompt":
-		return nil
-	case !known:
-		return noEvent(e)
-	}
-	c := &obstat.Call{Tool: tool}
-	if c.Input, err = p.input(p.root, "tool_info", false); err != nil {
-		return err
+func windsurfDecode(p *payload, e *Event) {
+	p.keys(p.root, "agent_action_name trajectory_id tool_info")
+	if strings.HasPrefix(e.Name, "post_") || e.Name == "pre_user_prompt" {
+		return
 	}
 	info := p.root.Get("tool_info")
-	if tool == "" {
-		err = p.windsurfMCP(c, info)
-	} else {
-		err = p.windsurfNeeds(tool, info)
+	c := &obstat.Call{Input: p.input(p.root, "tool_info", false), Session: p.text(p.root, "trajectory_id")}
+	switch e.Name {
+	case "pre_run_command":
+		c.Tool = "run_command"
+		p.need(info, "command_line")
+	case "pre_read_code":
+		c.Tool = "view_file"
+		p.need(info, "file_path")
+	case "pre_write_code":
+		c.Tool = "edits"
+		p.need(info, "file_path")
+	case "pre_mcp_tool_use":
+		c.Tool, c.Input = mcp(p.need(info, "mcp_server_name"), p.need(info, "mcp_tool_name")), p.input(info, "mcp_tool_arguments", true)
+	default:
+		p.noEvent(e)
 	}
-	if err != nil {
-		return err
-	}
+	c.Dir = p.text(info, "cwd")
 	e.Call = c
-	if err := p.texts(p.root, map[string]*string{"trajectory_id": &c.Session}); err != nil {
-		return err
-	}
-	return p.texts(info, map[string]*string{"cwd": &c.Dir})
 }
 
-func (p *payload) windsurfNeeds(tool string, info *tree.Node) error {
-	key := "file_path"
-	if tool == "run_command" {
-		key = "command_line"
-	}
-	_, err := p.need(info, key)
-	return err
-}
-
-func (p *payload) windsurfMCP(c *obstat.Call, info *tree.Node) error {
-	server, err := p.need(info, "mcp_server_name")
-	if err != nil {
-		return err
-	}
-	tool, err := p.need(info, "mcp_tool_name")
-	if err != nil {
-		return err
-	}
-	c.Tool = mcp(server, tool)
-	c.Input, err = p.input(info, "mcp_tool_arguments", true)
-	return err
-}
-
-func (windsurf) encode(_ *Event, a *answer) Reply {
+func windsurfEncode(_ *Event, a *answer) Reply {
 	if a = a.fixed().denied(); a.none || a.verdict == obstat.Allow {
 		return Reply{}
 	}

@@ -85,6 +85,7 @@ func TestBadInputOf(t *testing.T) {
 	for _, c := range []struct{ agent, text, want string }{
 		{Antigravity, `{"toolCall":{"NAME":"x","name":"run_command","args":{"CommandLine":"ls"}}}`, `the keys "NAME" and "name" differ`},
 		{Antigravity, `{"toolCall":{"name":"run_command","ARGS":{},"args":{"CommandLine":"ls"}}}`, `the keys "ARGS" and "args" differ`},
+		{Antigravity, `{"tool":"ls"}`, "name is missing"},
 		{Antigravity, `{"toolCall":"ls"}`, "toolCall must be an object, not a string"},
 		{Gemini, `{"protocolVersion":"1.0.0","toolCall":{"name":"read_file","Name":"x","args":{}}}`, `the keys "name" and "Name" differ`},
 		{Gemini, `{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b","tool_input":{},"mcp_context":{"server_name":"a","SERVER_NAME":"c","tool_name":"b"}}`, `the keys "server_name" and "SERVER_NAME" differ`},
@@ -95,6 +96,8 @@ func TestBadInputOf(t *testing.T) {
 		{ClaudeCode, `{"session_id":"s","permission_mode":"default","tool_name":"Read","tool_input":{}}`, "the event is missing"},
 		{Copilot, `{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":[\"ls\"]}"}`, "command must be text, not a list"},
 		{Cline, `{"clineVersion":"3","preToolUse":{"toolName":"execute_command","parameters":{}}}`, "command is missing"},
+		{Cline, `{"clineVersion":"3","hookName":"PreToolUse","preToolUse":"ls"}`, "toolName is missing"},
+		{Windsurf, `{"agent_action_name":"pre_run_command","tool_info":"ls"}`, "tool_info must be an object, not a string"},
 		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{}}`, "file_path is missing"},
 		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":["/etc/shadow"]}}`, "file_path must be text, not a list"},
 		{ClaudeCode, `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"NotebookEdit","tool_input":{"notebook_path":null}}`, "notebook_path must be text, not null"},
@@ -108,6 +111,21 @@ func TestBadInputOf(t *testing.T) {
 	// Here a list is a program and its arguments.
 	if _, err := Decode(Generic, []byte(`{"tool":"bash","input":{"command":["ls"]}}`), nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnreadIsDenied: an event that could not be read cannot be allowed, even by a
+// caller that does not look at the error.
+func TestUnreadIsDenied(t *testing.T) {
+	for _, name := range Agents() {
+		e, err := Decode(name, []byte(`{"hook_event_name":7}`), nil)
+		if err == nil {
+			t.Fatalf("%s: %+v", name, e)
+		}
+		e.Call = &obstat.Call{Tool: "Bash"}
+		if r := e.Encode(&obstat.Decision{Verdict: obstat.Allow}, nil); !denies(e.Agent, r) {
+			t.Errorf("%s: %q %q %d", e.Agent, r.Stdout, r.Stderr, r.Exit)
+		}
 	}
 }
 

@@ -1,0 +1,132 @@
+// Package agent knows the agents that people run, one file for each: the wire
+// protocol of its hooks, the settings file that names them, which replies it
+// honours, how long it waits, and the calls that prove that its hook holds.
+//
+// A hook process decodes the call with [Decode], has it decided, and answers with
+// [Event.Encode]; every failure comes out as a denial in the form that this agent
+// honours, since nearly all of them run the call when their hook fails.
+//
+// The package decides nothing and runs nothing, and it reads and writes files only
+// where a function says so. Adding an agent is one file with its value and one line
+// in [All].
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+// The agents' names, as in `obstat hook NAME`.
+const (
+	Antigravity = "antigravity"
+	ClaudeCode  = "claude-code"
+	Cline       = "cline"
+	Codex       = "codex"
+	Copilot     = "copilot"
+	Crush       = "crush"
+	Cursor      = "cursor"
+	Gemini      = "gemini"
+	Generic     = "generic"
+	OpenCode    = "opencode"
+	Windsurf    = "windsurf"
+)
+
+// An Agent is all that obstat knows of one agent. Its behaviour is in its fields:
+// nothing outside its own file compares names.
+type Agent struct {
+	Name  string // as in `obstat hook NAME`
+	Title string // as its makers write it
+
+	// Dialect names the dialect of the rules that the agent itself keeps, such as
+	// `claudecode`; "" if obstat reads none of its files.
+	Dialect string
+	// ModelDir: the working directory of a call is one that the model chose for it,
+	// not the agent's own.
+	ModelDir bool
+	// Patience is how long the agent waits for a hook whose entry names no time,
+	// and so how long a hook may wait for a person.
+	Patience time.Duration
+
+	wire
+}
+
+// wire is an agent's hook protocol.
+type wire struct {
+	// variable is set by the agent for its hooks, and tells it where the payload
+	// does not: `COPILOT_CLI`.
+	variable string
+	// marks tells how surely a payload is this agent's; nil never claims one.
+	marks func(*sent) likeness
+	// decode fills the event from the payload; problems go to the payload.
+	decode func(*payload, *Event)
+	encode func(*Event, *answer) Reply
+	// housekeeping are tools, separated by blanks, that touch nothing outside of
+	// the agent and that it hangs without.
+	housekeeping string
+	// fileTools are its tools, separated by blanks, that have to name a file.
+	fileTools string
+	// lists: the command of a shell tool may be a list, a program and its arguments.
+	lists bool
+}
+
+// A List is the agents that something is done for.
+type List []*Agent
+
+// All returns every agent, in the order in which a payload is held against their
+// marks.
+func All() List {
+	return List{
+		antigravity(),
+		windsurf(),
+		cline(),
+		openCode(),
+		copilot(),
+		cursor(),
+		codex(),
+		gemini(),
+		generic(),
+		crush(),
+		claudeCode(),
+	}
+}
+
+// Of returns the agent with the name, nil if the list has none.
+func (l List) Of(name string) *Agent {
+	for _, a := range l {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Names returns the names of the agents, sorted.
+func (l List) Names() []string {
+	var out []string
+	for _, a := range l {
+		out = append(out, a.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Of returns the agent of [All] with the name, nil if there is none.
+func Of(name string) *Agent { return All().Of(name) }
+
+// Agents returns the names of [All].
+func Agents() []string { return All().Names() }
+
+// unknown answers an agent that is not in the list: with the denial that most
+// agents take, and never with anything else.
+func unknown() *Agent {
+	return &Agent{Patience: 30 * time.Second, wire: wire{
+		decode: func(p *payload, _ *Event) {
+			p.fail("it cannot be told which agent this is: name it, as in `obstat hook claude-code`")
+		},
+		encode: func(_ *Event, a *answer) Reply {
+			if a.none {
+				a = &answer{reason: "it cannot be told which agent asks"}
+			}
+			return reply(nil, a.reason, exitDeny)
+		}}}
+}
