@@ -110,6 +110,7 @@ type Answer struct {
 	Scope Scope           `json:"scope,omitempty"` // of an approval
 	Until time.Time       `json:"until,omitzero"`  // the grant ends then
 	Offer int             `json:"offer,omitempty"` // 1 and up: which offer; with any scope but once
+	More  []int           `json:"more,omitempty"`  // further offers that are accepted with Offer
 	Rule  json.RawMessage `json:"rule,omitempty"`  // an edited rule instead of an offer
 	Input json.RawMessage `json:"input,omitempty"` // edited arguments: decided again
 	Words string          `json:"words,omitempty"` // for the model

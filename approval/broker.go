@@ -336,8 +336,10 @@ func (a *Answer) sensible(r *Request) error {
 	switch {
 	case !slices.Contains([]Scope{"", Once, Session, Agent, Workspace, User, Always}, a.Scope):
 		return fmt.Errorf("there is no scope %q", a.Scope)
-	case a.Offer < 0 || a.Offer > len(r.Offers):
+	case slices.ContainsFunc(append([]int{a.Offer}, a.More...), func(n int) bool { return n < 0 || n > len(r.Offers) }):
 		return fmt.Errorf("there is no offer %d, only %d", a.Offer, len(r.Offers))
+	case len(a.More) > 0 && (a.Offer == 0 || slices.Contains(a.More, 0)):
+		return errors.New("more offers than one, and none that is the first")
 	case a.Scope == Always && !rule:
 		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
 	case (a.Scope == Once || a.Scope == "") && (rule || !a.Until.IsZero()):
@@ -422,7 +424,13 @@ func (a *Answer) Rules(r *Request) []Offer {
 	case a.Rule != nil:
 		return []Offer{{Rule: a.Rule, List: o.List}}
 	case a.Offer >= 1 && a.Offer <= len(r.Offers):
-		return o.Rules()
+		out := o.Rules()
+		for _, n := range a.More {
+			if n >= 1 && n <= len(r.Offers) {
+				out = append(out, r.Offers[n-1].Rules()...)
+			}
+		}
+		return out
 	}
 	return nil
 }

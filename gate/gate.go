@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -32,7 +33,7 @@ type Store interface {
 type Options struct {
 	// Policy is where the policy comes from. Required.
 	Policy Source
-	// Store keeps what happens. Required.
+	// Store keeps what happens; nil keeps it in memory, while the process lives.
 	Store Store
 	// Parent is the gate of the agent that started this one; nil: nobody did.
 	// A call gets at most what the parent's policy gives it.
@@ -105,8 +106,11 @@ type repeat struct {
 // Open opens a gate. A policy that cannot be loaded is an error: there is no
 // last good one yet.
 func Open(ctx context.Context, opts Options) (*Gate, error) {
-	if opts.Policy == nil || opts.Store == nil {
-		return nil, errors.New("a gate needs a policy and a store")
+	if opts.Policy == nil {
+		return nil, errors.New("a gate needs a policy")
+	}
+	if opts.Store == nil {
+		opts.Store = new(memory.Store)
 	}
 	if opts.World == nil {
 		opts.World = obstat.OS{}

@@ -1,6 +1,7 @@
 package agentscope_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -66,6 +67,11 @@ func decide(context string, calls ...*obstat.Call) {
 		dec := l.Policy.Decide(c, world)
 		fmt.Printf("%-5v %s\n", dec.Verdict, c.Input)
 	}
+}
+
+func bash(cmd string) *obstat.Call {
+	in, _ := json.Marshal(map[string]string{"command": cmd})
+	return &obstat.Call{Tool: "Bash", Input: in, Dir: "/home/user/project"}
 }
 
 func write(path string) *obstat.Call {

@@ -62,10 +62,12 @@ var importTable = []importRow{
 		why: "ledger records decisions; it takes no part in them"},
 	{pkg: "internal/protect", may: []string{"", "effect", "pattern", "paths", "shell"},
 		why: "protect runs in the hook before every call: it knows names and effects, and must not bring formats or storage along"},
-	{pkg: "gate", may: []string{"", "internal/protect", "internal/statedir", "pattern", "shell", "paths", "effect", "dialect", "dialect/all", "approval", "ledger", "internal/jsonx", "internal/tree"}, third: []string{"github.com/fsnotify/fsnotify"},
+	{pkg: "gate", may: []string{"", "internal/protect", "internal/statedir", "pattern", "shell", "paths", "effect", "dialect", "dialect/all", "approval", "ledger", "internal/jsonx", "internal/tree", "internal/store/memory"}, third: []string{"github.com/fsnotify/fsnotify"},
 		why: "gate puts policy, grants, approvals and ledger together; faces and storage engines are chosen by whoever starts it"},
 	{pkg: "agent", may: []string{"", "internal/jsonx", "internal/tree"},
 		why: "agent translates agents' protocols into calls and decisions back; it decides nothing and stores nothing"},
+	{pkg: "host/...", may: []string{"", "dialect/...", "gate", "approval", "ledger", "pattern", "internal/tree", "internal/jsonx", "internal/textedit"},
+		why: "a host is one system's flow as a face on the gate: it translates, and neither decides, asks, remembers nor records by itself"},
 	{pkg: "client", may: []string{"", "approval", "ledger"},
 		why: "client is what others link to talk to a server, so it must not bring the server along"},
 
