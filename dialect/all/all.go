@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/agentscope"
+	"github.com/obstat/obstat/dialect/builtin"
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/jiuwen"
@@ -26,6 +27,7 @@ func All() []dialect.Dialect {
 	return []dialect.Dialect{
 		adkfluent.Dialect{},
 		&agentscope.Dialect{},
+		builtin.Dialect{},
 		chorus.Dialect{},
 		claudecode.Dialect{},
 		jiuwen.Dialect{},

@@ -3,12 +3,9 @@ package all
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/claudecode"
-	"github.com/obstat/obstat/dialect/opencode"
 )
 
 // Where is what the place of a configuration hangs on.
@@ -34,37 +31,18 @@ type place struct {
 // configuration, lowest precedence first; nothing where a project's files are
 // all there is.
 func layered(name string, w *Where) (out []place, err error) {
-	switch name {
-	case claudecode.Dialect{}.Name():
-		places, err := claudecode.Places(w.Dir, w.Home, "", w.List)
-		if err != nil {
-			return nil, obstat.Errors{dialect.IOError(claudecode.ManagedDir(), err)}
-		}
-		for _, p := range places {
-			out = append(out, place{name: p.Name, layer: p.Layer})
-		}
-	case opencode.Dialect{}.Name():
-		for _, p := range opencode.Places(w.Getenv, w.Home, w.worktree(), w.Dir) {
-			if p.Path == "" {
-				p.Path = "(environment)"
-			}
-			out = append(out, place{p.Path, p.Layer, p.Glob, p.Data})
-		}
+	if name != "claudecode" && name != "opencode" {
+		return nil, nil
 	}
-	return out, nil
-}
-
-// worktree returns the root of the working tree that the directory is in, ""
-// where it is in none.
-func (w *Where) worktree() string {
-	for dir := filepath.Clean(w.Dir); ; dir = filepath.Dir(dir) {
-		if found, err := w.Glob(filepath.Join(dir, ".git")); err == nil && len(found) > 0 {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
+	d, err := Find(name)
+	if err != nil {
+		return nil, err
 	}
+	places, err := dialect.PlacesOf(d, &dialect.Where{Dir: w.Dir, Home: w.Home, Getenv: w.Getenv, List: w.List})
+	for _, p := range places {
+		out = append(out, place{p.Name, p.Layer, p.Glob, p.Data})
+	}
+	return out, err
 }
 
 // Looked returns every file that Layers would read, whether it is there or not.

@@ -2,8 +2,6 @@ package claudecode
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -24,6 +22,10 @@ var (
 	_ dialect.Namer    = Dialect{}
 	_ dialect.Locator  = Dialect{}
 	_ dialect.Optioner = Dialect{}
+	_ dialect.Layered  = Dialect{}
+	_ dialect.Owner    = Dialect{}
+
+	_ dialect.DenyWinner = Dialect{}
 )
 
 // Name returns "claudecode".
@@ -45,18 +47,13 @@ func (Dialect) Options() []dialect.Option {
 	return []dialect.Option{{Name: ModeOption, Values: append([]string{""}, modeNames...), Doc: "the mode in force, as --permission-mode; none named: defaultMode of the files"}}
 }
 
-// A Place is a file that may hold settings, and its layer.
-type Place struct {
-	Name, Layer string
-}
-
 // The layers, lowest first.
 const (
-	LayerUser    = "user"
-	LayerProject = "project"
-	LayerLocal   = "local"
-	LayerSession = "session"
-	LayerManaged = "managed"
+	LayerUser    = dialect.LayerUser
+	LayerProject = dialect.LayerProject
+	LayerLocal   = dialect.LayerLocal
+	LayerSession = dialect.LayerSession
+	LayerManaged = dialect.LayerManaged
 )
 
 var layers = []string{LayerUser, LayerProject, LayerLocal, LayerSession, LayerManaged}
@@ -72,43 +69,38 @@ func ManagedDir() string {
 	return "/etc/claude-code"
 }
 
-// Places returns where settings for a project are looked for, lowest precedence
-// first: the user's, the project's, the project's own of this user, the
-// machine's, and the parts of the machine's in alphabetical order. managed is the
-// directory of the machine's policy, "" the usual one; list returns the names in a
-// directory, nil leaves the parts out. A directory of parts that cannot be read is
-// an error: it may hold denials.
+// Places returns where Claude Code reads settings, lowest precedence first: the
+// user's, the project's, the project's own of this user, the machine's, and the
+// parts of the machine's in alphabetical order.
 //
 // Policies that come from a server, from macOS's preferences or from the Windows
 // registry are no files, and are not read.
-func Places(dir, home, managed string, list func(dir string) ([]string, error)) ([]Place, error) {
-	if managed == "" {
-		managed = ManagedDir()
+func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	var out []dialect.Place
+	add := func(layer string, path ...string) {
+		out = append(out, dialect.Place{Name: filepath.Join(path...), Layer: layer})
 	}
-	var out []Place
-	if home != "" {
-		out = append(out, Place{filepath.Join(home, ".claude", "settings.json"), LayerUser})
+	if w.Home != "" {
+		add(LayerUser, w.Home, ".claude", "settings.json")
 	}
-	out = append(out,
-		Place{filepath.Join(dir, ".claude", "settings.json"), LayerProject},
-		Place{filepath.Join(dir, ".claude", "settings.local.json"), LayerLocal},
-		Place{filepath.Join(managed, "managed-settings.json"), LayerManaged})
-	if list == nil {
-		return out, nil
+	if w.Dir != "" {
+		add(LayerProject, w.Dir, ".claude", "settings.json")
+		add(LayerLocal, w.Dir, ".claude", "settings.local.json")
 	}
-	parts := filepath.Join(managed, managedParts)
-	names, err := list(parts)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	managed := filepath.Join(w.Machine, ManagedDir())
+	add(LayerManaged, managed, "managed-settings.json")
+	parts, err := w.Parts(filepath.Join(managed, managedParts), ".json")
+	for _, name := range parts {
+		add(LayerManaged, name)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		if strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
-			out = append(out, Place{filepath.Join(parts, name), LayerManaged})
-		}
-	}
-	return out, nil
+	return out, err
 }
+
+// Agents names Claude Code, whose own settings these are.
+func (Dialect) Agents() []string { return []string{"claude-code"} }
+
+// DenyWins: a deny rule of any layer stands.
+func (Dialect) DenyWins() {}
 
 // managedParts is the directory of the machine's policy that has parts of it.
 const managedParts = "managed-settings.d"

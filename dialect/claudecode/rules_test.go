@@ -332,20 +332,22 @@ func FuzzLoad(f *testing.F) {
 // alphabetical order, and count as the machine's.
 func TestManagedParts(t *testing.T) {
 	list := func(dir string) ([]string, error) {
-		if dir != filepath.Join("/m", "managed-settings.d") {
+		if dir != filepath.Join("/m", ManagedDir(), "managed-settings.d") {
 			return nil, fs.ErrNotExist
 		}
 		return []string{"20-b.json", ".hidden.json", "10-a.json", "README"}, nil
 	}
-	places, err := Places("/p", "/h", "/m", list)
+	where := &dialect.Where{Dir: "/p", Home: "/h", Machine: "/m", List: list}
+	places, err := Dialect{}.Places(where)
 	if err != nil || len(places) != 6 || filepath.Base(places[3].Name) != "managed-settings.json" || filepath.Base(places[4].Name) != "10-a.json" || filepath.Base(places[5].Name) != "20-b.json" {
 		t.Fatalf("%v, %v", places, err)
 	}
 	main := places[3].Name
-	if _, err := Places("/p", "/h", "/m", func(string) ([]string, error) { return nil, fs.ErrPermission }); err == nil {
+	where.List = func(string) ([]string, error) { return nil, fs.ErrPermission }
+	if _, err := (Dialect{}).Places(where); err == nil {
 		t.Error("parts that cannot be listed are taken for none")
 	}
-	if places, err := Places("/p", "", "/none", list); err != nil || len(places) != 3 {
+	if places, err := (Dialect{}).Places(&dialect.Where{Dir: "/p", Machine: "/none", List: list}); err != nil || len(places) != 3 {
 		t.Errorf("%v, %v", places, err)
 	}
 	files := []dialect.File{

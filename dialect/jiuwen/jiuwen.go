@@ -12,6 +12,7 @@ package jiuwen
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ var (
 	_ dialect.Namer     = Dialect{}
 	_ dialect.Locator   = Dialect{}
 	_ dialect.Describer = Dialect{}
+	_ dialect.Layered   = Dialect{}
 )
 
 // Name returns "jiuwen".
@@ -51,6 +53,18 @@ func ConfigDir(getenv func(string) string, home string) string {
 		return dir
 	}
 	return strings.TrimSuffix(home, "/") + "/.jiuwenswarm/config"
+}
+
+// Places returns the user's configuration and the project's. JiuwenSwarm has no
+// layers: each directory is a set of its own.
+func (d Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
+	if w.Home != "" || w.Getenv("JIUWENSWARM_CONFIG_DIR") != "" {
+		dir := ConfigDir(w.Getenv, w.Home)
+		for _, name := range []string{"builtin_rules.yaml", "config.yaml"} {
+			out = append(out, dialect.Place{Name: filepath.Join(dir, name), Layer: dialect.LayerUser, Set: dialect.LayerUser, Env: w.Getenv("JIUWENSWARM_CONFIG_DIR") != ""})
+		}
+	}
+	return append(out, dialect.InProject(w, d.WellKnown()...)...), nil
 }
 
 // ChannelsOption names the channels whose calls are checked, separated by

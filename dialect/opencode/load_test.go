@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -374,41 +375,39 @@ func TestCursor(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	env := map[string]string{"OPENCODE_CONFIG": "/x/c.json", "OPENCODE_CONFIG_CONTENT": `{"permission": "ask"}`, "OPENCODE_PERMISSION": `{"bash": "deny"}`, "OPENCODE_CONFIG_DIR": "/y"}
 	var got []string
-	for _, p := range Places(func(k string) string { return env[k] }, "/home/u", "/w", "/w/a/b") {
+	places, err := Dialect{}.Places(&dialect.Where{Dir: "/w/a", Home: "/home/u", Machine: "/m", Getenv: func(k string) string { return env[k] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range places {
 		if !p.Glob {
-			got = append(got, p.Layer+" "+p.Path+string(p.Data))
+			got = append(got, fmt.Sprintf("%s %v %s%s", p.Layer, p.Env, p.Name, p.Data))
 		}
 	}
-	want := `user /home/u/.config/opencode/config.json
-user /home/u/.config/opencode/opencode.json
-user /home/u/.config/opencode/opencode.jsonc
-user /x/c.json
-project /w/opencode.json
-project /w/opencode.jsonc
-project /w/a/opencode.json
-project /w/a/opencode.jsonc
-project /w/a/b/opencode.json
-project /w/a/b/opencode.jsonc
-project /w/a/b/.opencode/opencode.json
-project /w/a/b/.opencode/opencode.jsonc
-project /w/a/.opencode/opencode.json
-project /w/a/.opencode/opencode.jsonc
-project /w/.opencode/opencode.json
-project /w/.opencode/opencode.jsonc
-user /home/u/.opencode/opencode.json
-user /home/u/.opencode/opencode.jsonc
-user /y/opencode.json
-user /y/opencode.jsonc
-user {"permission": "ask"}
-managed /etc/opencode/opencode.json
-managed /etc/opencode/opencode.jsonc
-user {"permission": {"bash": "deny"}}`
+	want := `user false /home/u/.config/opencode/config.json
+user false /home/u/.config/opencode/opencode.json
+user false /home/u/.config/opencode/opencode.jsonc
+user true /x/c.json
+project false /w/a/.opencode/config.json
+project false /w/a/opencode.json
+project false /w/a/opencode.jsonc
+project false /w/a/.opencode/opencode.json
+project false /w/a/.opencode/opencode.jsonc
+user false /home/u/.opencode/opencode.json
+user false /home/u/.opencode/opencode.jsonc
+user true /y/opencode.json
+user true /y/opencode.jsonc
+user true $OPENCODE_CONFIG_CONTENT{"permission": "ask"}
+managed false /m/etc/opencode/opencode.json
+managed false /m/etc/opencode/opencode.jsonc
+user true $OPENCODE_PERMISSION{"permission": {"bash": "deny"}}`
 	if s := strings.Join(got, "\n"); s != want {
 		t.Errorf("got\n%s", s)
 	}
-	for _, p := range Places(func(string) string { return "" }, "", "/", "/tmp/x") {
-		if p.Layer == "project" && !strings.HasPrefix(p.Path, "/tmp/x/") {
-			t.Errorf("without a repository: %s", p.Path)
+	places, _ = Dialect{}.Places(&dialect.Where{Getenv: func(string) string { return "" }})
+	for _, p := range places {
+		if p.Layer != dialect.LayerManaged {
+			t.Errorf("neither a project nor a home: %s", p.Name)
 		}
 	}
 }

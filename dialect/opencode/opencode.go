@@ -21,6 +21,11 @@ var (
 	_ dialect.Optioner = Dialect{}
 	_ dialect.Namer    = Dialect{}
 	_ dialect.Locator  = Dialect{}
+	_ dialect.Layered  = Dialect{}
+	_ dialect.Owner    = Dialect{}
+	_ dialect.Speaker  = Dialect{}
+
+	_ dialect.DenyWinner = Dialect{}
 )
 
 // Name returns "opencode".

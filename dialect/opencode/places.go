@@ -1,34 +1,22 @@
 package opencode
 
 import (
+	"fmt"
 	"path"
-	"strings"
+	"slices"
 
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
-// A Place is where opencode reads a configuration from.
-type Place struct {
-	// Path is a file, or a pattern of agent files where Glob is set. It is ""
-	// where Data holds the configuration itself.
-	Path  string
-	Glob  bool
-	Layer string // managed, user or project
-	Data  []byte // from the environment
-}
-
-// File returns the place's file with the bytes that were read there.
-func (p *Place) File(name string, data []byte) dialect.File {
-	return dialect.File{Name: name, Layer: p.Layer, Data: data}
-}
-
 // placer collects places.
-type placer []Place
+type placer []dialect.Place
 
 // add adds files of a directory.
 func (p *placer) add(layer, dir string, names ...string) {
 	for _, name := range names {
-		*p = append(*p, Place{Path: path.Join(dir, name), Layer: layer})
+		*p = append(*p, dialect.Place{Name: path.Join(dir, name), Layer: layer})
 	}
 }
 
@@ -37,63 +25,85 @@ func (p *placer) all(layer, dir string) {
 	p.add(layer, dir, "opencode.json", "opencode.jsonc")
 	for _, sub := range agentDirs {
 		for _, depth := range []string{"*.md", "*/*.md"} {
-			*p = append(*p, Place{Path: path.Join(dir, sub, depth), Glob: true, Layer: layer})
+			*p = append(*p, dialect.Place{Name: path.Join(dir, sub, depth), Glob: true, Layer: layer})
 		}
 	}
 }
 
-// Places returns where opencode reads its configuration for a directory of a
-// worktree, in the order in which it merges it, lowest precedence first. What
-// does not exist is to be left out. getenv reads the environment.
+// Places returns where opencode reads its configuration for a directory, in the
+// order in which it merges it, lowest precedence first. Of the directories above
+// it each is a place of its own: package policy puts them together.
 //
-// What comes over the network (an organisation's configuration) and from the
-// preferences of macOS is not among them.
-func Places(getenv func(string) string, home, worktree, dir string) []Place {
+// An organisation's configuration, which comes over the network, and the
+// preferences of macOS are not among them.
+func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	var p placer
-	config := getenv("XDG_CONFIG_HOME")
-	if config == "" {
-		config = path.Join(home, ".config")
+	config := w.Getenv("XDG_CONFIG_HOME")
+	if config == "" && w.Home != "" {
+		config = path.Join(w.Home, ".config")
 	}
-	global := path.Join(config, "opencode")
-	p.add("user", global, "config.json")
-	p.all("user", global)
-	if f := getenv("OPENCODE_CONFIG"); f != "" {
-		p.add("user", "", f)
+	if config != "" {
+		global := path.Join(config, "opencode")
+		p.add(dialect.LayerUser, global, "config.json")
+		p.all(dialect.LayerUser, global)
 	}
-	ups := upward(worktree, dir)
-	for i := len(ups) - 1; i >= 0; i-- { // the worktree's root first
-		p.add("project", ups[i], "opencode.json", "opencode.jsonc")
+	if f := w.Getenv("OPENCODE_CONFIG"); f != "" {
+		p.env(func() { p.add(dialect.LayerUser, "", f) })
 	}
-	for _, d := range ups { // and here the directory first
-		p.all("project", path.Join(d, ".opencode"))
+	if w.Dir != "" {
+		p.add(dialect.LayerProject, w.Dir, ".opencode/config.json", "opencode.json", "opencode.jsonc")
+		p.all(dialect.LayerProject, path.Join(w.Dir, ".opencode"))
 	}
-	if home != "" {
-		p.all("user", path.Join(home, ".opencode"))
+	if w.Home != "" {
+		p.all(dialect.LayerUser, path.Join(w.Home, ".opencode"))
 	}
-	if d := getenv("OPENCODE_CONFIG_DIR"); d != "" {
-		p.all("user", d)
+	if d := w.Getenv("OPENCODE_CONFIG_DIR"); d != "" {
+		p.env(func() { p.all(dialect.LayerUser, d) })
 	}
-	if s := getenv("OPENCODE_CONFIG_CONTENT"); s != "" {
-		p = append(p, Place{Layer: "user", Data: []byte(s)})
-	}
-	p.all("managed", "/etc/opencode")
-	if s := getenv("OPENCODE_PERMISSION"); s != "" {
-		p = append(p, Place{Layer: "user", Data: []byte(`{"permission": ` + s + `}`)})
-	}
-	return p
+	p.text(w, "OPENCODE_CONFIG_CONTENT", "%s")
+	p.all(dialect.LayerManaged, path.Join(w.Machine, "/etc/opencode"))
+	p.text(w, "OPENCODE_PERMISSION", `{"permission": %s}`)
+	return p, nil
 }
 
-// upward returns a directory and those above it up to the worktree's root, which
-// is the directory alone where there is no worktree.
-func upward(worktree, dir string) []string {
-	dir = path.Clean(dir)
-	if worktree == "" || worktree == "/" || !strings.HasPrefix(dir+"/", strings.TrimSuffix(path.Clean(worktree), "/")+"/") {
-		return []string{dir}
+// env marks the places that add adds as named by the environment.
+func (p *placer) env(add func()) {
+	from := len(*p)
+	add()
+	for i := range (*p)[from:] {
+		(*p)[from+i].Env = true
 	}
-	out := []string{dir}
-	for dir != path.Clean(worktree) {
-		dir = path.Dir(dir)
-		out = append(out, dir)
+}
+
+// text adds the configuration that a variable holds itself.
+func (p *placer) text(w *dialect.Where, name, format string) {
+	if s := w.Getenv(name); s != "" {
+		*p = append(*p, dialect.Place{Name: "$" + name, Layer: dialect.LayerUser, Env: true, Data: fmt.Appendf(nil, format, s)})
 	}
-	return out
+}
+
+// Agents names opencode, whose own configuration this is.
+func (Dialect) Agents() []string { return []string{"opencode"} }
+
+// DenyWins: the Program has a stage for what the user's own files deny.
+func (Dialect) DenyWins() {}
+
+// Speaks tells whether a file has rules; most that are called opencode.json name
+// models and servers.
+func (Dialect) Speaks(f *dialect.File) bool {
+	if isMarkdown(f.Name) {
+		return true
+	}
+	root, problems := jsonx.Parse(f.Data, jsonx.JSONC())
+	if tree.Fatal(problems) || !root.Is(tree.Object) {
+		return true // broken, and perhaps it had
+	}
+	return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
+		return slices.Contains([]string{keyProgram, keyDocument, "tools"}, m.Key) || (m.Key == "agent" || m.Key == "mode") && agentSpeaks(m.Value) || near(m.Key)
+	})
+}
+
+// agentSpeaks tells whether one of the agents of a file has rules.
+func agentSpeaks(agents *tree.Node) bool {
+	return slices.ContainsFunc(agents.Members, func(m tree.Member) bool { return m.Value.Get(keyProgram) != nil || m.Value.Get("tools") != nil })
 }

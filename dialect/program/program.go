@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -31,6 +32,8 @@ var (
 	_ dialect.Namer     = Dialect{}
 	_ dialect.Locator   = Dialect{}
 	_ dialect.Librarian = Dialect{}
+	_ dialect.Layered   = Dialect{}
+	_ dialect.Owner     = Dialect{}
 )
 
 // Name returns "program".
@@ -41,6 +44,27 @@ func (Dialect) DefaultFile() string { return "program.json" }
 
 // WellKnown returns the places where a project keeps a Program.
 func (Dialect) WellKnown() []string { return []string{"obstat.json", ".obstat/program.json"} }
+
+// Places returns the user's Program and the project's. A Program stands alone, so
+// that each file is a set of its own.
+func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	var out []dialect.Place
+	config := w.Getenv("XDG_CONFIG_HOME")
+	if config == "" && w.Home != "" {
+		config = filepath.Join(w.Home, ".config")
+	}
+	if config != "" {
+		out = append(out, dialect.Place{Name: filepath.Join(config, "obstat", "obstat.json"), Layer: dialect.LayerUser})
+	}
+	out = append(out, dialect.InProject(w, d.WellKnown()...)...)
+	for i := range out {
+		out[i].Set = out[i].Name
+	}
+	return out, nil
+}
+
+// Agents: where there is a Program, it decides for every agent.
+func (Dialect) Agents() []string { return []string{"*"} }
 
 // Detect is sure of an object with a key "obstat": the key holds the version of
 // the Program's form and nobody else has it. Whatever else stands in a file that

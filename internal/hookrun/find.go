@@ -259,9 +259,9 @@ func isClaude(name string, files []dialect.File) bool {
 func (f *finder) layers(dir string) ([]dialect.File, error) {
 	var out []dialect.File
 	rules := false
-	places, err := claudecode.Places(dir, f.home, "", list)
+	places, err := claudecode.Dialect{}.Places(&dialect.Where{Dir: dir, Home: f.home, Getenv: f.Getenv, List: list})
 	if err != nil {
-		return nil, obstat.Errors{dialect.IOError(filepath.Join(claudecode.ManagedDir(), "managed-settings.d"), err)}
+		return nil, err
 	}
 	for _, p := range places {
 		if dir == "" && !filepath.IsAbs(p.Name) {

@@ -1,0 +1,242 @@
+// Package policy finds the policy that is in force for an agent at a place: which
+// files of which layers and dialects count, from the directory of the call up to
+// the home directory, and what the user's and the machine's own files add.
+//
+// It owns discovery, for every face: library, `check`, hook and gate ask here and
+// nowhere else. It does not know any file format, which the dialects do, and it
+// asks and records nothing, which the gate does.
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/builtin"
+)
+
+// Where says who makes a call, and where.
+type Where struct {
+	// Agent is the agent's name, "claude-code"; "" is not known.
+	Agent string
+	// Dir is the working directory of the call and Roots are its workspace, if the
+	// agent says so; the first root is the agent's own project.
+	Dir   string
+	Roots []string
+	// Start is the directory that the face itself runs in, such as the hook's; ""
+	// is none. Its policy counts as well: a call can choose where it is made.
+	Start string
+	// Chosen: the model has chosen Dir for this call, as it does in Codex. Then the
+	// agent's own project is at Start, and what is found at Dir only tightens.
+	Chosen bool
+	// Also are other directories that the call works in, such as B in
+	// `cd ../B && make`. What is found there only tightens.
+	Also []string
+	// Home is the user's home directory; "" is not known.
+	Home string
+	// Getenv reads the environment; nil reads the process's.
+	Getenv func(string) string
+	// Named is the policy that a person has named; nil is what is found.
+	Named *Named
+}
+
+// Named is a policy as flags name it. It is taken as named: neither layers nor
+// acceptance are looked at.
+type Named struct {
+	Files   []string // FILE or LAYER=FILE, lowest precedence first; none: what is found
+	Dialect string   // "" is told by name and shape
+	Options map[string]string
+}
+
+// A Finder finds policies. The zero value is ready for use.
+type Finder struct {
+	// Dialects are the formats that are looked for; nil is all of them.
+	Dialects []dialect.Dialect
+	// Read reads a named file; nil reads it from the file system.
+	Read func(name string) ([]byte, error)
+	// Machine stands before the machine's own directories; "" outside of tests.
+	Machine string
+}
+
+// A Role says how much a policy's answer counts.
+type Role uint8
+
+// The roles.
+const (
+	// Own: the answer counts as it is.
+	Own Role = iota
+	// Inner: its rules count where they tighten, and its default does not. So are
+	// policies below a project's own, which whoever may write there could write.
+	Inner
+	// User: only its denials count. So is the user's own policy beside a project's.
+	User
+)
+
+var roleNames = [...]string{"own", "inner", "user"}
+
+// String returns the role's name.
+func (r Role) String() string { return roleNames[min(int(r), len(roleNames)-1)] }
+
+// A Policy is one configuration in force.
+type Policy struct {
+	*dialect.Loaded
+	Role  Role
+	Place string // the project's directory; "" is no project
+	Why   string // why it is in force, in words
+	// OnDisk: the files say so now. Accepted: a person has accepted it, or it is the
+	// user's own. What is only one of the two can tighten and not loosen.
+	OnDisk, Accepted bool
+}
+
+// Broken is a configuration that cannot be loaded.
+type Broken struct {
+	Place string
+	Err   error
+}
+
+// A Looked is a file that exists and was looked at.
+type Looked struct {
+	Name     string `json:"name"`
+	Layer    string `json:"layer"`
+	Dialect  string `json:"dialect"`
+	Place    string `json:"place,omitempty"`
+	InForce  bool   `json:"in_force"`
+	Why      string `json:"why"` // why it is in force, or why not
+	Accepted bool   `json:"accepted"`
+}
+
+// InForce is what decides at a place. It is immutable.
+type InForce struct {
+	// Policies are the policies in force; the strictest answer counts. There is
+	// always one of role Own, the built-in one at least, unless what was found is
+	// broken.
+	Policies []*Policy
+	Broken   []Broken
+	Looked   []Looked
+
+	agent string
+}
+
+// Files returns the names of all files that are in force.
+func (f *InForce) Files() (out []string) {
+	for i := range f.Looked {
+		if f.Looked[i].InForce && !slices.Contains(out, f.Looked[i].Name) {
+			out = append(out, f.Looked[i].Name)
+		}
+	}
+	return out
+}
+
+// Main returns the policy to show where one stands for all: the first of the
+// agent's own project, else the first; nil where there is none.
+func (f *InForce) Main() *Policy {
+	for _, p := range f.Policies {
+		if p.Role == Own && p.OnDisk {
+			return p
+		}
+	}
+	if len(f.Policies) > 0 {
+		return f.Policies[0]
+	}
+	return nil
+}
+
+// Err returns why something that was found cannot be loaded, or nil.
+func (f *InForce) Err() error {
+	var errs []error
+	for _, b := range f.Broken {
+		errs = append(errs, b.Err)
+	}
+	return errors.Join(errs...)
+}
+
+// Find returns what is in force. What is found and cannot be loaded is in the
+// result, and decides; the error is about what was named.
+func (f *Finder) Find(w *Where) (*InForce, error) {
+	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent}}
+	if s.w.Getenv == nil {
+		s.w.Getenv = os.Getenv
+	}
+	if s.w.Named == nil {
+		s.w.Named = &Named{}
+	}
+	if s.list = f.Dialects; s.list == nil {
+		s.list = all.All()
+	}
+	if name := s.w.Named.Dialect; name != "" {
+		d, err := named(s.list, name)
+		if err != nil {
+			return nil, err
+		}
+		s.list = []dialect.Dialect{d}
+	}
+	if len(s.w.Named.Files) > 0 {
+		return s.out, s.named()
+	}
+	s.find()
+	return s.out, nil
+}
+
+// named returns the dialect of that name.
+func named(list []dialect.Dialect, name string) (dialect.Dialect, error) {
+	for _, d := range list {
+		if d.Name() == name {
+			return d, nil
+		}
+	}
+	return all.Find(name) // says which there are
+}
+
+// named loads the files that a person has named.
+func (s *search) named() error {
+	files, err := dialect.ReadFiles(s.w.Named.Files, s.readNamed)
+	if err != nil {
+		return err
+	}
+	d, err := all.Of(s.w.Named.Dialect, files)
+	if err != nil {
+		return err
+	}
+	l, err := dialect.Load(d, &dialect.Input{Files: files, Options: s.w.Named.Options, Home: s.w.Home})
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		s.out.Looked = append(s.out.Looked, Looked{Name: files[i].Name, Layer: files[i].Layer, Dialect: d.Name(), InForce: true, Why: "named", Accepted: true})
+	}
+	s.out.Policies = []*Policy{{Loaded: l, Why: "named", OnDisk: true, Accepted: true}}
+	return nil
+}
+
+// readNamed reads a file as a command line names it, from the directory that the
+// face runs in.
+func (s *search) readNamed(name string) ([]byte, error) {
+	if s.w.Start != "" && !filepath.IsAbs(name) && s.Read == nil {
+		name = filepath.Join(s.w.Start, name)
+	}
+	return s.readFile(name)
+}
+
+// Builtin returns the policy that is in force where there is no other.
+func Builtin(floor string) (*dialect.Loaded, error) {
+	in := &dialect.Input{Options: map[string]string{}}
+	if floor != "" {
+		in.Options[dialect.FloorOption] = floor
+	}
+	return dialect.Load(builtin.Dialect{}, in)
+}
+
+// Here returns what is in force in a directory for calls of this process, with the
+// user's home and environment: the one call for who embeds obstat in a program.
+func Here(dir string) (*InForce, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	home, _ := obstat.OS{}.Home("")
+	return new(Finder).Find(&Where{Dir: dir, Home: home})
+}

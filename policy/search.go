@@ -1,0 +1,315 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/paths"
+)
+
+// A search is one Find at work.
+type search struct {
+	*Finder
+	w    Where
+	list []dialect.Dialect
+	memo map[string]*content
+	out  *InForce
+}
+
+// A content is a file as it was read.
+type content struct {
+	data []byte
+	err  error
+}
+
+// A site is a directory that may hold a project's configuration.
+type site struct {
+	dir  string // as the call names it
+	key  string // links resolved
+	base bool   // of the agent's own project
+	role Role
+	sets []*set
+}
+
+// A set is the files that one dialect reads together.
+type set struct {
+	d     dialect.Dialect
+	files []file
+}
+
+// A file is a configuration file that exists.
+type file struct {
+	dialect.File
+	own    bool // the user's or the machine's own
+	here   bool // it lies in the site's directory
+	speaks bool // it has something to say about permissions
+	err    error
+}
+
+// find collects what is in force without anybody naming it.
+func (s *search) find() {
+	covered := false
+	var sites []*site
+	starts, own := s.starts()
+	for i, at := range starts {
+		if at == "" {
+			continue
+		}
+		found, err := s.discover(at)
+		if err != nil {
+			s.broken(at, err)
+			continue
+		}
+		for _, chain := range found {
+			covered = covered || i == 0 && len(chain) > 0
+			sites = merge(sites, chain, i == 0, i >= own)
+		}
+	}
+	for _, st := range sites {
+		if !covered {
+			st.role = Inner // of a place that the call has chosen
+		}
+		s.load(st)
+	}
+	s.users(covered)
+}
+
+// starts returns the directories to look from, the agent's own project first, and
+// how many of them are not only there to tighten.
+func (s *search) starts() (out []string, own int) {
+	w := &s.w
+	first := []string{w.Dir}
+	if len(w.Roots) > 0 {
+		first = w.Roots[:1]
+	} else if w.Chosen {
+		first = []string{w.Start}
+	}
+	add := func(dirs ...string) {
+		for _, at := range dirs {
+			if len(out) == 0 || at != "" && !slices.Contains(out, at) {
+				out = append(out, at)
+			}
+		}
+	}
+	add(slices.Concat(first, w.Roots, []string{w.Dir, w.Start})...)
+	own = len(out)
+	add(w.Also...)
+	return out, own
+}
+
+// merge adds the sites that one chain of directories has, outermost first. A site
+// that was there before keeps the role that counts for more.
+func merge(sites, found []*site, base, tighten bool) []*site {
+	for i, st := range found {
+		if i > 0 || tighten {
+			st.role = Inner
+		}
+		st.base = base && st.role == Own
+		have := slices.IndexFunc(sites, func(o *site) bool { return o.key == st.key })
+		if have < 0 {
+			sites = append(sites, st)
+			continue
+		}
+		sites[have].role = min(sites[have].role, st.role)
+		sites[have].base = sites[have].base || st.base
+	}
+	return sites
+}
+
+// discover finds the projects that a directory is in: by its name, and by where
+// its links lead, outermost first. The outermost directory with a policy counts:
+// whoever may write below it could write a policy there.
+func (s *search) discover(at string) (chains [][]*site, err error) {
+	if !filepath.IsAbs(at) {
+		return nil, obstat.Errors{{Code: obstat.CodeBadValue, Pos: obstat.Pos{File: at}, Msg: "this directory is none of this machine's"}}
+	}
+	at = filepath.Clean(at)
+	real, err := resolve(at)
+	if err != nil {
+		return nil, obstat.Errors{dialect.IOError(at, err)}
+	}
+	for _, from := range slices.Compact([]string{at, real}) {
+		var found []*site
+		for _, dir := range ancestors(from, s.w.Home) {
+			st, err := s.at(dir, from != real)
+			if err != nil {
+				return nil, err
+			}
+			if st != nil {
+				found = append(found, st)
+			}
+		}
+		chains = append(chains, found)
+	}
+	return chains, nil
+}
+
+// at returns what a directory has, nil where that is nothing.
+func (s *search) at(dir string, linked bool) (*site, error) {
+	st := &site{dir: dir, key: dir}
+	if linked {
+		var err error
+		if st.key, err = resolve(dir); err != nil {
+			return nil, obstat.Errors{dialect.IOError(dir, err)}
+		}
+	}
+	sets, err := s.sets(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if slices.ContainsFunc(set.files, func(f file) bool { return f.here && f.speaks }) {
+			st.sets = append(st.sets, set)
+		}
+	}
+	if st.sets == nil {
+		return nil, nil
+	}
+	return st, nil
+}
+
+// sets reads the files that the dialects know for a directory, "" for the user's
+// and the machine's alone.
+func (s *search) sets(dir string) (out []*set, err error) {
+	where := &dialect.Where{Dir: dir, Home: s.w.Home, Machine: s.Machine, Getenv: s.w.Getenv, List: list}
+	for _, d := range s.list {
+		places, err := dialect.PlacesOf(d, where)
+		if err != nil {
+			return nil, err
+		}
+		byName := map[string]*set{}
+		for i := range places {
+			for _, f := range s.files(d, dir, &places[i]) {
+				if byName[places[i].Set] == nil {
+					byName[places[i].Set] = &set{d: d}
+					out = append(out, byName[places[i].Set])
+				}
+				byName[places[i].Set].files = append(byName[places[i].Set].files, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// files reads what there is at a place.
+func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []file) {
+	names := []string{p.Name}
+	if p.Glob {
+		names, _ = filepath.Glob(p.Name) // the pattern is the dialect's: it is well formed
+	}
+	for _, name := range names {
+		c := &content{data: p.Data}
+		if p.Data == nil {
+			if c = s.content(name); absent(c.err) {
+				continue
+			}
+		}
+		f := file{File: dialect.File{Name: name, Layer: p.Layer, Data: c.data}, err: c.err}
+		project := p.Layer == dialect.LayerProject || p.Layer == dialect.LayerLocal
+		f.own = !project && !p.Env && (dir == "" || !paths.Inside(dir, name))
+		f.here = project
+		if f.speaks = f.err != nil; f.err == nil {
+			f.speaks = dialect.Speaks(d, &f.File)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// content reads a file once.
+func (s *search) content(name string) *content {
+	if c := s.memo[name]; c != nil {
+		return c
+	}
+	c := new(content)
+	c.data, c.err = s.readFile(name)
+	s.memo[name] = c
+	return c
+}
+
+// maxFile bounds a configuration file.
+const maxFile = 256 << 20
+
+// readFile reads a regular file; a pipe of that name would never end.
+func (s *search) readFile(name string) ([]byte, error) {
+	if s.Read != nil {
+		return s.Read(name)
+	}
+	st, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("this is no regular file")}
+	}
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("more than %d bytes", maxFile)
+	}
+	return data, err
+}
+
+// absent tells whether an error says that there is no such file.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, os.ErrInvalid)
+}
+
+// list returns the names in a directory.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if absent(err) {
+		err = fs.ErrNotExist
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.Name()
+	}
+	return out, err
+}
+
+// resolve follows the links of a path; of one that is not there yet, those of the
+// part that is. Links that lead in circles are an error.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !absent(err) || path == filepath.Dir(path) {
+		return real, err
+	}
+	real, err = resolve(filepath.Dir(path))
+	return filepath.Join(real, filepath.Base(path)), err
+}
+
+// ancestors returns the directories that a project may start in, outermost first:
+// below the home directory, or below the root.
+func ancestors(at, home string) []string {
+	var out []string
+	for home = filepath.Clean(home); at != filepath.Dir(at) && at != home; at = filepath.Dir(at) {
+		out = append(out, at)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// broken notes what cannot be loaded.
+func (s *search) broken(place string, err error) {
+	s.out.Broken = append(s.out.Broken, Broken{place, err})
+}
+
+// firstLine returns the first line of an error.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
