@@ -17,7 +17,7 @@ const (
 // analyzer collects the analysis of one call.
 type analyzer struct {
 	opts  Options
-	an    Analysis
+	an    Analysis // its lists are scratch, too: finish copies them
 	depth int
 	note  string            // what being read-only hangs on
 	vars  map[string]string // what the parser is told, if home is set
@@ -33,28 +33,23 @@ var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
 
 func newAnalyzer(o *Options) *analyzer {
 	a := analyzers.Get().(*analyzer)
-	if o == nil {
-		o = &Options{}
+	if o != nil {
+		a.opts = *o
 	}
-	a.opts = *o
 	return a
 }
 
-// release returns the analysis, in as few pieces as it fits in, and keeps the scratch space for
-// the next one. What lies in the scratch space is not cleared: the next analysis writes over it,
-// and the pool lets go of what is not used.
+// release returns a copy of the analysis and keeps the scratch space for the next one.
 func (a *analyzer) release() *Analysis {
-	out := a.an.packed()
-	a.an.Commands, a.an.Effects, a.an.Gaps = kept(a.an.Commands), kept(a.an.Effects), kept(a.an.Gaps)
-	a.seen, a.ops = kept(a.seen), kept(a.ops)
-	a.an.Findings, a.an.Constructs, a.an.Source, a.an.Why = nil, nil, "", ""
-	if a.an.Tool.Name != "" {
-		a.an.Tool = Tool{}
-	}
-	a.depth, a.globs, a.note, a.full, a.home = 0, 0, "", false, false
+	out := a.an
+	out.Commands, out.Effects, out.Gaps = copied(out.Commands), copied(out.Effects), copied(out.Gaps)
+	*a = analyzer{an: Analysis{Commands: kept(a.an.Commands), Effects: kept(a.an.Effects), Gaps: kept(a.an.Gaps)},
+		vars: a.vars, seen: kept(a.seen), ops: kept(a.ops)}
 	analyzers.Put(a)
-	return out
+	return &out
 }
+
+func copied[T any](s []T) []T { return append([]T(nil), s...) }
 
 // kept is a slice to use again. One that became large is let go.
 func kept[T any](s []T) []T {
@@ -62,51 +57,6 @@ func kept[T any](s []T) []T {
 		return nil
 	}
 	return s[:0]
-}
-
-// packed is a copy of the analysis with room for nothing else.
-func (an *Analysis) packed() *Analysis {
-	var out *Analysis
-	var commands []Command
-	var effects []Effect
-	switch c, e := len(an.Commands), len(an.Effects); {
-	case c == 1 && e == 1:
-		r := new(struct {
-			an Analysis
-			c  [1]Command
-			e  [1]Effect
-		})
-		out, commands, effects = &r.an, r.c[:], r.e[:]
-	case c == 1 && e == 2:
-		r := new(struct {
-			an Analysis
-			c  [1]Command
-			e  [2]Effect
-		})
-		out, commands, effects = &r.an, r.c[:], r.e[:]
-	default:
-		out = new(Analysis)
-		if c > 0 {
-			commands = make([]Command, c)
-		}
-		if e > 0 {
-			effects = make([]Effect, e)
-		}
-	}
-	copy(commands, an.Commands)
-	copy(effects, an.Effects)
-	out.Commands, out.Effects = commands, effects
-	if len(an.Gaps) > 0 {
-		out.Gaps = append(out.Gaps, an.Gaps...)
-	}
-	if an.Tool.Name == "" {
-		out.Tool.Canonical = an.Tool.Canonical
-	} else {
-		out.Tool = an.Tool
-	}
-	out.Source, out.Findings, out.Constructs = an.Source, an.Findings, an.Constructs
-	out.Full, out.ReadOnly, out.Why = an.Full, an.ReadOnly, an.Why
-	return out
 }
 
 // frame is where a command stands: what surrounds it.

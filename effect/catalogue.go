@@ -3,7 +3,7 @@ package effect
 import (
 	_ "embed"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/obstat/obstat/shell"
 )
@@ -24,32 +24,26 @@ type Tool struct {
 	Write     bool     // the paths are changed
 }
 
-// knownTools are the tools that a process has met, by hash. Only those of the catalogue are kept.
-type knownTools [64]atomic.Pointer[knownTool]
-
-type knownTool struct {
-	tool Tool
-	next *knownTool
-}
-
-var tools = knownTools{}
-
-// findTool looks for the line of a tool in the catalogue.
-func findTool(name string) (t Tool, ok bool) {
+// catalogue has the tools of kb/tools.txt by their names.
+var catalogue = sync.OnceValue(func() map[string]Tool {
+	tools := make(map[string]Tool, 128)
 	for line := range strings.Lines(toolsText) {
 		canonical, rest := cutField(line)
 		names, rest := cutField(rest)
-		if canonical == "" || canonical[0] == '#' || !hasWord(names, name, '|') {
+		if canonical == "" || canonical[0] == '#' {
 			continue
 		}
-		t = Tool{Name: strings.Clone(name), Canonical: canonical}
+		t := Tool{Canonical: canonical}
 		for field := range strings.FieldsSeq(rest) {
 			t.field(field)
 		}
-		return t, true
+		for name := range strings.SplitSeq(names, "|") {
+			t.Name = name
+			tools[name] = t
+		}
 	}
-	return t, false
-}
+	return tools
+})
 
 // cutField cuts the first word off a line.
 func cutField(s string) (word, rest string) {
@@ -82,19 +76,8 @@ func (t *Tool) field(s string) {
 // Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {
-	slot := &tools[hashName(tool)%uint32(len(knownTools{}))]
-	for k := slot.Load(); k != nil; k = k.next {
-		if k.tool.Name == tool {
-			return k.tool, true
-		}
-	}
-	if t, ok := findTool(tool); ok {
-		k := &knownTool{tool: t}
-		for {
-			if k.next = slot.Load(); slot.CompareAndSwap(k.next, k) {
-				return t, true
-			}
-		}
+	if t, ok := catalogue()[tool]; ok {
+		return t, true
 	}
 	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
 		if rest, ok := strings.CutPrefix(tool, prefix); ok && rest != "" {

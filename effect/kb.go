@@ -4,9 +4,8 @@ import (
 	_ "embed"
 	"iter"
 	"strings"
+	"sync"
 	"sync/atomic"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 // kbIndex says which file of the knowledge base has the block of a name, one `name file` a line,
@@ -36,13 +35,10 @@ type knownProgram struct {
 }
 
 var (
-	kb          = known{}
-	kbEnvOnce   once.Value[*envTable]
-	kbVerbsOnce once.Value[*verbTable]
+	kb      = known{}
+	kbEnv   = sync.OnceValue(makeEnv)
+	kbVerbs = sync.OnceValue(makeVerbs)
 )
-
-func kbEnv() *envTable    { return kbEnvOnce.Get(makeEnv) }
-func kbVerbs() *verbTable { return kbVerbsOnce.Get(makeVerbs) }
 
 // lookup returns the spec of a program, or nil if the knowledge base does not have it.
 func lookup(program string) *spec {

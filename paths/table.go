@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed sensitive.txt
 var sensitiveText string
 
-func defaultTable() *Table { return defaultTableOnce.Get(makeDefaultTable) }
-
-var defaultTableOnce once.Value[*Table]
+// defaultTable is the table of sensitive.txt.
+var defaultTable = sync.OnceValue(makeDefaultTable)
 
 func makeDefaultTable() *Table {
 	t, err := ParseTable(sensitiveText)

@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -101,6 +99,19 @@ func (w *walker) counts(args []Word) {
 			w.forget("may be set by printf")
 		}
 	}
+}
+
+// setsCount reports whether a format of printf may have a %n.
+func setsCount(format string) bool {
+	for i := range len(format) {
+		if format[i] != '%' {
+			continue
+		}
+		if rest := strings.TrimLeft(format[i+1:], "0123456789.*+-# 'hljztLq"); rest != "" && rest[0] == 'n' {
+			return true
+		}
+	}
+	return false
 }
 
 // changeDir follows cd and the directory stack.

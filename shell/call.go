@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (

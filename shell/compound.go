@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -11,13 +9,14 @@ import (
 
 // list walks pipelines and && || lists.
 func (w *walker) list(s *syntax.Stmt) {
-	spine, left := leftEdge(s)
+	var room [8]*syntax.Stmt
+	spine, left := leftEdge(room[:0], s)
 	w.listAfter(s, spine, left, func() { w.stmt(left) })
 }
 
 // leftEdge takes a list apart: its operators from the outside in, and its first command.
-// The parser nests lists to the left without a limit.
-func leftEdge(s *syntax.Stmt) (spine []*syntax.Stmt, left *syntax.Stmt) {
+// The parser nests lists to the left without a limit. The operators are appended to spine.
+func leftEdge(spine []*syntax.Stmt, s *syntax.Stmt) (_ []*syntax.Stmt, left *syntax.Stmt) {
 	for left = s; ; {
 		b, ok := left.Cmd.(*syntax.BinaryCmd)
 		if !ok {
@@ -347,7 +346,7 @@ func unique[T comparable](list []T, from int) []T {
 
 func (w *walker) coproc(c *syntax.CoprocClause) {
 	w.constructOf(Coproc, c)
-	_, first := leftEdge(c.Stmt)
+	_, first := leftEdge(nil, c.Stmt)
 	if c.Name != nil {
 		w.single(c.Name)
 		if !compoundBody(first) {

@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -126,6 +124,7 @@ func (e *env) rollback(mark int) {
 			delete(e.vars, u.name)
 		}
 	}
+	clear(e.log[mark:])
 	e.log = e.log[:mark]
 }
 

@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -54,17 +52,8 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 	w.text, w.printed = old, printed
 }
 
-// evalParsed parses and walks w.text; plain text, as most of it is, without the parser.
+// evalParsed parses and walks w.text.
 func (w *walker) evalParsed() {
-	if len(w.env.vars) == 0 && len(w.aliases) == 0 && w.opts.Lang == Bash {
-		if len(w.text.orig) <= smallText {
-			var buf [32]plainToken
-			if tokens, p := readPlain(w.text.orig, buf[:0]); tokens != nil && p.commands < maxFields && !p.cd {
-				w.plain(tokens, &p)
-				return
-			}
-		}
-	}
 	f, err := w.parse(&w.text)
 	if err != nil {
 		w.syntaxGap(err, &w.text)

@@ -11,7 +11,7 @@ func foreignCommand(words []Word) Lang {
 	case strings.HasPrefix(words[0].Raw, "$env:") || strings.HasPrefix(words[0].Raw, "$PSVersionTable"):
 		return PowerShell
 	}
-	if cmdBuiltin(name) && len(words) > 1 {
+	if len(words) > 1 && cmdBuiltin(name) {
 		for _, x := range words[1:] {
 			if cmdSwitch(x.Raw) {
 				return Cmd
@@ -26,6 +26,9 @@ func foreignCommand(words []Word) Lang {
 
 // isCmdlet reports whether name is Verb-Noun with a verb that PowerShell approves.
 func isCmdlet(name string) bool {
+	if name == "" || name[0] < 'A' || name[0] > 'Z' {
+		return false
+	}
 	verb, noun, ok := strings.Cut(name, "-")
 	if !ok || len(noun) < 2 || noun[0] < 'A' || noun[0] > 'Z' {
 		return false
@@ -89,4 +92,9 @@ func validName(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// digits reports whether s is a number.
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -56,7 +54,7 @@ func joinFns(a, b []*function) []*function {
 // what follows the body in a list, `f() { a; } && b`, for part of it.
 func (w *walker) function(c *syntax.FuncDecl) {
 	w.constructOf(Function, c)
-	spine, body := leftEdge(c.Body)
+	spine, body := leftEdge(nil, c.Body)
 	if !compoundBody(body) && w.opts.Lang != Zsh {
 		w.gap(Syntax, "the body of a function must be a compound command", c)
 	}

@@ -9,28 +9,20 @@ package shell
 func Parse(src string, opts *Options) (s *Script) {
 	o := opts.withDefaults()
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case NoParser:
-			panic(r)
-		default:
+		if recover() != nil {
 			s = failed(src, o.Lang)
 		}
 	}()
-	if s := fast(src, &o); s != nil {
+	s = &Script{Source: src, Lang: o.Lang}
+	marks, ok := s.readable(&o)
+	if !ok {
 		return s
 	}
-	return slow(src, o)
+	w := borrowWalker(s, o)
+	w.script(marks)
+	w.release()
+	return s
 }
-
-// NoParser is what Parse panics with in a program that is built with the tag
-// obstat_quick, where a text is not plain. Such a program links no parser and
-// has to let another one answer; nothing may go on without knowing what the text
-// does.
-type NoParser struct{}
-
-// Error says what is missing.
-func (NoParser) Error() string { return "this program is built without the shell's parser" }
 
 // readable refuses what is not parsed at all.
 func (s *Script) readable(o *Options) (m marks, ok bool) {

@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -9,44 +7,18 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
-// slow is Parse with the parser.
-func slow(src string, o Options) *Script {
-	first := new(struct { // most scripts fit, in one allocation
-		script     Script
-		commands   [2]Command
-		constructs [6]Construct
-	})
-	s := &first.script
-	s.Source, s.Lang = src, o.Lang
-	marks, ok := s.readable(&o)
-	if !ok {
-		return s
-	}
-	s.Commands, s.Constructs = first.commands[:0], first.constructs[:0]
-	w := borrowWalker(s, o)
-	w.script(marks)
-	w.release()
-	return s
+// parsers holds a pool of walkers with their parsers per language: a parser can be used again, but
+// not by two callers at once.
+var parsers = [...]sync.Pool{
+	Bash:  {New: func() any { return newWalker(syntax.LangBash) }},
+	POSIX: {New: func() any { return newWalker(syntax.LangPOSIX) }},
+	Zsh:   {New: func() any { return newWalker(syntax.LangZsh) }},
 }
 
-// parsers holds a pool of walkers with their parsers per language: a parser can be used again, but not by
-// two callers at once.
-func parsers() *[3]sync.Pool { return parsersOnce.Get(makeParsers) }
-
-var parsersOnce once.Value[*[3]sync.Pool]
-
-func makeParsers() *[3]sync.Pool {
-	var pools [3]sync.Pool
-	for i, v := range []syntax.LangVariant{Bash: syntax.LangBash, POSIX: syntax.LangPOSIX, Zsh: syntax.LangZsh} {
-		pools[i].New = func() any {
-			return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(v))}}
-		}
-	}
-	return &pools
+func newWalker(v syntax.LangVariant) *walker {
+	return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(v))}}
 }
 
 // engine is a parser with the reader that guards it.
@@ -88,6 +60,7 @@ func (w *walker) script(m marks) {
 		w.syntaxGap(err, &w.text)
 	}
 	if f != nil {
+		w.out.reserve(f.Stmts)
 		w.stmts(f.Stmts)
 		w.finish()
 	}
@@ -95,6 +68,19 @@ func (w *walker) script(m marks) {
 		w.out.homographs()
 	}
 	w.recogniseForeign(err)
+}
+
+// reserve makes room for as many commands as the lists have.
+func (s *Script) reserve(list []*syntax.Stmt) {
+	n := 0
+	for _, stmt := range list {
+		n++
+		for b, ok := stmt.Cmd.(*syntax.BinaryCmd); ok; b, ok = b.X.Cmd.(*syntax.BinaryCmd) {
+			n++
+		}
+	}
+	n = min(n, 64)
+	s.Commands, s.Constructs = make([]Command, 0, n), make([]Construct, 0, 2*n)
 }
 
 // endsInBackslash reports whether the last backslash escapes nothing: shells keep or drop it.

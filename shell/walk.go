@@ -1,5 +1,3 @@
-//go:build !obstat_quick
-
 package shell
 
 import (
@@ -39,7 +37,7 @@ type walker struct {
 
 // borrowWalker takes a walker from the pool of its language.
 func borrowWalker(s *Script, o Options) *walker {
-	w := parsers()[o.Lang].Get().(*walker)
+	w := parsers[o.Lang].Get().(*walker)
 	w.out, w.opts, w.stdin = s, o, -1
 	w.env.dir, w.env.given = &unmoved, o.Vars
 	return w
@@ -51,13 +49,7 @@ var unmoved = dirState{cur: Word{Known: true}}
 // release puts the walker back, without anything that belongs to the script. A walker that
 // panicked is not put back.
 func (w *walker) release() {
-	if len(w.out.Constructs) == 0 { // the zero value is nil, also when a first array was ready
-		w.out.Constructs = nil
-	}
-	switch n := len(w.out.Commands); {
-	case n == 0:
-		w.out.Commands = nil
-	case n > w.opts.MaxCommands:
+	if n := len(w.out.Commands); n > w.opts.MaxCommands {
 		w.out.Commands = w.out.Commands[:w.opts.MaxCommands]
 	}
 	parser, lang, vars, log := w.engine.parser, w.opts.Lang, w.env.vars, w.env.log
@@ -65,10 +57,10 @@ func (w *walker) release() {
 	w.engine.parser = parser
 	if len(vars) <= 16 && cap(log) <= 64 { // usual scripts: their room is used again
 		clear(vars)
-		clear(log[:cap(log)])
+		clear(log)
 		w.env.vars, w.env.log = vars, log[:0]
 	}
-	parsers()[lang].Put(w)
+	parsers[lang].Put(w)
 }
 
 // step counts work; it reports false when there was too much.
@@ -370,24 +362,4 @@ func stmtBounds(s *syntax.Stmt) (start, end int) {
 		}
 	}
 	return start, end
-}
-
-// plain writes down plain code inside the script.
-func (w *walker) plain(tokens []plainToken, p *plainText) {
-	if len(w.out.Commands)+p.commands > w.opts.MaxCommands {
-		w.halt(TooBig, "more commands than the limit")
-		return
-	}
-	b := plainBuilder{src: p.src, s: w.out, stdin: w.stdin, dir: w.env.dir.cur, nest: w.nest, exact: w.text.exact, base: w.text.base, whole: w.text.whole}
-	b.slab = make([]Word, 0, p.words)
-	if p.redirects > 0 {
-		b.redirs = make([]Redirect, 0, p.redirects)
-	}
-	if p.assigns > 0 {
-		b.sets = make([]Assign, 0, p.assigns)
-	}
-	if w.env.dir.unsure {
-		b.nest |= UnsureDir
-	}
-	b.build(tokens)
 }

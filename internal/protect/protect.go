@@ -17,7 +17,6 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
-	"github.com/obstat/obstat/shell"
 )
 
 // Stage is the stage of a decision that was made here.
@@ -77,11 +76,7 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 // not. Whatever goes wrong on the way is a finding.
 func (g *Guarded) Check(c *obstat.Call, world obstat.World, a *effect.Analysis) (f *Finding) {
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case shell.NoParser: // another program can tell
-			panic(r)
-		default:
+		if recover() != nil {
 			f = &Finding{Why: "whether it changes what guards this agent cannot be told"}
 		}
 	}()
