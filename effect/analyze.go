@@ -75,6 +75,7 @@ type frame struct {
 	repo        string // and otherRepo: the repository is not found by the directory
 	otherRepo   bool
 	found       string // directory that a word with whyFound lies below
+	foundName   string // pattern of its name, "" if there is none
 	secretNames bool   // names that find was told to look for are those of secrets
 	reported    bool   // the shell parser has already said that the program is dynamic
 }
@@ -174,7 +175,7 @@ func (a *analyzer) alsoFrom(start string, f *frame, from int) {
 		return
 	}
 	for _, e := range a.an.Effects[from:len(a.an.Effects):len(a.an.Effects)] {
-		if e.Path == "" || e.Raw == "" || e.Raw[0] == '/' || e.Raw[0] == '~' {
+		if e.Raw == "" || e.Raw[0] == '/' || e.Raw[0] == '~' || e.Path == "" && e.Shape() != fromAnywhere(e.Raw) {
 			continue
 		}
 		w := shell.Word{Text: e.Raw, Known: true, Glob: e.Glob}

@@ -60,6 +60,10 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
 	case roleTarFile:
 		c.tarFile(w)
+	case roleInto:
+		c.putInto(w)
+	case roleTracked:
+		c.tracked(w, len(c.ops()) == 1 && c.words[len(c.words)-1].Text != "." && !c.dashes())
 	default:
 		return false
 	}
@@ -127,7 +131,7 @@ func (c *call) applySetting(r role, w *shell.Word) bool {
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
-	return Effect{Kind: k, Raw: w.Text, shape: shapeOf(w), Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
+	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
 }
 
 // place resolves the path of an effect and classifies it.
@@ -144,8 +148,13 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	p := a.resolve(f.dir, w)
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
+	e.isDir = e.Kind != Read && a.opts.FS != nil && e.Path != "" && a.opts.FS.IsDir(or(e.Real, e.Path))
 	if p.Why != "" {
 		e.Certain = false
+	}
+	if p.Abs == "" && e.shape == nil && p.Text != "" {
+		shape := fromAnywhere(p.Text)
+		e.shape = &shape
 	}
 	a.classify(e, p.Text, w.Glob)
 	if e.Real != e.Path && e.Real != "" && !e.Secret {
@@ -200,7 +209,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	case processSubst(w):
 		return
 	case !w.Known && w.Why == whyFound:
-		e.Path, e.Real = c.f.found, c.f.found
+		e.Path, e.Real, e.name, e.Glob = c.f.found, c.f.found, c.f.foundName, hasGlob(c.f.found)
 		e.Recursive, e.Harmless, e.Secret = true, !c.f.secretNames, c.f.secretNames
 		c.a.effect(e)
 		return
@@ -290,7 +299,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	e := c.newEffect(k, w)
 	switch {
 	case !w.Known && w.Why == whyFound:
-		e.Path, e.Real, e.Recursive = c.f.found, c.f.found, true
+		e.Path, e.Real, e.Recursive, e.name, e.Glob = c.f.found, c.f.found, true, c.f.foundName, hasGlob(c.f.found)
 	case !w.Known:
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:

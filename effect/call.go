@@ -29,6 +29,8 @@ type call struct {
 	host                                                       string // that a command runs on
 	found                                                      string // where files are found, if hasFound
 	hasFound                                                   bool
+	foundName                                                  string // pattern of the names that are found
+	into                                                       string // directory that files of any name are put in
 	start                                                      string // directory before its flags say another
 	moved                                                      string // as written, the directory that they say
 	overArgs                                                   bool

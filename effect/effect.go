@@ -51,6 +51,8 @@ type Effect struct {
 	Command   int    // index into Analysis.Commands, or -1
 	Span      shell.Span
 	shape     *string // see Shape
+	at        string  // directory that an Unnamed effect falls in
+	name      string  // of a found file: the pattern of its name
 	Kind      Kind
 	Tags      Tags
 	Certain   bool // it happens if the command runs and succeeds
@@ -59,22 +61,7 @@ type Effect struct {
 	Glob      bool // Path is a shell pattern
 	Recursive bool // everything below Path is meant
 	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
-}
-
-// Shape is what a path that is known only at run time looks like; see [shell.Word.Shape].
-func (e *Effect) Shape() string {
-	if e.shape == nil {
-		return ""
-	}
-	return *e.shape
-}
-
-func shapeOf(w *shell.Word) *string {
-	if w.Shape() == "" {
-		return nil
-	}
-	shape := w.Shape()
-	return &shape
+	isDir     bool // Path is known to be a directory
 }
 
 // Command is one program that would run. A command that runs another, such as env or

@@ -13,6 +13,7 @@ func (c *call) inner() {
 			if !c.hasFound {
 				c.startsAt(&shell.Word{Text: ".", Known: true})
 			}
+			c.foundName = nameFilter(c.words)
 			c.wrap(c.fill(c.words[s.at:s.end], "{}", whyFound), false)
 		}
 	}
@@ -60,6 +61,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
+	f.foundName = c.foundName
 	if w := c.place0(); w != "" {
 		f.where = w
 	}
@@ -150,23 +152,40 @@ func (c *call) lists() bool {
 	if !listing(words) {
 		return false
 	}
-	here := true // nothing says where to begin
+	c.foundName = nameFilter(words)
 	for i := range words[1:] {
-		w := &words[1+i]
-		if !w.Known || c.a.secretWord(w) {
+		if w := &words[1+i]; !w.Known || c.a.secretWord(w) {
 			return false
 		}
-		if isFlag(w.Text) {
-			continue
-		}
-		if c.startsAt(w); words[0].Text == "find" && i == 0 {
-			here = false
-		}
 	}
-	if here {
+	starts := startsOf(words)
+	for i := range starts {
+		c.startsAt(&starts[i])
+	}
+	if len(starts) == 0 {
 		c.startsAt(&shell.Word{Text: ".", Known: true})
 	}
 	return !c.names
+}
+
+// startsOf returns the places that a listing begins at: of find the words before its
+// expression, of grep those behind what it looks for.
+func startsOf(words []shell.Word) (out []shell.Word) {
+	find, skip := words[0].Text == "find", words[0].Text == "grep" || words[0].Text == "rg"
+	for i := range words[1:] {
+		switch w := &words[1+i]; {
+		case skip && (strings.HasPrefix(w.Text, "-e") || strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--reg") || strings.HasPrefix(w.Text, "--file")):
+			skip = false
+		case find && len(out) > 0 && (isFlag(w.Text) || w.Text == "(" || w.Text == "!"):
+			return out
+		case isFlag(w.Text), words[0].Text == "git":
+		case skip:
+			skip = false
+		default:
+			out = append(out, *w)
+		}
+	}
+	return out
 }
 
 // secretWord reports whether a word names a secret, as a path or as a pattern.
@@ -189,9 +208,11 @@ func (c *call) startsAt(w *shell.Word) {
 	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || c.a.below(&e) {
 		c.names = true
 	}
-	if !c.hasFound {
-		c.found, c.hasFound = or(p.Real, p.Abs), true
+	at := or(p.Real, p.Abs)
+	if c.hasFound {
+		at = common(c.found, at)
 	}
+	c.found, c.hasFound = at, true
 }
 
 // listing reports whether a command prints nothing but names of files that are there.

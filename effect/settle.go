@@ -12,6 +12,7 @@ const whyFound = "a file that was found"
 
 // settle turns what was met into effects.
 func (c *call) settle() {
+	before := len(c.a.an.Effects)
 	if c.settleFlags() {
 		return
 	}
@@ -27,12 +28,14 @@ func (c *call) settle() {
 	for i := range does {
 		c.deed(&does[i])
 	}
-	before := len(c.a.an.Effects)
+	operands := len(c.a.an.Effects)
 	c.operands(ops)
-	if c.recursive && len(c.a.an.Effects) == before && c.reads() {
+	c.filled(before)
+	if c.recursive && len(c.a.an.Effects) == operands && c.reads() {
 		here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
 		c.readFile(&here, true)
 	}
+	c.foundHere()
 	c.inner()
 	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs && !c.idle {
 		c.standardInput(c.spec.stdin)
@@ -153,6 +156,7 @@ func (c *call) deed(d *deed) {
 		return
 	}
 	e.Unnamed = e.Kind == Write || e.Kind == Delete
+	e.at = c.fallsAt(d.tags)
 	if e.Unnamed && c.moved != "" && e.Where == "" {
 		e.Path, e.Real, e.Raw, e.Recursive = c.f.dir, c.f.dir, c.moved, true
 		c.a.classify(&e, c.f.dir, false)

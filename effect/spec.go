@@ -49,6 +49,8 @@ const (
 	roleSetting               // name, which is shown, or name=value, which is set
 	roleGitURL                // repository to ask
 	roleUnless                // text that is code if it has one of the words in parentheses
+	roleInto                  // directory that files of any name are put in
+	roleTracked               // revision or tracked file; the tracked files get another content
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -60,6 +62,7 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleUnless: "unless",
+	roleInto: "into", roleTracked: "tracked",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a

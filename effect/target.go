@@ -1,0 +1,279 @@
+package effect
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+// Target returns the paths that an effect on files touches, as a set: one path, a shell
+// pattern, everything below a directory, the files of some name that a search finds, a path
+// of which parts are known only at run time, or anything. Links are not followed; see
+// RealTarget. It is empty for an effect that is not on files of this machine, and for one on
+// the program's own books.
+func (e *Effect) Target() paths.Set { return e.targetAt(e.Path) }
+
+// RealTarget is Target with links followed as far as they are known; empty if that is the same.
+func (e *Effect) RealTarget() paths.Set {
+	if e.Real == "" || e.Real == e.Path {
+		return paths.Set{}
+	}
+	return e.targetAt(e.Real)
+}
+
+func (e *Effect) targetAt(p string) paths.Set {
+	switch {
+	case e.Kind != Read && e.Kind != Write && e.Kind != Delete || e.Where != "":
+		return paths.Set{}
+	case p == "" && e.shape != nil:
+		s := paths.Shaped(*e.shape)
+		s.Below = e.Recursive
+		return s
+	case p == "" && e.at != "" && e.name != "":
+		return paths.Named(e.at, e.name)
+	case p == "" && e.at != "":
+		return paths.Under(e.at)
+	case p == "" && e.Unnamed:
+		return paths.Set{} // nobody names them: a program's own books
+	case p == "":
+		return paths.Anything()
+	case e.name != "":
+		return paths.Named(p, e.name)
+	}
+	s := paths.Exactly(p)
+	if e.Glob {
+		s = paths.Matching(p)
+	}
+	s.Below = e.Recursive || e.isDir && e.Kind == Delete
+	return s
+}
+
+// Shape is what a path that is known only at run time looks like, absolute as far as that
+// can be told; see [shell.Word.Shape].
+func (e *Effect) Shape() string {
+	if e.shape == nil {
+		return ""
+	}
+	return *e.shape
+}
+
+// shapeOf returns the shape of a word as a path from dir, nil if it has none.
+func (a *analyzer) shapeOf(w *shell.Word, dir string) *string {
+	shape := w.Shape()
+	if shape == "" {
+		return nil
+	}
+	switch {
+	case shape[0] == '/' || strings.HasPrefix(shape, shell.Unknown):
+	case strings.HasPrefix(shape, "~/"):
+		home := shell.Unknown
+		if a.opts.FS != nil {
+			if h, ok := a.opts.FS.Home(""); ok {
+				home = h
+			}
+		}
+		shape = home + shape[1:]
+	case dir == "":
+		shape = shell.Unknown + "/" + shape
+	default:
+		shape = dir + "/" + shape
+	}
+	// What stands before a .. is not told from what the unknown part may hold.
+	open := strings.Index(shape, shell.Unknown)
+	if up := strings.LastIndex(shape, "/.."); up > open && open >= 0 {
+		shape = shell.Unknown + shape[up+len("/.."):]
+	} else if open < 0 {
+		shape = path.Clean(shape)
+	} else if cut := strings.LastIndexByte(shape[:open], '/'); cut > 0 {
+		shape = path.Clean(shape[:cut]) + shape[cut:]
+	}
+	return &shape
+}
+
+// fromAnywhere is the shape of a path from a directory that is not known.
+func fromAnywhere(p string) string {
+	p = path.Clean(p)
+	for strings.HasPrefix(p, "../") {
+		p = p[len("../"):]
+	}
+	return shell.Unknown + "/" + p
+}
+
+// fallsAt is where an effect falls whose files nobody names: in the directory that a flag says,
+// in git's working tree, or where the program runs.
+func (c *call) fallsAt(tags Tags) string {
+	switch {
+	case !tags.Has(Contents|Tree|Clean|Found) || c.f.where != "":
+		return ""
+	case c.into != "":
+		return c.into
+	case c.name == "git" && !c.f.otherRepo:
+		return c.a.worktree(c.f.dir)
+	}
+	return c.f.dir
+}
+
+// worktree returns the top of the working tree that a directory is in, as far as that is
+// known: the directory itself where no .git is seen.
+func (a *analyzer) worktree(dir string) string {
+	for at := dir; a.opts.FS != nil && at != ""; at = path.Dir(at) {
+		if a.opts.FS.IsDir(path.Join(at, ".git")) {
+			return at
+		}
+		if at == "/" || at == "." {
+			break
+		}
+	}
+	return dir
+}
+
+// putInto is the directory that files of any name are put in.
+func (c *call) putInto(w *shell.Word) {
+	c.changeFile(Write, w)
+	if p := c.a.resolve(c.f.dir, w); w.Known {
+		c.into = or(p.Real, p.Abs)
+	} else {
+		c.into = "/" // it may be anywhere
+	}
+}
+
+// tracked is a word of `git checkout`: a branch, or files that get another content. Behind
+// `--`, and where there are several, they are files; a single one may be either.
+func (c *call) tracked(w *shell.Word, alone bool) {
+	if alone && w.Known && !strings.HasPrefix(w.Text, ":") {
+		e := Effect{Kind: Write, Program: c.name, Detail: "the working tree", Tags: Tree, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Unnamed: true}
+		e.at = c.fallsAt(Tree)
+		c.addDetails(&e)
+		c.a.effect(e)
+		return
+	}
+	from := len(c.a.an.Effects)
+	c.changeFile(Write, w)
+	for i := from; i < len(c.a.an.Effects); i++ {
+		c.a.an.Effects[i].Tags |= Tree
+		c.a.an.Effects[i].Recursive = true
+	}
+}
+
+// filled turns a write to a directory into writes of the names that it gets there: in
+// `cp a b dir` of dir/a and dir/b. from is the first effect of the operands.
+func (c *call) filled(from int) {
+	effects := c.a.an.Effects
+	last, args := -1, c.spec.args
+	if r := args[len(args)-1].role; len(args) < 2 || r != roleWrite && r != roleTo {
+		return
+	}
+	for i := from; i < len(effects); i++ {
+		if e := &effects[i]; e.Kind == Write && e.Command == c.cmd && !e.Unnamed && !e.Tags.Has(Redirect) {
+			last = i
+		}
+	}
+	if last < 0 || !effects[last].isDir || effects[last].Glob {
+		return
+	}
+	dest := effects[last]
+	for i := from; i < len(effects); i++ {
+		src := &effects[i]
+		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed {
+			continue
+		}
+		e := dest
+		e.isDir, e.Certain = false, false
+		name := path.Base(strings.TrimRight(src.Raw, "/"))
+		switch {
+		case src.shape != nil && src.Path == "":
+			shape := dest.Path + "/" + (*src.shape)[strings.LastIndexByte(*src.shape, '/')+1:]
+			e.Path, e.Real, e.shape = "", "", &shape
+		case name == "." || name == ".." || src.Raw == "" || strings.HasSuffix(src.Raw, "/") && c.recursive && c.name != "cp":
+			e.at, e.Path, e.Real, e.Unnamed, e.Tags = or(dest.Real, dest.Path), "", "", true, e.Tags|Contents
+		default:
+			e.Path, e.Glob = dest.Path+"/"+name, src.Glob
+			if e.Real = e.Path; dest.Real != "" {
+				e.Real = dest.Real + "/" + name
+			}
+			c.a.classify(&e, e.Path, e.Glob)
+		}
+		c.a.effect(e)
+	}
+}
+
+// foundHere gives what a search itself removes, as `find src -name '*.o' -delete` does, its place.
+func (c *call) foundHere() {
+	for i := range c.a.an.Effects {
+		e := &c.a.an.Effects[i]
+		if e.Command != c.cmd || !e.Tags.Has(Found) || e.Path != "" || e.Where != "" {
+			continue
+		}
+		if !c.hasFound {
+			c.startsAt(&shell.Word{Text: ".", Known: true})
+		}
+		if e.at = c.found; e.at == "" {
+			e.at = "/"
+		}
+		e.name = nameFilter(c.words)
+	}
+}
+
+// nameFilter returns the one pattern of names that a search takes, "" if there are several or
+// none, or if they are turned round. Of find's words only those before the first action count,
+// and of a pattern without regard to case the letters are left open.
+func nameFilter(words []shell.Word) string {
+	name, find := "", words[0].Text == "find"
+	for i := 1; i < len(words); i++ {
+		t, value := words[i].Text, ""
+		switch {
+		case !words[i].Known, t == "!", t == "-not", t == "-o", t == "-or", t == ",":
+			return ""
+		case find && (t == "-delete" || strings.HasPrefix(t, "-exec") || strings.HasPrefix(t, "-ok") || strings.HasPrefix(t, "-print") || strings.HasPrefix(t, "-fprint")):
+			return name
+		case find && (t == "-name" || t == "-iname"), !find && (t == "-g" || t == "--glob" || t == "--include"):
+			if i++; i >= len(words) || !words[i].Known {
+				return ""
+			}
+			if value = words[i].Text; t == "-iname" {
+				value = strings.Map(openLetter, value)
+			}
+		case strings.HasPrefix(t, "--include="):
+			value = t[len("--include="):]
+		case words[0].Text == "git" && i > 1 && !isFlag(t):
+			value = t
+		default:
+			continue
+		}
+		if name != "" || strings.HasPrefix(value, "!") || strings.Contains(value, "/") {
+			return ""
+		}
+		name = value
+	}
+	return name
+}
+
+func openLetter(r rune) rune {
+	if r|0x20 >= 'a' && r|0x20 <= 'z' {
+		return '?'
+	}
+	return r
+}
+
+// hasGlob reports whether a path that files are found below is itself a shell pattern.
+func hasGlob(p string) bool { return strings.ContainsAny(p, "*?[") }
+
+// common returns the directory that two paths have in common.
+func common(a, b string) string {
+	for a != "/" && a != "" && !paths.Inside(a, b) {
+		a = path.Dir(a)
+	}
+	return a
+}
+
+// dashes reports whether `--` stands among the words.
+func (c *call) dashes() bool {
+	for i := range c.words {
+		if c.words[i].Text == "--" && c.words[i].Known {
+			return true
+		}
+	}
+	return false
+}

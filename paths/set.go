@@ -1,0 +1,277 @@
+package paths
+
+import "strings"
+
+// Marks stand in the text of a [Set] for characters that are not known. They are control
+// characters that no sane path has; a path that has one is taken for a wider set.
+const (
+	AnyText = '\x00' // any characters, also slashes: what a variable holds
+	AnyName = '\x01' // any characters but slashes
+	OneChar = '\x02' // one character but a slash
+	Visible = '\x03' // one character but a slash or a dot, or, with the AnyName behind it, none: a star that begins a name
+)
+
+// A Set is a set of paths: the paths that an effect touches, or that something guards.
+// The zero value is the empty set.
+type Set struct {
+	// Text is a path in which the marks stand for characters that are not known. A text
+	// without marks is that one path.
+	Text string
+	// Below adds everything below the paths that Text stands for.
+	Below bool
+}
+
+// Exactly returns the set of one path.
+func Exactly(p string) Set { return Set{Text: strip(p)} }
+
+// Under returns the set of a directory and everything below it.
+func Under(dir string) Set { return Set{Text: strip(dir), Below: true} }
+
+// Anything returns the set of all paths.
+func Anything() Set { return Set{Text: string(AnyText)} }
+
+// Shaped returns the set of a path of which parts are known only at run time: in the shape
+// each NUL stands for any text, as in `ope\x00ncode.json`. The shape may hold shell wildcards.
+func Shaped(shape string) Set { return Set{Text: globText(shape, true)} }
+
+// Matching returns the set of the paths that a shell pattern may stand for: `/p/*.json`.
+// A star, a question mark or a class does not stand for the dot that begins a hidden name;
+// `**` stands for any directories.
+func Matching(pattern string) Set { return Set{Text: globText(pattern, false)} }
+
+// Named returns the set of the files below dir, at any depth, whose last name fits a pattern, as
+// `find dir -name pattern` finds them. There a star also stands for a dot.
+func Named(dir, pattern string) Set {
+	name := strings.ReplaceAll(globText(pattern, false), string(Visible), "")
+	if name != "" && name[0] == OneChar {
+		name = string(AnyName) + name[1:]
+	}
+	return Set{Text: strings.TrimSuffix(strip(dir), "/") + string(AnyText) + "/" + name}
+}
+
+// IsZero reports whether the set is empty.
+func (s Set) IsZero() bool { return s.Text == "" }
+
+// Exact reports whether the set is one path.
+func (s Set) Exact() bool { return !s.Below && !hasMark(s.Text) && s.Text != "" }
+
+// IsAnything reports whether nothing at all is known of the paths.
+func (s Set) IsAnything() bool { return s.Text == string(AnyText) }
+
+// Known returns the text before the first mark.
+func (s Set) Known() string {
+	if i := strings.IndexFunc(s.Text, isMark); i >= 0 {
+		return s.Text[:i]
+	}
+	return s.Text
+}
+
+// Has reports whether p is certainly, or for all that is known possibly, in the set.
+func (s Set) Has(p string) bool { return s.Meets(Set{Text: strip(p)}) }
+
+// maxMeet is the longest product of two texts that Meets walks; behind it nothing is known
+// and two sets may have a path in common.
+const maxMeet = 1 << 20
+
+// Meets reports whether the two sets may have a path in common.
+func (s Set) Meets(o Set) bool {
+	a, b := s.Text, o.Text
+	if a == "" || b == "" {
+		return false
+	}
+	markA, markB := hasMark(a), hasMark(b)
+	if !markA && !markB {
+		return a == b || s.Below && below(a, b) || o.Below && below(b, a)
+	}
+	if n := min(len(s.Known()), len(o.Known())); a[:n] != b[:n] {
+		return false
+	}
+	if len(a)*len(b) > maxMeet {
+		return true
+	}
+	return (&product{a: a, b: b, belowA: s.Below, belowB: o.Below}).meets()
+}
+
+// below reports whether p lies below dir; both are clean.
+func below(dir, p string) bool {
+	return dir == "/" || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
+// Contains reports whether every path of o is certainly in s.
+func (s Set) Contains(o Set) bool {
+	switch {
+	case s.Text == "" || o.Text == "":
+		return false
+	case s.IsAnything() || s == o:
+		return true
+	case o.Exact():
+		return s.Has(o.Text)
+	case hasMark(s.Text) || !s.Below:
+		return false
+	case !hasMark(o.Text):
+		return s.Text == o.Text || below(s.Text, o.Text)
+	}
+	known := o.Known()
+	return below(s.Text, known+"x") && !strings.Contains(o.Text[len(known):], "..")
+}
+
+// strip takes the marks that a literal path has for characters that are not known.
+func strip(p string) string {
+	if !hasMark(p) {
+		return p
+	}
+	return strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return AnyText
+		}
+		return r
+	}, p)
+}
+
+func isMark(r rune) bool { return r <= Visible }
+
+func hasMark(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] <= Visible {
+			return true
+		}
+	}
+	return false
+}
+
+// globText turns a shell pattern into the text of a set; with shape, NUL bytes stay.
+func globText(p string, shape bool) string {
+	if !strings.ContainsAny(p, "*?[\\\x00\x01\x02\x03") {
+		return p
+	}
+	out := make([]byte, 0, len(p))
+	for i := 0; i < len(p); i++ {
+		first := len(out) == 0 || out[len(out)-1] == '/'
+		switch ch := p[i]; {
+		case ch == '*' && i+1 < len(p) && p[i+1] == '*':
+			for i+1 < len(p) && p[i+1] == '*' {
+				i++
+			}
+			out = append(out, AnyText)
+		case ch == '*' && first:
+			out = append(out, Visible, AnyName)
+		case ch == '*':
+			out = append(out, AnyName)
+		case ch == '?' || ch == '[' && classEnd(p, i) > 0:
+			if ch == '[' {
+				i = classEnd(p, i)
+			}
+			out = append(out, OneChar)
+		case ch == '\\' && i+1 < len(p):
+			i++
+			out = append(out, p[i])
+		case ch <= Visible:
+			out = append(out, AnyText)
+		default:
+			out = append(out, ch)
+		}
+	}
+	return string(out)
+}
+
+// classEnd returns where the class that begins at i ends, 0 if it is none.
+func classEnd(p string, i int) int {
+	j := i + 1
+	if j < len(p) && (p[j] == '!' || p[j] == '^') {
+		j++
+	}
+	if j < len(p) && p[j] == ']' {
+		j++
+	}
+	for ; j < len(p) && p[j] != '/'; j++ {
+		if p[j] == ']' {
+			return j
+		}
+	}
+	return 0
+}
+
+// product walks two texts at once: a pair of places is reached if some path leads the one
+// text and the other there. Place len(text) is the end, and the one behind it is below.
+type product struct {
+	a, b           string
+	belowA, belowB bool
+	seen           []uint64
+	todo           [][2]int32
+}
+
+func (p *product) meets() bool {
+	p.seen = make([]uint64, ((len(p.a)+2)*(len(p.b)+2)+63)/64)
+	p.push(0, 0)
+	for len(p.todo) > 0 {
+		i, j := int(p.todo[len(p.todo)-1][0]), int(p.todo[len(p.todo)-1][1])
+		p.todo = p.todo[:len(p.todo)-1]
+		if i >= len(p.a) && j >= len(p.b) {
+			return true
+		}
+		p.push(skip(p.a, i), j)
+		p.push(i, skip(p.b, j))
+		for _, ch := range [...]byte{at(p.a, i), at(p.b, j), 'x', '/'} {
+			ni, nj := step(p.a, i, p.belowA, ch), step(p.b, j, p.belowB, ch)
+			if ch > Visible && ni >= 0 && nj >= 0 {
+				p.push(ni, nj)
+			}
+		}
+	}
+	return false
+}
+
+func (p *product) push(i, j int) {
+	bit := i*(len(p.b)+2) + j
+	if p.seen[bit/64]&(1<<(bit%64)) == 0 {
+		p.seen[bit/64] |= 1 << (bit % 64)
+		p.todo = append(p.todo, [2]int32{int32(i), int32(j)})
+	}
+}
+
+// skip returns the place behind a mark that stands for nothing, or i.
+func skip(s string, i int) int {
+	switch {
+	case i >= len(s):
+	case s[i] == AnyText || s[i] == AnyName:
+		return i + 1
+	case s[i] == Visible:
+		return i + 2
+	}
+	return i
+}
+
+func at(s string, i int) byte {
+	if i < len(s) {
+		return s[i]
+	}
+	return 0
+}
+
+// step returns the place that a character leads to from place i of a text, -1 if none.
+func step(s string, i int, below bool, ch byte) int {
+	switch {
+	case i > len(s):
+		return i // below: whatever follows
+	case i == len(s):
+		if below && (ch == '/' || s == "/") {
+			return i + 1
+		}
+		return -1
+	}
+	switch mark := s[i]; {
+	case mark == AnyText:
+		return i
+	case mark == AnyName && ch != '/':
+		return i
+	case mark == OneChar && ch != '/' && !(ch == '.' && startsName(s, i)):
+		return i + 1
+	case mark == Visible && ch != '/' && ch != '.':
+		return i + 1
+	case mark == ch && mark > Visible:
+		return i + 1
+	}
+	return -1
+}
+
+func startsName(s string, i int) bool { return i == 0 || s[i-1] == '/' }

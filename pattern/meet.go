@@ -1,0 +1,138 @@
+package pattern
+
+import "unicode/utf8"
+
+// The marks of a set's text; see MayMeet. They are those of package paths.
+const (
+	anyText = '\x00'
+	anyName = '\x01'
+	oneChar = '\x02'
+	visible = '\x03'
+)
+
+// MayMeet reports whether p could match one of a set of texts: those that set stands for,
+// where \x00 is any text, \x01 any text without a slash, \x02 one character but a slash, and
+// \x03\x01 a text without a slash that does not begin with a dot. With below, also any of
+// them with a slash and more behind it. What cannot be told counts as possible.
+//
+// So `src/*.go` may meet `src/m*`, and does not meet `.env`.
+func (p *Pattern) MayMeet(set string, below bool) bool {
+	if p.empty() {
+		return false
+	}
+	sh := p.shape()
+	known := set[:knownPart(set)]
+	if n := min(len(known), len(sh.Prefix)); known[:n] != sh.Prefix[:n] {
+		return false
+	}
+	if sh.Exact {
+		items := make([]*node, 0, len(sh.Prefix))
+		for _, r := range sh.Prefix {
+			items = append(items, charNode(r))
+		}
+		return newLanguage(flatCat(items)).meets(set, below)
+	}
+	may := p.reached().may
+	return may == nil || may.meets(set, below)
+}
+
+// knownPart returns where the first mark of a set's text is.
+func knownPart(set string) int {
+	for i := range len(set) {
+		if set[i] <= visible {
+			return i
+		}
+	}
+	return len(set)
+}
+
+// meets follows all texts of a set at once: after each mark the states are those that some
+// text leads to.
+func (l *language) meets(set string, below bool) bool {
+	l.once.Do(l.build)
+	if l.over || utf8.RuneCountInString(set) > maxLangPrefix {
+		return true
+	}
+	s := &langSet{seen: make([]bool, len(l.states))}
+	l.enter(s, l.start)
+	for i := 0; i < len(set) && len(s.list) > 0; {
+		r, w := decode(set, i)
+		i += w
+		switch r {
+		case anyText:
+			s = l.many(s, everyRune)
+		case anyName:
+			s = l.many(s, inName)
+		case oneChar:
+			s = l.some(s, inName)
+		case visible: // and the anyName behind it
+			s = l.union(s, l.many(l.some(s, firstOfName), inName))
+			i += min(1, len(set)-i)
+		default:
+			s = l.step(s, r)
+		}
+	}
+	if s.seen[langMatch] {
+		return true
+	}
+	return below && l.many(l.step(s, '/'), everyRune).seen[langMatch]
+}
+
+// The characters that a mark stands for, as those that it does not.
+var (
+	everyRune   = []rune{}
+	inName      = []rune{'/'}
+	firstOfName = []rune{'/', '.'}
+)
+
+// some returns the states after one character that is none of those in not.
+func (l *language) some(s *langSet, not []rune) *langSet {
+	out := &langSet{seen: make([]bool, len(l.states))}
+	l.addSome(out, s.list, not)
+	return out
+}
+
+func (l *language) addSome(out *langSet, list []int32, not []rune) {
+	for _, i := range list {
+		if st := &l.states[i]; st.set != nil && st.set.hasOther(not) {
+			l.enter(out, st.next)
+		}
+	}
+}
+
+// many returns the states after any number of characters that are none of those in not.
+func (l *language) many(s *langSet, not []rune) *langSet {
+	out := &langSet{list: append([]int32(nil), s.list...), seen: append([]bool(nil), s.seen...)}
+	for done := 0; done < len(out.list); {
+		next := out.list[done:]
+		done = len(out.list)
+		l.addSome(out, next, not)
+	}
+	return out
+}
+
+func (l *language) union(a, b *langSet) *langSet {
+	for _, i := range a.list {
+		if !b.seen[i] {
+			b.seen[i] = true
+			b.list = append(b.list, i)
+		}
+	}
+	return b
+}
+
+// hasOther reports whether the set has a character that is none of some.
+func (s *set) hasOther(not []rune) bool {
+	for _, sp := range s.spans {
+		n := sp.hi - sp.lo + 1
+		for _, r := range not {
+			if r >= sp.lo && r <= sp.hi {
+				n--
+			}
+		}
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
