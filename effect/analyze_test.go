@@ -133,6 +133,7 @@ func TestUnwrapping(t *testing.T) {
 		{"timeout -k 5 10 git -C x push", "timeout -k 5 10 git -C x push | git -C x push <timeout"},
 		{"watch -n 1 'ls | wc'", "watch -n 1 'ls | wc' | ls <watch | wc <watch"},
 		{"busybox rm x", "busybox rm x | rm x <busybox"},
+		{"hyperfine -w 3 -p 'rm x' ls", "hyperfine -w 3 -p 'rm x' ls | rm x <hyperfine | ls <hyperfine"},
 		{"git rebase -x 'rm x' main", "git rebase -x 'rm x' main | rm x <git"},
 		{"/bin/rm x", "rm x"},
 		{`\rm x`, "rm x"},
