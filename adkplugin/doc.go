@@ -5,5 +5,6 @@
 // denial as the tool's result, ADK's own tool confirmation as the way to ask),
 // and the two places that plugins of ADK do not reach: agents that run as tools
 // ([NewAgentTool]) and streaming tools ([Wrap]). It does not decide: the Guard
-// does, a [Policy] or whatever else answers calls.
+// does, an obstat gate or a [Policy] alone. [Plugin] and [Callback] are what
+// adk-fluent's document has under these names, on package host/adkfluent.
 package adkplugin

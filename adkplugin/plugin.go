@@ -16,6 +16,8 @@ import (
 	"google.golang.org/adk/tool"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/host/adkfluent"
 )
 
 // A Guard answers calls. An error denies.
@@ -72,7 +74,9 @@ func (o Options) New(guard Guard) (*plugin.Plugin, error) {
 // A gate puts calls to a guard.
 type gate struct {
 	guard Guard
-	opts  Options
+	// document answers in the guard's place, with a handler and a memory.
+	document *adkfluent.Plugin
+	opts     Options
 	// silent: nobody can be asked here.
 	silent bool
 }
@@ -99,16 +103,20 @@ func (g *gate) check(ctx tool.Context, name string, args map[string]any) map[str
 	if args == nil {
 		args = map[string]any{}
 	}
-	input, err := json.Marshal(args)
-	if err != nil {
-		return refusal("the arguments of %s cannot be written as JSON: %v", name, err)
-	}
-	call := &obstat.Call{Tool: name, Input: input, Agent: ctx.AgentName(), Session: ctx.SessionID(), User: ctx.UserID(), Channel: ctx.AppName(),
+	call := &obstat.Call{Tool: name, Agent: ctx.AgentName(), Session: ctx.SessionID(), User: ctx.UserID(), Channel: ctx.AppName(),
 		Dir: g.opts.Dir, Roots: g.opts.Roots}
 	if g.opts.Roles != nil {
 		call.Roles = g.opts.Roles(ctx)
 	}
-	d, err := g.guard.Authorize(ctx, call)
+	if g.document != nil {
+		return g.document.BeforeCall(ctx, call, args)
+	}
+	input, err := json.Marshal(args)
+	if err != nil {
+		return refusal("the arguments of %s cannot be written as JSON: %v", name, err)
+	}
+	call.Input = input
+	d, err := g.authorize(ctx, call)
 	if err != nil {
 		return refusal("Tool '%s' was denied: %v", name, err)
 	}
@@ -139,8 +147,39 @@ func rewrite(name string, args map[string]any, input json.RawMessage) map[string
 	return nil
 }
 
-// pendingKey is where the session keeps which call a confirmation is about.
-const pendingKey = "obstat:ask:"
+// An asker is a Guard that puts requests: an obstat gate. A confirmation of ADK
+// then answers the gate's request, so that it is in the gate's ledger.
+type asker interface {
+	Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error)
+	Resume(ctx context.Context, request string) (obstat.Decision, error)
+	Broker() *approval.Broker
+}
+
+// authorize asks the guard: without waiting, where the guard can do that and ADK
+// asks the human.
+func (g *gate) authorize(ctx tool.Context, call *obstat.Call) (obstat.Decision, error) {
+	a, ok := g.guard.(asker)
+	if !ok || g.silent {
+		return g.guard.Authorize(ctx, call)
+	}
+	if ctx.ToolConfirmation() != nil {
+		if id, err := ctx.State().Get(requestKey + ctx.FunctionCallID()); err == nil && id != "" {
+			return obstat.Decision{Verdict: obstat.Ask}, nil // the request is answered by ask
+		}
+	}
+	d, r, err := a.Put(ctx, call)
+	if r != nil {
+		err = ctx.State().Set(requestKey+ctx.FunctionCallID(), r.ID)
+	}
+	return d, err
+}
+
+// pendingKey and requestKey are where the session keeps which call a confirmation
+// is about, and which request of the gate it answers.
+const (
+	pendingKey = "obstat:ask:"
+	requestKey = pendingKey + "request:"
+)
 
 // ask goes the way of ADK's tool confirmation: the first time it requests one,
 // and when ADK comes back with an answer it takes that, if it is about this very
@@ -163,17 +202,48 @@ func (g *gate) ask(ctx tool.Context, call *obstat.Call, d *obstat.Decision) map[
 		return refusal("Tool '%s' %v", call.Tool, tool.ErrConfirmationRequired)
 	}
 	asked, err := ctx.State().Get(key)
-	switch {
-	case err != nil || asked != digest:
+	if err != nil || asked != digest {
 		return refusal("Tool '%s' was denied: the confirmation is not about this call", call.Tool)
-	case !answer.Confirmed:
-		return refusal("Tool '%s' was denied by the user.", call.Tool)
 	}
 	// An answer is for one call: the next one asks again.
 	if err := ctx.State().Set(key, ""); err != nil {
 		return refusal("Tool '%s' was approved, and the approval could not be spent: %v", call.Tool, err)
 	}
+	if id, err := ctx.State().Get(requestKey + ctx.FunctionCallID()); err == nil && id != "" {
+		return g.answer(ctx, id, answer.Confirmed, call, d)
+	}
+	if !answer.Confirmed {
+		return refusal("Tool '%s' was denied by the user.", call.Tool)
+	}
 	return nil
+}
+
+// answer gives ADK's confirmation to the request of the gate that it is for, and
+// takes the gate's decision; nil lets the tool run.
+func (g *gate) answer(ctx tool.Context, id any, confirmed bool, call *obstat.Call, d *obstat.Decision) map[string]any {
+	request, ok := id.(string)
+	a, isAsker := g.guard.(asker)
+	if err := ctx.State().Set(requestKey+ctx.FunctionCallID(), ""); err != nil || !ok || !isAsker {
+		return refusal("Tool '%s' was denied: the request it was confirmed for is lost", call.Tool)
+	}
+	who := ctx.UserID()
+	if who == "" {
+		who = "user"
+	}
+	// Somebody else may have answered the request before: that counts.
+	if _, err := a.Broker().Answer(ctx, request, approval.Answer{By: who, Roles: call.Roles, Allow: confirmed}); err != nil && !errors.Is(err, approval.ErrSettled) {
+		return refusal("Tool '%s' was denied: %v", call.Tool, err)
+	}
+	var err error
+	switch *d, err = a.Resume(ctx, request); {
+	case err != nil:
+		return refusal("Tool '%s' was denied: %v", call.Tool, err)
+	case d.Verdict == obstat.Allow:
+		return nil
+	case !confirmed:
+		return refusal("Tool '%s' was denied by the user.", call.Tool)
+	}
+	return refusal("Tool '%s' was denied: %s", call.Tool, d.Reason())
 }
 
 // isAgentTool tells ADK's own agent tool, whose runner has no plugins.

@@ -198,7 +198,7 @@ func TestRewriting(t *testing.T) {
 		return adkfluent.NewAllow(a)
 	})
 	root := newAgent(t, "root", m, []tool.Tool{b.tool(t, "read_file")})
-	newApp(t, root, newPlugin(t, policy)).say("go")
+	newApp(t, root, newPlugin(t, guard(t, policy))).say("go")
 	if !slices.Equal(b.ran, []string{`read_file {"limit":5,"path":"safe//etc/passwd"}`}) {
 		t.Errorf("ran %q, heard %v", b.ran, m.heard)
 	}

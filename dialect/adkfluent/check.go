@@ -2,7 +2,6 @@ package adkfluent
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,32 +9,35 @@ import (
 	"strconv"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 )
 
 // Check answers one call in the document's words. The chain looks at the name
 // only; the floor, unless the policy is Bare, and refiners look at the
 // arguments.
 func (p *Policy) Check(tool string, args map[string]any) Decision {
-	input, err := encodeArgs(args)
+	if args == nil {
+		args = map[string]any{}
+	}
+	input, err := json.Marshal(args)
 	if err != nil {
 		return NewDeny("the arguments cannot be written as JSON: " + err.Error())
 	}
-	d := p.decide(&obstat.Call{Tool: tool, Input: input}, nil)
-	return decisionOf(&d)
-}
-
-// Authorize answers one call in the engine's words. Its error is always nil: a
-// policy that cannot decide denies.
-func (p *Policy) Authorize(_ context.Context, call *obstat.Call) (obstat.Decision, error) {
-	return p.decide(call, obstat.OS{}), nil
-}
-
-func (p *Policy) decide(call *obstat.Call, world obstat.World) obstat.Decision {
 	pol, err := p.Compile()
 	if err != nil {
-		return obstat.Decision{Tool: call.Tool, Stage: "policy", Faults: []obstat.Fault{{Msg: err.Error()}}}
+		return NewDeny(err.Error())
 	}
-	return pol.Decide(call, world)
+	d := pol.Decide(&obstat.Call{Tool: tool, Input: input}, nil)
+	return DecisionOf(&d)
+}
+
+// Loaded returns the policy as one that was loaded from files, for a gate.
+func (p *Policy) Loaded() (*dialect.Loaded, error) {
+	pol, err := p.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return &dialect.Loaded{Dialect: Dialect{}, Program: pol.Program(), Policy: pol, Input: &dialect.Input{}}, nil
 }
 
 // Compile returns the policy compiled, or everything that is wrong with it.
@@ -94,13 +96,13 @@ func (r refinement) Check(f *obstat.Facts) obstat.Finding {
 	if f.Settled == nil || f.Settled.Verdict == obstat.Deny {
 		return obstat.Finding{Pass: true}
 	}
-	args, err := decodeArgs(f.Call.Input)
+	args, err := DecodeArgs(f.Call.Input)
 	if err != nil {
 		return obstat.Finding{Note: "the arguments cannot be read: " + err.Error()}
 	}
 	base := *f.Settled
 	base.Tool = f.Call.Tool
-	d := r.refine(f.Call.Tool, args, decisionOf(&base))
+	d := r.refine(f.Call.Tool, args, DecisionOf(&base))
 	switch {
 	case d.IsDeny():
 		return obstat.Finding{Verdict: obstat.Deny, Note: d.Reason()}
@@ -116,9 +118,9 @@ func (r refinement) Check(f *obstat.Facts) obstat.Finding {
 	return obstat.Finding{Verdict: obstat.Allow, Input: input}
 }
 
-// decodeArgs reads an object without losing digits. The engine has already
+// DecodeArgs reads an object without losing digits. The engine has already
 // refused what two readers could read differently.
-func decodeArgs(raw json.RawMessage) (map[string]any, error) {
+func DecodeArgs(raw json.RawMessage) (map[string]any, error) {
 	args := map[string]any{}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return args, nil

@@ -1,7 +1,6 @@
 package adkfluent
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -66,8 +65,8 @@ func (d Decision) Prompt() string { return d.prompt }
 // UpdatedInput returns the arguments that replace the call's, nil if they stay.
 func (d Decision) UpdatedInput() map[string]any { return maps.Clone(d.updated) }
 
-// decisionOf says an engine's decision in the document's words.
-func decisionOf(d *obstat.Decision) Decision {
+// DecisionOf says an engine's decision in the document's words.
+func DecisionOf(d *obstat.Decision) Decision {
 	switch d.Verdict {
 	case obstat.Allow:
 		return allowed(d)
@@ -85,7 +84,7 @@ func allowed(d *obstat.Decision) Decision {
 	if d.Input == nil {
 		return NewAllow(nil)
 	}
-	args, err := decodeArgs(d.Input)
+	args, err := DecodeArgs(d.Input)
 	if err != nil {
 		return NewDeny("the rewritten arguments cannot be read: " + err.Error())
 	}
@@ -108,13 +107,4 @@ func denial(d *obstat.Decision) string {
 		return fmt.Sprintf("Tool '%s' requires approval, but the policy is in 'dont_ask' mode (non-interactive).", d.Tool)
 	}
 	return d.Reason()
-}
-
-// encodeArgs writes arguments as the bytes that are judged; none are an empty
-// object.
-func encodeArgs(args map[string]any) (json.RawMessage, error) {
-	if args == nil {
-		return json.RawMessage("{}"), nil
-	}
-	return json.Marshal(args)
 }

@@ -52,7 +52,11 @@ func warn(e *entry, code obstat.Code, hint, format string, args ...any) obstat.E
 
 // stage returns which step of the chain settles a tool's calls, and how.
 func (p *Policy) stage(tool string) (string, obstat.Verdict) {
-	d := p.Bare().decide(&obstat.Call{Tool: tool, Input: []byte("{}")}, nil)
+	pol, err := p.Bare().Compile()
+	if err != nil {
+		return "policy", obstat.Deny
+	}
+	d := pol.Decide(&obstat.Call{Tool: tool, Input: []byte("{}")}, nil)
 	return d.Stage, d.Verdict
 }
 

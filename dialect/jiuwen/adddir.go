@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -40,7 +41,7 @@ func AddDir(s Store, world obstat.World, cwd, dir string) (*Trusted, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trusted{Dir: real, PathPattern: "re:^" + pyEscape(real) + "(?:$|/)", ShellPattern: "re:.*" + pyEscape(real) + ".*"}
+	t := &Trusted{Dir: real, PathPattern: "re:^" + pytext.Escape(real) + "(?:$|/)", ShellPattern: "re:.*" + pytext.Escape(real) + ".*"}
 	err = s.Update(func(old []byte) ([]byte, error) { return t.write(old) })
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func AddDir(s Store, world obstat.World, cwd, dir string) (*Trusted, error) {
 }
 
 func trustedDir(world obstat.World, cwd, dir string) (string, error) {
-	dir = strip(dir)
+	dir = pytext.Strip(dir)
 	if dir == "" {
 		return "", ErrPathEmpty
 	}
@@ -111,7 +112,7 @@ func allowExternal(src []byte, sec *tree.Node, dir string) ([]byte, error) {
 	}
 	general := "ask"
 	if ext.Is(tree.String) {
-		if v, err := obstat.ParseVerdict(strings.ToLower(strip(ext.Str))); err == nil {
+		if v, err := obstat.ParseVerdict(strings.ToLower(pytext.Strip(ext.Str))); err == nil {
 			general = v.String()
 		}
 	}

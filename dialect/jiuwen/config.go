@@ -8,6 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/once"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/internal/yamlx"
 )
@@ -145,7 +146,7 @@ func (r *reader) keys(sec *tree.Node) {
 			continue
 		}
 		if ok {
-			if truthy(m.Value) {
+			if pytext.Truthy(m.Value) {
 				r.warn(m.KeyNode, obstat.CodeNoEffect, "", "%s is not part of the policy: it is read by other versions of the original, or by its host", m.Key)
 			}
 			continue
@@ -163,7 +164,7 @@ func (r *reader) keys(sec *tree.Node) {
 // an empty value is more likely a file that is not finished.
 func (r *reader) enabled(n *tree.Node) bool {
 	switch {
-	case n == nil || truthy(n):
+	case n == nil || pytext.Truthy(n):
 		return true
 	case n.Kind == tree.Bool || n.Kind == tree.Number || r.bare:
 		r.warn(n, obstat.CodeRisky, "set enabled to true", "permissions are off: every call is allowed")
@@ -183,7 +184,7 @@ var tieredNamesOnce once.Value[map[string]bool]
 // schema tells whether the tiered policy is in force, or the legacy matcher.
 func (r *reader) schema(sec *tree.Node) bool {
 	n := sec.Get("schema")
-	if !truthy(n) {
+	if !pytext.Truthy(n) {
 		n = sec.Get("version")
 	}
 	if n == nil {
@@ -196,15 +197,15 @@ func (r *reader) schema(sec *tree.Node) bool {
 			r.warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
 		}
 	}
-	return tieredNames()[strings.ReplaceAll(strings.ToLower(strip(name)), " ", "")]
+	return tieredNames()[strings.ReplaceAll(strings.ToLower(pytext.Strip(name)), " ", "")]
 }
 
 // strict reads permission_mode: strict, or anything else, which is normal.
 func (r *reader) strict(n *tree.Node) bool {
-	if !truthy(n) {
+	if !pytext.Truthy(n) {
 		return false
 	}
-	switch mode := strings.ToLower(strip(pyStr(n))); mode {
+	switch mode := strings.ToLower(pytext.Strip(pytext.Str(n))); mode {
 	case "strict":
 		return true
 	case "normal":
@@ -219,7 +220,7 @@ func (r *reader) strict(n *tree.Node) bool {
 func (r *reader) level(n *tree.Node, what string, exact bool) (v obstat.Verdict, ok bool) {
 	text := n.Str
 	if !exact {
-		text = strings.ToLower(strip(text))
+		text = strings.ToLower(pytext.Strip(text))
 	}
 	if n.Is(tree.String) {
 		if v, err := obstat.ParseVerdict(text); err == nil {
@@ -227,7 +228,7 @@ func (r *reader) level(n *tree.Node, what string, exact bool) (v obstat.Verdict,
 		}
 	}
 	hint := "the levels are allow, ask and deny"
-	if near, ok := tree.Nearest(strip(n.Str), "allow", "ask", "deny"); ok {
+	if near, ok := tree.Nearest(pytext.Strip(n.Str), "allow", "ask", "deny"); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	if n.Is(tree.String) {
@@ -250,7 +251,7 @@ func (r *reader) tools(n *tree.Node, tiered bool) (out []toolConfig) {
 		return nil
 	}
 	for _, m := range n.Members {
-		if m.Key != strip(m.Key) || m.Key == "" || m.Key == "*" {
+		if m.Key != pytext.Strip(m.Key) || m.Key == "" || m.Key == "*" {
 			r.warn(m.KeyNode, obstat.CodeNoEffect, `defaults."*" speaks for all tools`, "no tool is called %q: names are exact and have no wildcards", m.Key)
 		}
 		if t := r.tool(m, tiered); t.name != "" && (t.level != nil || len(t.patterns) > 0) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -103,7 +104,7 @@ func entryIndex(list *tree.Node, id string) int {
 	}
 	return slices.IndexFunc(list.Elems, func(e *tree.Node) bool {
 		n := e.Get("id")
-		return n != nil && pyStr(n) == id
+		return n != nil && pytext.Str(n) == id
 	})
 }
 
@@ -136,43 +137,8 @@ func overrideID(tool, matchType, pattern string) string {
 // approving `rm -rf /home a.txt`.
 func exactPattern(text string) string {
 	_, isExpr := expression(text)
-	if !isExpr && !strings.ContainsAny(text, "*?[") && text == strip(text) {
+	if !isExpr && !strings.ContainsAny(text, "*?[") && text == pytext.Strip(text) {
 		return text
 	}
-	return `re:\A` + pyEscape(text) + `\Z`
-}
-
-// pyEscape is Python's re.escape.
-func pyEscape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if mustEscape(s[i]) {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// mustEscape tells whether re.escape puts a backslash before a character.
-func mustEscape(c byte) bool {
-	return strings.IndexByte("()[]{}?*+-|^$\\.&~# \t\n\r\v\f", c) >= 0
-}
-
-// unescape undoes pyEscape; ok is false where the text is more than an escaped
-// one.
-func unescape(expr string) (text string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(expr); i++ {
-		switch c := expr[i]; {
-		case c == '\\' && i+1 < len(expr) && mustEscape(expr[i+1]):
-			i++
-			b.WriteByte(expr[i])
-		case mustEscape(c):
-			return "", false
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), true
+	return `re:\A` + pytext.Escape(text) + `\Z`
 }

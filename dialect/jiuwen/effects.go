@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/pytext"
 )
 
 // effectSubjects returns what a call would do, one line each, for rules that
@@ -146,7 +147,7 @@ func (rule *ruleConfig) trusted() (dir string, ok bool) {
 	if expr, ok = strings.CutSuffix(expr, ".*"); !ok {
 		return "", false
 	}
-	dir, ok = unescape(expr)
+	dir, ok = pytext.Unescape(expr)
 	return dir, ok && strings.HasPrefix(dir, "/")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/once"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/paths"
 )
@@ -232,7 +233,7 @@ func commandPaths(cmd string) (out []string) {
 		return nil
 	}
 	for _, w := range words[1:] {
-		w = strings.Trim(strings.Trim(strip(w), `"`), "'")
+		w = strings.Trim(strings.Trim(pytext.Strip(w), `"`), "'")
 		if w == "" || strings.HasPrefix(w, "-") {
 			continue
 		}
@@ -257,7 +258,7 @@ func lexWords(cmd string) (out []string) {
 		if q := rest[0]; q == '"' || q == '\'' {
 			stop := strings.IndexByte(rest[1:], q)
 			if stop < 0 {
-				return strings.FieldsFunc(cmd, func(r rune) bool { return strip(string(r)) == "" })
+				return strings.FieldsFunc(cmd, func(r rune) bool { return pytext.Strip(string(r)) == "" })
 			}
 			end = stop + 2
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -57,7 +58,7 @@ func FuzzApprove(f *testing.F) {
 	f.Add("", "re:.*")
 	f.Add("permissions:\n  schema: tiered_policy\n  approval_overrides: # none yet\n", "\tx: [y]")
 	f.Fuzz(func(t *testing.T, src, cmd string) {
-		cmd = strip(cmd)
+		cmd = pytext.Strip(cmd)
 		if cmd == "" || !utf8.ValidString(cmd) || strings.ContainsRune(cmd, 0) {
 			return
 		}
@@ -141,7 +142,7 @@ func FuzzPyRepr(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := pyStr(args); args.Is(tree.Object) && !strings.HasPrefix(got, "{") {
+		if got := pytext.Str(args); args.Is(tree.Object) && !strings.HasPrefix(got, "{") {
 			t.Errorf("%s is printed as %s", raw, got)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/internal/weburl"
 	"github.com/obstat/obstat/pattern"
@@ -50,7 +51,7 @@ func (t *toolConfig) patternRules() (out []obstat.Rule) {
 		if _, err := pattern.Compile(expr.Flavour, expr.Text); err != nil || p.text == "" {
 			continue
 		}
-		id := "tools." + t.name + ".patterns[" + pyQuote(p.text) + "]"
+		id := "tools." + t.name + ".patterns[" + pytext.Quote(p.text) + "]"
 		out = append(out, obstat.Rule{ID: id, Tool: obstat.Is(t.name), Field: fieldArgs, Pattern: expr, Verdict: p.level.verdict,
 			Source: id + ": " + p.level.verdict.String(), Reason: p.level.why, Pos: p.level.pos})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -83,8 +84,8 @@ func hidden(f *obstat.Facts) bool {
 // approvedPaths returns the paths that an approval of a path tool is about.
 func approvedPaths(args *tree.Node) (out []string) {
 	for _, key := range pathKeys {
-		if n := args.Get(key); n.Is(tree.String) && strip(n.Str) != "" {
-			out = append(out, strip(n.Str))
+		if n := args.Get(key); n.Is(tree.String) && pytext.Strip(n.Str) != "" {
+			out = append(out, pytext.Strip(n.Str))
 		}
 	}
 	if all := pathArguments(args); len(out) == 0 && len(all) > 0 {
@@ -98,7 +99,7 @@ func approvedPaths(args *tree.Node) (out []string) {
 func exactPath(tool, name string) string {
 	switch tool {
 	case "list_dir", "list_files", "glob", "glob_file_search", "grep":
-		return `re:\A` + pyEscape(slashes(name)) + `\Z`
+		return `re:\A` + pytext.Escape(slashes(name)) + `\Z`
 	}
 	return exactPattern(name)
 }
@@ -108,10 +109,10 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 	if !p.Legacy {
 		return []obstat.Offer{Override(tool, pattern)}
 	}
-	if strings.ContainsAny(plain, "*?") || plain != strip(plain) {
+	if strings.ContainsAny(plain, "*?") || plain != pytext.Strip(plain) {
 		return nil // legacy patterns cannot say it
 	}
-	rule := obstat.Rule{ID: "tools." + tool + ".patterns[" + pyQuote(plain) + "]", Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(plain)), Verdict: obstat.Allow}
+	rule := obstat.Rule{ID: "tools." + tool + ".patterns[" + pytext.Quote(plain) + "]", Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(plain)), Verdict: obstat.Allow}
 	rule.Source = rule.ID + ": allow"
 	return []obstat.Offer{{Rule: rule, List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
 }
@@ -119,7 +120,7 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 // Override returns the offer of an approval override with a pattern that the
 // human chose, in the document's notation.
 func Override(tool, pattern string) obstat.Offer {
-	rule := ruleConfig{tools: []string{tool}, category: categories()[tool], pattern: strip(pattern), verdict: obstat.Allow, source: sourceApproval}
+	rule := ruleConfig{tools: []string{tool}, category: categories()[tool], pattern: pytext.Strip(pattern), verdict: obstat.Allow, source: sourceApproval}
 	rule.label = label("approval_overrides", overrideID(tool, rule.matchType(), rule.pattern))
 	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
 	made.Field, made.Pattern = rule.subject()

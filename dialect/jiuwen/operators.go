@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/pytext"
 )
 
 // The names of the checks.
@@ -54,7 +55,7 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 	}
 	cmd := commandText(args)
 	if !c.Bare {
-		if first := args.Get("command"); first != nil && !truthy(first) && cmd != "" {
+		if first := args.Get("command"); first != nil && !pytext.Truthy(first) && cmd != "" {
 			return obstat.Finding{Verdict: obstat.Ask, Note: "the input has an empty command and another in cmd: which of them runs is not certain"}
 		}
 		cmd = unquoted(cmd)

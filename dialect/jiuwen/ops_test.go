@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -89,7 +90,7 @@ func TestOpsShellPattern(t *testing.T) {
 		var want bool
 		o.in(t, &in)
 		o.out(t, &want)
-		rule := ruleConfig{category: shellTools, pattern: strip(in.Pattern), verdict: obstat.Allow}
+		rule := ruleConfig{category: shellTools, pattern: pytext.Strip(in.Pattern), verdict: obstat.Allow}
 		newReader("", nil).checkPattern("", nil, &rule)
 		field, text := rule.subject()
 		texts := []string{}
@@ -107,7 +108,7 @@ func TestOpsShellPattern(t *testing.T) {
 // pathHits matches one path as a path rule does.
 func pathHits(t *testing.T, p, path string) bool {
 	t.Helper()
-	rule := ruleConfig{category: pathTools, pattern: strip(p), verdict: obstat.Allow}
+	rule := ruleConfig{category: pathTools, pattern: pytext.Strip(p), verdict: obstat.Allow}
 	newReader("", nil).checkPattern("", nil, &rule)
 	field, text := rule.subject()
 	texts := []string{}
@@ -199,7 +200,7 @@ func TestOpsExtractPaths(t *testing.T) {
 		o.in(t, &in)
 		o.out(t, &want)
 		got := []string{}
-		for _, s := range commandPaths(strip(in.Command)) {
+		for _, s := range commandPaths(pytext.Strip(in.Command)) {
 			p, _ := resolve(nil, in.Workdir, s)
 			got = append(got, p)
 		}

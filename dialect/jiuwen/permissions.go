@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -49,7 +50,7 @@ func withPattern(target string) (tool, pattern string, ok bool) {
 
 // Run carries out the command, given what stands after its name.
 func (c *Command) Run(args string) Item {
-	parts := strings.FieldsFunc(args, func(r rune) bool { return strip(string(r)) == "" })
+	parts := strings.FieldsFunc(args, func(r rune) bool { return pytext.Strip(string(r)) == "" })
 	if len(parts) == 0 {
 		return c.show()
 	}
@@ -191,7 +192,7 @@ func plain(n *tree.Node) string {
 	if n == nil {
 		return "-"
 	}
-	return pyStr(n)
+	return pytext.Str(n)
 }
 
 func (c *Command) say(m message, args ...any) Item {

@@ -12,6 +12,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/pytext"
 )
 
 // TestChannels: calls of a channel that is not checked are allowed, whatever
@@ -99,15 +100,15 @@ func TestRuleIDsDiffer(t *testing.T) {
 func TestEscape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
-		if back, ok := unescape(pyEscape(s)); !ok || back != s {
+		if back, ok := pytext.Unescape(pytext.Escape(s)); !ok || back != s {
 			t.Fatalf("%q came back as %q", s, back)
 		}
-		p := exactPattern(strip(s))
-		if strip(s) == "" {
+		p := exactPattern(pytext.Strip(s))
+		if pytext.Strip(s) == "" {
 			return
 		}
 		_, text := commandPattern(p)
-		if !matches(text, strip(s)) || matches(text, strip(s)+"x") || matches(text, "x"+strip(s)) {
+		if !matches(text, pytext.Strip(s)) || matches(text, pytext.Strip(s)+"x") || matches(text, "x"+pytext.Strip(s)) {
 			t.Fatalf("%q is stored as %q", s, p)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -147,7 +148,7 @@ func (h *Handler) list(name string) (any, error) {
 
 // delete removes the entry with an id from a list of the section.
 func (h *Handler) delete(list, what string, p *tree.Node) (any, error) {
-	id := strip(text(p.Get("id")))
+	id := pytext.Strip(text(p.Get("id")))
 	if id == "" {
 		return nil, bad("id is required")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -39,18 +40,18 @@ func (h *Handler) toolsSet(p *tree.Node) (any, error) {
 
 // toolLevel checks a tool's name and level.
 func toolLevel(name string, n *tree.Node) (string, string, error) {
-	if name = strip(name); name == "" {
+	if name = pytext.Strip(name); name == "" {
 		return "", "", bad("tool name must be non-empty")
 	}
 	if n.Is(tree.Object) && n.Get("*").Is(tree.String) {
 		n = n.Get("*")
 	}
 	if !n.Is(tree.String) {
-		return "", "", bad("tools[%s]: value must be allow|ask|deny or object {'*': level}", pyQuote(name))
+		return "", "", bad("tools[%s]: value must be allow|ask|deny or object {'*': level}", pytext.Quote(name))
 	}
-	v, err := obstat.ParseVerdict(strings.ToLower(strip(n.Str)))
+	v, err := obstat.ParseVerdict(strings.ToLower(pytext.Strip(n.Str)))
 	if err != nil {
-		return "", "", bad("tools[%s]: invalid level %s", pyQuote(name), pyQuote(n.Str))
+		return "", "", bad("tools[%s]: invalid level %s", pytext.Quote(name), pytext.Quote(n.Str))
 	}
 	return name, v.String(), nil
 }
@@ -58,8 +59,8 @@ func toolLevel(name string, n *tree.Node) (string, string, error) {
 // toolName returns the tool that a request is about.
 func toolName(p *tree.Node) (string, error) {
 	for _, key := range []string{"tool", "name"} {
-		if n := p.Get(key); truthy(n) {
-			if name := strip(pyStr(n)); name != "" {
+		if n := p.Get(key); pytext.Truthy(n) {
+			if name := pytext.Strip(pytext.Str(n)); name != "" {
 				return name, nil
 			}
 		}
@@ -127,7 +128,7 @@ func (h *Handler) rulesCreate(p *tree.Node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := strip(text(given.Get("id")))
+	id := pytext.Strip(text(given.Get("id")))
 	if id == "" {
 		id = "ui_rule_" + h.newID()
 	}
@@ -166,7 +167,7 @@ func ruleFields(given *tree.Node) (out jsonx.Object, err error) {
 }
 
 func ruleField(key string, n *tree.Node) (any, error) {
-	value := strip(pyStr(n))
+	value := pytext.Strip(pytext.Str(n))
 	switch key {
 	case "tools":
 		return ruleToolNames(n)
@@ -177,12 +178,12 @@ func ruleField(key string, n *tree.Node) (any, error) {
 	case "action":
 		v, err := obstat.ParseVerdict(strings.ToLower(value))
 		if err != nil {
-			return nil, bad("invalid action %s", pyQuote(value))
+			return nil, bad("invalid action %s", pytext.Quote(value))
 		}
 		return v.String(), nil
 	case "severity":
 		if _, ok := severityVerdict(strings.ToUpper(value), false); !ok {
-			return nil, bad("invalid severity %s", pyQuote(value))
+			return nil, bad("invalid severity %s", pytext.Quote(value))
 		}
 		return strings.ToUpper(value), nil
 	}
@@ -199,7 +200,7 @@ func ruleToolNames(n *tree.Node) ([]string, error) {
 		if !e.Is(tree.String) {
 			return nil, bad("tools must be a string or array of strings")
 		}
-		if name := strip(e.Str); name != "" && !slices.Contains(out, name) {
+		if name := pytext.Strip(e.Str); name != "" && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
@@ -229,7 +230,7 @@ func checkRule(rule jsonx.Object) error {
 }
 
 func (h *Handler) rulesUpdate(p *tree.Node) (any, error) {
-	id := strip(text(p.Get("id")))
+	id := pytext.Strip(text(p.Get("id")))
 	patch := p.Get("patch")
 	switch {
 	case id == "":

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -65,7 +66,7 @@ func (r *reader) overrides(n *tree.Node) (out []ruleConfig) {
 		if !ok {
 			continue
 		}
-		if a := e.Get("action"); !a.Is(tree.String) || strings.ToLower(strip(a.Str)) != "allow" {
+		if a := e.Get("action"); !a.Is(tree.String) || strings.ToLower(pytext.Strip(a.Str)) != "allow" {
 			r.warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules", "%s does not allow, and an override does nothing else", what)
 			continue
 		}
@@ -105,8 +106,8 @@ func (r *reader) duplicateID(space string, e *tree.Node, seen map[string]*tree.N
 // can never match, for a reason that has been reported.
 func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok bool) {
 	id := "?"
-	if n := e.Get("id"); truthy(n) {
-		id = pyStr(n)
+	if n := e.Get("id"); pytext.Truthy(n) {
+		id = pytext.Str(n)
 	}
 	rule = ruleConfig{label: label(space, id), pos: r.pos(e)}
 	if n := e.Get("source"); n.Is(tree.String) {
@@ -116,11 +117,11 @@ func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok boo
 		return rule, false
 	}
 	p := e.Get("pattern")
-	if !p.Is(tree.String) || strip(p.Str) == "" {
+	if !p.Is(tree.String) || pytext.Strip(p.Str) == "" {
 		r.warn(e, obstat.CodeNoEffect, "", "%s has no pattern and can never match", what)
 		return rule, false
 	}
-	rule.pattern = strip(p.Str)
+	rule.pattern = pytext.Strip(p.Str)
 	rule.effects = r.effectPatterns(what, e.Get("effects"))
 	r.checkPattern(what, p, &rule)
 	return rule, true
@@ -145,11 +146,11 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 		return false
 	}
 	for _, n := range names {
-		if !n.Is(tree.String) || strip(n.Str) == "" {
+		if !n.Is(tree.String) || pytext.Strip(n.Str) == "" {
 			r.warn(n, obstat.CodeWrongType, "", "a tool of %s has no name; the others count", what)
 			continue
 		}
-		c, known := categories()[strip(n.Str)]
+		c, known := categories()[pytext.Strip(n.Str)]
 		switch {
 		case !known:
 			r.deadTool(what, n)
@@ -159,9 +160,9 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 			return false
 		}
 		rule.category = c
-		if known && n.Str == strip(n.Str) && !slices.Contains(rule.tools, n.Str) {
+		if known && n.Str == pytext.Strip(n.Str) && !slices.Contains(rule.tools, n.Str) {
 			rule.tools = append(rule.tools, n.Str)
-		} else if n.Str != strip(n.Str) {
+		} else if n.Str != pytext.Strip(n.Str) {
 			r.warn(n, obstat.CodeNoEffect, "", "%s: no tool is called %q, with its blanks", what, n.Str)
 		}
 	}
@@ -192,7 +193,7 @@ func (r *reader) deadTool(what string, n *tree.Node) {
 // that is in force.
 func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdict, always bool, why string) {
 	why = text(e.Get("description"))
-	if a := e.Get("action"); a.Is(tree.String) && strip(a.Str) != "" {
+	if a := e.Get("action"); a.Is(tree.String) && pytext.Strip(a.Str) != "" {
 		v, ok := r.level(a, what+".action", false)
 		if !ok {
 			return obstat.Deny, true, noLevel
@@ -203,7 +204,7 @@ func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdic
 	}
 	severity := "HIGH"
 	if s := e.Get("severity"); s.Is(tree.String) {
-		severity = strings.ToUpper(strip(s.Str))
+		severity = strings.ToUpper(pytext.Strip(s.Str))
 	}
 	if v, ok := severityVerdict(severity, strict); ok {
 		return v, false, why
@@ -224,7 +225,7 @@ func severityVerdict(severity string, strict bool) (v obstat.Verdict, ok bool) {
 
 func text(n *tree.Node) string {
 	if n.Is(tree.String) {
-		return strip(n.Str)
+		return pytext.Strip(n.Str)
 	}
 	return ""
 }
@@ -232,7 +233,7 @@ func text(n *tree.Node) string {
 // effectPatterns reads the expressions of a rule's effects.
 func (r *reader) effectPatterns(what string, n *tree.Node) (out []string) {
 	for _, e := range r.elements(what+".effects", n) {
-		if !e.Is(tree.String) || strip(e.Str) == "" {
+		if !e.Is(tree.String) || pytext.Strip(e.Str) == "" {
 			r.warn(e, obstat.CodeWrongType, "", "an effect of %s should be an expression, not %v", what, e.Kind)
 			continue
 		}

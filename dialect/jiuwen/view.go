@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -89,8 +90,8 @@ func arguments(f *obstat.Facts) (*tree.Node, error) {
 // commandText is str(args["command"] or args["cmd"] or "").strip().
 func commandText(args *tree.Node) string {
 	for _, key := range []string{"command", "cmd"} {
-		if n := args.Get(key); truthy(n) {
-			return strip(pyStr(n))
+		if n := args.Get(key); pytext.Truthy(n) {
+			return pytext.Strip(pytext.Str(n))
 		}
 	}
 	return ""
@@ -125,7 +126,7 @@ func (v view) shellSubjects(f *obstat.Facts, cmd string) []obstat.Subject {
 func readings(f *obstat.Facts, cmd string) []*obstat.Facts {
 	for _, field := range []string{"command", "cmd"} {
 		if text, ok := f.Field(field); ok {
-			if strip(text) == cmd {
+			if pytext.Strip(text) == cmd {
 				return []*obstat.Facts{f}
 			}
 			break
@@ -157,7 +158,7 @@ func pathArguments(args *tree.Node) (out []string) {
 		if !m.Value.Is(tree.String) {
 			continue
 		}
-		if s := strip(m.Value.Str); s != "" && pathLike(m.Key, s) {
+		if s := pytext.Strip(m.Value.Str); s != "" && pathLike(m.Key, s) {
 			out = append(out, s)
 		}
 	}
@@ -165,7 +166,7 @@ func pathArguments(args *tree.Node) (out []string) {
 }
 
 func legacySubjects(args *tree.Node) (out []obstat.Subject) {
-	for _, s := range append(argTexts(args), pyStr(args)) {
+	for _, s := range append(argTexts(args), pytext.Str(args)) {
 		out = append(out, obstat.Subject{Field: fieldArgs, Text: s})
 	}
 	return out

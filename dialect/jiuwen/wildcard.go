@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -64,7 +65,7 @@ func expression(p string) (string, bool) {
 	if len(p) < 3 || !strings.EqualFold(p[:3], "re:") {
 		return "", false
 	}
-	return strip(p[3:]), true
+	return pytext.Strip(p[3:]), true
 }
 
 // commandPattern says which subject a pattern of a shell rule looks at, and
@@ -101,7 +102,7 @@ func alternatives(expr string) []string {
 	}
 	var out []string
 	for part := range strings.SplitSeq(expr, "|") {
-		part = strip(part)
+		part = pytext.Strip(part)
 		if _, err := pattern.Compile(pattern.Search, part); err == nil {
 			out = append(out, part)
 		}

@@ -12,20 +12,41 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect/adkfluent"
+	"github.com/obstat/obstat/gate"
+	host "github.com/obstat/obstat/host/adkfluent"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/ledger"
 )
+
+// plugin opens a plugin whose bare policy, the document's own, knows nothing of
+// this machine.
+func plugin(t *testing.T, p *adkfluent.Policy, opts *host.Options) *host.Plugin {
+	t.Helper()
+	if opts == nil {
+		opts = &host.Options{}
+	}
+	opts.Gate.World, opts.Gate.NoStart = &obstat.Snapshot{HomeDir: "/home/u"}, true
+	out, err := host.Open(t.Context(), p, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
 
 // A hundred calls at once, the same but for blanks and the order of their keys,
 // are one question; two different ones are two.
 func TestHandlerRunsOncePerCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
-		gate := &adkfluent.Gate{Policy: adkfluent.AskBefore("bash"), Memory: &adkfluent.Memory{},
+		gate := plugin(t, adkfluent.AskBefore("bash"), &host.Options{Memory: &host.Memory{},
 			Handler: func(context.Context, string, map[string]any, adkfluent.Decision) (bool, error) {
 				asked.Add(1)
 				time.Sleep(time.Minute) // in the bubble: until everybody waits
 				return true, nil
-			}}
+			}})
 		var wg sync.WaitGroup
 		var refused atomic.Int32
 		for i := range 100 {
@@ -45,7 +66,7 @@ func TestHandlerRunsOncePerCall(t *testing.T) {
 // Whoever asked first and gives up does not take the question from the others.
 func TestFirstCallerMayLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &adkfluent.Gate{Policy: adkfluent.AskBefore("bash"), Memory: &adkfluent.Memory{},
+		gate := plugin(t, adkfluent.AskBefore("bash"), &host.Options{Memory: &host.Memory{},
 			Handler: func(ctx context.Context, _ string, _ map[string]any, _ adkfluent.Decision) (bool, error) {
 				select {
 				case <-time.After(time.Hour):
@@ -53,9 +74,9 @@ func TestFirstCallerMayLeave(t *testing.T) {
 				case <-ctx.Done():
 					return false, ctx.Err()
 				}
-			}}
+			}})
 		first, cancel := context.WithCancel(t.Context())
-		results := make(chan adkfluent.Result, 2)
+		results := make(chan host.Result, 2)
 		go func() { results <- gate.Before(first, "bash", nil) }()
 		synctest.Wait()
 		go func() { results <- gate.Before(t.Context(), "bash", nil) }()
@@ -74,13 +95,13 @@ func TestFirstCallerMayLeave(t *testing.T) {
 // for nobody.
 func TestAbandonedQuestionIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := &adkfluent.Memory{}
+		mem := &host.Memory{}
 		late := make(chan struct{})
-		gate := &adkfluent.Gate{Policy: adkfluent.AskBefore("bash"), Memory: mem,
+		gate := plugin(t, adkfluent.AskBefore("bash"), &host.Options{Memory: mem,
 			Handler: func(context.Context, string, map[string]any, adkfluent.Decision) (bool, error) {
 				<-late // deaf to its context
 				return true, nil
-			}}
+			}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if gate.Before(ctx, "bash", nil) == nil {
@@ -98,7 +119,7 @@ func TestAbandonedQuestionIsNotRemembered(t *testing.T) {
 func TestBrokenHandlers(t *testing.T) {
 	for _, tc := range []struct {
 		name, want string
-		handler    adkfluent.Handler
+		handler    host.Handler
 	}{
 		{"errs", "Permission handler raised: boom", func(context.Context, string, map[string]any, adkfluent.Decision) (bool, error) {
 			return true, errors.New("boom")
@@ -118,9 +139,9 @@ func TestBrokenHandlers(t *testing.T) {
 			return true, nil
 		}},
 	} {
-		for _, mem := range []*adkfluent.Memory{nil, {}} {
+		for _, mem := range []*host.Memory{nil, {}} {
 			synctest.Test(t, func(t *testing.T) {
-				gate := &adkfluent.Gate{Policy: adkfluent.AskBefore("bash"), Memory: mem, Handler: tc.handler, Timeout: 30 * time.Second}
+				gate := plugin(t, adkfluent.AskBefore("bash"), &host.Options{Memory: mem, Handler: tc.handler, Timeout: 30 * time.Second})
 				for range 2 {
 					r := gate.Before(t.Context(), "bash", map[string]any{"cmd": "ls"})
 					if text, _ := r["error"].(string); !strings.HasPrefix(text, tc.want) {
@@ -141,12 +162,12 @@ func TestBrokenHandlers(t *testing.T) {
 
 // The handler gets a copy: it can change neither the call nor the record.
 func TestHandlerCannotChangeTheCall(t *testing.T) {
-	mem := &adkfluent.Memory{}
-	gate := &adkfluent.Gate{Policy: adkfluent.AskBefore("bash"), Memory: mem,
+	mem := &host.Memory{}
+	gate := plugin(t, adkfluent.AskBefore("bash"), &host.Options{Memory: mem,
 		Handler: func(_ context.Context, _ string, args map[string]any, _ adkfluent.Decision) (bool, error) {
 			args["cmd"] = "rm -rf /"
 			return true, nil
-		}}
+		}})
 	args := map[string]any{"cmd": "ls"}
 	if r := gate.Before(t.Context(), "bash", args); r != nil || args["cmd"] != "ls" {
 		t.Errorf("result %v, arguments %v", r, args)
@@ -161,7 +182,7 @@ func TestHandlerCannotChangeTheCall(t *testing.T) {
 
 // What JSON cannot hold is refused before anything else.
 func TestArgumentsThatAreNoJSON(t *testing.T) {
-	gate := &adkfluent.Gate{Policy: adkfluent.Bypass()}
+	gate := plugin(t, adkfluent.Bypass(), nil)
 	for _, args := range []map[string]any{{"f": math.NaN()}, {"c": make(chan int)}} {
 		if r := gate.Before(t.Context(), "bash", args); r == nil {
 			t.Errorf("%v was let through", args)
@@ -169,7 +190,7 @@ func TestArgumentsThatAreNoJSON(t *testing.T) {
 		if d := adkfluent.Bypass().Check("bash", args); !d.IsDeny() {
 			t.Errorf("%v: %s", args, d.Behavior())
 		}
-		mem := &adkfluent.Memory{}
+		mem := &host.Memory{}
 		if err := mem.RememberSpecific("bash", args, true); err == nil {
 			t.Errorf("%v was remembered", args)
 		}
@@ -178,11 +199,11 @@ func TestArgumentsThatAreNoJSON(t *testing.T) {
 
 func TestMemoryReadsTheOriginalsKeys(t *testing.T) {
 	args := map[string]any{"b": 1, "a": "\u00fc", "f": 1.5}
-	key, err := adkfluent.LegacyKey("bash", []byte(`{"f": 1.5, "b": 1, "a": "ü"}`))
+	key, err := host.LegacyKey("bash", []byte(`{"f": 1.5, "b": 1, "a": "ü"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := &adkfluent.Memory{}
+	mem := &host.Memory{}
 	if err := mem.ImportLegacy(map[string]bool{key: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -203,40 +224,54 @@ func TestMemoryReadsTheOriginalsKeys(t *testing.T) {
 	}
 }
 
-func TestPythonFloats(t *testing.T) {
-	for in, want := range map[string]string{
-		"1.0": "1.0", "1e2": "100.0", "1e15": "1000000000000000.0", "1e16": "1e+16", "0.0001": "0.0001", "0.00001": "1e-05", "1.50": "1.5",
-		"-0": "0", "-0.0": "-0.0", "1e400": "Infinity", "-1e400": "-Infinity", "5e-324": "5e-324", "123456789012345678.0": "1.2345678901234568e+17", "0.1": "0.1",
-	} {
-		text, err := adkfluent.PythonText("", []byte("["+in+"]"))
-		if want = `{"args": [` + want + `], "tool": ""}`; err != nil || text != want {
-			t.Errorf("%s: %s, %v, want %s", in, text, err, want)
-		}
-	}
-	if _, err := adkfluent.PythonText("", []byte(strings.Repeat("9", 5000))); err == nil {
-		t.Error("an integer that Python refuses was written")
+// A human who answers the request elsewhere is as good as the handler, and first.
+func TestAnsweredElsewhere(t *testing.T) {
+	for _, allow := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			store := new(memory.Store)
+			p := plugin(t, adkfluent.AskBefore("deploy"), &host.Options{Gate: gate.Options{Store: store}, Memory: &host.Memory{},
+				Handler: func(ctx context.Context, _ string, _ map[string]any, _ adkfluent.Decision) (bool, error) {
+					<-ctx.Done()
+					return !allow, nil
+				}})
+			results := make(chan host.Result, 1)
+			go func() { results <- p.Before(t.Context(), "deploy", nil) }()
+			synctest.Wait()
+			broker := approval.New(store, nil) // another process's
+			pending, err := broker.Pending(t.Context())
+			if err != nil || len(pending) != 1 {
+				t.Fatal(pending, err)
+			}
+			if _, err := broker.Answer(t.Context(), pending[0].ID, approval.Answer{By: "ann", Allow: allow}); err != nil {
+				t.Fatal(err)
+			}
+			if r := <-results; (r == nil) != allow {
+				t.Errorf("ann said %v: %v", allow, r)
+			}
+		})
 	}
 }
 
-func TestDecisionPredicates(t *testing.T) {
-	for _, tc := range []struct {
-		d                          adkfluent.Decision
-		behavior                   string
-		allow, deny, ask, terminal bool
-		reason, prompt             string
-		updated                    int
-	}{
-		{adkfluent.NewAllow(nil), "allow", true, false, false, true, "", "", 0},
-		{adkfluent.NewAllow(map[string]any{"path": "/safe/dir"}), "allow", true, false, false, true, "", "", 1},
-		{adkfluent.NewDeny("no"), "deny", false, true, false, true, "no", "", 0},
-		{adkfluent.NewDeny(""), "deny", false, true, false, true, "Denied by permission policy", "", 0},
-		{adkfluent.NewAsk("Allow?"), "ask", false, false, true, false, "", "Allow?", 0},
-		{adkfluent.Decision{}, "deny", false, true, false, true, "Denied by permission policy", "", 0},
-	} {
-		d := tc.d
-		if d.Behavior() != tc.behavior || d.IsAllow() != tc.allow || d.IsDeny() != tc.deny || d.IsAsk() != tc.ask || d.IsTerminal() != tc.terminal ||
-			d.Reason() != tc.reason || d.Prompt() != tc.prompt || len(d.UpdatedInput()) != tc.updated {
-			t.Errorf("%+v: %s %q %q", tc, d.Behavior(), d.Reason(), d.Prompt())
+// Every question, and every answer of a human or of the memory, is in the ledger.
+func TestLedger(t *testing.T) {
+	store := new(memory.Store)
+	p := plugin(t, adkfluent.AskBefore("deploy"), &host.Options{Gate: gate.Options{Store: store}, Memory: &host.Memory{},
+		Handler: func(context.Context, string, map[string]any, adkfluent.Decision) (bool, error) { return true, nil }})
+	for range 2 {
+		if r := p.Before(t.Context(), "deploy", nil); r != nil {
+			t.Fatal(r)
+		}
+	}
+	var got []string
+	for r, err := range store.Records(t.Context(), ledger.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(r.Kind)+" "+r.Reason)
+	}
+	for i, want := range []string{"ask ", "answer approved by the permission handler", "decision ", "ask ", "answer approved by the approval memory", "decision "} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Errorf("record %d of %q is not %q", i, got, want)
 		}
 	}
 }

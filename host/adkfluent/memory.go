@@ -1,35 +1,29 @@
 package adkfluent
 
 import (
+	"context"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/pytext"
 )
 
 // callKey names a call: tool and arguments, equal for arguments that differ
 // only in blanks, in the order of their keys and in escapes.
-type callKey [sha256.Size]byte
+type callKey [32]byte
 
 func keyOf(tool string, input json.RawMessage) (callKey, error) {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
 	canonical, err := jsonx.Canonical(input)
-	if err != nil {
-		return callKey{}, err
-	}
-	h := sha256.New()
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(tool)))
-	h.Write(n[:])
-	h.Write([]byte(tool))
-	h.Write(canonical)
-	return callKey(h.Sum(nil)), nil
+	return (&obstat.Call{Tool: tool, Input: canonical}).Digest(), err
 }
 
 // A Memory records what humans answered in a session, for one call or for a
@@ -40,7 +34,68 @@ type Memory struct {
 	calls   map[callKey]bool
 	tools   map[string]bool
 	legacy  map[string]bool
-	flights map[callKey]*flight
+	flights map[callKey]*flight // questions that are being asked
+}
+
+// A flight is one question to the handler. All calls that ask the same wait for
+// it.
+type flight struct {
+	done    chan struct{}
+	granted bool
+	err     error
+	left    bool // the caller who asked went away before there was an answer
+}
+
+// once asks, exactly once for all the calls that are the same and come while the
+// question is open, and records the answer; an error is no answer. If the caller
+// who asks goes away, one of those who wait asks anew.
+func (m *Memory) once(ctx context.Context, tool string, input json.RawMessage, ask func() (bool, error)) (bool, error) {
+	key, err := keyOf(tool, input)
+	if err != nil {
+		return false, err
+	}
+	for {
+		m.mu.Lock()
+		if granted, known := m.answered(key, tool, input); known {
+			m.mu.Unlock()
+			return granted, nil
+		}
+		f := m.flights[key]
+		if f == nil {
+			return m.lead(ctx, key, ask)
+		}
+		m.mu.Unlock()
+		select {
+		case <-f.done:
+			if !f.left {
+				return f.granted, f.err
+			}
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// lead asks for all who come meanwhile; m is locked, and unlocked on return.
+func (m *Memory) lead(ctx context.Context, key callKey, ask func() (bool, error)) (bool, error) {
+	f := &flight{done: make(chan struct{})}
+	if m.flights == nil {
+		m.flights = map[callKey]*flight{}
+	}
+	m.flights[key] = f
+	m.mu.Unlock()
+	f.granted, f.err = ask()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f.left = ctx.Err() != nil
+	if m.flights[key] == f { // not cleared meanwhile
+		delete(m.flights, key)
+		if f.err == nil {
+			m.remember(key, f.granted)
+		}
+	}
+	close(f.done)
+	return f.granted, f.err
 }
 
 // RememberSpecific records the answer to this call. Arguments that JSON cannot
@@ -97,6 +152,23 @@ func (m *Memory) ImportLegacy(answers map[string]bool) error {
 	}
 	maps.Copy(m.legacy, answers)
 	return nil
+}
+
+// LegacyKey returns the key under which the original remembers an answer to
+// this call: the first sixteen digits of the SHA-256 of what Python's
+// json.dumps(..., sort_keys=True) writes. It is for reading old records; new
+// ones use the whole hash.
+func LegacyKey(tool string, args []byte) (string, error) {
+	text, err := pytext.JSON(args)
+	if err != nil {
+		return "", err
+	}
+	name, err := json.Marshal(tool)
+	if err == nil {
+		tool, err = pytext.JSON(name)
+	}
+	sum := sha256.Sum256([]byte(`{"args": ` + text + `, "tool": ` + tool + "}"))
+	return hex.EncodeToString(sum[:8]), err
 }
 
 func isLegacyKey(s string) bool {

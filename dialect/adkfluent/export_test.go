@@ -1,4 +1,0 @@
-package adkfluent
-
-// PythonText is for tests outside the package.
-var PythonText = pythonText
