@@ -83,10 +83,11 @@ type pipeline struct {
 type step struct {
 	stage Stage
 	name  string
-	// One of these is set; none for the floor.
+	// One of these is set.
 	list  *list
 	check Checker
 	when  *When
+	floor bool
 
 	settles   Verdicts
 	pass      Outcomes
@@ -268,6 +269,7 @@ func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
 		case When:
 			c.when(mode, s, &st)
 		case Floor:
+			st.floor = true
 			if !amend {
 				c.fail(Pos{}, CodeBadValue, "pipeline %q has the floor among its stages; it can only amend", mode)
 			}

@@ -100,9 +100,6 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 func (w *walk) free() {
 	f := &w.facts
 	f.input.reset()
-	if cap(f.input.buf) > 64<<10 {
-		f.input.buf = nil // one long input should not stay for ever
-	}
 	f.Call, f.World, f.Settled, f.analysis = nil, nil, nil, nil
 	w.trace, w.rewritten = nil, false
 	w.pol.walks.Put(w)
@@ -149,7 +146,7 @@ func (w *walk) run(pl *pipeline, o *outcome) {
 		if o.faulted {
 			return
 		}
-		*o = w.amend(&pl.amend[i], f, pl, *o)
+		w.amend(&pl.amend[i], f, pl, o)
 	}
 }
 
@@ -216,7 +213,7 @@ func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	// Field by field: as a whole the question would be made on the stack first.
 	w.quest.Tool = f.Call.Tool
 	if f.input.read(f.Call.Input); f.input.err != nil {
-		*o = faulted("view", f.input.err.msg, nil)
+		*o = faulted("view", f.input.err.Error(), nil)
 		return
 	}
 	// The subject for the whole input is put behind the fields, where the next
@@ -375,30 +372,28 @@ func (w *walk) when(st *step, f *Facts) (outcome, bool) {
 	return o, ok
 }
 
-// amend runs one amendment; the outcome is the stricter of the two.
-func (w *walk) amend(st *step, f *Facts, pl *pipeline, o outcome) outcome {
-	if _, ok := st.stage.(Floor); ok {
-		return w.floor(st, f, pl, o)
+// amend runs one amendment; the outcome becomes the stricter of the two.
+func (w *walk) amend(st *step, f *Facts, pl *pipeline, o *outcome) {
+	if st.floor {
+		w.floor(st, f, pl, o)
+		return
 	}
 	w.trace.amend(true)
 	defer w.trace.amend(false)
 	if s, ok := st.stage.(Check); ok {
 		if slices.Contains(s.Unless, o.stage) {
-			return o
+			return
 		}
 		f.Settled = &Decision{Verdict: o.verdict, Stage: o.stage, Rule: o.rule}
 	}
 	a, ok := w.step(st, f, &Question{Tool: f.Call.Tool})
-	if !ok {
-		return o
+	switch {
+	case !ok:
+	case a.faulted || a.verdict < o.verdict:
+		*o = a
+	case a.words().input != nil && a.verdict == o.verdict:
+		*o = w.rewrite(f, pl, *o, a.words().input)
 	}
-	if a.faulted || a.verdict < o.verdict {
-		return a
-	}
-	if input := a.words().input; input != nil && a.verdict == o.verdict {
-		return w.rewrite(f, pl, o, input)
-	}
-	return o
 }
 
 // rewrite gives the call another input, which an amendment wants. It is another

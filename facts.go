@@ -2,10 +2,11 @@ package obstat
 
 import (
 	"encoding/json"
-	"strings"
+	"errors"
 	"unsafe"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/jsonx"
 )
 
 // A Subject is a string that a rule's pattern is matched against, and the field
@@ -81,190 +82,90 @@ func (f *Facts) String(name string) (text string, ok bool) {
 	in := f.fields()
 	for i := range in.fields {
 		if in.fields[i].Field == name {
-			return in.fields[i].Text, in.isString(i)
+			return in.fields[i].Text, in.isText[i]
 		}
 	}
 	return "", false
 }
 
 // Fault returns why the input cannot be read, or nil.
-func (f *Facts) Fault() error {
-	if err := f.fields().err; err != nil {
-		return err
-	}
-	return nil
-}
+func (f *Facts) Fault() error { return f.fields().err }
 
 // inputFields are the top-level fields of an input, as text.
 type inputFields struct {
 	done   bool
+	scan   jsonx.Scanner
 	fields []Subject
-	buf    []byte              // values with escapes live here
-	seen   map[string]struct{} // folded keys, once there are many
-	raw    []uint64            // a bit a field: its value is not a string
-	err    *scanError
+	isText []bool // of each field: it is a JSON string
+	err    error
 }
 
 func (in *inputFields) reset() {
-	in.done, in.fields, in.buf, in.seen, in.raw, in.err = false, in.fields[:0], in.buf[:0], nil, in.raw[:0], nil
+	in.done, in.fields, in.isText, in.err = false, in.fields[:0], in.isText[:0], nil
 }
 
-// read scans raw once. The fields' texts share its memory, and the buffer's:
+// read scans raw once. The fields' texts share its memory, and the scanner's:
 // they hold until the decision is made.
 func (in *inputFields) read(raw []byte) {
 	if in.done {
 		return
 	}
 	in.done = true
-	src := bytesAsString(raw)
-	i := skipSpace(src, 0)
-	if i == len(src) || src[i] == 'n' && strings.TrimSpace(src) == "null" {
+	if blank(raw) {
 		return // no input is an empty one
 	}
-	if in.err = in.scan(src, i); in.err != nil {
-		in.err.msg = "the input cannot be read: " + in.err.msg
+	src := bytesAsString(raw)
+	in.scan.Reset(src, jsonx.Options{NUL: true, NoMark: true, Fold: 1})
+	switch in.scan.Next() {
+	case jsonx.Null:
+	case jsonx.ObjectStart:
+		if !in.members(src) {
+			return
+		}
+	case jsonx.Bad:
+		in.fail()
+		return
+	default:
+		in.err = errors.New("the input cannot be read: object expected")
+		return
+	}
+	if in.scan.Next() != jsonx.End {
+		in.fail()
 	}
 }
 
-// scan reads the object that starts at i into fields.
-func (in *inputFields) scan(s string, i int) (err *scanError) {
-	if s[i] != '{' {
-		return &scanError{i, CodeWrongType, "object expected"}
-	}
-	i = skipSpace(s, i+1)
-	for first := true; ; first = false {
-		if i < len(s) && s[i] == '}' {
-			if i = skipSpace(s, i+1); i < len(s) {
-				return &scanError{i, CodeSyntax, "text after the value"}
-			}
-			return nil
-		}
-		if !first {
-			if i >= len(s) || s[i] != ',' {
-				return &scanError{i, CodeSyntax, "comma or closing bracket expected"}
-			}
-			i = skipSpace(s, i+1)
-		}
-		if i, err = in.member(s, i); err != nil {
-			return err
-		}
-		i = skipSpace(s, i)
-	}
-}
-
-// member reads a key and its value and returns the offset after them.
-func (in *inputFields) member(s string, i int) (int, *scanError) {
-	if i >= len(s) || s[i] != '"' {
-		return i, &scanError{i, CodeSyntax, "key expected"}
-	}
-	end, escaped, err := skipString(s, i)
-	if err != nil {
-		return i, err
-	}
-	key := s[i+1 : end-1]
-	if escaped {
-		var ok bool
-		if key, ok = in.unquote(s[i:end]); !ok {
-			return i, &scanError{i, CodeSyntax, "a key has an escape that cannot be read"}
+// blank reports whether there is nothing but white space.
+func blank(raw []byte) bool {
+	for _, c := range raw {
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return false
 		}
 	}
-	if in.duplicate(key) {
-		return i, &scanError{i, CodeDuplicateKey, "the key " + strings.Clone(key) + " stands twice, or in two spellings"}
-	}
-	if end = skipSpace(s, end); end >= len(s) || s[end] != ':' {
-		return i, &scanError{end, CodeSyntax, "colon expected"}
-	}
-	i = skipSpace(s, end+1)
-	if i < len(s) && s[i] != '"' {
-		in.markRaw(len(in.fields))
-	}
-	text, end, err := in.value(s, i)
-	in.fields = append(in.fields, Subject{key, text})
-	return end, err
+	return true
 }
 
-func (in *inputFields) markRaw(i int) {
-	for len(in.raw) <= i/64 {
-		in.raw = append(in.raw, 0)
-	}
-	in.raw[i/64] |= 1 << (i % 64)
-}
-
-func (in *inputFields) isString(i int) bool {
-	return i/64 >= len(in.raw) || in.raw[i/64]&(1<<(i%64)) == 0
-}
-
-// value reads a value as text: a string's value, any other as its JSON.
-func (in *inputFields) value(s string, i int) (text string, end int, err *scanError) {
-	if i >= len(s) || s[i] != '"' {
-		if end, err = skipValue(s, i); err != nil {
-			return "", i, err
+// members reads the fields of the object that has begun, up to its end.
+func (in *inputFields) members(src string) bool {
+	s := &in.scan
+	for s.Next() == jsonx.Key {
+		key := s.Text
+		kind := s.Value()
+		text := s.Text
+		if kind == jsonx.Bad {
+			break
+		} else if kind != jsonx.Str {
+			text = src[s.Start:s.End]
 		}
-		return s[i:end], end, nil
+		in.fields, in.isText = append(in.fields, Subject{key, text}), append(in.isText, kind == jsonx.Str)
 	}
-	end, escaped, err := skipString(s, i)
-	if err != nil {
-		return "", i, err
+	if s.Err() != nil {
+		in.fail()
 	}
-	if !escaped {
-		return s[i+1 : end-1], end, nil
-	}
-	text, ok := in.unquote(s[i:end])
-	if !ok {
-		return "", i, &scanError{i, CodeSyntax, "a string has an escape that cannot be read"}
-	}
-	return text, end, nil
+	return in.err == nil
 }
 
-// manyKeys is where comparing every key with every other stops being cheap.
-const manyKeys = 64
-
-// duplicate looks for key among the keys before it. Keys that differ only in
-// case count: whoever reads the input later may not tell them apart.
-func (in *inputFields) duplicate(key string) bool {
-	if len(in.fields) < manyKeys {
-		for i := range in.fields {
-			if k := in.fields[i].Field; sameStart(k, key) && strings.EqualFold(k, key) {
-				return true
-			}
-		}
-		return false
-	}
-	if in.seen == nil {
-		in.seen = make(map[string]struct{}, 2*manyKeys)
-		for _, f := range in.fields {
-			in.seen[fold(f.Field)] = struct{}{}
-		}
-	}
-	_, dup := in.seen[fold(key)]
-	in.seen[fold(key)] = struct{}{}
-	return dup
-}
-
-// sameStart is a quick no for most pairs of keys: letters that differ in more
-// than case cannot start equal keys, unless one of them is not ASCII.
-func sameStart(a, b string) bool {
-	if a == "" || b == "" {
-		return a == b
-	}
-	return a[0]|0x20 == b[0]|0x20 || a[0] >= 0x80 || b[0] >= 0x80
-}
-
-// fold maps keys that strings.EqualFold holds equal to one text.
-func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
-
-// unquote returns the value of a string with escapes, kept in the buffer.
-func (in *inputFields) unquote(value string) (string, bool) {
-	start := len(in.buf)
-	if cap(in.buf)-start < len(value) {
-		// A new buffer: texts already handed out keep the old one.
-		in.buf, start = make([]byte, 0, max(1024, 2*len(value))), 0
-	}
-	var ok bool
-	if in.buf, ok = unquote(in.buf, value); !ok {
-		return "", false
-	}
-	return unsafe.String(unsafe.SliceData(in.buf[start:]), len(in.buf)-start), true
+func (in *inputFields) fail() {
+	in.err = errors.New("the input cannot be read: " + in.scan.Err().Msg)
 }
 
 // bytesAsString shares b's memory; b must not change while the string is used.

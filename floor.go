@@ -39,15 +39,17 @@ type floorWalk struct {
 	narrow []int
 }
 
-func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
+// floor tightens o by what the call would do in detail. It has nothing to say of
+// tools that are not in the catalogue.
+func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 	if o.verdict == Deny || len(f.Call.Subjects) > 0 {
-		return o
+		return
 	}
 	tool, known := effect.Lookup(f.Call.Tool)
 	if !known || len(tool.Command) == 0 && len(tool.Paths) == 0 {
-		return o
+		return
 	}
-	fl := &floorWalk{walk: w, f: f, pl: pl, o: o, by: o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
+	fl := &floorWalk{walk: w, f: f, pl: pl, o: *o, by: *o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()
@@ -57,7 +59,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o outcome) outcome {
 	w.trace.amend(true)
 	w.trace.step(st, StepTrace{Settled: fl.o.verdict < before, Verdict: fl.o.verdict, Note: fl.o.words().note, Rule: fl.o.rule, Silent: fl.o.verdict == before})
 	w.trace.amend(false)
-	return fl.o
+	*o = fl.o
 }
 
 // commandField returns the field of the call that holds its command: the first that says

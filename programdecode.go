@@ -8,17 +8,55 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
 
-// A decoder turns JSON text into a Program and collects every problem.
+// A decoder turns JSON text into a Program in one pass and collects every
+// problem. Its methods take k, the first token of the value that they read.
 type decoder struct {
+	s         jsonx.Scanner
+	log       tree.Log // what is wrong with the JSON itself
+	errs      Errors   // what is wrong with its meaning
 	src, file string
-	positions bool
-	errs      Errors
-	// last is where a place was last looked up, and at what line and column:
-	// most places lie behind it, and a million rules may stand on one line.
+	positions bool // rules without a position get the place they stand at
+	// last is the place that pos was asked for last. Most places lie behind it,
+	// and a million rules may stand on one line.
 	last struct{ off, line, col int }
+}
+
+func newDecoder(file string, text []byte) *decoder {
+	d := &decoder{src: string(text), file: file}
+	d.s.Reset(d.src, jsonx.Options{NUL: true, Fold: jsonx.FoldAll})
+	d.s.Log = &d.log
+	return d
+}
+
+// done reads the end of the text and returns all problems.
+func (d *decoder) done() error {
+	if d.s.Err() == nil {
+		d.s.Next()
+	}
+	for _, p := range d.log.Problems() {
+		e := &Error{Code: codeOf(p.Code), Pos: d.pos(p.Offset), Msg: p.Msg, Hint: p.Hint}
+		for _, off := range p.Also {
+			e.Also = append(e.Also, d.pos(off))
+		}
+		d.errs = append(d.errs, e)
+	}
+	return d.errs.Fatal()
+}
+
+// codeOf returns the Code of a problem with JSON text.
+func codeOf(code string) Code {
+	switch code {
+	case tree.CodeDuplicate:
+		return CodeDuplicateKey
+	case tree.CodeDepth, tree.CodeSize, tree.CodeMore:
+		return CodeTooLarge
+	}
+	return CodeSyntax
 }
 
 func (d *decoder) pos(off int) Pos {
@@ -40,8 +78,11 @@ func (d *decoder) pos(off int) Pos {
 // maxProblems is how many problems of one Program are reported.
 const maxProblems = 100
 
+// fail reports a problem, unless the JSON itself has ended too early: then that
+// is the problem.
 func (d *decoder) fail(off int, code Code, msg, hint string) {
 	switch {
+	case d.s.Err() != nil:
 	case len(d.errs) < maxProblems:
 		d.errs = append(d.errs, &Error{Code: code, Pos: d.pos(off), Msg: msg, Hint: hint})
 	case len(d.errs) == maxProblems:
@@ -49,114 +90,98 @@ func (d *decoder) fail(off int, code Code, msg, hint string) {
 	}
 }
 
-// object calls field for each member of the object at off and returns the keys
-// it has. Keys that known does not list, keys given twice and keys that differ
-// only in case are problems.
-func (d *decoder) object(off int, what string, known []string, field func(key string, off int)) []string {
-	w := members{src: d.src, pos: off}
-	var keys []string
-	var seen map[string]struct{} // once there are many
-	for w.next() {
-		m := w.m
-		switch {
-		case hasFolded(keys, &seen, m.key):
-			d.fail(m.keyOff, CodeDuplicateKey, fmt.Sprintf("%s names %q a second time", what, m.key), "keep one of them")
-			continue
-		case known != nil && !slices.Contains(known, m.key):
-			d.fail(m.keyOff, CodeUnknownKey, fmt.Sprintf("%s has no key %q", what, m.key), "it takes "+strings.Join(known, ", "))
-			continue
-		}
-		keys = append(keys, m.key)
-		if seen != nil {
-			seen[fold(m.key)] = struct{}{}
-		}
-		field(m.key, m.start)
+// wrong reports a value of another type than its key takes, and passes it.
+func (d *decoder) wrong(k jsonx.Kind, msg string) {
+	d.fail(d.s.Start, CodeWrongType, msg, "")
+	d.skip(k)
+}
+
+func (d *decoder) skip(k jsonx.Kind) {
+	if k == jsonx.ObjectStart || k == jsonx.ArrayStart {
+		d.s.Rest(k)
 	}
-	if w.err != nil {
-		d.fail(w.err.off, w.err.code, what+": "+w.err.msg, "")
+}
+
+// object calls field for each member of an object and returns the keys it has.
+// Keys that known does not list are problems; nil knows all.
+func (d *decoder) object(k jsonx.Kind, what string, known []string, field func(key string, k jsonx.Kind)) (keys []string) {
+	if k != jsonx.ObjectStart {
+		d.wrong(k, what+": object expected")
+		return nil
+	}
+	for d.s.Next() == jsonx.Key {
+		key := d.s.Text
+		if known != nil && !slices.Contains(known, key) {
+			d.fail(d.s.Start, CodeUnknownKey, fmt.Sprintf("%s has no key %q", what, key), "it takes "+strings.Join(known, ", "))
+			d.s.Value()
+			continue
+		}
+		keys = append(keys, key)
+		field(key, d.s.Next())
 	}
 	return keys
 }
 
-// hasFolded tells whether key is among keys, capitals not counting; seen takes
-// over where there are many of them.
-func hasFolded(keys []string, seen *map[string]struct{}, key string) bool {
-	if len(keys) < manyKeys {
-		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) })
-	}
-	if *seen == nil {
-		*seen = make(map[string]struct{}, 2*manyKeys)
-		for _, k := range keys {
-			(*seen)[fold(k)] = struct{}{}
-		}
-	}
-	_, ok := (*seen)[fold(key)]
-	return ok
-}
-
-// array calls elem for each element of the array at off.
-func (d *decoder) array(off int, what string, elem func(off int)) {
-	i := skipSpace(d.src, off)
-	if d.src[i] != '[' {
-		d.fail(i, CodeWrongType, what+" takes an array", "")
+// array calls elem for each element of an array.
+func (d *decoder) array(k jsonx.Kind, what string, elem func(k jsonx.Kind)) {
+	if k != jsonx.ArrayStart {
+		d.wrong(k, what+" takes an array")
 		return
 	}
-	for i = skipSpace(d.src, i+1); d.src[i] != ']'; {
-		elem(i)
-		i, _ = skipValue(d.src, i)
-		if i = skipSpace(d.src, i); d.src[i] == ',' {
-			i = skipSpace(d.src, i+1)
-		}
+	for k = d.s.Next(); k != jsonx.ArrayEnd && k != jsonx.Bad; k = d.s.Next() {
+		elem(k)
 	}
 }
 
-func (d *decoder) str(off int, what string) string {
-	if d.src[off] != '"' {
-		d.fail(off, CodeWrongType, what+" takes a string", "")
+func (d *decoder) str(k jsonx.Kind, what string) string {
+	if k != jsonx.Str {
+		d.wrong(k, what+" takes a string")
 		return ""
 	}
-	end, escaped, _ := skipString(d.src, off)
-	if !escaped {
-		return d.src[off+1 : end-1]
-	}
-	b, ok := unquote(nil, d.src[off:end])
-	if !ok {
-		d.fail(off, CodeSyntax, what+": bad escape", "")
-	}
-	return string(b)
+	return d.s.Text
 }
 
-func (d *decoder) strs(off int, what string) (out []string) {
-	d.array(off, what, func(off int) { out = append(out, d.str(off, what)) })
+func (d *decoder) strs(k jsonx.Kind, what string) (out []string) {
+	d.array(k, what, func(k jsonx.Kind) { out = append(out, d.str(k, what)) })
 	return out
 }
 
-func (d *decoder) boolean(off int, what string) bool {
-	if !strings.HasPrefix(d.src[off:], "true") && !strings.HasPrefix(d.src[off:], "false") {
-		d.fail(off, CodeWrongType, what+" takes true or false", "")
+func (d *decoder) boolean(k jsonx.Kind, what string) bool {
+	if k != jsonx.True && k != jsonx.False {
+		d.wrong(k, what+" takes true or false")
 	}
-	return d.src[off] == 't'
+	return k == jsonx.True
 }
 
-func (d *decoder) number(off int, what string) int {
-	end, _ := skipValue(d.src, off)
-	n, err := strconv.Atoi(d.src[off:end])
-	if err != nil {
-		d.fail(off, CodeWrongType, what+" takes a whole number", "")
+func (d *decoder) number(k jsonx.Kind, what string) int {
+	n, err := strconv.Atoi(d.s.Text)
+	if k != jsonx.Num || err != nil {
+		d.wrong(k, what+" takes a whole number")
 	}
 	return n
 }
 
-func (d *decoder) verdict(off int, what string) Verdict {
-	v, err := ParseVerdict(d.str(off, what))
+// oneOf returns the index of a string among the names that its key takes.
+func (d *decoder) oneOf(k jsonx.Kind, what string, names []string) int {
+	name := d.str(k, what)
+	i := slices.Index(names, name)
+	if i < 0 {
+		d.fail(d.s.Start, CodeBadValue, fmt.Sprintf("%s takes %s, not %q", what, strings.Join(names, ", "), name), "")
+	}
+	return max(i, 0)
+}
+
+func (d *decoder) verdict(k jsonx.Kind, what string) Verdict {
+	v, err := ParseVerdict(d.str(k, what))
 	if err != nil {
-		d.fail(off, CodeBadValue, what+": "+err.Error(), "")
+		d.fail(d.s.Start, CodeBadValue, what+": "+err.Error(), "")
 	}
 	return v
 }
 
-func (d *decoder) verdicts(off int, what string) (vs Verdicts) {
-	d.array(off, what, func(off int) { vs |= SetOf(d.verdict(off, what)) })
+func (d *decoder) verdicts(k jsonx.Kind, what string) (vs Verdicts) {
+	off := d.s.Start
+	d.array(k, what, func(k jsonx.Kind) { vs |= SetOf(d.verdict(k, what)) })
 	if vs == 0 {
 		d.fail(off, CodeBadValue, what+" is empty", "leave it out to mean all")
 	}
@@ -173,65 +198,65 @@ func (d *decoder) need(keys []string, off int, what string, wanted ...string) {
 
 var programKeys = []string{"obstat", "dialect", "mode", "view", "floor", "pipelines", "rules", "faces", "params"}
 
-func (d *decoder) program(p *Program, off int) {
-	keys := d.object(off, "program", programKeys, func(key string, off int) {
+func (d *decoder) program(p *Program, k jsonx.Kind) {
+	off := d.s.Start
+	keys := d.object(k, "program", programKeys, func(key string, k jsonx.Kind) {
 		switch key {
 		case "obstat":
-			if n := d.number(off, key); n != 1 {
-				d.fail(off, CodeBadValue, fmt.Sprintf("program version %d; this obstat reads 1", n), "")
+			if n := d.number(k, key); n != 1 {
+				d.fail(d.s.Start, CodeBadValue, fmt.Sprintf("program version %d; this obstat reads 1", n), "")
 			}
 		case "dialect":
-			p.Dialect = d.str(off, key)
+			p.Dialect = d.str(k, key)
 		case "mode":
-			p.Mode = Mode(d.str(off, key))
+			p.Mode = Mode(d.str(k, key))
 		case "view":
-			p.View = d.str(off, key)
+			p.View = d.str(k, key)
 		case "floor":
-			switch s := d.str(off, key); s {
-			case "on", "off":
-				p.NoFloor = s == "off"
-			default:
-				d.fail(off, CodeBadValue, "floor takes on or off", "")
-			}
+			p.NoFloor = d.oneOf(k, key, []string{"on", "off"}) == 1
 		case "pipelines":
-			d.object(off, key, nil, func(mode string, off int) { p.Pipelines[Mode(mode)] = d.pipeline(off) })
+			d.object(k, key, nil, func(mode string, k jsonx.Kind) { p.Pipelines[Mode(mode)] = d.pipeline(k) })
 		case "rules":
-			d.object(off, key, nil, func(name string, off int) {
-				p.Rules[name] = []Rule{}
-				d.array(off, key, func(off int) { p.Rules[name] = append(p.Rules[name], d.rule(off)) })
+			d.object(k, key, nil, func(name string, k jsonx.Kind) {
+				list := []Rule{}
+				d.array(k, key, func(k jsonx.Kind) { list = append(list, d.rule(k)) })
+				p.Rules[name] = list
 			})
 		case "faces":
 			p.Faces = map[string]Face{}
-			d.object(off, key, []string{FaceRead, FaceWrite, FaceDelete, FaceConnect}, func(name string, off int) { p.Faces[name] = d.face(off) })
+			d.object(k, key, []string{FaceRead, FaceWrite, FaceDelete, FaceConnect}, func(name string, k jsonx.Kind) { p.Faces[name] = d.face(k) })
 		case "params":
-			end, _ := skipValue(d.src, off)
-			p.Params = json.RawMessage(d.src[off:end])
+			if d.skip(k); d.s.Err() == nil {
+				p.Params = json.RawMessage(d.src[d.s.Start:d.s.End])
+			}
 		}
 	})
 	d.need(keys, off, "program", "obstat", "mode", "pipelines")
 }
 
-func (d *decoder) face(off int) (f Face) {
-	keys := d.object(off, "face", []string{"tool", "field"}, func(key string, off int) {
+func (d *decoder) face(k jsonx.Kind) (f Face) {
+	off := d.s.Start
+	keys := d.object(k, "face", []string{"tool", "field"}, func(key string, k jsonx.Kind) {
 		if key == "tool" {
-			f.Tool = d.str(off, key)
+			f.Tool = d.str(k, key)
 		} else {
-			f.Field = d.str(off, key)
+			f.Field = d.str(k, key)
 		}
 	})
 	d.need(keys, off, "face", "tool", "field")
 	return f
 }
 
-func (d *decoder) pipeline(off int) (pl Pipeline) {
-	keys := d.object(off, "pipeline", []string{"stages", "default", "amend"}, func(key string, off int) {
+func (d *decoder) pipeline(k jsonx.Kind) (pl Pipeline) {
+	off := d.s.Start
+	keys := d.object(k, "pipeline", []string{"stages", "default", "amend"}, func(key string, k jsonx.Kind) {
 		switch key {
 		case "stages":
-			d.array(off, key, func(off int) { pl.Stages = append(pl.Stages, d.stage(off)) })
+			d.array(k, key, func(k jsonx.Kind) { pl.Stages = append(pl.Stages, d.stage(k)) })
 		case "amend":
-			d.array(off, key, func(off int) { pl.Amend = append(pl.Amend, d.stage(off)) })
+			d.array(k, key, func(k jsonx.Kind) { pl.Amend = append(pl.Amend, d.stage(k)) })
 		case "default":
-			pl.Default = d.verdict(off, key)
+			pl.Default = d.verdict(k, key)
 		}
 	})
 	d.need(keys, off, "pipeline", "stages", "default")
@@ -253,141 +278,127 @@ func stageKeys(kind string) []string {
 	return nil
 }
 
-func (d *decoder) stage(off int) Stage {
-	kind := ""
-	w := members{src: d.src, pos: off}
-	for w.next() {
-		if kind == "" && stageKeys(w.m.key) != nil {
-			kind = w.m.key
+// A stageReader holds the fields that stages of any kind may have: which kind it
+// is may be said by the last key.
+type stageReader struct {
+	kind, name string
+	match      Match
+	check      Check
+	when       When
+	keys       []string
+	offs       []int // of the keys
+}
+
+func (d *decoder) stage(k jsonx.Kind) Stage {
+	var r stageReader
+	off := d.s.Start
+	d.object(k, "stage", nil, func(key string, k jsonx.Kind) {
+		r.keys, r.offs = append(r.keys, key), append(r.offs, d.s.Start)
+		d.stageField(&r, key, k)
+	})
+	for i, key := range r.keys {
+		if known := stageKeys(r.kind); known != nil && !slices.Contains(known, key) {
+			d.fail(r.offs[i], CodeUnknownKey, fmt.Sprintf("%s has no key %q", r.kind, key), "it takes "+strings.Join(known, ", "))
 		}
 	}
-	switch kind {
+	switch r.kind {
 	case "match":
-		return d.match(off)
+		d.need(r.keys, off, "match", "rules")
+		r.match.Name = r.name
+		return r.match
 	case "check":
-		return d.check(off)
+		r.check.Name = r.name
+		return r.check
 	case "when":
-		return d.when(off)
-	case "floor":
-		var f Floor
-		d.object(off, "floor", stageKeys(kind), func(_ string, off int) { f.Name = d.str(off, "floor") })
-		return f
+		d.need(r.keys, off, "when", "then")
+		r.when.Name = r.name
+		return r.when
+	case "":
+		d.fail(off, CodeMissing, "a stage is one of match, check, when and floor", "")
 	}
-	d.fail(off, CodeMissing, "a stage is one of match, check, when and floor", "")
-	return Floor{}
+	return Floor{Name: r.name}
 }
 
-func (d *decoder) match(off int) (m Match) {
-	keys := d.object(off, "match", stageKeys("match"), func(key string, off int) {
-		switch key {
-		case "match":
-			m.Name = d.str(off, key)
-		case "rules":
-			m.Rules = d.str(off, key)
-		case "pick":
-			i := slices.Index(pickNames[:], d.str(off, key))
-			if i < 0 {
-				d.fail(off, CodeBadValue, "pick takes "+strings.Join(pickNames[:], ", "), "")
-			}
-			m.Pick = Pick(max(i, 0))
-		case "settle":
-			m.Settle = d.verdicts(off, key)
-		case "ask_denies":
-			m.AskDenies = d.boolean(off, key)
+func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
+	switch key {
+	case "match", "check", "when", "floor":
+		if name := d.str(k, key); r.kind == "" {
+			r.kind, r.name = key, name
 		}
-	})
-	d.need(keys, off, "match", "rules")
-	return m
-}
-
-func (d *decoder) check(off int) (c Check) {
-	d.object(off, "check", stageKeys("check"), func(key string, off int) {
-		switch key {
-		case "check":
-			c.Name = d.str(off, key)
-		case "run":
-			c.Check = d.str(off, key)
-		case "pass":
-			for _, name := range d.strs(off, key) {
-				i := slices.Index(outcomeNames[:], name)
-				if i < 0 {
-					d.fail(off, CodeBadValue, fmt.Sprintf("pass takes %s, not %q", strings.Join(outcomeNames[:], ", "), name), "")
-					continue
-				}
-				c.Pass |= 1 << i
-			}
-		case "ask_denies":
-			c.AskDenies = d.boolean(off, key)
-		case "unless":
-			c.Unless = d.strs(off, key)
-		}
-	})
-	return c
-}
-
-func (d *decoder) when(off int) (w When) {
-	keys := d.object(off, "when", stageKeys("when"), func(key string, off int) {
-		switch key {
-		case "when":
-			w.Name = d.str(off, key)
-		case "is":
-			w.Is = d.str(off, key)
-		case "tools":
-			w.Tools = d.strs(off, key)
-		case "then":
-			w.Then = d.verdict(off, key)
-		case "else":
-			v := d.verdict(off, key)
-			w.Else = &v
-		}
-	})
-	d.need(keys, off, "when", "then")
-	return w
+	case "rules":
+		r.match.Rules = d.str(k, key)
+	case "pick":
+		r.match.Pick = Pick(d.oneOf(k, key, pickNames[:]))
+	case "settle":
+		r.match.Settle = d.verdicts(k, key)
+	case "ask_denies":
+		r.match.AskDenies = d.boolean(k, key)
+		r.check.AskDenies = r.match.AskDenies
+	case "run":
+		r.check.Check = d.str(k, key)
+	case "pass":
+		d.array(k, key, func(k jsonx.Kind) { r.check.Pass |= 1 << d.oneOf(k, key, outcomeNames[:]) })
+	case "unless":
+		r.check.Unless = d.strs(k, key)
+	case "is":
+		r.when.Is = d.str(k, key)
+	case "tools":
+		r.when.Tools = d.strs(k, key)
+	case "then":
+		r.when.Then = d.verdict(k, key)
+	case "else":
+		v := d.verdict(k, key)
+		r.when.Else = &v
+	default:
+		d.skip(k)
+	}
 }
 
 var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "source", "layer", "reason", "pos"}
 
-func (d *decoder) rule(off int) (r Rule) {
+func (d *decoder) rule(k jsonx.Kind) (r Rule) {
+	off := d.s.Start
 	if d.positions {
 		r.Pos = d.pos(off)
 	}
-	keys := d.object(off, "rule", ruleKeys, func(key string, off int) {
+	keys := d.object(k, "rule", ruleKeys, func(key string, k jsonx.Kind) {
 		switch key {
 		case "id":
-			r.ID = d.str(off, key)
+			r.ID = d.str(k, key)
 		case "tool":
-			r.Tool = d.text(off, key)
+			r.Tool = d.text(k, key)
 		case "field":
-			r.Field = d.str(off, key)
+			r.Field = d.str(k, key)
 		case "match":
-			if r.Pattern = d.text(off, key); r.Pattern.IsZero() {
+			off := d.s.Start
+			if r.Pattern = d.text(k, key); r.Pattern.IsZero() {
 				d.fail(off, CodeBadValue, `match takes a pattern`, "leave it out for a rule about the whole tool")
 			}
 		case "verdict":
-			r.Verdict = d.verdict(off, key)
+			r.Verdict = d.verdict(k, key)
 		case "source":
-			r.Source = d.str(off, key)
+			r.Source = d.str(k, key)
 		case "layer":
-			r.Layer = d.str(off, key)
+			r.Layer = d.str(k, key)
 		case "reason":
-			r.Reason = d.str(off, key)
+			r.Reason = d.str(k, key)
 		case "pos":
-			r.Pos = d.position(off)
+			r.Pos = d.position(k)
 		}
 	})
 	d.need(keys, off, "rule", "tool", "verdict")
 	return r
 }
 
-func (d *decoder) position(off int) (p Pos) {
-	d.object(off, "pos", []string{"file", "line", "col"}, func(key string, off int) {
+func (d *decoder) position(k jsonx.Kind) (p Pos) {
+	d.object(k, "pos", []string{"file", "line", "col"}, func(key string, k jsonx.Kind) {
 		switch key {
 		case "file":
-			p.File = d.str(off, key)
+			p.File = d.str(k, key)
 		case "line":
-			p.Line = d.number(off, key)
+			p.Line = d.number(k, key)
 		case "col":
-			p.Col = d.number(off, key)
+			p.Col = d.number(k, key)
 		}
 	})
 	return p
@@ -396,20 +407,22 @@ func (d *decoder) position(off int) (p Pos) {
 var flavours = [...]pattern.Flavour{pattern.Exact, pattern.Fnmatch, pattern.Wildcard, pattern.Minimatch,
 	pattern.Bash, pattern.Full, pattern.Search, pattern.JSON}
 
-func (d *decoder) text(off int, what string) (t Text) {
-	if d.src[off] == '"' {
-		return Is(d.str(off, what))
+func (d *decoder) text(k jsonx.Kind, what string) (t Text) {
+	if k == jsonx.Str {
+		return Is(d.s.Text)
 	}
-	keys := d.object(off, what, nil, func(key string, off int) {
+	off := d.s.Start
+	keys := d.object(k, what, nil, func(key string, k jsonx.Kind) {
 		switch {
 		case key == textAny:
-			if !d.boolean(off, key) {
-				d.fail(off, CodeBadValue, "any takes true", "")
+			if !d.boolean(k, key) {
+				d.fail(d.s.Start, CodeBadValue, "any takes true", "")
 			}
 		case !slices.Contains(flavours[:], pattern.Flavour(key)):
-			d.fail(off, CodeUnknownName, fmt.Sprintf("no pattern flavour %q", key), fmt.Sprintf("the flavours are %q", flavours))
+			d.fail(d.s.Start, CodeUnknownName, fmt.Sprintf("no pattern flavour %q", key), fmt.Sprintf("the flavours are %q", flavours))
+			d.skip(k)
 		default:
-			t = Text{pattern.Flavour(key), d.str(off, key)}
+			t = Text{pattern.Flavour(key), d.str(k, key)}
 		}
 	})
 	if len(keys) != 1 {

@@ -170,28 +170,14 @@ func ParseProgram(file string, text []byte) (*Program, error) { return parseProg
 const maxProgram = 256 << 20
 
 func parseProgram(file string, text []byte, positions bool) (*Program, error) {
-	d := &decoder{src: string(text), file: file, positions: positions}
-	p := &Program{Pipelines: map[Mode]Pipeline{}, Rules: map[string][]Rule{}}
 	if len(text) > maxProgram {
-		d.fail(0, CodeTooLarge, fmt.Sprintf("program of %d bytes; at most %d are read", len(text), maxProgram), "")
-		return nil, d.errs.Fatal()
+		return nil, Errors{{Code: CodeTooLarge, Pos: Pos{file, 1, 1}, Msg: fmt.Sprintf("program of %d bytes; at most %d are read", len(text), maxProgram)}}
 	}
-	start := skipSpace(d.src, 0)
-	end, serr := start, checkUTF8(d.src)
-	if serr == nil {
-		end, serr = skipValue(d.src, start)
-	}
-	if serr == nil {
-		if rest := skipSpace(d.src, end); rest < len(d.src) {
-			serr = &scanError{rest, CodeSyntax, "text after the program"}
-		}
-	}
-	if serr != nil {
-		d.fail(serr.off, serr.code, serr.msg, "")
-		return nil, d.errs.Fatal()
-	}
-	d.program(p, start)
-	if err := d.errs.Fatal(); err != nil {
+	d := newDecoder(file, text)
+	d.positions = positions
+	p := &Program{Pipelines: map[Mode]Pipeline{}, Rules: map[string][]Rule{}}
+	d.program(p, d.s.Next())
+	if err := d.done(); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -211,16 +197,7 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 
 // ParseRule reads a rule from its JSON.
 func ParseRule(text []byte) (Rule, error) {
-	d := &decoder{src: string(text)}
-	start := skipSpace(d.src, 0)
-	end, serr := skipValue(d.src, start)
-	if serr == nil && skipSpace(d.src, end) < len(d.src) {
-		serr = &scanError{end, CodeSyntax, "text after the rule"}
-	}
-	if serr != nil {
-		d.fail(serr.off, serr.code, serr.msg, "")
-		return Rule{}, d.errs.Fatal()
-	}
-	r := d.rule(start)
-	return r, d.errs.Fatal()
+	d := newDecoder("", text)
+	r := d.rule(d.s.Next())
+	return r, d.done()
 }

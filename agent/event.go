@@ -86,7 +86,7 @@ func (l List) Decode(name string, stdin []byte, getenv func(string) string) (*Ev
 	if l.Of(name) == nil {
 		e.Agent = l.byEnv(getenv)
 	}
-	root, problems := jsonx.Parse(stdin, jsonx.Options{})
+	root, problems := jsonx.Parse(stdin, jsonx.Options{Fold: 1})
 	if root.Is(tree.Object) { // a broken one may still tell who sent it
 		e.Name = eventName(root)
 		e.Agent = l.sniff(&sent{root: root, told: e.Agent, event: e.Name, getenv: getenv})

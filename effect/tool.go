@@ -1,11 +1,11 @@
 package effect
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -61,41 +61,27 @@ type input struct {
 
 var errInput = errors.New("the input is not a JSON object")
 
-// decode reads a JSON object and refuses one that names a field twice: which of the two the
-// tool would take is not known.
+// decode reads a JSON object. It refuses one that names a field twice, or in two
+// spellings: which of the two the tool would take is not known.
 func (in *input) decode(data []byte) error {
-	if ok, err := in.plain(string(data)); ok {
-		return err
-	}
-	return in.decodeAny(data)
-}
-
-func (in *input) decodeAny(data []byte) error {
-	dec := json.NewDecoder(strings.NewReader(string(data)))
-	t, err := dec.Token()
-	if err != nil || t != json.Delim('{') {
+	var s jsonx.Scanner
+	s.Reset(string(data), jsonx.Options{NUL: true, NoMark: true, Fold: 1})
+	if s.Next() != jsonx.ObjectStart {
 		return errInput
 	}
 	in.fields = map[string]any{}
-	for dec.More() {
-		k, err := dec.Token()
-		if err != nil {
-			return errInput
-		}
-		key, _ := k.(string)
-		var v any
-		if err := dec.Decode(&v); err != nil {
-			return errInput
-		}
-		if _, twice := in.fields[key]; twice {
-			return errors.New("the input names " + key + " twice")
+	for s.Next() == jsonx.Key {
+		key := s.Text
+		v, ok := s.Any(s.Next())
+		if !ok {
+			break
 		}
 		in.fields[key], in.keys = v, append(in.keys, key)
 	}
-	if _, err := dec.Token(); err != nil {
-		return errInput
-	}
-	if _, err := dec.Token(); err != io.EOF {
+	switch p := s.Err(); {
+	case p != nil && p.Code == tree.CodeDuplicate:
+		return errors.New("the input cannot be read: " + p.Msg)
+	case p != nil || s.Next() != jsonx.End:
 		return errInput
 	}
 	return nil

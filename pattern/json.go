@@ -1,8 +1,9 @@
 package pattern
 
 import (
-	"strconv"
-	"unicode/utf8"
+	"sync"
+
+	"github.com/obstat/obstat/internal/jsonx"
 )
 
 // JSON is equality of JSON values: the order of an object's members and the
@@ -10,250 +11,90 @@ import (
 // 10e-1), strings by their characters. A text that is not JSON, or names a
 // member of an object twice, is equal to nothing.
 
-// maxJSONDepth bounds the nesting of a pattern, and with it that of any match.
-const maxJSONDepth = 200
-
 // jsonValue is a pattern, read.
 type jsonValue struct {
-	kind    jsonKind
-	text    string // jsonWord: the word; jsonString: the characters
+	kind    jsonx.Kind // of its first token
+	text    string     // of a string
 	num     jsonNumber
-	items   []jsonValue    // jsonArray, jsonObject: the members' values
-	members map[string]int // jsonObject: where in items
+	items   []*jsonValue   // of an array; of an object, the members' values
+	members map[string]int // of an object: where in items
 }
 
-type jsonKind uint8
+var jsonOptions = jsonx.Options{NUL: true, NoMark: true}
 
-const (
-	jsonWord jsonKind = iota // null, true, false
-	jsonNum
-	jsonString
-	jsonArray
-	jsonObject
-)
+var scanners = sync.Pool{New: func() any { return new(jsonx.Scanner) }}
 
 func compileJSON(text string) (matcher, trees, error) {
-	r := jsonReader{s: text}
-	v, ok := r.value(0)
-	if ok {
-		r.space()
-		if r.at == len(text) {
-			return v, trees{}, nil
+	var s jsonx.Scanner
+	s.Reset(text, jsonOptions)
+	v := readJSON(&s, s.Next())
+	s.Next()
+	if p := s.Err(); p != nil {
+		return nil, trees{}, &SyntaxError{p.Offset, p.Msg}
+	}
+	return v, trees{}, nil
+}
+
+// readJSON reads the value whose first token is k.
+func readJSON(s *jsonx.Scanner, k jsonx.Kind) *jsonValue {
+	v := &jsonValue{kind: k}
+	switch k {
+	case jsonx.Str:
+		v.text = s.Text
+	case jsonx.Num:
+		v.num = newNumber(s.Text)
+	case jsonx.ArrayStart:
+		for k = s.Next(); k != jsonx.ArrayEnd && k != jsonx.Bad; k = s.Next() {
+			v.items = append(v.items, readJSON(s, k))
 		}
-		r.fail("there is more after the JSON value")
+	case jsonx.ObjectStart:
+		v.members = map[string]int{}
+		for s.Next() == jsonx.Key {
+			v.members[s.Text] = len(v.items)
+			v.items = append(v.items, readJSON(s, s.Next()))
+		}
 	}
-	return nil, trees{}, &SyntaxError{min(r.errAt, len(text)), r.msg}
+	return v
 }
 
-func (v *jsonValue) match(s string) (bool, error) {
-	r := jsonReader{s: s}
-	ok := v.equal(&r)
-	r.space()
-	return ok && r.at == len(s), nil
+func (v *jsonValue) match(text string) (bool, error) {
+	s := scanners.Get().(*jsonx.Scanner)
+	s.Reset(text, jsonOptions)
+	ok := v.equal(s, s.Next()) && s.Next() == jsonx.End
+	s.Reset("", jsonOptions)
+	scanners.Put(s)
+	return ok, nil
 }
 
-// equal reads a value from r and compares it; it stops where they differ.
-func (v *jsonValue) equal(r *jsonReader) bool {
-	r.space()
-	switch v.kind {
-	case jsonWord:
-		return r.word(v.text)
-	case jsonNum:
-		n, ok := r.number()
-		return ok && n.equal(v.num)
-	case jsonString:
-		return r.sameString(v.text)
-	case jsonArray:
-		return v.equalArray(r)
-	}
-	return v.equalObject(r)
-}
-
-func (v *jsonValue) equalArray(r *jsonReader) bool {
-	if !r.byte('[') {
+// equal compares v with the value whose first token is k; it stops where they
+// differ.
+func (v *jsonValue) equal(s *jsonx.Scanner, k jsonx.Kind) bool {
+	if k != v.kind {
 		return false
 	}
-	for i := range v.items {
-		if i > 0 && !r.byte(',') || !v.items[i].equal(r) {
-			return false
+	switch k {
+	case jsonx.Str:
+		return s.Text == v.text
+	case jsonx.Num:
+		return v.num.equal(newNumber(s.Text))
+	case jsonx.ArrayStart:
+		for _, item := range v.items {
+			if !item.equal(s, s.Next()) {
+				return false
+			}
 		}
-	}
-	return r.byte(']')
-}
-
-func (v *jsonValue) equalObject(r *jsonReader) bool {
-	if !r.byte('{') {
-		return false
-	}
-	var few [4]uint64
-	seen := few[:]
-	if len(v.items) > 64*len(few) {
-		seen = make([]uint64, len(v.items)/64+1)
-	}
-	for n := range v.items {
-		if n > 0 && !r.byte(',') {
-			return false
+		return s.Next() == jsonx.ArrayEnd
+	case jsonx.ObjectStart:
+		for range v.items {
+			if s.Next() != jsonx.Key {
+				return false
+			}
+			i, ok := v.members[s.Text] // the scanner refuses a second of that name
+			if !ok || !v.items[i].equal(s, s.Next()) {
+				return false
+			}
 		}
-		r.space()
-		i, ok := v.member(r)
-		if !ok || seen[i>>6]&(1<<(i&63)) != 0 {
-			return false
-		}
-		seen[i>>6] |= 1 << (i & 63)
-		if !r.byte(':') || !v.items[i].equal(r) {
-			return false
-		}
+		return s.Next() == jsonx.ObjectEnd
 	}
-	return r.byte('}')
-}
-
-// member reads a name and returns which member it is.
-func (v *jsonValue) member(r *jsonReader) (int, bool) {
-	var buf [128]byte
-	start := r.at
-	if raw, ok := r.plainString(); ok {
-		i, ok := v.members[raw]
-		return i, ok
-	}
-	r.at = start
-	name, ok := r.string(buf[:0])
-	if !ok {
-		return 0, false
-	}
-	i, ok := v.members[string(name)]
-	return i, ok
-}
-
-// jsonReader reads JSON text. at is where it is; the first error stays.
-type jsonReader struct {
-	s     string
-	at    int
-	msg   string
-	errAt int
-}
-
-func (r *jsonReader) fail(msg string) bool {
-	if r.msg == "" {
-		r.msg, r.errAt = msg, r.at
-	}
-	return false
-}
-
-func (r *jsonReader) space() {
-	for r.at < len(r.s) {
-		switch r.s[r.at] {
-		case ' ', '\t', '\n', '\r':
-			r.at++
-		default:
-			return
-		}
-	}
-}
-
-// byte takes c after white space.
-func (r *jsonReader) byte(c byte) bool {
-	r.space()
-	if r.at < len(r.s) && r.s[r.at] == c {
-		r.at++
-		return true
-	}
-	return r.fail("expected " + string(rune(c)))
-}
-
-func (r *jsonReader) word(w string) bool {
-	if len(r.s)-r.at >= len(w) && r.s[r.at:r.at+len(w)] == w {
-		r.at += len(w)
-		return true
-	}
-	return r.fail("expected " + w)
-}
-
-// value reads a pattern.
-func (r *jsonReader) value(depth int) (*jsonValue, bool) {
-	r.space()
-	if depth > maxJSONDepth {
-		return nil, r.fail("the JSON value is nested too deeply")
-	}
-	if r.at == len(r.s) {
-		return nil, r.fail("a JSON value is missing")
-	}
-	switch c := r.s[r.at]; {
-	case c == '{':
-		return r.object(depth)
-	case c == '[':
-		return r.array(depth)
-	case c == '"':
-		b, ok := r.string(nil)
-		return &jsonValue{kind: jsonString, text: string(b)}, ok
-	case c == '-' || c >= '0' && c <= '9':
-		n, ok := r.number()
-		return &jsonValue{kind: jsonNum, num: n}, ok
-	}
-	for _, w := range []string{"null", "true", "false"} {
-		if r.s[r.at] == w[0] {
-			return &jsonValue{kind: jsonWord, text: w}, r.word(w)
-		}
-	}
-	return nil, r.fail("no JSON value starts with " + strconv.QuoteRune(firstRune(r.s[r.at:])))
-}
-
-func firstRune(s string) rune {
-	c, _ := utf8.DecodeRuneInString(s)
-	return c
-}
-
-func (r *jsonReader) array(depth int) (*jsonValue, bool) {
-	v := &jsonValue{kind: jsonArray}
-	r.at++
-	if r.space(); r.at < len(r.s) && r.s[r.at] == ']' {
-		r.at++
-		return v, true
-	}
-	for {
-		item, ok := r.value(depth + 1)
-		if !ok {
-			return nil, false
-		}
-		v.items = append(v.items, *item)
-		if r.space(); r.at < len(r.s) && r.s[r.at] == ',' {
-			r.at++
-			continue
-		}
-		return v, r.byte(']')
-	}
-}
-
-func (r *jsonReader) object(depth int) (*jsonValue, bool) {
-	v := &jsonValue{kind: jsonObject, members: map[string]int{}}
-	r.at++
-	if r.space(); r.at < len(r.s) && r.s[r.at] == '}' {
-		r.at++
-		return v, true
-	}
-	for {
-		r.space()
-		start := r.at
-		name, ok := r.string(nil)
-		if !ok {
-			return nil, false
-		}
-		if _, twice := v.members[string(name)]; twice {
-			r.at = start
-			return nil, r.fail("the member " + strconv.Quote(string(name)) + " is named twice")
-		}
-		if !r.byte(':') {
-			return nil, false
-		}
-		item, ok := r.value(depth + 1)
-		if !ok {
-			return nil, false
-		}
-		v.members[string(name)] = len(v.items)
-		v.items = append(v.items, *item)
-		if r.space(); r.at < len(r.s) && r.s[r.at] == ',' {
-			r.at++
-			continue
-		}
-		return v, r.byte('}')
-	}
+	return true
 }

@@ -14,65 +14,31 @@ type jsonNumber struct {
 // maxExponent is where an exponent is beyond all reason.
 const maxExponent = 1 << 40
 
-// number reads a number as JSON writes them.
-func (r *jsonReader) number() (jsonNumber, bool) {
-	var n jsonNumber
-	i := r.at
-	if i < len(r.s) && r.s[i] == '-' {
-		n.negative = true
-		i++
+// newNumber returns the value of a number as JSON writes it.
+func newNumber(text string) (n jsonNumber) {
+	text, n.negative = strings.CutPrefix(text, "-")
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		n.exp = exponent(text[i+1:])
+		text = text[:i]
 	}
-	start := i
-	i = skipDigits(r.s, i)
-	whole := i - start
-	if whole == 0 || whole > 1 && r.s[start] == '0' {
-		return n, r.fail("this is no JSON number")
+	whole := strings.IndexByte(text, '.')
+	if whole < 0 {
+		whole = len(text)
 	}
-	if i < len(r.s) && r.s[i] == '.' {
-		end := skipDigits(r.s, i+1)
-		if end == i+1 {
-			return n, r.fail("this is no JSON number")
-		}
-		i = end
-	}
-	digitsEnd := i
-	if i < len(r.s) && r.s[i]|0x20 == 'e' {
-		exp, end := exponent(r.s, i+1)
-		if end == 0 {
-			return n, r.fail("this is no JSON number")
-		}
-		n.exp, i = exp, end
-	}
-	n.normalize(r.s[start:digitsEnd], whole)
-	r.at = i
-	return n, true
+	n.normalize(text, whole)
+	return n
 }
 
-func skipDigits(s string, i int) int {
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		i++
+// exponent reads the digits behind an e, up to maxExponent.
+func exponent(s string) (exp int64) {
+	digits := strings.TrimLeft(s, "+-")
+	for _, c := range []byte(digits) {
+		exp = min(exp*10+int64(c-'0'), maxExponent)
 	}
-	return i
-}
-
-// exponent reads what follows the e, saturated; its end is 0 if it is none.
-func exponent(s string, i int) (exp int64, end int) {
-	negative := false
-	if i < len(s) && (s[i] == '+' || s[i] == '-') {
-		negative = s[i] == '-'
-		i++
+	if s[0] == '-' {
+		return -exp
 	}
-	end = skipDigits(s, i)
-	if end == i {
-		return 0, 0
-	}
-	for ; i < end; i++ {
-		exp = min(exp*10+int64(s[i]-'0'), maxExponent)
-	}
-	if negative {
-		exp = -exp
-	}
-	return exp, end
+	return exp
 }
 
 // normalize takes the digits, of which whole stand before the point, in the

@@ -17,16 +17,16 @@ type importRow struct {
 // importTable is the table of the design document, top to bottom: an arrow
 // never points to a row further down. The first row that fits a package counts.
 var importTable = []importRow{
-	{pkg: "pattern",
-		why: "pattern only says what a pattern means; it knows no tool, rule or verdict"},
+	{pkg: "pattern", may: []string{"internal/jsonx", "internal/tree"},
+		why: "pattern only says what a pattern means; it knows no tool, rule or verdict. JSON it reads as everybody does"},
 	{pkg: "shell", third: []string{"mvdan.cc/sh/v3/syntax"},
 		why: "shell reads shell text and nothing else; what a command does is effect's business"},
 	{pkg: "paths",
 		why: "paths is arithmetic on path names; it must not know who asks"},
-	{pkg: "effect", may: []string{"shell", "paths"},
+	{pkg: "effect", may: []string{"shell", "paths", "internal/jsonx", "internal/tree"},
 		why: "effect says what calls do, whatever a policy thinks of it, so it cannot know policies"},
-	{pkg: "", may: []string{"pattern", "shell", "paths", "effect"},
-		why: "the engine links only the shell parser; files, formats, storage and faces come to it as data"},
+	{pkg: "", may: []string{"pattern", "shell", "paths", "effect", "internal/jsonx", "internal/tree"},
+		why: "the engine links only the shell parser; files, storage and faces come to it as data, and JSON it reads as everybody does"},
 
 	{pkg: "internal/once",
 		why: "once is imported by everybody, the lowest packages as well, so it may know nobody"},
