@@ -36,9 +36,9 @@ type Place struct {
 	// Set groups the files that are read together; "" is a set like any other. A
 	// system without layers has a set for each directory.
 	Set string
-	// Env: an environment variable names the file, or holds its text in Data. It
-	// counts as the project's, which may set variables.
-	Env  bool
+	// Env is the environment variable that names the file, or holds its text, which
+	// is in Data then. A project may have set it.
+	Env  string
 	Data []byte
 }
 

@@ -24,57 +24,108 @@ func choose(agent string, sets []*set) []*set {
 	return sets
 }
 
-// load puts what a site has in force.
+// load puts in force what a site has on disk and what was accepted of it.
 func (s *search) load(st *site) {
+	same := st.pin != nil && st.pin.holds(st)
+	accepted := same || st.trusted || st.role != Own || !st.base
+	role := st.role
+	if same {
+		role = min(role, st.pinRole)
+	}
 	chosen := choose(s.w.Agent, st.sets)
+	var disk []*dialect.Loaded
 	for _, set := range st.sets {
 		if !slices.Contains(chosen, set) {
-			s.looked(set, st.dir, false, chosen[0].d.Name()+" decides here")
+			s.looked(set, st, false, accepted, chosen[0].d.Name()+" decides here")
 			continue
 		}
 		why := "found in the project"
-		if st.role == Inner {
+		if role == Inner {
 			why = "found below the project, or where the call leads; it only tightens"
 		}
-		l, err := s.compile(set.d, set.files, s.w.Named.Options)
+		l, err := s.loadSet(st, set, same)
 		if err != nil {
-			s.looked(set, st.dir, true, "cannot be loaded: "+firstLine(err))
-			s.broken(st.dir, err)
+			s.looked(set, st, true, accepted, "cannot be loaded: "+firstLine(err))
+			s.broken(st.dir, err, st.pin != nil && !st.trusted)
 			continue
 		}
-		s.looked(set, st.dir, true, why)
-		s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: st.role, Place: st.dir, Why: why, OnDisk: true, Accepted: true})
+		disk = append(disk, l)
+		s.looked(set, st, true, accepted, why)
+		s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: role, Place: st.dir, Why: why, OnDisk: true, Accepted: accepted})
+	}
+	if !same && !st.trusted {
+		s.bound(st, disk, accepted)
+	}
+}
+
+// bound puts in force what was accepted for a site that is no longer, or not yet,
+// as it was accepted.
+func (s *search) bound(st *site, disk []*dialect.Loaded, accepted bool) {
+	var old []*dialect.Loaded
+	if st.pin != nil {
+		old = s.pinned(st)
+		for _, l := range old {
+			s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: st.pinRole, Place: st.dir, Why: "accepted before the files changed", Accepted: true})
+		}
+		s.first = s.first || len(old) == 0 && st.pinRole == Own && st.base // nothing is left of it
+	} else if !accepted {
+		s.first = s.first || !slices.ContainsFunc(s.out.sites, func(o *site) bool { return o.pin != nil && o.pinRole == Own })
+	}
+	if st.pin != nil || !accepted {
+		s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil, Changes: changes(old, disk, st)})
 	}
 }
 
 // users puts the user's and the machine's own policies in force: beside a
-// project's for their denials, and in full where there is no project's.
+// project's for their denials, and in full where there is no project's. At first
+// sight of a project they are what is accepted.
 func (s *search) users(covered bool) {
 	sets, err := s.sets("")
 	if err != nil {
-		s.broken("", err)
+		s.broken("", err, false)
 		return
 	}
-	var speak []*set
-	for _, set := range sets {
-		if slices.ContainsFunc(set.files, func(f file) bool { return f.speaks }) {
-			speak = append(speak, set)
+	var speak, own []*set
+	for _, st := range sets {
+		if st.speaks() {
+			speak = append(speak, st)
+		}
+		if mine := st.own(); mine.speaks() {
+			own = append(own, mine)
 		}
 	}
 	chosen := choose(s.w.Agent, speak)
-	for _, set := range speak {
-		switch counts := slices.Contains(chosen, set); {
+	for _, st := range speak {
+		accepted := len(st.own().files) == len(st.files)
+		switch counts := slices.Contains(chosen, st); {
 		case !covered && counts:
-			s.user(set, Own, "the user's own; no project has a policy here")
-		case covered && s.beside(set):
-			s.user(set, User, "the user's own; what it denies no project lifts")
-		case covered && s.merged(set):
+			s.user(st, &Policy{Why: "the user's own; no project has a policy here", OnDisk: true, Accepted: accepted})
+			s.first = s.first || !accepted
+		case covered && s.beside(st):
+			s.user(st, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
+		case covered && s.inForce(st): // it was read together with the project's
 		default:
-			s.looked(set, "", false, "another policy decides here")
+			s.looked(st, nil, false, accepted, "another policy decides here")
 		}
 	}
-	if !slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return p.Role == Own }) && len(s.out.Broken) == 0 {
-		s.builtin("no policy is found")
+	hasOwn := func(p *Policy) bool { return p.Role == Own && p.OnDisk }
+	if !slices.ContainsFunc(s.out.Policies, hasOwn) && len(s.out.Broken) == 0 {
+		s.builtin(&Policy{Why: "no policy is found", OnDisk: true, Accepted: true})
+	}
+	if s.first {
+		s.firstSight(choose(s.w.Agent, own))
+	}
+}
+
+// firstSight puts in force what is accepted where nobody has accepted anything: the
+// user's own policy, or the built-in one.
+func (s *search) firstSight(own []*set) {
+	const why = "accepted as long as nobody has accepted the project's"
+	for _, st := range own {
+		s.user(st, &Policy{Why: "the user's own; " + why, Accepted: true})
+	}
+	if len(own) == 0 {
+		s.builtin(&Policy{Why: why, Accepted: true})
 	}
 }
 
@@ -89,38 +140,54 @@ func (s *search) beside(set *set) bool {
 	return !wins && s.inForce(set)
 }
 
-// merged tells whether a project's policy of the same dialect was read together
-// with the user's set.
-func (s *search) merged(set *set) bool {
-	_, wins := set.d.(dialect.DenyWinner)
-	return wins && s.inForce(set)
-}
-
 // inForce tells whether a policy of the set's dialect is in force.
 func (s *search) inForce(set *set) bool {
 	return slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return p.Dialect.Name() == set.d.Name() })
 }
 
 // user puts a set of the user's in force.
-func (s *search) user(set *set, role Role, why string) {
-	l, err := s.compile(set.d, set.files, s.w.Named.Options)
+func (s *search) user(st *set, p *Policy) {
+	l, err := s.compile(st.d, st.files, s.w.Named.Options)
 	if err != nil {
-		s.looked(set, "", true, "cannot be loaded: "+firstLine(err))
-		s.broken("", err)
+		s.looked(st, nil, true, p.Accepted, "cannot be loaded: "+firstLine(err))
+		s.broken("", err, false)
 		return
 	}
-	s.looked(set, "", true, why)
-	s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: role, Why: why, OnDisk: true, Accepted: true})
+	s.looked(st, nil, true, p.Accepted, p.Why)
+	p.Loaded = l
+	s.out.Policies = append(s.out.Policies, p)
 }
 
 // builtin puts the built-in policy in force.
-func (s *search) builtin(why string) {
+func (s *search) builtin(p *Policy) {
 	l, err := Builtin(s.w.Named.Options[dialect.FloorOption])
 	if err != nil {
-		s.broken("", err)
+		s.broken("", err, false)
 		return
 	}
-	s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Why: why, OnDisk: true, Accepted: true})
+	p.Loaded = l
+	s.out.Policies = append(s.out.Policies, p)
+}
+
+// speaks tells whether a file of the set has something to say.
+func (st *set) speaks() bool {
+	return slices.ContainsFunc(st.files, func(f file) bool { return f.speaks })
+}
+
+// speaksHere tells whether a file of the project itself has something to say.
+func (st *set) speaksHere() bool {
+	return slices.ContainsFunc(st.files, func(f file) bool { return f.here && f.speaks })
+}
+
+// own returns the set's files that are the user's or the machine's own.
+func (st *set) own() *set {
+	out := &set{d: st.d}
+	for _, f := range st.files {
+		if f.own {
+			out.files = append(out.files, f)
+		}
+	}
+	return out
 }
 
 // compile loads files as their dialect's configuration.
@@ -139,11 +206,15 @@ func (s *search) compile(d dialect.Dialect, files []file, options map[string]str
 	return dialect.Load(d, in)
 }
 
-// looked notes the files of a set, each once for a dialect and place.
-func (s *search) looked(set *set, place string, inForce bool, why string) {
-	for i := range set.files {
-		f := &set.files[i]
-		l := Looked{Name: f.Name, Layer: f.Layer, Dialect: set.d.Name(), Place: place, InForce: inForce, Why: why, Accepted: true}
+// looked notes the files of a set, each once for a dialect.
+func (s *search) looked(st *set, at *site, inForce, accepted bool, why string) {
+	place := ""
+	if at != nil {
+		place = at.dir
+	}
+	for i := range st.files {
+		f := &st.files[i]
+		l := Looked{Name: f.Name, Layer: f.Layer, Dialect: st.d.Name(), Place: place, InForce: inForce, Why: why, Accepted: accepted || f.own}
 		have := slices.IndexFunc(s.out.Looked, func(o Looked) bool { return o.Name == l.Name && o.Dialect == l.Dialect })
 		switch {
 		case have < 0:

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/obstat/obstat"
 )
 
@@ -13,6 +16,9 @@ type Answer struct {
 	Call obstat.Call
 	// Trace is how the decision came about, with [InForce.Explain].
 	Trace *obstat.Trace
+	// Waits is the directory whose files would be looser and wait for a person to
+	// accept them (`obstat trust DIR`); "" where none would.
+	Waits string
 }
 
 // Decide puts a call to all policies in force; the strictest answer counts, the
@@ -31,23 +37,86 @@ func (f *InForce) Explain(call *obstat.Call, world obstat.World) Answer {
 }
 
 func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obstat.Decision, *obstat.Trace)) (out Answer) {
-	if len(f.Broken) > 0 || len(f.Policies) == 0 {
-		why := "no policy is in force"
-		if len(f.Broken) > 0 {
-			why = "the policy cannot be loaded: " + firstLine(f.Broken[0].Err)
-		}
+	if why := f.unusable(); why != "" {
 		out.Decision = obstat.Decision{Tool: call.Tool, Faults: []obstat.Fault{{Msg: why}}}
 		return out
 	}
+	var disk Answer // what the files say, whoever has accepted them
 	for _, p := range f.Policies {
 		c := f.put(call, p)
 		d, trace := ask(p, &c)
-		if !p.counts(&d) || out.By != nil && d.Verdict >= out.Verdict {
+		if !p.counts(&d) {
 			continue
 		}
-		out = Answer{Decision: d, By: p, Call: c, Trace: trace}
+		if p.OnDisk && (disk.By == nil || d.Verdict < disk.Verdict) {
+			disk = Answer{Decision: d, By: p}
+		}
+		if out.By == nil || d.Verdict < out.Verdict {
+			out = Answer{Decision: d, By: p, Call: c, Trace: trace}
+		}
+	}
+	if len(f.Broken) > 0 {
+		f.bounded(&out)
+	} else if disk.Verdict > out.Verdict {
+		f.waiting(&out, &disk)
 	}
 	return out
+}
+
+// unusable says why there is nothing to decide by.
+func (f *InForce) unusable() string {
+	for _, b := range f.Broken {
+		if !b.Bound {
+			return "the policy cannot be loaded: " + firstLine(b.Err)
+		}
+	}
+	if len(f.Policies) == 0 {
+		return "no policy is in force"
+	}
+	return ""
+}
+
+// bounded makes an ask of what an accepted policy allows while the files cannot be
+// loaded: they may have come to deny it.
+func (f *InForce) bounded(out *Answer) {
+	if out.Verdict == obstat.Allow {
+		out.Verdict, out.Rule = obstat.Ask, nil
+	}
+	out.Note = join(out.Note, "the policy cannot be loaded, and what was accepted before decides, and asks: "+firstLine(f.Broken[0].Err))
+}
+
+// waiting says that the files would be looser, and what to do about it.
+func (f *InForce) waiting(out, disk *Answer) {
+	out.Waits = disk.By.Place
+	for _, nw := range f.New {
+		if out.Waits == "" {
+			out.Waits = nw.Place
+		}
+	}
+	says := "only the default of " + strings.Join(disk.By.names(), ", ")
+	if disk.Rule != nil {
+		says = fmt.Sprintf("only %s (%s)", disk.Rule, disk.Rule.Pos)
+	}
+	if out.Verdict == obstat.Ask && !out.Safety {
+		// That no accepted rule allows it goes without saying.
+		out.Stage, out.Rule, out.Part, out.Note = "not accepted", nil, "", ""
+	}
+	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; `obstat trust %s` shows what is new and accepts it", says, disk.Verdict, out.Waits))
+}
+
+// names returns the names of the policy's files.
+func (p *Policy) names() (out []string) {
+	for _, f := range p.Input.Files {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // counts tells whether a decision of p counts, by p's role.

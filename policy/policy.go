@@ -40,6 +40,9 @@ type Where struct {
 	Home string
 	// Getenv reads the environment; nil reads the process's.
 	Getenv func(string) string
+	// Mine: no agent has started this process, so that its environment is its
+	// user's own; see [TrustVariable].
+	Mine bool
 	// Named is the policy that a person has named; nil is what is found.
 	Named *Named
 }
@@ -58,6 +61,10 @@ type Finder struct {
 	Dialects []dialect.Dialect
 	// Read reads a named file; nil reads it from the file system.
 	Read func(name string) ([]byte, error)
+	// State is the state directory that pins are kept in; "" is the user's.
+	State string
+	// NoPins leaves pins out: what is on disk is in force as it is.
+	NoPins bool
 	// Machine stands before the machine's own directories; "" outside of tests.
 	Machine string
 }
@@ -92,10 +99,12 @@ type Policy struct {
 	OnDisk, Accepted bool
 }
 
-// Broken is a configuration that cannot be loaded.
+// Broken is a configuration that cannot be loaded. Bound: what was accepted of it
+// still decides, and nothing is allowed unasked.
 type Broken struct {
 	Place string
 	Err   error
+	Bound bool
 }
 
 // A Looked is a file that exists and was looked at.
@@ -117,8 +126,13 @@ type InForce struct {
 	Policies []*Policy
 	Broken   []Broken
 	Looked   []Looked
+	// New is what is on disk and waits for a person to accept it.
+	New []New
+	// Pins says in words whether pins count here, and why not.
+	Pins string
 
 	agent string
+	sites []*site // of the agent's own project
 }
 
 // Files returns the names of all files that are in force.
@@ -157,7 +171,22 @@ func (f *InForce) Err() error {
 // Find returns what is in force. What is found and cannot be loaded is in the
 // result, and decides; the error is about what was named.
 func (f *Finder) Find(w *Where) (*InForce, error) {
-	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent}}
+	s, err := f.search(w)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.w.Named.Files) > 0 {
+		return s.out, s.named()
+	}
+	s.openPins()
+	defer s.closePins()
+	s.find()
+	return s.out, nil
+}
+
+// search returns a search at its beginning.
+func (f *Finder) search(w *Where) (*search, error) {
+	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent, Pins: "on"}}
 	if s.w.Getenv == nil {
 		s.w.Getenv = os.Getenv
 	}
@@ -174,11 +203,7 @@ func (f *Finder) Find(w *Where) (*InForce, error) {
 		}
 		s.list = []dialect.Dialect{d}
 	}
-	if len(s.w.Named.Files) > 0 {
-		return s.out, s.named()
-	}
-	s.find()
-	return s.out, nil
+	return s, nil
 }
 
 // named returns the dialect of that name.
@@ -238,5 +263,5 @@ func Here(dir string) (*InForce, error) {
 		return nil, err
 	}
 	home, _ := obstat.OS{}.Home("")
-	return new(Finder).Find(&Where{Dir: dir, Home: home})
+	return new(Finder).Find(&Where{Dir: dir, Home: home, Mine: true})
 }

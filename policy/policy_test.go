@@ -30,7 +30,7 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, top: top, home: filepath.Join(top, "home"), dir: filepath.Join(top, "work", "p"), env: map[string]string{}}
-	w.finder.Machine = top
+	w.finder.Machine, w.finder.State, w.finder.NoPins = top, filepath.Join(top, "state"), true
 	for _, dir := range []string{w.home, w.dir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

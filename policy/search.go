@@ -22,7 +22,11 @@ type search struct {
 	w    Where
 	list []dialect.Dialect
 	memo map[string]*content
-	out  *InForce
+	pins *pinStore // nil: none count
+	off  bool      // nothing has to be accepted anywhere
+	// first: nobody has accepted anything of the agent's own project.
+	first bool
+	out   *InForce
 }
 
 // A content is a file as it was read.
@@ -31,13 +35,19 @@ type content struct {
 	err  error
 }
 
-// A site is a directory that may hold a project's configuration.
+// A site is a directory that holds a project's configuration, or one that a person
+// has accepted.
 type site struct {
 	dir  string // as the call names it
 	key  string // links resolved
 	base bool   // of the agent's own project
-	role Role
-	sets []*set
+	sets []*set // what is on disk
+	role Role   // of what is on disk
+
+	pin     *Pin // what was accepted; nil: nothing
+	pinAt   pinEntry
+	pinRole Role
+	trusted bool // nothing has to be accepted here
 }
 
 // A set is the files that one dialect reads together.
@@ -57,7 +67,7 @@ type file struct {
 
 // find collects what is in force without anybody naming it.
 func (s *search) find() {
-	covered := false
+	covered := false // by a project on disk
 	var sites []*site
 	starts, own := s.starts()
 	for i, at := range starts {
@@ -66,12 +76,16 @@ func (s *search) find() {
 		}
 		found, err := s.discover(at)
 		if err != nil {
-			s.broken(at, err)
+			s.broken(at, err, false)
 			continue
 		}
 		for _, chain := range found {
-			covered = covered || i == 0 && len(chain) > 0
 			sites = merge(sites, chain, i == 0, i >= own)
+		}
+	}
+	for _, st := range sites {
+		if covered = covered || st.base && st.sets != nil; st.base {
+			s.out.sites = append(s.out.sites, st)
 		}
 	}
 	for _, st := range sites {
@@ -108,19 +122,23 @@ func (s *search) starts() (out []string, own int) {
 
 // merge adds the sites that one chain of directories has, outermost first. A site
 // that was there before keeps the role that counts for more.
-func merge(sites, found []*site, base, tighten bool) []*site {
-	for i, st := range found {
-		if i > 0 || tighten {
-			st.role = Inner
+func merge(sites, chain []*site, base, tighten bool) []*site {
+	outer, pinned := tighten, tighten
+	for _, st := range chain {
+		st.base, st.role, st.pinRole = base, Inner, Inner
+		if st.sets != nil && !outer {
+			outer, st.role = true, Own
 		}
-		st.base = base && st.role == Own
+		if st.pin != nil && !pinned {
+			pinned, st.pinRole = true, Own
+		}
 		have := slices.IndexFunc(sites, func(o *site) bool { return o.key == st.key })
 		if have < 0 {
 			sites = append(sites, st)
 			continue
 		}
-		sites[have].role = min(sites[have].role, st.role)
-		sites[have].base = sites[have].base || st.base
+		o := sites[have]
+		o.role, o.pinRole, o.base = min(o.role, st.role), min(o.pinRole, st.pinRole), o.base || st.base
 	}
 	return sites
 }
@@ -167,11 +185,11 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 		return nil, err
 	}
 	for _, set := range sets {
-		if slices.ContainsFunc(set.files, func(f file) bool { return f.here && f.speaks }) {
+		if set.speaksHere() {
 			st.sets = append(st.sets, set)
 		}
 	}
-	if st.sets == nil {
+	if s.accepted(st); st.sets == nil && st.pin == nil {
 		return nil, nil
 	}
 	return st, nil
@@ -215,7 +233,7 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 		}
 		f := file{File: dialect.File{Name: name, Layer: p.Layer, Data: c.data}, err: c.err}
 		project := p.Layer == dialect.LayerProject || p.Layer == dialect.LayerLocal
-		f.own = !project && !p.Env && (dir == "" || !paths.Inside(dir, name))
+		f.own = !project && (p.Env == "" || s.usersOwn(p.Env)) && !s.inProject(dir, name)
 		f.here = project
 		if f.speaks = f.err != nil; f.err == nil {
 			f.speaks = dialect.Speaks(d, &f.File)
@@ -223,6 +241,15 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 		out = append(out, f)
 	}
 	return out
+}
+
+// inProject tells whether a file lies in a project: then it is the project's,
+// whatever the environment calls the home directory.
+func (s *search) inProject(dir, name string) bool {
+	if dir != "" && paths.Inside(dir, name) {
+		return true
+	}
+	return slices.ContainsFunc(s.out.sites, func(st *site) bool { return paths.Inside(st.dir, name) || paths.Inside(st.key, name) })
 }
 
 // content reads a file once.
@@ -304,8 +331,8 @@ func ancestors(at, home string) []string {
 }
 
 // broken notes what cannot be loaded.
-func (s *search) broken(place string, err error) {
-	s.out.Broken = append(s.out.Broken, Broken{place, err})
+func (s *search) broken(place string, err error, bound bool) {
+	s.out.Broken = append(s.out.Broken, Broken{place, err, bound})
 }
 
 // firstLine returns the first line of an error.

@@ -46,10 +46,13 @@ func (Dialect) WellKnown() []string {
 	return []string{".jiuwenswarm/config/builtin_rules.yaml", ".jiuwenswarm/config/config.yaml"}
 }
 
+// configDir is the variable that names the directory of the user's config.yaml.
+const configDir = "JIUWENSWARM_CONFIG_DIR"
+
 // ConfigDir returns the directory of the user's config.yaml, given how to read
 // the environment and the home directory.
 func ConfigDir(getenv func(string) string, home string) string {
-	if dir := getenv("JIUWENSWARM_CONFIG_DIR"); dir != "" {
+	if dir := getenv(configDir); dir != "" {
 		return dir
 	}
 	return strings.TrimSuffix(home, "/") + "/.jiuwenswarm/config"
@@ -58,10 +61,13 @@ func ConfigDir(getenv func(string) string, home string) string {
 // Places returns the user's configuration and the project's. JiuwenSwarm has no
 // layers: each directory is a set of its own.
 func (d Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
-	if w.Home != "" || w.Getenv("JIUWENSWARM_CONFIG_DIR") != "" {
-		dir := ConfigDir(w.Getenv, w.Home)
+	env := ""
+	if w.Getenv(configDir) != "" {
+		env = configDir
+	}
+	if w.Home != "" || env != "" {
 		for _, name := range []string{"builtin_rules.yaml", "config.yaml"} {
-			out = append(out, dialect.Place{Name: filepath.Join(dir, name), Layer: dialect.LayerUser, Set: dialect.LayerUser, Env: w.Getenv("JIUWENSWARM_CONFIG_DIR") != ""})
+			out = append(out, dialect.Place{Name: filepath.Join(ConfigDir(w.Getenv, w.Home), name), Layer: dialect.LayerUser, Set: dialect.LayerUser, Env: env})
 		}
 	}
 	return append(out, dialect.InProject(w, d.WellKnown()...)...), nil

@@ -381,7 +381,7 @@ func TestPlaces(t *testing.T) {
 	}
 	for _, p := range places {
 		if !p.Glob {
-			got = append(got, fmt.Sprintf("%s %v %s%s", p.Layer, p.Env, p.Name, p.Data))
+			got = append(got, fmt.Sprintf("%s %v %s%s", p.Layer, p.Env != "", p.Name, p.Data))
 		}
 	}
 	want := `user false /home/u/.config/opencode/config.json

@@ -48,7 +48,7 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 		p.all(dialect.LayerUser, global)
 	}
 	if f := w.Getenv("OPENCODE_CONFIG"); f != "" {
-		p.env(func() { p.add(dialect.LayerUser, "", f) })
+		p.env("OPENCODE_CONFIG", func() { p.add(dialect.LayerUser, "", f) })
 	}
 	if w.Dir != "" {
 		p.add(dialect.LayerProject, w.Dir, ".opencode/config.json", "opencode.json", "opencode.jsonc")
@@ -58,7 +58,7 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 		p.all(dialect.LayerUser, path.Join(w.Home, ".opencode"))
 	}
 	if d := w.Getenv("OPENCODE_CONFIG_DIR"); d != "" {
-		p.env(func() { p.all(dialect.LayerUser, d) })
+		p.env("OPENCODE_CONFIG_DIR", func() { p.all(dialect.LayerUser, d) })
 	}
 	p.text(w, "OPENCODE_CONFIG_CONTENT", "%s")
 	p.all(dialect.LayerManaged, path.Join(w.Machine, "/etc/opencode"))
@@ -66,19 +66,19 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	return p, nil
 }
 
-// env marks the places that add adds as named by the environment.
-func (p *placer) env(add func()) {
+// env marks the places that add adds as named by a variable.
+func (p *placer) env(name string, add func()) {
 	from := len(*p)
 	add()
 	for i := range (*p)[from:] {
-		(*p)[from+i].Env = true
+		(*p)[from+i].Env = name
 	}
 }
 
 // text adds the configuration that a variable holds itself.
 func (p *placer) text(w *dialect.Where, name, format string) {
 	if s := w.Getenv(name); s != "" {
-		*p = append(*p, dialect.Place{Name: "$" + name, Layer: dialect.LayerUser, Env: true, Data: fmt.Appendf(nil, format, s)})
+		*p = append(*p, dialect.Place{Name: "$" + name, Layer: dialect.LayerUser, Env: name, Data: fmt.Appendf(nil, format, s)})
 	}
 }
 

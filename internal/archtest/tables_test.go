@@ -62,7 +62,7 @@ var importTable = []importRow{
 		why: "approval puts asks to humans; storage implements its interfaces and dialects come as data"},
 	{pkg: "ledger", may: []string{""},
 		why: "ledger records decisions; it takes no part in them"},
-	{pkg: "policy", may: []string{"", "paths", "dialect", "dialect/all", "dialect/builtin", "ledger", "internal/statedir"},
+	{pkg: "policy", may: []string{"", "paths", "dialect", "dialect/all", "dialect/builtin", "ledger", "internal/statedir", "internal/textedit"},
 		why: "policy finds the files in force and what was accepted of them; it decides by the engine and asks nobody"},
 	{pkg: "internal/protect", may: []string{"", "effect", "pattern", "paths", "shell"},
 		why: "protect runs in the hook before every call: it knows names and effects, and must not bring formats or storage along"},

@@ -33,3 +33,9 @@ func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
 // Grants returns the file beside a database that is there while something may
 // be granted in it: who does not want to open the database looks for that.
 func Grants(db string) string { return db + ".grants" }
+
+// Ledger returns the ledger's file in a state directory.
+func Ledger(dir string) string { return filepath.Join(dir, "obstat.ledger") }
+
+// Pins returns the file that says where in the ledger the pins are.
+func Pins(dir string) string { return filepath.Join(dir, "obstat.pins") }

@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+)
+
+// New is what a place has on disk that waits for a person to accept it.
+type New struct {
+	Place   string   `json:"place"`
+	First   bool     `json:"first,omitempty"` // nothing was ever accepted there
+	Changes []Change `json:"changes"`
+}
+
+// A Change is one difference between what was accepted and what is on disk.
+type Change struct {
+	Kind    string         `json:"kind"` // "added", "removed" or "changed"
+	Dialect string         `json:"dialect"`
+	Verdict obstat.Verdict `json:"verdict,omitempty"` // of the rule
+	Text    string         `json:"text"`              // the rule as it is written, or what has changed
+	Pos     obstat.Pos     `json:"pos,omitzero"`      // where it is, or was
+}
+
+// The kinds of changes.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// changes compares two sets of Programs. At first sight, rules of the user's own
+// files are nothing new.
+func changes(old, new []*dialect.Loaded, st *site) (out []Change) {
+	find := func(list []*dialect.Loaded, name string) *obstat.Program {
+		for _, l := range list {
+			if l.Dialect.Name() == name {
+				return l.Program
+			}
+		}
+		return nil
+	}
+	var names []string
+	for _, l := range slices.Concat(new, old) {
+		if name := l.Dialect.Name(); !slices.Contains(names, name) {
+			names = append(names, name)
+			out = append(out, diff(name, find(old, name), find(new, name))...)
+		}
+	}
+	own := func(c Change) bool {
+		return st.pin == nil && c.Pos.File != "" && slices.ContainsFunc(st.sets, func(set *set) bool {
+			return slices.ContainsFunc(set.files, func(f file) bool { return f.own && f.Name == c.Pos.File })
+		})
+	}
+	return slices.DeleteFunc(out, own)
+}
+
+// diff compares two Programs of a dialect; nil is none.
+func diff(name string, old, new *obstat.Program) (out []Change) {
+	before, after := rules(old), rules(new)
+	add := func(kind string, r *obstat.Rule) { // once, also where it is in several lists
+		if c := (Change{kind, name, r.Verdict, r.String(), r.Pos}); !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	for _, r := range after {
+		if !take(&before, r) {
+			add(Added, r.rule)
+		}
+	}
+	for _, r := range before {
+		add(Removed, r.rule)
+	}
+	if old == nil || new == nil {
+		if new != nil && new.Mode != "" && len(out) == 0 {
+			out = append(out, Change{Kind: Added, Dialect: name, Text: "what holds where no rule does"})
+		}
+		return out
+	}
+	for what, same := range map[string]bool{
+		"the mode in force: " + string(old.Mode) + ", now " + string(new.Mode): old.Mode == new.Mode,
+		"the stages":                        equal(old.Pipelines, new.Pipelines) && equal(old.Faces, new.Faces) && old.View == new.View,
+		"settings that its rules depend on": string(old.Params) == string(new.Params),
+	} {
+		if !same {
+			out = append(out, Change{Kind: Changed, Dialect: name, Text: what})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Change) int { return strings.Compare(a.Kind, b.Kind) })
+	return out
+}
+
+func equal(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// A listed is a rule and the list that it is in.
+type listed struct {
+	list string
+	rule *obstat.Rule
+}
+
+// rules returns the rules that files have; those that a dialect brings along have
+// no place.
+func rules(p *obstat.Program) (out []listed) {
+	if p == nil {
+		return nil
+	}
+	for list, rs := range p.Rules {
+		for i := range rs {
+			if rs[i].Pos.IsValid() {
+				out = append(out, listed{list, &rs[i]})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b listed) int {
+		if c := strings.Compare(a.rule.Pos.File, b.rule.Pos.File); c != 0 {
+			return c
+		}
+		if a.rule.Pos.Line != b.rule.Pos.Line {
+			return a.rule.Pos.Line - b.rule.Pos.Line
+		}
+		return a.rule.Pos.Col - b.rule.Pos.Col
+	})
+	return out
+}
+
+// take removes a rule of the same meaning, and tells whether there was one.
+func take(from *[]listed, r listed) bool {
+	at := slices.IndexFunc(*from, func(o listed) bool {
+		a, b := *o.rule, *r.rule
+		a.Pos, b.Pos = obstat.Pos{}, obstat.Pos{}
+		return o.list == r.list && a == b
+	})
+	if at >= 0 {
+		*from = slices.Delete(*from, at, at+1)
+	}
+	return at >= 0
+}
+
+// Accepts tells whether all that is new are allow rules that a person has just
+// chosen, by their texts: those of the suggestions that an agent's own prompt has
+// shown, or of obstat's offers.
+func Accepts(news []New, texts []string) bool {
+	n := 0
+	for _, nw := range news {
+		for _, c := range nw.Changes {
+			if n++; c.Kind != Added || c.Verdict != obstat.Allow || !slices.Contains(texts, c.Text) {
+				return false
+			}
+		}
+	}
+	return n > 0
+}

@@ -1,0 +1,378 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/paths"
+)
+
+// openPins finds out whether pins count, and opens them. Pins that cannot be read
+// are no pins: nothing of a project is accepted then.
+func (s *search) openPins() {
+	dir := s.stateDir()
+	switch {
+	case s.NoPins:
+		s.off, s.out.Pins = true, "left out"
+		return
+	case dir == "":
+		s.out.Pins = "there is no state directory to keep them in"
+		return
+	}
+	s.pins = newPinStore(dir)
+	if err := s.pins.open(); err != nil {
+		s.closePins()
+		s.pins, s.out.Pins = nil, "they cannot be read: "+firstLine(err)
+		return
+	}
+	if p, _ := s.pins.at(Everywhere); p != nil && p.Off {
+		s.off, s.out.Pins = true, "switched off (obstat trust --on switches them on)"
+	}
+}
+
+func (s *search) closePins() {
+	if s.pins != nil {
+		s.pins.close()
+	}
+}
+
+// accepted fills in what was accepted for a site. A state directory that lies in
+// the project is of the project's making and has no say.
+func (s *search) accepted(st *site) {
+	if st.trusted = s.off || s.trusts(st.key); st.trusted || s.pins == nil || paths.Inside(st.key, s.pins.dir) {
+		return
+	}
+	st.pin, st.pinAt = s.pins.at(st.key)
+	if name := s.w.Named.Dialect; name != "" {
+		st.pin = st.pin.only(name)
+	}
+	if st.pin != nil && len(st.pin.Files) == 0 {
+		st.pin = nil // a person has accepted that nothing is there
+	}
+}
+
+// only returns what a pin says of one dialect's files.
+func (p *Pin) only(name string) *Pin {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Policies = slices.DeleteFunc(slices.Clone(p.Policies), func(pp PinPolicy) bool { return pp.Dialect != name })
+	out.Files = slices.DeleteFunc(slices.Clone(p.Files), func(f PinFile) bool {
+		return !slices.ContainsFunc(out.Policies, func(pp PinPolicy) bool { return slices.Contains(pp.Files, f.Name) })
+	})
+	return &out
+}
+
+// pinName returns how a pin names a file of the site.
+func (st *site) pinName(name string) string {
+	if rel, err := filepath.Rel(st.dir, name); err == nil && filepath.IsLocal(rel) {
+		return "./" + filepath.ToSlash(rel)
+	}
+	return name
+}
+
+// pinFiles returns the files of the site as a pin has them, each once.
+func (st *site) pinFiles() (out []PinFile) {
+	for _, set := range st.sets {
+		for i := range set.files {
+			f := &set.files[i]
+			p := PinFile{st.pinName(f.Name), f.Layer, digest(f), f.own}
+			if !slices.ContainsFunc(out, func(o PinFile) bool { return o.Name == p.Name }) {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b PinFile) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func digest(f *file) string {
+	if f.err != nil {
+		return "unreadable: " + f.err.Error()
+	}
+	sum := sha256.Sum256(f.Data)
+	return hex.EncodeToString(sum[:])
+}
+
+// holds tells whether the files of the site that need acceptance are those that
+// were accepted.
+func (p *Pin) holds(st *site) bool {
+	own := func(f PinFile) bool { return f.Own }
+	return slices.Equal(slices.DeleteFunc(st.pinFiles(), own), slices.DeleteFunc(slices.Clone(p.Files), own))
+}
+
+// loadSet loads a set from disk. Where all of its files are as they were accepted,
+// the accepted Program is taken and nothing is parsed.
+func (s *search) loadSet(st *site, set *set, same bool) (*dialect.Loaded, error) {
+	if same && len(s.w.Named.Options) == 0 && st.pin.Made == version() && slices.Equal(st.pinFiles(), st.pin.Files) {
+		var names []string
+		for i := range set.files {
+			names = append(names, st.pinName(set.files[i].Name))
+		}
+		for i := range st.pin.Policies {
+			if p := &st.pin.Policies[i]; p.Dialect == set.d.Name() && slices.Equal(p.Files, names) {
+				if l, err := s.fromPin(p, set.d); err == nil {
+					for _, f := range set.files {
+						l.Input.Files = append(l.Input.Files, f.File)
+					}
+					return l, nil
+				}
+			}
+		}
+	}
+	return s.compile(set.d, set.files, s.w.Named.Options)
+}
+
+// pinnedFile is the name that a rule without a place of its own gets when its
+// Program is read.
+const pinnedFile = "(accepted)"
+
+// fromPin compiles an accepted Program.
+func (s *search) fromPin(p *PinPolicy, d dialect.Dialect) (*dialect.Loaded, error) {
+	if len(p.Program) == 0 {
+		return nil, errors.New("the Program was too large to be kept")
+	}
+	prog, err := obstat.ParseProgram(pinnedFile, p.Program)
+	if err != nil {
+		return nil, err
+	}
+	for _, rules := range prog.Rules {
+		for i := range rules {
+			if rules[i].Pos.File == pinnedFile {
+				rules[i].Pos = obstat.Pos{} // the dialect's own rules are in no file
+			}
+		}
+	}
+	pol, err := obstat.Compile(prog, &obstat.Options{Library: dialect.LibraryFor(d, prog)})
+	if err != nil {
+		return nil, err
+	}
+	return &dialect.Loaded{Dialect: d, Program: prog, Policy: pol, Input: &dialect.Input{Home: s.w.Home}}, nil
+}
+
+// pinned returns the accepted policies of a site that count for the agent.
+func (s *search) pinned(st *site) (out []*dialect.Loaded) {
+	var sets []*set
+	from := map[*set]*PinPolicy{}
+	for i := range st.pin.Policies {
+		p := &st.pin.Policies[i]
+		d, err := named(s.list, p.Dialect)
+		if err != nil {
+			continue
+		}
+		one := &set{d: d}
+		sets, from[one] = append(sets, one), p
+	}
+	for _, one := range choose(s.w.Agent, sets) {
+		l, err := s.fromPin(from[one], one.d)
+		if err != nil {
+			continue
+		}
+		for _, name := range from[one].Files {
+			if rel, ok := strings.CutPrefix(name, "./"); ok {
+				name = filepath.Join(st.dir, filepath.FromSlash(rel))
+			}
+			l.Input.Files = append(l.Input.Files, dialect.File{Name: name})
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// version names the obstat that makes a pin.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	out := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			out += " " + s.Value
+		}
+	}
+	return out
+}
+
+// Pin accepts what is on disk at the places of the agent's own project, as f was
+// found; by is who accepts it. Where the files or the pins are others by now it
+// changes nothing and returns [ErrChanged].
+func (f *Finder) Pin(ctx context.Context, in *InForce, w *Where, by string) error {
+	s, err := f.writer(w)
+	if err != nil {
+		return err
+	}
+	for _, st := range in.sites {
+		pin, err := s.makePin(st)
+		if err != nil {
+			return err
+		}
+		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && st.pin.Made == pin.Made && slices.Equal(st.pin.Files, pin.Files) {
+			continue // there is nothing new
+		}
+		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted the policy of %s", st.key), st.pinAt, func() error { return s.unchanged(st) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer returns a search that can write pins.
+func (f *Finder) writer(w *Where) (*search, error) {
+	s, err := f.search(w)
+	if err != nil {
+		return nil, err
+	}
+	dir := s.stateDir()
+	if dir == "" {
+		return nil, errors.New("there is no state directory to keep pins in")
+	}
+	s.pins = newPinStore(dir)
+	return s, nil
+}
+
+// makePin returns the pin of what a site has on disk, for every dialect: agents
+// differ in which of them they ask.
+func (s *search) makePin(st *site) (*Pin, error) {
+	if paths.Inside(st.key, s.pins.dir) {
+		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)
+	}
+	pin := &Pin{Place: st.key, Made: version(), Files: st.pinFiles()}
+	size := 0
+	for _, set := range st.sets {
+		l, err := s.compile(set.d, set.files, nil)
+		if err != nil {
+			return nil, err
+		}
+		p := PinPolicy{Dialect: set.d.Name()}
+		for i := range set.files {
+			p.Files = append(p.Files, st.pinName(set.files[i].Name))
+		}
+		if p.Program, err = json.Marshal(l.Program); err != nil {
+			return nil, err
+		}
+		if size += len(p.Program); size > maxPinned {
+			p.Program = nil
+		}
+		pin.Policies = append(pin.Policies, p)
+	}
+	return pin, nil
+}
+
+// unchanged returns [ErrChanged] where the files of a site are not as they were
+// found.
+func (s *search) unchanged(st *site) error {
+	now := &site{dir: st.dir, key: st.key}
+	s.memo = map[string]*content{}
+	sets, err := s.sets(st.dir)
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
+		if set.speaksHere() {
+			now.sets = append(now.sets, set)
+		}
+	}
+	if !slices.Equal(now.pinFiles(), st.pinFiles()) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// Off switches pins off everywhere, or on again, and records it.
+func (f *Finder) Off(ctx context.Context, w *Where, off bool, by string) error {
+	s, err := f.writer(w)
+	if err != nil {
+		return err
+	}
+	reader := newPinStore(s.pins.dir)
+	if err := reader.open(); err != nil {
+		return err
+	}
+	_, at := reader.at(Everywhere)
+	reader.close()
+	words := map[bool]string{true: "switched pins off: what is on disk is in force as it is", false: "switched pins on"}
+	return s.pins.put(ctx, &Pin{Place: Everywhere, Off: off}, by, words[off], at, func() error { return nil })
+}
+
+// Keep makes rules that a person has just accepted stick: written into a file by
+// the gate, or by the agent whose prompt offered them. Where they are all that is
+// new, what is on disk is accepted; else they are added to what was accepted
+// before. It returns whether they count from now on.
+func (f *Finder) Keep(ctx context.Context, w *Where, offers []obstat.Offer, by string) (bool, error) {
+	whole := *w
+	whole.Named = nil
+	w = &whole
+	in, err := f.Find(w)
+	if err != nil || len(in.New) == 0 {
+		return err == nil, err
+	}
+	var texts []string
+	for i := range offers {
+		texts = append(texts, offers[i].Text, offers[i].Rule.String())
+	}
+	if Accepts(in.New, texts) {
+		return true, f.Pin(ctx, in, w, by)
+	}
+	s, err := f.writer(w)
+	if err != nil {
+		return false, err
+	}
+	kept := false
+	for _, st := range in.sites {
+		pin := st.pin.with(s, offers)
+		if pin == nil {
+			continue
+		}
+		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted %s for %s", strings.Join(texts, ", "), st.key), st.pinAt, func() error { return nil }); err != nil {
+			return kept, err
+		}
+		kept = true
+	}
+	return kept, nil
+}
+
+// with returns the pin with rules added to its Programs, nil where none takes
+// them.
+func (p *Pin) with(s *search, offers []obstat.Offer) *Pin {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Policies = slices.Clone(p.Policies)
+	added := false
+	for i := range out.Policies {
+		pp := &out.Policies[i]
+		d, err := named(s.list, pp.Dialect)
+		if err != nil {
+			continue
+		}
+		l, err := s.fromPin(pp, d)
+		if err != nil {
+			continue
+		}
+		pol, err := l.With(offers...)
+		if err != nil {
+			continue
+		}
+		if text, err := json.Marshal(pol.Program()); err == nil {
+			pp.Program, added = text, true
+		}
+	}
+	if !added {
+		return nil
+	}
+	out.Made = "" // the Program is not that of the files
+	return &out
+}

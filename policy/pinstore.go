@@ -1,0 +1,335 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A Pin is what a person has accepted for a place. It is the detail of a ledger
+// record of kind pin.
+type Pin struct {
+	V     int    `json:"v"`
+	Place string `json:"place"` // the directory, links resolved; [Everywhere]
+	// Off: pins do not count, and what is on disk is in force as it is.
+	Off bool `json:"off,omitempty"`
+	// After is the hash of the record with the place's pin before this one, so that
+	// an old record that is written again is not taken for a new one.
+	After ledger.Hash `json:"after,omitzero"`
+	// Made names the version of obstat; another one reads the files again.
+	Made     string      `json:"made,omitempty"`
+	Files    []PinFile   `json:"files,omitempty"`
+	Policies []PinPolicy `json:"policies,omitempty"`
+}
+
+// Everywhere is the place of a pin that is about pins themselves.
+const Everywhere = "*"
+
+// A PinFile is a file that was accepted. Name is relative to the place for a file
+// below it.
+type PinFile struct {
+	Name   string `json:"name"`
+	Layer  string `json:"layer,omitempty"`
+	Digest string `json:"digest"`
+	Own    bool   `json:"own,omitempty"` // the user's or the machine's own
+}
+
+// A PinPolicy is the Program of the files of one dialect.
+type PinPolicy struct {
+	Dialect string   `json:"dialect"`
+	Files   []string `json:"files"`
+	// Program is left out where it is too large for a record; then the files are
+	// read, and once they have changed nothing is left of what was accepted.
+	Program json.RawMessage `json:"program,omitempty"`
+}
+
+// pinVersion is the version of the form of pins and of their index.
+const pinVersion = 1
+
+// maxPinned bounds the Programs of a pin.
+const maxPinned = 2 << 20
+
+// A pinStore reads and writes the pins of a state directory.
+type pinStore struct {
+	dir  string
+	file *ledger.File
+	key  []byte
+	view *ledger.View
+	idx  *pinIndex
+}
+
+// A pinIndex says where in the ledger the newest pin of each place is. It is a hint
+// that saves reading the whole ledger: it is believed only with the installation's
+// mark, the ledger is read on from where it ends, and each record is checked.
+type pinIndex struct {
+	V    int                 `json:"v"`
+	End  int64               `json:"end"` // the ledger has been read up to this offset
+	Pins map[string]pinEntry `json:"pins"`
+	Mark string              `json:"mark,omitempty"`
+}
+
+type pinEntry struct {
+	Offset int64       `json:"offset"`
+	Hash   ledger.Hash `json:"hash"`
+}
+
+func newPinStore(dir string) *pinStore {
+	return &pinStore{dir: dir, file: ledger.NewFile(statedir.Ledger(dir))}
+}
+
+func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }
+
+func (s *pinStore) loadKey() (err error) {
+	if s.key == nil {
+		s.key, err = ledger.LoadKey(ledger.KeyPath(statedir.Store(s.dir)))
+	}
+	return err
+}
+
+// open reads the index, and the ledger from where that ends. A state directory
+// without a ledger has no pins.
+func (s *pinStore) open() error {
+	v, err := s.file.View()
+	if absent(err) {
+		s.idx = &pinIndex{}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.view = v
+	if err := s.loadKey(); err != nil {
+		return err
+	}
+	old, _ := os.ReadFile(s.indexPath()) // without it the ledger is read from its start
+	return s.catchUp(old, true)
+}
+
+func (s *pinStore) close() {
+	if s.view != nil {
+		s.view.Close()
+		s.view = nil
+	}
+}
+
+// maxTail is how much of the ledger is read anew before the index is written.
+const maxTail = 256 << 10
+
+// catchUp takes the index from old, or starts an empty one, and reads the rest of
+// the ledger. An index that is far behind is written anew, if that can be.
+func (s *pinStore) catchUp(old []byte, save bool) error {
+	s.idx = s.readIndex(old)
+	from := s.idx.End
+	for l, err := range s.view.Lines(from) {
+		if err != nil {
+			return err
+		}
+		s.idx.End = l.End()
+		if !bytes.Contains(l.Text, []byte(`"kind":"pin"`)) {
+			continue
+		}
+		r, err := s.view.ReadAt(l.Offset)
+		if err != nil {
+			continue // `log verify` tells of it
+		}
+		if p, err := s.decode(r); err == nil && (s.idx.Pins[p.Place].Hash == p.After || s.idx.Pins[p.Place].Offset == 0) {
+			s.idx.Pins[p.Place] = pinEntry{l.Offset, r.Hash}
+		}
+	}
+	if save && s.idx.End-from > maxTail {
+		s.saveIndex()
+	}
+	return nil
+}
+
+// readIndex returns the index that is written in data, an empty one where that has
+// not the mark.
+func (s *pinStore) readIndex(data []byte) *pinIndex {
+	empty := &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}
+	idx := new(pinIndex)
+	if json.Unmarshal(data, idx) != nil || idx.V != pinVersion || idx.Pins == nil {
+		return empty
+	}
+	mark := idx.Mark
+	if idx.Mark = ""; !hmac.Equal([]byte(mark), []byte(s.markOf(idx))) {
+		return empty
+	}
+	return idx
+}
+
+func (s *pinStore) markOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "" // unreachable: it is numbers and text
+	}
+	return s.mark(b)
+}
+
+// mark returns the installation's mark of a text: without the key nobody can make
+// one.
+func (s *pinStore) mark(text []byte) string {
+	m := hmac.New(sha256.New, s.key)
+	m.Write([]byte("obstat pin\n"))
+	m.Write(text)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// encodeIndex returns the index with its mark.
+func (s *pinStore) encodeIndex() ([]byte, error) {
+	idx := *s.idx
+	idx.Mark = s.markOf(s.idx)
+	return json.Marshal(&idx)
+}
+
+// saveIndex writes the index as it is. An older one than another process has
+// written costs time and nothing else.
+func (s *pinStore) saveIndex() {
+	data, err := s.encodeIndex()
+	if err != nil {
+		return
+	}
+	tmp, err := os.CreateTemp(s.dir, ".pins-*")
+	if err != nil {
+		return
+	}
+	_, werr := tmp.Write(data)
+	if errors.Join(werr, tmp.Close()) != nil || os.Rename(tmp.Name(), s.indexPath()) != nil {
+		os.Remove(tmp.Name())
+	}
+}
+
+// A pinDetail is a pin as a record carries it.
+type pinDetail struct {
+	Pin  json.RawMessage `json:"pin"`
+	Mark string          `json:"mark"`
+}
+
+// decode returns the pin of a record, if it has the installation's mark.
+func (s *pinStore) decode(r *ledger.Record) (*Pin, error) {
+	var d pinDetail
+	if r.Kind != ledger.Pin || json.Unmarshal(r.Detail, &d) != nil || !hmac.Equal([]byte(d.Mark), []byte(s.mark(d.Pin))) {
+		return nil, errors.New("this record is no pin of this installation")
+	}
+	p := new(Pin)
+	if err := json.Unmarshal(d.Pin, p); err != nil {
+		return nil, err
+	}
+	if p.V != pinVersion || p.Place != r.Dir {
+		return nil, fmt.Errorf("a pin of version %d for %s", p.V, p.Place)
+	}
+	return p, nil
+}
+
+// at returns the newest pin of a place and where it is, nil where there is none. An
+// index that does not lead to a pin is made anew from the ledger.
+func (s *pinStore) at(place string) (*Pin, pinEntry) {
+	for range 2 {
+		e, ok := s.idx.Pins[place]
+		if !ok {
+			return nil, e
+		}
+		if r, err := s.view.ReadAt(e.Offset); err == nil && r.Hash == e.Hash {
+			if p, err := s.decode(r); err == nil && p.Place == place {
+				return p, e
+			}
+		}
+		if s.catchUp(nil, true) != nil {
+			break
+		}
+	}
+	return nil, pinEntry{}
+}
+
+// ErrChanged is the error of accepting what is no longer so: another person has
+// accepted something else meanwhile, or the files have changed. Find it anew, and
+// show it.
+var ErrChanged = errors.New("the policy, or what was accepted of it, has changed meanwhile")
+
+// put writes a pin unless the place has another one than expected by now. Only one
+// process at a time does this.
+func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected pinEntry, still func() error) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.loadKey(); err != nil {
+		return err
+	}
+	written := false
+	return textedit.ReplaceFile(s.indexPath(), 0o600, func(old []byte) ([]byte, error) {
+		s.close()
+		if !written {
+			if err := s.append(ctx, p, by, reason, expected, still, old); err != nil {
+				return nil, err
+			}
+			written = true
+			s.close()
+		}
+		v, err := s.file.View()
+		if err != nil {
+			return nil, err
+		}
+		s.view = v
+		defer s.close()
+		if err := s.catchUp(old, false); err != nil {
+			return nil, err
+		}
+		return s.encodeIndex()
+	})
+}
+
+// append writes the record of a pin, with the index locked.
+func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string, expected pinEntry, still func() error, old []byte) error {
+	s.idx = &pinIndex{}
+	v, err := s.file.View()
+	if err != nil && !absent(err) {
+		return err
+	}
+	if err == nil {
+		s.view = v
+		if err := s.catchUp(old, false); err != nil {
+			return err
+		}
+	}
+	if s.idx.Pins[p.Place] != expected {
+		return ErrChanged
+	}
+	if err := still(); err != nil {
+		return err
+	}
+	p.V, p.After = pinVersion, expected.Hash
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	detail, err := json.Marshal(pinDetail{text, s.mark(text)})
+	if err != nil {
+		return err
+	}
+	file := ledger.NewFile(s.file.Path())
+	defer file.Close()
+	return file.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Pin, User: by, Dir: p.Place, Reason: reason, Detail: detail})
+}
+
+// stateDir returns where pins are kept, "" where nobody knows.
+func (s *search) stateDir() string {
+	if s.State != "" {
+		return s.State
+	}
+	dir, err := statedir.Dir(s.w.Getenv)
+	if err != nil {
+		return ""
+	}
+	return filepath.Clean(dir)
+}
