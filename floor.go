@@ -262,12 +262,19 @@ func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {
 }
 
 // maxTail bounds how many ends of an unknown program's arguments are looked at.
-const maxTail = 8
+const maxTail = 64
 
 // unknownWrapper asks whether a rule would stop the end of an unknown program's
-// arguments if it were a command: nobody knows that the program does not run it.
+// arguments if it were a command: nobody knows that the program does not run it,
+// as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
 func (fl *floorWalk) unknownWrapper(c *effect.Command) {
-	for i := 1; i < len(c.Words) && i <= maxTail; i++ {
+	for i := 1; i < len(c.Words); i++ {
+		if i > maxTail {
+			if fl.mayTightenCommand("", c.Dir) {
+				fl.cap(fl.text(c.Span), fmt.Sprintf("%s is not a program that is known, and has more arguments than are looked at", c.Program))
+			}
+			return
+		}
 		if strings.HasPrefix(c.Words[i].Text, "-") {
 			continue
 		}

@@ -8,10 +8,16 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
+// Limits of one analysis. Rules are tried on every command and effect, so these bound the time of a
+// decision, too. Past a limit nothing is known: a hiding gap says so.
 const (
-	maxDepth   = 32    // commands inside commands
-	maxResults = 50000 // commands, effects or gaps of one analysis: more than any person would read
-	maxGlobs   = 1000  // patterns that are held against the sensitive paths
+	maxDepth    = 32       // commands inside commands
+	maxCommands = 2_000    // commands
+	maxEffects  = 4_000    // effects
+	maxGaps     = 4_000    // gaps
+	maxRepeated = 64 << 10 // bytes that commands and scripts inside others repeat: `xargs xargs xargs ...`
+	maxLookups  = 20_000   // names that are looked up in the file system
+	maxGlobs    = 1_000    // patterns that are held against the sensitive paths
 )
 
 // analyzer collects the analysis of one call.
@@ -25,7 +31,9 @@ type analyzer struct {
 	seen  []seen // scratch of the calls on the stack
 	ops   []int
 	globs int
-	full  bool // too much: a TooBig gap has been added
+	bytes int  // of the commands and scripts so far
+	names int  // looked up in the file system
+	full  bool // a limit was reached: a TooBig gap has been added
 }
 
 // analyzers keeps the scratch space of analyses that are done.
@@ -98,12 +106,11 @@ func (f *frame) inner(name string, owner int) frame {
 
 // script analyses shell text. It is the only way in for text, however deep.
 func (a *analyzer) script(src string, f *frame) {
-	if a.depth >= maxDepth {
-		a.gap(TooDeep, "commands inside commands inside commands", f.span(shell.Span{End: len(src)}), f.owner)
+	if !a.room(len(src), f.span(shell.Span{End: len(src)}), f.owner) {
 		return
 	}
 	a.depth++
-	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src)}
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src), MaxCommands: maxCommands}
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
@@ -167,7 +174,6 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	}
 }
 
-// chdir is the directory that a command runs in, given where its script began.
 // alsoFrom repeats the effects from a place on as they would be if the directory
 // had not been changed: `cd x; rm y` runs rm even where cd fails.
 func (a *analyzer) alsoFrom(start string, f *frame, from int) {
@@ -186,6 +192,7 @@ func (a *analyzer) alsoFrom(start string, f *frame, from int) {
 	}
 }
 
+// chdir is the directory that a command runs in, given where its script began.
 func (a *analyzer) chdir(dir string, to *shell.Word) string {
 	if !to.Known {
 		return ""
@@ -202,6 +209,10 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 
 func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 	r := paths.Resolver{FS: a.opts.FS, Dir: dir, FoldCase: a.opts.FoldCase}
+	if a.names += strings.Count(dir, "/") + strings.Count(w.Text, "/") + 1; a.names > maxLookups {
+		a.tooMuch("more paths than are followed")
+		r.FS = nil
+	}
 	if w.Tilde {
 		return r.Resolve(w.Text)
 	}
@@ -210,8 +221,11 @@ func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 
 // command analyses one program with its arguments; words is not empty.
 func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame) {
-	if a.depth >= maxDepth || len(a.an.Commands) >= maxResults {
-		a.gap(TooDeep, "commands inside commands inside commands", f.span(words[0].Span), f.owner)
+	size := 0
+	for i := range words {
+		size += len(words[i].Text) + 1
+	}
+	if !a.room(size, f.span(words[0].Span), f.owner) {
 		return
 	}
 	a.depth++
@@ -268,30 +282,48 @@ func runsBuiltins(via []string) bool {
 	return len(via) > 0
 }
 
+// room counts a command or script of so many bytes, and reports whether it is still looked at.
+func (a *analyzer) room(size int, at shell.Span, owner int) bool {
+	if a.depth >= maxDepth {
+		a.gap(TooDeep, "commands inside commands inside commands", at, owner)
+		return false
+	}
+	if a.bytes += size; len(a.an.Commands) >= maxCommands || a.bytes > maxRepeated+2*len(a.an.Source) {
+		a.tooMuch("more commands than are looked at")
+	}
+	return !a.full
+}
+
 func (a *analyzer) effect(e Effect) {
-	if len(a.an.Effects) >= maxResults {
-		a.tooMuch()
+	if len(a.an.Effects) >= maxEffects {
+		a.tooMuch("more effects than are listed")
 		return
 	}
 	a.an.Effects = append(a.an.Effects, e)
 }
 
 func (a *analyzer) gap(k GapKind, why string, span shell.Span, cmd int) {
-	if len(a.an.Gaps) >= maxResults {
-		return // there are gaps enough: the analysis is not full
+	if len(a.an.Gaps) >= maxGaps {
+		a.tooMuch("more gaps than are listed")
+		return
 	}
 	if n := len(a.an.Gaps); n > 0 {
 		if last := &a.an.Gaps[n-1]; last.Kind == k && last.Span == span && last.Command == cmd {
 			return
 		}
 	}
+	a.addGap(k, why, span, cmd)
+}
+
+func (a *analyzer) addGap(k GapKind, why string, span shell.Span, cmd int) {
 	a.an.Gaps = append(a.an.Gaps, Gap{Kind: k, Why: why, Span: span, Command: cmd, Hides: k.hides()})
 }
 
-func (a *analyzer) tooMuch() {
+// tooMuch says that a limit was reached, once: what follows is not looked at.
+func (a *analyzer) tooMuch(why string) {
 	if !a.full {
 		a.full = true
-		a.gap(TooBig, "more effects than are listed", shell.Span{End: len(a.an.Source)}, -1)
+		a.addGap(TooBig, why, shell.Span{End: len(a.an.Source)}, -1)
 	}
 }
 

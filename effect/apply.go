@@ -187,9 +187,7 @@ func (a *analyzer) classify(e *Effect, p string, glob bool) {
 // else about a word, so there is a limit, and behind it nothing is known.
 func (a *analyzer) glob(p string) (paths.Entry, bool) {
 	if a.globs++; a.globs > maxGlobs {
-		if a.globs == maxGlobs+1 {
-			a.gap(TooBig, "more patterns than are looked at", shell.Span{End: len(a.an.Source)}, -1)
-		}
+		a.tooMuch("more patterns than are looked at")
 		return paths.Entry{Class: "unknown", Reason: "one of very many patterns", Secret: true, Guarded: true}, true
 	}
 	return a.opts.Sensitive.Glob(p)

@@ -222,6 +222,10 @@ func (c *call) execWords(f *flag, i, to int) int {
 
 // met records a flag that does something, with its value if it has one, and drops the others.
 func (c *call) met(f *flag, val *shell.Word, at int) {
+	if f.role == roleExec { // `fd -xrm`: the words of the command begin inside this one
+		c.gap(NotPlain, "a command that is attached to its flag", &c.words[at])
+		return
+	}
 	if len(f.deeds) == 0 && (val == nil || f.role == roleText) {
 		return
 	}

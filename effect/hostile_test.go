@@ -50,6 +50,11 @@ func hostile(size int) map[string]string {
 		"url":            "curl http://" + rep("a."),
 		"assignments":    "env " + strings.Repeat("GIT_X=b ", 4000) + "ls",
 		"programs":       programs(),
+		"eval eval":      rep("eval "),
+		"xargs xargs":    rep("xargs "),
+		"redirects":      "ls " + rep(">a "),
+		"lists":          rep("a;"),
+		"attached exec":  "find . " + rep("-exec=x "),
 		"quotes nested":  nested(size, "'", strings.NewReplacer("'", `'\''`)),
 		"quotes nested2": nested(size, `"`, strings.NewReplacer(`\`, `\\`, `"`, `\"`)),
 	}
@@ -77,20 +82,51 @@ func nested(size int, quote string, q *strings.Replacer) string {
 	}
 }
 
-// TestHostile: every analysis ends, in bounded memory and with a bounded answer.
+// TestHostile: every analysis ends, in bounded memory and time and with a bounded answer, and no
+// panic is recovered on the way. The time allowed is several times that of a busy machine.
 func TestHostile(t *testing.T) {
-	for name, src := range hostile(1<<20 - 64) {
-		for _, o := range []*Options{nil, testOptions()} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			an := AnalyzeCommand(src, o)
-			runtime.ReadMemStats(&after)
-			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
-				t.Errorf("%s: %d MB allocated", name, mb)
+	for _, size := range []int{64 << 10, 1<<20 - 64} {
+		for name, src := range hostile(size) {
+			for _, o := range []*Options{nil, testOptions()} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				start := time.Now()
+				an := AnalyzeCommand(src, o)
+				if d := time.Since(start); d > 3*time.Second {
+					t.Errorf("%s: %v for %d bytes", name, d, len(src))
+				}
+				runtime.ReadMemStats(&after)
+				if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
+					t.Errorf("%s: %d MB allocated for %d bytes", name, mb, len(src))
+				}
+				if len(an.Commands) > maxCommands || len(an.Effects) > maxEffects || len(an.Gaps) > maxGaps+1 {
+					t.Errorf("%s: %d commands, %d effects, %d gaps", name, len(an.Commands), len(an.Effects), len(an.Gaps))
+				}
+				for i := range an.Gaps {
+					if strings.Contains(an.Gaps[i].Why, "parser failed") {
+						t.Errorf("%s: a panic was recovered", name)
+					}
+				}
 			}
-			if len(an.Commands) > maxResults || len(an.Effects) > maxResults || len(an.Gaps) > maxResults+1 {
-				t.Errorf("%s: %d commands, %d effects, %d gaps", name, len(an.Commands), len(an.Effects), len(an.Gaps))
-			}
+		}
+	}
+}
+
+// No limit opens: where something was left out, a gap hides the program.
+func TestLimitsHide(t *testing.T) {
+	for _, src := range []string{
+		strings.Repeat("eval ", 5000), strings.Repeat("xargs ", 30000) + "rm a", "ls " + strings.Repeat(">a ", 30000),
+		strings.Repeat("a;", 3000) + "rm x", "rm " + strings.Repeat("a ", 5000), strings.Repeat("env ", 100) + "rm x",
+		strings.Repeat("cat */.e*;", 1200), "ssh h " + strings.Repeat("env ", 20000) + "rm x", "find . -exec=x",
+		strings.Repeat("cd a/b/c/d/e/f/g/h;rm b;", 1900), "sh -c '" + strings.Repeat("rm a;", 30000) + "'",
+	} {
+		an := AnalyzeCommand(src, testOptions())
+		hides := false
+		for i := range an.Gaps {
+			hides = hides || an.Gaps[i].Hides
+		}
+		if an.ReadOnly || an.Full || !hides {
+			t.Errorf("%.40q...: read-only %v, full %v, hides %v", src, an.ReadOnly, an.Full, hides)
 		}
 	}
 }

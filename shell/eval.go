@@ -30,7 +30,7 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 		w.out.gap(TooDeep, "code within code, nested too deep", at)
 		return
 	}
-	if len(code) > w.opts.MaxBytes || tooCostly(code) {
+	if w.code += len(code); w.code > maxCode || tooCostly(code) {
 		w.out.gap(TooBig, "too much code in a string", at)
 		return
 	}

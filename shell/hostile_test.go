@@ -107,6 +107,11 @@ func TestHostile(t *testing.T) {
 		if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
 			t.Errorf("%q: %d MB allocated", name, mb)
 		}
+		for i := range s.Gaps {
+			if strings.Contains(s.Gaps[i].Why, "parser failed") {
+				t.Errorf("%q: a panic was recovered", name)
+			}
+		}
 		if len(s.Commands) > 10_000 {
 			t.Errorf("%q: %d commands", name, len(s.Commands))
 		}

@@ -13,11 +13,12 @@ const (
 	defaultMaxDepth    = 1000
 	defaultMaxCommands = 10_000
 
-	maxSteps  = 120_000 // work of one walk: a word is 1
-	stepCost  = 4       // a statement, an expression, ...
-	maxFields = 256     // words that one word may expand to
-	maxCalls  = 12      // nested function calls, evals, aliases
-	maxDir    = 1 << 10 // longest working directory that is followed
+	maxSteps  = 120_000  // work of one walk: a word is 1
+	stepCost  = 4        // a statement, an expression, ...
+	maxFields = 256      // words that one word may expand to
+	maxCalls  = 12       // nested function calls, evals, aliases
+	maxCode   = 64 << 10 // bytes of code in strings: eval, trap, aliases
+	maxDir    = 1 << 10  // longest working directory that is followed
 )
 
 var (

@@ -27,6 +27,7 @@ type walker struct {
 	printed  int // substitutions around the current text, which bash prints and parses again
 	calls    int // functions, evals and aliases around the current command
 	steps    int
+	code     int // bytes of code in strings that were read
 	expanded int
 	returned bool // a return, break or continue was met since the flag was cleared
 	errexit  bool // set -e: a command that fails ends the script
