@@ -48,6 +48,7 @@ type Agent struct {
 	Patience time.Duration
 
 	wire
+	settings
 }
 
 // wire is an agent's hook protocol.

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -14,7 +16,31 @@ import (
 func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: 5 * time.Minute,
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
-			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"}}
+			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
+		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matchers: map[string]string{"": "*"},
+				timeout: "timeout", unit: time.Second, standard: patient},
+			places: []place{
+				{scope: User, env: "CLAUDE_CONFIG_DIR", under: ".claude", path: "settings.json", install: true},
+				{scope: Project, path: ".claude/settings.json", install: true},
+				{scope: Project, path: ".claude/settings.local.json"},
+				{scope: Managed, machine: claudeMachine, path: "managed-settings.json"},
+				{scope: Managed, machine: claudeMachine, path: "managed-settings.d", dir: true},
+			},
+			honours: claudeHonours, forge: claudeForge, check: claudeSwitches,
+			environ: func(_, dir string) []string {
+				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
+			},
+			version: "2.1.325", covers: []Limit{
+				{"subagents", Yes, "Calls of subagents reach the hook."},
+				{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
+				{"modes", Partly, "In plan mode an allow does not skip Claude Code's own prompt; in bypassPermissions an ask is a denial, since some calls would run."},
+				{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
+				{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the first answer wins; PreToolUse denials are final."},
+				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
+				{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
+				{"trust", Partly, "Interactive sessions read a project's hooks only in a trusted folder; -p reads them always."},
+			}}}
 }
 
 // claudeMarks: it writes hook_event_name, like others, with a capital letter.
@@ -185,4 +211,62 @@ func claudeRule(rule string) object {
 		return obj("toolName", tool)
 	}
 	return obj("toolName", tool, "ruleContent", content)
+}
+
+var claudeMachine = machineDir{"/etc/claude-code", "/Library/Application Support/ClaudeCode", `C:\Program Files\ClaudeCode`}
+
+// claudeHonours: one thing that is wrong in the object makes all of it count for
+// nothing.
+func claudeHonours(h *Hook, s *said) Outcome {
+	if h.Event == permissionRequest {
+		return requestHonours(s)
+	}
+	top, out := s.object.Get("decision"), s.object.Get("hookSpecificOutput")
+	decision := text(s.object, "decision")
+	switch {
+	case s.Exit == exitDeny:
+		return Blocked
+	case top != nil && decision != "block" && decision != "approve", out != nil && text(out, "hookEventName") != h.Event:
+		return Runs
+	case decision == "block":
+		return Blocked
+	}
+	return outcomeOf(text(out, "permissionDecision"), true)
+}
+
+// requestHonours reads the decision of a permission request; without one the
+// prompt decides.
+func requestHonours(s *said) Outcome {
+	out := s.object.Get("hookSpecificOutput")
+	switch behavior := text(out.Get("decision"), "behavior"); {
+	case text(out, "hookEventName") != permissionRequest:
+	case behavior == "deny":
+		return Blocked
+	case behavior == "allow":
+		return Runs
+	}
+	return Asks
+}
+
+func claudeForge(event, dir string, p probe) object {
+	tool, args := p.as("Bash", "Write", "file_path", "content")
+	o := obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "prompt_id", canarySession,
+		"permission_mode", "default", "hook_event_name", event, "tool_name", tool, "tool_input", args)
+	if event == preToolUse {
+		o = append(o, obj("tool_use_id", "toolu_canary")...)
+	}
+	return o
+}
+
+// claudeSwitches finds settings that make the agent skip hooks.
+func claudeSwitches(s *Setup) {
+	byMachine := slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.File.Scope == Managed })
+	for _, f := range s.Files {
+		if n := f.root.Get("disableAllHooks"); isBool(n, true) && (f.Scope == Managed || !byMachine) {
+			s.off(f, n, "disableAllHooks: %s runs no hooks", s.Agent.Title)
+		}
+		if n := f.root.Get("allowManagedHooksOnly"); isBool(n, true) && f.Scope == Managed && !byMachine {
+			s.off(f, n, "allowManagedHooksOnly: entries outside of the machine's settings are skipped")
+		}
+	}
 }

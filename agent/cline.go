@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -10,7 +13,23 @@ import (
 func cline() *Agent {
 	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
 		wire: wire{decode: clineDecode, encode: clineEncode, housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
-			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }}}
+			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
+		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile,
+			script: clineWords, reads: func(name string) bool { return name == preToolUse },
+			places: []place{
+				{scope: User, under: "Documents/Cline/Hooks", dir: true, install: true},
+				{scope: Project, path: ".clinerules/hooks", dir: true, install: true},
+			},
+			forge: clineForge, check: clineCheck,
+			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
+			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
+			version: "2026-08", documented: true, covers: []Limit{
+				{"asking", No, "Cline cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
+				{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
+				{"a hook that fails", Yes, "The script cancels where obstat is missing or dies."},
+				{"a hook that is late", Partly, "Older versions deny after 30 s, newer ones are not documented."},
+				{"other systems", No, "The hook is a shell script: macOS and Linux."},
+			}}}
 }
 
 // clineOther are the events that ask for no permission.
@@ -56,4 +75,35 @@ func clineEncode(_ *Event, a *answer) Reply {
 		exit = exitDeny
 	}
 	return reply(obj("cancel", true, "errorMessage", a.reason), a.reason, exit)
+}
+
+// clineScript cancels by itself where obstat is not there.
+const clineScript = `#!/bin/sh
+# Written by ` + "`obstat install cline`" + `: asks obstat before every tool call.
+%s && exit 0
+[ $? = 2 ] && exit 2
+echo '{"cancel":true,"errorMessage":"obstat did not answer, so the call is denied"}'
+`
+
+func clineFile(c Invocation) []byte { return fmt.Appendf(nil, clineScript, shellWords(c.Argv())) }
+
+func clineWords(line string) []string {
+	if strings.HasPrefix(line, "#") {
+		return nil
+	}
+	return splitWords(line)
+}
+
+func clineForge(event, dir string, p probe) object {
+	tool, args := p.as("execute_command", "write_to_file", "path", "content")
+	return obj("clineVersion", "3.0.0", "hookName", event, "timestamp", "1767225600000", "taskId", canarySession, "workspaceRoots", []any{dir}, "userId", canarySession,
+		"preToolUse", obj("toolName", tool, "parameters", args))
+}
+
+func clineCheck(s *Setup) {
+	for _, h := range s.Hooks {
+		if info, err := os.Stat(h.File.Name); err != nil || info.Mode()&0o111 == 0 {
+			s.idle(h, "not-executable", "chmod +x "+Quote(h.File.Name), "Cline runs only files that are executable")
+		}
+	}
 }

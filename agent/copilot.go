@@ -4,13 +4,32 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/textedit"
 )
 
 // copilot is Copilot CLI. It has its own protocol, in camel case, and speaks
 // Claude Code's where it reads that agent's settings.
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
-		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents"}}
+		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents"},
+		settings: settings{events: []string{"preToolUse"}, limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
+			form: copilotForm(),
+			places: []place{
+				{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "hooks", dir: true, install: true},
+				{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "settings.json"},
+				{scope: Project, path: ".github/hooks", dir: true},
+				{scope: Project, path: ".github/copilot/settings.json"},
+				{scope: Project, path: ".github/copilot/settings.local.json"},
+				{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`}, path: "policy.d", dir: true},
+			},
+			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
+			version: "1.0.102", covers: []Limit{
+				{"subagents", Yes, "Calls of subagents reach the hook."},
+				{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
+				{"a hook that fails", Yes, "Every exit code but 0 is a denial; half an answer with code 0 is not."},
+				{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
+				{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat installs for the user."},
+			}}}
 }
 
 func copilotMarks(s *sent) likeness {
@@ -95,4 +114,32 @@ func copilotRequest(a *answer) Reply {
 		return reply(obj("behavior", "allow"), "", 0)
 	}
 	return reply(obj("behavior", "deny", "message", a.reason), a.reason, exitDeny)
+}
+
+func copilotForm() form {
+	return form{commands: []string{"bash", "powershell"}, fields: obj("type", "command"), timeout: "timeoutSec", unit: time.Second, standard: 30 * time.Second}
+}
+
+// copilotFile is a file of settings that is obstat's alone.
+func copilotFile(c Invocation) []byte { return (&target{agent: copilot(), call: c}).fresh() }
+
+func copilotHonours(_ *Hook, s *said) Outcome {
+	if s.Exit != 0 {
+		return Blocked
+	}
+	return outcomeOf(text(s.object, "permissionDecision"), true)
+}
+
+func copilotForge(_, dir string, p probe) object {
+	tool, args := p.as("bash", "create", "path", "file_text")
+	return obj("sessionId", canarySession, "timestamp", int64(1767225600000), "cwd", dir, "toolName", tool, "toolArgs", args)
+}
+
+func copilotCheck(s *Setup) {
+	claudeSwitches(s)
+	for _, h := range s.Hooks {
+		if h.File.Scope == Project {
+			s.Add(Warning, "skipped-scope", h, s.Again(), "Copilot skips hooks of a project unless its folder is trusted, and says nothing")
+		}
+	}
 }

@@ -5,13 +5,31 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/textedit"
 )
 
 // crush is Crush. An empty reply makes it ask by itself.
 func crush() *Agent {
 	return &Agent{Name: Crush, Title: "Crush", Patience: 30 * time.Second,
 		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, housekeeping: "todos",
-			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }}}
+			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
+		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
+			form: form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second, standard: 30 * time.Second},
+			places: []place{
+				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "crush/crush.json", install: true},
+				{scope: Project, path: "crush.json", install: true},
+				{scope: Project, path: ".crush.json"},
+			},
+			honours: crushHonours, forge: crushForge,
+			environ: func(event, dir string) []string {
+				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
+			},
+			version: "0.96.1", documented: true, covers: []Limit{
+				{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
+				{"asking", Yes, "No answer is Crush's own prompt."},
+				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
+				{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
+			}}}
 }
 
 func crushDecode(p *payload, e *Event) {
@@ -34,4 +52,24 @@ func crushEncode(_ *Event, a *answer) Reply {
 		return reply(append(out, obj("reason", a.reason)...), a.reason, exitDeny)
 	}
 	return reply(with(out, "updated_input", a.input), "", 0)
+}
+
+// crushHonours: a reply without an opinion leaves the call to Crush's own prompt.
+func crushHonours(_ *Hook, s *said) Outcome {
+	d := text(s.object, "decision")
+	if out := s.object.Get("hookSpecificOutput"); d == "" && out != nil {
+		d = text(out, "permissionDecision")
+	}
+	switch {
+	case s.Exit == exitDeny || s.Exit == 49:
+		return Blocked
+	case s.Exit != 0 || d != "deny" && d != "allow":
+		return Asks
+	}
+	return blockedIf(d == "deny")
+}
+
+func crushForge(event, dir string, p probe) object {
+	tool, args := p.as("bash", "write", "file_path", "content")
+	return obj("event", event, "session_id", canarySession, "cwd", dir, "tool_name", tool, "tool_input", args)
 }

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/textedit"
 )
 
 // cursor is Cursor. It has one event for tools, and older ones for commands, MCP
@@ -11,7 +13,29 @@ import (
 func cursor() *Agent {
 	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
 		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode,
-			marks: func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }}}
+			marks: func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
+		// Commands and MCP calls have events of their own, where an ask is honoured;
+		// the event for tools is for the rest.
+		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, limit: patient, format: textedit.JSON, first: obj("version", 1),
+			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true), matchers: map[string]string{cursorTool: "Write|Delete|Grep"},
+				timeout: "timeout", unit: time.Second},
+			places: []place{
+				{scope: User, under: ".cursor", path: "hooks.json", install: true},
+				{scope: Project, path: ".cursor/hooks.json", install: true},
+				{scope: Managed, machine: machineDir{"/etc/cursor", "/Library/Application Support/Cursor", `C:\ProgramData\Cursor`}, path: "hooks.json"},
+			},
+			honours: cursorHonours, forge: cursorForge, check: cursorCheck,
+			environ: func(_, dir string) []string {
+				return []string{"CURSOR_PROJECT_DIR=" + dir, "CURSOR_VERSION=2.4", "CLAUDE_PROJECT_DIR=" + dir}
+			},
+			version: "2.4", documented: true, covers: []Limit{
+				{"subagents", Partly, "Starting one is asked for; cloud agents have no hook for MCP calls."},
+				{"asking", Partly, "Asks are enforced for commands and MCP calls; for files and subagents they are denials."},
+				{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; other tools are not."},
+				{"a hook that fails", Yes, "failClosed makes it a denial."},
+				{"a hook that is late", Yes, "failClosed makes it a denial."},
+				{"trust", Partly, "A project's hooks run only in a trusted workspace."},
+			}}}
 }
 
 const (
@@ -75,4 +99,39 @@ func cursorEncode(e *Event, a *answer) Reply {
 		return reply(out, "", 0)
 	}
 	return reply(out, a.reason, exitDeny)
+}
+
+// cursorHonours: an ask is enforced for commands and MCP calls alone.
+func cursorHonours(h *Hook, s *said) Outcome {
+	switch {
+	case s.Exit == exitDeny:
+		return Blocked
+	case s.Exit != 0 || s.object == nil:
+		return blockedIf(h.failClosed)
+	}
+	return outcomeOf(text(s.object, "permission"), h.Event == cursorShell || h.Event == cursorMCP)
+}
+
+func cursorForge(event, dir string, p probe) object {
+	o := obj("conversation_id", canarySession, "generation_id", canarySession, "model", "canary", "hook_event_name", event, "cursor_version", "2.4", "workspace_roots", []any{dir})
+	switch {
+	case event == cursorShell && p.kind == shellProbe:
+		return append(o, obj("command", p.text, "cwd", dir, "sandbox", false)...)
+	case event == cursorMCP && p.kind == otherProbe:
+		return append(o, obj("tool_name", p.text, "tool_input", `{"x":1}`, "mcp_server_name", "canary", "command", "canary")...)
+	case event == cursorTool && p.kind == writeProbe:
+		tool, args := p.as("", "Write", "file_path", "content")
+		return append(o, obj("tool_name", tool, "tool_input", args, "tool_use_id", "canary", "cwd", dir)...)
+	case p.cut:
+		return append(o, obj("file_path", filepath.Join(dir, "a"), "subagent_type", "explore", "task", "a", "tool_name", "Write", "command", "true")...)
+	}
+	return nil
+}
+
+func cursorCheck(s *Setup) {
+	for _, h := range s.Hooks {
+		if !h.failClosed {
+			s.Add(Error, "fails-open", h, s.Again(), "without failClosed a hook that fails lets the call run")
+		}
+	}
 }

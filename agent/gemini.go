@@ -1,9 +1,13 @@
 package agent
 
 import (
+	"bytes"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -11,7 +15,28 @@ import (
 func gemini() *Agent {
 	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
 		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode,
-			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}} // without complete_task a subagent never ends
+			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
+		settings: settings{events: []string{beforeTool}, limit: patient, format: textedit.JSONC, guard: guardSuffix,
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matchers: map[string]string{"": ".*"},
+				timeout: "timeout", unit: time.Millisecond, standard: time.Minute},
+			places: []place{
+				{scope: User, under: ".gemini", path: "settings.json", install: true},
+				{scope: Project, path: ".gemini/settings.json", install: true},
+				{scope: Managed, machine: geminiMachine, path: "settings.json"},
+				{scope: Managed, machine: geminiMachine, path: "system-defaults.json"},
+			},
+			honours: geminiHonours, forge: geminiForge, check: geminiCheck, start: withBash,
+			environ: func(_, dir string) []string {
+				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir}
+			},
+			version: "0.61.0", covers: []Limit{
+				{"subagents", Yes, "Calls of subagents reach the hook, but cannot be told from the agent's own."},
+				{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the hook is not called."},
+				{"asking", No, "An ask without a terminal hangs for ever, so it is a denial unless the entry says --interactive."},
+				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
+				{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
+				{"trust", Partly, "A project's hooks run only in a trusted folder; in an untrusted one Gemini does not start."},
+			}}}
 }
 
 func geminiMarks(s *sent) likeness {
@@ -82,4 +107,61 @@ func safetyReply(a *answer) Reply {
 		return reply(obj("decision", "ask_user", "reason", a.reason), "", 0)
 	}
 	return reply(obj("decision", "deny", "reason", a.reason), a.reason, 0)
+}
+
+var geminiMachine = machineDir{"/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`}
+
+// geminiHonours: an object counts on every exit code, and is looked for on
+// standard error where standard output is empty; words count with an exit code of
+// 2 and more.
+func geminiHonours(_ *Hook, s *said) Outcome {
+	printed := len(bytes.TrimSpace(s.Stdout)) > 0
+	object := s.object
+	if !printed {
+		object = whole(s.Stderr)
+	}
+	switch d := text(object, "decision"); {
+	case s.Exit < 0:
+		return Runs
+	case d == "block":
+		return Blocked
+	case object == nil && s.Exit >= 2 && (s.words || printed):
+		return Blocked
+	default:
+		return outcomeOf(d, true)
+	}
+}
+
+func geminiForge(event, dir string, p probe) object {
+	tool, args := p.as("run_shell_command", "write_file", "file_path", "content")
+	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "hook_event_name", event,
+		"timestamp", "2026-01-01T00:00:00.000Z", "tool_name", tool, "tool_input", args)
+}
+
+// geminiCheck finds settings that make Gemini skip hooks, and an option by which it
+// may hang.
+func geminiCheck(s *Setup) {
+	for _, f := range s.Files {
+		config := f.root.Get("hooksConfig")
+		if n := config.Get("enabled"); isBool(n, false) {
+			s.off(f, n, "hooksConfig.enabled is false: Gemini runs no hooks")
+		}
+		if n := f.root.At("tools", "enableHooks"); isBool(n, false) {
+			s.off(f, n, "tools.enableHooks is false: Gemini runs no hooks")
+		}
+		list := config.Get("disabled")
+		if !list.Is(tree.Array) {
+			continue
+		}
+		for _, n := range list.Elems {
+			if n.Is(tree.String) && (n.Str == "obstat" || slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.Text == n.Str })) {
+				s.off(f, n, "hooksConfig.disabled names obstat's hook")
+			}
+		}
+	}
+	for _, h := range s.Hooks {
+		if slices.Contains(h.Invocation.Args, "--interactive") {
+			s.Add(Warning, "may-hang", h, "take --interactive out for runs without a terminal", "an ask without a terminal makes Gemini hang for ever")
+		}
+	}
 }

@@ -1,9 +1,16 @@
 package agent
 
 import (
+	_ "embed"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // openCode is opencode. It has hooks in JavaScript only, so the protocol is
@@ -13,6 +20,28 @@ func openCode() *Agent {
 		wire: wire{decode: openCodeDecode, encode: openCodeEncode, housekeeping: "todowrite todoread invalid",
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.has("sessionID") && s.has("callID"))
+			}},
+		settings: settings{events: []string{executeBefore}, limit: patient, ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
+			note:  "Without a network opencode now waits for its plugin package at every start; see --offline.",
+			reads: func(name string) bool { return among(".js .ts .mjs", filepath.Ext(name)) },
+			places: []place{
+				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/plugins", dir: true, install: true},
+				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.json"},
+				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.jsonc"},
+				{scope: Project, path: ".opencode/plugins", dir: true, install: true},
+				{scope: Project, path: "opencode.json"},
+				{scope: Project, path: "opencode.jsonc"},
+			},
+			forge: openCodeForge, check: openCodeCheck,
+			start:   func(h *Hook, _ func(string) string) []string { return h.Invocation.Argv() },
+			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit != 0 || text(s.object, "decision") != "allow") },
+			version: "1.18.33", covers: []Limit{
+				{"subagents", Yes, "Calls of subagents, in sessions of their own, reach the plugin."},
+				{"headless runs", Yes, "opencode run asks nobody; obstat's answer counts."},
+				{"asking", No, "A plugin cannot ask, so an ask is a denial; obstat ask can answer it."},
+				{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a line in a log, and calls run."},
+				{"a hook that is late", Yes, "opencode waits; the plugin gives up after ten minutes and denies."},
+				{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with --offline."},
 			}}}
 }
 
@@ -38,4 +67,120 @@ func openCodeEncode(_ *Event, a *answer) Reply {
 		a.input = nil
 	}
 	return reply(with(obj("decision", "allow"), "args", a.input), "", 0)
+}
+
+//go:embed opencode_plugin.js
+var openCodePlugin string
+
+func openCodeFile(c Invocation) []byte {
+	var words []any
+	for _, w := range c.Argv() {
+		words = append(words, w)
+	}
+	argv, _ := jsonx.Marshal(words)
+	return []byte(strings.Replace(openCodePlugin, `["obstat", "hook", "opencode"]`, string(argv), 1))
+}
+
+// openCodeWords reads the line of the plugin that has the command.
+func openCodeWords(line string) (words []string) {
+	list, is := strings.CutPrefix(line, "const command = ")
+	n, problems := jsonx.Parse([]byte(strings.TrimSuffix(strings.TrimSpace(list), ";")), jsonx.Options{})
+	if !is || tree.Fatal(problems) || !n.Is(tree.Array) {
+		return nil
+	}
+	for _, w := range n.Elems {
+		words = append(words, w.Str)
+	}
+	return words
+}
+
+func openCodeForge(event, dir string, p probe) object {
+	tool, args := p.as("bash", "write", "filePath", "content")
+	return obj("hook_event_name", event, "tool", tool, "sessionID", canarySession, "callID", "canary", "args", args, "directory", dir)
+}
+
+func openCodeCheck(s *Setup) {
+	for _, h := range s.Hooks {
+		if needsNetwork(h.File.Name) {
+			s.Add(Warning, "needs-network", h, "obstat install opencode --offline", "without a network opencode waits for its plugin package, and does not start")
+		}
+	}
+}
+
+// opencode installs its plugin package into every directory with settings, and
+// where there are plugins it waits for that: without a network, for ever. It does
+// not where a lock file says that the package is there.
+
+const openCodeLock = `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}` + "\n"
+
+// openCodeModules is the text of the one file of a node_modules that obstat made.
+const openCodeModules = "made by obstat install opencode --offline\n"
+
+// openCodeOffline returns the changes that let opencode start without a network, or
+// that take them back.
+func openCodeOffline(t *target, r *Request, remove bool) []Change {
+	if remove {
+		return online(t.file)
+	}
+	if !r.Offline {
+		return nil
+	}
+	out := offline(t.file)
+	if user := t.agent.Target(User, r.Where); user != "" && user != t.file {
+		out = append(out, offline(user)...) // it waits for that directory as well
+	}
+	return out
+}
+
+func offline(plugin string) []Change {
+	dir := filepath.Dir(filepath.Dir(plugin))
+	return []Change{
+		{Name: filepath.Join(dir, "package-lock.json"), Edit: func(old []byte) ([]byte, error) {
+			if old != nil {
+				return old, nil // it knows of packages of its own
+			}
+			return []byte(openCodeLock), nil
+		}},
+		// opencode looks for the directory alone; a file makes one.
+		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: func(old []byte) ([]byte, error) {
+			entries, _ := os.ReadDir(filepath.Join(dir, "node_modules"))
+			// While this is written there is the lock of it.
+			if old == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), "..obstat.") }) {
+				return nil, nil
+			}
+			return []byte(openCodeModules), nil
+		}},
+	}
+}
+
+// online takes away the files that offline made.
+func online(plugin string) []Change {
+	dir := filepath.Dir(filepath.Dir(plugin))
+	drop := func(mine string) func([]byte) ([]byte, error) {
+		return func(old []byte) ([]byte, error) {
+			if string(old) == mine {
+				return nil, nil
+			}
+			return old, nil
+		}
+	}
+	return []Change{
+		{Name: filepath.Join(dir, "package-lock.json"), Edit: drop(openCodeLock)},
+		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: drop(openCodeModules), Dir: true},
+	}
+}
+
+// needsNetwork tells whether opencode, with this plugin, waits for the network
+// when it starts.
+func needsNetwork(plugin string) bool {
+	dir := filepath.Dir(filepath.Dir(plugin))
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@opencode-ai", "plugin")); err == nil {
+		return false
+	}
+	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err != nil || !strings.Contains(string(lock), "@opencode-ai/plugin") {
+		return true
+	}
+	_, err = os.Stat(filepath.Join(dir, "node_modules"))
+	return err != nil
 }

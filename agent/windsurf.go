@@ -1,17 +1,35 @@
 package agent
 
 import (
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/textedit"
 )
 
 // windsurf is Windsurf: an exit code, and words on standard error.
 func windsurf() *Agent {
 	return &Agent{Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
 		wire: wire{decode: windsurfDecode, encode: windsurfEncode,
-			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }}}
+			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }},
+		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, format: textedit.JSON, guard: guardShell,
+			form: form{commands: []string{"command"}, fields: obj("show_output", true)},
+			places: []place{
+				{scope: User, under: ".codeium/windsurf", path: "hooks.json", install: true},
+				{scope: User, under: ".codeium", path: "hooks.json", shared: true}, // JetBrains
+				{scope: Project, path: ".windsurf/hooks.json", install: true},
+				{scope: Managed, machine: machineDir{"/etc/windsurf", "/Library/Application Support/Windsurf", `C:\ProgramData\Windsurf`}, path: "hooks.json"},
+			},
+			forge: windsurfForge, honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
+			version: "2026-08", documented: true, covers: []Limit{
+				{"tools without a hook", No, "Only commands, reading, writing and MCP calls have events; other tools are not asked for."},
+				{"asking", No, "Cascade cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
+				{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
+				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
+				{"a hook that is late", No, "What happens then is not documented; calls presumably run."},
+			}}}
 }
 
 func windsurfDecode(p *payload, e *Event) {
@@ -45,4 +63,22 @@ func windsurfEncode(_ *Event, a *answer) Reply {
 		return Reply{}
 	}
 	return reply(nil, a.reason, exitDeny)
+}
+
+func windsurfForge(event, dir string, p probe) object {
+	info := func(kv ...any) object {
+		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp", "2026-01-01T00:00:00Z",
+			"model_name", "canary", "tool_info", obj(kv...))
+	}
+	switch {
+	case event == "pre_run_command" && p.kind == shellProbe:
+		return info("command_line", p.text, "cwd", dir)
+	case event == "pre_write_code" && p.kind == writeProbe:
+		return info("file_path", p.text, "edits", []any{obj("old_string", "a", "new_string", "b")})
+	case event == "pre_mcp_tool_use" && p.kind == otherProbe:
+		return info("mcp_server_name", "canary", "mcp_tool_name", p.text, "mcp_tool_arguments", obj("x", 1))
+	case p.cut:
+		return info("file_path", filepath.Join(dir, "a"))
+	}
+	return nil
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/agents"
 	"github.com/obstat/obstat/internal/doctor"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/hookrun"
@@ -50,15 +50,15 @@ At the end of each agent stands what its hooks do not cover, whatever the rules
 say, and last the rules that never match. The exit code is 0 where all holds, 1
 otherwise.
 
-The agents are ` + strings.Join(agents.Names(), ", ") + `.`,
+The agents are ` + strings.Join(installable(), ", ") + `.`,
 		Example: `  obstat doctor
   obstat doctor claude-code codex --json`,
-		Args: some(0, -1), ValidArgs: agents.Names(),
+		Args: some(0, -1), ValidArgs: installable(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Agents = args
 			for _, name := range args {
-				if agents.Of(name) == nil {
-					return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(agents.Names(), ", "))
+				if a := agent.Of(name); a == nil || !a.Installable() {
+					return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", "))
 				}
 			}
 			if runF != nil {
@@ -92,9 +92,9 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	}
 	defer os.RemoveAll(state)
 	home, _ := o.Factory.World.Home("")
-	opts := &doctor.Options{Where: &agents.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
+	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
 		Self: selfBinary(), Inspect: inspect, Deadline: hookrun.Longest,
-		Run: func(ctx context.Context, c *doctor.Command) *agents.Reply {
+		Run: func(ctx context.Context, c *doctor.Command) *agent.Reply {
 			return runCanary(ctx, c, c.Environ(o.Getenv, state))
 		},
 		Find: func(agent string) ([]*dialect.Loaded, error) {
@@ -122,7 +122,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 const canaryLimit = hookrun.DefaultDeadline + 10*time.Second
 
 // runCanary runs a hook.
-func runCanary(ctx context.Context, c *doctor.Command, env []string) *agents.Reply {
+func runCanary(ctx context.Context, c *doctor.Command, env []string) *agent.Reply {
 	ctx, cancel := context.WithTimeout(ctx, canaryLimit)
 	defer cancel()
 	argv := slices.Clone(c.Argv)
@@ -134,11 +134,11 @@ func runCanary(ctx context.Context, c *doctor.Command, env []string) *agents.Rep
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, env, bytes.NewReader(c.Stdin), &out, &words
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	r := &agents.Reply{Stdout: out.Bytes(), Stderr: words.Bytes(), Exit: -1}
+	r := &agent.Reply{Stdout: out.Bytes(), Stderr: words.Bytes(), Exit: -1}
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil: // what is printed by then is lost with every agent
-		return &agents.Reply{Exit: -1, Stderr: []byte("no answer within " + canaryLimit.String())}
+		return &agent.Reply{Exit: -1, Stderr: []byte("no answer within " + canaryLimit.String())}
 	case err == nil || errors.As(err, &ended):
 		r.Exit = cmd.ProcessState.ExitCode()
 	default:

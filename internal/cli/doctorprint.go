@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/doctor"
 )
 
@@ -49,8 +49,8 @@ func (s *doctorScreen) agent(a *doctor.Agent) {
 	s.findings(a.Findings)
 	s.entries(a)
 	s.proofs(a)
-	s.limits(a, "not held", agents.No)
-	s.limits(a, "partly", agents.Partly)
+	s.limits(a, "not held", agent.No)
+	s.limits(a, "partly", agent.Partly)
 }
 
 // A row is a name and what there is to say about it.
@@ -138,7 +138,7 @@ func outcomeWord(outcome string) string {
 }
 
 // limits shows what the agent's hooks do not cover.
-func (s *doctorScreen) limits(a *doctor.Agent, label string, held agents.Held) {
+func (s *doctorScreen) limits(a *doctor.Agent, label string, held agent.Held) {
 	var rows []doctorRow
 	for _, l := range a.Limits {
 		if l.Held == held {

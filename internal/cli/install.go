@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/hookrun"
 	"github.com/obstat/obstat/internal/textedit"
 )
@@ -39,17 +39,16 @@ other byte stays as it is, an older entry of obstat's is brought up to date, and
 file that cannot be read is left alone. With --project the settings of the current
 project are changed, otherwise the user's own.
 
-The agent calls obstat by its full path: obstat-hook where that stands beside this
-program, otherwise this program.`
+The agent calls this program by its full path, as in /opt/bin/obstat hook codex.`
 	if remove {
 		use, short, long = "uninstall", "Take obstat's hook out of an agent's settings", `Take obstat's hook out of an agent's settings. The change is shown first. Where
 nothing else was changed since obstat install, the file is byte for byte what it
 was before.`
 	}
 	cmd := &cobra.Command{
-		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(agents.Names(), ", ") + ".",
+		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(installable(), ", ") + ".",
 		Example: "  obstat " + use + " claude-code --dry-run\n  obstat " + use + " codex --project --yes",
-		Args:    some(1, 1), ValidArgs: agents.Names(),
+		Args:    some(1, 1), ValidArgs: installable(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Agent = args[0]
 			if o.Project && o.User {
@@ -76,8 +75,8 @@ was before.`
 
 // A pending change is one that has been worked out and is not yet made.
 type pendingChange struct {
-	agents.Change
-	undo      *agents.Undo // what was recorded of the file
+	agent.Change
+	undo      *agent.Undo // what was recorded of the file
 	old, text []byte
 }
 
@@ -119,24 +118,24 @@ func installRun(o *installOptions) error {
 }
 
 // plan returns the changes, in the order they are made.
-func (o *installOptions) plan() ([]agents.Change, error) {
-	a := agents.Of(o.Agent)
-	if a == nil {
-		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(agents.Names(), ", "))
+func (o *installOptions) plan() ([]agent.Change, error) {
+	a := agent.Of(o.Agent)
+	if a == nil || !a.Installable() {
+		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", "))
 	}
 	home, _ := o.Factory.World.Home("")
 	dir, err := o.Factory.dir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &agents.Request{Scope: agents.User, Where: &agents.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Program: o.Command, Offline: o.Offline}
+	r := &agent.Request{Scope: agent.User, Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Program: o.Command, Offline: o.Offline}
 	if o.Project {
-		r.Scope = agents.Project
+		r.Scope = agent.Project
 	} else if home == "" {
 		return nil, errors.New("the home directory is not known")
 	}
 	if r.Program == "" {
-		if r.Program, err = hookProgram(); err != nil {
+		if r.Program, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("the path of this program is not known; name it with --command: %w", err)
 		}
 	} else if !filepath.IsAbs(r.Program) {
@@ -155,19 +154,8 @@ func (o *installOptions) plan() ([]agents.Change, error) {
 	return plan, nil
 }
 
-// hookProgram returns the program for agents to call: the small one, where it
-// stands beside this one.
-func hookProgram() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	small := filepath.Join(filepath.Dir(self), "obstat-hook"+filepath.Ext(self))
-	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Ext(self) == ".exe") {
-		return small, nil
-	}
-	return self, nil
-}
+// installable returns the names of the agents that obstat can be installed for.
+func installable() []string { return agent.All().Installable().Names() }
 
 // workOut finds what a change comes to, without making it.
 func (o *installOptions) workOut(p *pendingChange) (err error) {
@@ -274,7 +262,7 @@ func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
 		if first, ok := p.undo.Before(p.old); ok {
 			before = first // obstat's own older entry is nothing to go back to
 		}
-		records.save(agents.NewUndo(p.Name, before, p.text))
+		records.save(agent.NewUndo(p.Name, before, p.text))
 	}
 	return nil
 }
@@ -285,15 +273,15 @@ func (o *installOptions) after() {
 		return
 	}
 	out := o.Factory.IO.Out
-	if a := agents.Of(o.Agent); a.Name == agents.OpenCode && !o.Offline {
-		fmt.Fprintln(out, "Without a network opencode now waits for its plugin package at every start; see --offline.")
+	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
+		fmt.Fprintln(out, note)
 	}
 	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\n", o.Agent)
 }
 
 // waiting returns the hook's options about waiting. The agent has to wait longer
 // than its hook: when it does not, it runs the call.
-func (o *installOptions) waiting(a *agents.Agent) ([]string, error) {
+func (o *installOptions) waiting(a *agent.Agent) ([]string, error) {
 	if o.Wait == "" {
 		return nil, nil
 	}
@@ -301,8 +289,8 @@ func (o *installOptions) waiting(a *agents.Agent) ([]string, error) {
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
-	if most := a.Limit - hookrun.Margin; w.For > most {
-		return nil, usagef("%s waits %s for its hook, so that the hook can wait for %s at most", a.Title, a.Limit, most)
+	if most := a.Limit() - hookrun.Margin; w.For > most {
+		return nil, usagef("%s waits %s for its hook, so that the hook can wait for %s at most", a.Title, a.Limit(), most)
 	}
 	return []string{"--wait", o.Wait}, nil
 }

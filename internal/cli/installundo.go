@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/obstat/obstat/internal/agents"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/statedir"
 )
 
@@ -32,12 +32,12 @@ func (r *undoRecords) name(file string) string {
 	return filepath.Join(r.dir, hex.EncodeToString(sum[:12])+".json")
 }
 
-func (r *undoRecords) load(file string) *agents.Undo {
+func (r *undoRecords) load(file string) *agent.Undo {
 	if r.dir == "" {
 		return nil
 	}
 	data, err := os.ReadFile(r.name(file))
-	u := &agents.Undo{}
+	u := &agent.Undo{}
 	if err != nil || json.Unmarshal(data, u) != nil || u.File != file {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (r *undoRecords) load(file string) *agents.Undo {
 
 // save keeps a record. Settings may hold secrets, so that only their owner may
 // read it.
-func (r *undoRecords) save(u *agents.Undo) {
+func (r *undoRecords) save(u *agent.Undo) {
 	data, err := json.Marshal(u)
 	if r.dir == "" || err != nil || os.MkdirAll(r.dir, 0o700) != nil {
 		return

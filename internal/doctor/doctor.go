@@ -3,9 +3,9 @@
 // and sends canary calls through the registered command lines the way the agent
 // would, to see whether the replies are ones that this agent takes for a denial.
 //
-// It owns what is checked and how a call is forged. What it knows about settings
-// and replies is package agents'; it changes nothing, and runs nothing but
-// obstat's hook.
+// Settings, replies and canaries are those of package agent. doctor adds the checks
+// that need more than the settings: programs, time limits and policies. It changes
+// nothing, and runs nothing but obstat's hook.
 package doctor
 
 import (
@@ -15,29 +15,18 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/agents"
-)
-
-// A Level says how bad a finding is.
-type Level string
-
-// The levels. Only an error means that rules do not hold.
-const (
-	Error   Level = "error"
-	Warning Level = "warning"
 )
 
 // A Finding is one thing that is wrong.
-type Finding struct {
-	Level Level  `json:"level"`
-	Code  string `json:"code"`
-	File  string `json:"file,omitempty"`
-	Line  int    `json:"line,omitempty"`
-	Col   int    `json:"col,omitempty"`
-	Msg   string `json:"message"`
-	Hint  string `json:"hint,omitempty"`
-}
+type Finding = agent.Finding
+
+// The levels of findings. Only an error means that rules do not hold.
+const (
+	Error   = agent.Error
+	Warning = agent.Warning
+)
 
 // An Entry is one hook entry of obstat's.
 type Entry struct {
@@ -62,14 +51,14 @@ type Proof struct {
 
 // An Agent is how things stand with one agent.
 type Agent struct {
-	Name     string         `json:"name"`
-	Title    string         `json:"title"`
-	State    State          `json:"state"`
-	Entries  []Entry        `json:"entries,omitempty"`
-	Findings []Finding      `json:"findings,omitempty"`
-	Proofs   []Proof        `json:"proofs,omitempty"`
-	Version  string         `json:"limits_of_version,omitempty"`
-	Limits   []agents.Limit `json:"limits,omitempty"`
+	Name     string        `json:"name"`
+	Title    string        `json:"title"`
+	State    State         `json:"state"`
+	Entries  []Entry       `json:"entries,omitempty"`
+	Findings []Finding     `json:"findings,omitempty"`
+	Proofs   []Proof       `json:"proofs,omitempty"`
+	Version  string        `json:"limits_of_version,omitempty"`
+	Limits   []agent.Limit `json:"limits,omitempty"`
 }
 
 // A State is how things stand.
@@ -85,8 +74,8 @@ const (
 // A Report is the whole finding.
 type Report struct {
 	Agents []*Agent `json:"agents"`
-	// Policy are problems of the policies that decide here, and rules in them that
-	// never match.
+	// Policy has the problems of the policies that decide here, and rules in them
+	// that never match.
 	Policy []Finding `json:"policy,omitempty"`
 }
 
@@ -115,20 +104,22 @@ type Binary struct {
 
 // Options say where to look. Fields that are functions must be set.
 type Options struct {
-	Where *agents.Where
-	// Agents are those to look at; none means all that are there.
+	Where *agent.Where
+	// All are the agents that there are; nil is [agent.All].
+	All agent.List
+	// Agents names those to look at; none means all that are used here.
 	Agents []string
 	Dir    string // where the canaries are made
 	Self   Binary
 	// Inspect looks at a program file.
 	Inspect func(path string) (*Binary, error)
 	// Run runs a command and returns what it left behind.
-	Run func(ctx context.Context, c *Command) *agents.Reply
+	Run func(ctx context.Context, c *Command) *agent.Reply
 	// Find returns the policies for an agent's calls in Dir.
-	Find func(agent string) ([]*dialect.Loaded, error)
+	Find func(name string) ([]*dialect.Loaded, error)
 	// Deadline returns how long a hook with these arguments takes at most, when
 	// the agent calls it; nil knows of no limit that is too short.
-	Deadline func(agent string, args []string) time.Duration
+	Deadline func(name string, args []string) time.Duration
 	// Env returns a variable of the environment.
 	Env func(string) string
 }
@@ -136,13 +127,17 @@ type Options struct {
 // Examine looks at the agents.
 func Examine(ctx context.Context, o *Options) *Report {
 	r := &Report{}
-	for _, a := range agents.All() {
+	all := o.All
+	if all == nil {
+		all = agent.All()
+	}
+	for _, a := range all.Installable() {
 		named := slices.Contains(o.Agents, a.Name)
 		if len(o.Agents) > 0 && !named {
 			continue
 		}
-		x := &exam{Options: o, agent: a, out: &Agent{Name: a.Name, Title: a.Title}}
-		if !x.look() && !named {
+		x := &exam{Options: o, Setup: a.Look(o.Where), out: &Agent{Name: a.Name, Title: a.Title}}
+		if !x.Used && !named {
 			continue
 		}
 		x.judge(ctx, named)
@@ -155,8 +150,8 @@ func Examine(ctx context.Context, o *Options) *Report {
 }
 
 // policies adds what is wrong with the policies of an agent's calls.
-func (r *Report) policies(o *Options, agent string) {
-	loaded, err := o.Find(agent)
+func (r *Report) policies(o *Options, name string) {
+	loaded, err := o.Find(name)
 	if err != nil {
 		var es obstat.Errors
 		if !errors.As(err, &es) {
@@ -185,7 +180,7 @@ func (r *Report) policies(o *Options, agent string) {
 	}
 }
 
-func problem(level Level, code string, e *obstat.Error) Finding {
+func problem(level agent.Level, code string, e *obstat.Error) Finding {
 	return Finding{Level: level, Code: code, File: e.Pos.File, Line: e.Pos.Line, Col: e.Pos.Col, Msg: e.Msg, Hint: e.Hint}
 }
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/internal/agents"
 	"github.com/obstat/obstat/internal/protect"
 )
 
@@ -28,8 +28,9 @@ func TestTable(t *testing.T) {
 			names = append(names, filepath.Join(proj, rel))
 		}
 	}
-	names = append(names, agents.Files(home, proj)...)
-	for _, d := range agents.Dirs(home, proj) {
+	files, dirs := agent.All().Guarded(home, proj)
+	names = append(names, files...)
+	for _, d := range dirs {
 		names = append(names, filepath.Join(d, "other.json"))
 	}
 	if len(names) < 40 {

@@ -1,33 +1,33 @@
-package agents_test
+package agent
 
 import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/agents"
 )
 
-// TestNames: an entry that names an agent which the hook does not know would
-// deny everything.
-func TestNames(t *testing.T) {
-	for _, name := range agents.Names() {
-		if !slices.Contains(agent.Agents(), name) {
-			t.Errorf("the hook knows no agent %q", name)
+// TestAll: every agent is whole, and the names are those of the constants.
+func TestAll(t *testing.T) {
+	want := []string{Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Gemini, Generic, OpenCode, Windsurf}
+	if got := Agents(); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	for _, a := range All() {
+		if Of(a.Name).Name != a.Name || a.Title == "" || a.decode == nil || a.encode == nil || a.marks == nil || a.Patience == 0 {
+			t.Errorf("%+v", a)
 		}
-		if a := agents.Of(name); a == nil || a.Name != name || a.Title == "" {
-			t.Errorf("%s: %+v", name, a)
+		if a.Installable() && (len(a.events) == 0 || a.honours == nil || a.forge == nil || (a.format == 0) != (a.script != nil) || a.Limit() > 0 && a.Limit() < a.Patience) {
+			t.Errorf("the settings of %s: %+v", a.Name, a.settings)
 		}
 	}
-	if agents.Of("nobody") != nil {
+	if Of("nobody") != nil {
 		t.Error("there is an agent nobody")
 	}
 }
 
-func TestFiles(t *testing.T) {
+func TestGuarded(t *testing.T) {
 	t.Setenv("CODEX_HOME", "/elsewhere")
-	files := agents.Files("/home/me", "/a", "/b")
+	files, dirs := All().Guarded("/home/me", "/a", "/b")
 	for _, want := range []string{
 		"/home/me/.claude/settings.json", "/a/.claude/settings.json", "/b/.claude/settings.local.json", "/etc/claude-code/managed-settings.json",
 		"/home/me/.codex/hooks.json", "/elsewhere/hooks.json", "/elsewhere/config.toml", "/home/me/.codex/config.toml", "/a/.codex/hooks.json",
@@ -39,13 +39,13 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	dirs := agents.Dirs("/home/me", "/a")
 	for _, want := range []string{"/home/me/.copilot/hooks", "/a/.github/hooks", "/home/me/.config/opencode/plugins", "/a/.opencode/plugins", "/etc/claude-code/managed-settings.d"} {
 		if !slices.Contains(dirs, filepath.FromSlash(want)) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	for _, f := range agents.Files("") {
+	files, _ = All().Guarded("")
+	for _, f := range files {
 		if !filepath.IsAbs(f) {
 			t.Errorf("%s is relative", f)
 		}

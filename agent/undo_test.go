@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func document(t *rapid.T, a *Agent) []byte {
 				items = append(items, write(depth+1, "entry"))
 			}
 		case "hooks":
-			for _, event := range append([]string{"Other"}, a.Events...) {
+			for _, event := range append([]string{"Other"}, a.events...) {
 				if rapid.Bool().Draw(t, event) {
 					items = append(items, fmt.Sprintf("%q: %s", event, write(depth+1, "list")))
 				}
@@ -72,7 +72,7 @@ func document(t *rapid.T, a *Agent) []byte {
 // TestInstallUninstall: whatever the settings were, taking the hook out again
 // gives back the same bytes, also after an installation over another.
 func TestInstallUninstall(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		if a.own != nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"bytes"
@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // TestTrustHashRecipe: the hash is that of the sorted, compact JSON, with the
 // time-out and async filled in, as sha256sum computes it.
 func TestTrustHashRecipe(t *testing.T) {
 	src := []byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"obstat hook codex"}]}]}}`)
-	f := codex().parse(Place{}, "hooks.json", src)
-	got, err := trustHash(f.Root, &f.Entries[0])
+	f := codex().parse("hooks.json", src, false)
+	got, err := trustHash(f.root, &f.Entries[0])
 	if want := "sha256:aae4d6e646a2c2f83eb01645de2db0eea21b26079637b4b838bea28d113f1600"; err != nil || got != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -47,23 +48,34 @@ func TestTrustForms(t *testing.T) {
 		"hooks.state." + q + ".trusted_hash = \"h\" # yes\nhooks.state." + q + ".enabled=false",
 		"[ hooks . state . " + q + " ] # x\r\n  enabled = false\r\n  trusted_hash = \"h\"\r\n",
 	} {
-		f := codex().parse(Place{}, "/f", []byte(`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"obstat hook codex"}]}]}}`))
-		got, err := f.TrustOf(&f.Entries[0], []byte(text))
-		if err != nil || got.Have != "h" || !got.Disabled || got.Holds() {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-		now, err := setTrust([]byte(text), "/f:pre_tool_use:0:0", got.Want)
+		f := codex().parse("/f", []byte(`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"obstat hook codex"}]}]}}`), false)
+		want, err := trustHash(f.root, &f.Entries[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ = f.TrustOf(&f.Entries[0], now); !got.Holds() {
-			t.Errorf("%q became %q: %+v", text, now, got)
+		state := func(text []byte) (hash string, off bool) {
+			doc, problems := parseTOML(text)
+			if problems != nil {
+				t.Fatalf("%q: %v", text, problems)
+			}
+			n := doc.root.At("hooks", "state", trustKey(f.Name, &f.Entries[0]))
+			return n.Get("trusted_hash").Str, isBool(n.Get("enabled"), false)
+		}
+		if hash, off := state([]byte(text)); hash != "h" || !off {
+			t.Errorf("%q: %s, %v", text, hash, off)
+		}
+		now, err := setTrust([]byte(text), "/f:pre_tool_use:0:0", want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hash, off := state(now); hash != want || off {
+			t.Errorf("%q became %q", text, now)
 		}
 	}
 }
 
 func TestTOMLEntries(t *testing.T) {
-	f := codex().parse(Place{}, "config.toml", []byte(`
+	f := codex().parse("config.toml", []byte(`
 [features]
 hooks = false
 [[hooks.PreToolUse]]
@@ -75,11 +87,11 @@ type = "command"
 command = '''/opt/obstat hook codex'''
 timeout = 5
 async = true
-`))
-	if len(f.Entries) != 2 || f.Entries[0].Ours || !f.Entries[1].Ours || f.Entries[1].Group != 1 || f.Entries[1].Timeout.Seconds() != 5 || len(f.Entries[1].Lax) != 1 {
+`), false)
+	if len(f.Entries) != 2 || f.Entries[0].Ours || !f.Entries[1].Ours || f.Entries[1].group != 1 || f.Entries[1].Timeout.Seconds() != 5 || f.Entries[0].Matcher != "x" || f.Entries[1].kind != "" || len(f.Entries[1].lax) != 1 {
 		t.Errorf("%+v", f.Entries)
 	}
-	if f.Setting("features", "hooks") != "false" || f.Setting("nothing") != "" {
+	if !isBool(f.root.At("features", "hooks"), false) || f.root.Get("nothing") != nil {
 		t.Error("settings are not read")
 	}
 }
@@ -91,12 +103,34 @@ func FuzzTOML(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, v := range readTOML(src) {
-			if v.start > v.end || v.end > len(src) {
-				t.Fatalf("%+v", v)
+		doc, problems := parseTOML(src)
+		inside(t, src, doc.root)
+		for _, p := range problems {
+			if p.Offset < 0 || p.Offset > len(src) {
+				t.Fatalf("%+v", p)
 			}
 		}
+		now, err := setTrust(src, "/f:pre_tool_use:0:0", "sha256:1")
+		if err != nil {
+			return
+		}
+		if back := dropTrust(now, "/f:pre_tool_use:0:0"); !sameTOML(back, src) && doc.root.At("hooks", "state", "/f:pre_tool_use:0:0") == nil {
+			t.Fatalf("%q became %q and then %q", src, now, back)
+		}
 	})
+}
+
+// inside fails the test where a value stands outside of the text.
+func inside(t *testing.T, src []byte, n *tree.Node) {
+	if n.Start > n.End || n.End > len(src) {
+		t.Fatalf("%+v", n)
+	}
+	for _, m := range n.Members {
+		inside(t, src, m.Value)
+	}
+	for _, e := range n.Elems {
+		inside(t, src, e)
+	}
 }
 
 // TestTrustInto: the hash goes only into a file that can be read, and that stays

@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"bytes"
@@ -29,12 +29,12 @@ var before = []struct {
 }
 
 func targetOf(a *Agent, program string) *target {
-	return &target{agent: a, file: "/home/me/settings.json", call: Call{program, []string{a.Name}}}
+	return &target{agent: a, file: "/home/me/settings.json", call: Invocation{program, []string{a.Name}}}
 }
 
 // TestGolden shows what installing does to the settings of every agent.
 func TestGolden(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		var got strings.Builder
 		show := func(name string, text []byte) {
 			got.WriteString("== " + name + " ==\n" + strings.ReplaceAll(string(text), "\r", "␍"))
@@ -43,13 +43,13 @@ func TestGolden(t *testing.T) {
 			}
 		}
 		if a.own != nil {
-			show(a.ownFile, a.own(Call{"/opt/my tools/obstat", []string{a.Name}}))
+			show(a.ownFile, a.own(Invocation{"/opt/my tools/obstat", []string{a.Name}}))
 		} else {
 			for _, b := range before {
 				if b.jsonc && a.Name != Gemini {
 					continue
 				}
-				text, err := targetOf(a, "/opt/obstat").add([]byte(strings.ReplaceAll(b.text, "@", a.Events[0])))
+				text, err := targetOf(a, "/opt/obstat").add([]byte(strings.ReplaceAll(b.text, "@", a.events[0])))
 				if err != nil {
 					t.Errorf("%s, %s: %v", a.Name, b.name, err)
 				}
@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 // TestRepeated: installing twice is installing once, and taking out gives back
 // what was there.
 func TestRepeated(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		if a.own != nil {
 			continue
 		}
@@ -83,7 +83,7 @@ func TestRepeated(t *testing.T) {
 			if b.jsonc && a.Name != Gemini {
 				continue
 			}
-			old := []byte(strings.ReplaceAll(b.text, "@", a.Events[0]))
+			old := []byte(strings.ReplaceAll(b.text, "@", a.events[0]))
 			once, err := targetOf(a, "/opt/obstat").add(old)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestRepeated(t *testing.T) {
 }
 
 func TestUpgrade(t *testing.T) {
-	line := claudeCode().line(Call{"/new/obstat-hook", []string{"claude-code"}})
+	line := claudeCode().line(Invocation{"/new/obstat-hook", []string{"claude-code"}})
 	for _, c := range []struct{ name, old, want string }{
 		{"another path", `{"matcher": "*", "hooks": [{"type": "command", "command": "/opt/obstat hook claude-code", "timeout": 600}]}`,
 			`{"matcher": "*", "hooks": [{"type": "command", "command": LINE, "timeout": 600}]}`},
@@ -133,13 +133,13 @@ func TestUpgrade(t *testing.T) {
 }
 
 func TestOptionsStay(t *testing.T) {
-	old := Call{"/old/obstat", []string{"--wait", "5m", "--policy=p.json", "--interactive", "codex"}}
+	old := Invocation{"/old/obstat", []string{"--wait", "5m", "--policy=p.json", "--interactive", "codex"}}
 	for want, options := range map[string][]string{
 		"--wait 5m --policy=p.json --interactive codex":  nil,
 		"--wait off --policy=p.json --interactive codex": {"--wait", "off"},
 		"--policy q.json --wait 5m --interactive codex":  {"--policy", "q.json"},
 	} {
-		got := old.with(Call{"/new/obstat", append(options, "codex")})
+		got := old.with(Invocation{"/new/obstat", append(options, "codex")})
 		if strings.Join(got.Args, " ") != want || got.Program != "/new/obstat" {
 			t.Errorf("%q, want %s", got, want)
 		}
@@ -147,11 +147,11 @@ func TestOptionsStay(t *testing.T) {
 }
 
 func TestBrokenFile(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		if a.own != nil {
 			continue
 		}
-		for _, src := range []string{"{\n  \"hooks\": ", "[]", `{"hooks": []}`, `{"hooks": {"` + a.Events[0] + `": {}}}`, `{"hooks": {}, "hooks": {}}`, "\x00"} {
+		for _, src := range []string{"{\n  \"hooks\": ", "[]", `{"hooks": []}`, `{"hooks": {"` + a.events[0] + `": {}}}`, `{"hooks": {}, "hooks": {}}`, "\x00"} {
 			if text, err := targetOf(a, "/opt/obstat").add([]byte(src)); err == nil {
 				t.Errorf("%s: %q became %s", a.Name, src, text)
 			}
@@ -164,7 +164,7 @@ func TestBrokenFile(t *testing.T) {
 }
 
 func TestOwnFiles(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		if a.own == nil {
 			continue
 		}
@@ -173,8 +173,8 @@ func TestOwnFiles(t *testing.T) {
 		if err != nil || !tg.isOwn(text) {
 			t.Fatalf("%s: %s, %v", a.Name, text, err)
 		}
-		f := a.parse(Place{Dir: true}, a.ownFile, text)
-		if len(f.Entries) != 1 || f.Entries[0].Call.Program != "/it's/obstat" || !a.Intact(f) {
+		f := a.parse(a.ownFile, text, true)
+		if len(f.Entries) != 1 || f.Entries[0].Invocation.Program != "/it's/obstat" {
 			t.Errorf("%s: %+v", a.Name, f.Entries)
 		}
 		if _, err := tg.write([]byte("{\"hooks\": {\"preToolUse\": [{\"bash\": \"mine\"}]}}")); err == nil {
@@ -192,12 +192,12 @@ func TestOwnFiles(t *testing.T) {
 // TestWrongKinds: what the agent could not read is not edited, since the entry
 // beside it would not be read either, and null could not be put back.
 func TestWrongKinds(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range All().Installable() {
 		if a.own != nil {
 			continue
 		}
 		for _, text := range []string{`{"hooks":null}`, `{"hooks":[]}`, `{"hooks":"x"}`, `{"hooks":{"@":null}}`, `{"hooks":{"@":{}}}`, `{"hooks":{"@":["x"]}}`, `{"hooks":{"Stop":null}}`} {
-			old := []byte(strings.ReplaceAll(text, "@", a.Events[0]))
+			old := []byte(strings.ReplaceAll(text, "@", a.events[0]))
 			if now, err := targetOf(a, "/opt/obstat").add(old); err == nil {
 				t.Errorf("%s: %s became %s", a.Name, old, now)
 			}

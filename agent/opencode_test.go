@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"context"
@@ -49,7 +49,7 @@ for (const plugin of process.argv.slice(2)) {
 			write(t, program, 0o755, "#!/bin/sh\n"+c.script+"\n")
 		}
 		plugin := filepath.Join(dir, name, "obstat.mjs")
-		write(t, plugin, 0o644, string(openCode().own(Call{program, []string{"opencode"}})))
+		write(t, plugin, 0o644, string(openCode().own(Invocation{program, []string{"opencode"}})))
 		plugins, wants = append(plugins, plugin), append(wants, c.want)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -81,7 +81,7 @@ func TestNeedsNetwork(t *testing.T) {
 	home := t.TempDir()
 	r := &Request{Scope: User, Where: &Where{Home: home}, Program: "/opt/obstat"}
 	plugin := openCode().Target(User, r.Where)
-	if !NeedsNetwork(plugin) {
+	if !needsNetwork(plugin) {
 		t.Error("an empty directory is enough")
 	}
 	r.Offline = true
@@ -92,7 +92,7 @@ func TestNeedsNetwork(t *testing.T) {
 		}
 		write(t, c.Name, 0o644, string(text))
 	}
-	if NeedsNetwork(plugin) {
+	if needsNetwork(plugin) {
 		t.Error("--offline is not enough")
 	}
 }

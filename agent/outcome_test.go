@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import "testing"
 
@@ -51,7 +51,7 @@ func TestHonours(t *testing.T) {
 				r.Stdout = []byte("denied")
 			}
 			a := Of(name)
-			if got := a.Honours(a.Events[0], false, r); letter(got) != row.want[i:i+1] {
+			if got := (&Hook{agent: a, Entry: Entry{Event: a.events[0]}}).Outcome(r); letter(got) != row.want[i:i+1] {
 				t.Errorf("%s, %s: %v", name, row.name, got)
 			}
 		}
@@ -106,7 +106,7 @@ func TestHonoursForms(t *testing.T) {
 		{Cline, "PreToolUse", `{"cancel":false}`, 0, false, Runs},
 		{Cline, "PreToolUse", ``, 0, false, Runs},
 	} {
-		if got := Of(c.agent).Honours(c.event, c.closed, &Reply{Stdout: []byte(c.out), Exit: c.exit}); got != c.want {
+		if got := (&Hook{agent: Of(c.agent), Entry: Entry{Event: c.event, failClosed: c.closed}}).Outcome(&Reply{Stdout: []byte(c.out), Exit: c.exit}); got != c.want {
 			t.Errorf("%s %s, %s, exit %d: %v, want %v", c.agent, c.event, c.out, c.exit, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"bytes"
@@ -82,7 +82,7 @@ func (t *target) canonical(text []byte) ([]byte, bool) {
 		if tree.Fatal(problems) || !root.Is(tree.Object) {
 			return nil, false
 		}
-		doc, _ = jsonx.Value(root).(jsonx.Object)
+		doc, _ = jsonx.Value(root).(object)
 	}
 	raw, err := jsonx.Marshal(pruned(doc))
 	if err != nil {
@@ -93,10 +93,10 @@ func (t *target) canonical(text []byte) ([]byte, bool) {
 }
 
 // pruned returns a document without empty lists of hooks.
-func pruned(doc jsonx.Object) jsonx.Object {
-	var out jsonx.Object
+func pruned(doc object) object {
+	var out object
 	for _, f := range doc {
-		hooks, isObject := f.Value.(jsonx.Object)
+		hooks, isObject := f.Value.(object)
 		if f.Key != "hooks" || !isObject {
 			out = append(out, f)
 			continue
@@ -114,5 +114,7 @@ func pruned(doc jsonx.Object) jsonx.Object {
 
 // sameTOML tells whether two TOML files have the same values.
 func sameTOML(a, b []byte) bool {
-	return slices.EqualFunc(readTOML(a), readTOML(b), func(x, y tomlValue) bool { return x.path == y.path && x.text == y.text })
+	x, bad := parseTOML(a)
+	y, worse := parseTOML(b)
+	return bad == nil && worse == nil && tree.Equal(x.root, y.root)
 }

@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 type target struct {
 	agent *Agent
 	file  string
-	call  Call
+	call  Invocation
 	// text is the file as the last edit left it, was as it found it.
 	text, was []byte
 }
 
 // handler returns the entry itself, with the given time-out in the agent's
 // unit.
-func (t *target) handler(c Call, timeout any) jsonx.Object {
+func (t *target) handler(c Invocation, timeout any) object {
 	f := &t.agent.form
 	o := slices.Clone(f.fields)
 	line := t.agent.line(c)
@@ -38,11 +38,11 @@ func (t *target) limit() int64 {
 	if t.agent.form.unit == 0 {
 		return 0
 	}
-	return int64(t.agent.Limit / t.agent.form.unit)
+	return int64(t.agent.limit / t.agent.form.unit)
 }
 
 // entry returns what is written for an event.
-func (t *target) entry(event string) jsonx.Object {
+func (t *target) entry(event string) object {
 	f := &t.agent.form
 	h := t.handler(t.call, t.limit())
 	m, has := f.matcher(event)
@@ -63,8 +63,8 @@ func (t *target) fresh() []byte {
 	for _, f := range t.agent.first {
 		text, _ = t.agent.format.Set(text, f.Value, f.Key)
 	}
-	var hooks jsonx.Object
-	for _, event := range t.agent.Events {
+	var hooks object
+	for _, event := range t.agent.events {
 		hooks = append(hooks, jsonx.Field{Key: event, Value: []any{t.entry(event)}})
 	}
 	text, _ = t.agent.format.Set(text, hooks, "hooks")
@@ -79,11 +79,11 @@ func (t *target) add(old []byte) (text []byte, err error) {
 		t.text = t.fresh()
 		return t.text, nil
 	}
-	if err := t.agent.kinds(t.agent.parse(Place{}, t.file, old)); err != nil {
+	if err := t.agent.kinds(t.agent.parse(t.file, old, false).root.Get("hooks"), false); err != nil {
 		return nil, err
 	}
 	text = old
-	for _, event := range t.agent.Events {
+	for _, event := range t.agent.events {
 		if text, err = t.addEvent(text, event); err != nil {
 			return nil, err
 		}
@@ -97,16 +97,16 @@ func (t *target) addEvent(text []byte, event string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := slices.IndexFunc(mine, func(e Entry) bool { return t.alone(f.Root, &e) })
+	keep := slices.IndexFunc(mine, func(e Entry) bool { return t.alone(f.root, &e) })
 	for i := len(mine) - 1; i >= 0; i-- { // from the end, so that the others stay where they are
 		if i == keep {
 			continue
 		}
-		if text, err = t.agent.format.Delete(text, t.path(f.Root, &mine[i])...); err != nil {
+		if text, err = t.agent.format.Delete(text, t.path(f.root, &mine[i])...); err != nil {
 			return nil, err
 		}
-		if keep > i && t.alone(f.Root, &mine[i]) {
-			mine[keep].Group--
+		if keep > i && t.alone(f.root, &mine[i]) {
+			mine[keep].group--
 		}
 	}
 	if keep < 0 {
@@ -117,7 +117,7 @@ func (t *target) addEvent(text []byte, event string) ([]byte, error) {
 
 // find returns obstat's entries of an event.
 func (t *target) find(text []byte, event string) (f *File, mine []Entry, err error) {
-	f = t.agent.parse(Place{}, t.file, text)
+	f = t.agent.parse(t.file, text, false)
 	if err := f.Broken(); err != nil {
 		return nil, nil, err
 	}
@@ -131,40 +131,40 @@ func (t *target) find(text []byte, event string) (f *File, mine []Entry, err err
 
 // alone tells whether an entry has its group to itself.
 func (t *target) alone(root *tree.Node, e *Entry) bool {
-	return e.Handler < 0 || len(root.At("hooks", e.Event, e.Group, "hooks").Elems) == 1
+	return e.handler < 0 || len(root.At("hooks", e.Event, e.group, "hooks").Elems) == 1
 }
 
 // path returns what is removed to take an entry out.
 func (t *target) path(root *tree.Node, e *Entry) []any {
 	if t.alone(root, e) {
-		return []any{"hooks", e.Event, e.Group}
+		return []any{"hooks", e.Event, e.group}
 	}
-	return []any{"hooks", e.Event, e.Group, "hooks", e.Handler}
+	return []any{"hooks", e.Event, e.group, "hooks", e.handler}
 }
 
 // refresh brings an entry of obstat's up to date, field by field: its options
 // and a longer time-out stay, and so does what obstat knows nothing of.
 func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
-	at := []any{"hooks", e.Event, e.Group}
+	at := []any{"hooks", e.Event, e.group}
 	group := slices.Clone(at)
-	if e.Handler >= 0 {
-		at = append(at, "hooks", e.Handler)
+	if e.handler >= 0 {
+		at = append(at, "hooks", e.handler)
 	}
 	root, _ := t.agent.format.Parse(text)
 	node, limit := root.At(at...), any(t.limit())
-	if f := &t.agent.form; f.timeout != "" && e.Timeout > t.agent.Limit && node.Get(f.timeout) != nil {
+	if f := &t.agent.form; f.timeout != "" && e.Timeout > t.agent.limit && node.Get(f.timeout) != nil {
 		limit = node.Get(f.timeout)
 	}
 	call := t.call
-	if slices.Contains(e.Call.Args, t.agent.Name) {
-		call = e.Call.with(t.call) // options stay
+	if slices.Contains(e.Invocation.Args, t.agent.Name) {
+		call = e.Invocation.with(t.call) // options stay
 	}
 	for _, field := range t.handler(call, limit) {
 		if text, err = t.set(text, field.Value, append(slices.Clone(at), field.Key)...); err != nil {
 			return nil, err
 		}
 	}
-	unwanted := slices.Clone(lax)
+	unwanted := slices.Clone(laxKeys)
 	if t.agent.form.commands[0] != "bash" {
 		unwanted = append(unwanted, "args") // the line has them
 	}
@@ -208,15 +208,15 @@ func (t *target) remove(old []byte) (text []byte, err error) {
 	if len(bytes.TrimSpace(old)) == 0 {
 		return old, nil
 	}
-	if f := t.agent.parse(Place{}, t.file, old); f.Broken() == nil && len(f.Entries) > 0 && f.Entries[0].Ours {
-		fresh := target{agent: t.agent, call: f.Entries[0].Call}
+	if f := t.agent.parse(t.file, old, false); f.Broken() == nil && len(f.Entries) > 0 && f.Entries[0].Ours {
+		fresh := target{agent: t.agent, call: f.Entries[0].Invocation}
 		if bytes.Equal(old, fresh.fresh()) {
 			t.text = nil
 			return nil, nil
 		}
 	}
 	text = old
-	for _, event := range t.agent.Events {
+	for _, event := range t.agent.events {
 		if text, err = t.removeEvent(text, event); err != nil {
 			return nil, err
 		}
@@ -235,10 +235,10 @@ func (t *target) removeEvent(text []byte, event string) ([]byte, error) {
 			return text, nil
 		}
 		e := &mine[len(mine)-1]
-		path := t.path(f.Root, e)
-		if len(path) == 3 && len(f.Root.At("hooks", event).Elems) == 1 {
+		path := t.path(f.root, e)
+		if len(path) == 3 && len(f.root.At("hooks", event).Elems) == 1 {
 			path = path[:2]
-			if len(f.Root.Get("hooks").Members) == 1 {
+			if len(f.root.Get("hooks").Members) == 1 {
 				path = path[:1]
 			}
 		}
@@ -257,8 +257,8 @@ func (t *target) write(old []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w; move it, or call obstat from it", errNotOurs)
 	}
 	c := t.call
-	if f := t.agent.parse(Place{Dir: true}, t.file, old); len(f.Entries) == 1 && f.Entries[0].Ours && slices.Contains(f.Entries[0].Call.Args, t.agent.Name) {
-		c = f.Entries[0].Call.with(t.call) // options stay
+	if f := t.agent.parse(t.file, old, true); len(f.Entries) == 1 && f.Entries[0].Ours && slices.Contains(f.Entries[0].Invocation.Args, t.agent.Name) {
+		c = f.Entries[0].Invocation.with(t.call) // options stay
 	}
 	return t.agent.own(c), nil
 }
@@ -276,6 +276,6 @@ func (t *target) isOwn(old []byte) bool {
 	if bytes.Contains(old, []byte("Written by `obstat install "+t.agent.Name+"`")) {
 		return true
 	}
-	f := t.agent.parse(Place{Dir: true}, t.file, old)
+	f := t.agent.parse(t.file, old, true)
 	return len(f.Entries) > 0 && !slices.ContainsFunc(f.Entries, func(e Entry) bool { return !e.Ours })
 }

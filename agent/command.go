@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"path"
@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// A Call is how an agent calls obstat.
-type Call struct {
-	Program string // path of obstat, or of obstat-hook
-	// Args are the arguments of obstat hook: options, and the agent's name.
+// An Invocation is how an agent calls obstat's hook.
+type Invocation struct {
+	Program string // path of obstat
+	// Args are the arguments of `obstat hook`: options, and the agent's name.
 	Args []string
 }
 
-// hookBinary is the small program that does only what `obstat hook` does.
-const hookBinary = "obstat-hook"
+// oldProgram was a small program beside obstat that did only what `obstat hook`
+// does. Entries that call it are still recognised, and brought up to date.
+const oldProgram = "obstat-hook"
 
 // base returns a program's name without its directory and ending.
 func base(program string) string {
@@ -23,16 +24,19 @@ func base(program string) string {
 	return path.Base(program)
 }
 
+// Old tells whether the program is one that obstat no longer has.
+func (c Invocation) Old() bool { return base(c.Program) == oldProgram }
+
 // Argv returns the words of the command.
-func (c Call) Argv() []string {
-	if base(c.Program) == hookBinary {
+func (c Invocation) Argv() []string {
+	if c.Old() {
 		return append([]string{c.Program}, c.Args...)
 	}
 	return append([]string{c.Program, "hook"}, c.Args...)
 }
 
 // option returns the value of an option, "" if it is not given.
-func (c Call) option(name string) string {
+func (c Invocation) option(name string) string {
 	for i, arg := range c.Args {
 		if v, ok := strings.CutPrefix(arg, name+"="); ok {
 			return v
@@ -44,10 +48,10 @@ func (c Call) option(name string) string {
 	return ""
 }
 
-// with returns the call with the options of another in the place of its own of
-// the same names.
-func (c Call) with(other Call) Call {
-	out := Call{Program: other.Program}
+// with returns the invocation with the options of another in the place of its own
+// of the same names.
+func (c Invocation) with(other Invocation) Invocation {
+	out := Invocation{Program: other.Program}
 	for i := 0; i < len(c.Args); i++ {
 		name, _, inline := strings.Cut(c.Args[i], "=")
 		if !strings.HasPrefix(name, "--") || other.option(name) == "" {
@@ -60,8 +64,8 @@ func (c Call) with(other Call) Call {
 	return out
 }
 
-// A guard is what is written around the command so that a program that is
-// missing or dies denies, too: most agents run the call then.
+// A guard is the shell text around the command by which a program that is missing
+// or dies denies, too: most agents run the call then.
 type guard uint8
 
 const (
@@ -73,7 +77,7 @@ const (
 const onFailure = ` || { [ $? = 2 ] || echo obstat did not answer >&2; exit 2; }`
 
 // line returns the command line that an agent is given.
-func (a *Agent) line(c Call) string {
+func (a *Agent) line(c Invocation) string {
 	if runtime.GOOS == "windows" {
 		return windowsWords(c.Argv())
 	}
@@ -118,31 +122,29 @@ func windowsWords(argv []string) string {
 	return strings.Join(out, " ")
 }
 
-// ParseCall reads a command line and tells whether it calls obstat's hook.
-func ParseCall(line string) (c Call, ours bool) {
-	return callOf(splitWords(line), 2)
-}
+// invocation reads the words of a command, and tells whether they call obstat's
+// hook.
+func (a *Agent) invocation(words []string) (c Invocation, ours bool) { return a.within(words, 2) }
 
-// callOf tells whether words call obstat's hook; depth is how many shells may be
-// in between.
-func callOf(words []string, depth int) (Call, bool) {
+// within is invocation with at most depth shells in between.
+func (a *Agent) within(words []string, depth int) (Invocation, bool) {
 	for len(words) > 0 && (words[0] == "exec" || isAssignment(words[0])) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
-		return Call{}, false
+		return Invocation{}, false
 	}
 	program, args := words[0], words[1:]
 	name := base(program)
 	switch {
-	case name == hookBinary:
-		return Call{program, args}, true
-	case len(args) > 0 && args[0] == "hook" && (name == "obstat" || slices.Contains(Names(), args[len(args)-1])):
-		return Call{program, args[1:]}, true
-	case depth > 0 && len(args) > 1 && slices.Contains([]string{"sh", "bash", "dash", "zsh"}, name) && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c"):
-		return callOf(splitWords(args[1]), depth-1)
+	case name == oldProgram:
+		return Invocation{program, args}, true
+	case len(args) > 0 && args[0] == "hook" && (name == "obstat" || args[len(args)-1] == a.Name || Of(args[len(args)-1]) != nil):
+		return Invocation{program, args[1:]}, true
+	case depth > 0 && len(args) > 1 && among("sh bash dash zsh", name) && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c"):
+		return a.within(splitWords(args[1]), depth-1)
 	}
-	return Call{}, false
+	return Invocation{}, false
 }
 
 func isAssignment(w string) bool {
@@ -192,27 +194,12 @@ func splitWords(line string) []string {
 	return out
 }
 
-// Agent returns the agent that the call names, "" if it names none.
-func (c Call) Agent() string {
+// agent returns the agent that the arguments name, "" if they name none.
+func (c Invocation) agent() string {
 	for _, arg := range c.Args {
-		if slices.Contains(Names(), arg) {
+		if Of(arg) != nil {
 			return arg
 		}
 	}
 	return ""
-}
-
-// Written tells whether the entry's command line is as obstat writes it.
-func (a *Agent) Written(e *Entry) bool {
-	switch a.Name {
-	case OpenCode, Cline: // the whole file is looked at
-		return true
-	}
-	return e.Ours && e.Text == a.line(e.Call)
-}
-
-// Matcher returns the matcher of obstat's entry for an event.
-func (a *Agent) Matcher(event string) string {
-	m, _ := a.form.matcher(event)
-	return m
 }

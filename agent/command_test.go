@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"os/exec"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseCall(t *testing.T) {
+func TestInvocation(t *testing.T) {
 	for _, c := range []struct {
 		line, program, args string
 		ours                bool
@@ -29,7 +29,7 @@ func TestParseCall(t *testing.T) {
 		{"'unclosed", "", "", false},
 		{"", "", "", false},
 	} {
-		got, ours := ParseCall(c.line)
+		got, ours := claudeCode().invocation(splitWords(c.line))
 		if ours != c.ours || got.Program != c.program || strings.Join(got.Args, " ") != c.args {
 			t.Errorf("%s: %q, %v", c.line, got, ours)
 		}
@@ -43,14 +43,14 @@ func TestLine(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh here")
 	}
-	for _, a := range All() {
-		if a.own != nil && a.format == 0 {
+	for _, a := range All().Installable() {
+		if a.script != nil {
 			continue
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			dir := rapid.StringMatching(`[a-z '"$\\*;&|()~#{}-]{0,12}`).Draw(t, "dir")
-			c := Call{"/" + dir + "/obstat", []string{"--policy", dir + "x", a.Name}}
-			got, ours := ParseCall(a.line(c))
+			c := Invocation{"/" + dir + "/obstat", []string{"--policy", dir + "x", a.Name}}
+			got, ours := a.invocation(splitWords(a.line(c)))
 			if !ours || got.Program != c.Program || !slices.Equal(got.Args, c.Args) {
 				t.Fatalf("%q was read back as %q", c, got)
 			}
@@ -60,7 +60,7 @@ func TestLine(t *testing.T) {
 		}
 		for _, program := range []string{"/not/there/obst'at-hook", "/bin/false"} {
 			var words strings.Builder
-			line := a.line(Call{program, []string{a.Name}})
+			line := a.line(Invocation{program, []string{a.Name}})
 			cmd := exec.Command("sh", "-c", line)
 			cmd.Stderr = &words
 			_ = cmd.Run()

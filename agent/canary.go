@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"path/filepath"
+
+	"github.com/obstat/obstat/internal/jsonx"
+)
+
+// A Canary is a forged call that must not simply run, in the agent's form.
+type Canary struct {
+	Name  string
+	Mild  bool // a policy may allow it, and should not
+	Cut   bool // the payload ends in the middle
+	Stdin []byte
+}
+
+// A probe is a canary before it is put into an agent's form.
+type probe struct {
+	kind probeKind
+	text string
+	cut  bool
+}
+
+type probeKind uint8
+
+const (
+	shellProbe probeKind = iota // run the text as a command
+	writeProbe                  // write the file of that name
+	otherProbe                  // call a tool of that name
+)
+
+// canarySession tells canaries from other calls.
+const canarySession = "obstat-doctor"
+
+// Canaries returns the calls that prove the hook; an event that has no calls of
+// some kind has no canary of it. dir is where they are made.
+func (h *Hook) Canaries(dir string) (out []Canary) {
+	for _, c := range []struct {
+		Canary
+		probe
+	}{
+		{Canary{Name: "rm -rf /"}, probe{kind: shellProbe, text: "rm -rf /"}},
+		{Canary{Name: "write to " + filepath.Base(h.File.Name)}, probe{kind: writeProbe, text: h.File.Name}},
+		{Canary{Name: "a tool nobody knows", Mild: true}, probe{kind: otherProbe, text: "obstat_doctor_canary"}},
+		{Canary{Name: "a call cut short", Cut: true}, probe{kind: shellProbe, text: "true", cut: true}},
+	} {
+		o := h.agent.forge(h.Event, dir, c.probe)
+		if o == nil {
+			continue
+		}
+		b, err := jsonx.Marshal(o)
+		if err != nil {
+			continue
+		}
+		if c.Cut {
+			b = b[:len(b)*2/3]
+		}
+		c.Stdin = b
+		out = append(out, c.Canary)
+	}
+	return out
+}
+
+// as returns the tool and its arguments: shell runs a command, write writes the
+// file in its argument pathKey.
+func (p probe) as(shell, write, pathKey, contentKey string) (tool string, args object) {
+	switch p.kind {
+	case shellProbe:
+		return shell, obj("command", p.text)
+	case writeProbe:
+		return write, obj(pathKey, p.text, contentKey, "")
+	}
+	return p.text, obj("x", 1)
+}
+
+// Command returns the words that the agent starts for the hook, and the variables
+// that it sets besides, for a call in dir.
+func (h *Hook) Command(dir string, getenv func(string) string) (argv, env []string) {
+	argv = []string{"/bin/sh", "-c", h.Text}
+	if h.agent.start != nil {
+		argv = h.agent.start(h, getenv)
+	}
+	if h.agent.environ != nil {
+		env = h.agent.environ(h.Event, dir)
+	}
+	return argv, env
+}
+
+// withBash starts hooks the way agents do that do not use /bin/sh.
+func withBash(h *Hook, _ func(string) string) []string { return []string{"bash", "-c", h.Text} }

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCovers: every agent that can be installed for has a table of what its hooks
+// cover, and its page says what the table says.
+func TestCovers(t *testing.T) {
+	for _, a := range All().Installable() {
+		version, list := a.Covers()
+		page, err := os.ReadFile(filepath.Join("..", "docs", "agents", a.Name+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version == "" || len(list) == 0 {
+			t.Errorf("%s: %q %+v", a.Name, version, list)
+		}
+		for _, x := range list {
+			if x.Held != Yes && x.Held != Partly && x.Held != No {
+				t.Errorf("%s, %s: held is %q", a.Name, x.About, x.Held)
+			}
+			if row := "| " + x.About + " | " + string(x.Held) + " | " + x.Says + " |"; !strings.Contains(string(page), row) {
+				t.Errorf("%s.md lacks\n%s", a.Name, row)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// A tomlDoc is a TOML document as a tree with positions.
+type tomlDoc struct {
+	src  []byte
+	root *tree.Node
+	// headers has the offset of the `[` of every table with a header of its own.
+	headers map[*tree.Node]int
+}
+
+const bom = "\ufeff"
+
+// parseTOML reads a document. The decoder says whether it is one, with all rules
+// about tables that are defined twice; the parser then gives positions.
+func parseTOML(src []byte) (*tomlDoc, []tree.Problem) {
+	d := &tomlDoc{src: src, root: &tree.Node{Kind: tree.Object, End: len(src)}, headers: map[*tree.Node]int{}}
+	text := bytes.TrimPrefix(src, []byte(bom))
+	skipped := len(src) - len(text)
+	if err := toml.Unmarshal(text, &map[string]any{}); err != nil {
+		return d, []tree.Problem{{Offset: skipped + offsetOf(text, err), Code: tree.CodeSyntax, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
+	}
+	b := &tomlBuilder{tomlDoc: d, skipped: skipped}
+	b.Reset(text)
+	table := d.root
+	for b.NextExpression() {
+		switch e := b.Expression(); e.Kind {
+		case unstable.KeyValue:
+			b.put(table, e)
+		case unstable.Table, unstable.ArrayTable:
+			table = b.table(e)
+		}
+	}
+	return d, nil
+}
+
+// offsetOf returns where a decoding error is, 0 if it does not say.
+func offsetOf(text []byte, err error) int {
+	var at *toml.DecodeError
+	if !errors.As(err, &at) {
+		return 0
+	}
+	row, col := at.Position()
+	offset := 0
+	for ; row > 1; row-- {
+		offset += bytes.IndexByte(text[offset:], '\n') + 1
+	}
+	return min(offset+max(col-1, 0), len(text))
+}
+
+// A tomlBuilder turns the parser's expressions into a tree.
+type tomlBuilder struct {
+	unstable.Parser
+	*tomlDoc
+	skipped int
+}
+
+// child returns the object at a key, which is made where there is none; of a list
+// of tables it is the last.
+func (b *tomlBuilder) child(n *tree.Node, key *unstable.Node) *tree.Node {
+	next := n.Get(string(key.Data))
+	if next == nil {
+		next = &tree.Node{Kind: tree.Object}
+		b.add(n, key, next)
+	}
+	if next.Is(tree.Array) {
+		return next.At(-1)
+	}
+	return next
+}
+
+func (b *tomlBuilder) add(n *tree.Node, key *unstable.Node, value *tree.Node) {
+	at := b.skipped + int(key.Raw.Offset)
+	n.Members = append(n.Members, tree.Member{Key: string(key.Data), Value: value, KeyNode: &tree.Node{Kind: tree.String, Str: string(key.Data), Start: at, End: at + int(key.Raw.Length)}})
+}
+
+// table returns the object that a header, `[a.b]` or `[[a.b]]`, opens.
+func (b *tomlBuilder) table(e *unstable.Node) *tree.Node {
+	n := b.root
+	start := -1
+	for it := e.Key(); it.Next(); {
+		key := it.Node()
+		if start < 0 {
+			start = bytes.LastIndexByte(b.src[:b.skipped+int(key.Raw.Offset)], '[')
+		}
+		if !it.IsLast() || e.Kind == unstable.Table {
+			n = b.child(n, key)
+			continue
+		}
+		list := n.Get(string(key.Data))
+		if list == nil {
+			list = &tree.Node{Kind: tree.Array, Start: start, End: start}
+			b.add(n, key, list)
+		}
+		n = &tree.Node{Kind: tree.Object}
+		list.Elems = append(list.Elems, n)
+	}
+	n.Start, n.End, b.headers[n] = start, start, start
+	return n
+}
+
+// put adds `a.b = value` to a table.
+func (b *tomlBuilder) put(n *tree.Node, e *unstable.Node) {
+	for it := e.Key(); it.Next(); {
+		if it.IsLast() {
+			v := b.value(e.Value())
+			b.add(n, it.Node(), v)
+			return
+		}
+		n = b.child(n, it.Node())
+	}
+}
+
+func (b *tomlBuilder) value(v *unstable.Node) *tree.Node {
+	start := b.skipped + int(v.Raw.Offset)
+	n := &tree.Node{Start: start, End: start + int(v.Raw.Length)}
+	switch v.Kind {
+	case unstable.Array:
+		n.Kind = tree.Array
+		for it := v.Children(); it.Next(); {
+			n.Elems = append(n.Elems, b.value(it.Node()))
+		}
+	case unstable.InlineTable:
+		n.Kind = tree.Object
+		for it := v.Children(); it.Next(); {
+			b.put(n, it.Node())
+		}
+	case unstable.Bool:
+		n.Kind, n.Bool = tree.Bool, v.Data[0] == 't'
+	case unstable.Integer, unstable.Float:
+		n.Kind, n.Num = tree.Number, string(bytes.ReplaceAll(v.Data, []byte("_"), nil))
+	default: // dates are texts here
+		n.Kind, n.Str = tree.String, string(v.Data)
+	}
+	return n
+}
