@@ -129,6 +129,21 @@ func (b *Broker) Wait(ctx context.Context, id string) (*Request, error) {
 	return b.wait(ctx, r, wake)
 }
 
+// Follow waits for a request in the background, for a host that shows it to
+// humans of its own and may be answered by others first. The context ends when
+// the request does; end waits for that and says how it ended, nil if it cannot be
+// looked up.
+func (b *Broker) Follow(ctx context.Context, id string) (during context.Context, end func() *Request) {
+	during, stop := context.WithCancel(ctx)
+	ended := make(chan *Request, 1)
+	go func() {
+		r, _ := b.Wait(ctx, id)
+		ended <- r
+		stop()
+	}()
+	return during, func() *Request { return <-ended }
+}
+
 func (b *Broker) watch(id string) chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
-	"github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/host/chorus"
 )
 
 // Intents are what the session has to ask Discord for: reactions, and messages

@@ -13,15 +13,67 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/chorusdiscord"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/chorus"
+	profile "github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/host/chorus"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/ledger"
 )
 
-func question(action string) chorus.Question {
-	return chorus.Question{Agent: "a", Action: action, Channel: channel, User: "1"}
+// A kept channel keeps how the last question ended.
+type kept struct {
+	chorus.Channel
+	last *chorus.Answer
+}
+
+func (k *kept) Ask(ctx context.Context, q *chorus.Question) (chorus.Conversation, error) {
+	conv, err := k.Channel.Ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &keptTalk{conv, k}, nil
+}
+
+type keptTalk struct {
+	chorus.Conversation
+	of *kept
+}
+
+func (t *keptTalk) Close(ctx context.Context, a chorus.Answer) error {
+	t.of.last = &a
+	return t.Conversation.Close(ctx, a)
+}
+
+// confirm checks a bash call that asks, of user 1, and returns how the question
+// ended.
+func confirm(t *testing.T, opts chorus.Options, ch chorus.Channel, command string) chorus.Answer {
+	t.Helper()
+	l, err := dialect.Load(profile.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "config.json", Data: []byte(`{"permissions": {"allow": [], "ask": ["(?s)tool:.*"]}}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kept{Channel: ch}
+	opts.Channel, opts.Gate = k, gate.Options{Policy: gate.Fixed{Loaded: l}, World: &obstat.Snapshot{HomeDir: "/home/u"}}
+	h, err := chorus.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	input, _ := json.Marshal(map[string]string{"command": command})
+	r := h.Check(t.Context(), &obstat.Call{Tool: "bash", Input: input, Agent: "a", User: "1", Channel: channel, Dir: "/ws"})
+	if k.last == nil {
+		detail, _, _ := strings.Cut(r.Row.Detail, ":")
+		return chorus.Answer{Approved: r.Allowed, Detail: detail}
+	}
+	if k.last.Approved != r.Allowed {
+		t.Errorf("the channel heard %+v, the caller %+v", k.last, r)
+	}
+	k.last.Err = nil
+	return *k.last
 }
 
 // ask puts a question to the stand-in; people act once both reactions are there.
-func ask(t *testing.T, c *chorus.Confirmer, people func(d *standin, message string)) (chorus.Answer, *standin) {
+func ask(t *testing.T, opts chorus.Options, people func(d *standin, message string)) (chorus.Answer, *standin) {
 	t.Helper()
 	d, s := newStandin(t)
 	d.onReact = func(id string) { people(d, id) }
@@ -30,8 +82,7 @@ func ask(t *testing.T, c *chorus.Confirmer, people func(d *standin, message stri
 		t.Fatal(err)
 	}
 	t.Cleanup(ch.Close)
-	c.Channel = ch
-	return c.Confirm(t.Context(), question("tool:bash:rm -rf node_modules && npm install")), d
+	return confirm(t, opts, ch, "rm -rf node_modules && npm install"), d
 }
 
 func TestAnswers(t *testing.T) {
@@ -71,7 +122,7 @@ func TestAnswers(t *testing.T) {
 		}, chorus.Answer{Approved: true, By: "5"}, "Approved by <@5>."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, d := ask(t, &chorus.Confirmer{Approvers: tc.approvers}, tc.people)
+			got, d := ask(t, chorus.Options{Approvers: tc.approvers}, tc.people)
 			if got != tc.want {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
@@ -99,7 +150,7 @@ func TestAnswers(t *testing.T) {
 
 // The document's prompt, shown as it is.
 func TestMessage(t *testing.T) {
-	_, d := ask(t, &chorus.Confirmer{}, func(d *standin, id string) { d.reaction(id, "❌", "1") })
+	_, d := ask(t, chorus.Options{}, func(d *standin, id string) { d.reaction(id, "❌", "1") })
 	want := "```\nAgent wants to execute:\n  bash: rm -rf node_modules && npm install\n\nAction: tool:bash:rm -rf node_modules && npm install\n\nReact with checkmark to approve or X to deny.\n```"
 	if got := d.all()[0].Content; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -116,16 +167,15 @@ func TestLongAndHostileActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ch.Close()
-	c := &chorus.Confirmer{Channel: ch}
-	long := "tool:bash:echo " + strings.Repeat("x", 5000) + "; rm -rf /"
-	if a := c.Confirm(t.Context(), question(long)); a.Detail != "User denied" {
+	long := "echo " + strings.Repeat("x", 5000) + "; rm -rf /"
+	if a := confirm(t, chorus.Options{}, ch, long); a.Detail != "User denied" {
 		t.Errorf("%+v", a)
 	}
 	first := d.all()[0]
 	if !strings.Contains(first.File, "; rm -rf /") || !strings.Contains(first.Content, "read the file before you answer") {
 		t.Errorf("posted %q with the file %q", first.Content, first.File)
 	}
-	if a := c.Confirm(t.Context(), question("tool:bash:echo ```\n||hidden||")); a.Detail != "User denied" {
+	if a := confirm(t, chorus.Options{}, ch, "echo ```\n||hidden||"); a.Detail != "User denied" {
 		t.Errorf("%+v", a)
 	}
 	last := d.all()[2]
@@ -153,7 +203,7 @@ func TestEarlyReaction(t *testing.T) {
 		d.reaction(p.ID, "✅", "1")
 		<-seen // the bot has the event, and does not know the message yet
 	}
-	if a := (&chorus.Confirmer{Channel: ch}).Confirm(t.Context(), question("tool:bash:ls")); !a.Approved {
+	if a := confirm(t, chorus.Options{}, ch, "ls"); !a.Approved {
 		t.Errorf("%+v", a)
 	}
 }
@@ -181,11 +231,11 @@ func TestNoAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ch.Close()
-			c := &chorus.Confirmer{Channel: ch}
+			var opts chorus.Options
 			if name == "silence" {
-				c.Timeout = 50 * time.Millisecond
+				opts.Timeout = 50 * time.Millisecond
 			}
-			if a := c.Confirm(t.Context(), question("tool:bash:ls")); a.Approved || a.Detail != tc.detail {
+			if a := confirm(t, opts, ch, "ls"); a.Approved || a.Detail != tc.detail {
 				t.Errorf("%+v, want %s", a, tc.detail)
 			}
 		})
@@ -205,7 +255,7 @@ func TestRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ch.Close()
-	if a := (&chorus.Confirmer{Channel: ch}).Confirm(t.Context(), question("tool:bash:ls")); !a.Approved {
+	if a := confirm(t, chorus.Options{}, ch, "ls"); !a.Approved {
 		t.Errorf("%+v", a)
 	}
 }
@@ -217,7 +267,7 @@ func (r *rows) Record(_ context.Context, row chorus.Row) error {
 	return nil
 }
 
-// The whole way: files, gate, Discord, audit.
+// The whole way: files, gate, Discord, audit table, ledger.
 func TestGateOnDiscord(t *testing.T) {
 	d, s := newStandin(t)
 	d.onReact = func(id string) {
@@ -237,7 +287,7 @@ func TestGateOnDiscord(t *testing.T) {
 	}
 	defer ch.Close()
 	in := &dialect.Input{Files: []dialect.File{{Name: "config.json", Data: []byte(`{"permissions": "standard", "confirmation": {"approver_roles": ["lead"]}, "permission_grants": {"admin": ["open"]}}`)}}}
-	settings, errs := chorus.Load(in)
+	settings, errs := profile.Load(in)
 	if errs != nil {
 		t.Fatal(errs)
 	}
@@ -248,18 +298,22 @@ func TestGateOnDiscord(t *testing.T) {
 	if missing := settings.CheckRoles(chorusdiscord.RoleNames(g)); len(missing) != 1 || !strings.Contains(missing[0].Msg, `no role "admin"`) {
 		t.Errorf("%v", missing)
 	}
-	l, err := dialect.Load(chorus.Dialect{}, in)
+	l, err := dialect.Load(profile.Dialect{}, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit := &rows{}
-	gate := &chorus.Gate{Policy: l.Policy, Confirm: settings.NewConfirmer(ch), Audit: audit}
+	audit, store := &rows{}, new(memory.Store)
+	h, err := chorus.Open(t.Context(), chorus.Options{Channel: ch, Audit: audit, Gate: gate.Options{Policy: gate.Fixed{Loaded: l}, Store: store}}.With(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
 	var calls []*obstat.Call
 	for _, command := range []string{"rm -rf x", "npm test"} {
 		input, _ := json.Marshal(map[string]string{"command": command})
 		calls = append(calls, &obstat.Call{Tool: "bash", Input: input, Agent: "frontend", User: "1", Channel: channel, Dir: "/ws"})
 	}
-	results := gate.CheckAll(t.Context(), calls)
+	results := h.CheckAll(t.Context(), calls)
 	if results[0].Allowed || !results[1].Allowed {
 		t.Errorf("%+v", results)
 	}
@@ -270,10 +324,15 @@ func TestGateOnDiscord(t *testing.T) {
 	if !slices.Equal(words, []string{"ask_denied User denied", "ask_approved Approved by 5"}) {
 		t.Errorf("%q", words)
 	}
+	for row, err := range chorus.Rows(store.Records(t.Context(), ledger.Query{})) {
+		if err != nil || !strings.HasPrefix(row.Decision, "ask_") || row.ActionString != "tool:bash:rm -rf x" && row.ActionString != "tool:bash:npm test" {
+			t.Errorf("the ledger has %+v, %v", row, err)
+		}
+	}
 }
 
 func TestRoles(t *testing.T) {
-	g := &discordgo.Guild{ID: "100", OwnerID: "1", Roles: []*discordgo.Role{{ID: "100", Name: "@everyone"}, {ID: "11", Name: "lead"}, {ID: "13", Name: "root", Permissions: discordgo.PermissionAdministrator}, {ID: "14", Name: chorus.RoleAdministrator}}}
+	g := &discordgo.Guild{ID: "100", OwnerID: "1", Roles: []*discordgo.Role{{ID: "100", Name: "@everyone"}, {ID: "11", Name: "lead"}, {ID: "13", Name: "root", Permissions: discordgo.PermissionAdministrator}, {ID: "14", Name: profile.RoleAdministrator}}}
 	for _, tc := range []struct {
 		user  string
 		roles []string
@@ -281,9 +340,9 @@ func TestRoles(t *testing.T) {
 	}{
 		{"2", nil, nil},
 		{"2", []string{"11"}, []string{"lead"}},
-		{"2", []string{"13"}, []string{"root", chorus.RoleAdministrator}},
+		{"2", []string{"13"}, []string{"root", profile.RoleAdministrator}},
 		{"2", []string{"14"}, nil},
-		{"1", nil, []string{chorus.RoleAdministrator}},
+		{"1", nil, []string{profile.RoleAdministrator}},
 	} {
 		if got := chorusdiscord.Roles(g, &discordgo.Member{User: &discordgo.User{ID: tc.user}, Roles: tc.roles}); !slices.Equal(got, tc.want) {
 			t.Errorf("%s with %q: %q, want %q", tc.user, tc.roles, got, tc.want)

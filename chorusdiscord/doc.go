@@ -4,5 +4,5 @@
 //
 // It owns the [Channel] on a discordgo session and what a member's roles are to
 // Chorus ([Roles]). Who may answer, how long a question waits and what an answer
-// leads to is package chorus's business.
+// leads to is package host/chorus's business.
 package chorusdiscord

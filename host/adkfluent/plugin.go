@@ -120,16 +120,9 @@ func encodeArgs(args map[string]any) (json.RawMessage, error) {
 // by the answer. A human who answers the request elsewhere (`obstat ask`) may be
 // first: then the handler is called off.
 func (p *Plugin) ask(ctx context.Context, r *approval.Request, d obstat.Decision) (obstat.Decision, Result) {
-	waiting, stop := context.WithCancel(ctx)
-	defer stop()
 	broker := p.gate.Broker()
-	ended := make(chan *approval.Request, 1)
-	go func() {
-		now, _ := broker.Wait(waiting, r.ID)
-		ended <- now
-		stop()
-	}()
-	granted, how, err := p.answer(waiting, &r.Call, d)
+	during, end := broker.Follow(ctx, r.ID)
+	granted, how, err := p.answer(during, &r.Call, d)
 	a := approval.Answer{By: "the permission handler", Allow: granted && err == nil}
 	if how == fromMemory {
 		a.By = "the approval memory"
@@ -142,7 +135,7 @@ func (p *Plugin) ask(ctx context.Context, r *approval.Request, d obstat.Decision
 		if !errors.Is(err, approval.ErrSettled) {
 			return d, refuse("%v", err)
 		}
-		switch now := <-ended; { // answered elsewhere, timed out or canceled
+		switch now := end(); { // answered elsewhere, timed out or canceled
 		case now == nil:
 		case now.State == approval.Expired:
 			said = refuse("Tool '%s' was denied: the permission handler gave no answer in time: %s.", r.Call.Tool, p.opts.Timeout)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/host/chorus"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -103,8 +104,8 @@ func (p *chorusPrinter) print(r *ledger.Record) error {
 		}
 	}
 	one := func(yield func(*ledger.Record, error) bool) { yield(r, nil) }
-	for row := range ledger.ChorusRows(one) {
-		if err := p.w.Write([]string{cell(row.AgentName), row.Timestamp, cell(row.ActionString), row.Decision, cell(row.UserID), cell(row.Detail)}); err != nil {
+	for row := range chorus.Rows(one) {
+		if err := p.w.Write([]string{cell(row.AgentName), row.Stamp(), cell(row.ActionString), row.Decision, cell(row.UserID), cell(row.Detail)}); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	profile "github.com/obstat/obstat/dialect/chorus"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/host/chorus"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/ledger"
 )
 
 // A room is a channel in memory: people is what happens to a question.
@@ -69,6 +75,29 @@ type timed struct {
 	chorus.Reply
 }
 
+// host opens a host on a profile, which knows nothing of this machine.
+func host(t *testing.T, config string, opts chorus.Options) *chorus.Host {
+	t.Helper()
+	h, err := open(config, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func open(config string, opts chorus.Options) (*chorus.Host, error) {
+	l, err := dialect.Load(profile.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "agent.json", Data: []byte(config)}}})
+	if err != nil {
+		return nil, err
+	}
+	opts.Gate.Policy, opts.Gate.World, opts.Gate.NoStart = gate.Fixed{Loaded: l}, &obstat.Snapshot{HomeDir: "/home/u"}, true
+	return chorus.Open(context.Background(), opts)
+}
+
+func call(tool, input string) *obstat.Call {
+	return &obstat.Call{Tool: tool, Input: json.RawMessage(input), User: "1", Dir: "/ws", Roots: []string{"/ws"}}
+}
+
 // The document's prompt, letter by letter.
 func TestPrompt(t *testing.T) {
 	q := chorus.Question{Action: "tool:bash:rm -rf node_modules && npm install"}
@@ -112,8 +141,8 @@ func TestConfirm(t *testing.T) {
 		{"silence, another limit", nil, 5 * time.Second, nil, chorus.Answer{Detail: "Timed out after 5s"}, 0, 5 * time.Second},
 		{"too late", nil, 0, []timed{{61 * time.Second, yes("1")}}, chorus.Answer{Detail: "Timed out after 1m0s"}, 0, time.Minute},
 		{"a stranger", nil, 0, []timed{{time.Second, yes("2", "admin")}}, chorus.Answer{Detail: "Timed out after 1m0s"}, 1, time.Minute},
-		{"an administrator", nil, 0, []timed{{time.Second, yes("2", chorus.RoleAdministrator)}}, chorus.Answer{Approved: true, By: "2"}, 0, time.Second},
-		{"nobody", nil, 0, []timed{{time.Second, yes("", chorus.RoleAdministrator)}}, chorus.Answer{Detail: "Timed out after 1m0s"}, 1, time.Minute},
+		{"an administrator", nil, 0, []timed{{time.Second, yes("2", profile.RoleAdministrator)}}, chorus.Answer{Approved: true, By: "2"}, 0, time.Second},
+		{"nobody", nil, 0, []timed{{time.Second, yes("", profile.RoleAdministrator)}}, chorus.Answer{Detail: "Timed out after 1m0s"}, 1, time.Minute},
 		{"the wrong role, then the right one", []string{"lead"}, 0, []timed{{time.Second, yes("1", "dev")}, {time.Second, no("3", "lead")}, {time.Second, yes("1", "lead")}},
 			chorus.Answer{By: "3", Detail: "User denied"}, 1, 2 * time.Second},
 		{"roles are asked of the requester, too", []string{"lead"}, 0, []timed{{time.Second, yes("1")}}, chorus.Answer{Detail: "Timed out after 1m0s"}, 1, time.Minute},
@@ -121,14 +150,17 @@ func TestConfirm(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &room{people: script(tc.replies...)}
-			c := &chorus.Confirmer{Channel: r, Timeout: tc.timeout, Approvers: tc.approvers}
+			h := host(t, `{"permissions":"standard"}`, chorus.Options{Channel: r, Timeout: tc.timeout, Approvers: tc.approvers})
 			start := time.Now()
-			got := c.Confirm(t.Context(), chorus.Question{Action: "tool:bash:ls", User: "1"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || len(r.turned) != tc.turned || time.Since(start) != tc.took {
+			res := h.Check(t.Context(), call("bash", `{"command":"ls"}`))
+			if len(r.closed) != 1 {
+				t.Fatalf("%s: closed with %v", tc.name, r.closed)
+			}
+			if diff := cmp.Diff(tc.want, r.closed[0]); diff != "" || len(r.turned) != tc.turned || time.Since(start) != tc.took {
 				t.Errorf("%s: %s turned %q, took %s", tc.name, diff, r.turned, time.Since(start))
 			}
-			if len(r.closed) != 1 || r.closed[0] != got {
-				t.Errorf("%s: closed with %v", tc.name, r.closed)
+			if res.Allowed != tc.want.Approved || !res.Allowed && !strings.Contains(res.Error, tc.want.Detail) {
+				t.Errorf("%s: %+v", tc.name, res)
 			}
 		})
 	}
@@ -145,20 +177,17 @@ func TestBrokenChannels(t *testing.T) {
 		}},
 		"panics": &room{people: func(context.Context, *chorus.Question) (chorus.Reply, error) { panic("no") }},
 	} {
-		if a := (&chorus.Confirmer{Channel: ch}).Confirm(t.Context(), chorus.Question{User: "1"}); a.Approved || a.Detail == "" {
-			t.Errorf("%s: %+v", name, a)
+		r := host(t, `{"permissions":"standard"}`, chorus.Options{Channel: ch}).Check(t.Context(), call("bash", `{"command":"ls"}`))
+		if r.Allowed || r.Row.Decision != chorus.AuditAskDenied || r.Row.Detail == "" {
+			t.Errorf("%s: %+v", name, r)
 		}
-	}
-	var none *chorus.Confirmer
-	if a := none.Confirm(t.Context(), chorus.Question{}); a.Approved {
-		t.Error("no confirmer approved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &chorus.Confirmer{Channel: &room{people: func(context.Context, *chorus.Question) (chorus.Reply, error) {
+	h := host(t, `{"permissions":"standard"}`, chorus.Options{Channel: &room{people: func(context.Context, *chorus.Question) (chorus.Reply, error) {
 		return chorus.Reply{User: "1", Approve: true}, nil
-	}}}
-	if a := c.Confirm(ctx, chorus.Question{User: "1"}); a.Approved {
+	}}})
+	if r := h.Check(ctx, call("bash", `{"command":"ls"}`)); r.Allowed {
 		t.Error("approved after the session ended")
 	}
 }
@@ -175,25 +204,21 @@ func (b *book) Record(_ context.Context, r chorus.Row) error {
 }
 
 // The document's audit table: its columns, its words, one row for every check.
-func ExampleGate() {
-	pols := map[string]*obstat.Policy{}
-	for agent, profile := range map[string]string{"frontend": `{"allow": ["tool:bash:npm .*"], "ask": ["tool:.*"]}`, "writing": `"locked"`} {
-		l, err := load(`{"permissions": `+profile+`}`, nil)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		pols[agent] = l.Policy
-	}
+func ExampleHost() {
 	answers := map[string]bool{"tool:git:push origin main": true}
 	channel := &room{people: func(_ context.Context, q *chorus.Question) (chorus.Reply, error) {
 		return chorus.Reply{User: "12345", Approve: answers[q.Action]}, nil
 	}}
 	audit := &book{}
 	clock := time.Date(2026, 2, 12, 10, 0, 0, 0, time.UTC)
+	profiles := map[string]string{"frontend": `{"allow": ["tool:bash:npm .*"], "ask": ["tool:.*"]}`, "writing": `"locked"`}
 	run := func(agent, user, tool, input string) {
-		g := &chorus.Gate{Policy: pols[agent], Confirm: &chorus.Confirmer{Channel: channel}, Audit: audit, Now: func() time.Time { return clock }}
-		r := g.Check(context.Background(), &obstat.Call{Agent: agent, User: user, Tool: tool, Input: json.RawMessage(input), Dir: "/ws"})
+		h, err := open(`{"permissions": `+profiles[agent]+`}`, chorus.Options{Channel: channel, Audit: audit, Now: func() time.Time { return clock }})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		r := h.Check(context.Background(), &obstat.Call{Agent: agent, User: user, Tool: tool, Input: json.RawMessage(input), Dir: "/ws"})
 		if !r.Allowed {
 			fmt.Println(r.Error)
 		}
@@ -224,7 +249,7 @@ func TestBatch(t *testing.T) {
 			return chorus.Reply{User: "1", Approve: strings.Contains(q.Action, "yes")}, nil
 		}}
 		audit := &book{}
-		g := &chorus.Gate{Policy: policy(t, `{"permissions":"standard"}`), Confirm: &chorus.Confirmer{Channel: r}, Audit: audit}
+		g := host(t, `{"permissions":"standard"}`, chorus.Options{Channel: r, Audit: audit})
 		var calls []*obstat.Call
 		for _, c := range []string{"echo yes 1", "echo no", "echo yes 2"} {
 			input, _ := json.Marshal(map[string]string{"command": c})
@@ -244,14 +269,51 @@ func TestBatch(t *testing.T) {
 
 // A row that is not written is a call that does not run.
 func TestAuditFailureDenies(t *testing.T) {
-	g := &chorus.Gate{Policy: policy(t, `{"permissions":"open"}`), Audit: &book{err: errors.New("disk full")}}
+	g := host(t, `{"permissions":"open"}`, chorus.Options{Audit: &book{err: errors.New("disk full")}})
 	if r := g.Check(t.Context(), call("view", `{"path":"a"}`)); r.Allowed || !strings.Contains(r.Error, "disk full") {
 		t.Errorf("%+v", r)
 	}
-	if r := (&chorus.Gate{}).Check(t.Context(), call("view", `{"path":"a"}`)); r.Allowed || r.Row.Decision != chorus.AuditDeny {
-		t.Errorf("without a policy: %+v", r)
+	if _, err := chorus.Open(t.Context(), chorus.Options{}); err == nil {
+		t.Error("a host without a policy")
 	}
-	if r := (&chorus.Gate{Policy: policy(t, `{"permissions":"standard"}`)}).Check(t.Context(), call("bash", `{"command":"ls"}`)); r.Allowed || r.Row.Decision != chorus.AuditAskDenied {
+	if r := host(t, `{"permissions":"standard"}`, chorus.Options{}).Check(t.Context(), call("bash", `{"command":"ls"}`)); r.Allowed || r.Row.Decision != chorus.AuditAskDenied {
 		t.Errorf("without a channel: %+v", r)
 	}
+}
+
+// The ledger says what the audit table says, and who answered; a person at
+// another desk may be first, and the channel hears of it.
+func TestLedgerAndOtherDesks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, audit := new(memory.Store), &book{}
+		r := &room{people: script()} // silence
+		h := host(t, `{"permissions":"standard"}`, chorus.Options{Channel: r, Audit: audit, Gate: gate.Options{Store: store}})
+		results := make(chan chorus.Result, 1)
+		go func() { results <- h.Check(t.Context(), call("bash", `{"command":"ls"}`)) }()
+		synctest.Wait()
+		broker := approval.New(store, nil)
+		pending, err := broker.Pending(t.Context())
+		if err != nil || len(pending) != 1 {
+			t.Fatal(pending, err)
+		}
+		if _, err := broker.Answer(t.Context(), pending[0].ID, approval.Answer{By: "stranger", Allow: true}); !errors.Is(err, approval.ErrNotYou) {
+			t.Errorf("a stranger: %v", err)
+		}
+		if _, err := broker.Answer(t.Context(), pending[0].ID, approval.Answer{By: "9", Roles: []string{profile.RoleAdministrator}, Allow: true}); err != nil {
+			t.Fatal(err)
+		}
+		if res := <-results; !res.Allowed || res.Row.Detail != "Approved by 9" || len(r.closed) != 1 || !r.closed[0].Approved {
+			t.Errorf("%+v, closed with %v", res, r.closed)
+		}
+		var rows []chorus.Row
+		for row, err := range chorus.Rows(store.Records(t.Context(), ledger.Query{})) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, row)
+		}
+		if len(rows) != 1 || len(audit.rows) != 1 || rows[0].Decision != audit.rows[0].Decision || rows[0].ActionString != audit.rows[0].ActionString || rows[0].UserID != "1" {
+			t.Errorf("ledger %+v, audit %+v", rows, audit.rows)
+		}
+	})
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/obstat/obstat/approval"
 )
 
 // A Question is a confirmation as it is put to people.
@@ -25,7 +26,7 @@ type Question struct {
 // Text returns the document's prompt. Characters that could make the action
 // look like another one are shown by their numbers.
 func (q *Question) Text() string {
-	category, detail, _ := strings.Cut(strings.TrimPrefix(q.Action, toolPrefix), ":")
+	category, detail, _ := strings.Cut(strings.TrimPrefix(q.Action, "tool:"), ":")
 	var b strings.Builder
 	fmt.Fprintf(&b, "Agent wants to execute:\n  %s: %s\n\nAction: %s\n\n", visible(category), visible(detail), visible(q.Action))
 	if q.Why != "" {
@@ -88,104 +89,104 @@ type Answer struct {
 	Err error
 }
 
-// A Confirmer asks people, one question at a time per caller.
-type Confirmer struct {
-	// Channel is where questions go; nil denies.
-	Channel Channel
-	// Timeout is how long a question waits; zero is DefaultTimeout.
-	Timeout time.Duration
-	// Approvers are the roles that may answer. None: the user who started the
-	// session, and administrators.
-	Approvers []string
-}
-
-// NewConfirmer returns the Confirmer that s describes.
-func (s *Settings) NewConfirmer(c Channel) *Confirmer {
-	return &Confirmer{Channel: c, Timeout: s.Timeout, Approvers: s.Approvers}
-}
-
 // closing is how long a channel may take to show the end of a question.
 const closing = 5 * time.Second
 
-// errTime ends a question that nobody answered.
-var errTime = errors.New("nobody answered in time")
-
-// Confirm puts q to the channel and waits for the first answer of somebody who
-// may give one. Silence, an error and a panic deny.
-func (c *Confirmer) Confirm(ctx context.Context, q Question) (a Answer) {
-	if c == nil || c.Channel == nil {
-		return Answer{Detail: "Permission requires approval (no channel)"}
+// confirm shows a request in the channel and gives the replies to the broker
+// until one counts, there or elsewhere. Silence, an error and a panic deny.
+func (h *Host) confirm(ctx context.Context, req *approval.Request, q *Question) Answer {
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	during, end := h.gate.Broker().Follow(asking, req.ID)
+	conv, failed := h.talk(during, req.ID, q)
+	if failed.Detail != "" {
+		giveUp() // takes the request back
 	}
-	if q.Timeout = c.Timeout; q.Timeout <= 0 {
-		q.Timeout = DefaultTimeout
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, q.Timeout, errTime)
-	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			a = Answer{Detail: "asking failed", Err: fmt.Errorf("panic: %v", r)}
-		}
-	}()
-	conv, err := c.Channel.Ask(limited, &q)
-	if err != nil {
-		return c.failed(limited, &q, err)
-	}
+	a := ended(end(), failed, q, context.Cause(ctx))
 	if conv == nil {
-		return Answer{Detail: "asking failed", Err: errors.New("the channel shows no question")}
+		return a
 	}
-	a = c.wait(limited, &q, conv)
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer done()
-	if err := conv.Close(last, a); err != nil && a.Err == nil && !a.Approved {
+	if err := closeTalk(last, conv, a); err != nil && a.Err == nil && !a.Approved {
 		a.Err = err
 	}
 	return a
 }
 
-// wait takes replies until one counts.
-func (c *Confirmer) wait(ctx context.Context, q *Question, conv Conversation) Answer {
+// talk asks in the channel and passes the replies on until ctx ends. An Answer
+// with a Detail says why there will be none.
+func (h *Host) talk(ctx context.Context, id string, q *Question) (conv Conversation, failed Answer) {
+	if h.opts.Channel == nil {
+		return nil, Answer{Detail: "Permission requires approval (no channel)"}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			failed = Answer{Detail: "asking failed", Err: fmt.Errorf("panic: %v", r)}
+		}
+	}()
+	conv, err := h.opts.Channel.Ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, Answer{Detail: "asking failed", Err: err}
+	case conv == nil:
+		return nil, Answer{Detail: "asking failed", Err: errors.New("the channel shows no question")}
+	}
 	for {
 		r, err := conv.Next(ctx)
-		if err != nil || ctx.Err() != nil {
-			return c.failed(ctx, q, err)
+		if ctx.Err() != nil {
+			return conv, Answer{}
 		}
-		if why := c.unfit(q, &r); why != "" {
-			conv.Turn(ctx, &r, why)
-			continue
+		if err != nil {
+			return conv, Answer{Detail: "asking failed", Err: err}
 		}
-		if r.Approve {
-			return Answer{Approved: true, By: r.User}
+		_, err = h.gate.Broker().Answer(ctx, id, approval.Answer{By: r.User, Roles: r.Roles, Allow: r.Approve, Words: r.Text})
+		if err == nil || errors.Is(err, approval.ErrSettled) {
+			return conv, Answer{}
 		}
-		return Answer{By: r.User, Detail: "User denied"}
+		conv.Turn(ctx, &r, h.unfit(&r))
 	}
 }
 
-// failed is the answer of a question that ended without one.
-func (c *Confirmer) failed(ctx context.Context, q *Question, err error) Answer {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTime):
+// closeTalk shows how a question ended; a panic is an error.
+func closeTalk(ctx context.Context, conv Conversation, a Answer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return conv.Close(ctx, a)
+}
+
+// ended says in the document's words how a request ended.
+func ended(r *approval.Request, failed Answer, q *Question, cause error) Answer {
+	switch {
+	case r == nil:
+		return Answer{Detail: "asking failed", Err: errors.New("the request is lost")}
+	case r.State == approval.Expired:
 		return Answer{Detail: fmt.Sprintf("Timed out after %s", q.Timeout)}
-	case cause != nil:
+	case r.State == approval.Canceled && failed.Detail != "":
+		return failed
+	case r.State == approval.Canceled:
 		return Answer{Detail: "cancelled", Err: cause}
 	}
-	return Answer{Detail: "asking failed", Err: err}
+	by := ""
+	if n := len(r.Answers); n > 0 {
+		by = r.Answers[n-1].By
+	}
+	if r.State == approval.Approved {
+		return Answer{Approved: true, By: by}
+	}
+	return Answer{By: by, Detail: "User denied"}
 }
 
-// unfit says why a reply does not count, "" if it does.
-func (c *Confirmer) unfit(q *Question, r *Reply) string {
-	if r.User == "" {
+// unfit says why a reply does not count.
+func (h *Host) unfit(r *Reply) string {
+	switch {
+	case r.User == "":
 		return "nobody knows who this is"
-	}
-	if len(c.Approvers) == 0 {
-		if r.User == q.User || slices.Contains(r.Roles, RoleAdministrator) {
-			return ""
-		}
+	case len(h.opts.Approvers) == 0:
 		return "only whoever started this session, or an administrator, can answer"
 	}
-	for _, role := range c.Approvers {
-		if slices.Contains(r.Roles, role) {
-			return ""
-		}
-	}
-	return "to answer takes the role " + strings.Join(c.Approvers, " or ")
+	return "to answer takes the role " + strings.Join(h.opts.Approvers, " or ")
 }
