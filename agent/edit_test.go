@@ -110,24 +110,51 @@ func TestRepeated(t *testing.T) {
 }
 
 func TestUpgrade(t *testing.T) {
-	line := claudeCode().line(Invocation{"/new/obstat-hook", []string{"claude-code"}})
+	line := claudeCode().line(Invocation{"/new/obstat", []string{"claude-code"}})
 	for _, c := range []struct{ name, old, want string }{
 		{"another path", `{"matcher": "*", "hooks": [{"type": "command", "command": "/opt/obstat hook claude-code", "timeout": 600}]}`,
 			`{"matcher": "*", "hooks": [{"type": "command", "command": LINE, "timeout": 600}]}`},
 		{"options and a longer time-out stay", `{"matcher": "*", "hooks": [{"statusMessage": "?", "type": "command", "command": "obstat hook --policy '/p q.json' claude-code", "timeout": 3600}]}`,
-			`{"matcher": "*", "hooks": [{"statusMessage": "?", "type": "command", "command": "/new/obstat-hook --policy '/p q.json' claude-codeGUARD", "timeout": 3600}]}`},
+			`{"matcher": "*", "hooks": [{"statusMessage": "?", "type": "command", "command": "/new/obstat hook --policy '/p q.json' claude-codeGUARD", "timeout": 3600}]}`},
 		{"too short, too narrow, not waited for", `{"matcher": "Bash", "hooks": [{"type": "command", "command": "/opt/obstat", "args": ["hook", "claude-code"], "async": true, "timeout": 5}]}`,
 			`{"matcher": "*", "hooks": [{"type": "command", "command": LINE, "timeout": 600}]}`},
+		{"the old program", `{"matcher": "*", "hooks": [{"type": "command", "command": "/opt/obstat-hook --wait 5m claude-code || exit 2", "timeout": 600}]}`,
+			`{"matcher": "*", "hooks": [{"type": "command", "command": "/new/obstat hook --wait 5m claude-codeGUARD", "timeout": 600}]}`},
 		{"among others", `{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}, {"type": "command", "command": "/opt/obstat hook claude-code"}]}`,
 			`{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}, {"matcher": "*", "hooks": [{"type": "command", "command": LINE, "timeout": 600}]}`},
 		{"twice", `{"matcher": "*", "hooks": [{"type": "command", "command": "/a/obstat hook claude-code", "timeout": 600}]}, {"hooks": [{"command": "y"}]}, {"matcher": "*", "hooks": [{"type": "command", "command": "/b/obstat hook claude-code", "timeout": 600}]}`,
 			`{"matcher": "*", "hooks": [{"type": "command", "command": LINE, "timeout": 600}]}, {"hooks": [{"command": "y"}]}`},
 	} {
 		doc := func(s string) string { return `{"hooks": {"PreToolUse": [` + s + `]}}` }
-		got, err := targetOf(claudeCode(), "/new/obstat-hook").addEvent([]byte(doc(c.old)), "PreToolUse")
+		got, err := targetOf(claudeCode(), "/new/obstat").addEvent([]byte(doc(c.old)), "PreToolUse")
 		want := strings.ReplaceAll(strings.ReplaceAll(doc(c.want), "LINE", `"`+line+`"`), "GUARD", onFailure)
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c.name, err, got, want)
+		}
+	}
+}
+
+// TestOldEntries: an entry that calls obstat-hook is brought up to date by an
+// installation, and taken out like any other.
+func TestOldEntries(t *testing.T) {
+	for _, a := range All().Installable() {
+		w := &Where{Home: "/home/me"}
+		before := &Request{Scope: User, Where: w, Program: "/opt/obstat-hook"}
+		now := &Request{Scope: User, Where: w, Program: "/opt/obstat"}
+		old, err := a.Install(before)[0].Edit(nil)
+		if err != nil || !bytes.Contains(old, []byte("/opt/obstat-hook")) {
+			t.Fatalf("%s: %s, %v", a.Name, old, err)
+		}
+		f := a.parse(a.Target(User, w), old, a.own != nil)
+		if len(f.Entries) == 0 || !f.Entries[0].Ours || !f.Entries[0].Invocation.Old() {
+			t.Errorf("%s: %+v", a.Name, f.Entries)
+		}
+		fresh, _ := a.Install(now)[0].Edit(nil)
+		if mended, err := a.Install(now)[0].Edit(old); err != nil || !bytes.Equal(mended, fresh) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", a.Name, err, mended, fresh)
+		}
+		if gone, err := a.Uninstall(now)[0].Edit(old); err != nil || gone != nil {
+			t.Errorf("%s: taken out: %s, %v", a.Name, gone, err)
 		}
 	}
 }
