@@ -59,11 +59,6 @@ type Options struct {
 	// Mask takes secrets out of what is written down; nil masks what every ledger
 	// masks, with the store's key for the digests if it is a [Keyer].
 	Mask *ledger.Masker
-	// Spool is what short-lived processes write to, which the gate takes in when
-	// it is opened and every few seconds, unless NoStart says that it is one of
-	// them; nil is the store's own if it is a
-	// [Spooler].
-	Spool *ledger.Spool
 }
 
 // A Keyer is a Store with a key that digests of masked values are made with.
@@ -76,17 +71,11 @@ type Filer interface {
 	Files() []string
 }
 
-// A Spooler is a Store with a spool beside it.
-type Spooler interface {
-	Spool() *ledger.Spool
-}
-
 // A Gate authorizes calls. It is safe for concurrent use.
 type Gate struct {
 	opts   Options
 	broker *approval.Broker
 
-	stop    func()     // ends the taking in of the spool
 	loading sync.Mutex // held while the policy is built anew
 
 	mu      sync.Mutex
@@ -94,7 +83,6 @@ type Gate struct {
 	broken  error             // why the newest policy is not in force
 	stamp   string            // of the sources the policy was made from
 	lost    error             // why the ledger could not be written the last time
-	spool   error             // why the spool could not be taken in the last time
 	repeats map[string]repeat // by agent and session
 }
 
@@ -118,7 +106,7 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if err := opts.fromStore(); err != nil {
 		return nil, err
 	}
-	g := &Gate{opts: opts, repeats: map[string]repeat{}, stop: func() {}}
+	g := &Gate{opts: opts, repeats: map[string]repeat{}}
 	stamp, err := opts.Policy.Stamp()
 	if err != nil {
 		return nil, err
@@ -136,13 +124,6 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a gate began with " + sources(g.policy)}
 	if err := opts.Store.Append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
-	}
-	if opts.Spool != nil && !opts.NoStart {
-		g.absorb(ctx)
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		g.stop = func() { stop(); <-done }
-		go g.absorber(ctx, done)
 	}
 	return g, nil
 }
@@ -165,15 +146,11 @@ func (o *Options) fromStore() error {
 	if f, ok := o.Store.(Filer); ok {
 		o.Guarded = append(slices.Clone(o.Guarded), f.Files()...)
 	}
-	if s, ok := o.Store.(Spooler); ok && o.Spool == nil {
-		o.Spool = s.Spool()
-	}
 	return nil
 }
 
-// Close ends what the gate does by itself. It does not close the store, and
-// calls can still be put to the gate.
-func (g *Gate) Close() { g.stop() }
+// Close ends the use of the gate. It does not close the store.
+func (g *Gate) Close() {}
 
 // Broker returns the gate's broker, for whoever shows requests to humans.
 func (g *Gate) Broker() *approval.Broker { return g.broker }
@@ -188,9 +165,6 @@ type Status struct {
 	// Ledger says why the last decision could not be written down; while that is
 	// so, every call is denied.
 	Ledger string `json:"ledger,omitempty"`
-	// Spool says why what short-lived processes wrote could not be taken into the
-	// ledger the last time; it stays where it is.
-	Spool string `json:"spool,omitempty"`
 }
 
 // Status returns how the gate stands, after looking whether the policy has
@@ -208,9 +182,6 @@ func (g *Gate) Status(ctx context.Context) Status {
 	defer g.mu.Unlock()
 	if g.lost != nil {
 		s.Ledger = g.lost.Error()
-	}
-	if g.spool != nil {
-		s.Spool = g.spool.Error()
 	}
 	return s
 }

@@ -34,14 +34,14 @@ func onDisk(t *testing.T, dir string) (*gate.Gate, *sqlite.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.Close(); s.Close() })
+	t.Cleanup(func() { s.Close() })
 	return g, s
 }
 
 func authorize(t *testing.T, g *gate.Gate, c *obstat.Call) obstat.Decision {
 	t.Helper()
 	d, err := g.Authorize(t.Context(), c)
-	if (err != nil) != strings.Contains(d.Reason(), "ledger") {
+	if (err != nil) != strings.Contains(d.Reason(), "the ledger") {
 		t.Errorf("%v: %s", err, d.Reason())
 	}
 	return d
@@ -119,10 +119,10 @@ func fillDisk(t *testing.T, path string) {
 	}
 }
 
-// TestReadOnlyDatabase: while its database cannot be written the gate denies
-// and says why; it goes on by itself.
-func TestReadOnlyDatabase(t *testing.T) {
-	for _, file := range []string{"obstat.db", "obstat.db.log"} {
+// TestReadOnlyLedger: while the ledger, or the head that is kept apart from it,
+// cannot be written the gate denies and says why; it goes on by itself.
+func TestReadOnlyLedger(t *testing.T) {
+	for _, file := range []string{"obstat.ledger", "obstat.ledger.head"} {
 		dir := t.TempDir()
 		g, s := onDisk(t, dir)
 		check(t, authorize(t, g, bash("git status")), obstat.Allow)
@@ -142,6 +142,21 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}
 }
 
+// TestReadOnlyDatabase: records are in the ledger file, so calls are decided
+// while the database cannot be written.
+func TestReadOnlyDatabase(t *testing.T) {
+	dir := t.TempDir()
+	g, s := onDisk(t, dir)
+	path := filepath.Join(dir, "obstat.db")
+	setReadOnly(t, path, true)
+	check(t, authorize(t, g, bash("git status")), obstat.Allow)
+	setReadOnly(t, path, false)
+	check(t, authorize(t, g, bash("git status")), obstat.Allow)
+	if n := verified(t, s); n != 3 {
+		t.Errorf("%d records: a start and two decisions were written", n)
+	}
+}
+
 // setReadOnly makes a file immutable where the test runs as root, whom
 // permissions do not stop.
 func setReadOnly(t *testing.T, path string, on bool) {
@@ -151,7 +166,7 @@ func setReadOnly(t *testing.T, path string, on bool) {
 		err = exec.Command("chattr", map[bool]string{true: "+i", false: "-i"}[on], path).Run()
 		t.Cleanup(func() { exec.Command("chattr", "-i", path).Run() })
 	} else {
-		if strings.HasSuffix(path, ".log") {
+		if strings.HasSuffix(path, ".ledger") {
 			t.Skip("a file that is open already can be written whatever its permissions become")
 		}
 		err = os.Chmod(path, map[bool]os.FileMode{true: 0o400, false: 0o600}[on])
@@ -161,14 +176,17 @@ func setReadOnly(t *testing.T, path string, on bool) {
 	}
 }
 
-// TestTakesSpoolIn: what a hook wrote before the gate came is in the ledger.
-func TestTakesSpoolIn(t *testing.T) {
+// TestHooksRecords: what a hook wrote down is in the gate's ledger.
+func TestHooksRecords(t *testing.T) {
 	dir := t.TempDir()
-	spool := &ledger.Spool{Path: ledger.SpoolPath(filepath.Join(dir, "obstat.db"))}
+	hook, err := sqlite.Log(t.Context(), filepath.Join(dir, "obstat.db"), os.Getenv)
 	for i := range 3 {
-		if err := spool.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Session: "hook", Reason: fmt.Sprint(i)}); err != nil {
-			t.Fatal(err)
+		if err == nil {
+			err = hook.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Session: "hook", Reason: fmt.Sprint(i)})
 		}
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	_, s := onDisk(t, dir)
 	n := 0
@@ -178,26 +196,8 @@ func TestTakesSpoolIn(t *testing.T) {
 		}
 		n++
 	}
-	v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if waiting, err := spool.Verify(t.Context(), v); n != 3 || waiting != 0 || err != nil {
-		t.Errorf("%d taken in, %d wait: %v", n, waiting, err)
-	}
-}
-
-// TestSpoolOfStrangers: a spool that cannot be taken in is in the status, and
-// stops nobody.
-func TestSpoolOfStrangers(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "obstat.db.spool"), []byte("a letter to a friend\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g, _ := onDisk(t, dir)
-	check(t, authorize(t, g, bash("git status")), obstat.Allow)
-	if st := g.Status(t.Context()); !strings.Contains(st.Spool, "not an obstat ledger") {
-		t.Errorf("%+v", st)
+	if v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{}); err != nil || n != 3 || v.Records != 4 {
+		t.Errorf("%d of %d records: %v", n, v.Records, err)
 	}
 }
 
@@ -248,7 +248,6 @@ func TestNoSecretsOnDisk(t *testing.T) {
 	if len(digests) != 1 || digests[""] > 0 {
 		t.Errorf("the same secret has the digests %v", digests)
 	}
-	g.Close()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +343,6 @@ func TestGuardsItsStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
 	check(t, authorize(t, g, bash("touch /src/app/x")), obstat.Allow)
 	for _, file := range s.Files() {
 		if d := authorize(t, g, bash("truncate -s 0 "+file)); d.Verdict == obstat.Allow {

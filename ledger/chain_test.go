@@ -24,6 +24,13 @@ func record(i int) *ledger.Record {
 		Reason: fmt.Sprint("record ", i), Nanos: 1200}
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // chain returns n sealed lines, without newlines.
 func chain(t testing.TB, n int) [][]byte {
 	t.Helper()
@@ -117,14 +124,14 @@ func text() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a<b>&", "\xff\x00\u2028", `","v":1`}))
 }
 
-// A record survives its line, and its columns make its line's beginning.
+// A record survives its line, and its line's beginning has its columns.
 func TestLineRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &ledger.Record{Time: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")), Kind: ledger.Kind(text().Draw(t, "kind")),
 			Agent: text().Draw(t, "agent"), Session: text().Draw(t, "session"), Tool: text().Draw(t, "tool"), Verdict: text().Draw(t, "verdict"), Rule: text().Draw(t, "rule"),
 			User: text().Draw(t, "user"), Reason: text().Draw(t, "reason")}
 		if rapid.Bool().Draw(t, "spool") {
-			r.Spool = &ledger.Link{Seq: rapid.Uint64().Draw(t, "spool seq")}
+			r.Spool = json.RawMessage(fmt.Sprintf(`{"seq":%d,"prev":"","hash":""}`, rapid.Uint64().Draw(t, "spool seq")))
 		}
 		if rapid.Bool().Draw(t, "detail") {
 			r.Detail = json.RawMessage(` {"a": "<",  "spool":{"seq":1,"prev":"","hash":""}} `)
@@ -134,16 +141,13 @@ func TestLineRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := d.Seal(ledger.Head{Seq: rapid.Uint64Range(0, 1<<40).Draw(t, "seq")})
-		if h := ledger.AppendHeader(nil, r); !bytes.HasPrefix(line, h) {
-			t.Fatalf("%s\ndoes not begin with\n%s", line, h)
-		}
 		back, err := ledger.Decode(line)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var header ledger.Record
 		if err := ledger.ReadHeader(&header, line); err != nil || header.Seq != back.Seq || !header.Time.Equal(back.Time) || header.Kind != back.Kind || header.Agent != back.Agent ||
-			header.Session != back.Session || header.Tool != back.Tool || header.Verdict != back.Verdict || header.Rule != back.Rule || header.Hash != back.Hash || (header.Spool != nil) != (back.Spool != nil) {
+			header.Session != back.Session || header.Tool != back.Tool || header.Verdict != back.Verdict || header.Rule != back.Rule || header.Hash != back.Hash {
 			t.Fatalf("%s\nbegins with\n%+v %v", line, header, err)
 		}
 		again, err := back.Encode()

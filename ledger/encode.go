@@ -67,14 +67,7 @@ func (w *writer) record(r *Record) {
 		w.key("world")
 		w.world(r.World)
 	}
-	if r.Spool != nil {
-		w.key("spool")
-		w.b = append(w.b, `{"seq":`...)
-		w.b = strconv.AppendUint(w.b, r.Spool.Seq, 10)
-		w.hash(`,"prev":"`, r.Spool.Prev)
-		w.hash(`,"hash":"`, r.Spool.Hash)
-		w.b = append(w.b, '}')
-	}
+	w.raw("spool", r.Spool)
 	w.hash(`,"prev":"`, r.Prev)
 	w.hash(`,"hash":"`, r.Hash)
 	w.b = append(w.b, '}')
@@ -249,4 +242,11 @@ func appendEscape(b []byte, c byte) []byte {
 	}
 	const digits = "0123456789abcdef"
 	return append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+}
+
+// quote returns a string as JSON.
+func quote(s string) []byte {
+	var w writer
+	w.text(s)
+	return w.b
 }

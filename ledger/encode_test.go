@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,9 +36,20 @@ func drawRecord(t *rapid.T) *Record {
 		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs")}
 	}
 	if rapid.Bool().Draw(t, "has spool") {
-		r.Spool = &Link{Seq: rapid.Uint64().Draw(t, "spool seq"), Prev: hash(), Hash: hash()}
+		r.Spool = json.RawMessage(fmt.Sprintf(`{"seq":%d,"prev":"%s","hash":"%s"}`, rapid.Uint64().Draw(t, "spool seq"), hash(), hash()))
 	}
 	return r
+}
+
+// encode returns v as encoding/json writes it, with its text as it is.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // TestEncode: a record is written as the tags of its fields say.

@@ -33,18 +33,19 @@ const (
 	headerPrefix = `{"ledger":`
 	headerSeq    = `,"seq":`
 	headerHash   = `,"hash":"`
-	headerBase   = `","base":`
-	headerEnd    = "}\n"
+	headerBase   = `","base":"`
+	headerEnd    = "\"}\n"
 	maxHeader    = 256
 )
 
 // appendFileHeader appends the first line of a file: which record the first one
-// follows, and the offset of the file's first byte.
+// follows, and the offset of the file's first byte, in digits whose number does
+// not depend on it.
 func appendFileHeader(b []byte, after Head, base int64) []byte {
 	b = append(b, headerPrefix+"1"+headerSeq...)
 	b = strconv.AppendUint(b, after.Seq, 10)
 	b = append(append(b, headerHash...), after.Hash.String()...)
-	b = strconv.AppendInt(append(b, headerBase...), base, 10)
+	b = fmt.Appendf(append(b, headerBase...), "%019d", base)
 	return append(b, headerEnd...)
 }
 
@@ -109,6 +110,27 @@ func (f *File) View() (*View, error) {
 // Close closes the view.
 func (v *View) Close() error { return v.f.Close() }
 
+// First returns the record that the view's first one follows: the zero Head, or
+// the last that retention took out.
+func (v *View) First() Head { return v.first }
+
+// Ends tells whether a record ends at an offset: whether what was read up to
+// there is still what the file begins with. The zero Head ends where the file
+// begins.
+func (v *View) Ends(h Head, offset int64) bool {
+	if h == (Head{}) {
+		return offset == 0
+	}
+	if h == v.first {
+		return true
+	}
+	for l, err := range v.back(offset) {
+		s, serr := unseal(l.Text)
+		return err == nil && serr == nil && s.Head == h
+	}
+	return false
+}
+
 // A Line is a sealed record as the file has it, without the newline. Text is
 // valid until the next line.
 type Line struct {
@@ -129,7 +151,7 @@ func (v *View) lines(from int64, chunk int) iter.Seq2[Line, error] {
 		in := bufio.NewReaderSize(io.NewSectionReader(v.f, at, 1<<62), chunk)
 		var long []byte
 		for {
-			line, err := readFileLine(in, &long)
+			line, err := readLine(in, &long)
 			if errors.Is(err, io.EOF) || err == nil && bytes.IndexByte(line, 0) >= 0 {
 				return
 			}
@@ -145,9 +167,9 @@ func (v *View) lines(from int64, chunk int) iter.Seq2[Line, error] {
 	}
 }
 
-// readFileLine reads a line of bounded length. The end of the file in the middle of
+// readLine reads a line of bounded length. The end of the file in the middle of
 // one is the end of the file, and so are zeros.
-func readFileLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
+func readLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return line, err
@@ -170,7 +192,8 @@ const maxLine = 2 * maxRecord
 // ErrTrimmed is the error of reading a record that retention took out.
 var ErrTrimmed = errors.New("the record was taken out by retention")
 
-// LineAt returns the line at an offset, if it is a record that has its own hash.
+// LineAt returns the line at an offset. Where that is a record that has not its
+// own hash, the line comes with a [Break].
 func (v *View) LineAt(offset int64) ([]byte, error) {
 	if offset < v.base+v.start && offset > 0 {
 		return nil, ErrTrimmed

@@ -50,7 +50,7 @@ func (f *File) look() error {
 		notes = append(notes, lost(known.Head, last.Head))
 		f.force = true
 	} else if gone && last.Seq > 0 {
-		notes = append(notes, headGone())
+		notes = append(notes, Broken("the file that the last known head is kept in was gone: records may be missing here"))
 	}
 	f.dirty = f.dirty || last != known
 	f.last, f.fresh = last, false
@@ -108,15 +108,15 @@ type damageDetail struct {
 	Lost   *Head  `json:"lost,omitempty"`
 }
 
-// broken is the Verdict of a Damage record that verifying the chain reports: what
-// it tells of is not what a crash leaves.
+// broken is the Verdict of a Damage record that verifying the chain reports.
 const broken = "broken"
 
 // Torn is the record of bytes that a crash left behind the last record, and that
 // were cut off.
 func Torn(torn []byte) *Record {
 	sum := sha256.Sum256(torn)
-	return damage("a record that was never acknowledged was cut off: the process that wrote it died", damageDetail{Bytes: len(torn), SHA256: hex.EncodeToString(sum[:])})
+	detail, _ := json.Marshal(damageDetail{Bytes: len(torn), SHA256: hex.EncodeToString(sum[:])}) // numbers and text: it can be written
+	return &Record{Time: time.Now(), Kind: Damage, Detail: detail, Reason: "a record that was never acknowledged was cut off: the process that wrote it died"}
 }
 
 // lost is the record of a head that was kept and that the file does not lead to.
@@ -125,62 +125,52 @@ func lost(known, end Head) *Record {
 	if end.Seq >= known.Seq {
 		reason = fmt.Sprintf("record %d is not the one that was known: it or one before it was changed, and what follows was sealed anew", known.Seq)
 	}
-	r := damage(reason, damageDetail{Lost: &known})
-	r.Verdict = broken
+	r := Broken(reason)
+	r.Detail, _ = json.Marshal(damageDetail{Lost: &known}) // numbers and text: it can be written
 	return r
 }
 
-func headGone() *Record {
-	r := damage("the file that the last known head is kept in was gone: records may be missing here", damageDetail{})
-	r.Verdict = broken
-	return r
+// Broken is the record of something that a crash cannot have done to the file:
+// verifying the chain reports it.
+func Broken(reason string) *Record {
+	return &Record{Time: time.Now(), Kind: Damage, Verdict: broken, Reason: reason}
 }
 
-func damage(reason string, d damageDetail) *Record {
-	detail, err := json.Marshal(d)
-	if err != nil {
-		detail = nil // unreachable: it is numbers and text
-	}
-	return &Record{Time: time.Now(), Kind: Damage, Reason: reason, Detail: detail}
-}
-
-// create makes the head file and then the ledger, each whole or not at all. Of
-// several processes that do so at once one wins.
+// create makes the head file and then the ledger. Of several processes that do so
+// at once one wins.
 func (f *File) create() error {
-	if _, err := os.Lstat(f.heads[0]); errors.Is(err, fs.ErrNotExist) {
-		if err := putInPlace(f.heads[0], kept{}.encode(), false); err != nil {
-			return err
-		}
+	if err := f.makeHead(); err != nil {
+		return err
 	}
-	return putInPlace(f.path, appendFileHeader(nil, Head{}, 0), false)
+	_, _, err := f.build(Head{}, 0, func(func([]byte, error) bool) {}, nil, false)
+	return err
 }
 
-// putInPlace makes a file of its content and room behind it durable before it has
-// its name. Unless replace is set, a file that is there stays.
-func putInPlace(path string, content []byte, replace bool) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".ledger-*") // readable by its owner alone
+// makeHead makes the head file beside the ledger, if it is not there.
+func (f *File) makeHead() error {
+	h, err := os.OpenFile(f.heads[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(content)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return place(tmp.Name(), path, replace)
+	_, err = h.Write(kept{}.encode())
+	return errors.Join(err, h.Sync(), h.Close())
 }
 
-func place(tmp, path string, replace bool) error {
-	var err error
+// place gives a file its name. Unless replace is set, a file that is there stays,
+// and placed is false.
+func place(tmp, path string, replace bool) (placed bool, err error) {
 	if replace {
 		err = os.Rename(tmp, path)
 	} else if err = os.Link(tmp, path); errors.Is(err, fs.ErrExist) {
-		return nil // another process was first
+		return false, nil // another process was first
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return syncDir(filepath.Dir(path))
+	return true, syncDir(filepath.Dir(path))
 }
 
 // maxWait is how long a lock is waited for: a process holds it for one write,
@@ -194,7 +184,7 @@ func waitLock(f *os.File) error {
 		return closeOn(err, f)
 	}
 	got := make(chan error, 1)
-	go func() { got <- lockFile(f, true) }()
+	go func() { got <- lockFile(f) }()
 	wait := time.NewTimer(maxWait)
 	defer wait.Stop()
 	select {
@@ -204,4 +194,11 @@ func waitLock(f *os.File) error {
 		go func() { <-got; f.Close() }()
 		return errors.New("another process does not give the lock back")
 	}
+}
+
+func closeOn(err error, f *os.File) error {
+	if err != nil {
+		f.Close()
+	}
+	return err
 }

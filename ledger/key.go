@@ -11,6 +11,9 @@ import (
 
 const keyLen = 32
 
+// KeyPath returns where the key of a database file's digests is.
+func KeyPath(db string) string { return db + ".key" }
+
 // LoadKey returns the key of an installation's digests, and makes it where there
 // is none: random bytes in a file that only its owner can read.
 func LoadKey(path string) ([]byte, error) {

@@ -14,17 +14,16 @@ import (
 
 // A sealed record is one line:
 //
-//	{"seq":N, ...rest... [,"spool":{...}],"prev":"...","hash":"..."}
+//	{"seq":N, ...rest... ,"prev":"...","hash":"..."}
 //
 // Its beginning and its end have a form so fixed that a chain is verified on
 // the bytes as they are kept, without reading the JSON in between.
 const (
-	linePrefix  = `{"seq":`
-	prevPrefix  = `,"prev":"`
-	hashPrefix  = `","hash":"`
-	hashEnd     = `"}`
-	spoolPrefix = `,"spool":{"seq":`
-	hexLen      = 2 * sha256.Size
+	linePrefix = `{"seq":`
+	prevPrefix = `,"prev":"`
+	hashPrefix = `","hash":"`
+	hashEnd    = `"}`
+	hexLen     = 2 * sha256.Size
 	// linkLen is the length of prev and hash at the end of a line.
 	linkLen = len(prevPrefix) + hexLen + len(hashPrefix) + hexLen + len(hashEnd)
 )
@@ -46,7 +45,7 @@ func (r *Record) Draft() (*Draft, error) {
 		return nil, fmt.Errorf("no record can be of the year %d", y)
 	}
 	c := *r
-	c.Seq, c.Spool, c.Prev, c.Hash = 0, nil, Hash{}, Hash{}
+	c.Seq, c.Prev, c.Hash = 0, Hash{}, Hash{}
 	c.Time = c.Time.UTC().Round(0)
 	if c.V == 0 {
 		c.V = Version
@@ -66,18 +65,6 @@ func (r *Record) Draft() (*Draft, error) {
 
 // Record returns the record that is being written.
 func (d *Draft) Record() *Record { return d.r }
-
-// encode returns v as JSON with its text as it is: no reader of ours is a web
-// page.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
 
 // settled returns a line as it will be written after it was read once: bytes
 // that are no UTF-8 are written as an escape, and read as a character.
@@ -103,24 +90,10 @@ func (d *Draft) Seal(after Head) []byte {
 }
 
 // body returns what the hash is made over.
-func (d *Draft) body(after Head) []byte { return appendBody(nil, after, d.rest, d.r.Spool) }
-
-func appendBody(b []byte, after Head, rest []byte, spool *Link) []byte {
-	if b == nil {
-		b = make([]byte, 0, len(rest)+2*linkLen+64)
-	}
-	b = append(b, linePrefix...)
+func (d *Draft) body(after Head) []byte {
+	b := append(make([]byte, 0, len(d.rest)+linkLen+64), linePrefix...)
 	b = strconv.AppendUint(b, after.Seq+1, 10)
-	b = append(b, rest...)
-	if spool != nil {
-		b = append(b, spoolPrefix...)
-		b = strconv.AppendUint(b, spool.Seq, 10)
-		b = append(b, prevPrefix...)
-		b = hex.AppendEncode(b, spool.Prev[:])
-		b = append(b, hashPrefix...)
-		b = hex.AppendEncode(b, spool.Hash[:])
-		b = append(b, hashEnd...)
-	}
+	b = append(b, d.rest...)
 	b = append(b, prevPrefix...)
 	return append(hex.AppendEncode(b, after.Hash[:]), '"')
 }
@@ -130,12 +103,12 @@ func appendHash(body []byte, h Hash) []byte {
 	return append(hex.AppendEncode(b, h[:]), hashEnd...)
 }
 
-// A sealed is a line taken apart.
+// A sealed is a line taken apart: its place in the chain and what the hash is
+// made over.
 type sealed struct {
-	Link
-	body  []byte // what the hash is made over
-	rest  []byte // what is the same in every chain
-	spool *Link
+	Head
+	prev Hash
+	body []byte
 }
 
 // holds tells whether the content has its hash.
@@ -155,11 +128,10 @@ func unseal(line []byte) (s sealed, err error) {
 		return s, errLine
 	}
 	s.Seq = seq
-	if rest, s.Prev, s.Hash, ok = cutLink(rest); !ok {
+	if _, s.prev, s.Hash, ok = cutLink(rest); !ok {
 		return s, errLine
 	}
 	s.body = line[:len(line)-len(hashPrefix)+1-hexLen-len(hashEnd)]
-	s.rest, s.spool = cutSpool(rest)
 	return s, nil
 }
 
@@ -167,15 +139,6 @@ func unseal(line []byte) (s sealed, err error) {
 func HeadOf(line []byte) (Head, error) {
 	s, err := unseal(line)
 	return Head{s.Seq, s.Hash}, err
-}
-
-// FromSpool tells of a sealed line whether it was taken in from the spool.
-func FromSpool(line []byte) bool {
-	if !bytes.Contains(line, []byte(spoolPrefix)) {
-		return false
-	}
-	s, err := unseal(line)
-	return err == nil && s.spool != nil
 }
 
 // cutUint reads the number at the beginning of b.
@@ -214,72 +177,17 @@ func unhex(h *Hash, b []byte) bool {
 	return err == nil
 }
 
-// cutSpool reads the field spool at the end of b, if it is there. Nothing else
-// can look like it: an object inside of another field would be closed once
-// more, and in a string the quotes would be escaped.
-func cutSpool(b []byte) ([]byte, *Link) {
-	head, prev, hash, ok := cutLink(b)
-	if !ok {
-		return b, nil
-	}
-	i := len(head)
-	for i > 0 && '0' <= head[i-1] && head[i-1] <= '9' {
-		i--
-	}
-	rest, found := bytes.CutSuffix(head[:i], []byte(spoolPrefix))
-	seq, _, isNumber := cutUint(head[i:])
-	if !found || !isNumber {
-		return b, nil
-	}
-	return rest, &Link{seq, prev, hash}
-}
-
-// AppendHeader appends the beginning of r's line: the fields that stores have
-// columns for. A store whose columns do not make the beginning of the line was
-// edited.
-func AppendHeader(b []byte, r *Record) []byte {
-	b = append(b, linePrefix...)
-	b = strconv.AppendUint(b, r.Seq, 10)
-	b = append(b, `,"time":"`...)
-	b = r.Time.UTC().AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `","kind":`...)
-	b = appendString(b, string(r.Kind))
-	for _, f := range [...]struct{ key, value string }{
-		{`,"agent":`, r.Agent}, {`,"session":`, r.Session}, {`,"tool":`, r.Tool}, {`,"verdict":`, r.Verdict}, {`,"rule":`, r.Rule},
-	} {
-		if f.value != "" {
-			b = appendString(append(b, f.key...), f.value)
-		}
-	}
-	return append(b, `,"v":`...)
-}
-
-// appendString appends s as encode writes it.
-func appendString(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			text, err := encode(string([]rune(s))) // which settles what is no UTF-8
-			if err != nil {
-				return b // unreachable: a string encodes
-			}
-			return append(b, text...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
 // ReadHeader reads the beginning of a sealed line into r: the fields that stores
-// have columns for, the version, and the place in the chain. It is the way back
-// from [AppendHeader], and reads nothing of the rest.
+// have columns for, the version, and the place in the chain. It reads nothing of
+// the rest, so an index is made without decoding the JSON.
 func ReadHeader(r *Record, line []byte) error {
 	s, err := unseal(line)
 	if err != nil {
 		return err
 	}
-	*r = Record{Seq: s.Seq, Prev: s.Prev, Hash: s.Hash, Spool: s.spool}
-	h := headerReader{rest: s.rest}
+	*r = Record{Seq: s.Seq, Prev: s.prev, Hash: s.Hash}
+	_, rest, _ := cutUint(line[len(linePrefix):])
+	h := headerReader{rest: rest}
 	var when, kind string
 	for _, f := range [...]struct {
 		key   string

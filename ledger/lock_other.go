@@ -1,4 +1,4 @@
-//go:build !unix || aix || solaris
+//go:build !windows && (!unix || aix || solaris)
 
 package ledger
 
@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// lockFile has no lock to wait for here: writing without one could lose
-// records, so nothing is written.
-func lockFile(*os.File, bool) error {
-	return errors.New("the spool needs file locks, which this system has not")
+// lockFile has no lock to wait for here. Writing without one could lose records,
+// so nothing is written.
+func lockFile(*os.File) error {
+	return errors.New("the ledger needs file locks, which this system has not")
 }
 
-func tryLock(f *os.File) (bool, error) { return false, lockFile(f, true) }
+func tryLock(f *os.File) (bool, error) { return false, lockFile(f) }
 
 func unlockFile(*os.File) {}
 

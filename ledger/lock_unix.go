@@ -7,15 +7,11 @@ import (
 	"syscall"
 )
 
-// lockFile waits for the lock of an open file: shared by readers, or one
-// writer's alone. Closing the file gives it back, and so does a crash.
-func lockFile(f *os.File, exclusive bool) error {
-	how := syscall.LOCK_SH
-	if exclusive {
-		how = syscall.LOCK_EX
-	}
+// lockFile waits for the lock of an open file. Closing the file gives it back,
+// and so does a crash.
+func lockFile(f *os.File) error {
 	for {
-		err := syscall.Flock(int(f.Fd()), how)
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		if err != syscall.EINTR {
 			return err
 		}

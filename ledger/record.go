@@ -30,9 +30,9 @@ const (
 	Grant    Kind = "grant"    // an answer is remembered, or no longer
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
-	Spooled  Kind = "spool"    // something was wrong with the spool
 	Pin      Kind = "pin"      // a person accepted a policy for a place
-	Damage   Kind = "damage"   // something was wrong with the file: see Reason
+	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
+	Spooled  Kind = "spool"    // the same, of the files that ledgers of before were kept in
 )
 
 // A Hash is a link of the chain.
@@ -98,9 +98,9 @@ type Record struct {
 	// World is what was looked at to decide, so that the decision replays.
 	World *obstat.Snapshot `json:"world,omitempty"`
 
-	// Spool is the place in the spool's own chain of a record that was taken in
-	// from there.
-	Spool *Link `json:"spool,omitempty"`
+	// Spool is the place that the record had in a chain of its own, as ledgers of
+	// before kept the records of hooks: {"seq", "prev", "hash"}.
+	Spool json.RawMessage `json:"spool,omitempty"`
 
 	Prev Hash `json:"prev"`
 	Hash Hash `json:"hash"`
@@ -108,13 +108,6 @@ type Record struct {
 	// Offset is where the record begins in the [File] that it was appended to or
 	// read from. It is no part of the record.
 	Offset int64 `json:"-"`
-}
-
-// A Link is a record's place in a chain.
-type Link struct {
-	Seq  uint64 `json:"seq"`
-	Prev Hash   `json:"prev"`
-	Hash Hash   `json:"hash"`
 }
 
 // A Masked names a value that was taken out before the record was written.

@@ -53,14 +53,13 @@ type Query struct {
 	Tool    string
 	Verdict string
 	Rule    string
-	Spooled bool // only records that were taken in from the spool
-	Limit   int  // at most so many, the newest; zero is all
+	Limit   int // at most so many, the newest; zero is all
 }
 
 // Matches tells whether q wants r; Limit is not looked at.
 func (q *Query) Matches(r *Record) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	return r.Seq > q.After && (!q.Spooled || r.Spool != nil) && (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
+	return r.Seq > q.After && (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
 		is(string(q.Kind), string(r.Kind)) && is(q.Agent, r.Agent) && is(q.Session, r.Session) && is(q.Tool, r.Tool) &&
 		is(q.Verdict, r.Verdict) && is(q.Rule, r.Rule)
 }

@@ -111,7 +111,7 @@ func (w *walker) str(raw []byte, st strength, why string) {
 		return
 	}
 	if t := w.text(s); t != s {
-		raw, _ = encode(t)
+		raw = quote(t)
 	}
 	w.out = append(w.out, raw...)
 }
@@ -170,7 +170,7 @@ func (w *walker) object(st strength) {
 		key := unquote(raw)
 		if t := w.text(key); t != key {
 			key = t
-			raw, _ = encode(t)
+			raw = quote(t)
 		}
 		w.out = append(append(w.out, raw...), ':')
 		w.space()

@@ -22,8 +22,9 @@ type Store interface {
 	Close() error
 }
 
-// Open opens the SQLite database at path and makes it if it is not there; "" is
-// where the obstat command looks. Several processes may share one.
+// Open opens the SQLite database at path and the ledger file beside it, and makes
+// them if they are not there; "" is where the obstat command looks. Several
+// processes may share them.
 func Open(ctx context.Context, path string) (Store, error) {
 	if path == "" {
 		var err error
@@ -32,6 +33,12 @@ func Open(ctx context.Context, path string) (Store, error) {
 		}
 	}
 	return sqlite.Open(ctx, path)
+}
+
+// Log opens only the ledger file that belongs to the database at path, for a
+// process that appends a record and ends. getenv reads the environment.
+func Log(ctx context.Context, path string, getenv func(string) string) (*ledger.File, error) {
+	return sqlite.Log(ctx, path, getenv)
 }
 
 // Memory returns a store that lives and dies with the process.

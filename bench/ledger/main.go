@@ -85,11 +85,20 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 		return err
 	}
 	defer db.Close()
-	spool := &ledger.Spool{Path: filepath.Join(dir, "obstat.db.spool")}
+	hook := func(r *ledger.Record) error { // as a hook does, for each record
+		f, err := sqlite.Log(ctx, filepath.Join(dir, "hooks.db"), os.Getenv)
+		if err == nil {
+			err = f.Append(ctx, r)
+			f.Close()
+		}
+		return err
+	}
 	put := func(r *ledger.Record) error { return db.Append(ctx, r) }
 	settle := func() error {
-		_, err := db.Head(ctx)
-		return err
+		for _, err := range db.Records(ctx, ledger.Query{Limit: 1}) {
+			return err
+		}
+		return nil
 	}
 	all := []*contestant{
 		{name: "bare file, preallocated", callers: 1, put: file.direct},
@@ -97,7 +106,7 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 		{name: "bare file, preallocated", callers: callers, put: file.put},
 		{name: "ledger", callers: callers, put: put, settle: settle},
 		{name: "bare append to an open file", callers: 1, put: growing.direct},
-		{name: "spool: open, lock, read the tail, append, close", callers: 1, put: func(r *ledger.Record) error { return spool.Append(ctx, r) }},
+		{name: "a hook: open, lock, read the tail, append, keep the head, close", callers: 1, put: hook},
 	}
 	for range rounds {
 		if err := turns(all, limit); err != nil {
@@ -194,9 +203,9 @@ func report(all []*contestant) {
 		fmt.Printf("| %s | %d | %.0f | %s | %s | %.0f %% |\n", c.name, c.callers, median(c.rates), ns(median(c.p50)), ns(median(c.p99)), 100*median(share))
 	}
 	one, many := all[1], all[3]
-	fmt.Printf("\n%.0f records/s, %.0f %% of the bare file, if the time counts as well until the database has taken all of them over.\n",
+	fmt.Printf("\n%.0f records/s, %.0f %% of the bare file, if the time counts as well until all of them are indexed.\n",
 		median(many.found), 100*ratio(many.found, all[2].rates))
-	fmt.Printf("%d callers together: %.1f times one. One call: %.2f times that of the bare file. p99: %.1f times p50 (bare file: %.1f). Spool: %.2f times the bare append.\n",
+	fmt.Printf("%d callers together: %.1f times one. One call: %.2f times that of the bare file. p99: %.1f times p50 (bare file: %.1f). A hook: %.2f times the bare append.\n",
 		many.callers, ratio(many.rates, one.rates), ratio(one.p50, all[0].p50), ratio(many.p99, many.p50), ratio(all[2].p99, all[2].p50), ratio(all[5].p50, all[4].p50))
 }
 

@@ -14,8 +14,6 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/store/sqlite"
-	"github.com/obstat/obstat/ledger"
 )
 
 // askOptions are the options of obstat ask.
@@ -92,35 +90,8 @@ func askRun(ctx context.Context, o *askOptions) error {
 		return err
 	}
 	defer leave()
-	defer o.takesIn(ctx, store)()
 	d := &seat{o: o, broker: broker, lines: readLines(s.In), left: map[string]bool{}}
 	return d.serve(ctx)
-}
-
-// takeInEvery is how often what hooks wrote down is taken into the ledger.
-const takeInEvery = 5 * time.Second
-
-// takesIn takes the spool in, now and while somebody sits here: hooks are too
-// short-lived for that, and there may be nobody else.
-func (o *askOptions) takesIn(ctx context.Context, store *sqlite.Store) (stop func()) {
-	if _, err := ledger.Absorb(ctx, store.Spool(), store); err != nil {
-		fmt.Fprintf(o.Factory.IO.Err, "what hooks wrote down cannot be taken into the ledger: %s\n", visible(err.Error()))
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for tick := time.NewTicker(takeInEvery); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				_, _ = ledger.Absorb(ctx, store.Spool(), store) // it stays there for the next time; obstat log verify says what is wrong with it
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
 }
 
 func (o *askOptions) list(ctx context.Context, broker *approval.Broker) error {

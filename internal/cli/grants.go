@@ -134,11 +134,13 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 		if g == nil {
 			return fmt.Errorf("there is no grant %q in force; obstat grants lists them", id)
 		}
+		// The record comes first: a database that is made anew from the ledger must
+		// not bring the grant back.
+		if err := store.Append(ctx, gate.GrantRecord(g, userName())); err != nil {
+			return fmt.Errorf("%s is not taken back, for the ledger cannot be written: %w", id, err)
+		}
 		if err := store.Revoke(ctx, id, time.Now()); err != nil {
 			return err
-		}
-		if err := store.Append(ctx, gate.GrantRecord(g, userName())); err != nil {
-			return fmt.Errorf("%s is taken back, but the ledger could not be told: %w", id, err)
 		}
 		if !o.Factory.jsonFlag {
 			fmt.Fprintf(o.Factory.IO.Out, "taken back: %s\n", visible(id))

@@ -3,9 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
-	"iter"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat/internal/store/memory"
-	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
 )
 
 // logOptions are the options of obstat log and of obstat log export.
@@ -39,8 +38,7 @@ func newLog(f *Factory, runF func(*logOptions) error) *cobra.Command {
 		Use:   "log [flags]",
 		Short: "Show what was decided, asked and answered",
 		Long: `Show the newest records of the ledger, oldest first: decisions, asks, answers,
-grants, policy changes. What short-lived processes wrote to the spool beside the
-database is shown after it.
+grants, pins, policy changes.
 
 Times are dates (2026-01-31), dates with a time (2026-01-31T15:04, local unless
 they say otherwise) or how long ago (90m, 12h, 3d).`,
@@ -77,13 +75,13 @@ func (o *logOptions) filters(cmd *cobra.Command) {
 	fl.StringVar(&o.Query.Tool, "tool", "", "`name` of the tool")
 	fl.StringVar(&o.Query.Verdict, "verdict", "", "`allow`, ask or deny; of an answer approved, refused, expired or canceled")
 	fl.StringVar(&o.Query.Rule, "rule", "", "`rule` that decided, as it is written")
-	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, policy, cut, spool")
+	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, pin, policy, cut, damage")
 }
 
 // query returns the query with its times read.
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = o.Query
-	kinds := []ledger.Kind{"", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy, ledger.Cut, ledger.Spooled}
+	kinds := []ledger.Kind{"", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled}
 	if q.Kind = ledger.Kind(o.Kind); !slices.Contains(kinds, q.Kind) {
 		return q, usagef("there is no kind of record %q", o.Kind)
 	}
@@ -121,83 +119,29 @@ func readTime(flag, s string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("%s takes a time such as 2026-01-31, 2026-01-31T15:04 or 12h, not %q", flag, s)
 }
 
-// A logStore is a ledger and the spool beside it.
-type logStore struct {
-	ledger.Store
-	db    *sqlite.Store // nil: there is only the spool
-	spool *ledger.Spool
-}
-
-// openLog opens a ledger that is there. A hook may have written to the spool
-// before anybody made a database.
-func (o *storeOptions) openLog(ctx context.Context) (*logStore, error) {
-	path, err := o.file()
-	if err != nil {
+// openLog opens a ledger that is there. Where the database cannot be used, as on
+// a file system that cannot be written, all of the file is read instead.
+func (o *storeOptions) openLog(ctx context.Context, io *IO) (logStore, error) {
+	s, err := o.open(ctx)
+	if err == nil {
+		return s, nil
+	}
+	path, perr := o.path()
+	if perr != nil || errors.Is(err, ledger.ErrNotOurs) || errors.Is(err, ledger.ErrNewer) {
 		return nil, err
 	}
-	s := &logStore{spool: &ledger.Spool{Path: ledger.SpoolPath(path)}}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(s.spool.Path); err == nil {
-			s.Store = new(memory.Store)
-			return s, nil
-		}
+	if _, serr := os.Stat(statedir.LedgerOf(path)); serr != nil {
+		return nil, err
 	}
-	s.db, err = o.open(ctx)
-	s.Store = s.db
-	return s, err
+	fmt.Fprintf(io.Err, "reading all of the ledger, for its index cannot be used: %s\n", visible(err.Error()))
+	return store.Log(ctx, path, os.Getenv)
 }
 
-func (o *storeOptions) file() (string, error) {
-	if o.Path != "" {
-		return o.Path, nil
-	}
-	return sqlite.DefaultPath()
-}
-
-// Reader returns the store as it is, with all it can do.
-func (s *logStore) Reader() ledger.Reader { return s.Store }
-
-func (s *logStore) Close() error {
-	if s.db == nil {
-		return nil
-	}
-	return s.db.Close()
-}
-
-// records yields what the store has and then what waits in the spool.
-func (s *logStore) records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.Record, error] {
-	return func(yield func(*ledger.Record, error) bool) {
-		var waiting []*ledger.Record
-		w := q
-		w.After = 0 // the spool counts for itself
-		for r, err := range s.spool.Waiting(ctx, s.Store) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if w.Matches(r) {
-				waiting = append(waiting, r)
-			}
-		}
-		full := false
-		if q.Limit > 0 {
-			waiting = waiting[max(0, len(waiting)-q.Limit):]
-			full = len(waiting) == q.Limit
-			q.Limit -= len(waiting)
-		}
-		if !full {
-			for r, err := range s.Records(ctx, q) {
-				if !yield(r, err) || err != nil {
-					return
-				}
-			}
-		}
-		for _, r := range waiting {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+// A logStore is a ledger that is read.
+type logStore interface {
+	ledger.Reader
+	ledger.Verifier
+	Close() error
 }
 
 func logRun(ctx context.Context, o *logOptions) error {
@@ -208,7 +152,7 @@ func logRun(ctx context.Context, o *logOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.Store.openLog(ctx)
+	s, err := o.Store.openLog(ctx, o.Factory.IO)
 	if err != nil {
 		return err
 	}
@@ -219,10 +163,10 @@ func logRun(ctx context.Context, o *logOptions) error {
 	if err != nil {
 		return err
 	}
-	seen := new(following)
-	for r, err := range s.records(ctx, q) {
-		if err == nil && !seen.before(r) {
-			err = p.print(r)
+	last := head.Seq
+	for r, err := range s.Records(ctx, q) {
+		if err == nil {
+			last, err = max(last, r.Seq), p.print(r)
 		}
 		if err != nil {
 			return err
@@ -231,33 +175,12 @@ func logRun(ctx context.Context, o *logOptions) error {
 	if err := p.flush(); err != nil || !o.Follow {
 		return err
 	}
-	seen.seq = max(seen.seq, head.Seq) // older ones were not wanted
-	return o.follow(ctx, s, q, p, seen)
+	q.After = last
+	return o.follow(ctx, s, q, p)
 }
 
-// A following knows what was printed, so that nothing is printed twice: not a
-// record that was shown while it was in the spool, either.
-type following struct {
-	seq, spool uint64
-}
-
-// before tells whether r was printed, and takes it for printed from now on.
-func (f *following) before(r *ledger.Record) bool {
-	waiting := isWaiting(r)
-	was := r.Spool != nil && r.Spool.Seq <= f.spool || !waiting && r.Seq <= f.seq
-	if r.Spool != nil {
-		f.spool = max(f.spool, r.Spool.Seq)
-	}
-	if !waiting {
-		f.seq = max(f.seq, r.Seq)
-	}
-	return was
-}
-
-// isWaiting tells a record that is in the spool: its place there is its own.
-func isWaiting(r *ledger.Record) bool { return r.Spool != nil && r.Spool.Hash == r.Hash }
-
-func (o *logOptions) follow(ctx context.Context, s *logStore, q ledger.Query, p recordPrinter, seen *following) error {
+// follow prints the records after q.After as they are written.
+func (o *logOptions) follow(ctx context.Context, s logStore, q ledger.Query, p recordPrinter) error {
 	tick := o.Tick
 	if tick == nil {
 		t := time.NewTicker(time.Second / 2)
@@ -271,13 +194,12 @@ func (o *logOptions) follow(ctx context.Context, s *logStore, q ledger.Query, p 
 			return nil
 		case <-tick:
 		}
-		q.After = seen.seq
-		for r, err := range s.records(ctx, q) {
+		for r, err := range s.Records(ctx, q) {
 			if ctx.Err() != nil {
 				return nil
 			}
-			if err == nil && !seen.before(r) {
-				err = p.print(r)
+			if err == nil {
+				q.After, err = r.Seq, p.print(r)
 			}
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,10 +12,10 @@ import (
 
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
 )
 
-// TestLogFollow: each record is shown once, in the store, in the spool, and when
-// the spool is taken in.
+// TestLogFollow: each record is shown once, whether the store or a hook wrote it.
 func TestLogFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	s, err := sqlite.Open(t.Context(), path)
@@ -22,7 +23,10 @@ func TestLogFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	spool := &ledger.Spool{Path: ledger.SpoolPath(path)}
+	hook, err := store.Log(t.Context(), path, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
 	add := func(to ledger.Appender, words string) {
 		t.Helper()
 		if err := to.Append(t.Context(), &ledger.Record{Kind: ledger.Start, Reason: words}); err != nil {
@@ -31,7 +35,7 @@ func TestLogFollow(t *testing.T) {
 	}
 	add(s, "not shown: too old")
 	add(s, "first")
-	add(spool, "second")
+	add(hook, "second")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := make(chan time.Time)
@@ -52,12 +56,9 @@ func TestLogFollow(t *testing.T) {
 	add(s, "third")
 	tick <- time.Time{}
 	want("third")
-	add(spool, "fourth")
+	add(hook, "fourth")
 	tick <- time.Time{}
 	want("fourth")
-	if _, err := ledger.Absorb(t.Context(), spool, s); err != nil {
-		t.Fatal(err)
-	}
 	add(s, "fifth")
 	tick <- time.Time{}
 	want("fifth")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -31,17 +30,13 @@ type logVerifyJSON struct {
 	Records uint64      `json:"records"`
 	First   uint64      `json:"first"`
 	Head    ledger.Head `json:"head"`
-	Waiting int         `json:"waiting"`
-	// SpoolHead is the end of what waits.
-	SpoolHead *ledger.Head `json:"spool_head,omitempty"`
-	Broken    *brokenJSON  `json:"broken,omitempty"`
+	Broken  *brokenJSON `json:"broken,omitempty"`
 }
 
 type brokenJSON struct {
-	Seq   uint64 `json:"seq"`
-	What  string `json:"what"`
-	Msg   string `json:"msg"`
-	Spool bool   `json:"spool,omitempty"`
+	Seq  uint64 `json:"seq"`
+	What string `json:"what"`
+	Msg  string `json:"msg"`
 }
 
 func newLogVerify(f *Factory, runF func(*logVerifyOptions) error) *cobra.Command {
@@ -49,10 +44,12 @@ func newLogVerify(f *Factory, runF func(*logVerifyOptions) error) *cobra.Command
 	cmd := &cobra.Command{
 		Use:   "verify [flags] [FILE]",
 		Short: "Check that nobody changed the ledger",
-		Long: `Check the chain of the ledger and of the spool beside it, or of a file that log
-export wrote, and name the first record that was edited, dropped, put elsewhere or
-cut off. Records taken off the end can only be missed by who knows how it ended:
-note the head that this prints, elsewhere, and give it with --head next time.`,
+		Long: `Check the chain of the ledger, or of a file that log export wrote, and name the
+first record that was edited, dropped, put elsewhere or cut off. The last known
+head is kept apart from the ledger, so this also notices a file that was shortened,
+deleted or written anew with other hashes. To notice it where those heads were
+changed as well, note the head that this prints, elsewhere, and give it with --head
+next time.`,
 		Example: `  obstat log verify
   obstat log verify --head 5f0c...`,
 		Args: some(0, 1),
@@ -81,7 +78,7 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 	res, err := o.verify(ctx, head)
 	var b *ledger.Break
 	if errors.As(err, &b) {
-		res.Broken = &brokenJSON{b.Seq, b.What, b.Msg, b.Spool}
+		res.Broken = &brokenJSON{b.Seq, b.What, b.Msg}
 	} else if err != nil {
 		return err
 	}
@@ -93,17 +90,7 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 	case b != nil:
 		_, err = fmt.Fprintf(out.Out, "%s  %s\n", out.paint(red, "BROKEN"), visible(b.Error()))
 	default:
-		_, err = fmt.Fprintf(out.Out, "%s  %s, from %d on", out.paint(green, "ok"), plural(int(res.Records), "record"), res.First)
-		if err == nil && res.Waiting > 0 {
-			_, err = fmt.Fprintf(out.Out, ", and %d in the spool", res.Waiting)
-		}
-		if err == nil {
-			head := res.Head
-			if res.SpoolHead != nil {
-				head = *res.SpoolHead // which follows it
-			}
-			_, err = fmt.Fprintf(out.Out, "\nhead  %s\n", head.Hash)
-		}
+		_, err = fmt.Fprintf(out.Out, "%s  %s, from %d on\nhead  %s\n", out.paint(green, "ok"), plural(int(res.Records), "record"), res.First, res.Head.Hash)
 	}
 	if err == nil && b != nil {
 		return exit(ExitError)
@@ -111,22 +98,17 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 	return err
 }
 
-// verify verifies the file, or store and spool.
+// verify verifies the named file, or the ledger.
 func (o *logVerifyOptions) verify(ctx context.Context, head ledger.Hash) (res logVerifyJSON, err error) {
-	res.V = 1
-	var w ledger.Whole
-	var s *logStore
+	var v ledger.Verified
+	var s logStore
 	if o.File != "" {
-		w.Verified, err = o.verifyFile(head)
-	} else if s, err = o.Store.openLog(ctx); err == nil {
+		v, err = o.verifyFile(head)
+	} else if s, err = o.Store.openLog(ctx, o.Factory.IO); err == nil {
 		defer s.Close()
-		w, err = ledger.VerifyWhole(ctx, s.Reader(), s.spool, head)
+		v, err = s.Verify(ctx, head)
 	}
-	res.Records, res.First, res.Head, res.Waiting = w.Records, w.First, w.Head, w.Waiting
-	if w.Waiting > 0 {
-		res.SpoolHead = &w.End
-	}
-	return res, err
+	return logVerifyJSON{V: 1, Records: v.Records, First: v.First, Head: v.Head}, err
 }
 
 func (o *logVerifyOptions) verifyFile(head ledger.Hash) (ledger.Verified, error) {
@@ -160,8 +142,7 @@ func newLogExport(f *Factory, runF func(*logOptions) error) *cobra.Command {
 		Use:   "export [flags]",
 		Short: "Write the ledger out",
 		Long: `Write records to standard output: as the lines they are kept as, which obstat log
-verify can check; as comma-separated values; or as the audit table of Chorus. What
-waits in the spool is taken into the database first.`,
+verify can check; as comma-separated values; or as the audit table of Chorus.`,
 		Example: `  obstat log export > ledger.jsonl
   obstat log export --format csv --since 30d`,
 		Args: some(0, 0),
@@ -195,17 +176,12 @@ func logExportRun(ctx context.Context, o *logOptions) error {
 	default:
 		return usagef("--format takes jsonl, csv or chorus, not %q", o.Format)
 	}
-	s, err := o.Store.openLog(ctx)
+	s, err := o.Store.openLog(ctx, o.Factory.IO)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if s.db != nil {
-		if _, err := ledger.Absorb(ctx, s.spool, s.db); err != nil {
-			return fmt.Errorf("what waits in the spool cannot be taken in: %w", err)
-		}
-	}
-	for r, err := range s.records(ctx, q) {
+	for r, err := range s.Records(ctx, q) {
 		if err == nil {
 			err = p.print(r)
 		}
@@ -235,8 +211,8 @@ func newLogTrim(f *Factory, runF func(*logTrimOptions) error) *cobra.Command {
 		Use:   "trim [flags] --before TIME",
 		Short: "Take old records out of the ledger",
 		Long: `Take out the records before a time. A record is written that says so, and with it
-the rest of the chain still verifies. What waits in the spool is taken into the
-database first.`,
+the rest of the chain still verifies. Pins and grants that hold are written down
+again.`,
 		Example: `  obstat log trim --before 90d`,
 		Args:    some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -259,7 +235,7 @@ func logTrimRun(ctx context.Context, o *logTrimOptions) error {
 	if before.IsZero() {
 		return usagef("--before says which records are old")
 	}
-	s, err := o.open(ctx)
+	s, err := o.Store.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -273,22 +249,4 @@ func logTrimRun(ctx context.Context, o *logTrimOptions) error {
 	}
 	_, err = fmt.Fprintf(o.Factory.IO.Out, "%s taken out\n", plural(n, "record"))
 	return err
-}
-
-// open opens the store with all of the spool in it. Hooks alone make no database.
-func (o *logTrimOptions) open(ctx context.Context) (*sqlite.Store, error) {
-	look, err := o.Store.openLog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := look.db
-	if s == nil {
-		if s, err = o.Store.make(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := ledger.Absorb(ctx, look.spool, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("what waits in the spool cannot be taken in: %w", err), s.Close())
-	}
-	return s, nil
 }

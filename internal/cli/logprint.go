@@ -20,18 +20,10 @@ type recordPrinter interface {
 	flush() error
 }
 
-// recordJSON is what obstat log --json prints of a record; its v is the
-// record's own.
-type recordJSON struct {
-	*ledger.Record
-	Waiting bool `json:"waiting,omitempty"` // it is in the spool
-}
-
 type jsonPrinter struct{ w io.Writer }
 
-func (p jsonPrinter) print(r *ledger.Record) error {
-	return writeJSON(p.w, recordJSON{r, isWaiting(r)})
-}
+// print prints the record; its v is its own.
+func (p jsonPrinter) print(r *ledger.Record) error { return writeJSON(p.w, r) }
 
 func (jsonPrinter) flush() error { return nil }
 
@@ -39,9 +31,6 @@ func (jsonPrinter) flush() error { return nil }
 type linePrinter struct{ w *bufio.Writer }
 
 func (p linePrinter) print(r *ledger.Record) error {
-	if isWaiting(r) {
-		r.Spool = nil // as the spool has it
-	}
 	line, err := r.Encode()
 	if err == nil {
 		_, err = p.w.Write(line)
@@ -121,10 +110,6 @@ type textPrinter struct {
 }
 
 func (p *textPrinter) print(r *ledger.Record) error {
-	place := strconv.FormatUint(r.Seq, 10)
-	if isWaiting(r) {
-		place = "s" + place
-	}
 	word := r.Verdict
 	if word == "" {
 		word = string(r.Kind)
@@ -144,7 +129,7 @@ func (p *textPrinter) print(r *ledger.Record) error {
 			tail = append(tail, who)
 		}
 	}
-	head := fmt.Sprintf("%5s  %s  ", place, r.Time.Local().Format("2006-01-02 15:04:05"))
+	head := fmt.Sprintf("%5d  %s  ", r.Seq, r.Time.Local().Format("2006-01-02 15:04:05"))
 	rest := visible(strings.Join(append([]string{about}, tail...), " · "))
 	if p.io.OutTTY {
 		rest = clip(rest, max(p.io.width()-columns(head)-10, 20))

@@ -1,24 +1,29 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
 )
 
-// sampleLedger writes a ledger, a spool, or runs SQL on a ledger: ledger FILE
-// STORED SPOOLED, or ledger FILE sql STATEMENT.
+// sampleLedger writes a ledger through a store and then as hooks do, or runs SQL
+// on its database, or changes a word of it and makes all hashes anew: ledger FILE
+// STORED HOOKS, ledger FILE sql STATEMENT, or ledger FILE reseal OLD NEW.
 func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: ledger FILE STORED SPOOLED | ledger FILE sql STATEMENT")
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: ledger FILE STORED HOOKS | ledger FILE sql STATEMENT | ledger FILE reseal OLD NEW")
 	}
 	path := ts.MkAbs(args[0])
 	if args[1] == "sql" {
@@ -29,8 +34,12 @@ func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		return
 	}
-	var stored, spooled int
-	_, err := fmt.Sscan(args[1]+" "+args[2], &stored, &spooled)
+	if args[1] == "reseal" {
+		reseal(ts, statedir.LedgerOf(path), args[2], args[3])
+		return
+	}
+	var stored, hooks int
+	_, err := fmt.Sscan(args[1]+" "+args[2], &stored, &hooks)
 	ts.Check(err)
 	if stored > 0 {
 		s, err := sqlite.Open(context.Background(), path)
@@ -40,9 +49,32 @@ func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(s.Close())
 	}
-	for i := range spooled {
-		ts.Check((&ledger.Spool{Path: ledger.SpoolPath(path)}).Append(context.Background(), sampleRecord(stored+i)))
+	for i := range hooks {
+		hook, err := store.Log(context.Background(), path, os.Getenv)
+		ts.Check(err)
+		ts.Check(hook.Append(context.Background(), sampleRecord(stored+i)))
+		ts.Check(hook.Close())
 	}
+}
+
+// reseal changes a word in a ledger file and makes all hashes anew, as an attacker
+// does who knows how they are made.
+func reseal(ts *testscript.TestScript, path, from, to string) {
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	header, rest, _ := bytes.Cut(bytes.TrimRight(data, "\x00"), []byte("\n"))
+	out := append(header, '\n')
+	var head ledger.Head
+	for line := range bytes.Lines(bytes.ReplaceAll(rest, []byte(from), []byte(to))) {
+		r, err := ledger.Decode(line)
+		ts.Check(err)
+		ts.Check(r.Seal(head.Seq, head.Hash))
+		head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+		line, err = r.Encode()
+		ts.Check(err)
+		out = append(out, line...)
+	}
+	ts.Check(os.WriteFile(path, out, 0o600))
 }
 
 func sampleRecord(i int) *ledger.Record {

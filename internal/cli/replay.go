@@ -65,14 +65,14 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := o.Store.openLog(ctx)
+	store, err := o.Store.openLog(ctx, o.Factory.IO)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	o.Factory.announce(p)
 	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
-	rep, err := replay.Run(store.records(ctx, q), p.Policy)
+	rep, err := replay.Run(store.Records(ctx, q), p.Policy)
 	if err != nil {
 		return err
 	}

@@ -63,12 +63,12 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	case len(o.Policy.Files) > 0:
 		return err // it was asked for; without one there is simply no list of idle rules
 	}
-	store, err := o.Store.openLog(ctx)
+	store, err := o.Store.openLog(ctx, o.Factory.IO)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	st, err := replay.CountRecords(store.records(ctx, ledger.Query{Since: since}), opts)
+	st, err := replay.CountRecords(store.Records(ctx, ledger.Query{Since: since}), opts)
 	if err != nil {
 		return err
 	}

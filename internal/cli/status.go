@@ -59,7 +59,6 @@ type statusJSON struct {
 type storeJSON struct {
 	Path    string      `json:"path"`
 	Head    ledger.Head `json:"head"`
-	Waiting int         `json:"waiting,omitempty"` // records that hooks wrote to the spool
 	Pending int         `json:"pending"`
 	Grants  int         `json:"grants"`
 	// Last is the newest record about a policy of any gate: its reason, time and
@@ -103,7 +102,7 @@ func (o *statusOptions) store(ctx context.Context) *storeJSON {
 	if out.Path == "" {
 		out.Path, _ = sqlite.DefaultPath()
 	}
-	s, err := o.Store.openLog(ctx)
+	s, err := o.Store.open(ctx)
 	var es obstat.Errors
 	if errors.As(err, &es) && es[0].Code == obstat.CodeMissing {
 		return out
@@ -118,17 +117,7 @@ func (o *statusOptions) store(ctx context.Context) *storeJSON {
 	return out
 }
 
-func (j *storeJSON) fill(ctx context.Context, l *logStore) error {
-	for _, err := range l.spool.Waiting(ctx, l.Store) {
-		if err != nil {
-			return err
-		}
-		j.Waiting++
-	}
-	s := l.db
-	if s == nil {
-		return nil
-	}
+func (j *storeJSON) fill(ctx context.Context, s *sqlite.Store) error {
 	head, err := s.Head(ctx)
 	if err != nil {
 		return err
@@ -172,16 +161,11 @@ func (o *statusOptions) print(st *statusJSON) {
 	switch {
 	case j.Error != "":
 		sc.text("store", j.Path+": "+j.Error)
-	case j.Head.Seq == 0 && j.Waiting == 0:
+	case j.Head.Seq == 0:
 		sc.text("store", j.Path+": nothing yet")
 	default:
 		sc.text("store", j.Path)
-		if j.Head.Seq > 0 {
-			sc.text("ledger", fmt.Sprintf("up to record %d, head %s", j.Head.Seq, j.Head.Hash))
-		}
-		if j.Waiting > 0 {
-			sc.text("spool", plural(j.Waiting, "record")+" of hooks, not yet taken in")
-		}
+		sc.text("ledger", fmt.Sprintf("up to record %d, head %s", j.Head.Seq, j.Head.Hash))
 		sc.text("asked", fmt.Sprintf("%d waiting for an answer (obstat ask)", j.Pending))
 		sc.text("grants", fmt.Sprintf("%d in force (obstat grants)", j.Grants))
 		if j.Last != nil {

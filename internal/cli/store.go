@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"os/user"
 
@@ -14,7 +12,7 @@ import (
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
-// storeOptions say where a command finds ledger, requests and grants.
+// storeOptions name the database of a command's ledger, requests and grants.
 type storeOptions struct {
 	Path string
 }
@@ -30,7 +28,7 @@ func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !sqlite.Exists(path) {
 		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no gate has run yet",
 			Hint: "name another with --store, or see one at work with obstat demo"}}
 	}

@@ -169,6 +169,5 @@ func (r *Run) Do(s *Step, input json.RawMessage) error {
 
 // Close ends the demo and leaves its files in place.
 func (r *Run) Close() error {
-	r.Guard.Close()
 	return r.Store.Close()
 }

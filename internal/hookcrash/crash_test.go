@@ -156,9 +156,6 @@ func (m *machine) verify() {
 	m.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "obstat"), "log", "verify")
 	cmd.Env = m.env
-	if _, err := os.Stat(filepath.Join(m.state(), "obstat.db")); os.IsNotExist(err) {
-		return // nobody has absorbed the spool yet
-	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		m.t.Errorf("obstat log verify: %v\n%s", err, out)
 	}
@@ -184,9 +181,9 @@ func TestTogether(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			spool, err := os.ReadFile(filepath.Join(m.state(), "obstat.db.spool"))
-			if lines := bytes.Count(spool, []byte("\n")); err != nil || lines < n {
-				t.Errorf("%d at once: %d lines in the spool, %v", n, lines, err)
+			ledger, err := os.ReadFile(filepath.Join(m.state(), "obstat.ledger"))
+			if lines := bytes.Count(ledger, []byte("\n")); err != nil || lines < n {
+				t.Errorf("%d at once: %d lines in the ledger, %v", n, lines, err)
 			}
 			m.verify()
 		}

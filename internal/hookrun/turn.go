@@ -13,6 +13,7 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
 )
 
 // A turn is one call on its way to a decision.
@@ -154,7 +155,7 @@ func (t *turn) record(d obstat.Decision, said obstat.Verdict, by *policy) obstat
 	return d
 }
 
-// append puts a record at the end of the spool, durably, its secrets masked.
+// append puts a record at the end of the ledger, durably, its secrets masked.
 func (t *turn) append(r *ledger.Record) error {
 	dir, err := statedir.Dir(t.Getenv)
 	if err != nil {
@@ -175,5 +176,9 @@ func (t *turn) append(r *ledger.Record) error {
 		return err
 	}
 	m.Mask(r)
-	return (&ledger.Spool{Path: ledger.SpoolPath(db)}).Append(context.Background(), r)
+	log, err := store.Log(context.Background(), db, t.Getenv)
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Append(context.Background(), r), log.Close())
 }

@@ -1,41 +1,67 @@
-// Package statedir says where obstat keeps what outlives a process: the store
-// with ledger, requests and grants, and the spool beside it.
+// Package statedir names the files that outlive a process: the ledger, the
+// database that indexes it and keeps requests and grants, and the key.
 //
-// It owns the names and nothing else: who makes these files says what is in
-// them.
+// It owns the names and nothing else: the packages that make these files say
+// what is in them.
 package statedir
 
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 )
 
-// ErrNoHome is the error where nobody knows a home directory. One that depends on
-// where the process runs is none: the ledger would be in the agent's project.
+// ErrNoHome is the error where the environment names no absolute home directory.
+// A relative one does not count: the ledger would be in the agent's project.
 var ErrNoHome = errors.New("neither XDG_STATE_HOME nor HOME says where obstat's state is kept")
 
 // Dir returns the directory; getenv reads the environment.
 func Dir(getenv func(string) string) (string, error) {
-	state := getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
+	return base(getenv, "XDG_STATE_HOME", ".local", "state")
+}
+
+// base returns obstat's directory in the one that a variable names, or else in
+// one below the home directory.
+func base(getenv func(string) string, variable string, below ...string) (string, error) {
+	dir := getenv(variable)
+	if !filepath.IsAbs(dir) {
 		home := getenv(homeVariable)
 		if !filepath.IsAbs(home) {
 			return "", ErrNoHome
 		}
-		state = filepath.Join(home, ".local", "state")
+		dir = filepath.Join(append([]string{home}, below...)...)
 	}
-	return filepath.Join(state, "obstat"), nil
+	return filepath.Join(dir, "obstat"), nil
 }
 
 // Store returns the database file in a state directory.
 func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
 
-// Grants returns the file beside a database that is there while something may
-// be granted in it: who does not want to open the database looks for that.
+// LedgerOf returns the ledger file that belongs to a database file:
+// `obstat.ledger` beside `obstat.db`.
+func LedgerOf(db string) string { return strings.TrimSuffix(db, ".db") + ".ledger" }
+
+// Heads returns where else the last known head of a database's ledger is kept:
+// for the one in the state directory, in the user's configuration directory, so
+// that deleting or rewinding the state directory shows.
+func Heads(db string, getenv func(string) string) []string {
+	state, err := Dir(getenv)
+	if err != nil || filepath.Clean(db) != Store(state) {
+		return nil
+	}
+	config, err := base(getenv, "XDG_CONFIG_HOME", ".config")
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(config, "ledger.head")}
+}
+
+// Grants returns the file that is beside a database while it may hold grants: a
+// hook looks for it before it opens the database.
 func Grants(db string) string { return db + ".grants" }
 
-// Ledger returns the ledger's file in a state directory.
-func Ledger(dir string) string { return filepath.Join(dir, "obstat.ledger") }
+// Ledger returns the ledger file in a state directory.
+func Ledger(dir string) string { return LedgerOf(Store(dir)) }
 
 // Pins returns the file that says where in the ledger the pins are.
 func Pins(dir string) string { return filepath.Join(dir, "obstat.pins") }

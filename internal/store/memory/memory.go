@@ -90,7 +90,8 @@ func (s *Store) Trim(_ context.Context, before time.Time) (int, error) {
 	if n == 0 {
 		return 0, nil
 	}
-	cut, err := ledger.NewCut(s.records[n-1], s.records[len(s.records)-1].Time)
+	last := s.records[n-1]
+	cut, err := ledger.NewCut(ledger.Head{Seq: last.Seq, Hash: last.Hash}, s.records[len(s.records)-1].Time)
 	if err == nil {
 		err = cut.Seal(s.head.Seq, s.head.Hash)
 	}

@@ -31,22 +31,31 @@ func TestMain(m *testing.M) {
 }
 
 // write writes records until it is killed, and says of each when it counts as
-// written.
+// written: as a store, or as hooks do, which open the file for each record; or it
+// indexes what others write.
 func write(how, path, run string) error {
 	ctx := context.Background()
-	var to ledger.Appender = &ledger.Spool{Path: ledger.SpoolPath(path)}
-	if how != "spool" {
+	appendTo := func(r *ledger.Record) error {
+		f, err := sqlite.Log(ctx, path, os.Getenv)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return f.Append(ctx, r)
+	}
+	if how != "hook" {
 		s, err := sqlite.Open(ctx, path)
 		if err != nil {
 			return err
 		}
-		s.RotateAt(4 << 10) // as often as can be
-		to = s
-		if how == "absorb" {
+		appendTo = func(r *ledger.Record) error { return s.Append(ctx, r) }
+		if how == "index" {
 			fmt.Println("ready")
 			for {
-				if _, err := ledger.Absorb(ctx, &ledger.Spool{Path: ledger.SpoolPath(path)}, s); err != nil {
-					return err
+				for _, err := range s.Records(ctx, ledger.Query{Limit: 1}) {
+					if err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -59,7 +68,7 @@ func write(how, path, run string) error {
 			for i := 0; ; i++ {
 				id := fmt.Sprintf("%s/%s/%d/%d", run, how, k, i)
 				r := &ledger.Record{Kind: ledger.Decision, Session: run, Reason: id + strings.Repeat(" long", i%500)}
-				if err := to.Append(ctx, r); err != nil {
+				if err := appendTo(r); err != nil {
 					failed <- err
 					return
 				}
@@ -85,7 +94,7 @@ func TestKilledWriters(t *testing.T) {
 	acked := map[string]bool{}
 	for round := 0; round < kills; round += 3 {
 		var wg sync.WaitGroup
-		for _, how := range []string{"store", "spool", "absorb"} {
+		for _, how := range []string{"store", "hook", "index"} {
 			wg.Go(func() {
 				for _, id := range runAndKill(t, how, path, strconv.Itoa(round)) {
 					mu.Lock()
@@ -143,34 +152,16 @@ func check(t *testing.T, path string, acked map[string]bool) {
 	t.Helper()
 	s := open(t, path)
 	defer s.Close()
-	spool := &ledger.Spool{Path: ledger.SpoolPath(path)}
-	v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{})
-	if err == nil {
-		_, err = spool.Verify(t.Context(), v)
-	}
-	if err != nil {
+	if err := verified(t, s); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}
-	count := func(r *ledger.Record, err error) {
+	for r, err := range s.Records(t.Context(), ledger.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, _, _ := strings.Cut(r.Reason, " ")
 		seen[id]++
-	}
-	taken := map[ledger.Hash]bool{}
-	for r, err := range s.Records(t.Context(), ledger.Query{}) {
-		count(r, err)
-		if r.Spool != nil {
-			taken[r.Spool.Hash] = true
-		}
-	}
-	for r, err := range spool.Records(t.Context()) {
-		if err == nil && r.Spool != nil && taken[r.Spool.Hash] {
-			continue // it was taken in, and the process died before it was out
-		}
-		count(r, err)
 	}
 	for id := range acked {
 		if seen[id] != 1 {
@@ -179,47 +170,35 @@ func check(t *testing.T, path string, acked map[string]bool) {
 	}
 }
 
-// TestReadOnly: a file that cannot be written is an error, nothing half done,
-// and all is well when it can be written again.
+// TestReadOnly: a ledger that cannot be written is an error, nothing half done,
+// it can be read, and all is well when it can be written again.
 func TestReadOnly(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "obstat.db")
+	path := filepath.Join(t.TempDir(), "obstat.db")
 	s := open(t, path)
-	spool := &ledger.Spool{Path: ledger.SpoolPath(path)}
-	for _, a := range []ledger.Appender{s, spool} {
-		if err := a.Append(t.Context(), &ledger.Record{Kind: ledger.Start}); err != nil {
-			t.Fatal(err)
+	add(t, s, "one")
+	s.Close()
+	readOnly(t, true, path, s.File().Path())
+	s = open(t, path) // to be read
+	hook, err := sqlite.Log(t.Context(), path, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []ledger.Appender{s, hook} {
+		if err := a.Append(t.Context(), &ledger.Record{Kind: ledger.Start}); err == nil {
+			t.Error("a read-only file was written to")
 		}
 	}
-	s.Close()
-	readOnly(t, true, path, spool.Path)
-	s = open(t, path) // to be read
-	if err := s.Append(t.Context(), &ledger.Record{Kind: ledger.Start}); err == nil {
-		t.Error("a read-only database was written to")
+	if got := all(t, s); got != "one" {
+		t.Errorf("%s can be read", got)
 	}
-	if n := verifyAll(t, s); n != 1 {
-		t.Errorf("%d records can be read", n)
-	}
-	if err := spool.Append(t.Context(), &ledger.Record{Kind: ledger.Start}); err == nil {
-		t.Error("a read-only spool was written to")
-	}
-	readOnly(t, false, path, spool.Path)
-	if err := spool.Append(t.Context(), &ledger.Record{Kind: ledger.Start}); err != nil {
+	readOnly(t, false, path, s.File().Path())
+	add(t, s, "two")
+	if err := hook.Append(t.Context(), &ledger.Record{Kind: ledger.Start, Reason: "three"}); err != nil {
 		t.Error(err)
 	}
-	if n, err := ledger.Absorb(t.Context(), spool, s); n != 2 || err != nil {
-		t.Errorf("%d %v", n, err)
+	if got := all(t, s); got != "one two three" || verified(t, s) != nil {
+		t.Errorf("%s: %v", got, verified(t, s))
 	}
-	check(t, path, nil)
-}
-
-func verifyAll(t *testing.T, s *sqlite.Store) int {
-	t.Helper()
-	v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{})
-	if err != nil {
-		t.Error(err)
-	}
-	return int(v.Records)
 }
 
 // readOnly makes files immutable where the test runs as root, whom permissions
@@ -254,7 +233,10 @@ func TestDiskFull(t *testing.T) {
 	path := filepath.Join(dir, "obstat.db")
 	s := open(t, path)
 	t.Cleanup(func() { s.Close() }) // before the file system goes
-	spool := &ledger.Spool{Path: ledger.SpoolPath(path)}
+	hook, err := sqlite.Log(t.Context(), path, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
 	acked := map[string]bool{}
 	add := func(name string, a ledger.Appender, i, size int) error {
 		id := fmt.Sprint(name, i)
@@ -264,13 +246,13 @@ func TestDiskFull(t *testing.T) {
 		}
 		return err
 	}
-	if err := errors.Join(add("spool", spool, 0, 10), add("store", s, 0, 10)); err != nil {
+	if err := errors.Join(add("hook", hook, 0, 10), add("store", s, 0, 10)); err != nil {
 		t.Fatal(err)
 	}
 	ballast := filepath.Join(dir, "ballast")
 	fillDisk(t, ballast)
-	if err := add("spool", spool, 1, 100_000); err == nil {
-		t.Error("the spool took a record on a full disk")
+	if err := add("hook", hook, 1, 100_000); err == nil {
+		t.Error("a hook's record was taken on a full disk")
 	}
 	if err := add("store", s, 1, 100_000); err == nil {
 		t.Error("the store took a record on a full disk")
@@ -278,7 +260,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(add("spool", spool, 2, 100_000), add("store", s, 2, 1000)); err != nil {
+	if err := errors.Join(add("hook", hook, 2, 100_000), add("store", s, 2, 1000)); err != nil {
 		t.Error(err)
 	}
 	s.Close()

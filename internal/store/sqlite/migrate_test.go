@@ -73,7 +73,6 @@ func TestMigrations(t *testing.T) {
 		}
 		s = open(t, path)
 		add(t, s, "three")
-		// Without its tables the database has nothing, and the journal is all there is.
 		if got := all(t, s); got != "one two three" || verified(t, s) != nil {
 			t.Errorf("from version %d: %s: %v", version, got, verified(t, s))
 		}

@@ -19,11 +19,15 @@ func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
 	defer s.mu.Unlock()
 	c := *r
 	c.State = approval.Pending
-	body, err := json.Marshal(&c)
+	return s.transact(ctx, s.write, func(tx *sql.Tx) error { return putRequest(tx, &c, "INSERT") })
+}
+
+func putRequest(tx *sql.Tx, r *approval.Request, insert string) error {
+	body, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = s.write.ExecContext(ctx, "INSERT INTO requests (id, n, state, body) VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM requests), ?, ?)", c.ID, string(c.State), body)
+	_, err = tx.Exec(insert+" INTO requests (id, n, state, body) VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM requests), ?, ?)", r.ID, string(r.State), body)
 	return err
 }
 
@@ -36,8 +40,13 @@ func (s *Store) Requests(ctx context.Context, state approval.State) ([]*approval
 	return list[approval.Request](ctx, s.read, query, args...)
 }
 
+// A lister is a database or a transaction.
+type lister interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // list decodes the bodies that a query returns.
-func list[T any](ctx context.Context, db *sql.DB, query string, args ...any) ([]*T, error) {
+func list[T any](ctx context.Context, db lister, query string, args ...any) ([]*T, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -111,37 +120,21 @@ func (s *Store) Note(ctx context.Context, id string, had int, answers []approval
 }
 
 // change changes a request that is in a state, in a transaction of its own.
-func (s *Store) change(ctx context.Context, id string, from approval.State, change func(*sql.Tx, *approval.Request) error) (err error) {
+func (s *Store) change(ctx context.Context, id string, from approval.State, change func(*sql.Tx, *approval.Request) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			tx.Rollback()
+	return s.transact(ctx, s.write, func(tx *sql.Tx) error {
+		rs, err := list[approval.Request](ctx, tx, "SELECT body FROM requests WHERE id = ?", id)
+		switch {
+		case err != nil:
+			return err
+		case len(rs) == 0:
+			return fmt.Errorf("%q: %w", id, approval.ErrNotFound)
+		case rs[0].State != from:
+			return fmt.Errorf("%q: %w", id, approval.ErrSettled)
 		}
-	}()
-	var body []byte
-	err = tx.QueryRow("SELECT body FROM requests WHERE id = ?", id).Scan(&body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("%q: %w", id, approval.ErrNotFound)
-	}
-	var r approval.Request
-	if err == nil {
-		err = json.Unmarshal(body, &r)
-	}
-	if err != nil {
-		return err
-	}
-	if r.State != from {
-		return fmt.Errorf("%q: %w", id, approval.ErrSettled)
-	}
-	if err = change(tx, &r); err != nil {
-		return err
-	}
-	return tx.Commit()
+		return change(tx, rs[0])
+	})
 }
 
 func update(tx *sql.Tx, r *approval.Request) error {

@@ -1,10 +1,10 @@
-// Package sqlite keeps ledger, requests and grants in one SQLite file that
-// several processes share.
+// Package sqlite indexes the ledger file in a SQLite database, and keeps requests
+// and grants in it.
 //
-// It owns the schema, its migrations and the order in which things are made
-// durable: records in the journal beside the file, which the database takes over
-// in the background and before every query; requests and grants in the database
-// itself. It does not know what records mean.
+// It owns the schema, its migrations, the index and taking over ledgers of
+// before. The file has the records: the database is brought up to date from it
+// before every query, and made anew from it where it is missing. Requests and
+// grants are written to the database, each in a transaction of its own.
 package sqlite
 
 import (
@@ -20,7 +20,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +28,6 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/statedir"
-	"github.com/obstat/obstat/internal/store/journal"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -40,73 +38,87 @@ var migrations embed.FS
 // one.
 const applicationID = 0x0b57a7
 
-// Store is an open database file.
+// Store is a ledger file and its open database. Several processes may share one.
 type Store struct {
 	path string
-	log  *journal.Journal
+	log  *ledger.File
 
-	// SQLite has one writer; mu is what those of this process wait for, because
-	// waiting for SQLite's own lock is done with sleeping.
+	// SQLite has one writer. Goroutines of this process wait for mu: waiting for
+	// SQLite's own lock is done with sleeping.
 	mu    sync.Mutex
-	write *sql.DB // one connection: durable by SQLite's own means
-	fast  *sql.DB // one connection: durable when the log was synced
-	wal   walSync
+	write *sql.DB // one connection, for requests and grants
+	index *sql.DB // one connection, for what can be made anew: it waits for no disk
 	read  *sql.DB
-	check *sql.DB // for checkpoints
 
-	insert, insertMany *sql.Stmt
-
-	feeding sync.Mutex // held while the journal is taken over
-	feeder  feeder
-	trouble atomic.Pointer[error] // why that failed the last time
-	written atomic.Bool           // something was appended since it was looked at
-	behind  atomic.Int64          // size of the journal
-	waits   int                   // how often there was something new and it had to wait; the background's
-
-	closed chan struct{}
-	rested chan struct{} // the background has ended
-	stop   context.CancelFunc
-	once   sync.Once
+	indexed    atomic.Int64 // offset behind the last record that is known to be indexed
+	indexing   sync.Mutex   // held while the index is brought up to date
+	background sync.WaitGroup
+	once       sync.Once
 }
 
 var (
-	_ ledger.Store   = (*Store)(nil)
-	_ ledger.Trimmer = (*Store)(nil)
-	_ ledger.Liner   = (*Store)(nil)
-	_ approval.Store = (*Store)(nil)
+	_ ledger.Store    = (*Store)(nil)
+	_ ledger.Trimmer  = (*Store)(nil)
+	_ ledger.Verifier = (*Store)(nil)
+	_ approval.Store  = (*Store)(nil)
 )
 
-// DefaultPath returns where the database is unless somebody says otherwise.
+// DefaultPath returns where the database is in the user's state directory.
 func DefaultPath() (string, error) {
 	dir, err := statedir.Dir(os.Getenv)
 	return statedir.Store(dir), err
 }
 
-// Open opens the database at path and brings its schema up to date; a missing
-// file is made, readable by its owner alone.
+// Open opens the database at path and the ledger file beside it, brings its
+// schema up to date, and makes the database from the file where it is missing.
 func Open(ctx context.Context, path string) (*Store, error) {
+	s := &Store{path: path, log: newLog(path, os.Getenv)}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	if err := create(path); err != nil {
 		return nil, err
 	}
 	if foreign(path) {
 		return nil, fmt.Errorf("%s: %w", path, ledger.ErrNotOurs)
 	}
-	s := &Store{path: path, closed: make(chan struct{}), rested: make(chan struct{})}
-	s.log = journal.New(journal.Options{Path: JournalPath(path), Head: func() (ledger.Head, error) { return headOf(s.read) }, Ready: s.ready, Written: s.wrote})
-	s.feeder.in.Path = JournalPath(path)
-	if err := s.open(ctx, path); err != nil {
+	if err := prepare(ctx, path, s.log, true); err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.closeAll())
 	}
-	s.missed(ctx)
-	s.written.Store(true)
-	wctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	go s.background(wctx)
 	return s, nil
 }
+
+func newLog(path string, getenv func(string) string) *ledger.File {
+	return ledger.NewFile(statedir.LedgerOf(path), statedir.Heads(path, getenv)...)
+}
+
+// Log returns the ledger file of the database at path, for processes that only
+// append: it opens the database only to take over a ledger of before. getenv
+// reads the environment.
+func Log(ctx context.Context, path string, getenv func(string) string) (*ledger.File, error) {
+	f := newLog(path, getenv)
+	if _, err := os.Stat(f.Path()); err == nil {
+		return f, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return f, prepare(ctx, path, f, false)
+}
+
+// Exists tells whether anything of a store is at path: the database, the ledger
+// file, or a head that tells of one.
+func Exists(path string) bool {
+	for _, p := range append(newLog(path, os.Getenv).Files(), path, journalOf(path), spoolOf(path)) {
+		if exists(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// File returns the ledger file.
+func (s *Store) File() *ledger.File { return s.log }
 
 // Files returns every file that belongs to the store.
 func (s *Store) Files() []string {
@@ -114,86 +126,42 @@ func (s *Store) Files() []string {
 	if err != nil {
 		path = s.path
 	}
-	return []string{path, path + "-wal", path + "-shm", JournalPath(path), ledger.SpoolPath(path), ledger.KeyPath(path), statedir.Grants(path)}
+	own := []string{path, path + "-wal", path + "-shm", ledger.KeyPath(path), statedir.Grants(path), lockPath(path), journalOf(path), spoolOf(path)}
+	return append(own, newLog(path, os.Getenv).Files()...)
 }
-
-// Spool returns the spool beside the database: what short-lived processes wrote
-// down.
-func (s *Store) Spool() *ledger.Spool { return &ledger.Spool{Path: ledger.SpoolPath(s.path)} }
 
 // Key returns the key of this installation's digests, and makes it if there is
 // none.
 func (s *Store) Key() ([]byte, error) { return ledger.LoadKey(ledger.KeyPath(s.path)) }
 
-// JournalPath returns where the journal of a database file is.
-func JournalPath(db string) string { return db + ".log" }
-
-// wrote is told after each commit.
-func (s *Store) wrote(size int64) {
-	s.behind.Store(size)
-	s.written.Store(true)
-}
-
-// missed writes down that there is no journal where one was. What cannot be
-// written now is noticed when it counts.
-func (s *Store) missed(ctx context.Context) {
-	// In this order: whoever else is just making the database makes the journal
-	// before there is a record.
-	head, err := headOf(s.read)
-	if !journal.Supported || err != nil || head.Seq == 0 {
-		return
-	}
-	if _, err := os.Stat(JournalPath(s.path)); errors.Is(err, fs.ErrNotExist) {
-		_ = s.Append(ctx, &ledger.Record{Kind: ledger.Spooled, Reason: "there was no journal beside the database: what was in one and not in the database is gone"})
-	}
-}
-
-// open makes the connections, the schema and the statements.
-func (s *Store) open(ctx context.Context, path string) (err error) {
+// open makes the connections and the schema, and fills a database that is new.
+func (s *Store) open(ctx context.Context) (err error) {
 	for _, c := range []struct {
 		db    **sql.DB
 		conns int
 		sync  string
-	}{{&s.write, 1, "FULL"}, {&s.read, 4, "FULL"}, {&s.check, 1, "FULL"}, {&s.fast, 1, "NORMAL"}} {
-		if *c.db, err = open(path, c.conns, c.sync); err != nil {
+	}{{&s.write, 1, "FULL"}, {&s.read, 4, "FULL"}, {&s.index, 1, "NORMAL"}} {
+		if *c.db, err = open(s.path, c.conns, c.sync); err != nil {
 			return err
 		}
 	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	s.wal.path = path + "-wal"
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{{&s.insert, insertSQL}, {&s.insertMany, insertSQL + strings.Repeat(","+insertRow, insertRows-1)}} {
-		if *p.stmt, err = s.fast.PrepareContext(ctx, p.text); err != nil {
-			return err
-		}
+	var rebuilt bool
+	if err := s.read.QueryRowContext(ctx, "SELECT rebuilt FROM fed").Scan(&rebuilt); err != nil || rebuilt {
+		return err
 	}
-	return err
+	return s.catchUp(ctx)
 }
 
 func (s *Store) closeAll() (err error) {
-	for _, db := range []*sql.DB{s.write, s.fast, s.read, s.check} {
+	for _, db := range []*sql.DB{s.write, s.index, s.read} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
 	}
-	return err
-}
-
-// create makes an empty file with narrow permissions before SQLite would make
-// one with wide ones.
-func create(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return errors.Join(err, s.log.Close())
 }
 
 // foreign tells whether the file is somebody else's database, by its first
@@ -219,7 +187,7 @@ func foreign(path string) bool {
 
 func open(path string, conns int, sync string) (*sql.DB, error) {
 	q := url.Values{}
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "wal_autocheckpoint(0)", "foreign_keys(1)", "secure_delete(1)"} {
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "secure_delete(1)"} {
 		q.Add("_pragma", p)
 	}
 	q.Set("_txlock", "immediate")
@@ -290,10 +258,7 @@ func notOurs(err error) error {
 
 // The results of SQLite that are told apart.
 const (
-	codeBusy         = 5
 	codeReadOnly     = 8
-	codeIO           = 10
-	codeFull         = 13
 	codeNotADatabase = 26
 )
 
@@ -303,22 +268,15 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
-// Close waits for what is being written and closes the file.
+// Close waits for what is being written and closes the files.
 func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {
-		s.stop()
-		<-s.rested
-		s.log.Close()
-		// What the database does not take now is safe in the journal.
-		_ = s.feed(context.Background())
-		s.log.Close()
-		s.feeder.in.Close()
-		s.mu.Lock() // and nobody gets it any more who writes to the database
+		s.background.Wait()
+		s.mu.Lock()
 		defer s.mu.Unlock()
-		close(s.closed)
 		_, cerr := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-		err = errors.Join(cerr, s.closeAll(), s.wal.close())
+		err = errors.Join(cerr, s.closeAll())
 	})
 	return err
 }

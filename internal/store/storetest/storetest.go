@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 	for name, test := range map[string]func(*testing.T, Store){
 		"chain": testChain, "query": testQuery, "appends race": testAppendRace, "trim": testTrim, "trim after a jump": testTrimJump, "too large": testTooLarge,
 		"requests": testRequests, "answers race": testAnswerRace, "grants": testGrants, "case matters": testCase, "order": testOrder,
-		"spool": testSpool, "strange text": testStrange, "spent": testSpent, "uses race": testUseRace, "brokers race": testBrokerRace, "expiry": testExpiry,
+		"strange text": testStrange, "spent": testSpent, "uses race": testUseRace, "brokers race": testBrokerRace, "expiry": testExpiry,
 		"large": testLarge, "requests in order": testRequestOrder,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -231,28 +230,6 @@ func testOrder(t *testing.T, s Store) {
 		t.Errorf("%v", seqs)
 	}
 	verify(t, s)
-}
-
-// testSpool: what is taken in from a spool keeps its place there, once.
-func testSpool(t *testing.T, s Store) {
-	spool := &ledger.Spool{Path: filepath.Join(t.TempDir(), "x.spool")}
-	fill(t, s, 2)
-	for round := range 3 {
-		for i := range 4 {
-			must(t, spool.Append(ctx(), record(i)))
-		}
-		if n, err := ledger.Absorb(ctx(), spool, s); n != 4 || err != nil {
-			t.Fatalf("round %d: %d taken in, %v", round, n, err)
-		}
-		if n, err := ledger.Absorb(ctx(), spool, s); n != 0 || err != nil {
-			t.Fatalf("again: %d taken in, %v", n, err)
-		}
-		fill(t, s, 1)
-	}
-	v := verify(t, s)
-	if n, err := spool.Verify(ctx(), v); v.Records != 17 || v.Spool.Seq != 12 || n != 0 || err != nil {
-		t.Errorf("%+v %d %v", v, n, err)
-	}
 }
 
 // testStrange: no text is too strange to be found again.

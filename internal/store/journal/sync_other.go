@@ -1,8 +1,0 @@
-//go:build !linux
-
-package journal
-
-import "os"
-
-// SyncData makes a file's content durable.
-func SyncData(f *os.File) error { return f.Sync() }

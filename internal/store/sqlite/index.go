@@ -1,0 +1,266 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/obstat/obstat/ledger"
+)
+
+const (
+	// stretch is about how many bytes of the file are indexed in one transaction.
+	stretch = 2 << 20
+	// behind is how many bytes may wait to be indexed until a query needs them.
+	behind = 8 << 20
+)
+
+// Append writes records to the ledger file. Queries find them there: see
+// catchUp.
+func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
+	if err := s.log.Append(ctx, records...); err != nil || len(records) == 0 {
+		return err
+	}
+	if records[len(records)-1].Offset-s.indexed.Load() > behind && s.indexing.TryLock() {
+		s.background.Go(func() {
+			defer s.indexing.Unlock()
+			_ = s.catchUpNow(context.Background()) // the next query says what is wrong
+		})
+	}
+	return nil
+}
+
+// catchUp indexes what is in the file and not in the database, so that a query
+// finds every record that was acknowledged before it.
+func (s *Store) catchUp(ctx context.Context) error {
+	s.indexing.Lock()
+	defer s.indexing.Unlock()
+	return s.catchUpNow(ctx)
+}
+
+func (s *Store) catchUpNow(ctx context.Context) error {
+	// All that is indexed is durable, so that after a power failure the index is
+	// never ahead of the file.
+	head, end, err := s.log.End(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.finish(ctx, &pass{s: s})
+	}
+	if err != nil {
+		return err
+	}
+	v, err := s.log.View()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	p := &pass{s: s, view: v, head: head, end: end}
+	for more := true; more; {
+		if more, err = p.stretch(ctx); err != nil {
+			return err
+		}
+	}
+	s.indexed.Store(end)
+	return s.finish(ctx, p)
+}
+
+// A pass brings the index up to date once.
+type pass struct {
+	s       *Store
+	view    *ledger.View
+	head    ledger.Head // of the last record to index
+	end     int64       // offset behind it
+	fed     ledger.Head
+	at      int64
+	rebuilt bool
+}
+
+// load reads how far the database is.
+func (p *pass) load(q queryer) error {
+	var hash []byte
+	if err := q.QueryRow("SELECT seq, hash, at, rebuilt FROM fed").Scan(&p.fed.Seq, &hash, &p.at, &p.rebuilt); err != nil {
+		return err
+	}
+	copy(p.fed.Hash[:], hash)
+	return nil
+}
+
+// stretch indexes some of the file in a transaction, and tells whether there is
+// more.
+func (p *pass) stretch(ctx context.Context) (more bool, err error) {
+	if err := p.load(p.s.read); err != nil || p.fed == p.head && p.rebuilt {
+		return false, err
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	err = p.s.transact(ctx, p.s.index, func(tx *sql.Tx) error {
+		if err := p.load(tx); err != nil {
+			return err
+		}
+		// Retention takes records out of the file; another file may be in place.
+		if !p.view.Ends(p.fed, p.at) {
+			p.fed, p.at = ledger.Head{}, 0
+			if _, err := tx.Exec("DELETE FROM records"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec("DELETE FROM records WHERE seq <= ?", int64(p.view.First().Seq)); err != nil {
+			return err
+		}
+		more, err = p.insert(tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("UPDATE fed SET seq = ?, hash = ?, at = ?", int64(p.fed.Seq), p.fed.Hash[:], p.at)
+		return err
+	})
+	return more, err
+}
+
+// insert indexes records until there are enough for one transaction.
+func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
+	stmt, err := tx.Prepare("INSERT OR REPLACE INTO records (seq, time, kind, agent, session, tool, verdict, rule, at) VALUES (?,?,?,?,?,?,?,?,?)")
+	if err != nil {
+		return false, err
+	}
+	defer stmt.Close()
+	from := p.at
+	var r ledger.Record
+	for l, err := range p.view.Lines(p.at) {
+		if err != nil {
+			return false, err
+		}
+		if l.Offset >= p.end {
+			break
+		}
+		p.at = l.End()
+		switch err := ledger.ReadHeader(&r, l.Text); {
+		case errors.Is(err, ledger.ErrNewer):
+			return false, err
+		case err != nil:
+			continue // no record: verifying the file tells
+		}
+		if _, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, l.Offset); err != nil {
+			return false, err
+		}
+		p.fed = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+		if !p.rebuilt {
+			if err := restore(tx, &r, l.Text); err != nil {
+				return false, err
+			}
+		}
+		if p.at-from > stretch {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// columns appends a row of the index as linesSQL returns it.
+func columns(b []byte, r *ledger.Record, at int64) []byte {
+	b = append(strconv.AppendUint(b, r.Seq, 10), ' ')
+	b = append(strconv.AppendInt(b, r.Time.UnixNano(), 10), ' ')
+	b = strconv.AppendInt(b, at, 10)
+	for _, text := range [...]string{string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule} {
+		b = append(append(b, separator...), text...)
+	}
+	return b
+}
+
+// Asking SQLite for a column costs more than what is in it, so all of a row come
+// in one.
+const (
+	separator = "\x1f"
+	linesSQL  = "SELECT cast(seq || ' ' || time || ' ' || at || '" + separator + "' || kind || '" + separator + "' || agent || '" + separator + "' || session || '" +
+		separator + "' || tool || '" + separator + "' || verdict || '" + separator + "' || rule AS BLOB) FROM records ORDER BY seq"
+)
+
+// Verify verifies the ledger file, also against the last record that is indexed,
+// and then that the index says of each record what the file does.
+func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.Head) (ledger.Verified, error) {
+	var p pass
+	if err := p.load(s.read); err != nil {
+		return ledger.Verified{}, err
+	}
+	v, err := s.log.Verify(ctx, head, append(known, p.fed)...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	return v, s.verifyIndex(ctx)
+}
+
+func (s *Store) verifyIndex(ctx context.Context) error {
+	if err := s.catchUp(ctx); err != nil {
+		return err
+	}
+	v, err := s.log.View()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	rows, err := s.read.QueryContext(ctx, linesSQL)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var row sql.RawBytes
+	var want []byte
+	var r ledger.Record
+	for l, err := range v.Lines(0) {
+		if err != nil {
+			return err
+		}
+		if ledger.ReadHeader(&r, l.Text) != nil || !rows.Next() {
+			break // the file was verified, so it has grown meanwhile
+		}
+		if err := rows.Scan(&row); err != nil {
+			return err
+		}
+		if want = columns(want[:0], &r, l.Offset); !bytes.Equal(row, want) {
+			return &ledger.Break{Seq: r.Seq, What: "edited", Msg: fmt.Sprintf("the index in %s does not say what the record says; without that file it is made anew", s.path)}
+		}
+	}
+	if rows.Next() {
+		return &ledger.Break{Seq: r.Seq, What: "edited", Msg: fmt.Sprintf("the index in %s has records that the file has not", s.path)}
+	}
+	return rows.Err()
+}
+
+// Trim takes the records before a time out of the file and the index.
+func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
+	n, err := s.log.Trim(ctx, before)
+	if err == nil && n > 0 {
+		err = s.catchUp(ctx)
+	}
+	return n, err
+}
+
+// transact runs fn in a transaction of its own.
+func (s *Store) transact(ctx context.Context, db *sql.DB, fn func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		if err = fn(tx); err == nil {
+			err = tx.Commit()
+		} else {
+			tx.Rollback()
+		}
+	}
+	if isCode(err, codeReadOnly) {
+		// A connection that was made while the file could not be written stays
+		// that way: the next one is a new one.
+		db.SetMaxIdleConns(-1)
+		db.SetMaxIdleConns(1)
+	}
+	return err
+}
+
+type queryer interface {
+	QueryRow(query string, args ...any) *sql.Row
+}

@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Trim takes out the records before a time and appends a record that says so.
+// Nothing is appended meanwhile: the rest is copied to a new file that takes the
+// place of the old one, and records keep their offsets. What still holds is
+// appended again: the newest pin of each place, and grants that were not taken
+// back.
+func (f *File) Trim(ctx context.Context, before time.Time) (removed int, err error) {
+	if err := f.take(ctx); err != nil {
+		return 0, err
+	}
+	defer func() { <-f.token }()
+	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err := f.lock(); err != nil {
+		return 0, f.named(err)
+	}
+	defer f.forget() // which gives the lock back
+	removed, last, next, err := f.oldest(before)
+	if err != nil || removed == 0 {
+		return 0, f.named(err)
+	}
+	tail, err := f.carry(last, next)
+	if err == nil {
+		err = f.rewrite(last, next, tail)
+	}
+	return removed, f.named(err)
+}
+
+// oldest returns how many records are in front of the first that is not before a
+// time, the last of them, and the offset behind it. The order is the chain's, not
+// the clock's.
+func (f *File) oldest(before time.Time) (n int, last Head, next int64, err error) {
+	var r Record
+	for l, err := range f.view.Lines(0) {
+		if err == nil {
+			err = ReadHeader(&r, l.Text)
+		}
+		if err != nil {
+			return 0, last, 0, err
+		}
+		if !r.Time.Before(before) {
+			break
+		}
+		n, last, next = n+1, Head{r.Seq, r.Hash}, l.End()
+	}
+	return n, last, next, nil
+}
+
+// carry returns the records to append: the cut, and those before next that still
+// hold.
+func (f *File) carry(last Head, next int64) ([]*Record, error) {
+	cut, err := NewCut(last, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	out := []*Record{cut}
+	done := map[string]bool{}
+	for l, err := range f.view.back(f.last.end) {
+		if err != nil {
+			return nil, err
+		}
+		var h Record
+		if ReadHeader(&h, l.Text) != nil || h.Kind != Pin && h.Kind != Grant {
+			continue
+		}
+		r, err := Decode(l.Text)
+		if err != nil {
+			return nil, err
+		}
+		key, holds := standing(r)
+		if !done[key] && holds && l.Offset < next {
+			out = append(out, r)
+		}
+		done[key] = true
+	}
+	return out, nil
+}
+
+// standing returns a key of what a pin or grant is about, the newest of which
+// counts, and whether it holds.
+func standing(r *Record) (key string, holds bool) {
+	if r.Kind == Pin {
+		return "pin\x00" + r.Agent + "\x00" + r.Dir, true
+	}
+	var g struct {
+		ID      string
+		Expires time.Time
+	}
+	if json.Unmarshal(r.Detail, &g) != nil {
+		return "", false
+	}
+	return "grant\x00" + g.ID, r.Verdict == "granted" && (g.Expires.IsZero() || time.Now().Before(g.Expires))
+}
+
+// rewrite puts a file in place that has the lines from an offset on, behind the
+// given record, and then the given records.
+func (f *File) rewrite(after Head, from int64, tail []*Record) error {
+	rest := func(yield func([]byte, error) bool) {
+		for l, err := range f.view.Lines(from) {
+			if !yield(l.Text, err) {
+				return
+			}
+		}
+	}
+	last, _, err := f.build(after, from, rest, tail, true)
+	if err != nil {
+		return err
+	}
+	f.last = last
+	return f.keep(last, true)
+}
+
+// build writes a new file of lines behind a record, the first of them at an
+// offset, and of records that are sealed behind those, and puts it in place.
+func (f *File) build(after Head, from int64, lines iter.Seq2[[]byte, error], tail []*Record, replace bool) (last kept, placed bool, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(f.path), ".ledger-*") // readable by its owner alone
+	if err != nil {
+		return last, false, err
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	header := appendFileHeader(nil, after, 0)
+	if from > 0 {
+		header = appendFileHeader(nil, after, from-int64(len(header)))
+	} else {
+		from = int64(len(header))
+	}
+	w := bufio.NewWriterSize(tmp, 256<<10)
+	w.Write(header) // its error is Flush's
+	last = kept{after, 0, from}
+	put := func(h Head, line []byte) {
+		w.Write(line)
+		w.WriteByte('\n')
+		last = kept{h, last.end, last.end + int64(len(line)) + 1}
+	}
+	for line, err := range lines {
+		if err != nil {
+			return last, false, err
+		}
+		h, err := HeadOf(line)
+		if err != nil {
+			h = last.Head // verifying shows it
+		}
+		put(h, line)
+	}
+	for _, r := range tail {
+		d, err := r.Draft()
+		if err != nil {
+			return last, false, err
+		}
+		line := d.Seal(last.Head)
+		put(Head{r.Seq, r.Hash}, line)
+	}
+	if err := errors.Join(w.Flush(), tmp.Sync()); err != nil {
+		return last, false, err
+	}
+	placed, err = place(tmp.Name(), f.path, replace)
+	return last, placed, err
+}
+
+// Import makes the file of lines that were sealed before, which another kind of
+// ledger kept, and of records to seal behind them. A file that is there stays.
+func (f *File) Import(lines iter.Seq2[[]byte, error], tail []*Record) error {
+	next, stop := iter.Pull2(lines)
+	defer stop()
+	first, err, ok := next()
+	var after Head
+	if ok && err == nil {
+		if s, serr := unseal(first); serr == nil {
+			after = Head{s.Seq - 1, s.prev}
+		}
+	}
+	if err := f.makeHead(); err != nil {
+		return err
+	}
+	last, placed, err := f.build(after, 0, func(yield func([]byte, error) bool) {
+		for ; ok; first, err, ok = next() {
+			if !yield(first, err) {
+				return
+			}
+		}
+	}, tail, false)
+	if err != nil || !placed {
+		return err
+	}
+	return f.keep(last, false)
+}
