@@ -119,8 +119,8 @@ func (a *analyzer) script(src string, f *frame) {
 		g := &s.Gaps[i]
 		a.gap(shellGap(g.Kind), g.Why, f.span(g.Span), f.owner)
 	}
-	for i := range s.Constructs {
-		a.implied(s, &s.Constructs[i], f)
+	for i := range s.Implied {
+		a.assign(s.Implied[i].Name, &shell.Word{}, f.span(s.Implied[i].Span), f.owner)
 	}
 	f.script, f.source, f.reported = s, src, true
 	dir := f.dir

@@ -80,7 +80,7 @@ func TestEffects(t *testing.T) {
 		{"sudo rm x", "system as another user; delete /home/user/project/x"},
 		{"xargs rm < l", "delete; read /home/user/project/l redirect; gap dynamic operand"},
 		{"$X y", "gap dynamic program (hides)"},
-		{"env $X y", "gap dynamic operand (hides); gap dynamic program (hides)"},
+		{"env $X y", "gap dynamic flag (hides); gap dynamic program (hides)"},
 		{"timeout --frob 5 ls", "gap unknown flag (hides)"},
 		{"frobnicate x", "gap unknown program"},
 		{"./ls", "gap unknown program"},

@@ -108,7 +108,7 @@ func (c *call) subcommand() bool {
 	case c.root.style&styleLast != 0:
 		return true
 	case dynamic:
-		c.gap(DynamicOperand, "the subcommand is known only at run time", &c.words[at[0]])
+		c.gap(NotPlain, "the subcommand is known only at run time", &c.words[at[0]])
 	default:
 		c.gap(UnknownSub, "what the subcommand does is not known", &c.words[at[0]])
 	}

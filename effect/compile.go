@@ -27,6 +27,7 @@ func (s *spec) ready(u *sub) *spec {
 	out.finish()
 	out.risky = out.risky || s.globalRisk
 	out.harmful = out.harmful || s.globalRisk
+	out.runs = out.runs || s.globalRuns
 	out.err = c.err
 	u.spec.Store(out)
 	return out
@@ -386,6 +387,8 @@ func (s *spec) addRisk(f *flag) {
 	if f.risky() {
 		s.risky = true
 		s.harmful = s.harmful || f.harmful()
+		s.runs = s.runs || f.runs()
+		s.globalRuns = s.globalRuns || f.global && f.runs()
 		s.globalRisk = s.globalRisk || f.global
 	}
 }

@@ -98,7 +98,7 @@ func (c *Command) Args() []shell.Word {
 // GapKind says why something cannot be seen.
 type GapKind uint8
 
-// The kinds of gaps. Those up to NotPlain hide which program runs.
+// The kinds of gaps. Those up to DynamicFlag hide which program runs.
 const (
 	Syntax         GapKind = iota // the text does not parse
 	TooBig                        // longer than the limit
@@ -109,6 +109,7 @@ const (
 	InlineCode                    // code in another language
 	Environment                   // a variable changes what runs
 	NotPlain                      // an argument names a program to run in a way that is not followed
+	DynamicFlag                   // an argument is known only at run time and could be a flag that runs something
 	UnknownProgram                // not in the knowledge base
 	UnknownSub                    // a subcommand that the knowledge base does not have
 	UnknownFlag                   // a flag that the knowledge base does not have
@@ -120,7 +121,7 @@ const (
 // String returns the name of the kind.
 func (k GapKind) String() string {
 	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "dynamic program", "dynamic code", "inline code",
-		"environment", "not plain", "unknown program", "unknown subcommand", "unknown flag", "dynamic operand", "unknown tool", "bad input"}
+		"environment", "not plain", "dynamic flag", "unknown program", "unknown subcommand", "unknown flag", "dynamic operand", "unknown tool", "bad input"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -128,7 +129,7 @@ func (k GapKind) String() string {
 }
 
 // hides reports whether a gap of this kind hides which program runs.
-func (k GapKind) hides() bool { return k <= NotPlain || k == BadInput || k == UnknownTool }
+func (k GapKind) hides() bool { return k <= DynamicFlag || k == BadInput || k == UnknownTool }
 
 // Gap is something that cannot be seen.
 type Gap struct {

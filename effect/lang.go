@@ -10,7 +10,7 @@ import (
 func (c *call) gitConfig(w *shell.Word) {
 	name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")
 	if !w.Known && !strings.Contains(w.Text, "=") {
-		c.gap(DynamicOperand, "which setting is changed is known only at run time", w)
+		c.gap(NotPlain, "which setting is changed is known only at run time", w)
 		return
 	}
 	if harmlessGitConfig(name) {

@@ -158,6 +158,20 @@ func (f *flag) harmful() bool {
 	return f.risky() && !(len(f.deeds) == 0 && f.role == roleRead)
 }
 
+// runs reports whether the flag can make the program run another, or code.
+func (f *flag) runs() bool {
+	for i := range f.deeds {
+		if v := f.deeds[i].verb; v == doesCode || v == doesOpaque {
+			return true
+		}
+	}
+	switch f.role {
+	case roleRun, roleRunMore, roleExec, roleShell, roleRest, roleRemote, roleParallel, roleCode, roleScript, roleModule, roleGitConfig, roleSSHOption:
+		return f.arity != alone
+	}
+	return false
+}
+
 func (f *flag) risky() bool {
 	if f.arity != alone && f.role.risky() {
 		return true
@@ -213,6 +227,8 @@ type spec struct {
 	number     uint16       // likewise, of -5
 	risky      bool         // some flag is risky
 	harmful    bool         // some flag can do more than read
+	runs       bool         // some flag can run a program or code
+	globalRuns bool         // some flag that holds after the subcommand, too, can run something
 	globalRisk bool         // some flag that holds after the subcommand, too, is risky
 	parent     *spec        // whose global flags hold here, too
 	words      int          // names of a subcommand

@@ -74,20 +74,65 @@ func isAssignment(op syntax.BinAritOperator) bool {
 	return false
 }
 
-// arithSet notes an assignment to a variable.
+// arithSet notes an assignment to a variable: x, a[i], or whatever $x or "x" stands for.
 func (w *walker) arithSet(x syntax.ArithmExpr) {
 	word, ok := x.(*syntax.Word)
-	if !ok || len(word.Parts) != 1 {
+	if !ok {
 		return
 	}
-	switch p := word.Parts[0].(type) {
-	case *syntax.Lit:
-		w.unknownVar(p.Value, "arithmetic")
-	case *syntax.ParamExp:
-		if p.Param != nil {
-			w.unknownVar(p.Param.Value, "arithmetic")
+	start, end := w.text.node(word)
+	at := w.text.span(start, end)
+	if pe, ok := word.Parts[0].(*syntax.ParamExp); ok && !pe.Dollar.IsValid() && pe.Param != nil {
+		w.implies(pe.Param.Value, at)
+		return
+	}
+	name := w.single(word)
+	if !name.Known {
+		w.out.gap(DynamicCode, "arithmetic sets a variable that is known only at run time", at)
+		w.forget("may be set by arithmetic")
+		return
+	}
+	w.implies(name.Text, at)
+}
+
+// implies notes that a variable is set without an assignment.
+func (w *walker) implies(name string, at Span) {
+	if i := strings.IndexByte(name, '['); i > 0 {
+		name = name[:i]
+	}
+	if !validName(name) {
+		return
+	}
+	w.env.set(name, variable{why: "arithmetic"})
+	if it := (Implied{name, at}); !slices.Contains(w.out.Implied[max(0, len(w.out.Implied)-8):], it) {
+		w.out.Implied = append(w.out.Implied, it)
+	}
+}
+
+// sets reports whether text that is evaluated as arithmetic may assign: it has `=`, not as a part of a
+// comparison, or `++` or `--`.
+func sets(s string) bool {
+	for i := range len(s) {
+		switch s[i] {
+		case '=':
+			before, after := byte(0), byte(0)
+			if i > 0 {
+				before = s[i-1]
+			}
+			if i+1 < len(s) {
+				after = s[i+1]
+			}
+			shift := i > 1 && (before == '<' || before == '>') && s[i-2] == before // <<= and >>=
+			if after != '=' && before != '=' && before != '!' && (before != '<' && before != '>' || shift) {
+				return true
+			}
+		case '+', '-':
+			if i > 0 && s[i-1] == s[i] {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 // arithWord walks an operand: its substitutions, then its value.
@@ -154,6 +199,7 @@ func (w *walker) evalArithAt(s string, at Span, depth int) {
 	if strings.ContainsAny(s, "$`") {
 		w.evalDocumentAt(s, InArith, at)
 	}
+	assigns := sets(s)
 	for i := 0; i < len(s); {
 		if !nameByte(s[i]) {
 			i++
@@ -169,6 +215,9 @@ func (w *walker) evalArithAt(s string, at Span, depth int) {
 			continue
 		}
 		w.evalVariable(name, at, depth)
+		if assigns {
+			w.implies(name, at)
+		}
 	}
 }
 

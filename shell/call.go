@@ -26,10 +26,25 @@ func (w *walker) call(s *syntax.Stmt, c *syntax.CallExpr) {
 		w.redirects(at, s.Redirs)
 	}
 	if len(words) > 0 {
+		if w.keywords {
+			w.keywordArgs(words)
+		}
 		w.run(at, c.Args)
 	}
 	if len(s.Redirs) > 0 { // a redirection that fails keeps a builtin from running
 		w.weaken(mark, "set by a command whose redirection may fail", true)
+	}
+}
+
+// keywordArgs refuses words that set -k makes assignments of: `git diff GIT_EXTERNAL_DIFF=./x`.
+func (w *walker) keywordArgs(words []Word) {
+	for i := range words[1:] {
+		x := &words[1+i]
+		name, _, ok := strings.Cut(x.Text, "=")
+		if ok && validName(strings.TrimSuffix(name, "+")) || !x.Known && x.Split {
+			w.out.gap(DynamicCode, "a word that set -k makes an assignment", x.Span)
+			return
+		}
 	}
 }
 

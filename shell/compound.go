@@ -266,6 +266,7 @@ const maxItems = 32
 
 func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	name := loop.Name.Value
+	w.note(name, loop.Name)
 	var items []Word
 	if loop.InPos.IsValid() {
 		for _, it := range loop.Items {
@@ -361,6 +362,9 @@ func (w *walker) coproc(c *syntax.CoprocClause) {
 	}
 	w.subshell(InBackground, func() { w.stmt(c.Stmt) })
 	w.env.set("COPROC", variable{why: "coproc"})
+	if c.Name != nil {
+		w.note(w.single(c.Name).Text, c)
+	}
 }
 
 func startsWithAssignment(c *syntax.CallExpr) bool {

@@ -306,6 +306,7 @@ func (b *builder) fallback(name string, v variable, known, missing bool, p *synt
 			val = b.w.single(p.Exp.Word)
 		}
 		b.w.assign(name, val, false)
+		b.w.note(name, p)
 		b.plain(name, b.w.env.get(name), quoted)
 	default:
 		shape := Unknown + b.w.aside(p.Exp.Word)
@@ -314,6 +315,7 @@ func (b *builder) fallback(name string, v variable, known, missing bool, p *synt
 		}
 		if assigns {
 			b.w.env.set(name, variable{why: "or a default", shape: shape})
+			b.w.note(name, p)
 		}
 		b.shaped("variable "+name, shape, quoted)
 	}
@@ -356,6 +358,14 @@ func (b *builder) innerParts(list []syntax.WordPart) {
 // indirect adds ${!x}.
 func (b *builder) indirect(v variable, p *syntax.ParamExp, quoted bool) {
 	b.properties(p)
+	if p.Exp != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull) {
+		if v.state == varKnown {
+			b.w.note(v.text, p)
+		} else {
+			b.w.gap(DynamicCode, "a variable is set that is known only at run time", p)
+			b.w.forget("may be set by an expansion")
+		}
+	}
 	if v.state == varKnown {
 		b.w.evalArith(v.text, p)
 		if syntax.ValidName(v.text) && p.Exp == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 {
@@ -366,6 +376,14 @@ func (b *builder) indirect(v variable, p *syntax.ParamExp, quoted bool) {
 		b.w.vague = true
 	}
 	b.unknown("an indirect variable", quoted)
+}
+
+// note records a variable that an expansion, a loop or a coproc sets.
+func (w *walker) note(name string, n syntax.Node) {
+	if validName(name) {
+		start, end := w.text.node(n)
+		w.out.Implied = append(w.out.Implied, Implied{name, w.text.span(start, end)})
+	}
 }
 
 // prompt follows ${x@P}, which runs the substitutions in the value.

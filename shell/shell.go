@@ -60,6 +60,14 @@ type Script struct {
 	Gaps       []Gap       // what cannot be seen
 	Findings   []Finding   // suspicious but harmless to the parse
 	Constructs []Construct // what the text is built of, by start, outer first
+	Implied    []Implied   // variables that are set without an assignment
+}
+
+// Implied is a variable that something else than an assignment sets: arithmetic (`$((x=1))`,
+// `${a[x=1]}`), `${x:=y}`, a loop or a coproc.
+type Implied struct {
+	Name string
+	Span Span
 }
 
 // Opaque reports whether nothing of the text could be parsed: its commands are unknown.

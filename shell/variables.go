@@ -97,6 +97,7 @@ func (w *walker) setOptions(args []Word) {
 		switch {
 		case !args[i].Known:
 			w.env.set("@", variable{why: "set"})
+			w.keywords = w.keywords || args[i].Split || t == "" || t[0] == '-'
 			return
 		case t == "--" || t == "-":
 			w.env.set("@", argList(args[i+1:]))
@@ -106,6 +107,7 @@ func (w *walker) setOptions(args []Word) {
 			if i < len(args) && args[i].Text == "errexit" {
 				w.errexit = t == "-o"
 			}
+			w.keywords = w.keywords || t == "-o" && i < len(args) && (args[i].Text == "keyword" || !args[i].Known)
 		case len(t) > 1 && (t[0] == '-' || t[0] == '+') && strings.Trim(t[1:], "abefhkmnptuvxBCEHPTo") != "":
 			w.env.set("@", variable{why: "set with an unknown option"})
 			return
@@ -113,8 +115,11 @@ func (w *walker) setOptions(args []Word) {
 			if strings.Contains(t, "e") {
 				w.errexit = t[0] == '-'
 			}
-			if t[0] == '-' && strings.HasSuffix(t, "o") {
-				i++
+			w.keywords = w.keywords || t[0] == '-' && strings.Contains(t, "k")
+			if strings.HasSuffix(t, "o") {
+				if i++; i < len(args) && args[i].Text == "keyword" {
+					w.keywords = true
+				}
 			}
 		default:
 			w.env.set("@", argList(args[i:]))
@@ -140,53 +145,84 @@ func (w *walker) shift(args []Word) {
 	w.env.set("@", v)
 }
 
-// declaration walks export, declare, local and their like, which the parser reads apart.
+// declaration walks export, declare, local and their like, which the parser reads apart. All their
+// words are expanded before the first of them is assigned: in `A=rm; declare A=echo B=$A` B is rm.
 func (w *walker) declaration(s *syntax.Stmt, c *syntax.DeclClause) {
 	at := w.emit(s)
 	w.constructOf(Declaration, c)
 	start, end := w.text.node(c.Variant)
 	words := append(make([]Word, 0, len(c.Args)+1), w.literal(start, end))
 	var assigns []Assign
-	flags := ""
+	items := make([]declItem, 0, len(c.Args))
 	for _, a := range c.Args {
 		if !w.step() {
 			break
 		}
+		it := declItem{arg: a, from: len(words)}
 		if a.Name == nil {
-			from := len(words)
 			words = w.fields(words, a.Value)
-			for _, x := range words[from:] {
-				flags += declFlags(x)
-				w.declareWord(c.Variant.Value, flags, x)
+		} else {
+			it.as, it.value = w.assignment(a)
+			if w.hasBraces(a.Value) { // expanded here, unlike in a plain assignment
+				it.as.Value.Known, it.as.Value.Why = false, "braces"
+				it.value = variable{why: "braces"}
 			}
-			continue
-		}
-		as, v := w.assignment(a)
-		if w.hasBraces(a.Value) { // expanded here, unlike in a plain assignment
-			as.Value.Known, as.Value.Why = false, "braces"
-			v = variable{why: "braces"}
-		}
-		words = append(words, w.declWord(a, as))
-		w.declared(c.Variant.Value, flags, a.Name.Value)
-		if a.Naked {
-			if len(w.frames) > 0 && c.Variant.Value == "local" {
-				w.env.set(a.Name.Value, variable{state: varUnset, calc: strings.Contains(flags, "i")})
+			words = append(words, w.declWord(a, it.as))
+			if !a.Naked {
+				assigns = append(assigns, it.as)
 			}
-			continue
 		}
-		assigns = append(assigns, as)
-		w.promptVariable(as, a)
-		if c.Variant.Value != "local" || len(w.frames) > 0 { // an error outside a function
-			w.store(a, as, w.filtered(flags, v))
-		}
+		it.to = len(words)
+		items = append(items, it)
 	}
 	w.out.Commands[at].Words, w.out.Commands[at].Assigns = words, assigns
+	flags := ""
+	for i := range items {
+		it := &items[i]
+		if it.arg.Name != nil {
+			w.declare(c.Variant.Value, flags, it)
+			continue
+		}
+		for _, x := range words[it.from:it.to] {
+			flags += declFlags(x)
+			w.declareWord(c.Variant.Value, flags, x)
+		}
+	}
 	if len(s.Redirs) > 0 {
 		w.redirects(at, s.Redirs)
 	}
 	if f, ok := w.env.vars["f:"+c.Variant.Value]; ok && len(f.fns) > 0 {
 		w.invoke(at, c.Variant.Value, variable{fns: f.fns})
 	}
+}
+
+// declItem is an argument of a declaration after its expansion: an assignment, or the words from..to.
+type declItem struct {
+	arg      *syntax.Assign
+	as       Assign
+	value    variable
+	from, to int
+}
+
+// declare carries out an assignment of a declaration.
+func (w *walker) declare(variant, flags string, it *declItem) {
+	name := it.arg.Name.Value
+	w.declared(variant, flags, name)
+	if it.arg.Naked {
+		if len(w.frames) > 0 && variant == "local" {
+			w.env.set(name, variable{state: varUnset, calc: strings.Contains(flags, "i")})
+		}
+		return
+	}
+	w.promptVariable(it.as, it.arg)
+	if variant != "local" || len(w.frames) > 0 { // an error outside a function
+		w.store(it.arg, it.as, w.filtered(flags, it.value))
+	}
+}
+
+// isReference reports whether a declaration makes a name stand for another.
+func isReference(variant, flags string) bool {
+	return strings.Contains(flags, "n") && variant != "export" && variant != "readonly" || variant == "nameref"
 }
 
 // declWord is an assignment as the word that the builtin gets.
@@ -219,7 +255,7 @@ func (w *walker) declared(variant, flags, name string) {
 			w.local(name)
 		}
 	}
-	if strings.Contains(flags, "n") && variant != "export" || variant == "nameref" {
+	if isReference(variant, flags) {
 		w.lostNames()
 	}
 	if strings.Contains(flags, "i") || variant == "integer" {
@@ -253,7 +289,7 @@ func (w *walker) declareWords(variant string, args []Word) {
 // declareWord follows an argument of a declaration that was given as text.
 func (w *walker) declareWord(variant, flags string, a Word) {
 	if declFlags(a) != "" {
-		if strings.Contains(flags, "n") && variant != "export" {
+		if isReference(variant, flags) {
 			w.lostNames()
 		}
 		return

@@ -30,6 +30,7 @@ type walker struct {
 	code     int // bytes of code in strings that were read
 	expanded int
 	returned bool // a return, break or continue was met since the flag was cleared
+	keywords bool // set -k: words NAME=value anywhere in a command are assignments
 	errexit  bool // set -e: a command that fails ends the script
 	stopped  bool // a limit was reached
 	testing  bool // inside [[ ]]
@@ -168,10 +169,10 @@ func (w *walker) loop(body func()) {
 }
 
 // output remembers how much was written, so that a first pass can be thrown away.
-type output struct{ commands, gaps, constructs, findings, traps int }
+type output struct{ commands, gaps, constructs, findings, traps, implied int }
 
 func (w *walker) output() output {
-	return output{len(w.out.Commands), len(w.out.Gaps), len(w.out.Constructs), len(w.out.Findings), len(w.traps)}
+	return output{len(w.out.Commands), len(w.out.Gaps), len(w.out.Constructs), len(w.out.Findings), len(w.traps), len(w.out.Implied)}
 }
 
 func (w *walker) truncate(o output) {
@@ -184,6 +185,7 @@ func (w *walker) truncate(o output) {
 	w.out.Constructs = w.out.Constructs[:o.constructs]
 	w.out.Findings = w.out.Findings[:o.findings]
 	w.traps = w.traps[:o.traps]
+	w.out.Implied = w.out.Implied[:o.implied]
 }
 
 // stmts walks a list.

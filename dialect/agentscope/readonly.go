@@ -44,7 +44,7 @@ func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
 	if t.Bare && !bareReadOnly(a) {
 		return false
 	}
-	return onlyReads(a) && everyListed(a)
+	return onlyReads(a, t.Bare) && everyListed(a)
 }
 
 // bareReadOnly is what the document's list asks of the text itself: no output
@@ -70,8 +70,9 @@ func bareReadOnly(a *effect.Analysis) bool {
 
 // onlyReads tells whether nothing is known that changes anything, and nothing
 // is hidden that could. A redirection is a write; one to /dev/null has no
-// effect and is none.
-func onlyReads(a *effect.Analysis) bool {
+// effect and is none. The bare list has nothing against a word that may turn out
+// to be a flag: `git grep $X`.
+func onlyReads(a *effect.Analysis, bare bool) bool {
 	for i := range a.Effects {
 		switch e := &a.Effects[i]; e.Kind {
 		case effect.Run, effect.Read:
@@ -84,7 +85,9 @@ func onlyReads(a *effect.Analysis) bool {
 		}
 	}
 	for i := range a.Gaps {
-		if g := &a.Gaps[i]; g.Hides || g.Kind != effect.DynamicOperand && g.Kind != effect.UnknownProgram {
+		if g := &a.Gaps[i]; bare && g.Kind == effect.DynamicFlag {
+			continue
+		} else if g.Hides || g.Kind != effect.DynamicOperand && g.Kind != effect.UnknownProgram {
 			return false
 		}
 	}

@@ -1,0 +1,71 @@
+package effect
+
+import (
+	"slices"
+	"testing"
+)
+
+func hides(an *Analysis) bool {
+	return slices.ContainsFunc(an.Gaps, func(g Gap) bool { return g.Hides })
+}
+
+// Whatever sets PATH, what runs afterwards is not known: arithmetic in any expansion, subscripts given
+// as text, expansions that assign, loops and builtins.
+func TestImpliedAssignments(t *testing.T) {
+	for _, c := range []string{
+		"echo ${a[PATH=5]}; ls", "echo ${HOME:PATH=5:1}; ls", "echo ${@:PATH=5}; ls", "echo ${a[@]:PATH=5}; ls", "echo $[PATH=5]; ls",
+		"echo $((PATH++)); ls", "((PATH<<=1)); ls", "a[PATH=5]=1; ls", "a=([PATH=5]=1); ls", "declare -i x=PATH=5; ls", "let 'PATH=5'; ls",
+		"test -v 'a[PATH=5]'; ls", "[[ -v a[PATH=5] ]]; ls", "[[ PATH=5 -eq 5 ]]; ls", "unset 'a[PATH=5]'; ls", "x='PATH=5'; echo $((x)); ls",
+		"read 'a[PATH=5]'; ls", "printf -v 'a[PATH=5]' x; ls", "exec {a[PATH=5]}>f; ls",
+		"echo ${PATH:=x}; ls", "echo ${PATH=x}; ls", "x=PATH; echo ${!x:=y}; ls", "echo ${!y:=z}; ls",
+		"for PATH in a; do ls; done", "for ((PATH=1;;)); do ls; done", "select PATH in a; do ls; done", "coproc PATH { ls; }; ls", "exec {PATH}>f; ls",
+		"printf -v PATH x; ls", "read PATH; ls", "wait -p PATH; ls", "declare -n r=PATH; r=x; ls",
+		"set -k; git diff GIT_EXTERNAL_DIFF=./evil", "set -o keyword; git diff GIT_EXTERNAL_DIFF=./evil", "set -eko pipefail; git diff GIT_EXTERNAL_DIFF=./evil",
+		"set $X; git diff GIT_EXTERNAL_DIFF=./evil",
+	} {
+		if an := AnalyzeCommand(c, testOptions()); !hides(an) || an.ReadOnly {
+			t.Errorf("%s: read-only %v, gaps %+v", c, an.ReadOnly, an.Gaps)
+		}
+	}
+	for _, c := range []string{
+		"((i++)); ls", "i=0; while ((i < 5)); do ((i++)); echo $i; done", "for i in a b; do echo $i; done", "((i == 5)) && ls", "echo $((1+2)); ls",
+		"[[ $x == y ]] && ls", "printf -v x y; echo $x", "echo ${a[1]}", "echo ${HOME:1:2}", "set -e; git diff", "set -euo pipefail; ls", "echo ${x:=1}; ls",
+		"export A=1 B=2; ls", "test -v x && ls",
+	} {
+		if an := AnalyzeCommand(c, testOptions()); !an.ReadOnly {
+			t.Errorf("%s is not read-only: %s", c, an.Why)
+		}
+	}
+}
+
+// A word among the flags that is known only at run time may be any flag.
+func TestDynamicFlags(t *testing.T) {
+	for _, c := range []string{
+		"git ${X:+} -c alias.x='!rm a.txt' x", "git ${X:--c} alias.x='!rm a.txt' x", `git -c "$(cat cfg)" status`, "git $X status", `git "$X"`,
+		"git grep $(cat cfg)", "rg $X", "tar $X", "env $X ls", "find . $X", "npm $X", "find . -exec=x", "fd -xrm a",
+	} {
+		if an := AnalyzeCommand(c, testOptions()); !hides(an) {
+			t.Errorf("%s: nothing hides what runs: %+v", c, an.Gaps)
+		}
+	}
+	for _, c := range []string{"ls $X", "cat $X", "git log -1 --format=%H -- $X", "grep -- $X f", `wc -l "$X"`} {
+		if an := AnalyzeCommand(c, testOptions()); hides(an) {
+			t.Errorf("%s: %+v", c, an.Gaps)
+		}
+	}
+}
+
+// The words of a declaration are expanded before any of them is assigned.
+func TestDeclarationOrder(t *testing.T) {
+	for _, decl := range []string{"declare", "export", "readonly", "typeset", "declare -x"} {
+		c := "A=rm; " + decl + ` A=echo B=$A; "$B" -rf x`
+		an := AnalyzeCommand(c, testOptions())
+		if last := an.Commands[len(an.Commands)-1]; last.Text != "rm -rf x" {
+			t.Errorf("%s: %+v", c, last)
+		}
+	}
+	an := AnalyzeCommand("A=rm; f() { local A=echo B=$A; $B x; }; f", testOptions())
+	if last := an.Commands[len(an.Commands)-1]; last.Text != "rm x" {
+		t.Errorf("local: %+v", last)
+	}
+}
