@@ -18,29 +18,32 @@ func claudeCode() *Agent {
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
 		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matchers: map[string]string{"": "*"},
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second, standard: patient},
-			places: []place{
-				{scope: User, env: "CLAUDE_CONFIG_DIR", under: ".claude", path: "settings.json", install: true},
-				{scope: Project, path: ".claude/settings.json", install: true},
-				{scope: Project, path: ".claude/settings.local.json"},
-				{scope: Managed, machine: claudeMachine, path: "managed-settings.json"},
-				{scope: Managed, machine: claudeMachine, path: "managed-settings.d", dir: true},
-			},
 			honours: claudeHonours, forge: claudeForge, check: claudeSwitches,
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			version: "2.1.325", covers: []Limit{
-				{"subagents", Yes, "Calls of subagents reach the hook."},
-				{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
-				{"modes", Partly, "In plan mode an allow does not skip Claude Code's own prompt; in bypassPermissions an ask is a denial, since some calls would run."},
-				{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
-				{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the first answer wins; PreToolUse denials are final."},
-				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
-				{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
-				{"trust", Partly, "Interactive sessions read a project's hooks only in a trusted folder; -p reads them always."},
-			}}}
+			places: claudePlaces, version: "2.1.325", covers: claudeCovers}}
+}
+
+var claudePlaces = []place{
+	{scope: User, env: "CLAUDE_CONFIG_DIR", under: ".claude", path: "settings.json", install: true},
+	{scope: Project, path: ".claude/settings.json", install: true},
+	{scope: Project, path: ".claude/settings.local.json"},
+	{scope: Managed, machine: claudeMachine, path: "managed-settings.json"},
+	{scope: Managed, machine: claudeMachine, path: "managed-settings.d", dir: true},
+}
+
+var claudeCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents reach the hook."},
+	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
+	{"modes", Partly, "In plan mode an allow does not skip Claude Code's own prompt; in bypassPermissions an ask is a denial, since some calls would run."},
+	{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
+	{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the first answer wins; PreToolUse denials are final."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
+	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
+	{"trust", Partly, "Interactive sessions read a project's hooks only in a trusted folder; -p reads them always."},
 }
 
 // claudeMarks: it writes hook_event_name, like others, with a capital letter.

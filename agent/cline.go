@@ -16,20 +16,23 @@ func cline() *Agent {
 			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
 		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile,
 			script: clineWords, reads: func(name string) bool { return name == preToolUse },
-			places: []place{
-				{scope: User, under: "Documents/Cline/Hooks", dir: true, install: true},
-				{scope: Project, path: ".clinerules/hooks", dir: true, install: true},
-			},
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
-			version: "2026-08", documented: true, covers: []Limit{
-				{"asking", No, "Cline cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
-				{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
-				{"a hook that fails", Yes, "The script cancels where obstat is missing or dies."},
-				{"a hook that is late", Partly, "Older versions deny after 30 s, newer ones are not documented."},
-				{"other systems", No, "The hook is a shell script: macOS and Linux."},
-			}}}
+			places:  clinePlaces, version: "2026-08", documented: true, covers: clineCovers}}
+}
+
+var clinePlaces = []place{
+	{scope: User, under: "Documents/Cline/Hooks", dir: true, install: true},
+	{scope: Project, path: ".clinerules/hooks", dir: true, install: true},
+}
+
+var clineCovers = []Limit{
+	{"asking", No, "Cline cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
+	{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
+	{"a hook that fails", Yes, "The script cancels where obstat is missing or dies."},
+	{"a hook that is late", Partly, "Older versions deny after 30 s, newer ones are not documented."},
+	{"other systems", No, "The hook is a shell script: macOS and Linux."},
 }
 
 // clineOther are the events that ask for no permission.

@@ -26,26 +26,29 @@ func codex() *Agent {
 		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, housekeeping: codexHousekeeping},
 		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second, standard: patient},
-			places: []place{
-				{scope: User, env: "CODEX_HOME", under: ".codex", path: "hooks.json", install: true},
-				{scope: User, env: "CODEX_HOME", under: ".codex", path: "config.toml"},
-				{scope: Project, path: ".codex/hooks.json", install: true},
-				{scope: Project, path: ".codex/config.toml"},
-				{scope: Managed, machine: codexMachine, path: "hooks.json"},
-				{scope: Managed, machine: codexMachine, path: "config.toml"},
-				{scope: Managed, machine: codexMachine, path: "managed_config.toml"},
-				{scope: Managed, machine: codexMachine, path: "requirements.toml"},
-			},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
-			version: "0.166.0", covers: []Limit{
-				{"subagents", Yes, "Calls of subagents reach the hook; in code mode the prompt they get may be encrypted."},
-				{"headless runs", Yes, "codex exec asks nobody: what would be an ask is a denial."},
-				{"tools without a hook", No, "write_stdin, wait and web search reach no hook: whoever may start a shell or an interpreter that reads its input may do anything there."},
-				{"asking", No, "An ask from PreToolUse would run the call, so it is a denial; obstat ask can answer it."},
-				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
-				{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
-				{"trust", Partly, "A hook whose hash is not in config.toml is skipped, and nothing says so."},
-			}}}
+			places: codexPlaces, version: "0.166.0", covers: codexCovers}}
+}
+
+var codexPlaces = []place{
+	{scope: User, env: "CODEX_HOME", under: ".codex", path: "hooks.json", install: true},
+	{scope: User, env: "CODEX_HOME", under: ".codex", path: "config.toml"},
+	{scope: Project, path: ".codex/hooks.json", install: true},
+	{scope: Project, path: ".codex/config.toml"},
+	{scope: Managed, machine: codexMachine, path: "hooks.json"},
+	{scope: Managed, machine: codexMachine, path: "config.toml"},
+	{scope: Managed, machine: codexMachine, path: "managed_config.toml"},
+	{scope: Managed, machine: codexMachine, path: "requirements.toml"},
+}
+
+var codexCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents reach the hook; in code mode the prompt they get may be encrypted."},
+	{"headless runs", Yes, "codex exec asks nobody: what would be an ask is a denial."},
+	{"tools without a hook", No, "write_stdin, wait and web search reach no hook: whoever may start a shell or an interpreter that reads its input may do anything there."},
+	{"asking", No, "An ask from PreToolUse would run the call, so it is a denial; obstat ask can answer it."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
+	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
+	{"trust", Partly, "A hook whose hash is not in config.toml is skipped, and nothing says so."},
 }
 
 func codexMarks(s *sent) likeness {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/shell"
 )
 
 // An Invocation is how an agent calls obstat's hook.
@@ -128,7 +130,7 @@ func (a *Agent) invocation(words []string) (c Invocation, ours bool) { return a.
 
 // within is invocation with at most depth shells in between.
 func (a *Agent) within(words []string, depth int) (Invocation, bool) {
-	for len(words) > 0 && (words[0] == "exec" || isAssignment(words[0])) {
+	if len(words) > 0 && words[0] == "exec" {
 		words = words[1:]
 	}
 	if len(words) == 0 {
@@ -147,50 +149,22 @@ func (a *Agent) within(words []string, depth int) (Invocation, bool) {
 	return Invocation{}, false
 }
 
-func isAssignment(w string) bool {
-	name, _, ok := strings.Cut(w, "=")
-	return ok && name != "" && !strings.ContainsAny(name, "/.-")
-}
-
-// splitWords returns the words of a line's first command, as far as they are
-// plain: it ends at an operator, and where the shell would put something else in.
-func splitWords(line string) []string {
-	var out []string
-	var word strings.Builder
-	in := false
-	flush := func() {
-		if in {
-			out = append(out, word.String())
-		}
-		word.Reset()
-		in = false
+// splitWords returns the words of a line's first command, up to the first that the
+// shell would fill in.
+func splitWords(line string) (out []string) {
+	if runtime.GOOS == "windows" {
+		line = strings.ReplaceAll(line, `\`, `\\`) // a separator there, not an escape
 	}
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; c {
-		case ' ', '\t':
-			flush()
-		case '\n', ';', '|', '&', '<', '>', '(', ')', '$', '`':
-			flush()
-			return out
-		case '\'', '"':
-			end := strings.IndexByte(line[i+1:], c)
-			if end < 0 {
-				return out
-			}
-			word.WriteString(line[i+1 : i+1+end])
-			in, i = true, i+1+end
-		case '\\':
-			if runtime.GOOS != "windows" && i+1 < len(line) {
-				i++
-			}
-			word.WriteByte(line[i])
-			in = true
-		default:
-			word.WriteByte(c)
-			in = true
-		}
+	script := shell.Parse(line, nil)
+	if len(script.Commands) == 0 {
+		return nil
 	}
-	flush()
+	for _, w := range script.Commands[0].Words {
+		if !w.Known {
+			break
+		}
+		out = append(out, w.Text)
+	}
 	return out
 }
 

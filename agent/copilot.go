@@ -13,23 +13,26 @@ func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
 		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents"},
 		settings: settings{events: []string{"preToolUse"}, limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
-			form: copilotForm(),
-			places: []place{
-				{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "hooks", dir: true, install: true},
-				{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "settings.json"},
-				{scope: Project, path: ".github/hooks", dir: true},
-				{scope: Project, path: ".github/copilot/settings.json"},
-				{scope: Project, path: ".github/copilot/settings.local.json"},
-				{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`}, path: "policy.d", dir: true},
-			},
+			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
-			version: "1.0.102", covers: []Limit{
-				{"subagents", Yes, "Calls of subagents reach the hook."},
-				{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
-				{"a hook that fails", Yes, "Every exit code but 0 is a denial; half an answer with code 0 is not."},
-				{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
-				{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat installs for the user."},
-			}}}
+			places: copilotPlaces, version: "1.0.102", covers: copilotCovers}}
+}
+
+var copilotPlaces = []place{
+	{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "hooks", dir: true, install: true},
+	{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "settings.json"},
+	{scope: Project, path: ".github/hooks", dir: true},
+	{scope: Project, path: ".github/copilot/settings.json"},
+	{scope: Project, path: ".github/copilot/settings.local.json"},
+	{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`}, path: "policy.d", dir: true},
+}
+
+var copilotCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents reach the hook."},
+	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
+	{"a hook that fails", Yes, "Every exit code but 0 is a denial; half an answer with code 0 is not."},
+	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
+	{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat installs for the user."},
 }
 
 func copilotMarks(s *sent) likeness {

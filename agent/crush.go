@@ -14,22 +14,25 @@ func crush() *Agent {
 		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, housekeeping: "todos",
 			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
 		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
-			form: form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second, standard: 30 * time.Second},
-			places: []place{
-				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "crush/crush.json", install: true},
-				{scope: Project, path: "crush.json", install: true},
-				{scope: Project, path: ".crush.json"},
-			},
+			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second, standard: 30 * time.Second},
 			honours: crushHonours, forge: crushForge,
 			environ: func(event, dir string) []string {
 				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
 			},
-			version: "0.96.1", documented: true, covers: []Limit{
-				{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
-				{"asking", Yes, "No answer is Crush's own prompt."},
-				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
-				{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
-			}}}
+			places: crushPlaces, version: "0.96.1", documented: true, covers: crushCovers}}
+}
+
+var crushPlaces = []place{
+	{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "crush/crush.json", install: true},
+	{scope: Project, path: "crush.json", install: true},
+	{scope: Project, path: ".crush.json"},
+}
+
+var crushCovers = []Limit{
+	{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
+	{"asking", Yes, "No answer is Crush's own prompt."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
+	{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
 }
 
 func crushDecode(p *payload, e *Event) {

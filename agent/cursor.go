@@ -17,25 +17,28 @@ func cursor() *Agent {
 		// Commands and MCP calls have events of their own, where an ask is honoured;
 		// the event for tools is for the rest.
 		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, limit: patient, format: textedit.JSON, first: obj("version", 1),
-			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true), matchers: map[string]string{cursorTool: "Write|Delete|Grep"},
+			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true), matcher: "Write|Delete|Grep", matched: cursorTool,
 				timeout: "timeout", unit: time.Second},
-			places: []place{
-				{scope: User, under: ".cursor", path: "hooks.json", install: true},
-				{scope: Project, path: ".cursor/hooks.json", install: true},
-				{scope: Managed, machine: machineDir{"/etc/cursor", "/Library/Application Support/Cursor", `C:\ProgramData\Cursor`}, path: "hooks.json"},
-			},
 			honours: cursorHonours, forge: cursorForge, check: cursorCheck,
 			environ: func(_, dir string) []string {
 				return []string{"CURSOR_PROJECT_DIR=" + dir, "CURSOR_VERSION=2.4", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			version: "2.4", documented: true, covers: []Limit{
-				{"subagents", Partly, "Starting one is asked for; cloud agents have no hook for MCP calls."},
-				{"asking", Partly, "Asks are enforced for commands and MCP calls; for files and subagents they are denials."},
-				{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; other tools are not."},
-				{"a hook that fails", Yes, "failClosed makes it a denial."},
-				{"a hook that is late", Yes, "failClosed makes it a denial."},
-				{"trust", Partly, "A project's hooks run only in a trusted workspace."},
-			}}}
+			places: cursorPlaces, version: "2.4", documented: true, covers: cursorCovers}}
+}
+
+var cursorPlaces = []place{
+	{scope: User, under: ".cursor", path: "hooks.json", install: true},
+	{scope: Project, path: ".cursor/hooks.json", install: true},
+	{scope: Managed, machine: machineDir{"/etc/cursor", "/Library/Application Support/Cursor", `C:\ProgramData\Cursor`}, path: "hooks.json"},
+}
+
+var cursorCovers = []Limit{
+	{"subagents", Partly, "Starting one is asked for; cloud agents have no hook for MCP calls."},
+	{"asking", Partly, "Asks are enforced for commands and MCP calls; for files and subagents they are denials."},
+	{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; other tools are not."},
+	{"a hook that fails", Yes, "failClosed makes it a denial."},
+	{"a hook that is late", Yes, "failClosed makes it a denial."},
+	{"trust", Partly, "A project's hooks run only in a trusted workspace."},
 }
 
 const (

@@ -19,45 +19,33 @@ type target struct {
 	text, was []byte
 }
 
-// handler returns the entry itself, with the given time-out in the agent's
-// unit.
-func (t *target) handler(c Invocation, timeout any) object {
+// handler returns the entry itself.
+func (t *target) handler(c Invocation) object {
 	f := &t.agent.form
 	o := slices.Clone(f.fields)
-	line := t.agent.line(c)
 	for _, key := range f.commands {
-		o = append(o, jsonx.Field{Key: key, Value: line})
+		o = append(o, obj(key, t.agent.line(c))...)
 	}
 	if f.timeout != "" {
-		o = append(o, jsonx.Field{Key: f.timeout, Value: timeout})
+		o = append(o, obj(f.timeout, int64(t.agent.limit/f.unit))...)
 	}
 	return o
 }
 
-func (t *target) limit() int64 {
-	if t.agent.form.unit == 0 {
-		return 0
-	}
-	return int64(t.agent.limit / t.agent.form.unit)
-}
-
-// entry returns what is written for an event.
+// entry returns the object for an event: the entry, or the group that it is in.
 func (t *target) entry(event string) object {
-	f := &t.agent.form
-	h := t.handler(t.call, t.limit())
-	m, has := f.matcher(event)
-	switch {
-	case !f.nested && has:
-		return append(h, jsonx.Field{Key: "matcher", Value: m})
-	case !f.nested:
-		return h
-	case has:
-		return obj("matcher", m, "hooks", []any{h})
+	h := t.handler(t.call)
+	var matcher object
+	if m := t.agent.form.matcherOf(event); m != "" {
+		matcher = obj("matcher", m)
 	}
-	return obj("hooks", []any{h})
+	if t.agent.form.nested {
+		return append(matcher, obj("hooks", []any{h})...)
+	}
+	return append(h, matcher...)
 }
 
-// fresh is the file where there was none.
+// fresh returns the contents of a new file.
 func (t *target) fresh() []byte {
 	text := []byte("{}\n")
 	for _, f := range t.agent.first {
@@ -134,7 +122,7 @@ func (t *target) alone(root *tree.Node, e *Entry) bool {
 	return e.handler < 0 || len(root.At("hooks", e.Event, e.group, "hooks").Elems) == 1
 }
 
-// path returns what is removed to take an entry out.
+// path returns the path that is removed to take an entry out.
 func (t *target) path(root *tree.Node, e *Entry) []any {
 	if t.alone(root, e) {
 		return []any{"hooks", e.Event, e.group}
@@ -142,8 +130,8 @@ func (t *target) path(root *tree.Node, e *Entry) []any {
 	return []any{"hooks", e.Event, e.group, "hooks", e.handler}
 }
 
-// refresh brings an entry of obstat's up to date, field by field: its options
-// and a longer time-out stay, and so does what obstat knows nothing of.
+// refresh brings an entry of obstat's up to date, field by field: its options, a
+// longer time-out and fields that obstat does not know stay.
 func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
 	at := []any{"hooks", e.Event, e.group}
 	group := slices.Clone(at)
@@ -151,54 +139,46 @@ func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
 		at = append(at, "hooks", e.handler)
 	}
 	root, _ := t.agent.format.Parse(text)
-	node, limit := root.At(at...), any(t.limit())
-	if f := &t.agent.form; f.timeout != "" && e.Timeout > t.agent.limit && node.Get(f.timeout) != nil {
-		limit = node.Get(f.timeout)
-	}
-	call := t.call
-	if slices.Contains(e.Invocation.Args, t.agent.Name) {
-		call = e.Invocation.with(t.call) // options stay
-	}
-	for _, field := range t.handler(call, limit) {
-		if text, err = t.set(text, field.Value, append(slices.Clone(at), field.Key)...); err != nil {
+	node, f := root.At(at...), &t.agent.form
+	for _, field := range t.handler(t.updated(e)) {
+		now := node.Get(field.Key)
+		if now != nil && (field.Key == f.timeout && e.Timeout > t.agent.limit || equal(now, field.Value)) {
+			continue // a longer time stays, and an equal value as it is written
+		}
+		if text, err = t.agent.format.Set(text, field.Value, append(slices.Clone(at), field.Key)...); err != nil {
 			return nil, err
 		}
 	}
-	unwanted := slices.Clone(laxKeys)
-	if t.agent.form.commands[0] != "bash" {
-		unwanted = append(unwanted, "args") // the line has them
-	}
-	for _, key := range unwanted {
+	for _, key := range append(slices.Clone(laxKeys), "args") { // the line has the arguments
 		if node.Get(key) != nil {
 			if text, err = t.agent.format.Delete(text, append(slices.Clone(at), key)...); err != nil {
 				return nil, err
 			}
 		}
 	}
-	m, has := t.agent.form.matcher(e.Event)
-	switch {
-	case has && e.Matcher != m:
+	switch m := f.matcherOf(e.Event); {
+	case m != "" && e.Matcher != m:
 		return t.agent.format.Set(text, m, append(group, "matcher")...)
-	case !has && root.At(append(slices.Clone(group), "matcher")...) != nil:
+	case m == "" && root.At(append(slices.Clone(group), "matcher")...) != nil:
 		return t.agent.format.Delete(text, append(group, "matcher")...)
 	}
 	return text, nil
 }
 
-// set is Set, but leaves an equal value as it is written.
-func (t *target) set(text []byte, value any, path ...any) ([]byte, error) {
-	root, _ := t.agent.format.Parse(text)
-	if now := root.At(path...); now != nil {
-		a, err1 := jsonx.Marshal(jsonx.Value(now))
-		b, err2 := jsonx.Marshal(value)
-		if n, isNode := value.(*tree.Node); isNode {
-			b, err2 = jsonx.Marshal(jsonx.Value(n))
-		}
-		if err1 == nil && err2 == nil && bytes.Equal(a, b) {
-			return text, nil
-		}
+// equal tells whether a node holds a value.
+func equal(n *tree.Node, value any) bool {
+	a, err := jsonx.Marshal(jsonx.Value(n))
+	b, worse := jsonx.Marshal(value)
+	return err == nil && worse == nil && bytes.Equal(a, b)
+}
+
+// updated returns the invocation to write in the place of an entry's: its options
+// stay.
+func (t *target) updated(e *Entry) Invocation {
+	if slices.Contains(e.Invocation.Args, t.agent.Name) {
+		return e.Invocation.with(t.call)
 	}
-	return t.agent.format.Set(text, value, path...)
+	return t.call
 }
 
 // remove takes the hook out, and with it the lists and the file that obstat
@@ -256,11 +236,10 @@ func (t *target) write(old []byte) ([]byte, error) {
 	if old != nil && !t.isOwn(old) {
 		return nil, fmt.Errorf("%w; move it, or call obstat from it", errNotOurs)
 	}
-	c := t.call
-	if f := t.agent.parse(t.file, old, true); len(f.Entries) == 1 && f.Entries[0].Ours && slices.Contains(f.Entries[0].Invocation.Args, t.agent.Name) {
-		c = f.Entries[0].Invocation.with(t.call) // options stay
+	if f := t.agent.parse(t.file, old, true); len(f.Entries) == 1 && f.Entries[0].Ours {
+		return t.agent.own(t.updated(&f.Entries[0])), nil
 	}
-	return t.agent.own(c), nil
+	return t.agent.own(t.call), nil
 }
 
 // unwrite takes obstat's own file away.

@@ -17,26 +17,29 @@ func gemini() *Agent {
 		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode,
 			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
 		settings: settings{events: []string{beforeTool}, limit: patient, format: textedit.JSONC, guard: guardSuffix,
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matchers: map[string]string{"": ".*"},
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
 				timeout: "timeout", unit: time.Millisecond, standard: time.Minute},
-			places: []place{
-				{scope: User, under: ".gemini", path: "settings.json", install: true},
-				{scope: Project, path: ".gemini/settings.json", install: true},
-				{scope: Managed, machine: geminiMachine, path: "settings.json"},
-				{scope: Managed, machine: geminiMachine, path: "system-defaults.json"},
-			},
 			honours: geminiHonours, forge: geminiForge, check: geminiCheck, start: withBash,
 			environ: func(_, dir string) []string {
 				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			version: "0.61.0", covers: []Limit{
-				{"subagents", Yes, "Calls of subagents reach the hook, but cannot be told from the agent's own."},
-				{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the hook is not called."},
-				{"asking", No, "An ask without a terminal hangs for ever, so it is a denial unless the entry says --interactive."},
-				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
-				{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
-				{"trust", Partly, "A project's hooks run only in a trusted folder; in an untrusted one Gemini does not start."},
-			}}}
+			places: geminiPlaces, version: "0.61.0", covers: geminiCovers}}
+}
+
+var geminiPlaces = []place{
+	{scope: User, under: ".gemini", path: "settings.json", install: true},
+	{scope: Project, path: ".gemini/settings.json", install: true},
+	{scope: Managed, machine: geminiMachine, path: "settings.json"},
+	{scope: Managed, machine: geminiMachine, path: "system-defaults.json"},
+}
+
+var geminiCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents reach the hook, but cannot be told from the agent's own."},
+	{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the hook is not called."},
+	{"asking", No, "An ask without a terminal hangs for ever, so it is a denial unless the entry says --interactive."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
+	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
+	{"trust", Partly, "A project's hooks run only in a trusted folder; in an untrusted one Gemini does not start."},
 }
 
 func geminiMarks(s *sent) likeness {

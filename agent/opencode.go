@@ -24,25 +24,28 @@ func openCode() *Agent {
 		settings: settings{events: []string{executeBefore}, limit: patient, ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
 			note:  "Without a network opencode now waits for its plugin package at every start; see --offline.",
 			reads: func(name string) bool { return among(".js .ts .mjs", filepath.Ext(name)) },
-			places: []place{
-				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/plugins", dir: true, install: true},
-				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.json"},
-				{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.jsonc"},
-				{scope: Project, path: ".opencode/plugins", dir: true, install: true},
-				{scope: Project, path: "opencode.json"},
-				{scope: Project, path: "opencode.jsonc"},
-			},
 			forge: openCodeForge, check: openCodeCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return h.Invocation.Argv() },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit != 0 || text(s.object, "decision") != "allow") },
-			version: "1.18.33", covers: []Limit{
-				{"subagents", Yes, "Calls of subagents, in sessions of their own, reach the plugin."},
-				{"headless runs", Yes, "opencode run asks nobody; obstat's answer counts."},
-				{"asking", No, "A plugin cannot ask, so an ask is a denial; obstat ask can answer it."},
-				{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a line in a log, and calls run."},
-				{"a hook that is late", Yes, "opencode waits; the plugin gives up after ten minutes and denies."},
-				{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with --offline."},
-			}}}
+			places:  openCodePlaces, version: "1.18.33", covers: openCodeCovers}}
+}
+
+var openCodePlaces = []place{
+	{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/plugins", dir: true, install: true},
+	{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.json"},
+	{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.jsonc"},
+	{scope: Project, path: ".opencode/plugins", dir: true, install: true},
+	{scope: Project, path: "opencode.json"},
+	{scope: Project, path: "opencode.jsonc"},
+}
+
+var openCodeCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents, in sessions of their own, reach the plugin."},
+	{"headless runs", Yes, "opencode run asks nobody; obstat's answer counts."},
+	{"asking", No, "A plugin cannot ask, so an ask is a denial; obstat ask can answer it."},
+	{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a line in a log, and calls run."},
+	{"a hook that is late", Yes, "opencode waits; the plugin gives up after ten minutes and denies."},
+	{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with --offline."},
 }
 
 const executeBefore = "tool.execute.before"
@@ -119,54 +122,46 @@ const openCodeModules = "made by obstat install opencode --offline\n"
 // openCodeOffline returns the changes that let opencode start without a network, or
 // that take them back.
 func openCodeOffline(t *target, r *Request, remove bool) []Change {
-	if remove {
-		return online(t.file)
+	files := []string{t.file}
+	if user := t.agent.Target(User, r.Where); user != "" && user != t.file && !remove {
+		files = append(files, user) // it waits for that directory as well
 	}
-	if !r.Offline {
-		return nil
-	}
-	out := offline(t.file)
-	if user := t.agent.Target(User, r.Where); user != "" && user != t.file {
-		out = append(out, offline(user)...) // it waits for that directory as well
+	var out []Change
+	for _, plugin := range files {
+		dir := filepath.Dir(filepath.Dir(plugin))
+		lock, modules := filepath.Join(dir, "package-lock.json"), filepath.Join(dir, "node_modules")
+		switch {
+		case remove:
+			out = append(out, Change{Name: lock, Edit: dropped(openCodeLock)}, Change{Name: filepath.Join(modules, ".obstat"), Edit: dropped(openCodeModules), Dir: true})
+		case r.Offline:
+			out = append(out, Change{Name: lock, Edit: ifNone(openCodeLock, nil)}, Change{Name: filepath.Join(modules, ".obstat"), Edit: ifNone(openCodeModules, func() bool {
+				list, _ := os.ReadDir(modules) // opencode looks for the directory alone
+				return !slices.ContainsFunc(list, func(e os.DirEntry) bool {
+					return !strings.HasPrefix(e.Name(), "..obstat.") /* the lock of this change */
+				})
+			})})
+		}
 	}
 	return out
 }
 
-func offline(plugin string) []Change {
-	dir := filepath.Dir(filepath.Dir(plugin))
-	return []Change{
-		{Name: filepath.Join(dir, "package-lock.json"), Edit: func(old []byte) ([]byte, error) {
-			if old != nil {
-				return old, nil // it knows of packages of its own
-			}
-			return []byte(openCodeLock), nil
-		}},
-		// opencode looks for the directory alone; a file makes one.
-		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: func(old []byte) ([]byte, error) {
-			entries, _ := os.ReadDir(filepath.Join(dir, "node_modules"))
-			// While this is written there is the lock of it.
-			if old == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), "..obstat.") }) {
-				return nil, nil
-			}
-			return []byte(openCodeModules), nil
-		}},
+// ifNone writes a file where there is none, if that is wanted.
+func ifNone(mine string, wanted func() bool) func([]byte) ([]byte, error) {
+	return func(old []byte) ([]byte, error) {
+		if old != nil || wanted != nil && !wanted() {
+			return old, nil
+		}
+		return []byte(mine), nil
 	}
 }
 
-// online takes away the files that offline made.
-func online(plugin string) []Change {
-	dir := filepath.Dir(filepath.Dir(plugin))
-	drop := func(mine string) func([]byte) ([]byte, error) {
-		return func(old []byte) ([]byte, error) {
-			if string(old) == mine {
-				return nil, nil
-			}
-			return old, nil
+// dropped removes a file that is still as obstat wrote it.
+func dropped(mine string) func([]byte) ([]byte, error) {
+	return func(old []byte) ([]byte, error) {
+		if string(old) == mine {
+			return nil, nil
 		}
-	}
-	return []Change{
-		{Name: filepath.Join(dir, "package-lock.json"), Edit: drop(openCodeLock)},
-		{Name: filepath.Join(dir, "node_modules", ".obstat"), Edit: drop(openCodeModules), Dir: true},
+		return old, nil
 	}
 }
 

@@ -70,22 +70,22 @@ type settings struct {
 
 // A form is how an agent writes a hook in its settings.
 type form struct {
-	nested   bool              // in groups: {"matcher", "hooks": [...]}
-	commands []string          // keys of the command line, the first is the one that counts
-	fields   object            // further fields of every entry
-	matchers map[string]string // by event, "" for all others; an event without one has none
-	timeout  string            // key; "" if there is none
-	unit     time.Duration     // of the time-out
-	standard time.Duration     // the agent's own, where the entry has none
+	nested   bool          // in groups: {"matcher", "hooks": [...]}
+	commands []string      // keys of the command line, the first is the one that counts
+	fields   object        // further fields of every entry
+	matcher  string        // "" for none
+	matched  string        // the only event that has the matcher; "" for all
+	timeout  string        // key; "" if there is none
+	unit     time.Duration // of the time-out
+	standard time.Duration // the agent's own, where the entry has none
 }
 
-// matcher returns the matcher of an event's entry, if it has one.
-func (f *form) matcher(event string) (string, bool) {
-	if m, has := f.matchers[event]; has {
-		return m, true
+// matcherOf returns the matcher of an event's entry, "" if it has none.
+func (f *form) matcherOf(event string) string {
+	if f.matched != "" && f.matched != event {
+		return ""
 	}
-	m, has := f.matchers[""]
-	return m, has
+	return f.matcher
 }
 
 // patient is long enough for a person to answer.

@@ -164,7 +164,7 @@ func (s *Setup) entry(h *Hook) {
 	if h.kind != "" {
 		s.idle(h, "other-type", s.Again(), "its type is %s: %s does not run its command", h.kind, a.Title)
 	}
-	if want, _ := a.form.matcher(h.Event); !slices.Contains([]string{"", "*", ".*", want}, h.Matcher) {
+	if !slices.Contains([]string{"", "*", ".*", a.form.matcherOf(h.Event)}, h.Matcher) {
 		s.Add(Error, "narrow-matcher", h, s.Again(), "the matcher %q lets other tools run without asking", h.Matcher)
 	}
 	if other := h.Invocation.agent(); other != "" && other != a.Name {

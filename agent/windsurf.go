@@ -15,21 +15,24 @@ func windsurf() *Agent {
 		wire: wire{decode: windsurfDecode, encode: windsurfEncode,
 			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }},
 		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, format: textedit.JSON, guard: guardShell,
-			form: form{commands: []string{"command"}, fields: obj("show_output", true)},
-			places: []place{
-				{scope: User, under: ".codeium/windsurf", path: "hooks.json", install: true},
-				{scope: User, under: ".codeium", path: "hooks.json", shared: true}, // JetBrains
-				{scope: Project, path: ".windsurf/hooks.json", install: true},
-				{scope: Managed, machine: machineDir{"/etc/windsurf", "/Library/Application Support/Windsurf", `C:\ProgramData\Windsurf`}, path: "hooks.json"},
-			},
+			form:  form{commands: []string{"command"}, fields: obj("show_output", true)},
 			forge: windsurfForge, honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
-			version: "2026-08", documented: true, covers: []Limit{
-				{"tools without a hook", No, "Only commands, reading, writing and MCP calls have events; other tools are not asked for."},
-				{"asking", No, "Cascade cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
-				{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
-				{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
-				{"a hook that is late", No, "What happens then is not documented; calls presumably run."},
-			}}}
+			places: windsurfPlaces, version: "2026-08", documented: true, covers: windsurfCovers}}
+}
+
+var windsurfPlaces = []place{
+	{scope: User, under: ".codeium/windsurf", path: "hooks.json", install: true},
+	{scope: User, under: ".codeium", path: "hooks.json", shared: true}, // JetBrains
+	{scope: Project, path: ".windsurf/hooks.json", install: true},
+	{scope: Managed, machine: machineDir{"/etc/windsurf", "/Library/Application Support/Windsurf", `C:\ProgramData\Windsurf`}, path: "hooks.json"},
+}
+
+var windsurfCovers = []Limit{
+	{"tools without a hook", No, "Only commands, reading, writing and MCP calls have events; other tools are not asked for."},
+	{"asking", No, "Cascade cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
+	{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
+	{"a hook that is late", No, "What happens then is not documented; calls presumably run."},
 }
 
 func windsurfDecode(p *payload, e *Event) {
