@@ -85,6 +85,15 @@ func Asks(order Order, floor bool, call *obstat.Call, world obstat.World) ([]Ask
 	return v.asks(&obstat.Facts{Call: call, World: world}, true)
 }
 
+// AsksOf is Asks with the order and the floor of a Program.
+func AsksOf(p *obstat.Program, call *obstat.Call, world obstat.World) ([]Ask, error) {
+	v, err := readParams(p.Params)
+	if err != nil {
+		return nil, err
+	}
+	return Asks(v.Order, v.Floor, call, world)
+}
+
 func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 	c := &callView{params: v.params, f: f, learn: learn, perm: sanitize(f.Call.Tool)}
 	if err := c.read(); err != nil {
@@ -184,6 +193,12 @@ func (c *callView) optional(field string) (text string, there bool, err error) {
 
 // ask adds patterns to what the tool asks.
 func (c *callView) ask(patterns, always []string) {
+	if c.Order == First { // the very values, and nothing that they would match as patterns
+		always = nil
+		for _, p := range patterns {
+			always = append(always, quoteGlob(p))
+		}
+	}
 	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always})
 }
 

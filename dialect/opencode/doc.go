@@ -5,9 +5,8 @@
 // markdown.go, agents.go), what they mean as a Program (program.go), what each
 // tool asks (view.go, asks.go, filetools.go, bash.go, external.go), the patterns
 // that "always" remembers (always.go, arity.go), writing a rule back (edit.go,
-// place.go), the flow of asks and replies (flow.go) with its HTTP surface
-// (http.go, events.go), and what is left of the document: hidden tools and
-// subagents (agentrules.go).
+// place.go), and what is left of the document: hidden tools and subagents
+// (agentrules.go). Asks that wait for a reply are package host/opencode's.
 //
 // The document takes the first rule that matches, with minimatch; the shipped
 // program takes the last, with a wildcard of its own. Both are here, as the

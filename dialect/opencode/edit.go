@@ -24,7 +24,8 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if isMarkdown(f.Name) {
 		return nil, fmt.Errorf("a rule is written to a configuration, not to the agent file %s", f.Name)
 	}
-	e := &editor{file: f, rule: ruleOf(offer)}
+	e := &editor{file: f, rule: RuleOf(&offer.Rule)}
+	e.rule.Short = false
 	e.order = Last
 	if offer.Rule.Pattern.Flavour == pattern.Minimatch {
 		e.order = First
@@ -44,18 +45,6 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		return nil, err
 	}
 	return out, e.check(before, out)
-}
-
-// ruleOf returns the rule of an offer as it is written.
-func ruleOf(offer *obstat.Offer) Rule {
-	r := Rule{Permission: offer.Rule.Tool.Text, Pattern: offer.Rule.Pattern.Text, Action: offer.Rule.Verdict}
-	if offer.Rule.Tool.IsZero() {
-		r.Permission = "*"
-	}
-	if offer.Rule.Pattern.IsZero() {
-		r.Pattern = "*"
-	}
-	return r
 }
 
 // An editor writes one rule into one file.

@@ -116,7 +116,7 @@ func FuzzAddRule(f *testing.F) {
 		if !kept(src, string(out)) {
 			t.Fatalf("more than the rule has changed\n%q\n%q", src, out)
 		}
-		e := &editor{file: file, order: o, rule: ruleOf(off)}
+		e := &editor{file: file, order: o, rule: RuleOf(&off.Rule)}
 		if off.Rule.Pattern.IsZero() {
 			e.order = Last
 		}

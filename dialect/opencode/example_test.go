@@ -67,23 +67,3 @@ func ExampleAsks() {
 	// ["git -C sub push origin"] ["git push *" "git -C sub push *"]
 	// ["curl -s x" "sh"] ["curl *"]
 }
-
-// A broker holds the asks that wait for a human.
-func ExampleBroker() {
-	b := opencode.NewBroker(nil)
-	defer b.Close()
-	rules := opencode.Ruleset{
-		{Permission: "bash", Pattern: "*", Action: obstat.Ask},
-		{Permission: "bash", Pattern: "git push --force*", Action: obstat.Deny},
-	}
-	w, _ := b.Put(opencode.Request{SessionID: "s", Permission: "bash", Patterns: []string{"git push"}, Always: []string{"git push *"}}, rules)
-	fmt.Println(b.Reply(w.Request.ID, opencode.Always, ""), w.Err())
-	again, err := b.Put(opencode.Request{SessionID: "s", Permission: "bash", Patterns: []string{"git push origin"}}, rules)
-	fmt.Println(again, err)
-	_, err = b.Put(opencode.Request{SessionID: "s", Permission: "bash", Patterns: []string{"git push --force"}}, rules)
-	fmt.Println(err != nil)
-	// Output:
-	// <nil> <nil>
-	// <nil> <nil>
-	// true
-}

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -37,6 +38,32 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 				seen[key] = true
 				out = append(out, offer(&r, p.Order))
 			}
+		}
+	}
+	return out
+}
+
+// AlwaysOffers returns the offers of patterns that a tool itself proposes to
+// remember for an ask. A pattern that matches none of the asked ones has nothing
+// to do with it and is left out. The document remembers the very value and
+// nothing that it would match as a pattern: `! grep -q x f` does not allow
+// everything but that.
+func AlwaysOffers(prog *obstat.Program, permission string, asked, always []string) (out []obstat.Offer) {
+	p, err := readParams(prog.Params)
+	if err != nil {
+		return nil
+	}
+	for _, text := range always {
+		r := Rule{Permission: permission, Pattern: text, Action: obstat.Allow}
+		about := func(value string) bool { ok, err := matches(r.text(p.Order), value); return ok && err == nil }
+		if p.Order == First {
+			if slices.Contains(asked, text) {
+				r.Pattern = quoteGlob(text)
+			}
+			about = func(value string) bool { return r.Pattern == quoteGlob(value) }
+		}
+		if slices.ContainsFunc(asked, about) {
+			out = append(out, offer(&r, p.Order))
 		}
 	}
 	return out

@@ -209,12 +209,12 @@ func (ps patterns) match(t obstat.Text, s string) (bool, error) {
 	return p.Match(s)
 }
 
-// rulesJSON writes rules as the program writes them into its messages: without
+// JSON writes the rules as the program writes them into its messages: without
 // the escapes that are meant for web pages.
-func rulesJSON(rules Ruleset) []byte {
+func (rs Ruleset) JSON() string {
 	out := []byte{'['}
-	for i := range rules {
-		b, err := rules[i].MarshalJSON()
+	for i := range rs {
+		b, err := rs[i].MarshalJSON()
 		if err != nil {
 			continue // a text that JSON cannot hold is in no file
 		}
@@ -223,5 +223,41 @@ func rulesJSON(rules Ruleset) []byte {
 		}
 		out = append(out, b...)
 	}
-	return append(out, ']')
+	return string(append(out, ']'))
+}
+
+// RuleOf returns a rule of a Program as it is written in a file.
+func RuleOf(r *obstat.Rule) Rule {
+	out := Rule{Permission: r.Tool.Text, Pattern: r.Pattern.Text, Action: r.Verdict}
+	if r.Tool.IsZero() {
+		out.Permission = "*"
+	}
+	if r.Pattern.IsZero() {
+		out.Pattern = "*"
+	}
+	if out.Short = true; out.String() != r.Source {
+		out.Short = false
+	}
+	return out
+}
+
+// About returns the rules of a mode whose permission is the one asked for.
+func About(p *obstat.Program, mode obstat.Mode, permission string) Ruleset {
+	if mode == "" {
+		mode = p.Mode
+	}
+	out := Ruleset{}
+	for _, s := range p.Pipelines[mode].Stages {
+		m, ok := s.(obstat.Match)
+		if !ok {
+			continue
+		}
+		for i := range p.Rules[m.Rules] {
+			r := &p.Rules[m.Rules][i]
+			if ok, err := matches(r.Tool, permission); ok || err != nil {
+				out = append(out, RuleOf(r))
+			}
+		}
+	}
+	return out
 }

@@ -51,8 +51,6 @@ var importTable = []importRow{
 		why: "dialect is the contract of all dialects; it cannot know one of them"},
 	{pkg: "dialect/all", may: []string{"", "dialect/..."},
 		why: "dialect/all is the one list of dialects, and only a list"},
-	{pkg: "dialect/opencode/opencodehttp", may: []string{"dialect/opencode", "internal/tree", "internal/jsonx"},
-		why: "opencodehttp is opencode's own HTTP surface, kept apart so that whoever reads its files links no server"},
 	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit", "internal/pytext", "internal/weburl"},
 		why: "a dialect turns files into a Program and back; it cannot know other dialects, storage, servers or faces"},
 

@@ -1,4 +1,4 @@
-package opencodehttp
+package opencode
 
 import (
 	"bufio"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/obstat/obstat/dialect/opencode"
 )
 
 // post sends a body and returns status and answer.
@@ -43,21 +41,12 @@ func get(t *testing.T, url string) string {
 	return string(data)
 }
 
-func serve(t *testing.T, opts *HandlerOptions) (*opencode.Broker, *httptest.Server) {
+func serve(t *testing.T, opts *HandlerOptions) (*Instance, *httptest.Server) {
 	t.Helper()
-	b := opencode.NewBroker(nil)
-	s := httptest.NewServer(NewHandler(b, opts))
-	t.Cleanup(func() { b.Close(); s.Close() })
-	return b, s
-}
-
-func put(t *testing.T, b *opencode.Broker, id, session string) *opencode.Wait {
-	t.Helper()
-	w, err := b.Put(opencode.Request{ID: id, SessionID: session, Permission: "bash", Patterns: []string{"ls"}, Always: []string{"ls *"}}, nil)
-	if err != nil || w == nil {
-		t.Fatalf("%v, %v", w, err)
-	}
-	return w
+	i := instance(t, `{}`, nil)
+	s := httptest.NewServer(NewHandler(i, opts))
+	t.Cleanup(func() { i.Close(context.Background()); s.Close() })
+	return i, s
 }
 
 func TestHTTPReply(t *testing.T) {
@@ -65,50 +54,52 @@ func TestHTTPReply(t *testing.T) {
 	if got := get(t, s.URL+"/permission"); got != "[]" {
 		t.Errorf("nothing waits, and the list is %s", got)
 	}
-	w := put(t, b, "per_1", "ses_1")
-	want := `[{"id":"per_1","sessionID":"ses_1","permission":"bash","patterns":["ls"],"always":["ls *"],"metadata":{}}]`
+	w := put(t, b, "ses_1")
+	id := w.Request.ID
+	want := `[{"id":"` + id + `","sessionID":"ses_1","permission":"bash","patterns":["ls"],"always":["ls *"],"metadata":{}}]`
 	if got := get(t, s.URL+"/permission"); got != want {
 		t.Errorf("the list is %s", got)
 	}
-	if code, body := post(t, s.URL+"/permission/per_1/reply", "application/json", `{"reply":"reject","message":"use rg"}`); code != 200 || body != "true" {
+	if code, body := post(t, s.URL+"/permission/"+id+"/reply", "application/json", `{"reply":"reject","message":"use rg"}`); code != 200 || body != "true" {
 		t.Errorf("%d %s", code, body)
 	}
-	if err := w.Err(); err == nil || !strings.HasSuffix(err.Error(), "feedback: use rg") {
+	if err := w.Result(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "feedback: use rg") {
 		t.Errorf("%v", err)
 	}
-	code, body := post(t, s.URL+"/permission/per_1/reply", "application/json", `{"reply":"once"}`)
-	if code != 404 || !strings.Contains(body, "PermissionNotFoundError") || !strings.Contains(body, `"requestID":"per_1"`) {
+	code, body := post(t, s.URL+"/permission/"+id+"/reply", "application/json", `{"reply":"once"}`)
+	if code != 404 || !strings.Contains(body, "PermissionNotFoundError") || !strings.Contains(body, `"requestID":"`+id+`"`) {
 		t.Errorf("a second reply: %d %s", code, body)
 	}
 }
 
 // TestHTTPRefuses: what is not a reply in so many words changes nothing.
 func TestHTTPRefuses(t *testing.T) {
-	b, s := serve(t, &HandlerOptions{Directory: "/p"})
-	w := put(t, b, "per_1", "ses_1")
+	b, s := serve(t, nil)
+	w := put(t, b, "ses_1")
+	id := w.Request.ID
 	for _, tc := range []struct {
 		path, kind, body string
 		want             int
 	}{
-		{"/permission/per_1/reply", "application/json", `{"reply":"maybe"}`, 400},
-		{"/permission/per_1/reply", "application/json", `{"reply":"once","reply":"always"}`, 400},
-		{"/permission/per_1/reply", "application/json", `{"REPLY":"once"}`, 400},
-		{"/permission/per_1/reply", "application/json", `{}`, 400},
-		{"/permission/per_1/reply", "application/json", `[]`, 400},
-		{"/permission/per_1/reply", "application/json", `{"reply":"once","message":1}`, 400},
-		{"/permission/per_1/reply", "application/json", `{"reply":"once"`, 400},
-		{"/permission/per_1/reply", "application/json", strings.Repeat(" ", maxBody) + `{"reply":"once"}`, 400},
-		{"/permission/per_1/reply", "text/plain", `{"reply":"once"}`, 415},
-		{"/permission/per_1/reply", "application/x-www-form-urlencoded", `{"reply":"once"}`, 415},
+		{"/permission/" + id + "/reply", "application/json", `{"reply":"maybe"}`, 400},
+		{"/permission/" + id + "/reply", "application/json", `{"reply":"once","reply":"always"}`, 400},
+		{"/permission/" + id + "/reply", "application/json", `{"REPLY":"once"}`, 400},
+		{"/permission/" + id + "/reply", "application/json", `{}`, 400},
+		{"/permission/" + id + "/reply", "application/json", `[]`, 400},
+		{"/permission/" + id + "/reply", "application/json", `{"reply":"once","message":1}`, 400},
+		{"/permission/" + id + "/reply", "application/json", `{"reply":"once"`, 400},
+		{"/permission/" + id + "/reply", "application/json", strings.Repeat(" ", maxBody) + `{"reply":"once"}`, 400},
+		{"/permission/" + id + "/reply", "text/plain", `{"reply":"once"}`, 415},
+		{"/permission/" + id + "/reply", "application/x-www-form-urlencoded", `{"reply":"once"}`, 415},
 		{"/permission/per_2/reply", "application/json", `{"reply":"once"}`, 404},
-		{"/permission/per_1/reply?directory=/other", "application/json", `{"reply":"once"}`, 404},
-		{"/session/ses_2/permissions/per_1", "application/json", `{"response":"once"}`, 404},
+		{"/permission/" + id + "/reply?directory=/other", "application/json", `{"reply":"once"}`, 404},
+		{"/session/ses_2/permissions/" + id, "application/json", `{"response":"once"}`, 404},
 	} {
 		if code, body := post(t, s.URL+tc.path, tc.kind, tc.body); code != tc.want {
 			t.Errorf("%s %s: %d %s, want %d", tc.path, tc.body[max(0, len(tc.body)-40):], code, body, tc.want)
 		}
 	}
-	req, err := http.NewRequest("POST", s.URL+"/permission/per_1/reply", strings.NewReader(`{"reply":"once"}`))
+	req, err := http.NewRequest("POST", s.URL+"/permission/"+id+"/reply", strings.NewReader(`{"reply":"once"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +108,13 @@ func TestHTTPRefuses(t *testing.T) {
 	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != 403 {
 		t.Errorf("a page of another site: %v %v", resp, err)
 	}
-	select {
-	case <-w.Done():
-		t.Error("the request was answered")
-	default:
+	if pending, err := b.Pending(t.Context()); err != nil || len(pending) != 1 {
+		t.Errorf("the request was answered: %v", err)
 	}
 	if got := get(t, s.URL+"/permission?directory=/other"); got != "[]" {
 		t.Errorf("another directory sees %s", got)
 	}
-	if code, body := post(t, s.URL+"/session/ses_1/permissions/per_1", "application/json", `{"response":"once"}`); code != 200 || body != "true" || w.Err() != nil {
+	if code, body := post(t, s.URL+"/session/ses_1/permissions/"+id, "application/json", `{"response":"once"}`); code != 200 || body != "true" || w.Result(t.Context()) != nil {
 		t.Errorf("the older form: %d %s", code, body)
 	}
 }
@@ -172,17 +161,18 @@ func TestHTTPEvents(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	stream(t, lines, "server.connected")
 	stream(t, lines, "server.heartbeat")
-	put(t, b, "per_1", "ses_1")
-	if p := stream(t, lines, opencode.EventAsked); p["id"] != "per_1" || p["sessionID"] != "ses_1" {
+	w := put(t, b, "ses_1")
+	id := w.Request.ID
+	if p := stream(t, lines, EventAsked); p["id"] != id || p["sessionID"] != "ses_1" {
 		t.Errorf("asked: %v", p)
 	}
-	if err := b.Reply("per_1", opencode.Always, ""); err != nil {
+	if err := b.Reply(t.Context(), id, Always, ""); err != nil {
 		t.Fatal(err)
 	}
-	if p := stream(t, lines, opencode.EventReplied); p["requestID"] != "per_1" || p["reply"] != "always" {
+	if p := stream(t, lines, EventReplied); p["requestID"] != id || p["reply"] != "always" {
 		t.Errorf("replied: %v", p)
 	}
-	b.Close()
+	b.Close(t.Context())
 	for lines.Scan() { // the stream ends with the broker
 	}
 }

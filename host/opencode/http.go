@@ -1,9 +1,4 @@
-// Package opencodehttp serves opencode's HTTP surface about permissions on a
-// broker of asks.
-//
-// It owns routes, bodies and the stream of events. It decides nothing, and who
-// may speak to it is for the server to say that mounts it.
-package opencodehttp
+package opencode
 
 import (
 	"encoding/json"
@@ -13,16 +8,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
 // HandlerOptions are for [NewHandler]; nil means the zero value.
 type HandlerOptions struct {
-	// Directory is the instance's: a request for another one finds nothing.
-	// Zero: requests for any directory are answered.
-	Directory string
 	// Heartbeat is how often a quiet stream of events says that it is alive.
 	// Zero: ten seconds.
 	Heartbeat time.Duration
@@ -42,8 +33,8 @@ const maxBody = 64 << 10
 // Who may speak to it is for the server to say that mounts it. A reply has to
 // come as JSON and not from a page of another site, which a browser would send
 // along with whatever lets its user in.
-func NewHandler(b *opencode.Broker, opts *HandlerOptions) http.Handler {
-	h := &handler{broker: b}
+func NewHandler(i *Instance, opts *HandlerOptions) http.Handler {
+	h := &handler{in: i}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -59,20 +50,26 @@ func NewHandler(b *opencode.Broker, opts *HandlerOptions) http.Handler {
 }
 
 type handler struct {
-	broker *opencode.Broker
-	opts   HandlerOptions
+	in   *Instance
+	opts HandlerOptions
 }
 
-// elsewhere tells whether a request is for another instance.
+// elsewhere tells whether a request is for another instance: one of another
+// directory, where nothing is found.
 func (h *handler) elsewhere(r *http.Request) bool {
 	dir := r.URL.Query().Get("directory")
-	return dir != "" && h.opts.Directory != "" && dir != h.opts.Directory
+	return dir != "" && dir != h.in.opts.Directory
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
-	out := []opencode.Request{}
+	out := []Request{}
 	if !h.elsewhere(r) {
-		out = append(out, h.broker.Pending()...)
+		pending, err := h.in.Pending(r.Context())
+		if err != nil {
+			writeError(w, http.StatusInternalServerError, "UnknownError", map[string]string{"message": err.Error()})
+			return
+		}
+		out = append(out, pending...)
 	}
 	writeJSON(w, http.StatusOK, out)
 }
@@ -99,11 +96,11 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, session, field 
 		return
 	}
 	if h.elsewhere(r) {
-		err = &opencode.NotFoundError{RequestID: id}
+		err = &NotFoundError{RequestID: id}
 	} else {
-		err = h.broker.ReplyIn(session, id, reply, message)
+		err = h.in.ReplyIn(r.Context(), session, id, reply, message)
 	}
-	var missing *opencode.NotFoundError
+	var missing *NotFoundError
 	switch {
 	case errors.As(err, &missing):
 		writeError(w, http.StatusNotFound, "PermissionNotFoundError", map[string]string{"requestID": id, "message": missing.Error()})
@@ -126,7 +123,7 @@ func refused(r *http.Request) (status int, msg string) {
 }
 
 // readReply reads a reply, strictly.
-func readReply(r *http.Request, field string) (opencode.Reply, string, error) {
+func readReply(r *http.Request, field string) (Reply, string, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return "", "", err
@@ -146,7 +143,7 @@ func readReply(r *http.Request, field string) (opencode.Reply, string, error) {
 	if m := n.Get("message"); m != nil {
 		message = m.Str
 	}
-	return opencode.Reply(n.Get(field).Str), message, nil
+	return Reply(n.Get(field).Str), message, nil
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -177,15 +174,15 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-cache, no-transform")
 	head.Set("X-Accel-Buffering", "no")
 	head.Set("X-Content-Type-Options", "nosniff")
-	sub := h.broker.Subscribe()
+	sub := h.in.Subscribe()
 	defer sub.Cancel()
 	beat := time.NewTicker(h.opts.Heartbeat)
 	defer beat.Stop()
 	ctl := http.NewResponseController(w)
 	ctl.SetWriteDeadline(time.Time{}) // a stream has no end; a server without deadlines has none to lift
-	send := func(e opencode.Event) bool {
+	send := func(e Event) bool {
 		if e.ID == "" {
-			e.ID = opencode.NewEventID()
+			e.ID = newEventID()
 		}
 		data, err := json.Marshal(e)
 		if err != nil {
@@ -194,13 +191,13 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		_, err = w.Write(append(append([]byte("data: "), data...), "\n\n"...))
 		return err == nil && ctl.Flush() == nil
 	}
-	ok := send(opencode.Event{Type: "server.connected", Properties: struct{}{}})
+	ok := send(Event{Type: "server.connected", Properties: struct{}{}})
 	for ok {
 		select {
 		case e, open := <-sub.Events():
 			ok = open && (h.elsewhere(r) || send(e))
 		case <-beat.C:
-			ok = send(opencode.Event{Type: "server.heartbeat", Properties: struct{}{}})
+			ok = send(Event{Type: "server.heartbeat", Properties: struct{}{}})
 		case <-r.Context().Done():
 			return
 		}

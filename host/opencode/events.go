@@ -1,5 +1,7 @@
 package opencode
 
+import "github.com/obstat/obstat/approval"
+
 // The types of events.
 const (
 	EventAsked   = "permission.asked"
@@ -20,27 +22,27 @@ type Replied struct {
 	Reply     Reply  `json:"reply"`
 }
 
-// A Subscription gets events until it is cancelled, the broker is closed, or it
+// A Subscription gets events until it is cancelled, the instance is closed, or it
 // has not read for so long that it would miss one: then it ends, so that its
 // reader asks anew for what is pending.
 type Subscription struct {
 	events chan Event
-	broker *Broker
+	in     *Instance
 }
 
 // maxBehind is how many events a subscription may have unread.
 const maxBehind = 256
 
 // Subscribe returns a subscription to all events from now on.
-func (b *Broker) Subscribe() *Subscription {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := &Subscription{events: make(chan Event, maxBehind), broker: b}
-	if b.closed {
+func (i *Instance) Subscribe() *Subscription {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := &Subscription{events: make(chan Event, maxBehind), in: i}
+	if i.closed {
 		close(s.events)
 		return s
 	}
-	b.subs[s] = struct{}{}
+	i.subs[s] = struct{}{}
 	return s
 }
 
@@ -49,30 +51,29 @@ func (s *Subscription) Events() <-chan Event { return s.events }
 
 // Cancel ends the subscription.
 func (s *Subscription) Cancel() {
-	s.broker.mu.Lock()
-	defer s.broker.mu.Unlock()
-	s.broker.drop(s)
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	s.in.drop(s)
 }
 
-func (b *Broker) drop(s *Subscription) {
-	if _, ok := b.subs[s]; ok {
-		delete(b.subs, s)
+func (i *Instance) drop(s *Subscription) {
+	if _, ok := i.subs[s]; ok {
+		delete(i.subs, s)
 		close(s.events)
 	}
 }
 
-// NewEventID returns an identifier for an event that no broker published.
-func NewEventID() string { return newID("evt_") }
+func newEventID() string { return approval.NewID("evt_") }
 
 // publish tells all subscriptions. The lock is held, so that events come in the
 // order in which things happened.
-func (b *Broker) publish(e Event) {
-	e.ID = NewEventID()
-	for s := range b.subs {
+func (i *Instance) publish(e Event) {
+	e.ID = newEventID()
+	for s := range i.subs {
 		select {
 		case s.events <- e:
 		default:
-			b.drop(s)
+			i.drop(s)
 		}
 	}
 }

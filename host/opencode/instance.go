@@ -1,0 +1,374 @@
+// Package opencode is opencode's way to ask on a gate: a tool asks for a
+// permission, the request waits for a reply, and a client hears of both over
+// HTTP.
+//
+// It owns the requests, replies, errors and events of the program and their HTTP
+// surface ([NewHandler]). Deciding, self-protection, grants, waiting and the
+// ledger are the gate's; what files and patterns mean is package
+// dialect/opencode's.
+package opencode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/opencode"
+	"github.com/obstat/obstat/gate"
+)
+
+// A Reply is what a human said.
+type Reply string
+
+// The replies.
+const (
+	Once   Reply = "once"
+	Always Reply = "always"
+	Reject Reply = "reject"
+)
+
+// A DeniedError says that a rule denies the call; nobody was asked.
+type DeniedError struct {
+	Rules    opencode.Ruleset // those about the permission
+	Decision obstat.Decision
+}
+
+// Error is the program's message to the model.
+func (e *DeniedError) Error() string {
+	if len(e.Rules) == 0 { // self-protection or the floor
+		return "This tool call is denied: " + e.Decision.Reason()
+	}
+	return "The user has specified a rule which prevents you from using this specific tool call. Here are some of the relevant rules " + e.Rules.JSON()
+}
+
+// ErrRejected says that a human said no, to this call or to another one of the
+// session.
+var ErrRejected = errors.New("The user rejected permission to use this specific tool call.")
+
+// A CorrectedError says that a human said no, and what to do instead.
+type CorrectedError struct{ Feedback string }
+
+// Error is the program's message to the model.
+func (e *CorrectedError) Error() string {
+	return "The user rejected permission to use this specific tool call with the following feedback: " + e.Feedback
+}
+
+// A NotFoundError says that nobody waits for a reply to this request, or not any
+// more.
+type NotFoundError struct{ RequestID string }
+
+// Error names the request.
+func (e *NotFoundError) Error() string { return "Permission request not found: " + e.RequestID }
+
+// Options configure an Instance.
+type Options struct {
+	// Gate configures the gate; its Policy, of opencode's files, is required. A
+	// request waits for a day unless Gate.Approval.Timeout says otherwise.
+	Gate gate.Options
+	// Directory is the instance's: answers "always" hold for it. Zero: the
+	// process's.
+	Directory string
+	// MaxPending bounds how many requests may wait at a time; one more is
+	// rejected. Zero: 1,000.
+	MaxPending int
+	// User is who replies, in the ledger. Zero: "user".
+	User string
+}
+
+// An Instance puts the asks of one directory to a human. It is safe for
+// concurrent use.
+type Instance struct {
+	opts   Options
+	gate   *gate.Gate
+	policy *source
+
+	mu     sync.Mutex
+	closed bool
+	refs   map[string]*ToolRef // of requests that wait
+	subs   map[*Subscription]struct{}
+}
+
+// Open returns an instance that nobody has asked anything.
+func Open(ctx context.Context, opts Options) (*Instance, error) {
+	if opts.Gate.Policy == nil {
+		return nil, errors.New("an instance needs a policy")
+	}
+	if opts.Directory == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		opts.Directory = dir
+	}
+	if opts.MaxPending <= 0 {
+		opts.MaxPending = 1000
+	}
+	if opts.User == "" {
+		opts.User = "user"
+	}
+	i := &Instance{opts: opts, policy: &source{Source: opts.Gate.Policy}, refs: map[string]*ToolRef{}, subs: map[*Subscription]struct{}{}}
+	g := opts.Gate
+	g.Policy, g.Approval.Settled = i.policy, i.settled
+	if g.Approval.Timeout == 0 {
+		g.Approval.Timeout = 24 * time.Hour
+	}
+	var err error
+	i.gate, err = gate.Open(ctx, g)
+	return i, err
+}
+
+// A source is a gate's policy, and remembers what was loaded last.
+type source struct {
+	gate.Source
+	mu   sync.Mutex
+	last *dialect.Loaded
+}
+
+// Load loads the policy.
+func (s *source) Load() (*dialect.Loaded, error) {
+	l, err := s.Source.Load()
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.last = l
+	}
+	return l, err
+}
+
+func (s *source) loaded() *dialect.Loaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Ask asks and waits: nil means that the call may run. A context that ends takes
+// the request back, and the call may not run.
+func (i *Instance) Ask(ctx context.Context, req Request) error {
+	w, err := i.Put(ctx, req)
+	if err != nil || w == nil {
+		return err
+	}
+	return w.Result(ctx)
+}
+
+// Put evaluates a request: what a rule denies is a DeniedError, if all is allowed
+// both results are nil, and else the one request waits with all its patterns.
+//
+// What the rules deny is denied, whatever was answered before: there the program
+// lets an answer lift a rule.
+func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
+	pending, err := i.requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock() // until the request is announced, nobody hears of its end
+	if i.closed || len(pending) >= i.opts.MaxPending {
+		return nil, ErrRejected
+	}
+	call, offers := i.call(&req)
+	d, r, err := i.gate.Put(ctx, call, offers...)
+	switch {
+	case r != nil:
+		i.refs[r.ID] = req.Tool
+		shown := i.show(r, req.Tool)
+		i.publish(Event{Type: EventAsked, Properties: shown})
+		return &Wait{Request: shown, in: i, id: r.ID}, nil
+	case err != nil:
+		return nil, err
+	case d.Verdict == obstat.Allow:
+		return nil, nil
+	}
+	return nil, i.denied(call, d)
+}
+
+func (i *Instance) denied(call *obstat.Call, d obstat.Decision) error {
+	l := i.policy.loaded()
+	mode := call.Mode
+	if mode == "" {
+		mode = i.opts.Gate.Mode
+	}
+	e := &DeniedError{Decision: d}
+	if d.Rule != nil {
+		e.Rules = opencode.About(l.Program, mode, permissionOf(l, call))
+	}
+	return e
+}
+
+// A Wait is a request that waits for its reply.
+type Wait struct {
+	Request Request
+
+	in   *Instance
+	id   string
+	once sync.Once
+	err  error
+}
+
+// Result waits for the reply and returns nil if the call may run, and
+// ErrRejected, a CorrectedError or a DeniedError if it may not. A context that
+// ends takes the request back.
+func (w *Wait) Result(ctx context.Context) error {
+	w.once.Do(func() { w.err = w.result(ctx) })
+	return w.err
+}
+
+func (w *Wait) result(ctx context.Context) error {
+	r, err := w.in.gate.Broker().Wait(ctx, w.id)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", ErrRejected, err)
+	}
+	d, err := w.in.gate.Resume(context.WithoutCancel(ctx), w.id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w (%w)", ErrRejected, err)
+	case d.Verdict == obstat.Allow:
+		return nil
+	case r.State == approval.Approved: // denied meanwhile
+		return w.in.denied(&r.Call, d)
+	case r.State == approval.Canceled:
+		return fmt.Errorf("%w (%w)", ErrRejected, context.Cause(ctx))
+	case r.State == approval.Expired:
+		return fmt.Errorf("%w (nobody answered in time)", ErrRejected)
+	}
+	if a := r.Agreed(); a.By != byItself && a.Words != "" {
+		return &CorrectedError{a.Words}
+	}
+	return ErrRejected
+}
+
+// byItself is who answers a request because of the answer to another one.
+const byItself = "obstat"
+
+// requests returns the instance's requests that wait, oldest first.
+func (i *Instance) requests(ctx context.Context) ([]*approval.Request, error) {
+	all, err := i.gate.Broker().Pending(ctx)
+	return slices.DeleteFunc(all, func(r *approval.Request) bool { return r.Call.Dir != i.opts.Directory }), err
+}
+
+// Pending returns the requests that wait, oldest first.
+func (i *Instance) Pending(ctx context.Context) ([]Request, error) {
+	all, err := i.requests(ctx)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := make([]Request, len(all))
+	for n, r := range all {
+		out[n] = i.show(r, i.refs[r.ID])
+	}
+	return out, err
+}
+
+// Reply answers a request, the first reply wins. A rejection takes the other
+// requests of the session with it, and only the request that was answered gets
+// the words. "Always" is remembered and answers those requests of the session
+// that it covers.
+func (i *Instance) Reply(ctx context.Context, id string, reply Reply, message string) error {
+	return i.ReplyIn(ctx, "", id, reply, message)
+}
+
+// ReplyIn is Reply for a request of one session, or of any if none is named.
+func (i *Instance) ReplyIn(ctx context.Context, session, id string, reply Reply, message string) error {
+	if reply != Once && reply != Always && reply != Reject {
+		return fmt.Errorf("a reply is once, always or reject, not %q", reply)
+	}
+	all, err := i.requests(ctx)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(r *approval.Request) bool {
+		return shownID(r.ID) == id && (session == "" || session == r.Call.Session)
+	})
+	if at < 0 {
+		return &NotFoundError{id}
+	}
+	r := all[at]
+	a := approval.Answer{By: i.opts.User, Allow: reply != Reject, Words: message, All: reply == Reject}
+	if reply == Always {
+		if a.Words = string(Always); len(r.Offers) > 0 {
+			a.Scope, a.Offer = approval.Workspace, 1
+		}
+	}
+	_, err = i.gate.Broker().Answer(ctx, r.ID, a)
+	if a.Offer > 0 && (errors.Is(err, approval.ErrBad) || errors.Is(err, approval.ErrBroader)) {
+		// A pattern that would not settle this request, or hands out a shell, is not
+		// remembered.
+		a.Scope, a.Offer = "", 0
+		_, err = i.gate.Broker().Answer(ctx, r.ID, a)
+	}
+	switch {
+	case errors.Is(err, approval.ErrSettled):
+		return &NotFoundError{id}
+	case err == nil && a.Offer > 0:
+		return i.cover(ctx, r.Call.Session)
+	}
+	return err
+}
+
+// cover answers those requests of a session that are granted by now.
+func (i *Instance) cover(ctx context.Context, session string) error {
+	all, err := i.requests(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Call.Session != session {
+			continue
+		}
+		if _, gr := i.gate.Granted(ctx, &r.Call); gr == nil {
+			continue
+		}
+		_, err := i.gate.Broker().Answer(ctx, r.ID, approval.Answer{By: byItself, Allow: true, Words: string(Always)})
+		if err != nil && !errors.Is(err, approval.ErrSettled) {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled tells the subscriptions how a request ended.
+func (i *Instance) settled(r *approval.Request) {
+	reply := Reject
+	if r.State == approval.Approved {
+		if reply = Once; r.Agreed().Words == string(Always) || r.Agreed().Offer > 0 {
+			reply = Always
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.refs, r.ID)
+	if r.State != approval.Canceled && r.Call.Dir == i.opts.Directory { // nobody is told of what was taken back
+		i.publish(Event{Type: EventReplied, Properties: Replied{r.Call.Session, shownID(r.ID), reply}})
+	}
+}
+
+// Close rejects everything that waits and whatever is asked later, and ends the
+// subscriptions.
+func (i *Instance) Close(ctx context.Context) error {
+	i.mu.Lock()
+	i.closed = true
+	i.mu.Unlock()
+	all, err := i.requests(ctx)
+	for _, r := range all {
+		if _, aerr := i.gate.Broker().Answer(ctx, r.ID, approval.Answer{By: byItself}); aerr != nil && !errors.Is(aerr, approval.ErrSettled) {
+			err = errors.Join(err, aerr)
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for s := range i.subs {
+		i.drop(s)
+	}
+	i.gate.Close()
+	return err
+}
+
+// shownID is the program's form of a request's identifier: per_...
+func shownID(id string) string { return "per_" + strings.TrimPrefix(id, "req_") }

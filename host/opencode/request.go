@@ -1,0 +1,120 @@
+package opencode
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/opencode"
+)
+
+// A Request is an ask: may a tool have this permission for these patterns?
+// Without patterns it is about everything.
+type Request struct {
+	ID         string          `json:"id"` // made by Put
+	SessionID  string          `json:"sessionID"`
+	Permission string          `json:"permission"`
+	Patterns   []string        `json:"patterns"`
+	Always     []string        `json:"always"` // what "always" would remember
+	Metadata   json.RawMessage `json:"metadata"`
+	Tool       *ToolRef        `json:"tool,omitempty"`
+
+	// Call is the tool call that asks. With it the call itself is judged, by the
+	// floor as well, and Permission, Patterns and Always are made from it.
+	Call *obstat.Call `json:"-"`
+	// Agent is whose rules count; "" is the policy's own mode.
+	Agent string `json:"-"`
+}
+
+// A ToolRef says which call of which message asks.
+type ToolRef struct {
+	MessageID string `json:"messageID"`
+	CallID    string `json:"callID"`
+}
+
+// An asked is the input of a call that was made from patterns alone: an answer
+// is bound to it, and self-protection looks at it.
+type asked struct {
+	Command  string          `json:"command,omitempty"` // of the shell
+	Patterns []string        `json:"patterns,omitempty"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+func (r *Request) input() (json.RawMessage, error) {
+	in := asked{Patterns: r.Patterns, Metadata: r.Metadata}
+	if r.Permission == "bash" {
+		in.Command, in.Patterns = strings.Join(r.Patterns, "\n"), nil
+	}
+	return json.Marshal(in)
+}
+
+// call returns a request as the gate's call, and the rules that "always" would
+// take; none are the dialect's own.
+func (i *Instance) call(req *Request) (*obstat.Call, []obstat.Offer) {
+	if req.Call != nil {
+		c := *req.Call
+		c.Session, c.Dir = req.SessionID, i.opts.Directory
+		if req.Agent != "" {
+			c.Mode = obstat.Mode(req.Agent)
+		}
+		return &c, nil
+	}
+	if len(req.Patterns) == 0 {
+		req.Patterns = []string{"*"}
+	}
+	if req.Metadata == nil {
+		req.Metadata = json.RawMessage("{}")
+	}
+	input, err := req.input()
+	if err != nil {
+		input = nil // metadata that is no JSON; the gate denies the call
+	}
+	c := &obstat.Call{Tool: req.Permission, Input: input, Subjects: req.Patterns, Mode: obstat.Mode(req.Agent), Session: req.SessionID, Dir: i.opts.Directory, Roots: []string{i.opts.Directory}}
+	return c, opencode.AlwaysOffers(i.policy.loaded().Program, req.Permission, req.Patterns, req.Always)
+}
+
+// show returns a request of the gate as the program shows it.
+func (i *Instance) show(r *approval.Request, ref *ToolRef) Request {
+	out := Request{ID: shownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects, Always: []string{}, Metadata: r.Call.Input, Tool: ref}
+	var a asked
+	if len(r.Call.Subjects) == 0 {
+		out.Permission, out.Patterns = shownAsk(i.policy.loaded(), &r.Call, i.opts.Gate.World)
+	} else if json.Unmarshal(r.Call.Input, &a) == nil {
+		out.Metadata = a.Metadata
+	}
+	if len(r.Offers) > 0 {
+		for _, o := range r.Offers[0].Rules() {
+			if rule, err := obstat.ParseRule(o.Rule); err == nil {
+				out.Always = append(out.Always, opencode.RuleOf(&rule).Pattern)
+			}
+		}
+	}
+	return out
+}
+
+// shownAsk returns what a call asks: of several permissions the tool's own, which
+// is the last.
+func shownAsk(l *dialect.Loaded, call *obstat.Call, world obstat.World) (string, []string) {
+	asks, err := opencode.AsksOf(l.Program, call, world)
+	if err != nil || len(asks) == 0 {
+		return call.Tool, []string{"*"}
+	}
+	a := asks[len(asks)-1]
+	for _, other := range asks {
+		if other.Permission != "external_directory" && other.Permission != "doom_loop" {
+			a = other
+		}
+	}
+	return a.Permission, a.Patterns
+}
+
+// permissionOf returns the permission that a call is denied.
+func permissionOf(l *dialect.Loaded, call *obstat.Call) string {
+	if len(call.Subjects) > 0 {
+		return call.Tool
+	}
+	permission, _ := shownAsk(l, call, nil)
+	return permission
+}
