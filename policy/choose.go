@@ -7,13 +7,13 @@ import (
 	"github.com/obstat/obstat/dialect"
 )
 
-// choose returns which of the sets of one place count for an agent: obstat's own
-// file where there is one, else the agent's own, else all of them.
-func choose(agent string, sets []*set) []*set {
-	for _, who := range []string{"*", agent} {
+// choose returns which of the sets of one place count: obstat's own file where
+// there is one, else the agent's own, else all of them.
+func (s *search) choose(sets []*set) []*set {
+	for _, who := range []string{"*", s.w.Agent} {
 		var own []*set
 		for _, st := range sets {
-			if who != "" && dialect.OwnedBy(st.d, who) {
+			if who != "" && !s.w.Every && dialect.OwnedBy(st.d, who) {
 				own = append(own, st)
 			}
 		}
@@ -32,7 +32,7 @@ func (s *search) load(st *site) {
 	if same {
 		role = min(role, st.pinRole)
 	}
-	chosen := choose(s.w.Agent, st.sets)
+	chosen := s.choose(st.sets)
 	var disk []*dialect.Loaded
 	for _, set := range st.sets {
 		if !slices.Contains(chosen, set) {
@@ -94,7 +94,7 @@ func (s *search) users(covered bool) {
 			own = append(own, mine)
 		}
 	}
-	chosen := choose(s.w.Agent, speak)
+	chosen := s.choose(speak)
 	for _, st := range speak {
 		accepted := len(st.own().files) == len(st.files)
 		switch counts := slices.Contains(chosen, st); {
@@ -113,7 +113,7 @@ func (s *search) users(covered bool) {
 		s.builtin(&Policy{Why: "no policy is found", OnDisk: true, Accepted: true})
 	}
 	if s.first {
-		s.firstSight(choose(s.w.Agent, own))
+		s.firstSight(s.choose(own))
 	}
 }
 

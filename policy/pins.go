@@ -29,7 +29,7 @@ func (s *search) openPins() {
 		s.out.Pins = "there is no state directory to keep them in"
 		return
 	}
-	s.pins = newPinStore(dir)
+	s.pins = s.newPinStore(dir)
 	if err := s.pins.open(); err != nil {
 		s.closePins()
 		s.pins, s.out.Pins = nil, "they cannot be read: "+firstLine(err)
@@ -174,7 +174,7 @@ func (s *search) pinned(st *site) (out []*dialect.Loaded) {
 		one := &set{d: d}
 		sets, from[one] = append(sets, one), p
 	}
-	for _, one := range choose(s.w.Agent, sets) {
+	for _, one := range s.choose(sets) {
 		l, err := s.fromPin(from[one], one.d)
 		if err != nil {
 			continue
@@ -238,7 +238,7 @@ func (f *Finder) writer(w *Where) (*search, error) {
 	if dir == "" {
 		return nil, errors.New("there is no state directory to keep pins in")
 	}
-	s.pins = newPinStore(dir)
+	s.pins = s.newPinStore(dir)
 	return s, nil
 }
 
@@ -296,7 +296,7 @@ func (f *Finder) Off(ctx context.Context, w *Where, off bool, by string) error {
 	if err != nil {
 		return err
 	}
-	reader := newPinStore(s.pins.dir)
+	reader := s.newPinStore(s.pins.dir)
 	if err := reader.open(); err != nil {
 		return err
 	}

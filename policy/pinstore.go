@@ -63,11 +63,12 @@ const maxPinned = 2 << 20
 
 // A pinStore reads and writes the pins of a state directory.
 type pinStore struct {
-	dir  string
-	file *ledger.File
-	key  []byte
-	view *ledger.View
-	idx  *pinIndex
+	dir   string
+	heads []string // where the ledger's head is kept besides
+	file  *ledger.File
+	key   []byte
+	view  *ledger.View
+	idx   *pinIndex
 }
 
 // A pinIndex says where in the ledger the newest pin of each place is. It is a hint
@@ -85,8 +86,10 @@ type pinEntry struct {
 	Hash   ledger.Hash `json:"hash"`
 }
 
-func newPinStore(dir string) *pinStore {
-	return &pinStore{dir: dir, file: ledger.NewFile(statedir.Ledger(dir))}
+func (s *search) newPinStore(dir string) *pinStore {
+	out := &pinStore{dir: dir, heads: statedir.Heads(statedir.Store(dir), s.w.Getenv)}
+	out.file = ledger.NewFile(statedir.Ledger(dir), out.heads...)
+	return out
 }
 
 func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }
@@ -317,7 +320,7 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string, expect
 	if err != nil {
 		return err
 	}
-	file := ledger.NewFile(s.file.Path())
+	file := ledger.NewFile(s.file.Path(), s.heads...)
 	defer file.Close()
 	return file.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Pin, User: by, Dir: p.Place, Reason: reason, Detail: detail})
 }

@@ -40,6 +40,9 @@ type Where struct {
 	Home string
 	// Getenv reads the environment; nil reads the process's.
 	Getenv func(string) string
+	// Every: the files of all dialects count, not only those that decide for the
+	// agent. So looks who accepts them.
+	Every bool
 	// Mine: no agent has started this process, so that its environment is its
 	// user's own; see [TrustVariable].
 	Mine bool
@@ -159,17 +162,23 @@ func (f *InForce) Main() *Policy {
 	return nil
 }
 
-// Err returns why something that was found cannot be loaded, or nil.
+// Err returns everything that is wrong with what was found and cannot be loaded, or
+// nil.
 func (f *InForce) Err() error {
-	var errs []error
+	var all obstat.Errors
 	for _, b := range f.Broken {
-		errs = append(errs, b.Err)
+		var es obstat.Errors
+		if !errors.As(b.Err, &es) {
+			es = obstat.Errors{{Code: obstat.CodeIO, Pos: obstat.Pos{File: b.Place}, Msg: b.Err.Error()}}
+		}
+		all = append(all, es...)
 	}
-	return errors.Join(errs...)
+	return all.Fatal()
 }
 
 // Find returns what is in force. What is found and cannot be loaded is in the
-// result, and decides; the error is about what was named.
+// result, and decides; the error is about what was named, and the files that were
+// looked at are there nevertheless.
 func (f *Finder) Find(w *Where) (*InForce, error) {
 	s, err := f.search(w)
 	if err != nil {
@@ -226,12 +235,12 @@ func (s *search) named() error {
 	if err != nil {
 		return err
 	}
+	for i := range files {
+		s.out.Looked = append(s.out.Looked, Looked{Name: files[i].Name, Layer: files[i].Layer, Dialect: d.Name(), InForce: true, Why: "named", Accepted: true})
+	}
 	l, err := dialect.Load(d, &dialect.Input{Files: files, Options: s.w.Named.Options, Home: s.w.Home})
 	if err != nil {
 		return err
-	}
-	for i := range files {
-		s.out.Looked = append(s.out.Looked, Looked{Name: files[i].Name, Layer: files[i].Layer, Dialect: d.Name(), InForce: true, Why: "named", Accepted: true})
 	}
 	s.out.Policies = []*Policy{{Loaded: l, Why: "named", OnDisk: true, Accepted: true}}
 	return nil

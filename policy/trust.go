@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -65,6 +66,12 @@ func (s *search) mentioned(name string) bool {
 // markers are variables that agents set for the commands they run. A process that
 // has one was started by an agent, and so was an agent that has one.
 var markers = []string{"CLAUDECODE=", "CODEX_SANDBOX=", "CODEX_SANDBOX_NETWORK_DISABLED=", "GEMINI_CLI=", "QWEN_CODE=", "OPENCODE=", "CURSOR_AGENT=", "COPILOT_CLI=", "CLINE_ACTIVE="}
+
+// ByAgent tells whether an agent has started this process, as far as the
+// environment says so.
+func ByAgent(getenv func(string) string) bool {
+	return slices.ContainsFunc(markers, func(m string) bool { return getenv(strings.TrimSuffix(m, "=")) != "" })
+}
 
 // gave tells whether an environment as /proc has it has this value for a variable
 // and is of no agent's making.

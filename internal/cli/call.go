@@ -81,7 +81,7 @@ func (o *callOptions) args(args []string) error {
 // call makes the call that o describes. Agents have different names for a
 // tool's path: of those that are known the first is taken that the policy's
 // dialect can read.
-func (o *callOptions) call(p *policy, w obstat.World) (*obstat.Call, error) {
+func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
 	var c *obstat.Call
 	for i := range maxNames {
 		next, err := o.named(p.Dir, i)
@@ -91,7 +91,7 @@ func (o *callOptions) call(p *policy, w obstat.World) (*obstat.Call, error) {
 		if c != nil && string(next.Input) == string(c.Input) {
 			break // no more names
 		}
-		if d := p.Policy.Decide(next, w); c == nil || len(d.Faults) == 0 {
+		if d := p.Loaded.Policy.Decide(next, w); c == nil || len(d.Faults) == 0 {
 			c = next
 			if len(d.Faults) == 0 {
 				break
@@ -174,7 +174,7 @@ func (o *callOptions) defaults(c *obstat.Call, dir string) {
 
 // checkMode refuses a mode that the policy does not have: deciding would deny
 // everything for a typing mistake.
-func (o *callOptions) checkMode(p *policy) error {
+func (o *callOptions) checkMode(p *loaded) error {
 	if o.Mode == "" {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonl"
+	"github.com/obstat/obstat/policy"
 )
 
 // checkOptions are the options of obstat check and, but for how the answer is
@@ -85,9 +86,12 @@ func checkRun(o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	d := decide(o.Factory, p, call)
+	d, err := p.decide(call, o.Factory.World)
+	if err != nil {
+		return err
+	}
 	if o.Factory.jsonFlag {
-		err = writeJSON(o.Factory.IO.Out, newCheckJSON(p, &d, 0))
+		err = writeJSON(o.Factory.IO.Out, newCheckJSON(&d, 0))
 	} else {
 		s := o.Factory.IO
 		_, err = fmt.Fprintf(s.Out, "%s  %s\n", s.paint(verdictInk(d.Verdict), pad(d.Verdict.String(), 5)), visible(d.Reason()))
@@ -99,7 +103,7 @@ func checkRun(o *checkOptions) error {
 }
 
 // load loads the policy and says what has to be said of it.
-func (o *checkOptions) load() (*policy, error) {
+func (o *checkOptions) load() (*loaded, error) {
 	p, err := o.Factory.load(&o.Policy)
 	if err != nil {
 		return nil, err
@@ -112,13 +116,6 @@ func (o *checkOptions) load() (*policy, error) {
 	return p, nil
 }
 
-// decide answers a call, with the dialect's offers where it asks.
-func decide(f *Factory, p *policy, call *obstat.Call) obstat.Decision {
-	d := p.Policy.Decide(call, f.World)
-	d.Offers = p.Offers(call, f.World, &d)
-	return d
-}
-
 // checkJSON is what --json prints for one call.
 type checkJSON struct {
 	V    int `json:"v"`
@@ -127,6 +124,8 @@ type checkJSON struct {
 	Dialect string   `json:"dialect"`
 	Policy  string   `json:"policy"` // digest
 	Files   []string `json:"files"`
+	// Waits is the directory whose files would be looser and wait to be accepted.
+	Waits string `json:"waits,omitempty"`
 }
 
 // lineErrorJSON is what --json prints for a line that is no call.
@@ -136,12 +135,12 @@ type lineErrorJSON struct {
 	Errors obstat.Errors `json:"errors"`
 }
 
-func newCheckJSON(p *policy, d *obstat.Decision, line int) checkJSON {
-	return checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(d), Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Files: p.names()}
+func newCheckJSON(d *policy.Answer, line int) checkJSON {
+	return checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(&d.Decision), Dialect: d.By.Dialect.Name(), Policy: d.By.Loaded.Policy.Digest(), Files: namesOf(d.By), Waits: d.Waits}
 }
 
 // checkStream answers the calls on standard input, one line each, as they come.
-func checkStream(o *checkOptions, p *policy) error {
+func checkStream(o *checkOptions, p *loaded) error {
 	s := o.Factory.IO
 	lines := jsonl.NewReader(s.In)
 	out := bufio.NewWriter(s.Out)
@@ -171,7 +170,7 @@ func checkStream(o *checkOptions, p *policy) error {
 }
 
 // line answers one line; tooLong is why it could not be read.
-func (o *checkOptions) line(w io.Writer, p *policy, n int, src []byte, tooLong error) (ExitCode, error) {
+func (o *checkOptions) line(w io.Writer, p *loaded, n int, src []byte, tooLong error) (ExitCode, error) {
 	f := o.Factory
 	call, err := (*obstat.Call)(nil), error(obstat.Errors{{Code: obstat.CodeTooLarge, Pos: obstat.Pos{Line: n, Col: 1}, Msg: fmt.Sprint(tooLong)}})
 	if tooLong == nil {
@@ -194,9 +193,12 @@ func (o *checkOptions) line(w io.Writer, p *policy, n int, src []byte, tooLong e
 		return ExitError, nil
 	}
 	o.Call.defaults(call, p.Dir)
-	d := decide(f, p, call)
+	d, err := p.decide(call, f.World)
+	if err != nil {
+		return ExitError, err
+	}
 	if f.jsonFlag {
-		err = writeJSON(w, newCheckJSON(p, &d, n))
+		err = writeJSON(w, newCheckJSON(&d, n))
 	} else {
 		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", n, f.IO.paint(verdictInk(d.Verdict), d.Verdict.String()),
 			clip(visible(callWords(call)), f.IO.width()), visible(d.Reason()))

@@ -41,16 +41,30 @@ func explainRun(o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	v := explainCall(o.Factory, p, call)
-	if err := o.show(o.Factory.IO.Out, p, v); err != nil {
+	v, err := explainCall(o.Factory, p, call)
+	if err != nil {
+		return err
+	}
+	if err := o.show(o.Factory.IO.Out, v); err != nil {
 		return err
 	}
 	return done(exitOf(v.Verdict))
 }
 
-func explainCall(f *Factory, p *policy, call *obstat.Call) *explain.View {
-	return explain.Explain(&explain.Request{Program: p.Program, Policy: p.Policy, Library: dialect.LibraryFor(p.Dialect, p.Program), Call: call, World: f.World, Files: p.names(),
-		Offers: func(d *obstat.Decision) []obstat.Offer { return p.Offers(call, f.World, d) }})
+// explainCall explains the answer of the policy that decides, and says where files
+// that wait to be accepted would be looser.
+func explainCall(f *Factory, p *loaded, call *obstat.Call) (*explainJSON, error) {
+	a, err := p.decide(call, f.World)
+	if err != nil {
+		return nil, err
+	}
+	by := a.By
+	v := explain.Explain(&explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }})
+	if a.Waits != "" || v.Verdict != a.Verdict {
+		v.Decision, v.Why, v.Changes = explain.NewDecision(&a.Decision), a.Reason(), nil
+	}
+	return &explainJSON{View: v, Dialect: by.Dialect.Name(), Policy: by.Loaded.Policy.Digest(), Files: namesOf(by), Waits: a.Waits}, nil
 }
 
 // explainJSON is what --json prints for one call.
@@ -59,18 +73,20 @@ type explainJSON struct {
 	Dialect string   `json:"dialect"`
 	Policy  string   `json:"policy"` // digest
 	Files   []string `json:"files"`
+	// Waits is the directory whose files would be looser and wait to be accepted.
+	Waits string `json:"waits,omitempty"`
 }
 
-func (o *checkOptions) show(w io.Writer, p *policy, v *explain.View) error {
+func (o *checkOptions) show(w io.Writer, v *explainJSON) error {
 	if !o.Factory.jsonFlag {
-		_, err := io.WriteString(w, newScreen(o.Factory.IO).render(v))
+		_, err := io.WriteString(w, newScreen(o.Factory.IO).render(v.View))
 		return err
 	}
-	return writeJSON(w, explainJSON{View: v, Dialect: p.Dialect.Name(), Policy: p.Policy.Digest(), Files: p.names()})
+	return writeJSON(w, v)
 }
 
 // explainStream explains the calls on standard input, one after the other.
-func explainStream(o *checkOptions, p *policy) error {
+func explainStream(o *checkOptions, p *loaded) error {
 	s := o.Factory.IO
 	lines := jsonl.NewReader(s.In)
 	out := bufio.NewWriter(s.Out)
@@ -91,9 +107,11 @@ func explainStream(o *checkOptions, p *policy) error {
 		switch {
 		case err == nil:
 			o.Call.defaults(call, p.Dir)
-			v := explainCall(o.Factory, p, call)
-			err = o.show(out, p, v)
-			worst = worse(worst, exitOf(v.Verdict))
+			var v *explainJSON
+			if v, err = explainCall(o.Factory, p, call); err == nil {
+				err = o.show(out, v)
+				worst = worse(worst, exitOf(v.Verdict))
+			}
 		case errors.As(err, &es), errors.Is(err, jsonl.ErrTooLong):
 			_, err = o.line(out, p, lines.Line(), line, tooLong(err))
 			worst = ExitError

@@ -3,13 +3,16 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/policy"
 )
 
 // policyOptions say which configuration a command works with.
@@ -19,12 +22,15 @@ type policyOptions struct {
 	Options []string
 	Floor   string
 	Dir     string
+	// Parse reads the files also where an accepted Program stands for them, for
+	// commands that show what is wrong with a file.
+	Parse bool
 }
 
 func (o *policyOptions) flags(cmd *cobra.Command, files bool) {
 	fl := cmd.Flags()
 	if files {
-		fl.StringArrayVarP(&o.Files, "policy", "p", nil, "configuration `file`, lowest precedence first; [LAYER=]FILE (default: what is found in the directory)")
+		fl.StringArrayVarP(&o.Files, "policy", "p", nil, "configuration `file`, lowest precedence first; [LAYER=]FILE (default: the policy in force in the directory)")
 	}
 	fl.StringVarP(&o.Dialect, "dialect", "d", "", "`name` of the files' dialect (default: told by name and shape)")
 	fl.StringArrayVarP(&o.Options, "option", "o", nil, "option of the dialect, as `name=value`")
@@ -39,63 +45,105 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// A policy is a loaded configuration and where it was found.
-type policy struct {
-	*dialect.Loaded
-	Files []dialect.File
-	Dir   string // absolute
-	Found bool   // nobody named the files
+// loaded is the configuration that a command works with. Where several policies
+// are in force, the embedded one is that of the project.
+type loaded struct {
+	*policy.Policy
+	inForce *policy.InForce
+	finder  *policy.Finder
+	where   policy.Where
+	Dir     string // absolute
+	Found   bool   // nobody named the files
 }
 
 // names returns the names of the files.
-func (p *policy) names() []string {
-	out := make([]string, len(p.Files))
-	for i, f := range p.Files {
-		out[i] = f.Name
+func (p *loaded) names() []string { return namesOf(p.Policy) }
+
+func namesOf(p *policy.Policy) []string {
+	out := []string{}
+	for _, f := range p.Input.Files {
+		out = append(out, f.Name)
 	}
 	return out
+}
+
+// short returns names as they are written from the current directory, where that is
+// shorter.
+func (f *Factory) short(names ...string) string {
+	wd, err := f.Getwd()
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = name
+		if rel, relErr := filepath.Rel(wd, name); err == nil && relErr == nil && len(rel) < len(name) {
+			out[i] = rel
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// title names a policy: by its files, if it has some.
+func (f *Factory) title(names []string) string {
+	if len(names) == 0 {
+		return "the built-in policy"
+	}
+	return f.short(names...)
+}
+
+// decide answers a call by everything that is in force where it is made.
+func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, error) {
+	in := p.inForce
+	if p.Found && (call.Dir != p.Dir || call.Agent != p.where.Agent) {
+		at := p.where
+		at.Agent, at.Dir, at.Roots = call.Agent, call.Dir, call.Roots
+		var err error
+		if in, err = p.finder.Find(&at); err != nil {
+			return policy.Answer{}, err
+		}
+	}
+	a := in.Decide(call, world)
+	if a.By == nil {
+		a.By, a.Call = p.Policy, *call
+	}
+	if a.By.OnDisk && a.Waits == "" {
+		a.Offers = a.By.Offers(&a.Call, world, &a.Decision)
+	}
+	return a, nil
 }
 
 // maxPolicy bounds a configuration file.
 const maxPolicy = 256 << 20
 
-// load reads and compiles the configuration that o names.
-func (f *Factory) load(o *policyOptions) (*policy, error) {
-	p, d, in, err := f.input(o)
+// load reads and compiles the configuration that o names, or what is in force.
+func (f *Factory) load(o *policyOptions) (*loaded, error) {
+	p, err := f.find(o)
 	if err != nil {
 		return nil, err
 	}
-	if p.Loaded, err = dialect.Load(d, in); err != nil {
+	if err := p.inForce.Err(); err != nil {
 		return nil, err
 	}
+	p.Policy = p.inForce.Main()
 	return p, nil
 }
 
-// input reads the files that o names and finds their dialect.
-func (f *Factory) input(o *policyOptions) (*policy, dialect.Dialect, *dialect.Input, error) {
+// find finds the configuration that o names, or what is in force.
+func (f *Factory) find(o *policyOptions) (*loaded, error) {
 	dir, err := f.dir(o.Dir)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	opts, err := o.options()
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	p := &policy{Dir: dir, Found: len(o.Files) == 0}
-	if p.Found {
-		p.Files, err = all.Discover(o.Dir, dir, o.Dialect, f.read)
-	} else {
-		p.Files, err = dialect.ReadFiles(o.Files, f.read)
-	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	d, err := all.Of(o.Dialect, p.Files)
-	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	home, _ := f.World.Home("")
-	return p, d, &dialect.Input{Files: p.Files, Options: opts, Home: home}, nil
+	p := &loaded{Dir: dir, Found: len(o.Files) == 0, finder: &policy.Finder{NoPins: o.Parse},
+		where: policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Named: &policy.Named{Files: o.Files, Dialect: o.Dialect, Options: opts}}}
+	if !p.Found {
+		p.finder.Read = f.read
+	}
+	p.inForce, err = p.finder.Find(&p.where)
+	return p, err
 }
 
 func (f *Factory) dir(dir string) (string, error) {
@@ -140,16 +188,24 @@ func (f *Factory) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// announce says which files were found, where nobody named any.
-func (f *Factory) announce(p *policy) {
+// announce says what was found, where nobody named a file.
+func (f *Factory) announce(p *loaded) {
 	if !p.Found || f.jsonFlag {
 		return
 	}
-	fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(joinNames(p.names())), p.Dialect.Name())
+	for _, pol := range p.inForce.Policies {
+		switch names := namesOf(pol); {
+		case !pol.OnDisk || pol.Role != policy.Own:
+		case len(names) == 0:
+			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")
+		default:
+			fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(f.short(names...)), pol.Dialect.Name())
+		}
+	}
 }
 
 // warn shows the warnings of a configuration, unless the output is for programs.
-func (f *Factory) warn(p *policy) {
+func (f *Factory) warn(p *loaded) {
 	if len(p.Warnings) > 0 && !f.jsonFlag {
 		f.problems(f.IO.Err, p.Warnings, false)
 	}

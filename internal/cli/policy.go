@@ -77,6 +77,7 @@ type showJSON struct {
 }
 
 func showRun(o *showOptions) error {
+	o.Policy.Parse = true
 	p, err := o.Factory.load(&o.Policy)
 	if err != nil {
 		return err
@@ -91,19 +92,19 @@ func showRun(o *showOptions) error {
 	w := o.Factory.IO.Out
 	switch {
 	case o.Factory.jsonFlag:
-		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Policy.Digest(), p.names(), p.Program, p.Warnings})
+		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.names(), p.Program, p.Warnings})
 	case o.Format == "json":
 		return writePretty(w, p.Program)
 	case o.Format == "mermaid":
 		_, err = io.WriteString(w, mermaid(p.Program, o.modes(p)))
 		return err
 	}
-	_, err = io.WriteString(w, newProgramText(o.Factory.IO, p).render(o.modes(p)))
+	_, err = io.WriteString(w, newProgramText(o.Factory, p).render(o.modes(p)))
 	return err
 }
 
 // modes returns the modes to print: the one in force unless another is named.
-func (o *showOptions) modes(p *policy) []string {
+func (o *showOptions) modes(p *loaded) []string {
 	switch o.Mode {
 	case allModes:
 		return modesOf(p.Program)
@@ -191,7 +192,7 @@ func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
 	if !res.Valid {
 		verdict = s.paint(red, "not valid")
 	}
-	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(joinNames(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
+	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(o.Factory.title(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
 	return res.code(o.Strict), err
 }
 
@@ -212,28 +213,34 @@ func (res *validateJSON) code(strict bool) ExitCode {
 // examine loads a policy and collects everything that can be said against it.
 func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 	res = validateJSON{V: explain.Version, Files: po.Files, Problems: obstat.Errors{}}
-	p, d, in, err := f.input(po)
-	if p != nil && p.Found {
-		res.Files = p.names()
+	po.Parse = true
+	p, err := f.find(po)
+	if p != nil && p.inForce != nil {
+		if p.Found {
+			res.Files = p.inForce.Files()
+		}
+		if len(p.inForce.Looked) > 0 {
+			res.Dialect = p.inForce.Looked[0].Dialect
+		}
 	}
-	var l *dialect.Loaded
 	if err == nil {
-		res.Dialect = d.Name()
-		l, err = dialect.Load(d, in)
+		err = p.inForce.Err()
 	}
 	if err != nil {
 		res.Problems = append(res.Problems, problemsOf(err)...)
 		return res
 	}
-	res.Valid = true
-	for _, rules := range l.Program.Rules {
-		res.Rules += len(rules)
+	res.Valid, res.Dialect = true, p.inForce.Main().Dialect.Name()
+	for _, pol := range p.inForce.Policies {
+		for _, rules := range pol.Program.Rules {
+			res.Rules += len(rules)
+		}
+		res.Problems = append(res.Problems, pol.Warnings...)
+		if lt, ok := pol.Dialect.(dialect.Linter); ok {
+			res.Problems = append(res.Problems, lt.Lint(pol.Input, pol.Program)...)
+		}
+		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol)})...)
 	}
-	res.Problems = append(res.Problems, l.Warnings...)
-	if lt, ok := d.(dialect.Linter); ok {
-		res.Problems = append(res.Problems, lt.Lint(in, l.Program)...)
-	}
-	res.Problems = append(res.Problems, lint.Program(l.Program, &lint.Options{Files: p.names()})...)
 	res.Problems.Sort()
 	return res
 }

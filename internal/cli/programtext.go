@@ -11,12 +11,13 @@ import (
 
 // programText prints a Program for people.
 type programText struct {
+	f  *Factory
 	io *IO
-	p  *policy
+	p  *loaded
 	b  strings.Builder
 }
 
-func newProgramText(s *IO, p *policy) *programText { return &programText{io: s, p: p} }
+func newProgramText(f *Factory, p *loaded) *programText { return &programText{f: f, io: f.IO, p: p} }
 
 func (t *programText) printf(format string, args ...any) { fmt.Fprintf(&t.b, format, args...) }
 
@@ -27,7 +28,7 @@ const maxShown = 200
 
 func (t *programText) render(modes []string) string {
 	prog := t.p.Program
-	t.printf("%s  %s\n", t.io.paint(bold, visible(joinNames(t.p.names()))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Policy.Digest()[:19]))
+	t.printf("%s  %s\n", t.io.paint(bold, visible(t.f.title(t.p.names()))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Loaded.Policy.Digest()[:19]))
 	used := map[string]bool{}
 	for _, m := range modes {
 		t.mode(obstat.Mode(m))

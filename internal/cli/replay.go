@@ -72,7 +72,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	defer store.Close()
 	o.Factory.announce(p)
 	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
-	rep, err := replay.Run(store.Records(ctx, q), p.Policy)
+	rep, err := replay.Run(store.Records(ctx, q), p.Loaded.Policy)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	return nil
 }
 
-func (o *replayOptions) print(p *policy, rep *replay.Report) {
+func (o *replayOptions) print(p *loaded, rep *replay.Report) {
 	io := o.Factory.IO
 	n := rep.Calls - rep.Same
 	switch {
@@ -92,9 +92,9 @@ func (o *replayOptions) print(p *policy, rep *replay.Report) {
 		fmt.Fprintln(io.Out, "the ledger has no such calls")
 		return
 	case n == 0:
-		fmt.Fprintf(io.Out, "%d calls, and %s decides every one as it was decided\n", rep.Calls, visible(joinNames(p.names())))
+		fmt.Fprintf(io.Out, "%d calls, and %s decides every one as it was decided\n", rep.Calls, visible(o.Factory.title(p.names())))
 	default:
-		fmt.Fprintf(io.Out, "%s of %d calls are decided otherwise by %s\n", io.paint(bold, fmt.Sprint(n)), rep.Calls, visible(joinNames(p.names())))
+		fmt.Fprintf(io.Out, "%s of %d calls are decided otherwise by %s\n", io.paint(bold, fmt.Sprint(n)), rep.Calls, visible(o.Factory.title(p.names())))
 	}
 	ways := make([]string, 0, len(rep.Flipped))
 	for way := range rep.Flipped {

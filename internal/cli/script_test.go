@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", "/home/user")
+			env.Setenv("XDG_STATE_HOME", t.TempDir()) // outside of the project: it vouches for it
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "ledger": sampleLedger},

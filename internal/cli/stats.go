@@ -58,8 +58,9 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	opts := &replay.StatsOptions{Top: max(o.Top, 1), Buckets: min(o.Factory.IO.width()-10, 70), Text: callWords}
 	p, err := o.Factory.load(&o.Policy)
 	switch {
-	case err == nil:
+	case err == nil && len(p.names()) > 0:
 		opts.Program = p.Program
+	case err == nil: // the built-in policy has no rules that could be idle
 	case len(o.Policy.Files) > 0:
 		return err // it was asked for; without one there is simply no list of idle rules
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
 )
 
 // statusOptions are the options of obstat status.
@@ -25,11 +26,12 @@ func newStatus(f *Factory, runF func(*statusOptions) error) *cobra.Command {
 	o := &statusOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "status [flags]",
-		Short: "Show how things stand: the policy here, the store, what is being asked",
-		Long: `Show whether the policy of a directory loads, which one the gates that share the
-store have in force and why a newer one is not, what is being asked, which
-approvals are remembered, and where the ledger ends. The exit code is 1 where
-something is broken.`,
+		Short: "Show how things stand: the policy in force here, the store, what is being asked",
+		Long: `Show which policy is in force in a directory and why: every file that was looked
+at, its layer and dialect, whether it counts and whether a person has accepted
+it, and what is new in it. Then what is being asked, which approvals are
+remembered, and where the ledger ends. The exit code is 1 where something is
+broken.`,
 		Example: `  obstat status
   obstat status --json -C ~/src/app`,
 		Args: some(0, 0),
@@ -52,7 +54,24 @@ type statusJSON struct {
 	Dialect string        `json:"dialect,omitempty"`
 	Files   []string      `json:"files,omitempty"`
 	Errors  obstat.Errors `json:"errors,omitempty"`
-	Store   *storeJSON    `json:"store,omitempty"`
+	// InForce are all policies that decide, Looked the files that exist and were
+	// looked at, New what waits to be accepted; Pins says whether that matters.
+	InForce []inForceJSON   `json:"in_force"`
+	Looked  []policy.Looked `json:"looked"`
+	New     []policy.New    `json:"new"`
+	Pins    string          `json:"pins"`
+	Store   *storeJSON      `json:"store,omitempty"`
+}
+
+// inForceJSON is one policy in force.
+type inForceJSON struct {
+	Policy   string   `json:"policy"` // digest
+	Dialect  string   `json:"dialect"`
+	Files    []string `json:"files"`
+	Role     string   `json:"role"`
+	Why      string   `json:"why"`
+	OnDisk   bool     `json:"on_disk"`
+	Accepted bool     `json:"accepted"`
 }
 
 // storeJSON is how a store stands.
@@ -74,17 +93,18 @@ type lastPolicyJSON struct {
 }
 
 func statusRun(ctx context.Context, o *statusOptions) error {
-	out := statusJSON{V: 1}
+	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.New{}}
 	code := ExitOK
-	p, err := o.Factory.load(&o.Policy)
-	if err != nil {
-		var es obstat.Errors
-		if !errors.As(err, &es) {
-			return err
-		}
-		out.Errors, code = es, ExitError
-	} else {
-		out.Policy, out.Dialect, out.Files = p.Policy.Digest(), p.Dialect.Name(), p.names()
+	p, err := o.Factory.find(&o.Policy)
+	if err == nil {
+		out.fill(p)
+		err = p.inForce.Err()
+	}
+	if err != nil && !errors.As(err, &out.Errors) {
+		return err
+	}
+	if len(out.Errors) > 0 {
+		code = ExitError
 	}
 	if out.Store = o.store(ctx); out.Store.Error != "" {
 		code = ExitError
@@ -94,6 +114,18 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 	}
 	o.print(&out)
 	return done(code)
+}
+
+// fill fills in what was found.
+func (st *statusJSON) fill(p *loaded) {
+	in := p.inForce
+	if main := in.Main(); main != nil {
+		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), namesOf(main)
+	}
+	for _, pol := range in.Policies {
+		st.InForce = append(st.InForce, inForceJSON{pol.Loaded.Policy.Digest(), pol.Dialect.Name(), namesOf(pol), pol.Role.String(), pol.Why, pol.OnDisk, pol.Accepted})
+	}
+	st.Looked, st.New, st.Pins = append(st.Looked, in.Looked...), append(st.New, in.New...), in.Pins
 }
 
 // store looks at the store. Not having one yet is no error.
@@ -148,10 +180,25 @@ func (o *statusOptions) print(st *statusJSON) {
 	io := o.Factory.IO
 	sc := newScreen(io)
 	if len(st.Errors) > 0 {
-		sc.text("policy", io.paint(red, "cannot be loaded; a gate keeps the last good one, or does not start"))
-	} else {
-		sc.text("policy", fmt.Sprintf("%s (%s), %s", joinNames(st.Files), st.Dialect, clip(st.Policy, 13)))
+		sc.text("policy", io.paint(red, "cannot be loaded; what was accepted before decides, or everything is denied"))
 	}
+	for _, p := range st.InForce {
+		sc.text("policy", fmt.Sprintf("%s (%s), %s: %s", o.Factory.title(p.Files), p.Dialect, clip(p.Policy, 13), p.Why))
+	}
+	for _, l := range st.Looked {
+		state := "in force: "
+		if !l.InForce {
+			state = "not in force: "
+		}
+		if !l.Accepted {
+			state = "not accepted, " + state
+		}
+		sc.text("file", fmt.Sprintf("%s (%s, %s) %s%s", o.Factory.short(l.Name), l.Layer, l.Dialect, state, l.Why))
+	}
+	if st.Pins != "on" {
+		sc.text("pins", st.Pins)
+	}
+	sc.news(st.New)
 	fmt.Fprint(io.Out, sc.b.String())
 	if len(st.Errors) > 0 {
 		o.Factory.problems(io.Out, st.Errors, io.OutTTY)

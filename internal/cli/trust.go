@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/policy"
+)
+
+// trustOptions are the options of obstat trust.
+type trustOptions struct {
+	Factory *Factory
+	Dir     string
+	Yes     bool
+	Off, On bool
+	Getenv  func(string) string
+}
+
+func newTrust(f *Factory, runF func(*trustOptions) error) *cobra.Command {
+	o := &trustOptions{Factory: f, Getenv: os.Getenv}
+	cmd := &cobra.Command{
+		Use:   "trust [flags] [DIR]",
+		Short: "Show what is new in a project's policy, and accept it",
+		Long: `Show every rule that a project's files have and nobody has accepted yet, with its
+place, and those that were accepted and are gone; then ask, and accept them.
+
+What a project's files deny counts at once. What they allow counts once a person
+has accepted it: a repository that was cloned, a script or the agent itself could
+have written it. What was accepted is kept in the ledger and stays the bound when
+the files change.
+
+--off switches this off everywhere, for who does not want it; the ledger has that.
+The variable OBSTAT_TRUST names directories in which nothing has to be accepted,
+for machines where nobody sits; it counts from who starts the agent.`,
+		Example: `  obstat trust
+  obstat trust --yes ~/src/app`,
+		Args: some(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Dir = args[0]
+			}
+			if o.Off && o.On {
+				return usagef("--off and --on exclude each other")
+			}
+			if runF != nil {
+				return runF(o)
+			}
+			return trustRun(cmd.Context(), o)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVarP(&o.Yes, "yes", "y", false, "accept without asking")
+	fl.BoolVar(&o.Off, "off", false, "let what is on disk count as it is, everywhere")
+	fl.BoolVar(&o.On, "on", false, "undo --off")
+	return cmd
+}
+
+// trustJSON is what obstat trust --json prints.
+type trustJSON struct {
+	V        int          `json:"v"`
+	New      []policy.New `json:"new"`
+	Accepted bool         `json:"accepted"`
+}
+
+func trustRun(ctx context.Context, o *trustOptions) error {
+	if policy.ByAgent(o.Getenv) {
+		return errors.New("an agent runs this; what its policy is worth is for a person to say, in a terminal of their own")
+	}
+	dir, err := o.Factory.dir(o.Dir)
+	if err != nil {
+		return err
+	}
+	home, _ := o.Factory.World.Home("")
+	w := &policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true}
+	if o.Off || o.On {
+		return new(policy.Finder).Off(ctx, w, o.Off, userName())
+	}
+	return o.accept(ctx, w)
+}
+
+// maxRounds bounds how often what has changed meanwhile is shown again.
+const maxRounds = 5
+
+// accept shows what is new, asks, and accepts it; again where it has changed
+// meanwhile.
+func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
+	f, s := new(policy.Finder), o.Factory.IO
+	in := bufio.NewReader(s.In)
+	for range maxRounds {
+		found, err := f.Find(w)
+		if err == nil {
+			err = found.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if len(found.New) == 0 {
+			if o.Factory.jsonFlag {
+				return writeJSON(s.Out, trustJSON{1, []policy.New{}, true})
+			}
+			_, err := fmt.Fprintf(s.Out, "nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
+			return err
+		}
+		yes, err := o.ask(in, found)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return done(ExitAsk)
+		}
+		if err = f.Pin(ctx, found, w, userName()); err == nil {
+			if o.Factory.jsonFlag {
+				return writeJSON(s.Out, trustJSON{1, found.New, true})
+			}
+			_, err = fmt.Fprintln(s.Out, "accepted")
+			return err
+		}
+		if !errors.Is(err, policy.ErrChanged) {
+			return err
+		}
+		fmt.Fprintln(s.Err, "it has changed meanwhile; this is how it stands now:")
+	}
+	return policy.ErrChanged
+}
+
+// ask shows what is new and asks whether it is accepted.
+func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error) {
+	s := o.Factory.IO
+	if !o.Factory.jsonFlag {
+		sc := newScreen(s)
+		sc.news(found.New)
+		if _, err := fmt.Fprint(s.Out, sc.b.String()); err != nil {
+			return false, err
+		}
+	}
+	if o.Yes {
+		return true, nil
+	}
+	if o.Factory.jsonFlag {
+		return false, writeJSON(s.Out, trustJSON{1, found.New, false})
+	}
+	if !s.InTTY {
+		return false, usagef("nobody can be asked here; --yes accepts what is shown")
+	}
+	fmt.Fprint(s.Out, "accept all of it? [y/N] ")
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return false, nil
+	}
+	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes"), nil
+}
+
+// maxNews bounds how many changes of a place are shown one by one.
+const maxNews = 200
+
+// news writes what waits to be accepted, rule by rule.
+func (s *screen) news(news []policy.New) {
+	for _, nw := range news {
+		what := "has changed since it was accepted"
+		if nw.First {
+			what = "was never accepted"
+		}
+		s.text("new", fmt.Sprintf("the policy of %s %s (obstat trust %s)", nw.Place, what, nw.Place))
+		for i, c := range nw.Changes {
+			if i == maxNews {
+				s.text("", fmt.Sprintf("… %d more", len(nw.Changes)-i))
+				break
+			}
+			sign := map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind]
+			if sign == "" {
+				sign = "~"
+			}
+			verdict := ""
+			if c.Pos.IsValid() {
+				verdict = s.io.paint(verdictInk(c.Verdict), c.Verdict.String()) + " "
+			}
+			s.line("", fmt.Sprintf("%s %s%s  %s", sign, verdict, visible(c.Text), s.io.paint(dim, visible(c.Pos.String()))))
+		}
+	}
+}
+
+// offerTrust shows what is new in a project's policy after something was installed
+// there, and asks whether it is accepted, if a person can be asked.
+func (f *Factory) offerTrust(ctx context.Context, dir string) error {
+	o := &trustOptions{Factory: f, Dir: dir, Getenv: os.Getenv}
+	home, _ := f.World.Home("")
+	w := &policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Every: true}
+	found, err := new(policy.Finder).Find(w)
+	if err != nil || len(found.New) == 0 || f.jsonFlag || policy.ByAgent(os.Getenv) {
+		return err
+	}
+	if !f.IO.InTTY {
+		for _, nw := range found.New {
+			fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place), visible(nw.Place))
+		}
+		return nil
+	}
+	return o.accept(ctx, w)
+}
