@@ -22,7 +22,7 @@ import (
 // that is named there. Appending to such a file adds a [Damage] record first.
 type File struct {
 	path  string
-	heads []string // paths of the head files; the first is beside the ledger
+	heads []*headFile // the first is beside the ledger
 
 	queue  chan *pending
 	token  chan struct{} // full while a goroutine uses the fields below
@@ -30,7 +30,6 @@ type File struct {
 	once   sync.Once
 
 	view  *View // the open file; nil: to be opened
-	id    os.FileInfo
 	size  int64
 	last  kept  // the last record
 	fresh bool  // the file was opened and not yet compared with the kept head
@@ -46,7 +45,7 @@ var _ Store = (*File)(nil)
 // the first Append makes the file. The last known head is kept in path+".head",
 // and in the files named by heads as far as those can be written.
 func NewFile(path string, heads ...string) *File {
-	return &File{path: path, heads: append([]string{path + ".head"}, heads...),
+	return &File{path: path, heads: headFiles(append([]string{path + ".head"}, heads...)),
 		queue: make(chan *pending, maxBatch), token: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
@@ -54,7 +53,7 @@ func NewFile(path string, heads ...string) *File {
 func (f *File) Path() string { return f.path }
 
 // Files returns the file and the files that its head is kept in.
-func (f *File) Files() []string { return append([]string{f.path}, f.heads...) }
+func (f *File) Files() []string { return append([]string{f.path}, f.headPaths()...) }
 
 // A pending is an append that waits for its commit.
 type pending struct {
@@ -298,6 +297,7 @@ func (f *File) Close() error {
 		f.commit(batch)
 	}
 	f.forget()
+	closeHeads(f.heads)
 	<-f.token
 	return nil
 }
@@ -316,7 +316,7 @@ func (f *File) lock() error {
 			return err
 		}
 		now, err := os.Stat(f.path)
-		if err == nil && os.SameFile(f.id, now) {
+		if err == nil && os.SameFile(f.view.id, now) {
 			f.size = now.Size()
 			if err := f.catchUp(); err != nil {
 				f.forget()
@@ -342,7 +342,7 @@ func (f *File) forget() {
 	if f.view != nil {
 		f.view.Close()
 	}
-	f.view, f.id, f.size = nil, nil, 0
+	f.view, f.size = nil, 0
 }
 
 // open opens the file if it is not open, and makes it where there is none.
@@ -357,10 +357,6 @@ func (f *File) open() error {
 		}
 	}
 	if err != nil {
-		return err
-	}
-	if f.id, err = v.f.Stat(); err != nil {
-		v.Close()
 		return err
 	}
 	f.view, f.fresh = v, true

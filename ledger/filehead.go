@@ -36,50 +36,116 @@ func (k kept) encode() []byte {
 }
 
 func decodeHead(b []byte) (k kept, err error) {
-	rest, ok := bytes.CutPrefix(b, []byte(headPrefix))
-	fields := bytes.Fields(rest)
-	if !ok || len(fields) < 1 {
-		return k, fmt.Errorf("%w: it holds no head", ErrNotOurs)
-	}
-	if string(fields[0]) != "1" {
-		return k, ErrNewer
-	}
-	var n [3]uint64
-	good := len(fields) == 5 && len(fields[2]) == hexLen && unhex(&k.Hash, fields[2])
-	for i, at := range [...]int{1, 3, 4} {
-		if good {
-			n[i], err = strconv.ParseUint(string(fields[at]), 10, 63)
-			good = err == nil
+	bad := fmt.Errorf("%w: it holds no head", ErrNotOurs)
+	b, ours := bytes.CutPrefix(b, []byte(headPrefix))
+	var n [4]uint64 // version, seq, begin, end
+	for i := range n {
+		var ok bool
+		if i == 2 {
+			if len(b) < hexLen || !unhex(&k.Hash, b[:hexLen]) {
+				return kept{}, bad
+			}
+			b = bytes.TrimPrefix(b[hexLen:], []byte(" "))
+		}
+		if n[i], b, ok = cutUint(b); !ok || !ours || n[i] > 1<<62 {
+			return kept{}, bad
+		}
+		if b = bytes.TrimPrefix(b, []byte(" ")); n[0] > 1 {
+			return kept{}, ErrNewer
 		}
 	}
-	if !good {
-		return kept{}, fmt.Errorf("%w: it holds no head", ErrNotOurs)
-	}
-	k.Seq, k.at, k.end = n[0], int64(n[1]), int64(n[2])
+	k.Seq, k.at, k.end = n[1], int64(n[2]), int64(n[3])
 	return k, nil
 }
 
-func readHead(f io.ReaderAt) (kept, error) {
-	b := make([]byte, headLen)
-	n, err := f.ReadAt(b, 0)
+// A headFile is an open file that a head is kept in.
+type headFile struct {
+	path string
+	f    *os.File
+	id   os.FileInfo
+	uses int
+}
+
+// open opens the file, and makes it where make is set. A file that was opened
+// before is looked at again now and then: it may have been replaced.
+func (h *headFile) open(make bool) error {
+	if h.uses++; h.f != nil && h.uses%16 == 0 {
+		if now, err := os.Stat(h.path); err != nil || !os.SameFile(h.id, now) {
+			h.close()
+		}
+	}
+	if h.f != nil {
+		return nil
+	}
+	f, err := os.OpenFile(h.path, os.O_RDWR, 0)
+	if make && errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(h.path, os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err != nil && !make {
+		f, err = os.Open(h.path) // it can be read at least
+	}
+	if err != nil {
+		return err
+	}
+	if h.id, err = f.Stat(); err != nil {
+		f.Close()
+		return err
+	}
+	h.f = f
+	return nil
+}
+
+func (h *headFile) close() {
+	if h.f != nil {
+		h.f.Close()
+	}
+	h.f = nil
+}
+
+func (h *headFile) read() (kept, error) {
+	if err := h.open(false); err != nil {
+		return kept{}, err
+	}
+	var b [headLen]byte
+	n, err := h.f.ReadAt(b[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return kept{}, err
 	}
 	return decodeHead(b[:n])
 }
 
-// known reads the head files and returns the latest head. gone tells that the one
+// write writes a head, unless a later one is there and force is not set.
+func (h *headFile) write(k kept, force bool) error {
+	if err := h.open(true); err != nil {
+		return err
+	}
+	if have, err := h.read(); err == nil && have.Seq > k.Seq && !force {
+		return nil
+	} else if errors.Is(err, ErrNewer) {
+		return err
+	}
+	_, err := h.f.WriteAt(k.encode(), 0)
+	if err != nil {
+		h.close()
+	}
+	return err
+}
+
+// latestHead reads the head files and returns the latest head. gone tells that the one
 // beside the ledger is not there or is no head file.
-func (f *File) known() (latest kept, gone bool, err error) {
-	for i, path := range f.heads {
-		k, err := loadHead(path)
+func latestHead(heads []*headFile) (latest kept, gone bool, err error) {
+	for i, h := range heads {
+		k, err := h.read()
 		switch {
 		case err == nil:
 			if k.Seq > latest.Seq {
 				latest = k
 			}
 		case errors.Is(err, ErrNewer):
-			return latest, false, fmt.Errorf("%s: %w", path, err)
+			return latest, false, fmt.Errorf("%s: %w", h.path, err)
 		case i == 0 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotOurs)):
 			gone = true
 		case i == 0:
@@ -89,46 +155,43 @@ func (f *File) known() (latest kept, gone bool, err error) {
 	return latest, gone, nil
 }
 
-func loadHead(path string) (kept, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return kept{}, err
-	}
-	defer f.Close()
-	return readHead(f)
+// known reads the head files without those that the holder of the token has open.
+func (f *File) known() (latest kept, gone bool, err error) {
+	heads := headFiles(f.headPaths())
+	defer closeHeads(heads)
+	return latestHead(heads)
 }
 
-// keep writes a head to the head files, unless a later one is there or force is
-// set. The one beside the ledger must take it; the others are on the safe side.
+func (f *File) headPaths() []string {
+	paths := make([]string, len(f.heads))
+	for i, h := range f.heads {
+		paths[i] = h.path
+	}
+	return paths
+}
+
+func headFiles(paths []string) []*headFile {
+	heads := make([]*headFile, len(paths))
+	for i, p := range paths {
+		heads[i] = &headFile{path: p}
+	}
+	return heads
+}
+
+func closeHeads(heads []*headFile) {
+	for _, h := range heads {
+		h.close()
+	}
+}
+
+// keep writes a head to the head files. The one beside the ledger must take it;
+// the others are on the safe side. Of two processes that do so at once the later
+// head may lose: the next one is written again.
 func (f *File) keep(k kept, force bool) error {
-	for i, path := range f.heads {
-		if err := keepIn(path, k, force); err != nil && i == 0 {
+	for i, h := range f.heads {
+		if err := h.write(k, force); err != nil && i == 0 {
 			return fmt.Errorf("the last known head cannot be kept: %w", err)
 		}
 	}
 	return nil
-}
-
-func keepIn(path string, k kept, force bool) error {
-	h, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		h, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	if err := waitLock(h); err != nil {
-		return err // waitLock closes the file
-	}
-	defer h.Close()
-	if have, err := readHead(h); err == nil && have.Seq > k.Seq && !force {
-		return nil
-	} else if errors.Is(err, ErrNewer) {
-		return err
-	}
-	_, err = h.WriteAt(k.encode(), 0)
-	return err
 }

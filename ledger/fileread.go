@@ -20,6 +20,7 @@ import (
 // offset for good; none has the offset zero.
 type View struct {
 	f     *os.File
+	id    os.FileInfo
 	first Head  // the first record follows this one
 	start int64 // position of the first record in f
 	base  int64 // offset of f's first byte
@@ -87,11 +88,13 @@ func openView(path string, flag int) (*View, error) {
 		return nil, err
 	}
 	v := &View{f: f}
-	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%w: it is no regular file", ErrNotOurs)
+	if v.id, err = f.Stat(); err == nil && !v.id.Mode().IsRegular() {
+		err = fmt.Errorf("%w: it is no regular file", ErrNotOurs)
 	}
-	if err := v.readFileHeader(); err != nil {
+	if err == nil {
+		err = v.readFileHeader()
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -341,10 +344,10 @@ func (v *View) tail(known kept) (last kept, found bool, err error) {
 	last = kept{v.first, 0, v.start + v.base}
 	var r Record
 	if found = known.Seq <= v.first.Seq; !found {
-		if line := v.has(known); line != nil {
+		if line, more := v.has(known); line != nil {
 			last, found = known, true
-			if err := ReadHeader(&r, line); errors.Is(err, ErrNewer) {
-				return last, found, err
+			if err := ReadHeader(&r, line); errors.Is(err, ErrNewer) || !more {
+				return last, found, newer(err)
 			}
 		}
 	}
@@ -365,21 +368,32 @@ func (v *View) tail(known kept) (last kept, found bool, err error) {
 	return last, found, nil
 }
 
-// has returns the line of a record that is where it is known to be, or nil.
-func (v *View) has(k kept) []byte {
+// newer returns err if it is that of a newer version.
+func newer(err error) error {
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
+	return nil
+}
+
+// has returns the line of a record that is where it is known to be, or nil, and
+// whether anything follows it.
+func (v *View) has(k kept) (line []byte, more bool) {
 	n := k.end - k.at
 	if k.at < v.base+v.start || n < 2 || n > maxLine {
-		return nil
+		return nil, false
 	}
-	line := make([]byte, n)
-	if _, err := v.f.ReadAt(line, k.at-v.base); err != nil || line[n-1] != '\n' {
-		return nil
+	buf := make([]byte, n+1)
+	got, err := v.f.ReadAt(buf, k.at-v.base)
+	if int64(got) < n || err != nil && !errors.Is(err, io.EOF) || buf[n-1] != '\n' {
+		return nil, false
 	}
+	line = buf[:n-1]
 	s, err := unseal(line)
 	if err != nil || s.Seq != k.Seq || s.Hash != k.Hash || !s.holds() {
-		return nil
+		return nil, false
 	}
-	return line
+	return line, buf[n] != 0
 }
 
 // Records yields the records that q asks for, reading all of the file.

@@ -33,7 +33,7 @@ func (f *File) catchUp() error {
 func (f *File) look() error {
 	known, gone := f.last, false
 	if f.fresh {
-		k, missing, err := f.known()
+		k, missing, err := latestHead(f.heads)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (f *File) create() error {
 
 // makeHead makes the head file beside the ledger, if it is not there.
 func (f *File) makeHead() error {
-	h, err := os.OpenFile(f.heads[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	h, err := os.OpenFile(f.heads[0].path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

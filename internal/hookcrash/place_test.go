@@ -191,7 +191,7 @@ func TestNoCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range left {
-			if f.IsDir() || !strings.HasPrefix(f.Name(), "obstat.db") && !strings.HasPrefix(f.Name(), "ledger") {
+			if f.IsDir() || !strings.HasPrefix(f.Name(), "obstat.db") && !strings.HasPrefix(f.Name(), "obstat.ledger") {
 				t.Errorf("%s is neither the ledger's nor the store's", f.Name())
 			}
 		}
