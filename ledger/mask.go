@@ -150,9 +150,11 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 	case !json.Valid(raw):
 		return whole("not JSON")
 	}
-	w := &walker{m: m, rules: m.secrets(), pointers: pointers, ours: ours, src: raw}
-	w.value(innocent, "")
-	if len(w.found) > maxMasked {
+	w := &walker{m: m, rules: m.secrets(), pointers: pointers, ours: ours}
+	switch {
+	case !w.walk(string(raw)):
+		return whole("too deep")
+	case len(w.found) > maxMasked:
 		return whole("too many secrets")
 	}
 	if len(w.found) == 0 {

@@ -1,72 +1,84 @@
 package ledger
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
-// A walker copies a valid JSON text and masks on the way: everything that is no
-// secret keeps its bytes, and of two equal keys neither escapes.
+// A walker copies a valid JSON text and masks on the way: a value that is no
+// secret keeps its bytes, and where a key stands twice both values are masked.
 type walker struct {
 	m        *Masker
 	rules    *secretRules
 	pointers [][]string
 	ours     bool // the first level is named by us: a key is no secret there
 
-	src   []byte
-	at    int
+	src   string
+	s     jsonx.Scanner
 	out   []byte
 	path  []string
 	found []Masked
 }
 
-// maxWalk bounds the depth; what is deeper is masked.
+// maxWalk bounds the depth; a value that is deeper is masked.
 const maxWalk = 32
 
-func (w *walker) space() {
-	for w.at < len(w.src) && strings.IndexByte(" \t\r\n", w.src[w.at]) >= 0 {
-		w.at++
-	}
+// walk copies src and tells whether all of it could be read.
+func (w *walker) walk(src string) bool {
+	w.src = src
+	begin(&w.s, src)
+	w.value(w.s.Next(), innocent, "")
+	return w.s.Next() == jsonx.End
 }
 
-// copy takes n bytes over.
-func (w *walker) copy(n int) {
-	w.out = append(w.out, w.src[w.at:w.at+n]...)
-	w.at += n
+// begin starts reading; equal keys and broken characters do not end it.
+func begin(s *jsonx.Scanner, src string) {
+	s.Reset(src, jsonx.Options{NUL: true, NoMark: true})
+	s.Log = new(tree.Log)
 }
 
-// value copies or masks the value that comes next; st is how secret its name
-// makes it, and why says so.
-func (w *walker) value(st strength, why string) {
-	w.space()
+func (w *walker) raw() string { return w.src[w.s.Start:w.s.End] }
+
+// value copies or masks the value whose first token, k, was read; st is how
+// secret its name makes it, and why says so.
+func (w *walker) value(k jsonx.Kind, st strength, why string) {
 	if w.pointed() {
 		st, why = strong, "configured"
 	}
-	raw := w.src[w.at : w.at+w.skip()]
-	switch {
-	case string(raw) == `"`+Mask+`"`:
-		w.copy(len(raw))
-	case w.rules == nil || len(w.path) > maxWalk:
-		w.mask(raw, raw, "too deep")
-	case raw[0] == '"':
-		w.at += len(raw)
-		w.str(raw, st, why)
-	case raw[0] == '{' && (st != strong || len(raw) == 2):
+	container := k == jsonx.ObjectStart || k == jsonx.ArrayStart
+	switch deep := w.rules == nil || len(w.path) > maxWalk; {
+	case w.raw() == `"`+Mask+`"`:
+		w.copy()
+	case deep || container && st == strong && !strings.HasPrefix(w.src[w.s.End:], "]") && !strings.HasPrefix(w.src[w.s.End:], "}"):
+		if container {
+			w.s.Rest(k)
+		}
+		if deep {
+			why = "too deep"
+		}
+		w.mask(w.raw(), why)
+	case k == jsonx.Str:
+		w.str(st, why)
+	case k == jsonx.ObjectStart:
 		w.object(st)
-	case raw[0] == '[' && (st != strong || len(raw) == 2):
+	case k == jsonx.ArrayStart:
 		w.array(st, why)
-	case st == strong && raw[0] != 't' && raw[0] != 'f' && raw[0] != 'n':
-		w.mask(raw, raw, why)
+	case k == jsonx.Num && st == strong:
+		w.mask(w.raw(), why)
 	default:
-		w.copy(len(raw))
+		w.copy()
 	}
 }
 
-// mask puts the mask in place of raw, which comes next, or was taken already.
-func (w *walker) mask(raw, value []byte, why string) {
-	w.at += len(raw)
-	w.masked(value, why)
+// copy takes the last token over.
+func (w *walker) copy() { w.out = append(w.out, w.raw()...) }
+
+// mask puts the mask in place of a value.
+func (w *walker) mask(value, why string) {
+	w.masked([]byte(value), why)
 	w.out = append(w.out, `"`+Mask+`"`...)
 }
 
@@ -99,21 +111,29 @@ func (w *walker) pointed() bool {
 	return false
 }
 
-// str copies or masks a string, which was taken already.
-func (w *walker) str(raw []byte, st strength, why string) {
-	s := unquote(raw)
-	if s == "" || s == Mask || st == strong && harmless(s) {
-		w.out = append(w.out, raw...)
-		return
+// str copies or masks the string that was read.
+func (w *walker) str(st strength, why string) {
+	s := w.s.Text
+	switch {
+	case s == "" || s == Mask || st == strong && harmless(s):
+		w.copy()
+	case st == strong || st == weak && random(s):
+		w.mask(s, why)
+	default:
+		w.spoken(s)
 	}
-	if st == strong || st == weak && random(s) {
-		w.mask(nil, []byte(s), why)
-		return
+}
+
+// spoken copies the last token, a string or key, without the secrets in its text,
+// which it returns.
+func (w *walker) spoken(s string) string {
+	t := w.text(s)
+	if t == s {
+		w.copy()
+	} else {
+		w.out = append(w.out, quote(t)...)
 	}
-	if t := w.text(s); t != s {
-		raw = quote(t)
-	}
-	w.out = append(w.out, raw...)
+	return t
 }
 
 // text returns s without the secrets in it. Masking one can make another show,
@@ -148,33 +168,16 @@ func (w *walker) text(s string) string {
 	return Mask
 }
 
-func unquote(raw []byte) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return string(raw) // not reached with valid JSON
-	}
-	return s
-}
-
 // object walks the members of an object.
 func (w *walker) object(st strength) {
-	pair := w.pair()
-	w.copy(1)
-	for w.space(); w.src[w.at] != '}'; w.space() {
-		if w.src[w.at] == ',' {
-			w.copy(1)
-			continue
+	pair := w.pair(w.src[w.s.Start:])
+	w.out = append(w.out, '{')
+	for w.s.Next() == jsonx.Key {
+		if w.out[len(w.out)-1] != '{' {
+			w.out = append(w.out, ',')
 		}
-		raw := w.src[w.at : w.at+w.skip()]
-		w.at += len(raw)
-		key := unquote(raw)
-		if t := w.text(key); t != key {
-			key = t
-			raw = quote(t)
-		}
-		w.out = append(append(w.out, raw...), ':')
-		w.space()
-		w.at++ // the colon
+		key := w.spoken(w.s.Text)
+		w.out = append(w.out, ':')
 		inner, why := max(st, w.rules.name(key)), "value of "+key
 		if k := strings.ToLower(key); pair != "" && (k == "value" || k == "values" || k == "val") {
 			inner, why = strong, "value of "+pair
@@ -183,35 +186,21 @@ func (w *walker) object(st strength) {
 			inner = innocent
 		}
 		w.path = append(w.path, key)
-		w.value(inner, why)
+		w.value(w.s.Next(), inner, why)
 		w.path = w.path[:len(w.path)-1]
 	}
-	w.copy(1)
+	w.out = append(w.out, '}')
 }
 
 // pair returns the secret name in an object of the form {"name": ..., "value":
-// ...} that comes next.
-func (w *walker) pair() (name string) {
-	c := *w
-	c.at++
-	for c.space(); c.src[c.at] != '}'; c.space() {
-		if c.src[c.at] == ',' {
-			c.at++
-			continue
-		}
-		n := c.skip()
-		key := strings.ToLower(string(c.src[c.at : c.at+n]))
-		c.at += n
-		c.space()
-		c.at++
-		c.space()
-		raw := c.src[c.at : c.at+c.skip()]
-		c.at += len(raw)
-		if raw[0] != '"' || key != `"name"` && key != `"key"` && key != `"header"` && key != `"variable"` {
-			continue
-		}
-		if s := unquote(raw); c.rules.name(s) == strong {
-			name = s
+// ...}, which src begins with.
+func (w *walker) pair(src string) (name string) {
+	var s jsonx.Scanner
+	begin(&s, src)
+	for s.Next(); s.Next() == jsonx.Key; {
+		key := strings.ToLower(src[s.Start:s.End])
+		if s.Value() == jsonx.Str && (key == `"name"` || key == `"key"` || key == `"header"` || key == `"variable"`) && w.rules.name(s.Text) == strong {
+			name = s.Text
 		}
 	}
 	return name
@@ -220,53 +209,27 @@ func (w *walker) pair() (name string) {
 // array walks the elements of an array. One that is a flag with a secret name
 // makes the next one secret.
 func (w *walker) array(st strength, why string) {
-	w.copy(1)
-	i, next, flag := 0, st, why
-	for w.space(); w.src[w.at] != ']'; w.space() {
-		if w.src[w.at] == ',' {
-			w.copy(1)
-			continue
+	w.out = append(w.out, '[')
+	next, flag := st, why
+	for i := 0; ; i++ {
+		k := w.s.Next()
+		if k == jsonx.ArrayEnd || k == jsonx.Bad {
+			break
 		}
-		raw := w.src[w.at : w.at+w.skip()]
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		name := ""
+		if k == jsonx.Str && len(w.s.Text) < maxName {
+			name = w.s.Text
+		}
 		w.path = append(w.path, strconv.Itoa(i))
-		w.value(next, flag)
+		w.value(k, next, flag)
 		w.path = w.path[:len(w.path)-1]
-		i++
 		next, flag = st, why
-		if raw[0] == '"' && len(raw) < maxName {
-			if s := unquote(raw); strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && w.rules.name(s) == strong {
-				next, flag = strong, "value of "+s
-			}
+		if strings.HasPrefix(name, "-") && !strings.ContainsAny(name, "= ") && w.rules.name(name) == strong {
+			next, flag = strong, "value of "+name
 		}
 	}
-	w.copy(1)
-}
-
-// skip returns the length of the value that comes next.
-func (w *walker) skip() int {
-	depth := 0
-	for i := w.at; i < len(w.src); i++ {
-		switch w.src[i] {
-		case '"':
-			for i++; i < len(w.src) && w.src[i] != '"'; i++ {
-				if w.src[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1 - w.at
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth <= 0 {
-				return i + max(depth+1, 0) - w.at
-			}
-		case ',', ' ', '\t', '\r', '\n', ':':
-			if depth == 0 {
-				return i - w.at
-			}
-		}
-	}
-	return len(w.src) - w.at
+	w.out = append(w.out, ']')
 }

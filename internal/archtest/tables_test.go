@@ -56,7 +56,7 @@ var importTable = []importRow{
 
 	{pkg: "approval", may: []string{""},
 		why: "approval puts asks to humans; storage implements its interfaces and dialects come as data"},
-	{pkg: "ledger", may: []string{""}, third: []string{"golang.org/x/sys/windows"},
+	{pkg: "ledger", may: []string{"", "internal/jsonx", "internal/tree"}, third: []string{"golang.org/x/sys/windows"},
 		why: "ledger records decisions; it takes no part in them"},
 	{pkg: "agent", may: []string{"", "shell", "internal/jsonx", "internal/textedit", "internal/tree"}, third: []string{"github.com/pelletier/go-toml/v2"},
 		why: "agent knows agents' protocols and settings files; it decides nothing, and the hook links it on every call, so it brings no storage or face"},
