@@ -28,6 +28,7 @@ const (
 	Gemini      = "gemini"
 	Generic     = "generic"
 	OpenCode    = "opencode"
+	Qwen        = "qwen"
 	Windsurf    = "windsurf"
 )
 
@@ -87,6 +88,7 @@ func All() List {
 		gemini(),
 		generic(),
 		crush(),
+		qwen(),
 		claudeCode(),
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // TestAll: every agent is whole, and the names are those of the constants.
 func TestAll(t *testing.T) {
-	want := []string{Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Gemini, Generic, OpenCode, Windsurf}
+	want := []string{Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Gemini, Generic, OpenCode, Qwen, Windsurf}
 	if got := Agents(); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

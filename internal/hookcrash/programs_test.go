@@ -123,6 +123,7 @@ func (m *machine) payload(name, command string) []byte {
 		agent.ClaudeCode: claude,
 		agent.Codex:      {"session_id": "s", "turn_id": "t", "model": "m", "transcript_path": nil, "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": in, "tool_use_id": "u"},
 		agent.Gemini:     {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "hook_event_name": "BeforeTool", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "run_shell_command", "tool_input": in},
+		agent.Qwen:       {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "permission_mode": "default", "hook_event_name": "PreToolUse", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "run_shell_command", "tool_input": in, "tool_use_id": "u"},
 		agent.OpenCode:   {"hook_event_name": "tool.execute.before", "tool": "bash", "sessionID": "s", "callID": "c", "args": in, "directory": m.proj},
 		agent.Crush:      {"event": "PreToolUse", "session_id": "s", "cwd": m.proj, "tool_name": "bash", "tool_input": in},
 		agent.Cursor:     {"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution", "workspace_roots": []string{m.proj}, "command": command, "cwd": m.proj},
@@ -207,7 +208,7 @@ func (r result) does(name string) string {
 		Cancel                                   *bool
 	}
 	whole := json.Unmarshal(r.stdout, &out) == nil
-	said := map[string]string{agent.ClaudeCode: out.Hook.Decision, agent.Codex: out.Hook.Decision, agent.Gemini: out.Decision, agent.OpenCode: out.Decision, agent.Crush: out.Decision,
+	said := map[string]string{agent.ClaudeCode: out.Hook.Decision, agent.Codex: out.Hook.Decision, agent.Qwen: out.Hook.Decision, agent.Gemini: out.Decision, agent.OpenCode: out.Decision, agent.Crush: out.Decision,
 		agent.Cursor: out.Permission, agent.Copilot: out.PermissionDecision, agent.Generic: out.Decision}[name]
 	switch {
 	case r.exit < 0:

@@ -29,3 +29,32 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+// TestContributing: the lines that docs/contributing/agent.md adds are in the files.
+func TestContributing(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "contributing", "agent.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, n := "", 0
+	files := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		if file, is := strings.CutPrefix(line, "+++ b/"); is {
+			name = strings.TrimSpace(file)
+			text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = string(text)
+			continue
+		}
+		if added, is := strings.CutPrefix(line, "+"); is {
+			if n++; !strings.Contains(files[name], added) {
+				t.Errorf("%s has no line %s", name, added)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d lines are added", n)
+	}
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/internal/textedit"
+)
+
+// qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.
+func qwen() *Agent {
+	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
+		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: "todo_write exit_plan_mode",
+			marks: func(s *sent) likeness {
+				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
+					return alike
+				}
+				return foreign
+			}},
+		settings: settings{events: []string{preToolUse}, limit: patient, format: textedit.JSONC, guard: guardSuffix, start: withBash,
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
+				timeout: "timeout", unit: time.Millisecond, standard: time.Minute},
+			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
+			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
+			version: "0.22.0", documented: true, covers: qwenCovers}}
+}
+
+var qwenPlaces = []place{
+	{scope: User, env: "QWEN_HOME", under: ".qwen", path: "settings.json", install: true},
+	{scope: Project, path: ".qwen/settings.json", install: true},
+	{scope: Managed, machine: machineDir{"/etc/qwen-code", "/Library/Application Support/QwenCode", `C:\ProgramData\qwen-code`}, path: "settings.json"},
+}
+
+var qwenCovers = []Limit{
+	{"subagents", Yes, "Calls of subagents reach the hook, with their kind."},
+	{"headless runs", Yes, "With -p, and in subagents in the background, an ask that nobody can answer is a denial."},
+	{"asking", Partly, "An allow does not skip Qwen Code's own prompt; an ask is a prompt of its own."},
+	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
+	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
+	{"trust", Partly, "A project's hooks run only in a trusted folder; --bare and --safe-mode run none."},
+}
+
+func qwenDecode(p *payload, e *Event) {
+	p.keys(p.root, claudeKeys+" timestamp tool_call_id")
+	if p.asks(e, preToolUse, claudeOther+" PermissionRequest SessionDelete TodoCreated TodoCompleted") {
+		p.claudeCall(e)
+		e.Call.Mode, e.Call.Roots = "", p.project("QWEN_PROJECT_DIR")
+	}
+}
+
+// qwenHonours: with exit code 2 only standard error counts, and nothing there lets
+// the call run; with others an object on either stream does.
+func qwenHonours(_ *Hook, s *said) Outcome {
+	out := strings.TrimSpace(string(s.Stdout))
+	if s.Exit == exitDeny || out == "" {
+		out = strings.TrimSpace(string(s.Stderr))
+	}
+	object := whole([]byte(out))
+	if object == nil {
+		return blockedIf(s.Exit == exitDeny && out != "")
+	}
+	d := text(object.Get("hookSpecificOutput"), "permissionDecision")
+	if d == "" {
+		d = strings.Replace(text(object, "decision"), "block", "deny", 1)
+	}
+	return outcomeOf(d, true)
+}
+
+func qwenForge(event, dir string, p probe) object {
+	tool, args := p.as("run_shell_command", "write_file", "file_path", "content")
+	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "hook_event_name", event,
+		"timestamp", "2026-01-01T00:00:00.000Z", "permission_mode", "default", "tool_name", tool, "tool_input", args, "tool_use_id", "toolu_canary")
+}
