@@ -12,6 +12,7 @@ require (
 	github.com/gobwas/glob v1.1.0
 	github.com/obstat/obstat v0.0.0
 	github.com/open-policy-agent/opa v1.22.0
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (
@@ -59,5 +60,4 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.60.1 // indirect
-	mvdan.cc/sh/v3 v3.14.1 // indirect
 )

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,13 +17,16 @@ import (
 // broader than the call. The broker asks it before an answer counts; the gate
 // asks it again before it acts on one that another process took.
 func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
-	if a.Allow && a.Scope != "" && a.Scope != approval.Once && g.guarded().Check(&r.Call, g.opts.World, nil) != nil {
+	if a.Allow && a.Scope != "" && a.Scope != approval.Once && g.guards(context.Background(), &r.Call).Check(&r.Call, g.opts.World, nil) != nil {
 		return fmt.Errorf("%w: what guards the agent is changed with an answer for once only", approval.ErrBad)
 	}
 	if a.Rule == nil && a.Offer == 0 {
 		return nil
 	}
-	l, _ := g.current()
+	l, _ := g.asking(context.Background(), &r.Call)
+	if l == nil {
+		return fmt.Errorf("%w: no policy is in force", approval.ErrBad)
+	}
 	offers, err := rulesOf(a.Rules(r))
 	if err != nil {
 		return err
@@ -34,7 +38,7 @@ func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if err != nil {
 		return err
 	}
-	if d := g.decide(pol, &r.Call, g.opts.World); d.Verdict != obstat.Allow {
+	if d := g.decide(context.Background(), pol, &r.Call, g.opts.World); d.Verdict != obstat.Allow {
 		return fmt.Errorf("%w: with the rule %s this call would not be allowed: %s", approval.ErrBad, offers[0].Rule.String(), d.Reason())
 	}
 	if a.Rule != nil {
@@ -135,7 +139,6 @@ func rulesOf(offers []approval.Offer) ([]obstat.Offer, error) {
 // in force when accept returns.
 func (t *turn) accept(ctx context.Context, r *approval.Request, a *approval.Answer) error {
 	g := t.j.by
-	g.reload(ctx)
 	if err := g.checkAnswer(r, a); err != nil {
 		return err
 	}
@@ -143,13 +146,22 @@ func (t *turn) accept(ctx context.Context, r *approval.Request, a *approval.Answ
 	if err != nil {
 		return err
 	}
-	l, broken := g.current()
-	if broken != nil {
-		return fmt.Errorf("the policy's files cannot be read as they are: %s", firstLine(broken.Error()))
+	l, broken := g.asking(ctx, &r.Call)
+	if broken != nil || l == nil {
+		return fmt.Errorf("the policy's files cannot be read as they are: %s", firstLine(cmp.Or(broken, errors.New("there is none")).Error()))
 	}
-	if err := g.opts.Policy.Accept(l, offers...); err != nil {
+	if err := g.opts.Policy.Accept(ctx, &Accepted{l, &r.Call, offers, a.By}); err != nil {
 		return err
 	}
-	g.reload(ctx)
-	return nil
+	_, err = g.inForce(ctx, &r.Call)
+	return err
+}
+
+// asking returns the policy that decides a call now.
+func (g *Gate) asking(ctx context.Context, c *obstat.Call) (*dialect.Loaded, error) {
+	f, err := g.inForce(ctx, c)
+	if by := f.Decide(c, g.opts.World).By; by != nil {
+		return by.Loaded, err
+	}
+	return nil, err
 }

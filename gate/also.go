@@ -25,8 +25,12 @@ func (t *turn) also(ctx context.Context, offers []approval.Offer) {
 	if len(offers) == 0 {
 		return
 	}
+	store, err := t.g.keeps(ctx)
+	if err != nil {
+		return
+	}
 	var asked []*ledger.Record
-	for r, err := range t.g.opts.Store.Records(ctx, ledger.Query{Kind: ledger.Decision, Tool: t.call.Tool, Limit: lookBack}) {
+	for r, err := range store.Records(ctx, ledger.Query{Kind: ledger.Decision, Tool: t.call.Tool, Limit: lookBack}) {
 		if err != nil {
 			return
 		}
@@ -37,7 +41,7 @@ func (t *turn) also(ctx context.Context, offers []approval.Offer) {
 		if err != nil {
 			continue
 		}
-		if pol, err := t.j.loaded.With(rules...); err == nil {
+		if pol, err := t.j.By.With(rules...); err == nil {
 			offers[i].Also = t.allows(pol, asked)
 		}
 	}
@@ -51,7 +55,7 @@ func (t *turn) allows(pol *obstat.Policy, asked []*ledger.Record) (out []string)
 		if err != nil || more.Said != obstat.Ask || more.Partial != "" || r.World == nil {
 			continue
 		}
-		now := t.j.loaded.Policy // what it allows by now, the offer does not add
+		now := t.j.By.Policy // what it allows by now, the offer does not add
 		if text := mainText(c); text != own && !slices.Contains(out, text) && pol.Decide(c, r.World).Verdict == obstat.Allow && now.Decide(c, r.World).Verdict != obstat.Allow {
 			if out = append(out, text); len(out) == maxAlso {
 				return out

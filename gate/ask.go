@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
 )
 
 // ask settles a call that asks: by a grant, or by a human.
@@ -18,7 +19,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if req == nil {
 		return d
 	}
-	r, err := t.j.by.broker.Ask(ctx, req)
+	r, err := t.j.by.Broker().Ask(ctx, req)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
 	}
@@ -36,11 +37,11 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error) {
 	t := g.begin(ctx, call)
 	t.proposed = offers
-	d := t.j.d
+	d := t.j.Decision
 	if d.Verdict == obstat.Ask {
 		var req *approval.Request
 		if d, req = t.question(ctx, d); req != nil {
-			err := t.j.by.broker.Put(ctx, req)
+			err := t.j.by.Broker().Put(ctx, req)
 			if err == nil {
 				return d, req, nil
 			}
@@ -60,11 +61,11 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 		return d.Refuse("nobody can approve a call that could not be judged"), nil
 	}
 	gr, err := t.granted(ctx)
-	if err != nil {
+	switch {
+	case err != nil && !j.by.opts.NoWait: // who asks by himself needs no grant
 		return d.Refuse("what was granted before cannot be looked up, and nobody can be asked: " + err.Error()), nil
-	}
-	if gr != nil {
-		t.request = gr.Request
+	case gr != nil:
+		t.request, t.grant = gr.Request, gr
 		return approve(d, grantWords(gr)), nil
 	}
 	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
@@ -73,28 +74,43 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 	switch {
 	case j.self: // no rule settles that, so none is offered
 	case t.proposed != nil:
-		d.Offers = j.loaded.Tried(j.call, t.world, t.proposed)
+		d.Offers = j.By.Tried(&j.Call, t.world, t.proposed)
 	default:
-		d.Offers = j.loaded.Offers(j.call, t.world, &d)
+		d.Offers = j.By.Offers(&j.Call, t.world, &d)
 	}
 	if j.by.opts.NoWait {
 		return d, nil
 	}
+	var expires time.Time
+	if j.by.opts.Waits != nil {
+		limit, why := j.by.opts.Waits()
+		if why != "" {
+			return d.Refuse(unasked + why), nil
+		}
+		expires = time.Now().Add(limit)
+	}
+	if _, err := j.by.keeps(ctx); err != nil {
+		return d.Refuse(unasked + "nobody can be asked, for the store cannot be opened: " + err.Error()), nil
+	}
 	req := t.makeRequest(ctx, &d)
-	t.request = req.ID
+	req.Expires, t.request = expires, req.ID
 	if err := t.g.append(ctx, t.asked(req)); err != nil {
 		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error()), nil
 	}
 	return d, req
 }
 
+// unasked begins every denial of a call that needs an answer that nobody was
+// asked for.
+const unasked = "this call needs a person's approval; no person has refused it, but "
+
 // Granted decides a call that asks by what was granted before, and tells whether
 // that settles it. Nobody is asked and nothing is written down.
 func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
 	c := *call
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: &obstat.Recorder{Of: g.opts.World}}
-	t.j = g.judge(ctx, &c, t.world)
-	d := t.j.d
+	t.j = g.judge(ctx, &c, t.world, (*policy.InForce).Decide)
+	d := t.j.Decision
 	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {
 		return d, nil
 	}
@@ -126,11 +142,16 @@ func approve(d obstat.Decision, note string) obstat.Decision {
 // guards the agent is asked every time: a file that is copied over the policy is
 // not the file that it was when somebody said yes.
 func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
-	if t.j.self {
+	may := t.j.by.opts.MayGrant
+	if t.j.self || may != nil && !may() {
 		return nil, nil
 	}
+	store, err := t.j.by.keeps(ctx)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	grants, err := t.j.by.opts.Store.Grants(ctx, now)
+	grants, err := store.Grants(ctx, now)
 	if err != nil {
 		return nil, err
 	}
@@ -157,15 +178,15 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 }
 
 func (t *turn) allowedWith(rules []obstat.Offer) bool {
-	pol, err := t.j.loaded.With(rules...)
-	return err == nil && t.g.decide(pol, t.j.call, t.world).Verdict == obstat.Allow
+	pol, err := t.j.By.With(rules...)
+	return err == nil && t.g.decide(context.Background(), pol, &t.j.Call, t.world).Verdict == obstat.Allow
 }
 
 // makeRequest makes the request for a decision that asks.
 func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
-	r := &approval.Request{ID: approval.NewID("req_"), Call: *j.call, Digest: t.digest, About: j.by.opts.Mask.Text(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
-		Safety: d.Safety, Policy: j.loaded.Policy.Digest(), Effects: effectsOf(j.trace.Analysis)}
+	r := &approval.Request{ID: approval.NewID("req_"), Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
+		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(t.analysis())}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))
 	}
@@ -175,7 +196,7 @@ func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Re
 	r.Offers = t.offers(d.Offers)
 	t.also(ctx, r.Offers)
 	if j.by.opts.Who != nil {
-		r.Who = j.by.opts.Who(j.call, d)
+		r.Who = j.by.opts.Who(&j.Call, d)
 	}
 	return r
 }
@@ -196,6 +217,12 @@ func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
 		out = out[:1]
 	}
 	return out
+}
+
+// analysis returns what the call would do.
+func (t *turn) analysis() *effect.Analysis {
+	c := &t.j.Call
+	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: t.g.opts.World}})
 }
 
 // maxEffects bounds how many effects a request lists.
@@ -254,7 +281,10 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 // tried once more: the answer may have been taken by a process that knows no
 // policy. What does not pass is taken back.
 func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.Answer) error {
-	store := t.j.by.opts.Store
+	store, err := t.j.by.keeps(ctx)
+	if err != nil {
+		return err
+	}
 	grants, err := store.Grants(ctx, time.Now())
 	if err != nil {
 		return err
@@ -317,18 +347,18 @@ func stateWords(r *approval.Request) string {
 func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
 	other := *t.call
 	other.Input = a.Input
-	again := t.g.judge(ctx, &other, t.world)
+	again := t.g.judge(ctx, &other, t.world, (*policy.InForce).Decide)
 	t.given = a.Input
-	if again.d.Verdict == obstat.Deny || len(again.d.Faults) > 0 {
-		out := again.d
+	if again.Verdict == obstat.Deny || len(again.Faults) > 0 {
+		out := again.Decision
 		out.Verdict = obstat.Deny
 		return out.Refuse(join(out.Note, "so are the arguments as "+a.By+" changed them"))
 	}
 	d = approve(d, "approved by "+a.By+" with other arguments")
 	if d.Verdict == obstat.Allow {
 		d.Input = a.Input
-		if again.d.Input != nil {
-			d.Input = again.d.Input
+		if again.Input != nil {
+			d.Input = again.Input
 		}
 	}
 	return d

@@ -47,8 +47,8 @@ func Example_toolLoop() {
 	}
 	ctx := context.Background()
 	g, err := gate.Open(ctx, gate.Options{
-		Policy: &gate.Files{Dir: dir}, // finds the files of any dialect there
-		Store:  store.Memory(),        // or store.Open(ctx, ""), which obstat ask and obstat log read
+		Policy: &gate.Files{Names: []string{filepath.Join(dir, "opencode.json")}}, // of any dialect
+		Store:  store.Memory(),                                                    // or store.Open(ctx, ""), which obstat ask and obstat log read
 	})
 	if err != nil {
 		panic(err)

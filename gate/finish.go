@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/policy"
 )
 
 // finish writes the decision down and hands it out. What cannot be written down
@@ -41,7 +42,11 @@ func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 // for one run.
 func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, error) {
 	began := time.Now()
-	r, err := g.broker.Wait(ctx, request)
+	broker, err := g.asks(ctx)
+	if err != nil {
+		return obstat.Decision{Note: err.Error()}, err
+	}
+	r, err := broker.Wait(ctx, request)
 	if err == nil {
 		r, err = g.use(ctx, r)
 	}
@@ -52,8 +57,8 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 	if r.State != approval.Approved {
 		return t.unapproved(ctx, r)
 	}
-	t.j = g.judge(ctx, t.call, t.world)
-	d := t.j.d
+	t.j = g.judge(ctx, t.call, t.world, (*policy.InForce).Decide)
+	d := t.j.Decision
 	switch {
 	case d.Verdict != obstat.Ask:
 	case len(d.Faults) > 0:
@@ -71,7 +76,11 @@ func (g *Gate) use(ctx context.Context, r *approval.Request) (*approval.Request,
 	if r.State != approval.Approved {
 		return r, nil
 	}
-	whole, err := g.opts.Store.Use(ctx, r.ID)
+	store, err := g.keeps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := store.Use(ctx, r.ID)
 	if errors.Is(err, approval.ErrSettled) {
 		r.State = approval.Used
 		return r.Spent(), nil
@@ -82,8 +91,8 @@ func (g *Gate) use(ctx context.Context, r *approval.Request) (*approval.Request,
 // unapproved denies what nobody approved. What the call said is not known any
 // more, so there is nothing to decide.
 func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
-	l, broken := t.g.reload(ctx)
-	t.j = &judged{by: t.g, loaded: l, call: t.call, broken: broken}
+	_, broken := t.g.inForce(ctx, t.call)
+	t.j = &judged{by: t.g, Answer: policy.Answer{Call: *t.call}, broken: broken}
 	d := obstat.Decision{}.Refuse(stateWords(r))
 	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.answered(r)))
 }

@@ -9,18 +9,20 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
 )
 
 // A Store keeps the ledger, requests and grants.
@@ -31,15 +33,26 @@ type Store interface {
 
 // Options open a Gate.
 type Options struct {
-	// Policy is where the policy comes from. Required.
+	// Policy says which policies decide a call. Required.
 	Policy Source
-	// Store keeps what happens; nil keeps it in memory, while the process lives.
+	// Store keeps requests, grants and, without a Ledger, what happens; nil keeps
+	// it in memory, while the process lives.
 	Store Store
+	// Open opens the store when a call first needs it, in place of Store: for a
+	// grant that may be there (see MayGrant) or for a request.
+	Open func(ctx context.Context) (Store, error)
+	// Ledger is where records are written; nil is the store.
+	Ledger ledger.Appender
+	// MayGrant tells without opening the store whether anything is granted in it;
+	// nil: look.
+	MayGrant func() bool
 	// Parent is the gate of the agent that started this one; nil: nobody did.
 	// A call gets at most what the parent's policy gives it.
 	Parent *Gate
 	// World is what decisions may know of the machine; nil is the machine itself.
 	World obstat.World
+	// Getenv reads the environment; nil reads the process's.
+	Getenv func(string) string
 	// Mode is the mode of calls that name none; "" is the policy's own.
 	Mode obstat.Mode
 	// Who says who may answer for a call; nil: anybody. See [approval.Roster].
@@ -49,6 +62,10 @@ type Options struct {
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
+	// Waits is asked before a request is put whether somebody may answer it, and
+	// how long that is waited for; where not, why, in words for the model. nil
+	// always waits, for as long as Approval says.
+	Waits func() (limit time.Duration, why string)
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool
@@ -56,8 +73,12 @@ type Options struct {
 	// entries and what obstat keeps in its usual place, that a call changes only
 	// with a human's answer. What a store that is a [Filer] keeps is among them.
 	Guarded []string
+	// Places are directories, beside those of the calls, that a policy is looked
+	// for in, and Programs the files of obstat itself; both are guarded as well.
+	Places, Programs []string
 	// Mask takes secrets out of what is written down; nil masks what every ledger
-	// masks, with the store's key for the digests if it is a [Keyer].
+	// masks, with the key of the Ledger or the Store for the digests if it is a
+	// [Keyer].
 	Mask *ledger.Masker
 }
 
@@ -73,15 +94,14 @@ type Filer interface {
 
 // A Gate authorizes calls. It is safe for concurrent use.
 type Gate struct {
-	opts   Options
-	broker *approval.Broker
-
-	loading sync.Mutex // held while the policy is built anew
+	opts Options
 
 	mu      sync.Mutex
-	policy  *dialect.Loaded
-	broken  error             // why the newest policy is not in force
-	stamp   string            // of the sources the policy was made from
+	store   Store
+	broker  *approval.Broker
+	mask    *ledger.Masker
+	noted   map[string]noted  // by directory
+	said    noted             // in the ledger, last
 	lost    error             // why the ledger could not be written the last time
 	repeats map[string]repeat // by agent and session
 }
@@ -91,69 +111,110 @@ type repeat struct {
 	n      int
 }
 
-// Open opens a gate. A policy that cannot be loaded is an error: there is no
-// last good one yet.
+// Open opens a gate. A policy that cannot be loaded is an error, unless the gate
+// lives for a single call: there is no last good one yet.
 func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if opts.Policy == nil {
 		return nil, errors.New("a gate needs a policy")
 	}
-	if opts.Store == nil {
+	if opts.Store == nil && opts.Open == nil {
 		opts.Store = new(memory.Store)
 	}
 	if opts.World == nil {
 		opts.World = obstat.OS{}
 	}
-	if err := opts.fromStore(); err != nil {
-		return nil, err
+	if opts.Getenv == nil {
+		opts.Getenv = os.Getenv
 	}
-	g := &Gate{opts: opts, repeats: map[string]repeat{}}
-	stamp, err := opts.Policy.Stamp()
-	if err != nil {
-		return nil, err
+	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}, mask: opts.Mask}
+	if opts.Store != nil {
+		if err := g.take(opts.Store); err != nil {
+			return nil, err
+		}
 	}
-	if g.policy, err = opts.Policy.Load(); err != nil {
-		return nil, err
-	}
-	g.stamp = stamp
-	broker := opts.Approval
-	broker.Check = g.checkAnswer
-	g.broker = approval.New(opts.Store, &broker)
 	if opts.NoStart {
 		return g, nil
 	}
-	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: g.policy.Policy.Digest(), Reason: "a gate began with " + sources(g.policy)}
-	if err := opts.Store.Append(ctx, start); err != nil {
+	f, err := g.inForce(ctx, &obstat.Call{})
+	if err != nil {
+		return nil, err
+	}
+	start := &ledger.Record{Time: time.Now(), Kind: ledger.Start, Policy: digestOf(f), Reason: "a gate began with " + sources(f)}
+	if err := g.append(ctx, start); err != nil {
 		return nil, fmt.Errorf("the ledger cannot be written: %w", err)
 	}
 	return g, nil
 }
 
-// fromStore fills in what the store has and nobody named.
-func (o *Options) fromStore() error {
-	if o.Mask == nil {
-		var key []byte
-		if k, ok := o.Store.(Keyer); ok {
-			var err error
-			if key, err = k.Key(); err != nil {
-				return fmt.Errorf("the key of the ledger's digests: %w", err)
-			}
-		}
-		var err error
-		if o.Mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key}); err != nil {
-			return err
-		}
+// take makes a store the gate's: its files are guarded, its key masks.
+func (g *Gate) take(s Store) error {
+	o := &g.opts
+	if o.Ledger == nil {
+		o.Ledger = s
 	}
-	if f, ok := o.Store.(Filer); ok {
+	if f, ok := s.(Filer); ok {
 		o.Guarded = append(slices.Clone(o.Guarded), f.Files()...)
 	}
-	return nil
+	broker := o.Approval
+	broker.Check = g.checkAnswer
+	g.store, g.broker = s, approval.New(s, &broker)
+	_, err := g.masker()
+	return err
+}
+
+// keeps returns the store, opening it where that was left until now.
+func (g *Gate) keeps(ctx context.Context) (Store, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.store == nil {
+		s, err := g.opts.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := g.take(s); err != nil {
+			return nil, err
+		}
+	}
+	return g.store, nil
+}
+
+// masker returns what takes secrets out of records.
+func (g *Gate) masker() (*ledger.Masker, error) {
+	if g.mask != nil {
+		return g.mask, nil
+	}
+	var key []byte
+	for _, from := range []any{g.opts.Ledger, g.store} {
+		if k, ok := from.(Keyer); ok && key == nil {
+			var err error
+			if key, err = k.Key(); err != nil {
+				return nil, fmt.Errorf("the key of the ledger's digests: %w", err)
+			}
+		}
+	}
+	var err error
+	g.mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key})
+	return g.mask, err
 }
 
 // Close ends the use of the gate. It does not close the store.
 func (g *Gate) Close() {}
 
-// Broker returns the gate's broker, for whoever shows requests to humans.
-func (g *Gate) Broker() *approval.Broker { return g.broker }
+// Broker returns the gate's broker, to show requests to humans; nil while the
+// store is not open.
+func (g *Gate) Broker() *approval.Broker {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.broker
+}
+
+// asks returns the broker, opening the store where that was left until now.
+func (g *Gate) asks(ctx context.Context) (*approval.Broker, error) {
+	if _, err := g.keeps(ctx); err != nil {
+		return nil, err
+	}
+	return g.Broker(), nil
+}
 
 // A Status is how a gate stands.
 type Status struct {
@@ -170,10 +231,10 @@ type Status struct {
 // Status returns how the gate stands, after looking whether the policy has
 // changed.
 func (g *Gate) Status(ctx context.Context) Status {
-	l, broken := g.reload(ctx)
-	s := Status{Policy: l.Policy.Digest(), Dialect: l.Dialect.Name()}
-	for _, f := range l.Input.Files {
-		s.Files = append(s.Files, f.Name)
+	f, broken := g.inForce(ctx, &obstat.Call{})
+	s := Status{Policy: digestOf(f), Files: filesOf(f)}
+	if p := f.Main(); p != nil {
+		s.Dialect = p.Dialect.Name()
 	}
 	if broken != nil {
 		s.Broken = broken.Error()
@@ -190,12 +251,29 @@ func (g *Gate) Status(ctx context.Context) Status {
 // is in the ledger before it is returned. An error means that something broke;
 // the decision that comes with it denies.
 func (g *Gate) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
+	a, err := g.Answer(ctx, call)
+	return a.Decision, err
+}
+
+// An Answer is a decision, and what a face may want to tell its agent besides.
+type Answer struct {
+	obstat.Decision
+	By    *policy.Policy  // whose decision it is; nil where no policy could be loaded
+	Grant *approval.Grant // that settled the call, if one did
+}
+
+// Answer does what Authorize does, for faces of agents with prompts of their own:
+// suggested are the rules that the agent shows with its prompt, which are written
+// down with an ask.
+func (g *Gate) Answer(ctx context.Context, call *obstat.Call, suggested ...string) (Answer, error) {
 	t := g.begin(ctx, call)
-	d := t.j.d
+	d := t.j.Decision
 	if d.Verdict == obstat.Ask {
+		t.suggested = suggested
 		d = t.ask(ctx, d)
 	}
-	return t.finish(ctx, d)
+	d, err := t.finish(ctx, d)
+	return Answer{d, t.j.By, t.grant}, err
 }
 
 // begin judges a call.
@@ -204,16 +282,23 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
-	t.j = g.judge(ctx, &c, t.world)
+	t.j = g.judge(ctx, &c, t.world, (*policy.InForce).Decide)
 	return t
 }
 
 // append masks records and writes them.
 func (g *Gate) append(ctx context.Context, records ...*ledger.Record) error {
-	for _, r := range records {
-		g.opts.Mask.Mask(r)
+	g.mu.Lock()
+	to := g.opts.Ledger
+	mask, err := g.masker()
+	g.mu.Unlock()
+	if err != nil || to == nil {
+		return cmp.Or(err, errors.New("there is no ledger"))
 	}
-	return g.opts.Store.Append(ctx, records...)
+	for _, r := range records {
+		mask.Mask(r)
+	}
+	return to.Append(ctx, records...)
 }
 
 func join(a, b string) string {
@@ -227,10 +312,15 @@ func brokenWords(err error) string {
 	return "a newer policy could not be loaded and the last good one is in force: " + firstLine(err.Error())
 }
 
-func (g *Gate) current() (*dialect.Loaded, error) {
+// masks returns a text without its secrets.
+func (g *Gate) masks(text string) string {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.policy, g.broken
+	mask, err := g.masker()
+	g.mu.Unlock()
+	if err != nil {
+		return ledger.Mask
+	}
+	return mask.Text(text)
 }
 
 // repeated counts how often the session made this very call in a row before.

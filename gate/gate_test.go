@@ -15,6 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
@@ -63,6 +64,16 @@ func open(t *testing.T, text string, change func(*gate.Options)) *bench {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// load loads a policy as a gate would.
+func load(t *testing.T, name string) *dialect.Loaded {
+	t.Helper()
+	f, err := (&gate.Files{Names: []string{name}}).InForce(&obstat.Call{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Main().Loaded
 }
 
 func bash(command string) *obstat.Call {
@@ -169,16 +180,19 @@ func TestReload(t *testing.T) {
 // TestDirectory: the files of a directory are found, and those that come later.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir}, Store: new(memory.Store)}); err == nil {
-		t.Error("a gate without a policy")
-	}
-	write(t, filepath.Join(dir, "opencode.json"), policy)
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir}, Store: new(memory.Store), NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir()}, Store: new(memory.Store), NoWait: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, _ := g.Authorize(t.Context(), bash("make"))
+	check(t, d, obstat.Ask) // by the built-in policy
+	d, _ = g.Authorize(t.Context(), bash("rm x"))
 	check(t, d, obstat.Ask)
+	write(t, filepath.Join(dir, "opencode.json"), policy)
+	d, _ = g.Authorize(t.Context(), bash("make"))
+	check(t, d, obstat.Ask)
+	d, _ = g.Authorize(t.Context(), bash("rm x"))
+	check(t, d, obstat.Deny)
 	if err := os.Mkdir(filepath.Join(dir, ".opencode"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -423,17 +437,14 @@ func TestConcurrent(t *testing.T) {
 func TestReplayable(t *testing.T) {
 	world := &obstat.Snapshot{HomeDir: "/home/ann", Links: map[string]string{"/src/app/link": "/home/ann/.ssh"}, Dirs: []string{"/src/app", "/home/ann/.ssh"}}
 	b := open(t, policy, func(o *gate.Options) { o.NoWait, o.World = true, world })
-	l, err := (&gate.Files{Names: []string{b.file}}).Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := load(t, b.file)
 	calls := []*obstat.Call{bash("cat link/id_rsa > ~/x"), bash("rm -rf ~/y"), bash("ls ~ && cd link && make"), {Tool: "read", Input: json.RawMessage(`{"filePath":"link/id_rsa"}`), Dir: "/src/app"}}
 	for _, c := range calls {
 		d := b.decide(c)
 		recs := b.records(ledger.Decision)
 		r := recs[len(recs)-1]
 		back, more, err := r.Replayable()
-		if err != nil || more.Partial != "" || r.World == nil || r.Trace == "" {
+		if err != nil || more.Partial != "" || r.World == nil || r.Trace != "" {
 			t.Fatalf("%+v %+v %v", r, more, err)
 		}
 		again := l.Policy.Decide(back, r.World)

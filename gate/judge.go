@@ -2,15 +2,16 @@ package gate
 
 import (
 	"context"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
 )
 
 // A turn is one call on its way through the gate.
@@ -24,6 +25,9 @@ type turn struct {
 	j      *judged
 	// proposed are the offers of the face, in place of the dialect's; nil: none.
 	proposed []obstat.Offer
+	// suggested are the rules that the agent shows with its own prompt.
+	suggested []string
+	grant     *approval.Grant // that settled the call
 	// request is the request that was put to humans, if one was.
 	request string
 	given   []byte           // the input that takes the place of the call's
@@ -32,64 +36,90 @@ type turn struct {
 
 // judged is what the strictest policy says of a call.
 type judged struct {
-	by     *Gate // whose policy that is
-	loaded *dialect.Loaded
-	call   *obstat.Call // as it was put to that policy
-	d      obstat.Decision
+	by *Gate // whose policy that is
+	policy.Answer
 	said   obstat.Verdict // what the policy said, before anything else spoke
 	self   bool           // the call would change what guards the agent
-	trace  *obstat.Trace
-	broken error // of any gate in the line
+	broken error          // of any gate in the line
 }
 
-// judge puts a call to the gate's policy and to those of the agents that
+// digest returns the digest of the policy that decided; "" where none could.
+func (j *judged) digest() string {
+	if j.By == nil {
+		return ""
+	}
+	return j.By.Policy.Digest()
+}
+
+// Judge decides a call by policy and self-protection alone: no grant counts,
+// nobody is asked and nothing is written down.
+func (g *Gate) Judge(ctx context.Context, call *obstat.Call) policy.Answer {
+	return g.judge(ctx, call, g.opts.World, (*policy.InForce).Decide).Answer
+}
+
+// Explain judges a call and says how it came to the answer.
+func (g *Gate) Explain(ctx context.Context, call *obstat.Call) policy.Answer {
+	return g.judge(ctx, call, g.opts.World, (*policy.InForce).Explain).Answer
+}
+
+// judge puts a call to the gate's policies and to those of the agents that
 // started this one, each in its own mode; the strictest answer counts.
-func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World) *judged {
+func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, decide func(*policy.InForce, *obstat.Call, obstat.World) policy.Answer) *judged {
 	var out *judged
 	var broken error
+	guarded := g.guarded()
 	for p := g; p != nil; p = p.opts.Parent {
-		l, err := p.reload(ctx)
+		f, err := p.inForce(ctx, c)
 		if err != nil && broken == nil {
 			broken = err
 		}
+		guarded.Policies = append(guarded.Policies, filesOf(f)...)
 		put := *c
 		if put.Mode == "" || p != g {
 			// What a subagent calls its mode is nothing to its parent's policy.
 			put.Mode = p.opts.Mode
 		}
-		d, trace := l.Policy.Explain(&put, world)
-		if out != nil && d.Verdict >= out.d.Verdict {
+		a := decide(f, &put, world)
+		if out != nil && a.Verdict >= out.Verdict {
 			continue
 		}
 		if p != g {
-			d.Note = join(d.Note, "the agent that started this one may do no more")
+			a.Note = join(a.Note, "the agent that started this one may do no more")
 		}
-		out = &judged{by: p, loaded: l, call: &put, d: d, said: d.Verdict, trace: trace}
+		out = &judged{by: p, Answer: a, said: a.Verdict}
 	}
 	out.broken = broken
-	out.self = g.guarded().Tighten(&out.d, out.call, g.opts.World, out.trace.Analysis)
+	var analysis *effect.Analysis
+	if out.Trace != nil {
+		analysis = out.Trace.Analysis
+	}
+	out.self = guarded.Tighten(&out.Decision, c, g.opts.World, analysis)
 	return out
 }
 
-// guarded is what the gate's agent may not change unasked.
+// guarded is what the gate's agent may not change unasked, besides policies.
 func (g *Gate) guarded() *protect.Guarded {
-	out := &protect.Guarded{State: g.opts.Guarded, Getenv: os.Getenv}
-	if dir, err := statedir.Dir(os.Getenv); err == nil {
+	out := &protect.Guarded{State: g.opts.Guarded, Places: g.opts.Places, Programs: g.opts.Programs, Getenv: g.opts.Getenv}
+	if dir, err := statedir.Dir(g.opts.Getenv); err == nil {
 		out.State = append(slices.Clone(out.State), dir)
 	}
+	return out
+}
+
+// guards is what may not be changed unasked by a call that r is about.
+func (g *Gate) guards(ctx context.Context, c *obstat.Call) *protect.Guarded {
+	out := g.guarded()
 	for p := g; p != nil; p = p.opts.Parent {
-		l, _ := p.current()
-		for _, f := range l.Input.Files {
-			out.Policies = append(out.Policies, f.Name)
-		}
+		f, _ := p.inForce(ctx, c)
+		out.Policies = append(out.Policies, filesOf(f)...)
 	}
 	return out
 }
 
 // decide puts a call to a policy that is not in force, for an answer that would
-// put it there. What guards the agent is as safe from it as from any other.
-func (g *Gate) decide(pol *obstat.Policy, c *obstat.Call, world obstat.World) obstat.Decision {
+// put it there. Self-protection holds for it as for any other.
+func (g *Gate) decide(ctx context.Context, pol *obstat.Policy, c *obstat.Call, world obstat.World) obstat.Decision {
 	d := pol.Decide(c, world)
-	g.guarded().Tighten(&d, c, g.opts.World, nil)
+	g.guards(ctx, c).Tighten(&d, c, g.opts.World, nil)
 	return d
 }

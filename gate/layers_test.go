@@ -30,7 +30,6 @@ func layered(t *testing.T, f *gate.Files) (*gate.Gate, error) {
 	for _, name := range []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"} {
 		t.Setenv(name, "")
 	}
-	f.Layers = true
 	return gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store), NoWait: true})
 }
 
@@ -72,21 +71,20 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestOnlyUsersFiles: with a dialect the user's own files are enough; without
-// one nobody can tell whose would count.
+// TestOnlyUsersFiles: the user's own files are enough, with their dialect named
+// and without.
 func TestOnlyUsersFiles(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	place(t, filepath.Join(home, ".claude", "settings.json"), `{"permissions": {"deny": ["WebFetch"]}}`)
-	g, err := layered(t, &gate.Files{Dir: dir, Home: home, Dialect: "claudecode"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "WebFetch", Input: []byte(`{"url":"https://example.com/"}`), Dir: dir})
-	if check(t, d, obstat.Deny, "WebFetch"); err != nil {
-		t.Error(err)
-	}
-	if _, err := layered(t, &gate.Files{Dir: dir, Home: home}); err == nil || !strings.Contains(err.Error(), "none is found") {
-		t.Errorf("%v", err)
+	for _, dialect := range []string{"claudecode", ""} {
+		g, err := layered(t, &gate.Files{Dir: dir, Home: home, Dialect: dialect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "WebFetch", Input: []byte(`{"url":"https://example.com/"}`), Dir: dir})
+		if check(t, d, obstat.Deny, "WebFetch"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -98,7 +96,7 @@ func TestAcceptedIntoProject(t *testing.T) {
 	place(t, project, `{"permission": {"bash": "ask"}}`)
 	place(t, filepath.Join(home, ".opencode", "opencode.json"), `{"permission": {"webfetch": "deny"}}`) // read after the project's
 	t.Setenv("XDG_CONFIG_HOME", home)
-	f := &gate.Files{Dir: dir, Home: home, Layers: true}
+	f := &gate.Files{Dir: dir, Home: home}
 	g, err := gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store)})
 	if err != nil {
 		t.Fatal(err)

@@ -48,14 +48,11 @@ func TestProposedOffers(t *testing.T) {
 
 // TestFixed: a policy that was loaded elsewhere decides, and takes no rule.
 func TestFixed(t *testing.T) {
-	if _, err := (gate.Fixed{}).Load(); err == nil {
+	if _, err := (gate.Fixed{}).InForce(nil); err == nil {
 		t.Error("no policy is a policy")
 	}
 	l := open(t, policy, nil)
-	loaded, err := (&gate.Files{Names: []string{l.file}}).Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := load(t, l.file)
 	b := open(t, policy, func(o *gate.Options) { o.Policy = gate.Fixed{Loaded: loaded} })
 	if d := b.decide(bash("rm x")); d.Verdict != obstat.Deny || loaded.Dialect.Name() != (opencode.Dialect{}).Name() {
 		t.Errorf("%v", d.Verdict)

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -26,7 +24,7 @@ func hexDigest(c *obstat.Call) string {
 func (t *turn) base(kind ledger.Kind) *ledger.Record {
 	c := t.call
 	return &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: t.request,
-		Tool: c.Tool, Call: t.digest, Policy: t.j.loaded.Policy.Digest()}
+		Tool: c.Tool, Call: t.digest, Policy: t.j.digest()}
 }
 
 // record writes down a decision, and all that is needed to make it again.
@@ -35,18 +33,9 @@ func (t *turn) record(d *obstat.Decision) *ledger.Record {
 	if given == nil {
 		given = d.Input
 	}
-	m := &ledger.Made{Call: t.call, Decision: d, Said: t.j.said, Mode: t.j.call.Mode, Given: given, World: t.world.Seen(),
-		Policy: t.j.loaded.Policy.Digest(), Trace: traceDigest(t.j.trace), Request: t.request}
+	m := &ledger.Made{Call: t.call, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
+		Policy: t.j.digest(), Request: t.request, Suggested: t.suggested}
 	return m.Record()
-}
-
-func traceDigest(tr *obstat.Trace) string {
-	b, err := json.Marshal(tr)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 func firstLine(s string) string {
@@ -55,14 +44,6 @@ func firstLine(s string) string {
 		line += fmt.Sprintf(" (and %d problems more)", strings.Count(rest, "\n")+1)
 	}
 	return ledger.ClipTo(line, 500)
-}
-
-func sources(l *dialect.Loaded) string {
-	var names []string
-	for _, f := range l.Input.Files {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ") + " (" + l.Dialect.Name() + ")"
 }
 
 // asked writes down that a request was put to humans.

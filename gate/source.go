@@ -2,140 +2,126 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
 )
 
-// A Source is where a gate's policy comes from.
+// A Source says which policies decide a call.
 type Source interface {
-	// Stamp changes whenever the policy may have.
-	Stamp() (string, error)
-	// Load reads and compiles the policy.
-	Load() (*dialect.Loaded, error)
-	// Accept writes accepted rules back to where l came from.
-	Accept(l *dialect.Loaded, offers ...obstat.Offer) error
+	// InForce returns what decides a call: the same value as long as nothing has
+	// changed. Where something newer cannot be loaded, the error says why, and what
+	// decides is the last that could be; nil where there was none yet.
+	InForce(c *obstat.Call) (*policy.InForce, error)
+	// Accept writes rules that somebody has accepted for a call back to where the
+	// policy came from, so that they count from now on.
+	Accept(ctx context.Context, a *Accepted) error
 }
 
-// Files is a policy in files: those named, or those that are found in a
-// directory.
+// Accepted is rules that a human has accepted with an answer.
+type Accepted struct {
+	Policy *dialect.Loaded // that asked
+	Call   *obstat.Call
+	Rules  []obstat.Offer
+	By     string
+}
+
+// Files is the Source of policies in files: those named, or those that package
+// policy finds.
 type Files struct {
-	Names   []string // lowest precedence first
-	Dir     string   // where files are looked for if none is named
+	Names   []string // lowest precedence first, [LAYER=]FILE
 	Dialect string   // "" is told by name and shape
 	Options map[string]string
-	Home    string // for ~ in the files; "" is the user's
-	// Layers reads what the agent that the dialect belongs to would read for Dir:
-	// the user's and the machine's files as well as the project's.
-	Layers bool
+	// Dir is the agent's own project; "" is where its calls are made, or, with
+	// Chosen, Start. What is found where a call is made counts in any case.
+	Dir string
+	// Start is where the face runs; what is found there counts as well.
+	Start string
+	// Chosen: the model chooses where calls are made.
+	Chosen bool
+	// Agent is who makes the calls, "claude-code": its own files count before those
+	// of others, and its words for modes are not the policies'.
+	Agent  string
+	Home   string              // "" is the user's
+	Getenv func(string) string // nil is the process's
+	Read   func(name string) ([]byte, error)
+	// NoPins: what is on disk is in force without anybody's acceptance.
+	NoPins bool
+	// Once: the source is asked for one call, and need not notice changes.
+	Once bool
 	// Into is the file that gets accepted rules; "" is the last of the project's,
-	// or the last if there is none.
+	// or the last that is not the machine's.
 	Into string
+
+	mu    sync.Mutex
+	found map[string]*kept // by place
 }
 
 var _ Source = (*Files)(nil)
 
-// Fixed is a policy that does not change while the gate runs: one that was
-// loaded elsewhere or written in Go. Accepted rules cannot be written to it.
-type Fixed struct{ *dialect.Loaded }
-
-var _ Source = Fixed{}
-
-// Stamp is always the same.
-func (Fixed) Stamp() (string, error) { return "", nil }
-
-// Load returns the policy.
-func (f Fixed) Load() (*dialect.Loaded, error) {
-	if f.Loaded == nil {
-		return nil, errors.New("there is no policy")
-	}
-	return f.Loaded, nil
+// kept is what was found for a place.
+type kept struct {
+	good   *policy.InForce // the last that could be loaded
+	latest *policy.InForce // nil: what was named could not be read
+	err    error           // why the latest is not good
 }
 
-// Accept refuses.
-func (Fixed) Accept(*dialect.Loaded, ...obstat.Offer) error {
-	return errors.New("this policy has no file that rules could be written to")
+// maxPlaces bounds how many places are remembered.
+const maxPlaces = 1000
+
+// InForce finds the policies for a call, anew where files have changed.
+func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
+	f.mu.Lock() // one at a time, so that no older policy takes a newer one's place
+	defer f.mu.Unlock()
+	w := f.where(c)
+	place := w.Agent + "\x00" + w.Dir + "\x00" + strings.Join(w.Roots, "\x00")
+	k := f.found[place]
+	if k == nil {
+		if k = new(kept); f.found == nil || len(f.found) > maxPlaces {
+			f.found = map[string]*kept{}
+		}
+		f.found[place] = k
+	}
+	if k.latest == nil || k.latest.Changed() {
+		f.find(w, k)
+	}
+	return k.good, k.err
 }
 
-// fresh is how long after a change a file's time may still hide another one.
-const fresh = 2 * time.Second
-
-// Stamp tells the files apart by size and time, and by what is in them while
-// they are so new that a second change could have the same time.
-func (f *Files) Stamp() (string, error) {
-	var b strings.Builder
-	names, err := f.candidates()
-	if err != nil {
-		return "", err
+func (f *Files) find(w *policy.Where, k *kept) {
+	if k.latest, k.err = f.finder().Find(w); k.err != nil {
+		k.latest = nil
+		return
 	}
-	for _, name := range names {
-		st, err := os.Stat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(&b, "%s: gone\n", name)
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "%s: %d %d", name, st.Size(), st.ModTime().UnixNano())
-		if age := time.Since(st.ModTime()); age < fresh {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(&b, " %x", sha256.Sum256(data))
-		}
-		b.WriteString("\n")
+	if k.err = k.latest.Err(); k.err == nil {
+		k.good = k.latest
 	}
-	return b.String(), nil
 }
 
-// candidates returns every file that may be part of the policy.
-func (f *Files) candidates() ([]string, error) {
+func (f *Files) finder() *policy.Finder {
+	return &policy.Finder{Read: f.Read, NoPins: f.NoPins, Watch: !f.Once}
+}
+
+// where says who makes a call, and where.
+func (f *Files) where(c *obstat.Call) *policy.Where {
+	w := &policy.Where{Agent: f.Agent, Start: f.Start, Chosen: f.Chosen, Home: f.home(), Getenv: f.Getenv,
+		Named: &policy.Named{Files: f.Names, Dialect: f.Dialect, Options: f.Options}}
 	if len(f.Names) > 0 {
-		return f.Names, nil
+		return w
 	}
-	var out []string
-	for _, d := range all.All() {
-		if f.Dialect == "" || d.Name() == f.Dialect {
-			for _, rel := range dialect.WellKnown(d) {
-				out = append(out, filepath.Join(f.Dir, filepath.FromSlash(rel)))
-			}
-			if f.Layers {
-				more, err := all.Looked(d.Name(), f.where())
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, more...)
-			}
-		}
+	w.Dir, w.Roots = c.Dir, c.Roots
+	if f.Dir != "" {
+		w.Roots, w.Also = []string{f.Dir}, c.Roots
 	}
-	return out, nil
-}
-
-func (f *Files) where() *all.Where {
-	return &all.Where{Dir: f.Dir, Home: f.home(), Getenv: os.Getenv, Read: os.ReadFile, List: list, Glob: filepath.Glob}
-}
-
-// list returns the names in a directory.
-func list(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out, err
+	return w
 }
 
 func (f *Files) home() string {
@@ -146,126 +132,123 @@ func (f *Files) home() string {
 	return home
 }
 
-// Load reads and compiles the files.
-func (f *Files) Load() (*dialect.Loaded, error) {
-	files, err := f.read()
-	if err != nil {
-		return nil, err
-	}
-	d, err := all.Of(f.Dialect, files)
-	if err != nil {
-		return nil, err
-	}
-	return dialect.Load(d, &dialect.Input{Files: files, Options: f.Options, Home: f.home()})
-}
-
-func (f *Files) read() ([]dialect.File, error) {
-	if len(f.Names) == 0 {
-		if f.Dir == "" {
-			return nil, errors.New("neither policy files nor a directory to look for them in")
-		}
-		return f.discover()
-	}
-	var out []dialect.File
-	var errs obstat.Errors
-	for _, name := range f.Names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			errs = append(errs, dialect.IOError(name, err))
-		}
-		out = append(out, dialect.File{Name: name, Data: data})
-	}
-	return out, errs.Fatal()
-}
-
-// discover finds the project's files, and those of the other layers. A user's
-// own files are enough where the dialect is named.
-func (f *Files) discover() ([]dialect.File, error) {
-	files, err := all.Discover(f.Dir, f.Dir, f.Dialect, os.ReadFile)
-	if !f.Layers || err != nil && f.Dialect == "" {
-		return files, err
-	}
-	name := f.Dialect
-	if name == "" {
-		d, err := all.Of("", files)
-		if err != nil {
-			return nil, err
-		}
-		name = d.Name()
-	}
-	layers, lerr := all.Layers(name, f.where())
-	if lerr != nil {
-		return nil, lerr
-	}
-	if len(layers) == 0 {
-		return files, err
-	}
-	return layers, nil
-}
-
-// Accept writes rules to the file that gets them, every other byte unchanged.
-func (f *Files) Accept(l *dialect.Loaded, offers ...obstat.Offer) error {
-	name := f.Into
-	for _, file := range slices.Backward(l.Input.Files) {
-		if name == "" && (file.Layer == "" || file.Layer == "project" || file.Layer == "local") {
-			name = file.Name
+// Accept writes rules to the file that gets them, every other byte unchanged, and
+// keeps them as accepted.
+func (f *Files) Accept(ctx context.Context, a *Accepted) error {
+	l, name := a.Policy, f.Into
+	for _, layers := range [][]string{{"", dialect.LayerProject, dialect.LayerLocal}, {dialect.LayerUser, dialect.LayerSession}} {
+		for _, file := range slices.Backward(l.Input.Files) {
+			if name == "" && slices.Contains(layers, file.Layer) {
+				name = file.Name
+			}
 		}
 	}
-	if name == "" {
-		name = l.Input.Files[len(l.Input.Files)-1].Name
-	}
-	return l.Accept(name, offers...)
-}
-
-// reload builds the policy anew when its source has changed, swaps it in and
-// returns what is in force. A source that cannot be loaded leaves the last good
-// policy in force, and says so from then on.
-func (g *Gate) reload(ctx context.Context) (*dialect.Loaded, error) {
-	stamp, err := g.opts.Policy.Stamp()
-	g.mu.Lock()
-	l, broken, same := g.policy, g.broken, err == nil && stamp == g.stamp
-	g.mu.Unlock()
-	if same {
-		return l, broken
-	}
-	// One at a time, so that no older policy takes a newer one's place.
-	g.loading.Lock()
-	defer g.loading.Unlock()
-	if stamp, err = g.opts.Policy.Stamp(); err == nil {
-		if l, broken := g.current(); stamp == g.stampNow() {
-			return l, broken
-		}
-		l, err = g.opts.Policy.Load()
-	}
-	return g.swap(ctx, stamp, l, err)
-}
-
-func (g *Gate) stampNow() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stamp
-}
-
-// swap puts a newly built policy in force, or keeps the old one and why.
-func (g *Gate) swap(ctx context.Context, stamp string, l *dialect.Loaded, err error) (*dialect.Loaded, error) {
-	g.mu.Lock()
-	before, said := g.policy.Policy.Digest(), g.broken
-	g.stamp, g.broken = stamp, err
-	if err == nil {
-		g.policy = l
-	}
-	now := g.policy
-	g.mu.Unlock()
-	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: now.Policy.Digest(), Reason: "in force: " + sources(now)}
 	switch {
-	case err != nil && said != nil && said.Error() == err.Error():
-		return now, err
-	case err != nil:
+	case name == "" && len(l.Input.Files) == 0:
+		return errors.New("there is no policy to write the rule to; make an obstat.json")
+	case name == "":
+		return errors.New("the policy's files are not the user's to change")
+	}
+	if err := l.Accept(name, a.Rules...); err != nil || f.NoPins || len(f.Names) > 0 {
+		return err
+	}
+	kept, err := f.finder().Keep(ctx, f.where(a.Call), a.Rules, a.By)
+	if err == nil && !kept {
+		err = errors.New("it is in the file, and counts once somebody accepts what else is new there")
+	}
+	return err
+}
+
+// Fixed is a policy that does not change while the gate runs: one that was
+// loaded elsewhere or written in Go. Accepted rules cannot be written to it.
+type Fixed struct{ *dialect.Loaded }
+
+var _ Source = Fixed{}
+
+// InForce returns the policy.
+func (f Fixed) InForce(*obstat.Call) (*policy.InForce, error) {
+	if f.Loaded == nil {
+		return nil, errors.New("there is no policy")
+	}
+	return policy.Of(f.Loaded), nil
+}
+
+// Accept refuses.
+func (Fixed) Accept(context.Context, *Accepted) error {
+	return errors.New("this policy has no file that rules could be written to")
+}
+
+// inForce returns what decides a call, and writes down when that has changed.
+func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, error) {
+	f, err := g.opts.Policy.InForce(c)
+	if f == nil {
+		if err == nil {
+			err = errors.New("there is no policy")
+		}
+		f = &policy.InForce{Broken: []policy.Broken{{Err: err}}}
+	}
+	if g.opts.NoStart {
+		return f, err
+	}
+	now := noted{digestOf(f), ""}
+	if err != nil {
+		now.broken = err.Error()
+	}
+	g.mu.Lock()
+	if len(g.noted) > maxPlaces {
+		clear(g.noted)
+	}
+	before, known := g.noted[c.Dir]
+	g.noted[c.Dir] = now
+	news := known && before != now && g.said != now
+	if news {
+		g.said = now
+	}
+	g.mu.Unlock()
+	if !news {
+		return f, err
+	}
+	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: now.digest, Reason: "in force: " + sources(f)}
+	if err != nil {
 		rec.Reason = "a newer policy could not be loaded; the last good one stays: " + firstLine(err.Error())
-	case before == rec.Policy && said == nil:
-		return now, nil
 	}
 	// Every decision names its policy; this record only tells when it came.
-	_ = g.opts.Store.Append(context.WithoutCancel(ctx), rec)
-	return now, err
+	_ = g.opts.Ledger.Append(context.WithoutCancel(ctx), rec)
+	return f, err
+}
+
+// noted is what was in force when a call was decided last.
+type noted struct{ digest, broken string }
+
+// digestOf returns the digest of the policy that stands for all in force.
+func digestOf(f *policy.InForce) string {
+	if p := f.Main(); p != nil {
+		return p.Policy.Digest()
+	}
+	return ""
+}
+
+// sources names the files in force: `a.json, b.json (opencode)`.
+func sources(f *policy.InForce) string {
+	p := f.Main()
+	if p == nil {
+		return "nothing"
+	}
+	names := filesOf(f)
+	if len(names) == 0 {
+		names = []string{p.Why}
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(names, ", "), p.Dialect.Name())
+}
+
+// filesOf returns the files that are in force.
+func filesOf(f *policy.InForce) (out []string) {
+	for _, p := range f.Policies {
+		for i := range p.Input.Files {
+			if name := p.Input.Files[i].Name; !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }

@@ -25,6 +25,9 @@ type Circumstances struct {
 	Given json.RawMessage `json:"given,omitempty"`
 	// Partial says why the call cannot be decided again exactly.
 	Partial string `json:"partial,omitempty"`
+	// Suggested are the rules that the agent showed with its own prompt, in its own
+	// notation, such as `Bash(make *)`: a person may have chosen one of them there.
+	Suggested []string `json:"suggested,omitempty"`
 }
 
 // ErrNoCall is the error of a record that is not about a call.

@@ -191,6 +191,7 @@ func (c *Circumstances) encode() ([]byte, error) {
 	w.number("repeat", int64(c.Repeat))
 	w.raw("given", c.Given)
 	w.optional("partial", c.Partial)
+	w.texts("suggested", c.Suggested)
 	w.b = append(w.b, '}')
 	return w.b, w.err
 }

@@ -31,6 +31,9 @@ type Made struct {
 	Trace  string           // digest of the trace
 	// Request ties an ask, its answer and the decision together.
 	Request string
+	// Suggested are the rules that the agent shows with its own prompt, in its own
+	// notation: what a person may choose there.
+	Suggested []string
 }
 
 // Record writes the decision down with all that is needed to make it again.
@@ -44,7 +47,7 @@ func (m *Made) Record() *Record {
 	if d.Rule != nil {
 		r.Rule, r.Pos = Clip(d.Rule.String()), d.Rule.Pos
 	}
-	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Mode: m.Mode, Repeat: c.Repeat}
+	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Mode: m.Mode, Repeat: c.Repeat, Suggested: m.Suggested}
 	var partial string
 	r.Input, more.Partial = Legible(c.Input)
 	if m.Given != nil {

@@ -30,6 +30,7 @@ func (s *search) openPins() {
 		return
 	}
 	s.pins = s.newPinStore(dir)
+	s.watch(s.pins.indexPath()) // every new pin is in it
 	if err := s.pins.open(); err != nil {
 		s.closePins()
 		s.pins, s.out.Pins = nil, "they cannot be read: "+firstLine(err)

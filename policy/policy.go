@@ -70,6 +70,8 @@ type Finder struct {
 	NoPins bool
 	// Machine stands before the machine's own directories; "" outside of tests.
 	Machine string
+	// Watch remembers how everything looked, for [InForce.Changed].
+	Watch bool
 }
 
 // A Role says how much a policy's answer counts.
@@ -134,8 +136,9 @@ type InForce struct {
 	// Pins says in words whether pins count here, and why not.
 	Pins string
 
-	agent string
-	sites []*site // of the agent's own project
+	agent  string
+	sites  []*site  // of the agent's own project
+	stamps []*stamp // of everything that was looked at; see Changed
 }
 
 // Files returns the names of all files that are in force.
@@ -252,7 +255,7 @@ func (s *search) readNamed(name string) ([]byte, error) {
 	if s.w.Start != "" && !filepath.IsAbs(name) && s.Read == nil {
 		name = filepath.Join(s.w.Start, name)
 	}
-	return s.readFile(name)
+	return s.content(name).data, s.content(name).err
 }
 
 // Builtin returns the policy that is in force where there is no other.

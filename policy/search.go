@@ -27,6 +27,8 @@ type search struct {
 	// first: nobody has accepted anything of the agent's own project.
 	first bool
 	out   *InForce
+	// stamped are the stamps of out by name, with Finder.Watch.
+	stamped map[string]*stamp
 }
 
 // A content is a file as it was read.
@@ -198,7 +200,7 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 // sets reads the files that the dialects know for a directory, "" for the user's
 // and the machine's alone.
 func (s *search) sets(dir string) (out []*set, err error) {
-	where := &dialect.Where{Dir: dir, Home: s.w.Home, Machine: s.Machine, Getenv: s.w.Getenv, List: list}
+	where := &dialect.Where{Dir: dir, Home: s.w.Home, Machine: s.Machine, Getenv: s.w.Getenv, List: s.names}
 	for _, d := range s.list {
 		places, err := dialect.PlacesOf(d, where)
 		if err != nil {
@@ -222,6 +224,7 @@ func (s *search) sets(dir string) (out []*set, err error) {
 func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []file) {
 	names := []string{p.Name}
 	if p.Glob {
+		s.watch(filepath.Dir(p.Name))
 		names, _ = filepath.Glob(p.Name) // the pattern is the dialect's: it is well formed
 	}
 	for _, name := range names {
@@ -252,14 +255,22 @@ func (s *search) inProject(dir, name string) bool {
 	return slices.ContainsFunc(s.out.sites, func(st *site) bool { return paths.Inside(st.dir, name) || paths.Inside(st.key, name) })
 }
 
+// names returns the names in a directory.
+func (s *search) names(dir string) ([]string, error) {
+	s.watch(dir)
+	return list(dir)
+}
+
 // content reads a file once.
 func (s *search) content(name string) *content {
 	if c := s.memo[name]; c != nil {
 		return c
 	}
-	c := new(content)
+	c, stamp := new(content), s.watch(name)
 	c.data, c.err = s.readFile(name)
-	s.memo[name] = c
+	if s.memo[name] = c; stamp != nil && !stamp.settled {
+		stamp.data = c.data
+	}
 	return c
 }
 

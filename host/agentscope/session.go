@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/policy"
 )
 
 // A State is where a tool call stands between being asked for and being done.
@@ -146,7 +146,7 @@ func (s *Session) Confirm(ctx context.Context, c *Confirmation) (State, error) {
 		return Asking, err
 	}
 	delete(s.parked, c.ID)
-	if err := s.context.Accept(nil, stricter...); err != nil {
+	if err := s.context.Accept(ctx, &gate.Accepted{Rules: stricter}); err != nil {
 		return Denied, err
 	}
 	d, err := s.gate.Resume(ctx, r.ID)
@@ -209,9 +209,9 @@ func (s *Session) Waits(call *obstat.Call, shown []obstat.Offer, world obstat.Wo
 type contextFile struct {
 	save func([]byte) error
 
-	mu     sync.Mutex
-	loaded *dialect.Loaded
-	n      int // changes so far
+	mu      sync.Mutex
+	loaded  *dialect.Loaded
+	inForce *policy.InForce // of loaded; nil: not made yet
 }
 
 var _ gate.Source = (*contextFile)(nil)
@@ -222,21 +222,21 @@ func (c *contextFile) now() *dialect.Loaded {
 	return c.loaded
 }
 
-// Stamp counts the changes.
-func (c *contextFile) Stamp() (string, error) {
+// InForce returns the context as it was changed last.
+func (c *contextFile) InForce(*obstat.Call) (*policy.InForce, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strconv.Itoa(c.n), nil
+	if c.inForce == nil {
+		c.inForce = policy.Of(c.loaded)
+	}
+	return c.inForce, nil
 }
 
-// Load returns the context as it was changed last.
-func (c *contextFile) Load() (*dialect.Loaded, error) { return c.now(), nil }
-
 // Accept writes rules to the context and puts them in force.
-func (c *contextFile) Accept(_ *dialect.Loaded, offers ...obstat.Offer) error {
-	for i := range offers {
+func (c *contextFile) Accept(_ context.Context, a *gate.Accepted) error {
+	for i := range a.Rules {
 		err := c.change(func(f *dialect.File) ([]byte, error) {
-			return c.loaded.Dialect.(dialect.Editor).AddRule(f, &offers[i])
+			return c.loaded.Dialect.(dialect.Editor).AddRule(f, &a.Rules[i])
 		})
 		if err != nil {
 			return err
@@ -266,7 +266,6 @@ func (c *contextFile) change(edit func(f *dialect.File) ([]byte, error)) error {
 			return err
 		}
 	}
-	c.loaded = l
-	c.n++
+	c.loaded, c.inForce = l, nil
 	return nil
 }

@@ -86,9 +86,8 @@ type Options struct {
 // An Instance puts the asks of one directory to a human. It is safe for
 // concurrent use.
 type Instance struct {
-	opts   Options
-	gate   *gate.Gate
-	policy *source
+	opts Options
+	gate *gate.Gate
 
 	mu     sync.Mutex
 	closed bool
@@ -114,39 +113,15 @@ func Open(ctx context.Context, opts Options) (*Instance, error) {
 	if opts.User == "" {
 		opts.User = "user"
 	}
-	i := &Instance{opts: opts, policy: &source{Source: opts.Gate.Policy}, refs: map[string]*ToolRef{}, subs: map[*Subscription]struct{}{}}
+	i := &Instance{opts: opts, refs: map[string]*ToolRef{}, subs: map[*Subscription]struct{}{}}
 	g := opts.Gate
-	g.Policy, g.Approval.Settled = i.policy, i.settled
+	g.Approval.Settled = i.settled
 	if g.Approval.Timeout == 0 {
 		g.Approval.Timeout = 24 * time.Hour
 	}
 	var err error
 	i.gate, err = gate.Open(ctx, g)
 	return i, err
-}
-
-// A source is a gate's policy, and remembers what was loaded last.
-type source struct {
-	gate.Source
-	mu   sync.Mutex
-	last *dialect.Loaded
-}
-
-// Load loads the policy.
-func (s *source) Load() (*dialect.Loaded, error) {
-	l, err := s.Source.Load()
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.last = l
-	}
-	return l, err
-}
-
-func (s *source) loaded() *dialect.Loaded {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
 }
 
 // Ask asks and waits: nil means that the call may run. A context that ends takes
@@ -190,8 +165,17 @@ func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 	return nil, i.denied(call, d)
 }
 
+// loaded returns the policy that stands for those in force for a call.
+func (i *Instance) loaded(call *obstat.Call) *dialect.Loaded {
+	f, _ := i.opts.Gate.Policy.InForce(call)
+	if f == nil || f.Main() == nil {
+		return &dialect.Loaded{Program: &obstat.Program{}, Input: &dialect.Input{}}
+	}
+	return f.Main().Loaded
+}
+
 func (i *Instance) denied(call *obstat.Call, d obstat.Decision) error {
-	l := i.policy.loaded()
+	l := i.loaded(call)
 	mode := call.Mode
 	if mode == "" {
 		mode = i.opts.Gate.Mode

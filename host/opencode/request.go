@@ -72,7 +72,7 @@ func (i *Instance) call(req *Request) (*obstat.Call, []obstat.Offer) {
 		input = nil // metadata that is no JSON; the gate denies the call
 	}
 	c := &obstat.Call{Tool: req.Permission, Input: input, Subjects: req.Patterns, Mode: obstat.Mode(req.Agent), Session: req.SessionID, Dir: i.opts.Directory, Roots: []string{i.opts.Directory}}
-	return c, opencode.AlwaysOffers(i.policy.loaded().Program, req.Permission, req.Patterns, req.Always)
+	return c, opencode.AlwaysOffers(i.loaded(c).Program, req.Permission, req.Patterns, req.Always)
 }
 
 // show returns a request of the gate as the program shows it.
@@ -80,7 +80,7 @@ func (i *Instance) show(r *approval.Request, ref *ToolRef) Request {
 	out := Request{ID: shownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects, Always: []string{}, Metadata: r.Call.Input, Tool: ref}
 	var a asked
 	if len(r.Call.Subjects) == 0 {
-		out.Permission, out.Patterns = shownAsk(i.policy.loaded(), &r.Call, i.opts.Gate.World)
+		out.Permission, out.Patterns = shownAsk(i.loaded(&r.Call), &r.Call, i.opts.Gate.World)
 	} else if json.Unmarshal(r.Call.Input, &a) == nil {
 		out.Metadata = a.Metadata
 	}

@@ -19,9 +19,11 @@ import (
 
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/builtin"
 	"github.com/obstat/obstat/internal/doctor"
 	"github.com/obstat/obstat/internal/explain"
-	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/hook"
+	inforce "github.com/obstat/obstat/policy"
 )
 
 // doctorOptions are the options of obstat doctor.
@@ -93,12 +95,22 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	defer os.RemoveAll(state)
 	home, _ := o.Factory.World.Home("")
 	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
-		Self: selfBinary(), Inspect: inspect, Deadline: hookrun.Longest,
+		Self: selfBinary(), Inspect: inspect, Deadline: hook.Longest,
 		Run: func(ctx context.Context, c *doctor.Command) *agent.Reply {
 			return runCanary(ctx, c, c.Environ(o.Getenv, state))
 		},
 		Find: func(agent string) ([]*dialect.Loaded, error) {
-			return hookrun.Find(&hookrun.Options{Getenv: o.Getenv, Getwd: func() (string, error) { return dir, nil }, Read: os.ReadFile, World: o.Factory.World}, agent, dir)
+			f, err := new(inforce.Finder).Find(&inforce.Where{Agent: agent, Dir: dir, Home: home, Getenv: o.Getenv})
+			if err != nil {
+				return nil, err
+			}
+			var out []*dialect.Loaded
+			for _, p := range f.Policies {
+				if p.Dialect.Name() != builtin.Name {
+					out = append(out, p.Loaded)
+				}
+			}
+			return out, f.Err()
 		}}
 	if dir == home {
 		opts.Where.Projects = nil
@@ -119,7 +131,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 }
 
 // canaryLimit is longer than obstat's own deadline.
-const canaryLimit = hookrun.DefaultDeadline + 10*time.Second
+const canaryLimit = hook.DefaultDeadline + 10*time.Second
 
 // runCanary runs a hook.
 func runCanary(ctx context.Context, c *doctor.Command, env []string) *agent.Reply {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -10,11 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/hookrun"
-	"github.com/obstat/obstat/internal/hookwait"
-	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/hook"
+	inforce "github.com/obstat/obstat/policy"
 )
 
 // hookOptions are the options of obstat hook.
@@ -76,7 +73,7 @@ The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
 	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
-	cmd.Flags().DurationVar(&o.Deadline, "deadline", hookrun.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
+	cmd.Flags().DurationVar(&o.Deadline, "deadline", hook.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
 	complete(cmd, "ledger", "on", "off")
 	return cmd
 }
@@ -124,7 +121,7 @@ func hookRun(o *hookOptions) error {
 	if err != nil {
 		return err
 	}
-	return done(ExitCode(hookrun.Run(run)))
+	return done(ExitCode(hook.Run(run)))
 }
 
 // noWait is the variable by which obstat doctor says that no person is to be
@@ -132,37 +129,22 @@ func hookRun(o *hookOptions) error {
 const noWait = "OBSTAT_WAIT"
 
 // run returns what the hook works with.
-func (o *hookOptions) run() (*hookrun.Options, error) {
+func (o *hookOptions) run() (*hook.Options, error) {
 	opts, err := o.Policy.options()
 	if err != nil {
 		return nil, err
 	}
-	w, err := hookrun.ParseWaiting(o.Wait)
+	w, err := hook.ParseWaiting(o.Wait)
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
 	if o.Getenv(noWait) == "off" {
-		w = hookrun.Waiting{Off: true}
+		w = hook.Waiting{Off: true}
 	}
 	f := o.Factory
-	run := &hookrun.Options{Wait: o.waiter(w), Waiting: w,
-		Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
-		Policy: hookrun.Policy{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts, Dir: o.Policy.Dir},
-		In:     f.IO.In, Out: f.IO.Out, Err: f.IO.Err, Getenv: o.Getenv, Getwd: f.Getwd, Read: f.read, World: f.World,
-		Exit: os.Exit}
-	run.Here()
+	run := hook.System(&hook.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
+		Waiting: w, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
+		Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}})
+	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, f.Getwd, f.World
 	return run, nil
-}
-
-// waiter returns how an ask is put to a human elsewhere.
-func (o *hookOptions) waiter(w hookrun.Waiting) func(*hookrun.Ask) (obstat.Decision, bool) {
-	return func(a *hookrun.Ask) (obstat.Decision, bool) {
-		dir, err := statedir.Dir(o.Getenv)
-		if err != nil {
-			return a.Decision.Refuse("nobody can be asked: " + err.Error()), false
-		}
-		ctx, stop := hookwait.WhileAsked(context.Background())
-		defer stop()
-		return hookwait.Run(ctx, a, &hookwait.Options{World: o.Factory.World, DB: statedir.Store(dir), Waiting: w, Notify: hookwait.Desktop(o.Getenv)})
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/hook"
 	"github.com/obstat/obstat/internal/textedit"
 )
 
@@ -285,11 +285,11 @@ func (o *installOptions) waiting(a *agent.Agent) ([]string, error) {
 	if o.Wait == "" {
 		return nil, nil
 	}
-	w, err := hookrun.ParseWaiting(o.Wait)
+	w, err := hook.ParseWaiting(o.Wait)
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
-	if most := a.Limit() - hookrun.Margin; w.For > most {
+	if most := a.Limit() - hook.Margin; w.For > most {
 		return nil, usagef("%s waits %s for its hook, so that the hook can wait for %s at most", a.Title, a.Limit(), most)
 	}
 	return []string{"--wait", o.Wait}, nil

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/obstat/obstat/internal/cli"
+	"github.com/obstat/obstat/policy"
 )
 
 var update = flag.Bool("update", false, "write what is printed into the scripts and docs/cli.md")
@@ -33,8 +35,20 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", t.TempDir()) // outside of the project: it vouches for it
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "ledger": sampleLedger},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "accept": accept, "ledger": sampleLedger},
 	})
+}
+
+// accept accepts what a directory has on disk: accept DIR.
+func accept(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: accept DIR")
+	}
+	w := &policy.Where{Dir: args[0], Home: ts.Getenv("HOME"), Getenv: ts.Getenv}
+	f := new(policy.Finder)
+	in, err := f.Find(w)
+	ts.Check(err)
+	ts.Check(f.Pin(context.Background(), in, w, "ann"))
 }
 
 // exitCode runs a command that has to end with the given code: code N command.

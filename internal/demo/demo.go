@@ -94,7 +94,7 @@ func Start(ctx context.Context, dir string, asked func(*approval.Request)) (*Run
 	if r.Store, err = sqlite.Open(ctx, StorePath(dir)); err != nil {
 		return nil, err
 	}
-	r.Guard, err = gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: r.Dir}, Store: r.Store,
+	r.Guard, err = gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: r.Dir, NoPins: true}, Store: r.Store,
 		Approval: approval.Options{Asked: asked, Timeout: 10 * time.Minute, Poll: 50 * time.Millisecond}})
 	if err != nil {
 		r.Store.Close()

@@ -14,7 +14,9 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/dialect/builtin"
+	"github.com/obstat/obstat/internal/hook"
+	"github.com/obstat/obstat/policy"
 )
 
 // A site is a home and a project with agents in them.
@@ -36,7 +38,7 @@ func newSite(t *testing.T, name string) *site {
 	s.file(s.program, 0o755, "x")
 	s.file(filepath.Join(s.project, ".claude", "settings.json"), 0o644, denies)
 	self := Binary{Obstat: true, Version: "v1"}
-	s.opts = &Options{Agents: []string{name}, Dir: s.project, Self: self, Deadline: hookrun.Longest, Env: func(string) string { return "" },
+	s.opts = &Options{Agents: []string{name}, Dir: s.project, Self: self, Deadline: hook.Longest, Env: func(string) string { return "" },
 		Where:   &agent.Where{Home: s.home, Projects: []string{s.project}, Root: filepath.Join(dir, "root")},
 		Inspect: func(string) (*Binary, error) { b := self; return &b, nil },
 		Run:     s.run, Find: s.find}
@@ -103,12 +105,12 @@ func (s *site) run(_ context.Context, c *Command) *agent.Reply {
 		return ""
 	}
 	o.Agent = s.opts.Agents[0]
-	code := hookrun.Run(o)
+	code := hook.Run(o)
 	return &agent.Reply{Stdout: out.Bytes(), Stderr: words.Bytes(), Exit: code}
 }
 
-func (s *site) hook() *hookrun.Options {
-	return &hookrun.Options{World: homeWorld{obstat.OS{}, s.home}, Read: os.ReadFile, Getwd: func() (string, error) { return s.project, nil }, Getenv: func(string) string { return "" }}
+func (s *site) hook() *hook.Options {
+	return &hook.Options{World: homeWorld{obstat.OS{}, s.home}, Getwd: func() (string, error) { return s.project, nil }, Getenv: func(string) string { return "" }}
 }
 
 type homeWorld struct {
@@ -119,7 +121,17 @@ type homeWorld struct {
 func (w homeWorld) Home(string) (string, bool) { return w.home, true }
 
 func (s *site) find(name string) ([]*dialect.Loaded, error) {
-	return hookrun.Find(s.hook(), name, s.project)
+	f, err := new(policy.Finder).Find(&policy.Where{Agent: name, Dir: s.project, Home: s.home, Getenv: func(string) string { return "" }})
+	if err != nil {
+		return nil, err
+	}
+	var out []*dialect.Loaded
+	for _, p := range f.Policies {
+		if p.Dialect.Name() != builtin.Name {
+			out = append(out, p.Loaded)
+		}
+	}
+	return out, f.Err()
 }
 
 func (s *site) examine() *Report { return Examine(context.Background(), s.opts) }
@@ -255,7 +267,7 @@ func TestFindings(t *testing.T) {
 		}, "|dead-rule", true},
 		{"nearly everything is allowed", agent.OpenCode, func(s *site) {
 			_ = os.Remove(filepath.Join(s.project, ".claude", "settings.json"))
-			s.file(filepath.Join(s.project, "opencode.json"), 0o644, `{"permission": {"*": "allow"}}`)
+			s.file(filepath.Join(s.home, ".config", "opencode", "opencode.json"), 0o644, `{"permission": {"*": "allow"}}`)
 		}, "|unknown-tools-run", true},
 		{"fails open", agent.ClaudeCode, func(s *site) {
 			s.reply = func(*Command) *agent.Reply { return &agent.Reply{Exit: 1, Stderr: []byte("panic")} }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/hook"
 )
 
 // TestSound: where nothing is broken, every agent gets what the policy says.
@@ -42,10 +42,10 @@ func TestCutOff(t *testing.T) {
 		p := m.payload(agent, allowed)
 		for n := range p {
 			var out, words bytes.Buffer
-			o := hookrun.System(&hookrun.Options{Agent: agent, NoLedger: true})
+			o := hook.System(&hook.Options{Agent: agent, NoLedger: true})
 			o.In, o.Out, o.Err, o.World = bytes.NewReader(p[:n]), &out, &words, obstat.OS{}
 			o.Getenv = func(string) string { return "" }
-			r := result{exit: hookrun.Run(o)}
+			r := result{exit: hook.Run(o)}
 			r.stdout, r.stderr = out.Bytes(), words.Bytes()
 			if r.does(agent) != blocks {
 				t.Errorf("%s: %q: %s", agent, p[:n], r)

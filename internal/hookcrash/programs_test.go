@@ -19,7 +19,8 @@ import (
 	// What the programs are made of, so that a result is not taken for one of
 	// theirs when they have changed.
 	_ "github.com/obstat/obstat/internal/cli"
-	_ "github.com/obstat/obstat/internal/hookrun"
+	_ "github.com/obstat/obstat/internal/hook"
+	inforce "github.com/obstat/obstat/policy"
 )
 
 var (
@@ -93,6 +94,20 @@ func newMachine(t *testing.T) *machine {
 	m.write(filepath.Join(m.proj, "obstat.json"), fmt.Sprintf(policy, strings.Join(deny, ","), strings.Join(allow, ",")))
 	m.env = []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
 	return m
+}
+
+// accept accepts the project's policy as it is on disk.
+func (m *machine) accept() {
+	m.t.Helper()
+	w := &inforce.Where{Dir: m.proj, Home: m.home, Getenv: func(name string) string { return map[string]string{"HOME": m.home}[name] }}
+	f := new(inforce.Finder)
+	in, err := f.Find(w)
+	if err == nil {
+		err = f.Pin(context.Background(), in, w, "ann")
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 func (m *machine) write(name, text string) {

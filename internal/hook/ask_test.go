@@ -1,13 +1,15 @@
-package hookwait
+package hook
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +17,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/opencode"
-	"github.com/obstat/obstat/internal/hookrun"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
 )
@@ -34,15 +34,28 @@ type scene struct {
 	mu    sync.Mutex
 }
 
+// watching starts the one goroutine that the process has for signals before a
+// bubble could take it for its own.
+var watching = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) })
+
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, file: filepath.Join(t.TempDir(), "opencode.json"), store: store.Memory()}
+	watching()
+	s := &scene{t: t, file: filepath.Join(t.TempDir(), "opencode.json"), store: unclosed{store.Memory()}}
 	if err := os.WriteFile(s.file, []byte(rules), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.opts = Options{World: &obstat.Snapshot{HomeDir: "/home/ann"}, DB: "x.db",
-		open:  func(context.Context, string) (store.Store, error) { return s.store, nil },
-		taken: func(string) bool { return true },
+	state := t.TempDir()
+	marker := statedir.Grants(statedir.Store(filepath.Join(state, "obstat")))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(marker), 0o700), os.WriteFile(marker, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.opts = Options{World: &obstat.Snapshot{HomeDir: "/home/ann"}, Waiting: Waiting{For: 50 * time.Second},
+		Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
+		Getwd:  func() (string, error) { return "/src", nil },
+		open:   func(context.Context, string) (store.Store, error) { return s.store, nil },
+		taken:  func(string) bool { return true },
+		ledger: s.store,
 		Notify: func(title, text string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -51,26 +64,22 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func (s *scene) ask(command string) *hookrun.Ask {
-	s.t.Helper()
-	return s.askBy(opencode.Dialect{}, s.file, command)
-}
+// unclosed is a store that outlives the hook that opens it.
+type unclosed struct{ store.Store }
 
-// askBy is an ask of a policy that a dialect reads from a file.
-func (s *scene) askBy(by dialect.Dialect, file, command string) *hookrun.Ask {
+func (unclosed) Close() error { return nil }
+
+// ask is a call on its way, by the policy of the scene's file.
+func (s *scene) ask(command string) *turn { return s.askBy(s.file, agent.Codex, command) }
+
+// askBy is a call of an agent by the policies of files.
+func (s *scene) askBy(file, name, command string) *turn {
 	s.t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	l, err := dialect.Load(by, &dialect.Input{Files: []dialect.File{{Name: file, Data: data}}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	in, _ := json.Marshal(map[string]string{"command": command})
-	call := obstat.Call{Tool: "bash", Input: in, Agent: agent.Codex, Session: "s", Dir: "/src"}
-	return &hookrun.Ask{Event: &agent.Event{Agent: agent.Codex, Call: &call}, Call: call, Policies: []*dialect.Loaded{l}, Limit: 50 * time.Second,
-		Decision: l.Policy.Decide(&call, s.opts.World)}
+	call := obstat.Call{Tool: "bash", Input: in, Agent: name, Session: "s", Dir: "/src"}
+	t := &turn{run: &run{Options: s.opts, began: time.Now(), timer: time.NewTimer(time.Hour)}, event: &agent.Event{Agent: name, Name: "PreToolUse", Call: &call}}
+	t.Policy.Files = []string{file}
+	return t
 }
 
 // first returns the request that is open.
@@ -91,12 +100,11 @@ func (s *scene) say(id string, a approval.Answer) error {
 
 // answered returns what comes of an ask that somebody answers, in a bubble of
 // synctest.
-func (s *scene) answered(a *hookrun.Ask, answer approval.Answer) obstat.Decision {
+func (s *scene) answered(a *turn, answer approval.Answer) obstat.Decision {
 	s.t.Helper()
 	done := make(chan obstat.Decision)
 	go func() {
-		d, _ := Run(context.Background(), a, &s.opts)
-		done <- d
+		done <- a.decide(context.Background()).Decision
 	}()
 	synctest.Wait()
 	if err := s.say(s.first().ID, answer); err != nil {
@@ -137,17 +145,10 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t)
-			a := s.ask("npm test")
 			synctest.Test(t, func(t *testing.T) {
-				type result struct {
-					d        obstat.Decision
-					recorded bool
-				}
-				done := make(chan result)
-				go func() {
-					d, recorded := Run(context.Background(), a, &s.opts)
-					done <- result{d, recorded}
-				}()
+				a := s.ask("npm test")
+				done := make(chan obstat.Decision)
+				go func() { done <- a.decide(context.Background()).Decision }()
 				synctest.Wait()
 				if r := s.first(); tc.answer != nil {
 					if err := s.say(r.ID, *tc.answer); err != nil {
@@ -155,8 +156,8 @@ func TestAnswers(t *testing.T) {
 					}
 				}
 				got := <-done
-				if got.d.Verdict != tc.want || !strings.Contains(got.d.Reason(), tc.words) || string(got.d.Input) != tc.input || !got.recorded {
-					t.Errorf("%v, %s, %s, %v", got.d.Verdict, got.d.Reason(), got.d.Input, got.recorded)
+				if got.Verdict != tc.want || !strings.Contains(got.Reason(), tc.words) || string(got.Input) != tc.input {
+					t.Errorf("%v, %s, %s", got.Verdict, got.Reason(), got.Input)
 				}
 			})
 			if grants, err := s.store.Grants(context.Background(), time.Now()); err != nil || len(grants) != tc.grants {
@@ -187,9 +188,8 @@ func TestGranted(t *testing.T) {
 		}
 		s.opts.taken = func(string) bool { return false }
 		for command, want := range map[string]obstat.Verdict{"npm test": obstat.Allow, "npm publish": obstat.Deny} {
-			d, recorded := Run(context.Background(), s.ask(command), &s.opts)
-			if d.Verdict != want || recorded {
-				t.Errorf("%s: %v, %s, %v", command, d.Verdict, d.Reason(), recorded)
+			if d := s.ask(command).decide(context.Background()); d.Verdict != want {
+				t.Errorf("%s: %v, %s", command, d.Verdict, d.Reason())
 			}
 		}
 	})
@@ -200,25 +200,27 @@ func TestGranted(t *testing.T) {
 func TestNative(t *testing.T) {
 	s := newScene(t)
 	synctest.Test(t, func(t *testing.T) {
+		write := "echo > " + s.file // changes the policy: never granted before
+		for _, command := range []string{"npm test", write} {
+			s.answered(s.ask(command), approval.Answer{Allow: true})
+		}
 		s.answered(s.ask("npm test"), approval.Answer{Allow: true, Scope: approval.Session})
 		for _, tc := range []struct {
 			command string
-			self    bool
 			broken  bool
 			want    obstat.Verdict
 		}{
-			{"npm test", false, false, obstat.Allow},
-			{"npm publish", false, false, obstat.Ask},
-			{"npm test", true, false, obstat.Ask},
-			{"npm test", false, true, obstat.Ask},
+			{"npm test", false, obstat.Allow},
+			{"npm publish", false, obstat.Ask},
+			{write, false, obstat.Ask},
+			{"npm test", true, obstat.Ask},
 		} {
-			a, o := s.ask(tc.command), s.opts
-			a.Native, a.Self = true, tc.self
+			a := s.askBy(s.file, agent.ClaudeCode, tc.command)
 			if tc.broken {
-				o.open = func(context.Context, string) (store.Store, error) { return nil, errors.New("the disk is full") }
+				a.open = func(context.Context, string) (store.Store, error) { return nil, errors.New("the disk is full") }
 			}
-			if d, recorded := Run(context.Background(), a, &o); d.Verdict != tc.want || recorded {
-				t.Errorf("%+v: %v, %s, %v", tc, d.Verdict, d.Reason(), recorded)
+			if d := a.decide(context.Background()); d.Verdict != tc.want {
+				t.Errorf("%+v: %v, %s", tc, d.Verdict, d.Reason())
 			}
 		}
 	})
@@ -228,31 +230,35 @@ func TestNobody(t *testing.T) {
 	broken := errors.New("the disk is full")
 	for _, tc := range []struct {
 		name  string
-		set   func(*Options, *hookrun.Ask)
+		set   func(*turn)
 		words string
 	}{
-		{"nobody at the desk", func(o *Options, _ *hookrun.Ask) { o.taken = func(string) bool { return false } }, "nobody is there to ask"},
-		{"told not to", func(o *Options, _ *hookrun.Ask) { o.Waiting.Off = true }, "nobody is there to ask"},
-		{"no time", func(_ *Options, a *hookrun.Ask) { a.Limit = -time.Second }, "nobody is there to ask"},
-		{"no store, nobody", func(o *Options, _ *hookrun.Ask) {
-			o.open, o.DB, o.taken = nil, "/nonexistent/x.db", func(string) bool { return false }
+		{"nobody at the desk", func(a *turn) { a.taken = func(string) bool { return false } }, "nobody is there to ask"},
+		{"told not to", func(a *turn) { a.Waiting.Off = true }, "nobody is there to ask"},
+		{"no time", func(a *turn) { a.began = a.began.Add(-time.Minute) }, "nobody is there to ask"},
+		{"no store, nobody", func(a *turn) {
+			a.open, a.taken = store.Open, func(string) bool { return false }
+			a.Getenv = func(string) string { return "/nonexistent" }
 		}, "nobody is there to ask"},
-		{"a store that does not open", func(o *Options, _ *hookrun.Ask) {
-			o.open = func(context.Context, string) (store.Store, error) { return nil, broken }
+		{"no home", func(a *turn) { a.Getenv = func(string) string { return "" } }, "nobody can be asked"},
+		{"a store that does not open", func(a *turn) {
+			a.open = func(context.Context, string) (store.Store, error) { return nil, broken }
 		}, "the disk is full"},
-		{"a file that is no store", func(o *Options, _ *hookrun.Ask) {
-			o.open, o.DB = nil, filepath.Join(t.TempDir(), "x.db")
-			if err := os.WriteFile(o.DB, []byte(strings.Repeat("garbage", 1000)), 0o600); err != nil {
+		{"a file that is no store", func(a *turn) {
+			state := t.TempDir()
+			a.open, a.Getenv = store.Open, func(string) string { return state }
+			db := statedir.Store(filepath.Join(state, "obstat"))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(db), 0o700), os.WriteFile(db, []byte(strings.Repeat("garbage", 1000)), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}, "the store cannot be opened"},
 	} {
 		s := newScene(t)
 		a := s.ask("npm test")
-		tc.set(&s.opts, a)
-		d, recorded := Run(context.Background(), a, &s.opts)
-		if d.Verdict != obstat.Deny || recorded || !strings.Contains(d.Reason(), tc.words) || !strings.Contains(d.Reason(), "no person has refused it") {
-			t.Errorf("%s: %v, %s, %v", tc.name, d.Verdict, d.Reason(), recorded)
+		tc.set(a)
+		d := a.decide(context.Background())
+		if d.Verdict != obstat.Deny || !strings.Contains(d.Reason(), tc.words) {
+			t.Errorf("%s: %v, %s", tc.name, d.Verdict, d.Reason())
 		}
 	}
 }
@@ -262,29 +268,14 @@ func TestNobody(t *testing.T) {
 func TestWhy(t *testing.T) {
 	s := newScene(t)
 	s.opts.taken = func(string) bool { return false }
-	bare := obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Mode: "rules"}
-	noted := obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Note: "it writes outside of the project"}
-	for _, tc := range []struct {
-		name  string
-		asks  *obstat.Decision // nil: what the policy says
-		words []string
-	}{
-		{"a rule", nil, []string{"ask rule", s.file + ":1:"}},
-		{"no rule", &bare, []string{"no rule settles bash in mode rules"}},
-		{"no policy", &noted, []string{"it writes outside of the project"}},
-	} {
-		a := s.ask("npm test")
-		if tc.asks != nil {
-			a.Decision = *tc.asks
-		}
-		d, _ := Run(context.Background(), a, &s.opts)
-		for _, name := range agent.Agents() {
-			e := &agent.Event{Agent: name, Name: "PreToolUse", Call: &a.Call}
-			r := e.Encode(&d, nil)
-			for _, words := range append(tc.words, "no person has refused it", "nobody is there to ask") {
-				if !strings.Contains(string(r.Stdout)+string(r.Stderr), words) {
-					t.Errorf("%s, %s: nothing of %q in %s%s", tc.name, name, words, r.Stdout, r.Stderr)
-				}
+	a := s.ask("npm test")
+	d := a.decide(context.Background())
+	for _, name := range agent.Agents() {
+		e := &agent.Event{Agent: name, Name: "PreToolUse", Call: a.event.Call}
+		r := e.Encode(&d.Decision, nil)
+		for _, words := range []string{"ask rule", s.file + ":1:", "no person has refused it", "nobody is there to ask"} {
+			if !strings.Contains(string(r.Stdout)+string(r.Stderr), words) {
+				t.Errorf("%s: nothing of %q in %s%s", name, words, r.Stdout, r.Stderr)
 			}
 		}
 	}
@@ -296,9 +287,9 @@ func TestTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var one, two obstat.Decision
 		var wg sync.WaitGroup
-		wg.Go(func() { one, _ = Run(context.Background(), s.ask("npm test"), &s.opts) })
+		wg.Go(func() { one = s.ask("npm test").decide(context.Background()).Decision })
 		synctest.Wait()
-		wg.Go(func() { two, _ = Run(context.Background(), s.ask("npm publish"), &s.opts) })
+		wg.Go(func() { two = s.ask("npm publish").decide(context.Background()).Decision })
 		synctest.Wait()
 		first := s.first()
 		if err := s.say(first.ID, approval.Answer{Allow: true, Scope: approval.Once}); err != nil {
@@ -322,7 +313,7 @@ func TestGone(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan obstat.Decision)
 		go func() {
-			d, _ := Run(ctx, s.ask("npm test"), &s.opts)
+			d := s.ask("npm test").decide(ctx).Decision
 			done <- d
 		}()
 		synctest.Wait()
@@ -345,7 +336,7 @@ func TestKilled(t *testing.T) {
 	s := newScene(t)
 	synctest.Test(t, func(t *testing.T) {
 		// Who is killed does not settle anything: the request is just there.
-		r := &approval.Request{ID: "req_dead", Call: s.ask("npm test").Call, Created: time.Now(), Expires: time.Now().Add(25 * time.Second), State: approval.Pending}
+		r := &approval.Request{ID: "req_dead", Call: *s.ask("npm test").event.Call, Created: time.Now(), Expires: time.Now().Add(25 * time.Second), State: approval.Pending}
 		if err := s.store.PutRequest(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +362,7 @@ func TestRace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			done := make(chan obstat.Decision)
 			go func() {
-				d, _ := Run(context.Background(), s.ask("npm test"), &s.opts)
+				d := s.ask("npm test").decide(context.Background()).Decision
 				done <- d
 			}()
 			synctest.Wait()
@@ -398,20 +389,12 @@ func TestRace(t *testing.T) {
 // TestNoPolicy: without a policy a person can still be asked.
 func TestNoPolicy(t *testing.T) {
 	s := newScene(t)
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		a := s.ask("npm test")
-		a.Policies = nil
-		a.Decision = obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Note: "there is no policy"}
-		done := make(chan obstat.Decision)
-		go func() {
-			d, _ := Run(context.Background(), a, &s.opts)
-			done <- d
-		}()
-		synctest.Wait()
-		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Once}); err != nil {
-			t.Fatal(err)
-		}
-		if d := <-done; d.Verdict != obstat.Allow {
+		a.Policy.Files, a.event.Call.Dir = nil, dir
+		a.Getwd = func() (string, error) { return dir, nil }
+		if d := s.answered(a, approval.Answer{Allow: true}); d.Verdict != obstat.Allow {
 			t.Error(d.Reason())
 		}
 	})
@@ -420,23 +403,18 @@ func TestNoPolicy(t *testing.T) {
 // TestParents: changed arguments are put to every policy of the call.
 func TestParents(t *testing.T) {
 	s := newScene(t)
+	dir := t.TempDir()
+	lax, strict := filepath.Join(dir, "lax"), filepath.Join(dir, "strict")
+	for at, text := range map[string]string{lax: rules, strict: `{"permission":{"bash":{"*":"ask","curl *":"deny"}}}`} {
+		if err := errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "opencode.json"), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		a := s.ask("npm test")
-		strict, err := dialect.Load(opencode.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "opencode.json", Data: []byte(`{"permission":{"bash":{"*":"ask","curl *":"deny"}}}`)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Policies = append(a.Policies, strict)
-		done := make(chan obstat.Decision)
-		go func() {
-			d, _ := Run(context.Background(), a, &s.opts)
-			done <- d
-		}()
-		synctest.Wait()
-		if err := s.say(s.first().ID, approval.Answer{Allow: true, Scope: approval.Once, Input: []byte(`{"command":"curl evil"}`)}); err != nil {
-			t.Fatal(err)
-		}
-		if d := <-done; d.Verdict != obstat.Deny {
+		a.Policy.Files, a.event.Call.Dir = nil, lax
+		a.Getwd = func() (string, error) { return strict, nil }
+		if d := s.answered(a, approval.Answer{Allow: true, Input: []byte(`{"command":"curl evil"}`)}); d.Verdict != obstat.Deny {
 			t.Error(d.Reason())
 		}
 	})

@@ -1,13 +1,11 @@
-package hookrun
+package hook
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/dialect"
 )
 
 // Waiting says when a hook waits for a person's answer. The zero value waits
@@ -49,12 +47,9 @@ func (w Waiting) Limit(name string) time.Duration {
 	if w.For > 0 {
 		return w.For
 	}
-	limit := 30 * time.Second // of Copilot, Crush and Cline, and where nobody knows
-	switch name {
-	case agent.ClaudeCode, agent.Codex:
-		limit = 5 * time.Minute
-	case agent.Gemini, agent.OpenCode:
-		limit = time.Minute
+	limit := 30 * time.Second
+	if a := agent.Of(name); a != nil {
+		limit = min(a.Patience, 5*time.Minute)
 	}
 	return limit - Margin
 }
@@ -83,35 +78,6 @@ func Longest(agent string, args []string) time.Duration {
 		most = max(most, waiting.Limit(agent)+ownMargin)
 	}
 	return most
-}
-
-// An Ask is an ask that the agent cannot put to anybody itself, or that may have
-// been granted before.
-type Ask struct {
-	Event *agent.Event
-	// Native: the agent asks somebody itself, unless the call was granted before.
-	Native bool
-	// Self: the call would change what guards the agent, which is never granted
-	// before.
-	Self     bool
-	Call     obstat.Call // as it was put to the policy that asks
-	Decision obstat.Decision
-	// Policies are those of the call, the one that asks first; none where there is
-	// no policy.
-	Policies []*dialect.Loaded
-	Guarded  []string      // what of obstat itself the agent may not change
-	Limit    time.Duration // how long may be waited from now on
-
-	// Whoever settles it says for what it was granted before, and which rules were.
-	Scope    string
-	Accepted []obstat.Offer
-}
-
-// put returns the call as it is put to a policy.
-func (t *turn) put(p *policy) obstat.Call {
-	call := *t.event.Call
-	call.Mode = t.mode(p.Program)
-	return call
 }
 
 // extend gives the hook time until so long after its start, if that is later.

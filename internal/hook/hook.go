@@ -1,12 +1,14 @@
-// Package hookrun is a hook's whole life: it reads the call that an agent
-// writes, finds the policy, decides, writes the decision down and answers in
-// the agent's own form.
+// Package hook is the face of the gate that agents start for every call: it reads
+// the call that an agent writes to standard input, puts it to a gate and answers
+// in the agent's own form.
 //
 // It owns that every way this can go wrong ends in a denial, and before the
-// agent stops waiting: nearly all agents run the call when their hook fails.
-package hookrun
+// agent stops waiting: nearly all agents run the call when their hook fails. What
+// decides, asks and records is the gate; the protocols are package agent's.
+package hook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,10 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/internal/desk"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
+	"github.com/obstat/obstat/store"
 )
 
 // Exit codes, as `obstat hook` has them.
@@ -31,8 +37,10 @@ const DefaultDeadline = 20 * time.Second
 
 // Options say what a hook works with. The zero value of each is safe.
 type Options struct {
-	Agent  string // who the caller says it is; "" is told by the payload
-	Policy Policy
+	Agent string // who the caller says it is; "" is told by the payload
+	// Policy is the policy that a person has named, and Dir the project, if any.
+	Policy policy.Named
+	Dir    string
 	// Interactive: somebody sits at the agent and can be asked.
 	Interactive bool
 	Deadline    time.Duration // zero is [DefaultDeadline]
@@ -40,32 +48,24 @@ type Options struct {
 	NoLedger bool
 	// Remember has an agent that can remember what was granted, too.
 	Remember bool
+	Waiting  Waiting
+	// Notify tells somebody that there is something to answer; nil tells nobody.
+	Notify func(title, text string)
 
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Getwd    func() (string, error)
-	// Read reads a file of the configuration.
-	Read  func(name string) ([]byte, error)
-	World obstat.World
-	// Exe is where this program is, "" if that is not known.
-	Exe string
+	World    obstat.World
+	Exe      string // where this program is, "" if that is not known
 	// Exit ends the process when the time is up while something still runs.
 	Exit func(code int)
 
-	// Wait, if set, settles an ask by what was granted before, or puts one that the
-	// agent cannot put to anybody to a human elsewhere, and returns what came of it
-	// and whether that is in the ledger.
-	Wait    func(a *Ask) (d obstat.Decision, recorded bool)
-	Waiting Waiting
-}
-
-// A Policy says which configuration decides.
-type Policy struct {
-	Files   []string // lowest precedence first, [LAYER=]FILE; none: what is found
-	Dialect string
-	Options map[string]string
-	Dir     string // where files are looked for, if it is named
+	// These are for tests; nil is [store.Open], [desk.Taken] and the hooks' ledger.
+	open   func(ctx context.Context, db string) (store.Store, error)
+	taken  func(db string) bool
+	ledger ledger.Appender
+	noPins bool
 }
 
 // maxPayload bounds what an agent may send.
@@ -91,7 +91,16 @@ type reply struct {
 }
 
 // Run answers one call and returns the exit code.
-func Run(o *Options) int { return (&run{Options: *o}).run() }
+func Run(o *Options) int {
+	r := &run{Options: *o}
+	if r.open == nil {
+		r.open = store.Open
+	}
+	if r.taken == nil {
+		r.taken = desk.Taken
+	}
+	return r.run()
+}
 
 func (r *run) run() int {
 	r.event, r.began, r.deadline = &agent.Event{Agent: r.Agent}, time.Now(), r.Deadline
@@ -222,23 +231,15 @@ func (r *run) answer() reply {
 	case e.Call.Dir != "" && !filepath.IsAbs(e.Call.Dir):
 		return reply{Reply: e.Refuse(fmt.Sprintf("the working directory %q is none of this machine's", e.Call.Dir))}
 	}
-	t := &turn{run: r, event: e}
-	d := t.decide()
-	return reply{e.Encode(&d, &agent.Options{Interactive: r.Interactive, Accepted: t.accepted}), d.Verdict == obstat.Allow && d.Input == nil}
-}
-
-// Here says where this program is.
-func (o *Options) Here() {
-	if exe, err := os.Executable(); err == nil {
-		o.Exe = exe
-	}
+	a := (&turn{run: r, event: e}).decide(context.Background())
+	return reply{e.Encode(&a.Decision, &agent.Options{Interactive: r.Interactive, Accepted: a.remember}), a.Verdict == obstat.Allow && a.Input == nil}
 }
 
 // System fills o with what the process has.
 func System(o *Options) *Options {
 	o.In, o.Out, o.Err = os.Stdin, os.Stdout, os.Stderr
-	o.Getenv, o.Getwd, o.Read, o.Exit = os.Getenv, os.Getwd, os.ReadFile, os.Exit
+	o.Getenv, o.Getwd, o.Exit = os.Getenv, os.Getwd, os.Exit
 	o.World = obstat.OS{}
-	o.Here()
+	o.Exe, _ = os.Executable() // "" where that is not known
 	return o
 }

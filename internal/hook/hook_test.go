@@ -1,7 +1,9 @@
-package hookrun
+package hook
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +15,13 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/claudecode"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/policy"
+	"github.com/obstat/obstat/store"
 )
 
 const claudePayload = `{"session_id":"s","transcript_path":"/t","cwd":"%s","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"}}`
@@ -28,16 +36,17 @@ func hookIn(t *testing.T, o *Options, in io.Reader, out io.Writer) (stdout, stde
 	if o.Deadline == 0 {
 		o.Deadline = time.Minute
 	}
-	dir := o.Policy.Dir
+	dir := o.Dir
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	o.Policy.Dir = ""
+	o.Dir = ""
+	o.noPins = !o.noPins // nearly all tests take what is on disk as it is
 	home := t.TempDir()
 	if w, ok := o.World.(*obstat.Snapshot); ok {
 		home = w.HomeDir
 	}
-	o.In, o.Out, o.Err, o.Read = in, out, &b, os.ReadFile
+	o.In, o.Out, o.Err = in, out, &b
 	o.World = &obstat.Snapshot{HomeDir: home}
 	o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] }
 	o.Getwd = func() (string, error) { return dir, nil }
@@ -102,11 +111,23 @@ func (zeros) Read(p []byte) (int, error) {
 func TestHookFullDisk(t *testing.T) {
 	dir := project(t, `{"permissions":{"allow":["Bash(make)"]}}`)
 	in := fmt.Sprintf(claudePayload, dir, "make")
-	if out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != ExitOK || !strings.Contains(out, `"allow"`) {
+	if out, words, code := hookIn(t, &Options{Dir: dir}, strings.NewReader(in), nil); code != ExitOK || !strings.Contains(out, `"allow"`) {
 		t.Fatalf("%d %s %s", code, out, words)
 	}
-	if _, _, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), failing{}); code != ExitDeny {
+	if _, _, code := hookIn(t, &Options{Dir: dir}, strings.NewReader(in), failing{}); code != ExitDeny {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestHookPins: what only a file would allow that nobody has accepted is an ask
+// that says so; what it denies is denied at once.
+func TestHookPins(t *testing.T) {
+	dir := project(t, `{"permissions":{"allow":["Bash(make)"],"deny":["Bash(curl *)"]}}`)
+	for command, want := range map[string]string{"make": "nobody has accepted yet", "curl x": `"deny"`, "ls": `"allow"`} {
+		o := &Options{Dir: dir, noPins: true, World: &obstat.Snapshot{HomeDir: t.TempDir()}}
+		if out, words, _ := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, dir, command)), nil); !strings.Contains(out, want) {
+			t.Errorf("%s: %s %s", command, out, words)
+		}
 	}
 }
 
@@ -117,7 +138,7 @@ func TestHookElsewhere(t *testing.T) {
 	lax := project(t, `{"permissions":{"allow":["Bash"]}}`)
 	in := fmt.Sprintf(claudePayload, lax, "curl x")
 	for _, home := range []string{t.TempDir(), project(t, `{"model":"x"}`), project(t, `{"permissions":{"allow":["Bash"]}}`)} {
-		if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: strict}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil); code != ExitDeny {
+		if out, _, code := hookIn(t, &Options{Dir: strict, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil); code != ExitDeny {
 			t.Errorf("%d %s", code, out)
 		}
 	}
@@ -136,14 +157,14 @@ func TestHookOwnPolicy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(brought, ".claude", "settings.json"), []byte(`{"permissions":{"allow":["Bash"],"deny":["Bash(curl *)"]}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for home, why := range map[string]string{t.TempDir(): "there is no policy for the directory that the agent runs in", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
+	for home, why := range map[string]string{t.TempDir(): "no policy says more", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
 		for _, tt := range []struct {
 			payload, command string
 			code             int
 			words            string
 		}{{codexPayload, "make", ExitDeny, why}, {codexPayload, "curl x", ExitDeny, "curl"}, {claudePayload, "make", ExitOK, "allow rule Bash"}, {claudePayload, "curl x", ExitDeny, "curl"}} {
 			in := fmt.Sprintf(tt.payload, brought, tt.command)
-			out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+			out, words, code := hookIn(t, &Options{Dir: dir, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
 			if code != tt.code || !strings.Contains(out+words, tt.words) {
 				t.Errorf("%s: %d %s %s, want %d and %q", in, code, out, words, tt.code, tt.words)
 			}
@@ -157,7 +178,7 @@ func TestHookNowhere(t *testing.T) {
 	dir := project(t, `{"permissions":{"allow":["Read"],"deny":["Read(x)"]}}`)
 	for file, want := range map[string]int{"y": ExitOK, "x": ExitDeny} {
 		in := fmt.Sprintf(`{"agent_action_name":"pre_read_code","tool_info":{"file_path":%q}}`, filepath.Join(dir, file))
-		if _, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != want {
+		if _, words, code := hookIn(t, &Options{Dir: dir}, strings.NewReader(in), nil); code != want {
 			t.Errorf("%s: %d %s", file, code, words)
 		}
 	}
@@ -168,7 +189,7 @@ func TestHookNowhere(t *testing.T) {
 func TestHookNoDialect(t *testing.T) {
 	dir := project(t, `{"permissions":{"allow":["Bash"]}}`)
 	in := fmt.Sprintf(claudePayload, dir, "make")
-	if out, _, code := hookIn(t, &Options{Policy: Policy{Dir: dir, Dialect: "nothing"}}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(out, "nothing") {
+	if out, _, code := hookIn(t, &Options{Dir: dir, Policy: policy.Named{Dialect: "nothing"}}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(out, "nothing") {
 		t.Errorf("%d %s", code, out)
 	}
 }
@@ -192,7 +213,7 @@ func TestHookInner(t *testing.T) {
 	said := func(command string) string {
 		t.Helper()
 		in := fmt.Sprintf(claudePayload, inner, command)
-		out, _, _ := hookIn(t, &Options{Policy: Policy{Dir: inner}, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
+		out, _, _ := hookIn(t, &Options{Dir: inner, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(in), nil)
 		for _, v := range []string{"allow", "ask", "deny"} {
 			if strings.Contains(out, `"permissionDecision":"`+v+`"`) {
 				return v
@@ -228,8 +249,6 @@ func TestHookBrokenProject(t *testing.T) {
 		{"permission_context.json": `{"deny_rules":[]}`},
 		{".jiuwenswarm/config/config.yaml": "permissions: [x"},
 		{"obstat.json": `{`, "opencode.json": `{"permission":{"bash":"allow"}}`},
-		// Settings without rules do not speak for the project either.
-		{".claude/settings.json": `{"hooks":{}}`, "opencode.json": `{"permission":{"bash":"deny"}}`, "adk-permissions.json": `{"deny_patterns":["Bash"]}`},
 	} {
 		dir := t.TempDir()
 		for name, data := range files {
@@ -238,14 +257,25 @@ func TestHookBrokenProject(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o := &Options{Policy: Policy{Dir: dir}, World: &obstat.Snapshot{HomeDir: home}}
+		o := &Options{Dir: dir, World: &obstat.Snapshot{HomeDir: home}}
 		out, words, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, dir, "rm x")), nil)
 		if code != ExitDeny || !strings.Contains(words, "the policy cannot be loaded") {
 			t.Errorf("%v: %d %s %s", files, code, out, words)
 		}
 	}
-	o := &Options{Policy: Policy{Dir: t.TempDir()}, World: &obstat.Snapshot{HomeDir: home}}
-	if out, _, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, o.Policy.Dir, "rm x")), nil); code != ExitOK {
+	// Settings without rules do not speak for the project; the others' do.
+	dir := t.TempDir()
+	for name, data := range map[string]string{".claude/settings.json": `{"hooks":{}}`, "opencode.json": `{"permission":{"bash":"deny"}}`, "adk-permissions.json": `{"deny_patterns":["Bash"]}`} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(data), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, _, code := hookIn(t, &Options{Dir: dir, World: &obstat.Snapshot{HomeDir: home}}, strings.NewReader(fmt.Sprintf(claudePayload, dir, "rm x")), nil); code != ExitDeny {
+		t.Errorf("settings without rules: %d %s", code, out)
+	}
+	o := &Options{Dir: t.TempDir(), World: &obstat.Snapshot{HomeDir: home}}
+	if out, _, code := hookIn(t, o, strings.NewReader(fmt.Sprintf(claudePayload, o.Dir, "rm x")), nil); code != ExitOK {
 		t.Errorf("no project at all: %d %s", code, out)
 	}
 }
@@ -276,9 +306,9 @@ func TestGrantMark(t *testing.T) {
 			}
 		}
 		asked := false
-		o := System(&Options{NoLedger: true, Deadline: time.Minute, Wait: func(a *Ask) (obstat.Decision, bool) {
+		o := System(&Options{NoLedger: true, Deadline: time.Minute, open: func(context.Context, string) (store.Store, error) {
 			asked = true
-			return a.Decision, false
+			return nil, errors.New("it is locked")
 		}})
 		o.In, o.Out, o.Err = strings.NewReader(fmt.Sprintf(claudePayload, dir, tc.command)), io.Discard, io.Discard
 		o.World = &obstat.Snapshot{HomeDir: state}
@@ -294,34 +324,32 @@ func TestGrantMark(t *testing.T) {
 // TestRemember: Claude Code is told to remember what was granted, if that is
 // wanted: the rules, or what it suggests for this very command.
 func TestRemember(t *testing.T) {
-	dir := project(t, `{"permissions":{"ask":["Bash"]}}`)
-	in := `{"session_id":"s","cwd":"` + dir + `","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make x"},"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make x"},{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"}]}`
-	rule := []obstat.Offer{{Text: "Bash(make *)", Scope: "workspace"}}
+	in := `{"session_id":"s","cwd":"/src","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make x"},"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make x"},{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"}]}`
+	rule := []approval.Offer{{Text: "Bash(make *)", List: "allow", Rule: json.RawMessage(`{"tool":{"is":"Bash"},"field":"command","match":{"prefix":"make"},"verdict":"allow"}`)}}
 	for _, tt := range []struct {
 		remember bool
-		scope    string
-		accepted []obstat.Offer
+		scope    approval.Scope
+		rules    []approval.Offer
 		want     string // "": nothing is to be remembered
 	}{
-		{true, "workspace", rule, `"rules":[{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"`},
-		{true, "session", nil, `"rules":[{"toolName":"Bash","ruleContent":"make x"}],"behavior":"allow","destination":"session"`},
-		{true, "", nil, ""},
-		{false, "workspace", rule, ""},
-		{false, "session", nil, ""},
+		{true, approval.Workspace, rule, `"rules":[{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"`},
+		{true, approval.Session, nil, `"rules":[{"toolName":"Bash","ruleContent":"make x"}],"behavior":"allow","destination":"session"`},
+		{false, approval.Workspace, rule, ""},
+		{false, approval.Session, nil, ""},
 	} {
-		o := &Options{Policy: Policy{Dir: dir}, Remember: tt.remember, Interactive: true, Wait: func(a *Ask) (obstat.Decision, bool) {
-			a.Scope, a.Accepted = tt.scope, tt.accepted
-			return a.Decision.Approve("granted"), true
-		}}
-		home := t.TempDir()
-		marker := statedir.Grants(statedir.Store(filepath.Join(home, "obstat")))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(marker), 0o700), os.WriteFile(marker, nil, 0o600)); err != nil {
+		e, err := agent.Decode(agent.ClaudeCode, []byte(in), func(string) string { return "" })
+		if err != nil {
 			t.Fatal(err)
 		}
-		o.World = &obstat.Snapshot{HomeDir: home}
-		out, words, code := hookIn(t, o, strings.NewReader(in), nil)
-		if code != ExitOK || !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") != (tt.want != "") || !strings.Contains(out, tt.want) {
-			t.Errorf("%+v: %d %s %s", tt, code, out, words)
+		a := &gate.Answer{Grant: &approval.Grant{Scope: tt.scope, Rules: tt.rules}, By: &policy.Policy{Loaded: &dialect.Loaded{Dialect: claudecode.Dialect{}}}}
+		turn := &turn{run: &run{Options: Options{Remember: tt.remember}}, event: e}
+		d := obstat.Decision{Verdict: obstat.Ask}.Approve("granted")
+		out := string(e.Encode(&d, &agent.Options{Interactive: true, Accepted: turn.remembered(a)}).Stdout)
+		if !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") != (tt.want != "") || !strings.Contains(out, tt.want) {
+			t.Errorf("%+v: %s", tt, out)
+		}
+		if turn.remembered(&gate.Answer{}) != nil {
+			t.Error("without a grant there is something to remember")
 		}
 	}
 }
@@ -335,7 +363,7 @@ func TestForeignPath(t *testing.T) {
 	dir := project(t, `{"permissions":{"allow":["Bash"]}}`)
 	for _, cwd := range []string{`C:\\repo`, `\\\\server\\share`} {
 		in := fmt.Sprintf(claudePayload, cwd, "make")
-		if out, words, code := hookIn(t, &Options{Policy: Policy{Dir: dir}}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(words, "is none of this machine's") {
+		if out, words, code := hookIn(t, &Options{Dir: dir}, strings.NewReader(in), nil); code != ExitDeny || !strings.Contains(words, "is none of this machine's") {
 			t.Errorf("%s: %d %s %s", cwd, code, out, words)
 		}
 	}

@@ -1,4 +1,4 @@
-package hookwait
+package hook
 
 import (
 	"context"
@@ -14,11 +14,11 @@ func Desktop(getenv func(string) string) func(title, text string) {
 	if argv == nil {
 		return nil
 	}
-	program, err := exec.LookPath(argv[0])
-	if err != nil {
-		return nil
-	}
 	return func(title, text string) {
+		program, err := exec.LookPath(argv[0])
+		if err != nil {
+			return
+		}
 		// It may hang, and must not hold up the one who asks.
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		cmd := exec.CommandContext(ctx, program, append(argv[1:len(argv):len(argv)], title, text)...)

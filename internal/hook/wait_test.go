@@ -1,14 +1,15 @@
-package hookrun
+package hook
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/store"
 )
 
 func TestWaiting(t *testing.T) {
@@ -53,6 +54,7 @@ func TestLongest(t *testing.T) {
 // TestLate: a hook ends when its own deadline does, or a little after it has
 // stopped waiting for a person, whichever is later.
 func TestLate(t *testing.T) {
+	watching()
 	const codexPayload = `{"session_id":"s","turn_id":"t","transcript_path":null,"cwd":"/src","hook_event_name":"PreToolUse","model":"m","permission_mode":"default","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"u"}`
 	for _, tc := range []struct {
 		waiting  Waiting
@@ -67,10 +69,10 @@ func TestLate(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			o := &Options{Deadline: tc.deadline, Waiting: tc.waiting, Wait: func(*Ask) (obstat.Decision, bool) {
+			o := &Options{Deadline: tc.deadline, Waiting: tc.waiting, taken: func(string) bool { return true }, open: func(context.Context, string) (store.Store, error) {
 				time.Sleep(time.Hour)
 				runtime.Goexit() // nobody hears it any more
-				return obstat.Decision{}, false
+				return nil, nil
 			}}
 			if _, words, code := hookIn(t, o, strings.NewReader(codexPayload), nil); code != ExitDeny || time.Since(began) != tc.ends {
 				t.Errorf("%+v: %d after %s, %s", tc, code, time.Since(began), words)

@@ -1,0 +1,148 @@
+// Command gatecost measures what a shell call costs on its way through the gate,
+// beside the bare parse of the same command by mvdan's shell parser and beside one
+// fdatasync, taking turns in one run.
+//
+//	go run ./gatecost [-n 400] [-cpuprofile FILE]
+//
+// The calls are those that five agents made in front of a hook, and the everyday
+// commands of people at work. Nothing is asked: the policy is Claude Code's, of a
+// hundred rules, with the floor and self-protection on.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/store"
+)
+
+func main() {
+	n := flag.Int("n", 400, "how often each command is measured")
+	profile := flag.String("cpuprofile", "", "`file` for a profile of the gate")
+	each := flag.Bool("each", false, "print every command")
+	flag.Parse()
+	if err := run(*n, *profile, *each); err != nil {
+		fmt.Fprintln(os.Stderr, "gatecost:", err)
+		os.Exit(1)
+	}
+}
+
+func run(n int, profile string, each bool) error {
+	commands, err := commands()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "gatecost-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	g, project, err := open(dir)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	var ratios []float64
+	for _, command := range commands {
+		parse, judge := times(n, g, project, command)
+		r := float64(judge) / float64(parse)
+		ratios = append(ratios, r)
+		if each {
+			fmt.Printf("%6.2f %8s %8s  %s\n", r, parse, judge, command)
+		}
+	}
+	slices.Sort(ratios)
+	at := func(q float64) float64 { return ratios[int(q*float64(len(ratios)-1))] }
+	fmt.Printf("%d commands through the gate, times mvdan's parse: p50 %.2f  p90 %.2f  p99 %.2f  max %.2f\n", len(commands), at(.5), at(.9), at(.99), at(1))
+	return nil
+}
+
+// times returns the medians of parsing a command and of judging its call.
+func times(n int, g *gate.Gate, project, command string) (parse, judge time.Duration) {
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		panic(err) // it is a text
+	}
+	call := &obstat.Call{Tool: "Bash", Input: input, Agent: "claude-code", Session: "s", Dir: project, Roots: []string{project}}
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	var parses, judges []time.Duration
+	for i := range n + 20 {
+		began := time.Now()
+		_, _ = parser.Parse(strings.NewReader(command), "")
+		parsed := time.Now()
+		judged(g, call)
+		if i >= 20 {
+			parses, judges = append(parses, parsed.Sub(began)), append(judges, time.Since(parsed))
+		}
+	}
+	slices.Sort(parses)
+	slices.Sort(judges)
+	return parses[n/2], judges[n/2]
+}
+
+// judged puts the call to the gate; nothing is written down.
+func judged(g *gate.Gate, call *obstat.Call) obstat.Decision {
+	d, _ := g.Granted(context.Background(), call)
+	return d
+}
+
+// open opens a gate on a project.
+func open(dir string) (*gate.Gate, string, error) {
+	project := filepath.Join(dir, "home", "project")
+	file := filepath.Join(project, ".claude", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, "", err
+	}
+	if err := os.WriteFile(file, []byte(settings()), 0o644); err != nil {
+		return nil, "", err
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, old, old); err != nil {
+		return nil, "", err
+	}
+	os.Setenv("HOME", filepath.Join(dir, "home"))
+	os.Setenv("XDG_STATE_HOME", "")
+	s, err := store.Open(context.Background(), filepath.Join(dir, "home", ".local", "state", "obstat", "obstat.db"))
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := gate.Open(context.Background(), gate.Options{Policy: &gate.Files{Dir: project}, Store: s})
+	return g, project, err
+}
+
+// settings is a policy that allows everyday programs and denies a few things.
+func settings() string {
+	var allow []string
+	for _, p := range strings.Fields("git npm npx yarn pnpm ls cat head tail sed awk wc find grep rg tree which node python python3 pip uv poetry pytest ruff black mypy go gofmt cargo rustc make cmake mvn docker kubectl terraform gh jq yq echo printf cd pwd date df du ps file stat diff sort uniq cut xxd tr basename dirname realpath readlink test command type uname whoami id seq paste nl xargs time timeout sleep tar unzip mkdir touch cp mv chmod ln tee export source set hostname man less tsc perl true") {
+		allow = append(allow, "Bash("+p+" *)")
+	}
+	out, err := json.Marshal(map[string]any{"permissions": map[string]any{"allow": append(allow, "Read", "Edit", "Write"),
+		"deny": []string{"Bash(rm *)", "Bash(curl *)", "Read(./.env)", "Read(~/.ssh/**)", "Write(./.git/**)"}}})
+	if err != nil {
+		panic(err) // it is texts
+	}
+	return string(out)
+}

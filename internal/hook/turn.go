@@ -1,0 +1,210 @@
+package hook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
+)
+
+// A turn is one call on its way through a gate of its own.
+type turn struct {
+	*run
+	event *agent.Event
+	db    string // the database file; "" where there is no home to keep it in
+	noDB  error
+}
+
+// answered is the gate's answer, and the rules that the agent is to remember.
+type answered struct {
+	gate.Answer
+	remember []obstat.Offer
+}
+
+// lookup is how long it may take to see what was granted, while an agent that
+// can ask by itself waits.
+const lookup = 5 * time.Second
+
+// decide puts the call to a gate.
+func (t *turn) decide(ctx context.Context) answered {
+	c := t.event.Call
+	wd, err := t.Getwd()
+	if c.Dir == "" { // rules for paths start somewhere
+		c.Dir = wd
+	}
+	if u, err := user.Current(); c.User == "" && err == nil {
+		c.User = u.Username
+	}
+	var dir string
+	if dir, t.noDB = statedir.Dir(t.Getenv); t.noDB == nil {
+		t.db = statedir.Store(dir)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opts := t.options(ctx, cancel, wd)
+	if opts.NoWait {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, lookup)
+		defer done()
+	}
+	var kept store.Store
+	opts.Open = func(ctx context.Context) (gate.Store, error) {
+		s, err := t.open(ctx, t.db)
+		if err != nil {
+			return nil, err
+		}
+		kept = s
+		return s, nil
+	}
+	g, err := gate.Open(ctx, opts)
+	if err != nil {
+		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
+	}
+	a, _ := g.Answer(ctx, c, suggested(t.event)...) // where there is an error, it denies and says so
+	if kept != nil {
+		defer kept.Close()
+	}
+	return answered{a, t.remembered(&a)}
+}
+
+// options returns the options of a gate for this one call.
+func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Options {
+	files := &gate.Files{Names: t.Policy.Files, Dialect: t.Policy.Dialect, Options: t.Policy.Options, Dir: t.Dir, Start: wd,
+		Agent: cmp.Or(t.event.Agent, agent.Generic), Getenv: t.Getenv, Once: true, NoPins: t.noPins}
+	files.Home, _ = t.World.Home("")
+	if a := agent.Of(t.event.Agent); a != nil {
+		files.Chosen = a.ModelDir
+	}
+	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
+		NoWait: t.event.CanAsk(&agent.Options{Interactive: t.Interactive}), Approval: approval.Options{Asked: t.asked},
+		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t}
+	switch {
+	case t.ledger != nil:
+		o.Ledger = t.ledger
+	case t.NoLedger:
+		o.Ledger = nowhere{}
+	}
+	if t.Exe != "" {
+		o.Programs = []string{t.Exe}
+	}
+	return o
+}
+
+// suggested returns the rules that the agent shows with its own prompt.
+func suggested(e *agent.Event) (out []string) {
+	for i := range e.Suggestions {
+		out = append(out, e.Suggestions[i].Text)
+	}
+	return out
+}
+
+// mayBeGranted tells whether anything is granted in the store, without opening
+// it.
+func (t *turn) mayBeGranted() bool {
+	if t.db == "" {
+		return false
+	}
+	_, err := os.Lstat(statedir.Grants(t.db))
+	return err == nil
+}
+
+// remembered returns the rules of a grant that the agent is to remember: those
+// that were granted, as far as they are in its own notation, or, where this very
+// call was granted, the agent's suggestion for no more than that.
+func (t *turn) remembered(a *gate.Answer) []obstat.Offer {
+	if !t.Remember || a.Grant == nil {
+		return nil
+	}
+	var out []obstat.Offer
+	scope, own := string(a.Grant.Scope), agent.Of(t.event.Agent)
+	if own != nil && a.By != nil && a.By.Dialect.Name() == own.Dialect {
+		for i := range a.Grant.Rules {
+			out = append(out, obstat.Offer{Text: a.Grant.Rules[i].Text, Scope: scope})
+		}
+	}
+	if s, ok := t.event.Exact(); ok && out == nil {
+		s.Scope = scope
+		out = []obstat.Offer{s}
+	}
+	return out
+}
+
+// waits tells how long the hook may wait for a person, or why it does not.
+func (t *turn) waits(ctx context.Context, cancel func()) (time.Duration, string) {
+	most := t.Waiting.Limit(t.event.Agent)
+	limit := time.Until(t.began.Add(most))
+	switch {
+	case t.db == "":
+		return 0, "nobody can be asked: " + t.noDB.Error()
+	case t.Waiting.Off || limit <= 0 || !t.Waiting.Always && !t.taken(t.db):
+		return 0, "nobody is there to ask: do something else, or tell the user to run `obstat ask` in another terminal and try again"
+	}
+	t.extend(most + ownMargin)
+	watch(ctx, cancel)
+	return limit, ""
+}
+
+// asked tells somebody of a request. The text names the agent and the tool and
+// nothing of the call itself, which may hold secrets.
+func (t *turn) asked(q *approval.Request) {
+	if t.Notify == nil {
+		return
+	}
+	who := cmp.Or(plain(t.event.Agent), "an agent")
+	t.Notify("obstat: "+who+" asks", fmt.Sprintf("%s wants to use %s; answer with `obstat ask`, %s left", who, plain(q.Call.Tool), time.Until(q.Expires).Round(time.Second)))
+}
+
+// plain shortens a name to what is fit for a notification.
+func plain(s string) string {
+	out := make([]rune, 0, 40)
+	for _, ch := range s {
+		if len(out) == 40 {
+			break
+		}
+		if ch < 0x20 || ch == 0x7f || ch == '<' || ch == '&' || ch == '%' {
+			ch = '_'
+		}
+		out = append(out, ch)
+	}
+	return string(out)
+}
+
+// Key returns the key of the ledger's digests, and makes one where there is none.
+func (t *turn) Key() ([]byte, error) {
+	if t.noDB != nil {
+		return nil, t.noDB
+	}
+	key, err := ledger.LoadKey(ledger.KeyPath(t.db))
+	if os.IsNotExist(err) { // nothing was written down yet
+		if err = os.MkdirAll(filepath.Dir(t.db), 0o700); err == nil {
+			key, err = ledger.LoadKey(ledger.KeyPath(t.db))
+		}
+	}
+	return key, err
+}
+
+// Append writes records down, durably, without opening the database.
+func (t *turn) Append(ctx context.Context, records ...*ledger.Record) error {
+	log, err := store.Log(ctx, t.db, t.Getenv)
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Append(ctx, records...), log.Close())
+}
+
+// nowhere keeps no records.
+type nowhere struct{}
+
+func (nowhere) Append(context.Context, ...*ledger.Record) error { return nil }
