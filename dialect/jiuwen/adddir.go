@@ -31,22 +31,20 @@ var (
 	ErrPathRoot  = errors.New("path resolves to empty")
 )
 
-// AddDir makes a directory trusted: external_directory allows it, and in the
-// tiered policy two overrides do, one for path tools and one for shell tools.
-// The shell override reads as the original writes it, but it is taken to speak
-// of commands that touch nothing outside, not of all that hold the name. A
-// relative path starts at cwd, and ~ at the world's home.
-func AddDir(s Store, world obstat.World, cwd, dir string) (*Trusted, error) {
+// AddDir returns the configuration with a directory made trusted:
+// external_directory allows it, and in the tiered policy two overrides do, one
+// for path tools and one for shell tools. The shell override reads as the
+// original writes it, but it is taken to speak of commands that touch nothing
+// outside, not of all that hold the name. A relative path starts at cwd, and ~ at
+// the world's home.
+func AddDir(src []byte, world obstat.World, cwd, dir string) ([]byte, *Trusted, error) {
 	real, err := trustedDir(world, cwd, dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := &Trusted{Dir: real, PathPattern: "re:^" + pytext.Escape(real) + "(?:$|/)", ShellPattern: "re:.*" + pytext.Escape(real) + ".*"}
-	err = s.Update(func(old []byte) ([]byte, error) { return t.write(old) })
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	out, err := t.write(src)
+	return out, t, err
 }
 
 func trustedDir(world obstat.World, cwd, dir string) (string, error) {
@@ -74,7 +72,7 @@ func trustedDir(world obstat.World, cwd, dir string) (string, error) {
 
 // write returns the configuration with the directory in it.
 func (t *Trusted) write(src []byte) ([]byte, error) {
-	sec, err := section(src)
+	sec, err := Section(src)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func (t *Trusted) write(src []byte) ([]byte, error) {
 		tools                category
 	}{{"path", "path", t.PathPattern, pathTools}, {"shell", "command", t.ShellPattern, shellTools}} {
 		id := "cli_trusted_" + o.kind + "_" + h
-		if entryIndex(sec.Get("approval_overrides"), id) >= 0 {
+		if EntryIndex(sec.Get("approval_overrides"), id) >= 0 {
 			continue
 		}
 		entry := jsonx.Object{{Key: "id", Value: id}, {Key: "tools", Value: toolsOf(o.tools)}, {Key: "match_type", Value: o.match},
@@ -108,7 +106,7 @@ func (t *Trusted) write(src []byte) ([]byte, error) {
 func allowExternal(src []byte, sec *tree.Node, dir string) ([]byte, error) {
 	ext := sec.Get("external_directory")
 	if ext.Is(tree.Object) {
-		return setKey(src, ext.Get(dir), "allow", permissions, "external_directory", dir)
+		return format.SetChanged(src, ext.Get(dir), "allow", permissions, "external_directory", dir)
 	}
 	general := "ask"
 	if ext.Is(tree.String) {

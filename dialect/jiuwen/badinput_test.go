@@ -151,7 +151,7 @@ func TestBuiltinFile(t *testing.T) {
 
 func mustSection(t *testing.T, src string) *tree.Node {
 	t.Helper()
-	n, err := section([]byte(src))
+	n, err := Section([]byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package jiuwen
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,40 +11,12 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A Store is a config.yaml that can be changed. Update hands the bytes to fn
-// and keeps what it returns, unless that is an error; nobody else's change gets
-// lost in between.
-type Store interface {
-	Read() ([]byte, error)
-	Update(fn func(old []byte) ([]byte, error)) error
-}
-
-// A File is the Store of a config.yaml on the disk, given by its path: changes
-// are atomic and made under a lock.
-type File string
-
-var _ Store = File("")
-
-// Read returns the file's bytes; a missing file is an empty one.
-func (f File) Read() ([]byte, error) {
-	b, err := os.ReadFile(string(f))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
-// Update changes the file.
-func (f File) Update(fn func(old []byte) ([]byte, error)) error {
-	return textedit.UpdateFile(string(f), fn)
-}
-
 const format = textedit.YAML
 
 const permissions = "permissions"
 
-// section returns the permissions of a config.yaml, nil if it has none.
-func section(src []byte) (*tree.Node, error) {
+// Section returns the permissions of a config.yaml, nil if it has none.
+func Section(src []byte) (*tree.Node, error) {
 	root, problems := format.Parse(src)
 	if tree.Fatal(problems) {
 		return nil, &textedit.BrokenError{Src: src, Problems: problems}
@@ -54,51 +24,8 @@ func section(src []byte) (*tree.Node, error) {
 	return root.Get(permissions), nil
 }
 
-// setKeys makes the object at path hold the members of want and no others. What
-// is right already is not touched, so that its comments stay.
-func setKeys(src []byte, want jsonx.Object, path ...any) ([]byte, error) {
-	sec, err := section(src)
-	if err != nil {
-		return nil, err
-	}
-	have := sec.At(path[1:]...)
-	if !have.Is(tree.Object) {
-		return format.Set(src, want, path...)
-	}
-	for _, f := range want {
-		if src, err = setKey(src, have.Get(f.Key), f.Value, append(slices.Clone(path), f.Key)...); err != nil {
-			return nil, err
-		}
-	}
-	for _, m := range have.Members {
-		if _, keep := want.Get(m.Key); keep {
-			continue
-		}
-		if src, err = format.Delete(src, append(slices.Clone(path), m.Key)...); err != nil {
-			return nil, err
-		}
-	}
-	return src, nil
-}
-
-func setKey(src []byte, have *tree.Node, value any, path ...any) ([]byte, error) {
-	if have != nil && sameValue(have, value) {
-		return src, nil
-	}
-	return format.Set(src, value, path...)
-}
-
-func sameValue(a, b any) bool {
-	x, err := jsonx.Marshal(a)
-	if err != nil {
-		return false
-	}
-	y, err := jsonx.Marshal(b)
-	return err == nil && string(x) == string(y)
-}
-
-// entryIndex returns the place of the first object of a list with that id, or -1.
-func entryIndex(list *tree.Node, id string) int {
+// EntryIndex returns the place of the first object of a list with that id, or -1.
+func EntryIndex(list *tree.Node, id string) int {
 	if !list.Is(tree.Array) {
 		return -1
 	}
@@ -117,7 +44,7 @@ func addEntry(src []byte, list string, entry jsonx.Object) ([]byte, error) {
 // freeID returns id, or id with the first number that makes it new.
 func freeID(list *tree.Node, id string) string {
 	out := id
-	for n := 2; entryIndex(list, out) >= 0; n++ {
+	for n := 2; EntryIndex(list, out) >= 0; n++ {
 		out = fmt.Sprintf("%s_%d", id, n)
 	}
 	return out

@@ -62,7 +62,7 @@ func FuzzApprove(f *testing.F) {
 		if cmd == "" || !utf8.ValidString(cmd) || strings.ContainsRune(cmd, 0) {
 			return
 		}
-		if _, err := section([]byte(src)); err != nil {
+		if _, err := Section([]byte(src)); err != nil {
 			return
 		}
 		offer := Override("bash", exactPattern(cmd))
@@ -70,7 +70,7 @@ func FuzzApprove(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sec, err := section(out)
+		sec, err := Section(out)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}

@@ -1,13 +1,13 @@
 // Package jiuwen is the dialect of JiuwenSwarm: the permissions section of its
-// config.yaml, the builtin_rules.yaml beside it, and the commands and requests
-// that change them.
+// config.yaml and the builtin_rules.yaml beside it.
 //
 // It owns how these files are read (config.go, ruleconfig.go), the tiered
 // policy of the document as a pipeline (tiered.go), the matcher that was there
 // before it (legacy.go), what a call's subjects are (view.go, wildcard.go), the
 // two checks that follow (operators.go, external.go), our own list of built-in
-// rules, and writing back: always-allow, /permissions, its requests, add-dir.
-// It decides nothing itself: the engine runs the Program that Load returns.
+// rules, and writing back: always-allow and add-dir. The requests and commands
+// that change the file are package host/jiuwen's. It decides nothing itself: the
+// engine runs the Program that Load returns.
 package jiuwen
 
 import (

@@ -182,7 +182,7 @@ func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy
 // AddRule returns the configuration with an accepted offer in it. One that is
 // there already is not written twice.
 func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
-	sec, err := section(f.Data)
+	sec, err := Section(f.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func sameOverride(e *tree.Node, tool, pattern string) bool {
 func addLegacyPattern(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
 	entry := sec.At("tools", tool)
 	if entry.Is(tree.Object) {
-		return setKey(src, entry.At("patterns", pattern), "allow", permissions, "tools", tool, "patterns", pattern)
+		return format.SetChanged(src, entry.At("patterns", pattern), "allow", permissions, "tools", tool, "patterns", pattern)
 	}
 	level := "ask"
 	if entry.Is(tree.String) {

@@ -89,7 +89,7 @@ func TestOpsAlwaysAllow(t *testing.T) {
 func checkDeparture(t *testing.T, id string, dep departure, after []byte, call *obstat.Call) {
 	t.Helper()
 	l := load(t, after, nil)
-	sec, err := section(after)
+	sec, err := Section(after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestOpsAddDir(t *testing.T) {
 		o.out(t, &want)
 		m := &memory{block(t, json.RawMessage(`{"permissions":`+string(in.Config)+`}`))}
 		for range 2 { // the second time changes nothing
-			got, err := AddDir(m, nil, "/", in.Path)
+			got, err := addDir(m, nil, "/", in.Path)
 			result := map[string]any{"ok": err == nil}
 			if err != nil {
 				result["error"] = err.Error()

@@ -80,23 +80,6 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-func TestRuleIDsDiffer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		gen := rapid.StringOfN(rapid.SampledFrom([]rune("ab_. *?%~é/")), 1, 6, -1)
-		a, b := [2]string{gen.Draw(t, "tool"), gen.Draw(t, "pattern")}, [2]string{gen.Draw(t, "tool"), gen.Draw(t, "pattern")}
-		if x, y := ruleID(a[0], a[1]), ruleID(b[0], b[1]); (x == y) != (a == b) {
-			t.Fatalf("%q is the id of %q and %q", x, a, b)
-		}
-	})
-	if got := ruleID("bash", "ls *"); got != "cli_rule_bash_ls_*" {
-		t.Errorf("the document's own example is %s", got)
-	}
-	long := strings.Repeat("x", 500)
-	if a, b := ruleID("bash", long), ruleID("bash", long+"y"); a == b || len(a) > maxID {
-		t.Errorf("%s and %s", a, b)
-	}
-}
-
 func TestEscape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
@@ -215,10 +198,6 @@ func TestConfigDir(t *testing.T) {
 	}
 	env["JIUWENSWARM_CONFIG_DIR"] = "/etc/jiuwen"
 	if got := ConfigDir(get, "/home/u"); got != "/etc/jiuwen" {
-		t.Error(got)
-	}
-	env["LANG"] = "zh_CN.UTF-8"
-	if got := Locale(get); got != "zh_CN" {
 		t.Error(got)
 	}
 }

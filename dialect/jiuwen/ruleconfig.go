@@ -1,11 +1,13 @@
 package jiuwen
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
@@ -221,6 +223,28 @@ func severityVerdict(severity string, strict bool) (v obstat.Verdict, ok bool) {
 	}
 	v, ok = normal[severity]
 	return v, ok
+}
+
+// IsSeverity tells whether there is a severity of that name.
+func IsSeverity(name string) bool {
+	_, ok := severityVerdict(name, false)
+	return ok
+}
+
+// CheckRule refuses a rule, given as JSON, that could never match, with the words
+// that loading it would have for it. The original takes such a rule and never
+// uses it.
+func CheckRule(rule []byte) error {
+	n, _ := jsonx.Parse(rule, jsonx.Options{})
+	r := newReader("rule", rule)
+	if r.rule("rules", "rule", n); len(r.errs) == 0 {
+		return nil
+	}
+	msg := r.errs[0].Msg
+	if hint := r.errs[0].Hint; hint != "" && r.errs[0].Code != obstat.CodeBadPattern {
+		msg += " (" + hint + ")"
+	}
+	return errors.New(msg)
 }
 
 func text(n *tree.Node) string {

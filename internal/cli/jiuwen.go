@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat/dialect/jiuwen"
+	dialect "github.com/obstat/obstat/dialect/jiuwen"
+	"github.com/obstat/obstat/host/jiuwen"
+	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
 // jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
@@ -29,11 +31,11 @@ func (o *jiuwenOptions) store() (jiuwen.File, error) {
 		return jiuwen.File(o.Config), nil
 	}
 	home, _ := o.Factory.World.Home("")
-	dir := jiuwen.ConfigDir(os.Getenv, home)
-	if !filepath.IsAbs(dir) {
-		return "", usagef("no home directory is known; name the file with --config")
+	f, err := jiuwen.DefaultFile(os.Getenv, home)
+	if err != nil {
+		return "", usagef("%v; name the file with --config", err)
 	}
-	return jiuwen.File(filepath.Join(dir, "config.yaml")), nil
+	return f, nil
 }
 
 // permissionsJSON is what obstat permissions --json prints.
@@ -75,7 +77,13 @@ func permissionsRun(o *jiuwenOptions) error {
 	if err != nil {
 		return err
 	}
-	c := &jiuwen.Command{Caller: &jiuwen.Handler{Store: store}, Locale: o.Locale}
+	h := &jiuwen.Handler{Store: store, User: userName()}
+	if db, err := sqlite.DefaultPath(); err == nil && len(o.Args) > 0 {
+		if h.Ledger, err = sqlite.Log(context.Background(), db, os.Getenv); err != nil {
+			return fmt.Errorf("the change could not be written to the ledger: %w", err)
+		}
+	}
+	c := &jiuwen.Command{Caller: h, Locale: o.Locale}
 	it := c.Run(strings.Join(o.Args, " "))
 	s := o.Factory.IO
 	switch {
@@ -104,7 +112,7 @@ func visibleLines(s string) string {
 // addDirJSON is what obstat add-dir --json prints.
 type addDirJSON struct {
 	V int `json:"v"`
-	*jiuwen.Trusted
+	*dialect.Trusted
 }
 
 func newAddDirCmd(f *Factory, runF func(*jiuwenOptions) error) *cobra.Command {

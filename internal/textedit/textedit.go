@@ -104,6 +104,47 @@ func (f Format) SetBefore(src []byte, before string, value any, path ...any) ([]
 	return f.change(src, request{value: value, path: path, before: &before})
 }
 
+// SetChanged is Set where the value that is there, have, is another one; what is
+// right already is not touched, so that its layout and comments stay.
+func (f Format) SetChanged(src []byte, have *tree.Node, value any, path ...any) ([]byte, error) {
+	if have != nil {
+		x, xerr := jsonx.Marshal(have)
+		y, yerr := jsonx.Marshal(value)
+		if xerr == nil && yerr == nil && string(x) == string(y) {
+			return src, nil
+		}
+	}
+	return f.Set(src, value, path...)
+}
+
+// SetMembers makes the object at path hold the members of want and no others,
+// each changed only if it is another one.
+func (f Format) SetMembers(src []byte, want jsonx.Object, path ...any) ([]byte, error) {
+	root, problems := f.Parse(src)
+	if tree.Fatal(problems) {
+		return nil, &BrokenError{Src: src, Problems: problems}
+	}
+	have := root.At(path...)
+	if !have.Is(tree.Object) {
+		return f.Set(src, want, path...)
+	}
+	var err error
+	for _, m := range want {
+		if src, err = f.SetChanged(src, have.Get(m.Key), m.Value, append(slices.Clone(path), m.Key)...); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range have.Members {
+		if _, keep := want.Get(m.Key); keep {
+			continue
+		}
+		if src, err = f.Delete(src, append(slices.Clone(path), m.Key)...); err != nil {
+			return nil, err
+		}
+	}
+	return src, nil
+}
+
 // Append adds value to the end of the list at path; a missing list is created.
 func (f Format) Append(src []byte, value any, path ...any) ([]byte, error) {
 	return f.Insert(src, -1, value, path...)

@@ -156,7 +156,11 @@ func (c *Command) show() Item {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "── %s ──\n", c.text(msgTools))
-	for _, m := range members(tools.Get("tools")) {
+	levels := tools.Get("tools")
+	if !levels.Is(tree.Object) {
+		levels = &tree.Node{}
+	}
+	for _, m := range levels.Members {
 		level := m.Value
 		if level.Is(tree.Object) {
 			level = level.Get("*")

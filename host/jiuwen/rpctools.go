@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
 
-func (h *Handler) toolsGet(*tree.Node) (any, error) {
+func (h *request) toolsGet(*tree.Node) (any, error) {
 	sec, err := h.read()
 	if err != nil {
 		return nil, err
@@ -18,7 +19,7 @@ func (h *Handler) toolsGet(*tree.Node) (any, error) {
 	return jsonx.Object{{Key: "tools", Value: objectOf(sec.Get("tools"))}}, nil
 }
 
-func (h *Handler) toolsSet(p *tree.Node) (any, error) {
+func (h *request) toolsSet(p *tree.Node) (any, error) {
 	tools := p.Get("tools")
 	if !tools.Is(tree.Object) {
 		return nil, bad("tools must be an object")
@@ -34,7 +35,9 @@ func (h *Handler) toolsSet(p *tree.Node) (any, error) {
 		}
 		want = append(want, jsonx.Field{Key: name, Value: level})
 	}
-	err := h.update(func(_ *tree.Node, src []byte) ([]byte, error) { return setKeys(src, want, permissions, "tools") })
+	err := h.update(func(_ *tree.Node, src []byte) ([]byte, error) {
+		return format.SetMembers(src, want, permissions, "tools")
+	})
 	return ok, err
 }
 
@@ -68,7 +71,7 @@ func toolName(p *tree.Node) (string, error) {
 	return "", bad("tool is required")
 }
 
-func (h *Handler) toolsUpdate(p *tree.Node) (any, error) {
+func (h *request) toolsUpdate(p *tree.Node) (any, error) {
 	name, err := toolName(p)
 	if err != nil {
 		return nil, err
@@ -81,11 +84,11 @@ func (h *Handler) toolsUpdate(p *tree.Node) (any, error) {
 		return nil, err
 	}
 	return h.changeTools(func(sec *tree.Node, src []byte) ([]byte, error) {
-		return setKey(src, sec.At("tools", name), level, permissions, "tools", name)
+		return format.SetChanged(src, sec.At("tools", name), level, permissions, "tools", name)
 	})
 }
 
-func (h *Handler) toolsDelete(p *tree.Node) (any, error) {
+func (h *request) toolsDelete(p *tree.Node) (any, error) {
 	name, err := toolName(p)
 	if err != nil {
 		return nil, err
@@ -99,14 +102,14 @@ func (h *Handler) toolsDelete(p *tree.Node) (any, error) {
 }
 
 // changeTools makes a change and returns the tools as they are afterwards.
-func (h *Handler) changeTools(fn func(sec *tree.Node, src []byte) ([]byte, error)) (any, error) {
+func (h *request) changeTools(fn func(sec *tree.Node, src []byte) ([]byte, error)) (any, error) {
 	var after *tree.Node
 	err := h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
 		out, err := fn(sec, src)
 		if err != nil {
 			return nil, err
 		}
-		now, err := section(out)
+		now, err := jiuwen.Section(out)
 		after = now.Get("tools")
 		return out, err
 	})
@@ -116,7 +119,7 @@ func (h *Handler) changeTools(fn func(sec *tree.Node, src []byte) ([]byte, error
 // ruleKeys are the keys of a rule, in the order in which they are written.
 var ruleKeys = []string{"tools", "pattern", "severity", "action", "description", "match_type"}
 
-func (h *Handler) rulesCreate(p *tree.Node) (any, error) {
+func (h *request) rulesCreate(p *tree.Node) (any, error) {
 	given := p.Get("rule")
 	if !given.Is(tree.Object) {
 		return nil, bad("rule must be object")
@@ -137,10 +140,10 @@ func (h *Handler) rulesCreate(p *tree.Node) (any, error) {
 		return nil, err
 	}
 	err = h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
-		if entryIndex(sec.Get("rules"), id) >= 0 {
+		if jiuwen.EntryIndex(sec.Get("rules"), id) >= 0 {
 			return nil, bad("rule id already exists: %s", id)
 		}
-		return addEntry(src, "rules", rule)
+		return format.Append(src, rule, permissions, "rules")
 	})
 	return jsonx.Object{{Key: "rule", Value: rule}}, err
 }
@@ -182,7 +185,7 @@ func ruleField(key string, n *tree.Node) (any, error) {
 		}
 		return v.String(), nil
 	case "severity":
-		if _, ok := severityVerdict(strings.ToUpper(value), false); !ok {
+		if !jiuwen.IsSeverity(strings.ToUpper(value)) {
 			return nil, bad("invalid severity %s", pytext.Quote(value))
 		}
 		return strings.ToUpper(value), nil
@@ -210,26 +213,7 @@ func ruleToolNames(n *tree.Node) ([]string, error) {
 	return out, nil
 }
 
-// checkRule refuses a rule that could never match, with the words that loading
-// it would have for it. The original takes such a rule and never uses it.
-func checkRule(rule jsonx.Object) error {
-	raw, err := jsonx.Marshal(rule)
-	if err != nil {
-		return err
-	}
-	n, _ := jsonx.Parse(raw, jsonx.Options{})
-	r := newReader("rule", raw)
-	if r.rule("rules", "rule", n); len(r.errs) > 0 {
-		msg := r.errs[0].Msg
-		if hint := r.errs[0].Hint; hint != "" && r.errs[0].Code != obstat.CodeBadPattern {
-			msg += " (" + hint + ")"
-		}
-		return bad("%s", msg)
-	}
-	return nil
-}
-
-func (h *Handler) rulesUpdate(p *tree.Node) (any, error) {
+func (h *request) rulesUpdate(p *tree.Node) (any, error) {
 	id := pytext.Strip(text(p.Get("id")))
 	patch := p.Get("patch")
 	switch {
@@ -244,7 +228,7 @@ func (h *Handler) rulesUpdate(p *tree.Node) (any, error) {
 	}
 	var rule jsonx.Object
 	err = h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
-		i := entryIndex(sec.Get("rules"), id)
+		i := jiuwen.EntryIndex(sec.Get("rules"), id)
 		if i < 0 {
 			return nil, bad("rule not found: %s", id)
 		}
@@ -252,7 +236,7 @@ func (h *Handler) rulesUpdate(p *tree.Node) (any, error) {
 		if err := checkRule(rule); err != nil {
 			return nil, err
 		}
-		return setKeys(src, rule, permissions, "rules", i)
+		return format.SetMembers(src, rule, permissions, "rules", i)
 	})
 	return jsonx.Object{{Key: "rule", Value: rule}}, err
 }

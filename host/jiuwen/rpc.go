@@ -1,16 +1,28 @@
+// Package jiuwen carries out what JiuwenSwarm's clients ask of its permissions:
+// the requests permissions.* without a transport, and the commands /permissions
+// and /add-dir.
+//
+// It owns the requests, their errors and the commands' words in two languages,
+// and changing a config.yaml under a lock. What the file means, and how an
+// accepted rule is written to it, is package dialect/jiuwen's; calls are decided
+// and asked about by a gate on these files.
 package jiuwen
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/ledger"
 )
 
 // The codes of an RPCError.
@@ -40,12 +52,16 @@ type Handler struct {
 	// NewID makes twelve characters for the id of a rule that comes without
 	// one; nil: random ones.
 	NewID func() string
+	// Ledger gets a record of every change before it is made; nil: none are kept.
+	Ledger ledger.Appender
+	// User is who makes the changes, for the ledger.
+	User string
 }
 
 // Call carries out one request and returns its payload. An error is always an
 // *RPCError.
 func (h *Handler) Call(method string, params json.RawMessage) (json.RawMessage, error) {
-	payload, err := h.call(method, params)
+	payload, err := (&request{h, method, params}).call()
 	if err == nil {
 		var raw []byte
 		if raw, err = jsonx.Marshal(payload); err == nil {
@@ -59,8 +75,15 @@ func (h *Handler) Call(method string, params json.RawMessage) (json.RawMessage, 
 	return nil, &RPCError{err.Error(), InternalError}
 }
 
-func (h *Handler) call(method string, raw json.RawMessage) (any, error) {
-	p, err := parameters(raw)
+// A request is one that is being carried out.
+type request struct {
+	*Handler
+	method string
+	params json.RawMessage
+}
+
+func (h *request) call() (any, error) {
+	p, err := parameters(h.params)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +101,7 @@ func (h *Handler) call(method string, raw json.RawMessage) (any, error) {
 		"permissions.owner_scopes.get":          h.ownersGet,
 		"permissions.owner_scopes.set":          h.ownersSet,
 	}
-	if handle := handlers[method]; handle != nil {
+	if handle := handlers[h.method]; handle != nil {
 		return handle(p)
 	}
 	return nil, bad("unknown permissions req_method")
@@ -105,17 +128,23 @@ func (h *Handler) read() (*tree.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return section(src)
+	return jiuwen.Section(src)
 }
 
-// update changes the file; fn gets the section and the bytes it stands in.
-func (h *Handler) update(fn func(sec *tree.Node, src []byte) ([]byte, error)) error {
+// update changes the file, and writes that down before it counts; fn gets the
+// section and the bytes it stands in.
+func (h *request) update(fn func(sec *tree.Node, src []byte) ([]byte, error)) error {
 	return h.Store.Update(func(old []byte) ([]byte, error) {
-		sec, err := section(old)
+		sec, err := jiuwen.Section(old)
 		if err != nil {
 			return nil, err
 		}
-		return fn(sec, old)
+		out, err := fn(sec, old)
+		if err != nil || h.Ledger == nil {
+			return out, err
+		}
+		rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: h.User, Reason: ledger.Clip(h.method + " " + string(h.params))}
+		return out, h.Ledger.Append(context.Background(), rec)
 	})
 }
 
@@ -130,7 +159,7 @@ func objectOf(n *tree.Node) any {
 }
 
 // list returns the objects of a list of the section.
-func (h *Handler) list(name string) (any, error) {
+func (h *request) list(name string) (any, error) {
 	sec, err := h.read()
 	if err != nil {
 		return nil, err
@@ -147,13 +176,13 @@ func (h *Handler) list(name string) (any, error) {
 }
 
 // delete removes the entry with an id from a list of the section.
-func (h *Handler) delete(list, what string, p *tree.Node) (any, error) {
+func (h *request) delete(list, what string, p *tree.Node) (any, error) {
 	id := pytext.Strip(text(p.Get("id")))
 	if id == "" {
 		return nil, bad("id is required")
 	}
 	err := h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
-		i := entryIndex(sec.Get(list), id)
+		i := jiuwen.EntryIndex(sec.Get(list), id)
 		if i < 0 {
 			return nil, &RPCError{what + " not found", NotFound}
 		}
@@ -163,7 +192,7 @@ func (h *Handler) delete(list, what string, p *tree.Node) (any, error) {
 }
 
 // ownersGet returns owner_scopes and what a persona says when it may not.
-func (h *Handler) ownersGet(*tree.Node) (any, error) {
+func (h *request) ownersGet(*tree.Node) (any, error) {
 	sec, err := h.read()
 	if err != nil {
 		return nil, err
@@ -172,7 +201,7 @@ func (h *Handler) ownersGet(*tree.Node) (any, error) {
 		{Key: "deny_guidance_message", Value: text(sec.Get("deny_guidance_message"))}}, nil
 }
 
-func (h *Handler) ownersSet(p *tree.Node) (any, error) {
+func (h *request) ownersSet(p *tree.Node) (any, error) {
 	scopes := p.Get("owner_scopes")
 	if scopes != nil && !scopes.Is(tree.Object) {
 		return nil, bad("owner_scopes must be an object")
@@ -184,7 +213,7 @@ func (h *Handler) ownersSet(p *tree.Node) (any, error) {
 	err := h.update(func(_ *tree.Node, src []byte) (out []byte, err error) {
 		out = src
 		if scopes != nil {
-			if out, err = setKeys(out, jsonx.Value(scopes).(jsonx.Object), permissions, "owner_scopes"); err != nil {
+			if out, err = format.SetMembers(out, jsonx.Value(scopes).(jsonx.Object), permissions, "owner_scopes"); err != nil {
 				return nil, err
 			}
 		}
