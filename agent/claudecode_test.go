@@ -9,7 +9,7 @@ import (
 
 const suggesting = `{"session_id":"s","cwd":"/p","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm -rf node_modules"},"permission_suggestions":%s}`
 
-// TestSuggestions: the rules among what Claude Code suggests, in its notation.
+// TestSuggestions reads the rules among Claude Code's suggestions, in its notation.
 func TestSuggestions(t *testing.T) {
 	for list, want := range map[string]string{
 		`[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"rm -rf node_modules"},{"toolName":"Read"}],"behavior":"allow","destination":"session"}]`: "Bash(rm -rf node_modules) Read",
@@ -53,8 +53,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestUpdates: what was accepted is remembered for as long and as far as it was
-// said, and by PermissionRequest alone.
+// TestUpdates has Claude Code remember accepted rules in the place of their scope,
+// and by PermissionRequest alone.
 func TestUpdates(t *testing.T) {
 	o := &Options{Accepted: []obstat.Offer{{Text: "Bash(npm run *)", Scope: "session"}, {Text: "Read", Scope: "user"}, {Text: "Bash(make)", Scope: "workspace"}, {Text: "Bash(x)", Scope: "session"}}}
 	e, err := Decode(ClaudeCode, []byte(strings.Replace(suggesting, "%s", "[]", 1)), nil)

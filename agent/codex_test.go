@@ -96,8 +96,8 @@ async = true
 	}
 }
 
-// FuzzTOML: whatever stands in the file, reading ends, and a hash that was
-// written can be read again.
+// FuzzTOML reads any bytes: positions lie in the text, and a hash that was written
+// can be taken out again.
 func FuzzTOML(f *testing.F) {
 	for _, s := range []string{"", "[a", "a = [1, [2, {b = \"c\"}]]", "a = \"\"\"x\n\"\"\"\n[[b]]\n", "a='", "[\"", "a = {", "a=\"\\", "[[x]]\n[x.y]\nz=1", "a = [[[[[[[["} {
 		f.Add([]byte(s))

@@ -16,8 +16,8 @@ type Invocation struct {
 	Args []string
 }
 
-// oldProgram was a small program beside obstat that did only what `obstat hook`
-// does. Entries that call it are still recognised, and brought up to date.
+// oldProgram was a small program beside obstat in the place of `obstat hook`.
+// Entries that call it are still recognised, and brought up to date.
 const oldProgram = "obstat-hook"
 
 // base returns a program's name without its directory and ending.

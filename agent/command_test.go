@@ -36,9 +36,8 @@ func TestInvocation(t *testing.T) {
 	}
 }
 
-// TestLine: what is written for a shell is what the shell runs, whatever
-// characters the path has, and a program that is missing or fails ends with 2 and
-// words.
+// TestLine: a line for a shell is read back as the same words with any characters
+// in the path, and a program that is missing or fails ends with 2 and words.
 func TestLine(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh here")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCovers: every agent that can be installed for has a table of what its hooks
-// cover, and its page says what the table says.
+// TestCovers: every agent that can be installed for has a table of the limits of
+// its hooks, and its page has the same rows.
 func TestCovers(t *testing.T) {
 	for _, a := range All().Installable() {
 		version, list := a.Covers()

@@ -32,7 +32,7 @@ func targetOf(a *Agent, program string) *target {
 	return &target{agent: a, file: "/home/me/settings.json", call: Invocation{program, []string{a.Name}}}
 }
 
-// TestGolden shows what installing does to the settings of every agent.
+// TestGolden shows the settings of every agent after an installation.
 func TestGolden(t *testing.T) {
 	for _, a := range All().Installable() {
 		var got strings.Builder
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 }
 
 // TestRepeated: installing twice is installing once, and taking out gives back
-// what was there.
+// the old text.
 func TestRepeated(t *testing.T) {
 	for _, a := range All().Installable() {
 		if a.own != nil {
@@ -216,8 +216,8 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestWrongKinds: what the agent could not read is not edited, since the entry
-// beside it would not be read either, and null could not be put back.
+// TestWrongKinds: hooks that the agent could not read are not edited, since the
+// entry beside them would not be read either, and null could not be put back.
 func TestWrongKinds(t *testing.T) {
 	for _, a := range All().Installable() {
 		if a.own != nil {

@@ -123,7 +123,7 @@ func (c canonical) check(t *testing.T, name string, e *Event) {
 	}
 }
 
-// decisions are what the fixtures call by name.
+// decisions returns the decision that the fixtures call by a name.
 func decisions(name string) (*obstat.Decision, *Options) {
 	rewritten := json.RawMessage(`{"command":"npm test --silent"}`)
 	d := map[string]*obstat.Decision{
@@ -142,8 +142,8 @@ func decisions(name string) (*obstat.Decision, *Options) {
 	return d, o
 }
 
-// observed is where what the real agents were seen to do, or that nothing may
-// run by accident, overrules a fixture: why, and what is expected instead.
+// observed overrules fixtures that the real agents were seen to contradict, or by
+// which a call could run by accident: why, and the expected reply.
 var observed = map[string]struct{ why, stdout, stderr string }{
 	"codex PreToolUse deny":           {"JSON, words and exit code 2 together block in every agent", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"blocked by rule R1"}}`, "blocked by rule R1"},
 	"codex PreToolUse ask":            {"the same", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"` + nobodyAsked + `rule R2 asks"}}`, "*"},
@@ -239,7 +239,8 @@ func captures(t testing.TB) (out []capture) {
 	return out
 }
 
-// TestCaptured: what the real agents sent, told rightly, wrongly or not at all.
+// TestCaptured decodes payloads of the real agents, told rightly, wrongly or not at
+// all.
 func TestCaptured(t *testing.T) {
 	for _, c := range captures(t) {
 		want := map[string]string{"claude": ClaudeCode}[c.Agent]
@@ -344,8 +345,8 @@ func TestRewriteWhereNotPossible(t *testing.T) {
 	}
 }
 
-// TestCanAsk: an ask that would come out as a denial is put to somebody
-// elsewhere, whatever exit code the agent wants for one.
+// TestCanAsk: agents whose asks come out as denials cannot ask, also where the
+// denial's exit code is zero.
 func TestCanAsk(t *testing.T) {
 	for agent, want := range map[string]bool{ClaudeCode: true, Copilot: true, Crush: true, Codex: false, Gemini: false, OpenCode: false,
 		Windsurf: false, Cline: false, Antigravity: false} {

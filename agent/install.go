@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Request says what is to be installed, or taken out, and where.
+// A Request is for one installation, or for taking one out.
 type Request struct {
 	Scope   Scope
 	Where   *Where // with at most one project

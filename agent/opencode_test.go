@@ -76,7 +76,7 @@ func write(t *testing.T, name string, mode os.FileMode, text string) {
 	}
 }
 
-// TestNeedsNetwork: what --offline writes is what opencode looks for.
+// TestNeedsNetwork: --offline writes the files that opencode looks for.
 func TestNeedsNetwork(t *testing.T) {
 	home := t.TempDir()
 	r := &Request{Scope: User, Where: &Where{Home: home}, Program: "/opt/obstat"}

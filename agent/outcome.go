@@ -29,9 +29,9 @@ type said struct {
 	words  bool       // something is on standard error
 }
 
-// Outcome returns what the agent does with a reply to the hook. It was observed by
-// running the agents where that was possible, and is taken from their documents for
-// the others; where these leave it open, the call runs.
+// Outcome returns the effect of a reply to the hook. It was observed by running the
+// agents where that was possible, and is taken from their documents for the others;
+// where these leave it open, the call runs.
 func (h *Hook) Outcome(r *Reply) Outcome {
 	return h.agent.honours(h, &said{Reply: r, object: whole(r.Stdout), words: len(bytes.TrimSpace(r.Stderr)) > 0})
 }

@@ -2,8 +2,8 @@ package agent
 
 import "testing"
 
-// TestHonours is the table of what agents made of replies when they were run:
-// one row for what the hook did, one column for an agent. R: the call ran, B: it
+// TestHonours is the table of how agents took replies when they were run: one row
+// for a hook's output and end, one column for an agent. R: the call ran, B: it
 // was blocked, A: it was put to the agent's own prompt, -: not tried.
 func TestHonours(t *testing.T) {
 	own := map[string][3]string{ // deny, allow, ask in the agent's own form

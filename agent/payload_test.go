@@ -80,7 +80,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestBadInputOf has what only one agent sends.
+// TestBadInputOf has payloads that only one agent sends.
 func TestBadInputOf(t *testing.T) {
 	for _, c := range []struct{ agent, text, want string }{
 		{Antigravity, `{"toolCall":{"NAME":"x","name":"run_command","args":{"CommandLine":"ls"}}}`, `the keys "NAME" and "name" differ`},
@@ -137,7 +137,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestWords: what comes out is safe for a terminal, and never empty.
+// TestWords: a reason is safe for a terminal, and never empty.
 func TestWords(t *testing.T) {
 	for _, s := range []string{"", "\x1b[2J", strings.Repeat("é", 9000), "\xff", "\r"} {
 		e := &Event{Agent: ClaudeCode, Name: preToolUse, Call: &obstat.Call{Tool: "x"}}

@@ -7,8 +7,8 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// TestQwen: a payload as its document has it is Qwen Code's, whoever is told, and
-// an answer is in the form that it reads.
+// TestQwen: a payload as its document has it is taken for Qwen Code's under any
+// name, and an answer is in the form that it reads.
 func TestQwen(t *testing.T) {
 	const in = `{"session_id":"s","transcript_path":"/t","cwd":"/w","hook_event_name":"PreToolUse","timestamp":"2026-01-01T00:00:00Z","permission_mode":"yolo",
 		"tool_name":"run_shell_command","tool_input":{"command":"rm -rf /"},"tool_use_id":"toolu_1","tool_call_id":"call_1","agent_type":"Explore"}`

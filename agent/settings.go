@@ -48,7 +48,7 @@ type settings struct {
 	// more returns changes to other files that an installation needs.
 	more func(t *target, r *Request, remove bool) []Change
 
-	// honours says what the agent makes of a reply; see [Hook.Outcome].
+	// honours returns the effect of a reply; see [Hook.Outcome].
 	honours func(h *Hook, s *said) Outcome
 	// start returns the words that the agent starts for a hook; nil is
 	// `/bin/sh -c LINE`.
@@ -124,8 +124,8 @@ const (
 	No     Held = "no"
 )
 
-// Covers returns what the agent's hooks cover and what not, and the version of the
-// agent that this is about.
+// Covers returns how far the agent's hooks reach, and the version of the agent that
+// this is about.
 func (a *Agent) Covers() (version string, list []Limit) { return a.version, a.covers }
 
 // A Scope says whom a settings file is for.

@@ -13,8 +13,8 @@ import (
 	"github.com/obstat/obstat/internal/textedit"
 )
 
-// Toy is an agent that nobody has: the value below is all that it takes to add
-// one, besides its line in a list. The tests of this file and of toydoctor_test.go
+// Toy is an invented agent: its value is all that it takes to add one, besides a
+// line in a list. The tests of this file and of toydoctor_test.go
 // decode, answer, install, take out, check and prove it.
 func Toy() *Agent {
 	return &Agent{Name: "toy", Title: "Toy", Patience: time.Minute,

@@ -10,10 +10,9 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// An Undo is what is kept of an installation so that taking it out gives back
-// the very bytes that were there: whether there was a file, and which part of it
-// was replaced. An empty list and none at all look the same once something was
-// put in.
+// An Undo records an installation, so that taking it out gives back the very bytes:
+// whether there was a file, and which part of it was replaced. Without it, `"hooks":
+// {}` and no hooks at all look the same once an entry was put in.
 type Undo struct {
 	File   string `json:"file"`
 	After  string `json:"after"`            // hash of the file as obstat left it
@@ -36,7 +35,7 @@ func NewUndo(file string, before, after []byte) *Undo {
 	return u
 }
 
-// Before returns the bytes before the change, if now is what the change made;
+// Before returns the bytes before the change, if now has the hash of its result;
 // nil with true says that there was no file.
 func (u *Undo) Before(now []byte) ([]byte, bool) {
 	if u == nil || now == nil || digest(now) != u.After || u.Head < 0 || u.Tail < 0 || u.Head+u.Tail > len(now) {

@@ -69,8 +69,8 @@ func document(t *rapid.T, a *Agent) []byte {
 	return []byte(text)
 }
 
-// TestInstallUninstall: whatever the settings were, taking the hook out again
-// gives back the same bytes, also after an installation over another.
+// TestInstallUninstall draws settings files: taking the hook out again gives back
+// the same bytes, also after an installation over another.
 func TestInstallUninstall(t *testing.T) {
 	for _, a := range All().Installable() {
 		if a.own != nil {

@@ -15,13 +15,12 @@ type Agent struct {
 	Package string // as npm calls it
 	Version string
 	driver  driver
-	// asks: the agent is started so that it would ask by itself, and refuse with
-	// nobody there.
+	// asks: the agent is started so that it would ask by itself, and refuse without
+	// an answer.
 	asks bool
 }
 
-// A driver knows one agent: its settings, how it is started, what its tools are
-// called.
+// A driver knows one agent: its settings, its command line, its tools' names.
 type driver interface {
 	// setup writes the agent's own settings, before obstat's hook is installed.
 	setup(r *run) error
@@ -38,8 +37,8 @@ type entry struct {
 	file           string // below home
 	timeout, short string // how long the agent waits: where that stands, and three seconds instead
 	flags          []string
-	// userOnly: the agent does not run hooks of a project that nobody has trusted,
-	// and obstat does not install them there.
+	// userOnly: the agent does not run hooks of a project that is not trusted, and
+	// obstat does not install them there.
 	userOnly bool
 }
 
@@ -64,7 +63,7 @@ func (a *Agent) id() string {
 	return a.Name + "/" + a.Way
 }
 
-// An action is what a scenario wants done, in nobody's words.
+// An action is one step of a scenario, before it is put into an agent's words.
 type action struct {
 	do   string // one of the constants
 	what string // a command, a path, or a tool of the tool server
@@ -73,7 +72,7 @@ type action struct {
 	joined bool
 }
 
-// What an action does.
+// The kinds of action.
 const (
 	doShell = "shell" // run a command
 	doWrite = "write" // write a file

@@ -1,6 +1,6 @@
 // Package agentlab runs the real agents against a scripted model, with obstat's
-// hook installed by `obstat install`, and looks at the file system for what
-// they then did.
+// hook installed by `obstat install`, and reads off the file system which calls
+// ran.
 //
 // It owns the model server, which speaks the wire forms that agents use, the
 // tool server that agents are given, how each agent is installed and started,

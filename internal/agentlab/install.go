@@ -13,7 +13,7 @@ func (o *options) packages(a *Agent) string {
 	return filepath.Join(o.cache, a.Name+"-"+a.Version)
 }
 
-// done and failed are the files that say what came of installing an agent.
+// done and failed are files that mark an agent as installed, or as failed.
 const (
 	done   = "installed"
 	failed = "failed"

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Result is what came of one scenario with one agent.
+// A Result is the outcome of one scenario with one agent.
 type Result struct {
 	Agent    string
 	Scenario string
@@ -20,7 +20,7 @@ type Result struct {
 	Note string
 	// Broken says which of obstat's promises did not hold, "" if all did.
 	Broken string
-	// Detail is more of either, for whoever looks into it; it is not kept.
+	// Detail explains Note or Broken on the screen; it is not kept.
 	Detail string
 	Took   time.Duration
 }
@@ -87,7 +87,8 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	return res
 }
 
-// judge looks at the file system, and at what the model was told.
+// judge compares the file system, and the words that the model was told, with the
+// scenario's promise.
 func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	ran := s.ran(r)
 	told := r.model.Results(MainMarker)
@@ -138,5 +139,5 @@ func clip(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// tidy removes what a run left on the disk.
+// tidy removes a run's files.
 func (r *run) tidy() error { return os.RemoveAll(r.dir) }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Options are what the lab is told to do.
+// options are the flags of the lab.
 type options struct {
 	root      string // of the checkout
 	cache     string // where agents are installed
@@ -264,7 +264,7 @@ func (o *options) play(agents []Agent, newRun func(*Agent, int) *run) []Result {
 	return results
 }
 
-// line is what is printed of a run.
+// line returns the line that is printed of a run.
 func (res *Result) line(r *run, kept bool) string {
 	s := fmt.Sprintf("%-16s %-16s %-10s %5.1fs", res.Agent, res.Scenario, res.Outcome, res.Took.Seconds())
 	if res.Note != "" {

@@ -62,7 +62,7 @@ func TestDrivers(t *testing.T) {
 	}
 }
 
-// TestJudge: what counts as a broken promise, and what does not.
+// TestJudge tells broken promises from the agents' own affairs.
 func TestJudge(t *testing.T) {
 	f := forms()["chat"]
 	for name, c := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// serverName is what agents are told the tool server is called.
+// serverName is the tool server's name in the agents' settings.
 const serverName = "canary"
 
 // rpc is a message of the Model Context Protocol, as far as it is looked at.

@@ -19,15 +19,15 @@ type Call struct {
 	Namespace string         // where an agent groups its tools
 	Args      map[string]any // nil for a tool that takes text
 	Text      string         // the input of a tool that takes text
-	// Joined: made in the same turn as the call before it, without waiting for
-	// what comes of that.
+	// Joined: made in the same turn as the call before it, without waiting for its
+	// result.
 	Joined bool
 
 	id string // the model's name for this call
 }
 
-// A Script is what the model does: for each marker that a prompt may contain,
-// the calls that it makes, one after the other.
+// A Script lists the model's calls, one after the other, by the marker that a
+// prompt contains.
 type Script map[string][]Call
 
 // The markers of the agent itself and of a subagent.
@@ -72,8 +72,8 @@ func (m *Model) URL() string { return "http://" + m.addr }
 // Close ends the server and all its connections.
 func (m *Model) Close() error { return m.server.Close() }
 
-// Results returns what the agent sent back for the calls of a marker's list, as
-// far as it did.
+// Results returns the results that the agent has sent back for the calls of a
+// marker's list.
 func (m *Model) Results(marker string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,10 +87,10 @@ func (m *Model) Odd() []string {
 	return m.odd
 }
 
-// A conversation is what a request says has happened so far.
+// A conversation is the history that a request carries.
 type conversation struct {
-	user    []string // what was said to the model
-	results []string // what tools answered
+	user    []string // messages to the model
+	results []string // of tools
 }
 
 // A wire is one of the forms in which models are talked to.
@@ -139,7 +139,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = form.write(w, callID(marker, len(c.results)), calls)
 }
 
-// keep writes a request down for whoever wants to know what an agent sends.
+// keep writes a request to the dump, for reading an agent's wire form.
 func (m *Model) keep(body []byte) {
 	if m.dump == "" {
 		return
@@ -185,8 +185,8 @@ func (m *Model) next(c *conversation) (marker string, calls []*Call) {
 	return marker, calls
 }
 
-// lastID in the arguments of a call stands for the identifier in what the call
-// before it was answered with.
+// lastID in the arguments of a call stands for the identifier in the result of the
+// call before it.
 const lastID = "LAST-ID"
 
 var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -14,7 +14,7 @@ import (
 // A form is how a test talks to the server in one of the wire forms.
 type form struct {
 	path string
-	// request is a conversation: what was said, and what tools have answered.
+	// request is a conversation: messages and results of tools.
 	request func(user string, results ...string) any
 	// call reads the tool call off the events, "" where there is none.
 	call func(t *testing.T, events []map[string]any) (tool, args string)
@@ -167,7 +167,7 @@ func startModel(t *testing.T, s Script) *Model {
 }
 
 // TestWireForms: in every form the calls of a list come one after the other, the
-// list is that of the prompt and not of what else contains a marker, and then
+// list is that of the prompt and not of other text with a marker, and then
 // there are words.
 func TestWireForms(t *testing.T) {
 	for name, f := range forms() {

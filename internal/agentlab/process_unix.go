@@ -17,11 +17,11 @@ func inGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// pipe makes a file that whoever reads it waits at for ever.
+// pipe makes a file whose readers wait for ever.
 func pipe(name string) error { return syscall.Mkfifo(name, 0o600) }
 
-// endStrays ends what a run left behind: processes that have in their environment
-// what begins with its mark. Agents start commands in process groups of their own.
+// endStrays ends the processes of a run that are left: those with a variable that
+// begins with its mark. Agents start commands in process groups of their own.
 func endStrays(mark string) {
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -68,7 +68,7 @@ func (responses) write(w io.Writer, id string, calls []*Call) error {
 	return e.err
 }
 
-// item is what the model says: a call, or words where c is nil.
+// item returns the model's output: a call, or words where c is nil.
 func (c *Call) item(id string) object {
 	if c == nil {
 		return object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": lastWords, "annotations": []any{}}}}

@@ -139,17 +139,17 @@ func (r *run) spoil(script string) error {
 	return err
 }
 
-// mark is the variable by which everything that a run started can be found, or
-// what all the runs in a directory did.
+// mark is the variable by which the processes of a run, or of all runs in a
+// directory, are found.
 func mark(dir string) string { return "OBSTAT_LAB_RUN=" + dir + "/" }
 
-// env is what every program of a run gets to see: no proxies, no settings and
-// no credentials of whoever runs the lab.
+// env returns the environment of every program of a run: no proxies, settings or
+// credentials of the user who runs the lab.
 func (r *run) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
 }
 
-// logName is where what the agent prints goes.
+// logName is the file for the agent's output.
 func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 
 // start runs the agent to its end, or to the limit. hung tells which.
@@ -181,7 +181,7 @@ func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
 	return false, nil // what an exit code means is the agent's business; files are looked at
 }
 
-// lastLines returns the end of what the agent printed.
+// lastLines returns the end of the agent's output.
 func (r *run) lastLines() string {
 	b, err := os.ReadFile(r.logName())
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// A scenario is one run of an agent: what the model asks for, what became of
-// obstat's hook, and what has to come of it.
+// A scenario is one run of an agent: the calls of the model, the state of obstat's
+// hook, and the outcome that was promised.
 type scenario struct {
 	name string
-	// text is what is said of it in the table.
+	// text describes it in the table.
 	text      string
 	main, sub []action
 	hook      hookState
@@ -21,12 +21,12 @@ type scenario struct {
 	// ran looks whether the call in question had its effect.
 	ran  func(r *run) bool
 	want want
-	// says has to be in what the model is told of a call that obstat blocks: that
-	// it was blocked, and not merely did not happen. A bar is an or.
+	// says has to be in the result that the model gets for a blocked call: it shows
+	// that the call was blocked, and did not merely fail. A bar is an or.
 	says string
 }
 
-// hookState is what became of obstat after it was installed.
+// hookState is the state of obstat after it was installed.
 type hookState int
 
 const (
@@ -37,7 +37,7 @@ const (
 	missing           // is not there any more
 )
 
-// want is what a scenario has to come to.
+// want is the promised outcome of a scenario.
 type want int
 
 const (
@@ -57,8 +57,8 @@ const (
 	stuck              // cannot be read in any time
 )
 
-// rules is what obstat goes by in the runs, in Claude Code's notation. What no
-// rule speaks of is an ask.
+// rules is the policy of the runs, in Claude Code's notation. A call that no rule
+// matches is an ask.
 const rules = `{
   "permissions": {
     "allow": ["Bash(touch *)", "Bash(echo *)", "Edit(/allowed/**)", "mcp__canary__touch", "Agent"],
@@ -74,11 +74,11 @@ const laxRules = `{"permissions": {"allow": ["Bash", "Edit", "Read", "Agent"], "
 
 const (
 	denied = "Bash(rm *)"
-	kept   = "keep.txt" // what the denied command would remove
-	// asksFor is what is said where nobody is there to ask.
+	kept   = "keep.txt" // the denied command would remove it
+	// asksFor is in the reason where an ask cannot be put to a person.
 	asksFor = "person's approval"
-	// ownRefusal is what Claude Code says where it would have asked by itself, and
-	// does not even with a hook that asks.
+	// ownRefusal is in Claude Code's own refusal of a call that it would have asked
+	// for, also with a hook that asks.
 	ownRefusal = "haven't granted it"
 	// hookFile in a command stands for the settings that obstat's hook is in.
 	hookFile = "HOOK-FILE"

@@ -14,8 +14,8 @@ import (
 // tableName is where the results are kept.
 const tableName = "docs/agents/results.md"
 
-// A lastRun is what is remembered of an agent's last whole run, so that one agent can
-// be tried again without the others.
+// A lastRun is an agent's last whole run, kept so that one agent can be tried again
+// without the others.
 type lastRun struct {
 	Version string
 	Date    string
@@ -62,8 +62,7 @@ func (o *options) writeTable(agents []Agent, results []Result) error {
 	return os.WriteFile(filepath.Join(o.root, filepath.FromSlash(tableName)), []byte(table(all, runs)), 0o644)
 }
 
-// version is what npm installed, which is not what it was asked for where that
-// was a word such as latest.
+// version returns the version that npm installed, also for a word such as latest.
 func (o *options) version(a *Agent) string {
 	var p struct {
 		Version string `json:"version"`
@@ -124,7 +123,7 @@ Their wire formats are held by the fixtures of package agent.
 	return s.String()
 }
 
-// cell is one run's result; what needs more words goes to the notes.
+// cell returns one run's result; longer texts go to the notes.
 func cell(results []Result, scenario string, notes *[]string) string {
 	for i := range results {
 		r := &results[i]

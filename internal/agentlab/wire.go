@@ -10,7 +10,7 @@ import (
 // object is a JSON object on its way out.
 type object = map[string]any
 
-// lastWords is what the model says when its list is at an end.
+// lastWords are the model's words when its list is at an end.
 const lastWords = "done"
 
 // events writes server-sent events.

@@ -73,7 +73,7 @@ The agents are ` + strings.Join(installable(), ", ") + `.`,
 	return cmd
 }
 
-// doctorJSON is what --json prints.
+// doctorJSON is the output of --json.
 type doctorJSON struct {
 	V  int  `json:"v"`
 	OK bool `json:"ok"`
@@ -159,7 +159,7 @@ func runCanary(ctx context.Context, c *doctor.Command, env []string) *agent.Repl
 	return r
 }
 
-// limited keeps the beginning of what is written.
+// limited is a buffer that keeps the first megabyte.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -177,7 +177,7 @@ func selfBinary() doctor.Binary {
 	return doctor.Binary{Obstat: true, Version: v.Version, Revision: v.Revision}
 }
 
-// inspect reads what the Go toolchain wrote into a program; it is not run.
+// inspect reads the build information in a program file; the program is not run.
 func inspect(path string) (*doctor.Binary, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/obstat/obstat/internal/doctor"
 )
 
-// A doctorScreen shows a report: labels at the left, what they are about at the
-// right, and where there are several things of a kind a column for their names.
+// A doctorScreen shows a report: labels at the left, text at the right, and a column
+// for names where one label has several rows.
 type doctorScreen struct {
 	io   *IO
 	home string
@@ -53,7 +53,7 @@ func (s *doctorScreen) agent(a *doctor.Agent) {
 	s.limits(a, "partly", agent.Partly)
 }
 
-// A row is a name and what there is to say about it.
+// A doctorRow is a name and its text.
 type doctorRow struct{ name, text string }
 
 // rows writes rows behind a label, the names in a column.
@@ -98,7 +98,7 @@ func (s *doctorScreen) entries(a *doctor.Agent) {
 	s.rows("hook", dim, rows)
 }
 
-// proofs shows what became of each canary; the events only where they differ.
+// proofs shows the outcome of each canary; the events only where they differ.
 func (s *doctorScreen) proofs(a *doctor.Agent) {
 	var rows []doctorRow
 	var names []string
@@ -137,7 +137,7 @@ func outcomeWord(outcome string) string {
 	return outcome
 }
 
-// limits shows what the agent's hooks do not cover.
+// limits shows the limits of the agent's hooks.
 func (s *doctorScreen) limits(a *doctor.Agent, label string, held agent.Held) {
 	var rows []doctorRow
 	for _, l := range a.Limits {

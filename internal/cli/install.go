@@ -157,7 +157,7 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 // installable returns the names of the agents that obstat can be installed for.
 func installable() []string { return agent.All().Installable().Names() }
 
-// workOut finds what a change comes to, without making it.
+// workOut computes a change, without making it.
 func (o *installOptions) workOut(p *pendingChange) (err error) {
 	if p.old, err = textedit.ReadFile(p.Name); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (o *installOptions) edit(p *pendingChange, old []byte) (text []byte, err er
 	return text, nil
 }
 
-// show prints what a change does.
+// show prints a change as a diff.
 func (o *installOptions) show(p *pendingChange) {
 	s := o.Factory.IO
 	switch {
@@ -267,7 +267,7 @@ func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
 	return nil
 }
 
-// after says what is left to do.
+// after prints the next steps.
 func (o *installOptions) after() {
 	if o.Remove {
 		return

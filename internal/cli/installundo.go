@@ -11,9 +11,8 @@ import (
 	"github.com/obstat/obstat/internal/statedir"
 )
 
-// undoRecords keep what is needed to give back a settings file byte for byte.
-// They are a convenience: where there is none, or where it cannot be kept, the
-// entry is taken out all the same.
+// undoRecords are files by which a settings file is given back byte for byte. They
+// are a convenience: without one the entry is taken out all the same.
 type undoRecords struct {
 	dir string // "" keeps none
 }

@@ -1,7 +1,7 @@
-// Package doctor finds out whether obstat's hooks hold: it reads the settings of
-// the agents for entries of obstat's, checks what an agent would stumble over,
-// and sends canary calls through the registered command lines the way the agent
-// would, to see whether the replies are ones that this agent takes for a denial.
+// Package doctor proves that obstat's hooks hold: it reads the agents' settings,
+// checks obstat's entries for mistakes by which an agent skips them, and sends canary
+// calls through the registered command lines the way the agent would, to see whether
+// the agent takes the replies for denials.
 //
 // Settings, replies and canaries are those of package agent. doctor adds the checks
 // that need more than the settings: programs, time limits and policies. It changes
@@ -38,7 +38,7 @@ type Entry struct {
 	Timeout float64 `json:"timeout_seconds,omitempty"`
 }
 
-// A Proof is one canary and what became of it.
+// A Proof is one canary and its outcome.
 type Proof struct {
 	File    string `json:"file"`
 	Event   string `json:"event"`
@@ -94,7 +94,7 @@ func (r *Report) OK() bool {
 	return held
 }
 
-// A Binary is what is known of a program file.
+// A Binary describes a program file.
 type Binary struct {
 	Obstat   bool   // it is obstat's
 	Version  string // "" is not known
@@ -113,7 +113,7 @@ type Options struct {
 	Self   Binary
 	// Inspect looks at a program file.
 	Inspect func(path string) (*Binary, error)
-	// Run runs a command and returns what it left behind.
+	// Run runs a command to its end.
 	Run func(ctx context.Context, c *Command) *agent.Reply
 	// Find returns the policies for an agent's calls in Dir.
 	Find func(name string) ([]*dialect.Loaded, error)
@@ -149,7 +149,7 @@ func Examine(ctx context.Context, o *Options) *Report {
 	return r
 }
 
-// policies adds what is wrong with the policies of an agent's calls.
+// policies adds the problems of the policies of an agent's calls.
 func (r *Report) policies(o *Options, name string) {
 	loaded, err := o.Find(name)
 	if err != nil {

@@ -151,8 +151,8 @@ func codes(r *Report, level agent.Level) (out []string) {
 	return out
 }
 
-// TestHolds: what obstat install writes holds, for every agent, and every canary
-// is held in the agent's own form.
+// TestHolds: the entry that obstat install writes holds, for every agent, and every
+// canary is held in the agent's own form.
 func TestHolds(t *testing.T) {
 	for _, a := range agent.All().Installable() {
 		t.Run(a.Name, func(t *testing.T) {

@@ -30,7 +30,7 @@ type terminal struct {
 	text bytes.Buffer
 }
 
-// Write takes what the program shows.
+// Write keeps the program's output.
 func (w *terminal) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *machine) open() *terminal {
 	return w
 }
 
-// shows waits until the program has shown a text, and forgets what came before.
+// shows waits until the program has shown a text, and forgets the output before.
 func (w *terminal) shows(text string) {
 	w.t.Helper()
 	until(w.t, "the terminal shows "+text, func() bool {
@@ -187,8 +187,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestNobody: with --wait the hook waits for somebody to come, and says that
-// nobody did.
+// TestNobody: with --wait the hook waits for an answer, and says that none came.
 func TestNobody(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)

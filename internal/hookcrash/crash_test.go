@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat/internal/hook"
 )
 
-// TestSound: where nothing is broken, every agent gets what the policy says.
+// TestSound: where nothing is broken, every agent gets the policy's answer.
 func TestSound(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
@@ -69,7 +69,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestHuge: nobody reads 50 MB, and nobody is allowed for them.
+// TestHuge: a payload of 50 MB is denied.
 func TestHuge(t *testing.T) {
 	list := []string{agent.ClaudeCode, agent.Codex}
 	if *long {
@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 	if dead < *kills {
 		t.Errorf("only %d were killed in time", dead)
 	}
-	// What they left behind does not stop the next one, and the ledger is whole.
+	// Their files do not stop the next one, and the ledger is whole.
 	if r := m.call(program(), agent.Codex, m.payload(agent.Codex, denied)); r.does(agent.Codex) != blocks {
 		t.Error(r)
 	}

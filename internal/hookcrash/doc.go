@@ -1,6 +1,6 @@
-// Package hookcrash tests what a hook does when things break under it: it is
-// killed, its input is cut off or enormous, many run at once, the disk is full,
-// the home is read-only, missing or somebody else's, state is garbage.
+// Package hookcrash breaks things under a hook: it is killed, its input is cut off
+// or enormous, many run at once, the disk is full, the home is read-only, missing or
+// another user's, state is garbage.
 //
 // It owns one rule: a call that the policy denies is never allowed, and a call
 // that it allows is allowed whole or denied in the agent's own form. It has no

@@ -85,7 +85,7 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestGarbage: what is in the state directory may be anything.
+// TestGarbage: the files in the state directory may hold anything.
 func TestGarbage(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)

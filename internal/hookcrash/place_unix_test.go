@@ -19,8 +19,8 @@ func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// unprivileged returns what makes a hook heed permissions: for the superuser
-// there are none.
+// unprivileged returns changes by which a hook heeds permissions: the superuser has
+// none to heed.
 func unprivileged(t *testing.T, m *machine) []func(*exec.Cmd) {
 	if os.Getuid() != 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 	"github.com/obstat/obstat/agent"
 
-	// What the programs are made of, so that a result is not taken for one of
-	// theirs when they have changed.
+	// The programs' packages, so that a cached test result is not taken for theirs
+	// when they have changed.
 	_ "github.com/obstat/obstat/internal/cli"
 	_ "github.com/obstat/obstat/internal/hook"
 	inforce "github.com/obstat/obstat/policy"
@@ -128,7 +128,7 @@ const (
 	denied  = "rm -rf hello"
 )
 
-// payload is what an agent writes for a shell command.
+// payload returns an agent's payload for a shell command.
 func (m *machine) payload(name, command string) []byte {
 	m.t.Helper()
 	in := map[string]any{"command": command}
@@ -206,14 +206,14 @@ func (r result) String() string {
 	return fmt.Sprintf("exit %d, stdout %.300q, stderr %.300q", r.exit, r.stdout, r.stderr)
 }
 
-// What an agent does with a result.
+// The effects of a result on an agent.
 const (
 	runs   = "runs"   // the call runs
 	blocks = "blocks" // it does not
 	asks   = "asks"   // the agent's own prompt
 )
 
-// does says what an agent does that reads the result, as it was seen to.
+// does returns the effect of the result on an agent, as it was seen.
 func (r result) does(name string) string {
 	var out struct {
 		Hook struct {
