@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-
-	"github.com/obstat/obstat"
 )
 
 // kind is what a rule looks at.

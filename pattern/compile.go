@@ -29,7 +29,7 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	if i := badUTF8(text); i >= 0 && f != Exact {
 		return nil, &SyntaxError{i, "the pattern is not UTF-8 text"}
 	}
-	p := Known(f, text)
+	p := &Pattern{flavour: f, text: text}
 	if cannotFail(f, text) {
 		return p, nil
 	}
@@ -39,28 +39,6 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	}
 	p.made.Store(b)
 	return p, nil
-}
-
-// Known is Compile for a text that Compile took before, in another process
-// perhaps: nothing is looked at until the first match. If the text is no
-// pattern after all, every match that has to read it is a fault.
-func Known(f Flavour, text string) *Pattern {
-	return &Pattern{flavour: f, text: text}
-}
-
-// A Shelf makes patterns that are known in batches, for whoever needs many and
-// soon: one piece of memory costs less than many. The zero value is empty.
-type Shelf struct{ room []Pattern }
-
-// Known is [Known].
-func (s *Shelf) Known(f Flavour, text string) *Pattern {
-	if len(s.room) == 0 {
-		s.room = make([]Pattern, 32)
-	}
-	p := &s.room[0]
-	s.room = s.room[1:]
-	p.flavour, p.text = f, text
-	return p
 }
 
 // cannotFail tells of most texts, by a look, that they are patterns.

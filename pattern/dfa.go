@@ -3,7 +3,6 @@ package pattern
 import (
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 )
 
 const (
@@ -62,8 +61,10 @@ func (p *dfaProg) compile(checks []check) {
 		var unfit []check
 		count := 0
 		for ; count < len(checks) && len(n.insts) <= maxInstsAll; count++ {
-			if c := checks[count]; !n.add(c.pattern.regular(), c.rank) {
+			if c := checks[count]; c.pattern.regular() == nil {
 				unfit = append(unfit, c)
+			} else {
+				n.add(c.pattern.regular(), c.rank)
 			}
 		}
 		p.close(n, checks[:count], unfit)
@@ -180,7 +181,7 @@ func (m *machine) run(pool *dfaPool, text string, best uint32) (uint32, bool) {
 		col, size := m.ascii[text[0]], 1
 		if col == colStop {
 			var r rune
-			r, size = utf8.DecodeRuneInString(text)
+			r, size = decode(text, 0)
 			col = m.find(r)
 		}
 		next := table.rows[at+uint32(col)].Load()

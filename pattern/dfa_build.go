@@ -166,7 +166,7 @@ func (s *stepper) step(n *nfa, key string, class uint8) string {
 	s.next.reset(len(n.insts))
 	s.settle(n, before[kind], r)
 	for _, pc := range s.threads {
-		if in := &n.insts[pc]; in.op == opRune && n.member[int(in.arg)*len(n.samples)+int(class)] {
+		if in := &n.insts[pc]; in.op == opRune && n.member[int(in.setID)*len(n.samples)+int(class)] {
 			s.follow(n, in.out, false)
 		}
 	}
@@ -183,7 +183,7 @@ func (s *stepper) settle(n *nfa, r1, r2 rune) {
 	}
 	for i := 0; i < len(s.threads); i++ {
 		in := &n.insts[s.threads[i]]
-		if in.op != opWait || syntax.EmptyOp(in.arg)&^holds != 0 {
+		if in.op != opWait || in.cond&^holds != 0 {
 			continue
 		}
 		s.todo = append(s.todo[:0], in.out)
@@ -195,9 +195,7 @@ func (s *stepper) settle(n *nfa, r1, r2 rune) {
 			}
 			switch in := &n.insts[pc]; in.op {
 			case opFork:
-				s.todo = append(s.todo, in.arg, in.out)
-			case opPass:
-				s.todo = append(s.todo, in.out)
+				s.todo = append(s.todo, in.alt, in.out)
 			default:
 				s.threads = append(s.threads, pc)
 			}
@@ -216,11 +214,9 @@ func (s *stepper) follow(n *nfa, pc uint32, first bool) {
 		}
 		switch in := &n.insts[pc]; in.op {
 		case opFork:
-			s.todo = append(s.todo, in.arg, in.out)
-		case opPass:
-			s.todo = append(s.todo, in.out)
+			s.todo = append(s.todo, in.alt, in.out)
 		case opWait:
-			if first || syntax.EmptyOp(in.arg)&syntax.EmptyBeginText == 0 {
+			if first || in.cond&syntax.EmptyBeginText == 0 {
 				s.list = append(s.list, pc)
 			}
 		case opRune, opMatch:

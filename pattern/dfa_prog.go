@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp/syntax"
 	"slices"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -22,7 +21,7 @@ type nfa struct {
 	ranks  []uint32 // of each instruction
 	starts []uint32
 
-	sets    [][]rune // ranges of the rune instructions, each once
+	sets    [][]span // of the rune instructions, each once
 	setIDs  map[string]uint32
 	seen    pcSet
 	member  []bool     // by set and class
@@ -33,109 +32,59 @@ type nfa struct {
 }
 
 type nfaInst struct {
-	op   nfaOp
-	back bool // a wait that asks, or that leads to one that asks, what came before
-	out  uint32
-	arg  uint32 // the other way of a fork, the set of a rune, what a wait is for
-	// exit is, for a rune instruction that loops over whatever comes, one more
-	// than the instruction that ends the loop at the end of the text.
+	autoInst
+	back  bool   // a wait that asks, or that leads to one that asks, what came before
+	setID uint32 // of a rune instruction, in nfa.sets
+	// exit is, for a rune instruction that loops over any character, one more than
+	// the match that ends the loop at the end of the text.
 	exit uint32
 }
 
-type nfaOp uint8
-
-const (
-	opFail nfaOp = iota
-	opMatch
-	opFork
-	opPass
-	opWait // for an empty-width condition
-	opRune
-)
-
-// add appends the program of expr; it reports false, and adds nothing, when
-// expr is unfit.
-func (n *nfa) add(expr string, rank uint32) bool {
-	prog := stdlibProg(expr)
-	if prog == nil || len(prog.Inst) > maxInstsEach {
-		return false
-	}
+// add appends the instructions of a.
+func (n *nfa) add(a *automaton, rank uint32) {
 	base := uint32(len(n.insts))
-	for i := range prog.Inst {
-		n.insts = append(n.insts, n.inst(&prog.Inst[i], base))
+	for _, in := range a.insts {
+		in.out += base
+		in.alt += base
+		id := uint32(0)
+		if in.op == opRune {
+			id = n.setOf(in.set)
+		}
+		n.insts = append(n.insts, nfaInst{autoInst: in, setID: id})
 		n.ranks = append(n.ranks, rank)
 	}
-	n.starts = append(n.starts, base+uint32(prog.Start))
+	n.starts = append(n.starts, base+a.start)
 	for pc := base; pc < uint32(len(n.insts)); pc++ {
 		n.insts[pc].exit = n.exitOf(pc)
 		n.insts[pc].back = n.insts[pc].op == opWait && n.asksBack(pc)
 	}
-	return true
 }
 
-func (n *nfa) inst(in *syntax.Inst, base uint32) nfaInst {
-	out := base + in.Out
-	switch in.Op {
-	case syntax.InstAlt, syntax.InstAltMatch:
-		return nfaInst{op: opFork, out: out, arg: base + in.Arg}
-	case syntax.InstCapture, syntax.InstNop:
-		return nfaInst{op: opPass, out: out}
-	case syntax.InstEmptyWidth:
-		return nfaInst{op: opWait, out: out, arg: in.Arg}
-	case syntax.InstMatch:
-		return nfaInst{op: opMatch}
-	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
-		return nfaInst{op: opRune, out: out, arg: n.setOf(rangesOf(in))}
-	}
-	return nfaInst{op: opFail}
-}
-
-// rangesOf returns the runes that in takes, as pairs of first and last.
-func rangesOf(in *syntax.Inst) []rune {
-	switch in.Op {
-	case syntax.InstRuneAny:
-		return []rune{0, unicode.MaxRune}
-	case syntax.InstRuneAnyNotNL:
-		return []rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune}
-	}
-	if len(in.Rune) != 1 {
-		return in.Rune
-	}
-	r := in.Rune[0]
-	ranges := []rune{r, r}
-	if in.Op == syntax.InstRune && syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			ranges = append(ranges, f, f)
-		}
-	}
-	return ranges
-}
-
-func (n *nfa) setOf(ranges []rune) uint32 {
-	key := make([]byte, 0, 4*len(ranges))
-	for _, r := range ranges {
-		key = binary.LittleEndian.AppendUint32(key, uint32(r))
+func (n *nfa) setOf(s *set) uint32 {
+	key := make([]byte, 0, 8*len(s.spans))
+	for _, sp := range s.spans {
+		key = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(key, uint32(sp.lo)), uint32(sp.hi))
 	}
 	if id, ok := n.setIDs[string(key)]; ok {
 		return id
 	}
 	id := uint32(len(n.sets))
 	n.setIDs[string(key)] = id
-	n.sets = append(n.sets, ranges)
+	n.sets = append(n.sets, s.spans)
 	return id
 }
 
 // exitOf finds nfaInst.exit of pc.
 func (n *nfa) exitOf(pc uint32) uint32 {
 	in := &n.insts[pc]
-	if in.op != opRune || !slices.Equal(n.sets[in.arg], []rune{0, unicode.MaxRune}) {
+	if in.op != opRune || !in.set.full() {
 		return 0
 	}
 	var exit uint32
 	loops := false
 	for _, at := range n.reach(in.out, false) {
 		loops = loops || at == pc
-		if n.ends(at) {
+		if n.insts[at].op == opMatch {
 			exit = at + 1
 		}
 	}
@@ -145,22 +94,12 @@ func (n *nfa) exitOf(pc uint32) uint32 {
 	return exit
 }
 
-// ends reports whether a thread at pc matches at the end of a text, and knows
-// nothing else to do.
-func (n *nfa) ends(pc uint32) bool {
-	in := &n.insts[pc]
-	if in.op == opWait && syntax.EmptyOp(in.arg) == syntax.EmptyEndText {
-		return slices.ContainsFunc(n.reach(in.out, false), func(at uint32) bool { return n.insts[at].op == opMatch })
-	}
-	return in.op == opMatch
-}
-
 // asksBack reports whether a thread that waits at pc may ask what came before,
 // there or, with no rune between, later.
 func (n *nfa) asksBack(pc uint32) bool {
 	const back = syntax.EmptyBeginText | syntax.EmptyBeginLine | syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
 	return slices.ContainsFunc(n.reach(pc, true), func(at uint32) bool {
-		return n.insts[at].op == opWait && syntax.EmptyOp(n.insts[at].arg)&back != 0
+		return n.insts[at].op == opWait && n.insts[at].cond&back != 0
 	})
 }
 
@@ -177,9 +116,7 @@ func (n *nfa) reach(pc uint32, holds bool) []uint32 {
 		}
 		switch in := &n.insts[at]; in.op {
 		case opFork:
-			todo = append(todo, in.arg, in.out)
-		case opPass:
-			todo = append(todo, in.out)
+			todo = append(todo, in.alt, in.out)
 		case opWait:
 			found = append(found, at)
 			if holds {
@@ -220,12 +157,12 @@ func (s *pcSet) has(pc uint32) bool { return s.stamps[pc] == s.stamp }
 // classify divides all runes into classes; it reports false when there are too
 // many.
 func (n *nfa) classify() bool {
-	newline, word := []rune{'\n', '\n'}, []rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
+	newline, word := []span{{'\n', '\n'}}, []span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
 	cuts := append(slices.Clone(n.sets), newline, word)
 	n.bounds = append(n.bounds, 0, utf8.RuneSelf)
 	for _, set := range cuts {
-		for i := 0; i < len(set); i += 2 {
-			n.bounds = append(n.bounds, set[i], set[i+1]+1)
+		for _, sp := range set {
+			n.bounds = append(n.bounds, sp.lo, sp.hi+1)
 		}
 	}
 	slices.Sort(n.bounds)
@@ -250,15 +187,15 @@ func (n *nfa) classify() bool {
 
 // partition gives each span of bounds a class, such that spans of a class are
 // in the same sets.
-func partition(bounds []rune, sets [][]rune) (classes []uint16, count int) {
+func partition(bounds []rune, sets [][]span) (classes []uint16, count int) {
 	classes = make([]uint16, len(bounds))
 	sizes := []int{len(bounds)}
 	for _, set := range sets {
 		var spans []int
 		hits := map[uint16]int{}
-		for i := 0; i < len(set); i += 2 {
-			at, _ := slices.BinarySearch(bounds, set[i])
-			for ; at < len(bounds) && bounds[at] <= set[i+1]; at++ {
+		for _, sp := range set {
+			at, _ := slices.BinarySearch(bounds, sp.lo)
+			for ; at < len(bounds) && bounds[at] <= sp.hi; at++ {
 				spans = append(spans, at)
 				hits[classes[at]]++
 			}
@@ -291,9 +228,9 @@ func (n *nfa) fillMembers() {
 	n.member = make([]bool, len(n.sets)*len(n.samples))
 	for id, set := range n.sets {
 		row := n.member[id*len(n.samples):][:len(n.samples)]
-		for i := 0; i < len(set); i += 2 {
-			at, _ := slices.BinarySearch(n.bounds, set[i])
-			for ; at < len(n.bounds) && n.bounds[at] <= set[i+1]; at++ {
+		for _, sp := range set {
+			at, _ := slices.BinarySearch(n.bounds, sp.lo)
+			for ; at < len(n.bounds) && n.bounds[at] <= sp.hi; at++ {
 				row[n.classOf[at]] = true
 			}
 		}

@@ -3,7 +3,6 @@ package pattern
 import (
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +19,7 @@ func tightSet(entries []Entry, room int) *Set {
 
 func TestDFAIsRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var entries []Entry
+		entries := []Entry{{regularPattern("[xy]+"), 20}, {regularPattern("[xz]+"), 21}} // which surely have automata
 		for i := range rapid.IntRange(3, 12).Draw(t, "expressions") {
 			expr, _ := genExpr(t)
 			entries = append(entries, Entry{regularPattern(expr), uint32(i)})
@@ -36,18 +35,20 @@ func TestDFAIsRegexp(t *testing.T) {
 	})
 }
 
-func FuzzDFAIsRegexp(f *testing.F) {
-	for _, expr := range []string{`(?i)k+\bs`, `\Ba$|(?m)^b$`, `.*\n?\z`, `[^\x00-\x{10FFFF}]`, `(?s).*x(?s).*`, `\pL+\d{2,4}`, `(a|b)*?c`, `\x{D800}|[^\x{D7FF}]`, `()*|^`, `.*\z\b`} {
+// FuzzDFA holds automata against the patterns' own matchers.
+func FuzzDFA(f *testing.F) {
+	for _, expr := range []string{`(?i)k+(?a:\bs)`, `a$|(?m:^b$)`, `.*\n?\Z`, `[^\x00-\U0010FFFF]`, `(?s:.*)x(?s:.*)`, `[^\W\d]+\d{2,4}`, `(a|b)*?c`, `\uD800|[^\uD7FF]`, `()*|^`, `.*\Z(?a:\b)`, `(?!git|go).*`} {
 		f.Add(expr, "aKs\nb")
 		f.Add(expr, "\xffx\u212a12\xe2\x84")
 	}
 	f.Fuzz(func(t *testing.T, expr, text string) {
-		full := `\A(?:` + expr + `)\z`
-		if _, err := regexp.Compile(full); err != nil || len(expr) > 100 || len(text) > 100 {
-			t.Skip("not an expression, or a long one")
+		var entries []Entry
+		for i, e := range []string{expr, expr + "|a+", "(?s:.*)(?:" + expr + ")", "(?:" + expr + ")(?s:.*)", "(?s:.*)(?:" + expr + ")(?s:.*)"} {
+			if p, err := Compile(Full, e); err == nil && len(expr) <= 100 && len(text) <= 100 {
+				entries = append(entries, Entry{p, uint32(i + 1)})
+			}
 		}
-		s := indexed([]Entry{{regularPattern(expr), 1}, {regularPattern(expr + "|a+"), 2}, {regularPattern("(?s:.*)(?:" + expr + ")"), 3},
-			{regularPattern("(?:" + expr + ")(?s:.*)"), 4}, {regularPattern("(?s:.*)(?:" + expr + ")(?s:.*)"), 5}})
+		s := indexed(entries)
 		for limit := range uint32(7) {
 			checkBest(t, s, text, limit)
 		}
@@ -98,7 +99,7 @@ func TestDFAUnfit(t *testing.T) {
 		fmt.Fprintf(&every, "%c%c|", 0x4000+2*i, 'a'+i%26)
 	}
 	entries = append(entries, Entry{regularPattern(every.String()), 900})
-	broken := madePattern(Full, "", testMatcher{is: func(s string) bool { return s == "broken" }}, Shape{Regular: "("})
+	broken := madePattern(Full, "", testMatcher{is: func(s string) bool { return s == "broken" }}, Shape{})
 	entries = append(entries, Entry{broken, 901})
 	s := indexed(entries)
 	for i := range 5 {
@@ -108,7 +109,7 @@ func TestDFAUnfit(t *testing.T) {
 		checkBest(t, s, text, none)
 	}
 	p := s.index.Load().dfas[0].prog.Load()
-	if len(p.machines) < 2 || len(p.rest) < 7 {
+	if len(p.machines) < 2 || len(p.rest) != 1 { // the others have no automaton
 		t.Errorf("%d machines, %d unfit", len(p.machines), len(p.rest))
 	}
 }
@@ -154,7 +155,7 @@ func TestDFASure(t *testing.T) {
 // that does not help either is it a fault.
 func TestDFALastResort(t *testing.T) {
 	slow := func(expr string) Entry {
-		return Entry{madePattern(Minimatch, "", testMatcher{}, Shape{Regular: `\A(?:` + expr + `)\z`}), 7}
+		return Entry{withAutomaton(madePattern(Minimatch, "", testMatcher{}, Shape{}), expr), 7}
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	explodes := strings.Map(func(rune) rune { return rune("ab"[r.IntN(2)]) }, strings.Repeat("x", 20_000))

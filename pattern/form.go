@@ -247,7 +247,7 @@ func (w *formWriter) repeat(n *node) {
 		w.failed = true
 	case n.max == unlimited && body.op == nSet && body.set.full():
 		w.gap(gap{least: n.min})
-	case n.max == unlimited && body.op == nSet && sameSpans(body.set.spans, lineSet().spans):
+	case n.max == unlimited && body.op == nSet && sameSpans(body.set.spans, lineSet.spans):
 		w.unless |= manyLines
 		w.gap(gap{least: n.min})
 	case n.max == unlimited:

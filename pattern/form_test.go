@@ -111,7 +111,7 @@ func TestForgetConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for range 50 {
 				s := NewSet(entries)
-				s.Index()
+				s.build()
 				if rank, ok, err := s.Best("git push x", none); rank != 0 || !ok || err != nil {
 					t.Errorf("%d %v %v", rank, ok, err)
 				}

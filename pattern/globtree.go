@@ -3,8 +3,6 @@ package pattern
 import (
 	"strings"
 	"unicode/utf8"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 // tree writes a glob as a tree. Runs of UTF-16 units have no tree of a sane
@@ -39,7 +37,7 @@ func repeatNode(n *node, lo, hi int) *node {
 }
 
 // anything is any text.
-func anything() *node { return repeatNode(setNode(everySet()), 0, unlimited) }
+func anything() *node { return repeatNode(setNode(everySet), 0, unlimited) }
 
 // textNodes are the characters of a literal.
 func textNodes(lit string) []*node {
@@ -72,28 +70,26 @@ func (w *globWriter) literal(lit string) {
 }
 
 // bmpSet is the characters of one UTF-16 unit.
-func bmpSet() *set { return bmpSetOnce.Get(func() *set { return newSet([]span{{0, 0xFFFF}}) }) }
-
-var bmpSetOnce once.Value[*set]
+var bmpSet = newSet([]span{{0, 0xFFFF}})
 
 // gap writes n units, or n and more.
 func (w *globWriter) gap(n int, more bool) {
 	switch {
 	case n == 0:
 	case !w.g.utf16 || n == 1 && more:
-		w.add(repeatNode(setNode(everySet()), n, n))
+		w.add(repeatNode(setNode(everySet), n, n))
 	case n == 1:
-		w.add(setNode(bmpSet()))
+		w.add(setNode(bmpSet))
 	case n == 2:
-		char := either(more, everySet, bmpSet)()
+		char := either(more, everySet, bmpSet)
 		astral := setNode(newSet([]span{{0x10000, maxRune}}))
 		w.add(&node{op: nAlt, subs: []*node{astral, cat(setNode(char), setNode(char))}})
 	case w.under:
 		w.exact = false
-		w.add(repeatNode(setNode(bmpSet()), n, n))
+		w.add(repeatNode(setNode(bmpSet), n, n))
 	default:
 		w.exact = false
-		w.add(repeatNode(setNode(everySet()), (n+1)/2, n))
+		w.add(repeatNode(setNode(everySet), (n+1)/2, n))
 	}
 	if more {
 		w.add(anything())

@@ -6,15 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// What a pattern can match, told without a subject: an automaton that follows
-// the pattern's tree of whole strings. What has no place in an automaton is taken
-// for more than it is: a look-around and an anchor match anywhere, a reference
-// matches anything. So the automaton never matches less than the expression,
-// and, while exact, not more either.
+// What a pattern can match is told without a subject by a loose automaton of its
+// tree: it never matches less than the pattern and, while exact, not more either.
 
 const (
 	maxLangStates = 4096 // of an automaton
-	maxLangCopies = 64   // of a counted repetition's inside
 	maxLangPrefix = 4096 // characters of a prefix that are followed
 	maxLangSets   = 64   // sets of states looked at for MustMatch
 	maxLangRunes  = 512  // kinds of characters looked at for MustMatch
@@ -24,36 +20,9 @@ const (
 type language struct {
 	tree *node
 
-	once   sync.Once
-	states []langState
-	start  int32
-	exact  bool
-	over   bool // too large: nothing can be told
-	alive  []bool
-}
-
-// A langState takes a character of set and goes to next or, where set is nil,
-// goes to next and to alt without taking anything. The one state that goes
-// nowhere is the match.
-type langState struct {
-	set       *set
-	next, alt int32
-}
-
-const (
-	langMatch int32 = 0
-	langNone  int32 = -1
-)
-
-func (l *language) build() {
-	l.exact = true
-	l.states = []langState{{next: langNone, alt: langNone}}
-	to := langMatch
-	for _, it := range slices.Backward(withoutEnds(l.tree)) {
-		to = l.node(it, to)
-	}
-	l.start = to
-	l.findAlive()
+	once  sync.Once
+	auto  *automaton // nil: too large, nothing can be told
+	alive []bool     // of each instruction: the match can be reached from it
 }
 
 // newLanguage returns nil for no tree.
@@ -64,154 +33,72 @@ func newLanguage(tree *node) *language {
 	return &language{tree: tree}
 }
 
-func (l *language) add(s langState) int32 {
-	if len(l.states) >= maxLangStates {
-		l.over = true
-		return langMatch
+func (l *language) build() {
+	if l.auto = newAutomaton(l.tree, maxLangStates, true); l.auto != nil {
+		l.findAlive()
 	}
-	l.states = append(l.states, s)
-	return int32(len(l.states) - 1)
 }
 
-// node returns the state from which n and then to are matched.
-func (l *language) node(n *node, to int32) int32 {
-	if l.over {
-		return to
-	}
-	switch n.op {
-	case nSet:
-		return l.add(langState{set: n.set, next: to})
-	case nCat:
-		for _, sub := range slices.Backward(n.subs) {
-			to = l.node(sub, to)
-		}
-		return to
-	case nAlt:
-		return l.either(n.subs, to)
-	case nRepeat:
-		return l.repeat(n, to)
-	case nGroup:
-		return l.node(n.subs[0], to)
-	}
-	l.exact = false
-	switch n.op {
-	case nAtomic:
-		return l.node(n.subs[0], to)
-	case nCond:
-		return l.either(n.subs, to)
-	case nRef, nNot:
-		return l.anything(to)
-	}
-	return to // a place or a look-around
-}
-
-func (l *language) either(subs []*node, to int32) int32 {
-	at := l.node(subs[len(subs)-1], to)
-	for _, sub := range slices.Backward(subs[:len(subs)-1]) {
-		at = l.add(langState{next: l.node(sub, to), alt: at})
-	}
-	return at
-}
-
-func (l *language) anything(to int32) int32 {
-	return l.loop(func(back int32) int32 { return l.add(langState{set: everySet(), next: back}) }, to)
-}
-
-// loop returns a state that goes round inside as often as it likes, and on.
-func (l *language) loop(inside func(back int32) int32, to int32) int32 {
-	fork := l.add(langState{next: langNone, alt: to})
-	body := inside(fork)
-	if !l.over {
-		l.states[fork].next = body
-	}
-	return fork
-}
-
-func (l *language) repeat(n *node, to int32) int32 {
-	body := n.subs[0]
-	l.exact = l.exact && n.mode != possessive
-	least, most := n.min, n.max
-	if least > maxLangCopies || most > maxLangCopies {
-		least, most, l.exact = min(least, maxLangCopies), unlimited, false
-	}
-	if most == unlimited {
-		to = l.loop(func(back int32) int32 { return l.node(body, back) }, to)
-	} else {
-		end := to
-		for range most - least {
-			to = l.add(langState{next: l.node(body, to), alt: end})
-		}
-	}
-	for range least {
-		to = l.node(body, to)
-	}
-	return to
-}
-
-// findAlive marks the states from which the match can be reached.
+// findAlive marks the instructions from which the match can be reached.
 func (l *language) findAlive() {
-	l.alive = make([]bool, len(l.states))
-	l.alive[langMatch] = true
+	l.alive = make([]bool, len(l.auto.insts))
+	l.alive[0] = true
 	for changed := true; changed; {
 		changed = false
-		for i := range l.states {
-			s := &l.states[i]
-			if l.alive[i] || int32(i) == langMatch {
+		for i := range l.alive {
+			if l.alive[i] {
 				continue
 			}
-			if s.set != nil {
-				l.alive[i] = len(s.set.spans) > 0 && l.alive[s.next]
-			} else {
-				l.alive[i] = s.next >= 0 && l.alive[s.next] || s.alt >= 0 && l.alive[s.alt]
-			}
+			in := &l.auto.insts[i]
+			l.alive[i] = l.alive[in.out] && (in.op == opFork || len(in.set.spans) > 0) || in.op == opFork && l.alive[in.alt]
 			changed = changed || l.alive[i]
 		}
 	}
 }
 
-// A langSet is a set of states that wait for a character, and of the match.
+// A langSet is a set of instructions that wait for a character, and of the match.
 type langSet struct {
-	list []int32
+	list []uint32
 	seen []bool
 }
 
 // enter adds i and all that is reached from it without a character.
-func (l *language) enter(s *langSet, i int32) {
-	stack := []int32{i}
+func (l *language) enter(s *langSet, i uint32) {
+	stack := []uint32{i}
 	for len(stack) > 0 {
 		i = stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if i < 0 || s.seen[i] || !l.alive[i] {
+		if s.seen[i] || !l.alive[i] {
 			continue
 		}
 		s.seen[i] = true
-		if st := &l.states[i]; st.set != nil || i == langMatch {
-			s.list = append(s.list, i)
+		if in := &l.auto.insts[i]; in.op == opFork {
+			stack = append(stack, in.alt, in.out)
 		} else {
-			stack = append(stack, st.alt, st.next)
+			s.list = append(s.list, i)
 		}
 	}
 }
 
 func (l *language) step(s *langSet, r rune) *langSet {
-	out := &langSet{seen: make([]bool, len(l.states))}
+	out := &langSet{seen: make([]bool, len(l.alive))}
 	for _, i := range s.list {
-		if st := &l.states[i]; st.set != nil && st.set.has(r) {
-			l.enter(out, st.next)
+		if in := &l.auto.insts[i]; in.op == opRune && in.set.has(r) {
+			l.enter(out, in.out)
 		}
 	}
 	return out
 }
 
-// after returns the states that are possible after prefix, nil if that cannot
-// be told.
+// after returns the instructions that are possible after prefix, nil if that
+// cannot be told.
 func (l *language) after(prefix string) *langSet {
 	l.once.Do(l.build)
-	if l.over || utf8.RuneCountInString(prefix) > maxLangPrefix {
+	if l.auto == nil || utf8.RuneCountInString(prefix) > maxLangPrefix {
 		return nil
 	}
-	s := &langSet{seen: make([]bool, len(l.states))}
-	l.enter(s, l.start)
+	s := &langSet{seen: make([]bool, len(l.alive))}
+	l.enter(s, l.auto.start)
 	for i := 0; i < len(prefix) && len(s.list) > 0; {
 		r, w := decode(prefix, i)
 		s = l.step(s, r)
@@ -230,14 +117,14 @@ func (l *language) may(prefix string) bool {
 // prefix; line: every one with no newline after the prefix.
 func (l *language) must(prefix string, line bool) bool {
 	s := l.after(prefix)
-	if s == nil || !l.exact {
+	if s == nil || !l.auto.exact {
 		return false
 	}
 	known := map[string]bool{}
 	for todo := []*langSet{s}; len(todo) > 0; {
 		s = todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if !s.seen[langMatch] {
+		if !s.seen[0] {
 			return false
 		}
 		slices.Sort(s.list)
@@ -257,7 +144,7 @@ func (l *language) must(prefix string, line bool) bool {
 	return true
 }
 
-func langKey(list []int32) string {
+func langKey(list []uint32) string {
 	key := make([]byte, 0, 2*len(list))
 	for _, i := range list {
 		key = append(key, byte(i), byte(i>>8))
@@ -269,10 +156,11 @@ func langKey(list []int32) string {
 func (l *language) kinds(s *langSet, line bool) []rune {
 	runes := []rune{0}
 	for _, i := range s.list {
-		if l.states[i].set == nil {
+		in := &l.auto.insts[i]
+		if in.op != opRune {
 			continue
 		}
-		for _, sp := range l.states[i].set.spans {
+		for _, sp := range in.set.spans {
 			runes = append(runes, sp.lo, min(sp.hi+1, maxRune))
 		}
 	}

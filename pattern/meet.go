@@ -50,11 +50,11 @@ func knownPart(set string) int {
 // text leads to.
 func (l *language) meets(set string, below bool) bool {
 	l.once.Do(l.build)
-	if l.over || utf8.RuneCountInString(set) > maxLangPrefix {
+	if l.auto == nil || utf8.RuneCountInString(set) > maxLangPrefix {
 		return true
 	}
-	s := &langSet{seen: make([]bool, len(l.states))}
-	l.enter(s, l.start)
+	s := &langSet{seen: make([]bool, len(l.alive))}
+	l.enter(s, l.auto.start)
 	for i := 0; i < len(set) && len(s.list) > 0; {
 		r, w := decode(set, i)
 		i += w
@@ -72,10 +72,10 @@ func (l *language) meets(set string, below bool) bool {
 			s = l.step(s, r)
 		}
 	}
-	if s.seen[langMatch] {
+	if s.seen[0] {
 		return true
 	}
-	return below && l.many(l.step(s, '/'), everyRune).seen[langMatch]
+	return below && l.many(l.step(s, '/'), everyRune).seen[0]
 }
 
 // The characters that a mark stands for, as those that it does not.
@@ -87,22 +87,22 @@ var (
 
 // some returns the states after one character that is none of those in not.
 func (l *language) some(s *langSet, not []rune) *langSet {
-	out := &langSet{seen: make([]bool, len(l.states))}
+	out := &langSet{seen: make([]bool, len(l.alive))}
 	l.addSome(out, s.list, not)
 	return out
 }
 
-func (l *language) addSome(out *langSet, list []int32, not []rune) {
+func (l *language) addSome(out *langSet, list []uint32, not []rune) {
 	for _, i := range list {
-		if st := &l.states[i]; st.set != nil && st.set.hasOther(not) {
-			l.enter(out, st.next)
+		if in := &l.auto.insts[i]; in.op == opRune && in.set.hasOther(not) {
+			l.enter(out, in.out)
 		}
 	}
 }
 
 // many returns the states after any number of characters that are none of those in not.
 func (l *language) many(s *langSet, not []rune) *langSet {
-	out := &langSet{list: append([]int32(nil), s.list...), seen: append([]bool(nil), s.seen...)}
+	out := &langSet{list: append([]uint32(nil), s.list...), seen: append([]bool(nil), s.seen...)}
 	for done := 0; done < len(out.list); {
 		next := out.list[done:]
 		done = len(out.list)

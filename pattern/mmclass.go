@@ -3,19 +3,14 @@ package pattern
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 // posixClasses are the named classes, by Unicode's categories. graph and
 // print are what is not a separator or not in category C, that is all that is
 // in one of the others.
-func posixClasses() map[string][]span { return posixClassesOnce.Get(makePosixClasses) }
-
-var posixClassesOnce once.Value[map[string][]span]
-
-func makePosixClasses() map[string][]span {
+var posixClasses = sync.OnceValue(func() map[string][]span {
 	tables := func(ts ...*unicode.RangeTable) []span {
 		var out []span
 		for _, t := range ts {
@@ -40,7 +35,7 @@ func makePosixClasses() map[string][]span {
 		"word":   tables(unicode.L, unicode.Nl, unicode.Nd, unicode.Pc),
 		"xdigit": {{'0', '9'}, {'A', 'F'}, {'a', 'f'}},
 	}
-}
+})
 
 func tableSpans(t *unicode.RangeTable) []span {
 	var out []span

@@ -209,7 +209,7 @@ func mmTree(items []mmItem, top bool) *node {
 		}
 		n := &node{op: nSet, set: it.set}
 		if it.set == nil {
-			n.set = everySet()
+			n.set = everySet
 		}
 		if it.star {
 			n = &node{op: nRepeat, max: unlimited, subs: []*node{n}}

@@ -1,18 +1,11 @@
 package pattern
 
-import "github.com/obstat/obstat/internal/once"
-
-var inSegmentOnce, startSegmentOnce once.Value[*set]
-
-// inSegment are the characters that are no slash.
-func inSegment() *set {
-	return inSegmentOnce.Get(func() *set { return newSet([]span{{'/', '/'}}).negate() })
-}
-
-// startSegment are those that are no dot either.
-func startSegment() *set {
-	return startSegmentOnce.Get(func() *set { return newSet([]span{{'.', '/'}}).negate() })
-}
+// The characters of a path's segment, and those that it may start with where a
+// wildcard stands.
+var (
+	inSegment    = newSet([]span{{'/', '/'}}).negate()
+	startSegment = newSet([]span{{'.', '/'}}).negate()
+)
 
 // trees writes the rows as trees. A segment with extended globs is bounded
 // from above; what must match leaves its row out.
@@ -43,7 +36,7 @@ func (r *row) tree() (n *node, exact bool) {
 	var out []*node
 	exact = true
 	last := len(r.segs) - 1
-	part := cat(setNode(startSegment()), repeatNode(setNode(inSegment()), 0, unlimited))
+	part := cat(setNode(startSegment), repeatNode(setNode(inSegment), 0, unlimited))
 	for i := range r.segs {
 		seg := &r.segs[i]
 		if i > 0 && r.segs[i-1].kind != segStarStar {
@@ -87,7 +80,7 @@ func (g *segment) nodes() (n []*node, exact bool) {
 		items = items[1:]
 	}
 	rest := itemNodes(items)
-	long := cat(append([]*node{setNode(startSegment()), repeatNode(setNode(inSegment()), 0, unlimited)}, rest...)...)
+	long := cat(append([]*node{setNode(startSegment), repeatNode(setNode(inSegment), 0, unlimited)}, rest...)...)
 	switch {
 	case len(items) == 0 || items[0].lit == '.':
 		return []*node{long}, true
@@ -113,7 +106,7 @@ func itemNodes(items []mmItem) []*node {
 // chars is what one character of an item can be.
 func (it *mmItem) chars() *set {
 	if it.set == nil {
-		return inSegment()
+		return inSegment
 	}
 	if !it.set.has('/') {
 		return it.set

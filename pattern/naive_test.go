@@ -44,7 +44,7 @@ func naiveFnmatch(pat, s string) bool {
 			items = append(items, naiveItem[rune]{star: true})
 			continue
 		case p[i] == '?':
-			set = everySet()
+			set = everySet
 		case p[i] == '[' && fnmatchClose(p, i+1) >= 0:
 			end := fnmatchClose(p, i+1)
 			set = fnmatchSet(p[i+1 : end])

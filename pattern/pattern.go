@@ -45,9 +45,9 @@ type Pattern struct {
 // A body is what a pattern's text means.
 type body struct {
 	m       matcher
-	shape   atomic.Pointer[Shape]  // but for Regular; nil: not wanted yet
-	regular atomic.Pointer[string] // nil: not wanted yet
-	settled bool                   // the text has no more to say
+	shape   atomic.Pointer[Shape]     // nil: not wanted yet
+	regular atomic.Pointer[automaton] // nil: not wanted yet; without instructions: there is none
+	settled bool                      // the text has no more to say
 }
 
 // A reach is what a pattern can match, told without a subject.
@@ -78,7 +78,7 @@ func (p *Pattern) body() *body {
 	return b
 }
 
-// broken is a text that is no pattern, which only [Known] can lead to.
+// broken is a text that is no pattern after all, which Compile rules out.
 type broken struct{ err error }
 
 func (b broken) match(string) (bool, error) { return false, b.err }
@@ -104,10 +104,6 @@ type Shape struct {
 	// ..any.. Fragment ..any.. Suffix, where any may be empty and cross
 	// everything. With no Fragments and no Suffix: all strings with Prefix.
 	Ordered bool
-	// Regular is an expression in stdlib regexp syntax, anchored at both ends
-	// by \A and \z, with exactly the same language; "" when there is none or it
-	// is not worth having.
-	Regular string
 }
 
 // Flavour returns the language p was written in.
@@ -121,12 +117,9 @@ func (p *Pattern) Shape() Shape {
 	if p.empty() {
 		return Shape{}
 	}
-	sh := *p.shape()
-	sh.Regular = p.regular()
-	return sh
+	return *p.shape()
 }
 
-// shape returns the Shape without Regular.
 func (p *Pattern) shape() *Shape {
 	b := p.body()
 	sh := b.shape.Load()
@@ -137,20 +130,24 @@ func (p *Pattern) shape() *Shape {
 	return sh
 }
 
-// regular returns Shape.Regular.
-func (p *Pattern) regular() string {
+// regular returns an automaton that matches what p matches; nil when there is
+// none or it is not worth having.
+func (p *Pattern) regular() *automaton {
 	b := p.body()
-	if re := b.regular.Load(); re != nil {
-		return *re
-	}
-	re := ""
-	if !b.settled && !p.shape().Exact {
-		if t := p.trees(); !t.loose && t.tree != nil {
-			re = treeRegular(t.tree)
+	a := b.regular.Load()
+	if a == nil {
+		a = new(automaton)
+		if t := p.trees(); !b.settled && !p.shape().Exact && !t.loose && t.tree != nil {
+			if made := newAutomaton(t.tree, maxInstsEach, false); made != nil {
+				a = made
+			}
 		}
+		b.regular.Store(a)
 	}
-	b.regular.Store(&re)
-	return re
+	if len(a.insts) == 0 {
+		return nil
+	}
+	return a
 }
 
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
@@ -161,10 +158,18 @@ func (p *Pattern) Match(s string) (bool, error) {
 	}
 	b := p.made.Load()
 	if b == nil {
-		if yes, known := p.unread(s); known {
-			return yes, nil
+		if misses(p.flavour, p.text, s) {
+			return false, nil
 		}
 		b = p.body()
 	}
-	return b.m.match(s)
+	if sh := b.shape.Load(); sh != nil {
+		if !sh.admits(s) {
+			return false, nil
+		}
+		if sh.Ordered || sh.Exact {
+			return true, nil
+		}
+	}
+	return run(p, s)
 }

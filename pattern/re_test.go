@@ -110,10 +110,6 @@ func progOfMatcher(m matcher) *prog {
 	switch m := m.(type) {
 	case *prog:
 		return m
-	case *filtered:
-		return m.prog
-	case *oneLine:
-		return m.prog()
 	case *plainly:
 		return progOfMatcher(m.rest())
 	}

@@ -2,8 +2,7 @@ package pattern
 
 import (
 	"slices"
-
-	"github.com/obstat/obstat/internal/once"
+	"sync"
 )
 
 // A shift says that the characters lo, lo+stride .. hi have another case,
@@ -37,36 +36,30 @@ func lowerOf(r rune, ascii bool) rune {
 	return shifted(pyLower, r)
 }
 
-// The sets that come up all the time are made once.
+// Every character, and every character but a newline.
 var (
-	everySetOnce, lineSetOnce once.Value[*set]
-	categorySetsOnce          once.Value[map[rune][2]*set]
+	everySet = newSet([]span{{0, maxRune}})
+	lineSet  = newSet([]span{{'\n', '\n'}}).negate()
 )
 
-func everySet() *set { return everySetOnce.Get(func() *set { return newSet([]span{{0, maxRune}}) }) }
-
-func lineSet() *set {
-	return lineSetOnce.Get(func() *set { return newSet([]span{{'\n', '\n'}}).negate() })
-}
-
-func categorySets() map[rune][2]*set {
-	return categorySetsOnce.Get(func() map[rune][2]*set {
-		m := map[rune][2]*set{}
-		for _, c := range []struct {
-			lower, upper   rune
-			unicode, ascii []span
-		}{
-			{'w', 'W', pyWord, []span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
-			{'d', 'D', pyDigit, []span{{'0', '9'}}},
-			{'s', 'S', pySpace, []span{{'\t', '\r'}, {' ', ' '}}},
-		} {
-			u, a := newSet(c.unicode), newSet(c.ascii)
-			m[c.lower] = [2]*set{u, a}
-			m[c.upper] = [2]*set{u.negate(), a.negate()}
-		}
-		return m
-	})
-}
+// categorySets returns the sets of \w, \d, \s and their opposites: over Unicode,
+// and over ASCII.
+var categorySets = sync.OnceValue(func() map[rune][2]*set {
+	m := map[rune][2]*set{}
+	for _, c := range []struct {
+		lower, upper   rune
+		unicode, ascii []span
+	}{
+		{'w', 'W', pyWord, []span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+		{'d', 'D', pyDigit, []span{{'0', '9'}}},
+		{'s', 'S', pySpace, []span{{'\t', '\r'}, {' ', ' '}}},
+	} {
+		u, a := newSet(c.unicode), newSet(c.ascii)
+		m[c.lower] = [2]*set{u, a}
+		m[c.upper] = [2]*set{u.negate(), a.negate()}
+	}
+	return m
+})
 
 // categorySet returns the set of \d, \s, \w or their opposites, or nil.
 func categorySet(r rune, flags reFlags) *set {
@@ -100,11 +93,7 @@ func withExtra(spans []span, lower rune, ascii bool) []span {
 }
 
 // upperOf lists the characters that have a given other one as lower case.
-func upperOf() map[rune][]rune { return upperOfOnce.Get(makeUpperOf) }
-
-var upperOfOnce once.Value[map[rune][]rune]
-
-func makeUpperOf() map[rune][]rune {
+var upperOf = sync.OnceValue(func() map[rune][]rune {
 	m := map[rune][]rune{}
 	for _, s := range pyLower {
 		for r := s.lo; r <= s.hi; r += s.stride {
@@ -112,7 +101,7 @@ func makeUpperOf() map[rune][]rune {
 		}
 	}
 	return m
-}
+})
 
 // fewChars: it is quicker to go through the characters than through the table.
 const fewChars = 512

@@ -3,8 +3,7 @@ package pattern
 import (
 	_ "embed"
 	"strings"
-
-	"github.com/obstat/obstat/internal/once"
+	"sync"
 )
 
 // charnames.txt holds the characters that \N{...} can name: Latin, Greek,
@@ -15,11 +14,7 @@ import (
 //go:embed charnames.txt
 var charnamesText string
 
-func charnames() map[string]rune { return charnamesOnce.Get(makeCharnames) }
-
-var charnamesOnce once.Value[map[string]rune]
-
-func makeCharnames() map[string]rune {
+var charnames = sync.OnceValue(func() map[string]rune {
 	names := map[string]rune{}
 	for line := range strings.Lines(charnamesText) {
 		if hex, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
@@ -27,7 +22,7 @@ func makeCharnames() map[string]rune {
 		}
 	}
 	return names
-}
+})
 
 // charName reads {NAME} after \N. Python takes a name in any case.
 func (p *reParser) charName() rune {

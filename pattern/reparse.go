@@ -149,7 +149,7 @@ func (p *reParser) item(tok token, flags reFlags) *node {
 	case tok.is('['):
 		return p.class(flags)
 	case tok.is('.'):
-		return p.setNode(either(flags&flagS != 0, everySet, lineSet)())
+		return p.setNode(either(flags&flagS != 0, everySet, lineSet))
 	case tok.is('^'):
 		return &node{op: nAt, at: either(flags&flagM != 0, atLineStart, atStart)}
 	case tok.is('$'):

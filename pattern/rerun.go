@@ -262,10 +262,10 @@ func (m *runner) scan(set *set, at, limit int) (end, n int) {
 	s := m.s
 	if limit == unlimited {
 		limit = len(s)
-		if set == everySet() {
+		if set == everySet {
 			return len(s), limit
 		}
-		if set == lineSet() {
+		if set == lineSet {
 			if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
 				return at + i, limit
 			}

@@ -2,10 +2,8 @@ package pattern
 
 import (
 	"slices"
-	"strings"
+	"sync"
 	"unicode/utf8"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 // Patterns speak of characters, subjects are bytes. A subject that is not
@@ -51,12 +49,9 @@ type set struct {
 	spans []span // sorted, apart from one another, all of the set
 }
 
-// asciiSets are the sets of one ASCII character, of which most sets are one.
-func asciiSets() *[128]set { return asciiSetsOnce.Get(makeASCIISets) }
-
-var asciiSetsOnce once.Value[*[128]set]
-
-func makeASCIISets() *[128]set {
+// asciiSets returns the sets of one ASCII character each: most sets are one of
+// them.
+var asciiSets = sync.OnceValue(func() *[128]set {
 	var sets [128]set
 	spans := make([]span, 128)
 	for i := range sets {
@@ -65,7 +60,7 @@ func makeASCIISets() *[128]set {
 		sets[i].ascii[i>>6] = 1 << (i & 63)
 	}
 	return &sets
-}
+})
 
 // oneSet is the set of one character.
 func oneSet(r rune) *set {
@@ -152,53 +147,4 @@ func (s *set) one() (rune, bool) {
 // full reports whether s holds every character.
 func (s *set) full() bool {
 	return len(s.spans) == 1 && s.spans[0] == span{0, maxRune}
-}
-
-// regular reports whether stdlib regexp, which reads each bad byte as U+FFFD,
-// sees the set as we do.
-func (s *set) regular() bool {
-	want := s.has(utf8.RuneError)
-	i := slices.IndexFunc(s.spans, func(sp span) bool { return sp.hi >= badByte+0x80 })
-	if i < 0 || s.spans[i].lo > badByte+0xFF {
-		return !want
-	}
-	return want && s.spans[i].lo <= badByte+0x80 && s.spans[i].hi >= badByte+0xFF
-}
-
-// appendRegular writes s as a class of stdlib regexp.
-func (s *set) appendRegular(b *strings.Builder) {
-	switch {
-	case len(s.spans) == 0:
-		b.WriteString(`[^\x00-\x{10FFFF}]`)
-		return
-	case s.full():
-		b.WriteString(`(?s:.)`)
-		return
-	}
-	b.WriteByte('[')
-	for _, sp := range s.spans {
-		writeClassRune(b, sp.lo)
-		if sp.hi != sp.lo {
-			b.WriteByte('-')
-			writeClassRune(b, sp.hi)
-		}
-	}
-	b.WriteByte(']')
-}
-
-func writeClassRune(b *strings.Builder, r rune) {
-	if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-		b.WriteByte(byte(r))
-		return
-	}
-	const hex = "0123456789ABCDEF"
-	b.WriteString(`\x{`)
-	shift := 20
-	for shift > 4 && r>>shift == 0 {
-		shift -= 4
-	}
-	for ; shift >= 0; shift -= 4 {
-		b.WriteByte(hex[r>>shift&15])
-	}
-	b.WriteByte('}')
 }

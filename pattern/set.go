@@ -22,7 +22,7 @@ type Entry struct {
 //
 // A process that asks one question should not pay for an index: a Set asks its
 // patterns one by one until that has cost about what an index costs, and builds
-// one then. Index builds it at once.
+// one then.
 type Set struct {
 	entries []Entry // by rank
 	price   uint64  // of asking them one by one
@@ -67,25 +67,6 @@ func NewSet(entries []Entry) *Set {
 		slices.SortFunc(s.entries, byRank)
 	}
 	return s
-}
-
-// Len returns how many patterns the set holds.
-func (s *Set) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.entries)
-}
-
-// Index builds the index now rather than when Best has been asked often enough.
-// A server does this when it loads a policy.
-func (s *Set) Index() {
-	if s == nil || len(s.entries) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.build()
 }
 
 // build returns the index, with the lock held.
@@ -139,25 +120,6 @@ func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) 
 	return ix.best(text, limit)
 }
 
-// All yields, in ascending order, every rank that matches text, with a nil
-// error, and every rank that does not match but has a pattern that ran out of
-// time, with the fault. It asks the patterns one after the other: it is for
-// explaining, and it is what Best must agree with.
-func (s *Set) All(text string, yield func(rank uint32, err error) bool) {
-	if s == nil {
-		return
-	}
-	for at := 0; at < len(s.entries); {
-		var rank uint32
-		var ok bool
-		var err error
-		at, rank, ok, err = s.next(text, at, none)
-		if (ok || err != nil) && !yield(rank, err) {
-			return
-		}
-	}
-}
-
 // next asks the patterns from entries[at] on, one by one, for the first rank
 // below limit that matches or, if it does not match, faults. It also returns
 // where the next rank begins.
@@ -168,7 +130,7 @@ func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok 
 			if ok {
 				continue
 			}
-			matched, fault := verify(s.entries[at].Pattern, text)
+			matched, fault := s.entries[at].Pattern.Match(text)
 			if fault != nil {
 				err = fault
 			}
@@ -184,27 +146,6 @@ func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok 
 	return len(s.entries), 0, false, nil
 }
 
-// verify reports whether p matches text. A pattern whose shape does not admit
-// a text is not run on it.
-func verify(p *Pattern, text string) (bool, error) {
-	b := p.made.Load()
-	if b == nil {
-		if yes, known := p.unread(text); known {
-			return yes, nil
-		}
-		b = p.body()
-	}
-	if sh := b.shape.Load(); sh != nil {
-		if !sh.admits(text) {
-			return false, nil
-		}
-		if sh.Ordered || sh.Exact {
-			return true, nil
-		}
-	}
-	return run(p, text)
-}
-
 // run matches p. One that is regular is not given up for lack of time before an
 // automaton has tried, nor one that has forms.
 func run(p *Pattern, text string) (bool, error) {
@@ -215,7 +156,7 @@ func run(p *Pattern, text string) (bool, error) {
 	if forms, ok := p.plain(); ok && !forms.unless.has(text) {
 		return forms.match(text), nil
 	}
-	if p.regular() != "" {
+	if p.regular() != nil {
 		return lastResort(p, text, err)
 	}
 	return false, err

@@ -92,7 +92,7 @@ func benchTexts(n, patterns int) []string {
 }
 
 func benchBest(b *testing.B, s *Set, texts []string) {
-	s.Index()
+	s.build()
 	for i := range 20 * len(texts) {
 		s.Best(texts[i%len(texts)], none)
 	}
@@ -129,7 +129,7 @@ func BenchmarkSetTools(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprintf("tool_number_%d", i)
 				sets[names[i]] = NewSet(entries[i])
-				sets[names[i]].Index()
+				sets[names[i]].build()
 			}
 			texts := benchTexts(10_000, n)
 			for i := range 50 * len(texts) {
@@ -186,7 +186,7 @@ func benchRegexpTexts(n, patterns int) []string {
 // BenchmarkSetLong is a text of a megabyte.
 func BenchmarkSetLong(b *testing.B) {
 	s := NewSet(append(benchEntries(1000), benchRegexps(100)...))
-	s.Index()
+	s.build()
 	text := strings.Repeat("a line of a long text; it says curl and git and --flag and nothing else\n", 1<<20/72)
 	s.Best(text, none)
 	b.SetBytes(int64(len(text)))
@@ -221,7 +221,7 @@ func BenchmarkSetBuild(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				NewSet(entries).Index()
+				NewSet(entries).build()
 			}
 		})
 	}

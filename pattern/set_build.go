@@ -8,7 +8,7 @@ func kindOf(p *Pattern) checkKind {
 	switch {
 	case sh.Exact, sh.Ordered:
 		return checkLiterals
-	case p.general() && p.regular() == "":
+	case p.general() && p.regular() == nil:
 		return checkSlow
 	case p.general():
 		return checkRegular
@@ -330,7 +330,7 @@ func (b *setBuilder) newBucket(lo, hi uint32, scratch []check) (bucket, []check)
 // that it can, unless they are few and the text's literals rule most of them out.
 func regularIn(members []check) func(*check) bool {
 	able := func(c *check) bool {
-		return (c.kind == checkRegular || c.kind == checkFast) && c.pattern.regular() != ""
+		return (c.kind == checkRegular || c.kind == checkFast) && c.pattern.regular() != nil
 	}
 	count, keyless := 0, 0
 	for i := range members {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -51,7 +50,7 @@ func TestSetBest(t *testing.T) {
 	}
 	for _, tt := range tests {
 		short := NewSet(tt.entries)
-		short.Index()
+		short.build()
 		for _, s := range []*Set{NewSet(tt.entries), short, indexed(tt.entries)} {
 			rank, ok, err := s.Best(tt.text, tt.limit)
 			if got := (want{rank, ok, err}); got != tt.want {
@@ -79,15 +78,14 @@ func TestSetIndexes(t *testing.T) {
 	if built := asked(200); built != [3]bool{true, true, true} {
 		t.Errorf("indexes built for many questions: %v", built)
 	}
-	few.Index()
-	many.Index()
-	(*Set)(nil).Index()
+	few.build()
+	many.build()
 }
 
 func TestSetNil(t *testing.T) {
 	for _, s := range []*Set{nil, {}} {
-		s.All("x", func(uint32, error) bool { t.Error("All of nothing yields"); return true })
-		if _, ok, err := s.Best("x", none); ok || err != nil || s.Len() != 0 {
+		s.all("x", func(uint32, error) bool { t.Error("All of nothing yields"); return true })
+		if _, ok, err := s.Best("x", none); ok || err != nil {
 			t.Error("a set of nothing matches")
 		}
 	}
@@ -190,7 +188,7 @@ func genText() *rapid.Generator[string] {
 
 var testPieces = []string{
 	`.*`, `(?s:.*)`, `[ab]+`, `[^/]*`, `(?:a|bb)`, `(?:ab|a)?`, `\b`, `\B`, `(?i:ab)`, `(?i:k)`, `.{0,3}`, `(?m:^)`, `(?m:$)`,
-	`[[:alpha:]]`, `\pL`, `.`, `\n?`, `(?s:.)`, `[^a]`, `(?:)`, `\A`, `\z`, `$`, `(?s:.+)`, `\x{FFFD}`, `\w*`,
+	`[a-zA-Z]`, `[^\W\d_]`, `.`, `\n?`, `(?s:.)`, `[^a]`, `(?:)`, `\A`, `\Z`, `$`, `(?s:.+)`, `\uFFFD`, `(?a:\w*)`, `(?a:\b)`,
 }
 
 // genExpr draws an expression and a shape that it keeps.
@@ -217,7 +215,7 @@ func genExpr(t *rapid.T) (string, Shape) {
 			}
 		}
 	}
-	return `\A(?:` + expr.String() + `)\z`, sh
+	return expr.String(), sh
 }
 
 // forget drops promises: a shape may promise less than it could.
@@ -253,9 +251,7 @@ func genPattern(t *rapid.T) *Pattern {
 		return testPattern(Minimatch, expr, forget(t, sh))
 	}
 	expr, sh := genExpr(t)
-	sh = forget(t, sh)
-	sh.Regular = expr
-	return testPattern(Full, expr, sh)
+	return withAutomaton(testPattern(Full, expr, forget(t, sh)), expr)
 }
 
 func faultyOr(t *rapid.T, p *Pattern) *Pattern {
@@ -294,7 +290,7 @@ func allAgrees(s *Set, text string, limit, rank uint32, ok bool, err error) bool
 	var r uint32
 	var o bool
 	var e error
-	s.All(text, func(ar uint32, ae error) bool {
+	s.all(text, func(ar uint32, ae error) bool {
 		if ar < limit {
 			r, o, e = ar, ae == nil, ae
 		}
@@ -310,7 +306,7 @@ func TestSetIsLinearScan(t *testing.T) {
 			entries = append(entries, Entry{genPattern(t), rapid.Uint32Range(0, 60).Draw(t, "rank")})
 		}
 		s, short := indexed(entries), NewSet(entries)
-		short.Index()
+		short.build()
 		for range 8 {
 			text, limit := genText().Draw(t, "text"), rapid.Uint32Range(0, 70).Draw(t, "limit")
 			checkBest(t, s, text, limit)
@@ -348,7 +344,7 @@ func TestSetOfCompiled(t *testing.T) {
 			}
 		}
 		s, short := indexed(entries), NewSet(entries)
-		short.Index()
+		short.build()
 		for range 8 {
 			text, limit := text.Draw(t, "text"), rapid.Uint32Range(0, 31).Draw(t, "limit")
 			checkBest(t, s, text, limit)
@@ -365,9 +361,10 @@ func FuzzSetIsLinearScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, exact, expr, prefix, fragment, text string) {
 		entries := []Entry{{exactPattern(exact), 5}, {orderedPattern(prefix, ""), 6}, {orderedPattern("", prefix), 4},
 			{orderedPattern("", "", fragment), 3}, {orderedPattern(prefix, exact, fragment, expr), 2}}
-		if _, err := regexp.Compile(`\A(?:` + expr + `)\z`); err == nil && len(expr) < 200 && utf8.ValidString(fragment) {
-			entries = append(entries, Entry{regularPattern(expr), 1})
-			entries = append(entries, Entry{regularPattern(expr + "|" + regexp.QuoteMeta(fragment)), 1}, Entry{regularPattern(".*" + expr), 2})
+		for i, e := range []string{expr, expr + "|" + regexp.QuoteMeta(fragment), ".*" + expr} {
+			if _, err := Compile(Full, e); err == nil && len(e) < 200 {
+				entries = append(entries, Entry{regularPattern(e), uint32(i+2) / 2})
+			}
 		}
 		s := indexed(entries)
 		for limit := range uint32(8) {

@@ -31,17 +31,30 @@ func isRegexp(expr string) func(string) bool {
 
 // madePattern is a pattern that need not be read.
 func madePattern(f Flavour, text string, m matcher, sh Shape) *Pattern {
-	p := Known(f, text)
+	p := &Pattern{flavour: f, text: text}
 	b := &body{m: m, settled: true}
 	b.shape.Store(&sh)
-	b.regular.Store(&sh.Regular)
+	b.regular.Store(new(automaton))
 	p.made.Store(b)
 	return p
 }
 
-// testPattern is a pattern whose language is expr's, with a shape to promise.
+// withAutomaton gives p the automaton of an expression for whole strings, if it
+// can have one.
+func withAutomaton(p *Pattern, expr string) *Pattern {
+	if tree, _, err := parseRE(expr); err == nil {
+		if a := newAutomaton(simplify(tree), maxInstsEach, false); a != nil {
+			p.made.Load().regular.Store(a)
+		}
+	}
+	return p
+}
+
+// testPattern is a pattern whose language is that of a full expression, with a
+// shape to promise.
 func testPattern(f Flavour, expr string, sh Shape) *Pattern {
-	return madePattern(f, expr, testMatcher{is: isRegexp(expr)}, sh)
+	m := MustCompile(Full, expr).body().m
+	return madePattern(f, expr, testMatcher{is: func(s string) bool { ok, _ := m.match(s); return ok }}, sh)
 }
 
 func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
@@ -72,8 +85,7 @@ func exactPattern(text string) *Pattern {
 }
 
 func regularPattern(expr string) *Pattern {
-	expr = `\A(?:` + expr + `)\z`
-	return testPattern(Full, expr, Shape{Regular: expr})
+	return withAutomaton(testPattern(Full, expr, Shape{}), expr)
 }
 
 func faultyPattern(sh Shape) *Pattern {
@@ -89,4 +101,22 @@ func indexed(entries []Entry) *Set {
 		ix.Store(b.set)
 	}
 	return s
+}
+
+// all yields, in ascending order, every rank that matches text, with a nil
+// error, and every rank that does not match but has a pattern that ran out of
+// time, with the fault. It asks the patterns one after the other.
+func (s *Set) all(text string, yield func(rank uint32, err error) bool) {
+	if s == nil {
+		return
+	}
+	for at := 0; at < len(s.entries); {
+		var rank uint32
+		var ok bool
+		var err error
+		at, rank, ok, err = s.next(text, at, none)
+		if (ok || err != nil) && !yield(rank, err) {
+			return
+		}
+	}
 }

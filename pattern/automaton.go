@@ -1,0 +1,238 @@
+package pattern
+
+import (
+	"regexp/syntax"
+	"slices"
+)
+
+// An automaton follows a tree of whole strings without backtracking: every
+// instruction takes one character, forks, waits for a condition such as a line's
+// start, or matches. Several of them run together in a [dfa]; one alone tells
+// what a pattern can match at all, see [language].
+type automaton struct {
+	insts []autoInst // the first one is the match
+	start uint32
+	exact bool // it matches what the tree matches, not more
+}
+
+type autoInst struct {
+	op       autoOp
+	set      *set   // opRune: the characters it takes
+	out, alt uint32 // where it leads to; alt is the other way of a fork
+	cond     syntax.EmptyOp
+}
+
+type autoOp uint8
+
+const (
+	opMatch autoOp = iota
+	opFork
+	opWait // for an empty-width condition
+	opRune
+)
+
+const (
+	maxLooseCopies = 64  // of a counted repetition's inside, where more may be matched
+	maxAutoSpans   = 256 // of all sets: \w alone has three times as many
+)
+
+// newAutomaton lays a tree out, with limit instructions at most; nil if that is
+// not enough, or if the tree has something that only backtracking can follow: a
+// reference, a condition, a look-around (but see exceptLiterals), an atomic
+// group, \b over Unicode, \B, or a $ anywhere but at the end.
+//
+// A loose one takes such things for more than they are: a look-around and an
+// anchor match anywhere, a reference matches anything.
+func newAutomaton(tree *node, limit int, loose bool) *automaton {
+	b := autoBuilder{limit: limit, loose: loose}
+	b.exact = true
+	b.insts = []autoInst{{op: opMatch}}
+	b.start = b.sequence(withoutEnds(tree), 0, true)
+	if b.failed {
+		return nil
+	}
+	return &b.automaton
+}
+
+type autoBuilder struct {
+	automaton
+	limit  int
+	loose  bool
+	failed bool
+	spans  int // of all sets, but for the first of each
+}
+
+func (b *autoBuilder) add(in autoInst) uint32 {
+	if len(b.insts) >= b.limit {
+		b.failed = true
+		return 0
+	}
+	b.insts = append(b.insts, in)
+	return uint32(len(b.insts) - 1)
+}
+
+// sequence returns the instruction from which subs and then to are matched.
+// last: nothing of the expression follows them.
+func (b *autoBuilder) sequence(subs []*node, to uint32, last bool) uint32 {
+	if k := len(subs) - 2; k >= 0 && last && !b.loose && subs[k].op == nLook {
+		if n := exceptLiterals(subs[k], subs[k+1]); n != nil {
+			subs = append(slices.Clone(subs[:k]), n)
+		}
+	}
+	for i, sub := range slices.Backward(subs) {
+		to = b.node(sub, to, last && i == len(subs)-1)
+	}
+	return to
+}
+
+func (b *autoBuilder) node(n *node, to uint32, last bool) uint32 {
+	if b.failed {
+		return 0
+	}
+	switch n.op {
+	case nSet:
+		b.spans += len(n.set.spans) - 1
+		b.failed = !b.loose && b.spans > maxAutoSpans
+		return b.add(autoInst{op: opRune, set: n.set, out: to})
+	case nCat:
+		return b.sequence(n.subs, to, last)
+	case nAlt:
+		return b.either(n.subs, to, last)
+	case nRepeat:
+		return b.repeat(n, to)
+	case nGroup:
+		return b.node(n.subs[0], to, last)
+	case nAt:
+		if cond := condition(n.at, last); cond != 0 && !b.loose {
+			return b.add(autoInst{op: opWait, cond: cond, out: to})
+		}
+	}
+	return b.loosely(n, to)
+}
+
+// loosely takes n for more than it is.
+func (b *autoBuilder) loosely(n *node, to uint32) uint32 {
+	b.exact, b.failed = false, !b.loose
+	switch n.op {
+	case nAtomic:
+		return b.node(n.subs[0], to, false)
+	case nCond:
+		return b.either(n.subs, to, false)
+	case nRef, nNot:
+		return b.repeat(anything(), to)
+	}
+	return to // a place or a look-around
+}
+
+// condition returns the condition of an anchor, 0 if there is none like it.
+func condition(at atKind, last bool) syntax.EmptyOp {
+	switch {
+	case at == atStart:
+		return syntax.EmptyBeginText
+	case at == atLineStart:
+		return syntax.EmptyBeginLine
+	case at == atLineEnd:
+		return syntax.EmptyEndLine
+	case at == atEnd, at == atEndNL && last:
+		return syntax.EmptyEndText
+	case at == atWordASCII:
+		return syntax.EmptyWordBoundary
+	}
+	return 0
+}
+
+func (b *autoBuilder) either(subs []*node, to uint32, last bool) uint32 {
+	at := b.node(subs[len(subs)-1], to, last)
+	for _, sub := range slices.Backward(subs[:len(subs)-1]) {
+		at = b.add(autoInst{op: opFork, out: b.node(sub, to, last), alt: at})
+	}
+	return at
+}
+
+func (b *autoBuilder) repeat(n *node, to uint32) uint32 {
+	body, least, most := n.subs[0], n.min, n.max
+	if n.mode == possessive {
+		b.exact, b.failed = false, b.failed || !b.loose
+	}
+	if b.loose && (least > maxLooseCopies || most > maxLooseCopies) {
+		least, most, b.exact = min(least, maxLooseCopies), unlimited, false
+	}
+	if most == unlimited {
+		fork := b.add(autoInst{op: opFork, alt: to})
+		inside := b.node(body, fork, false)
+		b.insts[fork].out = inside
+		to = fork
+	} else {
+		end := to
+		for i := least; i < most && !b.failed; i++ {
+			to = b.add(autoInst{op: opFork, out: b.node(body, to, false), alt: end})
+		}
+	}
+	for i := 0; i < least && !b.failed; i++ {
+		to = b.node(body, to, false)
+	}
+	return to
+}
+
+// exceptLiterals writes (?!a|bc).* at the end of a full match, where a and bc
+// are literals, as each text that leaves their tree by another character; nil
+// for other look-arounds.
+func exceptLiterals(look, star *node) *node {
+	if !look.not || look.back || star.op != nRepeat || star.min != 0 || star.max != unlimited || star.subs[0].op != nSet {
+		return nil
+	}
+	set := star.subs[0].set
+	if !set.full() && !sameSpans(set.spans, lineSet.spans) {
+		return nil
+	}
+	var lits [][]rune
+	for _, alt := range alternativesOf(look.subs[0]) {
+		subs := sequenceOf(alt)
+		lit, k := literalRun(subs)
+		if k != len(subs) || k == 0 {
+			return nil
+		}
+		lits = append(lits, []rune(lit))
+	}
+	return except(lits, set)
+}
+
+// alternativesOf returns the alternatives of n; those of a set are its
+// characters, where they are few.
+func alternativesOf(n *node) []*node {
+	if n.op == nAlt {
+		return n.subs
+	}
+	if n.op != nSet || countChars(n.set.spans) > maxAutoSpans {
+		return []*node{n}
+	}
+	var out []*node
+	for _, sp := range n.set.spans {
+		for r := sp.lo; r <= sp.hi; r++ {
+			out = append(out, charNode(r))
+		}
+	}
+	return out
+}
+
+// except returns every text over set that starts with none of lits.
+func except(lits [][]rune, set *set) *node {
+	kids := map[rune][][]rune{}
+	var order []rune
+	var taken []span
+	for _, lit := range lits {
+		if len(kids[lit[0]]) == 0 {
+			order = append(order, lit[0])
+			taken = append(taken, span{lit[0], lit[0]})
+		}
+		kids[lit[0]] = append(kids[lit[0]], lit[1:])
+	}
+	others := setNode(newSet(subtractSpans(set.spans, mergeSpans(taken))))
+	alts := []*node{cat(others, repeatNode(setNode(set), 0, unlimited))}
+	for _, r := range order {
+		if set.has(r) && !slices.ContainsFunc(kids[r], func(lit []rune) bool { return len(lit) == 0 }) {
+			alts = append(alts, cat(charNode(r), except(kids[r], set)))
+		}
+	}
+	return repeatNode(&node{op: nAlt, subs: alts}, 0, 1)
+}
