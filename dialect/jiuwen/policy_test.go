@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/cases"
 	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 	"github.com/obstat/obstat/internal/pytext"
 )
@@ -230,11 +231,19 @@ func TestFloorOnRecorded(t *testing.T) {
 		"jiuwen/extract-path-0065": "..x is a file of the workspace",
 	}
 	for _, name := range []string{"jiuwen-document.jsonl.gz", "jiuwen-parser.jsonl.gz"} {
-		for _, c := range jsonltest.All[testCase](t, "testdata/"+name) {
-			c.Floor = "on"
-			if v, _ := c.run(t); v > c.Want.Verdict && looser[c.ID] == "" {
-				t.Errorf("%s: %v, and %v without the floor", c.ID, v, c.Want.Verdict)
+		jsonltest.Lines(t, "testdata/"+name, func(n int, line []byte) {
+			c, err := cases.Parse(name, n, line)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			c.Config.Options["floor"] = "on"
+			l, err := dialect.Load(Dialect{}, &dialect.Input{Files: c.Config.Files, Options: c.Config.Options})
+			if err != nil {
+				return // refused
+			}
+			if v := l.Policy.Decide(&c.Call, &c.World).Verdict; v > *c.Want.Verdict && looser[c.ID] == "" {
+				t.Errorf("%s: %v, and %v without the floor", c.ID, v, *c.Want.Verdict)
+			}
+		})
 	}
 }

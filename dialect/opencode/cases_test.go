@@ -1,56 +1,19 @@
 package opencode
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/cases/casestest"
 )
 
-func find(string) (dialect.Dialect, error) { return Dialect{}, nil }
-
-// runCases runs a file and returns the cases that differ.
-func runCases(t *testing.T, name string, want int) map[string]cases.Result {
-	t.Helper()
-	r := cases.Runner{Find: find}
-	n, failed := 0, map[string]cases.Result{}
-	jsonltest.Lines(t, filepath.Join("testdata", name), func(line int, data []byte) {
-		c, err := cases.Parse(name, line, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		if res := r.Run(c); !res.Pass {
-			res.Reason = fmt.Sprintf("%s: %s", c.Call.Input, res.Reason)
-			failed[c.ID] = res
-		}
-	})
-	if n != want {
-		t.Fatalf("%d cases, want %d", n, want)
-	}
-	return failed
-}
-
-func TestDocumentCases(t *testing.T) {
-	for id, res := range runCases(t, "opencode-document.jsonl.gz", 484) {
-		t.Errorf("%s: wanted %s, got %s: %s", id, res.Wanted, res.Got, res.Reason)
-	}
-}
-
-func TestProgramCases(t *testing.T) {
-	for id, res := range runCases(t, "opencode-program.jsonl.gz", 484) {
-		t.Errorf("%s: wanted %s, got %s: %s", id, res.Wanted, res.Got, res.Reason)
-	}
-}
-
-func TestUnsafeCases(t *testing.T) {
-	for id, res := range runCases(t, "opencode-unsafe.jsonl.gz", 31) {
-		t.Errorf("%s: wanted %s, got %s: %s", id, res.Wanted, res.Got, res.Reason)
+// TestCases runs the document's answers, the program's, and what the program
+// allowed although it does harm.
+func TestCases(t *testing.T) {
+	for file, n := range map[string]int{"document": 484, "program": 484, "unsafe": 31} {
+		casestest.Check(t, Dialect{}, "testdata/opencode-"+file+".jsonl.gz", n, nil)
 	}
 }
 
@@ -83,7 +46,7 @@ func TestParserCases(t *testing.T) {
 			reasons["opencode/bash-decision-"+f[0]] = f[1]
 		}
 	}
-	failed := runCases(t, "opencode-parser.jsonl.gz", total)
+	failed := casestest.Differing(t, Dialect{}, "testdata/opencode-parser.jsonl.gz", total)
 	for id, res := range failed {
 		switch why := reasons[id]; {
 		case departures[why] == "":

@@ -77,6 +77,8 @@ var importTable = []importRow{
 		why: "lint analyses Programs, whichever dialect they came from"},
 	{pkg: "internal/replay", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "replay decides recorded calls again; it needs the engine and the ledger"},
+	{pkg: "internal/cases/casestest", may: []string{"dialect", "internal/cases", "internal/jsonl/jsonltest"},
+		why: "casestest is for tests: it runs recorded answers against a dialect it is given"},
 	{pkg: "internal/cases", may: []string{"", "dialect", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "cases runs recorded answers against a dialect it is given"},
 	{pkg: "internal/weburl",
