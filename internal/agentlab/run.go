@@ -74,6 +74,11 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	if err := r.install(ctx, a, s.project); err != nil {
 		return err
 	}
+	if s.policy == usual || s.policy == lax { // the others cannot be accepted
+		if err := r.obstat(ctx, "trust", "--yes"); err != nil {
+			return err
+		}
+	}
 	switch s.hook {
 	case killed:
 		return r.spoil("#!/bin/sh\nkill -9 $$\n")
@@ -101,10 +106,9 @@ func (r *run) writePolicy(which policyState) error {
 }
 
 // errInstall is obstat's own failure, not the agent's.
-var errInstall = errors.New("obstat install failed")
+var errInstall = errors.New("obstat could not be set up")
 
-// install runs the real installer, which registers whichever of obstat's
-// programs it likes: they lie side by side.
+// install puts obstat's program into the run, and runs the real installer.
 func (r *run) install(ctx context.Context, a *Agent, project bool) error {
 	built, err := filepath.Glob(filepath.Join(r.tools, "*"))
 	if err != nil {
@@ -119,6 +123,11 @@ func (r *run) install(ctx context.Context, a *Agent, project bool) error {
 	if project {
 		args = append(args, "--project")
 	}
+	return r.obstat(ctx, args...)
+}
+
+// obstat runs a command of obstat's in the project, as the user would.
+func (r *run) obstat(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(r.bin(), "obstat"), args...)
 	cmd.Dir, cmd.Env = r.project(), r.env()
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -113,8 +114,7 @@ func installRun(o *installOptions) error {
 			return err
 		}
 	}
-	o.after()
-	return nil
+	return o.after()
 }
 
 // plan returns the changes, in the order they are made.
@@ -140,6 +140,9 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 		}
 	} else if !filepath.IsAbs(r.Program) {
 		return nil, usagef("--command needs a full path: an agent may run it anywhere, and %q could be another program there", r.Program)
+	}
+	if (agent.Invocation{Program: r.Program}).Old() {
+		return nil, usagef("%s is of an older obstat; name obstat itself", r.Program)
 	}
 	if r.Options, err = o.waiting(a); err != nil {
 		return nil, err
@@ -267,16 +270,27 @@ func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
 	return nil
 }
 
-// after prints the next steps.
-func (o *installOptions) after() {
+// after prints the next steps, and offers to accept the policy of a project.
+func (o *installOptions) after() error {
 	if o.Remove {
-		return
+		return nil
 	}
 	out := o.Factory.IO.Out
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
 		fmt.Fprintln(out, note)
 	}
 	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\n", o.Agent)
+	if !o.Project {
+		return nil
+	}
+	dir, err := o.Factory.dir(o.Dir)
+	if err == nil {
+		err = o.Factory.offerTrust(context.Background(), dir)
+	}
+	if _, refused := err.(exit); refused {
+		return nil // it is installed all the same
+	}
+	return err
 }
 
 // waiting returns the hook's options about waiting. The agent has to wait longer
