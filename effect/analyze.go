@@ -84,6 +84,7 @@ type frame struct {
 	otherRepo   bool
 	found       string // directory that a word with whyFound lies below
 	foundName   string // pattern of its name, "" if there is none
+	foundShape  string // what found looks like, if it is not known
 	secretNames bool   // names that find was told to look for are those of secrets
 	reported    bool   // the shell parser has already said that the program is dynamic
 }

@@ -60,10 +60,12 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
 	case roleTarFile:
 		c.tarFile(w)
+	case roleTracked:
+		c.tracked(w, len(c.ops()) == 1 && w.Text != "." && !c.dashes())
+	case rolePathspec:
+		c.restored(w)
 	case roleInto:
 		c.putInto(w)
-	case roleTracked:
-		c.tracked(w, len(c.ops()) == 1 && c.words[len(c.words)-1].Text != "." && !c.dashes())
 	default:
 		return false
 	}
@@ -148,7 +150,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	p := a.resolve(f.dir, w)
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
-	e.isDir = e.Kind != Read && a.opts.FS != nil && e.Path != "" && a.opts.FS.IsDir(or(e.Real, e.Path))
+	e.dots = w.Glob && (strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB"))
 	if p.Why != "" {
 		e.Certain = false
 	}
@@ -208,6 +210,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	case !w.Known && w.Why == whyFound:
 		e.Path, e.Real, e.name, e.Glob = c.f.found, c.f.found, c.f.foundName, hasGlob(c.f.found)
+		c.foundFrom(&e)
 		e.Recursive, e.Harmless, e.Secret = true, !c.f.secretNames, c.f.secretNames
 		c.a.effect(e)
 		return
@@ -298,10 +301,12 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	switch {
 	case !w.Known && w.Why == whyFound:
 		e.Path, e.Real, e.Recursive, e.name, e.Glob = c.f.found, c.f.found, true, c.f.foundName, hasGlob(c.f.found)
+		c.foundFrom(&e)
 	case !w.Known:
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:
 		c.place(&e, w)
+		e.isDir = k == Delete && !c.recursive && c.name != "rm" && c.a.dirAt(&e)
 	}
 	e.Harmless = c.dry
 	c.addDetails(&e)

@@ -30,6 +30,7 @@ type call struct {
 	found                                                      string // where files are found, if hasFound
 	hasFound                                                   bool
 	foundName                                                  string // pattern of the names that are found
+	foundShape                                                 string // what found looks like, if it is not known
 	into                                                       string // directory that files of any name are put in
 	start                                                      string // directory before its flags say another
 	moved                                                      string // as written, the directory that they say

@@ -61,6 +61,7 @@ type Effect struct {
 	Glob      bool // Path is a shell pattern
 	Recursive bool // everything below Path is meant
 	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
+	dots      bool // a star of Glob also stands for a leading dot
 	isDir     bool // Path is known to be a directory
 }
 
@@ -76,6 +77,7 @@ type Command struct {
 	Via         []string     // programs it runs inside of, outermost first
 	Env         []string     // names assigned for it
 	Dir         string       // where it runs, absolute; "" if unknown
+	Nest        shell.Nest   // what it stands in: a substitution, a pipeline
 	Span        shell.Span
 	Known       bool   // every word is certain
 	Catalogued  bool   // the knowledge base has the program
@@ -147,6 +149,7 @@ type Analysis struct {
 	Commands   []Command
 	Effects    []Effect
 	Gaps       []Gap
+	Assigned   []string // names of the variables that are set, by whatever means
 	Findings   []shell.Finding
 	Constructs []shell.Construct
 	Full       bool   // nothing is hidden

@@ -9,12 +9,14 @@ import (
 // inner analyses the command that this one runs.
 func (c *call) inner() {
 	for i := c.seenAt; i < len(c.a.seen); i++ {
-		if s := c.a.seen[i]; s.flag.role == roleExec {
+		if s := c.a.seen[i]; s.flag.role == roleExec && s.end == 0 {
+			c.gap(NotPlain, "an argument that runs something", &c.words[min(s.at, len(c.words)-1)])
+		} else if s.flag.role == roleExec {
 			if !c.hasFound {
 				c.startsAt(&shell.Word{Text: ".", Known: true})
 			}
 			c.foundName = nameFilter(c.words)
-			c.wrap(c.fill(c.words[s.at:s.end], "{}", whyFound), false)
+			c.wrap(c.fill(withPlace(c.words[s.at:s.end], c.spec), "{}", whyFound), false)
 		}
 	}
 	if c.rest < 0 {
@@ -61,7 +63,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
-	f.foundName = c.foundName
+	f.foundName, f.foundShape = c.foundName, c.foundShape
 	if w := c.place0(); w != "" {
 		f.where = w
 	}
@@ -92,8 +94,30 @@ func (c *call) place0() string {
 	return ""
 }
 
+// runsCode reports whether a program runs the words that it is given as code.
+func runsCode(program string) bool {
+	s := lookup(program)
+	return s == nil || s.stdin != nil || len(s.args) > 0 && (runs(s.args[0].role) || s.args[0].role == roleScript)
+}
+
+// withPlace adds the {} that fd puts behind a command which has none.
+func withPlace(words []shell.Word, s *spec) []shell.Word {
+	for i := range words {
+		if s.style&styleFind != 0 || strings.Contains(words[i].Text, "{") {
+			return words
+		}
+	}
+	return append(words[:len(words):len(words)], shell.Word{Text: "{}", Raw: "{}", Known: true})
+}
+
 // more adds what xargs reads from its input, or puts it in the place of -I's word.
 func (c *call) more(words []shell.Word) []shell.Word {
+	if in, ok := c.inputWords(); ok && !c.marks() && !runsCode(words[0].Text) {
+		for i := range in {
+			in[i].Span = words[len(words)-1].Span
+		}
+		return append(words[:len(words):len(words)], in...)
+	}
 	why := "read from standard input"
 	if c.lists() {
 		why = whyFound
@@ -107,9 +131,21 @@ func (c *call) more(words []shell.Word) []shell.Word {
 		if s.has && s.val.Text != "" {
 			mark = s.val.Text
 		}
+		if in, ok := c.inputWords(); ok && len(in) == 1 && in[0].Known {
+			return replaced(words, mark, in[0].Text)
+		}
 		return c.fill(words, mark, why)
 	}
 	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
+	return out
+}
+
+// replaced puts a text in the place of mark.
+func replaced(words []shell.Word, mark, text string) []shell.Word {
+	out := append([]shell.Word(nil), words...)
+	for i := range out {
+		out[i].Text = strings.ReplaceAll(out[i].Text, mark, text)
+	}
 	return out
 }
 
@@ -137,8 +173,8 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 	return out
 }
 
-// lists reports whether what is piped in is a list of files from a program that lists them, none
-// of which can be a secret.
+// lists reports whether what is piped in is a list of files from a program that lists them. It
+// notes where they lie, and whether one of them may be a secret.
 func (c *call) lists() bool {
 	s := c.f.script
 	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
@@ -154,9 +190,10 @@ func (c *call) lists() bool {
 	}
 	c.foundName = nameFilter(words)
 	for i := range words[1:] {
-		if w := &words[1+i]; !w.Known || c.a.secretWord(w) {
+		if !words[1+i].Known {
 			return false
 		}
+		c.names = c.names || c.a.secretWord(&words[1+i])
 	}
 	starts := startsOf(words)
 	for i := range starts {
@@ -165,7 +202,7 @@ func (c *call) lists() bool {
 	if len(starts) == 0 {
 		c.startsAt(&shell.Word{Text: ".", Known: true})
 	}
-	return !c.names
+	return true
 }
 
 // startsOf returns the places that a listing begins at: of find the words before its
@@ -208,7 +245,13 @@ func (c *call) startsAt(w *shell.Word) {
 	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || c.a.below(&e) {
 		c.names = true
 	}
+	if s := w.Shape(); !w.Known && s != "" && !strings.Contains(s, shell.Unknown) {
+		p = c.a.resolve(c.f.dir, &shell.Word{Text: s, Known: true, Tilde: true})
+	}
 	at := or(p.Real, p.Abs)
+	if at == "" && w.Known {
+		c.foundShape = fromAnywhere(w.Text)
+	}
 	if c.hasFound {
 		at = common(c.found, at)
 	}
@@ -299,6 +342,9 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	}
 	e := c.newEffect(Code, w)
 	e.Detail, e.Tags = "runs "+w.Text, Script
+	if r == roleModule && (w.Text == "zipfile" || w.Text == "tarfile") {
+		c.unpacks()
+	}
 	switch {
 	case !w.Known:
 		c.gap(DynamicCode, "which code is run is known only at run time", w)
@@ -340,8 +386,11 @@ func (c *call) parallel(words []shell.Word) {
 		return
 	}
 	before := len(c.a.an.Gaps)
+	for i := end + 1; i < len(words) && strings.HasPrefix(words[end].Text, "::::"); i++ {
+		c.readFile(&words[i], false)
+	}
 	if plainWords(words[:end]) {
-		c.wrap(c.fill(words[:end], "{", "read from the input"), false)
+		c.wrap(c.template(words[:end]), false)
 	} else {
 		c.joined(words[:end], "")
 	}
@@ -415,15 +464,71 @@ func printed(words []shell.Word) (shell.Word, bool) {
 		return shell.Word{}, false
 	}
 	var b strings.Builder
+	known := true
 	for i := range words[1:] {
 		w := &words[i+1]
-		if !w.Known || w.Glob || strings.HasPrefix(w.Text, "-") || strings.ContainsRune(w.Text, '\\') {
+		text := w.Text
+		if !w.Known {
+			known, text = false, w.Shape()
+		}
+		if text == "" || w.Glob || strings.HasPrefix(text, "-") || strings.ContainsRune(text, '\\') {
 			return shell.Word{}, false
 		}
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(w.Text)
+		b.WriteString(text)
+	}
+	if !known {
+		return shell.Word{Span: words[1].Span}.WithShape(b.String()), false
 	}
 	return shell.Word{Text: b.String(), Known: true, Span: words[1].Span}, true
+}
+
+// template is the command that parallel runs, with a word for what is put into it.
+func (c *call) template(words []shell.Word) []shell.Word {
+	why := "read from the input"
+	if c.lists() {
+		why = whyFound
+	}
+	for i := range words {
+		if strings.Contains(words[i].Text, "{") {
+			return c.fill(words, "{", why)
+		}
+	}
+	return append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
+}
+
+// marks reports whether a word of the command stands for what is read: `xargs -I{}`.
+func (c *call) marks() bool {
+	for i := range c.seen() {
+		if c.seen()[i].flag.role == roleMark {
+			return true
+		}
+	}
+	return false
+}
+
+// inputWords returns the words that a plain text on standard input is split into, known or as
+// far as they are: of `xargs rm <<< "a b$x"` a and b with an open end.
+func (c *call) inputWords() ([]shell.Word, bool) {
+	w, known := c.input()
+	text := w.Text
+	if !known {
+		text = w.Shape()
+	}
+	if text == "" || text == shell.Unknown || len(text) > maxName || strings.ContainsAny(text, "'\"\\") {
+		return nil, false
+	}
+	var out []shell.Word
+	for f := range strings.FieldsSeq(text) {
+		in := shell.Word{Text: f, Raw: f, Known: !strings.Contains(f, shell.Unknown)}
+		if !in.Known {
+			in.Text, _, _ = strings.Cut(f, shell.Unknown)
+			in.Why = "read from standard input"
+			in = in.WithShape(f)
+		}
+		out = append(out, in)
+	}
+	return out, true
 }

@@ -31,13 +31,18 @@ func (c *call) settle() {
 	operands := len(c.a.an.Effects)
 	c.operands(ops)
 	c.filled(before)
+	for i := before; i < len(c.a.an.Effects) && c.into != ""; i++ {
+		if e := &c.a.an.Effects[i]; e.Unnamed && e.Tags.Has(Contents) && e.Command == c.cmd && e.Where == "" {
+			e.at = c.into
+		}
+	}
 	if c.recursive && len(c.a.an.Effects) == operands && c.reads() {
 		here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
 		c.readFile(&here, true)
 	}
 	c.foundHere()
 	c.inner()
-	if len(ops) == 0 && c.rest < 0 && c.spec.stdin != nil && !c.overArgs && !c.idle {
+	if c.spec.stdin != nil && len(ops) <= c.spec.stdinAt() && c.rest < 0 && !c.overArgs && !c.idle {
 		c.standardInput(c.spec.stdin)
 	}
 }
@@ -76,9 +81,15 @@ func (c *call) settleFlags() bool {
 	}
 	c.start = c.f.dir
 	for i := c.seenAt; i < len(c.a.seen); i++ {
-		if s := &c.a.seen[i]; s.flag.role == roleDir && s.has {
-			val := s.val
+		s := &c.a.seen[i]
+		if !s.has {
+			continue
+		}
+		switch val := s.val; s.flag.role {
+		case roleDir:
 			c.worksIn(&val)
+		case roleInto:
+			c.putInto(&val)
 		}
 	}
 	for i := c.seenAt; i < len(c.a.seen); i++ {
@@ -91,7 +102,7 @@ func (c *call) settleFlags() bool {
 		if s.flag.role == roleExec {
 			continue // after the operands: it needs the start
 		}
-		if s.has && s.flag.role != roleText && s.flag.role != roleDir {
+		if s.has && s.flag.role != roleText && s.flag.role != roleDir && s.flag.role != roleInto {
 			c.apply(s.flag.role, s.flag.lang, &s.val, true)
 		}
 	}
@@ -101,6 +112,10 @@ func (c *call) settleFlags() bool {
 // worksIn is a directory that the program goes to before it does anything.
 func (c *call) worksIn(w *shell.Word) {
 	c.listFile(w)
+	if s := w.Shape(); !w.Known && s != "" && !strings.Contains(s, shell.Unknown) {
+		p := c.a.resolve(c.f.dir, &shell.Word{Text: s, Known: true, Tilde: true})
+		c.into = or(p.Real, p.Abs) // what it may well be
+	}
 	c.f.dir = c.a.chdir(c.f.dir, w)
 	c.moved = w.Text
 }

@@ -50,7 +50,8 @@ const (
 	roleGitURL                // repository to ask
 	roleUnless                // text that is code if it has one of the words in parentheses
 	roleInto                  // directory that files of any name are put in
-	roleTracked               // revision or tracked file; the tracked files get another content
+	roleTracked               // revision, or tracked file that gets another content
+	rolePathspec              // tracked file that gets another content
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -62,7 +63,7 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked",
+	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -256,6 +257,17 @@ func letter(c byte) uint32 {
 		return 1<<32 - 1
 	}
 	return 1 << (c & 31)
+}
+
+// stdinAt is how many operands there may be when standard input is read: those before the one
+// that would stand for it, as the database before the SQL.
+func (s *spec) stdinAt() int {
+	for i := range s.args {
+		if s.args[i].role == s.stdin.role && s.stdin.role == roleSQL {
+			return i
+		}
+	}
+	return 0
 }
 
 func (s *spec) hasSubs() bool { return s.subs != nil }

@@ -46,6 +46,9 @@ func (e *Effect) targetAt(p string) paths.Set {
 	if e.Glob {
 		s = paths.Matching(p)
 	}
+	if e.dots {
+		s = s.WithHidden()
+	}
 	s.Below = e.Recursive || e.isDir && e.Kind == Delete
 	return s
 }
@@ -109,10 +112,27 @@ func (c *call) fallsAt(tags Tags) string {
 		return ""
 	case c.into != "":
 		return c.into
+	case tags.Has(Clean) && len(c.ops()) > 0:
+		return c.opsIn()
 	case c.name == "git" && !c.f.otherRepo:
 		return c.a.worktree(c.f.dir)
 	}
 	return c.f.dir
+}
+
+// opsIn is the directory that all operands lie in.
+func (c *call) opsIn() string {
+	dir := ""
+	for i, at := range c.ops() {
+		p := c.a.resolve(c.f.dir, &c.words[at])
+		if i == 0 {
+			dir = or(p.Real, p.Abs)
+		}
+		if dir = common(dir, or(p.Real, p.Abs)); dir == "" || !c.words[at].Known {
+			return c.a.worktree(c.f.dir)
+		}
+	}
+	return dir
 }
 
 // worktree returns the top of the working tree that a directory is in, as far as that is
@@ -142,7 +162,7 @@ func (c *call) putInto(w *shell.Word) {
 // tracked is a word of `git checkout`: a branch, or files that get another content. Behind
 // `--`, and where there are several, they are files; a single one may be either.
 func (c *call) tracked(w *shell.Word, alone bool) {
-	if alone && w.Known && !strings.HasPrefix(w.Text, ":") {
+	if alone && w.Known || strings.HasPrefix(w.Text, ":") {
 		e := Effect{Kind: Write, Program: c.name, Detail: "the working tree", Tags: Tree, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Unnamed: true}
 		e.at = c.fallsAt(Tree)
 		c.addDetails(&e)
@@ -152,9 +172,29 @@ func (c *call) tracked(w *shell.Word, alone bool) {
 	from := len(c.a.an.Effects)
 	c.changeFile(Write, w)
 	for i := from; i < len(c.a.an.Effects); i++ {
-		c.a.an.Effects[i].Tags |= Tree
-		c.a.an.Effects[i].Recursive = true
+		e := &c.a.an.Effects[i]
+		e.Tags |= Tree
+		e.Recursive = true
+		if w.Known && hasGlob(w.Text) { // a star of git's takes slashes
+			e.Path, e.Real, e.Glob = strings.ReplaceAll(e.Path, "*", "**"), "", true
+		}
 	}
+}
+
+// restored is a word of `git restore`, which leaves the files alone with --staged only.
+func (c *call) restored(w *shell.Word) {
+	staged, tree := false, false
+	for i := range c.words {
+		t := c.words[i].Text
+		short := len(t) > 1 && t[0] == '-' && t[1] != '-'
+		staged = staged || strings.HasPrefix(t, "--st") || short && strings.Contains(t, "S")
+		tree = tree || strings.HasPrefix(t, "--w") || short && strings.Contains(t, "W") || !c.words[i].Known
+	}
+	if staged && !tree {
+		c.listFile(w)
+		return
+	}
+	c.tracked(w, false)
 }
 
 // filled turns a write to a directory into writes of the names that it gets there: in
@@ -162,7 +202,7 @@ func (c *call) tracked(w *shell.Word, alone bool) {
 func (c *call) filled(from int) {
 	effects := c.a.an.Effects
 	last, args := -1, c.spec.args
-	if r := args[len(args)-1].role; len(args) < 2 || r != roleWrite && r != roleTo {
+	if r := args[len(args)-1].role; len(args) < 2 || r != roleWrite && r != roleTo || args[0].role == roleText || args[0].role == roleWrite {
 		return
 	}
 	for i := from; i < len(effects); i++ {
@@ -170,9 +210,16 @@ func (c *call) filled(from int) {
 			last = i
 		}
 	}
-	if last < 0 || !effects[last].isDir || effects[last].Glob {
+	if last < 0 {
 		return
 	}
+	if !c.a.dirAt(&effects[last]) || effects[last].Glob || c.replaces() {
+		if effects[last].Recursive {
+			effects[last].Tags |= Contents
+		}
+		return
+	}
+	effects[last].Recursive = false
 	dest := effects[last]
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
@@ -180,7 +227,10 @@ func (c *call) filled(from int) {
 			continue
 		}
 		e := dest
-		e.isDir, e.Certain = false, false
+		e.Certain, e.Recursive = false, c.recursive || c.name == "mv"
+		if e.Recursive {
+			e.Tags |= Contents
+		}
 		name := path.Base(strings.TrimRight(src.Raw, "/"))
 		switch {
 		case src.shape != nil && src.Path == "":
@@ -216,6 +266,14 @@ func (c *call) foundHere() {
 	}
 }
 
+// foundFrom gives a file that was found below a place that is not known what that looks like.
+func (c *call) foundFrom(e *Effect) {
+	if e.Path == "" && c.f.foundShape != "" {
+		shape := c.f.foundShape
+		e.shape = &shape
+	}
+}
+
 // nameFilter returns the one pattern of names that a search takes, "" if there are several or
 // none, or if they are turned round. Of find's words only those before the first action count,
 // and of a pattern without regard to case the letters are left open.
@@ -237,8 +295,13 @@ func nameFilter(words []shell.Word) string {
 			}
 		case strings.HasPrefix(t, "--include="):
 			value = t[len("--include="):]
-		case words[0].Text == "git" && i > 1 && !isFlag(t):
+		case words[0].Text == "git" && i > 1 && words[1].Text == "ls-files" && !isFlag(t):
 			value = t
+		case (words[0].Text == "fd" || words[0].Text == "fdfind") && (t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec")):
+			return name
+		case words[0].Text == "fd" && (t == "-e" || t == "--extension") && i+1 < len(words) && words[i+1].Known:
+			i++
+			value = "*." + words[i].Text
 		default:
 			continue
 		}
@@ -268,6 +331,68 @@ func common(a, b string) string {
 	return a
 }
 
+// Lists returns where the files lie whose names a command prints, and true, if that is what it
+// does: `ls`, `find src -name '*.go'`, `git ls-files`.
+func (an *Analysis) Lists(cmd int) (paths.Set, bool) {
+	c := &an.Commands[cmd]
+	if len(c.Words) == 0 || !prints(c) {
+		return paths.Set{}, false
+	}
+	dir := ""
+	for i := range an.Effects {
+		if e := &an.Effects[i]; e.Command == cmd && e.Kind == Read && e.Path != "" && c.Program != "git" {
+			if dir == "" {
+				dir = or(e.Real, e.Path)
+			}
+			dir = common(dir, or(e.Real, e.Path))
+		}
+	}
+	if dir == "" {
+		dir = c.Dir
+	}
+	if name := nameFilter(c.Words); name != "" {
+		return paths.Named(dir, name), true
+	}
+	if hasGlob(dir) {
+		s := paths.Matching(dir)
+		s.Below = true
+		return s, true
+	}
+	return paths.Under(dir), dir != ""
+}
+
+// prints reports whether a command prints names of files that are there.
+func prints(c *Command) bool {
+	switch c.Program {
+	case "ls", "find", "fd", "fdfind", "grep", "egrep", "fgrep", "rg", "dir", "tree", "compgen":
+		return true
+	case "git":
+		for _, w := range c.Words[1:] {
+			switch w.Text {
+			case "ls-files", "ls-tree", "grep", "status", "--name-only", "--name-status", "--stat":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dirAt reports whether the path of an effect is known to be a directory.
+func (a *analyzer) dirAt(e *Effect) bool {
+	return a.opts.FS != nil && e.Path != "" && a.opts.FS.IsDir(or(e.Real, e.Path))
+}
+
+// replaces reports whether a directory takes the place of another: `cp -T`.
+func (c *call) replaces() bool {
+	for i := range c.words {
+		t := c.words[i].Text
+		if t == "--no-target-directory" || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "T") && (c.name == "cp" || c.name == "mv" || c.name == "ln" || c.name == "install") {
+			return true
+		}
+	}
+	return false
+}
+
 // dashes reports whether `--` stands among the words.
 func (c *call) dashes() bool {
 	for i := range c.words {
@@ -276,4 +401,23 @@ func (c *call) dashes() bool {
 		}
 	}
 	return false
+}
+
+// unpacks is `python3 -m zipfile -e x.zip dir`: files of any name appear in the directory.
+func (c *call) unpacks() {
+	at, operands := c.f.dir, 0
+	for i := range c.words {
+		switch t := c.words[i].Text; {
+		case t == "zipfile" || t == "tarfile":
+			operands = 1
+		case t == "-l" || t == "-t" || t == "-c" || t == "--list" || t == "--test" || t == "--create":
+			return
+		case operands > 0 && !isFlag(t):
+			if operands++; operands == 3 {
+				p := c.a.resolve(c.f.dir, &c.words[i])
+				at = or(p.Real, p.Abs)
+			}
+		}
+	}
+	c.a.effect(Effect{Kind: Write, Program: c.name, Detail: "extracted files", Tags: Contents, Command: c.cmd, Span: c.span(), Where: c.f.where, Host: c.f.host, Unnamed: true, at: at})
 }

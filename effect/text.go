@@ -36,6 +36,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	if words[0].Known && !words[0].Glob {
 		c.Program, _ = programName(words[0].Text)
 	}
+	if f.script != nil && f.at >= 0 && f.at < len(f.script.Commands) {
+		c.Nest = f.script.Commands[f.at].Nest
+	}
 	c.Text, c.Prefix, c.Known = canonical(words, f.source)
 	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
 		if alt += c.Text[min(len(standardName(&words[0])), len(c.Text)):]; alt != c.Text {

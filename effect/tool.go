@@ -259,6 +259,7 @@ func (a *analyzer) path(tool *Tool, kind Kind, p string) {
 	if e.Path == "" {
 		a.gap(BadInput, "where the path leads is not known", shell.Span{}, -1)
 	}
+	e.isDir = kind == Delete && a.dirAt(&e)
 	switch tool.Canonical {
 	case "list", "glob":
 		e.Secret, e.Detail, e.Tags = false, "list", List

@@ -20,6 +20,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
@@ -104,6 +105,7 @@ type Gate struct {
 	said    noted             // in the ledger, last
 	lost    error             // why the ledger could not be written the last time
 	repeats map[string]repeat // by agent and session
+	shield  protect.Keeper
 }
 
 type repeat struct {

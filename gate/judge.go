@@ -93,7 +93,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, de
 	if out.Trace != nil {
 		analysis = out.Trace.Analysis
 	}
-	out.self = guarded.Tighten(&out.Decision, c, g.opts.World, analysis)
+	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, analysis)
 	return out
 }
 
@@ -113,7 +113,7 @@ func (g *Gate) guards(ctx context.Context, c *obstat.Call) *protect.Guarded {
 		f, _ := p.inForce(ctx, c)
 		out.Policies = append(out.Policies, filesOf(f)...)
 	}
-	return out
+	return g.shield.Get(out)
 }
 
 // decide puts a call to a policy that is not in force, for an answer that would

@@ -5,10 +5,12 @@ import "strings"
 // Marks stand in the text of a [Set] for characters that are not known. They are control
 // characters that no sane path has; a path that has one is taken for a wider set.
 const (
-	AnyText = '\x00' // any characters, also slashes: what a variable holds
-	AnyName = '\x01' // any characters but slashes
-	OneChar = '\x02' // one character but a slash
-	Visible = '\x03' // one character but a slash or a dot, or, with the AnyName behind it, none: a star that begins a name
+	AnyText  = '\x00' // any characters, also slashes: what a variable holds
+	AnyName  = '\x01' // any characters but slashes
+	OneChar  = '\x02' // one character but a slash
+	Visible  = '\x03' // one character but a slash or a dot, or, with the AnyName behind it, none: a star that begins a name
+	ClassOf  = '\x04' // one of the characters up to ClassEnd, or, after a !, none of them
+	ClassEnd = '\x05'
 )
 
 // A Set is a set of paths: the paths that an effect touches, or that something guards.
@@ -49,8 +51,18 @@ func Named(dir, pattern string) Set {
 	return Set{Text: strings.TrimSuffix(strip(dir), "/") + string(AnyText) + "/" + name}
 }
 
+// WithHidden returns the set with the names that begin with a dot, which a star stands for
+// if the shell is told so.
+func (s Set) WithHidden() Set {
+	s.Text = strings.ReplaceAll(s.Text, string(Visible), "")
+	return s
+}
+
 // IsZero reports whether the set is empty.
 func (s Set) IsZero() bool { return s.Text == "" }
+
+// Marked reports whether some of the characters are not known.
+func (s Set) Marked() bool { return hasMark(s.Text) }
 
 // Exact reports whether the set is one path.
 func (s Set) Exact() bool { return !s.Below && !hasMark(s.Text) && s.Text != "" }
@@ -128,11 +140,11 @@ func strip(p string) string {
 	}, p)
 }
 
-func isMark(r rune) bool { return r <= Visible }
+func isMark(r rune) bool { return r <= ClassEnd }
 
 func hasMark(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if s[i] <= Visible {
+		if s[i] <= ClassEnd {
 			return true
 		}
 	}
@@ -141,7 +153,7 @@ func hasMark(s string) bool {
 
 // globText turns a shell pattern into the text of a set; with shape, NUL bytes stay.
 func globText(p string, shape bool) string {
-	if !strings.ContainsAny(p, "*?[\\\x00\x01\x02\x03") {
+	if !strings.ContainsAny(p, "*?[\\\x00\x01\x02\x03\x04\x05") {
 		return p
 	}
 	out := make([]byte, 0, len(p))
@@ -157,15 +169,15 @@ func globText(p string, shape bool) string {
 			out = append(out, Visible, AnyName)
 		case ch == '*':
 			out = append(out, AnyName)
-		case ch == '?' || ch == '[' && classEnd(p, i) > 0:
-			if ch == '[' {
-				i = classEnd(p, i)
-			}
+		case ch == '[' && classEnd(p, i) > 0:
+			out = appendClass(out, p[i+1:classEnd(p, i)])
+			i = classEnd(p, i)
+		case ch == '?':
 			out = append(out, OneChar)
 		case ch == '\\' && i+1 < len(p):
 			i++
 			out = append(out, p[i])
-		case ch <= Visible:
+		case ch <= ClassEnd:
 			out = append(out, AnyText)
 		default:
 			out = append(out, ch)
@@ -191,6 +203,45 @@ func classEnd(p string, i int) int {
 	return 0
 }
 
+// appendClass adds the characters of a class that are not slashes; one that is not understood
+// is any character.
+func appendClass(out []byte, class string) []byte {
+	if strings.ContainsAny(class, "[\\\x00\x01\x02\x03\x04\x05") || class == "" {
+		return append(out, OneChar)
+	}
+	out = append(out, ClassOf)
+	if class[0] == '!' || class[0] == '^' {
+		out, class = append(out, '!'), class[1:]
+	} else if class[0] != '!' && strings.IndexByte(class, '!') > 0 {
+		class = strings.ReplaceAll(class, "!", "") + "!"
+	}
+	for i := 0; i < len(class); i++ {
+		hi := class[i]
+		if i+2 < len(class) && class[i+1] == '-' {
+			hi = class[i+2]
+		}
+		for ch := int(class[i]); ch <= int(hi); ch++ {
+			if ch != '/' {
+				out = append(out, byte(ch))
+			}
+		}
+		if i+2 < len(class) && class[i+1] == '-' {
+			i += 2
+		}
+	}
+	return append(out, ClassEnd)
+}
+
+// class returns the class that begins at i, and the place behind it.
+func class(s string, i int) (members string, not bool, next int) {
+	end := i + strings.IndexByte(s[i:], ClassEnd)
+	members = s[i+1 : max(end, i+1)]
+	if strings.HasPrefix(members, "!") && len(members) > 1 {
+		return members[1:], true, end + 1
+	}
+	return members, false, max(end, i) + 1
+}
+
 // product walks two texts at once: a pair of places is reached if some path leads the one
 // text and the other there. Place len(text) is the end, and the one behind it is below.
 type product struct {
@@ -211,14 +262,38 @@ func (p *product) meets() bool {
 		}
 		p.push(skip(p.a, i), j)
 		p.push(i, skip(p.b, j))
-		for _, ch := range [...]byte{at(p.a, i), at(p.b, j), 'x', '/'} {
-			ni, nj := step(p.a, i, p.belowA, ch), step(p.b, j, p.belowB, ch)
-			if ch > Visible && ni >= 0 && nj >= 0 {
-				p.push(ni, nj)
-			}
-		}
+		p.take(i, j, at(p.a, i))
+		p.take(i, j, at(p.b, j))
+		p.take(i, j, 'x')
+		p.take(i, j, '/')
+		p.takeClass(i, j, p.a, i)
+		p.takeClass(i, j, p.b, j)
 	}
 	return false
+}
+
+// take goes on from a pair of places with a character that both take.
+func (p *product) take(i, j int, ch byte) {
+	if ch <= ClassEnd {
+		return
+	}
+	if ni, nj := step(p.a, i, p.belowA, ch), step(p.b, j, p.belowB, ch); ni >= 0 && nj >= 0 {
+		p.push(ni, nj)
+	}
+}
+
+// takeClass goes on with the characters that a class in s at place at may be.
+func (p *product) takeClass(i, j int, s string, at int) {
+	if at >= len(s) || s[at] != ClassOf {
+		return
+	}
+	members, not, _ := class(s, at)
+	if not {
+		members = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	}
+	for k := range len(members) {
+		p.take(i, j, members[k])
+	}
 }
 
 func (p *product) push(i, j int) {
@@ -268,7 +343,12 @@ func step(s string, i int, below bool, ch byte) int {
 		return i + 1
 	case mark == Visible && ch != '/' && ch != '.':
 		return i + 1
-	case mark == ch && mark > Visible:
+	case mark == ClassOf && ch != '/' && !(ch == '.' && startsName(s, i)):
+		members, not, next := class(s, i)
+		if strings.IndexByte(members, ch) >= 0 != not {
+			return next
+		}
+	case mark == ch && mark > ClassEnd:
 		return i + 1
 	}
 	return -1

@@ -4,15 +4,18 @@ import "unicode/utf8"
 
 // The marks of a set's text; see MayMeet. They are those of package paths.
 const (
-	anyText = '\x00'
-	anyName = '\x01'
-	oneChar = '\x02'
-	visible = '\x03'
+	anyText  = '\x00'
+	anyName  = '\x01'
+	oneChar  = '\x02'
+	visible  = '\x03'
+	classOf  = '\x04'
+	classEnd = '\x05'
 )
 
 // MayMeet reports whether p could match one of a set of texts: those that set stands for,
 // where \x00 is any text, \x01 any text without a slash, \x02 one character but a slash, and
-// \x03\x01 a text without a slash that does not begin with a dot. With below, also any of
+// \x03\x01 a text without a slash that does not begin with a dot; \x04 to \x05
+// hold the characters of a class. With below, also any of
 // them with a slash and more behind it. What cannot be told counts as possible.
 //
 // So `src/*.go` may meet `src/m*`, and does not meet `.env`.
@@ -39,7 +42,7 @@ func (p *Pattern) MayMeet(set string, below bool) bool {
 // knownPart returns where the first mark of a set's text is.
 func knownPart(set string) int {
 	for i := range len(set) {
-		if set[i] <= visible {
+		if set[i] <= classEnd {
 			return i
 		}
 	}
@@ -65,6 +68,12 @@ func (l *language) meets(set string, below bool) bool {
 			s = l.many(s, inName)
 		case oneChar:
 			s = l.some(s, inName)
+		case classOf: // one of some characters, of which any may be meant
+			s = l.some(s, inName)
+			for i < len(set) && set[i] != classEnd {
+				i++
+			}
+			i = min(i+1, len(set))
 		case visible: // and the anyName behind it
 			s = l.union(s, l.many(l.some(s, firstOfName), inName))
 			i += min(1, len(set)-i)

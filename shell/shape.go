@@ -31,7 +31,7 @@ func printedShape(p *syntax.CmdSubst) string {
 		}
 	}
 	switch {
-	case args[0] == "pwd":
+	case args[0] == "pwd", strings.Join(args, " ") == "git rev-parse --show-toplevel":
 		return here
 	case len(args) < 2:
 		return Unknown

@@ -3,8 +3,10 @@ package protect_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +59,7 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 	p.policy = file[0]
 	p.write(filepath.Join(p.proj, file[0]), file[1])
 	p.write(filepath.Join(p.proj, ".codex", "hooks.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"command":"obstat hook codex"}]}]}}`)
+	p.write(filepath.Join(p.proj, "crush.json"), `{"hooks":{"PreToolUse":[{"command":"obstat hook crush"}]}}`) // what a star stands for, unlike hidden names
 	p.write(filepath.Join(p.proj, "src", "main.go"), "package main\n")
 	p.write(filepath.Join(p.proj, "list"), "x\n"+file[0]+"\n")
 	p.write(filepath.Join(p.proj, "files.txt"), "src/a.go\nsrc/b.go\n")
@@ -136,6 +139,11 @@ func TestAttacks(t *testing.T) {
 		t.Fatalf("%d attacks", len(attacks))
 	}
 	for _, d := range all.Names() {
+		if _, ok := openPolicies[d]; !ok && d != "builtin" { // which is no file
+			t.Errorf("no open policy of %s", d)
+		}
+	}
+	for _, d := range slices.Sorted(maps.Keys(openPolicies)) {
 		for _, floor := range []string{"on", "off"} {
 			t.Run(d+" floor "+floor, func(t *testing.T) {
 				p := openPlace(t, d, floor)
@@ -158,7 +166,7 @@ func TestEveryday(t *testing.T) {
 	if len(everyday) < 40 {
 		t.Fatalf("%d commands", len(everyday))
 	}
-	for _, d := range all.Names() {
+	for _, d := range slices.Sorted(maps.Keys(openPolicies)) {
 		t.Run(d, func(t *testing.T) {
 			p := openPlace(t, d, "off")
 			for _, line := range everyday {
@@ -168,5 +176,20 @@ func TestEveryday(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPinned: the calls that only pins hold off are few, and each is one that the
+// self-protection does not see.
+func TestPinned(t *testing.T) {
+	pinned := lines(t, "pinned.txt")
+	if len(pinned) > 15 {
+		t.Errorf("%d calls are left to pins", len(pinned))
+	}
+	p := openPlace(t, "program", "off")
+	for _, line := range pinned {
+		if got, err := p.gate.Authorize(context.Background(), p.call(line)); err != nil || got.Verdict != obstat.Allow {
+			t.Errorf("%s: %v, %s: it belongs to attacks.txt", p.fill(line), got.Verdict, got.Reason())
+		}
 	}
 }

@@ -22,7 +22,7 @@ func TestHostile(t *testing.T) {
 		command string
 		found   bool
 	}{
-		"many names":         {names.String(), true},
+		"many names":         {names.String(), false}, // each is looked at, and none may be an item
 		"the same name":      {strings.Repeat("rm a${x}b; ", 3000), false},
 		"many lists":         {strings.Repeat("ls | xargs rm; ", 1000), true},
 		"many substitutions": {strings.Repeat("rm $(cat /nowhere); ", 1000), false},

@@ -1,15 +1,13 @@
 package protect
 
 import (
-	"bytes"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
+	"github.com/obstat/obstat/shell"
 )
 
 // isObstat tells whether a word names one of obstat's programs.
@@ -46,15 +44,43 @@ func (k *check) obstat(c *effect.Command) *Finding {
 		real := fold(k.resolve(c.Dir, c.Path).Real)
 		own = slices.ContainsFunc(k.g.Programs, func(p string) bool { return fold(p) == real })
 	}
-	if !own || onlyLooks(c.Args()) {
-		return nil
+	if own && !onlyLooks(c.Args()) {
+		return &Finding{Part: c.Text, Why: "it would change what obstat allows or has written down; only a person does that"}
 	}
-	return &Finding{Part: c.Text, Why: "it would change what obstat allows or has written down; only a person does that"}
+	if installs(c) {
+		return &Finding{Part: c.Text, Why: "it would change " + isProgram + "; only a person allows that"}
+	}
+	return nil
+}
+
+// installing are words of package managers for installing, replacing and removing.
+var installing = []string{"install", "uninstall", "reinstall", "remove", "purge", "upgrade", "update", "add", "i", "rm", "un", "link", "unlink", "-S", "-R", "-i", "-r", "-e"}
+
+// installs tells whether a command installs, replaces or removes obstat: `brew uninstall
+// obstat`, `rm $(which obstat)`.
+func installs(c *effect.Command) bool {
+	changes, names := false, false
+	for _, w := range c.Args() {
+		changes = changes || slices.Contains(installing, w.Text)
+		name, _, _ := strings.Cut(w.Text, "@")
+		names = names || w.Known && isObstat(name)
+	}
+	return changes && names && !c.ReadOnly && c.Program != "git"
+}
+
+// operands returns the words that are no flags.
+func operands(args []shell.Word) (out []shell.Word) {
+	for i := range args {
+		if t := args[i].Text; !strings.HasPrefix(t, "-") || t == "-" {
+			out = append(out, args[i])
+		}
+	}
+	return out
 }
 
 // onlyLooks tells whether the arguments are those of a command that changes
 // nothing.
-func onlyLooks(args []wordT) bool {
+func onlyLooks(args []shell.Word) bool {
 	sub := -1
 	for i := range args {
 		if !args[i].Known {
@@ -79,10 +105,10 @@ func onlyLooks(args []wordT) bool {
 	if args[sub].Text == "ask" {
 		return flag(rest, "--list")
 	}
-	ops, _ := operands(rest)
+	ops := operands(rest)
 	if args[sub].Text == "log" || args[sub].Text == "grants" {
 		// Its subcommands come first, and flags before them may have values.
-		return !slices.ContainsFunc(rest, func(w wordT) bool { return w.Text == "trim" || w.Text == "revoke" })
+		return !slices.ContainsFunc(rest, func(w shell.Word) bool { return w.Text == "trim" || w.Text == "revoke" })
 	}
 	return len(ops) == 0 || slices.Contains(may, ops[0].Text)
 }
@@ -119,10 +145,9 @@ func (k *check) kill(c *effect.Command) *Finding {
 	case "killall5":
 		hit = true
 	case "kill":
-		ops, after := operands(c.Args())
-		hit = !c.Known && k.looksForObstat() || speaks(fold2(k.a.Source), "obstat") || slices.ContainsFunc(append(c.Args(), append(ops, after...)...), func(w wordT) bool { return w.Text == "-1" && len(c.Args()) > 1 })
+		hit = !c.Known && k.looksForObstat() || speaks(lower(k.a.Source), "obstat") || slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return w.Text == "-1" && len(c.Args()) > 1 })
 	case "systemctl", "service", "launchctl", "taskkill", "fuser", "xkill":
-		hit = !c.ReadOnly && strings.Contains(fold2(c.Text), "obstat")
+		hit = !c.ReadOnly && strings.Contains(lower(c.Text), "obstat")
 	}
 	if hit {
 		return &Finding{Part: c.Text, Why: "it would end obstat, which guards this agent; only a person allows that"}
@@ -140,7 +165,7 @@ func (k *check) looksForObstat() bool {
 				return true
 			}
 		case "grep", "egrep", "fgrep", "rg", "awk", "gawk":
-			if ops, _ := operands(c.Args()); len(ops) > 0 && matchesObstat(&effect.Command{Words: append([]wordT{{}}, ops[0])}) {
+			if ops := operands(c.Args()); len(ops) > 0 && matchesObstat(&effect.Command{Words: append([]shell.Word{{}}, ops[0])}) {
 				return true
 			}
 		}
@@ -169,6 +194,10 @@ func matchesObstat(c *effect.Command) bool {
 var agents = []string{"claude", "codex", "gemini", "opencode", "crush", "copilot", "cursor-agent", "cursor", "cline", "windsurf", "antigravity", "qwen", "obstat",
 	"obstat-hook"}
 
+func isAgent(program string) bool {
+	return slices.Contains(agents, strings.TrimSuffix(fold(program), ".exe"))
+}
+
 // bare are flags with which agents run without their hooks or with other
 // settings.
 var bare = []string{"--bare", "--safe-mode", "--settings", "--setting-sources", "--dangerously-bypass-hook-trust", "--disable-hooks", "--no-hooks", "--pure",
@@ -179,7 +208,7 @@ var others = []string{"sudo", "doas", "su", "runuser", "pkexec", "chroot", "unsh
 
 // agent looks at an agent that is started without its hooks.
 func (k *check) agent(c *effect.Command) *Finding {
-	if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) || isObstat(c.Program) {
+	if !isAgent(c.Program) || isObstat(c.Program) {
 		return nil
 	}
 	if as := slices.IndexFunc(c.Via, func(v string) bool { return slices.Contains(others, v) }); as >= 0 {
@@ -187,7 +216,7 @@ func (k *check) agent(c *effect.Command) *Finding {
 	}
 	for _, w := range c.Args() {
 		name, _, _ := strings.Cut(w.Text, "=")
-		if slices.Contains(bare, name) || strings.Contains(fold2(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
+		if slices.Contains(bare, name) || strings.Contains(lower(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
 			return &Finding{Part: c.Text, Why: "it would start an agent without what guards it; only a person allows that"}
 		}
 	}
@@ -202,21 +231,22 @@ var moves = []string{"HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_D
 // variables looks at assignments that make obstat, or an agent that is started,
 // look elsewhere.
 func (k *check) variables() *Finding {
-	src := k.a.Source
-	if assigns(src, "OBSTAT_") {
-		return &Finding{Part: clip(src), Why: "it sets a variable of obstat's; only a person does that"}
+	for _, name := range k.a.Assigned {
+		if strings.HasPrefix(name, "OBSTAT_") {
+			return &Finding{Part: clip(k.a.Source), Why: "it sets a variable of obstat's; only a person does that"}
+		}
 	}
 	for i := range k.a.Commands {
 		c := &k.a.Commands[i]
-		if !slices.Contains(agents, strings.TrimSuffix(fold(c.Program), ".exe")) {
+		if !isAgent(c.Program) {
 			continue
 		}
 		if forgets(k.a.Commands) {
-			return &Finding{Part: clip(src), Why: "without its variables, " + c.Program + " does not find what guards it; only a person allows that"}
+			return &Finding{Part: clip(k.a.Source), Why: "without its variables, " + c.Program + " does not find what guards it; only a person allows that"}
 		}
-		for _, name := range moves {
-			if assigns(src, name+"=") {
-				return &Finding{Part: clip(src), Why: "with " + name + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
+		for _, name := range k.a.Assigned {
+			if slices.Contains(moves, name) {
+				return &Finding{Part: clip(k.a.Source), Why: "with " + name + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
 			}
 		}
 	}
@@ -228,51 +258,12 @@ func forgets(list []effect.Command) bool {
 	return slices.ContainsFunc(list, func(c effect.Command) bool {
 		switch c.Program {
 		case "unset":
-			return slices.ContainsFunc(c.Args(), func(w wordT) bool { return !w.Known || slices.Contains(moves, w.Text) })
+			return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return !w.Known || slices.Contains(moves, w.Text) })
 		case "env":
-			return slices.ContainsFunc(c.Args(), func(w wordT) bool {
+			return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
 				return w.Text == "-" || w.Text == "--ignore-environment" || strings.HasPrefix(w.Text, "-i") || strings.HasPrefix(w.Text, "-u") || strings.HasPrefix(w.Text, "--unset")
 			})
 		}
 		return false
 	})
-}
-
-// assigns tells whether a variable whose name begins like that is set in a
-// shell's text.
-func assigns(src, name string) bool {
-	for rest := src; ; {
-		before, after, ok := strings.Cut(rest, name)
-		if !ok {
-			return false
-		}
-		rest = after
-		end := 0
-		for end < len(after) && inWord(after[end]) && after[end] != '-' {
-			end++
-		}
-		if before != "" && (inWord(before[len(before)-1]) || before[len(before)-1] == '$' || before[len(before)-1] == '{') {
-			continue
-		}
-		if strings.HasSuffix(name, "=") || strings.HasPrefix(after[end:], "=") || strings.HasPrefix(after[end:], "+=") {
-			return true
-		}
-	}
-}
-
-// installed tells whether a file holds an entry of obstat's. Of a world that is
-// not the machine nobody knows, so there none does but what is in force.
-func (k *check) installed(name string) bool {
-	if _, real := k.world.(obstat.OS); !real {
-		return false
-	}
-	st, err := os.Stat(name)
-	if err != nil || st.Size() > 1<<20 {
-		return err == nil
-	}
-	if st.IsDir() {
-		return true
-	}
-	data, err := os.ReadFile(name)
-	return err == nil && bytes.Contains(data, []byte("obstat"))
 }

@@ -2,10 +2,11 @@
 // policy, the agents' hook entries, what obstat keeps, and obstat itself. A call
 // that would is at most an ask, whatever the policy, the mode and the floor say.
 //
-// It owns the list of what guards (guarded.txt) and what counts as changing it.
-// It decides nothing else: it only turns an allow into an ask. It is linked into
-// the hook that runs before every call, so it imports little and looks at the
-// machine only for calls that could matter.
+// It owns the list of what guards (guarded.txt) and what counts as changing it:
+// the sets of paths that a call's effects touch are held against the sets that
+// guard. docs/self-protection.md says in one table what is covered. It decides
+// nothing else: it only turns an allow into an ask. It runs before every call, so
+// it looks at the machine only for calls that change, or read, something near.
 package protect
 
 import (
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -23,10 +25,14 @@ import (
 const Stage = "self-protection"
 
 // Guarded is what guards the calls of one agent. The zero value has what is
-// guarded by its name alone, anywhere on the machine.
+// guarded by its name alone, anywhere on the machine. It is made once and used
+// for many calls; its fields are not changed after the first.
 type Guarded struct {
 	// Policies are the files of the policies in force.
 	Policies []string
+	// Pinned says that the policies in force are pinned: other content of their
+	// files cannot loosen them, so that moving between commits is no change.
+	Pinned bool
 	// Places are directories, beside those of the call, that a policy is looked
 	// for in: where the agent started its hook.
 	Places []string
@@ -37,6 +43,10 @@ type Guarded struct {
 	Programs []string
 	// Getenv looks up the variables that move agents' directories; nil has none.
 	Getenv func(string) string
+
+	once  sync.Once
+	items []item
+	reals sync.Map // where links of directories lead
 }
 
 // A Finding is why a call may not run unasked.
@@ -73,27 +83,22 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 }
 
 // Check tells why a call would change what guards the agent; nil if it would
-// not. Whatever goes wrong on the way is a finding.
+// not. A panic on the way is a finding, too.
 func (g *Guarded) Check(c *obstat.Call, world obstat.World, a *effect.Analysis) (f *Finding) {
 	defer func() {
 		if recover() != nil {
 			f = &Finding{Why: "whether it changes what guards this agent cannot be told"}
 		}
 	}()
+	return g.check(c, world, a)
+}
+
+// check is Check without the net under it, so that tests see panics.
+func (g *Guarded) check(c *obstat.Call, world obstat.World, a *effect.Analysis) *Finding {
 	if a == nil {
 		a = effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: world}})
 	}
 	return (&check{g: g, call: c, world: world, a: a}).look()
-}
-
-// look looks at the call from every side.
-func (k *check) look() *Finding {
-	for _, look := range []func() *Finding{k.effects, k.commands, k.input, k.subjects} {
-		if f := look(); f != nil {
-			return f
-		}
-	}
-	return nil
 }
 
 // check is one call on its way through the package.
@@ -102,31 +107,40 @@ type check struct {
 	call  *obstat.Call
 	world obstat.World
 	a     *effect.Analysis
-	list  []item // see own and items
-	all   bool   // the list is what items returns
-	dirs  []string
-	depth int // of scripts that are run by scripts
-
-	// What is found out once, since a call may have very many commands.
-	shapesSeen map[string]bool // by partly: shapes that are no finding
-	mayBeSeen  map[string]bool // by mayBe
-	fedSeen    [2]bool         // by fed: names, code
-	sourceSeen bool            // by source: it speaks of nothing
-	within     []bool          // by substituted: offsets of the source
+	dirs  []place // see places
+	depth int     // of scripts that are run by scripts
+	asked int     // files that were looked at
 }
 
-// maxShapes is how many names that are known in part are looked at in a call.
-const maxShapes = 256
+// look holds every effect and every command of the call against what guards.
+func (k *check) look() *Finding {
+	for i := range k.a.Effects {
+		if f := k.effect(&k.a.Effects[i]); f != nil {
+			return f
+		}
+	}
+	for i := range k.a.Commands {
+		if f := k.command(i); f != nil {
+			return f
+		}
+	}
+	if f := k.variables(); f != nil {
+		return f
+	}
+	if f := k.fed(); f != nil {
+		return f
+	}
+	if f := k.input(); f != nil {
+		return f
+	}
+	return k.subjects()
+}
 
-// An item is one file or directory that guards the agent.
+// An item is one file or directory that guards the agent and has a place of its own.
 type item struct {
-	path   string // absolute, folded
-	name   string // as it is
-	what   string // for a person
-	inUse  bool   // it is there, and counts
-	below  bool   // a directory, with everything in it
-	common bool   // a name that other files have as well
-	local  bool   // below one of the call's directories
+	set  paths.Set // folded
+	name string    // as it is
+	what string    // for a person
 }
 
 const (
@@ -139,166 +153,154 @@ const (
 
 // finding says that an item would be changed.
 func finding(name, what, part string) *Finding {
-	return &Finding{Part: part, Why: "it would change " + name + ", " + what + "; what guards this agent is changed only with a person's answer"}
+	return &Finding{Part: clip(part), Why: "it would change " + name + ", " + what + "; what guards this agent is changed only with a person's answer"}
 }
 
-// items returns everything that guards the agent and has a place of its own.
-func (k *check) items() []item {
-	if k.all {
-		return k.list
-	}
-	k.own()
-	k.all = true
-	if home, known := k.home(); known {
-		k.expand(home, false, true)
-	}
-	for _, dir := range k.places() {
-		k.expand(dir, true, dir == k.call.Dir || slices.Contains(k.call.Roots, dir) || slices.Contains(k.g.Places, dir))
-	}
-	return k.list
-}
-
-// own returns the items that are not known by their names alone.
+// own returns the items that are not known by their names alone: the files in
+// force, what obstat keeps, its programs. The list is made once.
 func (k *check) own() []item {
-	if k.list != nil {
-		return k.list
-	}
-	k.list = make([]item, 0, 32)
-	for _, p := range k.g.Policies {
-		k.add(item{name: p, what: isPolicy, inUse: true})
-	}
-	for _, p := range k.g.State {
-		k.add(item{name: p, what: isState, inUse: true, below: true})
-	}
-	for _, p := range k.g.Programs {
-		k.add(item{name: p, what: isProgram, inUse: true})
-	}
-	for i := range table() {
-		e := &table()[i]
-		switch it := (item{what: e.what, below: e.below}); {
-		case e.env != "" && k.g.Getenv != nil:
-			if dir := k.g.Getenv(e.env); filepath.IsAbs(dir) {
-				it.name = filepath.Join(dir, e.path)
-				k.add(it)
-			}
-		case e.env == "" && e.path[0] == '/':
-			it.name, it.path = e.path, e.folded
-			k.list = append(k.list, it)
+	k.g.once.Do(func() {
+		for _, p := range k.g.Policies {
+			k.g.add(k.world, p, isPolicy, false)
 		}
-	}
-	return k.list
-}
-
-// expand adds what the table has for a directory; with links, also where links
-// lead from there.
-func (k *check) expand(dir string, local, links bool) {
-	dir = strings.TrimSuffix(filepath.ToSlash(dir), "/")
-	folded, real := fold(dir), ""
-	if links {
-		real = k.resolve("", dir).Real
-	}
-	absent := map[string]bool{} // first names that are not there
-	for i := range table() {
-		e := &table()[i]
-		if e.env != "" || e.path[0] == '/' || e.generic && !local {
-			continue
+		for _, p := range k.g.State {
+			k.g.add(k.world, p, isState, true)
 		}
-		it := item{name: dir + "/" + e.path, what: e.what, below: e.below, common: e.generic, local: local}
-		if it.path = it.name; folded != dir || e.folded != e.path {
-			it.path = folded + "/" + e.folded
+		for _, p := range k.g.Programs {
+			k.g.add(k.world, p, isProgram, false)
 		}
-		k.list = append(k.list, it)
-		first, rest, deeper := strings.Cut(e.path, "/")
-		if real == "" || absent[first] {
-			continue
-		}
-		at := real + "/" + first
-		_, link := k.world.Readlink(at)
-		if !link && deeper && !k.world.IsDir(at) {
-			absent[first] = true
-			continue
-		}
-		for name := range strings.SplitSeq(rest, "/") {
-			if name != "" {
-				at += "/" + name
-				_, is := k.world.Readlink(at)
-				link = link || is
+		for i := range table {
+			if e := &table[i]; e.env != "" && k.g.Getenv != nil {
+				if dir := k.g.Getenv(e.env); filepath.IsAbs(dir) {
+					k.g.add(k.world, filepath.Join(dir, e.path), e.what, e.below)
+				}
 			}
 		}
-		if !link && real == dir {
-			continue
-		}
-		if to := k.resolve("", at).Real; to != "" && to != it.name {
-			it.path = fold(to)
-			k.list = append(k.list, it)
-		}
-	}
+	})
+	return k.g.items
 }
 
 // add adds an item, and where links lead from it.
-func (k *check) add(it item) {
-	if it.name == "" {
+func (g *Guarded) add(world obstat.World, name, what string, below bool) {
+	if name == "" {
 		return
 	}
-	if !filepath.IsAbs(it.name) && it.name[0] != '/' {
-		abs, err := filepath.Abs(it.name)
+	if !filepath.IsAbs(name) && name[0] != '/' {
+		abs, err := filepath.Abs(name)
 		if err != nil {
 			return
 		}
-		it.name = abs
+		name = abs
 	}
-	it.name = filepath.ToSlash(filepath.Clean(it.name))
-	it.path = fold(it.name)
-	k.list = append(k.list, it)
-	if real := k.resolve("", it.name).Real; real != "" && real != it.name {
-		it.path = fold(real)
-		k.list = append(k.list, it)
+	name = filepath.ToSlash(filepath.Clean(name))
+	g.items = append(g.items, item{paths.Set{Text: fold(name), Below: below}, name, what})
+	if real := (paths.Resolver{FS: world}).Resolve(name).Real; real != "" && real != name {
+		g.items = append(g.items, item{paths.Set{Text: fold(real), Below: below}, name, what})
 	}
 }
 
-func (k *check) home() (string, bool) {
+func (k *check) home() string {
 	if k.world == nil {
-		return "", false
+		return ""
 	}
-	h, ok := k.world.Home("")
-	return h, ok && h != ""
+	h, _ := k.world.Home("")
+	return h
 }
 
-// places returns the directories that a policy for the call is looked for in.
-func (k *check) places() []string {
+// A place is a directory that a policy or hook entries for the call are looked for in.
+type place struct {
+	dir, folded string
+	real        string // folded, where links lead; "" if that is the same
+	home        bool
+}
+
+// places returns the directories from those of the call up to home, and home.
+func (k *check) places() []place {
 	if k.dirs != nil {
 		return k.dirs
 	}
-	home, _ := k.home()
-	seen := map[string]bool{}
+	home := k.home()
 	for _, at := range append(append([]string{k.call.Dir}, k.call.Roots...), k.g.Places...) {
-		if !filepath.IsAbs(at) {
-			continue
-		}
-		for at = filepath.Clean(at); !seen[at]; at = filepath.Dir(at) {
-			seen[at] = true
-			if at == filepath.Dir(at) || at == home {
-				break
-			}
-			k.dirs = append(k.dirs, at)
+		for at = filepath.Clean(at); filepath.IsAbs(at) && at != filepath.Dir(at) && at != home && k.addPlace(at, false); {
+			at = filepath.Dir(at)
 		}
 	}
-	if k.dirs == nil {
-		k.dirs = []string{}
+	if home != "" {
+		k.addPlace(home, true)
 	}
 	return k.dirs
+}
+
+// addPlace adds a directory, and reports whether it is new. Where links lead is looked up
+// once for a Guarded.
+func (k *check) addPlace(dir string, home bool) bool {
+	dir = filepath.ToSlash(dir)
+	if slices.ContainsFunc(k.dirs, func(p place) bool { return p.dir == dir }) {
+		return false
+	}
+	real, ok := k.g.reals.Load(dir)
+	if !ok {
+		to := ""
+		if p := k.resolve("", dir).Real; p != dir {
+			to = fold(p)
+		}
+		real = to
+		k.g.reals.Store(dir, real)
+	}
+	k.dirs = append(k.dirs, place{dir: dir, folded: strings.TrimSuffix(fold(dir), "/"), real: real.(string), home: home})
+	return true
 }
 
 func (k *check) resolve(dir, p string) paths.Path {
 	return paths.Resolver{FS: k.world, Dir: dir}.Resolve(p)
 }
 
-// exists tells whether a file is there. Of a world that is not the machine
-// nobody knows, so there it is.
+// onMachine tells whether the world is this machine, so that files can be looked at.
+func (k *check) onMachine() bool {
+	switch w := k.world.(type) {
+	case obstat.OS:
+		return true
+	case *obstat.Recorder:
+		_, ok := w.Of.(obstat.OS)
+		return ok
+	}
+	return false
+}
+
+// exists tells whether a file is there. In a world that is not the machine it is
+// taken to be.
 func (k *check) exists(name string) bool {
-	if _, real := k.world.(obstat.OS); !real {
+	if !k.onMachine() {
 		return true
 	}
 	_, err := os.Lstat(name)
 	return err == nil || !os.IsNotExist(err)
+}
+
+// content returns the text of a file that is not longer than most.
+func (k *check) content(name string, most int64) string {
+	if k.asked++; !k.onMachine() || k.asked > maxFiles {
+		return ""
+	}
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > most {
+		return ""
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// maxFiles is how many files of a call are looked into.
+const maxFiles = 32
+
+// installed tells whether a file holds an entry of obstat's.
+func (k *check) installed(name string) bool {
+	st, err := os.Stat(name)
+	if !k.onMachine() || err != nil {
+		return false
+	}
+	return st.IsDir() || strings.Contains(k.content(name, 1<<20), "obstat")
 }

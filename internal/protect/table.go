@@ -1,0 +1,148 @@
+package protect
+
+import (
+	_ "embed"
+	"path"
+	"strings"
+	"unicode"
+)
+
+//go:embed guarded.txt
+var guardedText string
+
+// An entry is a line of the table.
+type entry struct {
+	what   string
+	path   string // slashes; the end of a path, or a place
+	folded string
+	env    string // variable that names the directory that path is in
+	below  bool
+	token  string // what names it in a text that is not understood; "" if nothing does
+}
+
+// table has the lines of guarded.txt.
+var table = readTable(guardedText)
+
+func readTable(text string) []entry {
+	out := make([]entry, 0, strings.Count(text, "\n"))
+	for line := range strings.SplitSeq(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || line[0] == '#' {
+			continue
+		}
+		e := entry{path: fields[len(fields)-1], what: isHook}
+		switch fields[0] {
+		case "policy":
+			e.what = mayPolicy
+		case "state":
+			e.what = isState
+		case "program":
+			e.what = isProgram
+		case "moved":
+			e.env = fields[1]
+		}
+		e.path, e.below = strings.CutSuffix(e.path, "/")
+		e.folded = fold(e.path)
+		if e.env == "" {
+			e.token = tokenOf(e.folded)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// named returns the entry that a path, folded, ends like or lies in; nil if there
+// is none.
+func named(p string) *entry {
+	for i := range table {
+		if e := &table[i]; e.env == "" && e.covers(p) {
+			return e
+		}
+	}
+	return nil
+}
+
+func (e *entry) covers(p string) bool {
+	if e.folded[0] == '/' {
+		return p == e.folded || e.below && strings.HasPrefix(p, e.folded+"/")
+	}
+	if strings.HasSuffix(p, e.folded) && (len(p) == len(e.folded) || p[len(p)-len(e.folded)-1] == '/') {
+		return true
+	}
+	if !e.below {
+		return false
+	}
+	at := strings.Index(p, e.folded)
+	return at >= 0 && (at == 0 || p[at-1] == '/') && strings.HasPrefix(p[at+len(e.folded):], "/")
+}
+
+// tokenOf returns the part of a path that names it in a text: `.claude` of
+// .claude/settings.json, `opencode/config.json` of the one in .config.
+func tokenOf(folded string) string {
+	p := strings.Trim(folded, "/")
+	first, rest, more := strings.Cut(p, "/")
+	switch first {
+	case ".config", ".local", ".cache", ".github", "etc", "var", "bin":
+		if at := strings.LastIndexByte(rest, '/'); at >= 0 {
+			return rest[strings.LastIndexByte(rest[:at], '/')+1:]
+		}
+		return p
+	}
+	if more && first[0] == '.' {
+		return first
+	}
+	return p
+}
+
+// ignorable are characters that some file systems do not see in a name.
+var ignorable = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x200c, Hi: 0x200f, Stride: 1}, {Lo: 0x202a, Hi: 0x202e, Stride: 1}, {Lo: 0x206a, Hi: 0x206f, Stride: 1}, {Lo: 0xfeff, Hi: 0xfeff, Stride: 1}}}
+
+// fold returns a path so that two that may be the same file on any system are
+// the same: without regard to case, to characters that are not seen, to how
+// separators are written, and to what Windows cuts off the end of a name.
+func fold(p string) string {
+	if plain(p) {
+		return p
+	}
+	p = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\\':
+			return '/'
+		case unicode.Is(ignorable, r):
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r))
+	}, p)
+	segs := strings.Split(p, "/")
+	for i, s := range segs {
+		if s == "." || s == ".." {
+			continue
+		}
+		if at := strings.IndexByte(s, ':'); at > 1 {
+			s = s[:at] // a stream of the file
+		}
+		segs[i] = strings.TrimRight(s, ". ")
+	}
+	return path.Clean(strings.Join(segs, "/"))
+}
+
+// plain tells whether fold would change nothing.
+func plain(p string) bool {
+	for i := range len(p) {
+		switch ch := p[i]; {
+		case ch >= 'A' && ch <= 'Z', ch >= 0x80, ch == '\\', ch == ':', ch == ' ':
+			return false
+		case ch == '.' && (i+1 == len(p) || p[i+1] == '/' || p[i+1] == '.'):
+			return false
+		case ch == '/' && i > 0 && (p[i-1] == '/' || i+1 == len(p)):
+			return false
+		}
+	}
+	return p != ""
+}
+
+// inside tells whether p is root or lies below it; both are folded.
+func inside(root, p string) bool {
+	return p == root || root == "/" || strings.HasPrefix(p, root) && p[len(root)] == '/'
+}

@@ -1,0 +1,400 @@
+package protect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// A manner is how a set of paths is changed, which says what counts.
+type manner uint8
+
+const (
+	there    manner = iota // what is there is changed or removed: items that exist count
+	appear                 // files of any name may appear: all items count
+	switched               // tracked files get another commit's content: hook entries of obstat's count
+	partly                 // a part of the path is known only at run time: items that it tells count
+)
+
+// effect looks at one effect on files.
+func (k *check) effect(e *effect.Effect) *Finding {
+	switch {
+	case e.Where == "container":
+		return k.mounted(e)
+	case e.Where != "" || e.Command < 0 && k.onlyGuesses():
+		return nil
+	case e.Tags.Has(effect.Transfer) && !e.Harmless && e.Command >= 0:
+		return k.transfers(e)
+	case e.Tags.Has(effect.Taken):
+		return k.operands(e)
+	case e.Kind == effect.Read:
+		return k.reads(e)
+	case e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless:
+		return nil
+	case slices.Contains(formatters, e.Program) && e.Recursive:
+		return nil
+	}
+	how := there
+	switch {
+	case e.Tags.Has(effect.Contents):
+		how = appear
+	case e.Tags.Has(effect.Tree) && e.Unnamed:
+		how = switched
+	case e.Path == "" && e.Shape() != "":
+		how = partly
+	}
+	for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
+		if f := k.touches(s, e.Raw, how); f != nil {
+			return f
+		}
+		if f := k.beside(e, s); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// formatters are programs that write a file they find only if it is source of their own
+// language, which nothing that guards is.
+var formatters = []string{"gofmt", "goimports", "gofumpt", "rustfmt", "clang-format", "shfmt", "ocamlformat", "zig"}
+
+// onlyGuesses tells whether the effects of a tool are guessed from the names of its
+// fields, and the tool says that it only reads.
+func (k *check) onlyGuesses() bool {
+	return (k.a.Tool.Canonical == "mcp" || k.a.Tool.Canonical == "") && onlyReads(k.call.Tool)
+}
+
+// operands looks at a command that takes away what its operands name, or puts
+// something over it: `mount --bind x .codex`, `zip -m`.
+func (k *check) operands(e *effect.Effect) *Finding {
+	c := &k.a.Commands[e.Command]
+	for i := range c.Args() {
+		w := &c.Args()[i]
+		if p := k.resolve(c.Dir, w.Text); w.Known && p.Abs != "" && !strings.HasPrefix(w.Text, "-") {
+			s := paths.Under(p.Real)
+			if w.Glob {
+				s = paths.Matching(p.Real)
+				s.Below = true
+			}
+			if f := k.touches(s, w.Raw, there); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// touches tells whether a change of a set of paths touches an item.
+func (k *check) touches(s paths.Set, part string, how manner) *Finding {
+	if s.IsZero() || s.IsAnything() {
+		return nil
+	}
+	s.Text = fold(s.Text)
+	if s.Exact() {
+		return k.path(s.Text, part)
+	}
+	if how == partly {
+		if f := k.shaped(s, part); f != nil {
+			return f
+		}
+	}
+	search := how == there && strings.IndexByte(s.Text, paths.AnyText) >= 0 // files of some name, at any depth
+	for i, it := range k.own() {
+		it.set.Below = it.set.Below && !search
+		switch {
+		case how == switched && (it.what != isPolicy || k.g.Pinned):
+		case s.Meets(it.set) && (how != partly || tells(s.Text, it.set.Text)):
+			return finding(k.g.items[i].name, it.what, part)
+		}
+	}
+	for _, at := range k.places() {
+		if f := k.among(s, at, part, how, !search); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// among tells whether a set meets one of the table's entries in a place.
+func (k *check) among(s paths.Set, at place, part string, how manner, below bool) *Finding {
+	for _, dir := range [...]string{at.folded, at.real} {
+		if dir == "" || !s.Meets(paths.Under(dir)) {
+			continue
+		}
+		for i := range table {
+			e := &table[i]
+			if e.env != "" || e.folded[0] == '/' || !meets(s, dir, e, below) {
+				continue
+			}
+			name := at.dir + "/" + e.path
+			switch {
+			case how == partly && !tells(s.Text, dir+"/"+e.folded), how == there && !k.exists(name):
+			case how == switched && (at.home || e.what == isState || e.what == isProgram || !k.installed(name)):
+			case how == switched && e.what == mayPolicy && k.g.Pinned:
+			default:
+				return finding(name, e.what, part)
+			}
+		}
+	}
+	return nil
+}
+
+// meets tells whether a set meets an entry in a directory; below: with all that is in it.
+func meets(s paths.Set, dir string, e *entry, below bool) bool {
+	below = below && e.below
+	if s.Marked() {
+		return s.Meets(paths.Set{Text: dir + "/" + e.folded, Below: below})
+	}
+	if inside(s.Text, dir) {
+		return s.Below
+	}
+	rel := s.Text[len(dir)+1:]
+	return rel == e.folded || s.Below && inside(rel, e.folded) || below && inside(e.folded, rel)
+}
+
+// tells tells whether a path of which a part is open, as `obs${x}tat.json`, says enough
+// to be an item on purpose: two letters of the name stand before the open part, or the
+// directory is one that only an item has. Of `$f.json` nothing is known.
+func tells(text, item string) bool {
+	open := strings.IndexByte(text, paths.AnyText)
+	if open < 0 {
+		return true
+	}
+	known := text[:open]
+	if begun := known[strings.LastIndexByte(known, '/')+1:]; begun != "" {
+		return len(begun) > 1
+	}
+	e := named(item)
+	return e != nil && strings.Contains(known, "/"+e.token+"/")
+}
+
+// shaped looks at a path of which a part is open, and the end is known:
+// `$dir/obstat.json`.
+func (k *check) shaped(s paths.Set, part string) *Finding {
+	end := s.Text[strings.LastIndexByte(s.Text, paths.AnyText)+1:]
+	if end != "" && end[0] != '/' {
+		end = "/" + end
+	}
+	if end == "" || len(end) >= len(s.Text)+1 || strings.ContainsAny(end, "\x01\x02\x03") {
+		return nil
+	}
+	if e := named(end); e != nil {
+		return guessed(e.path, e.what, part)
+	}
+	for i := range table {
+		if e := &table[i]; s.Below && e.token != "" && strings.HasPrefix(e.folded, end[1:]+"/") && strings.HasPrefix(end[1:]+"/", e.token+"/") {
+			return guessed(e.path, e.what, part)
+		}
+	}
+	for i, it := range k.own() {
+		if it.what != isState && strings.HasSuffix(it.set.Text, end) {
+			return guessed(k.g.items[i].name, it.what, part)
+		}
+	}
+	return nil
+}
+
+func guessed(name, what, part string) *Finding {
+	return &Finding{Part: clip(part), Why: "part of a file's name is known only at run time, and it looks like " + name + ", " + what + "; what guards this agent is changed only with a person's answer"}
+}
+
+// path tells whether a path, folded, is an item.
+func (k *check) path(p, part string) *Finding {
+	if e := named(p); e != nil {
+		return finding(p, e.what, part)
+	}
+	for i, it := range k.own() {
+		if it.set.Has(p) {
+			return finding(k.g.items[i].name, it.what, part)
+		}
+	}
+	return nil
+}
+
+// beside looks at a change of a directory that an item is in: its modes, or what it
+// is, as `ln -sfn x .codex` changes it.
+func (k *check) beside(e *effect.Effect, s paths.Set) *Finding {
+	if !s.Exact() || e.Tags.Has(effect.Redirect) || e.Kind != effect.Write {
+		return nil
+	}
+	modes := false
+	switch e.Program {
+	case "chmod", "chown", "chgrp", "chattr", "setfacl", "chcon", "xattr":
+		modes = true
+	case "ln", "mv", "cp", "install", "rsync", "mount":
+		if k.world != nil && k.world.IsDir(e.Path) && e.Program != "ln" {
+			return nil // it goes into the directory: see effect.Target
+		}
+	default:
+		return nil
+	}
+	p := fold(s.Text)
+	for _, at := range k.places() {
+		if !inside(at.folded, p) || p == at.folded && !modes {
+			continue // a project as a whole is put elsewhere only by what deletes it
+		}
+		for i := range table {
+			it := at.folded + "/" + table[i].folded
+			if table[i].env != "" || table[i].folded[0] == '/' || !inside(p, it) || modes && path.Dir(it) != p {
+				continue
+			}
+			if name := at.dir + "/" + table[i].path; k.exists(name) {
+				return finding(name, table[i].what, e.Raw)
+			}
+		}
+	}
+	return nil
+}
+
+// reads looks at what is read only to be changed later: a second name for a file;
+// and at the key that the ledger's digests are made with.
+func (k *check) reads(e *effect.Effect) *Finding {
+	if k.links(e) {
+		for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
+			s.Below = s.Below || !s.IsZero() && s.Text != "/"
+			how := there
+			if e.Path == "" {
+				how, s.Below = partly, false
+			}
+			if f := k.touches(s, e.Raw, how); f != nil {
+				return f
+			}
+			if s.Below = false; s.Exact() {
+				if f := k.path(fold(s.Text), e.Raw); f != nil {
+					return f
+				}
+			}
+		}
+		return nil
+	}
+	if e.Tags.Has(effect.List) {
+		return nil
+	}
+	if e.Path == "" {
+		return nil // of what is known only at run time, the name says nothing
+	}
+	for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
+		if k.hasKey(s) {
+			return &Finding{Part: e.Raw, Why: "it would read the key that the ledger is kept with; only a person allows that"}
+		}
+	}
+	return nil
+}
+
+// hasKey tells whether a set of files that are read has the ledger's key in it.
+func (k *check) hasKey(s paths.Set) bool {
+	if s.IsZero() || s.Exact() && !strings.HasSuffix(s.Text, "key") {
+		return false
+	}
+	s.Text = fold(s.Text)
+	for _, it := range k.own() {
+		if it.what == isState && it.set.Below && s.Has(it.set.Text+"/obstat.db.key") {
+			return true
+		}
+	}
+	home := strings.TrimSuffix(fold(k.home()), "/")
+	for i := range table {
+		if e := &table[i]; e.what == isState {
+			at := e.folded
+			if at[0] != '/' {
+				at = home + "/" + at
+			}
+			if s.Has(at+"/obstat.db.key") && (s.Exact() || k.exists(at)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// links tells whether the file that is read gets a second name: by `ln`, `cp -l`.
+func (k *check) links(e *effect.Effect) bool {
+	switch e.Program {
+	case "ln", "link":
+		return true
+	case "cp":
+		return e.Command >= 0 && flag(k.a.Commands[e.Command].Args(), "-l", "--link", "-s", "--symbolic-link")
+	}
+	return false
+}
+
+// transfers looks at a copy from another machine, or from a store, to this one: files of
+// any name appear, or one that is called as it is there.
+func (k *check) transfers(e *effect.Effect) *Finding {
+	c := &k.a.Commands[e.Command]
+	ops := operands(c.Args())
+	if len(ops) < 2 || strings.Contains(ops[len(ops)-1].Text, ":") {
+		return nil
+	}
+	from, to := ops[len(ops)-2].Text, k.resolve(c.Dir, ops[len(ops)-1].Text).Real
+	if flag(c.Args(), "--recursive", "-r") || c.Program == "rclone" || ops[0].Text == "sync" || ops[1].Text == "sync" {
+		return k.touches(paths.Under(to), c.Text, appear)
+	}
+	return k.touches(paths.Exactly(to+"/"+from[strings.LastIndexAny(from, "/:")+1:]), c.Text, there)
+}
+
+// mounted looks at a change inside a container, on a directory of this machine
+// that it is given.
+func (k *check) mounted(e *effect.Effect) *Finding {
+	if e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless || e.Raw == "" {
+		return nil
+	}
+	for i := e.Command - 1; i >= 0; i-- {
+		c := &k.a.Commands[i]
+		if c.Program != "docker" && c.Program != "podman" && c.Program != "nerdctl" {
+			continue
+		}
+		inside, mounts := mountsOf(c)
+		at := e.Raw
+		if !path.IsAbs(at) {
+			at = path.Join(inside, at)
+		}
+		for _, m := range mounts {
+			rest, below := strings.CutPrefix(path.Clean(at), m[1])
+			if host := k.resolve(c.Dir, m[0]); host.Real != "" && below && (rest == "" || rest[0] == '/' || m[1] == "/") {
+				s := paths.Matching(path.Join(host.Real, rest))
+				s.Below = e.Recursive
+				if f := k.touches(s, e.Raw, there); f != nil {
+					return f
+				}
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// mountsOf returns the directory that a container works in, and the directories
+// that it is given: here and there.
+func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
+	words := c.Args()
+	for i := range words {
+		flag, value, ok := strings.Cut(likely(&words[i]), "=")
+		if !ok && i+1 < len(words) {
+			value = likely(&words[i+1])
+		}
+		switch flag {
+		case "-w", "--workdir":
+			dir = value
+		case "-v", "--volume":
+			here, there, _ := strings.Cut(value, ":")
+			there, _, _ = strings.Cut(there, ":")
+			mounts = append(mounts, [2]string{here, path.Clean("/" + there)})
+		case "--mount":
+			var m [2]string
+			for field := range strings.SplitSeq(value, ",") {
+				switch k, v, _ := strings.Cut(field, "="); k {
+				case "source", "src":
+					m[0] = v
+				case "target", "destination", "dst":
+					m[1] = path.Clean("/" + v)
+				}
+			}
+			mounts = append(mounts, m)
+		}
+	}
+	return dir, mounts
+}
