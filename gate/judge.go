@@ -68,12 +68,14 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, de
 	var out *judged
 	var broken error
 	guarded := g.guarded()
+	guarded.Pinned = true
 	for p := g; p != nil; p = p.opts.Parent {
 		f, err := p.inForce(ctx, c)
 		if err != nil && broken == nil {
 			broken = err
 		}
 		guarded.Policies = append(guarded.Policies, filesOf(f)...)
+		guarded.Pinned = guarded.Pinned && f != nil && f.Pinned
 		put := *c
 		if put.Mode == "" || p != g {
 			// What a subagent calls its mode is nothing to its parent's policy.

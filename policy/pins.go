@@ -23,7 +23,7 @@ func (s *search) openPins() {
 	dir := s.stateDir()
 	switch {
 	case s.NoPins:
-		s.off, s.out.Pins = true, "left out"
+		s.off, s.out.Pinned, s.out.Pins = true, false, "left out"
 		return
 	case dir == "":
 		s.out.Pins = "there is no state directory to keep them in"
@@ -37,7 +37,7 @@ func (s *search) openPins() {
 		return
 	}
 	if p, _ := s.pins.at(Everywhere); p != nil && p.Off {
-		s.off, s.out.Pins = true, "switched off (obstat trust --on switches them on)"
+		s.off, s.out.Pinned, s.out.Pins = true, false, "switched off (obstat trust --on switches them on)"
 	}
 }
 

@@ -135,6 +135,8 @@ type InForce struct {
 	New []New
 	// Pins says in words whether pins count here, and why not.
 	Pins string
+	// Pinned: what is on disk cannot loosen what decides here.
+	Pinned bool
 
 	agent  string
 	sites  []*site  // of the agent's own project
@@ -198,7 +200,7 @@ func (f *Finder) Find(w *Where) (*InForce, error) {
 
 // search returns a search at its beginning.
 func (f *Finder) search(w *Where) (*search, error) {
-	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent, Pins: "on"}}
+	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent, Pins: "on", Pinned: true}}
 	if s.w.Getenv == nil {
 		s.w.Getenv = os.Getenv
 	}
@@ -245,6 +247,7 @@ func (s *search) named() error {
 	if err != nil {
 		return err
 	}
+	s.out.Pinned = false
 	s.out.Policies = []*Policy{{Loaded: l, Why: "named", OnDisk: true, Accepted: true}}
 	return nil
 }

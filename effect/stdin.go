@@ -1,0 +1,131 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// standardInput analyses what a program that reads its program from standard input would run.
+func (c *call) standardInput(o *operand) {
+	w, known := c.input()
+	if !known {
+		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
+		c.a.effect(e)
+		c.a.gap(DynamicCode, "code from standard input", c.span(), c.cmd)
+		return
+	}
+	c.apply(o.role, o.lang, &w, false)
+}
+
+// input returns the literal text that a program reads from standard input.
+func (c *call) input() (shell.Word, bool) {
+	s := c.f.script
+	if s == nil || c.f.at >= len(s.Commands) {
+		return shell.Word{}, false
+	}
+	from := &s.Commands[c.f.at]
+	for i := len(from.Redirects) - 1; i >= 0; i-- {
+		r := &from.Redirects[i]
+		if r.Body != nil && (r.Fd == "" || r.Fd == "0") {
+			return *r.Body, r.Body.Known
+		}
+		if strings.HasPrefix(r.Op, "<") {
+			return shell.Word{}, false
+		}
+	}
+	if from.Stdin < 0 || from.Stdin >= len(s.Commands) {
+		return shell.Word{}, false
+	}
+	return printed(s.Commands[from.Stdin].Words)
+}
+
+// printed is what a plain echo or printf of literal words prints.
+func printed(words []shell.Word) (shell.Word, bool) {
+	if len(words) < 2 || !words[0].Known {
+		return shell.Word{}, false
+	}
+	switch words[0].Text {
+	case "echo":
+		if words[1].Text == "-n" {
+			words = words[1:]
+		}
+	case "printf":
+		if len(words) > 2 && (words[1].Text == "%s" || words[1].Text == `%s\n`) {
+			words = words[1:]
+		}
+		if len(words) != 2 || strings.ContainsRune(words[1].Text, '%') {
+			return shell.Word{}, false
+		}
+	default:
+		return shell.Word{}, false
+	}
+	var b strings.Builder
+	known := true
+	for i := range words[1:] {
+		w := &words[i+1]
+		text := w.Text
+		if !w.Known {
+			known, text = false, w.Shape()
+		}
+		if text == "" || w.Glob || strings.HasPrefix(text, "-") || strings.ContainsRune(text, '\\') {
+			return shell.Word{}, false
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(text)
+	}
+	if !known {
+		return shell.Word{Span: words[1].Span}.WithShape(b.String()), false
+	}
+	return shell.Word{Text: b.String(), Known: true, Span: words[1].Span}, true
+}
+
+// template is the command that parallel runs, with a word for what is put into it.
+func (c *call) template(words []shell.Word) []shell.Word {
+	why := "read from the input"
+	if c.lists() {
+		why = whyFound
+	}
+	for i := range words {
+		if strings.Contains(words[i].Text, "{") {
+			return c.fill(words, "{", why)
+		}
+	}
+	return append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
+}
+
+// marks reports whether a word of the command stands for what is read: `xargs -I{}`.
+func (c *call) marks() bool {
+	for i := range c.seen() {
+		if c.seen()[i].flag.role == roleMark {
+			return true
+		}
+	}
+	return false
+}
+
+// inputWords returns the words that a plain text on standard input is split into, known or as
+// far as they are: of `xargs rm <<< "a b$x"` a and b with an open end.
+func (c *call) inputWords() ([]shell.Word, bool) {
+	w, known := c.input()
+	text := w.Text
+	if !known {
+		text = w.Shape()
+	}
+	if text == "" || text == shell.Unknown || len(text) > maxName || strings.ContainsAny(text, "'\"\\") {
+		return nil, false
+	}
+	var out []shell.Word
+	for f := range strings.FieldsSeq(text) {
+		in := shell.Word{Text: f, Raw: f, Known: !strings.Contains(f, shell.Unknown)}
+		if !in.Known {
+			in.Text, _, _ = strings.Cut(f, shell.Unknown)
+			in.Why = "read from standard input"
+			in = in.WithShape(f)
+		}
+		out = append(out, in)
+	}
+	return out, true
+}
