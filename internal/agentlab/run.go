@@ -86,6 +86,9 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 		r.hastened = true
 		e := a.driver.entry()
 		return errors.Join(r.replace(r.home(e.file), e.timeout, e.short), r.spoil("#!/bin/sh\nexec sleep 600\n"))
+	case stalled:
+		key := r.home(".local/state/obstat/obstat.db.key")
+		return errors.Join(os.Remove(key), pipe(key))
 	case missing:
 		return r.spoil("")
 	}

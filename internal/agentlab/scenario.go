@@ -34,6 +34,7 @@ const (
 	never             // not installed at all
 	killed            // dies by SIGKILL
 	hanging           // never answers
+	stalled           // waits for ever for its own key, and has to deny by its deadline
 	missing           // is not there any more
 )
 
@@ -146,7 +147,8 @@ func scenarios() []scenario {
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
 		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)|" + asksFor},
 		{name: "broken", text: "an allowed command, and the policy cannot be read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: broken, want: mustBlock, says: "policy"},
-		{name: "late", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "could not decide"},
+		{name: "pipe", text: "an allowed command, and the policy takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), policy: stuck, want: mustBlock, says: "policy"},
+		{name: "late", text: "an allowed command, and the hook's own state takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), hook: stalled, want: mustBlock, says: "could not decide"},
 		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent|" + asksFor},
 		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would |" + asksFor + "|" + ownRefusal},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
