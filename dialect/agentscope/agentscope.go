@@ -87,7 +87,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	return &obstat.Program{
 		Dialect:   "agentscope",
 		Mode:      obstat.Mode(ctx.Mode),
-		Pipelines: pipelines(in.Options[OptionVersion] == "head"),
+		Pipelines: release{in.Options[OptionVersion] == "head"}.pipelines(),
 		Rules:     ctx.rules(),
 		View:      viewName,
 		Faces: map[string]obstat.Face{

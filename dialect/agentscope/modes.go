@@ -1,13 +1,20 @@
 package agentscope
 
-import "github.com/obstat/obstat"
+import (
+	"slices"
+
+	"github.com/obstat/obstat"
+)
 
 // The five modes, each a flowchart of the document, box by box.
 
 // The boxes that all flowcharts share.
 var (
-	denyRules = obstat.Match{Name: "deny rules", Rules: "deny"}
-	askRules  = obstat.Match{Name: "ask rules", Rules: "ask"}
+	denyRules  = obstat.Match{Name: "deny rules", Rules: "deny"}
+	askRules   = obstat.Match{Name: "ask rules", Rules: "ask"}
+	allowRules = obstat.Match{Name: "allow rules", Rules: "allow"}
+	// readOnly is the box check_read_only? whose no goes on.
+	readOnly = obstat.When{Name: "read-only", Is: readOnlyName, Then: obstat.Allow}
 )
 
 const (
@@ -18,38 +25,38 @@ const (
 	modeDontAsk     = "dont_ask"
 )
 
-func allowRules() obstat.Match { return obstat.Match{Name: "allow rules", Rules: "allow"} }
-
 func toolCheck(pass obstat.Outcomes) obstat.Check {
 	return obstat.Check{Name: "tool check", Check: checkName, Pass: pass}
 }
 
-// readOnlyPass is the box check_read_only? whose no goes on.
-func readOnlyPass() obstat.When {
-	return obstat.When{Name: "read-only", Is: readOnlyName, Then: obstat.Allow}
+// A release is which AgentScope the flowcharts are of: the document's, or 2.0.5
+// and later, where read-only calls are allowed in every mode.
+type release struct{ head bool }
+
+// since205 returns the read-only box of the modes that got it in 2.0.5, nil before.
+func (r release) since205() obstat.Stage {
+	if r.head {
+		return readOnly
+	}
+	return nil
 }
 
-// pipelines returns all modes; head puts the read-only box into those that got
-// it in AgentScope 2.0.5.
-func pipelines(head bool) map[obstat.Mode]obstat.Pipeline {
-	out := map[obstat.Mode]obstat.Pipeline{
-		modeDefault: defaultMode(), modeAcceptEdits: acceptEdits(), modeExplore: explore(), modeBypass: bypass(), modeDontAsk: dontAsk(),
+// boxes returns the stages that are there, in order.
+func boxes(stages ...obstat.Stage) []obstat.Stage {
+	return slices.DeleteFunc(stages, func(s obstat.Stage) bool { return s == nil })
+}
+
+// pipelines returns all modes.
+func (r release) pipelines() map[obstat.Mode]obstat.Pipeline {
+	return map[obstat.Mode]obstat.Pipeline{
+		modeDefault: r.defaultMode(), modeAcceptEdits: acceptEdits(), modeExplore: explore(), modeBypass: r.bypass(), modeDontAsk: r.dontAsk(),
 	}
-	if !head {
-		return out
-	}
-	for _, m := range []obstat.Mode{modeDefault, modeBypass, modeDontAsk} {
-		pl := out[m]
-		pl.Stages = append(append(append([]obstat.Stage{}, pl.Stages[:2]...), readOnlyPass()), pl.Stages[2:]...)
-		out[m] = pl
-	}
-	return out
 }
 
 // defaultMode is the DEFAULT flowchart.
-func defaultMode() obstat.Pipeline {
+func (r release) defaultMode() obstat.Pipeline {
 	return obstat.Pipeline{
-		Stages:  []obstat.Stage{denyRules, askRules, toolCheck(obstat.PlainAsk), allowRules()},
+		Stages:  boxes(denyRules, askRules, r.since205(), toolCheck(obstat.PlainAsk), allowRules),
 		Default: obstat.Ask,
 	}
 }
@@ -57,31 +64,33 @@ func defaultMode() obstat.Pipeline {
 // explore is the EXPLORE flowchart: the read-only verdict is final.
 func explore() obstat.Pipeline {
 	no := obstat.Deny
-	readOnly := obstat.When{Name: "read-only", Is: readOnlyName, Then: obstat.Allow, Else: &no}
-	return obstat.Pipeline{Stages: []obstat.Stage{denyRules, askRules, readOnly}}
+	final := readOnly
+	final.Else = &no
+	return obstat.Pipeline{Stages: []obstat.Stage{denyRules, askRules, final}}
 }
 
 // acceptEdits is the ACCEPT_EDITS flowchart.
 func acceptEdits() obstat.Pipeline {
 	return obstat.Pipeline{
-		Stages:  []obstat.Stage{denyRules, askRules, readOnlyPass(), toolCheck(obstat.PlainAsk), allowRules()},
+		Stages:  []obstat.Stage{denyRules, askRules, readOnly, toolCheck(obstat.PlainAsk), allowRules},
 		Default: obstat.Ask,
 	}
 }
 
 // bypass is the BYPASS flowchart: any ask of a tool passes, matched or not.
-func bypass() obstat.Pipeline {
+func (r release) bypass() obstat.Pipeline {
 	return obstat.Pipeline{
-		Stages:  []obstat.Stage{denyRules, askRules, toolCheck(obstat.PlainAsk | obstat.SafetyAsk), allowRules()},
+		Stages:  boxes(denyRules, askRules, r.since205(), toolCheck(obstat.PlainAsk|obstat.SafetyAsk), allowRules),
 		Default: obstat.Allow,
 	}
 }
 
 // dontAsk is the DONT_ASK flowchart: every ask is a denial.
-func dontAsk() obstat.Pipeline {
-	asks := askRules
-	asks.AskDenies = true
-	check := toolCheck(0)
-	check.AskDenies = true
-	return obstat.Pipeline{Stages: []obstat.Stage{denyRules, asks, check, allowRules()}, Default: obstat.Deny}
+func (r release) dontAsk() obstat.Pipeline {
+	asks, check := askRules, toolCheck(0)
+	asks.AskDenies, check.AskDenies = true, true
+	return obstat.Pipeline{
+		Stages:  boxes(denyRules, asks, r.since205(), check, allowRules),
+		Default: obstat.Deny,
+	}
 }
