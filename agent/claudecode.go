@@ -14,12 +14,12 @@ import (
 
 // claudeCode is Claude Code. Several others have copied its protocol.
 func claudeCode() *Agent {
-	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: 5 * time.Minute,
+	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
 		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
-				timeout: "timeout", unit: time.Second, standard: patient},
+				timeout: "timeout", unit: time.Second},
 			honours: claudeHonours, forge: claudeForge, check: claudeSwitches,
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}

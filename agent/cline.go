@@ -19,7 +19,7 @@ func cline() *Agent {
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
-			places:  clinePlaces, version: "2026-08", documented: true, covers: clineCovers}}
+			places:  clinePlaces, version: "2026-08", covers: clineCovers}}
 }
 
 var clinePlaces = []place{

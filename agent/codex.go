@@ -22,10 +22,10 @@ import (
 // codex is Codex. Its protocol is Claude Code's, but an unknown key, a bare allow,
 // an ask or an empty standard error make it run the call.
 func codex() *Agent {
-	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: 5 * time.Minute,
+	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
 		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, housekeeping: codexHousekeeping},
 		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second, standard: patient},
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
 			places: codexPlaces, version: "0.166.0", covers: codexCovers}}
 }

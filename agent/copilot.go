@@ -120,7 +120,7 @@ func copilotRequest(a *answer) Reply {
 }
 
 func copilotForm() form {
-	return form{commands: []string{"bash", "powershell"}, fields: obj("type", "command"), timeout: "timeoutSec", unit: time.Second, standard: 30 * time.Second}
+	return form{commands: []string{"bash", "powershell"}, fields: obj("type", "command"), timeout: "timeoutSec", unit: time.Second}
 }
 
 // copilotFile is a file of settings that is obstat's alone.

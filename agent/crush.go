@@ -14,12 +14,12 @@ func crush() *Agent {
 		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, housekeeping: "todos",
 			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
 		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
-			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second, standard: 30 * time.Second},
+			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second},
 			honours: crushHonours, forge: crushForge,
 			environ: func(event, dir string) []string {
 				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
 			},
-			places: crushPlaces, version: "0.96.1", documented: true, covers: crushCovers}}
+			places: crushPlaces, version: "0.96.1", covers: crushCovers}}
 }
 
 var crushPlaces = []place{

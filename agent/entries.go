@@ -62,7 +62,7 @@ func (a *Agent) entries(f *File) (out []Entry) {
 }
 
 func (a *Agent) entry(f *File, event string, g, h int, group, handler *tree.Node) Entry {
-	e := Entry{Event: event, group: g, handler: h, Matcher: text(group, "matcher"), Timeout: a.form.standard}
+	e := Entry{Event: event, group: g, handler: h, Matcher: text(group, "matcher"), Timeout: a.waits()}
 	e.Line, e.Col = tree.LineCol(f.data, handler.Start)
 	for _, key := range append(slices.Clone(a.form.commands), "command", "exec") {
 		if e.Text = text(handler, key); e.Text == "" {
@@ -96,6 +96,15 @@ func (a *Agent) entry(f *File, event string, g, h int, group, handler *tree.Node
 	}
 	e.failClosed = isBool(handler.Get("failClosed"), true)
 	return e
+}
+
+// waits returns how long the agent waits for a hook whose entry names no time; zero
+// where entries cannot name one.
+func (a *Agent) waits() time.Duration {
+	if a.form.timeout == "" {
+		return 0
+	}
+	return a.Patience
 }
 
 func isBool(n *tree.Node, value bool) bool { return n.Is(tree.Bool) && n.Bool == value }

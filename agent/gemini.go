@@ -18,7 +18,7 @@ func gemini() *Agent {
 			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
 		settings: settings{events: []string{beforeTool}, limit: patient, format: textedit.JSONC, guard: guardSuffix,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
-				timeout: "timeout", unit: time.Millisecond, standard: time.Minute},
+				timeout: "timeout", unit: time.Millisecond},
 			honours: geminiHonours, forge: geminiForge, check: geminiCheck, start: withBash,
 			environ: func(_, dir string) []string {
 				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir}

@@ -20,10 +20,10 @@ func qwen() *Agent {
 			}},
 		settings: settings{events: []string{preToolUse}, limit: patient, format: textedit.JSONC, guard: guardSuffix, start: withBash,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
-				timeout: "timeout", unit: time.Millisecond, standard: time.Minute},
+				timeout: "timeout", unit: time.Millisecond},
 			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
 			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
-			version: "0.22.0", documented: true, covers: qwenCovers}}
+			version: "0.22.0", covers: qwenCovers}}
 }
 
 var qwenPlaces = []place{

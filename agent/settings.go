@@ -61,11 +61,9 @@ type settings struct {
 	check func(s *Setup)
 	// merges: the agent runs equal entries of several files once.
 	merges bool
-	// version is that of the agent which covers is about, and documented says that
-	// it was read, not observed by running the agent.
-	version    string
-	documented bool
-	covers     []Limit
+	// covers is how far the agent's hooks reach, in its version.
+	covers  []Limit
+	version string
 }
 
 // A form is how an agent writes a hook in its settings.
@@ -77,7 +75,6 @@ type form struct {
 	matched  string        // the only event that has the matcher; "" for all
 	timeout  string        // key; "" if there is none
 	unit     time.Duration // of the time-out
-	standard time.Duration // the agent's own, where the entry has none
 }
 
 // matcherOf returns the matcher of an event's entry, "" if it has none.

@@ -31,7 +31,7 @@ func Toy() *Agent {
 				return reply(obj("go", false, "because", a.reason), a.reason, exitDeny)
 			}},
 		settings: settings{events: []string{"BeforeDoing"}, limit: patient, format: textedit.JSON, guard: guardSuffix,
-			form:    form{commands: []string{"run"}, timeout: "seconds", unit: time.Second, standard: time.Minute},
+			form:    form{commands: []string{"run"}, timeout: "seconds", unit: time.Second},
 			places:  []place{{scope: User, env: "TOY_HOME", under: ".toy", path: "toy.json", install: true}, {scope: Project, path: ".toy/toy.json", install: true}},
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(!isBool(s.object.Get("go"), true)) },
 			forge: func(_, dir string, p probe) object {
