@@ -103,7 +103,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, de
 func (g *Gate) guarded() *protect.Guarded {
 	out := &protect.Guarded{State: g.opts.Guarded, Places: g.opts.Places, Programs: g.opts.Programs, Getenv: g.opts.Getenv}
 	if dir, err := statedir.Dir(g.opts.Getenv); err == nil {
-		out.State = append(slices.Clone(out.State), dir)
+		out.State = append(append(slices.Clone(out.State), dir), statedir.Heads(statedir.Store(dir), g.opts.Getenv)...)
 	}
 	return out
 }

@@ -6,7 +6,10 @@
 package statedir
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -42,18 +45,25 @@ func Store(dir string) string { return filepath.Join(dir, "obstat.db") }
 func LedgerOf(db string) string { return strings.TrimSuffix(db, ".db") + ".ledger" }
 
 // Heads returns where else the last known head of a database's ledger is kept:
-// for the one in the state directory, in the user's configuration directory, so
-// that deleting or rewinding the state directory shows.
+// for the one in a state directory below the home directory, in the user's
+// configuration directory, so that deleting or rewinding the state directory
+// shows. The name is made of host and directory: configuration directories are
+// copied from machine to machine, ledgers are not.
 func Heads(db string, getenv func(string) string) []string {
 	state, err := Dir(getenv)
 	if err != nil || filepath.Clean(db) != Store(state) {
+		return nil
+	}
+	if rel, err := filepath.Rel(getenv(homeVariable), state); err != nil || !filepath.IsLocal(rel) {
 		return nil
 	}
 	config, err := base(getenv, "XDG_CONFIG_HOME", ".config")
 	if err != nil {
 		return nil
 	}
-	return []string{filepath.Join(config, "ledger.head")}
+	host, _ := os.Hostname() // without it the directory tells ledgers apart
+	id := sha256.Sum256([]byte(host + "\x00" + state))
+	return []string{filepath.Join(config, fmt.Sprintf("ledger-%x.head", id[:4]))}
 }
 
 // Grants returns the file that is beside a database while it may hold grants: a
