@@ -25,7 +25,7 @@ type askOptions struct {
 	Roles   []string
 }
 
-func newAsk(f *Factory, runF func(*askOptions) error) *cobra.Command {
+func newAsk(f *Factory) *cobra.Command {
 	o := &askOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "ask [flags]",
@@ -43,9 +43,6 @@ instead of denying at once.`,
   obstat ask --list --json`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			return askRun(ctx, o)

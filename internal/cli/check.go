@@ -41,11 +41,8 @@ func (o *checkOptions) args(args []string) error {
 	return nil
 }
 
-// command makes cmd read these options and do run, or runF in its place.
-func (o *checkOptions) command(cmd *cobra.Command, run, runF func(*checkOptions) error) *cobra.Command {
-	if runF != nil {
-		run = runF
-	}
+// command makes cmd read these options and do run.
+func (o *checkOptions) command(cmd *cobra.Command, run func(*checkOptions) error) *cobra.Command {
 	cmd.Args = some(0, 2)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if err := o.args(args); err != nil {
@@ -57,7 +54,7 @@ func (o *checkOptions) command(cmd *cobra.Command, run, runF func(*checkOptions)
 	return cmd
 }
 
-func newCheck(f *Factory, runF func(*checkOptions) error) *cobra.Command {
+func newCheck(f *Factory) *cobra.Command {
 	o := &checkOptions{Factory: f}
 	return o.command(&cobra.Command{
 		Use:   "check [flags] [TOOL [INPUT-JSON]]",
@@ -71,7 +68,7 @@ the next is read. The exit code is the worst of all answers.`,
   obstat check -p obstat.json Write --path ~/.bashrc
   obstat check -p obstat.json WebFetch '{"url": "https://example.com"}'
   obstat check --json -p obstat.json < calls.jsonl`,
-	}, checkRun, runF)
+	}, checkRun)
 }
 
 func checkRun(o *checkOptions) error {

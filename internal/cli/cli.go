@@ -146,9 +146,9 @@ Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err.Error()} })
 	root.PersistentFlags().BoolVar(&f.jsonFlag, "json", false, "print JSON; docs/json.md has the shapes")
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
-	root.AddCommand(newCheck(f, nil), newExplain(f, nil), newPolicy(f), newTest(f, nil), newEffects(f, nil), newPermissionsCmd(f, nil), newAddDirCmd(f, nil), newAsk(f, nil), newDemo(f, nil), newGrants(f, nil), newStatus(f, nil), newTrust(f, nil), newReplay(f, nil), newStats(f, nil), newVersion(f))
-	root.AddCommand(newLog(f, nil))
-	root.AddCommand(newHook(f, nil), newInstall(f, false, nil), newInstall(f, true, nil), newDoctor(f, nil))
+	root.AddCommand(newCheck(f), newExplain(f), newPolicy(f), newTest(f), newEffects(f), newPermissionsCmd(f), newAddDirCmd(f), newAsk(f), newDemo(f), newGrants(f), newStatus(f), newTrust(f), newReplay(f), newStats(f), newVersion(f))
+	root.AddCommand(newLog(f))
+	root.AddCommand(newHook(f), newInstall(f, false), newInstall(f, true), newDoctor(f))
 	return root
 }
 

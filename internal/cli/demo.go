@@ -24,7 +24,7 @@ type demoOptions struct {
 	Watch   bool
 }
 
-func newDemo(f *Factory, runF func(*demoOptions) error) *cobra.Command {
+func newDemo(f *Factory) *cobra.Command {
 	o := &demoOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
@@ -37,9 +37,6 @@ Commands are not run; the one file the agent edits is in the sample project.`,
   obstat demo --watch`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			return demoRun(ctx, o)

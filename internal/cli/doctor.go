@@ -34,7 +34,7 @@ type doctorOptions struct {
 	Getenv  func(string) string
 }
 
-func newDoctor(f *Factory, runF func(*doctorOptions) error) *cobra.Command {
+func newDoctor(f *Factory) *cobra.Command {
 	o := &doctorOptions{Factory: f, Getenv: os.Getenv}
 	cmd := &cobra.Command{
 		Use:   "doctor [flags] [AGENT...]",
@@ -62,9 +62,6 @@ The agents are ` + strings.Join(installable(), ", ") + `.`,
 				if a := agent.Of(name); a == nil || !a.Installable() {
 					return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", "))
 				}
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return doctorRun(cmd.Context(), o)
 		},

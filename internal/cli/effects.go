@@ -20,7 +20,7 @@ type effectsOptions struct {
 	Dir     string
 }
 
-func newEffects(f *Factory, runF func(*effectsOptions) error) *cobra.Command {
+func newEffects(f *Factory) *cobra.Command {
 	o := &effectsOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "effects [flags] [COMMAND]",
@@ -42,9 +42,6 @@ standard input. Nothing is run.`,
 				if err := o.readCommand(); err != nil {
 					return err
 				}
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return effectsRun(o)
 		},

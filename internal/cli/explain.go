@@ -14,7 +14,7 @@ import (
 	"github.com/obstat/obstat/internal/jsonl"
 )
 
-func newExplain(f *Factory, runF func(*checkOptions) error) *cobra.Command {
+func newExplain(f *Factory) *cobra.Command {
 	o := &checkOptions{Factory: f}
 	return o.command(&cobra.Command{
 		Use:   "explain [flags] [TOOL [INPUT-JSON]]",
@@ -26,7 +26,7 @@ would turn the verdict. Each change was tried; none that would free a shell,
 an interpreter or a wrapper is shown.`,
 		Example: `  obstat explain -p .claude/settings.json Bash --command 'env CI=1 rm -rf build && npm test'
   obstat explain --json -p obstat.json Write --path ~/.bashrc`,
-	}, explainRun, runF)
+	}, explainRun)
 }
 
 func explainRun(o *checkOptions) error {

@@ -20,7 +20,7 @@ type grantsOptions struct {
 	All     bool
 }
 
-func newGrants(f *Factory, runF func(*grantsOptions) error) *cobra.Command {
+func newGrants(f *Factory) *cobra.Command {
 	o := &grantsOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "grants [flags]",
@@ -33,18 +33,15 @@ accepted for always are not here but in the policy's own file.`,
   obstat grants revoke --all`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return grantsRun(cmd.Context(), o)
 		},
 	}
 	o.Store.flags(cmd)
-	cmd.AddCommand(newRevoke(f, nil))
+	cmd.AddCommand(newRevoke(f))
 	return cmd
 }
 
-func newRevoke(f *Factory, runF func(*grantsOptions) error) *cobra.Command {
+func newRevoke(f *Factory) *cobra.Command {
 	o := &grantsOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "revoke [flags] [ID...]",
@@ -54,9 +51,6 @@ func newRevoke(f *Factory, runF func(*grantsOptions) error) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.IDs = args; len(args) == 0 != o.All {
 				return usagef("name grants, or --all of them")
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return revokeRun(cmd.Context(), o)
 		},

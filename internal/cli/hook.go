@@ -27,7 +27,7 @@ type hookOptions struct {
 	Getenv      func(string) string
 }
 
-func newHook(f *Factory, runF func(*hookOptions) error) *cobra.Command {
+func newHook(f *Factory) *cobra.Command {
 	o := &hookOptions{Factory: f, Getenv: os.Getenv}
 	cmd := &cobra.Command{
 		Use:   "hook [flags] [AGENT]",
@@ -62,9 +62,6 @@ The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
 			if o.Ledger != "on" && o.Ledger != "off" {
 				return usagef("--ledger takes on or off, not %q", o.Ledger)
 			}
-			if runF != nil {
-				return runF(o)
-			}
 			return hookRun(o)
 		},
 	}
@@ -81,7 +78,7 @@ The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
 // hookMain runs obstat hook without the other commands: a mistake in its
 // arguments has to be a denial, too, and its start is paid for on every call.
 func hookMain(f *Factory, args []string) ExitCode {
-	cmd := newHook(f, nil)
+	cmd := newHook(f)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "obstat hook"}
 	cmd.SetArgs(args)

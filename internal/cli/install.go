@@ -33,7 +33,7 @@ type installOptions struct {
 	Getenv  func(string) string
 }
 
-func newInstall(f *Factory, remove bool, runF func(*installOptions) error) *cobra.Command {
+func newInstall(f *Factory, remove bool) *cobra.Command {
 	o := &installOptions{Factory: f, Remove: remove, Getenv: os.Getenv}
 	use, short, long := "install", "Make an agent ask obstat before it calls a tool", `Write obstat's hook into an agent's settings. The change is shown first; every
 other byte stays as it is, an older entry of obstat's is brought up to date, and a
@@ -54,9 +54,6 @@ was before.`
 			o.Agent = args[0]
 			if o.Project && o.User {
 				return usagef("--project and --user exclude one another")
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return installRun(o)
 		},

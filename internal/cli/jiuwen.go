@@ -45,7 +45,7 @@ type permissionsJSON struct {
 	Text string `json:"text"`
 }
 
-func newPermissionsCmd(f *Factory, runF func(*jiuwenOptions) error) *cobra.Command {
+func newPermissionsCmd(f *Factory) *cobra.Command {
 	o := &jiuwenOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "permissions [flags] [LEVEL TOOL[(PATTERN)]]",
@@ -60,9 +60,6 @@ command of JiuwenSwarm. Comments and layout of the file stay as they are.`,
 		Args: some(0, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Args = args
-			if runF != nil {
-				return runF(o)
-			}
 			return permissionsRun(o)
 		},
 	}
@@ -115,7 +112,7 @@ type addDirJSON struct {
 	*dialect.Trusted
 }
 
-func newAddDirCmd(f *Factory, runF func(*jiuwenOptions) error) *cobra.Command {
+func newAddDirCmd(f *Factory) *cobra.Command {
 	o := &jiuwenOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "add-dir [flags] PATH",
@@ -127,9 +124,6 @@ workspace. It is the /add-dir command of JiuwenSwarm.`,
 		Args:    some(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Args = args
-			if runF != nil {
-				return runF(o)
-			}
 			return addDirRun(o)
 		},
 	}

@@ -32,7 +32,7 @@ type logOptions struct {
 	Tick         <-chan time.Time // looks for more when following; nil: twice a second
 }
 
-func newLog(f *Factory, runF func(*logOptions) error) *cobra.Command {
+func newLog(f *Factory) *cobra.Command {
 	o := &logOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "log [flags]",
@@ -48,9 +48,6 @@ they say otherwise) or how long ago (90m, 12h, 3d).`,
   obstat log -f`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			return logRun(ctx, o)
@@ -61,7 +58,7 @@ they say otherwise) or how long ago (90m, 12h, 3d).`,
 	cmd.Flags().IntVarP(&o.Query.Limit, "number", "n", 50, "at most so many, the newest; 0 is all")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what is written from now on")
 	cmd.Flags().BoolVar(&o.CSV, "csv", false, "print comma-separated values")
-	cmd.AddCommand(newLogVerify(f, nil), newLogExport(f, nil), newLogTrim(f, nil))
+	cmd.AddCommand(newLogVerify(f), newLogExport(f), newLogTrim(f))
 	return cmd
 }
 

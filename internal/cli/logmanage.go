@@ -39,7 +39,7 @@ type brokenJSON struct {
 	Msg  string `json:"msg"`
 }
 
-func newLogVerify(f *Factory, runF func(*logVerifyOptions) error) *cobra.Command {
+func newLogVerify(f *Factory) *cobra.Command {
 	o := &logVerifyOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "verify [flags] [FILE]",
@@ -56,9 +56,6 @@ next time.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.File = args[0]
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return logVerifyRun(cmd.Context(), o)
 		},
@@ -136,7 +133,7 @@ func lines(r io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-func newLogExport(f *Factory, runF func(*logOptions) error) *cobra.Command {
+func newLogExport(f *Factory) *cobra.Command {
 	o := &logOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "export [flags]",
@@ -147,9 +144,6 @@ verify can check; as comma-separated values; or as the audit table of Chorus.`,
   obstat log export --format csv --since 30d`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return logExportRun(cmd.Context(), o)
 		},
 	}
@@ -205,7 +199,7 @@ type logTrimJSON struct {
 	Removed int `json:"removed"`
 }
 
-func newLogTrim(f *Factory, runF func(*logTrimOptions) error) *cobra.Command {
+func newLogTrim(f *Factory) *cobra.Command {
 	o := &logTrimOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "trim [flags] --before TIME",
@@ -216,9 +210,6 @@ again.`,
 		Example: `  obstat log trim --before 90d`,
 		Args:    some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return logTrimRun(cmd.Context(), o)
 		},
 	}

@@ -21,7 +21,7 @@ func newPolicy(f *Factory) *cobra.Command {
 		Args:  some(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newShow(f, nil), newValidate(f, nil))
+	cmd.AddCommand(newShow(f), newValidate(f))
 	return cmd
 }
 
@@ -36,7 +36,7 @@ type showOptions struct {
 	Mode    string // "" is the one in force
 }
 
-func newShow(f *Factory, runF func(*showOptions) error) *cobra.Command {
+func newShow(f *Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "show [flags] [FILE...]",
@@ -52,9 +52,6 @@ at. As JSON it is the whole Program, which can be used as a policy itself.`,
 			o.Policy.Files = append(o.Policy.Files, args...)
 			if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
 				return usagef("--format takes text, json or mermaid, not %q", o.Format)
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return showRun(o)
 		},
@@ -122,7 +119,7 @@ type validateOptions struct {
 	Strict  bool // warnings count as errors
 }
 
-func newValidate(f *Factory, runF func(*validateOptions) error) *cobra.Command {
+func newValidate(f *Factory) *cobra.Command {
 	o := &validateOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "validate [flags] [FILE...]",
@@ -136,9 +133,6 @@ The exit code is 1 if there are errors.`,
 		Args: some(0, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Policy.Files = args
-			if runF != nil {
-				return runF(o)
-			}
 			return validateRun(o)
 		},
 	}

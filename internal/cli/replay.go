@@ -25,7 +25,7 @@ type replayOptions struct {
 	Most    int
 }
 
-func newReplay(f *Factory, runF func(*replayOptions) error) *cobra.Command {
+func newReplay(f *Factory) *cobra.Command {
 	o := &replayOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "replay [flags]",
@@ -39,9 +39,6 @@ where secrets were masked; those calls are counted. Nothing is asked or changed.
   obstat replay --json -p new.json | jq .flipped`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return replayRun(cmd.Context(), o)
 		},
 	}

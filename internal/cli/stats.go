@@ -24,7 +24,7 @@ type statsOptions struct {
 	Top     int
 }
 
-func newStats(f *Factory, runF func(*statsOptions) error) *cobra.Command {
+func newStats(f *Factory) *cobra.Command {
 	o := &statsOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "stats [flags]",
@@ -37,9 +37,6 @@ the policy that is named, or found here, decided nothing.`,
   obstat stats --json | jq .verdicts`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return statsRun(cmd.Context(), o)
 		},
 	}

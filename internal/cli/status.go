@@ -22,7 +22,7 @@ type statusOptions struct {
 	Store   storeOptions
 }
 
-func newStatus(f *Factory, runF func(*statusOptions) error) *cobra.Command {
+func newStatus(f *Factory) *cobra.Command {
 	o := &statusOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "status [flags]",
@@ -36,9 +36,6 @@ broken.`,
   obstat status --json -C ~/src/app`,
 		Args: some(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(o)
-			}
 			return statusRun(cmd.Context(), o)
 		},
 	}

@@ -22,7 +22,7 @@ type trustOptions struct {
 	Getenv  func(string) string
 }
 
-func newTrust(f *Factory, runF func(*trustOptions) error) *cobra.Command {
+func newTrust(f *Factory) *cobra.Command {
 	o := &trustOptions{Factory: f, Getenv: os.Getenv}
 	cmd := &cobra.Command{
 		Use:   "trust [flags] [DIR]",
@@ -47,9 +47,6 @@ for machines where nobody sits; it counts from who starts the agent.`,
 			}
 			if o.Off && o.On {
 				return usagef("--off and --on exclude each other")
-			}
-			if runF != nil {
-				return runF(o)
 			}
 			return trustRun(cmd.Context(), o)
 		},
