@@ -148,6 +148,10 @@ func (l Line) End() int64 { return l.Offset + int64(len(l.Text)) + 1 }
 // of one; zero is the first record. It stops at the last whole line.
 func (v *View) Lines(from int64) iter.Seq2[Line, error] { return v.lines(from, 256<<10) }
 
+// After yields the lines from an offset on like Lines, for a reader that knows the
+// ledger almost to its end and expects few.
+func (v *View) After(from int64) iter.Seq2[Line, error] { return v.lines(from, 4<<10) }
+
 func (v *View) lines(from int64, chunk int) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		at := max(from-v.base, v.start)

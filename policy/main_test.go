@@ -8,6 +8,10 @@ import (
 
 // TestMain gives the tests a home of their own.
 func TestMain(m *testing.M) {
+	if role := os.Getenv("OBSTAT_TEST_ROLE"); role != "" {
+		actAs(role)
+		return
+	}
 	home, err := os.MkdirTemp("", "home")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -275,7 +275,7 @@ func (s *search) makePin(st *site) (*Pin, error) {
 // found.
 func (s *search) unchanged(st *site) error {
 	now := &site{dir: st.dir, key: st.key}
-	s.memo = map[string]*content{}
+	s.memo, s.have, s.glob = map[string]*content{}, map[string]bool{}, map[string][]string{}
 	sets, err := s.sets(st.dir)
 	if err != nil {
 		return err

@@ -128,14 +128,17 @@ func (s *pinStore) close() {
 }
 
 // maxTail is how much of the ledger is read anew before the index is written.
-const maxTail = 256 << 10
+const maxTail = 64 << 10
 
 // catchUp takes the index from old, or starts an empty one, and reads the rest of
 // the ledger. An index that is far behind is written anew, if that can be.
 func (s *pinStore) catchUp(old []byte, save bool) error {
 	s.idx = s.readIndex(old)
-	from := s.idx.End
-	for l, err := range s.view.Lines(from) {
+	from, lines := s.idx.End, s.view.Lines
+	if from > 0 {
+		lines = s.view.After
+	}
+	for l, err := range lines(from) {
 		if err != nil {
 			return err
 		}
@@ -143,12 +146,12 @@ func (s *pinStore) catchUp(old []byte, save bool) error {
 		if !bytes.Contains(l.Text, []byte(`"kind":"pin"`)) {
 			continue
 		}
-		r, err := s.view.ReadAt(l.Offset)
+		p, hash, err := s.read(l.Offset)
 		if err != nil {
 			continue // `log verify` tells of it
 		}
-		if p, err := s.decode(r); err == nil && (s.idx.Pins[p.Place].Hash == p.After || s.idx.Pins[p.Place].Offset == 0) {
-			s.idx.Pins[p.Place] = pinEntry{l.Offset, r.Hash}
+		if now := s.idx.Pins[p.Place]; now.Hash == p.After || now.Offset == 0 {
+			s.idx.Pins[p.Place] = pinEntry{l.Offset, hash}
 		}
 	}
 	if save && s.idx.End-from > maxTail {
@@ -213,26 +216,42 @@ func (s *pinStore) saveIndex() {
 	}
 }
 
-// A pinDetail is a pin as a record carries it.
+// A pinRecord is what matters of the record of a pin.
+type pinRecord struct {
+	Kind   ledger.Kind `json:"kind"`
+	Dir    string      `json:"dir"`
+	Detail pinDetail   `json:"detail"`
+	Hash   ledger.Hash `json:"hash"`
+}
+
+// A pinDetail is a pin with the installation's mark.
 type pinDetail struct {
 	Pin  json.RawMessage `json:"pin"`
 	Mark string          `json:"mark"`
 }
 
-// decode returns the pin of a record, if it has the installation's mark.
-func (s *pinStore) decode(r *ledger.Record) (*Pin, error) {
-	var d pinDetail
-	if r.Kind != ledger.Pin || json.Unmarshal(r.Detail, &d) != nil || !hmac.Equal([]byte(d.Mark), []byte(s.mark(d.Pin))) {
-		return nil, errors.New("this record is no pin of this installation")
+// read returns the pin at an offset of the ledger, if the record has its hash and
+// the pin the installation's mark.
+func (s *pinStore) read(offset int64) (*Pin, ledger.Hash, error) {
+	var r pinRecord
+	line, err := s.view.LineAt(offset)
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
+	if err != nil {
+		return nil, r.Hash, err
+	}
+	if r.Kind != ledger.Pin || !hmac.Equal([]byte(r.Detail.Mark), []byte(s.mark(r.Detail.Pin))) {
+		return nil, r.Hash, errors.New("this record is no pin of this installation")
 	}
 	p := new(Pin)
-	if err := json.Unmarshal(d.Pin, p); err != nil {
-		return nil, err
+	if err := json.Unmarshal(r.Detail.Pin, p); err != nil {
+		return nil, r.Hash, err
 	}
 	if p.V != pinVersion || p.Place != r.Dir {
-		return nil, fmt.Errorf("a pin of version %d for %s", p.V, p.Place)
+		return nil, r.Hash, fmt.Errorf("a pin of version %d for %s", p.V, p.Place)
 	}
-	return p, nil
+	return p, r.Hash, nil
 }
 
 // at returns the newest pin of a place and where it is, nil where there is none. An
@@ -243,10 +262,8 @@ func (s *pinStore) at(place string) (*Pin, pinEntry) {
 		if !ok {
 			return nil, e
 		}
-		if r, err := s.view.ReadAt(e.Offset); err == nil && r.Hash == e.Hash {
-			if p, err := s.decode(r); err == nil && p.Place == place {
-				return p, e
-			}
+		if p, hash, err := s.read(e.Offset); err == nil && hash == e.Hash && p.Place == place {
+			return p, e
 		}
 		if s.catchUp(nil, true) != nil {
 			break

@@ -181,6 +181,10 @@ func (f *InForce) Err() error {
 	return all.Fatal()
 }
 
+// Bound tells whether there is something to decide by although what was found cannot
+// be loaded.
+func (f *InForce) Bound() bool { return f.unusable() == "" }
+
 // Find returns what is in force. What is found and cannot be loaded is in the
 // result, and decides; the error is about what was named, and the files that were
 // looked at are there nevertheless.
@@ -200,7 +204,7 @@ func (f *Finder) Find(w *Where) (*InForce, error) {
 
 // search returns a search at its beginning.
 func (f *Finder) search(w *Where) (*search, error) {
-	s := &search{Finder: f, w: *w, memo: map[string]*content{}, out: &InForce{agent: w.Agent, Pins: "on", Pinned: true}}
+	s := &search{Finder: f, w: *w, memo: map[string]*content{}, have: map[string]bool{}, glob: map[string][]string{}, out: &InForce{agent: w.Agent, Pins: "on", Pinned: true}}
 	if s.w.Getenv == nil {
 		s.w.Getenv = os.Getenv
 	}

@@ -16,20 +16,20 @@ import (
 
 // A world is a home, a machine and a project on disk.
 type world struct {
-	*testing.T
+	testing.TB
 	top, home, dir string
 	env            map[string]string
 	finder         policy.Finder
 }
 
 // newWorld makes the files; names start with home/, etc/ or another directory.
-func newWorld(t *testing.T, files map[string]string) *world {
+func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, top: top, home: filepath.Join(top, "home"), dir: filepath.Join(top, "work", "p"), env: map[string]string{}}
+	w := &world{TB: t, top: top, home: filepath.Join(top, "home"), dir: filepath.Join(top, "work", "p"), env: map[string]string{}}
 	w.finder.Machine, w.finder.State, w.finder.NoPins = top, filepath.Join(top, "state"), true
 	for _, dir := range []string{w.home, w.dir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

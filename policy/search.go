@@ -22,6 +22,8 @@ type search struct {
 	w    Where
 	list []dialect.Dialect
 	memo map[string]*content
+	have map[string]bool     // files and directories that exist
+	glob map[string][]string // what patterns have found
 	pins *pinStore // nil: none count
 	off  bool      // nothing has to be accepted anywhere
 	// first: nobody has accepted anything of the agent's own project.
@@ -202,6 +204,9 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 func (s *search) sets(dir string) (out []*set, err error) {
 	where := &dialect.Where{Dir: dir, Home: s.w.Home, Machine: s.Machine, Getenv: s.w.Getenv, List: s.names}
 	for _, d := range s.list {
+		if dir != "" && !s.candidate(d, dir) {
+			continue
+		}
 		places, err := dialect.PlacesOf(d, where)
 		if err != nil {
 			return nil, err
@@ -220,12 +225,49 @@ func (s *search) sets(dir string) (out []*set, err error) {
 	return out, nil
 }
 
+// candidate tells whether a directory may hold project's files of a dialect. Most
+// directories above a project hold none, and looking for the first parts of their
+// names is all that they cost.
+func (s *search) candidate(d dialect.Dialect, dir string) bool {
+	names := dialect.WellKnown(d)
+	return names == nil || slices.ContainsFunc(names, func(name string) bool {
+		first, _, _ := strings.Cut(name, "/")
+		return s.exists(filepath.Join(dir, first))
+	})
+}
+
+// exists tells whether there is a file or directory of that name.
+func (s *search) exists(name string) bool {
+	have, known := s.have[name]
+	if !known {
+		_, err := os.Lstat(name)
+		if have = !absent(err); !have {
+			s.watch(name)
+		}
+		s.have[name] = have
+	}
+	return have
+}
+
+// matches returns the files that a pattern names.
+func (s *search) matches(pattern string) []string {
+	out, known := s.glob[pattern]
+	if !known {
+		base, _, _ := strings.Cut(pattern, "*")
+		if base = filepath.Dir(base + "x"); s.exists(filepath.Dir(base)) && s.exists(base) {
+			out, _ = filepath.Glob(pattern) // the pattern is the dialect's: it is well formed
+			s.watchBelow(base)
+		}
+		s.glob[pattern] = out
+	}
+	return out
+}
+
 // files reads what there is at a place.
 func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []file) {
 	names := []string{p.Name}
 	if p.Glob {
-		s.watch(filepath.Dir(p.Name))
-		names, _ = filepath.Glob(p.Name) // the pattern is the dialect's: it is well formed
+		names = s.matches(p.Name)
 	}
 	for _, name := range names {
 		c := &content{data: p.Data}
@@ -267,7 +309,9 @@ func (s *search) content(name string) *content {
 		return c
 	}
 	c, stamp := new(content), s.watch(name)
-	c.data, c.err = s.readFile(name)
+	if c.err = fs.ErrNotExist; s.exists(filepath.Dir(name)) {
+		c.data, c.err = s.readFile(name)
+	}
 	if s.memo[name] = c; stamp != nil && !stamp.settled {
 		stamp.data = c.data
 	}

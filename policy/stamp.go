@@ -100,3 +100,18 @@ func (s *search) watch(name string) *stamp {
 	in.missing = append(in.missing, rel)
 	return nil
 }
+
+// watchBelow remembers how a directory and those in it look: files that a pattern
+// matches may come there.
+func (s *search) watchBelow(dir string) {
+	if !s.Watch {
+		return
+	}
+	s.watch(dir)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			s.watch(filepath.Join(dir, e.Name()))
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (f *Factory) load(o *policyOptions) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.inForce.Err(); err != nil {
+	if err := p.inForce.Err(); err != nil && !p.inForce.Bound() {
 		return nil, err
 	}
 	p.Policy = p.inForce.Main()
