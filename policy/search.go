@@ -24,8 +24,8 @@ type search struct {
 	memo map[string]*content
 	have map[string]bool     // files and directories that exist
 	glob map[string][]string // what patterns have found
-	pins *pinStore // nil: none count
-	off  bool      // nothing has to be accepted anywhere
+	pins *pinStore           // nil: none count
+	off  bool                // nothing has to be accepted anywhere
 	// first: nobody has accepted anything of the agent's own project.
 	first bool
 	out   *InForce

@@ -1,12 +1,12 @@
-// Package all is the only list of dialects. Whoever wants to read any
-// configuration file imports this package; whoever wants one dialect imports
-// that one alone.
+// Package all is the only list of dialects. A program that reads any configuration
+// file imports this package; one that knows its dialect imports that one alone.
 //
-// It owns the list and the way to find a file's dialect. It does not load
-// anything.
+// It owns the list and tells which dialect a file is of. Which files are in force
+// is package policy's business.
 package all
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -85,6 +85,31 @@ func detect(list []dialect.Dialect, f *dialect.File) (dialect.Dialect, error) {
 		e.Hint = "the dialects are " + strings.Join(names(list), ", ") + "; say which with --dialect"
 	}
 	return nil, obstat.Errors{e}
+}
+
+// Of returns the dialect that all files are of, or the one of that name.
+func Of(name string, files []dialect.File) (dialect.Dialect, error) {
+	if name != "" {
+		return Find(name)
+	}
+	var found dialect.Dialect
+	var errs obstat.Errors
+	for i := range files {
+		d, err := Detect(&files[i])
+		switch {
+		case err != nil:
+			var es obstat.Errors
+			errors.As(err, &es)
+			errs = append(errs, es...)
+		case found == nil:
+			found = d
+		case found.Name() != d.Name():
+			errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: files[i].Name},
+				Msg:  fmt.Sprintf("this is a file of %s, and %s is one of %s", d.Name(), files[0].Name, found.Name()),
+				Hint: "a policy is written in one dialect; say which with --dialect"})
+		}
+	}
+	return found, errs.Fatal()
 }
 
 func names(list []dialect.Dialect) []string {

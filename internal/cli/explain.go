@@ -62,7 +62,7 @@ func explainCall(f *Factory, p *loaded, call *obstat.Call) (*explainJSON, error)
 	v := explain.Explain(&explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
 		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }})
 	if a.Waits != "" || v.Verdict != a.Verdict {
-		v.Decision, v.Why, v.Changes = explain.NewDecision(&a.Decision), a.Reason(), nil
+		v.Decision, v.By, v.Why, v.Changes = explain.NewDecision(&a.Decision), explain.By{Kind: "check", Text: a.Stage}, a.Reason(), nil
 	}
 	return &explainJSON{View: v, Dialect: by.Dialect.Name(), Policy: by.Loaded.Policy.Digest(), Files: namesOf(by), Waits: a.Waits}, nil
 }

@@ -198,5 +198,8 @@ func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 		}
 		return nil
 	}
-	return o.accept(ctx, w)
+	if err := o.accept(ctx, w); !errors.As(err, new(exit)) {
+		return err
+	}
+	return nil // not now
 }
