@@ -55,6 +55,9 @@ type Files struct {
 	Read   func(name string) ([]byte, error)
 	// NoPins: what is on disk is in force without anybody's acceptance.
 	NoPins bool
+	// Mine: no agent has started this process, so that variables such as
+	// OBSTAT_TRUST are its user's own; see [policy.TrustVariable].
+	Mine bool
 	// Once: the source is asked for one call, and need not notice changes.
 	Once bool
 	// Into is the file that gets accepted rules; "" is the last of the project's,
@@ -97,12 +100,19 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 }
 
 func (f *Files) find(w *policy.Where, k *kept) {
-	if k.latest, k.err = f.finder().Find(w); k.err != nil {
+	finder := f.finder()
+	if k.latest, k.err = finder.Find(w); k.err == nil && len(k.latest.New) > 0 && !f.NoPins {
+		// What a person has just chosen in the agent's own prompt is accepted.
+		if chosen, err := finder.Chosen(context.Background(), k.latest, w); err == nil && chosen {
+			k.latest, k.err = finder.Find(w)
+		}
+	}
+	if k.err != nil {
 		k.latest = nil
 		return
 	}
-	if k.err = k.latest.Err(); k.err == nil {
-		k.good = k.latest
+	if k.err = k.latest.Err(); k.err == nil || k.good == nil && k.latest.Bound() {
+		k.good = k.latest // or what was accepted before, which asks
 	}
 }
 
@@ -112,7 +122,7 @@ func (f *Files) finder() *policy.Finder {
 
 // where says who makes a call, and where.
 func (f *Files) where(c *obstat.Call) *policy.Where {
-	w := &policy.Where{Agent: f.Agent, Start: f.Start, Chosen: f.Chosen, Home: f.home(), Getenv: f.Getenv,
+	w := &policy.Where{Agent: f.Agent, Start: f.Start, Chosen: f.Chosen, Home: f.home(), Getenv: f.Getenv, Mine: f.Mine,
 		Named: &policy.Named{Files: f.Names, Dialect: f.Dialect, Options: f.Options}}
 	if len(f.Names) > 0 {
 		return w

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/statedir"
@@ -210,6 +211,41 @@ func TestKeep(t *testing.T) {
 		if policy.Accepts(w.find(at).New, []string{"Bash(npm test *)"}) {
 			t.Errorf("%s: %+v", text, w.find(at).New)
 		}
+	}
+}
+
+// TestChosen: a rule that the agent writes after its prompt has shown it is accepted;
+// one that it has not shown, or long ago, or elsewhere, or for another call too, is not.
+func TestChosen(t *testing.T) {
+	local := "work/p/.claude/settings.local.json"
+	for name, tt := range map[string]struct {
+		shown string
+		age   time.Duration
+		dir   string
+		wrote string
+		want  bool
+	}{
+		"chosen":    {"Bash(npm test *)", time.Minute, "work/p/sub", `"Bash(npm test *)"`, true},
+		"other":     {"Bash(npm run *)", 0, "work/p", `"Bash(npm test *)"`, false},
+		"more":      {"Bash(npm test *)", 0, "work/p", `"Bash(npm test *)","Bash"`, false},
+		"long ago":  {"Bash(npm test *)", time.Hour, "work/p", `"Bash(npm test *)"`, false},
+		"elsewhere": {"Bash(npm test *)", 0, "work/q", `"Bash(npm test *)"`, false},
+	} {
+		w := pinned(t, map[string]string{claudeFile: `{"permissions":{"deny":["WebFetch"]}}`})
+		at := w.where("claude-code")
+		w.trust(at)
+		made := &ledger.Made{Call: &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"npm test x"}`), Dir: filepath.Join(w.top, tt.dir)},
+			Decision: &obstat.Decision{Verdict: obstat.Ask, Tool: "Bash"}, Suggested: []string{tt.shown}}
+		r := made.Record()
+		r.Time = time.Now().Add(-tt.age)
+		if err := ledger.NewFile(statedir.Ledger(w.finder.State)).Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		w.write(local, `{"permissions":{"allow":[`+tt.wrote+`]}}`)
+		if got, err := w.finder.Chosen(t.Context(), w.find(at), at); got != tt.want || err != nil {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+		w.check(at, "npm test x", map[bool]obstat.Verdict{true: obstat.Allow, false: obstat.Ask}[tt.want])
 	}
 }
 
