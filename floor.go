@@ -234,7 +234,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 // doubts lowers the verdict where a rule might stop what a command turns out to
 // be.
 func (fl *floorWalk) doubts(c *effect.Command) {
-	if fl.o.verdict < Allow || c.Known && c.Catalogued || fl.exact() {
+	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() {
 		return
 	}
 	if !c.Known && fl.mayTightenCommand(c.Prefix, c.Dir) {
@@ -242,6 +242,14 @@ func (fl *floorWalk) doubts(c *effect.Command) {
 	}
 	if !c.Catalogued {
 		fl.unknownWrapper(c)
+	}
+	for n, i := range c.Tails {
+		if n == maxTail {
+			fl.manyArguments(c)
+		}
+		if n == maxTail || fl.tail(c, i, "runs other programs, and might run this") {
+			return
+		}
 	}
 }
 
@@ -270,21 +278,32 @@ const maxTail = 64
 func (fl *floorWalk) unknownWrapper(c *effect.Command) {
 	for i := 1; i < len(c.Words); i++ {
 		if i > maxTail {
-			if fl.mayTightenCommand("", c.Dir) {
-				fl.cap(fl.text(c.Span), fmt.Sprintf("%s is not a program that is known, and has more arguments than are looked at", c.Program))
-			}
+			fl.manyArguments(c)
 			return
 		}
-		if strings.HasPrefix(c.Words[i].Text, "-") {
-			continue
-		}
-		tail := joinWords(c.Words[i:])
-		o := fl.judgeCommand(c, tail, "an unknown program might run its arguments")
-		if o.rule != nil && o.verdict < Allow && !o.rule.Whole() {
-			fl.cap(tail, fmt.Sprintf("%s is not a program that is known, and might run this", c.Program))
+		if !strings.HasPrefix(c.Words[i].Text, "-") && fl.tail(c, i, "is not a program that is known, and might run this") {
 			return
 		}
 	}
+}
+
+// manyArguments lowers the verdict of a command with more arguments than are looked at, if a rule
+// might stop any command.
+func (fl *floorWalk) manyArguments(c *effect.Command) {
+	if fl.mayTightenCommand("", c.Dir) {
+		fl.cap(fl.text(c.Span), c.Program+" might run its arguments, which are more than are looked at")
+	}
+}
+
+// tail lowers the verdict if a rule would stop the words from i on as a command, and reports that.
+func (fl *floorWalk) tail(c *effect.Command, i int, why string) bool {
+	text := joinWords(c.Words[i:])
+	o := fl.judgeCommand(c, text, "a program might run its arguments")
+	if o.rule == nil || o.verdict == Allow || o.rule.Whole() {
+		return false
+	}
+	fl.cap(text, c.Program+" "+why)
+	return true
 }
 
 func joinWords(words []shell.Word) string {

@@ -9,12 +9,16 @@ import (
 
 // apply gives a word its effect. flag tells a flag's value from an operand.
 func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
-	if r == roleText || c.applyFile(r, w, flag) || c.applyNetwork(r, w) || c.applySetting(r, w) {
+	if r == roleText || c.applyFile(r, w, flag) || c.applyNetwork(r, w) || c.applySetting(r, w, flag) {
 		return
 	}
 	switch r {
 	case roleShell, roleRun:
 		c.shellText(w)
+	case roleRunMore: // `rg --pre rm`: arguments are added
+		v := *w
+		v.Text, v.Raw = w.Text+` "$@"`, ""
+		c.shellText(&v)
 	case roleCode:
 		c.code(lang, w)
 	case roleScript, roleModule:
@@ -90,7 +94,7 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 			c.gap(NotPlain, "an address that can make git run a program", w)
 		}
 		_, host := urlHost(w.Text)
-		c.connect(host, w, true)
+		c.connect(host, w, !strings.ContainsAny(w.Text, ":@")) // a remote by its name is the repository's own
 	case roleData, roleForm:
 		c.data(r, w)
 	case roleMethod:
@@ -104,7 +108,7 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 }
 
 // applySetting handles the roles of variables and settings.
-func (c *call) applySetting(r role, w *shell.Word) bool {
+func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 	switch r {
 	case roleEnv, roleMark:
 	case roleAssign:
@@ -123,7 +127,11 @@ func (c *call) applySetting(r role, w *shell.Word) bool {
 			c.a.effect(e)
 		}
 	case roleGitConfig:
-		c.gitConfig(w)
+		if flag {
+			c.gitConfig(w)
+		} else if len(c.ops()) > 1 && (!w.Known || gitRuns(strings.ToLower(w.Text))) { // git config NAME VALUE
+			c.gap(NotPlain, "a setting that can make git run a program", w)
+		}
 	case roleSSHOption:
 		c.sshOption(w)
 	default:

@@ -78,6 +78,7 @@ type Command struct {
 	Env         []string     // names assigned for it
 	Dir         string       // where it runs, absolute; "" if unknown
 	Nest        shell.Nest   // what it stands in: a substitution, a pipeline
+	Tails       []int        // words of a known program at which a command may begin that it runs: `perf stat rm x`
 	Span        shell.Span
 	Known       bool   // every word is certain
 	Catalogued  bool   // the knowledge base has the program

@@ -273,10 +273,32 @@ func (c *call) mark(d *deed, at int) {
 	case doesForce:
 		c.force = true
 	case doesArgs:
-		c.args, c.overArgs = d.args, true
+		if c.overArgs {
+			c.args = bothArgs(c.args, d.args)
+		} else {
+			c.args = d.args
+		}
+		c.overArgs = true
 	case doesRead, doesQuery, doesRepo:
 		if c.read == nil {
 			c.read = d
 		}
 	}
+}
+
+// bothArgs is what the operands are if two flags say it: without the pattern that one of them takes the
+// place of, and files that are read rather than tracked ones. `git grep -e x --no-index f` reads f.
+func bothArgs(a, b []operand) []operand {
+	pattern := func(o []operand) bool { return len(o) > 1 && o[0].role == roleText && !o[0].many }
+	if pattern(a) != pattern(b) {
+		if pattern(a) {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	if len(a) > 0 && a[len(a)-1].role == roleRead {
+		return a
+	}
+	return b
 }

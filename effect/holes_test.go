@@ -69,3 +69,32 @@ func TestDeclarationOrder(t *testing.T) {
 		t.Errorf("local: %+v", last)
 	}
 }
+
+// Programs that run others: what they run is found, or the words that may be a command are told.
+func TestRunsOthers(t *testing.T) {
+	for _, c := range []string{
+		"npx rm x", "npx -c 'rm x'", "npx --call='rm x'", "npm exec -- rm x", "npm exec -c 'rm x'", "npm run env -- rm x", "npm run env rm x", "npm run -s env -- rm x",
+		"fakeroot rm x", "valgrind rm x", "perf stat rm x", "cmake -E rm x", "cmake -E env rm x", "tmux new -d 'rm x'", "tmux new-session -d rm x", "screen -dm rm x",
+		"git difftool -y -x 'rm x' HEAD", "git difftool -yx 'rm x'", "git difftool --extcmd='rm x' -y", "git fetch-pack --exec='rm x;' .", "git send-pack --exec='rm x' .",
+		"git ls-remote --upload-pack='rm x' .", "gdb --args rm x", "xvfb-run rm x", "dbus-run-session rm x", "rg --pre rm foo", "npm explore a -- rm x",
+	} {
+		an := AnalyzeCommand(c, testOptions())
+		if !slices.ContainsFunc(an.Commands, func(c Command) bool { return c.Program == "rm" }) {
+			t.Errorf("%s: rm is not found: %+v", c, an.Commands)
+		}
+	}
+	for _, c := range []string{
+		"gdb -batch -ex '!rm x'", "make --eval='x:;rm x' x", "make -E 'x:;rm x'", "sftp -o ProxyCommand='rm x' h", "git remote-ext x 'rm x'", "npm config edit --editor='$(rm x)'",
+		"git config alias.x '!rm x'", "git config core.hooksPath .", "git -c \"$(<cfg)\" status",
+	} {
+		if an := AnalyzeCommand(c, testOptions()); !hides(an) && !slices.ContainsFunc(an.Commands, func(c Command) bool { return c.Program == "rm" }) {
+			t.Errorf("%s: %+v", c, an.Gaps)
+		}
+	}
+	for c, tail := range map[string]string{"pyenv exec rm x": "rm", "nix-shell -p a --run 'rm x'": "rm x", "dotenv rm x": "rm"} {
+		an := AnalyzeCommand(c, testOptions())
+		if cmd := &an.Commands[0]; !slices.ContainsFunc(cmd.Tails, func(i int) bool { return cmd.Words[i].Text == tail }) {
+			t.Errorf("%s: tails %v", c, cmd.Tails)
+		}
+	}
+}

@@ -23,6 +23,26 @@ func (c *call) gitConfig(w *shell.Word) {
 	c.gap(NotPlain, "a setting that can make git run a program", w)
 }
 
+// gitRuns reports whether a setting names a program that git runs, or where such settings are read from.
+func gitRuns(name string) bool {
+	switch name {
+	case "core.editor", "core.pager", "core.sshcommand", "core.hookspath", "core.fsmonitor", "core.gitproxy", "core.askpass", "core.alternaterefscommand",
+		"sequence.editor", "diff.external", "init.templatedir", "uploadpack.packobjectshook", "web.browser", "include.path":
+		return true
+	}
+	for _, p := range [...]string{"alias.", "pager.", "credential", "filter.", "includeif.", "url.", "sendemail.", "browser.", "man.", "instaweb.", "protocol.", "gpg."} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	for _, p := range [...]string{"cmd", "command", ".driver", ".textconv", ".process", ".clean", ".smudge", ".program", ".helper", ".uploadpack", ".receivepack", ".vcs", ".update", ".path"} {
+		if strings.HasSuffix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
 func harmlessGitConfig(name string) bool {
 	switch name {
 	case "core.quotepath", "core.worktree", "core.autocrlf", "core.ignorecase", "core.precomposeunicode", "core.abbrev", "core.filemode",

@@ -239,12 +239,27 @@ func (c *call) operands(ops []int) {
 			c.envWord(w)
 			continue
 		}
+		if o.role == roleText && c.startsOthers() {
+			c.a.an.Commands[c.cmd].Tails = append(c.a.an.Commands[c.cmd].Tails, i)
+		}
 		c.splitOperand(w)
 		if c.spec.style&styleOrder != 0 {
 			c.f.dir = c.dirAt(i)
 		}
 		c.apply(o.role, o.lang, w, false)
 	}
+}
+
+// startsOthers reports whether the program runs code or starts something, so that an operand whose
+// meaning is not known may be a command.
+func (c *call) startsOthers() bool {
+	for i := range c.spec.does {
+		switch c.spec.does[i].verb {
+		case doesCode, doesOpaque, doesSystem:
+			return true
+		}
+	}
+	return false
 }
 
 // splitOperand objects to a word that may be several when one of those could be delicate.

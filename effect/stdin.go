@@ -9,6 +9,10 @@ import (
 // standardInput analyses what a program that reads its program from standard input would run.
 func (c *call) standardInput(o *operand) {
 	w, known := c.input()
+	if o.role == roleRev {
+		c.revisions(&w, known)
+		return
+	}
 	if !known {
 		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
 		c.a.effect(e)
@@ -16,6 +20,21 @@ func (c *call) standardInput(o *operand) {
 		return
 	}
 	c.apply(o.role, o.lang, &w, false)
+}
+
+// revisions reads revisions, one at the end of each line, from standard input: `git cat-file --batch`.
+func (c *call) revisions(w *shell.Word, known bool) {
+	if !known {
+		c.a.gap(DynamicOperand, "which files are read is known only at run time", c.span(), c.cmd)
+		return
+	}
+	for line := range strings.Lines(w.Text) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			v := *w
+			v.Text = fields[len(fields)-1]
+			c.revision(&v)
+		}
+	}
 }
 
 // input returns the literal text that a program reads from standard input.

@@ -174,7 +174,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		}
 		switch {
 		case e.Kind == effect.Read && e.Path != "/dev/null":
-			reads = reads && w.inside(e)
+			reads = reads && w.inside(e) && !e.Secret
 		case e.Kind == effect.Delete && w.critical(e):
 			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
