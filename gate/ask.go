@@ -10,7 +10,6 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/ledger"
-	"github.com/obstat/obstat/policy"
 )
 
 // ask settles a call that asks: by a grant, or by a human.
@@ -109,7 +108,7 @@ const unasked = "this call needs a person's approval; no person has refused it, 
 func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
 	c := *call
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: &obstat.Recorder{Of: g.opts.World}}
-	t.j = g.judge(ctx, &c, t.world, (*policy.InForce).Decide)
+	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.Decision
 	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {
 		return d, nil
@@ -347,7 +346,7 @@ func stateWords(r *approval.Request) string {
 func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
 	other := *t.call
 	other.Input = a.Input
-	again := t.g.judge(ctx, &other, t.world, (*policy.InForce).Decide)
+	again := t.g.judge(ctx, &other, t.world)
 	t.given = a.Input
 	if again.Verdict == obstat.Deny || len(again.Faults) > 0 {
 		out := again.Decision

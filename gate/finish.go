@@ -57,7 +57,7 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 	if r.State != approval.Approved {
 		return t.unapproved(ctx, r)
 	}
-	t.j = g.judge(ctx, t.call, t.world, (*policy.InForce).Decide)
+	t.j = g.judge(ctx, t.call, t.world)
 	d := t.j.Decision
 	switch {
 	case d.Verdict != obstat.Ask:

@@ -284,7 +284,7 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 	c := *call
 	c.Repeat = max(c.Repeat, g.repeated(&c))
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
-	t.j = g.judge(ctx, &c, t.world, (*policy.InForce).Decide)
+	t.j = g.judge(ctx, &c, t.world)
 	return t
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
@@ -52,19 +51,16 @@ func (j *judged) digest() string {
 }
 
 // Judge decides a call by policy and self-protection alone: no grant counts,
-// nobody is asked and nothing is written down.
-func (g *Gate) Judge(ctx context.Context, call *obstat.Call) policy.Answer {
-	return g.judge(ctx, call, g.opts.World, (*policy.InForce).Decide).Answer
-}
-
-// Explain judges a call and says how it came to the answer.
-func (g *Gate) Explain(ctx context.Context, call *obstat.Call) policy.Answer {
-	return g.judge(ctx, call, g.opts.World, (*policy.InForce).Explain).Answer
+// nobody is asked and nothing is written down. It reports whether the call would
+// change what guards the agent, which no rule allows.
+func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Answer, self bool) {
+	j := g.judge(ctx, call, g.opts.World)
+	return j.Answer, j.self
 }
 
 // judge puts a call to the gate's policies and to those of the agents that
 // started this one, each in its own mode; the strictest answer counts.
-func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, decide func(*policy.InForce, *obstat.Call, obstat.World) policy.Answer) *judged {
+func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World) *judged {
 	var out *judged
 	var broken error
 	guarded := g.guarded()
@@ -81,7 +77,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, de
 			// What a subagent calls its mode is nothing to its parent's policy.
 			put.Mode = p.opts.Mode
 		}
-		a := decide(f, &put, world)
+		a := f.Decide(&put, world)
 		if out != nil && a.Verdict >= out.Verdict {
 			continue
 		}
@@ -91,11 +87,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World, de
 		out = &judged{by: p, Answer: a, said: a.Verdict}
 	}
 	out.broken = broken
-	var analysis *effect.Analysis
-	if out.Trace != nil {
-		analysis = out.Trace.Analysis
-	}
-	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, analysis)
+	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, nil)
 	return out
 }
 

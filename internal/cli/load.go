@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -51,6 +54,7 @@ type loaded struct {
 	*policy.Policy
 	inForce *policy.InForce
 	finder  *policy.Finder
+	gate    *gate.Gate // see decide
 	where   policy.Where
 	Dir     string // absolute
 	Found   bool   // nobody named the files
@@ -89,22 +93,35 @@ func (f *Factory) title(names []string) string {
 	return f.short(names...)
 }
 
-// decide answers a call by everything that is in force where it is made.
+// InForce returns what decides a call where it is made.
+func (p *loaded) InForce(call *obstat.Call) (*policy.InForce, error) {
+	if !p.Found || call.Dir == p.Dir && call.Agent == p.where.Agent {
+		return p.inForce, nil
+	}
+	at := p.where
+	at.Agent, at.Dir, at.Roots = call.Agent, call.Dir, call.Roots
+	return p.finder.Find(&at)
+}
+
+// Accept refuses: commands that only look change no policy.
+func (*loaded) Accept(context.Context, *gate.Accepted) error {
+	return errors.New("this command accepts nothing")
+}
+
+// decide answers a call as a gate judges it, by everything that is in force where
+// it is made.
 func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, error) {
-	in := p.inForce
-	if p.Found && (call.Dir != p.Dir || call.Agent != p.where.Agent) {
-		at := p.where
-		at.Agent, at.Dir, at.Roots = call.Agent, call.Dir, call.Roots
+	if p.gate == nil {
 		var err error
-		if in, err = p.finder.Find(&at); err != nil {
+		if p.gate, err = gate.Open(context.Background(), gate.Options{Policy: p, World: world, NoStart: true}); err != nil {
 			return policy.Answer{}, err
 		}
 	}
-	a := in.Decide(call, world)
+	a, self := p.gate.Judge(context.Background(), call)
 	if a.By == nil {
 		a.By, a.Call = p.Policy, *call
 	}
-	if a.By.OnDisk && a.Waits == "" {
+	if a.By.OnDisk && a.Waits == "" && !self {
 		a.Offers = a.By.Offers(&a.Call, world, &a.Decision)
 	}
 	return a, nil
