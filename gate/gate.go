@@ -282,6 +282,9 @@ func (g *Gate) Answer(ctx context.Context, call *obstat.Call, suggested ...strin
 func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 	began := time.Now()
 	c := *call
+	if len(c.Roots) == 0 && c.Dir != "" {
+		c.Roots = []string{c.Dir} // the workspace of a call that names none
+	}
 	c.Repeat = max(c.Repeat, g.repeated(&c))
 	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
 	t.j = g.judge(ctx, &c, t.world)

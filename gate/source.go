@@ -128,6 +128,9 @@ func (f *Files) where(c *obstat.Call) *policy.Where {
 		return w
 	}
 	w.Dir, w.Roots = c.Dir, c.Roots
+	if f.Chosen && len(c.Roots) == 1 && c.Roots[0] == c.Dir {
+		w.Roots = nil // the directory that the model has chosen is not the workspace
+	}
 	if f.Dir != "" {
 		w.Roots, w.Also = []string{f.Dir}, c.Roots
 	}

@@ -131,9 +131,13 @@ func (p *Policy) counts(d *obstat.Decision) bool {
 }
 
 // put returns the call as it is put to p. What an agent calls its mode means
-// nothing to a policy that has no such mode.
+// nothing to a policy that has no such mode, and a call that names no workspace is
+// made in its working directory: else what lies outside could not be told.
 func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	c := *call
+	if len(c.Roots) == 0 && c.Dir != "" {
+		c.Roots = []string{c.Dir}
+	}
 	if _, has := p.Program.Pipelines[c.Mode]; !has && f.agent != "" {
 		c.Mode = ""
 	}
