@@ -277,7 +277,7 @@ func (p *Pattern) plain() (plain, bool) {
 	case *plainly:
 		return m.plain, true
 	case *minimatch:
-		return m.plain()
+		return plain{}, false // or it were one of those
 	}
 	if sh := p.shape(); sh.Exact || sh.Ordered {
 		return plain{forms: []form{{prefix: sh.Prefix, suffix: sh.Suffix, fragments: sh.Fragments, exact: sh.Exact}}}, true

@@ -58,15 +58,6 @@ func newGlob(parts []part, utf16, slash bool) *glob {
 	return g
 }
 
-// last is the literal that every match ends with.
-func (g *glob) last() string {
-	items := g.parts[len(g.parts)-1].items
-	if len(items) == 0 {
-		return ""
-	}
-	return items[len(items)-1].lit
-}
-
 // pure: nothing but at most one literal.
 func pure(items []item) bool {
 	return len(items) == 0 || len(items) == 1 && items[0].lit != ""

@@ -43,7 +43,11 @@ func compileMinimatch(text string) (matcher, trees, error) {
 	if m.negate {
 		return m, trees{}, nil
 	}
-	return m, trees{grow: m.trees}, nil
+	t := trees{grow: m.trees}
+	if p, ok := m.plain(); ok {
+		return &plainly{p, func() matcher { return m }}, t, nil
+	}
+	return m, t, nil
 }
 
 // nothing matches nothing.
@@ -75,10 +79,6 @@ type row struct {
 	segs  []segment
 	deep  bool   // it has **
 	stars uint64 // which segments are **, but for the last segment
-	only  int    // which segment is **, where just one is; else -1
-
-	prefix string // every match starts with it
-	suffix string // every match that does not end in a slash ends with it
 }
 
 // newRow reads an alternative: slashes in a row are one, ** after ** is one,
@@ -110,8 +110,6 @@ func newRow(text string) (row, string) {
 		r.deep = r.deep || seg.kind == segStarStar
 		r.segs = append(r.segs, *seg)
 	}
-	r.newEnds()
-	r.prefix, r.suffix = r.segs[0].ends(true), r.segs[len(r.segs)-1].ends(false)
 	if !r.deep {
 		return r, ""
 	}
@@ -152,12 +150,6 @@ func nextSegment(s string, at int) (string, int) {
 }
 
 func (r *row) match(s string) (bool, error) {
-	if !strings.HasPrefix(s, r.prefix) || !strings.HasSuffix(s, r.suffix) && !strings.HasSuffix(s, "/") {
-		return false, nil
-	}
-	if r.only >= 0 {
-		return r.matchEnds(s)
-	}
 	if r.deep {
 		return r.matchDeep(s)
 	}

@@ -36,17 +36,6 @@ func (g *segment) match(s string) (bool, error) {
 	return g.glob.match(s)
 }
 
-// ends returns what every match starts or ends with.
-func (g *segment) ends(start bool) string {
-	switch {
-	case g.kind == segLiteral || g.kind == segGlob && start:
-		return g.lit
-	case g.kind == segGlob:
-		return g.glob.last()
-	}
-	return ""
-}
-
 // newSegment reads a segment; nil if it is too large to be run.
 func newSegment(text string) *segment {
 	if text == "**" {
