@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/internal/store/sqlite"
-	"github.com/obstat/obstat/internal/store/storetest"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -22,23 +21,6 @@ func open(t *testing.T, path string) *sqlite.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-func TestStore(t *testing.T) {
-	paths := map[storetest.Store]string{}
-	storetest.Run(t, func(t *testing.T) storetest.Store {
-		path := filepath.Join(t.TempDir(), "dir with ?#%", "obstat.db")
-		s := open(t, path)
-		paths[s] = path
-		return s
-	}, func(t *testing.T, s storetest.Store) storetest.Store {
-		if err := s.(*sqlite.Store).Close(); err != nil {
-			t.Fatal(err)
-		}
-		again := open(t, paths[s])
-		paths[again] = paths[s]
-		return again
-	})
 }
 
 // TestTwoProcesses: two stores on one file share one chain.

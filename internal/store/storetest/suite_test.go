@@ -1,5 +1,3 @@
-// Package storetest is the contract that every store keeps, as tests: one suite,
-// run against each engine.
 package storetest
 
 import (
