@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -22,34 +21,28 @@ func (f *File) Problem(offset int, code obstat.Code, format string, args ...any)
 
 // codes maps what can be wrong with a document to what can be wrong with a
 // configuration.
-func codes() map[string]obstat.Code { return codesOnce.Get(makeCodes) }
-
-var codesOnce once.Value[map[string]obstat.Code]
-
-func makeCodes() map[string]obstat.Code {
-	return map[string]obstat.Code{
-		tree.CodeSyntax:    obstat.CodeSyntax,
-		tree.CodeEncoding:  obstat.CodeSyntax,
-		tree.CodeDuplicate: obstat.CodeDuplicateKey,
-		tree.CodeDepth:     obstat.CodeTooLarge,
-		tree.CodeSize:      obstat.CodeTooLarge,
-		tree.CodeUnknown:   obstat.CodeUnknownKey,
-		tree.CodeCase:      obstat.CodeUnknownKey,
-		tree.CodeMissing:   obstat.CodeMissing,
-		tree.CodeType:      obstat.CodeWrongType,
-		tree.CodeAlias:     obstat.CodeSyntax,
-		tree.CodeDocuments: obstat.CodeAmbiguous,
-		tree.CodeWord:      obstat.CodeRisky,
-		tree.CodeTag:       obstat.CodeSyntax,
-		tree.CodeMore:      obstat.CodeTooLarge,
-	}
+var codes = map[string]obstat.Code{
+	tree.CodeSyntax:    obstat.CodeSyntax,
+	tree.CodeEncoding:  obstat.CodeSyntax,
+	tree.CodeDuplicate: obstat.CodeDuplicateKey,
+	tree.CodeDepth:     obstat.CodeTooLarge,
+	tree.CodeSize:      obstat.CodeTooLarge,
+	tree.CodeUnknown:   obstat.CodeUnknownKey,
+	tree.CodeCase:      obstat.CodeUnknownKey,
+	tree.CodeMissing:   obstat.CodeMissing,
+	tree.CodeType:      obstat.CodeWrongType,
+	tree.CodeAlias:     obstat.CodeSyntax,
+	tree.CodeDocuments: obstat.CodeAmbiguous,
+	tree.CodeWord:      obstat.CodeRisky,
+	tree.CodeTag:       obstat.CodeSyntax,
+	tree.CodeMore:      obstat.CodeTooLarge,
 }
 
 // Problems turns what was found in f's document into errors with positions.
 func (f *File) Problems(ps []tree.Problem) obstat.Errors {
 	var out obstat.Errors
 	for _, p := range ps {
-		e := f.Problem(p.Offset, codes()[p.Code], "%s", p.Msg)
+		e := f.Problem(p.Offset, codes[p.Code], "%s", p.Msg)
 		e.Hint, e.Warning = p.Hint, p.Warning
 		for _, off := range p.Also {
 			e.Also = append(e.Also, f.Pos(off))

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 //go:embed secrets.txt
@@ -39,11 +38,7 @@ type secretRules struct {
 }
 
 // builtin returns the rules that come with the package.
-func builtin() *secretRules { return builtinOnce.Get(makeBuiltin) }
-
-var builtinOnce once.Value[*secretRules]
-
-func makeBuiltin() *secretRules {
+var builtin = sync.OnceValue(func() *secretRules {
 	r, err := readSecrets(secretsText)
 	if err != nil {
 		// A rule that cannot be read must not mean less masking; a test reads
@@ -51,7 +46,7 @@ func makeBuiltin() *secretRules {
 		return nil
 	}
 	return r
-}
+})
 
 func readSecrets(text string) (*secretRules, error) {
 	const many = 64

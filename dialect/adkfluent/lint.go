@@ -8,7 +8,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -160,19 +159,13 @@ func (p *Policy) lintAllow(e *entry) obstat.Errors {
 }
 
 // commands are programs that people put on the deny list of tools.
-func commands() map[string]bool { return commandsOnce.Get(makeCommands) }
-
-var commandsOnce once.Value[map[string]bool]
-
-func makeCommands() map[string]bool {
-	return map[string]bool{"rm": true, "sudo": true, "curl": true, "wget": true, "dd": true, "chmod": true, "chown": true, "mkfs": true,
-		"kill": true, "git": true, "ssh": true, "scp": true, "mv": true, "cp": true, "python": true, "python3": true, "node": true, "npm": true, "pip": true, "docker": true}
-}
+var commands = map[string]bool{"rm": true, "sudo": true, "curl": true, "wget": true, "dd": true, "chmod": true, "chown": true, "mkfs": true,
+	"kill": true, "git": true, "ssh": true, "scp": true, "mv": true, "cp": true, "python": true, "python3": true, "node": true, "npm": true, "pip": true, "docker": true}
 
 // lintDeny warns that the name of a program denies a tool of that name, and
 // nothing that a shell tool runs.
 func lintDeny(e *entry) obstat.Errors {
-	if !commands()[e.text] {
+	if !commands[e.text] {
 		return nil
 	}
 	return warn(e, obstat.CodeRisky, "rules here are about tools; to stop the command, deny the tools that run commands (bash, shell, run_command, ...) or use a dialect with rules for commands",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -47,30 +46,16 @@ func text(a *effect.Analysis, s shell.Span) string {
 }
 
 // unanalysable are the constructs whose outcome the text does not tell.
-func unanalysable() map[shell.ConstructKind]string { return unanalysableOnce.Get(makeUnanalysable) }
-
-var unanalysableOnce once.Value[map[shell.ConstructKind]string]
-
-func makeUnanalysable() map[shell.ConstructKind]string {
-	return map[shell.ConstructKind]string{
-		shell.CommandSubst: "command substitution", shell.ProcessSubst: "process substitution",
-		shell.ForLoop: "a loop", shell.CStyleLoop: "a loop", shell.SelectLoop: "a loop", shell.WhileLoop: "a loop", shell.UntilLoop: "a loop",
-		shell.IfClause: "a condition", shell.CaseClause: "a condition", shell.Function: "a function definition",
-	}
+var unanalysable = map[shell.ConstructKind]string{
+	shell.CommandSubst: "command substitution", shell.ProcessSubst: "process substitution",
+	shell.ForLoop: "a loop", shell.CStyleLoop: "a loop", shell.SelectLoop: "a loop", shell.WhileLoop: "a loop", shell.UntilLoop: "a loop",
+	shell.IfClause: "a condition", shell.CaseClause: "a condition", shell.Function: "a function definition",
 }
 
 // bareUnanalysable are constructs that the document holds to be unanalysable as
 // well, though what they run can be told: with the floor on they do not ask.
-func bareUnanalysable() map[shell.ConstructKind]string {
-	return bareUnanalysableOnce.Get(makeBareUnanalysable)
-}
-
-var bareUnanalysableOnce once.Value[map[shell.ConstructKind]string]
-
-func makeBareUnanalysable() map[shell.ConstructKind]string {
-	return map[shell.ConstructKind]string{
-		shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
-	}
+var bareUnanalysable = map[shell.ConstructKind]string{
+	shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
 }
 
 const whyInjection = "safety check: the command contains %s, which cannot be statically analyzed"
@@ -85,12 +70,12 @@ func (t *toolset) injection(a *effect.Analysis) (note, part string) {
 		}
 	}
 	for _, c := range a.Constructs {
-		name := unanalysable()[c.Kind]
+		name := unanalysable[c.Kind]
 		if c.Kind == shell.BraceParam && !plainParam(text(a, c.Span)) {
 			name = "a parameter expansion"
 		}
 		if t.Bare && name == "" {
-			name = bareUnanalysable()[c.Kind]
+			name = bareUnanalysable[c.Kind]
 		}
 		if name != "" {
 			return fmt.Sprintf(whyInjection, name), text(a, c.Span)

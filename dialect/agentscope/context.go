@@ -6,7 +6,6 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -236,13 +235,7 @@ func (r *permissionRule) match() (field string, text obstat.Text) {
 	return "", obstat.Text{Flavour: pattern.JSON, Text: r.content}
 }
 
-func verdicts() map[string]obstat.Verdict { return verdictsOnce.Get(makeVerdicts) }
-
-var verdictsOnce once.Value[map[string]obstat.Verdict]
-
-func makeVerdicts() map[string]obstat.Verdict {
-	return map[string]obstat.Verdict{"deny": obstat.Deny, "ask": obstat.Ask, "allow": obstat.Allow}
-}
+var verdicts = map[string]obstat.Verdict{"deny": obstat.Deny, "ask": obstat.Ask, "allow": obstat.Allow}
 
 // rules returns the three lists of the Program.
 func (c *context) rules() map[string][]obstat.Rule {
@@ -257,7 +250,7 @@ func (c *context) rules() map[string][]obstat.Rule {
 }
 
 func (r *permissionRule) rule() obstat.Rule {
-	out := obstat.Rule{Tool: obstat.Is(r.tool), Verdict: verdicts()[r.bucket], Pos: r.pos, Layer: r.source, Source: r.tool}
+	out := obstat.Rule{Tool: obstat.Is(r.tool), Verdict: verdicts[r.bucket], Pos: r.pos, Layer: r.source, Source: r.tool}
 	if r.content != "" {
 		out.Field, out.Pattern = r.match()
 		out.Source = r.tool + "(" + r.content + ")"

@@ -4,10 +4,10 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -15,11 +15,7 @@ import (
 var readOnlyText string
 
 // readOnlyList maps the first word of each entry to the entries' words.
-func readOnlyList() map[string][][]string { return readOnlyListOnce.Get(makeReadOnlyList) }
-
-var readOnlyListOnce once.Value[map[string][][]string]
-
-func makeReadOnlyList() map[string][][]string {
+var readOnlyList = sync.OnceValue(func() map[string][][]string {
 	out := map[string][][]string{}
 	for line := range strings.Lines(readOnlyText) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -28,7 +24,7 @@ func makeReadOnlyList() map[string][][]string {
 		}
 	}
 	return out
-}
+})
 
 // readOnlyBash tells whether a command only reads: by the document's list, or,
 // as an option, whenever the analysis proves it.

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 )
 
 // params is what the dialect's code has to know beside the rules.
@@ -58,18 +58,14 @@ type builtin struct{ readOnly, allow bool }
 
 // builtins are the tools that answer for themselves: housekeeping is allowed,
 // reading tools say nothing and leave it to the rules.
-func builtins() map[string]builtin { return builtinsOnce.Get(makeBuiltins) }
-
-var builtinsOnce once.Value[map[string]builtin]
-
-func makeBuiltins() map[string]builtin {
+var builtins = sync.OnceValue(func() map[string]builtin {
 	return map[string]builtin{
 		"Read": {readOnly: true}, "Glob": {readOnly: true}, "Grep": {readOnly: true},
 		"reset_tools": {allow: true},
 		"TaskCreate":  {allow: true}, "TaskGet": {allow: true}, "TaskUpdate": {allow: true}, "TaskList": {allow: true},
 		"Skill": {true, true}, "ScheduleList": {true, true}, "ScheduleView": {true, true},
 	}
-}
+})
 
 func pass() obstat.Finding { return obstat.Finding{Pass: true} }
 

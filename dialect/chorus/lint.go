@@ -8,7 +8,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -52,16 +51,10 @@ func warning(p *Pattern, code obstat.Code, hint, format string, args ...any) *ob
 
 // program are the categories of the shipped program's actions that the
 // document's do not have, and what takes their place.
-func program() map[string]string { return programOnce.Get(makeProgram) }
-
-var programOnce once.Value[map[string]string]
-
-func makeProgram() map[string]string {
-	return map[string]string{
-		"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
-		"tool:info:":       "the tool's own name, such as tool:list_models:",
-		"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
-	}
+var program = map[string]string{
+	"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
+	"tool:info:":       "the tool's own name, such as tool:list_models:",
+	"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
 }
 
 func lintPattern(p *Pattern) obstat.Errors {
@@ -74,7 +67,7 @@ func lintPattern(p *Pattern) obstat.Errors {
 			"the pattern %s matches no action: every action starts with tool:", p.Text)}
 	}
 	prefix := re.Shape().Prefix
-	for start, instead := range program() {
+	for start, instead := range program {
 		if strings.HasPrefix(prefix, start) {
 			return obstat.Errors{warning(p, obstat.CodeNoEffect, "use "+instead, "the pattern %s is about an action of the shipped program that the document does not have", p.Text)}
 		}

@@ -2,13 +2,13 @@ package claudecode
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/weburl"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -192,7 +192,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 
 func namesURL(content string) bool {
 	return slices.ContainsFunc(strings.Fields(content), func(w string) bool {
-		u, err := weburl.Parse(strings.Trim(w, `"'*`))
+		u, err := url.Parse(strings.Trim(w, `"'*`))
 		return err == nil && u.Scheme != "" && u.Host != ""
 	})
 }

@@ -3,13 +3,13 @@ package claudecode
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/weburl"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -141,7 +141,7 @@ func hostOf(raw string) string {
 			raw = raw[:i] // git@host:path
 		}
 	}
-	u, err := weburl.Parse(strings.TrimSpace(raw))
+	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || strings.ContainsAny(raw, "\\\t\n\r") {
 		return "" // readers differ in what this means
 	}

@@ -3,10 +3,10 @@ package jiuwen
 import (
 	_ "embed"
 	"slices"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -24,7 +24,10 @@ func BuiltinRules() []byte { return slices.Clone(builtinYAML) }
 // list that was emptied, or is not finished, does not undo what no rule of the
 // user's could undo.
 func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.Errors) {
-	own := ownRules(strict)
+	own := ownRules()
+	if strict {
+		own = ownStrict()
+	}
 	if user == nil {
 		return own, nil
 	}
@@ -39,16 +42,12 @@ func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.E
 	return list, theirs.errs
 }
 
-var ownRulesOnce, ownStrictOnce once.Value[[]ruleConfig]
-
-// ownRules reads our list once for each mode. A test tries its examples, and
-// that nothing is wrong with it.
-func ownRules(strict bool) []ruleConfig {
-	if strict {
-		return ownStrictOnce.Get(func() []ruleConfig { return readOwn(true) })
-	}
-	return ownRulesOnce.Get(func() []ruleConfig { return readOwn(false) })
-}
+// ownRules and ownStrict are our list in each mode. A test tries its examples,
+// and that nothing is wrong with it.
+var (
+	ownRules  = sync.OnceValue(func() []ruleConfig { return readOwn(false) })
+	ownStrict = sync.OnceValue(func() []ruleConfig { return readOwn(true) })
+)
 
 func readOwn(strict bool) []ruleConfig {
 	r := newReader("builtin_rules.yaml (built in)", builtinYAML)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/internal/yamlx"
@@ -88,17 +88,13 @@ func (r *reader) document() *tree.Node {
 
 // known are the keys of the permissions section; those that are false are read
 // by the host or by other versions of the original, and mean nothing here.
-func known() map[string]bool { return knownOnce.Get(makeKnown) }
-
-var knownOnce once.Value[map[string]bool]
-
-func makeKnown() map[string]bool {
+var known = sync.OnceValue(func() map[string]bool {
 	return map[string]bool{
 		"enabled": true, "schema": true, "version": true, "permission_mode": true, "tools": true, "rules": true,
 		"approval_overrides": true, "defaults": true, "external_directory": true, "owner_scopes": true,
 		"deny_guidance_message": false, "file_guard": false,
 	}
-}
+})
 
 // config reads the permissions section of a config.yaml.
 func (r *reader) config() *config {
@@ -175,11 +171,7 @@ func (r *reader) enabled(n *tree.Node) bool {
 }
 
 // tieredNames are the schemas under which the tiered policy is in force.
-func tieredNames() map[string]bool {
-	return tieredNamesOnce.Get(func() map[string]bool { return map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true} })
-}
-
-var tieredNamesOnce once.Value[map[string]bool]
+var tieredNames = map[string]bool{"tiered_policy": true, "v_cc": true, "v4.2": true}
 
 // schema tells whether the tiered policy is in force, or the legacy matcher.
 func (r *reader) schema(sec *tree.Node) bool {
@@ -197,7 +189,7 @@ func (r *reader) schema(sec *tree.Node) bool {
 			r.warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
 		}
 	}
-	return tieredNames()[strings.ReplaceAll(strings.ToLower(pytext.Strip(name)), " ", "")]
+	return tieredNames[strings.ReplaceAll(strings.ToLower(pytext.Strip(name)), " ", "")]
 }
 
 // strict reads permission_mode: strict, or anything else, which is normal.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/paths"
@@ -170,7 +169,7 @@ func (c externalCheck) paths(f *obstat.Facts, root string) (out []string, err er
 		return nil, err
 	}
 	base, texts := root, []string(nil)
-	switch categories()[c.tool(f.Call.Tool)] {
+	switch categories[c.tool(f.Call.Tool)] {
 	case shellTools:
 		if base, err = workdir(f.World, root, args); err != nil {
 			return nil, err
@@ -213,23 +212,17 @@ func workdir(world obstat.World, root string, args *tree.Node) (string, error) {
 }
 
 // pathCommands are the programs whose arguments the original looks at.
-func pathCommands() map[string]bool { return pathCommandsOnce.Get(makePathCommands) }
-
-var pathCommandsOnce once.Value[map[string]bool]
-
-func makePathCommands() map[string]bool {
-	return map[string]bool{
-		"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
-		"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
-		"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
-	}
+var pathCommands = map[string]bool{
+	"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
+	"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
+	"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
 }
 
 // commandPaths returns the words of a command that the original takes for
 // paths: it knows two dozen programs, and looks only at the first word.
 func commandPaths(cmd string) (out []string) {
 	words := lexWords(cmd)
-	if len(words) == 0 || !pathCommands()[strings.ToLower(words[0])] {
+	if len(words) == 0 || !pathCommands[strings.ToLower(words[0])] {
 		return nil
 	}
 	for _, w := range words[1:] {

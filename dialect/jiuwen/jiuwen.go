@@ -195,7 +195,7 @@ func (c *config) program(bare bool, channels []string) *obstat.Program {
 // names returns the tools with an alias that the configuration speaks of.
 func (c *config) names() (out []string) {
 	for _, t := range c.tools {
-		if _, ok := aliases()[t.name]; ok {
+		if _, ok := aliases[t.name]; ok {
 			out = append(out, t.name)
 		}
 	}

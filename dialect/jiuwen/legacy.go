@@ -2,13 +2,13 @@ package jiuwen
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/weburl"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -82,7 +82,7 @@ func argTexts(args *tree.Node) (out []string) {
 
 // urlTexts returns the parts of a URL that a pattern may name.
 func urlTexts(text string) (out []string) {
-	u, err := weburl.Parse(text)
+	u, err := url.Parse(text)
 	if err != nil {
 		return nil
 	}

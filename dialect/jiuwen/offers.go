@@ -44,7 +44,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	}
 	tool := p.tool(call.Tool)
 	var out []obstat.Offer
-	switch categories()[tool] {
+	switch categories[tool] {
 	case shellTools:
 		cmd := commandText(args)
 		if cmd == "" || hidden(f) {
@@ -120,7 +120,7 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 // Override returns the offer of an approval override with a pattern that the
 // human chose, in the document's notation.
 func Override(tool, pattern string) obstat.Offer {
-	rule := ruleConfig{tools: []string{tool}, category: categories()[tool], pattern: pytext.Strip(pattern), verdict: obstat.Allow, source: sourceApproval}
+	rule := ruleConfig{tools: []string{tool}, category: categories[tool], pattern: pytext.Strip(pattern), verdict: obstat.Allow, source: sourceApproval}
 	rule.label = label("approval_overrides", overrideID(tool, rule.matchType(), rule.pattern))
 	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
 	made.Field, made.Pattern = rule.subject()
@@ -192,7 +192,7 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	case listExternal:
 		return allowExternal(f.Data, sec, offer.Rule.Pattern.Text)
 	case listOverrides:
-		if back := Override(tool, inner); back.Rule.Pattern != offer.Rule.Pattern || categories()[tool] == "" {
+		if back := Override(tool, inner); back.Rule.Pattern != offer.Rule.Pattern || categories[tool] == "" {
 			return nil, fmt.Errorf("the offer %q cannot be written as an override", offer.Text)
 		}
 		return addOverride(f.Data, sec, tool, inner)
@@ -205,7 +205,7 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 // addOverride appends an override unless there is one that says the same.
 func addOverride(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
 	list := sec.Get(listOverrides)
-	rule := ruleConfig{category: categories()[tool], pattern: pattern}
+	rule := ruleConfig{category: categories[tool], pattern: pattern}
 	if list.Is(tree.Array) && slices.ContainsFunc(list.Elems, func(e *tree.Node) bool { return sameOverride(e, tool, pattern) }) {
 		return src, nil
 	}

@@ -46,7 +46,7 @@ func newOperatorCheck(raw json.RawMessage) (obstat.Checker, error) {
 
 // Check looks at the command of a shell tool.
 func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
-	if categories()[c.tool(f.Call.Tool)] != shellTools {
+	if categories[c.tool(f.Call.Tool)] != shellTools {
 		return obstat.Finding{Pass: true}
 	}
 	args, err := arguments(f)

@@ -152,7 +152,7 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 			r.warn(n, obstat.CodeWrongType, "", "a tool of %s has no name; the others count", what)
 			continue
 		}
-		c, known := categories()[pytext.Strip(n.Str)]
+		c, known := categories[pytext.Strip(n.Str)]
 		switch {
 		case !known:
 			r.deadTool(what, n)
@@ -181,8 +181,8 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 
 func (r *reader) deadTool(what string, n *tree.Node) {
 	hint := "set a level under tools"
-	names := make([]string, 0, len(categories()))
-	for name := range categories() {
+	names := make([]string, 0, len(categories))
+	for name := range categories {
 		names = append(names, name)
 	}
 	if near, ok := tree.Nearest(n.Str, names...); ok {

@@ -3,8 +3,6 @@ package jiuwen
 import (
 	"slices"
 	"strings"
-
-	"github.com/obstat/obstat/internal/once"
 )
 
 // A category is what a tool's parameter rules look at.
@@ -19,26 +17,20 @@ const (
 )
 
 // categories lists the tools of each category by their exact names.
-func categories() map[string]category { return categoriesOnce.Get(makeCategories) }
+var categories = map[string]category{
+	"bash": shellTools, "mcp_exec_command": shellTools, "create_terminal": shellTools,
 
-var categoriesOnce once.Value[map[string]category]
+	"read_file": pathTools, "write_file": pathTools, "edit_file": pathTools, "read_text_file": pathTools,
+	"write_text_file": pathTools, "write": pathTools, "read": pathTools, "glob_file_search": pathTools,
+	"glob": pathTools, "list_dir": pathTools, "list_files": pathTools, "grep": pathTools, "search_replace": pathTools,
 
-func makeCategories() map[string]category {
-	return map[string]category{
-		"bash": shellTools, "mcp_exec_command": shellTools, "create_terminal": shellTools,
-
-		"read_file": pathTools, "write_file": pathTools, "edit_file": pathTools, "read_text_file": pathTools,
-		"write_text_file": pathTools, "write": pathTools, "read": pathTools, "glob_file_search": pathTools,
-		"glob": pathTools, "list_dir": pathTools, "list_files": pathTools, "grep": pathTools, "search_replace": pathTools,
-
-		"mcp_fetch_webpage": networkTools, "mcp_free_search": networkTools, "mcp_paid_search": networkTools,
-	}
+	"mcp_fetch_webpage": networkTools, "mcp_free_search": networkTools, "mcp_paid_search": networkTools,
 }
 
 // toolsOf returns the tools of a category, sorted.
 func toolsOf(c category) []string {
 	var out []string
-	for name, of := range categories() {
+	for name, of := range categories {
 		if of == c {
 			out = append(out, name)
 		}
@@ -48,15 +40,9 @@ func toolsOf(c category) []string {
 }
 
 // aliases are the names that the host gives to some tools before it asks.
-func aliases() map[string]string { return aliasesOnce.Get(makeAliases) }
-
-var aliasesOnce once.Value[map[string]string]
-
-func makeAliases() map[string]string {
-	return map[string]string{
-		"free_search": "mcp_free_search", "paid_search": "mcp_paid_search",
-		"fetch_webpage": "mcp_fetch_webpage", "exec_command": "mcp_exec_command",
-	}
+var aliases = map[string]string{
+	"free_search": "mcp_free_search", "paid_search": "mcp_paid_search",
+	"fetch_webpage": "mcp_fetch_webpage", "exec_command": "mcp_exec_command",
 }
 
 // pathKeys are the arguments whose text is a path whatever it looks like, in

@@ -37,7 +37,7 @@ func readParams(raw json.RawMessage) (*params, error) {
 
 // tool returns the name that the rules know a tool by.
 func (p *params) tool(name string) string {
-	if alias, ok := aliases()[name]; ok && !slices.Contains(p.Names, name) {
+	if alias, ok := aliases[name]; ok && !slices.Contains(p.Names, name) {
 		return alias
 	}
 	return name
@@ -62,9 +62,9 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	switch {
 	case v.Legacy:
 		q.Subjects = legacySubjects(args)
-	case categories()[q.Tool] == shellTools:
+	case categories[q.Tool] == shellTools:
 		q.Subjects = v.shellSubjects(f, commandText(args))
-	case categories()[q.Tool] == pathTools:
+	case categories[q.Tool] == pathTools:
 		q.Subjects = pathSubjects(args)
 	}
 	return []obstat.Question{q}, nil
@@ -180,9 +180,9 @@ func (v view) Outline(tool string) []obstat.Question {
 	switch {
 	case v.Legacy:
 		return []obstat.Question{every}
-	case categories()[name] == shellTools:
+	case categories[name] == shellTools:
 		return []obstat.Question{every, {Tool: name, Subjects: []obstat.Subject{{Field: fieldCommandRE}}}}
-	case categories()[name] == pathTools:
+	case categories[name] == pathTools:
 		return []obstat.Question{every, {Tool: name}}
 	}
 	return []obstat.Question{{Tool: name}}

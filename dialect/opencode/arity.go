@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/obstat/obstat/internal/once"
+	"sync"
 )
 
 //go:embed arity.txt
@@ -20,11 +19,7 @@ type arity struct {
 	values []string // flags that take the next word
 }
 
-func arities() map[string]arity { return aritiesOnce.Get(makeArities) }
-
-var aritiesOnce once.Value[map[string]arity]
-
-func makeArities() map[string]arity {
+var arities = sync.OnceValue(func() map[string]arity {
 	m := map[string]arity{}
 	for line := range strings.SplitSeq(arityText, "\n") {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] != "#" {
@@ -33,7 +28,7 @@ func makeArities() map[string]arity {
 		}
 	}
 	return m
-}
+})
 
 // parseArity reads one line: names, a number or a word, flags.
 func parseArity(f []string) (key string, a arity) {

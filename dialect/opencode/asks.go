@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -36,11 +36,7 @@ type tool struct {
 
 // tools are the tools that opencode has of itself; every other one is of an MCP
 // server or a plugin.
-func tools() map[string]tool { return toolsOnce.Get(makeTools) }
-
-var toolsOnce once.Value[map[string]tool]
-
-func makeTools() map[string]tool {
+var tools = sync.OnceValue(func() map[string]tool {
 	return map[string]tool{
 		"bash":        {"bash", (*callView).bash},
 		"read":        {"read", (*callView).file},
@@ -61,7 +57,7 @@ func makeTools() map[string]tool {
 		"list_mcp_resource_templates": {"read", (*callView).resources},
 		"read_mcp_resource":           {"read", (*callView).resources},
 	}
-}
+})
 
 // A callView is a call on its way to asks.
 type callView struct {

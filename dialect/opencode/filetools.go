@@ -2,10 +2,10 @@ package opencode
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/weburl"
 )
 
 // file is the ask of a tool that works on one file.
@@ -170,7 +170,7 @@ func (c *callView) fetch() error {
 // plainURL writes an address in small letters where these do not matter, without
 // a user's name and without the port that everybody takes.
 func plainURL(s string) (string, bool) {
-	u, err := weburl.Parse(strings.TrimSpace(s))
+	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil || u.Host == "" {
 		return "", false
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/once"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -52,7 +51,7 @@ type difference struct {
 // differently.
 func (l *loader) otherOrder(rules Ruleset) {
 	for _, d := range l.differences(rules) {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints()[l.order],
+		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
 			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
 	}
 }
@@ -87,15 +86,9 @@ func (l *loader) differences(rules Ruleset) (out []difference) {
 	return out
 }
 
-func orderHints() map[Order]string { return orderHintsOnce.Get(makeOrderHints) }
-
-var orderHintsOnce once.Value[map[Order]string]
-
-func makeOrderHints() map[Order]string {
-	return map[Order]string{
-		First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
-		Last:  "the document takes the first match; whoever reads the file that way is misled",
-	}
+var orderHints = map[Order]string{
+	First: "opencode itself takes the last match; where the first is meant to count, put the special rules first and write patterns that mean the same in both",
+	Last:  "the document takes the first match; whoever reads the file that way is misled",
 }
 
 // permissions returns the permissions to try a rule with.

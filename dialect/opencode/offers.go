@@ -1,13 +1,13 @@
 package opencode
 
 import (
+	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/weburl"
 )
 
 var (
@@ -139,7 +139,7 @@ func narrow(permission, value string) []string {
 			out = append(out, dir+"/*")
 		}
 	case "webfetch":
-		if u, err := weburl.Parse(value); err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil {
+		if u, err := url.Parse(value); err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil {
 			out = append(out, "https://"+u.Host+"/*")
 		}
 	}

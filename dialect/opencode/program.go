@@ -7,7 +7,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/once"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -229,14 +228,10 @@ func (l *loader) agentsOf(user, session Ruleset) []agent {
 }
 
 // stageNames says what each order does, for whoever reads an explanation.
-func stageNames() map[Order]string {
-	return stageNamesOnce.Get(func() map[Order]string { return map[Order]string{First: "first match", Last: "last match"} })
-}
-
-var stageNamesOnce once.Value[map[Order]string]
+var stageNames = map[Order]string{First: "first match", Last: "last match"}
 
 func (l *loader) stage(list string) obstat.Match {
-	return obstat.Match{Name: stageNames()[l.order], Rules: list, Pick: l.order.pick()}
+	return obstat.Match{Name: stageNames[l.order], Rules: list, Pick: l.order.pick()}
 }
 
 func (l *loader) pipeline(guard []obstat.Stage, stages ...obstat.Stage) obstat.Pipeline {

@@ -99,7 +99,7 @@ func covers(name, dir string) bool {
 
 func (r *importRow) permits(p string) bool {
 	if own, ok := own(p); ok {
-		return own == "internal/once" || slices.ContainsFunc(r.may, func(name string) bool { return covers(name, own) })
+		return slices.ContainsFunc(r.may, func(name string) bool { return covers(name, own) })
 	}
 	return !third(p) || anyPrefix(r.third, p)
 }

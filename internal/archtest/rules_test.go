@@ -59,7 +59,7 @@ func TestRulesBite(t *testing.T) {
 		{hiddenState, "x/a.go", "package x\nvar m = map[int]int{}\nfunc f() { delete(m, 1) }", "is written to"},
 		{hiddenState, "x/a.go", "package x\nvar i = 1\nfunc f() { for i = range 9 {} }", "is written to"},
 		{hiddenState, "x/a.go", "package x\nvar m = map[int]int{}\nfunc f() { m := m; m = nil; for m = range x {} }", ""},
-		{hiddenState, "x/a.go", "package x\nvar e = errors.New(`x`)\nvar _ I = T{}\nvar p = sync.Pool{}\nvar o = sync.OnceValue(f)\nvar l once.Value[int]\n//go:embed x\nvar s string", ""},
+		{hiddenState, "x/a.go", "package x\nvar e = errors.New(`x`)\nvar _ I = T{}\nvar p = sync.Pool{}\nvar o = sync.OnceValue(f)\n//go:embed x\nvar s string", ""},
 
 		{onePlaceAllows, "a.go", "package obstat\nfunc settle() Decision { return Decision{Verdict: v} }", ""},
 		{onePlaceAllows, "a.go", "package obstat\nfunc f() Decision { return Decision{Verdict: Ask} }", ""},

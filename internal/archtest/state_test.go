@@ -19,7 +19,7 @@ func hiddenState(m *module) []finding {
 		for _, s := range m.code(dir) {
 			for _, d := range s.ast.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-					out = append(out, finding{m.at(f), "init runs behind everybody's back; call a function, or use once.Value"})
+					out = append(out, finding{m.at(f), "init runs behind everybody's back; call a function, or use sync.OnceValue"})
 				}
 				g, ok := d.(*ast.GenDecl)
 				if !ok || g.Tok != token.VAR {
@@ -49,7 +49,7 @@ func hiddenState(m *module) []finding {
 // changeable says why the i-th variable of v looks like state, "" if it does not.
 func changeable(g *ast.GenDecl, v *ast.ValueSpec, i int) string {
 	if len(v.Values) == 0 {
-		if embedded(g.Doc) || embedded(v.Doc) || madeOnce(v.Type) {
+		if embedded(g.Doc) || embedded(v.Doc) {
 			return ""
 		}
 		return "has no value yet"
@@ -70,21 +70,6 @@ func changeable(g *ast.GenDecl, v *ast.ValueSpec, i int) string {
 		}
 	}
 	return ""
-}
-
-// madeOnce tells whether a type is once.Value: made when first wanted, and then
-// the same for everybody.
-func madeOnce(typ ast.Expr) bool {
-	ix, ok := typ.(*ast.IndexExpr)
-	if !ok {
-		return false
-	}
-	sel, ok := ix.X.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	pkg, ok := sel.X.(*ast.Ident)
-	return ok && pkg.Name == "once" && sel.Sel.Name == "Value"
 }
 
 // mutableType says that a type of the standard library is made to change. A

@@ -5,8 +5,7 @@ const modulePath = "github.com/obstat/obstat"
 
 // An importRow says what one package, or every package below it where the name
 // ends in "/...", may import of this module and of others. The standard library
-// is free, and so is internal/once, which is as good as a part of it. Only code
-// counts, not tests.
+// is free. Only code counts, not tests.
 type importRow struct {
 	pkg   string
 	may   []string // packages of this module, "/..." for all below
@@ -28,8 +27,6 @@ var importTable = []importRow{
 	{pkg: "", may: []string{"pattern", "shell", "paths", "effect", "internal/jsonx", "internal/tree"},
 		why: "the engine links only the shell parser; files, storage and faces come to it as data, and JSON it reads as everybody does"},
 
-	{pkg: "internal/once",
-		why: "once is imported by everybody, the lowest packages as well, so it may know nobody"},
 	{pkg: "internal/tree",
 		why: "tree is the document that all formats share; it cannot know any of them"},
 	{pkg: "internal/jsonx", may: []string{"internal/tree"},
@@ -51,7 +48,7 @@ var importTable = []importRow{
 		why: "dialect is the contract of all dialects; it cannot know one of them"},
 	{pkg: "dialect/all", may: []string{"", "dialect/..."},
 		why: "dialect/all is the one list of dialects, and only a list"},
-	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit", "internal/pytext", "internal/weburl"},
+	{pkg: "dialect/...", may: []string{"", "dialect", "pattern", "shell", "paths", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit", "internal/pytext"},
 		why: "a dialect turns files into a Program and back; it cannot know other dialects, storage, servers or faces"},
 
 	{pkg: "approval", may: []string{""},
@@ -81,8 +78,6 @@ var importTable = []importRow{
 		why: "casestest is for tests: it runs recorded answers against a dialect it is given"},
 	{pkg: "internal/cases", may: []string{"", "dialect", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "cases runs recorded answers against a dialect it is given"},
-	{pkg: "internal/weburl",
-		why: "weburl reads addresses for everybody and may know nobody"},
 	{pkg: "internal/statedir",
 		why: "statedir knows where files are, not what is in them"},
 	{pkg: "internal/desk", third: []string{"github.com/gofrs/flock"},
