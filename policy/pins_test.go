@@ -339,6 +339,22 @@ func TestForgedPins(t *testing.T) {
 	w.check(at, "make", obstat.Ask, "obstat trust")
 }
 
+// TestTrimmed: taking old records out of the ledger keeps what was accepted.
+func TestTrimmed(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: noCurl})
+	at := w.where("claude-code")
+	w.trust(at)
+	file := ledger.NewFile(statedir.Ledger(w.finder.State))
+	if n, err := file.Trim(t.Context(), time.Now()); n == 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	w.check(at, "make", obstat.Allow)
+	w.write(claudeFile, claudeAll)
+	w.check(at, "curl x", obstat.Deny)
+	w.trust(at)
+	w.check(at, "curl x", obstat.Allow)
+}
+
 // TestTwoAccept: of two people who accept at once one is told that something has
 // changed, and sees it.
 func TestTwoAccept(t *testing.T) {

@@ -154,7 +154,7 @@ func (s *pinStore) catchUp(old []byte, save bool) error {
 			s.idx.Pins[p.Place] = pinEntry{l.Offset, hash}
 		}
 	}
-	if save && s.idx.End-from > maxTail {
+	if save && (s.idx.End-from > maxTail || old == nil) {
 		s.saveIndex()
 	}
 	return nil
@@ -322,7 +322,7 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string, expect
 			return err
 		}
 	}
-	if s.idx.Pins[p.Place] != expected {
+	if _, now := s.at(p.Place); now != expected {
 		return ErrChanged
 	}
 	if err := still(); err != nil {
