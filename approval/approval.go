@@ -1,8 +1,8 @@
-// Package approval is the broker between a call that asks and the humans who
+// Package approval is the broker between a call that asks and the humans that
 // answer: requests, answers, grants, roles and expiry.
 //
-// It owns the rules of answering: the first answer wins, exactly once; who may
-// answer; what an answer leaves behind. It does not decide calls (package
+// It owns the rules of answering: the first answer wins, exactly once; which
+// people may answer; which grant an answer leaves. It does not decide calls (package
 // obstat does), does not keep anything itself (a [Store] does) and does not
 // show anything to anybody.
 package approval
@@ -19,12 +19,13 @@ import (
 )
 
 // A Request is an ask put to humans. Once made, only its State and its Answers
-// change, and it is [Request.Spent] when nobody needs to see it any more.
+// change, and it is [Request.Spent] once it is decided.
 type Request struct {
 	ID     string      `json:"id"`
 	Call   obstat.Call `json:"call"`
-	Digest string      `json:"digest"` // of tool and input: what an answer is bound to
-	// About is the call in a line, without secrets: what is left when it is spent.
+	Digest string      `json:"digest"` // of tool and input: an answer holds for these bytes
+	// About is the call in a line, without secrets; it stays when the request is
+	// spent.
 	About   string     `json:"about,omitempty"`
 	Effects []Effect   `json:"effects,omitempty"`
 	Reason  string     `json:"reason"`
@@ -49,7 +50,7 @@ type Effect struct {
 }
 
 // An Offer is a rule proposed with a request, in the dialect's notation, and
-// what else it would allow.
+// the other calls that it would allow.
 type Offer struct {
 	Text string          `json:"text"`
 	Rule json.RawMessage `json:"rule"`
@@ -67,11 +68,11 @@ func (o *Offer) Rules() []Offer {
 	return append([]Offer{own}, o.And...)
 }
 
-// Who says who may answer.
+// Who names the people that may answer.
 type Who struct {
 	Roles     []string `json:"roles,omitempty"`      // one of these; none, and no Users: anybody
 	Users     []string `json:"users,omitempty"`      // these people, whatever their roles
-	NotCaller bool     `json:"not_caller,omitempty"` // not the person who started the agent
+	NotCaller bool     `json:"not_caller,omitempty"` // not the person that started the agent
 	Needed    int      `json:"needed,omitempty"`     // how many must agree; zero is one
 }
 
@@ -83,12 +84,12 @@ const (
 	Pending  State = "pending"
 	Approved State = "approved"
 	Refused  State = "refused"
-	Expired  State = "expired" // nobody answered in time, which is not a refusal
+	Expired  State = "expired" // no answer came in time, which is not a refusal
 	Canceled State = "canceled"
 	Used     State = "used" // approved, and the call it was for was decided by it
 )
 
-// A Scope says for how long and for what an answer holds.
+// A Scope is the extent of an approval: one call, a session, a rule.
 type Scope string
 
 // The scopes of an approval.
@@ -101,7 +102,7 @@ const (
 	Always    Scope = "always" // a rule, written to the dialect's own file
 )
 
-// An Answer is what somebody said.
+// An Answer is a person's answer to a request.
 type Answer struct {
 	By    string          `json:"by"`
 	Roles []string        `json:"roles,omitempty"`
@@ -162,9 +163,9 @@ func (g *Grant) InForce(now time.Time) bool {
 	return g.Revoked.IsZero() && (g.Expires.IsZero() || now.Before(g.Expires))
 }
 
-// Spent returns the request without what the call said: humans have to see that
-// while it is pending, secrets included, and nobody afterwards. The ledger has
-// it, masked.
+// Spent returns the request without the call's input: humans have to see that
+// while it is pending, secrets included, and it is dropped afterwards. The ledger
+// has it, masked.
 func (r *Request) Spent() *Request {
 	c := *r
 	c.Call.Input, c.Call.Subjects = nil, nil
@@ -189,7 +190,7 @@ type Store interface {
 	// every other gets ErrSettled and leaves nothing. A request that is not
 	// approved is kept as spent.
 	Settle(ctx context.Context, id string, to State, answers []Answer, grant *Grant) error
-	// Use returns an approved request to the one who decides its call by it, and
+	// Use returns an approved request to the process that decides its call by it, and
 	// keeps it as spent. Exactly one caller succeeds: every other gets ErrSettled.
 	Use(ctx context.Context, id string) (*Request, error)
 	GrantStore

@@ -14,9 +14,9 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Broker puts requests to humans and waits for what they say. Several
-// brokers, in several processes, may share one Store: whoever answers first
-// anywhere wins everywhere.
+// A Broker puts requests to humans and waits for their answers. Several brokers,
+// in several processes, may share one Store: the first answer anywhere wins
+// everywhere.
 type Broker struct {
 	store Store
 	opts  Options
@@ -36,11 +36,11 @@ type Options struct {
 	// Check is asked about an answer before it counts: whether an accepted rule
 	// works and is no broader than the call. nil takes any.
 	Check func(r *Request, a *Answer) error
-	// Asked is told of every new request, to show it to somebody. nil tells nobody.
+	// Asked is told of every new request, to show it to a person; nil: it is only kept.
 	Asked func(r *Request)
 	// Settled is told once how a request ended that this broker put or waited for:
 	// approved, refused, expired or canceled, here or in another process. It is
-	// called before Answer returns. nil tells nobody.
+	// called before Answer returns. nil: not called.
 	Settled func(r *Request)
 }
 
@@ -59,12 +59,12 @@ func New(store Store, opts *Options) *Broker {
 	return b
 }
 
-// NewID returns an identifier that nobody can guess.
+// NewID returns an identifier that cannot be guessed.
 func NewID(prefix string) string { return prefix + rand.Text() }
 
 // Ask puts r to humans and returns it once it is settled: approved, refused,
-// expired or canceled. An error means that nobody could be asked, and is to be
-// taken for a refusal.
+// expired or canceled. An error means that no human could be asked, and is to
+// be taken for a refusal.
 func (b *Broker) Ask(ctx context.Context, r *Request) (*Request, error) {
 	if r.ID == "" {
 		r.ID = NewID("req_")
@@ -203,7 +203,7 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 	}
 }
 
-// end settles a request that nobody answered. If somebody just did, that
+// end settles a request that was not answered. An answer that came just now
 // counts.
 func (b *Broker) end(id string, to State) (*Request, error) {
 	ctx := context.Background()
@@ -221,7 +221,7 @@ func (b *Broker) end(id string, to State) (*Request, error) {
 }
 
 // Pending returns the requests that can still be answered, oldest first. Those
-// whose time is over, because whoever asked ended before, are settled on the way.
+// whose time is over, because the asking process ended before, are settled on the way.
 func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
 	all, err := b.store.Requests(ctx, Pending)
 	if err != nil {
@@ -243,7 +243,7 @@ func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
 	return out, nil
 }
 
-// Answer takes what somebody said to a pending request. The first answer wins;
+// Answer takes a person's answer to a pending request. The first answer wins;
 // a later one gets ErrSettled and leaves nothing behind. Where several must
 // agree, an approval may leave the request pending; one refusal settles it.
 func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
@@ -261,7 +261,7 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 			if len(answers) < max(r.Who.Needed, 1) {
 				err := b.note(ctx, r, answers)
 				if errors.Is(err, ErrSettled) && len(answers) < maxAnswers {
-					continue // somebody else answered meanwhile: see where it stands now
+					continue // another answer came meanwhile: look at the request again
 				}
 				if err != nil {
 					return nil, err
@@ -284,8 +284,8 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 	}
 }
 
-// with returns the request as an answer made it: whoever waited for that may
-// have used it by now.
+// with returns the request as an answer made it; the process that waited for it
+// may have used it by now.
 func (r *Request) with(s State, answers []Answer) *Request {
 	c := *r
 	c.State, c.Answers = s, answers
@@ -296,7 +296,7 @@ func (r *Request) with(s State, answers []Answer) *Request {
 const maxAnswers = 100
 
 // admit tells whether an answer counts: the request is open, the person may
-// answer, and what is granted is not more than was asked for.
+// answer, and the grant is no more than was asked for.
 func (b *Broker) admit(r *Request, a *Answer) error {
 	if a.Time.IsZero() {
 		a.Time = time.Now()
@@ -327,14 +327,14 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 	return nil
 }
 
-// admits tells whether the person who answers is one of Users or has one of
+// admits tells whether the answering person is one of Users or has one of
 // Roles; where neither is given, anybody may answer.
 func (w *Who) admits(a *Answer) bool {
 	return len(w.Roles)+len(w.Users) == 0 || slices.Contains(w.Users, a.By) ||
 		slices.ContainsFunc(a.Roles, func(role string) bool { return slices.Contains(w.Roles, role) })
 }
 
-// words says who may answer.
+// words names the people that may answer.
 func (w *Who) words() string {
 	switch {
 	case len(w.Users) == 0:
@@ -406,7 +406,7 @@ func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
 	}
 }
 
-// grant returns what an approval leaves behind; nil where it is for this once.
+// grant returns the grant that an approval leaves; nil where it is for this once.
 // An accepted rule that goes to a file is no grant: the file says it.
 func (a *Answer) grant(r *Request) *Grant {
 	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Key: Keys(&r.Call)[a.Scope], Tool: r.Call.Tool, Digest: r.Digest, About: r.About, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
@@ -426,7 +426,7 @@ func (a *Answer) grant(r *Request) *Grant {
 }
 
 // Rules returns the rules that an answer to r takes: those of an offer, or one
-// that somebody wrote, which joins the list of the offer it takes the place of.
+// that was written by hand, which joins the list of the offer it replaces.
 func (a *Answer) Rules(r *Request) []Offer {
 	var o Offer
 	switch {
@@ -450,19 +450,20 @@ func (a *Answer) Rules(r *Request) []Offer {
 	return nil
 }
 
-// Keys returns what grants of each scope have to be for to cover a call.
+// Keys returns, for each scope, the key that a grant needs to cover a call: the
+// session, agent, directory or user.
 func Keys(c *obstat.Call) map[Scope]string {
 	return map[Scope]string{Session: c.Session, Agent: c.Agent, Workspace: c.Dir, User: c.User}
 }
 
-// For tells whether the grant holds for whoever has these keys.
+// For tells whether the grant holds for these keys.
 func (g *Grant) For(keys map[Scope]string, now time.Time) bool {
 	return g.InForce(now) && g.Key != "" && keys[g.Scope] == g.Key
 }
 
 // Covers tells whether the grant settles a call: its scope is the call's, and
-// it is bound to this very call. Grants that hold a rule are for whoever reads
-// rules.
+// it is bound to this very call. Grants that hold a rule are tried by
+// the gate, as rules.
 func (g *Grant) Covers(key map[Scope]string, tool, digest string, now time.Time) bool {
 	return g.For(key, now) && g.Digest != "" && g.Digest == digest && g.Tool == tool
 }

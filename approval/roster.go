@@ -6,7 +6,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Roster says who may answer for which calls. All lines that are about a call
+// A Roster names the people that may answer, by call. All lines that are about a call
 // count: its answerer needs a role of each, and as many must agree as the line
 // that wants most says.
 type Roster []Duty
@@ -19,7 +19,7 @@ type Duty struct {
 	Who    Who    `json:"who"`
 }
 
-// For returns who may answer for a call.
+// For returns the people that may answer for a call.
 func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
 	var out Who
 	rule := ""
@@ -45,7 +45,7 @@ func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
 		out.Users = common(out.Users, l.Who.Users)
 	}
 	if some && len(out.Roles)+len(out.Users) == 0 {
-		out.Roles = []string{Nobody} // lines that cannot both be met: not everybody, but nobody
+		out.Roles = []string{Nobody} // lines that cannot both be met: no person may answer
 	}
 	return out
 }

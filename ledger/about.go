@@ -6,7 +6,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// About returns what a call is about, in a few words: the command, the path or
+// About returns the gist of a call in a few words: the command, the path or
 // the address of its input, or else the whole. Where it was allowed with other
 // arguments, those come first.
 func (r *Record) About() string {

@@ -160,7 +160,7 @@ func shellWord(s string, i int) int {
 			i++
 		case c == '"' || c == '\'':
 			if i > begin && (i+1 == len(s) || endsWord(s[i+1]) || strings.IndexByte(`"'],}\`, s[i+1]) >= 0) {
-				return i // it closes what was opened before the word
+				return i // it closes a quote that was opened before the word
 			}
 			if n := strings.IndexByte(s[i+1:], c); n >= 0 {
 				i += n + 1
@@ -175,8 +175,8 @@ func shellWord(s string, i int) int {
 
 func endsWord(c byte) bool { return strings.IndexByte(" \t\r\n;&|<>()`", c) >= 0 }
 
-// substitution tells a value that is no value but where it comes from. What is
-// run to get it must stay readable.
+// substitution tells a value that is computed, as in `TOKEN=$(cat x)`: the command
+// must stay readable.
 func substitution(v string, shell bool) bool {
 	v = strings.TrimLeft(v, `"`)
 	if shell && strings.HasPrefix(v, "`") {

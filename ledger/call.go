@@ -8,11 +8,12 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// Circumstances are the detail of a decision: what of the call has no field of
-// its own in the record, and what the policy said before anybody was asked.
+// Circumstances are the detail of a decision: the parts of the call that have no
+// field of their own in the record, and the policy's verdict before a person was
+// asked.
 // Together with the record's World they make the decision repeatable.
 type Circumstances struct {
-	// Said is the policy's own verdict; the record's is what came of it.
+	// Said is the policy's own verdict; the record's is the outcome.
 	Said     obstat.Verdict `json:"said"`
 	Subjects []string       `json:"subjects,omitempty"`
 	Roles    []string       `json:"roles,omitempty"`

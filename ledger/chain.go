@@ -18,7 +18,7 @@ type Break struct {
 	Msg  string
 }
 
-// Error returns what is wrong where.
+// Error returns the record and its problem.
 func (b *Break) Error() string { return fmt.Sprintf("record %d %s: %s", b.Seq, b.What, b.Msg) }
 
 // The values of Break.What.
@@ -77,7 +77,7 @@ func Verify(records iter.Seq2[*Record, error], head Hash) (Verified, error) {
 	}, head)
 }
 
-// VerifyLines does what [Verify] does on sealed lines as they are kept. Each
+// VerifyLines is [Verify] on sealed lines as they are kept. Each
 // known head has to be at its place, unless retention took it out.
 func VerifyLines(lines iter.Seq2[[]byte, error], head Hash, known ...Head) (Verified, error) {
 	var v Verified

@@ -15,7 +15,7 @@ import (
 // Behind the last record the file holds zeros, written ahead of time, so that
 // making a record durable is one write and one fdatasync that changes no
 // metadata. The file's lock is held for the write alone; processes that wait for
-// the disk at the same time share what it does.
+// the disk at the same time share one flush.
 //
 // The end of the chain is also kept apart from the file, in the head files: a
 // file that was shortened, deleted or written anew does not lead to the record
@@ -109,7 +109,7 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 	}
 }
 
-// gather takes what is waiting; only the holder of the token may.
+// gather takes the appends that wait; only the holder of the token may.
 func (f *File) gather() (batch []*pending) {
 	for len(batch) < maxBatch {
 		select {
@@ -201,8 +201,8 @@ func (f *File) durable() error {
 	return err
 }
 
-// takeBack overwrites what could not be made durable with zeros, unless another
-// process has appended behind it.
+// takeBack overwrites records that could not be made durable with zeros, unless
+// another process has appended behind them.
 func (f *File) takeBack(before kept) error {
 	mine := f.last
 	f.last = before
@@ -288,7 +288,7 @@ func (f *File) End(ctx context.Context) (Head, int64, error) {
 	return f.last.Head, f.last.end, nil
 }
 
-// Close ends appending, after what is being written, and closes the file. Reading
+// Close ends appending, after appends under way, and closes the file. Reading
 // opens it again.
 func (f *File) Close() error {
 	f.once.Do(func() { close(f.closed) })
@@ -302,8 +302,8 @@ func (f *File) Close() error {
 	return nil
 }
 
-// lock opens the file, or makes it, waits for its lock and reads what others
-// wrote meanwhile. A file that was replaced while the lock was waited for is not
+// lock opens the file, or makes it, waits for its lock and reads the records that
+// others appended meanwhile. A file that was replaced while the lock was waited for is not
 // the ledger any more.
 func (f *File) lock() error {
 	for {

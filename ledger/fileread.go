@@ -117,8 +117,8 @@ func (v *View) Close() error { return v.f.Close() }
 // the last that retention took out.
 func (v *View) First() Head { return v.first }
 
-// Ends tells whether a record ends at an offset: whether what was read up to
-// there is still what the file begins with. The zero Head ends where the file
+// Ends tells whether a record ends at an offset, and so whether the file still
+// begins with the records that were read up to there. The zero Head ends where the file
 // begins.
 func (v *View) Ends(h Head, offset int64) bool {
 	if h == (Head{}) {
@@ -257,46 +257,37 @@ func (f *File) ReadAt(offset int64) (*Record, error) {
 // Forward yields the records from an offset on; zero is the first record. A file
 // that is not there has none.
 func (f *File) Forward(from int64) iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
-		v, err := f.View()
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				yield(nil, err)
-			}
-			return
-		}
-		defer v.Close()
-		for l, err := range v.Lines(from) {
-			var r *Record
-			if err == nil {
-				r, err = decodeAt(l.Text, l.Offset)
-			}
-			if !yield(r, f.named(err)) || err != nil {
-				return
-			}
-		}
-	}
+	return f.read(func(v *View) (iter.Seq2[Line, error], error) { return v.Lines(from), nil })
 }
 
 // Backward yields the records from the newest to the oldest. A file that is not
 // there has none.
 func (f *File) Backward() iter.Seq2[*Record, error] {
+	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
+		hint, _, _ := f.known() // without it the end is found the long way
+		last, _, err := v.tail(hint)
+		return v.back(last.end), err
+	})
+}
+
+// read decodes the lines that pick returns.
+func (f *File) read(pick func(*View) (iter.Seq2[Line, error], error)) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		v, err := f.View()
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				yield(nil, err)
-			}
+			yield(nil, err)
 			return
 		}
 		defer v.Close()
-		hint, _, _ := f.known() // without it the end is found the long way
-		last, _, err := v.tail(hint)
+		lines, err := pick(v)
 		if err != nil {
 			yield(nil, f.named(err))
 			return
 		}
-		for l, err := range v.back(last.end) {
+		for l, err := range lines {
 			var r *Record
 			if err == nil {
 				r, err = decodeAt(l.Text, l.Offset)
@@ -311,7 +302,7 @@ func (f *File) Backward() iter.Seq2[*Record, error] {
 // back yields the lines before an offset, the last one first.
 func (v *View) back(end int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		var buf []byte // what is read before stop and not yet handed out
+		var buf []byte // read before stop and not yet handed out
 		stop := end - v.base
 		for n := int64(16 << 10); stop > v.start || len(buf) > 0; n = min(4*n, 1<<20) {
 			if len(buf) > maxLine {
@@ -341,8 +332,8 @@ func (v *View) back(end int64) iter.Seq2[Line, error] {
 	}
 }
 
-// tail finds the last whole line. It starts at the known record and reads what
-// follows it; found is false where the file does not have that record, and then
+// tail finds the last whole line. It starts at the known record and reads the
+// lines behind it; found is false where the file does not have that record, and then
 // all of the file is read.
 func (v *View) tail(known kept) (last kept, found bool, err error) {
 	last = kept{v.first, 0, v.start + v.base}
@@ -403,25 +394,29 @@ func (v *View) has(k kept) (line []byte, more bool) {
 // Records yields the records that q asks for, reading all of the file.
 func (f *File) Records(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		var newest []*Record // the newest that are wanted, where there is a limit
-		for r, err := range f.all(q.Limit > 0) {
+		all := f.Forward(0)
+		if q.Limit > 0 {
+			all = f.Backward()
+		}
+		var newest []*Record // those that are wanted, where there is a limit
+		for r, err := range all {
 			if err == nil {
 				err = ctx.Err()
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				yield(nil, err)
 				return
-			case !q.Matches(r):
+			}
+			if !q.Matches(r) {
 				continue
-			case q.Limit == 0:
+			}
+			if q.Limit == 0 {
 				if !yield(r, nil) {
 					return
 				}
-			default:
-				newest = append(newest, r)
+				continue
 			}
-			if q.Limit > 0 && len(newest) == q.Limit {
+			if newest = append(newest, r); len(newest) == q.Limit {
 				break
 			}
 		}
@@ -431,13 +426,6 @@ func (f *File) Records(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 			}
 		}
 	}
-}
-
-func (f *File) all(backward bool) iter.Seq2[*Record, error] {
-	if backward {
-		return f.Backward()
-	}
-	return f.Forward(0)
 }
 
 // Head returns the end of the chain; the zero Head where there is no file.

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// catchUp reads what other processes appended since this one looked last, and
+// catchUp reads the records of other processes since this one looked last, and
 // compares a file that was just opened with the head that was kept. It is called
 // with the lock held.
 func (f *File) catchUp() error {
@@ -28,8 +28,8 @@ func (f *File) catchUp() error {
 	return f.look()
 }
 
-// look finds the end of the file, cuts off what a crash left behind it, and
-// writes down what is missing.
+// look finds the end of the file, cuts off the rest of a record that a crash left
+// behind it, and writes down records that are missing.
 func (f *File) look() error {
 	known, gone := f.last, false
 	if f.fresh {
@@ -85,8 +85,8 @@ func (f *File) note(notes []*Record) error {
 	return nil
 }
 
-// leftover returns what is between the last record and the last byte that is not
-// zero; nil if the byte behind the record is zero. A process that dies leaves the
+// leftover returns the bytes between the last record and the last byte that is
+// not zero; nil if the byte behind the record is zero. A process that dies leaves the
 // beginning of a line there, a machine that does may leave holes in it.
 func leftover(f *os.File, from, size int64) ([]byte, error) {
 	var first [1]byte
@@ -100,8 +100,8 @@ func leftover(f *os.File, from, size int64) ([]byte, error) {
 	return bytes.TrimRight(rest, "\x00"), err
 }
 
-// A damageDetail says what is wrong with the file: what was cut off behind the
-// last whole record, or which record was known to be there and is not.
+// A damageDetail describes damage: the bytes that were cut off behind the last
+// whole record, or the record that was known to be there and is not.
 type damageDetail struct {
 	Bytes  int    `json:"bytes,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`

@@ -14,9 +14,9 @@ import (
 
 // Trim takes out the records before a time and appends a record that says so.
 // Nothing is appended meanwhile: the rest is copied to a new file that takes the
-// place of the old one, and records keep their offsets. What still holds is
-// appended again: the newest pin of each place, and grants that were not taken
-// back.
+// place of the old one, and records keep their offsets. Records that
+// still hold are appended again: the newest pin of each place, and grants that
+// were not taken back.
 func (f *File) Trim(ctx context.Context, before time.Time) (removed int, err error) {
 	if err := f.take(ctx); err != nil {
 		return 0, err
@@ -90,8 +90,8 @@ func (f *File) carry(last Head, next int64) ([]*Record, error) {
 	return out, nil
 }
 
-// standing returns a key of what a pin or grant is about, the newest of which
-// counts, and whether it holds.
+// standing returns a key for the place of a pin or the grant of a record, the
+// newest of which counts, and whether it holds.
 func standing(r *Record) (key string, holds bool) {
 	if r.Kind == Pin {
 		return "pin\x00" + r.Agent + "\x00" + r.Dir, true

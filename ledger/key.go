@@ -35,7 +35,7 @@ func readKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// makeKey links the file in when it is whole, so that nobody reads half a key
+// makeKey links the file in when it is whole, so that no process reads half a key
 // and of several processes one wins.
 func makeKey(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // readable by its owner alone

@@ -89,7 +89,7 @@ func (d *Draft) Seal(after Head) []byte {
 	return appendHash(b, r.Hash)
 }
 
-// body returns what the hash is made over.
+// body returns the bytes that the hash is made over.
 func (d *Draft) body(after Head) []byte {
 	b := append(make([]byte, 0, len(d.rest)+linkLen+64), linePrefix...)
 	b = strconv.AppendUint(b, after.Seq+1, 10)
@@ -103,8 +103,8 @@ func appendHash(body []byte, h Hash) []byte {
 	return append(hex.AppendEncode(b, h[:]), hashEnd...)
 }
 
-// A sealed is a line taken apart: its place in the chain and what the hash is
-// made over.
+// A sealed is a line taken apart: its place in the chain and the bytes that
+// the hash is made over.
 type sealed struct {
 	Head
 	prev Hash
@@ -135,7 +135,7 @@ func unseal(line []byte) (s sealed, err error) {
 	return s, nil
 }
 
-// HeadOf returns what follows a sealed line.
+// HeadOf returns the head that a sealed line makes.
 func HeadOf(line []byte) (Head, error) {
 	s, err := unseal(line)
 	return Head{s.Seq, s.Hash}, err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockAt is the byte that is locked, far behind the end of any file: what is
-// locked on Windows cannot be read by others.
+// lockAt is the byte that is locked, far behind the end of any file: on
+// Windows no other process can read a locked byte.
 func lockAt() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
 // lockFile waits for the lock of an open file. Closing the file gives it back,

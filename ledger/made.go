@@ -70,7 +70,7 @@ func both(a, b string) string {
 }
 
 // Legible returns an input as it is written down: in any case JSON of a bearable
-// size. partial says what is not as it was.
+// size. partial says how it differs from the original.
 func Legible(raw []byte) (out json.RawMessage, partial string) {
 	switch {
 	case len(raw) == 0:

@@ -12,14 +12,14 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// Mask is what stands where a secret was.
+// Mask stands where a secret was: `TOKEN=[masked] make`.
 const Mask = "[masked]"
 
-// MaskOptions say what is masked besides what every ledger masks. The zero
-// value adds nothing.
+// MaskOptions name secrets beyond those that every ledger masks. The zero value
+// adds none.
 type MaskOptions struct {
-	// Key is what digests of masked values are made with; see [LoadKey]. Without
-	// one there are no digests.
+	// Key makes the digests of masked values; see [LoadKey]. Without one there are
+	// no digests.
 	Key []byte
 	// Names are more names of arguments, variables and flags whose values are
 	// secret: "badge" is also in my_badge.
@@ -30,8 +30,8 @@ type MaskOptions struct {
 	MaxInput int
 }
 
-// A Masker takes secrets out of records. Its zero value masks what every ledger
-// masks.
+// A Masker takes secrets out of records. Its zero value masks the names and
+// tokens of secrets.txt.
 type Masker struct {
 	key      []byte
 	rules    *secretRules
@@ -47,7 +47,7 @@ func NewMasker(o *MaskOptions) (*Masker, error) {
 	m := &Masker{key: o.Key, max: o.MaxInput}
 	if r := builtin(); r != nil {
 		c := *r
-		c.any = slices.Clip(c.any) // what is appended goes elsewhere
+		c.any = slices.Clip(c.any) // names that are appended go elsewhere
 		for _, n := range o.Names {
 			w := words(n)
 			if len(w) == 0 {
@@ -70,7 +70,7 @@ func NewMasker(o *MaskOptions) (*Masker, error) {
 	return m, nil
 }
 
-// Fill puts a call into a record: who asks, the digest of the call as it was
+// Fill puts a call into a record: its agent and user, the digest of the call as it was
 // made, and its input without the secrets.
 func (m *Masker) Fill(r *Record, c *obstat.Call) {
 	d := c.Digest()
@@ -109,8 +109,8 @@ func (m *Masker) Mask(r *Record) {
 	}
 }
 
-// Input returns a tool's input without its secrets, and what was taken out.
-// What is no JSON is taken out whole.
+// Input returns a tool's input without its secrets, and a list of them. An input
+// that is no JSON is masked whole.
 func (m *Masker) Input(raw json.RawMessage) (json.RawMessage, []Masked) {
 	return m.json(raw, m.pointers, false)
 }
@@ -163,7 +163,7 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 	return w.out, w.found
 }
 
-// digest tells equal values from others without telling what they are.
+// digest tells equal values from others without giving them away.
 func (m *Masker) digest(value []byte) string {
 	if len(m.key) == 0 {
 		return ""

@@ -1,10 +1,10 @@
 // Package ledger is the audit log: every decision, answer, grant, policy change
-// and start, one record each, chained by hashes so that nobody can rewrite one
-// without it being seen.
+// and start, one record each, chained by hashes so that rewriting one
+// shows.
 //
-// It owns what a record is, its canonical bytes, the chain, how secrets are
-// masked before anything is written, and the spool that short-lived processes
-// append to. It does not own where records are kept: a [Store] does that.
+// It owns the form of records, their canonical bytes, the chain, the masking of
+// secrets before anything is written, and the [File] that keeps records on disk.
+// Other ways to keep them implement [Store].
 package ledger
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Kind says what a record is about.
+// A Kind is the subject of a record.
 type Kind string
 
 // The kinds of records.
@@ -26,7 +26,7 @@ const (
 	Start    Kind = "start"    // a process began to write
 	Decision Kind = "decision" // a call was decided
 	Ask      Kind = "ask"      // a request was put to humans
-	Answer   Kind = "answer"   // somebody answered, or nobody did in time
+	Answer   Kind = "answer"   // a person answered, or none did in time
 	Grant    Kind = "grant"    // an answer is remembered, or no longer
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
@@ -81,7 +81,7 @@ type Record struct {
 	Request string `json:"request,omitempty"`
 
 	Input json.RawMessage `json:"input,omitempty"` // masked
-	// Masked says what was taken out of Input, Detail and Reason.
+	// Masked lists the secrets that were taken out of Input, Detail and Reason.
 	Masked []Masked `json:"masked,omitempty"`
 	// Call is the digest of the call as it was made, nothing masked.
 	Call string `json:"call,omitempty"`
@@ -93,9 +93,10 @@ type Record struct {
 	Trace  string     `json:"trace,omitempty"`  // digest of the trace
 	Nanos  int64      `json:"nanos,omitempty"`  // how long it took
 
-	// Detail is what else a kind has to say.
+	// Detail holds the fields that one kind alone has.
 	Detail json.RawMessage `json:"detail,omitempty"`
-	// World is what was looked at to decide, so that the decision replays.
+	// World holds the facts of the machine that the decision used, so that it
+	// replays.
 	World *obstat.Snapshot `json:"world,omitempty"`
 
 	// Spool is the place that the record had in a chain of its own, as ledgers of
@@ -116,8 +117,8 @@ type Masked struct {
 	Field   string `json:"field,omitempty"`
 	Pointer string `json:"pointer"` // JSON pointer into the field, "" for the whole
 	Why     string `json:"why"`
-	// Digest is keyed: equal values can be told, and nobody without the key can
-	// guess at them.
+	// Digest is keyed: equal values can be told, and they cannot be guessed at
+	// without the key.
 	Digest string `json:"digest,omitempty"`
 }
 

@@ -41,7 +41,7 @@ func merge(spans []span) []span {
 	return out
 }
 
-// scanTokens finds what says itself what it is.
+// scanTokens finds tokens that are known by their prefix, such as `ghp_...`.
 func (r *secretRules) scanTokens(s string, out []span) []span {
 	for i := range r.tokens {
 		t := &r.tokens[i]
@@ -131,7 +131,7 @@ func scanURLs(s string, out []span) []span {
 }
 
 // passwordHasSlash tells of an authority cut at its first slash whether it must
-// have been cut in a password: what is behind the colon is no port, and no at
+// have been cut in a password: the text behind the colon is no port, and no at
 // sign came yet.
 func passwordHasSlash(authority string) bool {
 	_, port, found := strings.Cut(authority, ":")

@@ -23,7 +23,7 @@ type phrase struct {
 
 func newPhrase(words []string) phrase { return phrase{words, strings.Join(words, "")} }
 
-// A prefixed token is text that says itself what it is.
+// A prefixed is a kind of token that is known by its prefix.
 type prefixed struct {
 	prefix string
 	in     func(c byte) bool
@@ -42,7 +42,7 @@ var builtin = sync.OnceValue(func() *secretRules {
 	r, err := readSecrets(secretsText)
 	if err != nil {
 		// A rule that cannot be read must not mean less masking; a test reads
-		// the file, so that nobody sees this.
+		// the file, so this is not reached.
 		return nil
 	}
 	return r
@@ -204,7 +204,7 @@ func lowerFollows(s string) bool {
 	return unicode.IsLower(c)
 }
 
-// random tells a value that looks like nobody made it up: long, of several
+// random tells a value that looks generated: long, of several
 // kinds of characters, none of them often.
 func random(s string) bool {
 	if len(s) < 16 || strings.ContainsAny(s, " \t\n") {

@@ -137,7 +137,7 @@ func (w *walker) spoken(s string) string {
 }
 
 // text returns s without the secrets in it. Masking one can make another show,
-// so it is done until nothing is left; what does not settle is masked whole.
+// so it is done until nothing is left; a text that does not settle is masked whole.
 func (w *walker) text(s string) string {
 	orig, before := s, len(w.found)
 	for range 4 {

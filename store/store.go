@@ -1,7 +1,7 @@
-// Package store opens what a gate keeps its ledger, requests and grants in.
+// Package store opens the ledger, requests and grants of a gate.
 //
-// It owns the choice among the engines and nothing else: what they have to do is
-// said by packages ledger and approval, and how they do it is theirs.
+// It owns the choice among the engines and nothing else: packages ledger and
+// approval define the contract that each engine keeps.
 package store
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Store keeps everything a gate does.
+// A Store keeps the ledger, requests and grants of a gate.
 type Store interface {
 	ledger.Store
 	ledger.Trimmer
 	approval.Store
-	// Close ends the use of the store; what was written stays, if anything does.
+	// Close ends the use of the store.
 	Close() error
 }
 

@@ -125,8 +125,8 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 	return nil
 }
 
-// turns lets those with one caller append one record each in turn, so that what
-// else the machine does happens to all of them.
+// turns lets those with one caller append one record each in turn, so that other
+// work of the machine slows all of them.
 func turns(all []*contestant, limit time.Duration) error {
 	took := make([][]float64, len(all))
 	for start := time.Now(); time.Since(start) < limit*time.Duration(len(all)); {
@@ -209,7 +209,7 @@ func report(all []*contestant) {
 		many.callers, ratio(many.rates, one.rates), ratio(one.p50, all[0].p50), ratio(many.p99, many.p50), ratio(all[2].p99, all[2].p50), ratio(all[5].p50, all[4].p50))
 }
 
-// ratio is the median over the rounds of what one has of the other.
+// ratio is the median over the rounds of one divided by the other.
 func ratio(of, to []float64) float64 {
 	out := make([]float64, len(of))
 	for i := range of {

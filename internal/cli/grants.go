@@ -60,7 +60,7 @@ func newRevoke(f *Factory) *cobra.Command {
 	return cmd
 }
 
-// grantsJSON is what --json prints.
+// grantsJSON is the output of obstat grants --json.
 type grantsJSON struct {
 	V      int               `json:"v"`
 	Grants []*approval.Grant `json:"grants"`
@@ -146,7 +146,7 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 	return nil
 }
 
-// revokedJSON is what revoke --json prints.
+// revokedJSON is the output of obstat grants revoke --json.
 type revokedJSON struct {
 	V       int      `json:"v"`
 	Revoked []string `json:"revoked"`

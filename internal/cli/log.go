@@ -155,7 +155,7 @@ func logRun(ctx context.Context, o *logOptions) error {
 	}
 	defer s.Close()
 	p := o.printer(o.Factory.IO.Out)
-	// What is written while this is printed is still to be followed.
+	// Records that are written while this is printed are still to be followed.
 	head, err := s.Head(ctx)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (o *logOptions) follow(ctx context.Context, s logStore, q ledger.Query, p r
 	}
 }
 
-// printer returns what prints records in the form that was asked for.
+// printer returns the printer for the form that the flags ask for.
 func (o *logOptions) printer(w io.Writer) recordPrinter {
 	switch {
 	case o.CSV:

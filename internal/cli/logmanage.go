@@ -23,7 +23,7 @@ type logVerifyOptions struct {
 	File    string
 }
 
-// logVerifyJSON is what obstat log verify --json prints.
+// logVerifyJSON is the output of obstat log verify --json.
 type logVerifyJSON struct {
 	V       int         `json:"v"`
 	OK      bool        `json:"ok"`
@@ -193,7 +193,7 @@ type logTrimOptions struct {
 	Before  string
 }
 
-// logTrimJSON is what obstat log trim --json prints.
+// logTrimJSON is the output of obstat log trim --json.
 type logTrimJSON struct {
 	V       int `json:"v"`
 	Removed int `json:"removed"`

@@ -147,7 +147,7 @@ func at(p obstat.Pos) string {
 	return " " + p.String()
 }
 
-// wordInk is the colour of what a record says.
+// wordInk is the colour of a verdict or kind.
 func wordInk(word string) ink {
 	switch word {
 	case "allow", "approved", "granted":

@@ -116,7 +116,7 @@ func (o *replayOptions) print(p *loaded, rep *replay.Report) {
 	}
 }
 
-// flip shows one call that flips: what it was, what it would be, by what.
+// flip shows one call that flips: its verdict then and now, and the rules.
 func (o *replayOptions) flip(f *replay.Flip) {
 	io := o.Factory.IO
 	sc := newScreen(io)

@@ -162,7 +162,7 @@ func (o *statsOptions) overTime(st *replay.Stats) {
 	}
 }
 
-// roughly rounds a duration to what a person would say.
+// roughly rounds a duration to its largest unit: `3h`, `12m`.
 func roughly(d time.Duration) time.Duration {
 	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond} {
 		if d >= unit {

@@ -52,7 +52,7 @@ func (o *storeOptions) make(ctx context.Context) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, path)
 }
 
-// sit makes it known that somebody answers what is in the store.
+// sit makes it known that a person answers requests of the store here.
 func (o *storeOptions) sit() (leave func(), err error) {
 	path, err := o.path()
 	if err != nil {
@@ -61,7 +61,7 @@ func (o *storeOptions) sit() (leave func(), err error) {
 	return desk.Sit(path)
 }
 
-// userName is who sits at this terminal.
+// userName returns the name of the user at this terminal.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

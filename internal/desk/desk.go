@@ -1,8 +1,8 @@
-// Package desk tells whether somebody is there to answer: a person who runs
+// Package desk tells whether a person is there to answer: one that runs
 // `obstat ask` on a store sits at its desk, which is a lock on a file beside the
 // database. The lock ends with the process, however that ends.
 //
-// It owns that file. It knows nothing of what is asked.
+// It owns that file. It knows nothing of requests.
 package desk
 
 import (
@@ -33,20 +33,20 @@ func Sit(db string) (leave func(), err error) {
 		if ok {
 			return func() { _ = l.Close() }, nil
 		}
-		time.Sleep(pause) // somebody looks whether the desk is taken
+		time.Sleep(pause) // another process looks whether the desk is taken
 	}
 	return nil, errors.New(Path(db) + " is locked by something else")
 }
 
 // How often, and after which pause, a lock that another holds is tried again:
-// those who only look hold it for microseconds.
+// processes that only look hold it for microseconds.
 const (
 	tries = 10
 	pause = 5 * time.Millisecond
 )
 
-// Taken tells whether somebody sits at the desk. What cannot be told is that
-// nobody does.
+// Taken tells whether a person sits at the desk; false also where that cannot be
+// found out.
 func Taken(db string) bool {
 	if _, err := os.Stat(Path(db)); errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -58,7 +58,7 @@ func Taken(db string) bool {
 		if ok || err != nil {
 			return false
 		}
-		time.Sleep(pause) // it may be another who looks
+		time.Sleep(pause) // it may be another process that looks
 	}
 	return true
 }

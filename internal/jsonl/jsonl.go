@@ -2,7 +2,7 @@
 // that does not grow with the number of lines. A line that is too long is
 // skipped and reported; the next one is read as if nothing had happened.
 //
-// It does not look into the lines. What stands in one is for its reader.
+// It does not look into the lines. Their content is for the caller.
 package jsonl
 
 import (
@@ -31,8 +31,8 @@ type Reader struct {
 // NewReader returns a Reader on r, which may be gzipped.
 func NewReader(r io.Reader) *Reader { return &Reader{raw: bufio.NewReaderSize(r, 64<<10)} }
 
-// open looks at the first bytes once they are wanted, not before: whoever types
-// the lines must not wait for a reader that fills its buffer.
+// open looks at the first bytes once they are wanted, not before: a person that
+// types the lines must not wait for a reader that fills its buffer.
 func (r *Reader) open() error {
 	r.src = r.raw
 	if magic, _ := r.raw.Peek(1); len(magic) == 0 || magic[0] != 0x1f {

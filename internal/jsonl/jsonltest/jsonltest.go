@@ -32,7 +32,7 @@ func Lines(t testing.TB, name string, f func(n int, line []byte)) {
 	}
 }
 
-// All returns what the lines of a file say.
+// All returns the decoded lines of a file.
 func All[T any](t testing.TB, name string) []T {
 	t.Helper()
 	var out []T

@@ -29,13 +29,13 @@ func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
 	if records[len(records)-1].Offset-s.indexed.Load() > behind && s.indexing.TryLock() {
 		s.background.Go(func() {
 			defer s.indexing.Unlock()
-			_ = s.catchUpNow(context.Background()) // the next query says what is wrong
+			_ = s.catchUpNow(context.Background()) // the next query returns the error
 		})
 	}
 	return nil
 }
 
-// catchUp indexes what is in the file and not in the database, so that a query
+// catchUp indexes the records that the database does not have yet, so that a query
 // finds every record that was acknowledged before it.
 func (s *Store) catchUp(ctx context.Context) error {
 	s.indexing.Lock()
@@ -171,8 +171,8 @@ func columns(b []byte, r *ledger.Record, at int64) []byte {
 	return b
 }
 
-// Asking SQLite for a column costs more than what is in it, so all of a row come
-// in one.
+// Asking SQLite for a column costs more than its bytes, so all of a row come in
+// one.
 const (
 	separator = "\x1f"
 	linesSQL  = "SELECT cast(seq || ' ' || time || ' ' || at || '" + separator + "' || kind || '" + separator + "' || agent || '" + separator + "' || session || '" +
@@ -180,7 +180,7 @@ const (
 )
 
 // Verify verifies the ledger file, also against the last record that is indexed,
-// and then that the index says of each record what the file does.
+// and then compares each row of the index with its record.
 func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.Head) (ledger.Verified, error) {
 	var p pass
 	if err := p.load(s.read); err != nil {

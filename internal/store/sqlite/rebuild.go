@@ -42,7 +42,7 @@ func restore(tx *sql.Tx, header *ledger.Record, line []byte) error {
 	if req.State = approval.State(r.Verdict); req.State == approval.Approved {
 		req.State = approval.Used // the process that wrote the record decided by it
 	}
-	_ = json.Unmarshal(r.Detail, &req.Answers) // what was masked in it is not to be had
+	_ = json.Unmarshal(r.Detail, &req.Answers) // masked parts are lost
 	return update(tx, req.Spent())
 }
 
@@ -62,8 +62,8 @@ func restoreGrant(tx *sql.Tx, r *ledger.Record) error {
 }
 
 // finish ends making requests and grants from the records. A request that is
-// still pending then lapses, and a record says so: what its call said was in the
-// database that is gone, so nobody could see what to answer.
+// still pending then lapses, and a record says so: its call was only in the
+// database that is gone, so no person could see it.
 func (s *Store) finish(ctx context.Context, p *pass) error {
 	if err := p.load(s.read); err != nil || p.rebuilt {
 		return err

@@ -178,16 +178,16 @@ func (s *Store) grants(ctx context.Context, now time.Time) ([]*approval.Grant, e
 	return list[approval.Grant](ctx, s.read, "SELECT body FROM grants WHERE revoked = 0 AND (expires = 0 OR expires > ?) ORDER BY rowid", now.UnixNano())
 }
 
-// mark says beside the database that something is granted in it. Where that
-// cannot be said, somebody is asked once more.
+// mark makes the file that tells of grants in the database. Where it cannot be
+// made, a person is asked once more.
 func (s *Store) mark() {
 	if f, err := os.OpenFile(statedir.Grants(s.path), os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 		_ = f.Close()
 	}
 }
 
-// unmark takes that back where nothing is granted any more. Who grants something
-// meanwhile says so after it is granted, so that one of the two looks last.
+// unmark removes it where no grant is in force any more. A process that grants
+// meanwhile marks after its grant, so that one of the two looks last.
 func (s *Store) unmark(ctx context.Context) {
 	if _, err := os.Lstat(statedir.Grants(s.path)); err != nil {
 		return

@@ -34,7 +34,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// applicationID marks our files, so that nobody else's database is taken for
+// applicationID marks our files, so that no other program's database is taken for
 // one.
 const applicationID = 0x0b57a7
 
@@ -47,7 +47,7 @@ type Store struct {
 	// SQLite's own lock is done with sleeping.
 	mu    sync.Mutex
 	write *sql.DB // one connection, for requests and grants
-	index *sql.DB // one connection, for what can be made anew: it waits for no disk
+	index *sql.DB // one connection, for the index: it can be made anew, so it waits for no disk
 	read  *sql.DB
 
 	indexed    atomic.Int64 // offset behind the last record that is known to be indexed
@@ -164,9 +164,9 @@ func (s *Store) closeAll() (err error) {
 	return errors.Join(err, s.log.Close())
 }
 
-// foreign tells whether the file is somebody else's database, by its first
-// bytes: opening it would change how it keeps its journal. What is not certain
-// here is looked at later, by what is in it. Ours has a write-ahead log before it
+// foreign tells whether the file is another program's database, by its first
+// bytes: opening it would change how it keeps its journal. Cases that are not
+// certain here are told by the schema later. Ours has a write-ahead log before it
 // has its number.
 func foreign(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -268,7 +268,7 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
-// Close waits for what is being written and closes the files.
+// Close waits for writes under way and closes the files.
 func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {

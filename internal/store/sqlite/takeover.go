@@ -63,17 +63,17 @@ func prepare(ctx context.Context, path string, f *ledger.File, database bool) er
 	return db.Close()
 }
 
-// An older is what a ledger of before left.
+// An older is the content of a ledger of before.
 type older struct {
-	own, spooled map[ledger.Hash]bool // what is in the ledger: hashes of records, and those they had in a spool
+	own, spooled map[ledger.Hash]bool // hashes of the ledger's records, and those they had in a spool
 	head         ledger.Head          // of the database's lines; zero where the file is there
 	lines        [][]byte             // of the journal, which follow the database's
 	records      []*ledger.Record     // to be sealed behind them
 }
 
-// takeOver makes the ledger file of what was kept before, or appends what an old
-// process wrote since. What is in the file is not written twice, so that a crash
-// at any point loses nothing.
+// takeOver makes the ledger file of a ledger of before, or appends the records that
+// an old process wrote since. Records that are in the file are not written twice,
+// so that a crash at any point loses nothing.
 func takeOver(ctx context.Context, path string, f *ledger.File) error {
 	for _, p := range []string{journalOf(path), spoolOf(path)} {
 		if exists(p) {
@@ -133,7 +133,7 @@ func (o *older) readable(path string, read func(path string) error) error {
 	return os.Rename(path, aside)
 }
 
-// file notes what is in a ledger file that is there: a process made it before
+// file notes the records of a ledger file that is there: a process made it before
 // this one came, or one died while it took over. Records of the database that are
 // not in it are sealed anew.
 func (o *older) file(f *ledger.File, old iter.Seq2[[]byte, error]) error {
@@ -232,7 +232,7 @@ func (o *older) all(lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
 	}
 }
 
-// journal reads what the journal has and the database has not.
+// journal reads the records of the journal that the database does not have.
 func (o *older) journal(path string) error { return o.take(linesOf(path, "log")) }
 
 // take takes lines that are not in the ledger: those that follow its last record
@@ -260,7 +260,7 @@ func (o *older) take(lines iter.Seq2[[]byte, error]) error {
 	return nil
 }
 
-// spool reads what waits in the spool.
+// spool reads the records that wait in the spool.
 func (o *older) spool(path string) error {
 	var last ledger.Head
 	for line, err := range linesOf(path, "spool") {
@@ -318,7 +318,7 @@ func linesOf(path, kind string) iter.Seq2[[]byte, error] {
 		for first := true; ; first = false {
 			line, err := in.ReadBytes('\n')
 			if errors.Is(err, io.EOF) || err == nil && bytes.IndexByte(line, 0) >= 0 {
-				return // what a crash left of a record was never acknowledged
+				return // a crash left part of a record that was never acknowledged
 			}
 			if err == nil && first {
 				err = checkHeader(line, kind)

@@ -56,8 +56,8 @@ func Processes(t *testing.T, place string, open func(t *testing.T, place string)
 	}
 }
 
-// race starts the processes, lets all of them go at once and returns what they
-// say they did.
+// race starts the processes, lets all of them go at once and returns the lines
+// that they print.
 func race(t *testing.T, place string) (lines []string) {
 	type runner struct {
 		cmd *exec.Cmd
@@ -93,7 +93,7 @@ func race(t *testing.T, place string) (lines []string) {
 	return lines
 }
 
-// answerAll is what each process does: it answers all requests as fast as it
+// answerAll is the work of each process: it answers all requests as fast as it
 // can, once its input ends.
 func answerAll(t *testing.T, s Store) {
 	fmt.Println("ready")
@@ -109,7 +109,7 @@ func answerAll(t *testing.T, s Store) {
 		case !errors.Is(err, approval.ErrSettled):
 			t.Error(err)
 		}
-		// Whoever asked may have died: each of them takes the answer up.
+		// The process that asked may have died: each of them takes the answer up.
 		switch _, err := s.Use(ctx(), id); {
 		case err == nil:
 			fmt.Println("used " + id)

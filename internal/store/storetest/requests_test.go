@@ -44,8 +44,8 @@ func testRequests(t *testing.T, s Store) {
 	}
 }
 
-// testSpent: what a call said is kept as long as somebody needs it, and no
-// longer.
+// testSpent: a call's input is kept while its request is pending or approved, and
+// no longer.
 func testSpent(t *testing.T, s Store) {
 	for _, to := range []approval.State{approval.Refused, approval.Expired, approval.Canceled, approval.Approved} {
 		id := string(to)
@@ -92,7 +92,7 @@ func says(t *testing.T, r *approval.Request) bool {
 	return strings.Contains(string(text), "make")
 }
 
-// testUseRace: an approval is for one run, whoever decides it.
+// testUseRace: an approval is for one run, of all processes that try.
 func testUseRace(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("r")))
 	must(t, s.Settle(ctx(), "r", approval.Approved, []approval.Answer{{By: "me", Allow: true}}, nil))
@@ -105,8 +105,8 @@ func testUseRace(t *testing.T, s Store) {
 	}
 }
 
-// testExpiry: what has an end ends at that time, and not before; a request that
-// nobody answered in time cannot be answered later, whoever asks.
+// testExpiry: grants and requests end at their time, and not before; a request
+// that was not answered in time cannot be answered later.
 func testExpiry(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("r")))
 	must(t, s.Settle(ctx(), "r", approval.Approved, nil, &approval.Grant{ID: "g", Scope: approval.User, Key: "u", Tool: "Bash", Digest: "d", Created: start, Expires: start.Add(time.Hour)}))
@@ -120,7 +120,7 @@ func testExpiry(t *testing.T, s Store) {
 	if err := s.Revoke(ctx(), "g", start.Add(time.Hour)); !errors.Is(err, approval.ErrNotFound) {
 		t.Errorf("a grant that ended was taken back: %v", err)
 	}
-	late := request("late") // it ended long ago: whoever asked is gone
+	late := request("late") // it ended long ago: the process that asked is gone
 	must(t, s.PutRequest(ctx(), late))
 	open := request("open")
 	open.Expires = time.Now().Add(time.Hour)
@@ -236,7 +236,7 @@ func testRequestOrder(t *testing.T, s Store) {
 	}
 }
 
-// testLarge: a request may be as large as what a human is shown at most.
+// testLarge: a request may be as large as the most that a human is shown.
 func testLarge(t *testing.T, s Store) {
 	r := request("r")
 	r.Call.Input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", 1<<20)})
