@@ -42,6 +42,7 @@ type walk struct {
 	pol   *Policy
 	facts Facts
 	quest Question
+	given [1]Subject // of a call with one subject
 	trace *Trace
 	// rewritten: an amendment gave the call another input.
 	rewritten bool
@@ -200,7 +201,15 @@ func (q *Question) label() string {
 	return strings.Clone(q.Subjects[0].Text)
 }
 
+// givenSubjects answers a call whose subjects the host has derived itself: a
+// question for each.
 func (w *walk) givenSubjects(f *Facts, pl *pipeline, o *outcome) {
+	if len(f.Call.Subjects) == 1 {
+		w.given[0] = Subject{anyField, f.Call.Subjects[0]}
+		w.quest.Tool, w.quest.Subjects = f.Call.Tool, w.given[:]
+		w.question(f, pl, &w.quest, o)
+		return
+	}
 	qs := make([]Question, len(f.Call.Subjects))
 	for i, s := range f.Call.Subjects {
 		qs[i] = Question{f.Call.Tool, []Subject{{anyField, s}}}

@@ -17,11 +17,13 @@ type engine interface {
 
 // obstatEngine is the product: one list, the strictest rule wins.
 type obstatEngine struct {
-	pol  *obstat.Policy
-	call obstat.Call
+	pol   *obstat.Policy
+	bytes bool // start from the input's bytes, not from the text that the others get
+	call  obstat.Call
+	text  [1]string
 }
 
-func newObstat(w *workload) (engine, error) {
+func newObstat(w *workload, bytes bool) (engine, error) {
 	rules := make([]obstat.Rule, len(w.rules))
 	for i, u := range w.rules {
 		v, err := obstat.ParseVerdict(u.verdict)
@@ -33,7 +35,7 @@ func newObstat(w *workload) (engine, error) {
 	pol, err := obstat.Compile(&obstat.Program{Mode: "default", Rules: map[string][]obstat.Rule{"rules": rules},
 		Pipelines: map[obstat.Mode]obstat.Pipeline{"default": {
 			Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules", Pick: obstat.Strictest}}, Default: obstat.Ask}}}, nil)
-	return &obstatEngine{pol: pol}, err
+	return &obstatEngine{pol: pol, bytes: bytes}, err
 }
 
 func obstatPattern(u *rule) obstat.Text {
@@ -48,10 +50,21 @@ func obstatPattern(u *rule) obstat.Text {
 	return obstat.Text{}
 }
 
-func (e *obstatEngine) name() string { return "obstat" }
+func (e *obstatEngine) name() string {
+	if e.bytes {
+		return "obstat from bytes"
+	}
+	return "obstat"
+}
 
 func (e *obstatEngine) decide(c *call) string {
-	e.call.Tool, e.call.Input = c.tool, c.input
+	e.call.Tool = c.tool
+	if e.bytes {
+		e.call.Input = c.input
+	} else {
+		e.text[0] = c.text
+		e.call.Subjects = e.text[:]
+	}
 	d := e.pol.Decide(&e.call, nil)
 	if d.Rule == nil {
 		if len(d.Faults) > 0 {

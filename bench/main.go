@@ -44,7 +44,8 @@ type maker struct {
 
 func makers() []maker {
 	return []maker{
-		{"obstat", 1 << 30, newObstat},
+		{"obstat", 1 << 30, func(w *workload) (engine, error) { return newObstat(w, false) }},
+		{"obstat from bytes", 1 << 30, func(w *workload) (engine, error) { return newObstat(w, true) }},
 		{"Go loop", 1 << 30, func(w *workload) (engine, error) { return newLinear(w, false) }},
 		{"Go loop by tool", 1 << 30, func(w *workload) (engine, error) { return newLinear(w, true) }},
 		{"cedar-go", 10_000, func(w *workload) (engine, error) { return newCedar(w, false) }},
