@@ -12,7 +12,8 @@ import (
 func antigravity() *Agent {
 	return &Agent{Name: Antigravity, Title: "Antigravity", Patience: 30 * time.Second,
 		wire: wire{decode: antigravityDecode, encode: antigravityEncode,
-			marks: func(s *sent) likeness { return surelyIf(s.has("toolCall") && !s.has("protocolVersion")) }}}
+			marks: func(s *sent) likeness { return surelyIf(s.has("toolCall") && !s.has("protocolVersion")) }},
+		settings: settings{guards: guards{programs: "antigravity", paths: ".gemini/antigravity/hooks.json .agents/hooks.json"}}}
 }
 
 func antigravityDecode(p *payload, e *Event) {

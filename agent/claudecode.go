@@ -24,7 +24,8 @@ func claudeCode() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: claudePlaces, version: "2.1.325", covers: claudeCovers}}
+			places: claudePlaces, guards: guards{programs: "claude", bare: "--bare --safe-mode --settings --setting-sources"},
+			version: "2.1.325", covers: claudeCovers}}
 }
 
 var claudePlaces = []place{

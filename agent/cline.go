@@ -19,7 +19,8 @@ func cline() *Agent {
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
-			places:  clinePlaces, version: "2026-08", covers: clineCovers}}
+			places:  clinePlaces, guards: guards{programs: "cline", paths: "cline/hooks/"},
+			version: "2026-08", covers: clineCovers}}
 }
 
 var clinePlaces = []place{

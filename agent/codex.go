@@ -27,7 +27,8 @@ func codex() *Agent {
 		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
-			places: codexPlaces, version: "0.166.0", covers: codexCovers}}
+			places: codexPlaces, guards: guards{programs: "codex", bare: "--dangerously-bypass-hook-trust --ignore-user-config"},
+			version: "0.166.0", covers: codexCovers}}
 }
 
 var codexPlaces = []place{

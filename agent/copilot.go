@@ -15,7 +15,8 @@ func copilot() *Agent {
 		settings: settings{events: []string{"preToolUse"}, limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
-			places: copilotPlaces, version: "1.0.102", covers: copilotCovers}}
+			places: copilotPlaces, guards: guards{programs: "copilot", paths: ".copilot/config.json"},
+			version: "1.0.102", covers: copilotCovers}}
 }
 
 var copilotPlaces = []place{

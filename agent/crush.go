@@ -19,7 +19,8 @@ func crush() *Agent {
 			environ: func(event, dir string) []string {
 				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
 			},
-			places: crushPlaces, version: "0.96.1", covers: crushCovers}}
+			places: crushPlaces, guards: guards{programs: "crush", moves: "CRUSH_GLOBAL_CONFIG"},
+			version: "0.96.1", covers: crushCovers}}
 }
 
 var crushPlaces = []place{

@@ -23,7 +23,8 @@ func cursor() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"CURSOR_PROJECT_DIR=" + dir, "CURSOR_VERSION=2.4", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: cursorPlaces, version: "2.4", covers: cursorCovers}}
+			places: cursorPlaces, guards: guards{programs: "cursor cursor-agent"},
+			version: "2.4", covers: cursorCovers}}
 }
 
 var cursorPlaces = []place{

@@ -61,9 +61,20 @@ type settings struct {
 	check func(s *Setup)
 	// merges: the agent runs equal entries of several files once.
 	merges bool
+	// guards is for self-protection, which has it in a table that is made from this.
+	guards guards
 	// covers is how far the agent's hooks reach, in its version.
 	covers  []Limit
 	version string
+}
+
+// guards are things about an agent that can take its hooks away; each field is a
+// list that is separated by blanks.
+type guards struct {
+	programs string // that start the agent: `claude`
+	bare     string // flags by which it runs without its hooks or with other settings
+	moves    string // variables, besides those of its places, that move its settings
+	paths    string // besides its places
 }
 
 // A form is how an agent writes a hook in its settings.

@@ -17,7 +17,8 @@ func windsurf() *Agent {
 		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, format: textedit.JSON, guard: guardShell,
 			form:  form{commands: []string{"command"}, fields: obj("show_output", true)},
 			forge: windsurfForge, honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
-			places: windsurfPlaces, version: "2026-08", covers: windsurfCovers}}
+			places: windsurfPlaces, guards: guards{programs: "windsurf"},
+			version: "2026-08", covers: windsurfCovers}}
 }
 
 var windsurfPlaces = []place{

@@ -191,8 +191,7 @@ func matchesObstat(c *effect.Command) bool {
 }
 
 // agents are programs that start an agent, by their base names.
-var agents = []string{"claude", "codex", "gemini", "opencode", "crush", "copilot", "cursor-agent", "cursor", "cline", "windsurf", "antigravity", "qwen", "obstat",
-	"obstat-hook"}
+var agents = agentWords("agent", "obstat", "obstat-hook")
 
 func isAgent(program string) bool {
 	return slices.Contains(agents, strings.TrimSuffix(fold(program), ".exe"))
@@ -200,8 +199,7 @@ func isAgent(program string) bool {
 
 // bare are flags with which agents run without their hooks or with other
 // settings.
-var bare = []string{"--bare", "--safe-mode", "--settings", "--setting-sources", "--dangerously-bypass-hook-trust", "--disable-hooks", "--no-hooks", "--pure",
-	"--no-plugins", "--ignore-user-config"}
+var bare = agentWords("bare")
 
 // others are programs inside which the settings are another user's, or none.
 var others = []string{"sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "bwrap", "firejail"}
@@ -224,9 +222,7 @@ func (k *check) agent(c *effect.Command) *Finding {
 }
 
 // moves are variables that say where agents and obstat look for their settings.
-var moves = []string{"HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME",
-	"GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "CRUSH_GLOBAL_CONFIG",
-	"JIUWENSWARM_CONFIG_DIR"}
+var moves = agentWords("moves", "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "JIUWENSWARM_CONFIG_DIR")
 
 // variables looks at assignments that make obstat, or an agent that is started,
 // look elsewhere.

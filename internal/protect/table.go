@@ -10,6 +10,12 @@ import (
 //go:embed guarded.txt
 var guardedText string
 
+// agentsText has the same for the agents. It is made from package agent, and has
+// programs, flags and variables besides.
+//
+//go:embed agents.txt
+var agentsText string
+
 // An entry is a line of the table.
 type entry struct {
 	what   string
@@ -20,18 +26,20 @@ type entry struct {
 	token  string // what names it in a text that is not understood; "" if nothing does
 }
 
-// table has the lines of guarded.txt.
-var table = readTable(guardedText)
+// table has the paths of guarded.txt and agents.txt.
+var table = readTable(guardedText + agentsText)
 
 func readTable(text string) []entry {
 	out := make([]entry, 0, strings.Count(text, "\n"))
 	for line := range strings.SplitSeq(text, "\n") {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || line[0] == '#' {
+		kind, rest, has := strings.Cut(line, " ")
+		if !has || kind == "#" {
 			continue
 		}
-		e := entry{path: fields[len(fields)-1], what: isHook}
-		switch fields[0] {
+		e := entry{path: strings.TrimSpace(rest), what: isHook}
+		switch kind {
+		case "agent", "bare", "moves":
+			continue
 		case "policy":
 			e.what = mayPolicy
 		case "state":
@@ -39,7 +47,7 @@ func readTable(text string) []entry {
 		case "program":
 			e.what = isProgram
 		case "moved":
-			e.env = fields[1]
+			e.env, e.path, _ = strings.Cut(e.path, " ")
 		}
 		e.path, e.below = strings.CutSuffix(e.path, "/")
 		e.folded = fold(e.path)
@@ -49,6 +57,17 @@ func readTable(text string) []entry {
 		out = append(out, e)
 	}
 	return out
+}
+
+// agentWords returns the words of a kind in agents.txt: programs (agent), flags
+// (bare) or variables (moves).
+func agentWords(kind string, more ...string) []string {
+	for line := range strings.SplitSeq(agentsText, "\n") {
+		if word, ok := strings.CutPrefix(line, kind+" "); ok {
+			more = append(more, word)
+		}
+	}
+	return more
 }
 
 // named returns the entry that a path, folded, ends like or lies in; nil if there
