@@ -1,6 +1,6 @@
-// Package dialect is what all front ends have in common: a dialect reads its
-// system's own files and says what they mean as an [obstat.Program], and writes
-// an accepted rule back with every other byte unchanged.
+// Package dialect defines a front end: it reads a system's own files into an
+// [obstat.Program], and writes an accepted rule back with every other byte
+// unchanged.
 //
 // It owns the contract and the way from files to a compiled policy. It does not
 // know any system: those are the packages below it, and dialect/all is the only
@@ -23,8 +23,8 @@ type File struct {
 // A Tool declares a tool that the dialect does not know of itself.
 type Tool struct {
 	Kind     string // "function" or "mcp"
-	ReadOnly bool   // what the tool (or its server) says of itself
-	Trusted  bool   // the user trusts whoever says so
+	ReadOnly bool   // the tool, or its server, says so of itself
+	Trusted  bool   // the user trusts that word
 	Check    *Answer
 }
 
@@ -35,7 +35,7 @@ type Answer struct {
 	Safety  bool
 }
 
-// Input is what a dialect makes a Program of.
+// Input is the configuration that a dialect reads into a Program.
 type Input struct {
 	Files   []File            // lowest precedence first
 	Options map[string]string // the dialect's options; see Options
@@ -50,7 +50,7 @@ type Confidence uint8
 const (
 	No    Confidence = iota
 	Maybe            // the shape fits
-	Sure             // name and shape fit, or the shape can be nobody else's
+	Sure             // name and shape fit, or no other dialect has the shape
 )
 
 // An Option is a switch of a dialect.
@@ -66,7 +66,8 @@ type Dialect interface {
 	Name() string
 	Detect(f *File) Confidence
 	Load(in *Input) (*obstat.Program, obstat.Errors)
-	// Library is what the dialect's Programs name: views, checks, predicates.
+	// Library holds the views, checks and predicates that the dialect's Programs
+	// name.
 	Library() *obstat.Library
 }
 
@@ -87,7 +88,8 @@ type Editor interface {
 	AddRule(f *File, offer *obstat.Offer) ([]byte, error)
 }
 
-// A Describer is a Dialect that has words of its own for what decided.
+// A Describer is a Dialect that has words of its own for the deciding rule or
+// stage.
 type Describer interface {
 	Matched(d *obstat.Decision, t *obstat.Trace) string
 }

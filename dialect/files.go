@@ -21,12 +21,13 @@ type Locator interface {
 	WellKnown() []string
 }
 
-// A Librarian is a Dialect whose library hangs on what was loaded.
+// A Librarian is a Dialect whose library depends on the Program: one that was
+// printed from another dialect's files has that dialect's.
 type Librarian interface {
 	LibraryFor(p *obstat.Program) *obstat.Library
 }
 
-// LibraryFor returns what p, loaded by d, may name.
+// LibraryFor returns the library of p, which d has loaded.
 func LibraryFor(d Dialect, p *obstat.Program) *obstat.Library {
 	if p.Dialect == d.Name() {
 		return d.Library()
@@ -56,9 +57,9 @@ func WellKnown(d Dialect) []string {
 	return nil
 }
 
-// Named tells whether a file of this name is called as the files of d are. What
-// stands there is meant for d, also where it is broken: a file that nobody takes
-// for his would be no file, and other rules would count.
+// Named tells whether a file has the name of one of d's files, such as
+// `app/obstat.json`. It is d's also where it is broken: taken for no file at all, it
+// would let other rules count.
 func Named(d Dialect, name string) bool {
 	name = "/" + strings.ReplaceAll(name, `\`, "/")
 	return slices.ContainsFunc(WellKnown(d), func(rel string) bool { return strings.HasSuffix(name, "/"+rel) })

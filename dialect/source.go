@@ -19,8 +19,7 @@ func (f *File) Problem(offset int, code obstat.Code, format string, args ...any)
 	return &obstat.Error{Code: code, Pos: f.Pos(offset), Msg: fmt.Sprintf(format, args...)}
 }
 
-// codes maps what can be wrong with a document to what can be wrong with a
-// configuration.
+// codes maps the problem codes of documents to those of configurations.
 var codes = map[string]obstat.Code{
 	tree.CodeSyntax:    obstat.CodeSyntax,
 	tree.CodeEncoding:  obstat.CodeSyntax,
@@ -38,7 +37,7 @@ var codes = map[string]obstat.Code{
 	tree.CodeMore:      obstat.CodeTooLarge,
 }
 
-// Problems turns what was found in f's document into errors with positions.
+// Problems turns the problems of f's document into errors with positions.
 func (f *File) Problems(ps []tree.Problem) obstat.Errors {
 	var out obstat.Errors
 	for _, p := range ps {

@@ -9,19 +9,21 @@ import (
 	"github.com/obstat/obstat/dialect"
 )
 
-// New is what a place has on disk that waits for a person to accept it.
+// New lists the rules of a place that are on disk and wait for a person to accept
+// them.
 type New struct {
 	Place   string   `json:"place"`
 	First   bool     `json:"first,omitempty"` // nothing was ever accepted there
 	Changes []Change `json:"changes"`
 }
 
-// A Change is one difference between what was accepted and what is on disk.
+// A Change is one difference between the accepted Programs and those on disk, such
+// as an added `Bash(npm *)`.
 type Change struct {
 	Kind    string         `json:"kind"` // "added", "removed" or "changed"
 	Dialect string         `json:"dialect"`
 	Verdict obstat.Verdict `json:"verdict,omitempty"` // of the rule
-	Text    string         `json:"text"`              // the rule as it is written, or what has changed
+	Text    string         `json:"text"`              // the rule as it is written, or the name of the changed setting
 	Pos     obstat.Pos     `json:"pos,omitzero"`      // where it is, or was
 }
 

@@ -24,7 +24,8 @@ func (s *search) choose(sets []*set) []*set {
 	return sets
 }
 
-// load puts in force what a site has on disk and what was accepted of it.
+// load puts a site's policies in force: those on disk and, where they differ, the
+// accepted ones.
 func (s *search) load(st *site) {
 	same := st.pin != nil && st.pin.holds(st)
 	accepted := same || st.trusted || st.role != Own || !st.base
@@ -58,8 +59,8 @@ func (s *search) load(st *site) {
 	}
 }
 
-// bound puts in force what was accepted for a site that is no longer, or not yet,
-// as it was accepted.
+// bound puts the accepted policies of a site in force beside the files, which have
+// changed since, and lists the changes.
 func (s *search) bound(st *site, disk []*dialect.Loaded, accepted bool) {
 	var old []*dialect.Loaded
 	if st.pin != nil {
@@ -78,7 +79,7 @@ func (s *search) bound(st *site, disk []*dialect.Loaded, accepted bool) {
 
 // users puts the user's and the machine's own policies in force: beside a
 // project's for their denials, and in full where there is no project's. At first
-// sight of a project they are what is accepted.
+// sight of a project they are the accepted policies.
 func (s *search) users(covered bool) {
 	sets, err := s.sets("")
 	if err != nil {
@@ -117,8 +118,8 @@ func (s *search) users(covered bool) {
 	}
 }
 
-// firstSight puts in force what is accepted where nobody has accepted anything: the
-// user's own policy, or the built-in one.
+// firstSight puts the accepted policies of a project without a pin in force: the
+// user's own, or the built-in one.
 func (s *search) firstSight(own []*set) {
 	const why = "accepted as long as nobody has accepted the project's"
 	for _, st := range own {

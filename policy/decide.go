@@ -41,7 +41,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		out.Decision = obstat.Decision{Tool: call.Tool, Faults: []obstat.Fault{{Msg: why}}}
 		return out
 	}
-	var disk Answer // what the files say, whoever has accepted them
+	var disk Answer // of the files alone, accepted or not
 	for _, p := range f.Policies {
 		c := f.put(call, p)
 		d, trace := ask(p, &c)
@@ -76,8 +76,8 @@ func (f *InForce) unusable() string {
 	return ""
 }
 
-// bounded makes an ask of what an accepted policy allows while the files cannot be
-// loaded: they may have come to deny it.
+// bounded asks where the accepted policy allows and the files cannot be loaded:
+// they may deny it by now.
 func (f *InForce) bounded(out *Answer) {
 	if out.Verdict == obstat.Allow {
 		out.Verdict, out.Rule = obstat.Ask, nil
@@ -85,7 +85,7 @@ func (f *InForce) bounded(out *Answer) {
 	out.Note = join(out.Note, "the policy cannot be loaded, and what was accepted before decides, and asks: "+firstLine(f.Broken[0].Err))
 }
 
-// waiting says that the files would be looser, and what to do about it.
+// waiting says in the note that the files would be looser, and how to accept them.
 func (f *InForce) waiting(out, disk *Answer) {
 	out.Waits = disk.By.Place
 	for _, nw := range f.New {

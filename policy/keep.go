@@ -15,8 +15,8 @@ import (
 
 // Keep makes rules that a person has just accepted stick: written into a file by
 // the gate, or by the agent whose prompt offered them. Where they are all that is
-// new, what is on disk is accepted; else they are added to what was accepted
-// before. It returns whether they count from now on.
+// new, the files are accepted as they are; else the rules are added to the pin. It
+// returns whether they count from now on.
 func (f *Finder) Keep(ctx context.Context, w *Where, offers []obstat.Offer, by string) (bool, error) {
 	whole := *w
 	whole.Named = nil
@@ -84,15 +84,15 @@ func (p *Pin) with(s *search, offers []obstat.Offer) *Pin {
 	return &out
 }
 
-// How far the ledger is read back for what an agent has just shown.
+// How far the ledger is read back for rules that an agent has just shown.
 const (
 	shownFor   = 10 * time.Minute
 	shownAmong = 300
 )
 
-// Chosen accepts what is new at the agent's own project where that is nothing but
-// rules that the agent's own prompt has just shown: a person has chosen them there,
-// and the agent has written them. It returns whether it has.
+// Chosen accepts the changes of the agent's own project if all of them are rules
+// that the agent's own prompt has just shown, such as `Bash(npm test:*)`: a person
+// has chosen them there, and the agent has written them. It returns whether it has.
 func (f *Finder) Chosen(ctx context.Context, in *InForce, w *Where) (bool, error) {
 	if len(in.New) == 0 || w.Named != nil && w.Named.Dialect != "" {
 		return false, nil

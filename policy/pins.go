@@ -47,8 +47,8 @@ func (s *search) closePins() {
 	}
 }
 
-// accepted fills in what was accepted for a site. A state directory that lies in
-// the project is of the project's making and has no say.
+// accepted looks up the pin of a site. A state directory inside the project could
+// have come with it, so its pins do not count.
 func (s *search) accepted(st *site) {
 	if st.trusted = s.off || s.trusts(st.key); st.trusted || s.pins == nil || paths.Inside(st.key, s.pins.dir) {
 		return
@@ -62,7 +62,7 @@ func (s *search) accepted(st *site) {
 	}
 }
 
-// only returns what a pin says of one dialect's files.
+// only returns the part of a pin that is about one dialect's files.
 func (p *Pin) only(name string) *Pin {
 	if p == nil {
 		return nil
@@ -206,8 +206,8 @@ func version() string {
 	return out
 }
 
-// Pin accepts what is on disk at the places of the agent's own project, as f was
-// found; by is who accepts it. Where the files or the pins are others by now it
+// Pin accepts the files of the agent's own project, as in was found; by is the person
+// who accepts them. Where the files or the pins are others by now it
 // changes nothing and returns [ErrChanged].
 func (f *Finder) Pin(ctx context.Context, in *InForce, w *Where, by string) error {
 	s, err := f.writer(w)
@@ -243,8 +243,8 @@ func (f *Finder) writer(w *Where) (*search, error) {
 	return s, nil
 }
 
-// makePin returns the pin of what a site has on disk, for every dialect: agents
-// differ in which of them they ask.
+// makePin returns the pin of a site's files, of every dialect: agents differ in
+// which of them decide.
 func (s *search) makePin(st *site) (*Pin, error) {
 	if paths.Inside(st.key, s.pins.dir) {
 		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)

@@ -18,12 +18,12 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A Pin is what a person has accepted for a place. It is the detail of a ledger
-// record of kind pin.
+// A Pin holds the files and Programs that a person has accepted for a place. It is
+// the detail of a ledger record of kind pin.
 type Pin struct {
 	V     int    `json:"v"`
 	Place string `json:"place"` // the directory, links resolved; [Everywhere]
-	// Off: pins do not count, and what is on disk is in force as it is.
+	// Off: pins do not count, and files are in force as they are.
 	Off bool `json:"off,omitempty"`
 	// After is the hash of the record with the place's pin before this one, so that
 	// an old record that is written again is not taken for a new one.
@@ -51,7 +51,7 @@ type PinPolicy struct {
 	Dialect string   `json:"dialect"`
 	Files   []string `json:"files"`
 	// Program is left out where it is too large for a record; then the files are
-	// read, and once they have changed nothing is left of what was accepted.
+	// read, and once they have changed the place is as if never accepted.
 	Program json.RawMessage `json:"program,omitempty"`
 }
 
@@ -183,8 +183,7 @@ func (s *pinStore) markOf(v any) string {
 	return s.mark(b)
 }
 
-// mark returns the installation's mark of a text: without the key nobody can make
-// one.
+// mark returns the installation's mark of a text, which takes its key to make.
 func (s *pinStore) mark(text []byte) string {
 	m := hmac.New(sha256.New, s.key)
 	m.Write([]byte("obstat pin\n"))
@@ -216,7 +215,7 @@ func (s *pinStore) saveIndex() {
 	}
 }
 
-// A pinRecord is what matters of the record of a pin.
+// A pinRecord is the part of a ledger record that a pin is read from.
 type pinRecord struct {
 	Kind   ledger.Kind `json:"kind"`
 	Dir    string      `json:"dir"`
@@ -272,8 +271,8 @@ func (s *pinStore) at(place string) (*Pin, pinEntry) {
 	return nil, pinEntry{}
 }
 
-// ErrChanged is the error of accepting what is no longer so: another person has
-// accepted something else meanwhile, or the files have changed. Find it anew, and
+// ErrChanged is the error of accepting files that have changed since they were
+// shown, or a place that another person has accepted meanwhile. Find it anew, and
 // show it.
 var ErrChanged = errors.New("the policy, or what was accepted of it, has changed meanwhile")
 
@@ -342,7 +341,7 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string, expect
 	return file.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Pin, User: by, Dir: p.Place, Reason: reason, Detail: detail})
 }
 
-// stateDir returns where pins are kept, "" where nobody knows.
+// stateDir returns the directory that pins are kept in, "" where none is known.
 func (s *search) stateDir() string {
 	if s.State != "" {
 		return s.State

@@ -1,6 +1,6 @@
 // Package policy finds the policy that is in force for an agent at a place: which
 // files of which layers and dialects count, from the directory of the call up to
-// the home directory, and what the user's and the machine's own files add.
+// the home directory, and the user's and the machine's own.
 //
 // It owns discovery, for every face: library, `check`, hook and gate ask here and
 // nowhere else. It does not know any file format, which the dialects do, and it
@@ -31,10 +31,10 @@ type Where struct {
 	// is none. Its policy counts as well: a call can choose where it is made.
 	Start string
 	// Chosen: the model has chosen Dir for this call, as it does in Codex. Then the
-	// agent's own project is at Start, and what is found at Dir only tightens.
+	// agent's own project is at Start, and a policy at Dir only tightens.
 	Chosen bool
 	// Also are other directories that the call works in, such as B in
-	// `cd ../B && make`. What is found there only tightens.
+	// `cd ../B && make`. Policies there only tighten.
 	Also []string
 	// Home is the user's home directory; "" is not known.
 	Home string
@@ -46,14 +46,14 @@ type Where struct {
 	// Mine: no agent has started this process, so that its environment is its
 	// user's own; see [TrustVariable].
 	Mine bool
-	// Named is the policy that a person has named; nil is what is found.
+	// Named is the policy that a person has named; nil finds one.
 	Named *Named
 }
 
 // Named is a policy as flags name it. It is taken as named: neither layers nor
 // acceptance are looked at.
 type Named struct {
-	Files   []string // FILE or LAYER=FILE, lowest precedence first; none: what is found
+	Files   []string // FILE or LAYER=FILE, lowest precedence first; none: files are found
 	Dialect string   // "" is told by name and shape
 	Options map[string]string
 }
@@ -66,7 +66,7 @@ type Finder struct {
 	Read func(name string) ([]byte, error)
 	// State is the state directory that pins are kept in; "" is the user's.
 	State string
-	// NoPins leaves pins out: what is on disk is in force as it is.
+	// NoPins leaves pins out: files are in force as they are.
 	NoPins bool
 	// Machine stands before the machine's own directories; "" outside of tests.
 	Machine string
@@ -81,8 +81,8 @@ type Role uint8
 const (
 	// Own: the answer counts as it is.
 	Own Role = iota
-	// Inner: its rules count where they tighten, and its default does not. So are
-	// policies below a project's own, which whoever may write there could write.
+	// Inner: its rules count where they tighten, and its default does not. Policies
+	// below a project's own are: who may write there could write one.
 	Inner
 	// User: only its denials count. So is the user's own policy beside a project's.
 	User
@@ -100,12 +100,12 @@ type Policy struct {
 	Place string // the project's directory; "" is no project
 	Why   string // why it is in force, in words
 	// OnDisk: the files say so now. Accepted: a person has accepted it, or it is the
-	// user's own. What is only one of the two can tighten and not loosen.
+	// user's own. A policy that is only one of the two tightens and never loosens.
 	OnDisk, Accepted bool
 }
 
-// Broken is a configuration that cannot be loaded. Bound: what was accepted of it
-// still decides, and nothing is allowed unasked.
+// Broken is a configuration that cannot be loaded. Bound: its accepted version still
+// decides, and nothing is allowed unasked.
 type Broken struct {
 	Place string
 	Err   error
@@ -123,19 +123,18 @@ type Looked struct {
 	Accepted bool   `json:"accepted"`
 }
 
-// InForce is what decides at a place. It is immutable.
+// InForce holds the policies that decide at a place. It is immutable.
 type InForce struct {
 	// Policies are the policies in force; the strictest answer counts. There is
-	// always one of role Own, the built-in one at least, unless what was found is
-	// broken.
+	// always one of role Own, the built-in one at least, unless something is Broken.
 	Policies []*Policy
 	Broken   []Broken
 	Looked   []Looked
-	// New is what is on disk and waits for a person to accept it.
+	// New lists the rules on disk that wait for a person to accept them.
 	New []New
 	// Pins says in words whether pins count here, and why not.
 	Pins string
-	// Pinned: what is on disk cannot loosen what decides here.
+	// Pinned: changing a file cannot loosen the answers here.
 	Pinned bool
 
 	agent  string
@@ -167,8 +166,7 @@ func (f *InForce) Main() *Policy {
 	return nil
 }
 
-// Err returns everything that is wrong with what was found and cannot be loaded, or
-// nil.
+// Err returns the problems of all files that cannot be loaded, or nil.
 func (f *InForce) Err() error {
 	var all obstat.Errors
 	for _, b := range f.Broken {
@@ -181,13 +179,12 @@ func (f *InForce) Err() error {
 	return all.Fatal()
 }
 
-// Bound tells whether there is something to decide by although what was found cannot
-// be loaded.
+// Bound tells whether the policies can decide although a file cannot be loaded.
 func (f *InForce) Bound() bool { return f.unusable() == "" }
 
-// Find returns what is in force. What is found and cannot be loaded is in the
-// result, and decides; the error is about what was named, and the files that were
-// looked at are there nevertheless.
+// Find returns the policies in force. Files that are found and cannot be loaded are
+// in the result, and count. An error is about the named policy or dialect; the files
+// that were looked at are there nevertheless.
 func (f *Finder) Find(w *Where) (*InForce, error) {
 	s, err := f.search(w)
 	if err != nil {
@@ -274,8 +271,9 @@ func Builtin(floor string) (*dialect.Loaded, error) {
 	return dialect.Load(builtin.Dialect{}, in)
 }
 
-// Here returns what is in force in a directory for calls of this process, with the
-// user's home and environment: the one call for who embeds obstat in a program.
+// Here returns the policies in force in a directory for calls of this process, with
+// the user's home and environment. It is the one call for programs that embed
+// obstat.
 func Here(dir string) (*InForce, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

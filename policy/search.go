@@ -23,10 +23,10 @@ type search struct {
 	list []dialect.Dialect
 	memo map[string]*content
 	have map[string]bool     // files and directories that exist
-	glob map[string][]string // what patterns have found
+	glob map[string][]string // the files that patterns have found
 	pins *pinStore           // nil: none count
 	off  bool                // nothing has to be accepted anywhere
-	// first: nobody has accepted anything of the agent's own project.
+	// first: the agent's own project has no pin.
 	first bool
 	out   *InForce
 	// stamped are the stamps of out by name, with Finder.Watch.
@@ -45,10 +45,10 @@ type site struct {
 	dir  string // as the call names it
 	key  string // links resolved
 	base bool   // of the agent's own project
-	sets []*set // what is on disk
-	role Role   // of what is on disk
+	sets []*set // the files on disk
+	role Role   // of those
 
-	pin     *Pin // what was accepted; nil: nothing
+	pin     *Pin // nil: nothing was accepted
 	pinAt   pinEntry
 	pinRole Role
 	trusted bool // nothing has to be accepted here
@@ -69,7 +69,7 @@ type file struct {
 	err    error
 }
 
-// find collects what is in force without anybody naming it.
+// find collects the policies in force where no file is named.
 func (s *search) find() {
 	covered := false // by a project on disk
 	var sites []*site
@@ -148,8 +148,8 @@ func merge(sites, chain []*site, base, tighten bool) []*site {
 }
 
 // discover finds the projects that a directory is in: by its name, and by where
-// its links lead, outermost first. The outermost directory with a policy counts:
-// whoever may write below it could write a policy there.
+// its links lead, outermost first. The outermost directory with a policy counts: an
+// agent that may write below it could write a policy there.
 func (s *search) discover(at string) (chains [][]*site, err error) {
 	if !filepath.IsAbs(at) {
 		return nil, obstat.Errors{{Code: obstat.CodeBadValue, Pos: obstat.Pos{File: at}, Msg: "this directory is none of this machine's"}}
@@ -175,7 +175,7 @@ func (s *search) discover(at string) (chains [][]*site, err error) {
 	return chains, nil
 }
 
-// at returns what a directory has, nil where that is nothing.
+// at returns the site at a directory, nil where it has neither files nor a pin.
 func (s *search) at(dir string, linked bool) (*site, error) {
 	st := &site{dir: dir, key: dir}
 	if linked {
@@ -263,7 +263,7 @@ func (s *search) matches(pattern string) []string {
 	return out
 }
 
-// files reads what there is at a place.
+// files reads the files at a place.
 func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []file) {
 	names := []string{p.Name}
 	if p.Glob {
@@ -288,8 +288,8 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 	return out
 }
 
-// inProject tells whether a file lies in a project: then it is the project's,
-// whatever the environment calls the home directory.
+// inProject tells whether a file lies in a project: then it is the project's, also
+// if the environment calls that directory the home.
 func (s *search) inProject(dir, name string) bool {
 	if dir != "" && paths.Inside(dir, name) {
 		return true
@@ -385,7 +385,7 @@ func ancestors(at, home string) []string {
 	return out
 }
 
-// broken notes what cannot be loaded.
+// broken notes a configuration that cannot be loaded.
 func (s *search) broken(place string, err error, bound bool) {
 	s.out.Broken = append(s.out.Broken, Broken{place, err, bound})
 }

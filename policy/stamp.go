@@ -11,15 +11,15 @@ import (
 	"github.com/obstat/obstat/dialect"
 )
 
-// Of returns what is in force where l decides alone, such as a policy that was
-// written in Go.
+// Of returns an InForce in which l decides alone, such as a policy that was written
+// in Go.
 func Of(l *dialect.Loaded) *InForce {
 	return &InForce{Policies: []*Policy{{Loaded: l, Why: "given", OnDisk: true, Accepted: true}}}
 }
 
 // Changed tells whether a file that was looked at has changed, appeared or gone
-// since f was found, so that another Find may find something else. Of what was
-// found without [Finder].Watch it cannot know, and says yes.
+// since f was found, so that another Find may find something else. Without
+// [Finder].Watch it cannot know, and says yes.
 func (f *InForce) Changed() bool {
 	return f.stamps == nil || slices.ContainsFunc(f.stamps, func(s *stamp) bool { return !s.holds() })
 }

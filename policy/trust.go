@@ -10,8 +10,9 @@ import (
 )
 
 // TrustVariable names directories in which nothing has to be accepted, for machines
-// where nobody sits. It counts only from who started the agent: an agent hands on
-// to its hook what a project's settings say, too.
+// without a person, such as `OBSTAT_TRUST=/builds:/srv`. It counts only from who
+// started the agent: an agent also hands variables of a project's settings to its
+// hook.
 const TrustVariable = "OBSTAT_TRUST"
 
 // trusts tells whether a place lies in a directory that the variable names.
@@ -43,8 +44,8 @@ func (s *search) usersOwn(name string) bool {
 	return !s.mentioned(name)
 }
 
-// settings are the files of a project that set variables for an agent and what it
-// starts.
+// settings are the files of a project that set variables for an agent and the
+// programs it starts.
 var settings = []string{".env", ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env",
 	".codex/config.toml", ".cursor/hooks.json", ".vscode/settings.json", "opencode.json", "opencode.jsonc", ".opencode/opencode.json"}
 

@@ -11,8 +11,8 @@ import (
 const maxAncestors = 64
 
 // started tells whether one of the processes that this one comes from was started
-// with a value of a variable, and by no agent. What an agent adds to its own
-// environment afterwards is not in what it was started with.
+// with a value of a variable, and by no agent. Variables that an agent adds to its
+// own environment later are not in /proc/PID/environ.
 func started(name, value string) (own, known bool) {
 	for pid, n := os.Getppid(), 0; pid > 1 && n < maxAncestors; n++ {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

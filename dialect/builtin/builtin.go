@@ -1,6 +1,6 @@
-// Package builtin is the policy that is in force where nobody has written one: a
-// call that provably only reads inside the workspace, and no secret, is allowed;
-// everything else is asked about.
+// Package builtin is the policy in force where no other is found: a call that
+// provably only reads inside the workspace, and no secret, is allowed; everything
+// else is asked about.
 //
 // It owns that one Program. It has no files: it takes the place of a dialect so
 // that the Program is printed, explained and compiled like any other.
@@ -35,7 +35,7 @@ const (
 	reads = "builtin.reads"
 )
 
-// Load returns the built-in Program, whatever the files are.
+// Load returns the built-in Program and ignores the files.
 func (Dialect) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
 	return &obstat.Program{
 		Dialect: Name,

@@ -2,8 +2,8 @@
 // Program's own JSON form, as docs/program.md describes it and `obstat policy
 // show --format json` prints it.
 //
-// It owns how such a file is recognised and loaded. What a Program means is the
-// engine's business. A Program written by hand has no views, checks or
+// It owns how such a file is recognised and loaded; the engine owns the meaning of
+// a Program. A Program written by hand has no views, checks or
 // predicates and does not compile if it names one; one that was printed from
 // another dialect's files has those of that dialect, if this one is told where
 // they are.
@@ -117,7 +117,7 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	return p, nil
 }
 
-// Library is empty: a Program written by hand has only what the engine has.
+// Library is empty: a Program written by hand has no views, checks or predicates.
 func (Dialect) Library() *obstat.Library { return &obstat.Library{} }
 
 // LibraryFor returns the library of the dialect that p was printed from.

@@ -26,7 +26,7 @@ type policyOptions struct {
 	Floor   string
 	Dir     string
 	// Parse reads the files also where an accepted Program stands for them, for
-	// commands that show what is wrong with a file.
+	// commands that show the problems of a file.
 	Parse bool
 }
 
@@ -57,7 +57,7 @@ type loaded struct {
 	gate    *gate.Gate // see decide
 	where   policy.Where
 	Dir     string // absolute
-	Found   bool   // nobody named the files
+	Found   bool   // no file was named
 }
 
 // names returns the names of the files.
@@ -93,7 +93,7 @@ func (f *Factory) title(names []string) string {
 	return f.short(names...)
 }
 
-// InForce returns what decides a call where it is made.
+// InForce returns the policies in force where a call is made.
 func (p *loaded) InForce(call *obstat.Call) (*policy.InForce, error) {
 	if !p.Found || call.Dir == p.Dir && call.Agent == p.where.Agent {
 		return p.inForce, nil
@@ -130,7 +130,7 @@ func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, e
 // maxPolicy bounds a configuration file.
 const maxPolicy = 256 << 20
 
-// load reads and compiles the configuration that o names, or what is in force.
+// load reads and compiles the configuration that o names, or the one in force.
 func (f *Factory) load(o *policyOptions) (*loaded, error) {
 	p, err := f.find(o)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *Factory) load(o *policyOptions) (*loaded, error) {
 	return p, nil
 }
 
-// find finds the configuration that o names, or what is in force.
+// find finds the configuration that o names, or the one in force.
 func (f *Factory) find(o *policyOptions) (*loaded, error) {
 	dir, err := f.dir(o.Dir)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *Factory) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// announce says what was found, where nobody named a file.
+// announce names the policies that were found, where no file was named.
 func (f *Factory) announce(p *loaded) {
 	if !p.Found || f.jsonFlag {
 		return

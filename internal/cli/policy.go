@@ -63,7 +63,7 @@ at. As JSON it is the whole Program, which can be used as a policy itself.`,
 	return cmd
 }
 
-// showJSON is what obstat policy show --json prints.
+// showJSON is the output of `obstat policy show --json`.
 type showJSON struct {
 	V        int             `json:"v"`
 	Dialect  string          `json:"dialect"`
@@ -142,7 +142,7 @@ The exit code is 1 if there are errors.`,
 	return cmd
 }
 
-// validateJSON is what obstat policy validate --json prints for each policy.
+// validateJSON is the output of `obstat policy validate --json` for each policy.
 type validateJSON struct {
 	V        int           `json:"v"`
 	Files    []string      `json:"files"`

@@ -44,7 +44,7 @@ broken.`,
 	return cmd
 }
 
-// statusJSON is what --json prints.
+// statusJSON is the output of --json.
 type statusJSON struct {
 	V       int           `json:"v"`
 	Policy  string        `json:"policy,omitempty"` // digest
@@ -52,7 +52,8 @@ type statusJSON struct {
 	Files   []string      `json:"files,omitempty"`
 	Errors  obstat.Errors `json:"errors,omitempty"`
 	// InForce are all policies that decide, Looked the files that exist and were
-	// looked at, New what waits to be accepted; Pins says whether that matters.
+	// looked at, New the rules that wait to be accepted; Pins says whether that
+	// matters.
 	InForce []inForceJSON   `json:"in_force"`
 	Looked  []policy.Looked `json:"looked"`
 	New     []policy.New    `json:"new"`
@@ -113,7 +114,7 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 	return done(code)
 }
 
-// fill fills in what was found.
+// fill fills in the policies and files that were found.
 func (st *statusJSON) fill(p *loaded) {
 	in := p.inForce
 	if main := in.Main(); main != nil {

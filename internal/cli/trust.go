@@ -58,7 +58,7 @@ for machines where nobody sits; it counts from who starts the agent.`,
 	return cmd
 }
 
-// trustJSON is what obstat trust --json prints.
+// trustJSON is the output of `obstat trust --json`.
 type trustJSON struct {
 	V        int          `json:"v"`
 	New      []policy.New `json:"new"`
@@ -81,10 +81,10 @@ func trustRun(ctx context.Context, o *trustOptions) error {
 	return o.accept(ctx, w)
 }
 
-// maxRounds bounds how often what has changed meanwhile is shown again.
+// maxRounds bounds how often changes are shown again.
 const maxRounds = 5
 
-// accept shows what is new, asks, and accepts it; again where it has changed
+// accept shows the new rules, asks, and accepts them; again where they have changed
 // meanwhile.
 func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 	f, s := new(policy.Finder), o.Factory.IO
@@ -126,7 +126,7 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 	return policy.ErrChanged
 }
 
-// ask shows what is new and asks whether it is accepted.
+// ask shows the new rules and asks whether they are accepted.
 func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error) {
 	s := o.Factory.IO
 	if !o.Factory.jsonFlag {
@@ -156,7 +156,7 @@ func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error
 // maxNews bounds how many changes of a place are shown one by one.
 const maxNews = 200
 
-// news writes what waits to be accepted, rule by rule.
+// news writes the rules that wait to be accepted, one a line.
 func (s *screen) news(news []policy.New) {
 	for _, nw := range news {
 		what := "has changed since it was accepted"
@@ -182,8 +182,8 @@ func (s *screen) news(news []policy.New) {
 	}
 }
 
-// offerTrust shows what is new in a project's policy after something was installed
-// there, and asks whether it is accepted, if a person can be asked.
+// offerTrust shows the new rules of a project after an install there, and asks
+// whether they are accepted, if a person can be asked.
 func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 	o := &trustOptions{Factory: f, Dir: dir, Getenv: os.Getenv}
 	home, _ := f.World.Home("")
