@@ -52,6 +52,9 @@ func (f *Facts) Part() *Part { return f.part }
 
 // Analysis returns what the call would do.
 func (f *Facts) Analysis() *effect.Analysis {
+	if r, ok := f.World.(*Recorder); ok && f.analysis == nil {
+		f.analysis = r.Analysis(f.Call)
+	}
 	if f.analysis == nil {
 		f.analysis = effect.Analyze(&effect.Request{Tool: f.Call.Tool, Input: f.Call.Input, Options: effect.Options{Dir: f.Call.Dir, FS: f.World}})
 	}

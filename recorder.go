@@ -1,5 +1,11 @@
 package obstat
 
+import (
+	"bytes"
+
+	"github.com/obstat/obstat/effect"
+)
+
 // maxSeen bounds how much of the machine is written down with one decision.
 const maxSeen = 1000
 
@@ -12,9 +18,25 @@ type Recorder struct {
 	snap  Snapshot
 	dirs  map[string]bool
 	count int
+
+	of       Call // what analysis is of: tool, input and directory
+	analysis *effect.Analysis
 }
 
 var _ World = (*Recorder)(nil)
+
+// Analysis returns what a call would do. For the first call that it is asked
+// about, which is the one to decide, it is worked out once for all policies.
+func (r *Recorder) Analysis(c *Call) *effect.Analysis {
+	if r.analysis != nil && r.of.Tool == c.Tool && r.of.Dir == c.Dir && bytes.Equal(r.of.Input, c.Input) {
+		return r.analysis
+	}
+	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, FS: r}})
+	if r.analysis == nil {
+		r.of, r.analysis = Call{Tool: c.Tool, Dir: c.Dir, Input: bytes.Clone(c.Input)}, a // the caller may use the buffer again
+	}
+	return a
+}
 
 // Home returns a home directory.
 func (r *Recorder) Home(user string) (string, bool) {

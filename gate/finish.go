@@ -53,7 +53,7 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 	if err != nil {
 		return obstat.Decision{Note: err.Error()}, err
 	}
-	t := &turn{g: g, call: &r.Call, digest: r.Digest, began: began, world: &obstat.Recorder{Of: g.opts.World}, request: r.ID}
+	t := &turn{g: g, call: &r.Call, digest: r.Digest, began: began, world: g.world(), request: r.ID}
 	if r.State != approval.Approved {
 		return t.unapproved(ctx, r)
 	}

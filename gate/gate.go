@@ -286,7 +286,7 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 		c.Roots = []string{c.Dir} // the workspace of a call that names none
 	}
 	c.Repeat = max(c.Repeat, g.repeated(&c))
-	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: &obstat.Recorder{Of: g.opts.World}}
+	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: g.world()}
 	t.j = g.judge(ctx, &c, t.world)
 	return t
 }

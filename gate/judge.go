@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/protect"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
@@ -54,13 +55,16 @@ func (j *judged) digest() string {
 // nobody is asked and nothing is written down. It reports whether the call would
 // change what guards the agent, which no rule allows.
 func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Answer, self bool) {
-	j := g.judge(ctx, call, g.opts.World)
+	j := g.judge(ctx, call, g.world())
 	return j.Answer, j.self
 }
 
+// world returns what one call may know of the machine, and remembers it.
+func (g *Gate) world() *obstat.Recorder { return &obstat.Recorder{Of: &memo{of: g.opts.World}} }
+
 // judge puts a call to the gate's policies and to those of the agents that
 // started this one, each in its own mode; the strictest answer counts.
-func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World) *judged {
+func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
 	var out *judged
 	var broken error
 	guarded := g.guarded()
@@ -87,7 +91,11 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world obstat.World) *j
 		out = &judged{by: p, Answer: a, said: a.Verdict}
 	}
 	out.broken = broken
-	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, nil)
+	var analysis *effect.Analysis
+	if len(c.Roots) == 0 || len(c.Roots) == 1 && c.Roots[0] == c.Dir { // else its workspace is another
+		analysis = world.Analysis(c)
+	}
+	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, analysis)
 	return out
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/policy"
 	"github.com/obstat/obstat/store"
 )
 
@@ -54,6 +55,7 @@ func run(n int, profile string, each bool) error {
 		return err
 	}
 	defer g.Close()
+	time.Sleep(2500 * time.Millisecond) // a directory that was just changed is looked at more closely
 	if profile != "" {
 		f, err := os.Create(profile)
 		if err != nil {
@@ -105,8 +107,8 @@ func times(n int, g *gate.Gate, project, command string) (parse, judge time.Dura
 
 // judged puts the call to the gate; nothing is written down.
 func judged(g *gate.Gate, call *obstat.Call) obstat.Decision {
-	d, _ := g.Granted(context.Background(), call)
-	return d
+	a, _ := g.Judge(context.Background(), call)
+	return a.Decision
 }
 
 // open opens a gate on a project.
@@ -125,11 +127,20 @@ func open(dir string) (*gate.Gate, string, error) {
 	}
 	os.Setenv("HOME", filepath.Join(dir, "home"))
 	os.Setenv("XDG_STATE_HOME", "")
-	s, err := store.Open(context.Background(), filepath.Join(dir, "home", ".local", "state", "obstat", "obstat.db"))
+	ctx := context.Background()
+	finder, where := new(policy.Finder), &policy.Where{Dir: project, Home: filepath.Join(dir, "home")}
+	found, err := finder.Find(where)
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := gate.Open(context.Background(), gate.Options{Policy: &gate.Files{Dir: project}, Store: s})
+	if err := finder.Pin(ctx, found, where, "ann"); err != nil {
+		return nil, "", err
+	}
+	s, err := store.Open(ctx, filepath.Join(dir, "home", ".local", "state", "obstat", "obstat.db"))
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: project, Home: filepath.Join(dir, "home")}, Store: s, NoWait: true})
 	return g, project, err
 }
 

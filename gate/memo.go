@@ -1,0 +1,73 @@
+package gate
+
+import "github.com/obstat/obstat"
+
+// A memo is a World that looks at each path of another one once. It is for one
+// call: `cat a.go b.go` is resolved by the rules, the floor and self-protection,
+// and each of them looks at every directory above every path.
+type memo struct {
+	of    obstat.World
+	seen  []look
+	index map[string]int // of seen, once that is long
+}
+
+// A look is what is known of a path.
+type look struct {
+	path   string
+	target string
+	link   bool // it is a symbolic link, to target
+	dir    bool
+	// What was looked for.
+	asLink, asDir bool
+}
+
+// maxList is how many paths are searched one by one.
+const maxList = 32
+
+// at returns what is known of a path.
+func (m *memo) at(path string) *look {
+	if m.index != nil {
+		if i, ok := m.index[path]; ok {
+			return &m.seen[i]
+		}
+	} else {
+		for i := range m.seen {
+			if m.seen[i].path == path {
+				return &m.seen[i]
+			}
+		}
+	}
+	m.seen = append(m.seen, look{path: path})
+	switch n := len(m.seen); {
+	case m.index != nil:
+		m.index[path] = n - 1
+	case n > maxList:
+		m.index = make(map[string]int, 4*maxList)
+		for i := range m.seen {
+			m.index[m.seen[i].path] = i
+		}
+	}
+	return &m.seen[len(m.seen)-1]
+}
+
+// Home returns a home directory.
+func (m *memo) Home(user string) (string, bool) { return m.of.Home(user) }
+
+// Readlink returns the target of a symbolic link.
+func (m *memo) Readlink(path string) (string, bool) {
+	l := m.at(path)
+	if !l.asLink {
+		l.target, l.link = m.of.Readlink(path)
+		l.asLink = true
+	}
+	return l.target, l.link
+}
+
+// IsDir reports whether path is a directory.
+func (m *memo) IsDir(path string) bool {
+	l := m.at(path)
+	if !l.asDir {
+		l.dir, l.asDir = m.of.IsDir(path), true
+	}
+	return l.dir
+}
