@@ -106,6 +106,7 @@ type Gate struct {
 	lost    error             // why the ledger could not be written the last time
 	repeats map[string]repeat // by agent and session
 	shield  protect.Keeper
+	state   []string // that is guarded
 }
 
 type repeat struct {
@@ -129,6 +130,7 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 		opts.Getenv = os.Getenv
 	}
 	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}, mask: opts.Mask}
+	g.state = opts.keptFiles()
 	if opts.Store != nil {
 		if err := g.take(opts.Store); err != nil {
 			return nil, err
@@ -155,7 +157,7 @@ func (g *Gate) take(s Store) error {
 		o.Ledger = s
 	}
 	if f, ok := s.(Filer); ok {
-		o.Guarded = append(slices.Clone(o.Guarded), f.Files()...)
+		g.state = append(slices.Clone(g.state), f.Files()...)
 	}
 	broker := o.Approval
 	broker.Check = g.checkAnswer

@@ -101,9 +101,17 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 
 // guarded is what the gate's agent may not change unasked, besides policies.
 func (g *Gate) guarded() *protect.Guarded {
-	out := &protect.Guarded{State: g.opts.Guarded, Places: g.opts.Places, Programs: g.opts.Programs, Getenv: g.opts.Getenv}
-	if dir, err := statedir.Dir(g.opts.Getenv); err == nil {
-		out.State = append(append(slices.Clone(out.State), dir), statedir.Heads(statedir.Store(dir), g.opts.Getenv)...)
+	g.mu.Lock()
+	state := g.state
+	g.mu.Unlock()
+	return &protect.Guarded{State: state, Places: g.opts.Places, Programs: g.opts.Programs, Getenv: g.opts.Getenv}
+}
+
+// keptFiles returns the files and directories that obstat keeps.
+func (o *Options) keptFiles() []string {
+	out := slices.Clone(o.Guarded)
+	if dir, err := statedir.Dir(o.Getenv); err == nil {
+		out = append(append(out, dir), statedir.Heads(statedir.Store(dir), o.Getenv)...)
 	}
 	return out
 }
