@@ -1,11 +1,15 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // ReadFiles reads configuration files as they are named on a command line, as
@@ -40,4 +44,21 @@ func isLayer(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// Arguments reads a call's input for a dialect's view or check; none, or null, is
+// an empty object. What is no object is returned as it is.
+func Arguments(f *obstat.Facts) (*tree.Node, error) {
+	raw := bytes.TrimSpace(f.Call.Input)
+	if len(raw) == 0 || string(raw) == "null" {
+		return &tree.Node{Kind: tree.Object}, nil
+	}
+	n, problems := jsonx.Parse(raw, jsonx.Options{NUL: true})
+	if tree.Fatal(problems) {
+		return nil, fmt.Errorf("the input cannot be read: %w", problems[0])
+	}
+	if !n.Is(tree.Object) {
+		return n, nil
+	}
+	return n, f.Fault()
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -110,22 +111,11 @@ func (a *arg) value(tool string, input *tree.Node) (string, error) {
 	return found.Str, nil
 }
 
-// parseInput reads the arguments strictly; none are an empty object.
-func parseInput(raw []byte) (*tree.Node, error) {
-	if len(raw) == 0 {
-		raw = []byte("{}")
+// arguments reads the arguments strictly; none are an empty object.
+func arguments(f *obstat.Facts) (*tree.Node, error) {
+	n, err := dialect.Arguments(f)
+	if err == nil && !n.Is(tree.Object) {
+		err = fmt.Errorf("the arguments should be an object, not %s", n.Kind)
 	}
-	n, problems := jsonx.Parse(raw, jsonx.Options{})
-	for _, p := range problems {
-		if !p.Warning {
-			return nil, fmt.Errorf("the arguments cannot be read: %w", p)
-		}
-	}
-	if n.Is(tree.Null) {
-		return &tree.Node{Kind: tree.Object}, nil
-	}
-	if !n.Is(tree.Object) {
-		return nil, fmt.Errorf("the arguments should be an object, not %s", n.Kind)
-	}
-	return n, nil
+	return n, err
 }

@@ -37,7 +37,7 @@ func (c *roleCheck) Check(f *obstat.Facts) obstat.Finding {
 	if f.Settled != nil && f.Settled.Verdict == obstat.Deny {
 		return obstat.Finding{Pass: true}
 	}
-	targets, err := grants(f.Call)
+	targets, err := grants(f)
 	if err != nil {
 		return obstat.Finding{Verdict: obstat.Deny, Note: err.Error()}
 	}
@@ -52,7 +52,8 @@ func (c *roleCheck) Check(f *obstat.Facts) obstat.Finding {
 // grants returns the profiles that the call would give the agent. An action
 // string that comes without anybody's name is no call: somebody wants to know
 // what the patterns say, which is what the document's engine answers.
-func grants(call *obstat.Call) ([]string, error) {
+func grants(f *obstat.Facts) ([]string, error) {
+	call := f.Call
 	if len(call.Subjects) > 0 {
 		var out []string
 		if call.User == "" && len(call.Roles) == 0 {
@@ -68,7 +69,7 @@ func grants(call *obstat.Call) ([]string, error) {
 	if call.Tool != toolGrant {
 		return nil, nil
 	}
-	input, err := parseInput(call.Input)
+	input, err := arguments(f)
 	if err != nil {
 		return nil, err
 	}

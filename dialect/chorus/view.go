@@ -55,7 +55,7 @@ func newView(raw json.RawMessage) (obstat.View, error) {
 // Questions returns the call's action. A path that leads elsewhere through a
 // link is two questions: where it is written to lie, and where it lies.
 func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
-	input, err := parseInput(f.Call.Input)
+	input, err := arguments(f)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/pytext"
+	"github.com/obstat/obstat/paths"
 )
 
 // effectSubjects returns what a call would do, one line each, for rules that
@@ -105,7 +106,7 @@ func place(roots []string, path, real, host string) string {
 		if real == root {
 			return "root"
 		}
-		if inside(root, real) {
+		if paths.Inside(root, real) {
 			return "workspace"
 		}
 	}
@@ -197,11 +198,11 @@ func staysIn(kind, path, real, elsewhere, dir string, roots []string) (touches, 
 	if real == "" || elsewhere != "" {
 		return false, false
 	}
-	if inside(dir, real) {
+	if paths.Inside(dir, real) {
 		return true, kind != "delete" || real != dir
 	}
 	for _, root := range roots {
-		if inside(root, real) {
+		if paths.Inside(root, real) {
 			return false, true
 		}
 	}

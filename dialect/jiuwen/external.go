@@ -87,7 +87,7 @@ func (c *externalConfig) level(world obstat.World, p string) externalLevel {
 		if !ok || !strings.HasPrefix(pre.Path, "/") {
 			continue // a path of another system lies in no directory of this one
 		}
-		if len(dir) > longest && inside(dir, p) {
+		if len(dir) > longest && paths.Inside(dir, p) {
 			level, longest = pre.Level, len(dir)
 		}
 	}
@@ -153,7 +153,7 @@ func workspace(f *obstat.Facts, bare bool) (out []string) {
 
 func (c externalCheck) internal(roots []string, p string) bool {
 	for _, root := range roots {
-		if c.Bare && contains(root, p) || !c.Bare && inside(root, p) {
+		if c.Bare && contains(root, p) || !c.Bare && paths.Inside(root, p) {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -73,18 +73,11 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 // arguments reads a call's input. What is no object is an empty one, as the
 // original has it; what cannot be read, or names a key twice, is a fault.
 func arguments(f *obstat.Facts) (*tree.Node, error) {
-	none := &tree.Node{Kind: tree.Object}
-	if len(strings.TrimSpace(string(f.Call.Input))) == 0 {
-		return none, nil
+	args, err := dialect.Arguments(f)
+	if err == nil && !args.Is(tree.Object) {
+		args = &tree.Node{Kind: tree.Object}
 	}
-	root, problems := jsonx.Parse(f.Call.Input, jsonx.Options{NUL: true})
-	if tree.Fatal(problems) {
-		return nil, fmt.Errorf("the input cannot be read: %w", problems[0])
-	}
-	if !root.Is(tree.Object) {
-		return none, nil
-	}
-	return root, f.Fault()
+	return args, err
 }
 
 // commandText is str(args["command"] or args["cmd"] or "").strip().

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -146,20 +146,12 @@ const doomLoop = 3
 
 // read reads the call's input. No input is an empty one.
 func (c *callView) read() error {
-	c.args = &tree.Node{Kind: tree.Object}
-	raw := c.f.Call.Input
-	if s := strings.TrimSpace(string(raw)); s == "" || s == "null" {
-		return nil
+	args, err := dialect.Arguments(c.f)
+	if err == nil && !args.Is(tree.Object) {
+		err = fmt.Errorf("the input is %s, not an object", args.Kind)
 	}
-	n, problems := jsonx.Parse(raw, jsonx.Options{NUL: true})
-	switch {
-	case tree.Fatal(problems):
-		return fmt.Errorf("the input cannot be read: %w", problems[0])
-	case !n.Is(tree.Object):
-		return fmt.Errorf("the input is %s, not an object", n.Kind)
-	}
-	c.args = n
-	return c.f.Fault()
+	c.args = args
+	return err
 }
 
 // text returns the input's field, which has to be a text.
