@@ -277,7 +277,7 @@ func starMatch(pat, s string) bool {
 // changes something: `projects delete` is not `projects`.
 func (c *call) further(at []int) {
 	n := c.spec.words
-	if n >= len(at) || c.spec.style&styleAny == 0 || at[n] != at[n-1]+1 || !harmlessDeeds(c.spec.does) {
+	if n >= len(at) || !c.spec.anyArgs || at[n] != at[n-1]+1 || !harmlessDeeds(c.spec.does) {
 		return
 	}
 	if w := &c.words[at[n]]; isVerb(w.Text) {

@@ -21,7 +21,7 @@ func (s *spec) ready(u *sub) *spec {
 	if done := u.spec.Load(); done != nil {
 		return done
 	}
-	out := &spec{few: -1, parent: s, words: u.words, style: s.style & (styleDash | styleAny)}
+	out := &spec{few: -1, parent: s, words: u.words, style: s.style & styleDash}
 	c := compiler{lex: lexer{text: u.body}, spec: out}
 	c.run()
 	out.finish()
@@ -356,6 +356,7 @@ func (s *spec) addFlag(f flag, names string) {
 
 func (s *spec) finish() {
 	if s.args == nil {
+		s.anyArgs = true
 		s.args = []operand{{role: roleText, many: true}}
 	}
 	s.first.index()

@@ -32,43 +32,11 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// unlisted is a flag or operand of a program whose unlisted flags do no harm by themselves. What
-// follows may be its value, and it may name a file to send.
+// unlisted is a flag that the table of the program does not have: what it does, and whether the next
+// word is its value, is not known.
 func (c *call) unlisted(i int) {
-	w, next := &c.words[i], ""
-	if i+1 < len(c.words) {
-		next = c.words[i+1].Text
-	}
 	c.unsure = true
-	if w.Text != "" && w.Text[0] == '-' && suspicious(w.Text, next) && harmlessDeeds(c.spec.does) {
-		c.gap(UnknownFlag, "a flag that is not known and may write or run something", w)
-	}
-	if i := strings.Index(w.Text, "file://"); i >= 0 {
-		v := after(w, i+len("file://"))
-		c.readFile(&v, true)
-	} else if i := strings.Index(w.Text, "fileb://"); i >= 0 {
-		v := after(w, i+len("fileb://"))
-		c.readFile(&v, true)
-	}
-}
-
-// suspicious reports whether a flag that is not listed seems to write or run something. Its
-// value, or the word after it, may say that it only chooses a format.
-func suspicious(text, next string) bool {
-	name, value, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
-	if !has {
-		value = next
-	}
-	switch name {
-	case "output", "o", "out":
-		return strings.ContainsAny(value, "/.~")
-	case "outfile", "out-file", "output-file", "output-dir", "output-directory", "outdir", "out-dir", "dest", "destination", "log-file", "logfile", "log-dir",
-		"save", "save-to", "save-as", "write", "write-to", "dump-to", "exec", "execute", "command", "cmd", "script", "eval", "pager", "editor", "browser", "web", "open",
-		"delete", "remove", "purge", "fix", "in-place", "inplace", "apply", "upload", "hook", "plugin", "plugins", "load", "require", "pre", "preprocessor", "kill",
-		"edit", "install", "download", "record", "trace-file", "profile-output", "cpuprofile", "memprofile", "force", "yes", "auto-approve", "set", "unset":
-		return true
-	}
-	return false
+	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
 }
 
 func (c *call) longWord(sp *spec, i, to int) int {
@@ -86,11 +54,8 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	switch {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i
-	case f == nil && sp.style&styleAny != 0:
-		c.unlisted(i)
-		return i
 	case f == nil:
-		c.gap(UnknownFlag, "a flag that is not known", w)
+		c.unlisted(i)
 		return i
 	case eq >= 0:
 		c.splitValue(w)
@@ -124,11 +89,8 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 	for k := 1; k < len(w.Text); k++ {
 		f := sp.shortFlag(w.Text[k])
 		switch {
-		case f == nil && sp.style&styleAny != 0:
-			c.unlisted(i)
-			return i
 		case f == nil:
-			c.gap(UnknownFlag, "a flag that is not known", w)
+			c.unlisted(i)
 			return i
 		case f.arity == alone:
 			if !met.again(w.Text[k]) {
@@ -225,6 +187,9 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	if f.role == roleExec { // `fd -xrm`: the words of the command begin inside this one
 		c.gap(NotPlain, "a command that is attached to its flag", &c.words[at])
 		return
+	}
+	if val != nil {
+		c.fileURL(val, f.role)
 	}
 	if len(f.deeds) == 0 && (val == nil || f.role == roleText) {
 		return

@@ -199,7 +199,7 @@ func (h *harm) commands() []string {
 	endless := map[string]bool{"yes": true, "top": true, "watch": true, "sleep": true, "htop": true, "pv": true, "cat": false}
 	for _, name := range Programs() {
 		s := lookup(name)
-		if endless[name] || s.hasSubs() || s.style&styleAny != 0 && s.style&styleNone == 0 {
+		if endless[name] || s.hasSubs() {
 			continue
 		}
 		list := h.templates(name, s)

@@ -243,10 +243,25 @@ func (c *call) operands(ops []int) {
 			c.a.an.Commands[c.cmd].Tails = append(c.a.an.Commands[c.cmd].Tails, i)
 		}
 		c.splitOperand(w)
+		c.fileURL(w, o.role)
 		if c.spec.style&styleOrder != 0 {
 			c.f.dir = c.dirAt(i)
 		}
 		c.apply(o.role, o.lang, w, false)
+	}
+}
+
+// fileURL is an operand or value that names a file as an address: `aws ... --body file://x`.
+func (c *call) fileURL(w *shell.Word, r role) {
+	if r != roleText {
+		return
+	}
+	for _, scheme := range [...]string{"file://", "fileb://"} {
+		if i := strings.Index(w.Text, scheme); i >= 0 {
+			v := after(w, i+len(scheme))
+			c.readFile(&v, true)
+			return
+		}
 	}
 }
 

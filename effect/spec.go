@@ -203,7 +203,6 @@ const (
 	styleKV                        // operands name=value are flags
 	styleBSD                       // the first operand may be a bundle of flags without a dash
 	styleNone                      // no flags at all
-	styleAny                       // flags that are not listed do no harm
 	stylePlus                      // words that begin with + are flags without effect
 	stylePager                     // likewise, if they only say where to begin
 	styleBuiltin                   // a part of the shell, not a program
@@ -212,7 +211,7 @@ const (
 )
 
 // styleNames are the styles in the order of their bits.
-var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "any", "plus", "pager", "builtin", "last", "order"}
+var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "plus", "pager", "builtin", "last", "order"}
 
 // spec is what the knowledge base knows of a program or subcommand.
 type spec struct {
@@ -233,6 +232,7 @@ type spec struct {
 	globalRisk bool         // some flag that holds after the subcommand, too, is risky
 	parent     *spec        // whose global flags hold here, too
 	words      int          // names of a subcommand
+	anyArgs    bool         // nothing is said of the operands
 	bare       []deed
 
 	subs  []sub

@@ -39,9 +39,6 @@ func (c *call) walk(from, to int, head bool) {
 		case sp.style&styleBSD != 0 && i == 1 && w.Known && c.bundle(sp, i, to):
 			i = c.skipped
 		default:
-			if sp.style&styleAny != 0 {
-				c.unlisted(i)
-			}
 			place = c.operand(i, place, flags, sp)
 			if sp.style&styleStop != 0 {
 				flags = false
@@ -173,7 +170,7 @@ func (c *call) bundle(sp *spec, i, to int) bool {
 			if k == 0 {
 				return false
 			}
-			c.gap(UnknownFlag, "a flag that is not known", w)
+			c.unlisted(i)
 			continue
 		}
 		if f.arity == required && next+1 < to {
