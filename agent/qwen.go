@@ -11,7 +11,7 @@ import (
 // qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.
 func qwen() *Agent {
 	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
-		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: "todo_write exit_plan_mode",
+		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: "todo_write",
 			marks: func(s *sent) likeness {
 				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
 					return alike
