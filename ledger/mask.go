@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/obstat/obstat"
 )
 
 // Mask stands where a secret was: `TOKEN=[masked] make`.
@@ -68,16 +66,6 @@ func NewMasker(o *MaskOptions) (*Masker, error) {
 		m.pointers = append(m.pointers, segs)
 	}
 	return m, nil
-}
-
-// Fill puts a call into a record: its agent and user, the digest of the call as it was
-// made, and its input without the secrets.
-func (m *Masker) Fill(r *Record, c *obstat.Call) {
-	d := c.Digest()
-	r.Agent, r.Session, r.User, r.Dir, r.Tool = c.Agent, c.Session, c.User, c.Dir, c.Tool
-	r.Call = hex.EncodeToString(d[:])
-	r.Input = append(json.RawMessage(nil), c.Input...)
-	m.Mask(r)
 }
 
 // Mask takes the secrets out of everything in r that people and agents write:
