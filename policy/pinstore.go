@@ -94,30 +94,30 @@ func (s *search) newPinStore(dir string) *pinStore {
 
 func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }
 
-func (s *pinStore) loadKey() (err error) {
-	if s.key == nil {
-		s.key, err = ledger.LoadKey(ledger.KeyPath(statedir.Store(s.dir)))
-	}
-	return err
+// open reads the pins. Without an index the ledger is read from its start.
+func (s *pinStore) open() error {
+	old, _ := os.ReadFile(s.indexPath())
+	return s.load(old, true)
 }
 
-// open reads the index, and the ledger from where that ends. A state directory
+// load takes an index and reads the ledger from where that ends. A state directory
 // without a ledger has no pins.
-func (s *pinStore) open() error {
+func (s *pinStore) load(index []byte, save bool) (err error) {
+	s.close()
+	s.idx = &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}
 	v, err := s.file.View()
 	if absent(err) {
-		s.idx = &pinIndex{}
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.view = v
-	if err := s.loadKey(); err != nil {
-		return err
+	if s.view = v; s.key == nil {
+		if s.key, err = ledger.LoadKey(ledger.KeyPath(statedir.Store(s.dir))); err != nil {
+			return err
+		}
 	}
-	old, _ := os.ReadFile(s.indexPath()) // without it the ledger is read from its start
-	return s.catchUp(old, true)
+	return s.catchUp(index, save)
 }
 
 func (s *pinStore) close() {
@@ -276,58 +276,42 @@ func (s *pinStore) at(place string) (*Pin, pinEntry) {
 // show it.
 var ErrChanged = errors.New("the policy, or what was accepted of it, has changed meanwhile")
 
-// put writes a pin unless the place has another one than expected by now. Only one
-// process at a time does this.
+// put writes a pin unless the place has another one than expected by now, or still
+// finds that the files have changed. One process at a time does this: the index is
+// locked.
 func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected pinEntry, still func() error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	if err := s.loadKey(); err != nil {
-		return err
-	}
+	defer s.close()
 	written := false
 	return textedit.ReplaceFile(s.indexPath(), 0o600, func(old []byte) ([]byte, error) {
-		s.close()
+		if err := s.load(old, false); err != nil {
+			return nil, err
+		}
 		if !written {
-			if err := s.append(ctx, p, by, reason, expected, still, old); err != nil {
+			if _, now := s.at(p.Place); now != expected {
+				return nil, ErrChanged
+			}
+			if err := still(); err != nil {
 				return nil, err
 			}
-			written = true
-			s.close()
-		}
-		v, err := s.file.View()
-		if err != nil {
-			return nil, err
-		}
-		s.view = v
-		defer s.close()
-		if err := s.catchUp(old, false); err != nil {
-			return nil, err
+			p.V, p.After, written = pinVersion, expected.Hash, true
+			if err := errors.Join(s.append(ctx, p, by, reason), s.load(old, false)); err != nil {
+				return nil, err
+			}
 		}
 		return s.encodeIndex()
 	})
 }
 
-// append writes the record of a pin, with the index locked.
-func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string, expected pinEntry, still func() error, old []byte) error {
-	s.idx = &pinIndex{}
-	v, err := s.file.View()
-	if err != nil && !absent(err) {
-		return err
-	}
-	if err == nil {
-		s.view = v
-		if err := s.catchUp(old, false); err != nil {
+// append writes the record of a pin.
+func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string) (err error) {
+	if s.key == nil { // the first record of all
+		if s.key, err = ledger.LoadKey(ledger.KeyPath(statedir.Store(s.dir))); err != nil {
 			return err
 		}
 	}
-	if _, now := s.at(p.Place); now != expected {
-		return ErrChanged
-	}
-	if err := still(); err != nil {
-		return err
-	}
-	p.V, p.After = pinVersion, expected.Hash
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
