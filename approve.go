@@ -1,7 +1,7 @@
 package obstat
 
-// Approve returns the decision of a call that asked and that a human, or what a
-// human said before, has approved; note says who and how. Any other decision is
+// Approve returns the decision of a call that asked and was approved, by a human
+// or by a grant that a human gave before; note says who and how. Any other decision is
 // returned as it is: nothing lifts a denial.
 func (d Decision) Approve(note string) Decision {
 	if d.Verdict != Ask || len(d.Faults) > 0 {
@@ -13,8 +13,8 @@ func (d Decision) Approve(note string) Decision {
 	return out
 }
 
-// Refuse returns the decision of a call that somebody, or something that went
-// wrong, refused; note says who and why, for the model. Of a call that asked, the
+// Refuse returns the decision of a call that a human refused, or that was never
+// answered because of a time-out or an error; note says which, for the model. Of a call that asked, the
 // reason goes on to say why it did.
 func (d Decision) Refuse(note string) Decision {
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// A Library is what Programs may name: the views, checks and predicates that a
-// dialect brings along. Each is made once per Policy from the Program's Params.
+// A Library holds the code that Programs name: the views, checks and predicates
+// of a dialect. Each is made once per Policy from the Program's Params.
 type Library struct {
 	Views      map[string]func(params json.RawMessage) (View, error)
 	Checks     map[string]func(params json.RawMessage) (Checker, error)
@@ -25,7 +25,7 @@ type Checker interface {
 	Check(f *Facts) Finding
 }
 
-// A Finding is what a check says. The zero Finding denies.
+// A Finding is the answer of a check. The zero Finding denies.
 type Finding struct {
 	// Pass: the check has nothing to say.
 	Pass    bool
@@ -45,7 +45,8 @@ type Predicate interface {
 
 // Options are for [Compile]; nil means the zero Options.
 type Options struct {
-	// Library holds what the Program may name. nil: nothing but the built-in view.
+	// Library holds the views, checks and predicates that the Program names. nil:
+	// there is only the built-in view.
 	Library *Library
 	// MaxRules bounds the rules of all lists together; zero is two million.
 	MaxRules int
@@ -79,7 +80,8 @@ type pipeline struct {
 	def           Verdict
 }
 
-// A step is a stage with what it names looked up.
+// A step is a stage, compiled: the rule list, check or predicate that it names is
+// looked up.
 type step struct {
 	stage Stage
 	name  string
@@ -94,7 +96,7 @@ type step struct {
 	askDenies bool
 	pred      Predicate
 	tools     map[string]struct{}
-	yes, no   *remark // what a When says
+	yes, no   *remark // the notes of a When
 }
 
 // Compile makes a Policy of p, or reports everything that is wrong with it. p

@@ -17,7 +17,8 @@ type outcome struct {
 	said            *remark
 }
 
-// A remark is what an outcome has to say beyond its rule.
+// A remark holds the parts of an outcome that most have not: words, the part of
+// the call that decided, a fault, another input.
 type remark struct {
 	note  string
 	part  string
@@ -129,8 +130,8 @@ func faulted(stage, msg string, r *Rule) outcome {
 	return outcome{verdict: Deny, faulted: true, stage: stage, rule: r, said: &remark{fault: msg}}
 }
 
-// run answers the call and amends the answer. Like what it calls, it fills in
-// an outcome instead of returning one: outcomes returned from function to
+// run answers the call and amends the answer. Like the functions it calls, it
+// fills in an outcome instead of returning one: outcomes returned from function to
 // function are copied at each, and that cost more than the work.
 func (w *walk) run(pl *pipeline, o *outcome) {
 	f := &w.facts
@@ -171,7 +172,7 @@ func (w *walk) viewed(f *Facts, pl *pipeline, o *outcome) {
 	case err != nil:
 		*o = faulted("view", err.Error(), nil)
 	case len(qs) == 0 && f.part != nil:
-		*o = outcome{verdict: Allow, stage: "view"} // the part leaves it at what was said of the whole
+		*o = outcome{verdict: Allow, stage: "view"} // the answer to the whole call stands
 	case len(qs) == 0:
 		*o = faulted("view", "the call poses no question that rules could answer", nil)
 	default:
@@ -267,7 +268,8 @@ const (
 	settled
 )
 
-// byRule is what most stages are and most calls meet: a rule, or none.
+// byRule puts q to a list of rules. It settles q or passes, which most stages do
+// with most calls; anything else is left to match.
 func (st *step) byRule(q *Question, o *outcome) stepEnd {
 	rank, err := st.list.best(q)
 	if err != nil {

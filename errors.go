@@ -19,7 +19,7 @@ type Pos struct {
 // IsValid reports whether p names a place.
 func (p Pos) IsValid() bool { return p.File != "" || p.Line > 0 }
 
-// String returns file:line:col, leaving out what is not known.
+// String returns file:line:col without the parts that are not known.
 func (p Pos) String() string {
 	switch {
 	case p.Line == 0:
@@ -37,9 +37,9 @@ type Code string
 
 // The problems that configurations and Programs can have.
 const (
-	CodeSyntax       Code = "syntax"        // the text is not what its format says
+	CodeSyntax       Code = "syntax"        // the text does not keep to its format
 	CodeDuplicateKey Code = "duplicate-key" // an object names a key twice, or in two spellings
-	CodeUnknownKey   Code = "unknown-key"   // a key nobody reads
+	CodeUnknownKey   Code = "unknown-key"   // a key that its object does not take
 	CodeWrongType    Code = "wrong-type"    // a value of another type than its key takes
 	CodeBadValue     Code = "bad-value"     // a value that its key does not take
 	CodeBadPattern   Code = "bad-pattern"   // a pattern that does not compile

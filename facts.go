@@ -16,8 +16,8 @@ type Subject struct {
 	Text  string `json:"text"`
 }
 
-// A Question is what a call asks of the rules: may Tool (a tool, or whatever
-// the dialect's rules are keyed by) do this to these subjects? A rule matches
+// A Question is put to the rules: may Tool (a tool, or the permission that the
+// dialect's rules are keyed by) do this to these subjects? A rule matches
 // if it matches any of the subjects. A call may pose several questions; the
 // strictest answer counts.
 type Question struct {
@@ -32,8 +32,8 @@ type View interface {
 	Questions(f *Facts) ([]Question, error)
 }
 
-// Facts is a call under decision and what has been found out about it; each
-// thing is found out once, when first wanted.
+// Facts is a call under decision with its fields and its analysis, each of which
+// is computed once, when first asked for.
 type Facts struct {
 	Call  *Call
 	World World
@@ -47,10 +47,12 @@ type Facts struct {
 	part *Part
 }
 
-// Part returns what part of a call is under decision, nil for the whole.
+// Part returns the part of a call that is under decision, such as `rm x` of
+// `make && rm x`; nil for the whole call.
 func (f *Facts) Part() *Part { return f.part }
 
-// Analysis returns what the call would do.
+// Analysis returns the commands that the call would run and the files and hosts
+// it would touch.
 func (f *Facts) Analysis() *effect.Analysis {
 	if r, ok := f.World.(*Recorder); ok && f.analysis == nil {
 		f.analysis = r.Analysis(f.Call)

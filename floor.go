@@ -9,9 +9,10 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// The floor: what holds above every dialect. A call that runs commands is
-// judged by each command it would run and each file it would touch, with the
-// rules of the dialect itself; see docs/design/floor.md. It only tightens.
+// The floor holds under every dialect. A call that runs commands is judged by
+// each command it would run and each file it would touch, with the rules of the
+// dialect itself: `git status; rm -rf ~` by the rules for `rm -rf ~` as well. See
+// docs/design/floor.md. It only tightens.
 
 // A Part is a part of a call that the floor puts to the rules by itself.
 type Part struct {
@@ -30,17 +31,18 @@ type floorWalk struct {
 	// field is the input field that holds the command, "" if the tool runs none.
 	field string
 	a     *effect.Analysis
-	// by is what the rules said of the whole call, and measured how much that
-	// speaks for, once somebody has asked.
+	// by is the rules' answer to the whole call; measured says how much that
+	// allows, and is computed when first needed.
 	by       outcome
 	measured *breadth
-	// narrow are the commands that something narrower spoke for: what stands
-	// around them does not make their redirects better than they are alone.
+	// narrow holds the commands that a rule for some commands allowed. In
+	// `make && git log > f`, with `git log *` allowed and `make` allowed whole, the
+	// redirect is judged as in `git log > f` alone.
 	narrow []int
 }
 
-// floor tightens o by what the call would do in detail. It has nothing to say of
-// tools that are not in the catalogue.
+// floor puts each command and each effect of the call to the rules and tightens o
+// where they say less. Tools that are not in the catalogue it leaves alone.
 func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 	if o.verdict == Deny || len(f.Call.Subjects) > 0 {
 		return
@@ -84,7 +86,7 @@ func commandField(f *Facts, tool effect.Tool) string {
 }
 
 // breadth tells how much an allowing rule speaks for. A rule whose pattern takes
-// every one-line text is wide as well: nobody who writes .* thinks of newlines.
+// every one-line text is wide as well: `.*` is written without newlines in mind.
 func (w *walk) breadth(r *Rule, tool string) breadth {
 	if r == nil || r.Whole() {
 		return breadth{wide: true}
@@ -122,7 +124,8 @@ func (fl *floorWalk) cap(part, why string) {
 	fl.tighten(outcome{verdict: Ask, stage: "floor"}, part, why)
 }
 
-// gaps deals with what cannot be seen.
+// gaps lowers the verdict for parts of the command that cannot be seen, such as
+// the program in `$x -rf y`.
 func (fl *floorWalk) gaps() {
 	for i := range fl.a.Gaps {
 		g := &fl.a.Gaps[i]
@@ -142,7 +145,7 @@ func (fl *floorWalk) gaps() {
 	}
 }
 
-// unparsed tells whether nothing at all is known of what stands there.
+// unparsed tells whether a gap is text that could not be read at all.
 func unparsed(k effect.GapKind) bool {
 	switch k {
 	case effect.Syntax, effect.TooBig, effect.TooDeep, effect.ForeignShell, effect.BadInput:
@@ -166,7 +169,7 @@ func (fl *floorWalk) wide() bool  { return fl.measure().wide }
 func (fl *floorWalk) exact() bool { return fl.measure().exact }
 
 // measure looks at the pattern of the rule that decided: most calls do not need
-// it, and it is a good part of what the first one costs.
+// it, and it is a good part of the cost of a process's first decision.
 func (fl *floorWalk) measure() *breadth {
 	if fl.measured == nil {
 		b := fl.breadth(fl.by.rule, fl.f.Call.Tool)
@@ -221,7 +224,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	}
 	o := fl.judgeCommand(c, c.Text, why)
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
-		o.verdict = Allow // no rule speaks of it, and what it stands in was or will be judged
+		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}
 	if fl.wide() {
 		if !fl.breadth(o.rule, fl.f.Call.Tool).wide || o.verdict != Allow {
@@ -231,8 +234,8 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	fl.tighten(o, c.Text, why)
 }
 
-// doubts lowers the verdict where a rule might stop what a command turns out to
-// be.
+// doubts lowers the verdict where a rule might stop the command once its unknown
+// words are known, as `rm $x` under a rule against `rm -rf *`.
 func (fl *floorWalk) doubts(c *effect.Command) {
 	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() {
 		return
@@ -273,8 +276,7 @@ func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {
 const maxTail = 64
 
 // unknownWrapper asks whether a rule would stop the end of an unknown program's
-// arguments if it were a command: nobody knows that the program does not run it,
-// as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
+// arguments if it were a command: the program may run it, as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
 func (fl *floorWalk) unknownWrapper(c *effect.Command) {
 	for i := 1; i < len(c.Words); i++ {
 		if i > maxTail {
@@ -326,7 +328,7 @@ func (fl *floorWalk) judge(tool, field, text, dir string, part *Part) outcome {
 	return o
 }
 
-// questions returns what a call like that would ask.
+// questions returns the questions that a call of tool with text in field poses.
 func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
 	f, err := fl.asCall(tool, field, text, dir, nil)
 	if err != nil {

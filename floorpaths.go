@@ -9,8 +9,8 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// effects puts what the call would do to files and hosts to the rules that
-// speak of these.
+// effects puts the files and hosts that the call would touch to the rules about
+// these: `echo x > .env` to the rules for writing `.env`.
 func (fl *floorWalk) effects() {
 	for i := range fl.a.Effects {
 		if fl.o.verdict == Deny {
@@ -51,7 +51,8 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 // shell tells whether the call runs a command.
 func (fl *floorWalk) shell() bool { return fl.field != "" }
 
-// isRedirect tells whether e comes of a redirect, not of what a program does.
+// isRedirect tells whether e is the shell's own redirect, not an effect of a
+// program.
 func isRedirect(e *effect.Effect) bool { return e.Tags.Has(effect.Redirect) }
 
 func whyEffect(e *effect.Effect) string {
@@ -100,7 +101,7 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 	return face, ok
 }
 
-// host puts a connection to the rules; only what a rule says of it counts.
+// host puts a connection to the rules; a default about it does not count.
 func (fl *floorWalk) host(e *effect.Effect, face Face) {
 	if e.Raw == "" {
 		return
@@ -163,7 +164,7 @@ func spell(e *effect.Effect, dir string, world World) []string {
 	return out
 }
 
-// mayTighten tells whether a deny or ask rule could apply to what is hidden:
+// mayTighten tells whether a deny or ask rule could apply to a hidden part:
 // any command, any file.
 func (fl *floorWalk) mayTighten() bool {
 	qs := fl.questions(fl.f.Call.Tool, fl.field, "", "")

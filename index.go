@@ -14,7 +14,7 @@ const none = uint32(math.MaxUint32)
 
 // A list is a rule list made ready for one pick: every rule has a rank, and the
 // lowest rank that matches decides. So each part of the index may stop as soon
-// as nothing it holds can rank lower than what is found.
+// as nothing it holds can rank lower than the best match found.
 //
 // The index is built when the first question comes: a pipeline has lists that
 // most calls never reach.
@@ -80,8 +80,8 @@ func order(rules []Rule, pick Pick) []rankedRule {
 // inputField is the name under which the input as a whole is a subject.
 const inputField = WholeInput
 
-// WholeInput is the field of a subject that is the input as a whole: what a rule
-// with a pattern and no field looks at.
+// WholeInput is the field of a subject that is the input as a whole. A rule with
+// a pattern and no field looks at it.
 const WholeInput = "$input"
 
 // anyField marks a subject that rules about any field look at.
@@ -135,7 +135,7 @@ func newList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *lis
 	return l
 }
 
-// ready builds the list if nobody has.
+// ready builds the list when it is first asked.
 func (l *list) ready() { l.once.Do(l.build) }
 
 func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) {

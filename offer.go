@@ -42,7 +42,7 @@ func Broad(r *Rule) bool {
 
 // literal returns the text that every match of p starts with, and whether there
 // is nothing else. opencode's wildcard takes both slashes for one another, so
-// that its shape has none; what its user wrote is plain all the same.
+// that its shape has none; the text as its user wrote it is plain all the same.
 func literal(p *pattern.Pattern) (prefix string, exact bool) {
 	if p.Flavour() != pattern.Wildcard {
 		shape := p.Shape()
@@ -57,7 +57,7 @@ func literal(p *pattern.Pattern) (prefix string, exact bool) {
 // stand is a word that stands for whatever may follow a rule's prefix.
 const stand = "obstat-any"
 
-// runsOthers tells whether what follows the prefix of a command would be run:
+// runsOthers tells whether the words behind the prefix of a command would be run:
 // as a command of its own, or as code.
 func runsOthers(prefix string) bool {
 	a := effect.AnalyzeCommand(strings.TrimSpace(prefix)+" "+stand, nil)

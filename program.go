@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A Program is what a configuration means: plain, printable data. Two Programs
+// A Program is the meaning of a configuration as plain, printable data. Two Programs
 // with equal digests decide equally.
 type Program struct {
 	Dialect   string
@@ -18,13 +18,13 @@ type Program struct {
 	// View names how calls become questions; "" is the built-in view, which
 	// matches rules against the input's fields.
 	View string
-	// Faces name the tools whose rules judge what a command does to files and
+	// Faces name the tools whose rules judge a command's effects on files and
 	// hosts, for the floor; an effect without a face is not judged by rules.
 	Faces map[string]Face
 	// NoFloor turns the floor off: Compile adds none. See [Program.WithFloor].
 	NoFloor bool
-	// Params is what the dialect's view and checks have to know, as JSON; the
-	// engine hands it on unread.
+	// Params are the parameters of the dialect's view and checks, as JSON; the
+	// engine hands them on unread.
 	Params json.RawMessage
 }
 
@@ -81,14 +81,14 @@ type Match struct {
 	// Settle says which verdicts of the picked rule settle the question; with
 	// any other the stage passes. Zero: all settle.
 	Settle Verdicts
-	// AskDenies makes an ask settle as deny, for when nobody is there to ask.
+	// AskDenies makes an ask settle as deny, for modes in which no human answers.
 	AskDenies bool
 }
 
 // Outcomes is a set of things that a check can say.
 type Outcomes uint8
 
-// What a check can say.
+// The outcomes of a check.
 const (
 	PlainAsk  Outcomes = 1 << iota // an ask that an allow rule may settle
 	SafetyAsk                      // an ask that no allow rule silences

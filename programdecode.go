@@ -17,8 +17,8 @@ import (
 // problem. Its methods take k, the first token of the value that they read.
 type decoder struct {
 	s         jsonx.Scanner
-	log       tree.Log // what is wrong with the JSON itself
-	errs      Errors   // what is wrong with its meaning
+	log       tree.Log // problems of the JSON itself
+	errs      Errors   // problems of its meaning
 	src, file string
 	positions bool // rules without a position get the place they stand at
 	// last is the place that pos was asked for last. Most places lie behind it,

@@ -78,7 +78,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 func (p *Program) MarshalJSON() ([]byte, error) { return p.marshal(true) }
 
 // marshal leaves the positions out for the digest: moving a rule to another
-// line does not change what it means.
+// line does not change its meaning.
 func (p *Program) marshal(positions bool) ([]byte, error) {
 	out := programJSON{Version: 1, Dialect: p.Dialect, Mode: p.Mode, View: p.View, Faces: p.Faces, Params: p.Params,
 		Pipelines: map[Mode]pipelineJSON{}, Rules: map[string][]ruleJSON{}}
@@ -150,7 +150,7 @@ func (o Outcomes) names() []string {
 	return out
 }
 
-// UnmarshalJSON reads a Program and refuses what it does not know. Use
+// UnmarshalJSON reads a Program and refuses keys that it does not know. Use
 // [ParseProgram] to get rules with their positions.
 func (p *Program) UnmarshalJSON(b []byte) error {
 	q, err := parseProgram("", b, false)

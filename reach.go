@@ -3,7 +3,7 @@ package obstat
 import "github.com/obstat/obstat/effect"
 
 // A Reach is the strictest and the loosest verdict that calls to a tool can
-// get. What cannot be told counts as possible; faults are left out.
+// get. A rule that may or may not match counts as matching; faults are left out.
 type Reach struct {
 	Strictest, Loosest Verdict
 }
@@ -40,7 +40,7 @@ func (pol *Policy) Reach(tool string, mode Mode) Reach {
 	return s.reach(tool, pl)
 }
 
-// A space is a set of calls, told by what their questions look like.
+// A space is a set of calls, described by their questions.
 type space struct {
 	pol      *Policy
 	qs       []Question
@@ -140,7 +140,7 @@ func (w *When) possible(st *step, tool string) (vs Verdicts, final bool) {
 
 // match collects the verdicts a list can settle a question with that starts
 // like q; final says that it surely settles it. sure is q with a text in place
-// of what follows that stands for any.
+// of the rest that stands for any text.
 func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final bool) {
 	l.ready()
 	passes := false // a rule that does not settle may be the one picked

@@ -9,9 +9,9 @@ import (
 // maxSeen bounds how much of the machine is written down with one decision.
 const maxSeen = 1000
 
-// A Recorder is a World that remembers what was found in another one, so that a
-// decision can be made again on the same observations. What is not remembered
-// was not there. It is for one decision at a time.
+// A Recorder is a World that remembers the answers of another one, so that a
+// decision can be made again on the same observations. A link or directory that
+// it does not remember was not there. It is for one decision at a time.
 type Recorder struct {
 	Of World // nil knows nothing
 
@@ -90,7 +90,7 @@ func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {
 	}
 }
 
-// Seen returns what was found, nil where that is too much to write down.
+// Seen returns the answers that were given, nil where they are too many to record.
 func (r *Recorder) Seen() *Snapshot {
 	if r.count > maxSeen {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// A Text is a pattern as data: a flavour and what is written in it. The zero
+// A Text is a pattern as data: a flavour and its text. The zero
 // Text matches everything.
 type Text struct {
 	Flavour pattern.Flavour
@@ -35,7 +35,7 @@ type Rule struct {
 	// Tool says which tools (or permissions) the rule is about.
 	Tool Text
 	// Field names the subject that Pattern looks at: an input field such as
-	// "command", or what the dialect's view calls its subjects. "" together with
+	// "command", or a name that the dialect's view gives its subjects. "" together with
 	// a Pattern is the input as a whole.
 	Field string
 	// Pattern is matched against the subject; the zero Text makes this a rule

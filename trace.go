@@ -14,7 +14,8 @@ type Trace struct {
 	Mode      Mode            `json:"mode"`
 	Questions []QuestionTrace `json:"questions"`
 	Amend     []StepTrace     `json:"amend,omitempty"`
-	// Analysis is what the call would do, where that was looked at.
+	// Analysis says which commands, files and hosts the call would touch; nil where
+	// no stage asked.
 	Analysis *effect.Analysis `json:"-"`
 
 	amending bool
@@ -27,14 +28,14 @@ type QuestionTrace struct {
 	Steps    []StepTrace `json:"steps"`
 }
 
-// A StepTrace is what one stage did.
+// A StepTrace is one stage's answer to a question.
 type StepTrace struct {
 	Stage   string  `json:"stage"`
 	Kind    string  `json:"kind"` // match, check, when, floor
 	Hits    []*Rule `json:"-"`    // every rule that matches, best first
 	Rule    *Rule   `json:"-"`    // the one that was picked
 	Settled bool    `json:"settled"`
-	Verdict Verdict `json:"verdict"` // what it settled as
+	Verdict Verdict `json:"verdict"` // as which it settled
 	Safety  bool    `json:"safety,omitempty"`
 	Silent  bool    `json:"silent,omitempty"` // it had nothing to say
 	Skipped bool    `json:"skipped,omitempty"`

@@ -7,8 +7,9 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// A World is what a decision may know of the machine: home directories,
-// symbolic links, which paths are directories. A nil World knows nothing.
+// A World answers the questions that a decision has about the machine: home
+// directories, symbolic links, which paths are directories. A nil World knows none
+// of them.
 type World = paths.FS
 
 // OS is the World of the machine the program runs on.
@@ -30,7 +31,7 @@ func (OS) Home(name string) (string, bool) {
 }
 
 // A Snapshot is a World that is plain data: for cases, for tests and for
-// replaying a decision on what was seen when it was made.
+// replaying a decision on the observations of its time.
 type Snapshot struct {
 	HomeDir string            `json:"home,omitempty"`
 	Homes   map[string]string `json:"homes,omitempty"` // other users' homes

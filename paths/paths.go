@@ -4,7 +4,7 @@
 // Windows forms), the following of symbolic links through an interface, containment
 // in a root, and the tables of sensitive paths.
 //
-// It never touches the file system itself: what the world knows of it comes in through
+// It never touches the file system itself: homes, links and directories come in through
 // FS, so that a recorded world answers the same way again. It does not know tools,
 // commands or rules.
 package paths
@@ -20,7 +20,7 @@ const (
 	whyLong  = "the path is longer than any that can be opened"
 )
 
-// FS is what the world knows of the file system. A nil FS means that nothing is known.
+// FS answers questions about the file system. A nil FS knows nothing.
 type FS interface {
 	// Home returns the home directory of a user; "" is the user whose call it is.
 	Home(user string) (string, bool)
@@ -43,7 +43,7 @@ type Path struct {
 	Text string // lexically clean, `~` expanded; relative if the working directory is unknown
 	Abs  string // Text made absolute, "" if that is not possible
 	Real string // Abs with symbolic links followed as far as FS knows them, "" if not knowable
-	Why  string // why Abs or Real is missing, or what they cannot tell
+	Why  string // why Abs or Real is missing or not certain
 }
 
 // Known reports whether the path's place is certain.
@@ -65,7 +65,7 @@ func (r Resolver) Resolve(p string) Path {
 	return r.Literal(home + rest)
 }
 
-// Literal resolves p without expanding anything in it: what a program does with its argument.
+// Literal resolves p without expanding anything in it, as a program does with its argument.
 func (r Resolver) Literal(p string) Path { return r.literal(p, 0) }
 
 // literal is Literal behind some of the kernel's doors.

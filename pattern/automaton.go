@@ -8,11 +8,11 @@ import (
 // An automaton follows a tree of whole strings without backtracking: every
 // instruction takes one character, forks, waits for a condition such as a line's
 // start, or matches. Several of them run together in a [dfa]; one alone tells
-// what a pattern can match at all, see [language].
+// which texts a pattern can match at all, see [language].
 type automaton struct {
 	insts []autoInst // the first one is the match
 	start uint32
-	exact bool // it matches what the tree matches, not more
+	exact bool // its language is that of the tree, not larger
 }
 
 type autoInst struct {

@@ -112,7 +112,7 @@ func bashExpression(text string) (string, []int) {
 	return b.String(), append(offsets, len(text))
 }
 
-// compileEither matches what one of two full expressions matches.
+// compileEither compiles the union of two full expressions.
 func compileEither(a, b *node, groups int) (matcher, trees, error) {
 	first, _, err := compileTree(a, groups, true)
 	if err != nil {
@@ -125,7 +125,7 @@ func compileEither(a, b *node, groups int) (matcher, trees, error) {
 	return &oneOf{first, second}, exactly(&node{op: nAlt, subs: []*node{a, b}}), nil
 }
 
-// oneOf matches what either matcher matches.
+// oneOf matches a text that either matcher matches.
 type oneOf struct{ first, second matcher }
 
 func (o *oneOf) match(s string) (bool, error) {

@@ -6,8 +6,8 @@ import (
 )
 
 // A check is a pattern, or a form of one, to be verified. It is small and its
-// literals lie with those of the others, since what a decision costs among very
-// many patterns is what it has to fetch.
+// literals lie with those of the others: among very many patterns the cost of a
+// decision is the memory it has to fetch.
 type check struct {
 	rank     uint32
 	lits     uint32 // where its literals are: prefix, suffix, fragments
@@ -33,8 +33,8 @@ type checkFlags uint8
 const (
 	isExact    checkFlags = 1 << iota // nothing follows the prefix
 	isInside                          // no slash is between prefix and suffix
-	startKnown                        // whoever comes here has seen the prefix
-	endKnown                          // whoever comes here has seen the suffix
+	startKnown                        // found by its prefix: that need not be compared again
+	endKnown                          // found by its suffix: that need not be compared again
 )
 
 // fits reports whether a check can hold the literals of f.

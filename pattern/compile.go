@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds the text of a pattern; nobody writes a rule of this size by hand.
+// maxText bounds the text of a pattern, far above rules written by hand.
 const maxText = 1 << 16
 
 // A SyntaxError says where a pattern's text stops being a pattern.
@@ -62,7 +62,7 @@ func newBody(f Flavour, text string) (*body, error) {
 	return b, nil
 }
 
-// trees reads the text once more, for what is seldom wanted.
+// trees reads the text once more: the trees are seldom wanted, and not kept.
 func (p *Pattern) trees() *trees {
 	_, t, err := compiler(p.flavour)(p.text)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Pattern) trees() *trees {
 	return &t
 }
 
-// reached returns what p can match.
+// reached returns the languages of the texts that p may and must match.
 func (p *Pattern) reached() *reach {
 	if r := p.reach.Load(); r != nil {
 		return r
@@ -92,7 +92,7 @@ func (p *Pattern) reached() *reach {
 	return r
 }
 
-// compiler returns what reads a flavour.
+// compiler returns the function that reads a flavour.
 func compiler(f Flavour) func(text string) (matcher, trees, error) {
 	switch f {
 	case Exact:

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	maxStateBytes   = 16 << 20 // what all states of a Set may take
-	lastResortBytes = 1 << 20  // what they may take when a pattern ran out of time
+	maxStateBytes   = 16 << 20 // of all states of a Set
+	lastResortBytes = 1 << 20  // of the states for one pattern that ran out of time
 	maxFlushes      = 1        // during one run, before it is given up
 	maxWork         = 1 << 20  // threads followed to build states during one run
 )
@@ -20,13 +20,13 @@ type dfa struct {
 	prog   atomic.Pointer[dfaProg]
 }
 
-// dfaProg is what a dfa's patterns compile to.
+// dfaProg holds the compiled patterns of a dfa.
 type dfaProg struct {
 	machines []*machine // by rank
 	rest     []check    // patterns that are unfit for an automaton
 }
 
-// A dfaPool is what the automata of a Set share: a lock for building, room, and
+// A dfaPool is shared by the automata of a Set: a lock for building, room, and
 // space to work in. Running takes no lock.
 type dfaPool struct {
 	mu     sync.Mutex
@@ -134,8 +134,8 @@ type machine struct {
 	epoch  uint32 // of the newest states
 }
 
-// The first columns of a row say what is known of its state; a column for each
-// class of runes follows, with the row to go to, or 0 when nobody has been there.
+// The first columns of a row describe its state; a column for each class of runes
+// follows, with the row to go to, or 0 when that is not built yet.
 const (
 	colStop   = iota // always 0: the column of bytes that are not ASCII
 	colMin           // the lowest rank still alive
@@ -149,7 +149,7 @@ const (
 const news = 1 << 31
 
 // A stateTable holds the rows of the states. Readers follow rows without a
-// lock; what they find is complete, since a row is written before any way to it.
+// lock: a row is complete before any other row leads to it.
 // Rows never move: a table that is full is copied to a larger one of the same
 // epoch, and a reader of the old finds the same rows in both.
 type stateTable struct {

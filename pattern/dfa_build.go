@@ -118,7 +118,7 @@ func (m *machine) intern(pool *dfaPool, t *stateTable, key string) uint32 {
 }
 
 // A stepper computes states. A state is the set of instructions that threads
-// wait at, and what the last rune was, as far as a condition may ask; its key
+// wait at, and the kind of the last rune, as far as a condition may ask; its key
 // spells both.
 type stepper struct {
 	now, next pcSet
@@ -128,7 +128,7 @@ type stepper struct {
 	key       []byte
 }
 
-// What came before, as much of it as conditions ask.
+// The kinds of rune that conditions tell apart, each by an example.
 var before = [...]rune{-1, '\n', 'a', ' '}
 
 const (
@@ -254,7 +254,7 @@ func (s *stepper) spell(n *nfa, kind byte) string {
 	return string(s.key)
 }
 
-// read sets the threads to those of key and returns what came before.
+// read sets the threads to those of key and returns the kind of the last rune.
 func (s *stepper) read(key string) byte {
 	s.threads = s.threads[:0]
 	pc := uint32(0)

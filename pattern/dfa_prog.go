@@ -33,7 +33,7 @@ type nfa struct {
 
 type nfaInst struct {
 	autoInst
-	back  bool   // a wait that asks, or that leads to one that asks, what came before
+	back  bool   // a wait that asks for the last rune, or leads to one that does
 	setID uint32 // of a rune instruction, in nfa.sets
 	// exit is, for a rune instruction that loops over any character, one more than
 	// the match that ends the loop at the end of the text.
@@ -94,7 +94,7 @@ func (n *nfa) exitOf(pc uint32) uint32 {
 	return exit
 }
 
-// asksBack reports whether a thread that waits at pc may ask what came before,
+// asksBack reports whether a thread that waits at pc may ask for the last rune,
 // there or, with no rune between, later.
 func (n *nfa) asksBack(pc uint32) bool {
 	const back = syntax.EmptyBeginText | syntax.EmptyBeginLine | syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary

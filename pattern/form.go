@@ -11,12 +11,12 @@ type form struct {
 	prefix, suffix string
 	fragments      []string
 	exact          bool // the prefix is all
-	inside         bool // what the only gap takes has no slash
+	inside         bool // the only gap takes no slash
 	least          int  // bytes that the only gap takes at least: one, or none
 }
 
-// plain is what a pattern matches of the texts that are of no kind of unless:
-// what one of the forms is.
+// plain says which plain texts (those of no kind of unless) a pattern matches:
+// those of one of the forms.
 type plain struct {
 	unless kinds
 	forms  []form
@@ -58,14 +58,14 @@ const (
 	maxFormBytes = 2048 // of all of them
 )
 
-// forget lets go of what was made of the text, which can be made again.
+// forget drops the body, which can be made again from the text.
 func (p *Pattern) forget() {
 	if b := p.made.Load(); b != nil && !b.settled {
 		p.made.CompareAndSwap(b, nil)
 	}
 }
 
-// A gap is what stands between two literals.
+// A gap is the stretch between two literals.
 type gap struct {
 	inside bool // no slash
 	least  int
@@ -138,7 +138,7 @@ func (w *formWriter) either(ways ...func()) {
 	w.drafts = after
 }
 
-// plain returns what has been written. Where a form has several gaps, only what
+// plain returns the forms. Where a form has several gaps, only one that
 // takes anything at all may take it where it is found first.
 func (w *formWriter) plain() (plain, bool) {
 	if w.failed {

@@ -18,7 +18,7 @@ type item struct {
 	fail []int // for a literal that is searched with slashes folded
 }
 
-// A part is what stands between two stars. min is how many units at least
+// A part stands between two stars. min is how many units at least
 // lie between it and the part before.
 type part struct {
 	min   int
@@ -360,7 +360,7 @@ func (b *globBuilder) flushText() {
 	}
 }
 
-// flush places what ? and * since the last item add up to: in a run of both,
+// flush places the gap that ? and * since the last item add up to: in a run of both,
 // only their number counts.
 func (b *globBuilder) flush() {
 	b.flushText()

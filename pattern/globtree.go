@@ -121,7 +121,7 @@ func (g *glob) later() trees {
 	return t
 }
 
-// trees returns what is known of a glob's matches.
+// trees returns the trees of a glob's matches.
 func (g *glob) trees() trees {
 	may, exact := g.tree(false)
 	may = simplify(may)

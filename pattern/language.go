@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// What a pattern can match is told without a subject by a loose automaton of its
-// tree: it never matches less than the pattern and, while exact, not more either.
+// A language tells without a subject which texts a pattern can match, by a loose
+// automaton of its tree: it never matches less than the pattern and, while exact, not more either.
 
 const (
 	maxLangStates = 4096 // of an automaton

@@ -2,8 +2,8 @@ package pattern
 
 import "strings"
 
-// misses tells of most texts, by what a glob begins with, that they do not match
-// it, so that the glob need not be read: `git *` and `npm test` differ in their
+// misses tells of most texts, by the literal that a glob begins with, that they do
+// not match it, so that the glob need not be read: `git *` and `npm test` differ in their
 // first letter. false says nothing.
 func misses(f Flavour, pat, s string) bool {
 	switch f {

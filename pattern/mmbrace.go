@@ -82,7 +82,7 @@ func escapeBraces(text string) []rune {
 	return out
 }
 
-// braces is the first pair of braces in a text, and what is around it.
+// braces is the first pair of braces in a text, with the text before and behind.
 type braces struct{ pre, body, post []rune }
 
 // balanced finds the first { with its }, or where a { has none, the leftmost

@@ -1,7 +1,7 @@
 package pattern
 
 // A tidy path has no empty segment but before a leading slash, and none that
-// starts with a dot. So what ** takes of one is anything, and * anything
+// starts with a dot. So ** takes any stretch of one, and * any stretch
 // without a slash.
 
 // plain writes the rows as forms of tidy paths, if they can be.

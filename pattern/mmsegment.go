@@ -1,12 +1,12 @@
 package pattern
 
-// A segment is what stands between two slashes of a minimatch pattern.
+// A segment stands between two slashes of a minimatch pattern.
 type segment struct {
 	kind segmentKind
-	lit  string // segLiteral: the text; segGlob: what it starts with
+	lit  string // segLiteral: the text; segGlob: the literal it starts with
 	glob *glob
 	prog *prog
-	tree *node    // what prog runs
+	tree *node    // of prog
 	in   []mmItem // of a segGlob
 }
 

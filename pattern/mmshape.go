@@ -8,7 +8,7 @@ var (
 )
 
 // trees writes the rows as trees. A segment with extended globs is bounded
-// from above; what must match leaves its row out.
+// from above; the tree of certain matches leaves its row out.
 func (m *minimatch) trees() trees {
 	var may, must []*node
 	for i := range m.rows {
@@ -103,7 +103,7 @@ func itemNodes(items []mmItem) []*node {
 	return out
 }
 
-// chars is what one character of an item can be.
+// chars returns the characters that an item matches.
 func (it *mmItem) chars() *set {
 	if it.set == nil {
 		return inSegment
@@ -114,7 +114,7 @@ func (it *mmItem) chars() *set {
 	return newSet(subtractSpans(it.set.spans, []span{{'/', '/'}}))
 }
 
-// notDot is what an item can be at the start of a segment.
+// notDot returns the characters that an item matches at the start of a segment.
 func notDot(it mmItem) *set {
 	return newSet(subtractSpans(it.chars().spans, []span{{'.', '.'}}))
 }

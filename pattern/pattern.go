@@ -1,4 +1,4 @@
-// Package pattern owns what a pattern means: every flavour of text matching
+// Package pattern owns the meaning of patterns: every flavour of text matching
 // that a permission dialect uses, compiled once and matched without allocation,
 // and Set, which finds the best-ranked of very many patterns in one pass.
 //
@@ -26,14 +26,14 @@ const (
 )
 
 // ErrTime is the fault of a match that ran out of its time. It is neither a
-// match nor a miss: whoever sees it must not allow.
+// match nor a miss, and must not lead to an allow.
 var ErrTime = errors.New("pattern ran out of time")
 
 // A Pattern is immutable and safe for concurrent use. The zero Pattern matches
 // nothing.
 //
-// What a match needs is made of the text when the first text is matched, and
-// what only Reach needs when that is asked: a process that decides one call
+// The matcher of a glob is made when the first text is matched, and the automata
+// for MayMatch and MustMatch when these are called: a process that decides one call
 // looks at few of its patterns, and a large policy asks few of them for all.
 type Pattern struct {
 	flavour Flavour
@@ -42,7 +42,7 @@ type Pattern struct {
 	reach   atomic.Pointer[reach]
 }
 
-// A body is what a pattern's text means.
+// A body is a pattern's text, compiled.
 type body struct {
 	m       matcher
 	shape   atomic.Pointer[Shape]     // nil: not wanted yet
@@ -50,16 +50,16 @@ type body struct {
 	settled bool                      // the text has no more to say
 }
 
-// A reach is what a pattern can match, told without a subject.
+// A reach holds the languages that MayMatch and MustMatch ask.
 type reach struct {
-	may  *language // what could match; nil: anything
-	must *language // what surely matches; nil: nothing
+	may  *language // every match is in it; nil: anything may match
+	must *language // all of it matches; nil: nothing is known to
 }
 
 // empty reports whether p is no pattern at all.
 func (p *Pattern) empty() bool { return p == nil || p.flavour == "" }
 
-// body returns what the text means. Two goroutines may make it at once; one of
+// body returns the compiled text. Two goroutines may make it at once; one of
 // the two is kept.
 func (p *Pattern) body() *body {
 	if b := p.made.Load(); b != nil {
@@ -71,7 +71,7 @@ func (p *Pattern) body() *body {
 		b.shape.Store(&Shape{})
 	}
 	if !p.made.CompareAndSwap(nil, b) {
-		if other := p.made.Load(); other != nil { // nobody has forgotten it since
+		if other := p.made.Load(); other != nil { // forget has not been called since
 			return other
 		}
 	}
@@ -83,12 +83,12 @@ type broken struct{ err error }
 
 func (b broken) match(string) (bool, error) { return false, b.err }
 
-// matcher is what a flavour compiles to.
+// A matcher is a compiled text of one flavour.
 type matcher interface {
 	match(s string) (bool, error)
 }
 
-// Shape is what can be told of a pattern's language without running it. An
+// Shape describes a pattern's language without running it. An
 // index is built on it, and Reach. Every field is a promise; a zero Shape
 // promises nothing, which is always right.
 type Shape struct {
@@ -112,7 +112,7 @@ func (p *Pattern) Flavour() Flavour { return p.flavour }
 // String returns the text p was compiled from.
 func (p *Pattern) String() string { return p.text }
 
-// Shape returns what can be told of p without running it.
+// Shape returns the literals that every match of p has.
 func (p *Pattern) Shape() Shape {
 	if p.empty() {
 		return Shape{}
@@ -130,7 +130,7 @@ func (p *Pattern) shape() *Shape {
 	return sh
 }
 
-// regular returns an automaton that matches what p matches; nil when there is
+// regular returns an automaton with the language of p; nil when there is
 // none or it is not worth having.
 func (p *Pattern) regular() *automaton {
 	b := p.body()

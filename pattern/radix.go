@@ -31,7 +31,7 @@ type radixNode struct {
 	bucket        uint32 // patterns to verify for texts that come by, or 0
 }
 
-// radixKey is a key and what is known at it: a rank or a bucket.
+// radixKey is a key and its value: a rank or a bucket.
 type radixKey struct {
 	key    string
 	kind   keyKind
@@ -103,7 +103,7 @@ func (b *radixBuilder) addNodes(count int) int {
 }
 
 // fill gives a node its edge, its values and its (still empty) kids. The root
-// alone has no edge, so that what has no key has a place.
+// alone has no edge, so that patterns without a key have a place.
 func (b *radixBuilder) fill(s radixSpan) {
 	end := s.depth
 	if s.node > 0 {

@@ -56,7 +56,8 @@ func programOf(text string, full bool) matcher {
 	return m
 }
 
-// trimmed is trimSearch where nothing depends on what a repetition took.
+// trimmed is trimSearch, unless a reference depends on the text that a repetition
+// took.
 func trimmed(tree *node, full bool) *node {
 	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
 		return trimSearch(tree, true, true)
@@ -83,7 +84,7 @@ func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
 	return p, t, nil
 }
 
-// trimSearch drops what a search need not look for: at its start (and, by the
+// trimSearch drops repetitions that a search need not look for: at its start (and, by the
 // same token, at its end) a repetition has no reason to go on once it went
 // round often enough.
 func trimSearch(n *node, start, end bool) *node {

@@ -6,7 +6,7 @@ import (
 )
 
 // MayMatch reports whether p could match some string that starts with prefix.
-// What cannot be told counts as possible.
+// Where that cannot be told it returns true.
 func (p *Pattern) MayMatch(prefix string) bool {
 	if p.empty() {
 		return false
@@ -27,7 +27,7 @@ func (p *Pattern) MayMatch(prefix string) bool {
 func (p *Pattern) MustMatch(prefix string) bool { return p.mustMatch(prefix, false) }
 
 // MustMatchLine reports whether p surely matches every string that starts with
-// prefix and has no newline after it: what `.*` means to whoever writes it.
+// prefix and has no newline after it, as a rule `.*` is meant.
 func (p *Pattern) MustMatchLine(prefix string) bool { return p.mustMatch(prefix, true) }
 
 func (p *Pattern) mustMatch(prefix string, line bool) bool {
@@ -45,7 +45,7 @@ func (p *Pattern) mustMatch(prefix string, line bool) bool {
 	return must != nil && must.must(wholeChars(prefix), line)
 }
 
-// wholeChars cuts off the start of a character that is not all there. What is
+// wholeChars cuts off the start of a character that is not all there: what is
 // true of the shorter prefix is true of the longer one.
 func wholeChars(prefix string) string {
 	for i := 1; i < utf8.UTFMax && i <= len(prefix); i++ {

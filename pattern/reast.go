@@ -28,7 +28,7 @@ const (
 	nGroup                // subs[0], remembered as group
 	nAtomic               // subs[0], never tried again once it matched
 	nLook                 // subs[0] matches here (or, back, before here), or does not
-	nRef                  // what group matched
+	nRef                  // the text that group matched, once more
 	nCond                 // subs[0] if group matched, else subs[1]
 	nAt                   // a place
 	nNot                  // any text that subs[0] does not match as a whole (minimatch only)

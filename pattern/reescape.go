@@ -105,7 +105,7 @@ func parseRune(s string, base int) rune {
 	return rune(n)
 }
 
-// maxSpans bounds what the sets of an expression add up to.
+// maxSpans bounds the spans of all sets of an expression.
 const maxSpans = 1 << 18
 
 // class reads a set after its [.

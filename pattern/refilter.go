@@ -42,7 +42,7 @@ func (f *filter) everything() bool {
 	return f.end && f.bits[0]&f.bits[1]&f.bits[2]&f.bits[3] == ^uint64(0)
 }
 
-// finish numbers what is remembered and works out the filters.
+// finish numbers the places that are remembered and works out the filters.
 func (b *progBuilder) finish() {
 	for i := range b.inst {
 		in := &b.inst[i]
@@ -66,7 +66,7 @@ func (b *progBuilder) finish() {
 // filterLook bounds how far filterAt looks.
 const filterLook = 64
 
-// filterAt returns what may come at pc, nil if anything.
+// filterAt returns the bytes that may come at pc, nil if any may.
 func (b *progBuilder) filterAt(pc int32) *filter {
 	f := &filter{}
 	var room [filterLook]int32
@@ -82,7 +82,7 @@ func (b *progBuilder) filterAt(pc int32) *filter {
 	return f
 }
 
-// filterInst adds what may come at one instruction; false: anything.
+// filterInst adds the bytes that may come at one instruction; false: any may.
 func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
 	in := &b.inst[pc]
 	follow := func(pcs ...int32) {

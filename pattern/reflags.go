@@ -74,7 +74,7 @@ func (p *reParser) delFlags() reFlags {
 	}
 }
 
-// checkFlag refuses what is no flag.
+// checkFlag refuses a letter that is no flag.
 func (p *reParser) checkFlag(tok token, end, other string) {
 	switch {
 	case !tok.ok:

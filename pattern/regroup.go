@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// group reads what follows a ( at start. A comment and flags for the whole
+// group reads the rest of a group from behind its ( on. A comment and flags for the whole
 // expression are no node.
 func (p *reParser) group(flags *reFlags, nest, start int, first bool) *node {
 	if !p.match('?') {
@@ -73,7 +73,7 @@ func (p *reParser) capture(name string, flags reFlags, nest, start int) *node {
 	return n
 }
 
-// named reads what follows (?P.
+// named reads the rest of a group from behind (?P on.
 func (p *reParser) named(flags reFlags, nest, start int) *node {
 	if p.match('<') {
 		name := p.until('>', "group name")

@@ -2,8 +2,8 @@ package pattern
 
 import "math"
 
-// This file reads Python's regular expressions as CPython 3.11 does: what it
-// takes, what it refuses, with its words and at its place.
+// This file reads Python's regular expressions as CPython 3.11 does: it takes and
+// refuses the same ones, with the same words at the same place.
 
 // maxNest bounds the nesting of groups. CPython ends at about twice this.
 const maxNest = 200
@@ -141,7 +141,7 @@ func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
 	return &node{op: nCat, subs: items}
 }
 
-// item reads what is neither a group nor a quantifier.
+// item reads an item that is neither a group nor a quantifier.
 func (p *reParser) item(tok token, flags reFlags) *node {
 	switch {
 	case tok.esc:
@@ -165,7 +165,7 @@ func either[T any](cond bool, yes, no T) T {
 	return no
 }
 
-// blank skips what VERBOSE makes a comment or nothing.
+// blank skips white space and comments under VERBOSE.
 func (p *reParser) blank(tok token) bool {
 	if tok.in(" \t\n\r\v\f") {
 		return true
@@ -185,7 +185,7 @@ const maxRepeat = 1<<32 - 1
 
 const digits = "0123456789"
 
-// quantifier reads what follows the first character of one. A { that starts
+// quantifier reads the rest of a quantifier from behind its first character on. A { that starts
 // none is an ordinary character.
 func (p *reParser) quantifier(tok token) (lo, hi int, ok bool) {
 	switch tok.r {

@@ -11,12 +11,12 @@ type inst struct {
 	at     atKind
 	fold   foldMode
 	not    bool
-	x, y   int32 // targets; what else the operation says
+	x, y   int32 // targets, or numbers, by operation
 	n      int32 // a group
 	memo   int32 // number among the places that are remembered, or -1
 	set    *set
 	lit    string
-	fx, fy *filter // what may come at x and at y; nil: anything
+	fx, fy *filter // the bytes that may come at x and at y; nil: any
 }
 
 type doing uint8
@@ -38,17 +38,17 @@ const (
 	doLook         // the inside follows, up to its doEnd; x goes on; y is how far back
 	doAtomic       // the inside follows, up to its doEnd; x goes on
 	doSave         // slot x = here
-	doRef          // what group n holds
+	doRef          // the text of group n, once more
 	doCond         // x if group n holds something, else y
 	doMark         // slot x = here, for doGuard
 	doGuard        // if slot x is here, nothing was taken: go to y
-	doNot          // the inside follows, up to its doEnd; x goes on after what it does not match
+	doNot          // the inside follows, up to its doEnd; x goes on behind a text that it does not match
 )
 
 // maxProg bounds a program after its counted repetitions are written out.
 const maxProg = 1 << 14
 
-// A prog is what an expression compiles to.
+// A prog is a compiled expression.
 type prog struct {
 	inst    []inst
 	slots   int

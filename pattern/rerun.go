@@ -202,7 +202,7 @@ func (m *runner) more(f *frame) (int, bool) {
 
 // star takes as many characters as there are, and keeps a frame to give them
 // back. An unlimited star that comes to a place where it has been before need
-// not go further: what lies behind has been tried.
+// not go further: the places behind have been tried.
 func (m *runner) star(in *inst, pc, at int) (int, bool) {
 	if m.seen(in, at) {
 		return 0, false
@@ -327,7 +327,7 @@ func (m *runner) isAt(kind atKind, at int) bool {
 	return (before != after) == (kind == atWord || kind == atWordASCII)
 }
 
-// ref matches what a group holds once more.
+// ref matches the text of a group once more.
 func (m *runner) ref(in *inst, at int) (int, bool) {
 	lo, hi := m.slots[2*in.n], m.slots[2*in.n+1]
 	if lo < 0 || hi < lo {

@@ -1,6 +1,6 @@
 package pattern
 
-// treeShape reads off the tree of whole strings what can be told of them;
+// treeShape returns the Shape of a tree of whole strings;
 // loose: they may be fewer.
 func treeShape(n *node, loose bool) Shape {
 	w := shapeWalk{exact: true}
@@ -49,7 +49,7 @@ func (w *shapeWalk) node(n *node) {
 		w.exact = w.exact && n.op == nGroup
 		w.node(n.subs[0])
 	case nAt, nLook:
-		w.exact = false // they take nothing: what is left and right of them is adjacent
+		w.exact = false // they take nothing: the literals left and right of them are adjacent
 	case nRepeat:
 		w.repeat(n)
 	case nAlt:
@@ -75,7 +75,7 @@ func (w *shapeWalk) repeat(n *node) {
 	}
 }
 
-// stretch adds what is no literal.
+// stretch adds a part that is no literal.
 func (w *shapeWalk) stretch(anything bool) {
 	w.exact = w.exact && anything
 	w.flush()

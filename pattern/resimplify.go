@@ -3,7 +3,7 @@ package pattern
 import "slices"
 
 // simplify rewrites a tree into a smaller one with the same language: groups
-// that nobody refers to go, sequences become flat. The answer is only ever
+// without a reference go, sequences become flat. The answer is only ever
 // yes or no, so which part of the subject a group took does not matter unless
 // a reference or a condition asks for it.
 //

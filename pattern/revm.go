@@ -9,7 +9,7 @@ import (
 // references, conditions and atomic groups, which stdlib regexp does not have,
 // and with Python's idea of a character, a word and an empty round, which no
 // library for Go has. Two things keep it in bounds.
-// What has been tried without success at a place is remembered and not tried
+// A way that failed at a place is remembered and not tried
 // again, which makes programs without back-references linear in the subject.
 // And every step is counted: a match that takes more than reSteps of them
 // ends with ErrTime. Steps, not a clock: the same question always has the
@@ -73,7 +73,7 @@ func (p *prog) match(s string) (bool, error) {
 	return ok, err
 }
 
-// What a runner may hold on to between matches.
+// The memory that a runner may keep between matches.
 const (
 	keepFrames = 1 << 14
 	keepMemo   = 1 << 15 // words
@@ -186,7 +186,7 @@ func (m *runner) note(lo, hi int) {
 	}
 }
 
-// forget clears what was noted since the log had n entries: the inside of a
+// forget clears the bits noted since the log had n entries: the inside of a
 // look-around or atomic group that matched here may match again elsewhere, on
 // a way that came by the same places.
 func (m *runner) forget(n int) {

@@ -21,7 +21,7 @@ type Entry struct {
 // Set matches nothing.
 //
 // A process that asks one question should not pay for an index: a Set asks its
-// patterns one by one until that has cost about what an index costs, and builds
+// patterns one by one until that has cost about as much as an index, and builds
 // one then.
 type Set struct {
 	entries []Entry // by rank
@@ -31,7 +31,7 @@ type Set struct {
 	mu      sync.Mutex // held to build an index
 	index   atomic.Pointer[setIndex]
 	rough   atomic.Pointer[setIndex] // for texts of a kind that index is not for
-	pool    dfaPool                  // what the automata may use together
+	pool    dfaPool                  // shared by the automata
 }
 
 // Prices are in units of comparing the literals of a pattern.

@@ -38,7 +38,7 @@ const (
 type setBuilder struct {
 	set          *setIndex
 	heads, tails []radixKey
-	drafts       []checkDraft // what must be verified, by rank
+	drafts       []checkDraft // checks without a place, by rank
 	lits         []byte
 
 	prefixes, suffixes map[string]int // how many checks could be filed there
@@ -83,8 +83,8 @@ func newSetBuilder(s *Set, plain bool) *setBuilder {
 	return b
 }
 
-// add takes in the forms of a pattern, or the pattern. What has forms is not
-// asked itself any more, so that it need not stay.
+// add takes in the forms of a pattern, or the pattern. A pattern with forms is not
+// asked itself any more, so that its body need not stay.
 func (b *setBuilder) add(e Entry, plain bool) {
 	if plain {
 		if p, ok := e.Pattern.plain(); ok {

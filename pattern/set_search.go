@@ -11,7 +11,7 @@ import "sync"
 type setIndex struct {
 	unless  kinds  // of texts that the index is not for
 	literal bool   // there is just one bucket, and no pattern in it
-	heads   *radix // by prefix; its root's bucket holds what has no key. nil: there is just one bucket
+	heads   *radix // by prefix; its root's bucket holds the checks without a key. nil: there is just one bucket
 	tails   *radix // by suffix, or nil
 	grams   *gramIndex
 	buckets []bucket  // the first is not used

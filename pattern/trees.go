@@ -1,7 +1,7 @@
 package pattern
 
-// trees are what is known of the strings a pattern matches, as trees for whole
-// strings. The zero trees say nothing.
+// trees describe the strings that a pattern matches, as trees for whole strings.
+// The zero trees say nothing.
 type trees struct {
 	known *Shape       // where the shape is known already
 	grow  func() trees // where the others are made when wanted
@@ -16,7 +16,7 @@ func exactly(tree *node) trees {
 	return trees{tree: tree, may: tree, must: tree}
 }
 
-// shape reads the tree. What a loose one promises of every match holds, but
+// shape reads the tree. The literals of a loose one are in every match, but
 // not that there is nothing else.
 func (l *trees) shape() *Shape {
 	if l.known != nil {

@@ -32,7 +32,7 @@ func wildcardGlob(text string) *glob {
 	return newGlob(b.done(), true, true)
 }
 
-// optionalTail matches what either of two globs matches: whole is head with
+// optionalTail matches the texts of either of two globs: whole is head with
 // " *" after it.
 type optionalTail struct{ head, whole *glob }
 

@@ -6,7 +6,7 @@
 // Where encoding/json is lenient (the last of two equal keys wins, TOOL_NAME
 // stands for tool_name, broken UTF-8 is patched over), jsonx reports a problem
 // with its position: two readers of one document must not see two documents. It
-// knows no dialect; what keys may stand where is tree.Node's Check.
+// knows no dialect; tree.Node's Check says which keys may stand where.
 package jsonx
 
 import (
@@ -22,8 +22,8 @@ const (
 	MaxNodes = 1 << 20 // a node weighs far more than the two bytes it may be written with
 )
 
-// Options say what is taken beyond strict JSON, and what is refused. The zero
-// value takes nothing.
+// Options admit more than strict JSON, or refuse more. The zero value is strict
+// JSON.
 type Options struct {
 	// Comments admits // and /* */ comments.
 	Comments bool
@@ -47,9 +47,9 @@ func JSONC() Options { return Options{Comments: true, TrailingCommas: true} }
 
 // Parse reads one JSON document. The problems are all that were found, sorted;
 // reading goes on after duplicate keys, broken characters, comments and trailing
-// commas, and stops at the first place where the structure is lost. The node is
-// what was read so far, nil if nothing: unless tree.Fatal(problems) is false it
-// must not be used for anything but finding further problems.
+// commas, and stops at the first place where the structure is lost. The node holds
+// the values up to there, nil if there are none: unless tree.Fatal(problems) is
+// false it must not be used for anything but finding further problems.
 func Parse(src []byte, opt Options) (*tree.Node, []tree.Problem) {
 	var log tree.Log
 	if len(src) > MaxBytes {

@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A Kind is what sort of token a Scanner has read.
+// A Kind is the sort of a token.
 type Kind uint8
 
 // The kinds of token. Bad is the zero Kind, so that a loop which forgets to ask

@@ -30,7 +30,7 @@ func (s *Scanner) ended() Kind {
 }
 
 // note reports a problem that leaves the structure clear; false: it ends the
-// scan all the same, because nobody collects such problems.
+// scan all the same, because there is no Log to collect such problems.
 func (s *Scanner) note(at int, code, msg, hint string) bool {
 	return s.add(tree.Problem{Offset: at, Code: code, Msg: msg, Hint: hint})
 }

@@ -64,8 +64,8 @@ func Value(n *tree.Node) any {
 	return nil
 }
 
-// Marshal writes v as JSON on one line without blanks. It takes what Value
-// returns, *tree.Node, and the plain Go types map[string]any (keys sorted),
+// Marshal writes v as JSON on one line without blanks. It takes the types that
+// Value returns, *tree.Node, and the plain Go types map[string]any (keys sorted),
 // []string, int, int64, uint64 and float64. Text that is not UTF-8, numbers JSON
 // cannot write, equal keys and other types are errors.
 func Marshal(v any) ([]byte, error) {

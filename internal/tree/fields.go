@@ -8,7 +8,7 @@ import (
 // A Field is a key that an object may hold.
 type Field struct {
 	Name     string
-	Kinds    []Kind // what its value may be; none means anything
+	Kinds    []Kind // its value must be one of these; none means anything
 	Required bool
 }
 
@@ -23,7 +23,7 @@ func (n *Node) Fields(known ...string) []Problem {
 	return n.Check(fields...)
 }
 
-// Check reports what Fields reports and, besides, values of a wrong kind and
+// Check reports unknown keys as Fields does and, besides, values of a wrong kind and
 // required keys that are missing, sorted by offset.
 func (n *Node) Check(fields ...Field) []Problem {
 	if n == nil {
@@ -53,7 +53,7 @@ func (n *Node) Check(fields ...Field) []Problem {
 }
 
 // Want returns nil if n is of one of kinds (or kinds is empty), and otherwise a
-// problem that says what the value called name should be.
+// problem that says which kinds the value called name may have.
 func (n *Node) Want(name string, kinds ...Kind) *Problem {
 	if n == nil || len(kinds) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (n *Node) Strings(name string) ([]*Node, []Problem) {
 }
 
 // Nearest returns the word of known that is written most like word, if it is
-// near enough to be what was meant. Dialects use it for values as well.
+// near enough to be a misspelling of it. Dialects use it for values as well.
 func Nearest(word string, known ...string) (string, bool) {
 	if len(word) == 0 || len(word) > 64 {
 		return "", false

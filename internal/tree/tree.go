@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind says what sort of value a Node is. The zero Kind is no value at all.
+// A Kind is the sort of a Node's value. The zero Kind is no value at all.
 type Kind uint8
 
 // The kinds of value a document can hold.
@@ -179,7 +179,7 @@ type Problem struct {
 	Offset int
 	Code   string // one of the Code constants
 	Msg    string // one sentence, no position, no final full stop
-	Hint   string // what to do about it; may be empty
+	Hint   string // the way out; may be empty
 	Also   []int  // other offsets that have to do with it, such as the first of two equal keys
 	// Warning marks a problem that leaves the document's meaning certain. A
 	// document with any other problem must not be used.
@@ -193,7 +193,7 @@ const (
 	CodeDuplicate = "duplicate-key" // two equal keys in one object
 	CodeDepth     = "too-deep"      // nested beyond the limit
 	CodeSize      = "too-large"     // longer than the limit, or grows beyond it through aliases
-	CodeUnknown   = "unknown-key"   // a key nobody knows
+	CodeUnknown   = "unknown-key"   // a key that is not among the known ones
 	CodeCase      = "key-case"      // a known key in other capitals
 	CodeMissing   = "missing-key"   // a required key is absent
 	CodeType      = "wrong-type"    // a value of another kind than expected
@@ -244,7 +244,7 @@ func (l *Log) Add(p Problem) {
 	}
 }
 
-// Problems returns what was collected, sorted by offset.
+// Problems returns the collected problems, sorted by offset.
 func (l *Log) Problems() []Problem {
 	Sort(l.list)
 	return l.list
