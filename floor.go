@@ -226,6 +226,9 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}
+	if fl.by.rule == nil && c.ReadOnly && fl.a.ReadOnly && !o.ruled() {
+		o.verdict = Allow // the call is allowed since all of it only reads, and this is a part of it
+	}
 	if fl.wide() {
 		if !fl.breadth(o.rule, fl.f.Call.Tool).wide || o.verdict != Allow {
 			fl.narrow = append(fl.narrow, i)

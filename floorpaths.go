@@ -30,9 +30,13 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		return
 	}
 	if e.Path == "" {
-		if fl.o.verdict == Allow && (!fl.shell() && !fl.wide() || fl.mayTightenFace(face)) {
+		if fl.o.verdict == Allow && !fl.shell() && !fl.wide() {
 			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
 		}
+		fl.possibly(e, face)
+		return
+	}
+	if e.Unnamed && e.Tags.Has(effect.Books) {
 		return
 	}
 	// The call's own verdict speaks for the file tools' own paths and for what
@@ -46,6 +50,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	if must && loosest.verdict < Allow {
 		fl.tighten(loosest, e.Raw, whyEffect(e))
 	}
+	fl.possibly(e, face)
 }
 
 // shell tells whether the call runs a command.
@@ -57,7 +62,7 @@ func isRedirect(e *effect.Effect) bool { return e.Tags.Has(effect.Redirect) }
 
 func whyEffect(e *effect.Effect) string {
 	switch {
-	case isRedirect(e):
+	case isRedirect(e) && e.Kind == effect.Write:
 		return "a redirect's target is a file that is written"
 	case e.Kind == effect.Read:
 		return "it would read " + e.Path

@@ -46,6 +46,10 @@ type space struct {
 	qs       []Question
 	present  bool // the subjects are there in every call
 	openTool bool // the questions may be about other names than the tool's
+	// The subjects are sets of paths, see floorsets.go: with all that is below, and
+	// within a directory inside the project.
+	sets, below, within bool
+	dir                 string // of the call
 }
 
 func (s *space) reach(tool string, pl *pipeline) Reach {
@@ -178,6 +182,15 @@ func (s *space) covers(r *Rule, q, sure *Question) (may, must bool) {
 		return true, !s.openTool
 	}
 	p := s.pol.compiled(r.Pattern)
+	if s.sets {
+		for _, sub := range q.Subjects {
+			if sub.Field == r.field() || sub.Field == anyField {
+				m1, m2 := s.meets(p, sub.Text)
+				may, must = may || m1, must || m2
+			}
+		}
+		return may, must
+	}
 	for _, sub := range q.Subjects {
 		may = may || (sub.Field == r.field() || sub.Field == anyField) && p.MayMatch(sub.Text)
 	}

@@ -64,6 +64,14 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
 	case roleTarFile:
 		c.tarFile(w)
+	case roleBlob:
+		c.blob(w)
+	case roleSuffix:
+		if strings.Contains(w.Text, "/") || !w.Known {
+			v := *w
+			v.Glob = true
+			c.changeFile(Write, &v)
+		}
 	case roleTracked:
 		c.tracked(w, len(c.ops()) == 1 && w.Text != "." && !c.dashes())
 	case rolePathspec:
@@ -141,7 +149,7 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
-	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
+	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), bound: w.Bound, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
 }
 
 // place resolves the path of an effect and classifies it.
@@ -164,7 +172,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	if p.Abs == "" && e.shape == nil && p.Text != "" {
 		shape := fromAnywhere(p.Text)
-		e.shape = &shape
+		e.shape, e.bound = &shape, true
 	}
 	a.classify(e, p.Text, w.Glob)
 	if e.Real != e.Path && e.Real != "" && !e.Secret {
@@ -231,6 +239,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	c.place(&e, w)
+	e.visible = e.Recursive && !e.Glob && c.visibleOnly()
 	if c.recursive && !e.Secret && c.a.below(&e) {
 		e.Secret = true
 	}

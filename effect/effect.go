@@ -61,6 +61,8 @@ type Effect struct {
 	Glob      bool // Path is a shell pattern
 	Recursive bool // everything below Path is meant
 	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
+	bound     bool // the shape stands for every path that it may be
+	visible   bool // of what is below Path, hidden names are passed by
 	dots      bool // a star of Glob also stands for a leading dot
 	isDir     bool // Path is known to be a directory
 }

@@ -30,7 +30,7 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 	if w.Known && kind == Write && a.sink(w.Text) || processSubst(w) {
 		return
 	}
-	e := Effect{Kind: kind, Raw: w.Text, shape: a.shapeOf(w, f.dir), Command: cmd, Span: f.span(r.Span), Certain: w.Known, Detail: "redirect", Tags: Redirect, Where: f.where, Host: f.host}
+	e := Effect{Kind: kind, Raw: w.Text, shape: a.shapeOf(w, f.dir), bound: w.Bound, Command: cmd, Span: f.span(r.Span), Certain: w.Known, Detail: "redirect", Tags: Redirect, Where: f.where, Host: f.host}
 	switch {
 	case !w.Known:
 		a.gap(DynamicOperand, "where the redirection leads is known only at run time", f.span(w.Span), cmd)

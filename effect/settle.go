@@ -346,3 +346,43 @@ func (c *call) revision(w *shell.Word) {
 		c.readFile(&v, true)
 	}
 }
+
+// blob is a revision, or a tracked file whose content is shown: `HEAD:config/prod.yaml`, or
+// behind -- a path or a pattern of git's own.
+func (c *call) blob(w *shell.Word) {
+	v := *w
+	if !w.Known {
+		if shape := w.Shape(); strings.Trim(shape, shell.Unknown) != "" {
+			if i := strings.LastIndexByte(shape, ':'); i >= 0 {
+				shape = shape[i+1:]
+			}
+			v = shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why, Bound: w.Bound}.WithShape(shape)
+			e := c.newEffect(Read, &v)
+			e.Harmless = true
+			c.a.effect(e)
+		}
+		return
+	}
+	if i := strings.LastIndexByte(v.Text, ':'); i >= 0 {
+		v.Text = v.Text[i+1:]
+	} else if !c.pathLike(v.Text) {
+		return
+	}
+	if v.Text == "" {
+		return
+	}
+	v.Glob = v.Glob || hasGlob(v.Text)
+	e := c.newEffect(Read, &v)
+	c.place(&e, &v)
+	e.Recursive = e.Recursive || c.a.dirAt(&e)
+	e.Harmless = !e.Secret
+	c.a.effect(e)
+}
+
+// pathLike reports whether a word of git's is more likely a path than a revision.
+func (c *call) pathLike(t string) bool {
+	if strings.Contains(t, "..") && !strings.HasPrefix(t, "../") && !strings.Contains(t, "/..") {
+		return false // a range
+	}
+	return c.dashes() || strings.ContainsAny(t, "./*?[")
+}

@@ -51,6 +51,8 @@ const (
 	roleUnless                // text that is code if it has one of the words in parentheses
 	roleInto                  // directory that files of any name are put in
 	roleTracked               // revision, or tracked file that gets another content
+	roleBlob                  // revision or tracked file whose content is shown: rev, rev:path or path
+	roleSuffix                // end of a backup's name; with a slash, a path of its own
 	rolePathspec              // tracked file that gets another content
 )
 
@@ -63,14 +65,14 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
+	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
 // risky flag is not read-only when a word that could be that flag is not known.
 func (r role) risky() bool {
 	switch r {
-	case roleText, rolePeek, roleList, roleName, roleRev, roleMark, roleUnless:
+	case roleText, rolePeek, roleList, roleName, roleRev, roleBlob, roleMark, roleUnless:
 		return false
 	}
 	return true

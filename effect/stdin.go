@@ -9,8 +9,8 @@ import (
 // standardInput analyses what a program that reads its program from standard input would run.
 func (c *call) standardInput(o *operand) {
 	w, known := c.input()
-	if o.role == roleRev {
-		c.revisions(&w, known)
+	if o.role == roleBlob {
+		c.blobs(&w, known)
 		return
 	}
 	if !known {
@@ -20,21 +20,6 @@ func (c *call) standardInput(o *operand) {
 		return
 	}
 	c.apply(o.role, o.lang, &w, false)
-}
-
-// revisions reads revisions, one at the end of each line, from standard input: `git cat-file --batch`.
-func (c *call) revisions(w *shell.Word, known bool) {
-	if !known {
-		c.a.gap(DynamicOperand, "which files are read is known only at run time", c.span(), c.cmd)
-		return
-	}
-	for line := range strings.Lines(w.Text) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			v := *w
-			v.Text = fields[len(fields)-1]
-			c.revision(&v)
-		}
-	}
 }
 
 // input returns the literal text that a program reads from standard input.
@@ -147,4 +132,23 @@ func (c *call) inputWords() ([]shell.Word, bool) {
 		out = append(out, in)
 	}
 	return out, true
+}
+
+// blobs are the names of objects that `git cat-file --batch` reads.
+func (c *call) blobs(w *shell.Word, known bool) {
+	text := w.Text
+	if !known {
+		if text = w.Shape(); text == "" {
+			c.gap(DynamicOperand, "which file is read is known only at run time", &c.words[0])
+			c.a.effect(Effect{Kind: Read, Program: c.name, Command: c.cmd, Span: c.span(), Where: c.f.where, Host: c.f.host, Harmless: true})
+			return
+		}
+	}
+	for f := range strings.FieldsSeq(text) {
+		in := shell.Word{Text: f, Raw: f, Known: known, Span: c.words[0].Span}
+		if !known {
+			in = in.WithShape(f)
+		}
+		c.blob(&in)
+	}
 }

@@ -6,7 +6,7 @@ import "slices"
 // for a person, in words that may change at any time.
 type Tags uint16
 
-// The tags. Those up to Stdin can be written in the knowledge base, behind the verb:
+// The tags. Those up to Patch can be written in the knowledge base, behind the verb:
 // `write.contents(extracted files)`.
 const (
 	// Contents: files of any name appear, those of an archive, a patch or another tree: `tar -x`.
@@ -27,6 +27,8 @@ const (
 	Container
 	// Stdin: the code that runs comes from standard input: `sh` in a pipe.
 	Stdin
+	// Patch: the files are those that a patch names.
+	Patch
 	// Redirect: the shell opens the file, not the program.
 	Redirect
 	// List: only the file's name and metadata are read.
@@ -38,7 +40,7 @@ const (
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.
-var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin"}
+var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin", "patch"}
 
 // Has reports whether one of the tags is set.
 func (t Tags) Has(any Tags) bool { return t&any != 0 }

@@ -27,6 +27,8 @@ func (e *Effect) targetAt(p string) paths.Set {
 	switch {
 	case e.Kind != Read && e.Kind != Write && e.Kind != Delete || e.Where != "":
 		return paths.Set{}
+	case e.Glob && strings.HasPrefix(p, "/proc/"):
+		return paths.Anything() // by way of a process's directory
 	case p == "" && e.shape != nil:
 		s := paths.Shaped(*e.shape)
 		s.Below = e.Recursive
@@ -41,6 +43,9 @@ func (e *Effect) targetAt(p string) paths.Set {
 		return paths.Anything()
 	case e.name != "":
 		return paths.Named(p, e.name)
+	}
+	if e.visible {
+		return paths.Set{Text: strings.TrimSuffix(p, "/") + "/" + string(paths.Visible) + string(paths.AnyName), Below: true}
 	}
 	s := paths.Exactly(p)
 	if e.Glob {
@@ -61,6 +66,10 @@ func (e *Effect) Shape() string {
 	}
 	return *e.shape
 }
+
+// Loose reports whether the path is known only at run time and may be another than its shape
+// says: of `${x:-y}` the shape has y.
+func (e *Effect) Loose() bool { return e.Path == "" && e.shape != nil && !e.bound }
 
 // shapeOf returns the shape of a word as a path from dir, nil if it has none.
 func (a *analyzer) shapeOf(w *shell.Word, dir string) *string {
@@ -235,9 +244,9 @@ func (c *call) filled(from int) {
 		switch {
 		case src.shape != nil && src.Path == "":
 			shape := dest.Path + "/" + (*src.shape)[strings.LastIndexByte(*src.shape, '/')+1:]
-			e.Path, e.Real, e.shape = "", "", &shape
+			e.Path, e.Real, e.shape, e.bound = "", "", &shape, src.bound
 		case name == "." || name == ".." || src.Raw == "" || strings.HasSuffix(src.Raw, "/") && c.recursive && c.name != "cp":
-			e.at, e.Path, e.Real, e.Unnamed, e.Tags = or(dest.Real, dest.Path), "", "", true, e.Tags|Contents
+			e.Recursive, e.Tags = true, e.Tags|Contents
 		default:
 			e.Path, e.Glob = dest.Path+"/"+name, src.Glob
 			if e.Real = e.Path; dest.Real != "" {
@@ -266,11 +275,27 @@ func (c *call) foundHere() {
 	}
 }
 
+// visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
+func (c *call) visibleOnly() bool {
+	if c.name != "rg" {
+		return false
+	}
+	for i := range c.words {
+		switch t := c.words[i].Text; {
+		case !c.words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
+			return false
+		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
+			return false
+		}
+	}
+	return true
+}
+
 // foundFrom gives a file that was found below a place that is not known what that looks like.
 func (c *call) foundFrom(e *Effect) {
 	if e.Path == "" && c.f.foundShape != "" {
 		shape := c.f.foundShape
-		e.shape = &shape
+		e.shape, e.bound = &shape, true
 	}
 }
 
@@ -282,8 +307,13 @@ func nameFilter(words []shell.Word) string {
 	for i := 1; i < len(words); i++ {
 		t, value := words[i].Text, ""
 		switch {
-		case !words[i].Known, t == "!", t == "-not", t == "-o", t == "-or", t == ",":
+		case !words[i].Known, t == "-o", t == "-or", t == ",":
 			return ""
+		case find && (t == "!" || t == "-not"): // which leaves less
+			if i++; i+1 < len(words) && isFlag(words[i].Text) && !isFlag(words[i+1].Text) {
+				i++
+			}
+			continue
 		case find && (t == "-delete" || strings.HasPrefix(t, "-exec") || strings.HasPrefix(t, "-ok") || strings.HasPrefix(t, "-print") || strings.HasPrefix(t, "-fprint")):
 			return name
 		case find && (t == "-name" || t == "-iname"), !find && (t == "-g" || t == "--glob" || t == "--include"):

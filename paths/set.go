@@ -1,6 +1,9 @@
 package paths
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Marks stand in the text of a [Set] for characters that are not known. They are control
 // characters that no sane path has; a path that has one is taken for a wider set.
@@ -125,6 +128,34 @@ func (s Set) Contains(o Set) bool {
 	}
 	known := o.Known()
 	return below(s.Text, known+"x") && !strings.Contains(o.Text[len(known):], "..")
+}
+
+// From returns the paths of the set that lie below dir, as sets of paths from there: of
+// `/p/*/.env` and /p/q it is `.env`.
+func (s Set) From(dir string) []Set {
+	dir = strings.TrimSuffix(dir, "/") + "/"
+	at := []int{0}
+	for i := 0; i < len(dir) && len(at) > 0; i++ {
+		var next []int
+		for _, j := range at {
+			for last := -1; j != last; last, j = j, skip(s.Text, j) { // each mark may stand for nothing
+				if to := step(s.Text, j, s.Below, dir[i]); to >= 0 && !slices.Contains(next, to) {
+					next = append(next, to)
+				}
+			}
+		}
+		at = next
+	}
+	var out []Set
+	for _, j := range at {
+		switch {
+		case j > len(s.Text):
+			out = append(out, Anything())
+		case j < len(s.Text):
+			out = append(out, Set{Text: s.Text[j:], Below: s.Below})
+		}
+	}
+	return out
 }
 
 // strip takes the marks that a literal path has for characters that are not known.

@@ -3,6 +3,7 @@ package paths
 import (
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,6 +82,28 @@ func TestSetContains(t *testing.T) {
 	} {
 		if got := tc.a.Contains(tc.b); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+func TestSetFrom(t *testing.T) {
+	for _, tc := range []struct {
+		set  Set
+		dir  string
+		want []Set
+	}{
+		{Exactly("/p/a"), "/p", []Set{Exactly("a")}},
+		{Exactly("/q/a"), "/p", nil},
+		{Under("/p"), "/p", []Set{Anything()}},
+		{Under("/"), "/p", []Set{Anything()}},
+		{Under("/p/src"), "/p", []Set{Under("src")}},
+		{Matching("/p/*/.env"), "/p/q", []Set{Exactly(".env")}},
+		{Matching("/p/.e*"), "/p", []Set{Matching(".e*")}},
+		{Named("/p", "*.go"), "/p/q", []Set{{Text: "\x00/\x01.go"}, {Text: "\x01.go"}}},
+		{Anything(), "/p", []Set{Anything()}},
+	} {
+		if got := tc.set.From(tc.dir); !slices.Equal(got, tc.want) {
+			t.Errorf("%v from %s: %v, want %v", tc.set, tc.dir, got, tc.want)
 		}
 	}
 }

@@ -68,12 +68,13 @@ func (l *language) meets(set string, below bool) bool {
 			s = l.many(s, inName)
 		case oneChar:
 			s = l.some(s, inName)
-		case classOf: // one of some characters, of which any may be meant
-			s = l.some(s, inName)
-			for i < len(set) && set[i] != classEnd {
-				i++
+		case classOf:
+			end := i
+			for end < len(set) && set[end] != classEnd {
+				end++
 			}
-			i = min(i+1, len(set))
+			s = l.oneOf(s, set[i:end])
+			i = min(end+1, len(set))
 		case visible: // and the anyName behind it
 			s = l.union(s, l.many(l.some(s, firstOfName), inName))
 			i += min(1, len(set)-i)
@@ -107,6 +108,18 @@ func (l *language) addSome(out *langSet, list []uint32, not []rune) {
 			l.enter(out, in.out)
 		}
 	}
+}
+
+// oneOf returns the states after one character of a class.
+func (l *language) oneOf(s *langSet, class string) *langSet {
+	if len(class) > 1 && class[0] == '!' {
+		return l.some(s, append([]rune(class[1:]), '/'))
+	}
+	out := &langSet{seen: make([]bool, len(l.alive))}
+	for _, r := range class {
+		out = l.union(l.step(s, r), out)
+	}
+	return out
 }
 
 // many returns the states after any number of characters that are none of those in not.

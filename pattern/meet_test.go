@@ -15,6 +15,10 @@ func TestMayMeet(t *testing.T) {
 		want    bool
 	}{
 		{Fnmatch, "*/.env", "/p/.en\x02", false, true},
+		{Fnmatch, "*/.env", "/p/.\x04ef\x05nv", false, true},
+		{Fnmatch, "*/.env", "/p/.\x04fg\x05nv", false, false},
+		{Fnmatch, "*/.env", "/p/.\x04!fg\x05nv", false, true},
+		{Fnmatch, "*/.env", "/p/.\x04!e\x05nv", false, false},
 		{Fnmatch, "*/.env", "/p/.e\x01", false, true},
 		{Fnmatch, "*/.env", "/p/\x03\x01", false, false},
 		{Fnmatch, "*/.env", "/p/\x01", false, true},

@@ -208,7 +208,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		b.f.Tilde = b.f.Tilde || v.tilde && !b.frozen
 		if v.glob { // one of the files that match: quoted it is one word, unquoted it may be split
 			if !quoted && !b.whole {
-				b.shaped("a file name in variable "+name, v.text, false)
+				b.shaped(whyName+name, v.text, false)
 				return
 			}
 			b.f.Glob = true

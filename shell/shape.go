@@ -49,6 +49,9 @@ func printedShape(p *syntax.CmdSubst) string {
 	return text
 }
 
+// whyName begins the reason of a word that is a file's name, which a pattern has found.
+const whyName = "a file name in variable "
+
 // here is the shape of the directory that the command is in.
 const here = "."
 

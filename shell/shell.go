@@ -186,6 +186,7 @@ type Word struct {
 	Glob  bool // has an unquoted * ? or [, kept in Text: names of files at run time
 	Tilde bool // has a ~ that the shell expands: at the start, or after = or :, kept in Text
 	Split bool // dynamic and unquoted: may become several words, or none
+	Bound bool // dynamic, and one of the words that its shape stands for
 }
 
 // Unknown stands in a shape for any text, also for none.

@@ -17,6 +17,7 @@ type builder struct {
 	end      int
 	has      bool // there is a word, if only an empty one
 	frozen   bool // something dynamic was met: the known part has ended
+	loose    bool // the shape does not stand for all that the word may be
 	whole    bool // one word whatever happens: an assignment, a test, ...
 	assign   bool // tildes count after a colon, too
 	document bool // inside a here-document
@@ -134,6 +135,7 @@ func (b *builder) end1() {
 	f.Text = b.w.text.restore(string(b.buf), b.start, b.end)
 	b.w.remember(f)
 	if len(b.rest) > 0 {
+		f.Bound = !b.loose
 		f = f.WithShape(b.shape(f.Text))
 		b.rest = b.rest[:0]
 	}
@@ -186,6 +188,7 @@ func (b *builder) shaped(why, shape string, quoted bool) {
 	if shape == "" {
 		shape = Unknown
 	}
+	b.loose = b.loose || !(quoted && shape == Unknown) && !strings.HasPrefix(why, whyName)
 	if len(b.rest) < maxValue {
 		b.rest = append(b.rest, shape...)
 	}

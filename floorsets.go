@@ -1,0 +1,248 @@
+package obstat
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A path that is not one literal is put to the rules as the set that it is: `cat .en?`,
+// `cp -r . /tmp/x`, `git show HEAD:$f`. A deny or ask rule that may meet the set makes the
+// call an ask that names the rule; one that cannot says nothing.
+
+// possibly asks if a rule may apply to one of the paths that e touches.
+func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
+	if fl.o.verdict < Allow || e.Tags.Has(effect.List) || e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch) {
+		return // names only, or a program's own books, an archive's files, git's working tree: nobody names them
+	}
+	for _, set := range [...]paths.Set{e.Target(), e.RealTarget()} {
+		if e.Loose() {
+			set = paths.Anything()
+		}
+		if set.IsZero() || set.Exact() {
+			continue
+		}
+		if set.Below && !set.Marked() { // what is in it certainly gets the verdict of any file there
+			inside := *e
+			inside.Path, inside.Real = set.Text+"/"+placeholder, ""
+			if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
+				fl.tighten(tight, fl.part(e), "it would "+verbOf(e)+" all that is in "+set.Text)
+				return
+			}
+		}
+		if r := fl.ruleFor(set, face); r != nil {
+			o := outcome{verdict: Ask, stage: "floor", rule: r}
+			fl.tighten(o, fl.part(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
+			return
+		}
+	}
+}
+
+// part returns the part of the command that an effect comes from.
+func (fl *floorWalk) part(e *effect.Effect) string {
+	if e.Raw != "" {
+		return e.Raw
+	}
+	return fl.text(e.Span)
+}
+
+func verbOf(e *effect.Effect) string {
+	switch e.Kind {
+	case effect.Read:
+		return "read"
+	case effect.Delete:
+		return "delete"
+	}
+	return "write"
+}
+
+// showSet writes a set as a person would: a star for what is not known.
+func showSet(s paths.Set) string {
+	if s.IsAnything() {
+		return "a path that cannot be seen"
+	}
+	var b strings.Builder
+	class := false
+	for _, r := range s.Text {
+		switch {
+		case r == paths.ClassOf, r == paths.ClassEnd:
+			if class = r == paths.ClassOf; class {
+				b.WriteByte('?')
+			}
+		case class:
+		case r == paths.AnyText:
+			b.WriteString("...")
+		case r == paths.AnyName:
+			b.WriteByte('*')
+		case r == paths.OneChar:
+			b.WriteByte('?')
+		case r == paths.Visible:
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if s.Below {
+		b.WriteString("/...")
+	}
+	return b.String()
+}
+
+// ruleFor returns a deny or ask rule that may apply to one of a set of paths, however the
+// rule spells them; nil if there is none.
+func (fl *floorWalk) ruleFor(set paths.Set, face Face) *Rule {
+	for _, s := range fl.spellSet(set) {
+		for _, q := range fl.questions(face.Tool, face.Field, hideMarks(s.Text), "") {
+			for i := range q.Subjects {
+				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
+			}
+			if r := fl.meeting(&q, s.Below, fl.within(set)); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// spellSet returns a set as absolute paths, as paths from the working directory and as paths
+// from home.
+func (fl *floorWalk) spellSet(set paths.Set) []paths.Set {
+	out := []paths.Set{set}
+	if dir := fl.f.Call.Dir; dir != "" {
+		out = append(out, set.From(dir)...)
+	}
+	if fl.f.World == nil {
+		return out
+	}
+	if home, ok := fl.f.World.Home(""); ok {
+		for _, s := range set.From(home) {
+			out = append(out, paths.Set{Text: "~/" + s.Text, Below: s.Below})
+		}
+	}
+	return out
+}
+
+// within tells whether a set is everything below a directory inside the project. What a rule
+// such as `*/.env` is about lies at the top of a project or a home, as far as is known: a
+// directory inside is read without a question, unless the rule names a place in it.
+func (fl *floorWalk) within(set paths.Set) bool {
+	if !set.Below || set.Marked() {
+		return false
+	}
+	tops := append([]string{fl.f.Call.Dir}, fl.f.Call.Roots...)
+	if fl.f.World != nil {
+		if home, ok := fl.f.World.Home(""); ok {
+			tops = append(tops, home)
+		}
+	}
+	for _, top := range tops {
+		if top != "" && paths.Inside(set.Text, top) {
+			return false
+		}
+	}
+	return true
+}
+
+// meeting returns the first deny or ask rule that may apply to a question whose subjects are
+// sets, precedence among the rules considered.
+func (fl *floorWalk) meeting(q *Question, below, within bool) *Rule {
+	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, dir: fl.f.Call.Dir}
+	for i := range fl.pl.stages {
+		switch stage := fl.pl.stages[i].stage.(type) {
+		case Match:
+			r, final := s.first(fl.pl.stages[i].list, &stage, q)
+			if r != nil || final {
+				return r
+			}
+		case When:
+			if stage.Is == "" {
+				if _, final := stage.possible(&fl.pl.stages[i], q.Tool); final {
+					return nil
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// first returns the first deny or ask rule of a list that may settle a question; final says
+// that another surely settles it.
+func (s *space) first(l *list, m *Match, q *Question) (r *Rule, final bool) {
+	l.ready()
+	passes := false
+	for _, ranked := range l.ranked {
+		may, must := s.covers(ranked.Rule, q, q)
+		switch {
+		case !may:
+			continue
+		case !m.Settle.Has(ranked.Verdict):
+			passes = true
+		case ranked.Verdict != Allow:
+			return ranked.Rule, false
+		}
+		if must {
+			return nil, !passes
+		}
+	}
+	return nil, false
+}
+
+// meets tells whether a pattern may match one of the paths of a subject, and whether it matches
+// all of them.
+func (s *space) meets(p *pattern.Pattern, text string) (may, must bool) {
+	known := paths.Set{Text: text}.Known()
+	must = p.MustMatch(known)
+	if may = must || p.MayMeet(text, s.below); !may || must {
+		return may, must
+	}
+	if s.within {
+		return !p.MayMeet(s.elsewhere(known), true), false
+	}
+	return mayFind(p, text), false
+}
+
+// elsewhere is a directory of the same project that nobody has: a rule that may meet it as well
+// is about a name, not about the place that a set is in.
+func (s *space) elsewhere(text string) string {
+	switch {
+	case strings.HasPrefix(text, "/"):
+		return strings.TrimSuffix(s.dir, "/") + "/" + placeholder + "/" + placeholder
+	case strings.HasPrefix(text, "~/"):
+		return "~/" + placeholder + "/" + placeholder
+	}
+	return placeholder + "/" + placeholder
+}
+
+// mayFind tells whether a rule that may meet a set is about a file that a search by name finds.
+// A rule for all that is in a directory, such as `.git/**`, is not about the sources, `*.ts`,
+// that are looked for around it.
+func mayFind(p *pattern.Pattern, text string) bool {
+	i := strings.LastIndexByte(text, paths.AnyText)
+	if i < 0 || i+3 >= len(text) || text[i+1] != '/' || text[i+2] != paths.AnyName || strings.Count(text[i:], "/") > 1 {
+		return true
+	}
+	return !p.MayMeet(text[:i+2]+placeholder, false)
+}
+
+// hideMarks writes the marks of a set with characters that a dialect takes for letters, and
+// showMarks writes them back.
+func hideMarks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= paths.ClassEnd {
+			return markBase + r
+		}
+		return r
+	}, text)
+}
+
+func showMarks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= markBase && r <= markBase+paths.ClassEnd {
+			return r - markBase
+		}
+		return r
+	}, text)
+}
+
+const markBase = '\U000F0100' // for private use

@@ -1,0 +1,114 @@
+package obstat_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+)
+
+// setPolicy allows every command and denies a few paths.
+func setPolicy(t *testing.T) *obstat.Policy {
+	t.Helper()
+	deny := func(tool, glob string) obstat.Rule {
+		return obstat.Rule{Tool: obstat.Text{Flavour: pattern.Exact, Text: tool}, Field: "file_path", Pattern: obstat.Text{Flavour: pattern.Minimatch, Text: glob}, Verdict: obstat.Deny}
+	}
+	pol, err := obstat.Compile(&obstat.Program{
+		Mode:  "m",
+		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "Read", Field: "file_path"}, obstat.FaceWrite: {Tool: "Write", Field: "file_path"}},
+		Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Stages: []obstat.Stage{obstat.Match{Name: "deny rules", Rules: "deny", Settle: obstat.SetOf(obstat.Deny)}},
+			Default: obstat.Allow}},
+		Rules: map[string][]obstat.Rule{"deny": {deny("Read", ".env"), deny("Read", "**/.ssh/**"), deny("Read", "config/prod.yaml"), deny("Write", ".git/**")}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pol
+}
+
+// What is certainly under a rule gets its verdict, what may be is an ask that names it, and
+// what cannot be is let through.
+func TestFloorSets(t *testing.T) {
+	pol := setPolicy(t)
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p", "/home/u/p/.git", "/home/u/p/.git/hooks", "/home/u/p/src", "/home/u/p/config"}}
+	for _, tc := range []struct {
+		command string
+		want    obstat.Verdict
+	}{
+		{"cat .env", obstat.Deny},
+		{"cat .en?", obstat.Ask},
+		{"cat .e*", obstat.Ask},
+		{"cat .[e]nv", obstat.Ask},
+		{"cat .[f]nv", obstat.Allow},
+		{"cat *", obstat.Allow}, // a star does not stand for a leading dot
+		{"shopt -s dotglob; cat *", obstat.Ask},
+		{"cat ../*/.env", obstat.Ask},
+		{"cat ~/.ss?/id_rsa", obstat.Ask},
+		{"cat ~/.ssh/*", obstat.Deny},
+		{"grep -r x ~/.ssh", obstat.Deny},
+		{"grep -r x .", obstat.Ask},
+		{"grep -r x src", obstat.Allow},
+		{"grep -r x config", obstat.Ask},
+		{"rm -r .git", obstat.Deny},
+		{"rg x", obstat.Ask}, // config/prod.yaml
+		{"rg --hidden x", obstat.Ask},
+		{"cat config/p*.yaml", obstat.Ask},
+		{"cat config/d*.yaml", obstat.Allow},
+		{"cp -r config /tmp/x", obstat.Ask},
+		{"git show HEAD:config/prod.yaml", obstat.Deny},
+		{"git blame config/prod.yaml", obstat.Deny},
+		{"git diff HEAD~1", obstat.Allow},
+		{"git cat-file --batch <<< HEAD:.env", obstat.Deny},
+		{"git show HEAD:.e${x}nv", obstat.Ask},
+		{"find . -name prod.yaml -exec cat {} +", obstat.Ask},
+		{"find . -name '*.go' -exec cat {} +", obstat.Allow},
+		{"find . -name '*.go' -not -path './x/*' | xargs cat", obstat.Allow},
+		{"xargs cat <<< .env", obstat.Deny},
+		{"for f in *.go; do cat $f; done", obstat.Allow},
+		{"for f in .e*; do cat $f; done", obstat.Ask},
+		{"cat \"$f\"", obstat.Ask},
+		{"cat \"$f.md\"", obstat.Ask}, // of a key
+		{"cat \"src/$f.md\"", obstat.Ask},
+		{"cp x .git/hooks/", obstat.Deny},
+		{"cp x .gi?/hooks", obstat.Ask},
+		{"mv .git x", obstat.Deny},
+		{"rsync -a /tmp/evil/ ./", obstat.Ask},
+		{"git commit -m x", obstat.Allow},
+		{"git checkout main", obstat.Allow},
+		{"git stash", obstat.Allow},
+		{"git pull", obstat.Allow},
+		{"npm ci", obstat.Allow},
+		{"go build ./...", obstat.Allow},
+		{"tar -xzf x.tgz", obstat.Allow},
+		{"find . -name '*.ts' -exec sed -i s/a/b/ {} +", obstat.Allow},
+		{"find . -size -2k -exec truncate -s0 {} +", obstat.Ask},
+	} {
+		input, _ := json.Marshal(map[string]string{"command": tc.command})
+		d := pol.Decide(&obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/p"}, world)
+		if d.Verdict != tc.want {
+			t.Errorf("%s: %v, want %v: %s", tc.command, d.Verdict, tc.want, d.Reason())
+		}
+		if d.Verdict == obstat.Ask && d.Rule == nil {
+			t.Errorf("%s: the ask names no rule: %s", tc.command, d.Reason())
+		}
+	}
+}
+
+// A set that holds another is judged no looser.
+func TestFloorSetsGrow(t *testing.T) {
+	pol := setPolicy(t)
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p", "/home/u/p/.git"}}
+	verdict := func(command string) obstat.Verdict {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		return pol.Decide(&obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/p"}, world).Verdict
+	}
+	for _, chain := range []string{"cat .env|cat .en?|cat .*", "cat a|cat a .env", "rm .git/config|rm .git/*|rm -r .git|rm -rf .", "cat ~/.ssh/id_rsa|cat ~/.ssh/*|cat ~/.*/*|cp -r ~ /tmp/x"} {
+		for _, c := range strings.Split(chain, "|") {
+			if v := verdict(c); v == obstat.Allow && c != "cat a" {
+				t.Errorf("%s is allowed", c)
+			}
+		}
+	}
+}
