@@ -44,8 +44,8 @@ func narrow(offers []obstat.Offer) (out []obstat.Offer) {
 	return out
 }
 
-// A Trier is a Dialect whose offers are not all rules of a list: it says what
-// the policy would be with them accepted.
+// A Trier is a Dialect whose offers are not all rules of a list: it returns the
+// policy with them accepted.
 type Trier interface {
 	With(l *Loaded, offers ...obstat.Offer) (*obstat.Policy, error)
 }

@@ -47,7 +47,7 @@ func isLayer(s string) bool {
 }
 
 // Arguments reads a call's input for a dialect's view or check; none, or null, is
-// an empty object. What is no object is returned as it is.
+// an empty object. A value of another kind is returned as it is.
 func Arguments(f *obstat.Facts) (*tree.Node, error) {
 	raw := bytes.TrimSpace(f.Call.Input)
 	if len(raw) == 0 || string(raw) == "null" {

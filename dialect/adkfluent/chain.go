@@ -40,7 +40,7 @@ func chain(mode obstat.Mode, mutating []string) obstat.Pipeline {
 	return obstat.Pipeline{Stages: append(stages, list(stageAskNames), list(stageAskPatterns)), Default: obstat.Ask}
 }
 
-// Program returns what the policy means: a pipeline for each of the five modes,
+// Program returns the policy as data: a pipeline for each of the five modes,
 // so that a call can name another mode than the policy's.
 func (p *Policy) Program() *obstat.Program {
 	prog := &obstat.Program{

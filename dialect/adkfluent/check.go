@@ -61,7 +61,7 @@ func (p *Policy) Bare() *Policy {
 
 // A Refiner is the host's own code that sees the arguments of a call which the
 // chain does not deny: it returns base, or a stricter answer, or, where base
-// allows, NewAllow with other arguments. What it returns never loosens base. It
+// allows, NewAllow with other arguments. Its answer never loosens base. It
 // must be safe for concurrent use and must not change args.
 type Refiner func(tool string, args map[string]any, base Decision) Decision
 

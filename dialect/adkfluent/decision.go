@@ -59,7 +59,7 @@ func (d Decision) Reason() string {
 	return d.reason
 }
 
-// Prompt returns what to ask; it is empty unless IsAsk.
+// Prompt returns the question for the human; it is empty unless IsAsk.
 func (d Decision) Prompt() string { return d.prompt }
 
 // UpdatedInput returns the arguments that replace the call's, nil if they stay.

@@ -12,8 +12,7 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// Lint warns of what is written and cannot matter, or matters otherwise than it
-// reads: asks that can never happen, approvals that a denial overrides, and
+// Lint warns of entries that have no effect, or another one than they read like: asks that can never happen, approvals that a denial overrides, and
 // denials of commands that are written as denials of tools.
 func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 	p, errs := load(in)
@@ -23,7 +22,7 @@ func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 	return p.Lint()
 }
 
-// Lint returns what Dialect.Lint finds in a file with this policy.
+// Lint returns the warnings of Dialect.Lint for this policy.
 func (p *Policy) Lint() obstat.Errors {
 	if p.Err() != nil {
 		return nil

@@ -14,7 +14,7 @@ var (
 )
 
 // Offers proposes the one rule that there can be here: the tool, on the allow
-// list. Whoever shows it leaves tools that run commands out.
+// list. The floor leaves out tools that run commands.
 func (Dialect) Offers(_ *dialect.Loaded, call *obstat.Call, _ obstat.World, _ *obstat.Decision) []obstat.Offer {
 	if call.Tool == "" {
 		return nil

@@ -81,7 +81,7 @@ type Policy struct {
 	mode     obstat.Mode
 	names    lists // sorted sets
 	patterns lists
-	// patternMode is what the policy was given, or what merging made of it.
+	// patternMode is the given mode; merging with a regex policy makes it Regex.
 	patternMode PatternMode
 	mutating    []string // sorted
 	refiners    []Refiner
@@ -219,7 +219,7 @@ func texts(list []entry) []string {
 	return out
 }
 
-// copy returns p without what was compiled of it.
+// copy returns p without its compiled form.
 func (p *Policy) copy() *Policy {
 	if p == nil {
 		return &Policy{mode: ModeDefault, patternMode: Glob, errs: obstat.Errors{{Code: obstat.CodeMissing, Msg: "there is no policy"}}}

@@ -14,7 +14,7 @@ func Bypass() *Policy { return build(Config{Mode: ModeBypass}) }
 func AcceptEdits(ask ...string) *Policy { return build(Config{Mode: ModeAcceptEdits, Ask: ask}) }
 
 // DontAsk returns a policy that allows the given tools and denies the rest, for
-// when nobody is there to ask.
+// for runs without a human.
 func DontAsk(allow ...string) *Policy { return build(Config{Mode: ModeDontAsk, Allow: allow}) }
 
 // Default returns a policy that allows the given tools and asks for the rest.

@@ -2,10 +2,10 @@
 // PermissionContext in JSON, five modes, rules per tool, and checks that the
 // tools themselves make.
 //
-// It owns what the document says (modes.go is its flowcharts, context.go its
+// It owns the document's semantics (modes.go is its flowcharts, context.go its
 // data, bash.go and files.go its built-in checks) and the way an accepted rule
 // goes back into the context file. It does not know how shell text is parsed or
-// what programs do: that is package effect.
+// which effects programs have: that is package effect.
 package agentscope
 
 import (

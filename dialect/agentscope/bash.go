@@ -60,7 +60,7 @@ var bareUnanalysable = map[shell.ConstructKind]string{
 
 const whyInjection = "safety check: the command contains %s, which cannot be statically analyzed"
 
-// injection finds what cannot be told before the command runs.
+// injection finds constructs whose outcome is known only at run time, `$(x)`.
 func (t *toolset) injection(a *effect.Analysis) (note, part string) {
 	for i := range a.Gaps {
 		switch g := &a.Gaps[i]; {

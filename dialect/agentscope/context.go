@@ -68,7 +68,7 @@ func (p *contextParser) fail(n *tree.Node, code obstat.Code, format string, args
 	return e
 }
 
-// keys warns about keys that nobody reads: the original drops them silently.
+// keys warns about unknown keys: the original drops them silently.
 func (p *contextParser) keys(n *tree.Node, what string, known ...string) {
 	for _, m := range n.Members {
 		if slices.Contains(known, m.Key) {
@@ -96,7 +96,7 @@ func (p *contextParser) mode(n *tree.Node) {
 	p.ctx.Mode = n.Str
 }
 
-// object reports and skips what is not an object.
+// object reports and skips a value that is not an object.
 func (p *contextParser) object(n *tree.Node, what string) bool {
 	if n == nil {
 		return false
@@ -219,7 +219,7 @@ func (p *contextParser) checkContent(r *permissionRule, n *tree.Node) bool {
 	return true
 }
 
-// match returns what the rule's content is matched against, and how.
+// match returns the field and the pattern of the rule's content.
 func (r *permissionRule) match() (field string, text obstat.Text) {
 	if r.own {
 		return ownField, obstat.Text{Flavour: pattern.Exact, Text: r.content}

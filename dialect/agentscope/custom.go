@@ -29,7 +29,7 @@ type Suggester interface {
 	Suggest(input map[string]any) []string
 }
 
-// Context is what a tool's check may know of the permission context.
+// Context is the part of the permission context that a tool's check sees.
 type Context struct {
 	Mode               obstat.Mode
 	WorkingDirectories []string

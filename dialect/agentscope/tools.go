@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 )
 
-// params is what the dialect's code has to know beside the rules.
+// params are the settings that views and checks need beside the rules.
 type params struct {
 	Dirs     []string                `json:"working_directories,omitempty"`
 	Effects  bool                    `json:"read_only_by_effects,omitempty"`

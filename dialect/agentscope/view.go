@@ -2,7 +2,8 @@ package agentscope
 
 import "github.com/obstat/obstat"
 
-// Questions poses one question per call: what match_rule of the tool looks at.
+// Questions poses one question per call, with the text that the tool's match_rule
+// looks at.
 // An empty path is nothing to match.
 func (t *toolset) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if err := f.Fault(); err != nil {

@@ -19,7 +19,7 @@ const grantPrefix = toolPrefix + "self_edit:permissions:"
 // toolGrant is the tool of these actions.
 const toolGrant = "self_edit_permissions"
 
-// An argKind says what an argument is.
+// An argKind is the kind of an argument.
 type argKind uint8
 
 const (
@@ -35,8 +35,8 @@ type arg struct {
 	kind  argKind
 }
 
-// An action is the document's row of a tool: what the action string starts
-// with, and the arguments that follow, with blanks between them.
+// An action is the document's row of a tool: the start of its action string, and
+// the arguments that follow, with blanks between them.
 type action struct {
 	start string
 	args  []arg

@@ -25,8 +25,8 @@ type Pattern struct {
 	Pos  obstat.Pos
 }
 
-// A Profile says what an agent may do: what matches a pattern of Allow is
-// allowed, else what matches one of Ask is put to a human, and the rest is
+// A Profile gives an agent its permissions: an action that matches a pattern of
+// Allow is allowed, else one that matches Ask is put to a human, and the rest is
 // denied.
 type Profile struct {
 	Allow, Ask []Pattern
@@ -102,7 +102,7 @@ func faces() map[string]obstat.Face {
 	}
 }
 
-// Program returns what the settings mean: a pipeline for every profile that
+// Program returns the settings as data: a pipeline for every profile that
 // exists, the agent's own in force.
 func (s *Settings) Program() (*obstat.Program, error) {
 	prog := &obstat.Program{Dialect: Name, Mode: obstat.Mode(s.Profile), View: viewName, Faces: faces(),

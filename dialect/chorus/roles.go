@@ -19,7 +19,7 @@ const RoleAdministrator = "discord:permission:administrator"
 const checkRoles = "chorus.roles"
 
 // A roleCheck is the document's second gate for changes of an agent's profile:
-// whoever started the session must have a role that grants it. Who that is the
+// the user who started the session must have a role that grants it. Who that is the
 // host says (Call.User, Call.Roles); the arguments say nothing about it.
 type roleCheck struct{ params }
 
@@ -50,8 +50,8 @@ func (c *roleCheck) Check(f *obstat.Facts) obstat.Finding {
 }
 
 // grants returns the profiles that the call would give the agent. An action
-// string that comes without anybody's name is no call: somebody wants to know
-// what the patterns say, which is what the document's engine answers.
+// string without a user is a question about patterns, as the document's engine
+// answers it, and not a call.
 func grants(f *obstat.Facts) ([]string, error) {
 	call := f.Call
 	if len(call.Subjects) > 0 {

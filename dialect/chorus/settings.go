@@ -40,7 +40,7 @@ const DefaultTimeout = 60 * time.Second
 // the workspace an action.
 const outsideAbsolute = "absolute"
 
-// Settings are what config.json and agent.json say.
+// Settings are the permissions of config.json and agent.json.
 type Settings struct {
 	Profile  string             // the agent's profile, one of Profiles
 	Profiles map[string]Profile // presets and custom ones
@@ -49,7 +49,7 @@ type Settings struct {
 	Grants map[string][]string
 	// Timeout is how long a confirmation waits; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Approvers are the roles that may answer a confirmation; none: whoever
+	// Approvers are the roles that may answer a confirmation; none: the user who
 	// started the session, and administrators.
 	Approvers []string
 

@@ -24,9 +24,9 @@ const (
 // viewName is the name of the view in Programs.
 const viewName = "chorus.action"
 
-// params is what the view and the role check have to know.
+// params are the settings that the view and the role check need.
 type params struct {
-	// Outside says what a path outside the workspace is: "" refused, or
+	// Outside says how a path outside the workspace is treated: "" refused, or
 	// "absolute", an action like any other.
 	Outside string `json:"outside,omitempty"`
 	// Profiles are the names that exist, for the role check.
@@ -167,7 +167,7 @@ func (v *actionView) inWorkspace(f *obstat.Facts, spelled string) ([]string, err
 	return out, nil
 }
 
-// relative deals with a path when nobody says where the workspace is: one that
+// relative returns a path where the workspace is not known: one that
 // cannot leave it is taken as it is.
 func (v *actionView) relative(f *obstat.Facts, spelled string, p paths.Path) ([]string, error) {
 	leaves := p.Text == "" || path.IsAbs(p.Text) || p.Text == ".." || strings.HasPrefix(p.Text, "../") || strings.HasPrefix(p.Text, "~")
@@ -205,7 +205,7 @@ func relativeTo(r paths.Resolver, roots []string, p string, real bool) (string, 
 	return p, false
 }
 
-// Outline returns what the actions of a tool start with.
+// Outline returns the start of a tool's actions.
 func (v *actionView) Outline(tool string) []obstat.Question {
 	act, known := v.actions[tool]
 	if !known {

@@ -161,7 +161,7 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 	return c.Wrapper || all(c.Env, safeEnv)
 }
 
-// facts adds what is known of a command: that it only reads, that it stays in
+// facts adds the properties of a command: that it only reads, that it stays in
 // the working directories, that it removes what is critical.
 func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	c := &w.a.Commands[i]
@@ -279,7 +279,7 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 	return false
 }
 
-// target is what e touches as it was written, quotes aside.
+// target returns the path that e touches as it was written, without quotes.
 func (w *lineWalk) target(e *effect.Effect) string {
 	if e.Raw == "" && e.Path == "" && e.Span.Start >= 0 && e.Span.Start < e.Span.End && e.Span.End <= len(w.a.Source) {
 		return strings.NewReplacer(`"`, "", `'`, "").Replace(w.a.Source[e.Span.Start:e.Span.End])

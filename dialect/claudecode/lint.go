@@ -74,7 +74,7 @@ func risky(hint, format string, args ...any) *trap {
 	return &trap{obstat.CodeRisky, fmt.Sprintf(format, args...), hint}
 }
 
-// traps returns what is doubtful about a rule.
+// traps returns the likely mistakes in a rule.
 func (s spec) traps(r *obstat.Rule, home string) (out []*trap) {
 	add := func(t *trap) {
 		if t != nil {
@@ -151,11 +151,11 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 	return nil
 }
 
-// runners run what follows them.
+// runners are programs that run the command after them, `npx x`.
 var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh", "direnv", "devbox", "mise", "watch", "env",
 	"sudo", "doas", "xargs", "python", "python3", "node", "ruby", "perl", "php", "eval", "exec"}
 
-// running are the words after which a runner runs what follows.
+// running are the words after which a runner runs the rest, `docker run x`.
 var running = []string{"exec", "run", "-c", "-lc", "-e"}
 
 // runs tells whether whatever stands for the star of a rule is run.

@@ -11,7 +11,7 @@ import (
 // no other sign of it: github_create_issue, github-create_issue.
 var glued = []struct{ agent, by string }{{"opencode", "_"}, {"copilot", "-"}}
 
-// mcpName returns mcp__server__tool for what other agents call it.
+// mcpName returns mcp__server__tool for other agents' spellings of it.
 func mcpName(tool string, t *effect.Tool) string {
 	if strings.HasPrefix(tool, "mcp__") {
 		return tool
@@ -76,7 +76,7 @@ func fits(pattern, name string) bool {
 	return ok && strings.HasSuffix(name, last)
 }
 
-// note keeps what the view has to know of a rule's tool.
+// note keeps the names of a rule's tool that the view needs.
 func (p *params) note(s spec) {
 	list, name := &p.Named, s.tool
 	if rest, ok := strings.CutPrefix(s.tool, "mcp__"); ok {

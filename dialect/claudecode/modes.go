@@ -17,7 +17,7 @@ const (
 
 var modeNames = []string{modeDefault, modeAcceptEdits, modePlan, modeAuto, modeDontAsk, modeBypass}
 
-// The lists of a Program: the files' three, and what is built in.
+// The lists of a Program: the files' three, and the built-in one.
 const (
 	listDeny      = "deny"
 	listAsk       = "ask"

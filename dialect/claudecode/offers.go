@@ -21,7 +21,7 @@ var (
 // maxOffers is how many commands of one line are remembered at once.
 const maxOffers = 5
 
-// Offers are what "don't ask again" would remember: the commands of a line that
+// Offers returns the rules of "don't ask again": the commands of a line that
 // no rule covers by their first words, a host, an MCP tool, a file.
 func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
 	if d.Safety || d.Rule != nil || len(call.Subjects) > 0 {
@@ -76,7 +76,7 @@ func remembered(l *dialect.Loaded, call *obstat.Call, world obstat.World) (out [
 // plainPath tells whether a path means itself in a pattern.
 func plainPath(p string) bool { return !strings.ContainsAny(p, "*?[]!\\()") && path.IsAbs(p) }
 
-// commands returns what is offered for each command of a line that is asked
+// commands returns the offers for each command of a line that is asked
 // about: it alone, and its first words.
 func commands(l *dialect.Loaded, call *obstat.Call, world obstat.World, a *effect.Analysis) (out []string) {
 	n := 0

@@ -41,7 +41,7 @@ func parseSpec(text string) (spec, error) {
 // unescape takes the backslashes off brackets.
 func unescape(s string) string { return strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(s) }
 
-// A trap is a rule that is not what it looks like: skipped, or rarely meant.
+// A trap is a likely mistake in a rule: it is skipped, or rarely meant.
 type trap struct {
 	code obstat.Code
 	msg  string
@@ -66,7 +66,7 @@ func (s spec) compile(v obstat.Verdict, layer string) (*obstat.Rule, *trap) {
 	return r, nil
 }
 
-// fill sets what r looks at.
+// fill sets the field and the pattern of r.
 func (s spec) fill(r *obstat.Rule) *trap {
 	switch {
 	case strings.HasPrefix(s.tool, "mcp__") || strings.Contains(s.tool, "*") || s.isParam(r.Verdict):
@@ -91,7 +91,7 @@ func (s spec) fill(r *obstat.Rule) *trap {
 	return nil
 }
 
-// unread is a rule with content for a tool whose content nobody reads.
+// unread is a rule with content for a tool that has none, `TodoWrite(x)`.
 func (s spec) unread() *trap {
 	t := never("%s(%s) is never consulted: %s has no rules with content", s.tool, s.content, s.tool)
 	switch {

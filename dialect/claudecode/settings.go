@@ -90,7 +90,7 @@ func (l *loader) parse() []settings {
 	return out
 }
 
-// layerOf returns the layer of a file, told by its name where nobody said.
+// layerOf returns the layer of a file, by its name where none is given.
 func layerOf(f *dialect.File, home string) string {
 	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
 	switch {
@@ -185,7 +185,7 @@ func (l *loader) rules(s *settings, n *tree.Node, list string, v obstat.Verdict)
 	}
 }
 
-// rule adds what text says, which stands at e.
+// rule adds the rule that text is, which stands at e.
 func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Verdict) {
 	sp, err := parseSpec(text)
 	if err != nil {
@@ -224,7 +224,7 @@ func (l *loader) finish() {
 	if mode := l.in.Options[ModeOption]; mode != "" {
 		l.prog.Mode = obstat.Mode(mode)
 	}
-	// A mode that is switched off is the default one, whoever asks for it.
+	// A mode that is switched off is the default one.
 	for mode, off := range map[obstat.Mode]bool{modeBypass: l.noBypass, modeAuto: l.noAuto} {
 		if off {
 			l.prog.Pipelines[mode] = l.prog.Pipelines[modeDefault]

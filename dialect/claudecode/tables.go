@@ -68,7 +68,7 @@ func knownTool(name string) bool {
 	return false
 }
 
-// canonical returns Claude Code's name for what the catalogue knows of a tool.
+// canonical returns Claude Code's name for a tool of the catalogue.
 func canonical(kind string) (name string, ok bool) {
 	switch kind {
 	case "shell":
@@ -105,7 +105,7 @@ func canonical(kind string) (name string, ok bool) {
 	return name, name != ""
 }
 
-// asked are tools that exist to ask the user: nobody answers for them.
+// asked are tools that exist to ask the user, so no rule answers for them.
 var asked = []string{"AskUserQuestion", "ExitPlanMode", "ask_user", "ask_followup_question", "question", "exit_plan_mode", "plan_exit"}
 
 // toolName returns Claude Code's name for a tool of any agent.

@@ -13,7 +13,7 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// params is what the view has to know of the files.
+// params are the settings of the files that the view needs.
 type params struct {
 	Dirs   []string `json:"dirs,omitempty"`   // additional working directories
 	Fields []string `json:"fields,omitempty"` // input fields that rules look at
@@ -39,7 +39,7 @@ func newView(raw json.RawMessage) (obstat.View, error) {
 	return v, nil
 }
 
-// Questions returns what a call asks.
+// Questions returns the questions that a call poses to the rules.
 func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if err := f.Fault(); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func protected(p string) string {
 	return ""
 }
 
-// Outline returns what calls to a tool ask, without one to look at.
+// Outline returns the questions of any call to a tool.
 func (v *view) Outline(tool string) []obstat.Question {
 	t, _ := effect.Lookup(tool)
 	name := toolName(tool, &t)

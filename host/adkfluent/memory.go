@@ -26,7 +26,7 @@ func keyOf(tool string, input json.RawMessage) (callKey, error) {
 	return (&obstat.Call{Tool: tool, Input: canonical}).Digest(), err
 }
 
-// A Memory records what humans answered in a session, for one call or for a
+// A Memory records the answers of humans in a session, for one call or for a
 // whole tool. The zero Memory is empty and ready for use; it is safe for
 // concurrent use and must not be copied.
 type Memory struct {
@@ -155,8 +155,8 @@ func (m *Memory) ImportLegacy(answers map[string]bool) error {
 }
 
 // LegacyKey returns the key under which the original remembers an answer to
-// this call: the first sixteen digits of the SHA-256 of what Python's
-// json.dumps(..., sort_keys=True) writes. It is for reading old records; new
+// this call: the first sixteen digits of the SHA-256 of the text
+// that Python's json.dumps(..., sort_keys=True) writes. It is for reading old records; new
 // ones use the whole hash.
 func LegacyKey(tool string, args []byte) (string, error) {
 	text, err := pytext.JSON(args)
@@ -180,7 +180,7 @@ func isLegacyKey(s string) bool {
 	return len(s) == 16
 }
 
-// Recall returns what was answered; known is false where nothing was. Where
+// Recall returns the recorded answer; known is false where there is none. Where
 // the tool and the call have different answers, the refusal stands.
 func (m *Memory) Recall(tool string, args map[string]any) (granted, known bool) {
 	input, err := encodeArgs(args)

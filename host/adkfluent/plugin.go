@@ -1,9 +1,9 @@
-// Package adkfluent is adk-fluent's permission plugin on a gate: what it does
-// before a tool runs, its handler that asks a human, and its memory of answers.
+// Package adkfluent is adk-fluent's permission plugin on a gate: the check
+// before a tool runs, the handler that asks a human, and the memory of answers.
 //
 // It owns the document's texts for a refused tool and the memory's keys.
-// Deciding, self-protection, asking and the ledger are the gate's; what a policy
-// means is package dialect/adkfluent's. The module adkplugin installs it in an
+// Deciding, self-protection, asking and the ledger are the gate's; the
+// meaning of a policy is package dialect/adkfluent's. The module adkplugin installs it in an
 // app of the Go Agent Development Kit.
 package adkfluent
 
@@ -22,7 +22,7 @@ import (
 )
 
 // A Handler asks a human about a call. args is a copy: changing it changes
-// neither the call nor what is remembered.
+// neither the call nor the recorded answer.
 type Handler func(ctx context.Context, tool string, args map[string]any, d adkfluent.Decision) (granted bool, err error)
 
 // Options configure a Plugin; nil means the zero value.
@@ -38,7 +38,8 @@ type Options struct {
 	Gate gate.Options
 }
 
-// A Plugin is what the original's plugin and callback do before a tool runs.
+// A Plugin checks a tool call before it runs, as the original's plugin and its
+// callback do.
 type Plugin struct {
 	opts Options
 	gate *gate.Gate
@@ -66,7 +67,7 @@ func Open(ctx context.Context, p *adkfluent.Policy, opts *Options) (*Plugin, err
 // Close ends the plugin's gate.
 func (p *Plugin) Close() { p.gate.Close() }
 
-// Result is what the tool's caller gets in place of a result, or nil: go on.
+// Result is the tool's result where the call may not run; nil lets it run.
 type Result map[string]any
 
 func refuse(format string, args ...any) Result { return Result{"error": fmt.Sprintf(format, args...)} }

@@ -4,7 +4,7 @@
 //
 // It owns the document's states and the context that the session runs on:
 // accepted rules and mode changes are written to its bytes. Deciding, self-
-// protection, asking and the ledger are the gate's; what a context means is
+// protection, asking and the ledger are the gate's; the meaning of a context is
 // package dialect/agentscope's.
 package agentscope
 
@@ -64,7 +64,7 @@ type Parked struct {
 	Suggested []obstat.Offer
 }
 
-// A Confirmation is what a human said to a parked call. Tool and Input are the
+// A Confirmation is a human's answer to a parked call. Tool and Input are the
 // call as the human saw it: another call is another question.
 type Confirmation struct {
 	ID        string

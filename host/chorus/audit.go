@@ -81,7 +81,7 @@ func rowOf(r *ledger.Record) Row {
 }
 
 // actionString returns the one that the host gave, if the record has it, else
-// the tool and what it works on.
+// the tool and its command, path or address.
 func actionString(r *ledger.Record) string {
 	var c struct {
 		Subjects []string `json:"subjects"`

@@ -17,7 +17,7 @@ type Question struct {
 	Action  string // the action string
 	Channel string // where the session runs
 	User    string // who started it
-	// Why is what the policy says beyond the document's prompt, if anything.
+	// Why is the policy's reason, where the document's prompt does not say it.
 	Why string
 	// Timeout is how long there is to answer.
 	Timeout time.Duration
@@ -55,7 +55,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// A Reply is what one person said to a question. Roles come from the channel,
+// A Reply is one person's answer to a question. Roles come from the channel,
 // which knows who it is.
 type Reply struct {
 	User    string
@@ -74,7 +74,7 @@ type Channel interface {
 type Conversation interface {
 	// Next waits for the next reply, from whomever.
 	Next(ctx context.Context) (Reply, error)
-	// Turn tells somebody that their reply does not count, and why, if it can.
+	// Turn tells a person why their reply does not count, if the channel can.
 	Turn(ctx context.Context, r *Reply, why string)
 	// Close shows how it ended.
 	Close(ctx context.Context, a Answer) error
@@ -85,7 +85,7 @@ type Answer struct {
 	Approved bool
 	By       string // who answered; "" is nobody
 	Detail   string // "User denied", "Timed out after 1m0s", what went wrong
-	// Err is what went wrong while asking, if anything did.
+	// Err is the error that ended the question, if one did.
 	Err error
 }
 

@@ -3,8 +3,8 @@
 // the audit table.
 //
 // It owns the confirmation (the prompt, who may answer, [Channel]) and the rows.
-// Deciding, self-protection, grants and the ledger are the gate's; what a profile
-// means is package dialect/chorus's. It does not talk to Discord: the module
+// Deciding, self-protection, grants and the ledger are the gate's; the meaning
+// of a profile is package dialect/chorus's. It does not talk to Discord: the module
 // chorusdiscord does, through [Channel].
 package chorus
 
@@ -24,7 +24,7 @@ type Options struct {
 	// Gate configures the gate. Its Policy is required; the host says who may
 	// answer and for how long, unless Gate does.
 	Gate gate.Options
-	// Channel is where questions go; nil denies what asks.
+	// Channel shows the questions to people; nil denies every call that asks.
 	Channel Channel
 	// Timeout is how long a question waits; zero is [chorus.DefaultTimeout].
 	Timeout time.Duration
@@ -87,8 +87,7 @@ func (h *Host) who(call *obstat.Call, _ *obstat.Decision) approval.Who {
 // A Result says whether a call may run.
 type Result struct {
 	Allowed bool
-	// Error is what the tool's caller gets in place of a result; empty if
-	// Allowed.
+	// Error is the tool's result where the call may not run; empty if Allowed.
 	Error    string
 	Row      Row
 	Decision obstat.Decision

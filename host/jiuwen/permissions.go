@@ -22,7 +22,7 @@ type Caller interface {
 
 var _ Caller = (*Handler)(nil)
 
-// A Command is /permissions: it shows what is set, sets a tool, or creates a
+// A Command is /permissions: it shows the settings, sets a tool's level, or creates a
 // rule (section 6).
 type Command struct {
 	Caller Caller
@@ -48,7 +48,7 @@ func withPattern(target string) (tool, pattern string, ok bool) {
 	return tool, pattern, ok
 }
 
-// Run carries out the command, given what stands after its name.
+// Run carries out the command; args is the text after its name, `allow bash(ls *)`.
 func (c *Command) Run(args string) Item {
 	parts := strings.FieldsFunc(args, func(r rune) bool { return pytext.Strip(string(r)) == "" })
 	if len(parts) == 0 {
@@ -127,7 +127,7 @@ func ruleID(tool, pattern string) string {
 
 const maxID = 120
 
-// escapeID keeps what is plain, writes one character as another, and the rest
+// escapeID keeps plain characters, writes one character as another, and the rest
 // as %xx, so that the text can be told from the result.
 func escapeID(s string, from, to byte) string {
 	var b strings.Builder
@@ -144,7 +144,7 @@ func escapeID(s string, from, to byte) string {
 	return b.String()
 }
 
-// show lists what is set, section 6.1.
+// show lists the levels and rules, section 6.1.
 func (c *Command) show() Item {
 	tools, err := c.call("permissions.tools.get", jsonx.Object{})
 	if err != nil {

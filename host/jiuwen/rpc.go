@@ -1,10 +1,9 @@
-// Package jiuwen carries out what JiuwenSwarm's clients ask of its permissions:
-// the requests permissions.* without a transport, and the commands /permissions
+// Package jiuwen changes JiuwenSwarm's permissions for its clients: the requests permissions.* without a transport, and the commands /permissions
 // and /add-dir.
 //
 // It owns the requests, their errors and the commands' words in two languages,
-// and changing a config.yaml under a lock. What the file means, and how an
-// accepted rule is written to it, is package dialect/jiuwen's; calls are decided
+// and changing a config.yaml under a lock. The meaning of the file, and
+// writing an accepted rule to it, is package dialect/jiuwen's; calls are decided
 // and asked about by a gate on these files.
 package jiuwen
 
@@ -46,7 +45,7 @@ func bad(format string, args ...any) error {
 }
 
 // A Handler carries out the requests permissions.* of the original, without a
-// transport: whoever has one hands in the method and its parameters.
+// transport: the caller hands in the method and its parameters.
 type Handler struct {
 	Store Store
 	// NewID makes twelve characters for the id of a rule that comes without
@@ -191,7 +190,7 @@ func (h *request) delete(list, what string, p *tree.Node) (any, error) {
 	return ok, err
 }
 
-// ownersGet returns owner_scopes and what a persona says when it may not.
+// ownersGet returns owner_scopes and the words of a persona that may not do it.
 func (h *request) ownersGet(*tree.Node) (any, error) {
 	sec, err := h.read()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // A Store is a config.yaml that can be changed. Update hands the bytes to fn
-// and keeps what it returns, unless that is an error; nobody else's change gets
-// lost in between.
+// and keeps the bytes that fn returns, unless it fails; no other process can
+// change the file in between.
 type Store interface {
 	Read() ([]byte, error)
 	Update(fn func(old []byte) ([]byte, error)) error

@@ -15,7 +15,7 @@ type Event struct {
 	Properties any    `json:"properties"`
 }
 
-// Replied is what a replied event tells.
+// Replied are the properties of a replied event.
 type Replied struct {
 	SessionID string `json:"sessionID"`
 	RequestID string `json:"requestID"`
@@ -24,7 +24,7 @@ type Replied struct {
 
 // A Subscription gets events until it is cancelled, the instance is closed, or it
 // has not read for so long that it would miss one: then it ends, so that its
-// reader asks anew for what is pending.
+// reader asks anew for the pending requests.
 type Subscription struct {
 	events chan Event
 	in     *Instance

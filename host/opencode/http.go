@@ -28,7 +28,7 @@ const maxBody = 64 << 10
 //	GET  /permission                               the requests that wait
 //	POST /permission/{requestID}/reply             {"reply", "message"}
 //	POST /session/{sessionID}/permissions/{id}     {"response"}, the older form
-//	GET  /event                                    a stream of what happens
+//	GET  /event                                    a stream of events
 //
 // Who may speak to it is for the server to say that mounts it. A reply has to
 // come as JSON and not from a page of another site, which a browser would send
@@ -167,7 +167,7 @@ func writeError(w http.ResponseWriter, status int, name string, fields map[strin
 	writeJSON(w, status, body)
 }
 
-// events streams what happens, as server-sent events.
+// events streams asks and replies, as server-sent events.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Type", "text/event-stream")

@@ -4,7 +4,7 @@
 //
 // It owns the requests, replies, errors and events of the program and their HTTP
 // surface ([NewHandler]). Deciding, self-protection, grants, waiting and the
-// ledger are the gate's; what files and patterns mean is package
+// ledger are the gate's; the meaning of files and patterns is package
 // dialect/opencode's.
 package opencode
 
@@ -25,7 +25,7 @@ import (
 	"github.com/obstat/obstat/gate"
 )
 
-// A Reply is what a human said.
+// A Reply is a human's answer to a request.
 type Reply string
 
 // The replies.
@@ -53,7 +53,7 @@ func (e *DeniedError) Error() string {
 // session.
 var ErrRejected = errors.New("The user rejected permission to use this specific tool call.")
 
-// A CorrectedError says that a human said no, and what to do instead.
+// A CorrectedError says that a human said no, with words for the model.
 type CorrectedError struct{ Feedback string }
 
 // Error is the program's message to the model.
@@ -61,8 +61,7 @@ func (e *CorrectedError) Error() string {
 	return "The user rejected permission to use this specific tool call with the following feedback: " + e.Feedback
 }
 
-// A NotFoundError says that nobody waits for a reply to this request, or not any
-// more.
+// A NotFoundError says that the request does not exist or has been answered.
 type NotFoundError struct{ RequestID string }
 
 // Error names the request.
@@ -95,7 +94,7 @@ type Instance struct {
 	subs   map[*Subscription]struct{}
 }
 
-// Open returns an instance that nobody has asked anything.
+// Open returns an instance without requests.
 func Open(ctx context.Context, opts Options) (*Instance, error) {
 	if opts.Gate.Policy == nil {
 		return nil, errors.New("an instance needs a policy")
@@ -134,11 +133,10 @@ func (i *Instance) Ask(ctx context.Context, req Request) error {
 	return w.Result(ctx)
 }
 
-// Put evaluates a request: what a rule denies is a DeniedError, if all is allowed
-// both results are nil, and else the one request waits with all its patterns.
+// Put evaluates a request: a denied one is a DeniedError, if all is allowed both
+// results are nil, and else the one request waits with all its patterns.
 //
-// What the rules deny is denied, whatever was answered before: there the program
-// lets an answer lift a rule.
+// An earlier "always" does not lift a deny rule; in the program it does.
 func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 	pending, err := i.requests(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ func (i *Instance) show(r *approval.Request, ref *ToolRef) Request {
 	return out
 }
 
-// shownAsk returns what a call asks: of several permissions the tool's own, which
+// shownAsk returns the ask that a call is shown as: of several the tool's own, which
 // is the last.
 func shownAsk(l *dialect.Loaded, call *obstat.Call, world obstat.World) (string, []string) {
 	asks, err := opencode.AsksOf(l.Program, call, world)
