@@ -80,8 +80,8 @@ type bench struct {
 }
 
 // setUp builds the programs and writes a project with a policy of a hundred
-// rules. It waits a moment, as a directory that was just changed is looked at
-// more closely.
+// rules, which is accepted. It waits a moment, as a directory that was just changed
+// is looked at more closely.
 func (b *bench) setUp() error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/obstat/obstat").Output()
 	if err != nil {
@@ -116,8 +116,18 @@ func (b *bench) setUp() error {
 	if err := b.place(); err != nil {
 		return err
 	}
+	accept := exec.Command(filepath.Join(b.dir, "bin", "obstat"), "trust", "--yes", b.project)
+	accept.Env = append(os.Environ(), b.home()...)
+	if out, err := accept.CombinedOutput(); err != nil {
+		return fmt.Errorf("obstat trust: %w\n%s", err, out)
+	}
 	time.Sleep(1500 * time.Millisecond)
 	return nil
+}
+
+// home returns the environment of the programs.
+func (b *bench) home() []string {
+	return []string{"HOME=" + filepath.Join(b.dir, "home"), "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "CODEX_HOME=" + b.dir}
 }
 
 // place puts copies of the programs where they are started, as an installer does:
@@ -189,7 +199,7 @@ func (b *bench) programs(npm string) ([]*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := []string{"HOME=" + filepath.Join(b.dir, "home"), "XDG_STATE_HOME=", "CODEX_HOME=" + b.dir}
+	home := b.home()
 	bin := func(name string) string { return filepath.Join(b.dir, "bin", name) }
 	out := []*program{
 		{name: "an empty Go program", args: []string{bin("empty")}},

@@ -19,6 +19,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -79,7 +80,43 @@ func run(n int, profile string, each bool) error {
 	slices.Sort(ratios)
 	at := func(q float64) float64 { return ratios[int(q*float64(len(ratios)-1))] }
 	fmt.Printf("%d commands through the gate, times mvdan's parse: p50 %.2f  p90 %.2f  p99 %.2f  max %.2f\n", len(commands), at(.5), at(.9), at(.99), at(1))
-	return nil
+	sync, record, err := durable(n, g, dir, project)
+	fmt.Printf("with a durable record: %s, one fdatasync %s: %.2f times\n", record, sync, float64(record)/float64(sync))
+	return err
+}
+
+// durable returns the medians of one write with fdatasync, to a file of the same
+// disk that has room for it, and of a call that is written down.
+func durable(n int, g *gate.Gate, dir, project string) (sync, record time.Duration, err error) {
+	f, err := os.Create(filepath.Join(dir, "bare"))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	line := make([]byte, 700) // as long as a record
+	if _, err := f.Write(make([]byte, len(line)*(n+1))); err != nil {
+		return 0, 0, err
+	}
+	var syncs, records []time.Duration
+	for i := range n {
+		began := time.Now()
+		if _, err := f.WriteAt(line, int64(i*len(line))); err != nil {
+			return 0, 0, err
+		}
+		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+			return 0, 0, err
+		}
+		syncs = append(syncs, time.Since(began))
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"git status"}`), Agent: "claude-code", Session: fmt.Sprint(i), Dir: project}
+		began = time.Now()
+		if d, err := g.Authorize(context.Background(), call); err != nil || d.Verdict != obstat.Allow {
+			return 0, 0, fmt.Errorf("%s, %w", d.Reason(), err)
+		}
+		records = append(records, time.Since(began))
+	}
+	slices.Sort(syncs)
+	slices.Sort(records)
+	return syncs[n/2], records[n/2], nil
 }
 
 // times returns the medians of parsing a command and of judging its call.
