@@ -28,53 +28,62 @@ func (s *search) choose(sets []*set) []*set {
 // accepted ones.
 func (s *search) load(st *site) {
 	same := st.pin != nil && st.pin.holds(st)
+	chosen := s.choose(st.sets)
+	disk, errs := make([]*dialect.Loaded, len(chosen)), make([]error, len(chosen))
+	for i, set := range chosen {
+		disk[i], errs[i] = s.loadSet(st, set, same)
+	}
+	var old []*dialect.Loaded
+	if st.pin != nil && !same && !st.trusted {
+		old = s.pinned(st)
+		same = alike(old, disk) // another part of a file has changed
+	}
 	accepted := same || st.trusted || st.role != Own || !st.base
-	role := st.role
+	role, why := st.role, "found in the project"
 	if same {
 		role = min(role, st.pinRole)
 	}
-	chosen := s.choose(st.sets)
-	var disk []*dialect.Loaded
-	for _, set := range st.sets {
-		if !slices.Contains(chosen, set) {
-			s.looked(set, st, false, accepted, chosen[0].d.Name()+" decides here")
-			continue
-		}
-		why := "found in the project"
-		if role == Inner {
-			why = "found below the project, or where the call leads; it only tightens"
-		}
-		l, err := s.loadSet(st, set, same)
-		if err != nil {
-			s.looked(set, st, true, accepted, "cannot be loaded: "+firstLine(err))
-			s.broken(st.dir, err, st.pin != nil && !st.trusted)
-			continue
-		}
-		disk = append(disk, l)
-		s.looked(set, st, true, accepted, why)
-		s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: role, Place: st.dir, Why: why, OnDisk: true, Accepted: accepted})
+	if role == Inner {
+		why = "found below the project, or where the call leads; it only tightens"
 	}
-	if !same && !st.trusted {
-		s.bound(st, disk, accepted)
+	for _, set := range st.sets {
+		switch i := slices.Index(chosen, set); {
+		case i < 0:
+			s.looked(set, st, false, accepted, chosen[0].d.Name()+" decides here")
+		case errs[i] != nil:
+			s.looked(set, st, true, accepted, "cannot be loaded: "+firstLine(errs[i]))
+			s.broken(st.dir, errs[i], st.pin != nil && !st.trusted)
+		default:
+			s.looked(set, st, true, accepted, why)
+			s.out.Policies = append(s.out.Policies, &Policy{Loaded: disk[i], Role: role, Place: st.dir, Why: why, OnDisk: true, Accepted: accepted})
+		}
+	}
+	if !same && !st.trusted && (st.pin != nil || !accepted) {
+		s.bound(st, old, slices.DeleteFunc(disk, func(l *dialect.Loaded) bool { return l == nil }))
 	}
 }
 
+// alike tells whether two lists of policies have the same Programs.
+func alike(a, b []*dialect.Loaded) bool {
+	return slices.EqualFunc(a, b, func(x, y *dialect.Loaded) bool {
+		return x != nil && y != nil && x.Policy.Digest() == y.Policy.Digest()
+	})
+}
+
 // bound puts the accepted policies of a site in force beside the files, which have
-// changed since, and lists the changes.
-func (s *search) bound(st *site, disk []*dialect.Loaded, accepted bool) {
-	var old []*dialect.Loaded
-	if st.pin != nil {
-		old = s.pinned(st)
-		for _, l := range old {
+// changed since, and lists the changes. Without a pin, or where the Programs of one
+// cannot be read any more, the place is seen as if for the first time.
+func (s *search) bound(st *site, old, disk []*dialect.Loaded) {
+	for _, l := range old {
+		if l != nil {
 			s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: st.pinRole, Place: st.dir, Why: "accepted before the files changed", Accepted: true})
 		}
-		s.first = s.first || len(old) == 0 && st.pinRole == Own && st.base // nothing is left of it
-	} else if !accepted {
-		s.first = s.first || !slices.ContainsFunc(s.out.sites, func(o *site) bool { return o.pin != nil && o.pinRole == Own })
+		s.first = s.first || l == nil
 	}
-	if st.pin != nil || !accepted {
-		s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil, Changes: changes(old, disk, st)})
-	}
+	own := func(o *site) bool { return o.pin != nil && o.pinRole == Own }
+	s.first = s.first || st.base && !slices.ContainsFunc(s.out.sites, own)
+	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil })
+	s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil, Changes: changes(old, disk, st)})
 }
 
 // users puts the user's and the machine's own policies in force: beside a

@@ -162,7 +162,8 @@ func (s *search) fromPin(p *PinPolicy, d dialect.Dialect) (*dialect.Loaded, erro
 	return &dialect.Loaded{Dialect: d, Program: prog, Policy: pol, Input: &dialect.Input{Home: s.w.Home}}, nil
 }
 
-// pinned returns the accepted policies of a site that count for the agent.
+// pinned returns the accepted policies of a site that count for the agent; nil for
+// one that cannot be read any more.
 func (s *search) pinned(st *site) (out []*dialect.Loaded) {
 	var sets []*set
 	from := map[*set]*PinPolicy{}
@@ -170,7 +171,7 @@ func (s *search) pinned(st *site) (out []*dialect.Loaded) {
 		p := &st.pin.Policies[i]
 		d, err := named(s.list, p.Dialect)
 		if err != nil {
-			continue
+			return []*dialect.Loaded{nil}
 		}
 		one := &set{d: d}
 		sets, from[one] = append(sets, one), p
@@ -178,6 +179,7 @@ func (s *search) pinned(st *site) (out []*dialect.Loaded) {
 	for _, one := range s.choose(sets) {
 		l, err := s.fromPin(from[one], one.d)
 		if err != nil {
+			out = append(out, nil)
 			continue
 		}
 		for _, name := range from[one].Files {

@@ -109,6 +109,21 @@ func TestChangedFiles(t *testing.T) {
 	w.check(at, "make", obstat.Ask, "obstat trust")
 }
 
+// TestOtherParts: a change of a file that is not about permissions needs nobody.
+func TestOtherParts(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: noCurl, "work/p/.claude/settings.local.json": `{"env":{}}`})
+	at := w.where("claude-code")
+	w.trust(at)
+	w.write(claudeFile, `{"model":"x","permissions":{"allow":["Bash"],"deny":["Bash(curl *)"]}}`)
+	w.write("work/p/.claude/settings.local.json", `{"enabledMcpjsonServers":["x"]}`)
+	w.write("work/p/opencode.json", `{"model":"x/y"}`)
+	w.check(at, "make", obstat.Allow)
+	w.check(at, "curl x", obstat.Deny)
+	if f := w.find(at); len(f.New) != 0 || len(f.Policies) != 1 {
+		t.Errorf("%+v %d", f.New, len(f.Policies))
+	}
+}
+
 // TestOuterPin: a policy that appears above or below the accepted one, or takes
 // its place, does not loosen it.
 func TestOuterPin(t *testing.T) {
