@@ -16,7 +16,7 @@ import (
 // sourceAddDir marks the overrides that add-dir writes.
 const sourceAddDir = "cli_add_dir"
 
-// Trusted is what AddDir did.
+// Trusted is the outcome of AddDir.
 type Trusted struct {
 	Dir          string `json:"normalized"`    // the directory, resolved
 	PathPattern  string `json:"path_pattern"`  // of the override for path tools

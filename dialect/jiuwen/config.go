@@ -130,7 +130,7 @@ func (r *reader) config() *config {
 	return c
 }
 
-// keys reports keys that nobody reads.
+// keys reports unknown keys.
 func (r *reader) keys(sec *tree.Node) {
 	names := make([]string, 0, len(known()))
 	for k := range known() {
@@ -332,7 +332,7 @@ func (r *reader) fallback(n *tree.Node, tiered bool) *levelConfig {
 	return &levelConfig{obstat.Deny, noLevel, r.pos(star)}
 }
 
-// legacyWarnings says what the legacy matcher does not read.
+// legacyWarnings reports the keys that the legacy matcher does not read.
 func (r *reader) legacyWarnings(sec *tree.Node, c *config) {
 	if c.tiered || !c.enabled {
 		return

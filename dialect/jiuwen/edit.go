@@ -50,7 +50,7 @@ func freeID(list *tree.Node, id string) string {
 	return out
 }
 
-// overrideID is the original's id for what a user approved.
+// overrideID is the original's id for an approved command or path.
 func overrideID(tool, matchType, pattern string) string {
 	words := strings.FieldsFunc("user_allow_"+tool+"_"+matchType+"_"+pattern, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')

@@ -9,7 +9,7 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// effectSubjects returns what a call would do, one line each, for rules that
+// effectSubjects returns the effects of a call, one line each, for rules that
 // look at that instead of at the command's text:
 //
 //	run rm -rf src
@@ -60,7 +60,7 @@ func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 	return out
 }
 
-// details writes what is known of an effect as one word.
+// details writes the properties of an effect as one word.
 func details(detail string, recursive, glob bool) string {
 	d := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(detail), ", ", ","), " ", "-")
 	if recursive && !strings.Contains(d, "recursive") {

@@ -11,7 +11,7 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// An externalConfig says what happens to paths outside the workspace: the level
+// An externalConfig is the treatment of paths outside the workspace: the level
 // of the longest prefix that holds a path, or else the general one.
 type externalConfig struct {
 	General  externalLevel `json:"general"`
@@ -195,7 +195,7 @@ func (c externalCheck) paths(f *obstat.Facts, root string) (out []string, err er
 	return out, nil
 }
 
-// workdir returns where a command runs: the workspace, or what the call says.
+// workdir returns where a command runs: the workspace, or the call's own workdir.
 func workdir(world obstat.World, root string, args *tree.Node) (string, error) {
 	n := args.Get("workdir")
 	if n == nil {

@@ -169,7 +169,7 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	return c.program(bare, splitChannels(in.Options[ChannelsOption])), errs
 }
 
-// program says what the configuration means.
+// program returns the configuration as a Program.
 func (c *config) program(bare bool, channels []string) *obstat.Program {
 	p := &obstat.Program{Dialect: "jiuwen", Mode: ModeGlobal, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
 	pr := params{Bare: bare, Legacy: !c.tiered, Channels: channels, External: c.external, Owners: c.owners, Names: c.names()}

@@ -58,7 +58,7 @@ func (t *toolConfig) patternRules() (out []obstat.Rule) {
 	return out
 }
 
-// argTexts returns what a pattern of the legacy matcher (and of owner_scopes)
+// argTexts returns the texts that a pattern of the legacy matcher (and of owner_scopes)
 // is matched against: every text argument as it is, a url's host and so on, the
 // directories above a path. Empty texts match nothing.
 func argTexts(args *tree.Node) (out []string) {

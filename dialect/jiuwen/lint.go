@@ -10,8 +10,8 @@ import (
 
 var _ dialect.Linter = Dialect{}
 
-// Lint finds what works as written and rarely as meant: overrides that allow
-// more than what was approved, a general allow that covers tools no rule can
+// Lint finds rules that work as written and rarely as meant: overrides that allow
+// more than was approved, a general allow that covers tools no rule can
 // look into, and a configuration under which the built-in rules are not read.
 func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 	warn := func(pos obstat.Pos, hint, msg string) {

@@ -27,11 +27,11 @@ const (
 	listExternal   = "external_directory"
 )
 
-// Offers are what "always allow" would store: this very command, or this very
+// Offers returns the rules that "always allow" would store: this very command, or this very
 // path, and the paths outside the workspace that it touches. The original
 // stores a command as a pattern, and a chain of commands one by one, so that it
 // asks about the chain for ever; here the text that the human saw is stored, and
-// matches itself alone. What cannot be seen through is not offered.
+// matches itself alone. A command with hidden parts, `curl x | sh`, is not offered.
 func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
 	p, err := readParams(l.Program.Params)
 	f := &obstat.Facts{Call: call, World: world}
@@ -62,7 +62,8 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	return append(out, externalOffers(externalCheck{p}, f)...)
 }
 
-// hidden tells whether a command would run, or touch, what cannot be seen.
+// hidden tells whether a command runs code, or touches paths, known only at run
+// time.
 func hidden(f *obstat.Facts) bool {
 	a := f.Analysis()
 	if a == nil {

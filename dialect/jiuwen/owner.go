@@ -11,7 +11,7 @@ import (
 // The modes of a Program beside the document's own: a call that is made for
 // somebody else names one of them.
 const (
-	// ModeGlobal is the policy of the document, for whoever runs the agent.
+	// ModeGlobal is the policy of the document, for the person who runs the agent.
 	ModeGlobal obstat.Mode = "global"
 	// ModeOwner is for a call on behalf of Call.User on Call.Channel: what
 	// owner_scopes grants need not be asked for, what they do not is denied.
@@ -27,10 +27,10 @@ const (
 	stageAvatar     = "digital persona"
 )
 
-// ownerConfig is owner_scopes: channel, user, what they may use.
+// ownerConfig is owner_scopes: the scope of each channel and user.
 type ownerConfig map[string]map[string]ownerScope
 
-// An ownerScope is what one user of one channel may use.
+// An ownerScope lists the tools that one user of one channel may use.
 type ownerScope struct {
 	Tools   map[string]ownerTool `json:"tools,omitempty"`
 	Default string               `json:"default,omitempty"` // defaults."*" as written
@@ -104,7 +104,7 @@ func (r *reader) ownerLevel(n *tree.Node) string {
 	return n.Str
 }
 
-// ownerLevel returns what owner_scopes says of a call, "" if it says nothing.
+// level returns the level of a call in owner_scopes, "" if there is none.
 func (c ownerConfig) level(channel, user, tool string, args *tree.Node) string {
 	s, ok := c[channel][user]
 	if !ok {
@@ -137,7 +137,7 @@ func (p *ownerPattern) matches(args *tree.Node) bool {
 	return false
 }
 
-// owner is the policy for a call on behalf of somebody. A grant replaces the
+// owner is the policy for a call on behalf of another user. A grant replaces the
 // question that the policy would ask; it does not reach what the policy denies.
 func owner(p obstat.Pipeline) obstat.Pipeline {
 	grant := func(name string, pass obstat.Outcomes) obstat.Stage {

@@ -29,7 +29,8 @@ type ruleConfig struct {
 	pos      obstat.Pos
 }
 
-// ruleList reads a list of rules. What can never match is reported and kept out;
+// ruleList reads a list of rules. One that can never match is reported and left
+// out;
 // the examples of a rule are tried if that is asked for.
 func (r *reader) ruleList(space string, n *tree.Node, strict, examples bool) (out []ruleConfig) {
 	seen := map[string]*tree.Node{}
@@ -104,7 +105,7 @@ func (r *reader) duplicateID(space string, e *tree.Node, seen map[string]*tree.N
 	seen[id.Str] = id
 }
 
-// rule reads what rules and overrides have in common. ok is false for one that
+// rule reads the keys that rules and overrides share. ok is false for one that
 // can never match, for a reason that has been reported.
 func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok bool) {
 	id := "?"
@@ -191,7 +192,7 @@ func (r *reader) deadTool(what string, n *tree.Node) {
 	r.warn(n, obstat.CodeNoEffect, hint, "%s can never match: parameter rules are for shell and path tools, and %q is neither", what, n.Str)
 }
 
-// action reads what a rule says: its action, or else its severity in the mode
+// action reads the verdict of a rule: its action, or else its severity in the mode
 // that is in force.
 func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdict, always bool, why string) {
 	why = text(e.Get("description"))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A category is what a tool's parameter rules look at.
+// A category is the kind of text that a tool's parameter rules look at.
 type category string
 
 // The categories of the document, section 2.2. A tool in none of them has no

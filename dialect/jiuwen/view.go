@@ -12,7 +12,7 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// params is what the view and the checks have to know of a configuration.
+// params are the settings that the view and the checks need.
 type params struct {
 	Bare     bool           `json:"bare,omitempty"`     // the document to the letter
 	Legacy   bool           `json:"legacy,omitempty"`   // the legacy matcher is in force
@@ -70,8 +70,8 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	return []obstat.Question{q}, nil
 }
 
-// arguments reads a call's input. What is no object is an empty one, as the
-// original has it; what cannot be read, or names a key twice, is a fault.
+// arguments reads a call's input. A value that is no object is an empty one, as
+// in the original; input that does not parse, or names a key twice, is a fault.
 func arguments(f *obstat.Facts) (*tree.Node, error) {
 	args, err := dialect.Arguments(f)
 	if err == nil && !args.Is(tree.Object) {
@@ -165,7 +165,7 @@ func legacySubjects(args *tree.Node) (out []obstat.Subject) {
 	return out
 }
 
-// Outline returns what calls to a tool ask, without one to look at: with all
+// Outline returns the questions of any call to a tool: with all
 // subjects there can be, and with no more than there must be.
 func (v view) Outline(tool string) []obstat.Question {
 	name := v.tool(tool)

@@ -67,7 +67,7 @@ func childDenies(child Ruleset, primaryTools []string) (out Ruleset) {
 	return out
 }
 
-// Inherit answers for a subagent: the stricter of what its parent's rules and
+// Inherit answers for a subagent: the stricter of the answers of its parent's and
 // its own say.
 func Inherit(o Order, parent, child Ruleset, permission, value string) obstat.Verdict {
 	p, _ := parent.Evaluate(o, permission, value)

@@ -14,7 +14,7 @@ type agent struct {
 	pos   obstat.Pos
 }
 
-// shared is what the agents have in common.
+// shared are the settings that all agents have in common.
 type shared struct {
 	home string
 	user Ruleset // the rules of the configuration
@@ -130,7 +130,8 @@ func documented(configs []agentConfig, user Ruleset) (out []agent) {
 	return out
 }
 
-// toolOutput lets an agent read what its tools wrote, unless that is denied.
+// toolOutput lets an agent read the output files of its tools, unless a rule
+// denies it.
 func (s *shared) toolOutput(rules Ruleset) Ruleset {
 	own := s.data("tool-output/*")
 	denied := slices.ContainsFunc(rules, func(r Rule) bool {
@@ -142,7 +143,7 @@ func (s *shared) toolOutput(rules Ruleset) Ruleset {
 	return Merge(rules, set("external_directory", own, "allow"))
 }
 
-// mergeAgents puts together what several files say of the same agents, in the
+// mergeAgents merges the settings of the same agents in several files, in the
 // order in which they are first named.
 func mergeAgents(all []agentConfig) (out []agentConfig) {
 	for _, a := range all {

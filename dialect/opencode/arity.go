@@ -11,7 +11,7 @@ import (
 //go:embed arity.txt
 var arityText string
 
-// An arity says how many words of a command tell what it does.
+// An arity is the number of words that name a command, 2 for `git push`.
 type arity struct {
 	words  int
 	never  bool
@@ -50,7 +50,7 @@ func parseArity(f []string) (key string, a arity) {
 	return strings.Join(f, " "), arity{never: true}
 }
 
-// Prefix returns the words of a command that tell what it does, flags skipped:
+// Prefix returns the words that name a command, flags skipped:
 // `git -C /x push origin` is git push. It returns nil where no words do: an
 // interpreter, a shell or a program that runs others is never told by its name.
 func Prefix(words []string) []string {

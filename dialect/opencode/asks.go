@@ -12,7 +12,7 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// An Ask is what a tool asks before it runs: may the call have this permission
+// An Ask is the question of a tool before it runs: may the call have this permission
 // for these patterns? Always are the patterns that an answer "always" allows.
 type Ask struct {
 	Permission string   `json:"permission"`
@@ -63,7 +63,7 @@ var tools = sync.OnceValue(func() map[string]tool {
 type callView struct {
 	params
 	f *obstat.Facts
-	// learn: what "always" would remember is wanted as well.
+	// learn: the patterns of "always" are wanted as well.
 	learn bool
 	args  *tree.Node
 	// fields are the names that another agent's tool has for opencode's.
@@ -73,8 +73,8 @@ type callView struct {
 	dirs   distinct // directories outside, as patterns
 }
 
-// Asks returns what a call asks, in the program's order: directories outside
-// the project before what the tool itself asks, but for searches. The floor
+// Asks returns the asks of a call, in the program's order: directories outside
+// the project before the tool's own asks, but for searches. The floor
 // says whether to look at more than the program does.
 func Asks(order Order, floor bool, call *obstat.Call, world obstat.World) ([]Ask, error) {
 	v := view{params{order, floor}}
@@ -179,7 +179,7 @@ func (c *callView) optional(field string) (text string, there bool, err error) {
 	return text, true, err
 }
 
-// ask adds patterns to what the tool asks.
+// ask adds patterns to the tool's asks.
 func (c *callView) ask(patterns, always []string) {
 	if c.Order == First { // the very values, and nothing that they would match as patterns
 		always = nil

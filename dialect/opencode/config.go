@@ -25,7 +25,7 @@ func (o Order) key() string {
 	return keyProgram
 }
 
-// A fileConfig is what one file says.
+// A fileConfig is the content of one file.
 type fileConfig struct {
 	file    *dialect.File
 	root    *tree.Node
@@ -35,7 +35,7 @@ type fileConfig struct {
 	agents  []agentConfig
 }
 
-// An agentConfig is what the files say of one agent.
+// An agentConfig is the settings of one agent, from all files.
 type agentConfig struct {
 	name       string
 	mode       string // primary, subagent or all; "" is not said
@@ -231,8 +231,8 @@ func (r *reader) keyText(m *tree.Member, what string) bool {
 	return r.plainText(m.KeyNode, m.Key)
 }
 
-// plainText refuses what opencode replaces when it reads the file: nobody can
-// say here what will stand there.
+// plainText refuses `{env:X}` and `{file:X}`, which opencode replaces when it
+// reads the file: their value is not known here.
 func (r *reader) plainText(n *tree.Node, s string) bool {
 	for _, open := range []string{"{env:", "{file:"} {
 		if i := strings.Index(s, open); i >= 0 && strings.Contains(s[i:], "}") {

@@ -71,7 +71,7 @@ func (e *editor) read(data []byte) (Ruleset, error) {
 	return Merge(c.section.rules(e.order, ""), c.list), nil
 }
 
-// same tells whether a rule says what the new one says.
+// same tells whether a rule equals the new one.
 func (e *editor) same(r Rule) bool {
 	return r.Permission == e.rule.Permission && r.Pattern == e.rule.Pattern && r.Action == e.rule.Action
 }
@@ -164,7 +164,7 @@ func (e *editor) check(before Ruleset, out []byte) error {
 	return nil
 }
 
-// stillDenied tells whether what a rule denied before is denied still.
+// stillDenied tells whether the values that a rule denied before still are.
 func (e *editor) stillDenied(r *Rule, before, after Ruleset, known patterns) error {
 	if r.Action != obstat.Deny {
 		return nil

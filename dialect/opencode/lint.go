@@ -12,7 +12,7 @@ import (
 
 var _ dialect.Linter = Dialect{}
 
-// Lint finds what works as written and rarely as meant: a file that decides
+// Lint finds rules that work as written and rarely as meant: a file that decides
 // differently in the other order, rules that can never match, and agents that
 // can start one another for ever.
 func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {

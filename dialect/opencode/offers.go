@@ -15,7 +15,7 @@ var (
 	_ dialect.Trier   = Dialect{}
 )
 
-// Offers are what "always" would remember. The document remembers the very
+// Offers returns the rules that "always" would remember. The document remembers the very
 // value. The program remembers a command by its first words, and of anything
 // else everything; with the floor on, this very file or address is offered, and
 // no more.
@@ -120,7 +120,7 @@ func (a *Ask) asked(l *dialect.Loaded, call *obstat.Call) (out []string) {
 	return out
 }
 
-// narrow returns what is offered for one value, narrowest first. A value with a
+// narrow returns the patterns offered for one value, narrowest first. A value with a
 // wildcard in it would mean more than itself.
 func narrow(permission, value string) []string {
 	if permission == permExternal || strings.HasPrefix(value, "mcp:") && strings.HasSuffix(value, ":*") {

@@ -178,7 +178,7 @@ func (l *loader) split(layers ...string) (files, session Ruleset) {
 // floor tells whether the floor is on.
 func (l *loader) floor() bool { return l.in.Options[dialect.FloorOption] != "off" }
 
-// program says what the configuration means.
+// program returns the configuration as a Program.
 func (l *loader) program() *obstat.Program {
 	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
 	pr := params{Order: l.order, Floor: l.floor()}
@@ -203,7 +203,7 @@ func (l *loader) program() *obstat.Program {
 	return p
 }
 
-// agentConfigs returns what the files of the given layers say of agents.
+// agentConfigs returns the agents of the files of the given layers.
 func (l *loader) agentConfigs(layers ...string) []agentConfig {
 	var out []agentConfig
 	for _, c := range l.configs {
@@ -227,7 +227,7 @@ func (l *loader) agentsOf(user, session Ruleset) []agent {
 	return out
 }
 
-// stageNames says what each order does, for whoever reads an explanation.
+// stageNames are the names of the stages in explanations.
 var stageNames = map[Order]string{First: "first match", Last: "last match"}
 
 func (l *loader) stage(list string) obstat.Match {

@@ -37,7 +37,7 @@ func (o Order) other() Order {
 	return First
 }
 
-// flavour returns what patterns are written in.
+// flavour returns the pattern language of the order.
 func (o Order) flavour() pattern.Flavour {
 	if o == First {
 		return pattern.Minimatch
@@ -45,7 +45,7 @@ func (o Order) flavour() pattern.Flavour {
 	return pattern.Wildcard
 }
 
-// A Rule gives an answer to what matches a permission and a pattern.
+// A Rule gives an answer to the values that match a permission and a pattern.
 type Rule struct {
 	Permission string
 	Pattern    string
@@ -86,7 +86,7 @@ func stringField(name string) tree.Field {
 	return tree.Field{Name: name, Kinds: []tree.Kind{tree.String}, Required: true}
 }
 
-// tool returns what the rule's permission matches.
+// tool returns the rule's permission as a pattern.
 func (r *Rule) tool(o Order) obstat.Text {
 	switch {
 	case r.Permission == "*":
@@ -97,7 +97,7 @@ func (r *Rule) tool(o Order) obstat.Text {
 	return obstat.Text{Flavour: pattern.Wildcard, Text: r.Permission}
 }
 
-// text returns what the rule's pattern matches. The program's * is everything;
+// text returns the rule's pattern. The program's * is everything;
 // the document's stops at a slash.
 func (r *Rule) text(o Order) obstat.Text {
 	if o == Last && r.Pattern == "*" {

@@ -7,10 +7,10 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// params is what the view has to know of a configuration.
+// params are the settings of a configuration that the view needs.
 type params struct {
 	Order Order `json:"order"`
-	// Floor: the floor is on, so what the program does not look at is asked
+	// Floor: the floor is on, so places that the program does not look at are asked
 	// about as well.
 	Floor bool `json:"floor,omitempty"`
 }
@@ -30,7 +30,7 @@ func readParams(raw json.RawMessage) (params, error) {
 	return p, nil
 }
 
-// A view makes of a call what its tool asks: a permission and a pattern each.
+// A view turns a call into its tool's asks: a permission and a pattern each.
 type view struct{ params }
 
 var _ obstat.Outliner = view{}
@@ -40,7 +40,7 @@ func newView(raw json.RawMessage) (obstat.View, error) {
 	return view{p}, err
 }
 
-// Questions returns what a call asks.
+// Questions returns the questions that a call poses to the rules.
 func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	asks, err := v.asks(f, false)
 	if err != nil {
