@@ -50,18 +50,9 @@ func parseArity(f []string) (key string, a arity) {
 	return strings.Join(f, " "), arity{never: true}
 }
 
-// Prefix returns the words that name a command, flags skipped:
-// `git -C /x push origin` is git push. It returns nil where no words do: an
+// prefix returns the places of the words that name a command, flags skipped: of
+// `git -C /x push origin` 0 and 3. It returns nil where no words do: an
 // interpreter, a shell or a program that runs others is never told by its name.
-func Prefix(words []string) []string {
-	var out []string
-	for _, i := range prefix(words) {
-		out = append(out, words[i])
-	}
-	return out
-}
-
-// prefix returns the places of the words of [Prefix].
 func prefix(words []string) []int {
 	if len(words) == 0 || words[0] == "" {
 		return nil

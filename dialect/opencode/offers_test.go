@@ -138,7 +138,7 @@ func TestArityTable(t *testing.T) {
 		"kubectl -n prod rollout restart x": "kubectl rollout restart", "npm --prefix web run dev": "npm run dev", "make -C sub -j4 all": "make all",
 		"bash -c x": "", "python": "", "python -m x": "", "python a.py b": "python a.py", "sudo ls": "", "git --": "git", "ls -": "ls", "": "",
 	} {
-		if got := strings.Join(Prefix(strings.Fields(words)), " "); got != want {
+		if got := strings.Join(pickWords(strings.Fields(words), prefix(strings.Fields(words))), " "); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}

@@ -122,7 +122,7 @@ func TestOpsArity(t *testing.T) {
 		var want []string
 		o.decode(t, o.Call, &call)
 		o.decode(t, o.Expect, &want)
-		l.compare(o, append([]string{}, Prefix(call.Tokens)...), want)
+		l.compare(o, append([]string{}, pickWords(call.Tokens, prefix(call.Tokens))...), want)
 	}
 }
 

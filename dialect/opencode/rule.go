@@ -175,14 +175,6 @@ func (rs Ruleset) evaluate(o Order, permission, value string, known patterns) (o
 	return obstat.Ask, nil
 }
 
-// Matches tells whether the rule is about a permission and a value.
-func (r *Rule) Matches(o Order, permission, value string) (bool, error) {
-	if ok, err := matches(r.tool(o), permission); !ok || err != nil {
-		return false, err
-	}
-	return matches(r.text(o), value)
-}
-
 func matches(t obstat.Text, s string) (bool, error) { return patterns{}.match(t, s) }
 
 // patterns are compiled patterns, so that none is compiled twice.
