@@ -18,7 +18,7 @@ func actAs(role string) {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), "OBSTAT_TEST_ROLE=hook")
 		cmd.Env = append(cmd.Env, strings.Fields(os.Getenv("OBSTAT_TEST_SETTINGS"))...)
-		out, err := cmd.CombinedOutput()
+		out, err := cmd.Output()
 		fmt.Print(string(out))
 		if err != nil {
 			fmt.Print(err)
@@ -55,7 +55,7 @@ func TestStarted(t *testing.T) {
 	} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "OBSTAT_TEST_ROLE=agent", "OBSTAT_TEST_DIR=" + tt.dir, "OBSTAT_TEST_HOME=" + w.home, "OBSTAT_TEST_SETTINGS=" + tt.settings}, tt.env...)
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != tt.want {
+		if out, err := cmd.Output(); err != nil || string(out) != tt.want {
 			t.Errorf("started with %q, settings %q: %s, want %s (%v)", tt.env, tt.settings, out, tt.want, err)
 		}
 	}
