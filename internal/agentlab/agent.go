@@ -52,6 +52,7 @@ func Agents() []Agent {
 		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}, false},
 		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}, false},
 		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}, false},
+		{"qwen", "", "Qwen Code", "@qwen-code/qwen-code", "0.24.4", qwenCode{}, false},
 	}
 }
 

@@ -105,7 +105,7 @@ The agents themselves were told to let everything through, so that what was bloc
 - **blocked**: the call did not happen. With obstat at work the model was also told so in obstat's words, and the agent went on with its next call.
 - Killed or gone, obstat cannot answer; the entry that the installer writes then refuses in its place.
 - How long a hook may hang is the agent's own affair: the row has it at three seconds instead of the ten minutes that are installed. obstat does not let it come to that: whatever it
-  waits for, it refuses by itself long before, as in the row where the policy takes for ever.
+  waits for, it refuses by itself long before, as in the row where its own state takes for ever.
 - In Claude Code's default mode the agent itself refuses what nobody answers for, and a change of its own settings; what ran there ran because obstat allowed it.
 `)
 	for i, n := range notes {
