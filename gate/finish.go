@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -15,7 +16,7 @@ import (
 // is denied.
 func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
 	g := t.g
-	if t.j.broken != nil {
+	if t.j.broken != nil && !strings.Contains(d.Reason(), firstLine(t.j.broken.Error())) {
 		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
 	rec := t.record(&d)

@@ -101,7 +101,11 @@ func (f *InForce) waiting(out, disk *Answer) {
 		// That no accepted rule allows it goes without saying.
 		out.Stage, out.Rule, out.Part, out.Note = "not accepted", nil, "", ""
 	}
-	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; `obstat trust %s` shows what is new and accepts it", says, disk.Verdict, out.Waits))
+	how := fmt.Sprintf("`obstat trust %s` shows what is new and accepts it", out.Waits)
+	if f.Pins != "on" {
+		how = "nothing that was accepted counts: " + f.Pins
+	}
+	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; %s", says, disk.Verdict, how))
 }
 
 // names returns the names of the policy's files.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/paths"
 )
 
 // openPins finds out whether pins count, and opens them. Pins that cannot be read
@@ -27,6 +26,9 @@ func (s *search) openPins() {
 		return
 	case dir == "":
 		s.out.Pins = "there is no state directory to keep them in"
+		return
+	case s.foreign != "":
+		s.out.Pins = "the project's settings set " + s.foreign + ", and what they lead to cannot vouch for it"
 		return
 	}
 	s.pins = s.newPinStore(dir)
@@ -48,9 +50,10 @@ func (s *search) closePins() {
 }
 
 // accepted looks up the pin of a site. A state directory inside the project could
-// have come with it, so its pins do not count.
+// have come with it, so its pins do not count, and neither that they are off.
 func (s *search) accepted(st *site) {
-	if st.trusted = s.off || s.trusts(st.key); st.trusted || s.pins == nil || paths.Inside(st.key, s.pins.dir) {
+	inside := s.pins != nil && s.pins.in(st.key)
+	if st.trusted = s.off && !inside || s.trusts(st.key); st.trusted || s.pins == nil || inside {
 		return
 	}
 	st.pin, st.pinAt = s.pins.at(st.key)
@@ -248,7 +251,7 @@ func (f *Finder) writer(w *Where) (*search, error) {
 // makePin returns the pin of a site's files, of every dialect: agents differ in
 // which of them decide.
 func (s *search) makePin(st *site) (*Pin, error) {
-	if paths.Inside(st.key, s.pins.dir) {
+	if s.pins.in(st.key) {
 		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)
 	}
 	pin := &Pin{Place: st.key, Made: version(), Files: st.pinFiles()}

@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/paths"
 )
 
 // A Pin holds the files and Programs that a person has accepted for a place. It is
@@ -90,6 +91,16 @@ func (s *search) newPinStore(dir string) *pinStore {
 	out := &pinStore{dir: dir, heads: statedir.Heads(statedir.Store(dir), s.w.Getenv)}
 	out.file = ledger.NewFile(statedir.Ledger(dir), out.heads...)
 	return out
+}
+
+// in tells whether the state directory lies in a place, also by where its links lead,
+// such as /proc/self/cwd/state.
+func (s *pinStore) in(place string) bool {
+	if paths.Inside(place, s.dir) {
+		return true
+	}
+	real, err := resolve(s.dir)
+	return err != nil || paths.Inside(place, real)
 }
 
 func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }

@@ -193,6 +193,7 @@ func (f *Finder) Find(w *Where) (*InForce, error) {
 	if len(s.w.Named.Files) > 0 {
 		return s.out, s.named()
 	}
+	s.foreign = s.setByProject()
 	s.openPins()
 	defer s.closePins()
 	s.find()
@@ -207,6 +208,12 @@ func (f *Finder) search(w *Where) (*search, error) {
 	}
 	if s.w.Named == nil {
 		s.w.Named = &Named{}
+	}
+	if home := s.w.Home; home != "" {
+		s.homes = []string{filepath.Clean(home)}
+		if real, err := resolve(s.homes[0]); err == nil && real != s.homes[0] {
+			s.homes = append(s.homes, real)
+		}
 	}
 	if s.list = f.Dialects; s.list == nil {
 		s.list = all.All()

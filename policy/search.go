@@ -26,6 +26,11 @@ type search struct {
 	glob map[string][]string // the files that patterns have found
 	pins *pinStore           // nil: none count
 	off  bool                // nothing has to be accepted anywhere
+	// homes are the home directory by its name and by where its links lead.
+	homes []string
+	// foreign is the variable by which a project's settings say where the user's own
+	// files or state are, such as HOME; then nothing there is the user's.
+	foreign string
 	// first: the agent's own project has no pin.
 	first bool
 	out   *InForce
@@ -161,7 +166,7 @@ func (s *search) discover(at string) (chains [][]*site, err error) {
 	}
 	for _, from := range slices.Compact([]string{at, real}) {
 		var found []*site
-		for _, dir := range ancestors(from, s.w.Home) {
+		for _, dir := range ancestors(from, s.homes) {
 			st, err := s.at(dir, from != real)
 			if err != nil {
 				return nil, err
@@ -278,7 +283,7 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 		}
 		f := file{File: dialect.File{Name: name, Layer: p.Layer, Data: c.data}, err: c.err}
 		project := p.Layer == dialect.LayerProject || p.Layer == dialect.LayerLocal
-		f.own = !project && (p.Env == "" || s.usersOwn(p.Env)) && !s.inProject(dir, name)
+		f.own = !project && s.foreign == "" && (p.Env == "" || s.usersOwn(p.Env)) && !s.inProject(dir, name)
 		f.here = project
 		if f.speaks = f.err != nil; f.err == nil {
 			f.speaks = dialect.Speaks(d, &f.File)
@@ -291,10 +296,14 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 // inProject tells whether a file lies in a project: then it is the project's, also
 // if the environment calls that directory the home.
 func (s *search) inProject(dir, name string) bool {
-	if dir != "" && paths.Inside(dir, name) {
+	real, err := resolve(name) // `/proc/self/cwd/home` is in the project
+	if err != nil {
+		real = name
+	}
+	if dir != "" && (paths.Inside(dir, name) || paths.Inside(dir, real)) {
 		return true
 	}
-	return slices.ContainsFunc(s.out.sites, func(st *site) bool { return paths.Inside(st.dir, name) || paths.Inside(st.key, name) })
+	return slices.ContainsFunc(s.out.sites, func(st *site) bool { return paths.Inside(st.dir, name) || paths.Inside(st.key, real) })
 }
 
 // names returns the names in a directory.
@@ -375,10 +384,10 @@ func resolve(path string) (string, error) {
 }
 
 // ancestors returns the directories that a project may start in, outermost first:
-// below the home directory, or below the root.
-func ancestors(at, home string) []string {
+// below a home directory, or below the root.
+func ancestors(at string, homes []string) []string {
 	var out []string
-	for home = filepath.Clean(home); at != filepath.Dir(at) && at != home; at = filepath.Dir(at) {
+	for ; at != filepath.Dir(at) && !slices.Contains(homes, at); at = filepath.Dir(at) {
 		out = append(out, at)
 	}
 	slices.Reverse(out)

@@ -44,18 +44,47 @@ func (s *search) usersOwn(name string) bool {
 	return !s.mentioned(name)
 }
 
+// ownPlaces are the variables that say where the user's own policy and obstat's state
+// are.
+var ownPlaces = []string{"HOME", "USERPROFILE", "XDG_STATE_HOME", "XDG_CONFIG_HOME"}
+
+// setByProject returns which of the variables that lead to the user's own files a
+// project's settings have set, "" for none. A cloned repository could bring a home
+// with a policy of its own, and lead there.
+func (s *search) setByProject() string {
+	if s.w.Mine {
+		return ""
+	}
+	for _, name := range ownPlaces {
+		if value := s.w.Getenv(name); value != "" && s.mentioned(name) {
+			if own, _ := started(name, value); !own {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // settings are the files of a project that set variables for an agent and the
 // programs it starts.
 var settings = []string{".env", ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env",
 	".codex/config.toml", ".cursor/hooks.json", ".vscode/settings.json", "opencode.json", "opencode.jsonc", ".opencode/opencode.json"}
 
-// mentioned tells whether a project's settings speak of a variable.
+// mentioned tells whether a project's settings speak of a variable. For the one that
+// says where the home is, that home is no bound of the search.
 func (s *search) mentioned(name string) bool {
 	starts, _ := s.starts()
+	homes := s.homes
+	if slices.Contains(ownPlaces[:2], name) {
+		homes = nil
+	}
 	for _, at := range starts {
-		for _, dir := range ancestors(filepath.Clean(at), s.w.Home) {
+		for _, dir := range ancestors(filepath.Clean(at), homes) {
 			for _, file := range settings {
-				if data, err := os.ReadFile(filepath.Join(dir, file)); err == nil && strings.Contains(string(data), name) {
+				if first, _, _ := strings.Cut(file, "/"); !s.exists(filepath.Join(dir, first)) {
+					continue
+				}
+				if data, err := os.ReadFile(filepath.Join(dir, file)); err == nil && sets(string(data), name) {
 					return true
 				}
 			}
@@ -64,9 +93,29 @@ func (s *search) mentioned(name string) bool {
 	return false
 }
 
+// sets tells whether a settings file may give a value to a variable: `HOME=/x`,
+// `"HOME": "/x"`, or a name with escapes in it. `$HOME` does not.
+func sets(text, name string) bool {
+	if strings.Contains(text, `\u00`) {
+		return true
+	}
+	for {
+		before, after, found := strings.Cut(text, name)
+		if !found {
+			return false
+		}
+		rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(after, `"`), `'`), " \t\r\n")
+		if (before == "" || !strings.ContainsAny(before[len(before)-1:], "$_{ABCDEFGHIJKLMNOPQRSTUVWXYZ")) && (strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, ":")) {
+			return true
+		}
+		text = after
+	}
+}
+
 // markers are variables that agents set for the commands they run. A process that
 // has one was started by an agent, and so was an agent that has one.
-var markers = []string{"CLAUDECODE=", "CODEX_SANDBOX=", "CODEX_SANDBOX_NETWORK_DISABLED=", "GEMINI_CLI=", "QWEN_CODE=", "OPENCODE=", "CURSOR_AGENT=", "COPILOT_CLI=", "CLINE_ACTIVE="}
+var markers = []string{"CLAUDECODE=", "CODEX_SANDBOX=", "CODEX_SANDBOX_NETWORK_DISABLED=", "GEMINI_CLI=", "QWEN_CODE=", "OPENCODE=", "CURSOR_AGENT=", "COPILOT_CLI=", "CLINE_ACTIVE=",
+	"CLAUDE_PROJECT_DIR=", "GEMINI_PROJECT_DIR=", "COPILOT_PROJECT_DIR="} // the last three for the shells that run hooks
 
 // ByAgent tells whether an agent has started this process, as far as the
 // environment says so.
@@ -74,17 +123,12 @@ func ByAgent(getenv func(string) string) bool {
 	return slices.ContainsFunc(markers, func(m string) bool { return getenv(strings.TrimSuffix(m, "=")) != "" })
 }
 
-// gave tells whether an environment as /proc has it has this value for a variable
-// and is of no agent's making.
-func gave(environ, name, value string) bool {
-	found := false
+// gave tells whether an environment as /proc has it has this value for a variable,
+// and whether it is of an agent's making.
+func gave(environ, name, value string) (found, marked bool) {
 	for _, kv := range strings.Split(environ, "\x00") {
-		for _, m := range markers {
-			if strings.HasPrefix(kv, m) {
-				return false
-			}
-		}
+		marked = marked || slices.ContainsFunc(markers, func(m string) bool { return strings.HasPrefix(kv, m) })
 		found = found || kv == name+"="+value
 	}
-	return found
+	return found, marked
 }

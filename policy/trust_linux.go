@@ -14,23 +14,31 @@ const maxAncestors = 64
 // with a value of a variable, and by no agent. Variables that an agent adds to its
 // own environment later are not in /proc/PID/environ.
 func started(name, value string) (own, known bool) {
-	for pid, n := os.Getppid(), 0; pid > 1 && n < maxAncestors; n++ {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && gave(string(environ), name, value) {
-			return true, true
+	return startedAbove(os.Getppid(), name, value, os.ReadFile)
+}
+
+// startedAbove is started for a process and those above it. An agent among them
+// undoes what was found below it: it may have started that with any environment,
+// also one without its mark (`env -u CLAUDECODE OBSTAT_TRUST=/ claude`). The first
+// process of a container counts as well: it may be the agent.
+func startedAbove(pid int, name, value string, read func(string) ([]byte, error)) (own, known bool) {
+	for n := 0; pid > 0 && n < maxAncestors; n++ {
+		if environ, err := read(fmt.Sprintf("/proc/%d/environ", pid)); err == nil {
+			found, marked := gave(string(environ), name, value)
+			own = !marked && (own || found)
 		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		stat, err := read(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			return false, n > 0
+			return own, own || n > 0
 		}
 		// The name in parentheses may hold anything; behind it come state and parent.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) < 2 {
-			return false, n > 0
+			return own, own || n > 0
 		}
 		if pid, err = strconv.Atoi(fields[1]); err != nil {
-			return false, n > 0
+			return own, own || n > 0
 		}
 	}
-	return false, true
+	return own, true
 }
