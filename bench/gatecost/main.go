@@ -16,12 +16,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/obstat/obstat"
@@ -119,8 +121,15 @@ func durable(n int, g *gate.Gate, dir, project string) (sync, record time.Durati
 	return syncs[n/2], records[n/2], nil
 }
 
-// times returns the medians of parsing a command and of judging its call.
+// batch is how many times a command is parsed or judged between two looks at the
+// clock.
+const batch = 20
+
+// times returns the medians of parsing a command and of judging its call, in time
+// that this thread was running: what else the machine does has little part in it.
 func times(n int, g *gate.Gate, project, command string) (parse, judge time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	input, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		panic(err) // it is a text
@@ -128,18 +137,31 @@ func times(n int, g *gate.Gate, project, command string) (parse, judge time.Dura
 	call := &obstat.Call{Tool: "Bash", Input: input, Agent: "claude-code", Session: "s", Dir: project, Roots: []string{project}}
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	var parses, judges []time.Duration
-	for i := range n + 20 {
-		began := time.Now()
-		_, _ = parser.Parse(strings.NewReader(command), "")
-		parsed := time.Now()
-		judged(g, call)
-		if i >= 20 {
-			parses, judges = append(parses, parsed.Sub(began)), append(judges, time.Since(parsed))
+	for i := range n/batch + 3 {
+		began := running()
+		for range batch {
+			_, _ = parser.Parse(strings.NewReader(command), "")
+		}
+		parsed := running()
+		for range batch {
+			judged(g, call)
+		}
+		if done := running(); i >= 2 { // the first ones fill caches
+			parses, judges = append(parses, (parsed-began)/batch), append(judges, (done-parsed)/batch)
 		}
 	}
 	slices.Sort(parses)
 	slices.Sort(judges)
-	return parses[n/2], judges[n/2]
+	return parses[len(parses)/2], judges[len(judges)/2]
+}
+
+// running returns how long this thread has run.
+func running() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		panic(err) // every Linux has that clock
+	}
+	return time.Duration(ts.Nano())
 }
 
 // judged puts the call to the gate; nothing is written down.
