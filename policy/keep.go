@@ -73,7 +73,7 @@ func (p *Pin) with(s *search, offers []obstat.Offer) *Pin {
 		if err != nil {
 			continue
 		}
-		if text, err := json.Marshal(pol.Program()); err == nil {
+		if text, err := pack(pol.Program()); err == nil {
 			pp.Program, added = text, true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -147,7 +146,11 @@ func (s *search) fromPin(p *PinPolicy, d dialect.Dialect) (*dialect.Loaded, erro
 	if len(p.Program) == 0 {
 		return nil, errors.New("the Program was too large to be kept")
 	}
-	prog, err := obstat.ParseProgram(pinnedFile, p.Program)
+	text, err := unpack(p.Program)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := obstat.ParseProgram(pinnedFile, text)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +268,7 @@ func (s *search) makePin(st *site) (*Pin, error) {
 		for i := range set.files {
 			p.Files = append(p.Files, st.pinName(set.files[i].Name))
 		}
-		if p.Program, err = json.Marshal(l.Program); err != nil {
+		if p.Program, err = pack(l.Program); err != nil {
 			return nil, err
 		}
 		if size += len(p.Program); size > maxPinned {
