@@ -31,6 +31,8 @@ type floorWalk struct {
 	// field is the input field that holds the command, "" if the tool runs none.
 	field string
 	a     *effect.Analysis
+	// server: the tool is a server's, of which only its fields are known.
+	server bool
 	// by is the rules' answer to the whole call; measured says how much that
 	// allows, and is computed when first needed.
 	by       outcome
@@ -48,10 +50,11 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		return
 	}
 	tool, known := effect.Lookup(f.Call.Tool)
-	if !known || len(tool.Command) == 0 && len(tool.Paths) == 0 {
+	server := !known || tool.Canonical == "mcp"
+	if server && len(w.pol.prog.Faces) == 0 || !server && len(tool.Command) == 0 && len(tool.Paths) == 0 {
 		return
 	}
-	fl := &floorWalk{walk: w, f: f, pl: pl, o: *o, by: *o, tool: tool, field: commandField(f, tool), a: f.Analysis()}
+	fl := &floorWalk{walk: w, f: f, pl: pl, o: *o, by: *o, tool: tool, field: commandField(f, tool), a: f.Analysis(), server: server}
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()

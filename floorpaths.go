@@ -30,7 +30,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		return
 	}
 	if e.Path == "" {
-		if fl.o.verdict == Allow && !fl.shell() && !fl.wide() {
+		if fl.o.verdict == Allow && !fl.shell() && !fl.wide() && !fl.server {
 			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
 		}
 		fl.possibly(e, face)
@@ -41,7 +41,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	}
 	// The call's own verdict speaks for the file tools' own paths and for what
 	// programs do; only a redirect has to be allowed by itself.
-	must := !fl.shell() && !fl.wide()
+	must := !fl.shell() && !fl.wide() && !fl.server
 	if isRedirect(e) {
 		must = must || !fl.exact() && (!fl.wide() || slices.Contains(fl.narrow, e.Command))
 	}
@@ -80,13 +80,16 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 	if fetches && e.Kind != effect.Write {
 		return Face{}, false
 	}
-	if !fl.shell() && !fetches {
+	if !fl.shell() && !fetches && !fl.server {
 		for _, field := range fl.tool.Paths {
 			if text, ok := fl.f.Field(field); ok && text == e.Raw {
 				return Face{fl.f.Call.Tool, field}, true
 			}
 		}
 		return Face{}, false
+	}
+	if reads, writes := effect.Says(fl.f.Call.Tool); fl.server && reads != writes && e.Kind != effect.Connect && (e.Kind == effect.Read) != reads {
+		return Face{}, false // what its name does not say
 	}
 	name := ""
 	switch e.Kind {

@@ -17,6 +17,9 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 	if fl.o.verdict < Allow || e.Tags.Has(effect.List) || e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch) {
 		return // names only, or a program's own books, an archive's files, git's working tree: nobody names them
 	}
+	if !fl.shell() && e.Recursive && !e.Named() {
+		return // a search tool passes by what it may not read, as far as is known
+	}
 	for _, set := range [...]paths.Set{e.Target(), e.RealTarget()} {
 		if e.Loose() {
 			set = paths.Anything()

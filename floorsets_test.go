@@ -112,3 +112,31 @@ func TestFloorSetsGrow(t *testing.T) {
 		}
 	}
 }
+
+// Path rules hold for tools that take paths under whatever name: a server's, and a search's
+// pattern of names.
+func TestFloorTools(t *testing.T) {
+	pol := setPolicy(t)
+	world := &obstat.Snapshot{HomeDir: "/home/u", Links: map[string]string{"/home/u/p/linkout": "/home/u/.ssh"}, Dirs: []string{"/home/u/p"}}
+	for _, tc := range []struct {
+		tool, input string
+		want        obstat.Verdict
+	}{
+		{"mcp__filesystem__read_file", `{"path":"/home/u/p/.env"}`, obstat.Deny},
+		{"mcp__filesystem__read_file", `{"path":".env"}`, obstat.Deny},
+		{"mcp__filesystem__read_file", `{"uri":"file:///home/u/p/.env"}`, obstat.Deny},
+		{"mcp__filesystem__read_multiple_files", `{"paths":["a","/home/u/p/.env"]}`, obstat.Deny},
+		{"mcp__filesystem__read_file", `{"path":"README.md"}`, obstat.Allow},
+		{"mcp__filesystem__read_file", `{"path":".git/config"}`, obstat.Allow},
+		{"mcp__filesystem__write_file", `{"path":".git/config","content":"x"}`, obstat.Deny},
+		{"mcp__filesystem__write_file", `{"path":".env","content":"x"}`, obstat.Allow},
+		{"mcp__x__do", `{"path":".env"}`, obstat.Deny},
+		{"Bash", `{"command":"cat li*/id_rsa"}`, obstat.Deny},
+		{"Bash", `{"command":"cat linkout/id_rsa"}`, obstat.Deny},
+	} {
+		d := pol.Decide(&obstat.Call{Tool: tc.tool, Input: []byte(tc.input), Dir: "/home/u/p"}, world)
+		if d.Verdict != tc.want {
+			t.Errorf("%s %s: %v, want %v: %s", tc.tool, tc.input, d.Verdict, tc.want, d.Reason())
+		}
+	}
+}

@@ -2,8 +2,11 @@ package obstat
 
 import (
 	"bytes"
+	"path"
 
 	"github.com/obstat/obstat/effect"
+
+	"github.com/obstat/obstat/paths"
 )
 
 // maxSeen bounds how much of the machine is written down with one decision.
@@ -55,13 +58,13 @@ func (r *Recorder) Home(user string) (string, bool) {
 }
 
 // Readlink returns the target of a symbolic link.
-func (r *Recorder) Readlink(path string) (string, bool) {
+func (r *Recorder) Readlink(name string) (string, bool) {
 	if r.Of == nil {
 		return "", false
 	}
-	t, ok := r.Of.Readlink(path)
+	t, ok := r.Of.Readlink(name)
 	if ok {
-		note(r, &r.snap.Links, path, t)
+		note(r, &r.snap.Links, name, t)
 	}
 	return t, ok
 }
@@ -76,6 +79,19 @@ func (r *Recorder) IsDir(path string) bool {
 		}
 	}
 	return ok
+}
+
+// LinksIn returns the names of the symbolic links in a directory; where they lead is noted.
+func (r *Recorder) LinksIn(dir string) []string {
+	l, ok := r.Of.(paths.Linker)
+	if !ok {
+		return nil
+	}
+	names := l.LinksIn(dir)
+	for _, n := range names {
+		r.Readlink(path.Join(dir, n))
+	}
+	return names
 }
 
 func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {

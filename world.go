@@ -3,6 +3,8 @@ package obstat
 import (
 	"os"
 	"os/user"
+	"path"
+	"slices"
 
 	"github.com/obstat/obstat/paths"
 )
@@ -30,6 +32,25 @@ func (OS) Home(name string) (string, bool) {
 	return u.HomeDir, true
 }
 
+// maxLinks is how many entries of a directory are looked at for links.
+const maxLinks = 4096
+
+// LinksIn returns the names of the symbolic links in a directory.
+func (OS) LinksIn(dir string) (out []string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list, _ := f.ReadDir(maxLinks)
+	for _, e := range list {
+		if e.Type()&os.ModeSymlink != 0 {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
 // A Snapshot is a World that is plain data: for cases, for tests and for
 // replaying a decision on the observations of its time.
 type Snapshot struct {
@@ -51,17 +72,28 @@ func (s *Snapshot) Home(name string) (string, bool) {
 }
 
 // Readlink returns the recorded target of a link.
-func (s *Snapshot) Readlink(path string) (string, bool) {
-	t, ok := s.Links[path]
+func (s *Snapshot) Readlink(name string) (string, bool) {
+	t, ok := s.Links[name]
 	return t, ok
 }
 
 // IsDir reports whether path was recorded as a directory.
-func (s *Snapshot) IsDir(path string) bool {
+func (s *Snapshot) IsDir(name string) bool {
 	for _, d := range s.Dirs {
-		if d == path {
+		if d == name {
 			return true
 		}
 	}
 	return false
+}
+
+// LinksIn returns the names of the recorded links in a directory.
+func (s *Snapshot) LinksIn(dir string) (out []string) {
+	for link := range s.Links {
+		if path.Dir(link) == dir {
+			out = append(out, path.Base(link))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -252,6 +252,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	e.Harmless = !e.Secret
 	c.addDetails(&e)
 	c.a.effect(e)
+	c.a.throughLinks(&e)
 }
 
 // below reports whether a directory that is read with everything in it holds secrets.
@@ -328,6 +329,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	e.Harmless = c.dry
 	c.addDetails(&e)
 	c.a.effect(e)
+	c.a.throughLinks(&e)
 }
 
 // sink reports whether writing to the path changes nothing.

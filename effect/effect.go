@@ -156,6 +156,7 @@ type Analysis struct {
 	Findings   []shell.Finding
 	Constructs []shell.Construct
 	Full       bool   // nothing is hidden
+	names      string // pattern of the names that a search tool looks at
 	ReadOnly   bool   // it provably only reads
 	Why        string // the first reason why it is not read-only, or what that hangs on
 }

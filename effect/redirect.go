@@ -42,6 +42,7 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 	}
 	e.Harmless = e.Kind == Read && !e.Secret
 	a.effect(e)
+	a.throughLinks(&e)
 }
 
 // descriptor reports whether the target of a duplication is a descriptor: 1, 2-, -.

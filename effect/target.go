@@ -58,6 +58,64 @@ func (e *Effect) targetAt(p string) paths.Set {
 	return s
 }
 
+// throughLinks adds, for a shell pattern, an effect for each link that it may stand for: in
+// `cp x li*out/` the link leads elsewhere.
+func (a *analyzer) throughLinks(e *Effect) {
+	fs, ok := a.opts.FS.(paths.Linker)
+	at := strings.IndexAny(e.Path, "*?[")
+	if !ok || !e.Glob || at < 0 || e.Where != "" {
+		return
+	}
+	cut := strings.LastIndexByte(e.Path[:at], '/')
+	dir := e.Path[:max(cut, 1)]
+	name, rest, deeper := strings.Cut(e.Path[cut+1:], "/")
+	pattern := paths.Matching(name)
+	if e.dots {
+		pattern = pattern.WithHidden()
+	}
+	for _, link := range fs.LinksIn(dir) {
+		if !pattern.Has(link) {
+			continue
+		}
+		more := *e
+		if more.Path = path.Join(dir, link); deeper {
+			more.Path += "/" + rest
+		}
+		more.Real = (paths.Resolver{FS: a.opts.FS}).Literal(more.Path).Real
+		more.Glob, more.Certain = hasGlob(more.Path), false
+		a.classify(&more, more.Path, more.Glob)
+		a.classify(&more, or(more.Real, more.Path), more.Glob)
+		more.Harmless = more.Harmless && !more.Secret
+		a.effect(more)
+	}
+}
+
+// Reaches returns which of some names of files, or of directories, a shell pattern that the
+// effect is on may be, or lie in: of `.gi?/config` it is .git. A pattern that says nothing of a
+// name, as `*` does, is taken for the files that nobody has to name.
+func (e *Effect) Reaches(files, dirs []string) string {
+	set := e.Target()
+	if set.Below = false; !e.Glob || !set.Marked() {
+		return ""
+	}
+	set.Text = strings.ToLower(set.Text)
+	for _, d := range dirs {
+		if (paths.Set{Text: string(paths.AnyText) + "/" + d, Below: true}).Meets(set) {
+			return d
+		}
+	}
+	last := set.Text[strings.LastIndexByte(set.Text, '/')+1:]
+	if strings.Trim(last, "\x00\x01\x02\x03") == "" {
+		return ""
+	}
+	for _, f := range files {
+		if (paths.Set{Text: string(paths.AnyText) + "/" + f}).Meets(set) {
+			return f
+		}
+	}
+	return ""
+}
+
 // Shape is what a path that is known only at run time looks like, absolute as far as that
 // can be told; see [shell.Word.Shape].
 func (e *Effect) Shape() string {
@@ -66,6 +124,9 @@ func (e *Effect) Shape() string {
 	}
 	return *e.shape
 }
+
+// Named reports whether only files whose names fit a pattern are meant.
+func (e *Effect) Named() bool { return e.name != "" }
 
 // Loose reports whether the path is known only at run time and may be another than its shape
 // says: of `${x:-y}` the shape has y.
@@ -256,98 +317,6 @@ func (c *call) filled(from int) {
 		}
 		c.a.effect(e)
 	}
-}
-
-// foundHere gives what a search itself removes, as `find src -name '*.o' -delete` does, its place.
-func (c *call) foundHere() {
-	for i := range c.a.an.Effects {
-		e := &c.a.an.Effects[i]
-		if e.Command != c.cmd || !e.Tags.Has(Found) || e.Path != "" || e.Where != "" {
-			continue
-		}
-		if !c.hasFound {
-			c.startsAt(&shell.Word{Text: ".", Known: true})
-		}
-		if e.at = c.found; e.at == "" {
-			e.at = "/"
-		}
-		e.name = nameFilter(c.words)
-	}
-}
-
-// visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
-func (c *call) visibleOnly() bool {
-	if c.name != "rg" {
-		return false
-	}
-	for i := range c.words {
-		switch t := c.words[i].Text; {
-		case !c.words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
-			return false
-		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
-			return false
-		}
-	}
-	return true
-}
-
-// foundFrom gives a file that was found below a place that is not known what that looks like.
-func (c *call) foundFrom(e *Effect) {
-	if e.Path == "" && c.f.foundShape != "" {
-		shape := c.f.foundShape
-		e.shape, e.bound = &shape, true
-	}
-}
-
-// nameFilter returns the one pattern of names that a search takes, "" if there are several or
-// none, or if they are turned round. Of find's words only those before the first action count,
-// and of a pattern without regard to case the letters are left open.
-func nameFilter(words []shell.Word) string {
-	name, find := "", words[0].Text == "find"
-	for i := 1; i < len(words); i++ {
-		t, value := words[i].Text, ""
-		switch {
-		case !words[i].Known, t == "-o", t == "-or", t == ",":
-			return ""
-		case find && (t == "!" || t == "-not"): // which leaves less
-			if i++; i+1 < len(words) && isFlag(words[i].Text) && !isFlag(words[i+1].Text) {
-				i++
-			}
-			continue
-		case find && (t == "-delete" || strings.HasPrefix(t, "-exec") || strings.HasPrefix(t, "-ok") || strings.HasPrefix(t, "-print") || strings.HasPrefix(t, "-fprint")):
-			return name
-		case find && (t == "-name" || t == "-iname"), !find && (t == "-g" || t == "--glob" || t == "--include"):
-			if i++; i >= len(words) || !words[i].Known {
-				return ""
-			}
-			if value = words[i].Text; t == "-iname" {
-				value = strings.Map(openLetter, value)
-			}
-		case strings.HasPrefix(t, "--include="):
-			value = t[len("--include="):]
-		case words[0].Text == "git" && i > 1 && words[1].Text == "ls-files" && !isFlag(t):
-			value = t
-		case (words[0].Text == "fd" || words[0].Text == "fdfind") && (t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec")):
-			return name
-		case words[0].Text == "fd" && (t == "-e" || t == "--extension") && i+1 < len(words) && words[i+1].Known:
-			i++
-			value = "*." + words[i].Text
-		default:
-			continue
-		}
-		if name != "" || strings.HasPrefix(value, "!") || strings.Contains(value, "/") {
-			return ""
-		}
-		name = value
-	}
-	return name
-}
-
-func openLetter(r rune) rune {
-	if r|0x20 >= 'a' && r|0x20 <= 'z' {
-		return '?'
-	}
-	return r
 }
 
 // hasGlob reports whether a path that files are found below is itself a shell pattern.

@@ -30,6 +30,21 @@ func show(s paths.Set) string {
 	return out
 }
 
+// A pattern reaches a name that it may stand for, and a star none in particular.
+func TestReaches(t *testing.T) {
+	for command, want := range map[string]string{
+		"rm -r .gi?": ".git", "cp x .gi?/hooks": ".git", "rm .en?": ".env", "rm .e*": ".env", "rm *": "", "rm *.ts": "", "rm .git": "", "cp src/* out": "", "tee ~/.bashr?": ".bashrc",
+	} {
+		an, got := AnalyzeCommand(command, &Options{Dir: "/p", FS: dirsFS{}}), ""
+		for i := range an.Effects {
+			got = or(got, an.Effects[i].Reaches([]string{".env", ".bashrc", "id_rsa"}, []string{".git"}))
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
 // What a command touches is known as a set, however it is written.
 func TestTargets(t *testing.T) {
 	fs := dirsFS{dirs: []string{"/p", "/p/.git", "/p/.git/hooks", "/p/src", "/p/out"}, links: map[string]string{"/p/link": "/etc"}}

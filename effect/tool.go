@@ -204,6 +204,7 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 			a.nameField(tool, in.fields[key])
 		}
 	}
+	defer a.nameEffects()
 	if found {
 		return
 	}
@@ -270,12 +271,26 @@ func (a *analyzer) path(tool *Tool, kind Kind, p string) {
 	a.effect(e)
 }
 
+// nameEffects gives what a search by name reads that name.
+func (a *analyzer) nameEffects() {
+	name := a.an.names
+	if name == "" || strings.ContainsAny(name, "/{!") {
+		return
+	}
+	for i := range a.an.Effects {
+		if e := &a.an.Effects[i]; e.Kind == Read && e.Recursive {
+			e.name = name
+		}
+	}
+}
+
 // nameField is a pattern of the file names that a search looks at.
 func (a *analyzer) nameField(tool *Tool, v any) {
 	p, ok := v.(string)
 	if !ok || tool.Canonical != "grep" {
 		return
 	}
+	a.an.names = p
 	e, hit := a.opts.Sensitive.Lookup(p)
 	if !hit {
 		e, hit = a.glob(p)
@@ -385,9 +400,19 @@ var pathKeys = []string{"path", "file_path", "filePath", "target_file", "file", 
 func (a *analyzer) otherTool(tool *Tool, in *input) {
 	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
 	for _, key := range in.keys {
+		if list, ok := in.fields[key].([]any); ok && contains(pathKeys, key) {
+			for _, v := range list {
+				if p, ok := v.(string); ok && p != "" {
+					a.otherPath(tool, p)
+				}
+			}
+			continue
+		}
 		v, ok := in.fields[key].(string)
 		switch {
 		case !ok:
+		case strings.HasPrefix(strings.ToLower(v), "file://"):
+			a.otherPath(tool, "/"+strings.TrimLeft(v[len("file://"):], "/"))
 		case key == "command" || key == "cmd":
 			a.an.Source = v
 			a.script(v, &frame{dir: a.opts.Dir, owner: -1})
@@ -395,11 +420,33 @@ func (a *analyzer) otherTool(tool *Tool, in *input) {
 			_, host := urlHost(v)
 			a.effect(Effect{Kind: Connect, Raw: v, Host: host, Program: tool.Name, Command: -1})
 		case contains(pathKeys, key) && v != "":
-			a.path(tool, Read, v)
-			a.path(tool, Write, v)
-			for i := len(a.an.Effects) - 2; i < len(a.an.Effects) && i >= 0; i++ {
-				a.an.Effects[i].Certain = false
-			}
+			a.otherPath(tool, v)
 		}
 	}
+}
+
+// otherPath is a path that a tool of which nothing is known may read and may write.
+func (a *analyzer) otherPath(tool *Tool, p string) {
+	from := len(a.an.Effects)
+	a.path(tool, Read, p)
+	a.path(tool, Write, p)
+	for i := from; i < len(a.an.Effects); i++ {
+		a.an.Effects[i].Certain = false
+	}
+}
+
+// Says reports whether the name of a server's tool says that it reads, and that it writes.
+func Says(name string) (reads, writes bool) {
+	if i := strings.LastIndex(name, "__"); i >= 0 {
+		name = name[i+2:]
+	}
+	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		switch w {
+		case "read", "get", "list", "view", "show", "stat", "search", "tree", "info":
+			reads = true
+		case "write", "create", "edit", "delete", "remove", "move", "rename", "append", "save", "put", "patch", "replace", "update", "insert", "copy", "set":
+			writes = true
+		}
+	}
+	return reads, writes
 }

@@ -30,6 +30,13 @@ type FS interface {
 	IsDir(path string) bool
 }
 
+// Linker is an FS that can also tell which links a directory has, so that a shell pattern can be
+// followed through them.
+type Linker interface {
+	// LinksIn returns the names of the symbolic links in a directory.
+	LinksIn(dir string) []string
+}
+
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither
 // home nor working directory: it resolves absolute paths only.
 type Resolver struct {

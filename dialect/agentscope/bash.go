@@ -215,7 +215,7 @@ func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, par
 		}
 		switch e.Kind {
 		case effect.Read, effect.Write, effect.Delete, effect.System:
-			if dangerous(e.Path) || !t.Bare && e.Real != "" && dangerous(e.Real) {
+			if dangerous(e.Path) || !t.Bare && (e.Real != "" && dangerous(e.Real) || e.Reaches(dangerousFiles, dangerousDirs) != "") {
 				return "safety check: dangerous file or directory in bash command", e.Raw
 			}
 		}

@@ -180,7 +180,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		}
 		if (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Tags.Has(effect.Redirect) {
 			touches = true
-			stays = stays && w.inside(e) && protected(e.Path) == ""
+			stays = stays && w.inside(e) && protected(e.Path) == "" && e.Reaches(protectedFiles, protectedDirs) == ""
 		}
 	}
 	if dirty {

@@ -1,0 +1,99 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// foundHere gives what a search itself removes, as `find src -name '*.o' -delete` does, its place.
+func (c *call) foundHere() {
+	for i := range c.a.an.Effects {
+		e := &c.a.an.Effects[i]
+		if e.Command != c.cmd || !e.Tags.Has(Found) || e.Path != "" || e.Where != "" {
+			continue
+		}
+		if !c.hasFound {
+			c.startsAt(&shell.Word{Text: ".", Known: true})
+		}
+		if e.at = c.found; e.at == "" {
+			e.at = "/"
+		}
+		e.name = nameFilter(c.words)
+	}
+}
+
+// visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
+func (c *call) visibleOnly() bool {
+	if c.name != "rg" {
+		return false
+	}
+	for i := range c.words {
+		switch t := c.words[i].Text; {
+		case !c.words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
+			return false
+		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
+			return false
+		}
+	}
+	return true
+}
+
+// foundFrom gives a file that was found below a place that is not known what that looks like.
+func (c *call) foundFrom(e *Effect) {
+	if e.Path == "" && c.f.foundShape != "" {
+		shape := c.f.foundShape
+		e.shape, e.bound = &shape, true
+	}
+}
+
+// nameFilter returns the one pattern of names that a search takes, "" if there are several or
+// none, or if they are turned round. Of find's words only those before the first action count,
+// and of a pattern without regard to case the letters are left open.
+func nameFilter(words []shell.Word) string {
+	name, find := "", words[0].Text == "find"
+	for i := 1; i < len(words); i++ {
+		t, value := words[i].Text, ""
+		switch {
+		case !words[i].Known, t == "-o", t == "-or", t == ",":
+			return ""
+		case find && (t == "!" || t == "-not"): // which leaves less
+			if i++; i+1 < len(words) && isFlag(words[i].Text) && !isFlag(words[i+1].Text) {
+				i++
+			}
+			continue
+		case find && (t == "-delete" || strings.HasPrefix(t, "-exec") || strings.HasPrefix(t, "-ok") || strings.HasPrefix(t, "-print") || strings.HasPrefix(t, "-fprint")):
+			return name
+		case find && (t == "-name" || t == "-iname"), !find && (t == "-g" || t == "--glob" || t == "--include"):
+			if i++; i >= len(words) || !words[i].Known {
+				return ""
+			}
+			if value = words[i].Text; t == "-iname" {
+				value = strings.Map(openLetter, value)
+			}
+		case strings.HasPrefix(t, "--include="):
+			value = t[len("--include="):]
+		case words[0].Text == "git" && i > 1 && words[1].Text == "ls-files" && !isFlag(t):
+			value = t
+		case (words[0].Text == "fd" || words[0].Text == "fdfind") && (t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec")):
+			return name
+		case words[0].Text == "fd" && (t == "-e" || t == "--extension") && i+1 < len(words) && words[i+1].Known:
+			i++
+			value = "*." + words[i].Text
+		default:
+			continue
+		}
+		if name != "" || strings.HasPrefix(value, "!") || strings.Contains(value, "/") {
+			return ""
+		}
+		name = value
+	}
+	return name
+}
+
+func openLetter(r rune) rune {
+	if r|0x20 >= 'a' && r|0x20 <= 'z' {
+		return '?'
+	}
+	return r
+}
