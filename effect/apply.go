@@ -128,6 +128,8 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 		if !w.Known {
 			c.gap(DynamicOperand, "which variable is set is known only at run time", w)
 		}
+	case roleEnvName:
+		c.showVariable(w)
 	case roleSetting:
 		if !w.Known || strings.IndexByte(w.Text, '=') >= 0 {
 			e := c.newEffect(System, w)
@@ -294,6 +296,10 @@ func processSubst(w *shell.Word) bool {
 
 // listFile is a path of which only name and metadata are read.
 func (c *call) listFile(w *shell.Word) {
+	if c.inPlace { // `ruff check --fix src`
+		c.changeFile(Write, w)
+		return
+	}
 	if c.spec.style&styleFind != 0 {
 		c.startsAt(w)
 	}

@@ -13,6 +13,9 @@ func (c *call) awk(w *shell.Word) {
 		c.code("awk", w)
 		return
 	}
+	if strings.Contains(w.Text, "ENVIRON") {
+		c.environ(w)
+	}
 	for _, f := range r.writes {
 		v := shell.Word{Text: f, Known: true, Span: w.Span}
 		c.changeFile(Write, &v)

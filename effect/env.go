@@ -52,6 +52,39 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	a.gap(Environment, name+" "+r.why, span, cmd)
 }
 
+// listsVariables reports whether the program prints the variables: `set -e` sets an option, and
+// `declare -f` prints functions.
+func (c *call) listsVariables() bool {
+	if c.spec.style&styleBuiltin == 0 {
+		return true
+	}
+	for i := range c.words[1:] {
+		if c.name == "set" || strings.ContainsAny(c.words[1+i].Text, "fF") {
+			return false
+		}
+	}
+	return true
+}
+
+// showVariable is the name of a variable that is printed: `printenv HOME`.
+func (c *call) showVariable(w *shell.Word) {
+	name := strings.ToUpper(w.Text)
+	for _, secret := range [...]string{"KEY", "TOKEN", "SECRET", "PASS", "PWD_", "CRED", "AUTH", "COOKIE", "DATABASE_URL", "DSN", "CONN"} {
+		if !w.Known || strings.Contains(name, secret) {
+			c.environ(w)
+			return
+		}
+	}
+}
+
+// environ is a word that makes the program print variables.
+func (c *call) environ(w *shell.Word) {
+	e := c.newEffect(Read, w)
+	e.Raw, e.shape, e.Unnamed = "", nil, true // no file
+	e.Sensitive, e.Secret = "environment", true
+	c.a.effect(e)
+}
+
 // envTable finds the rule of a variable.
 type envTable struct {
 	exact   map[string]*envRule

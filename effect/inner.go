@@ -357,13 +357,35 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	c.a.effect(e)
 }
 
-// unless is text that does no harm unless it has one of some words.
+// unless is text that does no harm unless it has one of some words; env, $ENV, e and E print the
+// environment, in jq and in ps. `.env` is a field.
 func (c *call) unless(words string, w *shell.Word) {
 	for word := range strings.SplitSeq(words, "|") {
-		if !w.Known || strings.Contains(w.Text, word) {
+		if w.Known && !hasStart(w.Text, word) {
+			continue
+		}
+		switch word {
+		case "env", "$ENV", "e", "E":
+			c.environ(w)
+		default:
 			c.code("", w)
 			return
 		}
+	}
+}
+
+// hasStart reports whether text has a word, at the beginning of a name unless that is one letter.
+func hasStart(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		at := from + i
+		if at == 0 || len(word) == 1 || !isWordByte(text[at-1]) && text[at-1] != '.' && text[at-1] != '"' {
+			return true
+		}
+		from = at + 1
 	}
 }
 

@@ -163,14 +163,22 @@ func (c *call) deed(d *deed) {
 		}
 		e.Kind, e.Detail, e.Certain, e.Harmless = Code, "the repository's configuration can make it run programs, and "+why, false, false
 	case doesEnviron:
-		e.Kind, e.Sensitive, e.Harmless = Read, "environment", true
+		if !c.listsVariables() {
+			return
+		}
+		e.Kind, e.Sensitive, e.Secret, e.Harmless = Read, "environment", true, false
+	case doesInPlace:
+		if len(c.ops()) > 0 {
+			return // they are written
+		}
+		e.Kind, e.Detail = Write, or(d.detail, "the files that it finds")
 	case doesTree:
 		c.recursive = true
 		return
 	default:
 		return
 	}
-	e.Unnamed = e.Kind == Write || e.Kind == Delete
+	e.Unnamed = e.Kind == Write || e.Kind == Delete || d.verb == doesEnviron
 	e.at = c.fallsAt(d.tags)
 	if e.Unnamed && c.moved != "" && e.Where == "" {
 		e.Path, e.Real, e.Raw, e.Recursive = c.f.dir, c.f.dir, c.moved, true

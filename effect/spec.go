@@ -48,6 +48,7 @@ const (
 	roleSetVar                // name of a variable that the shell assigns
 	roleSetting               // name, which is shown, or name=value, which is set
 	roleGitURL                // repository to ask
+	roleEnvName               // name of a variable that is printed
 	roleUnless                // text that is code if it has one of the words in parentheses
 	roleInto                  // directory that files of any name are put in
 	roleTracked               // revision, or tracked file that gets another content
@@ -64,7 +65,7 @@ var roleNames = [...]string{
 	roleRemote: "remote", roleParallel: "parallel", roleCode: "code", roleScript: "script", roleModule: "module", roleEnv: "env", roleSed: "sed",
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
-	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleUnless: "unless",
+	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
 	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix",
 }
 
