@@ -162,6 +162,26 @@ func (f *File) known() (latest kept, gone bool, err error) {
 	return latestHead(heads)
 }
 
+// Whole returns an error where the view does not have the record that was last known,
+// or where the file that says which that is has gone: the ledger was shortened, or
+// an older copy was put in its place.
+func (f *File) Whole(v *View) error {
+	known, gone, err := f.known()
+	if err != nil {
+		return err
+	}
+	last, found, err := v.tail(known)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errors.New(lost(known.Head, last.Head).Reason)
+	case gone && last.Seq > 0:
+		return errors.New("the file that the last known head is kept in is gone")
+	}
+	return nil
+}
+
 func (f *File) headPaths() []string {
 	paths := make([]string, len(f.heads))
 	for i, h := range f.heads {

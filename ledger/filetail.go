@@ -136,6 +136,10 @@ func Broken(reason string) *Record {
 	return &Record{Time: time.Now(), Kind: Damage, Verdict: broken, Reason: reason}
 }
 
+// IsBroken tells whether a record says that something was done to the file which no
+// crash can do, such as putting an older copy in its place.
+func IsBroken(r *Record) bool { return r.Kind == Damage && r.Verdict == broken }
+
 // create makes the head file and then the ledger. Of several processes that do so
 // at once one wins.
 func (f *File) create() error {

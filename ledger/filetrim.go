@@ -69,6 +69,10 @@ func (f *File) carry(last Head, next int64) ([]*Record, error) {
 	}
 	out := []*Record{cut}
 	done := map[string]bool{}
+	pins := map[string]Hash{} // the newest of each place
+	if err := f.newestPins(pins); err != nil {
+		return nil, err
+	}
 	for l, err := range f.view.back(f.last.end) {
 		if err != nil {
 			return nil, err
@@ -82,12 +86,44 @@ func (f *File) carry(last Head, next int64) ([]*Record, error) {
 			return nil, err
 		}
 		key, holds := standing(r)
+		if r.Kind == Pin && pins[key] != r.Hash {
+			continue
+		}
 		if !done[key] && holds && l.Offset < next {
 			out = append(out, r)
 		}
 		done[key] = true
 	}
 	return out, nil
+}
+
+// newestPins finds the newest pin of each place as their readers do: one names the
+// one before it, so that an old one that was appended again is not the newest, and
+// none from before the file was found broken counts.
+func (f *File) newestPins(pins map[string]Hash) error {
+	for l, err := range f.view.Lines(0) {
+		if err != nil {
+			return err
+		}
+		var h Record
+		if ReadHeader(&h, l.Text) != nil || h.Kind != Pin && !IsBroken(&h) {
+			continue
+		}
+		if IsBroken(&h) {
+			clear(pins)
+			continue
+		}
+		r, err := Decode(l.Text)
+		if err != nil {
+			return err
+		}
+		var d struct{ Pin struct{ After Hash } }
+		key, _ := standing(r)
+		if now, has := pins[key]; json.Unmarshal(r.Detail, &d) != nil || !has || now == d.Pin.After {
+			pins[key] = r.Hash
+		}
+	}
+	return nil
 }
 
 // standing returns a key for the place of a pin or the grant of a record, the

@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/ledger"
 )
 
 // TestStateInProject: a state directory that came with the project vouches for
@@ -90,4 +93,75 @@ func TestLinkedHome(t *testing.T) {
 		}
 		w.check(at, "npm x", obstat.Allow)
 	}
+}
+
+// TestRewound: an older copy of the ledger, or a shortened one, brings back nothing
+// that was accepted, also after the next record; what is accepted then counts.
+func TestRewound(t *testing.T) {
+	for name, rewind := range map[string]func(file string, old []byte) error{
+		"older copy": func(file string, old []byte) error { return os.WriteFile(file, old, 0o600) },
+		"older, without head": func(file string, old []byte) error {
+			return errors.Join(os.WriteFile(file, old, 0o600), os.Remove(file+".head"))
+		},
+	} {
+		w := pinned(t, map[string]string{claudeFile: claudeAll})
+		at := w.where("claude-code")
+		file, index := statedir.Ledger(w.finder.State), statedir.Pins(w.finder.State)
+		w.trust(at)
+		lax, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pin *ledger.Record
+		for r := range ledger.NewFile(file).Forward(0) {
+			pin = r
+		}
+		w.write(claudeFile, noCurl)
+		w.trust(at)
+		w.write(claudeFile, claudeAll)
+		w.check(at, "curl x", obstat.Deny)
+		if err := errors.Join(rewind(file, lax), os.Remove(index)); err != nil {
+			t.Fatal(err)
+		}
+		w.check(at, "curl x", obstat.Ask, "last known")
+		log := ledger.NewFile(file)
+		again := *pin // and the old pin once more
+		if err := errors.Join(log.Append(t.Context(), &again), log.Close()); err != nil {
+			t.Fatal(err)
+		}
+		w.check(at, "curl x", obstat.Ask, "obstat trust")
+		os.Remove(index)
+		w.check(at, "curl x", obstat.Ask, "obstat trust")
+		w.trust(at)
+		w.check(at, "curl x", obstat.Allow)
+		os.Remove(index)
+		w.check(at, "curl x", obstat.Allow)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
+// TestReplayedThenTrimmed: a pin that was appended again is not what retention keeps.
+func TestReplayedThenTrimmed(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: claudeAll})
+	at := w.where("claude-code")
+	w.trust(at)
+	log := ledger.NewFile(statedir.Ledger(w.finder.State))
+	defer log.Close()
+	var pin *ledger.Record
+	for r := range log.Forward(0) {
+		pin = r
+	}
+	w.write(claudeFile, noCurl)
+	w.trust(at)
+	w.write(claudeFile, claudeAll)
+	again := *pin
+	if err := log.Append(t.Context(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := log.Trim(t.Context(), time.Now().Add(time.Hour)); n == 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	w.check(at, "curl x", obstat.Deny)
 }

@@ -27,7 +27,7 @@ func (s *search) choose(sets []*set) []*set {
 // load puts a site's policies in force: those on disk and, where they differ, the
 // accepted ones.
 func (s *search) load(st *site) {
-	same := st.pin != nil && st.pin.holds(st)
+	same := st.pin != nil && !st.pinAt.Doubt && st.pin.holds(st)
 	chosen := s.choose(st.sets)
 	disk, errs := make([]*dialect.Loaded, len(chosen)), make([]error, len(chosen))
 	for i, set := range chosen {
@@ -36,7 +36,7 @@ func (s *search) load(st *site) {
 	var old []*dialect.Loaded
 	if st.pin != nil && !same && !st.trusted {
 		old = s.pinned(st)
-		same = alike(old, disk) // another part of a file has changed
+		same = !st.pinAt.Doubt && alike(old, disk) // another part of a file has changed
 	}
 	accepted := same || st.trusted || st.role != Own || !st.base
 	role, why := st.role, "found in the project"
@@ -80,10 +80,10 @@ func (s *search) bound(st *site, old, disk []*dialect.Loaded) {
 		}
 		s.first = s.first || l == nil
 	}
-	own := func(o *site) bool { return o.pin != nil && o.pinRole == Own }
+	own := func(o *site) bool { return o.pin != nil && !o.pinAt.Doubt && o.pinRole == Own }
 	s.first = s.first || st.base && !slices.ContainsFunc(s.out.sites, own)
-	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil })
-	s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil, Changes: changes(old, disk, st)})
+	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil || st.pinAt.Doubt }) // what is in doubt is accepted again
+	s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil || st.pinAt.Doubt, Changes: changes(old, disk, st)})
 }
 
 // users puts the user's and the machine's own policies in force: beside a

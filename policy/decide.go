@@ -103,7 +103,7 @@ func (f *InForce) waiting(out, disk *Answer) {
 	}
 	how := fmt.Sprintf("`obstat trust %s` shows what is new and accepts it", out.Waits)
 	if f.Pins != "on" {
-		how = "nothing that was accepted counts: " + f.Pins
+		how += "; what was accepted before does not count: " + f.Pins
 	}
 	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; %s", says, disk.Verdict, how))
 }

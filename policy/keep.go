@@ -39,7 +39,7 @@ func (f *Finder) Keep(ctx context.Context, w *Where, offers []obstat.Offer, by s
 	kept := false
 	for _, st := range in.sites {
 		pin := st.pin.with(s, offers)
-		if pin == nil {
+		if pin == nil || st.pinAt.Doubt {
 			continue
 		}
 		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted %s for %s", strings.Join(texts, ", "), st.key), st.pinAt, func() error { return nil }); err != nil {

@@ -37,7 +37,10 @@ func (s *search) openPins() {
 		s.pins, s.out.Pins = nil, "they cannot be read: "+firstLine(err)
 		return
 	}
-	if p, _ := s.pins.at(Everywhere); p != nil && p.Off {
+	if s.pins.damaged != nil {
+		s.out.Pins = "the ledger that holds it is not the one that was last known: " + s.pins.damaged.Error()
+	}
+	if p, at := s.pins.at(Everywhere); p != nil && p.Off && !at.Doubt {
 		s.off, s.out.Pinned, s.out.Pins = true, false, "switched off (obstat trust --on switches them on)"
 	}
 }
@@ -227,7 +230,7 @@ func (f *Finder) Pin(ctx context.Context, in *InForce, w *Where, by string) erro
 		if err != nil {
 			return err
 		}
-		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && st.pin.Made == pin.Made && slices.Equal(st.pin.Files, pin.Files) {
+		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && !st.pinAt.Doubt && st.pin.Made == pin.Made && slices.Equal(st.pin.Files, pin.Files) {
 			continue // there is nothing new
 		}
 		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted the policy of %s", st.key), st.pinAt, func() error { return s.unchanged(st) }); err != nil {

@@ -104,21 +104,30 @@ type pinStore struct {
 	key   []byte
 	view  *ledger.View
 	idx   *pinIndex
+	// damaged says that the ledger is not the one that was last known; then all pins are
+	// in doubt.
+	damaged error
 }
 
 // A pinIndex says where in the ledger the newest pin of each place is. It is a hint
 // that saves reading the whole ledger: it is believed only with the installation's
 // mark, the ledger is read on from where it ends, and each record is checked.
 type pinIndex struct {
-	V    int                 `json:"v"`
-	End  int64               `json:"end"` // the ledger has been read up to this offset
-	Pins map[string]pinEntry `json:"pins"`
-	Mark string              `json:"mark,omitempty"`
+	V    int         `json:"v"`
+	End  int64       `json:"end"`  // the ledger has been read up to this offset
+	Last ledger.Head `json:"last"` // the record that ends there
+	// Broken is the record by which the ledger was last found broken. Pins before it
+	// are in doubt, and the first of a place behind it names it as the one before.
+	Broken ledger.Hash         `json:"broken,omitzero"`
+	Pins   map[string]pinEntry `json:"pins"`
+	Mark   string              `json:"mark,omitempty"`
 }
 
 type pinEntry struct {
 	Offset int64       `json:"offset"`
 	Hash   ledger.Hash `json:"hash"`
+	// Doubt: a newer pin may have been lost. The pin still binds, and allows nothing.
+	Doubt bool `json:"doubt,omitempty"`
 }
 
 func (s *search) newPinStore(dir string) *pinStore {
@@ -149,7 +158,7 @@ func (s *pinStore) open() error {
 // without a ledger has no pins.
 func (s *pinStore) load(index []byte, save bool) (err error) {
 	s.close()
-	s.idx = &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}
+	s.idx, s.damaged = &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}, nil
 	v, err := s.file.View()
 	if absent(err) {
 		return nil
@@ -162,7 +171,12 @@ func (s *pinStore) load(index []byte, save bool) (err error) {
 			return err
 		}
 	}
-	return s.catchUp(index, save)
+	if s.damaged = s.file.Whole(v); s.damaged == nil {
+		return s.catchUp(index, save)
+	}
+	err = s.catchUp(nil, false)
+	s.doubt()
+	return err
 }
 
 func (s *pinStore) close() {
@@ -183,11 +197,17 @@ func (s *pinStore) catchUp(old []byte, save bool) error {
 	if from > 0 {
 		lines = s.view.After
 	}
+	var h ledger.Record
 	for l, err := range lines(from) {
 		if err != nil {
 			return err
 		}
 		s.idx.End = l.End()
+		s.idx.Last, _ = ledger.HeadOf(l.Text) // where it is no record, the index is made anew
+		if bytes.Contains(l.Text, []byte(`"kind":"damage"`)) && ledger.ReadHeader(&h, l.Text) == nil && ledger.IsBroken(&h) {
+			s.doubt()
+			s.idx.Broken = h.Hash
+		}
 		if !bytes.Contains(l.Text, []byte(`"kind":"pin"`)) {
 			continue
 		}
@@ -195,14 +215,34 @@ func (s *pinStore) catchUp(old []byte, save bool) error {
 		if err != nil {
 			continue // `log verify` tells of it
 		}
-		if now := s.idx.Pins[p.Place]; now.Hash == p.After || now.Offset == 0 {
-			s.idx.Pins[p.Place] = pinEntry{l.Offset, hash}
+		if s.follows(p) {
+			s.idx.Pins[p.Place] = pinEntry{Offset: l.Offset, Hash: hash}
 		}
 	}
 	if save && (s.idx.End-from > maxTail || old == nil) {
 		s.saveIndex()
 	}
 	return nil
+}
+
+// follows tells whether a pin comes after the newest one of its place that is known.
+func (s *pinStore) follows(p *Pin) bool {
+	switch now := s.idx.Pins[p.Place]; {
+	case now.Doubt || now.Offset == 0 && s.idx.Broken != ledger.Hash{}:
+		return p.After == s.idx.Broken
+	case now.Offset == 0: // what came before was taken out
+		return true
+	default:
+		return p.After == now.Hash
+	}
+}
+
+// doubt notes that newer pins than those known may have been lost.
+func (s *pinStore) doubt() {
+	for place, e := range s.idx.Pins {
+		e.Doubt = true
+		s.idx.Pins[place] = e
+	}
 }
 
 // readIndex returns the index that is written in data, an empty one where that has
@@ -214,7 +254,7 @@ func (s *pinStore) readIndex(data []byte) *pinIndex {
 		return empty
 	}
 	mark := idx.Mark
-	if idx.Mark = ""; !hmac.Equal([]byte(mark), []byte(s.markOf(idx))) {
+	if idx.Mark = ""; !hmac.Equal([]byte(mark), []byte(s.markOf(idx))) || !s.view.Ends(idx.Last, idx.End) {
 		return empty
 	}
 	return idx
@@ -309,8 +349,11 @@ func (s *pinStore) at(place string) (*Pin, pinEntry) {
 		if p, hash, err := s.read(e.Offset); err == nil && hash == e.Hash && p.Place == place {
 			return p, e
 		}
-		if s.catchUp(nil, true) != nil {
+		if s.catchUp(nil, s.damaged == nil) != nil {
 			break
+		}
+		if s.damaged != nil {
+			s.doubt()
 		}
 	}
 	return nil, pinEntry{}
@@ -334,6 +377,16 @@ func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected 
 		if err := s.load(old, false); err != nil {
 			return nil, err
 		}
+		if s.damaged != nil && !written { // write that down first
+			log := ledger.NewFile(s.file.Path(), s.heads...)
+			_, _, err := log.End(ctx)
+			if err = errors.Join(err, log.Close(), s.load(old, false)); err == nil {
+				err = s.damaged
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		if !written {
 			if _, now := s.at(p.Place); now != expected {
 				return nil, ErrChanged
@@ -342,6 +395,9 @@ func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected 
 				return nil, err
 			}
 			p.V, p.After, written = pinVersion, expected.Hash, true
+			if expected == (pinEntry{}) || expected.Doubt {
+				p.After = s.idx.Broken
+			}
 			if err := errors.Join(s.append(ctx, p, by, reason), s.load(old, false)); err != nil {
 				return nil, err
 			}
