@@ -186,7 +186,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	if dirty {
 		return
 	}
-	if slices.Contains(readOnly, c.Program) && c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(c) {
+	if c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(c) {
 		w.say(q, fieldReadOnly, "yes")
 	}
 	if touches && stays && c.Known && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {

@@ -73,6 +73,7 @@ var documented = []struct {
 	{"permissions: global options", "", "allow Bash(git log:*)", "allow Bash: git -C /w log"},
 	{"permissions: read-only commands", "", "allow Bash(npm test)", "allow Bash: ls -la\nallow Bash: cat a.txt\nallow Bash: git status\nallow Bash: ls && npm test\nask Bash: cat /etc/shadow\nask Bash: cd sub && git status"},
 	{"permissions: redirects are edits", "", "allow Bash(npm test);allow Edit(out/**)", "allow Bash: npm test > out/log\nask Bash: npm test > log\nallow Bash: npm test 2>/dev/null"},
+	{"permissions: any command that provably only reads", "", "deny Bash(zz)", "allow Bash: tree -L 2\nallow Bash: sort a.txt | uniq -c\nallow Bash: go version\nallow Bash: readlink -f a\nask Bash: tail -f /var/log/syslog\nask Bash: sort -o a.txt a.txt\nask Bash: tree -o a.txt\nask Bash: frobnicate a"},
 	{"permissions: read-only commands, exceptions", "", "deny Bash(zz)", "allow Bash: file a\nask Bash: file -m x a\nask Bash: file -Lf x\nask Bash: file --files-from=x\nallow Bash: docker ps\nask Bash: docker --context x ps\nask Bash: docker --context=x ps\nask Bash: docker -Htcp://x ps"},
 	{"permissions: what a tool fetches into a file is an edit", "", "allow WebFetch(domain:a.b);allow Edit(out/**);deny Edit(secret/**)", `allow download: {"url":"https://a.b/x","file_path":"/w/out/y"}
 deny download: {"url":"https://a.b/x","file_path":"/w/secret/y"}

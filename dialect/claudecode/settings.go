@@ -29,8 +29,6 @@ var verdictLists = []struct {
 // keyIgnored is a deprecated key at the top of settings.
 const keyIgnored = "ignorePatterns"
 
-var permissionKeys = []string{listAllow, listAsk, listDeny, "additionalDirectories", "defaultMode", "disableBypassPermissionsMode", "disableAutoMode"}
-
 // Load reads the files: rules of all layers together, scalars of the highest.
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	l := &loader{in: in, prog: &obstat.Program{Dialect: d.Name(), Mode: modeDefault, Pipelines: pipelines(), Rules: builtin(), View: viewName}}

@@ -160,11 +160,6 @@ var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
 // safeEnv are the variables that an allow rule looks past.
 var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
 
-// readOnly are programs that need no permission where they provably only read.
-var readOnly = []string{"ls", "cat", "echo", "pwd", "head", "tail", "grep", "find", "wc", "which", "diff", "stat", "du", "cd", "git", "docker", "fmt", "comm",
-	"cmp", "numfmt", "expr", "test", "[", "printf", "getconf", "seq", "tsort", "pr", "lsof", "pgrep", "tput", "ss", "fd", "fdfind", "file",
-	"sort", "sed", "rg", "jq", "true", "false"}
-
 // fileCommands are allowed on paths in the working directories by acceptEdits.
 var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
