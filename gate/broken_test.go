@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,4 +132,22 @@ func TestResume(t *testing.T) {
 			t.Errorf("%v %v", d, err)
 		}
 	})
+}
+
+// TestBrokenSaidOnce: a policy that cannot be loaded is told once, and that a last good
+// one is in force only where there is one.
+func TestBrokenSaidOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "obstat.json"), []byte(`{"obstat":1,"a":1,"b":2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir(), NoPins: true}, NoWait: true, NoStart: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"ls"}`), Dir: dir})
+	if d.Verdict != obstat.Deny || !strings.Contains(d.Reason(), "cannot be loaded") || strings.Contains(d.Reason(), "last good one") {
+		t.Errorf("%s: %s", d.Verdict, d.Reason())
+	}
 }

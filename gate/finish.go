@@ -16,7 +16,7 @@ import (
 // is denied.
 func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
 	g := t.g
-	if t.j.broken != nil && !strings.Contains(d.Reason(), firstLine(t.j.broken.Error())) {
+	if t.j.broken != nil && !strings.Contains(d.Reason(), "the policy cannot be loaded") {
 		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
 	rec := t.record(&d)
