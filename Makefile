@@ -7,12 +7,17 @@
 # make run    a sample agent works through a gate, and asks you
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
+# make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
 KILLS    ?= 200
+# For test-effects: where the programs' root is, and flags such as "-lab.only git,tar" or
+# "-lab.keep", which keeps the observations for make test.
+LAB      ?= /var/tmp/obstat-lab
+LABARGS  ?=
 # For test-agents: what is run, as in "-agents codex -scenarios denied,ask -keep",
 # or "-update -versions codex=0.166.0"; where the agents are kept is OBSTAT_AGENTS.
 AGENTARGS ?= -update
@@ -29,7 +34,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build test cross race fuzz bench run crash lint setup test-agents node
+.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-effects node
 
 all: test
 
@@ -103,6 +108,11 @@ setup:
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node
 	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
+
+# Runs as root once, to make LAB; make test replays what was seen and needs none of it.
+test-effects:
+	sh effect/lab/rootfs.sh $(LAB)
+	$(GO) test -count=1 -timeout 2h ./effect -run TestLab -v -lab $(LAB) $(LABARGS)
 
 node:
 	@command -v npm >/dev/null || { \

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes the root directory that the lab runs programs in: a small Debian with the packages of
+# packages.txt. Needs root, debootstrap and Debian's registry; takes some minutes and 4 GB.
+#
+#   sh effect/lab/rootfs.sh DIR
+set -eu
+root=${1:?the directory to make}
+here=$(cd "$(dirname "$0")" && pwd)
+[ "$(id -u)" = 0 ] || { echo "rootfs.sh: debootstrap needs root"; exit 1; }
+missing=
+for tool in debootstrap bwrap strace; do command -v $tool >/dev/null || missing=1; done
+if [ -n "$missing" ]; then
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap bubblewrap strace
+fi
+[ -d "$root/usr" ] || debootstrap --variant=minbase bookworm "$root" >/dev/null
+rm -f "$root/etc/apt/sources.list"
+cp -r /etc/apt/sources.list.d/. "$root/etc/apt/sources.list.d/"
+cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+cp /etc/resolv.conf "$root/etc/"
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/lab"
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # starts no service
+chmod +x "$root/usr/sbin/policy-rc.d"
+mkdir -p "$root/home/u" "$root/.trace"
+export DEBIAN_FRONTEND=noninteractive
+in() { chroot "$root" "$@"; }
+in apt-get update -qq
+install() { in apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1; }
+install bash git strace procps
+total=$(grep -vc '^#' "$here/packages.txt")
+done=0
+grep -v '^#' "$here/packages.txt" | xargs -n 15 | while read -r batch; do
+	# Packages that cannot be had together are tried one by one.
+	install $batch || for one in $batch; do install "$one" || echo "not installed: $one"; done
+	done=$((done + $(echo "$batch" | wc -w)))
+	echo "packages: $done of $total"
+done
