@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	goflag "flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,9 +94,9 @@ func TestObserved(t *testing.T) {
 }
 
 // judgeAll fails for everything that was seen and not said, and logs how much was said and never
-// seen.
+// seen, with the programs that this is most often so for: possible noise.
 func judgeAll(t *testing.T, all []*observed) {
-	noise, did, missed := 0, 0, 0
+	noise, did, missed := map[string]int{}, 0, 0
 	for _, s := range all {
 		an := AnalyzeCommand(s.Cmd, labOptions())
 		if !s.nothing() {
@@ -105,9 +106,18 @@ func judgeAll(t *testing.T, all []*observed) {
 			missed++
 			t.Errorf("%s\n\tseen but not said: %s (read-only %v)", s.Cmd, strings.Join(missing, ", "), an.ReadOnly)
 		}
-		noise += min(1, len(silent(s, an)))
+		if len(silent(s, an)) > 0 {
+			program, _, _ := strings.Cut(s.Cmd, " ")
+			noise[program]++
+			noise[""]++
+		}
 	}
-	t.Logf("%d command lines, %d did something, %d of them more than is said; %d were said to do more than was seen", len(all), did, missed, noise)
+	t.Logf("%d command lines, %d did something, %d of them more than is said; %d were said to do more than was seen", len(all), did, missed, noise[""])
+	delete(noise, "")
+	names := slices.SortedFunc(maps.Keys(noise), func(a, b string) int { return noise[b] - noise[a] })
+	for _, name := range names[:min(len(names), 20)] {
+		t.Logf("said and not seen: %4d %s", noise[name], name)
+	}
 }
 
 // runAll runs command lines of one program; one that does not end is not tried for ever.

@@ -49,11 +49,17 @@ func unsaid(s *observed, an *Analysis) (out []string) {
 		}
 	}
 	for _, kind := range s.Secrets {
-		if an.ReadOnly && !slices.ContainsFunc(an.Effects, func(e Effect) bool { return e.Secret || e.Sensitive != "" }) {
+		if an.ReadOnly && !slices.ContainsFunc(an.Effects, givesAway) {
 			out = append(out, "prints a secret of the "+kind)
 		}
 	}
 	return out
+}
+
+// givesAway reports whether an effect is said to print a secret, or to read files among which the
+// fixture's secrets are: rules for these are put to it.
+func givesAway(e Effect) bool {
+	return e.Secret || e.Sensitive != "" || e.Kind == Read && (e.Target().Has(labProject+"/.env") || e.Target().Has(labHome+"/.ssh/id_rsa") || e.Target().Has(labHome+"/.netrc"))
 }
 
 // says reports whether an effect of one of the kinds covers a path, or lies below it: a directory
@@ -71,9 +77,19 @@ func (a *Analysis) says(p string, kinds ...Kind) bool {
 			return true // the program's own books, or files that nobody names
 		}
 		for _, set := range []interface{ Has(string) bool }{e.Target(), e.RealTarget()} {
-			if set.Has(p) || set.Has(path.Dir(p)) && path.Dir(p) != labProject && path.Dir(p) != labHome {
+			if set.Has(p) || set.Has(path.Dir(p)) && path.Dir(p) != labProject && path.Dir(p) != labHome || backup(set.Has, p) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// backup reports whether p is a backup beside a path that has is true of: `a.txt~` of `a.txt`.
+func backup(has func(string) bool, p string) bool {
+	for end := len(p) - 1; end > 0 && p[end] != '/'; end-- {
+		if p[end-1] != '/' && has(p[:end]) {
+			return true
 		}
 	}
 	return false
@@ -84,12 +100,21 @@ func (a *Analysis) runs(name string) bool {
 	return slices.ContainsFunc(a.Commands, func(c Command) bool { return c.Program == name })
 }
 
+// ownState are the places in a home directory where programs keep caches, logs, histories and
+// settings of their own. A read-only command may leave something there: `npm ls` writes a log,
+// `rpm -q` makes its database.
+var ownState = []string{".cache/", ".npm/", ".config/go/", ".config/configstore/", ".gnupg/", ".local/state/", ".local/share/", ".gem/", ".composer/", ".dotnet/", ".gradle/",
+	".deno/", ".bun/", ".cargo/", ".rustup/", ".terraform.d/", ".config/gcloud/", ".config/lftp/", ".config/procps/", ".config/rclone/", ".rpmdb/", ".slocdata/"}
+
 // ownPlace reports whether a path is a place in the home directory where programs keep caches,
 // logs and histories of their own: read-only commands leave something there, too.
 func ownPlace(p string) bool {
 	rel, ok := strings.CutPrefix(p, labHome+"/")
-	if !ok {
-		return false
+	if !ok { // caches of the machine, which the lab cannot write
+		return strings.Contains(p, "/__pycache__") || strings.HasPrefix(p, "/var/cache/") || strings.HasPrefix(p, "/var/lib/selinux/") || p == "/etc/.pwd.lock"
+	}
+	if rel == "project/.git/index" {
+		return true // git keeps the times of files there, also when it only looks
 	}
 	for _, own := range ownState {
 		if rel+"/" == own || strings.HasPrefix(rel+"/", own) || strings.HasPrefix(own, rel+"/") {

@@ -88,10 +88,10 @@ func (b *labBench) exec(argv ...string) (out []byte, late bool) {
 	defer cancel()
 	args := []string{"--ro-bind", b.root, "/", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp", "--proc", "/proc", "--dev", "/dev",
 		"--bind", filepath.Join(b.dir, "home"), labHome, "--bind", filepath.Join(b.dir, "trace"), "/.trace",
-		"--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--clearenv",
-		"--setenv", "HOME", labHome, "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/games", "--setenv", "LC_ALL", "C",
-		"--setenv", "TERM", "dumb", "--setenv", "USER", "u", "--setenv", "API_TOKEN", labToken, "--setenv", "EDITOR", "true", "--chdir", labProject}
+		"--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--chdir", labProject}
 	cmd := exec.CommandContext(ctx, "bwrap", append(args, argv...)...)
+	cmd.Env = []string{"HOME=" + labHome, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/games", "LC_ALL=C", "TERM=dumb", "USER=u", "API_TOKEN=" + labToken,
+		"EDITOR=true", "PYTHONDONTWRITEBYTECODE=1"}
 	cmd.WaitDelay = time.Second
 	buf := &limited{}
 	cmd.Stdout, cmd.Stderr = buf, buf
@@ -210,4 +210,11 @@ func outside(p string) bool {
 		}
 	}
 	return true
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
