@@ -27,12 +27,14 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if set.IsZero() || set.Exact() {
 			continue
 		}
-		if set.Below && !set.Marked() { // what is in it certainly gets the verdict of any file there
-			inside := *e
-			inside.Path, inside.Real = set.Text+"/"+placeholder, ""
-			if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
-				fl.tighten(tight, fl.part(e), "it would "+verbOf(e)+" all that is in "+set.Text)
-				return
+		if set.Below && !set.Marked() { // it, and what is in it, certainly gets the verdict of a file there
+			for _, p := range [...]string{set.Text, set.Text + "/" + placeholder} {
+				inside := *e
+				inside.Path, inside.Real = p, ""
+				if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
+					fl.tighten(tight, fl.part(e), "it would "+verbOf(e)+" all that is in "+set.Text)
+					return
+				}
 			}
 		}
 		if r := fl.ruleFor(set, face); r != nil {

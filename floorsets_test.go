@@ -20,7 +20,7 @@ func setPolicy(t *testing.T) *obstat.Policy {
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "Read", Field: "file_path"}, obstat.FaceWrite: {Tool: "Write", Field: "file_path"}},
 		Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Stages: []obstat.Stage{obstat.Match{Name: "deny rules", Rules: "deny", Settle: obstat.SetOf(obstat.Deny)}},
 			Default: obstat.Allow}},
-		Rules: map[string][]obstat.Rule{"deny": {deny("Read", ".env"), deny("Read", "**/.ssh/**"), deny("Read", "config/prod.yaml"), deny("Write", ".git/**")}},
+		Rules: map[string][]obstat.Rule{"deny": {deny("Read", ".env"), deny("Read", "**/.ssh/**"), deny("Read", "config/prod.yaml"), deny("Write", ".git/**"), deny("Write", "**/*.pem")}},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +83,15 @@ func TestFloorSets(t *testing.T) {
 		{"go build ./...", obstat.Allow},
 		{"tar -xzf x.tgz", obstat.Allow},
 		{"find . -name '*.ts' -exec sed -i s/a/b/ {} +", obstat.Allow},
+		{"find a.pem -delete", obstat.Deny},
+		{"find .gi* -delete", obstat.Ask},
+		{"find .gi* -name config -exec rm {} +", obstat.Ask},
+		{"find sr* -name config -exec rm {} +", obstat.Allow},
+		{"find \".gi$(:)t\" -delete", obstat.Ask},
+		{"ln .git/config x", obstat.Deny},
+		{"ln a.pem x", obstat.Deny},
+		{"ln -s a.pem x", obstat.Allow},
+		{"ln -sf .git/hooks/x y", obstat.Allow},
 		{"find . -size -2k -exec truncate -s0 {} +", obstat.Ask},
 	} {
 		input, _ := json.Marshal(map[string]string{"command": tc.command})

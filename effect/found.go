@@ -16,10 +16,12 @@ func (c *call) foundHere() {
 		if !c.hasFound {
 			c.startsAt(&shell.Word{Text: ".", Known: true})
 		}
-		if e.at = c.found; e.at == "" {
-			e.at = "/"
+		if e.at = c.found; e.at == "" && c.foundShape != "" {
+			shape := c.foundShape
+			e.shape, e.bound, e.Recursive = &shape, true, true
+			continue
 		}
-		e.name = nameFilter(c.words)
+		e.at, e.name = or(e.at, "/"), nameFilter(c.words)
 	}
 }
 

@@ -245,11 +245,14 @@ func (c *call) startsAt(w *shell.Word) {
 	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || c.a.below(&e) {
 		c.names = true
 	}
-	if s := w.Shape(); !w.Known && s != "" && !strings.Contains(s, shell.Unknown) {
-		p = c.a.resolve(c.f.dir, &shell.Word{Text: s, Known: true, Tilde: true})
-	}
-	at := or(p.Real, p.Abs)
-	if at == "" && w.Known {
+	at, shape := or(p.Real, p.Abs), w.Shape()
+	switch {
+	case !w.Known && shape != "" && !strings.Contains(shape, shell.Unknown):
+		p = c.a.resolve(c.f.dir, &shell.Word{Text: shape, Known: true, Tilde: true})
+		at = or(p.Real, p.Abs)
+	case !w.Known && w.Text != "" && shape != "":
+		at, c.foundShape = "", *c.a.shapeOf(w, c.f.dir)
+	case at == "" && w.Known:
 		c.foundShape = fromAnywhere(w.Text)
 	}
 	if c.hasFound {

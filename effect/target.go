@@ -34,15 +34,15 @@ func (e *Effect) targetAt(p string) paths.Set {
 		s.Below = e.Recursive
 		return s
 	case p == "" && e.at != "" && e.name != "":
-		return paths.Named(e.at, e.name)
+		return foundIn(e.at, e.name)
 	case p == "" && e.at != "":
-		return paths.Under(e.at)
+		return foundIn(e.at, "")
 	case p == "" && e.Unnamed:
 		return paths.Set{} // nobody names them: a program's own books
 	case p == "":
 		return paths.Anything()
 	case e.name != "":
-		return paths.Named(p, e.name)
+		return foundIn(p, e.name)
 	}
 	if e.visible {
 		return paths.Set{Text: strings.TrimSuffix(p, "/") + "/" + string(paths.Visible) + string(paths.AnyName), Below: true}
@@ -56,6 +56,24 @@ func (e *Effect) targetAt(p string) paths.Set {
 	}
 	s.Below = e.Recursive || e.isDir && e.Kind == Delete
 	return s
+}
+
+// foundIn returns the files below a place, of some name if one is given. The place may be a
+// pattern, `find .g* -delete`, or a name with brackets: a class is taken for any text, which is both.
+func foundIn(place, name string) paths.Set {
+	s := paths.Under(place)
+	if hasGlob(place) {
+		place = strings.ReplaceAll(place, `\`, "?")
+		for i := strings.IndexByte(place, '['); i >= 0; i = strings.IndexByte(place, '[') {
+			end := strings.IndexByte(place[i:]+"/", '/')
+			place = place[:i] + "*" + place[i+end:]
+		}
+		s.Text = paths.Matching(place).Text
+	}
+	if name == "" {
+		return s
+	}
+	return paths.Set{Text: strings.TrimSuffix(s.Text, "/") + paths.Named("", name).Text}
 }
 
 // throughLinks adds, for a shell pattern, an effect for each link that it may stand for: in

@@ -31,46 +31,59 @@ var waysToChange = []string{
 	`node x.js N`, `xargs -I% rm % <<< x; rm N`, `parallel rm ::: N`, `busybox rm N`, `script -c ls N`, `find N -delete`,
 }
 
-// TestCompose: every way to name the policy with every way to change a file is
-// found, and the same with another file's name is not.
-func TestCompose(t *testing.T) {
+// composed is a way to change a file with a way to name it, whose name is in two halves.
+func composed(p *project, name [2]string, change, head, tail string) string {
+	halves := strings.NewReplacer("HOME", "HOME", "H", head, "T", tail, "{home}", p.home, "{proj}", p.proj)
+	change = strings.ReplaceAll(change, "N", "\x00") // a half may have an N
+	return halves.Replace(name[0]) + strings.ReplaceAll(change, "\x00", halves.Replace(name[1]))
+}
+
+// A project is a directory in a home directory, with a link to it there.
+type project struct{ home, proj string }
+
+func openProject(t *testing.T, files ...string) *project {
+	t.Helper()
 	tmp, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(tmp, "home")
-	proj := filepath.Join(home, "src", "proj")
-	t.Setenv("HOME", home)
-	if err := os.MkdirAll(filepath.Join(proj, "src"), 0o755); err != nil {
+	p := &project{home: filepath.Join(tmp, "home")}
+	p.proj = filepath.Join(p.home, "src", "proj")
+	t.Setenv("HOME", p.home)
+	if err := os.MkdirAll(filepath.Join(p.proj, "src"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"obstat.json", "hints.txt"} {
-		if err := os.WriteFile(filepath.Join(proj, name), []byte("{}"), 0o644); err != nil {
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(p.proj, name), []byte("{}"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(proj, filepath.Join(home, "here")); err != nil {
+	if err := os.Symlink(p.proj, filepath.Join(p.home, "here")); err != nil {
 		t.Fatal(err)
 	}
-	g := &protect.Guarded{Policies: []string{filepath.Join(proj, "obstat.json")}, Getenv: os.Getenv}
-	found := func(head, tail, before, word, change string) (string, bool) {
-		command := before + strings.ReplaceAll(change, "N", strings.NewReplacer("H", "\x01", "T", "\x02").Replace(word))
-		if before != "" {
-			command = strings.NewReplacer("H", "\x01", "T", "\x02").Replace(before) + command[len(before):]
-		}
-		command = strings.NewReplacer("\x01OME", "HOME", "\x01", head, "\x02", tail, "{home}", home, "{proj}", proj).Replace(command)
-		input, _ := json.Marshal(map[string]string{"command": command})
-		return command, g.Check(&obstat.Call{Tool: "Bash", Input: input, Dir: proj, Roots: []string{proj}}, obstat.OS{}, nil) != nil
-	}
+	return p
+}
+
+func (p *project) bash(command string) *obstat.Call {
+	input, _ := json.Marshal(map[string]string{"command": command})
+	return &obstat.Call{Tool: "Bash", Input: input, Dir: p.proj, Roots: []string{p.proj}}
+}
+
+// TestCompose: every way to name the policy with every way to change a file is
+// found, and the same with another file's name is not.
+func TestCompose(t *testing.T) {
+	p := openProject(t, "obstat.json", "hints.txt")
+	g := &protect.Guarded{Policies: []string{filepath.Join(p.proj, "obstat.json")}, Getenv: os.Getenv}
+	found := func(command string) bool { return g.Check(p.bash(command), obstat.OS{}, nil) != nil }
 	for i, name := range waysToName {
 		for j, change := range waysToChange {
-			if command, ok := found("obst", "at.json", name[0], name[1], change); !ok {
+			if command := composed(p, name, change, "obst", "at.json"); !found(command) {
 				t.Errorf("not found: %s", command)
 			}
 			if (i+j)%4 != 0 {
 				continue // enough to see that it is the name that counts
 			}
-			if command, ok := found("hint", "s.txt", name[0], name[1], change); ok {
+			if command := composed(p, name, change, "hint", "s.txt"); found(command) {
 				t.Errorf("found: %s", command)
 			}
 		}
