@@ -16,7 +16,7 @@ func Analyze(req *Request) *Analysis {
 	a := newAnalyzer(&req.Options)
 	a.an.Tool = tool
 	in := input{text: req.Command, given: req.Command != ""}
-	if !in.given {
+	if !in.given && (known || len(req.Input) > 0) { // a call of another tool may come without an input
 		if err := in.decode(req.Input); err != nil {
 			a.gap(BadInput, err.Error(), shell.Span{}, -1)
 			return a.finish()
