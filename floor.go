@@ -306,6 +306,9 @@ func (fl *floorWalk) manyArguments(c *effect.Command) {
 // tail lowers the verdict if a rule would stop the words from i on as a command, and reports that.
 func (fl *floorWalk) tail(c *effect.Command, i int, why string) bool {
 	text := joinWords(c.Words[i:])
+	if word := c.Words[i].Text; strings.HasPrefix(word, "/") {
+		text = text[strings.LastIndexByte(word, '/')+1:] // `/bin/rm x`
+	}
 	o := fl.judgeCommand(c, text, "a program might run its arguments")
 	if o.rule == nil || o.verdict == Allow || o.rule.Whole() {
 		return false

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"path"
 	"strings"
 	"sync"
 
@@ -34,6 +35,10 @@ type analyzer struct {
 	bytes int  // of the commands and scripts so far
 	names int  // looked up in the file system
 	full  bool // a limit was reached: a TooBig gap has been added
+
+	writes  []written // files that are written, files that are run, and texts that were looked into
+	started []started
+	ran     []string
 }
 
 // analyzers keeps the scratch space of analyses that are done.
@@ -129,7 +134,9 @@ func (a *analyzer) script(src string, f *frame) {
 		f.at, f.dir = i, dir
 		a.simple(&s.Commands[i], f)
 	}
-	a.depth--
+	if a.depth--; a.depth == 0 && f.owner < 0 {
+		a.runWritten()
+	}
 }
 
 func shellGap(k shell.GapKind) GapKind {
@@ -168,6 +175,7 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	if c.Nest&shell.UnsureDir != 0 {
 		a.alsoFrom(start, f, before)
 	}
+	a.wrote(before, f)
 	if c.Nest&(shell.Uncertain|shell.InCondition|shell.InTrap) != 0 {
 		for i := before; i < len(a.an.Effects); i++ {
 			a.an.Effects[i].Certain = false
@@ -254,8 +262,13 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	if !standard {
 		p := a.resolve(f.dir, w)
 		e.Path, e.Real = p.Abs, p.Real
+		a.starts(w, words, "", cmd, f)
 	}
 	a.effect(e)
+	if e.Real != e.Path && standardDir(path.Dir(e.Real)) {
+		a.runAs(words, e.Real, cmd, f) // a link to a program
+		return
+	}
 	sp := lookup(name)
 	if sp == nil || !standard {
 		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)

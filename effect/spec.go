@@ -262,13 +262,19 @@ func letter(c byte) uint32 {
 	return 1 << (c & 31)
 }
 
+// maxOperands is more operands than any command has.
+const maxOperands = 1 << 30
+
 // stdinAt is how many operands there may be when standard input is read: those before the one
-// that would stand for it, as the database before the SQL.
+// that would stand for it, as the database before the SQL, or the time before the commands.
 func (s *spec) stdinAt() int {
 	for i := range s.args {
 		if s.args[i].role == s.stdin.role && s.stdin.role == roleSQL {
 			return i
 		}
+	}
+	if s.stdin.role == roleShell && s.args[0].role == roleText {
+		return maxOperands // `at now + 1 hour`
 	}
 	return 0
 }

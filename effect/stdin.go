@@ -24,11 +24,15 @@ func (c *call) standardInput(o *operand) {
 
 // input returns the literal text that a program reads from standard input.
 func (c *call) input() (shell.Word, bool) {
-	s := c.f.script
-	if s == nil || c.f.at >= len(s.Commands) {
+	return inputOf(c.f.script, c.f.at)
+}
+
+// inputOf returns the literal text that the command at a place of a script reads.
+func inputOf(s *shell.Script, at int) (shell.Word, bool) {
+	if s == nil || at >= len(s.Commands) {
 		return shell.Word{}, false
 	}
-	from := &s.Commands[c.f.at]
+	from := &s.Commands[at]
 	for i := len(from.Redirects) - 1; i >= 0; i-- {
 		r := &from.Redirects[i]
 		if r.Body != nil && (r.Fd == "" || r.Fd == "0") {

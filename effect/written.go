@@ -1,0 +1,279 @@
+package effect
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// A command may write a file and then run it: `echo 'rm v' > t.sh && sh t.sh`. What it writes
+// there is judged as the file's commands where it is known, and is a gap where it is not. A copy
+// of a program, or a link to one, is that program: `ln -s /bin/rm x; ./x v`.
+
+// written is a file that the command writes, with the place of the shell command that does so.
+type written struct {
+	effect int
+	script *shell.Script
+	at     int
+}
+
+// started is a file that the command runs.
+type started struct {
+	file   Effect // a read of it
+	words  []shell.Word
+	f      frame
+	cmd    int
+	span   shell.Span
+	reader string // the program that reads it as code, "" if it is run by itself
+}
+
+// wrote notes which files the effects from a place on write.
+func (a *analyzer) wrote(from int, f *frame) {
+	if n := len(a.writes); n > 0 {
+		from = max(from, a.writes[n-1].effect+1)
+	}
+	for i := from; i < len(a.an.Effects); i++ {
+		if e := &a.an.Effects[i]; e.Kind == Write && !e.Unnamed && !e.Recursive && e.Where == "" && e.Raw != "" {
+			a.writes = append(a.writes, written{i, f.script, f.at})
+		}
+	}
+}
+
+// starts notes a file that is run.
+func (a *analyzer) starts(w *shell.Word, words []shell.Word, reader string, cmd int, f *frame) {
+	if f.where != "" {
+		return
+	}
+	e := Effect{Kind: Read, Raw: w.Text}
+	a.place(&e, w, f)
+	a.started = append(a.started, started{e, words, *f, cmd, f.span(w.Span), reader})
+}
+
+// runWritten analyses the files that were both written and run.
+func (a *analyzer) runWritten() {
+	if len(a.writes) == 0 {
+		return
+	}
+	a.installed()
+	for i := 0; i < len(a.started) && !a.full; i++ {
+		s := a.started[i]
+		a.runFile(&s, &s.file, 0)
+	}
+}
+
+// installed notes the programs that are run by name and were put where programs are found.
+func (a *analyzer) installed() {
+	for _, w := range a.writes {
+		p := a.an.Effects[w.effect].Path
+		if dir := path.Base(path.Dir(p)); dir != "bin" && dir != "sbin" {
+			continue
+		}
+		for i := range a.an.Commands {
+			if c := &a.an.Commands[i]; c.Path == path.Base(p) {
+				f := frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}
+				a.started = append(a.started, started{Effect{Kind: Read, Raw: p, Path: p}, c.Words, f, i, c.Span, ""})
+			}
+		}
+	}
+}
+
+// maxCopies is how often a copy of a copy is followed.
+const maxCopies = 8
+
+// runFile analyses what a file holds according to the writes to it.
+func (a *analyzer) runFile(s *started, file *Effect, copies int) {
+	var text strings.Builder
+	all, parts := true, 0
+	for _, w := range a.writes {
+		e := &a.an.Effects[w.effect]
+		if !same(e, file) {
+			continue
+		}
+		words := a.wordsOf(e)
+		if keepsContent(words) {
+			continue
+		}
+		parts++
+		if from, ok := copiedFrom(words, e); ok && copies < maxCopies {
+			a.runCopies(s, from, copies)
+			continue
+		}
+		t, ok := a.textOf(&w, words)
+		if ok = ok && (parts == 1 || w.script.Commands[w.at].Nest&shell.Uncertain == 0); !ok || file.Glob {
+			all = false
+			continue
+		}
+		text.WriteString(t)
+	}
+	switch {
+	case parts == 0:
+	case !all:
+		a.gap(DynamicCode, "runs a file that the command itself writes", s.span, s.cmd)
+	case text.Len() > 0:
+		a.runText(s, text.String())
+	}
+}
+
+// same reports whether two effects may be on the same file.
+func same(e, file *Effect) bool {
+	if e.Path == "" || file.Path == "" {
+		return path.Base(e.Raw) == path.Base(file.Raw)
+	}
+	return e.Target().Meets(file.Target()) || or(e.Real, e.Path) == or(file.Real, file.Path)
+}
+
+// wordsOf returns the words of the command that an effect comes from.
+func (a *analyzer) wordsOf(e *Effect) []shell.Word {
+	if e.Command < 0 || e.Command >= len(a.an.Commands) {
+		return nil
+	}
+	return a.an.Commands[e.Command].Words
+}
+
+// keepsContent reports whether a program leaves what a file says alone, or makes it from the
+// project's own files, as a compiler does.
+func keepsContent(words []shell.Word) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name, _ := programName(words[0].Text)
+	switch name {
+	case "chmod", "chown", "chgrp", "touch", "mkdir", "setfacl", "git", "go", "cargo", "make", "ninja", "cmake", "rustc", "javac", "kotlinc", "swiftc",
+		"tsc", "esbuild", "ld", "ar", "strip", "npm", "pnpm", "yarn", "gofmt", "shfmt", "rm", "mktemp":
+		return true
+	}
+	for _, compiler := range [...]string{"gcc", "g++", "cc", "c++", "clang", "clang++"} {
+		if name == compiler || strings.HasPrefix(name, compiler+"-") || strings.HasSuffix(name, "-"+compiler) {
+			return true
+		}
+	}
+	return false
+}
+
+// copiedFrom returns the files that a command makes a copy of, or a link to; ok is false if it does
+// something else.
+func copiedFrom(words []shell.Word, e *Effect) (from []shell.Word, ok bool) {
+	if len(words) == 0 {
+		return nil, false
+	}
+	name, _ := programName(words[0].Text)
+	switch name {
+	case "cp", "mv", "ln", "link", "install", "cat":
+	default:
+		return nil, false
+	}
+	for _, w := range words[1:] {
+		if !isFlag(w.Text) && (w.Text != e.Raw || !w.Known || name == "cat") {
+			from = append(from, w)
+		}
+	}
+	return from, len(from) > 0
+}
+
+// runCopies analyses a file as the files that it was copied from.
+func (a *analyzer) runCopies(s *started, from []shell.Word, copies int) {
+	for i := range from {
+		w := from[i]
+		if !w.Known || w.Glob {
+			a.gap(DynamicCode, "runs a file that the command itself writes", s.span, s.cmd)
+			continue
+		}
+		e := Effect{Kind: Read, Raw: w.Text}
+		a.place(&e, &w, &s.f)
+		if p := or(e.Real, e.Path); standardDir(path.Dir(p)) || standardDir(path.Dir(e.Path)) && e.Path != "" {
+			if s.reader == "" {
+				a.runAs(s.words, e.Path, s.cmd, &s.f)
+			}
+			continue
+		}
+		a.runFile(s, &e, copies+1)
+	}
+}
+
+// runAs analyses words as the program at a path.
+func (a *analyzer) runAs(words []shell.Word, program string, cmd int, f *frame) {
+	in := f.inner(path.Base(words[0].Text), cmd)
+	real := append([]shell.Word(nil), words...)
+	real[0].Text, real[0].Raw, real[0].Known, real[0].Glob = program, program, true, false
+	in.source = ""
+	a.command(real, nil, &in)
+}
+
+// runText analyses the text of a file that is run.
+func (a *analyzer) runText(s *started, text string) {
+	reader := s.reader
+	if first, _, _ := strings.Cut(text, "\n"); reader == "" {
+		reader = "sh"
+		if rest, ok := strings.CutPrefix(first, "#!"); ok {
+			fields := strings.Fields(rest)
+			reader = path.Base(strings.Join(fields[max(len(fields)-1, 0):], ""))
+			if len(fields) > 1 && strings.HasPrefix(fields[1], "-") {
+				reader = path.Base(fields[0])
+			}
+		}
+	}
+	switch reader {
+	case "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "rbash", "source", ".", "at", "batch":
+	default:
+		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
+		return
+	}
+	for _, seen := range a.ran {
+		if seen == text {
+			return
+		}
+	}
+	a.ran = append(a.ran, text)
+	if s.cmd >= 0 && s.cmd < len(a.an.Commands) {
+		a.an.Commands[s.cmd].Wrapper = true
+	}
+	in := s.f.inner(path.Base(s.words[0].Text), s.cmd)
+	in.pin, in.pinned = s.span, true
+	a.script(text, &in)
+}
+
+// textOf returns what a command writes into a file.
+func (a *analyzer) textOf(w *written, words []shell.Word) (string, bool) {
+	if w.script == nil || w.at >= len(w.script.Commands) || len(words) == 0 {
+		return "", false
+	}
+	name, _ := programName(words[0].Text)
+	switch e := &a.an.Effects[w.effect]; {
+	case e.Tags.Has(Redirect) && (name == "echo" || name == "printf"):
+		return printedText(words)
+	case e.Tags.Has(Redirect) && name == "cat", name == "tee":
+		c := &w.script.Commands[w.at]
+		if c.Stdin >= 0 && c.Stdin < len(w.script.Commands) && !hasInput(c) {
+			return printedText(w.script.Commands[c.Stdin].Words)
+		}
+		in, ok := inputOf(w.script, w.at)
+		return in.Text + "\n", ok
+	}
+	return "", false
+}
+
+// hasInput reports whether a redirection says what the command reads.
+func hasInput(c *shell.Command) bool {
+	for i := range c.Redirects {
+		if strings.HasPrefix(c.Redirects[i].Op, "<") {
+			return true
+		}
+	}
+	return false
+}
+
+// printedText is what echo or printf writes, with the ends of the lines.
+func printedText(words []shell.Word) (string, bool) {
+	if w, ok := printed(words); ok {
+		if words[0].Text == "echo" && words[1].Text != "-n" || words[1].Text == `%s\n` {
+			return w.Text + "\n", true
+		}
+		return w.Text, true
+	}
+	if len(words) != 2 || words[0].Text != "printf" || !words[1].Known {
+		return "", false
+	}
+	text := strings.ReplaceAll(words[1].Text, `\n`, "\n")
+	return text, !strings.ContainsAny(text, `\%`)
+}
