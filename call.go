@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+
+	"github.com/obstat/obstat/paths"
 )
 
 // A Call is one tool call that an agent wants to make: the tool, its input as
@@ -43,4 +45,18 @@ func (c *Call) Digest() [32]byte {
 		h.Write(part)
 	}
 	return [32]byte(h.Sum(nil))
+}
+
+// Workspace returns the directories that the call's project is in: its roots, and the working
+// directory if it lies in none of them.
+func (c *Call) Workspace() []string {
+	if c.Dir == "" {
+		return c.Roots
+	}
+	for _, root := range c.Roots {
+		if paths.Inside(root, c.Dir) {
+			return c.Roots
+		}
+	}
+	return append(c.Roots[:len(c.Roots):len(c.Roots)], c.Dir)
 }

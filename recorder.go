@@ -34,7 +34,7 @@ func (r *Recorder) Analysis(c *Call) *effect.Analysis {
 	if r.analysis != nil && r.of.Tool == c.Tool && r.of.Dir == c.Dir && bytes.Equal(r.of.Input, c.Input) {
 		return r.analysis
 	}
-	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, FS: r}})
+	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Workspace(), FS: r}})
 	if r.analysis == nil {
 		r.of, r.analysis = Call{Tool: c.Tool, Dir: c.Dir, Input: bytes.Clone(c.Input)}, a // the caller may use the buffer again
 	}

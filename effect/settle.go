@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"path"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -320,19 +321,39 @@ func (c *call) distrust() string {
 		}
 		return "where it works is not known"
 	}
-	if len(c.a.opts.Roots) == 0 {
-		if paths.Inside(c.a.opts.Dir, dir) {
-			return ""
-		}
-		return "it works outside the workspace"
+	roots := c.a.opts.Roots
+	if len(roots) == 0 {
+		roots = []string{c.a.opts.Dir}
 	}
 	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
-	for _, root := range c.a.opts.Roots {
+	why := "it works outside the workspace"
+	for _, root := range roots {
 		if r.Inside(root, dir) {
-			return ""
+			if !c.a.strange(dir, path.Clean(root)) {
+				return ""
+			}
+			why = "it is not the project's own"
 		}
 	}
-	return "it works outside the workspace"
+	return why
+}
+
+// strange reports whether a directory belongs to a repository that lies inside the project and
+// is not the project's: one that came with an archive or a dependency, or a bare one.
+func (a *analyzer) strange(dir, root string) bool {
+	fs := a.opts.FS
+	if fs == nil || path.Dir(dir) == root && path.Base(dir) == ".git" {
+		return false
+	}
+	for at := path.Clean(dir); len(at) > len(root); at = path.Dir(at) {
+		if at == path.Join(root, ".git") {
+			return false
+		}
+		if fs.IsDir(at+"/.git") || fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs") {
+			return true
+		}
+	}
+	return false
 }
 
 // revision is a revision, or the path of a tracked file, which may be a secret.

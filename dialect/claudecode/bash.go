@@ -215,7 +215,7 @@ func (w *lineWalk) onlyReads(c *effect.Command) bool {
 	if c.ReadOnly {
 		return true
 	}
-	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, FS: w.f.World}).ReadOnly
+	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, Roots: w.f.Call.Workspace(), FS: w.f.World}).ReadOnly
 }
 
 // elsewhere tells whether a command has an option that has it look where the
