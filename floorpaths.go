@@ -122,27 +122,39 @@ func (fl *floorWalk) host(e *effect.Effect, face Face) {
 
 // spellings judges every way to write the file that e is about. tight is the
 // strictest thing a rule says of any of them; loosest is the best of the
-// answers, since a rule is free to use any spelling.
+// answers, since a rule is free to use any spelling. Both the path as written and the
+// one that it leads to have to be allowed: a rule for a place is not about what a link
+// inside it leads to.
 func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outcome) {
-	tight, loosest = outcome{verdict: Allow}, outcome{verdict: Deny}
-	for i, text := range spell(e, fl.f.Call.Dir, fl.f.World) {
-		o := fl.judge(face.Tool, face.Field, text, "", &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
-		if o.faulted {
-			return o, o
+	tight, loosest = outcome{verdict: Allow}, outcome{verdict: Allow}
+	for i, p := range [...]string{e.Real, e.Path} {
+		if p == "" || i > 0 && p == e.Real {
+			continue
 		}
-		if o.verdict < tight.verdict && fl.speaks(&o, face.Tool) {
-			tight = o
+		best := outcome{verdict: Deny}
+		for i, text := range fl.spell(p, p == e.Real) {
+			o := fl.judge(face.Tool, face.Field, text, "", &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
+			if o.faulted {
+				return o, o
+			}
+			if o.verdict < tight.verdict && fl.speaks(&o, face.Tool) {
+				tight = o
+			}
+			if i == 0 || o.verdict > best.verdict {
+				best = o
+			}
 		}
-		if i == 0 || o.verdict > loosest.verdict {
-			loosest = o
+		if loosest.stage == "" || best.verdict < loosest.verdict {
+			loosest = best
 		}
 	}
 	return tight, loosest
 }
 
-// spell returns the ways to write a path: where it leads, absolute; from the
-// working directory; from the home directory; and before links were followed.
-func spell(e *effect.Effect, dir string, world World) []string {
+// spell returns the ways to write a path: absolute, from the working directory and from the
+// home directory. A path that links were followed in is also written below the roots as they
+// are called: of a project that is itself behind a link.
+func (fl *floorWalk) spell(p string, real bool) []string {
 	var out []string
 	add := func(s string) {
 		for _, have := range out {
@@ -154,19 +166,27 @@ func spell(e *effect.Effect, dir string, world World) []string {
 			out = append(out, s)
 		}
 	}
-	for _, p := range []string{e.Real, e.Path} {
-		if p == "" {
-			continue
-		}
+	dir, world := fl.f.Call.Dir, fl.f.World
+	written := func(p string) {
 		add(p)
 		if dir != "" && paths.Inside(dir, p) && p != dir {
 			add(strings.TrimPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/"))
 		}
 		if world == nil {
-			continue
+			return
 		}
 		if home, ok := world.Home(""); ok && paths.Inside(home, p) {
 			add("~" + strings.TrimPrefix(p, path.Clean(home)))
+		}
+	}
+	written(p)
+	if !real || world == nil {
+		return out
+	}
+	for _, root := range fl.f.Call.Workspace() {
+		at := (paths.Resolver{FS: world}).Literal(root).Real
+		if at != "" && at != root && paths.Inside(at, p) {
+			written(path.Join(root, strings.TrimPrefix(p, at)))
 		}
 	}
 	return out

@@ -354,6 +354,9 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	case r == roleScript:
 		c.place(&e, w)
 		c.a.starts(w, c.words, c.name, c.cmd, &c.f)
+		if !processSubst(w) {
+			c.readFile(w, false)
+		}
 		if strings.HasPrefix(e.Path, "/dev/fd/") || strings.HasPrefix(e.Path, "/proc/") || e.Path == "/dev/stdin" {
 			c.gap(DynamicCode, "which code is run is known only at run time", w)
 		}

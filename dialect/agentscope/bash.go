@@ -210,12 +210,16 @@ func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, par
 		if t.Bare && !e.Tags.Has(effect.Redirect) && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}
-		if e.Path == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && !e.Tags.Has(effect.Redirect) {
+		at := e.Path
+		if at == "" && !t.Bare {
+			at = e.Raw // `~other/.bashrc`, or after a cd to a place that is not known
+		}
+		if at == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && !e.Tags.Has(effect.Redirect) {
 			continue
 		}
 		switch e.Kind {
 		case effect.Read, effect.Write, effect.Delete, effect.System:
-			if dangerous(e.Path) || !t.Bare && (e.Real != "" && dangerous(e.Real) || e.Reaches(dangerousFiles, dangerousDirs) != "") {
+			if dangerous(at) || !t.Bare && (e.Real != "" && dangerous(e.Real) || e.Reaches(dangerousFiles, dangerousDirs) != "") {
 				return "safety check: dangerous file or directory in bash command", e.Raw
 			}
 		}
