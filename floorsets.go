@@ -37,7 +37,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 				}
 			}
 		}
-		if r := fl.ruleFor(set, face); r != nil {
+		if r := fl.ruleFor(set, face, e.VisibleOnly()); r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
 			fl.tighten(o, fl.part(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
 			return
@@ -96,13 +96,13 @@ func showSet(s paths.Set) string {
 
 // ruleFor returns a deny or ask rule that may apply to one of a set of paths, however the
 // rule spells them; nil if there is none.
-func (fl *floorWalk) ruleFor(set paths.Set, face Face) *Rule {
+func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 	for _, s := range fl.spellSet(set) {
 		for _, q := range fl.questions(face.Tool, face.Field, hideMarks(s.Text), "") {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
-			if r := fl.meeting(&q, s.Below, fl.within(set)); r != nil {
+			if r := fl.meeting(&q, s.Below, fl.within(set), visible); r != nil {
 				return r
 			}
 		}
@@ -151,8 +151,8 @@ func (fl *floorWalk) within(set paths.Set) bool {
 
 // meeting returns the first deny or ask rule that may apply to a question whose subjects are
 // sets, precedence among the rules considered.
-func (fl *floorWalk) meeting(q *Question, below, within bool) *Rule {
-	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, dir: fl.f.Call.Dir}
+func (fl *floorWalk) meeting(q *Question, below, within, visible bool) *Rule {
+	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, visible: visible, dir: fl.f.Call.Dir}
 	for i := range fl.pl.stages {
 		switch stage := fl.pl.stages[i].stage.(type) {
 		case Match:
@@ -204,7 +204,31 @@ func (s *space) meets(p *pattern.Pattern, text string) (may, must bool) {
 	if s.within {
 		return !p.MayMeet(s.elsewhere(known), true), false
 	}
+	if s.visible && s.below && !visibleMeets(p, text) {
+		return false, false
+	}
 	return mayFind(p, text), false
+}
+
+// maxLevels is how many levels of directories are tried with visible names alone. What lies
+// deeper is met by the same rules: a rule would have to name more levels than that.
+const maxLevels = 16
+
+// visibleMeets tells whether a pattern may match a path below text, which ends in a visible
+// name, that has no hidden name on any level: `rg x` does not read a/.env.
+func visibleMeets(p *pattern.Pattern, text string) bool {
+	visible := "/" + string(paths.Visible) + string(paths.AnyName)
+	counts := (p.Flavour() == pattern.Full || p.Flavour() == pattern.Search) && strings.Contains(p.String(), "{")
+	if counts || strings.Count(p.String(), "/") > maxLevels-4 {
+		return true
+	}
+	for range maxLevels {
+		if p.MayMeet(text, false) {
+			return true
+		}
+		text += visible
+	}
+	return false
 }
 
 // elsewhere is a directory of the same project that nobody has: a rule that may meet it as well

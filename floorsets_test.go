@@ -105,6 +105,37 @@ func TestFloorSets(t *testing.T) {
 	}
 }
 
+// A search that passes hidden names by reads none of them, at whatever depth.
+func TestFloorVisible(t *testing.T) {
+	deny := func(glob string) obstat.Rule {
+		return obstat.Rule{Tool: obstat.Is("Read"), Field: "file_path", Pattern: obstat.Text{Flavour: pattern.Minimatch, Text: glob}, Verdict: obstat.Deny}
+	}
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p", "/home/u/p/src"}}
+	for _, tc := range []struct {
+		rule, command string
+		want          obstat.Verdict
+	}{
+		{"**/.env", "rg -l x | sort | uniq", obstat.Allow},
+		{"**/.ssh/**", "rg x", obstat.Allow},
+		{".env", "rg x", obstat.Allow},
+		{"**/.env", "rg --hidden x", obstat.Ask},
+		{"**/.env", "rg -uu x", obstat.Ask},
+		{"**/.env", "grep -r x .", obstat.Ask},
+		{"**/*.pem", "rg x", obstat.Ask},
+		{"a/b/c/d/e/secret.txt", "rg x", obstat.Ask},
+		{"a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/secret.txt", "rg x", obstat.Ask},
+		{"config/**", "rg x", obstat.Ask},
+	} {
+		p := &obstat.Program{Mode: "m", Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "Read", Field: "file_path"}},
+			Rules: map[string][]obstat.Rule{"deny": {deny(tc.rule)}},
+			Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Stages: []obstat.Stage{obstat.Match{Name: "deny rules", Rules: "deny", Settle: obstat.SetOf(obstat.Deny)}},
+				Default: obstat.Allow}}}
+		if d := bashAt(mustCompile(t, p), tc.command, world); d.Verdict != tc.want {
+			t.Errorf("deny %s: %s: %v, want %v: %s", tc.rule, tc.command, d.Verdict, tc.want, d.Reason())
+		}
+	}
+}
+
 // A set that holds another is judged no looser.
 func TestFloorSetsGrow(t *testing.T) {
 	pol := setPolicy(t)

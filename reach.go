@@ -47,9 +47,9 @@ type space struct {
 	present  bool // the subjects are there in every call
 	openTool bool // the questions may be about other names than the tool's
 	// The subjects are sets of paths, see floorsets.go: with all that is below, and
-	// within a directory inside the project.
-	sets, below, within bool
-	dir                 string // of the call
+	// within a directory inside the project, hidden names passed by.
+	sets, below, within, visible bool
+	dir                          string // of the call
 }
 
 func (s *space) reach(tool string, pl *pipeline) Reach {

@@ -146,6 +146,9 @@ func (e *Effect) Shape() string {
 // Named reports whether only files whose names fit a pattern are meant.
 func (e *Effect) Named() bool { return e.name != "" }
 
+// VisibleOnly reports whether hidden names are passed by, at every level below Path.
+func (e *Effect) VisibleOnly() bool { return e.visible }
+
 // Loose reports whether the path is known only at run time and may be another than its shape
 // says: of `${x:-y}` the shape has y.
 func (e *Effect) Loose() bool { return e.Path == "" && e.shape != nil && !e.bound }
