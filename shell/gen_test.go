@@ -15,7 +15,6 @@ type generator struct {
 	c     chooser
 	depth int
 	funcs int
-	vars  []string
 }
 
 func (g *generator) pick(list ...string) string { return list[g.c.Intn(len(list))] }

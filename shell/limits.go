@@ -21,10 +21,7 @@ const (
 	maxDir    = 1 << 10  // longest working directory that is followed
 )
 
-var (
-	errTooDeep = errors.New("nested too deep")
-	errTooBig  = errors.New("too much to parse")
-)
+var errTooDeep = errors.New("nested too deep")
 
 // tooDeep reports whether the parentheses and braces of src open more than
 // limit levels. Quotes are ignored: honest text is far below the limit, and text that

@@ -51,6 +51,8 @@ func (e *DeniedError) Error() string {
 
 // ErrRejected says that a human said no, to this call or to another one of the
 // session.
+//
+//lint:ignore ST1005 these are opencode's own words, which the model reads
 var ErrRejected = errors.New("The user rejected permission to use this specific tool call.")
 
 // A CorrectedError says that a human said no, with words for the model.

@@ -40,8 +40,8 @@ const lookup = 5 * time.Second
 // decide puts the call to a gate.
 func (t *turn) decide(ctx context.Context) answered {
 	c := t.event.Call
-	wd, err := t.Getwd()
-	if c.Dir == "" { // rules for paths start somewhere
+	wd, _ := t.Getwd() // one that is gone is no directory
+	if c.Dir == "" {   // rules for paths start somewhere
 		c.Dir = wd
 	}
 	if u, err := user.Current(); c.User == "" && err == nil {
