@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,8 +51,8 @@ func TestStarted(t *testing.T) {
 		{nil, "OBSTAT_TRUST=" + w.dir, w.dir, "ask"},
 		{[]string{"OBSTAT_TRUST=/nowhere"}, "OBSTAT_TRUST=" + w.dir, w.dir, "ask"},
 		{[]string{"OBSTAT_TRUST=" + w.dir, "CLAUDECODE=1"}, "", w.dir, "ask"},
-		{[]string{allowAll}, "", w.top + "/work/q", "allow"},
-		{nil, allowAll, w.top + "/work/q", "ask"},
+		{[]string{allowAll}, "", filepath.Join(w.top, "work", "q"), "allow"},
+		{nil, allowAll, filepath.Join(w.top, "work", "q"), "ask"},
 	} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "OBSTAT_TEST_ROLE=agent", "OBSTAT_TEST_DIR=" + tt.dir, "OBSTAT_TEST_HOME=" + w.home, "OBSTAT_TEST_SETTINGS=" + tt.settings}, tt.env...)
