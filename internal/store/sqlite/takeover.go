@@ -152,6 +152,8 @@ func (o *older) file(f *ledger.File, old iter.Seq2[[]byte, error]) error {
 }
 
 // oldLines returns the lines that a database of before has; one of now has none.
+// All is read in one transaction: another process may bring the schema up to date
+// meanwhile.
 func oldLines(ctx context.Context, path string) (lines iter.Seq2[[]byte, error], done func(), err error) {
 	none := func(func([]byte, error) bool) {}
 	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
@@ -161,16 +163,21 @@ func oldLines(ctx context.Context, path string) (lines iter.Seq2[[]byte, error],
 	if err != nil {
 		return nil, nil, err
 	}
-	done = func() { db.Close() }
-	var old bool
-	if err := db.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pragma_table_info('records') WHERE name = 'body'").Scan(&old); err != nil {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
 		return nil, nil, errors.Join(notOurs(err), db.Close())
+	}
+	done = func() { tx.Rollback(); db.Close() }
+	var old bool
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pragma_table_info('records') WHERE name = 'body'").Scan(&old); err != nil {
+		done()
+		return nil, nil, notOurs(err)
 	}
 	if !old {
 		return none, done, nil
 	}
 	return func(yield func([]byte, error) bool) {
-		rows, err := db.QueryContext(ctx, "SELECT body FROM records ORDER BY seq")
+		rows, err := tx.QueryContext(ctx, "SELECT body FROM records ORDER BY seq")
 		if err != nil {
 			yield(nil, err)
 			return
