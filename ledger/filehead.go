@@ -109,13 +109,23 @@ func (h *headFile) read() (kept, error) {
 	if err := h.open(false); err != nil {
 		return kept{}, err
 	}
-	var b [headLen]byte
-	n, err := h.f.ReadAt(b[:], 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return kept{}, err
+	// Another process may write it meanwhile, and a read may see half of that: it
+	// counts once two reads agree.
+	var b, before [headLen]byte
+	for try := 0; ; try++ {
+		n, err := h.f.ReadAt(b[:], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return kept{}, err
+		}
+		if try > 0 && (b == before || try == maxHeadReads) {
+			return decodeHead(b[:n])
+		}
+		before = b
 	}
-	return decodeHead(b[:n])
 }
+
+// maxHeadReads bounds how often a head that is written all the time is read.
+const maxHeadReads = 100
 
 // write writes a head, unless a later one is there and force is not set.
 func (h *headFile) write(k kept, force bool) error {

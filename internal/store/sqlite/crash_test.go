@@ -82,7 +82,7 @@ func write(how, path, run string) error {
 // TestKilledWriters kills writers with SIGKILL at random moments. After each
 // restart every acknowledged record is there, once, and the chain verifies.
 func TestKilledWriters(t *testing.T) {
-	kills := 6 // make crash kills 200: of about forty, one may still find a known head that the file does not have
+	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("OBSTAT_KILLS")); err == nil && n > 0 {
 		kills = n
 	}
