@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // A kept is a head with the offsets at which its record begins and ends.
@@ -19,7 +21,8 @@ type kept struct {
 }
 
 // A head file is one line, padded to a fixed length so that it is overwritten in
-// place: `obstat-head 1 57 <hash> <begin> <end>`.
+// place: `obstat-head 1 57 <hash> <begin> <end> <checksum>`. The checksum tells a
+// head from one that another process has written half of.
 const (
 	headPrefix = "obstat-head "
 	headLen    = 192
@@ -30,17 +33,20 @@ func (k kept) encode() []byte {
 	b = append(strconv.AppendUint(b, k.Seq, 10), ' ')
 	b = append(hex.AppendEncode(b, k.Hash[:]), ' ')
 	b = append(strconv.AppendInt(b, k.at, 10), ' ')
-	b = strconv.AppendInt(b, k.end, 10)
+	b = append(strconv.AppendInt(b, k.end, 10), ' ')
+	b = strconv.AppendUint(b, uint64(crc32.ChecksumIEEE(b)), 10)
 	b = append(b, bytes.Repeat([]byte(" "), headLen-1-len(b))...)
 	return append(b, '\n')
 }
 
-func decodeHead(b []byte) (k kept, err error) {
+func decodeHead(line []byte) (k kept, err error) {
 	bad := fmt.Errorf("%w: it holds no head", ErrNotOurs)
-	b, ours := bytes.CutPrefix(b, []byte(headPrefix))
-	var n [4]uint64 // version, seq, begin, end
+	b, ours := bytes.CutPrefix(line, []byte(headPrefix))
+	var n [5]uint64 // version, seq, begin, end, checksum
+	var sum uint32
 	for i := range n {
 		var ok bool
+		sum = crc32.ChecksumIEEE(line[:len(line)-len(b)])
 		if i == 2 {
 			if len(b) < hexLen || !unhex(&k.Hash, b[:hexLen]) {
 				return kept{}, bad
@@ -53,6 +59,9 @@ func decodeHead(b []byte) (k kept, err error) {
 		if b = bytes.TrimPrefix(b, []byte(" ")); n[0] > 1 {
 			return kept{}, ErrNewer
 		}
+	}
+	if n[4] != uint64(sum) {
+		return kept{}, bad
 	}
 	k.Seq, k.at, k.end = n[1], int64(n[2]), int64(n[3])
 	return k, nil
@@ -109,23 +118,22 @@ func (h *headFile) read() (kept, error) {
 	if err := h.open(false); err != nil {
 		return kept{}, err
 	}
-	// Another process may write it meanwhile, and a read may see half of that: it
-	// counts once two reads agree.
-	var b, before [headLen]byte
-	for try := 0; ; try++ {
+	var b [headLen]byte
+	for wait := time.Microsecond; ; wait *= 2 {
 		n, err := h.f.ReadAt(b[:], 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return kept{}, err
 		}
-		if try > 0 && (b == before || try == maxHeadReads) {
-			return decodeHead(b[:n])
+		k, err := decodeHead(b[:n])
+		if !errors.Is(err, ErrNotOurs) || wait > maxHeadWait {
+			return k, err
 		}
-		before = b
+		time.Sleep(wait) // another process may be writing it
 	}
 }
 
-// maxHeadReads bounds how often a head that is written all the time is read.
-const maxHeadReads = 100
+// maxHeadWait bounds how long a file that holds no head is read again.
+const maxHeadWait = 8 * time.Millisecond
 
 // write writes a head, unless a later one is there and force is not set.
 func (h *headFile) write(k kept, force bool) error {
