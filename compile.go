@@ -78,6 +78,7 @@ type listKey struct {
 type pipeline struct {
 	stages, amend []step
 	def           Verdict
+	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
 }
 
 // A step is a stage, compiled: the rule list, check or predicate that it names is
@@ -251,7 +252,9 @@ func (c *compiler) compilePipelines() {
 		if pl.Default > Allow {
 			c.fail(Pos{}, CodeBadValue, "pipeline %q has no default verdict", mode)
 		}
-		c.policy.pipelines[mode] = &pipeline{c.steps(mode, pl.Stages, false), c.steps(mode, pl.Amend, true), pl.Default}
+		stages := c.steps(mode, pl.Stages, false)
+		nobody := slices.ContainsFunc(stages, func(s step) bool { return s.askDenies })
+		c.policy.pipelines[mode] = &pipeline{stages, c.steps(mode, pl.Amend, true), pl.Default, nobody}
 	}
 }
 

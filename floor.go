@@ -61,6 +61,11 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		fl.commands()
 	}
 	fl.effects()
+	if before == Allow && fl.o.verdict == Ask && pl.nobody {
+		r := fl.o.words()
+		r.note = joinNotes(r.note, noteNobody)
+		fl.o.verdict, fl.o.said = Deny, &r
+	}
 	w.trace.amend(true)
 	w.trace.step(st, StepTrace{Settled: fl.o.verdict < before, Verdict: fl.o.verdict, Note: fl.o.words().note, Rule: fl.o.rule, Silent: fl.o.verdict == before})
 	w.trace.amend(false)

@@ -78,6 +78,9 @@ func (s *space) amended(tool string, st *step, pl *pipeline) Verdict {
 		return Allow
 	}
 	least := Ask
+	if pl.nobody {
+		least = Deny
+	}
 	for _, face := range s.pol.prog.Faces {
 		q := Question{face.Tool, []Subject{{face.Field, ""}}}
 		if s.question(&q, pl)&SetOf(Deny) != 0 {

@@ -22,7 +22,9 @@ const (
 
 // chain returns the eleven steps as far as they can be reached in mode.
 func chain(mode obstat.Mode, mutating []string) obstat.Pipeline {
-	list := func(name string) obstat.Stage { return obstat.Match{Name: name, Rules: name} }
+	list := func(name string) obstat.Stage {
+		return obstat.Match{Name: name, Rules: name, AskDenies: mode == ModeDontAsk} // the floor's ask, too
+	}
 	stages := []obstat.Stage{list(stageDenyNames), list(stageDenyPatterns)}
 	if mode == ModeBypass {
 		return obstat.Pipeline{Stages: stages, Default: obstat.Allow}

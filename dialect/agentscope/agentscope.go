@@ -11,6 +11,8 @@ package agentscope
 import (
 	"encoding/json"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -30,6 +32,7 @@ var (
 	_ dialect.Namer    = (*Dialect)(nil)
 	_ dialect.Offerer  = (*Dialect)(nil)
 	_ dialect.Editor   = (*Dialect)(nil)
+	_ dialect.Trier    = (*Dialect)(nil)
 )
 
 // The options of the dialect.
@@ -54,18 +57,26 @@ func (*Dialect) Options() []dialect.Option {
 	}
 }
 
-// Detect recognises a PermissionContext: an object with the rule buckets.
+// Detect recognises a PermissionContext by its rule buckets, an AgentState by the context
+// in it. A mode alone is a context, too; only explore is no other dialect's.
 func (d *Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if path.Ext(f.Name) != ".json" {
 		return dialect.No
 	}
 	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-	for _, key := range []string{"allow_rules", "deny_rules", "ask_rules", "working_directories"} {
-		if !tree.Fatal(problems) && root.Get(key).Is(tree.Object) {
+	if tree.Fatal(problems) {
+		root = nil
+	}
+	for _, key := range append([]string{stateKey}, contextKeys[1:]...) {
+		if root.Get(key).Is(tree.Object) {
 			return dialect.Sure
 		}
 	}
-	if dialect.Named(d, f.Name) {
+	mode := root.Get("mode")
+	switch {
+	case mode.Is(tree.String) && len(root.Members) == 1 && (strings.EqualFold(mode.Str, modeExplore) || dialect.Named(d, f.Name)):
+		return dialect.Sure
+	case mode.Is(tree.String) && len(root.Members) == 1 && slices.Contains(modeNames, strings.ToLower(mode.Str)) || dialect.Named(d, f.Name):
 		return dialect.Maybe
 	}
 	return dialect.No
@@ -77,6 +88,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Msg: "agentscope reads one context file"}}
 	}
 	ctx, errs := parseContext(&in.Files[0], d.Tools)
+	errs = append(errs, d.unreachable(ctx, in)...)
 	if errs.Fatal() != nil {
 		return nil, errs
 	}

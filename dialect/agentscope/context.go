@@ -46,13 +46,33 @@ func parseContext(f *dialect.File, custom map[string]CustomTool) (*context, obst
 		p.errs = append(p.errs, f.Problems([]tree.Problem{*prob})...)
 		return nil, p.errs
 	}
-	p.keys(root, "a permission context", "mode", "working_directories", "allow_rules", "deny_rules", "ask_rules")
+	if inner := root.Get(stateKey); inner.Is(tree.Object) {
+		p.stateKeys(root)
+		root = inner
+	}
+	p.keys(root, "a permission context", contextKeys...)
 	p.mode(root.Get("mode"))
 	p.dirs(root.Get("working_directories"))
 	for _, b := range buckets {
 		p.bucket(b, root.Get(b+"_rules"))
 	}
 	return p.ctx, p.errs
+}
+
+// contextKeys are the keys of a PermissionContext.
+var contextKeys = []string{"mode", "working_directories", "allow_rules", "deny_rules", "ask_rules"}
+
+// stateKey is the key of an AgentState that holds its context; the rest of what
+// AgentScope dumps there is not about permissions.
+const stateKey = "permission_context"
+
+// stateKeys refuses keys of a context that stand beside one: they would not be read.
+func (p *contextParser) stateKeys(root *tree.Node) {
+	for _, m := range root.Members {
+		if slices.Contains(contextKeys, m.Key) {
+			p.fail(m.KeyNode, obstat.CodeConflict, "%q stands beside %q, where it is not read", m.Key, stateKey).Hint = "move it into " + stateKey
+		}
+	}
 }
 
 type contextParser struct {
@@ -87,9 +107,8 @@ func (p *contextParser) mode(n *tree.Node) {
 	if n == nil {
 		return
 	}
-	modes := []string{modeDefault, modeAcceptEdits, modeExplore, modeBypass, modeDontAsk}
-	if n.Kind != tree.String || !slices.Contains(modes, n.Str) {
-		e := p.fail(n, obstat.CodeBadValue, "mode is %s, not one of %q", n.Source(p.f.Data), modes)
+	if n.Kind != tree.String || !slices.Contains(modeNames, n.Str) {
+		e := p.fail(n, obstat.CodeBadValue, "mode is %s, not one of %q", n.Source(p.f.Data), modeNames)
 		e.Hint = "mode names are lower case"
 		return
 	}
@@ -153,12 +172,17 @@ func (p *contextParser) bucket(name string, n *tree.Node) {
 }
 
 func (p *contextParser) rule(bucket, tool string, n *tree.Node) {
+	_, own := p.custom[tool].(RuleMatcher)
+	r := permissionRule{tool: tool, bucket: bucket, node: n, own: own, pos: p.f.Pos(n.Start)}
+	if n.Kind == tree.String { // the content alone: `allow_rules["DeployTool"] = ["*"]`
+		r.content = n.Str
+		p.keep(&r, n)
+		return
+	}
 	if !p.object(n, "a rule") {
 		return
 	}
 	p.keys(n, "a rule", "tool_name", "rule_content", "behavior", "source")
-	_, own := p.custom[tool].(RuleMatcher)
-	r := permissionRule{tool: tool, bucket: bucket, node: n, own: own, pos: p.f.Pos(n.Start)}
 	for _, key := range []string{"tool_name", "rule_content", "behavior", "source"} {
 		v := n.Get(key)
 		switch {
@@ -175,8 +199,17 @@ func (p *contextParser) rule(bucket, tool string, n *tree.Node) {
 	if v := n.Get("source"); v.Is(tree.String) {
 		r.source = v.Str
 	}
-	if p.checkContent(&r, n) {
-		p.ctx.Rules[bucket] = append(p.ctx.Rules[bucket], r)
+	p.keep(&r, n)
+}
+
+// keep takes the rule into its bucket. "*" for a tool that is matched by its parameters
+// is the document's blanket rule, one for every call.
+func (p *contextParser) keep(r *permissionRule, n *tree.Node) {
+	if field, _ := r.match(); field == "" && r.content == "*" {
+		r.content = ""
+	}
+	if p.checkContent(r, n) {
+		p.ctx.Rules[r.bucket] = append(p.ctx.Rules[r.bucket], *r)
 	}
 }
 

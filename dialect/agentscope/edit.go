@@ -1,10 +1,13 @@
 package agentscope
 
 import (
+	"slices"
+
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // AddRule returns the context file with the offered rule at the end of its
@@ -25,5 +28,36 @@ func (*Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		{Key: "tool_name", Value: r.Tool.Text}, {Key: "rule_content", Value: content},
 		{Key: "behavior", Value: behavior}, {Key: "source", Value: source},
 	}
-	return textedit.JSON.AppendOnce(f.Data, value, behavior+"_rules", r.Tool.Text)
+	return textedit.JSON.AppendOnce(f.Data, value, append(Path(f.Data), behavior+"_rules", r.Tool.Text)...)
+}
+
+// Path returns the keys that lead to the context in a file: none, or the one of an
+// AgentState.
+func Path(data []byte) []any {
+	root, problems := jsonx.Parse(data, jsonx.Options{})
+	if !tree.Fatal(problems) && root.Get(stateKey).Is(tree.Object) {
+		return []any{stateKey}
+	}
+	return nil
+}
+
+// With returns the policy with the offers in the context: a tool that matches its rules
+// itself is asked about theirs, too.
+func (d *Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+	if !slices.ContainsFunc(offers, func(o obstat.Offer) bool { return o.Rule.Field == ownField }) {
+		return l.Policy.With(offers...)
+	}
+	in := *l.Input
+	in.Files = slices.Clone(in.Files)
+	for i := range offers {
+		var err error
+		if in.Files[0].Data, err = d.AddRule(&in.Files[0], &offers[i]); err != nil {
+			return nil, err
+		}
+	}
+	with, err := dialect.Load(d, &in)
+	if err != nil {
+		return nil, err
+	}
+	return with.Policy, nil
 }

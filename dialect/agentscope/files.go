@@ -57,7 +57,7 @@ func (t *toolset) checkFile(f *obstat.Facts) obstat.Finding {
 		return pass()
 	}
 	p := resolve(f, name)
-	if dangerous(p.Abs) || dangerous(name) {
+	if dangerous(p.Abs) || dangerous(path.Clean(name)) {
 		return safetyAsk("safety check: dangerous file or directory", name)
 	}
 	if t.edits(f.Mode) && t.inWorkingDirs(f, p) {

@@ -25,6 +25,8 @@ const (
 	modeDontAsk     = "dont_ask"
 )
 
+var modeNames = []string{modeDefault, modeAcceptEdits, modeExplore, modeBypass, modeDontAsk}
+
 func toolCheck(pass obstat.Outcomes) obstat.Check {
 	return obstat.Check{Name: "tool check", Check: checkName, Pass: pass}
 }

@@ -37,10 +37,16 @@ func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
 	if t.Effects {
 		return a.ReadOnly
 	}
-	if t.Bare && !bareReadOnly(a) {
+	if t.Bare && !bareReadOnly(a) || redirects(a) {
 		return false
 	}
 	return onlyReads(a, t.Bare) && everyListed(a)
+}
+
+// redirects tells whether output goes anywhere else: "Output redirections always make
+// a command non-read-only", also one to /dev/null.
+func redirects(a *effect.Analysis) bool {
+	return slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool { return c.Kind == shell.RedirectOut })
 }
 
 // bareReadOnly is what the document's list asks of the text itself: no output
@@ -91,16 +97,19 @@ func onlyReads(a *effect.Analysis, bare bool) bool {
 }
 
 // everyListed tells whether every command is in the list. What runs inside a
-// substitution may instead be proven to read.
+// substitution may instead be proven to read. The list names commands: a text that
+// only sets variables, `A=1` or `((a=1))`, is not in it.
 func everyListed(a *effect.Analysis) bool {
+	some := slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool { return c.Kind == shell.Function })
 	for i := range a.Commands {
 		c := &a.Commands[i]
+		some = some || len(c.Words) > 0
 		if len(c.Words) == 0 || listed(c) || c.ReadOnly && (slices.Contains(neutral, c.Path) || inSubstitution(a, c.Span)) {
 			continue
 		}
 		return false
 	}
-	return true
+	return some
 }
 
 // neutral are builtins that only set up or test what others do: the list does

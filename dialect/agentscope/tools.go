@@ -2,6 +2,7 @@ package agentscope
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +113,28 @@ func (t *toolset) checkDeclared(name string, d dialect.Tool) obstat.Finding {
 		return plainAsk("MCP tools must be explicitly allowed by the user")
 	}
 	return plainAsk("a function tool")
+}
+
+// unreachable warns of allow rules that the DONT_ASK chart never comes to: the own check
+// of a function or an MCP tool asks, and there "Any ASK" is a denial.
+func (d *Dialect) unreachable(ctx *context, in *dialect.Input) (errs obstat.Errors) {
+	if ctx == nil || ctx.Mode != modeDontAsk {
+		return nil
+	}
+	t := &toolset{params: *newParams(ctx, in), custom: d.Tools}
+	for _, r := range ctx.Rules["allow"] {
+		if _, own := d.Tools[r.tool].(PermissionChecker); own || r.tool == "Bash" {
+			continue // the input decides
+		}
+		fd := t.Check(&obstat.Facts{Call: &obstat.Call{Tool: r.tool}, Mode: modeDontAsk})
+		if fd.Pass || fd.Verdict != obstat.Ask {
+			continue
+		}
+		errs = append(errs, &obstat.Error{Code: obstat.CodeNoEffect, Pos: r.pos, Warning: true,
+			Msg:  fmt.Sprintf("%s is denied in %s all the same: its own check asks, and there every ask is a denial, before allow rules are looked at", r.tool, modeDontAsk),
+			Hint: "use another mode, or give the tool a check of its own that passes"})
+	}
+	return errs
 }
 
 // believes tells whether a tool's word on itself counts: a server could

@@ -192,7 +192,7 @@ func take(r *approval.Request, rules []obstat.Rule, a *approval.Answer) (stricte
 // SetMode switches the mode while running.
 func (s *Session) SetMode(mode obstat.Mode) error {
 	return s.context.change(func(f *dialect.File) ([]byte, error) {
-		return textedit.JSON.Set(f.Data, string(mode), "mode")
+		return textedit.JSON.Set(f.Data, string(mode), append(agentscope.Path(f.Data), "mode")...)
 	})
 }
 
