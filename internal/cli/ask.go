@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,36 +16,16 @@ import (
 
 // askOptions are the options of obstat ask.
 type askOptions struct {
-	Factory *Factory
-	Store   storeOptions
-	List    bool
-	As      string
-	Roles   []string
+	*Factory
+	Store storeOptions
+	List  bool
+	As    string
+	Roles []string
 }
 
 func newAsk(f *Factory) *cobra.Command {
 	o := &askOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "ask [flags]",
-		Short: "Answer what agents ask, in this terminal",
-		Long: `Stay here, show what agents are asking humans, one request at a time, and take the answer:
-once, for the session, agent, workspace or user, always, with other arguments,
-or no, with words for the model. Whoever answers first, here or elsewhere,
-decides; nothing is ever answered by itself, and where standard input is no
-terminal nothing is answered at all. --list only shows.
-
-While this runs, hooks of agents that cannot ask themselves wait for an answer
-instead of denying at once.`,
-		Example: `  obstat ask
-  obstat ask --as ann --role lead
-  obstat ask --list --json`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
-			defer stop()
-			return askRun(ctx, o)
-		},
-	}
+	cmd := command("ask", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return askRun(ctx, o) }))
 	o.Store.flags(cmd)
 	cmd.Flags().BoolVar(&o.List, "list", false, "show what is being asked, and end")
 	cmd.Flags().StringVar(&o.As, "as", "", "your `name` (default: the user's)")
@@ -62,8 +40,8 @@ type requestsJSON struct {
 }
 
 func askRun(ctx context.Context, o *askOptions) error {
-	s := o.Factory.IO
-	if !o.List && (!s.InTTY || o.Factory.jsonFlag) {
+	s := o.IO
+	if !o.List && (!s.InTTY || o.jsonFlag) {
 		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
 	}
 	open := o.Store.make
@@ -92,12 +70,12 @@ func askRun(ctx context.Context, o *askOptions) error {
 }
 
 func (o *askOptions) list(ctx context.Context, broker *approval.Broker) error {
-	s := o.Factory.IO
+	s := o.IO
 	pending, err := broker.Pending(ctx)
 	if err != nil {
 		return err
 	}
-	if o.Factory.jsonFlag {
+	if o.jsonFlag {
 		return writeJSON(s.Out, requestsJSON{1, append([]*approval.Request{}, pending...)})
 	}
 	if len(pending) == 0 {
@@ -107,7 +85,7 @@ func (o *askOptions) list(ctx context.Context, broker *approval.Broker) error {
 		if i > 0 {
 			fmt.Fprintln(s.Out)
 		}
-		fmt.Fprint(s.Out, newScreen(s).request(r, o.Factory.World, time.Now()))
+		fmt.Fprint(s.Out, newScreen(s).request(r, o.World, time.Now()))
 	}
 	return nil
 }
@@ -139,7 +117,7 @@ const lookEvery = 300 * time.Millisecond
 
 // serve shows one request after the other until its person leaves.
 func (d *seat) serve(ctx context.Context) error {
-	out := d.o.Factory.IO.Out
+	out := d.o.IO.Out
 	fmt.Fprintf(out, "answering as %s; waiting for agents to ask, ctrl-C ends\n", visible(d.o.As))
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -236,7 +214,7 @@ func (d *seat) over(ctx context.Context, r *approval.Request) string {
 // answer takes a line that was typed. An answer that does not count is said,
 // and the request stays.
 func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (done bool, err error) {
-	out := d.o.Factory.IO.Out
+	out := d.o.IO.Out
 	a, err := parseAnswer(line, r, time.Now())
 	switch {
 	case errors.Is(err, errHelp):

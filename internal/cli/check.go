@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,9 @@ import (
 // checkOptions are the options of obstat check and, but for how the answer is
 // shown, of obstat explain.
 type checkOptions struct {
-	Factory *Factory
-	Policy  policyOptions
-	Call    callOptions
+	*Factory
+	Policy policyOptions
+	Call   callOptions
 	// Stream: the calls come as JSON lines on standard input.
 	Stream bool
 }
@@ -35,62 +36,48 @@ func (o *checkOptions) args(args []string) error {
 		return err
 	}
 	o.Stream = len(args) == 0
-	if o.Stream && o.Factory.IO.InTTY {
+	if o.Stream && o.IO.InTTY {
 		return usagef("name a TOOL, or give calls as JSON lines on standard input")
 	}
 	return nil
 }
 
-// command makes cmd read these options and do run.
-func (o *checkOptions) command(cmd *cobra.Command, run func(*checkOptions) error) *cobra.Command {
-	cmd.Args = some(0, 2)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+// command makes the command of a name that reads these options and does run.
+func (o *checkOptions) command(name string, run func(*checkOptions) error) *cobra.Command {
+	cmd := command(name, some(0, 2), func(_ context.Context, args []string) error {
 		if err := o.args(args); err != nil {
 			return err
 		}
 		return run(o)
-	}
+	})
 	o.flags(cmd)
 	return cmd
 }
 
 func newCheck(f *Factory) *cobra.Command {
-	o := &checkOptions{Factory: f}
-	return o.command(&cobra.Command{
-		Use:   "check [flags] [TOOL [INPUT-JSON]]",
-		Short: "Decide a call, or calls as JSON lines on standard input",
-		Long: `Decide one call, or, without TOOL, each call that standard input has as a line of
-JSON: {"tool": "Bash", "input": {"command": "git status"}, "dir": "/repo"}.
-
-Lines are read one at a time. One that is no call is answered with an error, and
-the next is read. The exit code is the worst of all answers.`,
-		Example: `  obstat check --policy .claude/settings.json Bash --command 'git push'
-  obstat check -p obstat.json Write --path ~/.bashrc
-  obstat check -p obstat.json WebFetch '{"url": "https://example.com"}'
-  obstat check --json -p obstat.json < calls.jsonl`,
-	}, checkRun)
+	return (&checkOptions{Factory: f}).command("check", checkRun)
 }
 
 func checkRun(o *checkOptions) error {
-	p, err := o.load()
+	p, err := o.policy()
 	if err != nil {
 		return err
 	}
 	if o.Stream {
 		return checkStream(o, p)
 	}
-	call, err := o.Call.call(p, o.Factory.World)
+	call, err := o.Call.call(p, o.World)
 	if err != nil {
 		return err
 	}
-	d, err := p.decide(call, o.Factory.World)
+	d, err := p.decide(call, o.World)
 	if err != nil {
 		return err
 	}
-	if o.Factory.jsonFlag {
-		err = writeJSON(o.Factory.IO.Out, newCheckJSON(&d, 0))
+	if o.jsonFlag {
+		err = writeJSON(o.IO.Out, newCheckJSON(&d, 0))
 	} else {
-		s := o.Factory.IO
+		s := o.IO
 		_, err = fmt.Fprintf(s.Out, "%s  %s\n", s.paint(verdictInk(d.Verdict), pad(d.Verdict.String(), 5)), visible(d.Reason()))
 	}
 	if err != nil {
@@ -99,17 +86,17 @@ func checkRun(o *checkOptions) error {
 	return done(exitOf(d.Verdict))
 }
 
-// load loads the policy and says what has to be said of it.
-func (o *checkOptions) load() (*loaded, error) {
-	p, err := o.Factory.load(&o.Policy)
+// policy loads the policy and says what has to be said of it.
+func (o *checkOptions) policy() (*loaded, error) {
+	p, err := o.load(&o.Policy)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.Call.checkMode(p); err != nil {
 		return nil, err
 	}
-	o.Factory.announce(p)
-	o.Factory.warn(p)
+	o.announce(p)
+	o.warn(p)
 	return p, nil
 }
 
@@ -138,7 +125,7 @@ func newCheckJSON(d *policy.Answer, line int) checkJSON {
 
 // checkStream answers the calls on standard input, one line each, as they come.
 func checkStream(o *checkOptions, p *loaded) error {
-	s := o.Factory.IO
+	s := o.IO
 	lines := jsonl.NewReader(s.In)
 	out := bufio.NewWriter(s.Out)
 	worst := ExitOK

@@ -7,10 +7,14 @@
 package cli
 
 import (
+	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -127,19 +131,9 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 }
 
 func newRoot(f *Factory) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "obstat",
-		Short: "Says what an agent's tool calls may do, and why",
-		Long: `obstat says what an agent's tool call may do: allow, ask or deny, by which rule
-of which file and line, and what would change the answer.
-
-Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return f.color()
-		},
-	}
+	root := command("obstat", nil, nil)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.color() }
 	root.SetIn(f.IO.In)
 	root.SetOut(f.IO.Out)
 	root.SetErr(f.IO.Err)
@@ -150,6 +144,46 @@ Exit codes: 0 allow or done, 1 error, 2 deny, 3 ask.`,
 	root.AddCommand(newLog(f))
 	root.AddCommand(newHook(f), newInstall(f, false), newInstall(f, true), newDoctor(f))
 	return root
+}
+
+//go:embed help.txt
+var help string
+
+// A run does the work of a command.
+type run func(ctx context.Context, args []string) error
+
+// command makes the command of a path such as "log verify". Its texts are those of
+// help.txt: a heading with the arguments, a line for lists of commands, paragraphs, and
+// examples, which are indented.
+func command(path string, args cobra.PositionalArgs, do run) *cobra.Command {
+	_, text, _ := strings.Cut("\n"+help, "\n# "+path)
+	text, _, _ = strings.Cut(text, "\n\n# ")
+	arguments, text, _ := strings.Cut(text, "\n")
+	short, long, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
+	long, example, shown := strings.Cut(long, "\n\n  ")
+	if shown {
+		example = "  " + example
+	}
+	cmd := &cobra.Command{Use: path[strings.LastIndexByte(path, ' ')+1:] + arguments, Short: short, Long: long, Example: example, Args: args}
+	if do != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return do(cmd.Context(), args) }
+	}
+	return cmd
+}
+
+// takesAgents makes names the arguments that a command takes, and lists them in its text.
+func takesAgents(cmd *cobra.Command, names []string) {
+	cmd.ValidArgs = names
+	cmd.Long = strings.ReplaceAll(cmd.Long, "{agents}", strings.Join(names, ", "))
+}
+
+// untilInterrupt ends the context of a command at ctrl-C.
+func untilInterrupt(do run) run {
+	return func(ctx context.Context, args []string) error {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+		return do(ctx, args)
+	}
 }
 
 func (f *Factory) color() error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -19,29 +18,14 @@ import (
 
 // demoOptions are the options of obstat demo.
 type demoOptions struct {
-	Factory *Factory
-	Dir     string
-	Watch   bool
+	*Factory
+	Dir   string
+	Watch bool
 }
 
 func newDemo(f *Factory) *cobra.Command {
 	o := &demoOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "demo [flags]",
-		Short: "Watch a sample agent work through a gate, and answer what it asks",
-		Long: `Make a sample project with a policy and a store, and let a sample agent work on
-it through a real gate. You answer what it asks; where there is no terminal, a
-script does, and says so. At the end the ledger and its verification are shown.
-Commands are not run; the one file the agent edits is in the sample project.`,
-		Example: `  obstat demo
-  obstat demo --watch`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
-			defer stop()
-			return demoRun(ctx, o)
-		},
-	}
+	cmd := command("demo", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return demoRun(ctx, o) }))
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "`directory` to make the project in (default: a new one for temporary files)")
 	cmd.Flags().BoolVar(&o.Watch, "watch", false, "do not ask me: let the script answer")
 	return cmd
@@ -73,8 +57,8 @@ func demoRun(ctx context.Context, o *demoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.run.Close()) }()
-	if o.Factory.IO.InTTY && o.Factory.IO.OutTTY && !o.Watch {
-		s.lines = readLines(o.Factory.IO.In)
+	if o.IO.InTTY && o.IO.OutTTY && !o.Watch {
+		s.lines = readLines(o.IO.In)
 	}
 	s.intro()
 	steps := demo.Steps()

@@ -28,44 +28,24 @@ import (
 
 // doctorOptions are the options of obstat doctor.
 type doctorOptions struct {
-	Factory *Factory
-	Agents  []string
-	Dir     string
-	Getenv  func(string) string
+	*Factory
+	Agents []string
+	Dir    string
+	Getenv func(string) string
 }
 
 func newDoctor(f *Factory) *cobra.Command {
 	o := &doctorOptions{Factory: f, Getenv: os.Getenv}
-	cmd := &cobra.Command{
-		Use:   "doctor [flags] [AGENT...]",
-		Short: "Prove that the agents here ask obstat and honour its answers",
-		Long: `Look at the settings of the agents named, or of all that are used here, for hook
-entries of obstat's: user's, project's and machine's. Check the program, its
-version, time-outs, Codex's trust, settings that switch hooks off, and that the
-policy loads. Then send canary calls through every entry, the way the agent would:
-a deletion of everything, a write to the settings themselves, a tool that nobody
-knows, a call that is cut short. Each reply has to be one that this agent takes for
-a denial or a question. Nothing that a canary names is run or changed, and canaries
-are not written to the ledger.
-
-At the end of each agent stands what its hooks do not cover, whatever the rules
-say, and last the rules that never match. The exit code is 0 where all holds, 1
-otherwise.
-
-The agents are ` + strings.Join(installable(), ", ") + `.`,
-		Example: `  obstat doctor
-  obstat doctor claude-code codex --json`,
-		Args: some(0, -1), ValidArgs: installable(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Agents = args
-			for _, name := range args {
-				if a := agent.Of(name); a == nil || !a.Installable() {
-					return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", "))
-				}
+	cmd := command("doctor", some(0, -1), func(ctx context.Context, args []string) error {
+		o.Agents = args
+		for _, name := range args {
+			if a := agent.Of(name); a == nil || !a.Installable() {
+				return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", "))
 			}
-			return doctorRun(cmd.Context(), o)
-		},
-	}
+		}
+		return doctorRun(ctx, o)
+	})
+	takesAgents(cmd, installable())
 	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
 	return cmd
 }
@@ -78,19 +58,16 @@ type doctorJSON struct {
 }
 
 func doctorRun(ctx context.Context, o *doctorOptions) error {
-	dir, err := o.Factory.dir(o.Dir)
+	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err
-	}
-	if ctx == nil {
-		ctx = context.Background()
 	}
 	state, err := os.MkdirTemp("", "obstat-doctor-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(state)
-	home, _ := o.Factory.World.Home("")
+	home, _ := o.World.Home("")
 	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
 		Self: selfBinary(), Inspect: inspect, Deadline: hook.Longest,
 		Run: func(ctx context.Context, c *doctor.Command) *agent.Reply {
@@ -117,13 +94,13 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	if !r.OK() {
 		code = ExitError
 	}
-	if o.Factory.jsonFlag {
+	if o.jsonFlag {
 		if r.Agents == nil {
 			r.Agents = []*doctor.Agent{}
 		}
-		return errors.Join(writeJSON(o.Factory.IO.Out, doctorJSON{explain.Version, r.OK(), r}), done(code))
+		return errors.Join(writeJSON(o.IO.Out, doctorJSON{explain.Version, r.OK(), r}), done(code))
 	}
-	(&doctorScreen{io: o.Factory.IO, home: home}).print(r)
+	(&doctorScreen{io: o.IO, home: home}).print(r)
 	return done(code)
 }
 

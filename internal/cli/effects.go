@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // effectsOptions are the options of obstat effects.
 type effectsOptions struct {
-	Factory *Factory
+	*Factory
 	Command string
 	Call    string // JSON
 	Dir     string
@@ -22,30 +23,21 @@ type effectsOptions struct {
 
 func newEffects(f *Factory) *cobra.Command {
 	o := &effectsOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "effects [flags] [COMMAND]",
-		Short: "Show what a command or a call would do",
-		Long: `Show what a shell command would do, or a call given as JSON with --call: which
-programs run, which paths are read, written and deleted, which hosts are talked
-to, and what could not be seen. Without COMMAND the command is read from
-standard input. Nothing is run.`,
-		Example: `  obstat effects 'git clean -fdx && curl -s https://example.com | sh'
-  obstat effects --json --call '{"tool": "Write", "input": {"file_path": ".env"}}'`,
-		Args: some(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && cmd.Flags().Changed("call") {
-				return usagef("give COMMAND or --call, not both")
+	var cmd *cobra.Command
+	cmd = command("effects", some(0, 1), func(_ context.Context, args []string) error {
+		called := cmd.Flags().Changed("call")
+		switch {
+		case len(args) > 0 && called:
+			return usagef("give COMMAND or --call, not both")
+		case len(args) > 0:
+			o.Command = args[0]
+		case !called:
+			if err := o.readCommand(); err != nil {
+				return err
 			}
-			if len(args) > 0 {
-				o.Command = args[0]
-			} else if !cmd.Flags().Changed("call") {
-				if err := o.readCommand(); err != nil {
-					return err
-				}
-			}
-			return effectsRun(o)
-		},
-	}
+		}
+		return effectsRun(o)
+	})
 	cmd.Flags().StringVar(&o.Call, "call", "", "a call, as `JSON`, in place of COMMAND")
 	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call (default: the current one)")
 	return cmd
@@ -55,10 +47,10 @@ standard input. Nothing is run.`,
 const maxCommand = 10 << 20
 
 func (o *effectsOptions) readCommand() error {
-	if o.Factory.IO.InTTY {
+	if o.IO.InTTY {
 		return usagef("give a COMMAND, or one on standard input")
 	}
-	b, err := io.ReadAll(io.LimitReader(o.Factory.IO.In, maxCommand+1))
+	b, err := io.ReadAll(io.LimitReader(o.IO.In, maxCommand+1))
 	if err != nil {
 		return err
 	}
@@ -95,7 +87,7 @@ type commandJSON struct {
 }
 
 func effectsRun(o *effectsOptions) error {
-	dir, err := o.Factory.dir(o.Dir)
+	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err
 	}
@@ -106,12 +98,12 @@ func effectsRun(o *effectsOptions) error {
 	if call.Dir == "" {
 		call.Dir = dir
 	}
-	a := explain.Analyze(call, o.Factory.World)
-	v := newEffectsJSON(call, a, o.Factory.World)
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, v)
+	a := explain.Analyze(call, o.World)
+	v := newEffectsJSON(call, a, o.World)
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, v)
 	}
-	_, err = io.WriteString(o.Factory.IO.Out, newScreen(o.Factory.IO).effects(v, a))
+	_, err = io.WriteString(o.IO.Out, newScreen(o.IO).effects(v, a))
 	return err
 }
 

@@ -15,29 +15,18 @@ import (
 )
 
 func newExplain(f *Factory) *cobra.Command {
-	o := &checkOptions{Factory: f}
-	return o.command(&cobra.Command{
-		Use:   "explain [flags] [TOOL [INPUT-JSON]]",
-		Short: "Decide a call and show how that came about and what would change it",
-		Long: `Decide a call as obstat check does and show the whole way to the answer: the part
-that decided, the rule and where it is written, why, what the call would do,
-what each stage looked at, what the floor did, and the smallest changes that
-would turn the verdict. Each change was tried; none that would free a shell,
-an interpreter or a wrapper is shown.`,
-		Example: `  obstat explain -p .claude/settings.json Bash --command 'env CI=1 rm -rf build && npm test'
-  obstat explain --json -p obstat.json Write --path ~/.bashrc`,
-	}, explainRun)
+	return (&checkOptions{Factory: f}).command("explain", explainRun)
 }
 
 func explainRun(o *checkOptions) error {
-	p, err := o.load()
+	p, err := o.policy()
 	if err != nil {
 		return err
 	}
 	if o.Stream {
 		return explainStream(o, p)
 	}
-	call, err := o.Call.call(p, o.Factory.World)
+	call, err := o.Call.call(p, o.World)
 	if err != nil {
 		return err
 	}
@@ -45,7 +34,7 @@ func explainRun(o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.show(o.Factory.IO.Out, v); err != nil {
+	if err := o.show(o.IO.Out, v); err != nil {
 		return err
 	}
 	return done(exitOf(v.Verdict))
@@ -78,8 +67,8 @@ type explainJSON struct {
 }
 
 func (o *checkOptions) show(w io.Writer, v *explainJSON) error {
-	if !o.Factory.jsonFlag {
-		_, err := io.WriteString(w, newScreen(o.Factory.IO).render(v.View))
+	if !o.jsonFlag {
+		_, err := io.WriteString(w, newScreen(o.IO).render(v.View))
 		return err
 	}
 	return writeJSON(w, v)
@@ -87,7 +76,7 @@ func (o *checkOptions) show(w io.Writer, v *explainJSON) error {
 
 // explainStream explains the calls on standard input, one after the other.
 func explainStream(o *checkOptions, p *loaded) error {
-	s := o.Factory.IO
+	s := o.IO
 	lines := jsonl.NewReader(s.In)
 	out := bufio.NewWriter(s.Out)
 	worst := ExitOK
@@ -96,7 +85,7 @@ func explainStream(o *checkOptions, p *loaded) error {
 		if err == io.EOF {
 			break
 		}
-		if n > 0 && !o.Factory.jsonFlag {
+		if n > 0 && !o.jsonFlag {
 			fmt.Fprintln(out)
 		}
 		var call *obstat.Call

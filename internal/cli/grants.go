@@ -14,28 +14,15 @@ import (
 
 // grantsOptions are the options of obstat grants.
 type grantsOptions struct {
-	Factory *Factory
-	Store   storeOptions
-	IDs     []string // to revoke
-	All     bool
+	*Factory
+	Store storeOptions
+	IDs   []string // to revoke
+	All   bool
 }
 
 func newGrants(f *Factory) *cobra.Command {
 	o := &grantsOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "grants [flags]",
-		Short: "List the approvals that are remembered",
-		Long: `List the approvals that hold for longer than once: for whom, for which call or
-rule, by whom and until when. A grant never lifts a denial. Rules that were
-accepted for always are not here but in the policy's own file.`,
-		Example: `  obstat grants
-  obstat grants revoke grant_X4ULXCLSDUQ3CWG5LYZ6GXUYYQ
-  obstat grants revoke --all`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return grantsRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("grants", some(0, 0), func(ctx context.Context, _ []string) error { return grantsRun(ctx, o) })
 	o.Store.flags(cmd)
 	cmd.AddCommand(newRevoke(f))
 	return cmd
@@ -43,18 +30,12 @@ accepted for always are not here but in the policy's own file.`,
 
 func newRevoke(f *Factory) *cobra.Command {
 	o := &grantsOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "revoke [flags] [ID...]",
-		Short: "Take approvals back",
-		Long:  `Take remembered approvals back. The ledger says who did, and when.`,
-		Args:  some(0, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.IDs = args; len(args) == 0 != o.All {
-				return usagef("name grants, or --all of them")
-			}
-			return revokeRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("grants revoke", some(0, -1), func(ctx context.Context, args []string) error {
+		if o.IDs = args; len(args) == 0 != o.All {
+			return usagef("name grants, or --all of them")
+		}
+		return revokeRun(ctx, o)
+	})
 	o.Store.flags(cmd)
 	cmd.Flags().BoolVar(&o.All, "all", false, "take back all there are")
 	return cmd
@@ -77,8 +58,8 @@ func grantsRun(ctx context.Context, o *grantsOptions) error {
 	if err != nil {
 		return err
 	}
-	s := o.Factory.IO
-	if o.Factory.jsonFlag {
+	s := o.IO
+	if o.jsonFlag {
 		return writeJSON(s.Out, grantsJSON{1, append([]*approval.Grant{}, grants...)})
 	}
 	if len(grants) == 0 {
@@ -136,12 +117,12 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 		if err := store.Revoke(ctx, id, time.Now()); err != nil {
 			return err
 		}
-		if !o.Factory.jsonFlag {
-			fmt.Fprintf(o.Factory.IO.Out, "taken back: %s\n", visible(id))
+		if !o.jsonFlag {
+			fmt.Fprintf(o.IO.Out, "taken back: %s\n", visible(id))
 		}
 	}
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, revokedJSON{1, append([]string{}, o.IDs...)})
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, revokedJSON{1, append([]string{}, o.IDs...)})
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +16,7 @@ import (
 
 // hookOptions are the options of obstat hook.
 type hookOptions struct {
-	Factory     *Factory
+	*Factory
 	Agent       string
 	Policy      policyOptions
 	Interactive bool
@@ -29,42 +29,16 @@ type hookOptions struct {
 
 func newHook(f *Factory) *cobra.Command {
 	o := &hookOptions{Factory: f, Getenv: os.Getenv}
-	cmd := &cobra.Command{
-		Use:   "hook [flags] [AGENT]",
-		Short: "Answer an agent's hook: a call on standard input, the answer in the agent's own form",
-		Long: `Answer an agent's hook. The agent writes the call to standard input; the answer
-goes to standard output, standard error and the exit code, in the form that this
-agent honours. Who asks is told by what is sent, also where AGENT says otherwise.
-
-Whatever goes wrong is a denial: a call that cannot be read, a policy that does
-not load, a decision that cannot be written down, a panic, more time than
---deadline.
-
-The policy is the one of the project that the call is made in. Where there are
-several, obstat.json counts, then the agent's own. Without --interactive, agents
-that would wait for ever for an answer that nobody gives are told deny instead of
-ask.
-
-Where the agent cannot ask, the hook waits for the answer of whoever runs obstat
-ask in another terminal. With --wait auto it does so only if somebody does, and
-for as long as the agent is patient; with a time such as --wait 50s in any case,
-which has to be five seconds less than what the agent is told to wait for its
-hook. What was granted before is not asked again.
-
-The agents are ` + strings.Join(agent.Agents(), ", ") + `.`,
-		Example: `  obstat hook claude-code < payload.json
-  obstat hook --policy ~/policy.json codex`,
-		Args: some(0, 1), ValidArgs: agent.Agents(),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Agent = args[0]
-			}
-			if o.Ledger != "on" && o.Ledger != "off" {
-				return usagef("--ledger takes on or off, not %q", o.Ledger)
-			}
-			return hookRun(o)
-		},
-	}
+	cmd := command("hook", some(0, 1), func(_ context.Context, args []string) error {
+		if len(args) > 0 {
+			o.Agent = args[0]
+		}
+		if o.Ledger != "on" && o.Ledger != "off" {
+			return usagef("--ledger takes on or off, not %q", o.Ledger)
+		}
+		return hookRun(o)
+	})
+	takesAgents(cmd, agent.Agents())
 	o.Policy.flags(cmd, true)
 	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
 	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")

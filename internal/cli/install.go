@@ -19,7 +19,7 @@ import (
 
 // installOptions are the options of obstat install and uninstall.
 type installOptions struct {
-	Factory *Factory
+	*Factory
 	Agent   string
 	Project bool
 	User    bool
@@ -35,29 +35,18 @@ type installOptions struct {
 
 func newInstall(f *Factory, remove bool) *cobra.Command {
 	o := &installOptions{Factory: f, Remove: remove, Getenv: os.Getenv}
-	use, short, long := "install", "Make an agent ask obstat before it calls a tool", `Write obstat's hook into an agent's settings. The change is shown first; every
-other byte stays as it is, an older entry of obstat's is brought up to date, and a
-file that cannot be read is left alone. With --project the settings of the current
-project are changed, otherwise the user's own.
-
-The agent calls this program by its full path, as in /opt/bin/obstat hook codex.`
+	name := "install"
 	if remove {
-		use, short, long = "uninstall", "Take obstat's hook out of an agent's settings", `Take obstat's hook out of an agent's settings. The change is shown first. Where
-nothing else was changed since obstat install, the file is byte for byte what it
-was before.`
+		name = "uninstall"
 	}
-	cmd := &cobra.Command{
-		Use: use + " [flags] AGENT", Short: short, Long: long + "\n\nThe agents are " + strings.Join(installable(), ", ") + ".",
-		Example: "  obstat " + use + " claude-code --dry-run\n  obstat " + use + " codex --project --yes",
-		Args:    some(1, 1), ValidArgs: installable(),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Agent = args[0]
-			if o.Project && o.User {
-				return usagef("--project and --user exclude one another")
-			}
-			return installRun(o)
-		},
-	}
+	cmd := command(name, some(1, 1), func(_ context.Context, args []string) error {
+		o.Agent = args[0]
+		if o.Project && o.User {
+			return usagef("--project and --user exclude one another")
+		}
+		return installRun(o)
+	})
+	takesAgents(cmd, installable())
 	cmd.Flags().BoolVar(&o.Project, "project", false, "the settings of the current project")
 	cmd.Flags().BoolVar(&o.User, "user", false, "the user's own settings (default)")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and write nothing")
@@ -120,8 +109,8 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 	if a == nil || !a.Installable() {
 		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", "))
 	}
-	home, _ := o.Factory.World.Home("")
-	dir, err := o.Factory.dir(o.Dir)
+	home, _ := o.World.Home("")
+	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +174,7 @@ func (o *installOptions) edit(p *pendingChange, old []byte) (text []byte, err er
 
 // show prints a change as a diff.
 func (o *installOptions) show(p *pendingChange) {
-	s := o.Factory.IO
+	s := o.IO
 	switch {
 	case p.none():
 		fmt.Fprintf(s.Out, "%s: nothing to change\n", visible(p.Name))
@@ -211,7 +200,7 @@ func (o *installOptions) show(p *pendingChange) {
 
 // confirm asks whether the change may be made.
 func (o *installOptions) confirm() error {
-	s := o.Factory.IO
+	s := o.IO
 	switch {
 	case o.Yes:
 		return nil
@@ -272,7 +261,7 @@ func (o *installOptions) after() error {
 	if o.Remove {
 		return nil
 	}
-	out := o.Factory.IO.Out
+	out := o.IO.Out
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
 		fmt.Fprintln(out, note)
 	}
@@ -280,9 +269,9 @@ func (o *installOptions) after() error {
 	if !o.Project {
 		return nil
 	}
-	dir, err := o.Factory.dir(o.Dir)
+	dir, err := o.dir(o.Dir)
 	if err == nil {
-		err = o.Factory.offerTrust(context.Background(), dir)
+		err = o.offerTrust(context.Background(), dir)
 	}
 	if _, refused := err.(exit); refused {
 		return nil // it is installed all the same

@@ -15,10 +15,10 @@ import (
 
 // jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
 type jiuwenOptions struct {
-	Factory *Factory
-	Config  string
-	Locale  string
-	Args    []string
+	*Factory
+	Config string
+	Locale string
+	Args   []string
 }
 
 func (o *jiuwenOptions) flags(cmd *cobra.Command) {
@@ -30,7 +30,7 @@ func (o *jiuwenOptions) store() (jiuwen.File, error) {
 	if o.Config != "" {
 		return jiuwen.File(o.Config), nil
 	}
-	home, _ := o.Factory.World.Home("")
+	home, _ := o.World.Home("")
 	f, err := jiuwen.DefaultFile(os.Getenv, home)
 	if err != nil {
 		return "", usagef("%v; name the file with --config", err)
@@ -47,22 +47,10 @@ type permissionsJSON struct {
 
 func newPermissionsCmd(f *Factory) *cobra.Command {
 	o := &jiuwenOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "permissions [flags] [LEVEL TOOL[(PATTERN)]]",
-		Short: "Show or change the tool permissions of JiuwenSwarm",
-		Long: `Show the tool permissions and the rules of JiuwenSwarm's config.yaml, set the level
-of a tool, or create a rule for a tool's commands or paths. It is the /permissions
-command of JiuwenSwarm. Comments and layout of the file stay as they are.`,
-		Example: `  obstat permissions
-  obstat permissions ask write_file
-  obstat permissions allow 'bash(ls *)'
-  obstat permissions deny 'bash(re:.*rm -rf.*)'`,
-		Args: some(0, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Args = args
-			return permissionsRun(o)
-		},
-	}
+	cmd := command("permissions", some(0, -1), func(_ context.Context, args []string) error {
+		o.Args = args
+		return permissionsRun(o)
+	})
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.Locale, "locale", jiuwen.Locale(os.Getenv), "`language` of the answers: zh or en")
 	cmd.Flags().Lookup("locale").DefValue = "" // that of the environment
@@ -82,9 +70,9 @@ func permissionsRun(o *jiuwenOptions) error {
 	}
 	c := &jiuwen.Command{Caller: h, Locale: o.Locale}
 	it := c.Run(strings.Join(o.Args, " "))
-	s := o.Factory.IO
+	s := o.IO
 	switch {
-	case o.Factory.jsonFlag:
+	case o.jsonFlag:
 		err = writeJSON(s.Out, permissionsJSON{1, it.OK(), it.Text})
 	case it.OK():
 		_, err = fmt.Fprintln(s.Out, visibleLines(it.Text))
@@ -114,19 +102,10 @@ type addDirJSON struct {
 
 func newAddDirCmd(f *Factory) *cobra.Command {
 	o := &jiuwenOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "add-dir [flags] PATH",
-		Short: "Make a directory trusted in JiuwenSwarm's configuration",
-		Long: `Make a directory trusted: paths in it are no longer outside the workspace, path
-tools may use it, and so may commands that touch nothing outside of it and of the
-workspace. It is the /add-dir command of JiuwenSwarm.`,
-		Example: `  obstat add-dir ~/projects/data`,
-		Args:    some(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Args = args
-			return addDirRun(o)
-		},
-	}
+	cmd := command("add-dir", some(1, 1), func(_ context.Context, args []string) error {
+		o.Args = args
+		return addDirRun(o)
+	})
 	o.flags(cmd)
 	return cmd
 }
@@ -136,21 +115,21 @@ func addDirRun(o *jiuwenOptions) error {
 	if err != nil {
 		return err
 	}
-	cwd, err := o.Factory.Getwd()
+	cwd, err := o.Getwd()
 	if err != nil {
 		return err
 	}
-	t, err := jiuwen.AddDir(store, o.Factory.World, cwd, o.Args[0])
+	t, err := jiuwen.AddDir(store, o.World, cwd, o.Args[0])
 	if err != nil {
 		return err
 	}
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, addDirJSON{1, t})
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, addDirJSON{1, t})
 	}
 	text := "trusted: " + t.Dir
 	if !t.Overrides {
 		text += " (external_directory only: the tiered policy is not in force)"
 	}
-	_, err = fmt.Fprintln(o.Factory.IO.Out, visible(text))
+	_, err = fmt.Fprintln(o.IO.Out, visible(text))
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ import (
 
 // logOptions are the options of obstat log and of obstat log export.
 type logOptions struct {
-	Factory      *Factory
+	*Factory
 	Store        storeOptions
 	Since, Until string
 	Query        ledger.Query
@@ -34,25 +33,7 @@ type logOptions struct {
 
 func newLog(f *Factory) *cobra.Command {
 	o := &logOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "log [flags]",
-		Short: "Show what was decided, asked and answered",
-		Long: `Show the newest records of the ledger, oldest first: decisions, asks, answers,
-grants, pins, policy changes.
-
-Times are dates (2026-01-31), dates with a time (2026-01-31T15:04, local unless
-they say otherwise) or how long ago (90m, 12h, 3d).`,
-		Example: `  obstat log
-  obstat log --since 1h --verdict deny
-  obstat log --session s1 --json
-  obstat log -f`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
-			defer stop()
-			return logRun(ctx, o)
-		},
-	}
+	cmd := command("log", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return logRun(ctx, o) }))
 	o.Store.flags(cmd)
 	o.filters(cmd)
 	cmd.Flags().IntVarP(&o.Query.Limit, "number", "n", 50, "at most so many, the newest; 0 is all")
@@ -142,19 +123,19 @@ type logStore interface {
 }
 
 func logRun(ctx context.Context, o *logOptions) error {
-	if o.CSV && o.Factory.jsonFlag {
+	if o.CSV && o.jsonFlag {
 		return usagef("--csv and --json exclude each other")
 	}
 	q, err := o.query(time.Now())
 	if err != nil {
 		return err
 	}
-	s, err := o.Store.openLog(ctx, o.Factory.IO)
+	s, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	p := o.printer(o.Factory.IO.Out)
+	p := o.printer(o.IO.Out)
 	// Records that are written while this is printed are still to be followed.
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -213,8 +194,8 @@ func (o *logOptions) printer(w io.Writer) recordPrinter {
 	switch {
 	case o.CSV:
 		return newCSVPrinter(w)
-	case o.Factory.jsonFlag:
+	case o.jsonFlag:
 		return jsonPrinter{w}
 	}
-	return &textPrinter{io: o.Factory.IO, w: w}
+	return &textPrinter{io: o.IO, w: w}
 }

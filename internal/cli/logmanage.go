@@ -17,10 +17,10 @@ import (
 
 // logVerifyOptions are the options of obstat log verify.
 type logVerifyOptions struct {
-	Factory *Factory
-	Store   storeOptions
-	Head    string
-	File    string
+	*Factory
+	Store storeOptions
+	Head  string
+	File  string
 }
 
 // logVerifyJSON is the output of obstat log verify --json.
@@ -41,25 +41,12 @@ type brokenJSON struct {
 
 func newLogVerify(f *Factory) *cobra.Command {
 	o := &logVerifyOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "verify [flags] [FILE]",
-		Short: "Check that nobody changed the ledger",
-		Long: `Check the chain of the ledger, or of a file that log export wrote, and name the
-first record that was edited, dropped, put elsewhere or cut off. The last known
-head is kept apart from the ledger, so this also notices a file that was shortened,
-deleted or written anew with other hashes. To notice it where those heads were
-changed as well, note the head that this prints, elsewhere, and give it with --head
-next time.`,
-		Example: `  obstat log verify
-  obstat log verify --head 5f0c...`,
-		Args: some(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.File = args[0]
-			}
-			return logVerifyRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("log verify", some(0, 1), func(ctx context.Context, args []string) error {
+		if len(args) == 1 {
+			o.File = args[0]
+		}
+		return logVerifyRun(ctx, o)
+	})
 	o.Store.flags(cmd)
 	cmd.Flags().StringVar(&o.Head, "head", "", "`hash` of a record that has to be there")
 	return cmd
@@ -80,9 +67,9 @@ func logVerifyRun(ctx context.Context, o *logVerifyOptions) error {
 		return err
 	}
 	res.OK = b == nil
-	out := o.Factory.IO
+	out := o.IO
 	switch {
-	case o.Factory.jsonFlag:
+	case o.jsonFlag:
 		err = writeJSON(out.Out, res)
 	case b != nil:
 		_, err = fmt.Fprintf(out.Out, "%s  %s\n", out.paint(red, "BROKEN"), visible(b.Error()))
@@ -101,7 +88,7 @@ func (o *logVerifyOptions) verify(ctx context.Context, head ledger.Hash) (res lo
 	var s logStore
 	if o.File != "" {
 		v, err = o.verifyFile(head)
-	} else if s, err = o.Store.openLog(ctx, o.Factory.IO); err == nil {
+	} else if s, err = o.Store.openLog(ctx, o.IO); err == nil {
 		defer s.Close()
 		v, err = s.Verify(ctx, head)
 	}
@@ -109,7 +96,7 @@ func (o *logVerifyOptions) verify(ctx context.Context, head ledger.Hash) (res lo
 }
 
 func (o *logVerifyOptions) verifyFile(head ledger.Hash) (ledger.Verified, error) {
-	f, err := o.Factory.Open(o.File)
+	f, err := o.Open(o.File)
 	if err != nil {
 		return ledger.Verified{}, err
 	}
@@ -135,18 +122,7 @@ func lines(r io.Reader) iter.Seq2[[]byte, error] {
 
 func newLogExport(f *Factory) *cobra.Command {
 	o := &logOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "export [flags]",
-		Short: "Write the ledger out",
-		Long: `Write records to standard output: as the lines they are kept as, which obstat log
-verify can check; as comma-separated values; or as the audit table of Chorus.`,
-		Example: `  obstat log export > ledger.jsonl
-  obstat log export --format csv --since 30d`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return logExportRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("log export", some(0, 0), func(ctx context.Context, _ []string) error { return logExportRun(ctx, o) })
 	o.Store.flags(cmd)
 	o.filters(cmd)
 	cmd.Flags().StringVar(&o.Format, "format", "jsonl", "`form` to write: jsonl, csv or chorus")
@@ -158,7 +134,7 @@ func logExportRun(ctx context.Context, o *logOptions) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(o.Factory.IO.Out)
+	out := bufio.NewWriter(o.IO.Out)
 	var p recordPrinter
 	switch o.Format {
 	case "jsonl":
@@ -170,7 +146,7 @@ func logExportRun(ctx context.Context, o *logOptions) error {
 	default:
 		return usagef("--format takes jsonl, csv or chorus, not %q", o.Format)
 	}
-	s, err := o.Store.openLog(ctx, o.Factory.IO)
+	s, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
 		return err
 	}
@@ -188,9 +164,9 @@ func logExportRun(ctx context.Context, o *logOptions) error {
 
 // logTrimOptions are the options of obstat log trim.
 type logTrimOptions struct {
-	Factory *Factory
-	Store   storeOptions
-	Before  string
+	*Factory
+	Store  storeOptions
+	Before string
 }
 
 // logTrimJSON is the output of obstat log trim --json.
@@ -201,18 +177,7 @@ type logTrimJSON struct {
 
 func newLogTrim(f *Factory) *cobra.Command {
 	o := &logTrimOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "trim [flags] --before TIME",
-		Short: "Take old records out of the ledger",
-		Long: `Take out the records before a time. A record is written that says so, and with it
-the rest of the chain still verifies. Pins and grants that hold are written down
-again.`,
-		Example: `  obstat log trim --before 90d`,
-		Args:    some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return logTrimRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("log trim", some(0, 0), func(ctx context.Context, _ []string) error { return logTrimRun(ctx, o) })
 	o.Store.flags(cmd)
 	cmd.Flags().StringVar(&o.Before, "before", "", "`time`, as obstat log takes it")
 	return cmd
@@ -235,9 +200,9 @@ func logTrimRun(ctx context.Context, o *logTrimOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, logTrimJSON{1, n})
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, logTrimJSON{1, n})
 	}
-	_, err = fmt.Fprintf(o.Factory.IO.Out, "%s taken out\n", plural(n, "record"))
+	_, err = fmt.Fprintf(o.IO.Out, "%s taken out\n", plural(n, "record"))
 	return err
 }

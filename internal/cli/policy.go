@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +15,8 @@ import (
 )
 
 func newPolicy(f *Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Show and check configurations",
-		Long:  `Show what a configuration means, and find what is wrong with one.`,
-		Args:  some(0, 0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	var cmd *cobra.Command
+	cmd = command("policy", some(0, 0), func(context.Context, []string) error { return cmd.Help() })
 	cmd.AddCommand(newShow(f), newValidate(f))
 	return cmd
 }
@@ -30,32 +26,21 @@ const allModes = "all"
 
 // showOptions are the options of obstat policy show.
 type showOptions struct {
-	Factory *Factory
-	Policy  policyOptions
-	Format  string
-	Mode    string // "" is the one in force
+	*Factory
+	Policy policyOptions
+	Format string
+	Mode   string // "" is the one in force
 }
 
 func newShow(f *Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "show [flags] [FILE...]",
-		Short: "Print what a configuration means: its stages and rules",
-		Long: `Print the Program that a configuration stands for: the stages of its mode in the
-order in which they are asked, and the rules with the places they were written
-at. As JSON it is the whole Program, which can be used as a policy itself.`,
-		Example: `  obstat policy show .claude/settings.json
-  obstat policy show --format json opencode.json > obstat.json
-  obstat policy show --format mermaid --mode default obstat.json`,
-		Args: some(0, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Policy.Files = append(o.Policy.Files, args...)
-			if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
-				return usagef("--format takes text, json or mermaid, not %q", o.Format)
-			}
-			return showRun(o)
-		},
-	}
+	cmd := command("policy show", some(0, -1), func(_ context.Context, args []string) error {
+		o.Policy.Files = append(o.Policy.Files, args...)
+		if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
+			return usagef("--format takes text, json or mermaid, not %q", o.Format)
+		}
+		return showRun(o)
+	})
 	o.Policy.flags(cmd, true)
 	cmd.Flags().StringVar(&o.Format, "format", "text", "`form` to print: text, json or mermaid")
 	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "the `mode` to print, or all (default: the one in force)")
@@ -75,7 +60,7 @@ type showJSON struct {
 
 func showRun(o *showOptions) error {
 	o.Policy.Parse = true
-	p, err := o.Factory.load(&o.Policy)
+	p, err := o.load(&o.Policy)
 	if err != nil {
 		return err
 	}
@@ -84,11 +69,11 @@ func showRun(o *showOptions) error {
 			return err
 		}
 	}
-	o.Factory.announce(p)
-	o.Factory.warn(p)
-	w := o.Factory.IO.Out
+	o.announce(p)
+	o.warn(p)
+	w := o.IO.Out
 	switch {
-	case o.Factory.jsonFlag:
+	case o.jsonFlag:
 		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.names(), p.Program, p.Warnings})
 	case o.Format == "json":
 		return writePretty(w, p.Program)
@@ -113,29 +98,18 @@ func (o *showOptions) modes(p *loaded) []string {
 
 // validateOptions are the options of obstat policy validate.
 type validateOptions struct {
-	Factory *Factory
-	Policy  policyOptions
-	Layers  bool // the files are layers of one policy
-	Strict  bool // warnings count as errors
+	*Factory
+	Policy policyOptions
+	Layers bool // the files are layers of one policy
+	Strict bool // warnings count as errors
 }
 
 func newValidate(f *Factory) *cobra.Command {
 	o := &validateOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "validate [flags] [FILE...]",
-		Short: "Find everything that is wrong with configurations",
-		Long: `Read each file as the configuration it is and report every problem with its place:
-errors, which keep it from being used, and warnings: rules that can never decide,
-rules that are there twice, rules that let a shell run everything.
-The exit code is 1 if there are errors.`,
-		Example: `  obstat policy validate .claude/settings.json
-  obstat policy validate --layers --dialect opencode global.json project.json`,
-		Args: some(0, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Policy.Files = args
-			return validateRun(o)
-		},
-	}
+	cmd := command("policy validate", some(0, -1), func(_ context.Context, args []string) error {
+		o.Policy.Files = args
+		return validateRun(o)
+	})
 	o.Policy.flags(cmd, false)
 	cmd.Flags().BoolVar(&o.Layers, "layers", false, "read the files as layers of one policy, lowest precedence first")
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "end with an error if there are warnings")
@@ -175,18 +149,18 @@ func validateRun(o *validateOptions) error {
 
 // validate reports on one policy.
 func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
-	res := o.Factory.examine(po)
-	if o.Factory.jsonFlag {
-		return res.code(o.Strict), writeJSON(o.Factory.IO.Out, res)
+	res := o.examine(po)
+	if o.jsonFlag {
+		return res.code(o.Strict), writeJSON(o.IO.Out, res)
 	}
-	s := o.Factory.IO
-	o.Factory.problems(s.Out, res.Problems, s.OutTTY)
+	s := o.IO
+	o.problems(s.Out, res.Problems, s.OutTTY)
 	errs, warnings := count(res.Problems)
 	verdict := s.paint(green, "valid")
 	if !res.Valid {
 		verdict = s.paint(red, "not valid")
 	}
-	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(o.Factory.title(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
+	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(o.title(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
 	return res.code(o.Strict), err
 }
 

@@ -15,7 +15,7 @@ import (
 
 // replayOptions are the options of obstat replay.
 type replayOptions struct {
-	Factory *Factory
+	*Factory
 	Policy  policyOptions
 	Store   storeOptions
 	Since   string
@@ -27,21 +27,7 @@ type replayOptions struct {
 
 func newReplay(f *Factory) *cobra.Command {
 	o := &replayOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "replay [flags]",
-		Short: "Decide the ledger's calls by another policy, and show which flip",
-		Long: `Decide the calls of the ledger again, by the policy that is named or found, and
-show how many would be decided otherwise, which, and by which rule. What was
-seen of the machine then is taken from the ledger, so the answer is exact but
-where secrets were masked; those calls are counted. Nothing is asked or changed.`,
-		Example: `  obstat replay -p new.json
-  obstat replay -p new.json --since 7d --tool bash
-  obstat replay --json -p new.json | jq .flipped`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return replayRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("replay", some(0, 0), func(ctx context.Context, _ []string) error { return replayRun(ctx, o) })
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
 	fl := cmd.Flags()
@@ -58,40 +44,40 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.Factory.load(&o.Policy)
+	p, err := o.load(&o.Policy)
 	if err != nil {
 		return err
 	}
-	store, err := o.Store.openLog(ctx, o.Factory.IO)
+	store, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	o.Factory.announce(p)
+	o.announce(p)
 	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
 	rep, err := replay.Run(store.Records(ctx, q), p.Loaded.Policy)
 	if err != nil {
 		return err
 	}
 	slices.SortStableFunc(rep.Flips, func(a, b replay.Flip) int { return b.Count - a.Count })
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, rep)
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, rep)
 	}
 	o.print(p, rep)
 	return nil
 }
 
 func (o *replayOptions) print(p *loaded, rep *replay.Report) {
-	io := o.Factory.IO
+	io := o.IO
 	n := rep.Calls - rep.Same
 	switch {
 	case rep.Calls == 0:
 		fmt.Fprintln(io.Out, "the ledger has no such calls")
 		return
 	case n == 0:
-		fmt.Fprintf(io.Out, "%d calls, and %s decides every one as it was decided\n", rep.Calls, visible(o.Factory.title(p.names())))
+		fmt.Fprintf(io.Out, "%d calls, and %s decides every one as it was decided\n", rep.Calls, visible(o.title(p.names())))
 	default:
-		fmt.Fprintf(io.Out, "%s of %d calls are decided otherwise by %s\n", io.paint(bold, fmt.Sprint(n)), rep.Calls, visible(o.Factory.title(p.names())))
+		fmt.Fprintf(io.Out, "%s of %d calls are decided otherwise by %s\n", io.paint(bold, fmt.Sprint(n)), rep.Calls, visible(o.title(p.names())))
 	}
 	ways := make([]string, 0, len(rep.Flipped))
 	for way := range rep.Flipped {
@@ -118,7 +104,7 @@ func (o *replayOptions) print(p *loaded, rep *replay.Report) {
 
 // flip shows one call that flips: its verdict then and now, and the rules.
 func (o *replayOptions) flip(f *replay.Flip) {
-	io := o.Factory.IO
+	io := o.IO
 	sc := newScreen(io)
 	times := ""
 	if f.Count > 1 {

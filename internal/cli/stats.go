@@ -17,29 +17,16 @@ import (
 
 // statsOptions are the options of obstat stats.
 type statsOptions struct {
-	Factory *Factory
-	Policy  policyOptions
-	Store   storeOptions
-	Since   string
-	Top     int
+	*Factory
+	Policy policyOptions
+	Store  storeOptions
+	Since  string
+	Top    int
 }
 
 func newStats(f *Factory) *cobra.Command {
 	o := &statsOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "stats [flags]",
-		Short: "Count what the ledger holds: verdicts over time, what is asked most, idle rules",
-		Long: `Count the decisions of the ledger: verdicts over time, how asks were answered,
-what was asked about and denied most, which rules decided, and which rules of
-the policy that is named, or found here, decided nothing.`,
-		Example: `  obstat stats
-  obstat stats --since 7d -p .opencode/opencode.json
-  obstat stats --json | jq .verdicts`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return statsRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("stats", some(0, 0), func(ctx context.Context, _ []string) error { return statsRun(ctx, o) })
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
 	cmd.Flags().StringVar(&o.Since, "since", "", "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d")
@@ -52,8 +39,8 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	if err != nil {
 		return err
 	}
-	opts := &replay.StatsOptions{Top: max(o.Top, 1), Buckets: min(o.Factory.IO.width()-10, 70), Text: callWords}
-	p, err := o.Factory.load(&o.Policy)
+	opts := &replay.StatsOptions{Top: max(o.Top, 1), Buckets: min(o.IO.width()-10, 70), Text: callWords}
+	p, err := o.load(&o.Policy)
 	switch {
 	case err == nil && len(p.names()) > 0:
 		opts.Program = p.Program
@@ -61,7 +48,7 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	case len(o.Policy.Files) > 0:
 		return err // it was asked for; without one there is simply no list of idle rules
 	}
-	store, err := o.Store.openLog(ctx, o.Factory.IO)
+	store, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
 		return err
 	}
@@ -70,8 +57,8 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Factory.jsonFlag {
-		return writeJSON(o.Factory.IO.Out, st)
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, st)
 	}
 	o.print(st)
 	return nil
@@ -81,7 +68,7 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 const bars = " ▁▂▃▄▅▆▇█"
 
 func (o *statsOptions) print(st *replay.Stats) {
-	io := o.Factory.IO
+	io := o.IO
 	total := 0
 	for _, n := range st.Verdicts {
 		total += n
@@ -118,7 +105,7 @@ func (o *statsOptions) ends(st *replay.Stats) {
 		}
 	}
 	if len(out) > 0 {
-		fmt.Fprintf(o.Factory.IO.Out, "asks: %s\n", strings.Join(out, ", "))
+		fmt.Fprintf(o.IO.Out, "asks: %s\n", strings.Join(out, ", "))
 	}
 }
 
@@ -132,7 +119,7 @@ func counted(n int, what string) string {
 // overTime draws a row of columns a verdict, each as high as its share of the
 // busiest moment.
 func (o *statsOptions) overTime(st *replay.Stats) {
-	io := o.Factory.IO
+	io := o.IO
 	if len(st.Buckets) < 2 {
 		return
 	}
@@ -173,7 +160,7 @@ func roughly(d time.Duration) time.Duration {
 }
 
 func (o *statsOptions) counts(title string, list []replay.Count) {
-	io := o.Factory.IO
+	io := o.IO
 	if len(list) == 0 {
 		return
 	}
@@ -184,7 +171,7 @@ func (o *statsOptions) counts(title string, list []replay.Count) {
 }
 
 func (o *statsOptions) idle(rules []replay.Unused) {
-	io := o.Factory.IO
+	io := o.IO
 	if len(rules) == 0 {
 		return
 	}

@@ -17,28 +17,14 @@ import (
 
 // statusOptions are the options of obstat status.
 type statusOptions struct {
-	Factory *Factory
-	Policy  policyOptions
-	Store   storeOptions
+	*Factory
+	Policy policyOptions
+	Store  storeOptions
 }
 
 func newStatus(f *Factory) *cobra.Command {
 	o := &statusOptions{Factory: f}
-	cmd := &cobra.Command{
-		Use:   "status [flags]",
-		Short: "Show how things stand: the policy in force here, the store, what is being asked",
-		Long: `Show which policy is in force in a directory and why: every file that was looked
-at, its layer and dialect, whether it counts and whether a person has accepted
-it, and what is new in it. Then what is being asked, which approvals are
-remembered, and where the ledger ends. The exit code is 1 where something is
-broken.`,
-		Example: `  obstat status
-  obstat status --json -C ~/src/app`,
-		Args: some(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return statusRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("status", some(0, 0), func(ctx context.Context, _ []string) error { return statusRun(ctx, o) })
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
 	return cmd
@@ -93,7 +79,7 @@ type lastPolicyJSON struct {
 func statusRun(ctx context.Context, o *statusOptions) error {
 	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.New{}}
 	code := ExitOK
-	p, err := o.Factory.find(&o.Policy)
+	p, err := o.find(&o.Policy)
 	if err == nil {
 		out.fill(p)
 		err = p.inForce.Err()
@@ -107,8 +93,8 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 	if out.Store = o.store(ctx); out.Store.Error != "" {
 		code = ExitError
 	}
-	if o.Factory.jsonFlag {
-		return errors.Join(writeJSON(o.Factory.IO.Out, out), done(code))
+	if o.jsonFlag {
+		return errors.Join(writeJSON(o.IO.Out, out), done(code))
 	}
 	o.print(&out)
 	return done(code)
@@ -175,13 +161,13 @@ func (j *storeJSON) fill(ctx context.Context, s *sqlite.Store) error {
 }
 
 func (o *statusOptions) print(st *statusJSON) {
-	io := o.Factory.IO
+	io := o.IO
 	sc := newScreen(io)
 	if len(st.Errors) > 0 {
 		sc.text("policy", io.paint(red, "cannot be loaded; what was accepted before decides, or everything is denied"))
 	}
 	for _, p := range st.InForce {
-		sc.text("policy", fmt.Sprintf("%s (%s), %s: %s", o.Factory.title(p.Files), p.Dialect, clip(p.Policy, 13), p.Why))
+		sc.text("policy", fmt.Sprintf("%s (%s), %s: %s", o.title(p.Files), p.Dialect, clip(p.Policy, 13), p.Why))
 	}
 	for _, l := range st.Looked {
 		state := "in force: "
@@ -191,7 +177,7 @@ func (o *statusOptions) print(st *statusJSON) {
 		if !l.Accepted {
 			state = "not accepted, " + state
 		}
-		sc.text("file", fmt.Sprintf("%s (%s, %s) %s%s", o.Factory.short(l.Name), l.Layer, l.Dialect, state, l.Why))
+		sc.text("file", fmt.Sprintf("%s (%s, %s) %s%s", o.short(l.Name), l.Layer, l.Dialect, state, l.Why))
 	}
 	if st.Pins != "on" {
 		sc.text("pins", st.Pins)
@@ -199,7 +185,7 @@ func (o *statusOptions) print(st *statusJSON) {
 	sc.news(st.New)
 	fmt.Fprint(io.Out, sc.b.String())
 	if len(st.Errors) > 0 {
-		o.Factory.problems(io.Out, st.Errors, io.OutTTY)
+		o.problems(io.Out, st.Errors, io.OutTTY)
 	}
 	sc = newScreen(io)
 	j := st.Store

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 
 // testOptions are the options of obstat test.
 type testOptions struct {
-	Factory *Factory
+	*Factory
 	Files   []string
 	Dialect string // run only cases of this dialect
 	Quiet   bool
@@ -28,20 +29,10 @@ type testOptions struct {
 
 func newTest(f *Factory) *cobra.Command {
 	o := &testOptions{Factory: f, Now: time.Now}
-	cmd := &cobra.Command{
-		Use:   "test [flags] FILE...",
-		Short: "Run cases: configurations and calls with the answers they should get",
-		Long: `Run the cases of files that hold one JSON object a line, gzipped or plain; "-" is
-standard input. Each case that fails is printed with what it wanted and what it
-got. The exit code is 1 if any failed.`,
-		Example: `  obstat test cases/*.jsonl.gz
-  obstat test --dialect opencode --quiet cases.jsonl`,
-		Args: some(1, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Files = args
-			return testRun(o)
-		},
-	}
+	cmd := command("test", some(1, -1), func(_ context.Context, args []string) error {
+		o.Files = args
+		return testRun(o)
+	})
 	cmd.Flags().StringVarP(&o.Dialect, "dialect", "d", "", "run only the cases of this `dialect`")
 	cmd.Flags().BoolVarP(&o.Quiet, "quiet", "q", false, "one line for each case that fails, no reasons, no progress")
 	complete(cmd, "dialect", all.Names()...)
@@ -77,9 +68,9 @@ func testRun(o *testOptions) error {
 
 func (t *tester) runFile(name string) error {
 	t.file = name
-	in := io.Reader(t.Factory.IO.In)
+	in := io.Reader(t.IO.In)
 	if name != "-" {
-		r, err := t.Factory.Open(name)
+		r, err := t.Open(name)
 		if err != nil {
 			return obstat.Errors{dialect.IOError(name, err)}
 		}
@@ -152,8 +143,8 @@ type summaryJSON struct {
 // broken counts and shows a line that is no case.
 func (t *tester) broken(n int, err error) error {
 	t.failed++
-	s := t.Factory.IO
-	if t.Factory.jsonFlag {
+	s := t.IO
+	if t.jsonFlag {
 		return writeJSON(s.Out, failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()})
 	}
 	t.clear()
@@ -170,8 +161,8 @@ func (t *tester) broken(n int, err error) error {
 }
 
 func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
-	s := t.Factory.IO
-	if t.Factory.jsonFlag {
+	s := t.IO
+	if t.jsonFlag {
 		return writeJSON(s.Out, failureJSON{explain.Version, "failed", t.file, n, c.ID, res.Wanted, res.Got, res.Reason})
 	}
 	t.clear()
@@ -200,8 +191,8 @@ func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
 
 // progress shows on a terminal, a few times a second, how far it is.
 func (t *tester) progress() {
-	s := t.Factory.IO
-	if !s.ErrTTY || t.Quiet || t.Factory.jsonFlag {
+	s := t.IO
+	if !s.ErrTTY || t.Quiet || t.jsonFlag {
 		return
 	}
 	if now := t.Now(); now.Sub(t.shown) > 200*time.Millisecond {
@@ -213,19 +204,19 @@ func (t *tester) progress() {
 // clear wipes the progress line.
 func (t *tester) clear() {
 	if !t.shown.IsZero() {
-		fmt.Fprint(t.Factory.IO.Err, "\r\x1b[K")
+		fmt.Fprint(t.IO.Err, "\r\x1b[K")
 		t.shown = time.Time{}
 	}
 }
 
 func (t *tester) close() error {
-	s := t.Factory.IO
+	s := t.IO
 	t.clear()
 	code := ExitOK
 	if t.failed > 0 {
 		code = ExitError
 	}
-	if t.Factory.jsonFlag {
+	if t.jsonFlag {
 		if err := writeJSON(s.Out, summaryJSON{explain.Version, "summary", t.passed, t.failed, t.skipped, t.refused}); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 // trustOptions are the options of obstat trust.
 type trustOptions struct {
-	Factory *Factory
+	*Factory
 	Dir     string
 	Yes     bool
 	Off, On bool
@@ -24,33 +24,15 @@ type trustOptions struct {
 
 func newTrust(f *Factory) *cobra.Command {
 	o := &trustOptions{Factory: f, Getenv: os.Getenv}
-	cmd := &cobra.Command{
-		Use:   "trust [flags] [DIR]",
-		Short: "Show what is new in a project's policy, and accept it",
-		Long: `Show every rule that a project's files have and nobody has accepted yet, with its
-place, and those that were accepted and are gone; then ask, and accept them.
-
-What a project's files deny counts at once. What they allow counts once a person
-has accepted it: a repository that was cloned, a script or the agent itself could
-have written it. What was accepted is kept in the ledger and stays the bound when
-the files change.
-
---off switches this off everywhere, for who does not want it; the ledger has that.
-The variable OBSTAT_TRUST names directories in which nothing has to be accepted,
-for machines where nobody sits; it counts from who starts the agent.`,
-		Example: `  obstat trust
-  obstat trust --yes ~/src/app`,
-		Args: some(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Dir = args[0]
-			}
-			if o.Off && o.On {
-				return usagef("--off and --on exclude each other")
-			}
-			return trustRun(cmd.Context(), o)
-		},
-	}
+	cmd := command("trust", some(0, 1), func(ctx context.Context, args []string) error {
+		if len(args) > 0 {
+			o.Dir = args[0]
+		}
+		if o.Off && o.On {
+			return usagef("--off and --on exclude each other")
+		}
+		return trustRun(ctx, o)
+	})
 	fl := cmd.Flags()
 	fl.BoolVarP(&o.Yes, "yes", "y", false, "accept without asking")
 	fl.BoolVar(&o.Off, "off", false, "let what is on disk count as it is, everywhere")
@@ -69,11 +51,11 @@ func trustRun(ctx context.Context, o *trustOptions) error {
 	if policy.ByAgent(o.Getenv) {
 		return errors.New("an agent runs this; what its policy is worth is for a person to say, in a terminal of their own")
 	}
-	dir, err := o.Factory.dir(o.Dir)
+	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err
 	}
-	home, _ := o.Factory.World.Home("")
+	home, _ := o.World.Home("")
 	w := &policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true}
 	if o.Off || o.On {
 		return new(policy.Finder).Off(ctx, w, o.Off, userName())
@@ -87,7 +69,7 @@ const maxRounds = 5
 // accept shows the new rules, asks, and accepts them; again where they have changed
 // meanwhile.
 func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
-	f, s := new(policy.Finder), o.Factory.IO
+	f, s := new(policy.Finder), o.IO
 	in := bufio.NewReader(s.In)
 	for range maxRounds {
 		found, err := f.Find(w)
@@ -98,7 +80,7 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 			return err
 		}
 		if len(found.New) == 0 {
-			if o.Factory.jsonFlag {
+			if o.jsonFlag {
 				return writeJSON(s.Out, trustJSON{1, []policy.New{}, true})
 			}
 			_, err := fmt.Fprintf(s.Out, "nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
@@ -112,7 +94,7 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 			return done(ExitAsk)
 		}
 		if err = f.Pin(ctx, found, w, userName()); err == nil {
-			if o.Factory.jsonFlag {
+			if o.jsonFlag {
 				return writeJSON(s.Out, trustJSON{1, found.New, true})
 			}
 			_, err = fmt.Fprintln(s.Out, "accepted")
@@ -128,8 +110,8 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 
 // ask shows the new rules and asks whether they are accepted.
 func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error) {
-	s := o.Factory.IO
-	if !o.Factory.jsonFlag {
+	s := o.IO
+	if !o.jsonFlag {
 		sc := newScreen(s)
 		sc.news(found.New)
 		if _, err := fmt.Fprint(s.Out, sc.b.String()); err != nil {
@@ -139,7 +121,7 @@ func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error
 	if o.Yes {
 		return true, nil
 	}
-	if o.Factory.jsonFlag {
+	if o.jsonFlag {
 		return false, writeJSON(s.Out, trustJSON{1, found.New, false})
 	}
 	if !s.InTTY {

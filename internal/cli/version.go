@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -20,23 +21,18 @@ type versionJSON struct {
 }
 
 func newVersion(f *Factory) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  some(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			v := thisVersion()
-			if f.jsonFlag {
-				return writeJSON(f.IO.Out, v)
-			}
-			text := v.Version
-			if v.Revision != "" {
-				text += " (" + v.Revision + ")"
-			}
-			_, err := fmt.Fprintf(f.IO.Out, "obstat %s %s %s\n", text, v.Go, v.Platform)
-			return err
-		},
-	}
+	return command("version", some(0, 0), func(context.Context, []string) error {
+		v := thisVersion()
+		if f.jsonFlag {
+			return writeJSON(f.IO.Out, v)
+		}
+		text := v.Version
+		if v.Revision != "" {
+			text += " (" + v.Revision + ")"
+		}
+		_, err := fmt.Fprintf(f.IO.Out, "obstat %s %s %s\n", text, v.Go, v.Platform)
+		return err
+	})
 }
 
 func thisVersion() versionJSON {
