@@ -151,9 +151,11 @@ const (
 	isProgram = "obstat itself"
 )
 
+const onlyPersons = "; what guards this agent is changed only with a person's answer"
+
 // finding says that an item would be changed.
 func finding(name, what, part string) *Finding {
-	return &Finding{Part: clip(part), Why: "it would change " + name + ", " + what + "; what guards this agent is changed only with a person's answer"}
+	return &Finding{Part: clip(part), Why: "it would change " + name + ", " + what + onlyPersons}
 }
 
 // own returns the items that are not known by their names alone: the files in
@@ -169,11 +171,18 @@ func (k *check) own() []item {
 		for _, p := range k.g.Programs {
 			k.g.add(k.world, p, isProgram, false)
 		}
-		for i := range table {
-			if e := &table[i]; e.env != "" && k.g.Getenv != nil {
-				if dir := k.g.Getenv(e.env); filepath.IsAbs(dir) {
-					k.g.add(k.world, filepath.Join(dir, e.path), e.what, e.below)
-				}
+		for _, e := range table() {
+			dir := ""
+			switch {
+			case e.env != "" && k.g.Getenv != nil:
+				dir = k.g.Getenv(e.env)
+			case e.env == "" && e.what == isState && e.path[0] != '/':
+				dir = k.home()
+			case e.what == isState:
+				dir = "/"
+			}
+			if filepath.IsAbs(dir) {
+				k.g.add(k.world, filepath.Join(dir, e.path), e.what, e.below)
 			}
 		}
 	})

@@ -64,6 +64,7 @@ func TestCheck(t *testing.T) {
 		{"no directory", &protect.Guarded{}, &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"rm obstat.json"}`)}, "a policy"},
 		{"characters that are not seen", &protect.Guarded{}, write(proj+"/obs\u200ctat.json", ""), "a policy"},
 		{"a long s", &protect.Guarded{}, write(proj+"/ob\u017ftat.json", ""), "a policy"},
+		{"a path as it was written", &protect.Guarded{}, write("/Home/Ann/Proj/OBSTAT.json", ""), "change /Home/Ann/Proj/OBSTAT.json, a policy"},
 		{"as Windows reads it", &protect.Guarded{}, write(proj+"/obstat.json. ", ""), "a policy"},
 		{"a stream of it", &protect.Guarded{}, write(proj+"/obstat.json::$DATA", ""), "a policy"},
 	} {

@@ -3,7 +3,9 @@ package protect
 import (
 	_ "embed"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -16,7 +18,7 @@ var guardedText string
 //go:embed agents.txt
 var agentsText string
 
-// An entry is a line of the table.
+// An entry is a path of the table.
 type entry struct {
 	what   string
 	path   string // slashes; the end of a path, or a place
@@ -26,28 +28,33 @@ type entry struct {
 	token  string // what names it in a text that is not understood; "" if nothing does
 }
 
-// table has the paths of guarded.txt and agents.txt.
-var table = readTable(guardedText + agentsText)
+// table has the paths of guarded.txt and agents.txt, and lists their words by kind. Both
+// are read when they are first needed, which most calls do not.
+var (
+	table = sync.OnceValue(readTable)
+	lists = sync.OnceValue(readLists)
+)
 
-func readTable(text string) []entry {
-	out := make([]entry, 0, strings.Count(text, "\n"))
-	for line := range strings.SplitSeq(text, "\n") {
-		kind, rest, has := strings.Cut(line, " ")
-		if !has || kind == "#" {
-			continue
+// rows calls visit with the kind and the rest of every line of the two tables.
+func rows(visit func(kind, rest string)) {
+	for _, text := range [...]string{guardedText, agentsText} {
+		for line := range strings.SplitSeq(text, "\n") {
+			if kind, rest, has := strings.Cut(line, " "); has && kind != "#" {
+				visit(kind, strings.TrimSpace(rest))
+			}
 		}
-		e := entry{path: strings.TrimSpace(rest), what: isHook}
-		switch kind {
-		case "agent", "bare", "moves":
-			continue
-		case "policy":
-			e.what = mayPolicy
-		case "state":
-			e.what = isState
-		case "program":
-			e.what = isProgram
-		case "moved":
-			e.env, e.path, _ = strings.Cut(e.path, " ")
+	}
+}
+
+func readTable() (out []entry) {
+	kinds := map[string]string{"policy": mayPolicy, "hook": isHook, "moved": isHook, "state": isState, "program": isProgram}
+	rows(func(kind, rest string) {
+		e := entry{path: rest, what: kinds[kind]}
+		if e.what == "" {
+			return
+		}
+		if kind == "moved" {
+			e.env, e.path, _ = strings.Cut(rest, " ")
 		}
 		e.path, e.below = strings.CutSuffix(e.path, "/")
 		e.folded = fold(e.path)
@@ -55,26 +62,29 @@ func readTable(text string) []entry {
 			e.token = tokenOf(e.folded)
 		}
 		out = append(out, e)
-	}
+	})
 	return out
 }
 
-// agentWords returns the words of a kind in agents.txt: programs (agent), flags
-// (bare) or variables (moves).
-func agentWords(kind string, more ...string) []string {
-	for line := range strings.SplitSeq(agentsText, "\n") {
-		if word, ok := strings.CutPrefix(line, kind+" "); ok {
-			more = append(more, word)
-		}
-	}
-	return more
+func readLists() map[string][]string {
+	out := map[string][]string{}
+	rows(func(kind, rest string) { out[kind] = append(out[kind], strings.Fields(rest)...) })
+	return out
+}
+
+// is tells whether a word is in a list.
+func is(list, word string) bool { return slices.Contains(lists()[list], word) }
+
+// says tells whether a text has a word of a list in it.
+func says(list, text string) bool {
+	return slices.ContainsFunc(lists()[list], func(w string) bool { return strings.Contains(text, w) })
 }
 
 // named returns the entry that a path, folded, ends like or lies in; nil if there
 // is none.
 func named(p string) *entry {
-	for i := range table {
-		if e := &table[i]; e.env == "" && e.covers(p) {
+	for i := range table() {
+		if e := &table()[i]; e.env == "" && e.covers(p) {
 			return e
 		}
 	}

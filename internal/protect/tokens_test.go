@@ -7,7 +7,7 @@ import (
 
 // TestTokens: every entry is found in a text by its own token.
 func TestTokens(t *testing.T) {
-	for _, e := range table {
+	for _, e := range table() {
 		if e.token == "" {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -32,16 +31,6 @@ func walk(v any, key string, depth int, visit func(key, text string)) {
 	}
 }
 
-// The names that tools give to fields that hold code, what is written instead of where,
-// and where a tool puts what it reads.
-var (
-	codeKeys    = []string{"command", "cmd", "code", "script", "args", "argv", "arguments", "query", "sql", "expression", "expr", "input", "source", "program", "stdin"}
-	contentKeys = []string{"content", "contents", "text", "body", "file_text", "new_string", "old_string", "new_str", "old_str", "newstring", "oldstring", "newtext", "oldtext",
-		"new_source", "insert_text", "code_edit", "instructions", "description", "title", "message", "prompt"}
-	outputKeys = []string{"out", "output", "outfile", "output_file", "output_path", "outputpath", "out_path", "save_to", "save_path", "saveto", "savepath", "save_as", "dest", "destination",
-		"target", "target_path", "download_to", "download_path", "local_path"}
-)
-
 // input looks at the texts of a call that is no shell command: a tool may take
 // paths under any name, in lists and in objects.
 func (k *check) input() *Finding {
@@ -56,7 +45,7 @@ func (k *check) input() *Finding {
 		return nil
 	}
 	unknown := tool == "mcp" || tool == ""
-	reads, removes := unknown && onlyReads(k.call.Tool), unknown && toolSays(k.call.Tool, removing)
+	reads, removes := unknown && onlyReads(k.call.Tool), unknown && toolSays(k.call.Tool, "takesoff")
 	var v any
 	if json.Unmarshal(k.call.Input, &v) != nil {
 		return nil // no tool takes it
@@ -65,12 +54,12 @@ func (k *check) input() *Finding {
 	walk(v, "", 0, func(key, s string) {
 		key = strings.ToLower(key)
 		switch {
-		case f != nil || reads && !slices.Contains(outputKeys, key) && !(key == "sql" && changesSQL(s)):
+		case f != nil || reads && !is("output", key) && !(key == "sql" && changesSQL(s)):
 			return
-		case !slices.Contains(contentKeys, key):
+		case !is("content", key):
 			f = k.field(s, removes)
 		}
-		if f == nil && (tool == "code" || unknown && slices.Contains(codeKeys, key)) {
+		if f == nil && (tool == "code" || unknown && is("code", key)) {
 			f = k.mentions(s)
 		}
 	})
@@ -134,8 +123,7 @@ func (k *check) gitTool() *Finding {
 	if !ok {
 		return nil
 	}
-	a := effect.AnalyzeCommand("git "+strings.ReplaceAll(verb, "_", "-")+" x", &effect.Options{Dir: k.call.Dir, FS: k.world})
-	return (&check{g: k.g, call: k.call, world: k.world, a: a}).look()
+	return k.run("git "+strings.ReplaceAll(verb, "_", "-")+" x", k.call.Dir)
 }
 
 // subjects looks at a call whose subjects were given: action:target.
@@ -152,26 +140,13 @@ func (k *check) subjects() *Finding {
 			return f
 		}
 		if strings.ContainsAny(target, " \t\n") {
-			inner := *k.call
-			inner.Subjects, inner.Tool = nil, "Bash"
-			inner.Input, _ = json.Marshal(map[string]string{"command": target})
-			if f := k.g.check(&inner, k.world, nil); f != nil {
+			if f := k.run(target, k.call.Dir); f != nil {
 				return f
 			}
 		}
 	}
 	return nil
 }
-
-// readers are the beginnings of the names of tools that only read; writing are words in
-// the name of a tool that does not only read, and removing those of one that takes away
-// what it is given, with everything in it.
-var (
-	readers = []string{"read", "get", "list", "search", "find", "view", "stat", "show", "fetch", "describe", "query", "head", "tail", "tree", "directory_tree"}
-	writing = []string{"write", "replace", "append", "create", "update", "edit", "save", "set", "put", "insert", "patch", "copy", "upload", "download", "modify",
-		"apply", "run", "exec", "execute"}
-	removing = []string{"delete", "remove", "rm", "rmdir", "unlink", "move", "mv", "rename", "trash", "clean", "clear", "purge"}
-)
 
 // toolName returns the name that a server gives its tool, folded.
 func toolName(tool string) string {
@@ -182,10 +157,10 @@ func toolName(tool string) string {
 	return name
 }
 
-// toolSays tells whether one of the words is in the name of a tool.
-func toolSays(tool string, words []string) bool {
+// toolSays tells whether a word of a list is in the name of a tool.
+func toolSays(tool, list string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(toolName(tool), func(r rune) bool { return r == '_' || r == '-' || r == '.' }), func(w string) bool {
-		return slices.Contains(words, w)
+		return is(list, w)
 	})
 }
 
@@ -193,10 +168,10 @@ func toolSays(tool string, words []string) bool {
 // else.
 func onlyReads(tool string) bool {
 	name := toolName(tool)
-	for _, r := range readers {
+	for _, r := range lists()["reads"] {
 		rest, ok := strings.CutPrefix(name, r)
 		if ok && (rest == "" || rest[0] == '_' || rest[0] == '-') {
-			return !strings.Contains(rest, "to_file") && !toolSays(rest, writing) && !toolSays(rest, removing)
+			return !strings.Contains(rest, "to_file") && !toolSays(rest, "writes") && !toolSays(rest, "takesoff")
 		}
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
 )
 
 // A manner is how a set of paths is changed, which says what counts.
@@ -34,7 +35,7 @@ func (k *check) effect(e *effect.Effect) *Finding {
 		return k.reads(e)
 	case e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless:
 		return nil
-	case slices.Contains(formatters, e.Program) && e.Recursive:
+	case e.Recursive && is("formats", e.Program):
 		return nil
 	}
 	how := there
@@ -50,16 +51,24 @@ func (k *check) effect(e *effect.Effect) *Finding {
 		if f := k.touches(s, e.Raw, how); f != nil {
 			return f
 		}
-		if f := k.beside(e, s); f != nil {
-			return f
+		if s.Exact() && k.replaces(e) {
+			if f := k.touches(paths.Under(s.Text), e.Raw, there); f != nil {
+				return f
+			}
 		}
 	}
 	return nil
 }
 
-// formatters are programs that write a file they find only if it is source of their own
-// language, which nothing that guards is.
-var formatters = []string{"gofmt", "goimports", "gofumpt", "rustfmt", "clang-format", "shfmt", "ocamlformat", "zig"}
+// replaces tells whether a change of a directory changes what is in it: its modes, or what
+// it is, as `ln -sfn x .codex` does.
+func (k *check) replaces(e *effect.Effect) bool {
+	if e.Tags.Has(effect.Redirect) || e.Kind != effect.Write {
+		return false
+	}
+	into := e.Program != "ln" && k.world != nil && k.world.IsDir(e.Path) // see effect.Target
+	return is("modes", e.Program) || is("over", e.Program) && !into
+}
 
 // onlyGuesses tells whether the effects of a tool are guessed from the names of its
 // fields, and the tool says that it only reads.
@@ -92,10 +101,10 @@ func (k *check) touches(s paths.Set, part string, how manner) *Finding {
 	if s.IsZero() || s.IsAnything() {
 		return nil
 	}
-	s.Text = fold(s.Text)
 	if s.Exact() {
 		return k.path(s.Text, part)
 	}
+	s.Text = fold(s.Text)
 	if how == partly {
 		if f := k.shaped(s, part); f != nil {
 			return f
@@ -124,8 +133,8 @@ func (k *check) among(s paths.Set, at place, part string, how manner, below bool
 		if dir == "" || !s.Meets(paths.Under(dir)) {
 			continue
 		}
-		for i := range table {
-			e := &table[i]
+		for i := range table() {
+			e := &table()[i]
 			if e.env != "" || e.folded[0] == '/' || !meets(s, dir, e, below) {
 				continue
 			}
@@ -184,8 +193,8 @@ func (k *check) shaped(s paths.Set, part string) *Finding {
 	if e := named(end); e != nil {
 		return guessed(e.path, e.what, part)
 	}
-	for i := range table {
-		if e := &table[i]; s.Below && e.token != "" && strings.HasPrefix(e.folded, end[1:]+"/") && strings.HasPrefix(end[1:]+"/", e.token+"/") {
+	for _, e := range table() {
+		if s.Below && e.token != "" && strings.HasPrefix(e.folded, end[1:]+"/") && strings.HasPrefix(end[1:]+"/", e.token+"/") {
 			return guessed(e.path, e.what, part)
 		}
 	}
@@ -198,52 +207,18 @@ func (k *check) shaped(s paths.Set, part string) *Finding {
 }
 
 func guessed(name, what, part string) *Finding {
-	return &Finding{Part: clip(part), Why: "part of a file's name is known only at run time, and it looks like " + name + ", " + what + "; what guards this agent is changed only with a person's answer"}
+	return &Finding{Part: clip(part), Why: "part of a file's name is known only at run time, and it looks like " + name + ", " + what + onlyPersons}
 }
 
-// path tells whether a path, folded, is an item.
-func (k *check) path(p, part string) *Finding {
+// path tells whether a path is an item.
+func (k *check) path(name, part string) *Finding {
+	p := fold(name)
 	if e := named(p); e != nil {
-		return finding(p, e.what, part)
+		return finding(name, e.what, part)
 	}
 	for i, it := range k.own() {
 		if it.set.Has(p) {
 			return finding(k.g.items[i].name, it.what, part)
-		}
-	}
-	return nil
-}
-
-// beside looks at a change of a directory that an item is in: its modes, or what it
-// is, as `ln -sfn x .codex` changes it.
-func (k *check) beside(e *effect.Effect, s paths.Set) *Finding {
-	if !s.Exact() || e.Tags.Has(effect.Redirect) || e.Kind != effect.Write {
-		return nil
-	}
-	modes := false
-	switch e.Program {
-	case "chmod", "chown", "chgrp", "chattr", "setfacl", "chcon", "xattr":
-		modes = true
-	case "ln", "mv", "cp", "install", "rsync", "mount":
-		if k.world != nil && k.world.IsDir(e.Path) && e.Program != "ln" {
-			return nil // it goes into the directory: see effect.Target
-		}
-	default:
-		return nil
-	}
-	p := fold(s.Text)
-	for _, at := range k.places() {
-		if !inside(at.folded, p) || p == at.folded && !modes {
-			continue // a project as a whole is put elsewhere only by what deletes it
-		}
-		for i := range table {
-			it := at.folded + "/" + table[i].folded
-			if table[i].env != "" || table[i].folded[0] == '/' || !inside(p, it) || modes && path.Dir(it) != p {
-				continue
-			}
-			if name := at.dir + "/" + table[i].path; k.exists(name) {
-				return finding(name, table[i].what, e.Raw)
-			}
 		}
 	}
 	return nil
@@ -263,7 +238,7 @@ func (k *check) reads(e *effect.Effect) *Finding {
 				return f
 			}
 			if s.Below = false; s.Exact() {
-				if f := k.path(fold(s.Text), e.Raw); f != nil {
+				if f := k.path(s.Text, e.Raw); f != nil {
 					return f
 				}
 			}
@@ -290,24 +265,9 @@ func (k *check) hasKey(s paths.Set) bool {
 		return false
 	}
 	s.Text = fold(s.Text)
-	for _, it := range k.own() {
-		if it.what == isState && it.set.Below && s.Has(it.set.Text+"/obstat.db.key") {
-			return true
-		}
-	}
-	home := strings.TrimSuffix(fold(k.home()), "/")
-	for i := range table {
-		if e := &table[i]; e.what == isState {
-			at := e.folded
-			if at[0] != '/' {
-				at = home + "/" + at
-			}
-			if s.Has(at+"/obstat.db.key") && (s.Exact() || k.exists(at)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.own(), func(it item) bool {
+		return it.what == isState && it.set.Below && s.Has(it.set.Text+"/obstat.db.key") && (s.Exact() || k.exists(it.name))
+	})
 }
 
 // links tells whether the file that is read gets a second name: by `ln`, `cp -l`.
@@ -370,19 +330,25 @@ func (k *check) mounted(e *effect.Effect) *Finding {
 // mountsOf returns the directory that a container works in, and the directories
 // that it is given: here and there.
 func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
-	words := c.Args()
-	for i := range words {
-		flag, value, ok := strings.Cut(likely(&words[i]), "=")
-		if !ok && i+1 < len(words) {
-			value = likely(&words[i+1])
+	next := "" // the value of a flag that stands before it
+	for i := len(c.Args()) - 1; i >= 0; i-- {
+		w := &c.Args()[i]
+		text := w.Text
+		if shape := w.Shape(); !w.Known && !strings.Contains(shape, shell.Unknown) {
+			text = shape
 		}
+		flag, value, ok := strings.Cut(text, "=")
+		if !ok {
+			value = next
+		}
+		next = text
 		switch flag {
 		case "-w", "--workdir":
 			dir = value
 		case "-v", "--volume":
-			here, there, _ := strings.Cut(value, ":")
-			there, _, _ = strings.Cut(there, ":")
-			mounts = append(mounts, [2]string{here, path.Clean("/" + there)})
+			if parts := strings.Split(value, ":"); len(parts) > 1 {
+				mounts = append(mounts, [2]string{parts[0], path.Clean("/" + parts[1])})
+			}
 		case "--mount":
 			var m [2]string
 			for field := range strings.SplitSeq(value, ",") {
