@@ -20,6 +20,42 @@ const (
 	stageAskPatterns   = "ask patterns" // 10
 )
 
+// A list is one of a policy's lists: its key in a file, and the step that it is.
+type list struct {
+	key, stage string
+	verdict    obstat.Verdict
+	patterns   bool
+}
+
+// lists are a policy's lists; a name counts in the first that has it.
+var lists = [...]list{
+	{"deny", stageDenyNames, obstat.Deny, false}, {"allow", stageAllowNames, obstat.Allow, false}, {"ask", stageAskNames, obstat.Ask, false},
+	{"deny_patterns", stageDenyPatterns, obstat.Deny, true}, {"allow_patterns", stageAllowPatterns, obstat.Allow, true}, {"ask_patterns", stageAskPatterns, obstat.Ask, true},
+}
+
+// The places of the lists of names.
+const (
+	denyNames = iota
+	allowNames
+	askNames
+	_
+	_
+	askPatterns
+)
+
+// rule returns the rule of an entry of the list. The engine knows no exact rule for a
+// tool without a name, the original does: there a glob says it.
+func (l *list) rule(text string, how PatternMode) obstat.Rule {
+	r := obstat.Rule{Tool: obstat.Is(text), Verdict: l.verdict, Source: text}
+	switch {
+	case l.patterns:
+		r.Tool.Flavour = how.flavour()
+	case text == "":
+		r.Tool.Flavour = pattern.Fnmatch
+	}
+	return r
+}
+
 // chain returns the eleven steps as far as they can be reached in mode.
 func chain(mode obstat.Mode, mutating []string) obstat.Pipeline {
 	list := func(name string) obstat.Stage {
@@ -45,14 +81,9 @@ func chain(mode obstat.Mode, mutating []string) obstat.Pipeline {
 // Program returns the policy as data: a pipeline for each of the five modes,
 // so that a call can name another mode than the policy's.
 func (p *Policy) Program() *obstat.Program {
-	prog := &obstat.Program{
-		Dialect: Name, Mode: p.mode,
-		Pipelines: make(map[obstat.Mode]obstat.Pipeline, 5),
-		Rules: map[string][]obstat.Rule{
-			stageDenyNames: rules(p.names.deny, obstat.Deny), stageDenyPatterns: rules(p.patterns.deny, obstat.Deny),
-			stageAllowNames: rules(p.names.allow, obstat.Allow), stageAllowPatterns: rules(p.patterns.allow, obstat.Allow),
-			stageAskNames: rules(p.names.ask, obstat.Ask), stageAskPatterns: rules(p.patterns.ask, obstat.Ask),
-		},
+	prog := &obstat.Program{Dialect: Name, Mode: p.mode, Pipelines: map[obstat.Mode]obstat.Pipeline{}, Rules: map[string][]obstat.Rule{}}
+	for i := range lists {
+		prog.Rules[lists[i].stage] = append([]obstat.Rule{}, p.rules[i]...)
 	}
 	for _, mode := range Modes() {
 		pl := chain(mode, p.mutating)
@@ -65,23 +96,3 @@ func (p *Policy) Program() *obstat.Program {
 }
 
 func refinerName(i int) string { return fmt.Sprintf("refiner %d", i+1) }
-
-func rules(list []entry, v obstat.Verdict) []obstat.Rule {
-	out := make([]obstat.Rule, len(list))
-	for i, e := range list {
-		out[i] = obstat.Rule{Tool: e.tool(), Verdict: v, Source: e.text, Layer: e.layer, Pos: e.pos}
-	}
-	return out
-}
-
-// tool is the entry as the rule's pattern over tool names. The engine knows no
-// exact rule for a tool without a name, the original does: there a glob says it.
-func (e *entry) tool() obstat.Text {
-	switch {
-	case e.how != "":
-		return obstat.Text{Flavour: e.how.flavour(), Text: e.text}
-	case e.text == "":
-		return obstat.Text{Flavour: pattern.Fnmatch}
-	}
-	return obstat.Is(e.text)
-}

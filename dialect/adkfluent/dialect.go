@@ -1,10 +1,11 @@
 package adkfluent
 
 import (
-	"path"
+	"fmt"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -15,10 +16,11 @@ const Name = "adkfluent"
 type Dialect struct{}
 
 var (
-	_ dialect.Dialect = Dialect{}
 	_ dialect.Namer   = Dialect{}
 	_ dialect.Locator = Dialect{}
 	_ dialect.Linter  = Dialect{}
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Editor  = Dialect{}
 )
 
 // Name returns "adkfluent".
@@ -29,41 +31,27 @@ func (Dialect) DefaultFile() string { return "permissions.json" }
 
 // WellKnown returns where a project may keep a policy: the original has no
 // files, so these are ours.
-func (Dialect) WellKnown() []string {
-	return []string{"adk-permissions.json", "adk-permissions.yaml"}
-}
+func (Dialect) WellKnown() []string { return []string{"adk-permissions.json", "adk-permissions.yaml"} }
 
 // Detect looks for keys that only this dialect has; a bare set of lists could
 // be another's.
-func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	root, problems := document(f)
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
+	root, problems := format(f).Parse(f.Data)
+	named := dialect.Named(d, f.Name)
 	switch broken := tree.Fatal(problems) || !root.Is(tree.Object) || len(root.Check(fields()...)) > 0; {
-	case broken && ourFile(path.Base(f.Name)):
+	case broken && named:
 		return dialect.Maybe
 	case broken:
 		return dialect.No
+	case named || root.Get(keyPatternMode) != nil || root.Get(keyMutating) != nil:
+		return dialect.Sure
 	}
-	for _, key := range []string{keyAllowPatterns, keyDenyPatterns, keyAskPatterns, keyPatternMode, keyMutating} {
-		if root.Get(key) != nil {
+	for i := range lists {
+		if lists[i].patterns && root.Get(lists[i].key) != nil {
 			return dialect.Sure
 		}
 	}
-	switch {
-	case ourFile(path.Base(f.Name)):
-		return dialect.Sure
-	case len(root.Members) > 0:
-		return dialect.Maybe
-	}
-	return dialect.No
-}
-
-func ourFile(base string) bool {
-	for _, name := range (Dialect{}).WellKnown() {
-		if base == name {
-			return true
-		}
-	}
-	return false
+	return min(dialect.Maybe, dialect.Confidence(len(root.Members)))
 }
 
 // Load merges the files in their order: the first one's policy, merged with the
@@ -89,3 +77,28 @@ func load(in *dialect.Input) (*Policy, obstat.Errors) {
 
 // Library is empty: a policy from files has no code of its own.
 func (Dialect) Library() *obstat.Library { return &obstat.Library{} }
+
+// Offers proposes the one rule that there can be here: the tool, on the allow
+// list. The floor leaves out tools that run commands.
+func (Dialect) Offers(_ *dialect.Loaded, call *obstat.Call, _ obstat.World, _ *obstat.Decision) []obstat.Offer {
+	if call.Tool == "" {
+		return nil
+	}
+	return []obstat.Offer{{List: stageAllowNames, Scope: "always", Text: call.Tool, Rule: lists[allowNames].rule(call.Tool, "")}}
+}
+
+// AddRule puts the tool on the allow list of the file.
+func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
+	r := &offer.Rule
+	if !r.Whole() || r.Verdict != obstat.Allow || r.Tool != obstat.Is(r.Tool.Text) || r.Tool.Text == "" {
+		return nil, fmt.Errorf("%w: only a tool's name can be put on the allow list", textedit.ErrRefused)
+	}
+	if err := parse(f).Err(); err != nil {
+		return nil, err
+	}
+	out, err := format(f).AppendOnce(f.Data, r.Tool.Text, lists[allowNames].key)
+	if err != nil {
+		return nil, err
+	}
+	return out, parse(&dialect.File{Name: f.Name, Data: out}).Err()
+}

@@ -4,9 +4,7 @@
 //
 // It owns the policy as data ([Policy], its constructors, Merge and WithMode),
 // its JSON and YAML files ([Dialect]), decisions in the document's own words
-// ([Decision]), the record of interactive approvals ([Memory]) and the step
-// that a plugin or callback runs before each tool ([Gate]). It does not decide
-// anything itself: a Policy becomes an [obstat.Program], and the engine walks
-// the chain. The plugin for the Go Agent Development Kit is a module of its
-// own, adkplugin.
+// ([Decision]). It does not decide anything itself: a Policy becomes an
+// [obstat.Program], and the engine walks the chain. What a plugin or callback runs
+// before each tool, and the record of approvals, is package host/adkfluent's.
 package adkfluent

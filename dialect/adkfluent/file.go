@@ -2,37 +2,30 @@ package adkfluent
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path"
-	"slices"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
 )
 
-// The keys of a policy file.
+// The keys of a policy file beside its lists.
 const (
-	keyMode          = "mode"
-	keyAllow         = "allow"
-	keyDeny          = "deny"
-	keyAsk           = "ask"
-	keyAllowPatterns = "allow_patterns"
-	keyDenyPatterns  = "deny_patterns"
-	keyAskPatterns   = "ask_patterns"
-	keyPatternMode   = "pattern_mode"
-	keyMutating      = "mutating_tools"
+	keyMode        = "mode"
+	keyPatternMode = "pattern_mode"
+	keyMutating    = "mutating_tools"
 )
 
 func fields() []tree.Field {
-	list, word := []tree.Kind{tree.Array}, []tree.Kind{tree.String}
-	return []tree.Field{
-		{Name: keyMode, Kinds: word}, {Name: keyAllow, Kinds: list}, {Name: keyDeny, Kinds: list}, {Name: keyAsk, Kinds: list},
-		{Name: keyAllowPatterns, Kinds: list}, {Name: keyDenyPatterns, Kinds: list}, {Name: keyAskPatterns, Kinds: list},
-		{Name: keyPatternMode, Kinds: word}, {Name: keyMutating, Kinds: list},
+	out := []tree.Field{{Name: keyMode, Kinds: []tree.Kind{tree.String}}, {Name: keyPatternMode, Kinds: []tree.Kind{tree.String}}, {Name: keyMutating, Kinds: []tree.Kind{tree.Array}}}
+	for i := range lists {
+		out = append(out, tree.Field{Name: lists[i].key, Kinds: []tree.Kind{tree.Array}})
 	}
+	return out
 }
 
 // Parse reads a policy file, JSON or YAML by its name or else by its first
@@ -44,9 +37,6 @@ func Parse(name string, data []byte) (*Policy, error) {
 	}
 	return p, nil
 }
-
-// document reads f as the format it is written in.
-func document(f *dialect.File) (*tree.Node, []tree.Problem) { return format(f).Parse(f.Data) }
 
 // format tells a file's format by its name, or else by its first character.
 func format(f *dialect.File) textedit.Format {
@@ -66,30 +56,24 @@ func format(f *dialect.File) textedit.Format {
 
 // A reader makes a policy of one file.
 type reader struct {
+	dialect.Reader
 	*Policy
-	f *dialect.File
-	// nodes finds an entry's source again, for positions within it.
-	nodes map[obstat.Pos]*tree.Node
 }
 
 // parse returns a policy with the file's problems in it.
 func parse(f *dialect.File) *Policy {
-	r := &reader{&Policy{mode: ModeDefault, patternMode: Glob}, f, map[obstat.Pos]*tree.Node{}}
-	root, problems := document(f)
-	r.errs = f.Problems(problems)
-	if tree.Fatal(problems) {
-		return r.Policy
+	r := &reader{Policy: &Policy{mode: ModeDefault, patternMode: Glob}}
+	switch root := r.Parse(f, format(f)); {
+	case root == nil:
+	case root.Is(tree.Null):
+		r.Fail(nil, obstat.CodeMissing, "", "the file is empty; write {} for a policy that asks for everything")
+	default:
+		r.Add(root.Check(fields()...)...)
+		if root.Is(tree.Object) {
+			r.read(root)
+		}
 	}
-	if root.Is(tree.Null) {
-		r.errs = append(r.errs, f.Problem(0, obstat.CodeMissing, "the file is empty; write {} for a policy that asks for everything"))
-		return r.Policy
-	}
-	if bad := root.Check(fields()...); len(bad) > 0 {
-		r.errs = append(r.errs, f.Problems(bad)...)
-	}
-	if root.Is(tree.Object) {
-		r.read(root)
-	}
+	r.errs = append(r.errs, r.Errs...)
 	r.errs.Sort()
 	return r.Policy
 }
@@ -101,100 +85,81 @@ func (r *reader) read(root *tree.Node) {
 	if n := root.Get(keyPatternMode); n.Is(tree.String) {
 		r.patternMode = PatternMode(n.Str)
 	}
-	r.checkWords(r.pos(root.Get(keyMode)), r.pos(root.Get(keyPatternMode)))
-	r.names = lists{r.nameList(root, keyAllow), r.nameList(root, keyDeny), r.nameList(root, keyAsk)}
-	r.patterns = lists{r.patternNodes(root, keyAllowPatterns), r.patternNodes(root, keyDenyPatterns), r.patternNodes(root, keyAskPatterns)}
+	r.checkWords(r.Pos(root.Get(keyMode)), r.Pos(root.Get(keyPatternMode)))
+	for i := range lists {
+		if n := root.Get(lists[i].key); n.Is(tree.Array) {
+			r.rules[i] = r.list(&lists[i], n)
+		}
+	}
 	r.mutating = DefaultMutatingTools()
-	if root.Get(keyMutating) != nil {
-		r.mutating = sortedSet(texts(r.nameList(root, keyMutating)))
-	}
-	r.checkPatterns(r.within)
-}
-
-func (r *reader) pos(n *tree.Node) obstat.Pos {
-	if n == nil {
-		return obstat.Pos{File: r.f.Name}
-	}
-	return r.f.Pos(n.Start)
-}
-
-// nameList returns a list of names as a sorted set.
-func (r *reader) nameList(root *tree.Node, key string) []entry {
-	list := root.Get(key)
-	if !list.Is(tree.Array) {
-		return nil
-	}
-	nodes, problems := list.Strings(key)
-	r.errs = append(r.errs, r.f.Problems(problems)...)
-	var out []entry
-	for _, n := range nodes {
-		out = append(out, entry{text: n.Str, pos: r.pos(n), layer: r.f.Layer})
-	}
-	slices.SortStableFunc(out, byText)
-	return slices.CompactFunc(out, func(a, b entry) bool { return a.text == b.text })
-}
-
-// patternNodes returns a list of patterns: texts, read as pattern_mode says, or
-// objects of one key that say for themselves: {"glob": ...}, {"regex": ...}.
-func (r *reader) patternNodes(root *tree.Node, key string) []entry {
-	list := root.Get(key)
-	if !list.Is(tree.Array) {
-		return nil
-	}
-	var out []entry
-	for i, n := range list.Elems {
-		how, text := r.patternMode, n
-		if n.Is(tree.Object) && len(n.Members) == 1 {
-			how, text = PatternMode(n.Members[0].Key), n.Members[0].Value
+	if n := root.Get(keyMutating); n.Is(tree.Array) {
+		var names []string
+		for _, e := range r.Texts(n, keyMutating) {
+			names = append(names, e.Str)
 		}
-		if !text.Is(tree.String) || n.Is(tree.Object) && how != Glob && how != Regex {
-			e := r.f.Problem(n.Start, obstat.CodeWrongType, "%s[%d] should be a text, or an object with the one key glob or regex, not %s", key, i, n.Kind)
-			e.Hint = `write "read_*", {"glob": "read_*"} or {"regex": "read_.*"}`
-			r.errs = append(r.errs, e)
-			continue
+		r.mutating = sortedSet(names)
+	}
+}
+
+// list reads a list of names, or of patterns.
+func (r *reader) list(l *list, n *tree.Node) (out []obstat.Rule) {
+	add := func(n *tree.Node, how PatternMode) {
+		rule := l.rule(n.Str, how)
+		rule.Layer, rule.Pos = r.File.Layer, r.Pos(n)
+		out = append(out, rule)
+	}
+	if !l.patterns {
+		for _, n := range r.Texts(n, l.key) {
+			add(n, "")
 		}
+		return nameSet(out)
+	}
+	for i, e := range n.Elems {
+		text, how := r.pattern(e, fmt.Sprintf("%s[%d]", l.key, i))
 		if how != Glob && how != Regex {
 			continue // checkWords has said so, once
 		}
-		e := entry{text: text.Str, how: how, pos: r.pos(text), layer: r.f.Layer}
-		r.nodes[e.pos] = text
-		out = append(out, e)
+		add(text, how)
+		r.Compiles(text, obstat.Text{Flavour: how.flavour(), Text: text.Str}, fmt.Sprintf("%s pattern %q", how, text.Str))
 	}
 	return out
 }
 
-// within returns the place of a byte of an entry's text.
-func (r *reader) within(e *entry, offset int) obstat.Pos {
-	return r.f.Within(r.nodes[e.pos], offset)
+// pattern reads a pattern: a text, read as pattern_mode says, or an object of one
+// key that says for itself: {"glob": ...}, {"regex": ...}.
+func (r *reader) pattern(n *tree.Node, what string) (text *tree.Node, how PatternMode) {
+	how, text = r.patternMode, n
+	if n.Is(tree.Object) && len(n.Members) == 1 {
+		how, text = PatternMode(n.Members[0].Key), n.Members[0].Value
+	}
+	if !text.Is(tree.String) || n.Is(tree.Object) && how != Glob && how != Regex {
+		r.Fail(n, obstat.CodeWrongType, `write "read_*", {"glob": "read_*"} or {"regex": "read_.*"}`,
+			"%s should be a text, or an object with the one key glob or regex, not %s", what, n.Kind)
+		return nil, ""
+	}
+	return text, how
 }
 
 // MarshalJSON writes the policy as a file holds it; it reads back as the same
-// policy. Refiners are code and are not in it.
+// policy. A pattern of the other mode than the policy's has its own word. Refiners
+// are code and are not in it.
 func (p *Policy) MarshalJSON() ([]byte, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("a policy with an error has no written form: %w", err)
 	}
-	return json.Marshal(struct {
-		Mode          obstat.Mode `json:"mode"`
-		Allow         []string    `json:"allow"`
-		Deny          []string    `json:"deny"`
-		Ask           []string    `json:"ask"`
-		AllowPatterns []any       `json:"allow_patterns"`
-		DenyPatterns  []any       `json:"deny_patterns"`
-		AskPatterns   []any       `json:"ask_patterns"`
-		PatternMode   PatternMode `json:"pattern_mode"`
-		Mutating      []string    `json:"mutating_tools"`
-	}{p.mode, texts(p.names.allow), texts(p.names.deny), texts(p.names.ask),
-		p.written(p.patterns.allow), p.written(p.patterns.deny), p.written(p.patterns.ask), p.patternMode, append([]string{}, p.mutating...)})
-}
-
-// written gives a pattern of the other mode than the policy's its own word.
-func (p *Policy) written(list []entry) []any {
-	out := make([]any, len(list))
-	for i, e := range list {
-		if out[i] = e.text; e.how != p.patternMode {
-			out[i] = map[PatternMode]string{e.how: e.text}
+	out := jsonx.Object{{Key: keyMode, Value: string(p.mode)}, {Key: keyPatternMode, Value: string(p.patternMode)}, {Key: keyMutating, Value: append([]string{}, p.mutating...)}}
+	for i := range lists {
+		texts := make([]any, len(p.rules[i]))
+		for k, r := range p.rules[i] {
+			how := Glob
+			if r.Tool.Flavour == pattern.Full {
+				how = Regex
+			}
+			if texts[k] = r.Source; lists[i].patterns && how != p.patternMode {
+				texts[k] = jsonx.Object{{Key: string(how), Value: r.Source}}
+			}
 		}
+		out = append(out, jsonx.Field{Key: lists[i].key, Value: texts})
 	}
-	return out
+	return jsonx.Marshal(out)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -62,25 +63,12 @@ type Config struct {
 	MutatingTools []string
 }
 
-// An entry is a name or a pattern and where it was written. how is empty for a
-// name.
-type entry struct {
-	text  string
-	how   PatternMode
-	pos   obstat.Pos
-	layer string
-}
-
-// The three lists of each kind, in the order in which a problem is reported.
-type lists struct{ allow, deny, ask []entry }
-
 // A Policy is immutable: Merge, WithMode and Refine return new ones. Make one
 // with New, a constructor such as AskBefore, or Parse. A policy with a problem
 // (see Err) denies everything, and so does a nil one.
 type Policy struct {
-	mode     obstat.Mode
-	names    lists // sorted sets
-	patterns lists
+	mode  obstat.Mode
+	rules [len(lists)][]obstat.Rule // names as sorted sets; the text of each is its Source
 	// patternMode is the given mode; merging with a regex policy makes it Regex.
 	patternMode PatternMode
 	mutating    []string // sorted
@@ -104,15 +92,23 @@ func New(c Config) (*Policy, error) {
 }
 
 func build(c Config) *Policy {
-	p := &Policy{mode: cmp.Or(c.Mode, ModeDefault), patternMode: cmp.Or(c.PatternMode, Glob)}
+	p := &Policy{mode: cmp.Or(c.Mode, ModeDefault), patternMode: cmp.Or(c.PatternMode, Glob), mutating: sortedSet(c.MutatingTools)}
 	p.checkWords(obstat.Pos{}, obstat.Pos{})
-	p.names = lists{nameSet(c.Allow), nameSet(c.Deny), nameSet(c.Ask)}
-	p.patterns = lists{p.patternList(c.AllowPatterns), p.patternList(c.DenyPatterns), p.patternList(c.AskPatterns)}
-	p.mutating = sortedSet(c.MutatingTools)
 	if c.MutatingTools == nil {
 		p.mutating = DefaultMutatingTools()
 	}
-	p.checkPatterns(nil)
+	for i, texts := range [len(lists)][]string{c.Deny, c.Allow, c.Ask, c.DenyPatterns, c.AllowPatterns, c.AskPatterns} {
+		if !lists[i].patterns {
+			texts = sortedSet(texts)
+		}
+		for _, t := range texts {
+			r := lists[i].rule(t, p.patternMode)
+			p.rules[i] = append(p.rules[i], r)
+			if _, err := pattern.Compile(r.Tool.Flavour, t); err != nil && lists[i].patterns {
+				p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadPattern, Msg: fmt.Sprintf("%s pattern %q: %v", p.patternMode, t, err)})
+			}
+		}
+	}
 	return p
 }
 
@@ -120,8 +116,13 @@ func build(c Config) *Policy {
 // original's words.
 func (p *Policy) checkWords(mode, patternMode obstat.Pos) {
 	if !slices.Contains(Modes(), p.mode) {
-		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: mode,
-			Msg: fmt.Sprintf("Unknown permission mode '%s'. Valid: %s", p.mode, modeList()), Hint: nearMode(string(p.mode))})
+		var words []string
+		for _, m := range Modes() {
+			words = append(words, string(m))
+		}
+		slices.Sort(words)
+		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: mode, Hint: dialect.Near(string(p.mode), words...),
+			Msg: fmt.Sprintf("Unknown permission mode '%s'. Valid: %s", p.mode, strings.Join(words, ", "))})
 	}
 	if p.patternMode != Glob && p.patternMode != Regex {
 		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: patternMode,
@@ -129,59 +130,7 @@ func (p *Policy) checkWords(mode, patternMode obstat.Pos) {
 	}
 }
 
-func modeList() string {
-	words := make([]string, 0, 5)
-	for _, m := range Modes() {
-		words = append(words, string(m))
-	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
-}
-
-// checkPatterns compiles every pattern; place, if not nil, finds the position
-// of a byte within an entry's text.
-func (p *Policy) checkPatterns(place func(e *entry, offset int) obstat.Pos) {
-	for _, list := range [][]entry{p.patterns.deny, p.patterns.allow, p.patterns.ask} {
-		for i := range list {
-			e := &list[i]
-			_, err := pattern.Compile(e.how.flavour(), e.text)
-			if err == nil {
-				continue
-			}
-			pos := e.pos
-			if se := (*pattern.SyntaxError)(nil); place != nil && asSyntax(err, &se) {
-				pos = place(e, se.Offset)
-			}
-			p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadPattern, Pos: pos, Msg: fmt.Sprintf("%s pattern %q: %v", e.how, e.text, err)})
-		}
-	}
-}
-
-func asSyntax(err error, target **pattern.SyntaxError) bool {
-	se, ok := err.(*pattern.SyntaxError)
-	*target = se
-	return ok
-}
-
-func nameSet(names []string) []entry {
-	var out []entry
-	for _, n := range sortedSet(names) {
-		out = append(out, entry{text: n})
-	}
-	return out
-}
-
-func sortedSet(names []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(names)))
-}
-
-func (p *Policy) patternList(texts []string) []entry {
-	var out []entry
-	for _, t := range texts {
-		out = append(out, entry{text: t, how: p.patternMode})
-	}
-	return out
-}
+func sortedSet(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
 // Err returns everything that is wrong with the policy, or nil.
 func (p *Policy) Err() error {
@@ -204,19 +153,14 @@ func (p *Policy) IsMutating(tool string) bool {
 // and regex patterns it tells the texts but not which is which: use MarshalJSON,
 // which does.
 func (p *Policy) Config() Config {
-	return Config{
-		Mode: p.mode, PatternMode: p.patternMode, MutatingTools: append([]string{}, p.mutating...),
-		Allow: texts(p.names.allow), Deny: texts(p.names.deny), Ask: texts(p.names.ask),
-		AllowPatterns: texts(p.patterns.allow), DenyPatterns: texts(p.patterns.deny), AskPatterns: texts(p.patterns.ask),
+	c := Config{Mode: p.mode, PatternMode: p.patternMode, MutatingTools: append([]string{}, p.mutating...)}
+	for i, to := range [len(lists)]*[]string{&c.Deny, &c.Allow, &c.Ask, &c.DenyPatterns, &c.AllowPatterns, &c.AskPatterns} {
+		*to = make([]string, len(p.rules[i]))
+		for k := range *to {
+			(*to)[k] = p.rules[i][k].Source
+		}
 	}
-}
-
-func texts(list []entry) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].text
-	}
-	return out
+	return c
 }
 
 // copy returns p without its compiled form.
@@ -224,6 +168,101 @@ func (p *Policy) copy() *Policy {
 	if p == nil {
 		return &Policy{mode: ModeDefault, patternMode: Glob, errs: obstat.Errors{{Code: obstat.CodeMissing, Msg: "there is no policy"}}}
 	}
-	return &Policy{mode: p.mode, names: p.names, patterns: p.patterns, patternMode: p.patternMode, mutating: p.mutating,
+	return &Policy{mode: p.mode, rules: p.rules, patternMode: p.patternMode, mutating: p.mutating,
 		refiners: slices.Clip(p.refiners), bare: p.bare, errs: slices.Clip(p.errs)}
+}
+
+// WithMode returns the policy in another mode. A mode that does not exist makes
+// a policy with an error, which denies.
+func (p *Policy) WithMode(mode obstat.Mode) *Policy {
+	q := p.copy()
+	q.mode = mode
+	if !slices.Contains(Modes(), mode) {
+		q.checkWords(obstat.Pos{}, obstat.Pos{})
+	}
+	return q
+}
+
+// Merge returns the two policies as one: denials are united, approvals are
+// united without what is denied, asks without what is allowed or denied,
+// patterns follow one another, mutating tools are united, and other's mode
+// counts unless it is the default one. Every pattern keeps the meaning it had,
+// so globs and regular expressions can be merged; and the refiners of both
+// stay.
+func (p *Policy) Merge(other *Policy) *Policy {
+	q, o := p.copy(), other.copy()
+	for i := range lists {
+		q.rules[i] = slices.Concat(q.rules[i], o.rules[i])
+		if lists[i].patterns {
+			continue
+		}
+		q.rules[i] = nameSet(q.rules[i])
+		for _, before := range q.rules[:i] { // deny, and for asks also allow
+			q.rules[i] = slices.DeleteFunc(q.rules[i], func(r obstat.Rule) bool {
+				_, found := slices.BinarySearchFunc(before, r, bySource)
+				return found
+			})
+		}
+	}
+	if o.mode != ModeDefault {
+		q.mode = o.mode
+	}
+	if o.patternMode == Regex {
+		q.patternMode = Regex
+	}
+	q.mutating = sortedSet(slices.Concat(q.mutating, o.mutating))
+	q.refiners = slices.Concat(q.refiners, o.refiners)
+	q.bare = q.bare && o.bare
+	q.errs = slices.Concat(q.errs, o.errs)
+	return q
+}
+
+// nameSet returns rules for names as a sorted set; of two equal ones the first
+// one's place stays.
+func nameSet(rules []obstat.Rule) []obstat.Rule {
+	slices.SortStableFunc(rules, bySource)
+	return slices.CompactFunc(rules, func(a, b obstat.Rule) bool { return a.Source == b.Source })
+}
+
+func bySource(a, b obstat.Rule) int { return cmp.Compare(a.Source, b.Source) }
+
+// Plan returns a policy that denies every mutating tool and allows the given
+// ones at once.
+func Plan(allow ...string) *Policy { return build(Config{Mode: ModePlan, Allow: allow}) }
+
+// Bypass returns a policy that allows everything; merge it with denials.
+func Bypass() *Policy { return build(Config{Mode: ModeBypass}) }
+
+// AcceptEdits returns a policy that allows mutating tools and asks for the
+// rest. The given tools are put on the ask list; a mutating one among them is
+// allowed all the same, since the chain comes to the mode before the ask list:
+// take it out of the mutating tools to be asked.
+func AcceptEdits(ask ...string) *Policy { return build(Config{Mode: ModeAcceptEdits, Ask: ask}) }
+
+// DontAsk returns a policy that allows the given tools and denies the rest, for
+// runs without a human.
+func DontAsk(allow ...string) *Policy { return build(Config{Mode: ModeDontAsk, Allow: allow}) }
+
+// Default returns a policy that allows the given tools and asks for the rest.
+func Default(allow ...string) *Policy { return build(Config{Allow: allow}) }
+
+// AskBefore returns a policy with the given tools on its ask list.
+func AskBefore(tools ...string) *Policy { return build(Config{Ask: tools}) }
+
+// AutoAllow returns a policy with the given tools on its allow list.
+func AutoAllow(tools ...string) *Policy { return build(Config{Allow: tools}) }
+
+// Deny returns a policy with the given tools on its deny list.
+func Deny(tools ...string) *Policy { return build(Config{Deny: tools}) }
+
+// AllowPatterns returns a policy that allows the tools that one of the patterns
+// matches. A pattern that does not compile makes a policy with an error.
+func AllowPatterns(mode PatternMode, patterns ...string) *Policy {
+	return build(Config{AllowPatterns: patterns, PatternMode: mode})
+}
+
+// DenyPatterns returns a policy that denies the tools that one of the patterns
+// matches. A pattern that does not compile makes a policy with an error.
+func DenyPatterns(mode PatternMode, patterns ...string) *Policy {
+	return build(Config{DenyPatterns: patterns, PatternMode: mode})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -70,16 +71,11 @@ func textOf(n *tree.Node) string {
 
 // talksOfTools tells whether a pattern of the profile is about actions.
 func talksOfTools(perms *tree.Node) bool {
-	for _, key := range []string{keyAllow, keyAsk, keyDeny} {
-		if list := perms.Get(key); list.Is(tree.Array) {
-			for _, n := range list.Elems {
-				if text := textOf(n); len(text) >= len(toolPrefix) && text[:len(toolPrefix)] == toolPrefix {
-					return true
-				}
-			}
-		}
+	lists := [][]*tree.Node{perms.Get(keyAllow).Elems, perms.Get(keyAsk).Elems}
+	if deny := perms.Get(keyDeny); deny.Is(tree.Array) {
+		lists = append(lists, deny.Elems)
 	}
-	return false
+	return slices.ContainsFunc(slices.Concat(lists...), func(n *tree.Node) bool { return strings.HasPrefix(textOf(n), toolPrefix) })
 }
 
 // Load reads config.json and agent.json, or either.
@@ -98,8 +94,12 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 // Library returns the view of actions and the role check.
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{
-		Views:  map[string]func(json.RawMessage) (obstat.View, error){viewName: newView},
-		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){checkRoles: newRoleCheck},
+		Views: map[string]func(json.RawMessage) (obstat.View, error){
+			viewName: dialect.Code(func(p *params) obstat.View { return &actionView{actions(), p.Outside == outsideAbsolute} }),
+		},
+		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+			checkRoles: dialect.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
+		},
 	}
 }
 

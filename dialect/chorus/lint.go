@@ -13,8 +13,8 @@ import (
 
 var _ dialect.Linter = Dialect{}
 
-// Lint warns of patterns that can never match an action, of look-aheads that
-// are passed by, and of asks that an allow pattern swallows.
+// Lint warns of patterns that can never match an action, and of look-aheads that
+// are passed by.
 func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 	s, errs := Load(in)
 	if errs.Fatal() != nil {
@@ -34,13 +34,6 @@ func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 func (p *Profile) lint() (out obstat.Errors) {
 	for _, pat := range slices.Concat(p.Deny, p.Allow, p.Ask) {
 		out = append(out, lintPattern(&pat)...)
-	}
-	for _, ask := range p.Ask {
-		if by := swallowed(&ask, p.Allow); by != nil {
-			e := warning(&ask, obstat.CodeNoEffect, "an allow pattern comes first; make it narrower", "the ask pattern %s never asks: %s allows all of it", ask.Text, by.Text)
-			e.Also = []obstat.Pos{by.Pos}
-			out = append(out, e)
-		}
 	}
 	return out
 }
@@ -75,29 +68,6 @@ func lintPattern(p *Pattern) obstat.Errors {
 	if strings.HasPrefix(prefix, "tool:git:push ") && strings.Contains(p.Text, "(?!") {
 		return obstat.Errors{warning(p, obstat.CodeRisky, "list the branches that may be pushed instead: tool:git:push origin (dev|staging)",
 			"the look-ahead of %s lets HEAD:main, +main and refs/heads/main through, and keeps mainline out", p.Text)}
-	}
-	return nil
-}
-
-// swallowed returns an allow pattern that takes everything the ask pattern is
-// about, where that can be told: the ask pattern is a prefix and anything.
-func swallowed(ask *Pattern, allow []Pattern) *Pattern {
-	re, err := pattern.Compile(pattern.Full, ask.Text)
-	if err != nil {
-		return nil
-	}
-	prefix := re.Shape().Prefix
-	if !re.MustMatchLine(prefix) {
-		prefix = ""
-	}
-	for i := range allow {
-		other, err := pattern.Compile(pattern.Full, allow[i].Text)
-		if err != nil {
-			continue
-		}
-		if allow[i].Text == ask.Text || prefix != "" && other.MustMatchLine(prefix) {
-			return &allow[i]
-		}
 	}
 	return nil
 }

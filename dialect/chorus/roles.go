@@ -1,7 +1,6 @@
 package chorus
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,19 +20,11 @@ const checkRoles = "chorus.roles"
 // A roleCheck is the document's second gate for changes of an agent's profile:
 // the user who started the session must have a role that grants it. Who that is the
 // host says (Call.User, Call.Roles); the arguments say nothing about it.
-type roleCheck struct{ params }
-
-func newRoleCheck(raw json.RawMessage) (obstat.Checker, error) {
-	c := &roleCheck{}
-	if err := json.Unmarshal(raw, &c.params); err != nil {
-		return nil, fmt.Errorf("the role check's parameters cannot be read: %w", err)
-	}
-	return c, nil
-}
+type roleCheck struct{ *params }
 
 // Check passes every call but a change of the profile that the user may not
 // make.
-func (c *roleCheck) Check(f *obstat.Facts) obstat.Finding {
+func (c roleCheck) Check(f *obstat.Facts) obstat.Finding {
 	if f.Settled != nil && f.Settled.Verdict == obstat.Deny {
 		return obstat.Finding{Pass: true}
 	}
@@ -84,7 +75,7 @@ func grants(f *obstat.Facts) ([]string, error) {
 }
 
 // refuses says why the user may not grant the profile, "" if they may.
-func (c *roleCheck) refuses(call *obstat.Call, profile string) string {
+func (c roleCheck) refuses(call *obstat.Call, profile string) string {
 	if !slices.Contains(c.Profiles, profile) {
 		return fmt.Sprintf("Unknown permission preset: '%s'. Available: %s", profile, strings.Join(c.Profiles, ", "))
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -57,7 +57,7 @@ type Settings struct {
 	roles   []roleUse
 }
 
-// A roleUse is a role's name in a file, for CheckRoles.
+// A roleUse is the name of a role, or of a profile, in a file.
 type roleUse struct {
 	name string
 	pos  obstat.Pos
@@ -72,14 +72,9 @@ func (s *Settings) params() (json.RawMessage, error) {
 func (s *Settings) CheckRoles(existing []string) obstat.Errors {
 	var out obstat.Errors
 	for _, r := range s.roles {
-		if slices.Contains(existing, r.name) {
-			continue
+		if !slices.Contains(existing, r.name) {
+			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Pos: r.pos, Msg: fmt.Sprintf("the server has no role %q", r.name), Hint: dialect.Near(r.name, existing...)})
 		}
-		e := &obstat.Error{Code: obstat.CodeUnknownName, Pos: r.pos, Msg: fmt.Sprintf("the server has no role %q", r.name)}
-		if near, ok := tree.Nearest(r.name, existing...); ok {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		out = append(out, e)
 	}
 	out.Sort()
 	return out
@@ -88,22 +83,26 @@ func (s *Settings) CheckRoles(existing []string) obstat.Errors {
 // Load reads the settings from files: config.json for the server, then
 // agent.json for the agent, whatever their order. Problems come all at once.
 func Load(in *dialect.Input) (*Settings, obstat.Errors) {
-	r := &reader{s: &Settings{Profile: Standard, Profiles: Presets(), outside: in.Options["outside"]}}
-	if r.s.outside != outsideAbsolute {
-		r.s.outside = ""
+	r := &reader{s: &Settings{Profile: Standard, Profiles: Presets()}}
+	if in.Options["outside"] == outsideAbsolute {
+		r.s.outside = outsideAbsolute
 	}
 	if len(in.Files) == 0 {
-		r.errs = obstat.Errors{{Code: obstat.CodeMissing, Msg: "no file to read a profile from"}}
+		r.Errs = obstat.Errors{{Code: obstat.CodeMissing, Msg: "no file to read a profile from"}}
 	}
 	files := slices.Clone(in.Files)
 	slices.SortStableFunc(files, func(a, b dialect.File) int { return order(&a) - order(&b) })
 	for i := range files {
-		r.file(&files[i])
+		if root := r.Parse(&files[i], textedit.JSON); r.Is(root, "the file", tree.Object) {
+			r.file(root)
+		}
 	}
 	r.choose()
-	r.checkGrants()
-	r.errs.Sort()
-	return r.s, r.errs
+	for _, g := range r.granted {
+		r.checkProfile(g)
+	}
+	r.Errs.Sort()
+	return r.s, r.Errs
 }
 
 // order puts the server's file before the agent's.
@@ -119,37 +118,18 @@ func order(f *dialect.File) int {
 
 // A reader gathers settings and problems.
 type reader struct {
-	s    *Settings
-	errs obstat.Errors
-	f    *dialect.File
-	// chosen is the profile's name and where it stands, if one is named.
-	chosen    string
-	chosenPos obstat.Pos
-	granted   []roleUse // profiles named in grants
+	dialect.Reader
+	s       *Settings
+	chosen  *roleUse  // the profile that is named last
+	granted []roleUse // profiles named in grants
 }
 
-func (r *reader) fail(n *tree.Node, code obstat.Code, hint, format string, args ...any) {
-	e := r.f.Problem(n.Start, code, format, args...)
-	e.Hint = hint
-	r.errs = append(r.errs, e)
-}
-
-func (r *reader) file(f *dialect.File) {
-	r.f = f
-	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-	r.errs = append(r.errs, f.Problems(problems)...)
-	if tree.Fatal(problems) {
-		return
-	}
-	if p := root.Want("the file", tree.Object); p != nil {
-		r.errs = append(r.errs, f.Problems([]tree.Problem{*p})...)
-		return
-	}
+func (r *reader) file(root *tree.Node) {
 	r.keys(root, "the file", keyPermissions, keyGrants, keyProfiles, keyConfirmation)
-	if order(f) == 2 {
+	if order(r.File) == 2 {
 		for _, key := range []string{keyGrants, keyProfiles, keyConfirmation} {
 			if m := root.Member(key); m != nil {
-				r.fail(m.KeyNode, obstat.CodeConflict, "move it to config.json", "%s is the server's to say, and an agent can edit its own file", key)
+				r.Fail(m.KeyNode, obstat.CodeConflict, "move it to config.json", "%s is the server's to say, and an agent can edit its own file", key)
 			}
 		}
 	}
@@ -163,138 +143,93 @@ func (r *reader) file(f *dialect.File) {
 // are somebody else's.
 func (r *reader) keys(n *tree.Node, what string, known ...string) {
 	for _, m := range n.Members {
-		if slices.Contains(known, m.Key) {
-			continue
-		}
-		if near, ok := tree.Nearest(m.Key, known...); ok {
-			r.fail(m.KeyNode, obstat.CodeUnknownKey, fmt.Sprintf("write %q", near), "%s has a key %q", what, m.Key)
+		if hint := dialect.Near(m.Key, known...); hint != "" && !slices.Contains(known, m.Key) {
+			r.Fail(m.KeyNode, obstat.CodeUnknownKey, hint, "%s has a key %q", what, m.Key)
 		}
 	}
 }
 
 // permissions reads a profile's name, or a profile.
 func (r *reader) permissions(n *tree.Node) {
-	switch {
-	case n == nil:
-	case n.Is(tree.String):
-		r.chosen, r.chosenPos = n.Str, r.f.Pos(n.Start)
-	case n.Is(tree.Object):
-		if p, ok := r.profile(n, keyPermissions); ok {
-			r.s.Profiles[custom] = p
-		}
-		r.chosen, r.chosenPos = custom, r.f.Pos(n.Start)
-	default:
-		r.fail(n, obstat.CodeWrongType, "", "%s should be a profile's name or a profile, not %s", keyPermissions, n.Kind)
+	if !r.Is(n, keyPermissions, tree.String, tree.Object) {
+		return
+	}
+	r.chosen = &roleUse{n.Str, r.Pos(n)}
+	if n.Is(tree.Object) {
+		r.chosen.name = custom
+		r.profile(n, custom)
 	}
 }
 
 // profiles reads the server's named profiles.
 func (r *reader) profiles(n *tree.Node) {
-	if n == nil {
-		return
-	}
-	if p := n.Want(keyProfiles, tree.Object); p != nil {
-		r.errs = append(r.errs, r.f.Problems([]tree.Problem{*p})...)
-		return
-	}
-	for _, m := range n.Members {
-		switch _, preset := Presets()[m.Key]; {
-		case preset || m.Key == custom || m.Key == "" || strings.ContainsFunc(m.Key, func(c rune) bool { return c <= ' ' }):
-			r.fail(m.KeyNode, obstat.CodeConflict, "", "a profile cannot be called %q", m.Key)
-		default:
-			if p, ok := r.profile(m.Value, m.Key); ok {
-				r.s.Profiles[m.Key] = p
-			}
+	for _, m := range r.Members(n, keyProfiles) {
+		if _, preset := Presets()[m.Key]; preset || m.Key == custom || m.Key == "" || strings.ContainsFunc(m.Key, func(c rune) bool { return c <= ' ' }) {
+			r.Fail(m.KeyNode, obstat.CodeConflict, "", "a profile cannot be called %q", m.Key)
+			continue
 		}
+		r.profile(m.Value, m.Key)
 	}
 }
 
-func (r *reader) profile(n *tree.Node, name string) (Profile, bool) {
-	before := len(r.errs)
+// profile reads a profile; one with a mistake is none.
+func (r *reader) profile(n *tree.Node, name string) {
+	before := len(r.Errs)
 	list := []tree.Kind{tree.Array}
 	for _, p := range n.Check(tree.Field{Name: keyAllow, Kinds: list, Required: true}, tree.Field{Name: keyAsk, Kinds: list, Required: true}, tree.Field{Name: keyDeny, Kinds: list}) {
 		if p.Code != tree.CodeUnknown && p.Code != tree.CodeCase { // keys has its own view of these
-			r.errs = append(r.errs, r.f.Problems([]tree.Problem{p})...)
+			r.Add(p)
 		}
 	}
 	r.keys(n, "the profile "+name, keyAllow, keyAsk, keyDeny)
-	p := Profile{Layer: r.f.Layer, Deny: r.patterns(n, keyDeny), Allow: r.patterns(n, keyAllow), Ask: r.patterns(n, keyAsk)}
-	return p, (r.errs[before:]).Fatal() == nil
+	p := Profile{Layer: r.File.Layer, Deny: r.patterns(n, keyDeny), Allow: r.patterns(n, keyAllow), Ask: r.patterns(n, keyAsk)}
+	if r.Errs[before:].Fatal() == nil {
+		r.s.Profiles[name] = p
+	}
 }
 
 // patterns reads and compiles a list of expressions.
-func (r *reader) patterns(n *tree.Node, key string) []Pattern {
-	list := n.Get(key)
-	if !list.Is(tree.Array) {
+func (r *reader) patterns(n *tree.Node, key string) (out []Pattern) {
+	if !n.Get(key).Is(tree.Array) {
 		return nil
 	}
-	nodes, problems := list.Strings(key)
-	r.errs = append(r.errs, r.f.Problems(problems)...)
-	var out []Pattern
-	for _, node := range nodes {
-		out = append(out, Pattern{node.Str, r.f.Pos(node.Start)})
-		if _, err := pattern.Compile(pattern.Full, node.Str); err != nil {
-			r.badPattern(node, key, err)
-		}
+	for _, n := range r.Texts(n.Get(key), key) {
+		out = append(out, Pattern{n.Str, r.Pos(n)})
+		r.Compiles(n, obstat.Text{Flavour: pattern.Full, Text: n.Str}, fmt.Sprintf("Invalid %s pattern", key))
 	}
 	return out
 }
 
-// badPattern points at the very place in the expression.
-func (r *reader) badPattern(n *tree.Node, key string, err error) {
-	e := r.f.Problem(n.Start, obstat.CodeBadPattern, "Invalid %s pattern: %v", key, err)
-	if se, ok := err.(*pattern.SyntaxError); ok {
-		e.Pos = r.f.Within(n, se.Offset)
-	}
-	r.errs = append(r.errs, e)
-}
-
 func (r *reader) grants(n *tree.Node) {
-	if n == nil {
-		return
-	}
-	if p := n.Want(keyGrants, tree.Object); p != nil {
-		r.errs = append(r.errs, r.f.Problems([]tree.Problem{*p})...)
+	if !r.Is(n, keyGrants, tree.Object) {
 		return
 	}
 	r.s.Grants = map[string][]string{}
 	for _, m := range n.Members {
 		r.role(m.KeyNode, m.Key)
-		if p := m.Value.Want(keyGrants+"."+m.Key, tree.Array); p != nil {
-			r.errs = append(r.errs, r.f.Problems([]tree.Problem{*p})...)
-			continue
-		}
-		nodes, problems := m.Value.Strings(keyGrants + "." + m.Key)
-		r.errs = append(r.errs, r.f.Problems(problems)...)
-		for _, node := range nodes {
-			r.s.Grants[m.Key] = append(r.s.Grants[m.Key], node.Str)
-			r.granted = append(r.granted, roleUse{node.Str, r.f.Pos(node.Start)})
+		for _, n := range r.Texts(m.Value, keyGrants+"."+m.Key) {
+			r.s.Grants[m.Key] = append(r.s.Grants[m.Key], n.Str)
+			r.granted = append(r.granted, roleUse{n.Str, r.Pos(n)})
 		}
 	}
 }
 
 // role takes note of a role's name.
 func (r *reader) role(n *tree.Node, name string) {
-	if strings.TrimSpace(name) == "" {
-		r.fail(n, obstat.CodeBadValue, "", "a role has no name")
-		return
+	switch {
+	case strings.TrimSpace(name) == "":
+		r.Fail(n, obstat.CodeBadValue, "", "a role has no name")
+	case name != RoleAdministrator:
+		r.s.roles = append(r.s.roles, roleUse{name, r.Pos(n)})
 	}
-	if name == RoleAdministrator {
-		return
-	}
-	r.s.roles = append(r.s.roles, roleUse{name, r.f.Pos(n.Start)})
 }
 
 func (r *reader) confirmation(n *tree.Node) {
-	if n == nil {
-		return
-	}
-	problems := n.Check(tree.Field{Name: keyTimeout, Kinds: []tree.Kind{tree.Number}}, tree.Field{Name: keyApprovers, Kinds: []tree.Kind{tree.Array}})
-	r.errs = append(r.errs, r.f.Problems(problems)...)
+	r.Add(n.Check(tree.Field{Name: keyTimeout, Kinds: []tree.Kind{tree.Number}}, tree.Field{Name: keyApprovers, Kinds: []tree.Kind{tree.Array}})...)
 	if t := n.Get(keyTimeout); t.Is(tree.Number) {
 		secs, err := strconv.ParseFloat(t.Num, 64)
 		if err != nil || secs < 1 || secs > 24*3600 {
-			r.fail(t, obstat.CodeBadValue, "", "%s should lie between 1 and 86400, not %s", keyTimeout, t.Num)
+			r.Fail(t, obstat.CodeBadValue, "", "%s should lie between 1 and 86400, not %s", keyTimeout, t.Num)
 		} else {
 			r.s.Timeout = time.Duration(secs * float64(time.Second))
 		}
@@ -303,45 +238,36 @@ func (r *reader) confirmation(n *tree.Node) {
 	if !list.Is(tree.Array) {
 		return
 	}
-	nodes, problems := list.Strings(keyApprovers)
-	r.errs = append(r.errs, r.f.Problems(problems)...)
 	r.s.Approvers = []string{}
-	for _, node := range nodes {
-		r.role(node, node.Str)
-		r.s.Approvers = append(r.s.Approvers, node.Str)
+	for _, n := range r.Texts(list, keyApprovers) {
+		r.role(n, n.Str)
+		r.s.Approvers = append(r.s.Approvers, n.Str)
 	}
-	if len(nodes) == 0 {
-		r.fail(list, obstat.CodeBadValue, "leave it out, and whoever started the session may answer", "no role may answer a confirmation: every ask would be denied")
+	if len(r.s.Approvers) == 0 {
+		r.Fail(list, obstat.CodeBadValue, "leave it out, and whoever started the session may answer", "no role may answer a confirmation: every ask would be denied")
 	}
 }
 
 // choose settles which profile is the agent's, once all files are read.
 func (r *reader) choose() {
-	if r.chosen == "" && !r.chosenPos.IsValid() {
+	if r.chosen == nil {
 		return
 	}
-	r.s.Profile = r.chosen
-	if _, ok := r.s.Profiles[r.chosen]; !ok && r.errs.Fatal() == nil {
-		r.errs = append(r.errs, r.unknownProfile(r.chosen, r.chosenPos))
+	r.s.Profile = r.chosen.name
+	if r.Errs.Fatal() == nil {
+		r.checkProfile(*r.chosen)
 	}
 }
 
-func (r *reader) unknownProfile(name string, pos obstat.Pos) *obstat.Error {
-	e := &obstat.Error{Code: obstat.CodeUnknownName, Pos: pos,
-		Msg: fmt.Sprintf("Unknown permission preset: '%s'. Available: %s", name, strings.Join(r.s.names(), ", "))}
-	if near, ok := tree.Nearest(name, r.s.names()...); ok {
-		e.Hint = fmt.Sprintf("did you mean %q?", near)
+// checkProfile reports a profile that does not exist.
+func (r *reader) checkProfile(use roleUse) {
+	if _, ok := r.s.Profiles[use.name]; ok {
+		return
 	}
-	if name == "guarded" {
+	e := &obstat.Error{Code: obstat.CodeUnknownName, Pos: use.pos, Hint: dialect.Near(use.name, r.s.names()...),
+		Msg: fmt.Sprintf("Unknown permission preset: '%s'. Available: %s", use.name, strings.Join(r.s.names(), ", "))}
+	if use.name == "guarded" {
 		e.Hint = "the shipped program has it, the document does not: write its lists as a profile under permission_profiles"
 	}
-	return e
-}
-
-func (r *reader) checkGrants() {
-	for _, g := range r.granted {
-		if _, ok := r.s.Profiles[g.name]; !ok {
-			r.errs = append(r.errs, r.unknownProfile(g.name, g.pos))
-		}
-	}
+	r.Errs = append(r.Errs, e)
 }

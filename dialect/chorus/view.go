@@ -1,7 +1,7 @@
 package chorus
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -44,14 +44,6 @@ type actionView struct {
 
 var _ obstat.Outliner = (*actionView)(nil)
 
-func newView(raw json.RawMessage) (obstat.View, error) {
-	var p params
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, fmt.Errorf("the view's parameters cannot be read: %w", err)
-	}
-	return &actionView{actions: actions(), outside: p.Outside == outsideAbsolute}, nil
-}
-
 // Questions returns the call's action. A path that leads elsewhere through a
 // link is two questions: where it is written to lie, and where it lies.
 func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
@@ -78,11 +70,7 @@ func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 }
 
 func question(tool, action, spelled string) obstat.Question {
-	q := obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: fieldAction, Text: action}, {Field: fieldSpelled, Text: spelled}}}
-	if action == spelled {
-		q.Subjects[1].Text = action
-	}
-	return q
+	return obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: fieldAction, Text: action}, {Field: fieldSpelled, Text: spelled}}}
 }
 
 // unknown gives a tool that the table does not have its arguments as canonical
@@ -172,19 +160,12 @@ func (v *actionView) inWorkspace(f *obstat.Facts, spelled string) ([]string, err
 func (v *actionView) relative(f *obstat.Facts, spelled string, p paths.Path) ([]string, error) {
 	leaves := p.Text == "" || path.IsAbs(p.Text) || p.Text == ".." || strings.HasPrefix(p.Text, "../") || strings.HasPrefix(p.Text, "~")
 	if leaves && !v.outside && f.Part() == nil {
-		return nil, fmt.Errorf("%q may lead outside the workspace: %s", spelled, cmpText(p.Why, "the call does not say where that is"))
+		return nil, fmt.Errorf("%q may lead outside the workspace: %s", spelled, cmp.Or(p.Why, "the call does not say where that is"))
 	}
 	if p.Text == "" {
-		return nil, errors.New(cmpText(p.Why, "a path that cannot be read"))
+		return nil, errors.New(cmp.Or(p.Why, "a path that cannot be read"))
 	}
 	return []string{p.Text}, nil
-}
-
-func cmpText(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // relativeTo returns p from the root it lies in, or p itself. Where links were
@@ -200,7 +181,7 @@ func relativeTo(r paths.Resolver, roots []string, p string, real bool) (string, 
 			continue
 		}
 		rel := strings.TrimPrefix(strings.TrimPrefix(p, strings.TrimSuffix(root, "/")), "/")
-		return cmpText(rel, "."), true
+		return cmp.Or(rel, "."), true
 	}
 	return p, false
 }

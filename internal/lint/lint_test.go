@@ -20,6 +20,11 @@ func rule(v obstat.Verdict, tool string, wildcard ...string) obstat.Rule {
 	return r
 }
 
+// full is a rule with a regular expression.
+func full(v obstat.Verdict, expr string) obstat.Rule {
+	return obstat.Rule{Tool: obstat.Is("a"), Field: "action", Pattern: obstat.Text{Flavour: pattern.Full, Text: expr}, Verdict: v}
+}
+
 // one is a Program with one list.
 func one(pick obstat.Pick, rules ...obstat.Rule) *obstat.Program {
 	return &obstat.Program{Mode: "m", Rules: map[string][]obstat.Rule{"r": rules},
@@ -74,6 +79,8 @@ func TestProgram(t *testing.T) {
 		"every tool":           {one(obstat.First, obstat.Rule{Verdict: allow}), []string{"lets a shell tool run every command"}},
 		"whole reader":         {one(obstat.First, rule(allow, "Read")), nil},
 		"exact under a prefix": {one(obstat.First, rule(allow, "t", "git *"), obstat.Rule{Tool: obstat.Is("t"), Field: "command", Pattern: obstat.Is("git status"), Verdict: deny}), []string{"can never decide"}},
+		"to a line's end":      {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:.*")), []string{"ask rule a(tool:bash:.*) can never decide: allow rule a(tool:.*) covers it"}},
+		"beyond a line's end":  {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:(?s:.*)")), nil},
 		"another field":        {one(obstat.First, rule(allow, "t", "git *"), obstat.Rule{Tool: obstat.Is("t"), Field: "path", Pattern: obstat.Is("git status"), Verdict: deny}), nil},
 		"broken pattern":       {one(obstat.First, obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Full, Text: "("}, Verdict: allow}, rule(deny, "Bash", "x")), nil},
 	} {

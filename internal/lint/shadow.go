@@ -192,7 +192,13 @@ func (a *text) covers(b *text) bool {
 		ok, err := a.p.Match(b.shape.Prefix)
 		return ok && err == nil
 	}
-	return a.must(b.shape.Prefix)
+	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line()
+}
+
+// line tells whether a pattern matches what starts with its prefix, up to the end
+// of a line and no further: `tool:bash:.*`.
+func (a *text) line() bool {
+	return a.p.MustMatchLine(a.shape.Prefix) && !a.must(a.shape.Prefix)
 }
 
 // must tells whether a surely matches every text that starts with prefix. A
