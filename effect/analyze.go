@@ -19,12 +19,13 @@ const (
 	maxRepeated = 64 << 10 // bytes that commands and scripts inside others repeat: `xargs xargs xargs ...`
 	maxLookups  = 20_000   // names that are looked up in the file system
 	maxGlobs    = 1_000    // patterns that are held against the sensitive paths
+	bytesOfName = 4        // that a name of a path has at least, by and large
 )
 
 // analyzer collects the analysis of one call.
 type analyzer struct {
 	opts  Options
-	an    Analysis // its lists are scratch, too: finish copies them
+	an    *Analysis
 	depth int
 	note  string            // what being read-only hangs on
 	vars  map[string]string // what the parser is told, if home is set
@@ -49,20 +50,38 @@ func newAnalyzer(o *Options) *analyzer {
 	if o != nil {
 		a.opts = *o
 	}
+	r := new(result)
+	a.an = &r.Analysis
+	a.an.Commands, a.an.Effects = r.commands[:0], r.effects[:0]
 	return a
 }
 
-// release returns a copy of the analysis and keeps the scratch space for the next one.
-func (a *analyzer) release() *Analysis {
-	out := a.an
-	out.Commands, out.Effects, out.Gaps = copied(out.Commands), copied(out.Effects), copied(out.Gaps)
-	*a = analyzer{an: Analysis{Commands: kept(a.an.Commands), Effects: kept(a.an.Effects), Gaps: kept(a.an.Gaps)},
-		vars: a.vars, seen: kept(a.seen), ops: kept(a.ops)}
-	analyzers.Put(a)
-	return &out
+// result is an Analysis with room for what most calls do, in one piece of memory.
+type result struct {
+	Analysis
+	commands [1]Command
+	effects  [3]Effect
 }
 
-func copied[T any](s []T) []T { return append([]T(nil), s...) }
+// reserve makes room for a script of so many commands.
+func (a *analyzer) reserve(commands int) {
+	if commands > len(result{}.commands) && len(a.an.Commands) == 0 {
+		commands = min(commands, maxReserved)
+		a.an.Commands = make([]Command, 0, commands)
+		a.an.Effects = append(make([]Effect, 0, 5*commands/2), a.an.Effects...)
+	}
+}
+
+// maxReserved is for how many commands room is made before they are looked at.
+const maxReserved = 64
+
+// release returns the analysis and keeps the scratch space for the next one.
+func (a *analyzer) release() *Analysis {
+	out := a.an
+	*a = analyzer{vars: a.vars, seen: kept(a.seen), ops: kept(a.ops)}
+	analyzers.Put(a)
+	return out
+}
 
 // kept is a slice to use again. One that became large is let go.
 func kept[T any](s []T) []T {
@@ -120,6 +139,7 @@ func (a *analyzer) script(src string, f *frame) {
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
+		a.reserve(len(s.Commands))
 	}
 	for i := range s.Gaps {
 		g := &s.Gaps[i]
@@ -218,7 +238,7 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 
 func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 	r := paths.Resolver{FS: a.opts.FS, Dir: dir, FoldCase: a.opts.FoldCase}
-	if a.names += strings.Count(dir, "/") + strings.Count(w.Text, "/") + 1; a.names > maxLookups {
+	if a.names += (len(dir)+len(w.Text))/bytesOfName + 1; a.names > maxLookups {
 		a.tooMuch("more paths than are followed")
 		r.FS = nil
 	}
@@ -343,7 +363,7 @@ func (a *analyzer) tooMuch(why string) {
 
 // finish draws the conclusions, what is read-only, and why not, and returns the analysis.
 func (a *analyzer) finish() *Analysis {
-	an := &a.an
+	an := a.an
 	for i := range an.Commands {
 		an.Commands[i].ReadOnly = true
 	}
@@ -356,7 +376,7 @@ func (a *analyzer) finish() *Analysis {
 			a.refute(e.Command, e.sentence())
 		}
 	}
-	if an.Tool.Shell() && len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
+	if isShell(an.Tool) && len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
 		an.ReadOnly, an.Why = false, "nothing to run"
 	}
 	if an.ReadOnly {

@@ -136,8 +136,8 @@ func (c *call) bare() {
 // leading returns the places of the first operands, with flags skipped: the program's own, and
 // after the first operand those of the subcommand that has this one name.
 func (c *call) leading(at *places) int {
-	n, sp := 0, c.root
-	for i := 1; i < len(c.words) && n < len(at); i++ {
+	n, sp, most := 0, c.root, min(len(at), c.root.deep+1) // one more is looked at, see further
+	for i := 1; i < len(c.words) && n < most; i++ {
 		w := &c.words[i]
 		if !isFlag(w.Text) || c.root.style&styleNone != 0 {
 			at[n] = i

@@ -92,7 +92,9 @@ func Lookup(tool string) (Tool, bool) {
 }
 
 // Shell reports whether the tool runs shell text.
-func (t *Tool) Shell() bool { return t.Canonical == "shell" || t.Canonical == "powershell" }
+func (t *Tool) Shell() bool { return isShell(t.Canonical) }
+
+func isShell(canonical string) bool { return canonical == "shell" || canonical == "powershell" }
 
 func (t *Tool) lang(l shell.Lang) shell.Lang {
 	if t.Canonical == "powershell" {

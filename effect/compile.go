@@ -138,6 +138,7 @@ func (c *compiler) sub() string {
 		u.words = maxSubWords + 1 // nobody has written that many
 		return tok
 	}
+	c.spec.deep = max(c.spec.deep, u.words)
 	u.names, u.body = c.lex.text[start:end], c.lex.skip(end)
 	return c.lex.next()
 }

@@ -147,7 +147,7 @@ type Gap struct {
 
 // Analysis is what a call would do, and how much of that could be seen.
 type Analysis struct {
-	Tool       Tool   // what the catalogue says of the tool
+	Tool       string // canonical name of the tool, "" if the catalogue does not have it
 	Source     string // the shell text, "" for another tool
 	Commands   []Command
 	Effects    []Effect
@@ -183,7 +183,7 @@ type Request struct {
 // AnalyzeCommand says what a shell command would do.
 func AnalyzeCommand(cmd string, o *Options) *Analysis {
 	a := newAnalyzer(o)
-	a.an.Source, a.an.Tool.Canonical = cmd, "shell"
+	a.an.Source, a.an.Tool = cmd, "shell"
 	a.script(cmd, &frame{dir: a.opts.Dir, owner: -1})
 	return a.finish()
 }

@@ -239,6 +239,7 @@ type spec struct {
 	bare       []deed
 
 	subs  []sub
+	deep  int       // most names that one of subs has
 	first nameTable // places in subs of those whose first name is a word
 	wild  []uint16  // and of those whose first name is a pattern
 	err   error

@@ -155,10 +155,10 @@ func (e *Effect) Loose() bool { return e.Path == "" && e.shape != nil && !e.boun
 
 // shapeOf returns the shape of a word as a path from dir, nil if it has none.
 func (a *analyzer) shapeOf(w *shell.Word, dir string) *string {
-	shape := w.Shape()
-	if shape == "" {
+	if w.Shape() == "" {
 		return nil
 	}
+	shape := w.Shape() // declared only here: it is kept
 	switch {
 	case shape[0] == '/' || strings.HasPrefix(shape, shell.Unknown):
 	case strings.HasPrefix(shape, "~/"):

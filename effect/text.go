@@ -31,7 +31,8 @@ func programName(p string) (string, bool) {
 
 // addCommand appends a Command for words and returns its index.
 func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
-	c := Command{Words: words, Path: words[0].Text, Via: f.via, Dir: f.dir, owner: f.owner}
+	a.an.Commands = append(a.an.Commands, Command{Words: words, Path: words[0].Text, Via: f.via, Dir: f.dir, owner: f.owner})
+	c := &a.an.Commands[len(a.an.Commands)-1]
 	c.Span = f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End})
 	if words[0].Known && !words[0].Glob {
 		c.Program, _ = programName(words[0].Text)
@@ -48,7 +49,6 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	for i := range assigns {
 		c.Env = append(c.Env, assigns[i].Name)
 	}
-	a.an.Commands = append(a.an.Commands, c)
 	return len(a.an.Commands) - 1
 }
 

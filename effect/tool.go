@@ -14,7 +14,7 @@ import (
 func Analyze(req *Request) *Analysis {
 	tool, known := Lookup(req.Tool)
 	a := newAnalyzer(&req.Options)
-	a.an.Tool = tool
+	a.an.Tool = tool.Canonical
 	in := input{text: req.Command, given: req.Command != ""}
 	if !in.given && (known || len(req.Input) > 0) { // a call of another tool may come without an input
 		if err := in.decode(req.Input); err != nil {

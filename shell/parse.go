@@ -13,7 +13,9 @@ func Parse(src string, opts *Options) (s *Script) {
 			s = failed(src, o.Lang)
 		}
 	}()
-	s = &Script{Source: src, Lang: o.Lang}
+	r := &room{Script: Script{Source: src, Lang: o.Lang}}
+	s = &r.Script
+	s.Commands, s.Constructs = r.commands[:0], r.constructs[:0]
 	marks, ok := s.readable(&o)
 	if !ok {
 		return s
@@ -22,6 +24,13 @@ func Parse(src string, opts *Options) (s *Script) {
 	w.script(marks)
 	w.release()
 	return s
+}
+
+// room is a Script with the space that most need, in one piece of memory.
+type room struct {
+	Script
+	commands   [1]Command
+	constructs [2]Construct
 }
 
 // readable refuses what is not parsed at all.

@@ -79,7 +79,9 @@ func (s *Script) reserve(list []*syntax.Stmt) {
 			n++
 		}
 	}
-	n = min(n, 64)
+	if n = min(n, 64); n <= cap(s.Commands) {
+		return
+	}
 	s.Commands, s.Constructs = make([]Command, 0, n), make([]Construct, 0, 2*n)
 }
 

@@ -36,6 +36,12 @@ func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 				return out
 			}
 		}
+		if q, ok := sw.Parts[0].(*syntax.SglQuoted); ok && !q.Dollar && len(q.Value) == end-start-2 {
+			out := w.literal(start, end)
+			out.Text = out.Raw[1 : len(out.Raw)-1]
+			w.remember(out)
+			return append(dst, out)
+		}
 	}
 	lists, why := w.braces(sw, start, end)
 	for _, parts := range lists {

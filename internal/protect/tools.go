@@ -34,7 +34,7 @@ func walk(v any, key string, depth int, visit func(key, text string)) {
 // input looks at the texts of a call that is no shell command: a tool may take
 // paths under any name, in lists and in objects.
 func (k *check) input() *Finding {
-	tool := k.a.Tool.Canonical
+	tool := k.a.Tool
 	switch tool {
 	case "shell", "powershell":
 		if tool == "powershell" || k.a.Source == "" {

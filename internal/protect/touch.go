@@ -73,7 +73,7 @@ func (k *check) replaces(e *effect.Effect) bool {
 // onlyGuesses tells whether the effects of a tool are guessed from the names of its
 // fields, and the tool says that it only reads.
 func (k *check) onlyGuesses() bool {
-	return (k.a.Tool.Canonical == "mcp" || k.a.Tool.Canonical == "") && onlyReads(k.call.Tool)
+	return (k.a.Tool == "mcp" || k.a.Tool == "") && onlyReads(k.call.Tool)
 }
 
 // operands looks at a command that takes away what its operands name, or puts
