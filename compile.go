@@ -18,6 +18,9 @@ type Library struct {
 	Views      map[string]func(params json.RawMessage) (View, error)
 	Checks     map[string]func(params json.RawMessage) (Checker, error)
 	Predicates map[string]func(params json.RawMessage) (Predicate, error)
+	// Filters tell of a rule whether a [Match] leaves it out. They are asked when
+	// the list is first used: most calls are made in a mode that has none.
+	Filters map[string]func(r *Rule) bool
 }
 
 // A Checker looks at a call's arguments.
@@ -71,8 +74,9 @@ type Policy struct {
 }
 
 type listKey struct {
-	name string
-	pick Pick
+	name   string
+	pick   Pick
+	except string
 }
 
 type pipeline struct {
@@ -293,9 +297,13 @@ func (c *compiler) list(mode Mode, m Match) *list {
 		c.fail(Pos{}, CodeUnknownName, "stage %q of %q wants a rule list %q that is not there", m.Name, mode, m.Rules)
 		return nil
 	}
-	key := listKey{m.Rules, m.Pick}
+	except := c.opts.Library.Filters[m.Except]
+	if m.Except != "" && except == nil {
+		c.fail(Pos{}, CodeUnknownName, "stage %q of %q wants a filter %q that does not exist", m.Name, mode, m.Except)
+	}
+	key := listKey{m.Rules, m.Pick, m.Except}
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
-		c.policy.lists[key] = newList(rules, m.Pick, c.policy.compiled)
+		c.policy.lists[key] = newList(rules, m.Pick, except, c.policy.compiled)
 	}
 	return c.policy.lists[key]
 }

@@ -132,6 +132,34 @@ func TestFaultsNeverAllow(t *testing.T) {
 	}
 }
 
+// TestExcept: a filter leaves rules out of one stage's list, one that panics
+// denies each call, and one that does not exist is an error.
+func TestExcept(t *testing.T) {
+	p := sample(rule(obstat.Allow, "t", "command", "git *"), rule(obstat.Allow, "t", "command", "sh *"))
+	p.Pipelines["default"] = obstat.Pipeline{Stages: []obstat.Stage{obstat.Match{Rules: "rules", Except: "broad"}}, Default: obstat.Ask}
+	if _, err := obstat.Compile(p, nil); err == nil {
+		t.Error("a filter that does not exist compiles")
+	}
+	compile := func(broad func(*obstat.Rule) bool) *obstat.Policy {
+		pol, err := obstat.Compile(p, &obstat.Options{Library: &obstat.Library{Filters: map[string]func(*obstat.Rule) bool{"broad": broad}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pol
+	}
+	good := compile(func(r *obstat.Rule) bool { return r.Pattern.Text == "sh *" })
+	bad := compile(func(*obstat.Rule) bool { panic("boom") })
+	for command, want := range map[string]obstat.Verdict{"git log": obstat.Allow, "sh x": obstat.Ask} {
+		call := &obstat.Call{Tool: "t", Input: []byte(`{"command":"` + command + `"}`)}
+		if d := good.Decide(call, nil); d.Verdict != want {
+			t.Errorf("%s: %v, want %v", command, d.Verdict, want)
+		}
+		if d := bad.Decide(call, nil); d.Verdict != obstat.Deny {
+			t.Errorf("%s, with a filter that panics: %v", command, d.Verdict)
+		}
+	}
+}
+
 // TestRewrite: a check's new input reaches the decision.
 func TestSubjectsGiven(t *testing.T) {
 	p := sample(rule(obstat.Deny, "bash", "command", "rm *"), rule(obstat.Allow, "bash", "command", "git *"))

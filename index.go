@@ -19,8 +19,7 @@ const none = uint32(math.MaxUint32)
 // The index is built when the first question comes: a pipeline has lists that
 // most calls never reach.
 type list struct {
-	once   sync.Once
-	build  func()
+	ready  func()                // builds the list when it is first asked, and panics each time if that does
 	tools  map[string]*toolIndex // rules for tools by exact name
 	names  *pattern.Set          // whole-tool rules whose tool is a pattern, on the tool's name
 	wild   []wildIndex           // other rules whose tool is a pattern, by lowest rank
@@ -127,19 +126,22 @@ func (b *builder) tool(t Text) *toolBuilder {
 	return tb
 }
 
-// newList returns the list of rules; compiled returns the compiled form of a
-// Text, or nil if it has none (a problem already reported).
-func newList(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) *list {
+// newList returns the list of rules without those that except, if not nil, picks
+// out; compiled returns the compiled form of a Text, or nil if it has none (a
+// problem already reported).
+func newList(rules []Rule, pick Pick, except func(*Rule) bool, compiled func(Text) *pattern.Pattern) *list {
 	l := &list{}
-	l.build = func() { l.fill(rules, pick, compiled) }
+	l.ready = sync.OnceFunc(func() {
+		l.ranked = order(rules, pick)
+		if except != nil {
+			l.ranked = slices.DeleteFunc(l.ranked, func(r rankedRule) bool { return except(r.Rule) })
+		}
+		l.fill(compiled)
+	})
 	return l
 }
 
-// ready builds the list when it is first asked.
-func (l *list) ready() { l.once.Do(l.build) }
-
-func (l *list) fill(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) {
-	l.ranked = order(rules, pick)
+func (l *list) fill(compiled func(Text) *pattern.Pattern) {
 	b := builder{tools: map[Text]*toolBuilder{}}
 	for i := range l.ranked {
 		b.add(l.ranked[i:], uint32(i), compiled)

@@ -83,6 +83,9 @@ type Match struct {
 	Settle Verdicts
 	// AskDenies makes an ask settle as deny, for modes in which no human answers.
 	AskDenies bool
+	// Except names a filter of the Library: the rules that it picks out are not
+	// in this stage's list. "" leaves none out.
+	Except string
 }
 
 // Outcomes is a set of things that a check can say.

@@ -267,7 +267,7 @@ func (d *decoder) pipeline(k jsonx.Kind) (pl Pipeline) {
 func stageKeys(kind string) []string {
 	switch kind {
 	case "match":
-		return []string{"match", "rules", "pick", "settle", "ask_denies"}
+		return []string{"match", "rules", "pick", "except", "settle", "ask_denies"}
 	case "check":
 		return []string{"check", "run", "pass", "ask_denies", "unless"}
 	case "when":
@@ -327,6 +327,8 @@ func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
 		}
 	case "rules":
 		r.match.Rules = d.str(k, key)
+	case "except":
+		r.match.Except = d.str(k, key)
 	case "pick":
 		r.match.Pick = Pick(d.oneOf(k, key, pickNames[:]))
 	case "settle":

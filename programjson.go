@@ -36,6 +36,7 @@ type stageJSON struct {
 	Floor     *string   `json:"floor,omitempty"`
 	Rules     string    `json:"rules,omitempty"`
 	Pick      string    `json:"pick,omitempty"`
+	Except    string    `json:"except,omitempty"`
 	Settle    []Verdict `json:"settle,omitempty"`
 	Run       string    `json:"run,omitempty"`
 	Pass      []string  `json:"pass,omitempty"`
@@ -120,7 +121,7 @@ func stagesJSON(stages []Stage) []stageJSON {
 func toStageJSON(s Stage) stageJSON {
 	switch s := s.(type) {
 	case Match:
-		j := stageJSON{Match: &s.Name, Rules: s.Rules, AskDenies: s.AskDenies}
+		j := stageJSON{Match: &s.Name, Rules: s.Rules, Except: s.Except, AskDenies: s.AskDenies}
 		if s.Pick != First {
 			j.Pick = s.Pick.String()
 		}

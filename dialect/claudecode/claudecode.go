@@ -142,5 +142,6 @@ const viewName = "claudecode"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: newView}}
+	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: newView},
+		Filters: map[string]func(*obstat.Rule) bool{exceptBroad: tooBroadForAuto}}
 }

@@ -22,7 +22,6 @@ const (
 	listDeny      = "deny"
 	listAsk       = "ask"
 	listAllow     = "allow"
-	listAuto      = "allow in auto"
 	listCritical  = "critical"
 	listProtected = "protected"
 	listFree      = "free"
@@ -39,7 +38,7 @@ var (
 	edits          = obstat.Match{Name: "accepted edits", Rules: listEdits}
 	planning       = obstat.Match{Name: "plan mode", Rules: listPlan}
 	allowRules     = obstat.Match{Name: "allow rules", Rules: listAllow}
-	autoRules      = obstat.Match{Name: "allow rules", Rules: listAuto}
+	autoRules      = obstat.Match{Name: "allow rules", Rules: listAllow, Except: exceptBroad}
 )
 
 // pipelines returns the modes: deny rules, ask rules, safety, the mode, allow

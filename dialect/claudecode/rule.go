@@ -39,7 +39,9 @@ func parseSpec(text string) (spec, error) {
 }
 
 // unescape takes the backslashes off brackets.
-func unescape(s string) string { return strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(s) }
+func unescape(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, `\(`, "("), `\)`, ")")
+}
 
 // A trap is a likely mistake in a rule: it is skipped, or rarely meant.
 type trap struct {

@@ -228,7 +228,6 @@ func (l *loader) finish() {
 			l.prog.Pipelines[mode] = l.prog.Pipelines[modeDefault]
 		}
 	}
-	l.prog.Rules[listAuto] = slices.DeleteFunc(slices.Clone(l.prog.Rules[listAllow]), tooBroadForAuto)
 	raw, err := json.Marshal(l.params)
 	if err != nil {
 		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
@@ -236,9 +235,12 @@ func (l *loader) finish() {
 	l.prog.Params = raw
 }
 
+// exceptBroad names the filter of auto mode.
+const exceptBroad = "too broad for auto mode"
+
 // tooBroadForAuto tells whether auto mode sets an allow rule aside: shells,
 // interpreters and package managers with a wildcard, subagents.
-func tooBroadForAuto(r obstat.Rule) bool {
+func tooBroadForAuto(r *obstat.Rule) bool {
 	sp, err := parseSpec(r.Source)
 	switch {
 	case err != nil, sp.tool == "Agent", sp.tool == "Task", sp.tool == "Monitor":
@@ -248,7 +250,7 @@ func tooBroadForAuto(r obstat.Rule) bool {
 	case sp.whole || r.Whole():
 		return true
 	}
-	probe := r
+	probe := *r
 	probe.Tool = obstat.Is("Bash")
 	first, rest, _ := strings.Cut(strings.ReplaceAll(sp.content, ":*", " *"), " ")
 	run := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "npx", "bunx", "make", "just"}, first) && strings.Contains(rest, "*")

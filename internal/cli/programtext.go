@@ -76,6 +76,9 @@ func stageWords(s obstat.Stage) string {
 			text += " (list " + s.Rules + ")"
 		}
 		text += ", the " + s.Pick.String() + " that matches"
+		if s.Except != "" {
+			text += ", but for those that are " + s.Except
+		}
 		if s.Settle != 0 {
 			text += "; settles " + verdictList(s.Settle)
 		}
