@@ -85,7 +85,7 @@ var importTable = []importRow{
 	{pkg: "internal/hook", may: []string{"", "agent", "approval", "gate", "ledger", "policy", "store", "internal/desk", "internal/statedir"},
 		why: "hook translates between an agent's process and the gate, and sees to it that every failure denies; it decides nothing"},
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/...", "internal/statedir"},
-		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "github.com/gofrs/flock"},
+		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/gofrs/flock"},
 		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
 	{pkg: "store", may: []string{"approval", "ledger", "internal/store/..."},
 		why: "store is the way to the engines for whoever embeds a gate, and only that"},

@@ -11,19 +11,17 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"embed"
+	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 
-	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
 
 	"github.com/obstat/obstat/approval"
@@ -31,8 +29,8 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+//go:embed schema.sql
+var schema string
 
 // applicationID marks our files, so that no other program's database is taken for
 // one.
@@ -199,52 +197,40 @@ func open(path string, conns int, sync string) (*sql.DB, error) {
 	return db, nil
 }
 
-// migrate brings the schema up to date. Of several processes that do so at once
-// one wins, and the others find that it is done when they look again.
-func (s *Store) migrate(ctx context.Context) error {
-	for tries := 1; ; tries++ {
-		err := s.migrateOnce(ctx)
-		if err == nil || tries == 8 || errors.Is(err, ledger.ErrNotOurs) || errors.Is(err, ledger.ErrNewer) {
-			return err
-		}
-	}
-}
+// schemaVersion is the version of schema.sql, kept as the database's user_version.
+const schemaVersion = 2
 
-// migrateOnce checks that the file is ours and not from the future, and brings
-// its schema up to date.
-func (s *Store) migrateOnce(ctx context.Context) error {
-	var app, tables int
-	err := s.write.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)").Scan(&app, &tables)
-	if err != nil {
-		return notOurs(err)
-	}
-	if app != applicationID && tables > 0 {
-		return ledger.ErrNotOurs
-	}
-	if app != applicationID {
-		if _, err := s.write.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-			return err
+// migrate checks that the database is ours and not from the future, and gives it
+// the schema. Of several processes that do so at once one wins, and the others
+// find that it is done.
+func (s *Store) migrate(ctx context.Context) error {
+	return s.transact(ctx, s.write, func(tx *sql.Tx) error {
+		var app, tables, version, goose int
+		err := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+			count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_master`).Scan(&app, &version, &tables, &goose)
+		switch {
+		case err != nil:
+			return notOurs(err)
+		case app != applicationID && tables > 0:
+			return ledger.ErrNotOurs
+		case goose > 0 && version == 0: // the version was once kept in a table
+			if err := tx.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil {
+				return err
+			}
+		case version == schemaVersion:
+			return nil
 		}
-	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
+		if version > schemaVersion {
+			return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, version, schemaVersion)
+		}
+		if version < schemaVersion {
+			if _, err := tx.ExecContext(ctx, schema); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.write, files)
-	if err != nil {
-		return err
-	}
-	have, want, err := p.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if have > want {
-		return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, have, want)
-	}
-	if have < want {
-		_, err = p.Up(ctx)
-	}
-	return err
+	})
 }
 
 // notOurs tells a file that is no database from a database that cannot be read

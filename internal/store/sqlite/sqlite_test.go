@@ -70,18 +70,13 @@ func TestNotOurs(t *testing.T) {
 }
 
 func TestNewer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "obstat.db")
-	open(t, path).Close()
-	db, err := sql.Open("sqlite", path)
-	if err == nil {
-		_, err = db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
-	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
-		t.Errorf("a newer schema: %v", err)
+	for _, text := range []string{"PRAGMA user_version = 9999", versioned + "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"} {
+		path := filepath.Join(t.TempDir(), "obstat.db")
+		open(t, path).Close()
+		asBefore(t, path, text)
+		if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
