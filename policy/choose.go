@@ -31,7 +31,7 @@ func (s *search) load(st *site) {
 	chosen := s.choose(st.sets)
 	disk, errs := make([]*dialect.Loaded, len(chosen)), make([]error, len(chosen))
 	for i, set := range chosen {
-		disk[i], errs[i] = s.loadSet(st, set, same)
+		disk[i], errs[i] = s.compile(set.d, set.files, s.w.Named.Options)
 	}
 	var old []*dialect.Loaded
 	if st.pin != nil && !same && !st.trusted {

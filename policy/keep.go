@@ -80,7 +80,6 @@ func (p *Pin) with(s *search, offers []obstat.Offer) *Pin {
 	if !added {
 		return nil
 	}
-	out.Made = "" // the Program is not that of the files
 	return &out
 }
 

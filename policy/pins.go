@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -118,28 +117,6 @@ func (p *Pin) holds(st *site) bool {
 	return slices.Equal(slices.DeleteFunc(st.pinFiles(), own), slices.DeleteFunc(slices.Clone(p.Files), own))
 }
 
-// loadSet loads a set from disk. Where all of its files are as they were accepted,
-// the accepted Program is taken and nothing is parsed.
-func (s *search) loadSet(st *site, set *set, same bool) (*dialect.Loaded, error) {
-	if same && len(s.w.Named.Options) == 0 && st.pin.Made == version() && slices.Equal(st.pinFiles(), st.pin.Files) {
-		var names []string
-		for i := range set.files {
-			names = append(names, st.pinName(set.files[i].Name))
-		}
-		for i := range st.pin.Policies {
-			if p := &st.pin.Policies[i]; p.Dialect == set.d.Name() && slices.Equal(p.Files, names) {
-				if l, err := s.fromPin(p, set.d); err == nil {
-					for _, f := range set.files {
-						l.Input.Files = append(l.Input.Files, f.File)
-					}
-					return l, nil
-				}
-			}
-		}
-	}
-	return s.compile(set.d, set.files, s.w.Named.Options)
-}
-
 // pinnedFile is the name that a rule without a place of its own gets when its
 // Program is read.
 const pinnedFile = "(accepted)"
@@ -202,21 +179,6 @@ func (s *search) pinned(st *site) (out []*dialect.Loaded) {
 	return out
 }
 
-// version names the obstat that makes a pin.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	out := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			out += " " + s.Value
-		}
-	}
-	return out
-}
-
 // Pin accepts the files of the agent's own project, as in was found; by is the person
 // who accepts them. Where the files or the pins are others by now it
 // changes nothing and returns [ErrChanged].
@@ -230,7 +192,7 @@ func (f *Finder) Pin(ctx context.Context, in *InForce, w *Where, by string) erro
 		if err != nil {
 			return err
 		}
-		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && !st.pinAt.Doubt && st.pin.Made == pin.Made && slices.Equal(st.pin.Files, pin.Files) {
+		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && !st.pinAt.Doubt && slices.Equal(st.pin.Files, pin.Files) {
 			continue // there is nothing new
 		}
 		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted the policy of %s", st.key), st.pinAt, func() error { return s.unchanged(st) }); err != nil {
@@ -260,7 +222,7 @@ func (s *search) makePin(st *site) (*Pin, error) {
 	if s.pins.in(st.key) {
 		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)
 	}
-	pin := &Pin{Place: st.key, Made: version(), Files: st.pinFiles()}
+	pin := &Pin{Place: st.key, Files: st.pinFiles()}
 	size := 0
 	for _, set := range st.sets {
 		l, err := s.compile(set.d, set.files, nil)

@@ -31,9 +31,7 @@ type Pin struct {
 	Off bool `json:"off,omitempty"`
 	// After is the hash of the record with the place's pin before this one, so that
 	// an old record that is written again is not taken for a new one.
-	After ledger.Hash `json:"after,omitzero"`
-	// Made names the version of obstat; another one reads the files again.
-	Made     string      `json:"made,omitempty"`
+	After    ledger.Hash `json:"after,omitzero"`
 	Files    []PinFile   `json:"files,omitempty"`
 	Policies []PinPolicy `json:"policies,omitempty"`
 }
