@@ -29,6 +29,9 @@ type Call struct {
 	Channel string   `json:"channel,omitempty"`
 	Dir     string   `json:"dir,omitempty"`   // working directory
 	Roots   []string `json:"roots,omitempty"` // workspace roots
+	// Project is the directory that path rules start from, that of the policy which is
+	// asked; see [Call.Anchor].
+	Project string `json:"project,omitempty"`
 
 	// Repeat counts the identical calls made in a row just before this one.
 	Repeat int `json:"repeat,omitempty"`
@@ -45,6 +48,20 @@ func (c *Call) Digest() [32]byte {
 		h.Write(part)
 	}
 	return [32]byte(h.Sum(nil))
+}
+
+// Anchor returns the directory that path rules start from: the policy's project, else the first
+// root, else the working directory. The working directory itself only says where relative paths
+// of the call lead: `secret/**` is about the project's directory of that name wherever the agent
+// stands.
+func (c *Call) Anchor() string {
+	switch {
+	case c.Project != "":
+		return c.Project
+	case len(c.Roots) > 0 && c.Roots[0] != "":
+		return c.Roots[0]
+	}
+	return c.Dir
 }
 
 // Workspace returns the directories that the call's project is in: its roots, and the working

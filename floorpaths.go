@@ -133,7 +133,7 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 		}
 		best := outcome{verdict: Deny}
 		for i, text := range fl.spell(p, p == e.Real) {
-			o := fl.judge(face.Tool, face.Field, text, "", &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
+			o := fl.judge(face.Tool, face.Field, text, fl.f.Call.Anchor(), &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
 			if o.faulted {
 				return o, o
 			}
@@ -151,7 +151,7 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 	return tight, loosest
 }
 
-// spell returns the ways to write a path: absolute, from the working directory and from the
+// spell returns the ways to write a path: absolute, from where rules start and from the
 // home directory. A path that links were followed in is also written below the roots as they
 // are called: of a project that is itself behind a link.
 func (fl *floorWalk) spell(p string, real bool) []string {
@@ -166,7 +166,7 @@ func (fl *floorWalk) spell(p string, real bool) []string {
 			out = append(out, s)
 		}
 	}
-	dir, world := fl.f.Call.Dir, fl.f.World
+	dir, world := fl.f.Call.Anchor(), fl.f.World
 	written := func(p string) {
 		add(p)
 		if dir != "" && paths.Inside(dir, p) && p != dir {
@@ -183,7 +183,7 @@ func (fl *floorWalk) spell(p string, real bool) []string {
 	if !real || world == nil {
 		return out
 	}
-	for _, root := range fl.f.Call.Workspace() {
+	for _, root := range append([]string{dir}, fl.f.Call.Workspace()...) {
 		at := (paths.Resolver{FS: world}).Literal(root).Real
 		if at != "" && at != root && paths.Inside(at, p) {
 			written(path.Join(root, strings.TrimPrefix(p, at)))

@@ -98,7 +98,7 @@ func showSet(s paths.Set) string {
 // rule spells them; nil if there is none.
 func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 	for _, s := range fl.spellSet(set) {
-		for _, q := range fl.questions(face.Tool, face.Field, hideMarks(s.Text), "") {
+		for _, q := range fl.questions(face.Tool, face.Field, hideMarks(s.Text), fl.f.Call.Anchor()) {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
@@ -110,11 +110,11 @@ func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 	return nil
 }
 
-// spellSet returns a set as absolute paths, as paths from the working directory and as paths
+// spellSet returns a set as absolute paths, as paths from where rules start and as paths
 // from home.
 func (fl *floorWalk) spellSet(set paths.Set) []paths.Set {
 	out := []paths.Set{set}
-	if dir := fl.f.Call.Dir; dir != "" {
+	if dir := fl.f.Call.Anchor(); dir != "" {
 		out = append(out, set.From(dir)...)
 	}
 	if fl.f.World == nil {
@@ -135,7 +135,7 @@ func (fl *floorWalk) within(set paths.Set) bool {
 	if !set.Below || set.Marked() {
 		return false
 	}
-	tops := append([]string{fl.f.Call.Dir}, fl.f.Call.Roots...)
+	tops := append([]string{fl.f.Call.Anchor(), fl.f.Call.Dir}, fl.f.Call.Roots...)
 	if fl.f.World != nil {
 		if home, ok := fl.f.World.Home(""); ok {
 			tops = append(tops, home)
@@ -152,7 +152,7 @@ func (fl *floorWalk) within(set paths.Set) bool {
 // meeting returns the first deny or ask rule that may apply to a question whose subjects are
 // sets, precedence among the rules considered.
 func (fl *floorWalk) meeting(q *Question, below, within, visible bool) *Rule {
-	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, visible: visible, dir: fl.f.Call.Dir}
+	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, visible: visible, dir: fl.f.Call.Anchor()}
 	for i := range fl.pl.stages {
 		switch stage := fl.pl.stages[i].stage.(type) {
 		case Match:

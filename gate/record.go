@@ -33,7 +33,9 @@ func (t *turn) record(d *obstat.Decision) *ledger.Record {
 	if given == nil {
 		given = d.Input
 	}
-	m := &ledger.Made{Call: t.call, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
+	call := *t.call
+	call.Project = t.j.Call.Project
+	m := &ledger.Made{Call: &call, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
 		Policy: t.j.digest(), Request: t.request, Suggested: t.suggested}
 	return m.Record()
 }

@@ -19,6 +19,7 @@ type Circumstances struct {
 	Roles    []string       `json:"roles,omitempty"`
 	Channel  string         `json:"channel,omitempty"`
 	Roots    []string       `json:"roots,omitempty"`
+	Project  string         `json:"project,omitempty"`
 	Mode     obstat.Mode    `json:"mode,omitempty"`
 	Repeat   int            `json:"repeat,omitempty"`
 	// Given is the input that a human or the policy put in place of the call's,
@@ -56,6 +57,6 @@ func (r *Record) Replayable() (*obstat.Call, *Circumstances, error) {
 		c.Partial = "secrets were masked"
 	}
 	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session, User: r.User, Roles: c.Roles,
-		Channel: c.Channel, Dir: r.Dir, Roots: c.Roots, Mode: c.Mode, Repeat: c.Repeat}
+		Channel: c.Channel, Dir: r.Dir, Roots: c.Roots, Project: c.Project, Mode: c.Mode, Repeat: c.Repeat}
 	return call, &c, nil
 }

@@ -186,6 +186,7 @@ func (c *Circumstances) encode() ([]byte, error) {
 	w.texts("roles", c.Roles)
 	w.optional("channel", c.Channel)
 	w.texts("roots", c.Roots)
+	w.optional("project", c.Project)
 	w.optional("mode", string(c.Mode))
 	w.number("repeat", int64(c.Repeat))
 	w.raw("given", c.Given)

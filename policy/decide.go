@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
 )
 
 // An Answer is the strictest decision of the policies in force.
@@ -134,13 +135,29 @@ func (p *Policy) counts(d *obstat.Decision) bool {
 	return true
 }
 
+// project returns the directory that p's path rules start from: where they were
+// written, or, of a user's and the machine's, the project that the call is made in.
+func (f *InForce) project(p *Policy, c *obstat.Call) string {
+	switch {
+	case p.Place != "":
+		return p.Place
+	case p.from != "" && paths.Inside(p.from, c.Dir):
+		return p.from
+	}
+	return f.home
+}
+
 // put returns the call as it is put to p. What an agent calls its mode means
 // nothing to a policy that has no such mode, and a call that names no workspace is
-// made in its working directory: else what lies outside could not be told.
+// made in its working directory: else what lies outside could not be told. The
+// policy's path rules start where they were written.
 func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	c := *call
 	if len(c.Roots) == 0 && c.Dir != "" {
 		c.Roots = []string{c.Dir}
+	}
+	if c.Project == "" {
+		c.Project = f.project(p, &c)
 	}
 	if _, has := p.Program.Pipelines[c.Mode]; !has && f.agent != "" {
 		c.Mode = ""

@@ -8,6 +8,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -102,6 +103,8 @@ type Policy struct {
 	// OnDisk: the files say so now. Accepted: a person has accepted it, or it is the
 	// user's own. A policy that is only one of the two tightens and never loosens.
 	OnDisk, Accepted bool
+
+	from string // where a policy without a Place was written; "" is not known
 }
 
 // Broken is a configuration that cannot be loaded. Bound: its accepted version still
@@ -138,6 +141,7 @@ type InForce struct {
 	Pinned bool
 
 	agent  string
+	home   string   // the project that policies without a place of their own are asked about
 	sites  []*site  // of the agent's own project
 	stamps []*stamp // of everything that was looked at; see Changed
 }
@@ -256,7 +260,9 @@ func (s *search) named() error {
 		return err
 	}
 	s.out.Pinned = false
-	s.out.Policies = []*Policy{{Loaded: l, Why: "named", OnDisk: true, Accepted: true}}
+	starts, _ := s.starts()
+	s.out.home = s.repository(cmp.Or(starts...))
+	s.out.Policies = []*Policy{{Loaded: l, from: s.written(d, files), Why: "named", OnDisk: true, Accepted: true}}
 	return nil
 }
 

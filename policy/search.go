@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -97,6 +98,9 @@ func (s *search) find() {
 			s.out.sites = append(s.out.sites, st)
 		}
 	}
+	if s.out.home = s.repository(cmp.Or(starts...)); len(s.out.sites) > 0 {
+		s.out.home = s.out.sites[0].dir
+	}
 	for _, st := range sites {
 		if !covered {
 			st.role = Inner // of a place that the call has chosen
@@ -127,6 +131,35 @@ func (s *search) starts() (out []string, own int) {
 	own = len(out)
 	add(w.Also...)
 	return out, own
+}
+
+// repository returns the repository that a directory is in, or the directory: there
+// start the path rules of policies that are no project's.
+func (s *search) repository(at string) string {
+	if !filepath.IsAbs(at) {
+		return ""
+	}
+	for _, dir := range slices.Backward(ancestors(filepath.Clean(at), s.homes)) {
+		if s.exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return filepath.Clean(at)
+}
+
+// written returns the directory that named files were written for: that of the last, or
+// the project that such a file lies in, as /p of /p/.claude/settings.json.
+func (s *search) written(d dialect.Dialect, files []dialect.File) string {
+	name := files[len(files)-1].Name
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.w.Start, name)
+	}
+	for _, rel := range dialect.WellKnown(d) {
+		if dir, is := strings.CutSuffix(name, string(filepath.Separator)+filepath.FromSlash(rel)); is {
+			return dir
+		}
+	}
+	return filepath.Dir(name)
 }
 
 // merge adds the sites that one chain of directories has, outermost first. A site

@@ -127,13 +127,10 @@ func (v *actionView) inWorkspace(f *obstat.Facts, spelled string) ([]string, err
 		return []string{""}, nil
 	}
 	roots := f.Call.Roots
-	if len(roots) == 0 && f.Call.Dir != "" {
-		roots = []string{f.Call.Dir}
+	if at := f.Call.Anchor(); at != "" && (f.Call.Project != "" || len(roots) == 0) {
+		roots = []string{at}
 	}
-	dir := f.Call.Dir
-	if dir == "" && len(roots) > 0 {
-		dir = roots[0]
-	}
+	dir := cmp.Or(f.Call.Dir, f.Call.Anchor())
 	r := paths.Resolver{FS: f.World, Dir: dir}
 	p := r.Resolve(spelled)
 	if p.Abs == "" {

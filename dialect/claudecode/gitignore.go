@@ -42,8 +42,7 @@ func (s spec) path(r *obstat.Rule) *trap {
 	return nil
 }
 
-// anchored tells whether a pattern from the working directory is meant to start
-// there. A name alone is meant at any depth; so is dir/**, unless it allows.
+// anchored tells whether a pattern from the project is meant to start there. A name alone is meant at any depth; so is dir/**, unless it allows.
 func (s spec) anchored(content *string, v obstat.Verdict) bool {
 	rest, dot := strings.CutPrefix(*content, "./")
 	*content = rest

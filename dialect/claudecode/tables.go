@@ -19,7 +19,7 @@ const (
 	fieldHome      = "home"      // from the home directory
 	fieldRoot      = "root"      // from the project
 	fieldUser      = "user"      // from ~/.claude
-	fieldCwd       = "cwd"       // from the working directory
+	fieldCwd       = "cwd"       // from the project, for a pattern that may be meant at any depth
 	fieldDomain    = "domain"    // of a URL
 	fieldAgent     = "agent"     // kind of a subagent
 	fieldSkill     = "skill"     // name and arguments

@@ -199,10 +199,13 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 		}
 		return false
 	}
-	inside := from(fieldCwd, f.Call.Dir)
+	from(fieldCwd, f.Call.Anchor())
 	for _, root := range roots(f.Call) {
-		inside = from(fieldRoot, root) || inside
+		from(fieldRoot, root)
 	}
+	inside := slices.ContainsFunc(f.Call.Workspace(), func(root string) bool {
+		return slices.ContainsFunc(bothWays(f.World, slashed(root)), func(d string) bool { return d != "" && paths.Inside(d, p) })
+	})
 	home, _ := homeOf(f.World)
 	if home != "" {
 		from(fieldHome, home)
@@ -226,9 +229,10 @@ func bothWays(world obstat.World, dir string) []string {
 	return out
 }
 
+// roots returns the directories that `/path` starts from.
 func roots(c *obstat.Call) []string {
-	if len(c.Roots) == 0 {
-		return []string{c.Dir}
+	if c.Project != "" || len(c.Roots) == 0 {
+		return []string{c.Anchor()}
 	}
 	return c.Roots
 }
@@ -243,7 +247,7 @@ func homeOf(world obstat.World) (string, bool) {
 // additional tells whether p lies in one of the additional directories.
 func (v *view) additional(f *obstat.Facts, p string) bool {
 	for _, dir := range v.Dirs {
-		r := paths.Resolver{FS: f.World, Dir: roots(f.Call)[0]}
+		r := paths.Resolver{FS: f.World, Dir: f.Call.Anchor()}
 		at := r.Resolve(dir)
 		if at.Abs != "" && paths.Inside(at.Abs, p) || at.Real != "" && paths.Inside(at.Real, p) {
 			return true

@@ -10,14 +10,9 @@ import (
 // dir returns the instance's directory.
 func (c *callView) dir() string { return c.f.Call.Dir }
 
-// worktree returns the root of the repository: "/" where there is none. A host
-// that names no root works in the directory.
-func (c *callView) worktree() string {
-	if roots := c.f.Call.Roots; len(roots) > 0 && roots[0] != "" {
-		return roots[0]
-	}
-	return c.dir()
-}
+// worktree returns the root of the repository, which rules start from: "/" where there
+// is none. A host that names no root works in the directory.
+func (c *callView) worktree() string { return c.f.Call.Anchor() }
 
 // absolute returns where a path of the input leads, by its text alone: the
 // program expands nothing in it.
@@ -30,8 +25,15 @@ func joinPath(dir, p string) string {
 	return path.Join(dir, p)
 }
 
-// relative returns a path as the rules have it: from the root of the worktree.
-func (c *callView) relative(p string) string { return relative(c.worktree(), p) }
+// relative returns a path as the rules have it: from the root of the worktree, or from where
+// that leads.
+func (c *callView) relative(p string) string {
+	tree := c.worktree()
+	if real := c.real(tree); real != tree && paths.Inside(real, p) && !paths.Inside(tree, p) {
+		tree = real
+	}
+	return relative(tree, p)
+}
 
 // relative is what Node's path.relative returns for clean absolute paths.
 func relative(from, to string) string {

@@ -47,7 +47,11 @@ func hookIn(t *testing.T, o *Options, in io.Reader, out io.Writer) (stdout, stde
 		home = w.HomeDir
 	}
 	o.In, o.Out, o.Err = in, out, &b
-	o.World = &obstat.Snapshot{HomeDir: home}
+	if w, ok := o.World.(homed); ok {
+		home = w.dir
+	} else {
+		o.World = &obstat.Snapshot{HomeDir: home}
+	}
 	o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] }
 	o.Getwd = func() (string, error) { return dir, nil }
 	codes := make(chan int, 2)

@@ -1,0 +1,197 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
+)
+
+// tools are the tools of the agents by kind: the name, and the input with ARG in it.
+var tools = map[string]map[string][2]string{
+	agent.ClaudeCode: {
+		"shell": {"Bash", `{"command":ARG}`}, "write": {"Write", `{"file_path":ARG,"content":"x"}`}, "edit": {"Edit", `{"file_path":ARG,"old_string":"a","new_string":"b"}`},
+		"read": {"Read", `{"file_path":ARG}`}, "task": {"Agent", `{"description":"d","prompt":"p","subagent_type":"x"}`}, "skill": {"Skill", `{"skill":"x"}`},
+		"fetch": {"WebFetch", `{"url":"https://example.com/","prompt":"x"}`}, "search": {"WebSearch", `{"query":"x"}`}, "mcp": {"mcp__canary__poke", `{}`},
+		"housekeeping": {"ListAgents", `{}`},
+	},
+	agent.Codex: {
+		"shell": {"Bash", `{"command":ARG}`}, "write": {"apply_patch", `{"command":"*** Begin Patch\n*** Add File: ARG\n+x\n*** End Patch"}`},
+		"edit": {"apply_patch", `{"command":"*** Begin Patch\n*** Update File: ARG\n@@\n-a\n+b\n*** End Patch"}`},
+		"task": {"collaborationspawn_agent", `{"message":"p","task_name":"t"}`}, "mcp": {"mcp__canary__poke", `{}`}, "housekeeping": {"get_goal", `{}`},
+	},
+	agent.Gemini: {
+		"shell": {"run_shell_command", `{"command":ARG}`}, "write": {"write_file", `{"file_path":ARG,"content":"x"}`}, "edit": {"replace", `{"file_path":ARG,"old_string":"a","new_string":"b"}`},
+		"read": {"read_file", `{"file_path":ARG}`}, "task": {"invoke_agent", `{"agent_name":"a","prompt":"p"}`}, "skill": {"activate_skill", `{"name":"x"}`},
+		"fetch": {"web_fetch", `{"prompt":"see https://example.com/"}`}, "search": {"google_web_search", `{"query":"x"}`}, "mcp": {"mcp_canary_poke", `{}`},
+		"housekeeping": {"complete_task", `{"result":"x"}`},
+	},
+	agent.OpenCode: {
+		"shell": {"bash", `{"command":ARG,"description":"x"}`}, "write": {"write", `{"filePath":ARG,"content":"x"}`}, "edit": {"edit", `{"filePath":ARG,"oldString":"a","newString":"b"}`},
+		"read": {"read", `{"filePath":ARG}`}, "task": {"task", `{"description":"d","prompt":"p","subagent_type":"x"}`}, "skill": {"skill", `{"name":"x"}`},
+		"fetch": {"webfetch", `{"url":"https://example.com/","format":"text"}`}, "search": {"websearch", `{"query":"x"}`}, "mcp": {"canary_poke", `{}`},
+		"housekeeping": {"todowrite", `{"todos":[]}`},
+	},
+	agent.Copilot: {
+		"shell": {"bash", `{"command":ARG,"description":"x"}`}, "write": {"create", `{"path":ARG,"file_text":"x"}`}, "edit": {"edit", `{"path":ARG,"old_str":"a","new_str":"b"}`},
+		"read": {"view", `{"path":ARG}`}, "task": {"task", `{"description":"d","prompt":"p","agent_type":"x","name":"n"}`}, "skill": {"skill", `{"skill":"x"}`},
+		"fetch": {"web_fetch", `{"url":"https://example.com/"}`}, "search": {"web_search", `{"query":"x"}`}, "mcp": {"canary-poke", `{}`},
+		"housekeeping": {"sql", `{"query":"select 1","description":"x"}`},
+	},
+}
+
+// agentsOf are the agents of the matrix, in the order of its rows.
+var agentsOf = []string{agent.ClaudeCode, agent.Codex, agent.Gemini, agent.OpenCode, agent.Copilot}
+
+// payload returns a call in an agent's own form; workdir is the directory that the model chose
+// for it, where the agent has such a thing.
+func payload(t *testing.T, who, kind, arg, cwd, workdir string) string {
+	t.Helper()
+	tool := tools[who][kind]
+	if tool[0] == "" {
+		return ""
+	}
+	quoted, _ := json.Marshal(arg)
+	if !strings.Contains(tool[1], ":ARG") {
+		quoted = quoted[1 : len(quoted)-1]
+	}
+	input := strings.ReplaceAll(tool[1], "ARG", string(quoted))
+	if workdir != "" && kind == "shell" && who == agent.OpenCode {
+		input = strings.Replace(input, "}", fmt.Sprintf(`,"workdir":%q}`, workdir), 1)
+	}
+	switch who {
+	case agent.ClaudeCode:
+		return fmt.Sprintf(`{"session_id":"s","transcript_path":"/t","cwd":%q,"permission_mode":"default","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s,"tool_use_id":"1"}`, cwd, tool[0], input)
+	case agent.Codex:
+		if workdir != "" {
+			cwd = workdir
+		}
+		return fmt.Sprintf(`{"session_id":"s","turn_id":"t","transcript_path":"/t","cwd":%q,"permission_mode":"bypassPermissions","model":"m","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s,"tool_use_id":"1"}`, cwd, tool[0], input)
+	case agent.Gemini:
+		more := ""
+		if kind == "mcp" {
+			more = `,"mcp_context":{"server_name":"canary","tool_name":"poke"}`
+		}
+		return fmt.Sprintf(`{"session_id":"s","transcript_path":"/t","cwd":%q,"hook_event_name":"BeforeTool","timestamp":"2026-01-01T00:00:00Z","tool_name":%q,"tool_input":%s%s}`, cwd, tool[0], input, more)
+	case agent.OpenCode:
+		return fmt.Sprintf(`{"hook_event_name":"tool.execute.before","tool":%q,"sessionID":"s","callID":"c","args":%s,"directory":%q}`, tool[0], input, cwd)
+	}
+	return fmt.Sprintf(`{"sessionId":"s","timestamp":1767225600000,"cwd":%q,"toolName":%q,"toolArgs":%s}`, cwd, tool[0], input)
+}
+
+// homed is this machine, with another home.
+type homed struct {
+	obstat.OS
+	dir string
+}
+
+// Home returns the home.
+func (h homed) Home(string) (string, bool) { return h.dir, true }
+
+// A cell is one call of one agent, and what has to become of it.
+type cell struct{ kind, arg, workdir, want string }
+
+// answer sends a call through the hook of an agent that was started in cwd, and returns allow,
+// ask or deny, and the reason; "" where the agent has no such tool. An ask that the agent cannot
+// put to anybody is still one.
+func answer(t *testing.T, who, home, cwd string, c cell) (verdict, why string) {
+	t.Helper()
+	in := payload(t, who, c.kind, c.arg, cwd, c.workdir)
+	if in == "" {
+		return "", ""
+	}
+	out, words, code := hookIn(t, &Options{Agent: who, Dir: cwd, World: homed{dir: home}}, strings.NewReader(in), nil)
+	switch {
+	case strings.Contains(out+words, "needs a person's approval") || strings.Contains(out, `"ask"`):
+		return "ask", out + words
+	case code != 0 || strings.Contains(out, `"deny"`):
+		return "deny", out + words
+	}
+	return "allow", out + words
+}
+
+// place writes files below a new directory, and returns it, links resolved.
+func place(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// check runs cells for every agent.
+func check(t *testing.T, name, home, cwd string, cells ...cell) {
+	t.Helper()
+	for _, who := range agentsOf {
+		for _, c := range cells {
+			if got, why := answer(t, who, home, cwd, c); got != "" && got != c.want {
+				t.Errorf("%s, %s in %s: %s %s %s: %s, want %s: %s", name, who, cwd, c.kind, c.arg, c.workdir, got, c.want, why)
+			}
+		}
+	}
+}
+
+// guarded are policies that allow everything but rm, and writing below secret/ and gen/out/.
+var guarded = map[string][2]string{
+	"claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash","Edit","Write","Read"],"deny":["Edit(/secret/**)","Edit(gen/out/**)","Bash(rm *)"]}}`},
+	"opencode":   {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","edit":{"*":"allow","secret/*":"deny","gen/out/*":"deny"},"bash":{"*":"allow","rm *":"deny"}}}`},
+	"program": {"obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"deny rules","rules":"deny"}],"default":"allow"}},"faces":{"write":{"tool":"Write","field":"file_path"}},
+		"rules":{"deny":[{"tool":"Bash","field":"command","match":{"fnmatch":"rm *"},"verdict":"deny"},{"tool":"Write","field":"file_path","match":{"minimatch":"{secret,gen/out}/**"},"verdict":"deny"}]}}`},
+}
+
+// TestAnchors: a path rule starts where it was written, wherever the agent stands and whichever
+// directory the model chose for the call.
+func TestAnchors(t *testing.T) {
+	for name, file := range guarded {
+		if name == "program" {
+			continue
+		}
+		home := place(t, map[string]string{"p/" + file[0]: file[1], "p/src/deep/a": "", "p/secret/s": "", "p/gen/out/s": "", "other/x": ""})
+		p := filepath.Join(home, "p")
+		if err := os.Symlink(p, filepath.Join(home, "link")); err != nil {
+			t.Fatal(err)
+		}
+		for _, cwd := range []string{p, p + "/src", p + "/src/deep", home + "/link/src"} {
+			up, _ := filepath.Rel(p, cwd)
+			if strings.Contains(cwd, "link") {
+				up = "src"
+			}
+			up = strings.Repeat("../", len(strings.Split(up, "/"))-strings.Count(up, "."))
+			check(t, name, home, cwd,
+				cell{kind: "shell", arg: "touch " + up + "secret/x", want: "deny"},
+				cell{kind: "shell", arg: "touch " + p + "/secret/x", want: "deny"},
+				cell{kind: "shell", arg: "cd " + p + " && echo x > secret/x", want: "deny"},
+				cell{kind: "shell", arg: "cd " + p + "/gen; tee out/x", want: "deny"},
+				cell{kind: "write", arg: p + "/secret/x", want: "deny"},
+				cell{kind: "write", arg: up + "gen/out/x", want: "deny"},
+				cell{kind: "edit", arg: p + "/gen/out/s", want: "deny"},
+				cell{kind: "write", arg: p + "/src/ok", want: "allow"},
+				cell{kind: "write", arg: p + "/src/secret/x", want: "allow"},
+				cell{kind: "shell", arg: "touch " + p + "/src/gen/out/x", want: "allow"},
+				cell{kind: "shell", arg: "touch ok", want: "allow"},
+				cell{kind: "shell", arg: "touch " + p + "/secret/x", workdir: home + "/other", want: "deny"},
+			)
+			for _, who := range []string{agent.Codex, agent.OpenCode} { // the model chooses where their commands run
+				c := cell{kind: "shell", arg: "touch ../secret/x", workdir: p + "/src", want: "deny"}
+				if got, why := answer(t, who, home, cwd, c); got != c.want {
+					t.Errorf("%s, %s in %s with a workdir: %s: %s", name, who, cwd, got, why)
+				}
+			}
+		}
+	}
+}
