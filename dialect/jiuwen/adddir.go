@@ -89,12 +89,10 @@ func (t *Trusted) write(src []byte) ([]byte, error) {
 		tools                category
 	}{{"path", "path", t.PathPattern, pathTools}, {"shell", "command", t.ShellPattern, shellTools}} {
 		id := "cli_trusted_" + o.kind + "_" + h
-		if EntryIndex(sec.Get("approval_overrides"), id) >= 0 {
+		if EntryIndex(sec.Get(listOverrides), id) >= 0 {
 			continue
 		}
-		entry := jsonx.Object{{Key: "id", Value: id}, {Key: "tools", Value: toolsOf(o.tools)}, {Key: "match_type", Value: o.match},
-			{Key: "pattern", Value: o.pattern}, {Key: "action", Value: "allow"}, {Key: "source", Value: sourceAddDir}}
-		if src, err = addEntry(src, "approval_overrides", entry); err != nil {
+		if src, err = appendOverride(src, id, toolsOf(o.tools), o.match, o.pattern, sourceAddDir); err != nil {
 			return nil, err
 		}
 	}

@@ -31,7 +31,7 @@ func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.E
 	if user == nil {
 		return own, nil
 	}
-	theirs := &reader{file: user, bare: bare}
+	theirs := &reader{Reader: dialect.Reader{File: user}, bare: bare}
 	list := theirs.builtinList(strict, true)
 	for i := range own {
 		same := func(r ruleConfig) bool { return r.label == own[i].label }
@@ -39,7 +39,7 @@ func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.E
 			list = append(list, own[i])
 		}
 	}
-	return list, theirs.errs
+	return list, theirs.Errs
 }
 
 // ownRules and ownStrict are our list in each mode. A test tries its examples,
@@ -66,12 +66,9 @@ func (r *reader) builtinList(strict, examples bool) []ruleConfig {
 	if root.Is(tree.Object) {
 		list = root.Get("rules")
 	}
-	switch {
-	case list.Is(tree.Array):
-	case list == nil || list.Is(tree.Null):
-		r.warn(root, obstat.CodeMissing, "remove the file to have the built-in rules back", "the file has no rules")
-	default:
-		r.report(list, obstat.CodeWrongType, "", "rules should be a list, not %v", list.Kind)
+	if list == nil || list.Is(tree.Null) {
+		r.Warn(root, obstat.CodeMissing, "remove the file to have the built-in rules back", "the file has no rules")
+	} else if !r.Is(list, "rules", tree.Array) {
 		return nil
 	}
 	return r.ruleList("builtin", list, strict, examples)

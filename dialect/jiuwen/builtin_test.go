@@ -13,8 +13,8 @@ import (
 func TestBuiltinExamples(t *testing.T) {
 	r := newReader("builtin_rules.yaml", BuiltinRules())
 	list := r.builtinList(false, true)
-	if len(r.errs) > 0 {
-		t.Error(r.errs)
+	if len(r.Errs) > 0 {
+		t.Error(r.Errs)
 	}
 	ids := []string{"fs_recursive_or_forced_delete", "disk_partition_or_raw_device_write", "download_and_execute", "obfuscated_or_dynamic_execution",
 		"reverse_shell_or_bind_shell", "privilege_escalation", "data_exfiltration", "remote_execution_or_lateral_movement", "fork_bomb_or_resource_abuse",

@@ -1,7 +1,6 @@
 package jiuwen
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -35,11 +34,6 @@ func withChannels(p obstat.Pipeline, channels []string) obstat.Pipeline {
 
 // A channelPredicate tells whether a call's channel is not checked.
 type channelPredicate struct{ *params }
-
-func newChannelPredicate(raw json.RawMessage) (obstat.Predicate, error) {
-	p, err := readParams(raw)
-	return channelPredicate{p}, err
-}
 
 // Holds reports whether the channel is not among those that are checked. A call
 // without a channel counts as one of web.

@@ -1,8 +1,10 @@
 package jiuwen
 
 import (
-	"fmt"
+	"cmp"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -10,7 +12,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/yamlx"
+	"github.com/obstat/obstat/pattern"
 )
 
 // A config is the permissions section of a config.yaml, as it is meant.
@@ -18,72 +20,57 @@ type config struct {
 	enabled   bool
 	tiered    bool
 	strict    bool // permission_mode: strict
-	tools     []toolConfig
+	tools     []obstat.Rule
 	rules     []ruleConfig
 	overrides []ruleConfig
 	builtin   []ruleConfig
-	fallback  *levelConfig // defaults."*"
+	fallback  []obstat.Rule // defaults."*"
 	external  externalConfig
 	owners    ownerConfig
 }
 
-// A levelConfig is a level with the place where it was written.
-type levelConfig struct {
-	verdict obstat.Verdict
-	why     string // what is wrong with it, "" if nothing is
-	pos     obstat.Pos
-}
-
-// A toolConfig is one entry of tools.
-type toolConfig struct {
-	name     string
-	level    *levelConfig // nil: none
-	star     bool         // written as {"*": level}
-	patterns []patternConfig
-}
-
-// A patternConfig is one entry of a tool's patterns, which only the legacy
-// matcher reads.
-type patternConfig struct {
-	text  string
-	level levelConfig
-}
-
 // A reader reads configuration files and keeps all that is wrong with them.
 type reader struct {
-	file *dialect.File
+	dialect.Reader
 	// bare is the document to the letter: what is broken counts for nothing, as
 	// it does in the original. Otherwise it never counts for less protection.
 	bare bool
 	ours bool // the built-in list: its patterns are known to compile
-	errs obstat.Errors
 }
 
-func (r *reader) report(n *tree.Node, code obstat.Code, hint, format string, args ...any) *obstat.Error {
-	off := 0
-	if n != nil {
-		off = n.Start
-	}
-	e := r.file.Problem(off, code, format, args...)
-	e.Hint = hint
-	r.errs = append(r.errs, e)
-	return e
+func newReader(name string, data []byte) *reader {
+	return &reader{Reader: dialect.Reader{File: &dialect.File{Name: name, Data: data}}}
 }
-
-func (r *reader) warn(n *tree.Node, code obstat.Code, hint, format string, args ...any) {
-	r.report(n, code, hint, format, args...).Warning = true
-}
-
-func (r *reader) pos(n *tree.Node) obstat.Pos { return r.file.Pos(n.Start) }
 
 // document reads the file's YAML; nil means that it cannot be used.
-func (r *reader) document() *tree.Node {
-	root, problems := yamlx.Parse(r.file.Data, yamlx.Options{})
-	r.errs = append(r.errs, r.file.Problems(problems)...)
-	if tree.Fatal(problems) {
+func (r *reader) document() *tree.Node { return r.Parse(r.File, format) }
+
+// has tells whether n is a value of that kind. null is none, and a value of another
+// kind counts for nothing, which is reported.
+func (r *reader) has(n *tree.Node, what string, kind tree.Kind) bool {
+	if n == nil || n.Kind == tree.Null {
+		return false
+	}
+	if n.Kind != kind {
+		r.Warn(n, obstat.CodeWrongType, "", "%s should be %v, not %v: it counts for nothing", what, kind, n.Kind)
+	}
+	return n.Kind == kind
+}
+
+// members returns the members of an object.
+func (r *reader) members(n *tree.Node, what string) []tree.Member {
+	if !r.has(n, what, tree.Object) {
 		return nil
 	}
-	return root
+	return n.Members
+}
+
+// elements returns the elements of a list.
+func (r *reader) elements(n *tree.Node, what string) []*tree.Node {
+	if !r.has(n, what, tree.Array) {
+		return nil
+	}
+	return n.Elems
 }
 
 // known are the keys of the permissions section; those that are false are read
@@ -103,17 +90,15 @@ func (r *reader) config() *config {
 	if root == nil {
 		return nil
 	}
-	sec := root.Get("permissions")
+	sec := root.Get(permissions)
 	if sec == nil || sec.Kind == tree.Null {
-		if root.Kind != tree.Object && root.Kind != tree.Null {
-			r.report(root, obstat.CodeWrongType, "", "the file should be an object with a permissions section, not %v", root.Kind)
+		if !root.Is(tree.Null) && !r.Is(root, "the file", tree.Object) {
 			return nil
 		}
-		r.warn(root, obstat.CodeMissing, "every call asks", "the file has no permissions section")
+		r.Warn(root, obstat.CodeMissing, "every call asks", "the file has no permissions section")
 		sec = &tree.Node{Kind: tree.Object}
 	}
-	if sec.Kind != tree.Object {
-		r.report(sec, obstat.CodeWrongType, "", "permissions should be an object, not %v", sec.Kind)
+	if !r.Is(sec, permissions, tree.Object) {
 		return nil
 	}
 	r.keys(sec)
@@ -132,10 +117,6 @@ func (r *reader) config() *config {
 
 // keys reports unknown keys.
 func (r *reader) keys(sec *tree.Node) {
-	names := make([]string, 0, len(known()))
-	for k := range known() {
-		names = append(names, k)
-	}
 	for _, m := range sec.Members {
 		read, ok := known()[m.Key]
 		if read {
@@ -143,15 +124,11 @@ func (r *reader) keys(sec *tree.Node) {
 		}
 		if ok {
 			if pytext.Truthy(m.Value) {
-				r.warn(m.KeyNode, obstat.CodeNoEffect, "", "%s is not part of the policy: it is read by other versions of the original, or by its host", m.Key)
+				r.Warn(m.KeyNode, obstat.CodeNoEffect, "", "%s is not part of the policy: it is read by other versions of the original, or by its host", m.Key)
 			}
 			continue
 		}
-		hint := ""
-		if near, ok := tree.Nearest(m.Key, names...); ok {
-			hint = fmt.Sprintf("did you mean %s?", near)
-		}
-		r.warn(m.KeyNode, obstat.CodeUnknownKey, hint, "permissions has no key %q", m.Key)
+		r.Warn(m.KeyNode, obstat.CodeUnknownKey, dialect.Near(m.Key, slices.Collect(maps.Keys(known()))...), "permissions has no key %q", m.Key)
 	}
 }
 
@@ -163,10 +140,10 @@ func (r *reader) enabled(n *tree.Node) bool {
 	case n == nil || pytext.Truthy(n):
 		return true
 	case n.Kind == tree.Bool || n.Kind == tree.Number || r.bare:
-		r.warn(n, obstat.CodeRisky, "set enabled to true", "permissions are off: every call is allowed")
+		r.Warn(n, obstat.CodeRisky, "set enabled to true", "permissions are off: every call is allowed")
 		return false
 	}
-	r.warn(n, obstat.CodeBadValue, "write false to switch permissions off", "enabled should be true or false, not %v: permissions stay on", n.Kind)
+	r.Warn(n, obstat.CodeBadValue, "write false to switch permissions off", "enabled should be true or false, not %v: permissions stay on", n.Kind)
 	return true
 }
 
@@ -186,7 +163,7 @@ func (r *reader) schema(sec *tree.Node) bool {
 	if n.Kind == tree.Number {
 		name = "" // version: 4.2 is a number, and the original wants a text
 		if n.Num == "4.2" {
-			r.warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
+			r.Warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
 		}
 	}
 	return tieredNames[strings.ReplaceAll(strings.ToLower(pytext.Strip(name)), " ", "")]
@@ -202,7 +179,7 @@ func (r *reader) strict(n *tree.Node) bool {
 		return true
 	case "normal":
 	default:
-		r.warn(n, obstat.CodeBadValue, "the modes are normal and strict", "permission_mode %q is taken for normal", mode)
+		r.Warn(n, obstat.CodeBadValue, "the modes are normal and strict", "permission_mode %q is taken for normal", mode)
 	}
 	return false
 }
@@ -219,117 +196,106 @@ func (r *reader) level(n *tree.Node, what string, exact bool) (v obstat.Verdict,
 			return v, true
 		}
 	}
-	hint := "the levels are allow, ask and deny"
-	if near, ok := tree.Nearest(pytext.Strip(n.Str), "allow", "ask", "deny"); ok {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
+	hint := cmp.Or(dialect.Near(pytext.Strip(n.Str), "allow", "ask", "deny"), "the levels are allow, ask and deny")
 	if n.Is(tree.String) {
-		r.warn(n, obstat.CodeBadValue, hint, "%s: %q is no level", what, n.Str)
+		r.Warn(n, obstat.CodeBadValue, hint, "%s: %q is no level", what, n.Str)
 	} else {
-		r.warn(n, obstat.CodeBadValue, hint, "%s: %v is no level", what, n.Kind)
+		r.Warn(n, obstat.CodeBadValue, hint, "%s: %v is no level", what, n.Kind)
 	}
 	return obstat.Deny, false
 }
 
 const noLevel = "its level is none of allow, ask and deny"
 
-// tools reads the whole-tool baselines.
-func (r *reader) tools(n *tree.Node, tiered bool) (out []toolConfig) {
-	if n == nil || n.Kind == tree.Null {
-		return nil
+// baseline returns the rule of a level. One that is none means nothing in the
+// original (so that defaults."*": allow would take its place); here it denies.
+func (r *reader) baseline(n *tree.Node, what string, tool obstat.Text, tiered bool) []obstat.Rule {
+	v, ok := r.level(n, what, !tiered)
+	rule := obstat.Rule{ID: what, Tool: tool, Verdict: v, Source: what + ": " + v.String(), Pos: r.Pos(n)}
+	if !ok {
+		if r.bare && (tiered || !n.Is(tree.String)) {
+			return nil
+		}
+		rule.Reason = noLevel
 	}
-	if n.Kind != tree.Object {
-		r.warn(n, obstat.CodeWrongType, "", "tools should be an object of tool names and levels, not %v: it counts for nothing", n.Kind)
+	return []obstat.Rule{rule}
+}
+
+// tools reads the whole-tool baselines. In the legacy matcher a tool has patterns
+// as well, which stand before its level: the first match decides.
+func (r *reader) tools(n *tree.Node, tiered bool) []obstat.Rule {
+	out := []obstat.Rule{}
+	for _, m := range r.members(n, "tools") {
+		if m.Key != pytext.Strip(m.Key) || m.Key == "" || m.Key == "*" {
+			r.Warn(m.KeyNode, obstat.CodeNoEffect, `defaults."*" speaks for all tools`, "no tool is called %q: names are exact and have no wildcards", m.Key)
+		}
+		what, level := "tools."+m.Key, m.Value
+		switch {
+		case m.Key == "":
+			continue
+		case level.Is(tree.Null):
+			r.Warn(m.KeyNode, obstat.CodeMissing, "", "%s has no level: it counts for nothing", what)
+			continue
+		case level.Is(tree.Object):
+			out = append(out, r.patterns(level.Get("patterns"), m.Key, tiered)...)
+			what, level = what+".*", level.Get("*")
+		}
+		if level != nil {
+			out = append(out, r.baseline(level, what, obstat.Is(m.Key), tiered)...)
+		}
+	}
+	return out
+}
+
+// patterns reads the patterns of a tool, which only the legacy matcher reads, and
+// returns their rules, strictest first.
+func (r *reader) patterns(n *tree.Node, tool string, tiered bool) (out []obstat.Rule) {
+	what := "tools." + tool + ".patterns"
+	switch {
+	case n == nil || n.Kind == tree.Null:
+		return nil
+	case tiered:
+		r.Warn(n, obstat.CodeNoEffect, "write them as rules", "%s is read by the legacy matcher only", what)
+		return nil
+	case n.Kind != tree.Object:
+		r.Warn(n, obstat.CodeNoEffect, "write pattern: level", "%s should be an object of patterns and levels; a list is not read", what)
 		return nil
 	}
 	for _, m := range n.Members {
-		if m.Key != pytext.Strip(m.Key) || m.Key == "" || m.Key == "*" {
-			r.warn(m.KeyNode, obstat.CodeNoEffect, `defaults."*" speaks for all tools`, "no tool is called %q: names are exact and have no wildcards", m.Key)
+		v, ok := r.level(m.Value, what, true)
+		rule := patternRule(tool, m.Key, v)
+		if rule.Pos = r.Pos(m.KeyNode); !ok {
+			rule.Reason = noLevel
 		}
-		if t := r.tool(m, tiered); t.name != "" && (t.level != nil || len(t.patterns) > 0) {
-			out = append(out, t)
+		if _, err := pattern.Compile(rule.Pattern.Flavour, rule.Pattern.Text); err == nil && m.Key != "" {
+			out = append(out, rule)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b obstat.Rule) int { return cmp.Compare(a.Verdict, b.Verdict) })
 	return out
 }
 
-func (r *reader) tool(m tree.Member, tiered bool) toolConfig {
-	t := toolConfig{name: m.Key}
-	what := "tools." + m.Key
-	switch v := m.Value; {
-	case v.Is(tree.Null):
-		r.warn(m.KeyNode, obstat.CodeMissing, "", "%s has no level: it counts for nothing", what)
-	case v.Is(tree.Object):
-		t.star = true
-		if star := v.Get("*"); star != nil {
-			t.level = r.baseline(star, what+".*", tiered)
-		}
-		t.patterns = r.patterns(v.Get("patterns"), what, tiered)
-	default:
-		t.level = r.baseline(v, what, tiered)
-	}
-	return t
-}
-
-// baseline reads a tool's level. One that is none means nothing in the original
-// (so that defaults."*": allow would take its place); here it denies.
-func (r *reader) baseline(n *tree.Node, what string, tiered bool) *levelConfig {
-	v, ok := r.level(n, what, !tiered)
-	switch {
-	case ok:
-		return &levelConfig{v, "", r.pos(n)}
-	case r.bare && (tiered || !n.Is(tree.String)):
-		return nil
-	}
-	return &levelConfig{obstat.Deny, noLevel, r.pos(n)}
-}
-
-func (r *reader) patterns(n *tree.Node, what string, tiered bool) (out []patternConfig) {
-	switch {
-	case n == nil || n.Kind == tree.Null:
-	case tiered:
-		r.warn(n, obstat.CodeNoEffect, "write them as rules", "%s.patterns is read by the legacy matcher only", what)
-	case n.Kind != tree.Object:
-		r.warn(n, obstat.CodeNoEffect, "write pattern: level", "%s.patterns should be an object of patterns and levels; a list is not read", what)
-	default:
-		for _, m := range n.Members {
-			v, ok := r.level(m.Value, what+".patterns", true)
-			l := levelConfig{v, "", r.pos(m.KeyNode)}
-			if !ok {
-				l.why = noLevel
-			}
-			out = append(out, patternConfig{m.Key, l})
-		}
-	}
-	return out
+// patternRule returns the rule of a pattern of the legacy matcher.
+func patternRule(tool, text string, v obstat.Verdict) obstat.Rule {
+	id := "tools." + tool + ".patterns[" + pytext.Quote(text) + "]"
+	return obstat.Rule{ID: id, Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(text)), Verdict: v, Source: id + ": " + v.String()}
 }
 
 // fallback reads defaults."*".
-func (r *reader) fallback(n *tree.Node, tiered bool) *levelConfig {
-	if n == nil || n.Kind == tree.Null {
-		return nil
-	}
-	if n.Kind != tree.Object {
-		r.warn(n, obstat.CodeWrongType, `write {"*": level}`, "defaults should be an object, not %v: it counts for nothing", n.Kind)
-		return nil
-	}
-	for _, m := range n.Members {
-		if m.Key != "*" {
-			r.warn(m.KeyNode, obstat.CodeNoEffect, "", `defaults has only the key "*"; %q is not read`, m.Key)
+func (r *reader) fallback(n *tree.Node, tiered bool) []obstat.Rule {
+	out := []obstat.Rule{}
+	for _, m := range r.members(n, "defaults") {
+		switch {
+		case m.Key != "*":
+			r.Warn(m.KeyNode, obstat.CodeNoEffect, "", `defaults has only the key "*"; %q is not read`, m.Key)
+		case !m.Value.Is(tree.Null):
+			out = append(out, r.baseline(m.Value, `defaults."*"`, obstat.Text{}, tiered)...)
 		}
 	}
-	star := n.Get("*")
-	if star == nil || star.Kind == tree.Null {
-		return nil
+	for i := range out {
+		out[i].ID = "defaults.*"
 	}
-	v, ok := r.level(star, `defaults."*"`, !tiered)
-	switch {
-	case ok:
-		return &levelConfig{v, "", r.pos(star)}
-	case r.bare && (tiered || !star.Is(tree.String)):
-		return nil
-	}
-	return &levelConfig{obstat.Deny, noLevel, r.pos(star)}
+	return out
 }
 
 // legacyWarnings reports the keys that the legacy matcher does not read.
@@ -338,7 +304,7 @@ func (r *reader) legacyWarnings(sec *tree.Node, c *config) {
 		return
 	}
 	if len(c.rules) > 0 || len(c.overrides) > 0 {
-		r.warn(sec, obstat.CodeNoEffect, "set schema: tiered_policy", "without schema: tiered_policy the legacy matcher is in force: rules, approval_overrides and the built-in rules are not read")
+		r.Warn(sec, obstat.CodeNoEffect, "set schema: tiered_policy", "without schema: tiered_policy the legacy matcher is in force: rules, approval_overrides and the built-in rules are not read")
 	}
 }
 
@@ -346,8 +312,4 @@ func (r *reader) legacyWarnings(sec *tree.Node, c *config) {
 func isBuiltin(f *dialect.File) bool {
 	base := strings.ToLower(path.Base(slashes(f.Name)))
 	return base == "builtin_rules.yaml" || base == "builtin_rules.yml"
-}
-
-func newReader(name string, data []byte) *reader {
-	return &reader{file: &dialect.File{Name: name, Data: data}}
 }

@@ -35,10 +35,12 @@ func EntryIndex(list *tree.Node, id string) int {
 	})
 }
 
-// addEntry appends an entry to a list of the section. A list that is none in
-// the file, which counts for nothing, is refused: replacing it is not our call.
-func addEntry(src []byte, list string, entry jsonx.Object) ([]byte, error) {
-	return format.Append(src, entry, permissions, list)
+// appendOverride adds an approval override. A list that is none in the file, which
+// counts for nothing, is refused: replacing it is not our call.
+func appendOverride(src []byte, id string, tools []string, match, pattern, source string) ([]byte, error) {
+	entry := jsonx.Object{{Key: "id", Value: id}, {Key: "tools", Value: tools}, {Key: "match_type", Value: match},
+		{Key: "pattern", Value: pattern}, {Key: "action", Value: "allow"}, {Key: "source", Value: source}}
+	return format.Append(src, entry, permissions, listOverrides)
 }
 
 // freeID returns id, or id with the first number that makes it new.

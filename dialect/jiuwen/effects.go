@@ -1,10 +1,13 @@
 package jiuwen
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/paths"
 )
@@ -22,9 +25,6 @@ import (
 // there is "-", and only the last may hold blanks.
 func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 	a := f.Analysis()
-	if a == nil {
-		return nil
-	}
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		var b strings.Builder
@@ -37,14 +37,9 @@ func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 	roots := workspace(f, false)
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if e.Kind.String() == "run" {
-			continue
+		if e.Kind != effect.Run {
+			out = append(out, line(e.Kind.String(), e.Program, details(e.Detail, e.Recursive, e.Glob), place(roots, e), e.Sensitive, cmp.Or(e.Path, e.Raw)))
 		}
-		target := e.Path
-		if target == "" {
-			target = e.Raw
-		}
-		out = append(out, line(e.Kind.String(), e.Program, details(e.Detail, e.Recursive, e.Glob), place(roots, e.Path, e.Real, e.Host), e.Sensitive, target))
 	}
 	for i := range a.Gaps {
 		g := &a.Gaps[i]
@@ -89,18 +84,16 @@ func word(s string) string {
 // of a text: a line of effects is one line.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
 
-// place says where a path lies, coarsely.
-func place(roots []string, path, real, host string) string {
+// place says where the path of an effect lies, coarsely.
+func place(roots []string, e *effect.Effect) string {
+	real := cmp.Or(e.Real, e.Path)
 	switch {
-	case host != "":
+	case e.Host != "":
 		return "remote"
-	case path == "":
+	case e.Path == "":
 		return ""
-	case strings.HasPrefix(path, "/dev/"):
+	case strings.HasPrefix(e.Path, "/dev/"):
 		return "device"
-	}
-	if real == "" {
-		real = path
 	}
 	for _, root := range roots {
 		if real == root {
@@ -118,12 +111,7 @@ func place(roots []string, path, real, host string) string {
 
 // effectPaths returns the paths that a call would touch.
 func effectPaths(f *obstat.Facts, base string) (out []string) {
-	a := f.Analysis()
-	if a == nil {
-		return nil
-	}
-	for i := range a.Effects {
-		e := &a.Effects[i]
+	for _, e := range f.Analysis().Effects {
 		if e.Path == "" || e.Host != "" || e.Where != "" {
 			continue
 		}
@@ -160,19 +148,15 @@ func (v view) trustedSubjects(f *obstat.Facts) (out []obstat.Subject) {
 		return nil
 	}
 	a := f.Analysis()
-	if a == nil || !a.Full || len(a.Gaps) > 0 {
+	if !a.Full || len(a.Gaps) > 0 {
 		return nil
 	}
 	roots := workspace(f, false)
 	for _, dir := range v.Trusted {
 		real, ok := resolve(f.World, "/", dir)
-		if !ok {
-			continue
-		}
-		touches, stays := false, true
+		touches, stays := false, ok
 		for i := range a.Effects {
-			e := &a.Effects[i]
-			in, ok := staysIn(e.Kind.String(), e.Path, e.Real, e.Host+e.Where, real, roots)
+			in, ok := staysIn(&a.Effects[i], real, roots)
 			touches, stays = touches || in, stays && ok
 		}
 		if touches && stays {
@@ -184,27 +168,20 @@ func (v view) trustedSubjects(f *obstat.Facts) (out []obstat.Subject) {
 
 // staysIn tells whether an effect touches a path in dir, and whether it stays
 // within dir and the workspace. The directory itself may not be deleted.
-func staysIn(kind, path, real, elsewhere, dir string, roots []string) (touches, stays bool) {
-	switch kind {
-	case "run":
+func staysIn(e *effect.Effect, dir string, roots []string) (touches, stays bool) {
+	switch e.Kind {
+	case effect.Run:
 		return false, true
-	case "read", "write", "delete":
+	case effect.Read, effect.Write, effect.Delete:
 	default:
 		return false, false
 	}
-	if real == "" {
-		real = path
-	}
-	if real == "" || elsewhere != "" {
+	real := cmp.Or(e.Real, e.Path)
+	switch {
+	case real == "" || e.Host+e.Where != "":
 		return false, false
+	case paths.Inside(dir, real):
+		return true, e.Kind != effect.Delete || real != dir
 	}
-	if paths.Inside(dir, real) {
-		return true, kind != "delete" || real != dir
-	}
-	for _, root := range roots {
-		if paths.Inside(root, real) {
-			return false, true
-		}
-	}
-	return false, false
+	return false, slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(root, real) })
 }

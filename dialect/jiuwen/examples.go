@@ -12,13 +12,13 @@ import (
 // those of not_match must not.
 func (r *reader) checkExamples(what string, e *tree.Node, rule *ruleConfig) {
 	for key, want := range map[string]bool{"match": true, "not_match": false} {
-		for _, ex := range r.elements(what+"."+key, e.Get(key)) {
+		for _, ex := range r.elements(e.Get(key), what+"."+key) {
 			if !ex.Is(tree.String) {
-				r.report(ex, obstat.CodeWrongType, "", "an example of %s should be a text, not %v", what, ex.Kind)
+				r.Fail(ex, obstat.CodeWrongType, "", "an example of %s should be a text, not %v", what, ex.Kind)
 				continue
 			}
 			if got := rule.matchesExample(ex.Str); got != want {
-				r.report(ex, obstat.CodeBadPattern, "change the pattern or the example", "%s (%s) should %s %q", what, rule.label, map[bool]string{true: "match", false: "not match"}[want], ex.Str)
+				r.Fail(ex, obstat.CodeBadPattern, "change the pattern or the example", "%s (%s) should %s %q", what, rule.label, map[bool]string{true: "match", false: "not match"}[want], ex.Str)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package jiuwen
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -45,9 +44,9 @@ func (r *reader) external(n *tree.Node) (c externalConfig) {
 			r.prefix(&c, m)
 		}
 	case n.Is(tree.Null) && !r.bare:
-		r.warn(n, obstat.CodeMissing, "", "external_directory is empty: paths outside the workspace ask")
+		r.Warn(n, obstat.CodeMissing, "", "external_directory is empty: paths outside the workspace ask")
 	default:
-		r.warn(n, obstat.CodeWrongType, `write {"*": level}`, "external_directory should be a level or an object of prefixes and levels, not %v: paths outside the workspace are denied", n.Kind)
+		r.Warn(n, obstat.CodeWrongType, `write {"*": level}`, "external_directory should be a level or an object of prefixes and levels, not %v: paths outside the workspace are denied", n.Kind)
 		c.General = externalDeny
 	}
 	return c
@@ -62,7 +61,7 @@ func (r *reader) prefix(c *externalConfig, m tree.Member) {
 	}
 	key := strings.TrimRight(slashes(m.Key), "/")
 	if !strings.Contains(key, "/") {
-		r.warn(m.KeyNode, obstat.CodeNoEffect, `write the whole path; "*" speaks for all`, "%s is too short for a prefix and is not read", what)
+		r.Warn(m.KeyNode, obstat.CodeNoEffect, `write the whole path; "*" speaks for all`, "%s is too short for a prefix and is not read", what)
 		return
 	}
 	c.Prefixes = append(c.Prefixes, prefixLevel{key, level})
@@ -97,11 +96,6 @@ func (c *externalConfig) level(world obstat.World, p string) externalLevel {
 // An externalCheck judges the paths of a call that lie outside the workspace
 // (section 4). It has an opinion only where one of them asks or is denied.
 type externalCheck struct{ *params }
-
-func newExternalCheck(raw json.RawMessage) (obstat.Checker, error) {
-	p, err := readParams(raw)
-	return externalCheck{p}, err
-}
 
 // Check returns the strictest level of the paths outside the workspace.
 func (c externalCheck) Check(f *obstat.Facts) obstat.Finding {

@@ -120,12 +120,16 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 // Library returns the view and the checks of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{
-		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: newView},
+		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: dialect.Code(func(p *params) obstat.View { return view{p} })},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
-			checkOperators: newOperatorCheck, checkExternal: newExternalCheck,
-			checkOwner: newOwnerCheck, checkAvatar: newAvatarCheck,
+			checkOperators: dialect.Code(func(p *params) obstat.Checker { return operatorCheck{p} }),
+			checkExternal:  dialect.Code(func(p *params) obstat.Checker { return externalCheck{p} }),
+			checkOwner:     dialect.Code(func(p *params) obstat.Checker { return ownerCheck{p, false} }),
+			checkAvatar:    dialect.Code(func(p *params) obstat.Checker { return ownerCheck{p, true} }),
 		},
-		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){unchecked: newChannelPredicate},
+		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
+			unchecked: dialect.Code(func(p *params) obstat.Predicate { return channelPredicate{p} }),
+		},
 	}
 }
 
@@ -154,9 +158,9 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		conf = &dialect.File{Name: "config.yaml"}
 		errs = append(errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no config.yaml to read"})
 	}
-	r := &reader{file: conf, bare: bare}
+	r := &reader{Reader: dialect.Reader{File: conf}, bare: bare}
 	c := r.config()
-	errs = append(errs, r.errs...)
+	errs = append(errs, r.Errs...)
 	if c == nil {
 		return nil, errs
 	}
@@ -180,9 +184,9 @@ func (c *config) program(bare bool, channels []string) *obstat.Program {
 	case c.tiered:
 		pl, p.Rules = tiered(), tieredRules(c, bare)
 		p.Faces = c.faces()
-		pr.Effects, pr.Trusted = c.wantsEffects(), c.trustedDirs(bare)
+		pr.Effects, pr.Trusted = c.any(func(rule ruleConfig) bool { return len(rule.effects) > 0 }), c.trustedDirs(bare)
 	default:
-		pl, p.Rules = legacy(), legacyRules(c)
+		pl, p.Rules = legacy(), map[string][]obstat.Rule{listTools: c.tools, listDefaults: c.fallback}
 	}
 	pl = withChannels(pl, channels)
 	p.Pipelines[ModeGlobal] = pl
@@ -194,37 +198,27 @@ func (c *config) program(bare bool, channels []string) *obstat.Program {
 
 // names returns the tools with an alias that the configuration speaks of.
 func (c *config) names() (out []string) {
-	for _, t := range c.tools {
-		if _, ok := aliases[t.name]; ok {
-			out = append(out, t.name)
+	for _, r := range c.tools {
+		if _, ok := aliases[r.Tool.Text]; ok {
+			out = append(out, r.Tool.Text)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
+}
+
+// any tells whether some parameter rule is of a kind.
+func (c *config) any(is func(rule ruleConfig) bool) bool {
+	return slices.ContainsFunc(slices.Concat(c.rules, c.builtin, c.overrides), is)
 }
 
 // faces lets the rules about paths speak of what commands do to files. Without
 // such rules a command is judged as a command.
 func (c *config) faces() map[string]obstat.Face {
-	for _, list := range [][]ruleConfig{c.rules, c.builtin, c.overrides} {
-		for i := range list {
-			if list[i].category == pathTools && list[i].source != sourceAddDir {
-				return map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "path"}, obstat.FaceWrite: {Tool: "write_file", Field: "path"}}
-			}
-		}
+	if !c.any(func(rule ruleConfig) bool { return rule.category == pathTools && rule.source != sourceAddDir }) {
+		return nil
 	}
-	return nil
-}
-
-func (c *config) wantsEffects() bool {
-	for _, list := range [][]ruleConfig{c.rules, c.builtin, c.overrides} {
-		for i := range list {
-			if len(list[i].effects) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "path"}, obstat.FaceWrite: {Tool: "write_file", Field: "path"}}
 }
 
 func (c *config) trustedDirs(bare bool) (out []string) {

@@ -1,15 +1,11 @@
 package jiuwen
 
 import (
-	"cmp"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/pattern"
 )
 
 // legacy is the tool-level matcher that is in force without schema:
@@ -27,35 +23,6 @@ func legacy() obstat.Pipeline {
 		Default: obstat.Ask,
 		Amend:   []obstat.Stage{obstat.Check{Name: stageExternal, Check: checkExternal}},
 	}
-}
-
-// legacyRules returns the lists that legacy names: of a tool, its patterns,
-// strictest first, and then its level, so that the first match decides.
-func legacyRules(c *config) map[string][]obstat.Rule {
-	out := []obstat.Rule{}
-	for i := range c.tools {
-		t := &c.tools[i]
-		out = append(out, t.patternRules()...)
-		if t.level != nil {
-			out = append(out, t.rule())
-		}
-	}
-	return map[string][]obstat.Rule{listTools: out, listDefaults: defaultRules(c.fallback)}
-}
-
-func (t *toolConfig) patternRules() (out []obstat.Rule) {
-	patterns := slices.Clone(t.patterns)
-	slices.SortStableFunc(patterns, func(a, b patternConfig) int { return cmp.Compare(a.level.verdict, b.level.verdict) })
-	for _, p := range patterns {
-		expr := search(wildcard(p.text))
-		if _, err := pattern.Compile(expr.Flavour, expr.Text); err != nil || p.text == "" {
-			continue
-		}
-		id := "tools." + t.name + ".patterns[" + pytext.Quote(p.text) + "]"
-		out = append(out, obstat.Rule{ID: id, Tool: obstat.Is(t.name), Field: fieldArgs, Pattern: expr, Verdict: p.level.verdict,
-			Source: id + ": " + p.level.verdict.String(), Reason: p.level.why, Pos: p.level.pos})
-	}
-	return out
 }
 
 // argTexts returns the texts that a pattern of the legacy matcher (and of owner_scopes)

@@ -33,7 +33,7 @@ const (
 // asks about the chain for ever; here the text that the human saw is stored, and
 // matches itself alone. A command with hidden parts, `curl x | sh`, is not offered.
 func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
-	p, err := readParams(l.Program.Params)
+	p, err := paramsOf(l.Program)
 	f := &obstat.Facts{Call: call, World: world}
 	if err != nil || d.Verdict != obstat.Ask {
 		return nil
@@ -66,20 +66,8 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 // time.
 func hidden(f *obstat.Facts) bool {
 	a := f.Analysis()
-	if a == nil {
-		return true
-	}
-	for i := range a.Gaps {
-		if g := &a.Gaps[i]; g.Hides || g.Kind.String() == "dynamic operand" {
-			return true
-		}
-	}
-	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Tags.Has(effect.Stdin) {
-			return true // what comes through the pipe is another thing every time
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Hides || g.Kind == effect.DynamicOperand }) ||
+		slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Tags.Has(effect.Stdin) }) // another thing every time
 }
 
 // approvedPaths returns the paths that an approval of a path tool is about.
@@ -113,16 +101,14 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 	if strings.ContainsAny(plain, "*?") || plain != pytext.Strip(plain) {
 		return nil // legacy patterns cannot say it
 	}
-	rule := obstat.Rule{ID: "tools." + tool + ".patterns[" + pytext.Quote(plain) + "]", Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(plain)), Verdict: obstat.Allow}
-	rule.Source = rule.ID + ": allow"
-	return []obstat.Offer{{Rule: rule, List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
+	return []obstat.Offer{{Rule: patternRule(tool, plain, obstat.Allow), List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
 }
 
 // Override returns the offer of an approval override with a pattern that the
 // human chose, in the document's notation.
 func Override(tool, pattern string) obstat.Offer {
 	rule := ruleConfig{tools: []string{tool}, category: categories[tool], pattern: pytext.Strip(pattern), verdict: obstat.Allow, source: sourceApproval}
-	rule.label = label("approval_overrides", overrideID(tool, rule.matchType(), rule.pattern))
+	rule.label = listOverrides + "[" + overrideID(tool, rule.matchType(), rule.pattern) + "]"
 	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
 	made.Field, made.Pattern = rule.subject()
 	return obstat.Offer{Rule: made, List: listOverrides, Scope: "always", Text: tool + "(" + rule.pattern + ")"}
@@ -160,7 +146,7 @@ func externalOffers(c externalCheck, f *obstat.Facts) (out []obstat.Offer) {
 
 // With returns the policy as it would be with the offers accepted.
 func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
-	p, err := readParams(l.Program.Params)
+	p, err := paramsOf(l.Program)
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +196,8 @@ func addOverride(src []byte, sec *tree.Node, tool, pattern string) ([]byte, erro
 	if list.Is(tree.Array) && slices.ContainsFunc(list.Elems, func(e *tree.Node) bool { return sameOverride(e, tool, pattern) }) {
 		return src, nil
 	}
-	entry := jsonx.Object{{Key: "id", Value: freeID(list, overrideID(tool, rule.matchType(), pattern))}, {Key: "tools", Value: []string{tool}},
-		{Key: "match_type", Value: rule.matchType()}, {Key: "pattern", Value: pattern}, {Key: "action", Value: "allow"}, {Key: "source", Value: sourceApproval}}
-	return addEntry(src, listOverrides, entry)
+	id := freeID(list, overrideID(tool, rule.matchType(), pattern))
+	return appendOverride(src, id, []string{tool}, rule.matchType(), pattern, sourceApproval)
 }
 
 func sameOverride(e *tree.Node, tool, pattern string) bool {

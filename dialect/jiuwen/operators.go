@@ -1,7 +1,6 @@
 package jiuwen
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -39,11 +38,6 @@ func operator(cmd string) string {
 // about `echo "a;b"`; outside the bare document quoted ones do not count.
 type operatorCheck struct{ *params }
 
-func newOperatorCheck(raw json.RawMessage) (obstat.Checker, error) {
-	p, err := readParams(raw)
-	return operatorCheck{p}, err
-}
-
 // Check looks at the command of a shell tool.
 func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 	if categories[c.tool(f.Call.Tool)] != shellTools {
@@ -61,16 +55,12 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 		cmd = unquoted(cmd)
 	}
 	if found := operator(cmd); found != "" {
-		return obstat.Finding{Verdict: obstat.Ask, Note: "the command holds the operator " + strings.TrimSpace(printable(found))}
+		if strings.HasSuffix(found, "\n") {
+			found = "newline"
+		}
+		return obstat.Finding{Verdict: obstat.Ask, Note: "the command holds the operator " + found}
 	}
 	return obstat.Finding{Pass: true}
-}
-
-func printable(op string) string {
-	if strings.HasSuffix(op, "\n") {
-		return "newline"
-	}
-	return op
 }
 
 // unquoted leaves out what a shell would take as text: everything between

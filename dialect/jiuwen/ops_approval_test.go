@@ -175,6 +175,13 @@ func TestOpsAddDir(t *testing.T) {
 // TestOpsOwnerScopeAvatar departs from the original in one way: an owner_scopes
 // that is absent or empty does not allow everything; the policy decides, and
 // what it would ask about is denied.
+// persona decides a call in the scene of a digital persona.
+func persona(pol *obstat.Policy, call *obstat.Call) obstat.Decision {
+	c := *call
+	c.Mode = ModeAvatar
+	return pol.Decide(&c, nil)
+}
+
 func TestOpsOwnerScopeAvatar(t *testing.T) {
 	for _, o := range ops(t, "owner_scope_avatar", 135) {
 		var in struct {
@@ -191,7 +198,7 @@ func TestOpsOwnerScopeAvatar(t *testing.T) {
 		src := block(t, json.RawMessage(`{"permissions":`+string(in.Permissions)+`}`))
 		l := load(t, src, nil)
 		call := &obstat.Call{Tool: in.Tool, Input: in.Args, Channel: in.Channel, User: in.User}
-		p, err := readParams(l.Program.Params)
+		p, err := paramsOf(l.Program)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +210,7 @@ func TestOpsOwnerScopeAvatar(t *testing.T) {
 		if (level == "") != (want.Level == nil) || want.Level != nil && level != *want.Level {
 			t.Errorf("%s: owner level %q, want %v", o.ID, level, want.Level)
 		}
-		got := Avatar(l.Policy, call, nil).Verdict
+		got := persona(l.Policy, call).Verdict
 		if len(p.Owners) == 0 && want.Decision == obstat.Allow && !namesChannels(in.Permissions) {
 			want.Decision = obstat.Deny
 			if d := l.Policy.Decide(call, nil); d.Verdict == obstat.Allow {

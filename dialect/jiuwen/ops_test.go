@@ -258,7 +258,7 @@ func block(t *testing.T, raw json.RawMessage) []byte {
 		t.Fatal(problems)
 	}
 	src := []byte("# a comment that stays\n")
-	for _, m := range members(n) {
+	for _, m := range n.Members {
 		var err error
 		if src, err = format.Set(src, m.Value, m.Key); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package jiuwen
 
 import (
-	"encoding/json"
+	"slices"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/tree"
@@ -50,44 +50,25 @@ type ownerPattern struct {
 // owners reads owner_scopes. Its levels are kept as written: "ALLOW" is not
 // allow, and what is not allow does not allow.
 func (r *reader) owners(n *tree.Node) ownerConfig {
-	if n == nil || n.Kind == tree.Null {
-		return nil
-	}
-	if n.Kind != tree.Object {
-		r.warn(n, obstat.CodeWrongType, "", "owner_scopes should be an object of channels, not %v: it counts for nothing", n.Kind)
-		return nil
-	}
 	out := ownerConfig{}
-	for _, channel := range n.Members {
-		for _, user := range members(channel.Value) {
-			if out[channel.Key] == nil {
-				out[channel.Key] = map[string]ownerScope{}
-			}
+	for _, channel := range r.members(n, "owner_scopes") {
+		out[channel.Key] = map[string]ownerScope{}
+		for _, user := range r.members(channel.Value, "owner_scopes."+channel.Key) {
 			out[channel.Key][user.Key] = r.ownerScope(user.Value)
 		}
 	}
 	return out
 }
 
-func members(n *tree.Node) []tree.Member {
-	if n.Is(tree.Object) {
-		return n.Members
-	}
-	return nil
-}
-
 func (r *reader) ownerScope(n *tree.Node) ownerScope {
-	s := ownerScope{Default: r.ownerLevel(n.Get("defaults").Get("*"))}
-	for _, m := range members(n.Get("tools")) {
+	s := ownerScope{Default: r.ownerLevel(n.Get("defaults").Get("*")), Tools: map[string]ownerTool{}}
+	for _, m := range r.members(n.Get("tools"), "tools of owner_scopes") {
 		t := ownerTool{Level: r.ownerLevel(m.Value)}
 		if m.Value.Is(tree.Object) {
 			t.Level = r.ownerLevel(m.Value.Get("*"))
-			for _, p := range members(m.Value.Get("patterns")) {
+			for _, p := range r.members(m.Value.Get("patterns"), "patterns of owner_scopes") {
 				t.Patterns = append(t.Patterns, ownerPattern{p.Key, r.ownerLevel(p.Value)})
 			}
-		}
-		if s.Tools == nil {
-			s.Tools = map[string]ownerTool{}
 		}
 		s.Tools[m.Key] = t
 	}
@@ -99,7 +80,7 @@ func (r *reader) ownerLevel(n *tree.Node) string {
 		return ""
 	}
 	if _, err := obstat.ParseVerdict(n.Str); err != nil {
-		r.warn(n, obstat.CodeBadValue, "owner_scopes takes allow, ask and deny in just these letters", "%q is no level and allows nothing", n.Str)
+		r.Warn(n, obstat.CodeBadValue, "owner_scopes takes allow, ask and deny in just these letters", "%q is no level and allows nothing", n.Str)
 	}
 	return n.Str
 }
@@ -158,9 +139,9 @@ func owner(p obstat.Pipeline) obstat.Pipeline {
 // avatar is the policy for a digital persona: nobody is there to be asked. A
 // grant counts by itself only where the policy says nothing at all.
 func avatar(p obstat.Pipeline) obstat.Pipeline {
-	p.Stages = append(append([]obstat.Stage{}, p.Stages...), obstat.Check{Name: stageOwnerAllow, Check: checkOwner})
-	amend := append([]obstat.Stage{}, p.Amend...)
-	p.Amend = append(amend, obstat.Check{Name: stageAvatar, Check: checkAvatar})
+	// AskDenies says that no human answers in this mode: an ask of the floor denies.
+	p.Stages = append(slices.Clone(p.Stages), obstat.Check{Name: stageOwnerAllow, Check: checkOwner, AskDenies: true})
+	p.Amend = append(slices.Clone(p.Amend), obstat.Check{Name: stageAvatar, Check: checkAvatar})
 	return p
 }
 
@@ -168,16 +149,6 @@ func avatar(p obstat.Pipeline) obstat.Pipeline {
 type ownerCheck struct {
 	*params
 	avatar bool
-}
-
-func newOwnerCheck(raw json.RawMessage) (obstat.Checker, error) {
-	p, err := readParams(raw)
-	return ownerCheck{p, false}, err
-}
-
-func newAvatarCheck(raw json.RawMessage) (obstat.Checker, error) {
-	p, err := readParams(raw)
-	return ownerCheck{p, true}, err
 }
 
 // Check says what the user's scope says; in the scene of a digital persona also
@@ -200,24 +171,4 @@ func (c ownerCheck) Check(f *obstat.Facts) obstat.Finding {
 		return obstat.Finding{Verdict: obstat.Allow, Note: "owner_scopes grants it to " + f.Call.User + " on " + f.Call.Channel}
 	}
 	return obstat.Finding{Pass: true}
-}
-
-// Avatar answers a call in the scene of a digital persona or a group chat. Its
-// answer is allow or deny: where the policy would ask, floor included, it denies.
-func Avatar(pol *obstat.Policy, call *obstat.Call, world obstat.World) obstat.Decision {
-	c := *call
-	c.Mode = ModeAvatar
-	d := pol.Decide(&c, world)
-	if d.Verdict == obstat.Ask {
-		d.Verdict, d.Safety, d.Offers = obstat.Deny, false, nil
-		d.Note = joinNotes(d.Note, "a digital persona has nobody to ask")
-	}
-	return d
-}
-
-func joinNotes(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }

@@ -140,7 +140,7 @@ func TestProperties(t *testing.T) {
 		if c := stricter.Policy.Decide(call, nil); c.Verdict > a.Verdict {
 			rt.Fatalf("%s: a deny rule loosened %v to %v\n%s", cmd, a.Verdict, c.Verdict, more)
 		}
-		if av := Avatar(on.Policy, call, nil); av.Verdict == obstat.Ask || av.Verdict > a.Verdict {
+		if av := persona(on.Policy, call); av.Verdict == obstat.Ask || av.Verdict > a.Verdict {
 			rt.Fatalf("%s: a persona gets %v, others %v\n%s", cmd, av.Verdict, a.Verdict, src)
 		}
 		r := on.Policy.Reach("bash", "")

@@ -1,12 +1,15 @@
 package jiuwen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/tree"
@@ -30,65 +33,45 @@ type ruleConfig struct {
 }
 
 // ruleList reads a list of rules. One that can never match is reported and left
-// out;
-// the examples of a rule are tried if that is asked for.
-func (r *reader) ruleList(space string, n *tree.Node, strict, examples bool) (out []ruleConfig) {
-	seen := map[string]*tree.Node{}
-	for i, e := range r.elements(space, n) {
-		what := fmt.Sprintf("%s[%d]", space, i)
-		if e.Kind != tree.Object {
-			r.warn(e, obstat.CodeWrongType, "", "%s should be an object, not %v: it counts for nothing", what, e.Kind)
-			continue
-		}
-		r.duplicateID(space, e, seen)
-		rule, ok := r.rule(space, what, e)
-		if !ok {
-			continue
-		}
+// out; the examples of a rule are tried if that is asked for.
+func (r *reader) ruleList(space string, n *tree.Node, strict, examples bool) []ruleConfig {
+	return r.entries(space, n, func(what string, e *tree.Node, rule *ruleConfig) bool {
 		rule.verdict, rule.always, rule.why = r.action(what, e, strict)
 		if examples {
-			r.checkExamples(what, e, &rule)
+			r.checkExamples(what, e, rule)
 		}
-		out = append(out, rule)
-	}
-	return out
+		return true
+	})
 }
 
 // overrides reads approval_overrides; only those that allow take part.
-func (r *reader) overrides(n *tree.Node) (out []ruleConfig) {
-	const space = "approval_overrides"
+func (r *reader) overrides(n *tree.Node) []ruleConfig {
+	return r.entries(listOverrides, n, func(what string, e *tree.Node, rule *ruleConfig) bool {
+		rule.verdict = obstat.Allow
+		if strings.EqualFold(text(e.Get("action")), "allow") {
+			return true
+		}
+		r.Warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules", "%s does not allow, and an override does nothing else", what)
+		return false
+	})
+}
+
+// entries reads a list of rules with the keys that all of them share; finish reads
+// the rest of one and tells whether it takes part.
+func (r *reader) entries(space string, n *tree.Node, finish func(what string, e *tree.Node, rule *ruleConfig) bool) (out []ruleConfig) {
 	seen := map[string]*tree.Node{}
-	for i, e := range r.elements(space, n) {
+	for i, e := range r.elements(n, space) {
 		what := fmt.Sprintf("%s[%d]", space, i)
-		if e.Kind != tree.Object {
-			r.warn(e, obstat.CodeWrongType, "", "%s should be an object, not %v: it counts for nothing", what, e.Kind)
+		if !e.Is(tree.Object) {
+			r.Warn(e, obstat.CodeWrongType, "", "%s should be an object, not %v: it counts for nothing", what, e.Kind)
 			continue
 		}
 		r.duplicateID(space, e, seen)
-		rule, ok := r.rule(space, what, e)
-		if !ok {
-			continue
+		if rule, ok := r.rule(space, what, e); ok && finish(what, e, &rule) {
+			out = append(out, rule)
 		}
-		if a := e.Get("action"); !a.Is(tree.String) || strings.ToLower(pytext.Strip(a.Str)) != "allow" {
-			r.warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules", "%s does not allow, and an override does nothing else", what)
-			continue
-		}
-		rule.verdict = obstat.Allow
-		out = append(out, rule)
 	}
 	return out
-}
-
-// elements returns the elements of a list; anything else counts as an empty one.
-func (r *reader) elements(what string, n *tree.Node) []*tree.Node {
-	if n == nil || n.Kind == tree.Null {
-		return nil
-	}
-	if n.Kind != tree.Array {
-		r.warn(n, obstat.CodeWrongType, "", "%s should be a list, not %v: it counts for nothing", what, n.Kind)
-		return nil
-	}
-	return n.Elems
 }
 
 // duplicateID reports two rules of one id: an edit by id would meet the first.
@@ -98,8 +81,8 @@ func (r *reader) duplicateID(space string, e *tree.Node, seen map[string]*tree.N
 		return
 	}
 	if first := seen[id.Str]; first != nil {
-		err := r.report(id, obstat.CodeConflict, "give each rule its own id", "%s has two entries of the id %q; both count", space, id.Str)
-		err.Warning, err.Also = true, []obstat.Pos{r.pos(first)}
+		err := r.Warn(id, obstat.CodeConflict, "give each rule its own id", "%s has two entries of the id %q; both count", space, id.Str)
+		err.Also = []obstat.Pos{r.Pos(first)}
 		return
 	}
 	seen[id.Str] = id
@@ -112,7 +95,7 @@ func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok boo
 	if n := e.Get("id"); pytext.Truthy(n) {
 		id = pytext.Str(n)
 	}
-	rule = ruleConfig{label: label(space, id), pos: r.pos(e)}
+	rule = ruleConfig{label: space + "[" + id + "]", pos: r.Pos(e)}
 	if n := e.Get("source"); n.Is(tree.String) {
 		rule.source = n.Str
 	}
@@ -121,20 +104,13 @@ func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok boo
 	}
 	p := e.Get("pattern")
 	if !p.Is(tree.String) || pytext.Strip(p.Str) == "" {
-		r.warn(e, obstat.CodeNoEffect, "", "%s has no pattern and can never match", what)
+		r.Warn(e, obstat.CodeNoEffect, "", "%s has no pattern and can never match", what)
 		return rule, false
 	}
 	rule.pattern = pytext.Strip(p.Str)
 	rule.effects = r.effectPatterns(what, e.Get("effects"))
 	r.checkPattern(what, p, &rule)
 	return rule, true
-}
-
-func label(space, id string) string {
-	if space == "builtin" || space == "rules" || space == "approval_overrides" {
-		return space + "[" + id + "]"
-	}
-	return id
 }
 
 // ruleTools reads the tools of a rule: all of one category, or the rule is dead.
@@ -145,12 +121,12 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 	case n.Is(tree.Array):
 		names = n.Elems
 	case !n.Is(tree.String):
-		r.warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
+		r.Warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
 		return false
 	}
 	for _, n := range names {
 		if !n.Is(tree.String) || pytext.Strip(n.Str) == "" {
-			r.warn(n, obstat.CodeWrongType, "", "a tool of %s has no name; the others count", what)
+			r.Warn(n, obstat.CodeWrongType, "", "a tool of %s has no name; the others count", what)
 			continue
 		}
 		c, known := categories[pytext.Strip(n.Str)]
@@ -159,21 +135,21 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 			r.deadTool(what, n)
 			return false
 		case rule.category != "" && c != rule.category:
-			r.warn(n, obstat.CodeNoEffect, "write one rule for each", "%s names tools of two categories (%s and %s) and can never match", what, rule.category, c)
+			r.Warn(n, obstat.CodeNoEffect, "write one rule for each", "%s names tools of two categories (%s and %s) and can never match", what, rule.category, c)
 			return false
 		}
 		rule.category = c
 		if known && n.Str == pytext.Strip(n.Str) && !slices.Contains(rule.tools, n.Str) {
 			rule.tools = append(rule.tools, n.Str)
 		} else if n.Str != pytext.Strip(n.Str) {
-			r.warn(n, obstat.CodeNoEffect, "", "%s: no tool is called %q, with its blanks", what, n.Str)
+			r.Warn(n, obstat.CodeNoEffect, "", "%s: no tool is called %q, with its blanks", what, n.Str)
 		}
 	}
 	switch {
 	case len(rule.tools) == 0:
-		r.warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
+		r.Warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
 	case rule.category == networkTools:
-		r.warn(e, obstat.CodeNoEffect, "set a level under tools", "%s is about network tools, which have no parameter rules", what)
+		r.Warn(e, obstat.CodeNoEffect, "set a level under tools", "%s is about network tools, which have no parameter rules", what)
 	default:
 		return true
 	}
@@ -181,15 +157,8 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 }
 
 func (r *reader) deadTool(what string, n *tree.Node) {
-	hint := "set a level under tools"
-	names := make([]string, 0, len(categories))
-	for name := range categories {
-		names = append(names, name)
-	}
-	if near, ok := tree.Nearest(n.Str, names...); ok {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	r.warn(n, obstat.CodeNoEffect, hint, "%s can never match: parameter rules are for shell and path tools, and %q is neither", what, n.Str)
+	hint := cmp.Or(dialect.Near(n.Str, slices.Collect(maps.Keys(categories))...), "set a level under tools")
+	r.Warn(n, obstat.CodeNoEffect, hint, "%s can never match: parameter rules are for shell and path tools, and %q is neither", what, n.Str)
 }
 
 // action reads the verdict of a rule: its action, or else its severity in the mode
@@ -203,7 +172,7 @@ func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdic
 		}
 		return v, true, why
 	} else if a != nil && !a.Is(tree.String) && a.Kind != tree.Null {
-		r.warn(a, obstat.CodeWrongType, "", "%s.action should be a level, not %v: the severity counts", what, a.Kind)
+		r.Warn(a, obstat.CodeWrongType, "", "%s.action should be a level, not %v: the severity counts", what, a.Kind)
 	}
 	severity := "HIGH"
 	if s := e.Get("severity"); s.Is(tree.String) {
@@ -212,7 +181,7 @@ func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdic
 	if v, ok := severityVerdict(severity, strict); ok {
 		return v, false, why
 	}
-	r.warn(e.Get("severity"), obstat.CodeBadValue, "the severities are LOW, MEDIUM, HIGH and CRITICAL", "%s: severity %q is taken for HIGH", what, severity)
+	r.Warn(e.Get("severity"), obstat.CodeBadValue, "the severities are LOW, MEDIUM, HIGH and CRITICAL", "%s: severity %q is taken for HIGH", what, severity)
 	return obstat.Ask, false, why
 }
 
@@ -238,11 +207,11 @@ func IsSeverity(name string) bool {
 func CheckRule(rule []byte) error {
 	n, _ := jsonx.Parse(rule, jsonx.Options{})
 	r := newReader("rule", rule)
-	if r.rule("rules", "rule", n); len(r.errs) == 0 {
+	if r.rule("rules", "rule", n); len(r.Errs) == 0 {
 		return nil
 	}
-	msg := r.errs[0].Msg
-	if hint := r.errs[0].Hint; hint != "" && r.errs[0].Code != obstat.CodeBadPattern {
+	msg := r.Errs[0].Msg
+	if hint := r.Errs[0].Hint; hint != "" && r.Errs[0].Code != obstat.CodeBadPattern {
 		msg += " (" + hint + ")"
 	}
 	return errors.New(msg)
@@ -257,27 +226,15 @@ func text(n *tree.Node) string {
 
 // effectPatterns reads the expressions of a rule's effects.
 func (r *reader) effectPatterns(what string, n *tree.Node) (out []string) {
-	for _, e := range r.elements(what+".effects", n) {
-		if !e.Is(tree.String) || pytext.Strip(e.Str) == "" {
-			r.warn(e, obstat.CodeWrongType, "", "an effect of %s should be an expression, not %v", what, e.Kind)
-			continue
+	for _, e := range r.elements(n, what+".effects") {
+		switch {
+		case !e.Is(tree.String) || pytext.Strip(e.Str) == "":
+			r.Warn(e, obstat.CodeWrongType, "", "an effect of %s should be an expression, not %v", what, e.Kind)
+		case r.ours || r.Compiles(e, search(e.Str), what+".effects"): // a test has tried ours
+			out = append(out, e.Str)
 		}
-		if _, err := compileOnce(r.ours, e.Str); err != nil {
-			r.report(e, obstat.CodeBadPattern, "", "%s.effects: %v", what, err)
-			continue
-		}
-		out = append(out, e.Str)
 	}
 	return out
-}
-
-// compileOnce compiles an expression, unless it is one of ours: a test has tried
-// those, and the engine compiles them anyway.
-func compileOnce(ours bool, expr string) (*pattern.Pattern, error) {
-	if ours {
-		return nil, nil
-	}
-	return pattern.Compile(pattern.Search, expr)
 }
 
 // checkPattern reports a pattern that does not compile.
@@ -285,22 +242,16 @@ func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
 	if r.ours {
 		return // a test has tried it
 	}
-	t := rule.text()
+	_, t := rule.subject()
 	_, err := pattern.Compile(t.Flavour, t.Text)
 	if rule.broken = err != nil; !rule.broken {
 		return
 	}
 	if _, ok := expression(rule.pattern); ok {
-		r.warn(n, obstat.CodeBadPattern, "until it is mended an ask or a deny counts as matching, an allow never does", "%s: %v", what, err)
+		r.Warn(n, obstat.CodeBadPattern, "until it is mended an ask or a deny counts as matching, an allow never does", "%s: %v", what, err)
 	} else {
-		r.warn(n, obstat.CodeBadPattern, `a wildcard that ends in " *" can have no other *`, "%s: the wildcard %q can never match", what, rule.pattern)
+		r.Warn(n, obstat.CodeBadPattern, `a wildcard that ends in " *" can have no other *`, "%s: the wildcard %q can never match", what, rule.pattern)
 	}
-}
-
-// text returns the rule's pattern as the engine takes it.
-func (rule *ruleConfig) text() obstat.Text {
-	_, t := rule.subject()
-	return t
 }
 
 // subject returns the field that the rule looks at, and what it matches there.

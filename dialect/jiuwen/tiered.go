@@ -52,39 +52,12 @@ func tiered() obstat.Pipeline {
 // tieredRules returns the lists that tiered names.
 func tieredRules(c *config, bare bool) map[string][]obstat.Rule {
 	return map[string][]obstat.Rule{
-		listTools:     toolRules(c.tools),
+		listTools:     c.tools,
 		listBuiltin:   parameterRules(c.builtin, bare),
 		listRules:     parameterRules(c.rules, bare),
 		listOverrides: parameterRules(c.overrides, bare),
-		listDefaults:  defaultRules(c.fallback),
+		listDefaults:  c.fallback,
 	}
-}
-
-// toolRules makes a rule of each whole-tool level.
-func toolRules(tools []toolConfig) []obstat.Rule {
-	out := []obstat.Rule{}
-	for i := range tools {
-		if t := &tools[i]; t.level != nil {
-			out = append(out, t.rule())
-		}
-	}
-	return out
-}
-
-func (t *toolConfig) rule() obstat.Rule {
-	id := "tools." + t.name
-	if t.star {
-		id += ".*"
-	}
-	return obstat.Rule{ID: id, Tool: obstat.Is(t.name), Verdict: t.level.verdict, Source: id + ": " + t.level.verdict.String(),
-		Reason: t.level.why, Pos: t.level.pos}
-}
-
-func defaultRules(l *levelConfig) []obstat.Rule {
-	if l == nil {
-		return []obstat.Rule{}
-	}
-	return []obstat.Rule{{ID: "defaults.*", Verdict: l.verdict, Source: `defaults."*": ` + l.verdict.String(), Reason: l.why, Pos: l.pos}}
 }
 
 // parameterRules makes rules for the engine: one for each tool of a rule, and

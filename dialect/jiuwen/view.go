@@ -2,7 +2,6 @@ package jiuwen
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,15 +23,9 @@ type params struct {
 	Owners   ownerConfig    `json:"owners,omitempty"`
 }
 
-func readParams(raw json.RawMessage) (*params, error) {
-	p := &params{}
-	if len(raw) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("the parameters of the view cannot be read: %w", err)
-	}
-	return p, nil
+// paramsOf returns the settings that a Program holds.
+func paramsOf(p *obstat.Program) (*params, error) {
+	return dialect.Code(func(p *params) *params { return p })(p.Params)
 }
 
 // tool returns the name that the rules know a tool by.
@@ -46,11 +39,6 @@ func (p *params) tool(name string) string {
 // A view makes of a call the one question of section 2.2: may this tool run
 // with this command, or with these paths?
 type view struct{ *params }
-
-func newView(raw json.RawMessage) (obstat.View, error) {
-	p, err := readParams(raw)
-	return view{p}, err
-}
 
 // Questions returns the question that a call asks.
 func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
