@@ -70,6 +70,16 @@ func (r *Reader) Is(n *tree.Node, what string, kinds ...tree.Kind) bool {
 	return n != nil && p == nil
 }
 
+// Fields reports keys of n that are not among the fields, values of a wrong kind and
+// required keys that are missing. A key that is like none of them may be of another
+// version and is only warned of.
+func (r *Reader) Fields(n *tree.Node, fields ...tree.Field) {
+	for _, p := range n.Check(fields...) {
+		p.Warning = p.Warning || p.Code == tree.CodeUnknown && p.Hint == ""
+		r.Add(p)
+	}
+}
+
 // Members returns the members of an object, and reports any other value.
 func (r *Reader) Members(n *tree.Node, what string) []tree.Member {
 	if !r.Is(n, what, tree.Object) {

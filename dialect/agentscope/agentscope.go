@@ -87,20 +87,21 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	if len(in.Files) != 1 {
 		return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Msg: "agentscope reads one context file"}}
 	}
-	ctx, errs := parseContext(&in.Files[0], d.Tools)
-	errs = append(errs, d.unreachable(ctx, in)...)
-	if errs.Fatal() != nil {
-		return nil, errs
+	r := &reader{custom: d.Tools}
+	r.read(&in.Files[0])
+	r.unreachable(in)
+	if r.Errs.Fatal() != nil {
+		return nil, r.Errs
 	}
-	params, err := json.Marshal(newParams(ctx, in))
+	params, err := json.Marshal(newParams(r, in))
 	if err != nil {
-		return nil, append(errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
+		return nil, append(r.Errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
 	}
 	return &obstat.Program{
 		Dialect:   "agentscope",
-		Mode:      obstat.Mode(ctx.Mode),
+		Mode:      obstat.Mode(r.mode),
 		Pipelines: release{in.Options[OptionVersion] == "head"}.pipelines(),
-		Rules:     ctx.rules(),
+		Rules:     r.rules,
 		View:      viewName,
 		Faces: map[string]obstat.Face{
 			obstat.FaceRead:   {Tool: "Read", Field: "file_path"},
@@ -108,20 +109,20 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 			obstat.FaceDelete: {Tool: "Write", Field: "file_path"},
 		},
 		Params: params,
-	}, errs
+	}, r.Errs
 }
 
 // Library returns the code that the dialect's Programs name.
 func (d *Dialect) Library() *obstat.Library {
 	return &obstat.Library{
 		Views: map[string]func(json.RawMessage) (obstat.View, error){
-			viewName: func(raw json.RawMessage) (obstat.View, error) { return newTools(raw, d.Tools) },
+			viewName: dialect.Code(func(p *params) obstat.View { return &toolset{*p, d.Tools} }),
 		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
-			checkName: func(raw json.RawMessage) (obstat.Checker, error) { return newTools(raw, d.Tools) },
+			checkName: dialect.Code(func(p *params) obstat.Checker { return &toolset{*p, d.Tools} }),
 		},
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
-			readOnlyName: func(raw json.RawMessage) (obstat.Predicate, error) { return newTools(raw, d.Tools) },
+			readOnlyName: dialect.Code(func(p *params) obstat.Predicate { return &toolset{*p, d.Tools} }),
 		},
 	}
 }

@@ -20,15 +20,15 @@ func TestBadContexts(t *testing.T) {
 	for _, tt := range []struct{ name, context, want string }{
 		{"upper-case mode", `{"mode":"EXPLORE"}`, `c.json:1:9: mode is "EXPLORE"`},
 		{"null mode", `{"mode":null}`, `c.json:1:9: mode is null`},
-		{"missing rule_content", rule(`"tool_name":"Bash","behavior":"deny","source":"u"`), `c.json:1:24: a rule needs "rule_content"`},
-		{"missing source", rule(`"tool_name":"Bash","rule_content":"x","behavior":"deny"`), `a rule needs "source"`},
-		{"wrong type", `{"deny_rules":[]}`, `c.json:1:15: deny_rules is a list, not an object`},
-		{"rules not a list", `{"deny_rules":{"Bash":"rm"}}`, `the rules of Bash are a string, not a list`},
+		{"missing rule_content", rule(`"tool_name":"Bash","behavior":"deny","source":"u"`), `c.json:1:24: the key "rule_content" is missing`},
+		{"missing source", rule(`"tool_name":"Bash","rule_content":"x","behavior":"deny"`), `c.json:1:24: the key "source" is missing`},
+		{"wrong type", `{"deny_rules":[]}`, `c.json:1:15: "deny_rules" should be an object, not a list`},
+		{"rules not a list", `{"deny_rules":{"Bash":"rm"}}`, `c.json:1:23: the rules of Bash should be a list, not a string`},
 		{"bad pattern", rule(`"tool_name":"Bash","rule_content":"foo\\q*","behavior":"deny","source":"u"`), `rule_content "foo\\q*"`},
 		{"behavior", rule(`"tool_name":"Bash","rule_content":"x","behavior":"DENY","source":"u"`), `behavior is "DENY"`},
-		{"near miss of a key", `{"deny_rule":{}}`, `did you mean deny_rules?`},
+		{"near miss of a key", `{"deny_rule":{}}`, `c.json:1:2: unknown key "deny_rule" [unknown-key]; did you mean "deny_rules"?`},
 		{"duplicate key", `{"mode":"explore","mode":"bypass"}`, `[duplicate-key]`},
-		{"directory without source", `{"working_directories":{"/p":{"path":"/p"}}}`, `a working directory needs "source"`},
+		{"directory without source", `{"working_directories":{"/p":{"path":"/p"}}}`, `c.json:1:30: the key "source" is missing`},
 		{"two at once", `{"mode":"x","deny_rules":3}`, "c.json:1:9: mode is \"x\""},
 		{"not JSON", `{"mode"`, `c.json:1:8`},
 	} {
@@ -44,7 +44,7 @@ func TestBadContexts(t *testing.T) {
 // TestWarnings: what the original swallows is said.
 func TestWarnings(t *testing.T) {
 	for context, want := range map[string]string{
-		`{"mood":"x"}`: `has no key "mood"`,
+		`{"mood":"x"}`: `c.json:1:2: warning: unknown key "mood"`,
 		`{"deny_rules":{"Bash":[{"tool_name":"Bash","rule_content":null,"behavior":"allow","source":"u"}]}}`: `a rule with behavior "allow" stands in deny_rules`,
 		`{"deny_rules":{"Bash":[{"tool_name":"Write","rule_content":null,"behavior":"deny","source":"u"}]}}`: `a rule for "Write" stands under "Bash"`,
 		`{"deny_rules":{"T":[{"tool_name":"T","rule_content":"x*","behavior":"deny","source":"u"}]}}`:        `the rule never applies`,

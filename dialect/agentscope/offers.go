@@ -15,10 +15,9 @@ import (
 // or that would not settle this very call, is left out.
 func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, dec *obstat.Decision) []obstat.Offer {
 	var out []obstat.Offer
-	_, own := d.Tools[call.Tool].(RuleMatcher)
 	for _, content := range d.suggest(call, world) {
-		r := permissionRule{tool: call.Tool, bucket: "allow", content: content, own: own, source: "suggested"}
-		rule := r.rule()
+		rule := ruleOf(d.Tools, call.Tool, content, obstat.Allow)
+		rule.Layer = "suggested"
 		out = append(out, obstat.Offer{Rule: rule, List: "allow", Scope: "always", Text: rule.Source})
 	}
 	return out

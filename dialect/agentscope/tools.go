@@ -1,7 +1,6 @@
 package agentscope
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,15 +21,15 @@ type params struct {
 	Contents map[string][]string     `json:"contents,omitempty"` // rule contents of tools that match rules themselves
 }
 
-func newParams(ctx *context, in *dialect.Input) *params {
+func newParams(r *reader, in *dialect.Input) *params {
 	p := &params{
-		Dirs:    ctx.Dirs,
+		Dirs:    r.dirs,
 		Effects: in.Options[OptionReadOnly] == "effects",
 		Head:    in.Options[OptionVersion] == "head",
 		Bare:    in.Options[dialect.FloorOption] == "off",
 		Tools:   in.Tools,
 
-		Contents: ctx.contents(),
+		Contents: r.contents,
 	}
 	for _, s := range strings.Split(in.Options[OptionTrusted], ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -44,14 +43,6 @@ func newParams(ctx *context, in *dialect.Input) *params {
 type toolset struct {
 	params
 	custom map[string]CustomTool
-}
-
-func newTools(raw json.RawMessage, custom map[string]CustomTool) (*toolset, error) {
-	t := &toolset{custom: custom}
-	if len(raw) == 0 {
-		return t, nil
-	}
-	return t, json.Unmarshal(raw, &t.params)
 }
 
 // A builtin is a tool of AgentScope's whose answers do not hang on the input.
@@ -117,24 +108,21 @@ func (t *toolset) checkDeclared(name string, d dialect.Tool) obstat.Finding {
 
 // unreachable warns of allow rules that the DONT_ASK chart never comes to: the own check
 // of a function or an MCP tool asks, and there "Any ASK" is a denial.
-func (d *Dialect) unreachable(ctx *context, in *dialect.Input) (errs obstat.Errors) {
-	if ctx == nil || ctx.Mode != modeDontAsk {
-		return nil
-	}
-	t := &toolset{params: *newParams(ctx, in), custom: d.Tools}
-	for _, r := range ctx.Rules["allow"] {
-		if _, own := d.Tools[r.tool].(PermissionChecker); own || r.tool == "Bash" {
+func (r *reader) unreachable(in *dialect.Input) {
+	t := &toolset{params: *newParams(r, in), custom: r.custom}
+	for _, rule := range r.rules["allow"] {
+		tool := rule.Tool.Text
+		if _, own := r.custom[tool].(PermissionChecker); own || tool == "Bash" || r.mode != modeDontAsk {
 			continue // the input decides
 		}
-		fd := t.Check(&obstat.Facts{Call: &obstat.Call{Tool: r.tool}, Mode: modeDontAsk})
+		fd := t.Check(&obstat.Facts{Call: &obstat.Call{Tool: tool}, Mode: modeDontAsk})
 		if fd.Pass || fd.Verdict != obstat.Ask {
 			continue
 		}
-		errs = append(errs, &obstat.Error{Code: obstat.CodeNoEffect, Pos: r.pos, Warning: true,
-			Msg:  fmt.Sprintf("%s is denied in %s all the same: its own check asks, and there every ask is a denial, before allow rules are looked at", r.tool, modeDontAsk),
+		r.Errs = append(r.Errs, &obstat.Error{Code: obstat.CodeNoEffect, Pos: rule.Pos, Warning: true,
+			Msg:  fmt.Sprintf("%s is denied in %s all the same: its own check asks, and there every ask is a denial, before allow rules are looked at", tool, modeDontAsk),
 			Hint: "use another mode, or give the tool a check of its own that passes"})
 	}
-	return errs
 }
 
 // believes tells whether a tool's word on itself counts: a server could
