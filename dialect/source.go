@@ -30,6 +30,7 @@ var codes = map[string]obstat.Code{
 	tree.CodeCase:      obstat.CodeUnknownKey,
 	tree.CodeMissing:   obstat.CodeMissing,
 	tree.CodeType:      obstat.CodeWrongType,
+	tree.CodeValue:     obstat.CodeBadValue,
 	tree.CodeAlias:     obstat.CodeSyntax,
 	tree.CodeDocuments: obstat.CodeAmbiguous,
 	tree.CodeWord:      obstat.CodeRisky,

@@ -15,17 +15,17 @@ import (
 
 // A Case is a configuration and a call with the answer that is wanted.
 type Case struct {
-	ID      string
-	Dialect string
-	Group   string // where it comes from
-	Note    string // what it is about
+	ID      string `json:"id"`
+	Dialect string `json:"dialect"`
+	Group   string `json:"group,omitempty"` // where it comes from
+	Note    string `json:"note,omitempty"`  // what it is about
 
-	Config Config
-	Call   obstat.Call
-	World  obstat.Snapshot
+	Config Config          `json:"-"`
+	Call   obstat.Call     `json:"call"`
+	World  obstat.Snapshot `json:"world,omitzero"`
 
-	Want  Want
-	Never *obstat.Verdict // instead of Want: any verdict but this one
+	Want  Want            `json:"-"`
+	Never *obstat.Verdict `json:"never,omitempty"` // instead of Want: any verdict but this one
 }
 
 // Config is what a case gives a dialect to load. Two cases with equal keys
@@ -40,20 +40,20 @@ type Config struct {
 
 // Want is the answer that a case wants. What is not given is not compared.
 type Want struct {
-	Verdict *obstat.Verdict
-	Safety  *bool
-	Offers  *[]Offer
-	Matched *string
+	Verdict *obstat.Verdict `json:"verdict,omitempty"`
+	Safety  *bool           `json:"safety,omitempty"`
+	Offers  *[]Offer        `json:"-"`
+	Matched *string         `json:"-"`
 	// Error: the configuration has to be refused, with a position.
-	Error bool
+	Error bool `json:"error,omitempty"`
 }
 
 // An Offer is a rule that a case wants to be proposed: a tool and a content, or
 // the rule in the dialect's own notation.
 type Offer struct {
-	Tool    string
-	Content *string // nil is the whole tool
-	Text    string  // instead of the two
+	Tool    string  `json:"tool"`
+	Content *string `json:"content,omitempty"` // nil is the whole tool
+	Text    string  `json:"-"`                 // instead of the two
 }
 
 // String returns the offer as the case wrote it.

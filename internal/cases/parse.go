@@ -1,7 +1,9 @@
 package cases
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -10,34 +12,101 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
+// A document is a case as it is written; Config and Want of its Case are made of the
+// other fields.
+type document struct {
+	Case
+	Want    wanted                     `json:"want,omitzero"`
+	Options map[string]json.RawMessage `json:"options,omitempty"`
+	Policy  json.RawMessage            `json:"policy,omitempty"`
+	Layers  []json.RawMessage          `json:"layers,omitempty"`
+	Files   map[string]json.RawMessage `json:"files,omitempty"`
+	Tools   map[string]tool            `json:"tools,omitempty"`
+	Floor   *string                    `json:"floor,omitempty"`
+}
+
+// wanted is a Want as it is written: an offer may be a string, and null is matched where
+// nothing is.
+type wanted struct {
+	Want
+	Offers  []json.RawMessage `json:"offers,omitempty"`
+	Matched json.RawMessage   `json:"matched,omitempty"`
+}
+
+type tool struct {
+	Kind     string `json:"kind,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+	Trusted  bool   `json:"trusted,omitempty"`
+	Check    *struct {
+		Answer answer `json:"verdict"`
+		Safety bool   `json:"safety,omitempty"`
+	} `json:"check,omitempty"`
+}
+
+// An answer is a verdict, or "pass".
+type answer dialect.Answer
+
+// UnmarshalText reads the answer.
+func (a *answer) UnmarshalText(text []byte) error {
+	if a.Pass = string(text) == "pass"; a.Pass {
+		return nil
+	}
+	return a.Verdict.UnmarshalText(text)
+}
+
 // Parse reads one case from its line. The problems are obstat.Errors, all of
 // them, with the column that each stands at.
 func Parse(file string, line int, src []byte) (*Case, error) {
-	p := &parser{src: src, file: file, line: line}
-	n, problems := jsonx.Parse(src, jsonx.Options{NUL: true})
-	p.note(problems)
-	if tree.Fatal(problems) {
-		return nil, p.errs.Fatal()
+	p, n := read(file, line, src)
+	if p.errs.Fatal() == nil {
+		dropNulls(n.At("call", "subjects"), n.At("call", "roles"), n.At("call", "roots"), n.At("world", "dirs"))
+		p.note(n.Decode(src, &p.doc))
 	}
-	c := &Case{}
-	p.parse(c, n)
+	if n.Is(tree.Object) {
+		p.config(n)
+		p.want(n)
+	}
+	if err := p.errs.Fatal(); err != nil {
+		return nil, err
+	}
+	return &p.doc.Case, nil
+}
+
+// ParseCall reads a call from one line of JSON. Unknown keys, keys given twice and known
+// keys in other capitals are refused: another reader of the same line has to see the same
+// tool.
+func ParseCall(file string, line int, src []byte) (*obstat.Call, error) {
+	p, n := read(file, line, src)
+	c := &obstat.Call{}
+	if p.errs.Fatal() == nil {
+		p.note(n.Decode(src, c))
+	}
+	if c.Tool == "" && p.errs.Fatal() == nil {
+		p.fail(n.Get("tool"), "the call names no tool")
+	}
 	if err := p.errs.Fatal(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// parser turns the tree of a line into a case.
+// A parser turns the tree of a line into a case.
 type parser struct {
-	src  []byte
-	file string
+	file dialect.File
 	line int
 	errs obstat.Errors
+	doc  document
+}
+
+func read(file string, line int, src []byte) (*parser, *tree.Node) {
+	p := &parser{file: dialect.File{Name: file, Data: src}, line: line}
+	n, problems := jsonx.Parse(src, jsonx.Options{NUL: true})
+	p.note(problems)
+	return p, n
 }
 
 func (p *parser) note(problems []tree.Problem) {
-	f := dialect.File{Name: p.file, Data: p.src}
-	for _, e := range f.Problems(problems) {
+	for _, e := range p.file.Problems(problems) {
 		p.add(e)
 	}
 }
@@ -52,56 +121,30 @@ func (p *parser) add(e *obstat.Error) {
 }
 
 func (p *parser) fail(n *tree.Node, format string, args ...any) {
-	f := dialect.File{Name: p.file, Data: p.src}
-	p.add(f.Problem(n.Start, obstat.CodeBadValue, format, args...))
+	p.add(p.file.Problem(n.Start, obstat.CodeBadValue, format, args...))
 }
 
-func str(name string) tree.Field { return tree.Field{Name: name, Kinds: []tree.Kind{tree.String}} }
-func obj(name string) tree.Field { return tree.Field{Name: name, Kinds: []tree.Kind{tree.Object}} }
-func list(name string) tree.Field {
-	return tree.Field{Name: name, Kinds: []tree.Kind{tree.Array, tree.Null}}
-}
-func boolean(name string) tree.Field { return tree.Field{Name: name, Kinds: []tree.Kind{tree.Bool}} }
-func text(name string) tree.Field {
-	return tree.Field{Name: name, Kinds: []tree.Kind{tree.String, tree.Null}}
-}
-func need(f tree.Field) tree.Field { f.Required = true; return f }
-
-func (p *parser) check(n *tree.Node, fields ...tree.Field) { p.note(n.Check(fields...)) }
-
-func (p *parser) parse(c *Case, n *tree.Node) {
-	p.check(n, need(str("id")), need(str("dialect")), obj("options"), tree.Field{Name: "policy"}, list("layers"), obj("files"), obj("tools"),
-		need(obj("call")), obj("world"), str("floor"), obj("want"), str("never"), str("group"), str("note"))
-	if p.errs.Fatal() != nil {
-		return
+// dropNulls takes the nulls out of lists: a root that is not known is no root.
+func dropNulls(lists ...*tree.Node) {
+	for _, l := range lists {
+		if l != nil {
+			l.Elems = slices.DeleteFunc(l.Elems, func(e *tree.Node) bool { return e.Is(tree.Null) })
+		}
 	}
-	c.ID, c.Dialect, c.Group, c.Note = n.Get("id").Str, n.Get("dialect").Str, of(n.Get("group")), of(n.Get("note"))
-	p.config(c, n)
-	p.tools(c, n.Get("tools"))
-	p.call(c, n.Get("call"))
-	p.world(c, n.Get("world"))
-	p.want(c, n)
 }
 
-// of returns a string node's text, "" for anything else.
-func of(n *tree.Node) string {
-	if n.Is(tree.String) {
-		return n.Str
-	}
-	return ""
-}
-
-func (p *parser) config(c *Case, n *tree.Node) {
+func (p *parser) config(n *tree.Node) {
+	c := &p.doc.Config
 	given := 0
 	add := func(name, layer string, v *tree.Node) {
-		c.Config.Files = append(c.Config.Files, dialect.File{Name: name, Layer: layer, Data: p.fileText(v)})
+		c.Files = append(c.Files, dialect.File{Name: name, Layer: layer, Data: p.fileText(v)})
 	}
 	if v := n.Get("policy"); v != nil {
-		given, c.Config.unnamed = given+1, true
+		given, c.unnamed = given+1, true
 		add("", "", v)
 	}
 	if v := n.Get("layers"); v.Is(tree.Array) {
-		given, c.Config.unnamed = given+1, true
+		given, c.unnamed = given+1, true
 		for i, e := range v.Elems {
 			add(fmt.Sprintf("layer%d/", i), fmt.Sprint(i), e)
 		}
@@ -112,12 +155,24 @@ func (p *parser) config(c *Case, n *tree.Node) {
 			add(m.Key, "", m.Value)
 		}
 	}
-	if given != 1 {
+	misspelt := slices.ContainsFunc(p.errs, func(e *obstat.Error) bool { return e.Code == obstat.CodeUnknownKey })
+	if given > 1 || given == 0 && !misspelt {
 		p.fail(n, "a case has one of policy, layers and files; this one has %d of them", given)
 	}
-	c.Config.Options = p.options(n.Get("options"))
-	if f := n.Get("floor"); f != nil {
-		c.Config.Options[dialect.FloorOption] = f.Str
+	c.Options = p.options(n.Get("options"))
+	if f := p.doc.Floor; f != nil {
+		c.Options[dialect.FloorOption] = *f
+	}
+	if p.doc.Tools != nil {
+		c.Tools = map[string]dialect.Tool{}
+	}
+	for name, t := range p.doc.Tools {
+		out := dialect.Tool{Kind: t.Kind, ReadOnly: t.ReadOnly, Trusted: t.Trusted}
+		if t.Check != nil {
+			out.Check = (*dialect.Answer)(&t.Check.Answer)
+			out.Check.Safety = t.Check.Safety
+		}
+		c.Tools[name] = out
 	}
 }
 
@@ -127,7 +182,7 @@ func (p *parser) fileText(v *tree.Node) []byte {
 	if v.Is(tree.String) {
 		return []byte(v.Str)
 	}
-	return append([]byte{}, v.Source(p.src)...)
+	return slices.Clone(v.Source(p.file.Data))
 }
 
 func (p *parser) options(n *tree.Node) map[string]string {
@@ -136,112 +191,40 @@ func (p *parser) options(n *tree.Node) map[string]string {
 		return out
 	}
 	for _, m := range n.Members {
-		switch v := m.Value; v.Kind {
-		case tree.Array:
-			elems, problems := v.Strings(m.Key)
-			p.note(problems)
-			words := make([]string, len(elems))
-			for i, e := range elems {
-				words[i] = e.Str
-			}
+		out[m.Key] = string(p.fileText(m.Value))
+		if m.Value.Is(tree.Array) {
+			var words []string
+			p.note(m.Value.Decode(p.file.Data, &words))
 			out[m.Key] = strings.Join(words, ",")
-		case tree.String:
-			out[m.Key] = v.Str
-		default:
-			out[m.Key] = string(v.Source(p.src))
 		}
 	}
 	return out
 }
 
-func (p *parser) tools(c *Case, n *tree.Node) {
-	if n == nil {
+func (p *parser) want(n *tree.Node) {
+	w, c := n.Get("want"), &p.doc.Case
+	c.Want = p.doc.Want.Want
+	if (w == nil) == (n.Get("never") == nil) {
+		p.fail(n, "a case has either want or never")
 		return
 	}
-	c.Config.Tools = map[string]dialect.Tool{}
-	for _, m := range n.Members {
-		p.check(m.Value, str("kind"), boolean("read_only"), boolean("trusted"), obj("check"))
-		t := dialect.Tool{Kind: of(m.Value.Get("kind")), ReadOnly: isTrue(m.Value.Get("read_only")), Trusted: isTrue(m.Value.Get("trusted"))}
-		if ck := m.Value.Get("check"); ck != nil {
-			t.Check = p.answer(ck)
-		}
-		c.Config.Tools[m.Key] = t
-	}
-}
-
-func isTrue(n *tree.Node) bool { return n.Is(tree.Bool) && n.Bool }
-
-func (p *parser) answer(n *tree.Node) *dialect.Answer {
-	p.check(n, need(str("verdict")), boolean("safety"))
-	a := &dialect.Answer{Safety: isTrue(n.Get("safety"))}
-	if v := n.Get("verdict"); of(v) == "pass" {
-		a.Pass = true
-	} else if v != nil {
-		a.Verdict = p.verdict(v)
-	}
-	return a
-}
-
-func (p *parser) verdict(n *tree.Node) obstat.Verdict {
-	v, err := obstat.ParseVerdict(of(n))
-	if err != nil {
-		p.fail(n, "%v", err)
-	}
-	return v
-}
-
-// texts returns the strings of a list; null elements are left out: a root that
-// is not known is no root.
-func (p *parser) texts(n *tree.Node) (out []string) {
-	if !n.Is(tree.Array) {
-		return nil
-	}
-	for _, e := range n.Elems {
-		switch e.Kind {
-		case tree.String:
-			out = append(out, e.Str)
-		case tree.Null:
-		default:
-			p.fail(e, "should be a string, not %s", e.Kind)
+	if m := w.Get("matched"); m != nil {
+		if c.Want.Matched = &m.Str; !m.Is(tree.Null) && !m.Is(tree.String) {
+			p.note([]tree.Problem{*m.Want("matched", tree.String)})
 		}
 	}
-	return out
-}
-
-func (p *parser) call(c *Case, n *tree.Node) {
-	p.check(n, need(str("tool")), tree.Field{Name: "input"}, list("subjects"), text("agent"), text("session"), text("user"), list("roles"),
-		text("channel"), text("dir"), list("roots"), text("mode"), tree.Field{Name: "repeat", Kinds: []tree.Kind{tree.Number}})
-	c.Call = obstat.Call{Tool: of(n.Get("tool")), Subjects: p.texts(n.Get("subjects")), Agent: of(n.Get("agent")), Session: of(n.Get("session")),
-		User: of(n.Get("user")), Roles: p.texts(n.Get("roles")), Channel: of(n.Get("channel")), Dir: of(n.Get("dir")),
-		Roots: p.texts(n.Get("roots")), Mode: obstat.Mode(of(n.Get("mode")))}
-	if in := n.Get("input"); in != nil {
-		c.Call.Input = append([]byte{}, in.Source(p.src)...)
-	}
-	if r := n.Get("repeat"); r != nil {
-		if _, err := fmt.Sscanf(r.Num, "%d", &c.Call.Repeat); err != nil {
-			p.fail(r, "repeat should be a whole number")
+	if o := w.Get("offers"); o.Is(tree.Array) {
+		offers := make([]Offer, len(o.Elems))
+		for i, e := range o.Elems {
+			if e.Is(tree.String) {
+				offers[i].Text = e.Str
+			} else {
+				p.note(e.Decode(p.file.Data, &offers[i]))
+			}
 		}
+		c.Want.Offers = &offers
 	}
-}
-
-func (p *parser) world(c *Case, n *tree.Node) {
-	if n == nil {
-		return
+	if w != nil && !c.Want.Error && c.Want.Verdict == nil {
+		p.fail(w, "want names neither a verdict nor an error")
 	}
-	p.check(n, text("home"), obj("homes"), obj("links"), list("dirs"))
-	c.World = obstat.Snapshot{HomeDir: of(n.Get("home")), Homes: p.textMap(n.Get("homes")), Links: p.textMap(n.Get("links")), Dirs: p.texts(n.Get("dirs"))}
-}
-
-func (p *parser) textMap(n *tree.Node) map[string]string {
-	if !n.Is(tree.Object) {
-		return nil
-	}
-	out := make(map[string]string, len(n.Members))
-	for _, m := range n.Members {
-		if !m.Value.Is(tree.String) {
-			p.fail(m.Value, "should be a string, not %s", m.Value.Kind)
-		}
-		out[m.Key] = of(m.Value)
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
 )
 
 // callOptions say which call a command works with.
@@ -82,40 +83,14 @@ func (o *callOptions) args(args []string) error {
 // tool's path: of those that are known the first is taken that the policy's
 // dialect can read.
 func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
-	var c *obstat.Call
-	for i := range maxNames {
-		next, err := o.named(p.Dir, i)
-		if err != nil {
-			return nil, err
-		}
-		if c != nil && string(next.Input) == string(c.Input) {
-			break // no more names
-		}
-		if d := p.Loaded.Policy.Decide(next, w); c == nil || len(d.Faults) == 0 {
-			c = next
-			if len(d.Faults) == 0 {
-				break
-			}
-		}
-	}
-	return c, nil
-}
-
-// maxNames bounds how many names of a field are tried.
-const maxNames = 8
-
-// named makes the call with the n-th name that is known for each field.
-func (o *callOptions) named(dir string, n int) (*obstat.Call, error) {
 	c := &obstat.Call{Tool: o.Tool}
-	o.defaults(c, dir)
-	switch fields := o.fields(); {
-	case o.Input != "":
-		if _, problems := jsonx.Parse([]byte(o.Input), jsonx.Options{NUL: true}); tree.Fatal(problems) {
-			f := dialect.File{Name: "INPUT-JSON", Data: []byte(o.Input)}
-			return nil, f.Problems(problems).Fatal()
-		}
+	o.defaults(c, p.Dir)
+	if o.Input != "" {
 		c.Input = json.RawMessage(o.Input)
-	case len(fields) > 0:
+		return c, o.checkInput()
+	}
+	fields := o.fields()
+	for n := 0; n < maxNames && len(fields) > 0; n++ {
 		input := map[string]string{}
 		for kind, text := range fields {
 			input[fieldName(o.Tool, kind, n)] = text
@@ -124,9 +99,37 @@ func (o *callOptions) named(dir string, n int) (*obstat.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Input = b[:len(b)-1]
+		named := *c
+		named.Input = bytes.TrimSpace(b)
+		sound := len(p.Loaded.Policy.Decide(&named, w).Faults) == 0
+		if n == 0 || sound {
+			c = &named
+		}
+		if sound {
+			break
+		}
 	}
 	return c, nil
+}
+
+// maxNames bounds how many names of a field are tried.
+const maxNames = 8
+
+// checkInput refuses an INPUT-JSON that is not JSON, with the way to write a command.
+func (o *callOptions) checkInput() error {
+	_, problems := jsonx.Parse([]byte(o.Input), jsonx.Options{NUL: true})
+	f := dialect.File{Name: "INPUT-JSON", Data: []byte(o.Input)}
+	err := f.Problems(problems).Fatal()
+	if err == nil || strings.HasPrefix(strings.TrimSpace(o.Input), "{") {
+		return err
+	}
+	hint := "write the input as a JSON object"
+	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
+		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
+	} else if len(t.Paths) > 0 {
+		hint = fmt.Sprintf("write %s --path %s", o.Tool, agent.Quote(o.Input))
+	}
+	return obstat.Errors{{Code: obstat.CodeSyntax, Msg: fmt.Sprintf("INPUT-JSON is not JSON: %s", o.Input), Hint: hint}}
 }
 
 // fieldName returns the n-th name that a tool may have for its command, path or
@@ -174,14 +177,11 @@ func (o *callOptions) defaults(c *obstat.Call, dir string) {
 
 // checkMode refuses a mode that the policy does not have: deciding would deny
 // everything for a typing mistake.
-func (o *callOptions) checkMode(p *loaded) error {
-	if o.Mode == "" {
+func checkMode(p *loaded, mode string) error {
+	if _, ok := p.Program.Pipelines[obstat.Mode(mode)]; ok || mode == "" {
 		return nil
 	}
-	if _, ok := p.Program.Pipelines[obstat.Mode(o.Mode)]; ok {
-		return nil
-	}
-	return obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("the policy has no mode %q", o.Mode),
+	return obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("the policy has no mode %q", mode),
 		Hint: "it has " + strings.Join(modesOf(p.Program), ", ")}}
 }
 

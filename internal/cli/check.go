@@ -2,114 +2,120 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/cases"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonl"
 	"github.com/obstat/obstat/policy"
 )
 
-// checkOptions are the options of obstat check and, but for how the answer is
-// shown, of obstat explain.
+// checkOptions are the options of obstat check and obstat explain.
 type checkOptions struct {
 	*Factory
 	Policy policyOptions
 	Call   callOptions
-	// Stream: the calls come as JSON lines on standard input.
-	Stream bool
-}
-
-func (o *checkOptions) flags(cmd *cobra.Command) {
-	o.Policy.flags(cmd, true)
-	o.Call.flags(cmd)
-}
-
-func (o *checkOptions) args(args []string) error {
-	if err := o.Call.args(args); err != nil {
-		return err
-	}
-	o.Stream = len(args) == 0
-	if o.Stream && o.IO.InTTY {
-		return usagef("name a TOOL, or give calls as JSON lines on standard input")
-	}
-	return nil
-}
-
-// command makes the command of a name that reads these options and does run.
-func (o *checkOptions) command(name string, run func(*checkOptions) error) *cobra.Command {
-	cmd := command(name, some(0, 2), func(_ context.Context, args []string) error {
-		if err := o.args(args); err != nil {
-			return err
-		}
-		return run(o)
-	})
-	o.flags(cmd)
-	return cmd
+	// Answer decides a call and writes the answer. line is that of standard input, zero
+	// where the call is in the arguments.
+	Answer func(w io.Writer, p *loaded, call *obstat.Call, line int) (obstat.Verdict, error)
+	Gap    string // between two answers in text
 }
 
 func newCheck(f *Factory) *cobra.Command {
-	return (&checkOptions{Factory: f}).command("check", checkRun)
+	return (&checkOptions{Factory: f, Answer: f.check}).command("check")
 }
 
-func checkRun(o *checkOptions) error {
-	p, err := o.policy()
+func newExplain(f *Factory) *cobra.Command {
+	return (&checkOptions{Factory: f, Answer: f.explain, Gap: "\n"}).command("explain")
+}
+
+func (o *checkOptions) command(name string) *cobra.Command {
+	cmd := command(name, some(0, 2), func(_ context.Context, args []string) error {
+		if err := o.Call.args(args); err != nil {
+			return err
+		}
+		if len(args) == 0 && o.IO.InTTY {
+			return usagef("name a TOOL, or give calls as JSON lines on standard input")
+		}
+		return o.run(len(args) == 0)
+	})
+	o.Policy.flags(cmd, true)
+	o.Call.flags(cmd)
+	return cmd
+}
+
+// run answers the call of the arguments, or each call of a stream.
+func (o *checkOptions) run(stream bool) error {
+	p, err := o.load(&o.Policy)
 	if err != nil {
 		return err
 	}
-	if o.Stream {
-		return checkStream(o, p)
+	if err := checkMode(p, o.Call.Mode); err != nil {
+		return err
+	}
+	o.announce(p)
+	o.warn(p)
+	if stream {
+		return o.stream(p)
 	}
 	call, err := o.Call.call(p, o.World)
 	if err != nil {
 		return err
 	}
-	d, err := p.decide(call, o.World)
-	if err != nil {
-		return err
-	}
-	if o.jsonFlag {
-		err = writeJSON(o.IO.Out, newCheckJSON(&d, 0))
-	} else {
-		s := o.IO
-		_, err = fmt.Fprintf(s.Out, "%s  %s\n", s.paint(verdictInk(d.Verdict), pad(d.Verdict.String(), 5)), visible(d.Reason()))
-	}
-	if err != nil {
-		return err
-	}
-	return done(exitOf(d.Verdict))
+	v, err := o.Answer(o.IO.Out, p, call, 0)
+	return cmp.Or(err, done(exitOf(v)))
 }
 
-// policy loads the policy and says what has to be said of it.
-func (o *checkOptions) policy() (*loaded, error) {
-	p, err := o.load(&o.Policy)
-	if err != nil {
-		return nil, err
+// stream answers the calls on standard input, one line each, as they come: a program that
+// sends one call waits for its answer before it sends the next.
+func (o *checkOptions) stream(p *loaded) error {
+	lines := jsonl.NewReader(o.IO.In)
+	out := bufio.NewWriter(o.IO.Out)
+	worst := ExitOK
+	for first := true; ; first = false {
+		src, err := lines.Next()
+		if err == io.EOF {
+			return cmp.Or(out.Flush(), done(worst))
+		}
+		n := lines.Line()
+		if err != nil && !errors.Is(err, jsonl.ErrTooLong) {
+			out.Flush()
+			return obstat.Errors{{Code: obstat.CodeIO, Pos: obstat.Pos{File: "standard input", Line: n + 1}, Msg: err.Error()}}
+		}
+		if !first && !o.jsonFlag {
+			fmt.Fprint(out, o.Gap)
+		}
+		code := ExitError
+		var call *obstat.Call
+		if err != nil {
+			err = obstat.Errors{{Code: obstat.CodeTooLarge, Pos: obstat.Pos{Line: n, Col: 1}, Msg: err.Error()}}
+		} else {
+			call, err = cases.ParseCall("", n, src)
+		}
+		var es obstat.Errors
+		if errors.As(err, &es) {
+			err = o.refuse(out, n, es)
+		} else {
+			var v obstat.Verdict
+			o.Call.defaults(call, p.Dir)
+			v, err = o.Answer(out, p, call, n)
+			code = exitOf(v)
+		}
+		if err = errors.Join(err, out.Flush()); err != nil {
+			return err
+		}
+		worst = worse(worst, code)
 	}
-	if err := o.Call.checkMode(p); err != nil {
-		return nil, err
-	}
-	o.announce(p)
-	o.warn(p)
-	return p, nil
-}
-
-// checkJSON is what --json prints for one call.
-type checkJSON struct {
-	V    int `json:"v"`
-	Line int `json:"line,omitempty"`
-	explain.Decision
-	Dialect string   `json:"dialect"`
-	Policy  string   `json:"policy"` // digest
-	Files   []string `json:"files"`
-	// Waits is the directory whose files would be looser and wait to be accepted.
-	Waits string `json:"waits,omitempty"`
 }
 
 // lineErrorJSON is what --json prints for a line that is no call.
@@ -119,83 +125,93 @@ type lineErrorJSON struct {
 	Errors obstat.Errors `json:"errors"`
 }
 
-func newCheckJSON(d *policy.Answer, line int) checkJSON {
-	return checkJSON{V: explain.Version, Line: line, Decision: explain.NewDecision(&d.Decision), Dialect: d.By.Dialect.Name(), Policy: d.By.Loaded.Policy.Digest(), Files: namesOf(d.By), Waits: d.Waits}
-}
-
-// checkStream answers the calls on standard input, one line each, as they come.
-func checkStream(o *checkOptions, p *loaded) error {
-	s := o.IO
-	lines := jsonl.NewReader(s.In)
-	out := bufio.NewWriter(s.Out)
-	worst := ExitOK
-	for {
-		line, err := lines.Next()
-		if err == io.EOF {
-			break
+// refuse writes why a line is no call.
+func (f *Factory) refuse(w io.Writer, n int, es obstat.Errors) error {
+	if f.jsonFlag {
+		return writeJSON(w, lineErrorJSON{explain.Version, n, es})
+	}
+	for _, e := range es {
+		hint := ""
+		if e.Hint != "" {
+			hint = "; " + e.Hint
 		}
-		if err != nil && !errors.Is(err, jsonl.ErrTooLong) {
-			out.Flush()
-			return obstat.Errors{{Code: obstat.CodeIO, Pos: obstat.Pos{File: "standard input", Line: lines.Line() + 1}, Msg: err.Error()}}
-		}
-		code, err := o.line(out, p, lines.Line(), line, err)
-		if err == nil {
-			err = out.Flush() // whoever sends one call waits for its answer
-		}
-		if err != nil {
+		if _, err := fmt.Fprintf(w, "%d:%d: %s: %s [%s]%s\n", n, e.Pos.Col, f.IO.paint(red, "error"), visible(e.Msg), e.Code, visible(hint)); err != nil {
 			return err
 		}
-		worst = worse(worst, code)
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	return done(worst)
+	return nil
 }
 
-// line answers one line; tooLong is why it could not be read.
-func (o *checkOptions) line(w io.Writer, p *loaded, n int, src []byte, tooLong error) (ExitCode, error) {
-	f := o.Factory
-	call, err := (*obstat.Call)(nil), error(obstat.Errors{{Code: obstat.CodeTooLarge, Pos: obstat.Pos{Line: n, Col: 1}, Msg: fmt.Sprint(tooLong)}})
-	if tooLong == nil {
-		call, err = parseCall("", n, src)
-	}
-	var es obstat.Errors
-	if errors.As(err, &es) {
-		if f.jsonFlag {
-			return ExitError, writeJSON(w, lineErrorJSON{explain.Version, n, es})
-		}
-		for _, e := range es {
-			hint := ""
-			if e.Hint != "" {
-				hint = "; " + e.Hint
-			}
-			if _, err := fmt.Fprintf(w, "%d:%d: %s: %s [%s]%s\n", n, e.Pos.Col, f.IO.paint(red, "error"), visible(e.Msg), e.Code, visible(hint)); err != nil {
-				return ExitError, err
-			}
-		}
-		return ExitError, nil
-	}
-	o.Call.defaults(call, p.Dir)
-	d, err := p.decide(call, f.World)
+// byJSON names the policy that decided.
+type byJSON struct {
+	Dialect string   `json:"dialect"`
+	Policy  string   `json:"policy"` // digest
+	Files   []string `json:"files"`
+	// Waits is the directory whose files would be looser and wait to be accepted.
+	Waits string `json:"waits,omitempty"`
+}
+
+func newByJSON(a *policy.Answer) byJSON {
+	return byJSON{a.By.Dialect.Name(), a.By.Loaded.Policy.Digest(), namesOf(a.By), a.Waits}
+}
+
+// checkJSON is what obstat check --json prints for one call.
+type checkJSON struct {
+	V    int `json:"v"`
+	Line int `json:"line,omitempty"`
+	explain.Decision
+	byJSON
+}
+
+// check decides a call and writes the answer on one line.
+func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (obstat.Verdict, error) {
+	a, err := p.decide(call, f.World)
 	if err != nil {
-		return ExitError, err
+		return obstat.Deny, err
+	}
+	verdict := a.Verdict.String()
+	switch look := verdictInk(a.Verdict); {
+	case f.jsonFlag:
+		err = writeJSON(w, checkJSON{explain.Version, line, explain.NewDecision(&a.Decision), newByJSON(&a)})
+	case line == 0:
+		_, err = fmt.Fprintf(w, "%s  %s\n", f.IO.paint(look, pad(verdict, 5)), visible(a.Reason()))
+	default:
+		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", line, f.IO.paint(look, verdict), clip(visible(callWords(call)), f.IO.width()), visible(a.Reason()))
+	}
+	return a.Verdict, err
+}
+
+// explainJSON is what obstat explain --json prints for one call.
+type explainJSON struct {
+	*explain.View
+	byJSON
+}
+
+// explain explains the answer of the policy that decides, and says where files
+// that wait to be accepted would be looser.
+func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obstat.Verdict, error) {
+	a, err := p.decide(call, f.World)
+	if err != nil {
+		return obstat.Deny, err
+	}
+	by := a.By
+	v := explain.Explain(&explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }})
+	if a.Waits != "" || v.Verdict != a.Verdict {
+		v.Decision, v.By, v.Why, v.Changes = explain.NewDecision(&a.Decision), explain.By{Kind: "check", Text: a.Stage}, a.Reason(), nil
 	}
 	if f.jsonFlag {
-		err = writeJSON(w, newCheckJSON(&d, n))
-	} else {
-		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", n, f.IO.paint(verdictInk(d.Verdict), d.Verdict.String()),
-			clip(visible(callWords(call)), f.IO.width()), visible(d.Reason()))
+		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})
 	}
-	return exitOf(d.Verdict), err
+	s := newScreen(f.IO)
+	s.explanation(v)
+	return v.Verdict, s.flush(w)
 }
 
 // modesOf returns the modes of a Program, sorted.
-func modesOf(p *obstat.Program) []string {
-	out := make([]string, 0, len(p.Pipelines))
-	for m := range p.Pipelines {
+func modesOf(p *obstat.Program) (out []string) {
+	for _, m := range slices.Sorted(maps.Keys(p.Pipelines)) {
 		out = append(out, string(m))
 	}
-	slices.Sort(out)
 	return out
 }

@@ -7,18 +7,23 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/explain"
 )
 
 // An ExitCode is the exit code of the process.
@@ -211,4 +216,80 @@ func some(minimum, maximum int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// errorsJSON is printed by --json where a command fails.
+type errorsJSON struct {
+	V      int           `json:"v"`
+	Errors obstat.Errors `json:"errors"`
+}
+
+// writeJSON writes v on one line, its text as it is: no reader of ours is a web
+// page.
+func writeJSON(w io.Writer, v any) error {
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// writePretty writes v indented, for the commands that print one large object.
+func writePretty(w io.Writer, v any) error {
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return err
+	}
+	_, err = out.WriteTo(w)
+	return err
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// versionJSON is the output of `obstat version --json`.
+type versionJSON struct {
+	V        int    `json:"v"`
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func newVersion(f *Factory) *cobra.Command {
+	return command("version", some(0, 0), func(context.Context, []string) error {
+		v := thisVersion()
+		text := v.Version
+		if v.Revision != "" {
+			text += " (" + v.Revision + ")"
+		}
+		return f.show(v, func(s *screen) { s.printf("obstat %s %s %s\n", text, v.Go, v.Platform) })
+	})
+}
+
+func thisVersion() versionJSON {
+	v := versionJSON{V: explain.Version, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Revision = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
 }

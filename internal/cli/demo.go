@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/demo"
 	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/ledger"
 )
 
 // demoOptions are the options of obstat demo.
@@ -85,14 +87,13 @@ func (s *show) intro() {
 			answers = "A script answers what it asks."
 		}
 	}
-	for _, l := range [][2]string{
-		{"project", s.run.Dir}, {"policy", "opencode.json, in that directory: the file that opencode reads"},
-		{"real", "the gate, its policy, the asks, the store and the ledger"}, {"not real", "the model; and its commands are not run. " + answers}} {
-		sc := newScreen(io)
-		for i, line := range wrap(l[1], sc.width-10) {
-			s.printf("%s%s\n", io.paint(dim, pad([]string{l[0], ""}[min(i, 1)], 10)), line)
-		}
-	}
+	sc := newScreen(io)
+	sc.margin = 10
+	sc.text("project", s.run.Dir)
+	sc.text("policy", "opencode.json, in that directory: the file that opencode reads")
+	sc.text("real", "the gate, its policy, the asks, the store and the ledger")
+	sc.text("not real", "the model; and its commands are not run. "+answers)
+	s.printf("%s", sc.b.String())
 }
 
 // step shows one step: what the agent says, what it wants, and the answer.
@@ -113,11 +114,11 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	if now := fileNow("", policy); now != before {
 		sc := newScreen(io)
 		sc.line("wrote", "opencode.json, every other byte as it was:")
-		sc.signed(lineDiff(before, now))
+		sc.diff(lineDiff(before, now))
 		s.printf("%s", sc.b.String())
 	}
 	if st.Shows != "" {
-		s.printf("%s%s\n", spaces(margin), io.paint(cyan, "→ "+st.Shows))
+		s.printf("%*s%s\n", newScreen(io).margin, "", io.paint(cyan, "→ "+st.Shows))
 	}
 	if d.Verdict != obstat.Allow {
 		return nil
@@ -183,7 +184,12 @@ func (s *show) verdict(call *obstat.Call, d *obstat.Decision) {
 	if d.Input != nil {
 		ran = obstat.Call{Tool: call.Tool, Input: d.Input, Dir: call.Dir}
 	}
-	v := decisionView(&ran, d)
+	by := explain.By{Kind: "default", Text: first(d.Note, "no rule")}
+	if d.Rule != nil {
+		by = explain.By{Kind: "rule", Text: d.Rule.String(), Pos: d.Rule.Pos}
+	}
+	v := callView(&ran, d.Verdict, d.Part, by)
+	v.Safety = d.Safety
 	sc := newScreen(s.f.IO)
 	sc.head(v)
 	if d.Input != nil {
@@ -195,4 +201,74 @@ func (s *show) verdict(call *obstat.Call, d *obstat.Decision) {
 		sc.by(v)
 	}
 	s.printf("%s", sc.b.String())
+}
+
+// finish shows the ledger, whether it holds, and where to go from here.
+func (s *show) finish(ctx context.Context, dir string) error {
+	io := s.f.IO
+	s.printf("\n%s\n", io.paint(bold, "The ledger. Each record is sealed with the hash of the one before it."))
+	var all []*ledger.Record
+	for r, err := range s.run.Store.Records(ctx, ledger.Query{}) {
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	for _, r := range all {
+		s.printf("%s\n", clip(s.recordLine(r), io.width()))
+	}
+	v, err := ledger.VerifyStore(ctx, s.run.Store, ledger.Hash{})
+	if err != nil {
+		return err
+	}
+	s.printf("\n%s  %d records verified; the last has the hash %s…\n", io.paint(green, "holds"), v.Records, v.Head.Hash.String()[:16])
+	s.tamper(all)
+	s.next(dir)
+	return nil
+}
+
+// recordLine is a record on one line. It is shown as it is cut, so it has no
+// colour.
+func (s *show) recordLine(r *ledger.Record) string {
+	what := r.Reason
+	if r.Tool != "" && len(r.Input) > 0 {
+		what = r.Tool + " " + strings.TrimPrefix(r.About(), r.Dir+"/")
+	}
+	return fmt.Sprintf("%3d  %s  %-8s  %-8s  %s", r.Seq, r.Hash.String()[:6], r.Kind, r.Verdict, visible(what))
+}
+
+// tamper shows what becomes of a ledger that somebody changes.
+func (s *show) tamper(all []*ledger.Record) {
+	changed := false
+	_, err := ledger.Verify(func(yield func(*ledger.Record, error) bool) {
+		for _, r := range all {
+			c := *r
+			if !changed && c.Kind == ledger.Decision && c.Verdict == obstat.Deny.String() {
+				c.Verdict, changed = obstat.Allow.String(), true
+			}
+			if !yield(&c, nil) {
+				return
+			}
+		}
+	}, ledger.Hash{})
+	var b *ledger.Break
+	if errors.As(err, &b) {
+		s.printf("%s had somebody turned a deny into an allow:\n       %s\n", s.f.IO.paint(red, "breaks"), b.Error())
+	}
+}
+
+// next says what to do now.
+func (s *show) next(dir string) {
+	io := s.f.IO
+	s.printf("\n%s\n", io.paint(bold, "What now"))
+	for _, l := range [][2]string{
+		{"to have the command", "go install ./cmd/obstat"},
+		{"why a call was denied, step by step", "cd " + s.run.Dir + "\n  obstat explain bash --command 'cat .env'"},
+		{"what another policy would have said", "obstat replay --store " + demo.StorePath(dir) + " -p NEW"},
+		{"what your own project's files mean", "cd YOUR-PROJECT && obstat policy show"},
+		{"answer your agents in a terminal of your own", "obstat ask"},
+	} {
+		s.printf("%s\n  %s\n", io.paint(dim, "# "+l[0]), l[1])
+	}
+	s.printf("\n%s\n", io.paint(dim, "All of it is in "+dir+"; delete it at will."))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -94,14 +95,10 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	if !r.OK() {
 		code = ExitError
 	}
-	if o.jsonFlag {
-		if r.Agents == nil {
-			r.Agents = []*doctor.Agent{}
-		}
-		return errors.Join(writeJSON(o.IO.Out, doctorJSON{explain.Version, r.OK(), r}), done(code))
+	if r.Agents == nil {
+		r.Agents = []*doctor.Agent{}
 	}
-	(&doctorScreen{io: o.IO, home: home}).print(r)
-	return done(code)
+	return cmp.Or(o.show(doctorJSON{explain.Version, r.OK(), r}, func(s *screen) { s.report(r, home) }), done(code))
 }
 
 // canaryLimit is longer than obstat's own deadline.
@@ -175,4 +172,125 @@ func inspect(path string) (*doctor.Binary, error) {
 		}
 	}
 	return b, nil
+}
+
+// report writes a report of the doctor's.
+func (s *screen) report(r *doctor.Report, home string) {
+	s.margin = 10
+	if len(r.Agents) == 0 {
+		s.printf("No agent that obstat knows is used here. See: obstat install --help\n")
+	}
+	for i, a := range r.Agents {
+		if i > 0 && (a.State != doctor.Open || r.Agents[i-1].State != doctor.Open) {
+			s.printf("\n")
+		}
+		s.agent(a, home)
+	}
+	if len(r.Policy) > 0 {
+		s.printf("\n%s\n", s.io.paint(bold, "Policy"))
+		s.findings(r.Policy, home)
+	}
+}
+
+func (s *screen) agent(a *doctor.Agent, home string) {
+	k, word := red, "does not hold"
+	switch a.State {
+	case doctor.Holds:
+		k, word = green, "holds"
+	case doctor.Open:
+		k, word = yellow, "does not ask obstat: obstat install "+a.Name
+	}
+	s.printf("%s %s\n", s.io.paint(bold, a.Title), s.io.paint(k, word))
+	s.findings(a.Findings, home)
+	var hooks, proofs, open, partly [][2]string
+	events := groups{}
+	for _, e := range a.Entries {
+		events.add(e.File, e.Event)
+	}
+	for _, e := range a.Entries {
+		if list, ok := events[e.File]; ok {
+			hooks = append(hooks, [2]string{"", fmt.Sprintf("%s:%d (%s)", inHome(e.File, home), e.Line, e.Scope)}, [2]string{"", list})
+			delete(events, e.File)
+		}
+	}
+	s.rows("hook", hooks...)
+	for _, p := range a.Proofs {
+		if !slices.ContainsFunc(proofs, func(r [2]string) bool { return r[0] == p.Canary }) {
+			proofs = append(proofs, [2]string{p.Canary, outcomes(a.Proofs, p.Canary)})
+		}
+	}
+	s.rows("proof", proofs...)
+	for _, l := range a.Limits {
+		switch l.Held {
+		case agent.No:
+			open = append(open, [2]string{l.About, l.Says})
+		case agent.Partly:
+			partly = append(partly, [2]string{l.About, l.Says})
+		}
+	}
+	s.rows("not held", open...)
+	s.rows("partly", partly...)
+}
+
+// groups are lists of different words, by name.
+type groups map[string]string
+
+// add adds a word to a list.
+func (g groups) add(name, word string) {
+	switch list, ok := g[name]; {
+	case !ok:
+		g[name] = word
+	case !slices.Contains(strings.Split(list, ", "), word):
+		g[name] = list + ", " + word
+	}
+}
+
+// outcomes says what became of a canary, and at which events where that differs.
+func outcomes(proofs []doctor.Proof, canary string) string {
+	words := map[string]string{"runs": "RUNS", "asks": "asked", "blocked": "blocked"}
+	events := groups{}
+	for _, p := range proofs {
+		if p.Canary == canary {
+			events.add(p.Outcome, p.Event)
+		}
+	}
+	var parts []string
+	for _, outcome := range []string{"runs", "asks", "blocked"} {
+		at, ok := events[outcome]
+		switch {
+		case ok && len(events) == 1:
+			return words[outcome]
+		case ok:
+			parts = append(parts, words[outcome]+" at "+at)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (s *screen) findings(list []doctor.Finding, home string) {
+	for _, f := range list {
+		label := "wrong"
+		if s.label = red; f.Level == doctor.Warning {
+			label, s.label = "note", yellow
+		}
+		text := f.Msg
+		if at := inHome(f.File, home); f.Line > 0 {
+			text = fmt.Sprintf("%s:%d: %s", at, f.Line, text)
+		} else if at != "" {
+			text = at + ": " + text
+		}
+		s.text(label, text)
+		if f.Hint != "" {
+			s.text("", "to do: "+f.Hint)
+		}
+	}
+	s.label = dim
+}
+
+// inHome writes a path in the home directory with ~.
+func inHome(name, home string) string {
+	if rest, ok := strings.CutPrefix(name, home+"/"); ok && home != "" {
+		return "~/" + rest
+	}
+	return name
 }

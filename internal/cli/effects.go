@@ -10,7 +10,9 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/cases"
 	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // effectsOptions are the options of obstat effects.
@@ -100,17 +102,13 @@ func effectsRun(o *effectsOptions) error {
 	}
 	a := explain.Analyze(call, o.World)
 	v := newEffectsJSON(call, a, o.World)
-	if o.jsonFlag {
-		return writeJSON(o.IO.Out, v)
-	}
-	_, err = io.WriteString(o.IO.Out, newScreen(o.IO).effects(v, a))
-	return err
+	return o.show(v, func(s *screen) { s.effects(v, a) })
 }
 
 // call is the call that o is about; a command is one of a shell tool.
 func (o *effectsOptions) call() (*obstat.Call, error) {
 	if o.Call != "" {
-		return parseCall("--call", 1, []byte(o.Call))
+		return cases.ParseCall("--call", 1, []byte(o.Call))
 	}
 	b, err := marshal(map[string]string{"command": o.Command})
 	return &obstat.Call{Tool: "Bash", Input: b}, err
@@ -132,68 +130,53 @@ func newEffectsJSON(call *obstat.Call, a *effect.Analysis, w obstat.World) *effe
 
 // effects lays out an analysis: a table of effects, the gaps, and whether
 // it only reads.
-func (s *screen) effects(v *effectsJSON, a *effect.Analysis) string {
-	if len(v.Effects) == 0 {
-		s.b.WriteString("no effects that are known of\n")
-	} else {
-		s.effectTable(v)
-	}
-	for i, h := range v.Hidden {
-		if i == 0 {
-			s.b.WriteString("\n")
-		}
-		text := h.Why
-		if part := cut(v.Text, h.Span); part != "" {
-			text += ": " + part
-		}
-		for j, l := range wrap(visible(text), s.width-10) {
-			s.b.WriteString(s.io.paint(yellow, pad([]string{"hidden", ""}[min(j, 1)], 8)) + l + "\n")
-		}
-	}
-	look := yellow
-	if a.ReadOnly {
-		look = green
-	}
-	s.b.WriteString("\n" + s.io.paint(look, visible(explain.ReadOnly(a))) + "\n")
-	return s.b.String()
-}
-
-func (s *screen) effectTable(v *effectsJSON) {
+func (s *screen) effects(v *effectsJSON, a *effect.Analysis) {
 	rows := [][4]string{{"EFFECT", "TARGET", "CERTAINTY", "AT"}}
+	width := 0
 	for i := range v.Effects {
 		e := &v.Effects[i]
 		target := visible(e.Target)
 		if len(e.Notes) > 0 {
 			target += " (" + visible(strings.Join(e.Notes, ", ")) + ")"
 		}
+		width = max(width, columns(target))
 		certain := "certain"
 		if !e.Certain {
 			certain = "possible"
 		}
 		at := ""
 		if e.Span.End > e.Span.Start {
-			line, col := lineColOf(v.Text, e.Span.Start)
+			line, col := tree.LineCol([]byte(v.Text), e.Span.Start)
 			at = fmt.Sprintf("%d:%d", line, col)
 		}
 		rows = append(rows, [4]string{e.Kind, target, certain, at})
 	}
-	target := 0
-	for _, r := range rows {
-		target = max(target, columns(r[1]))
+	if len(rows) == 1 {
+		rows = nil
+		s.printf("no effects that are known of\n")
 	}
-	target = min(target, s.width-8-2-9-2-6-2)
+	width = min(max(width, len("TARGET")), s.width-8-2-9-2-6-2)
 	for i, r := range rows {
-		line := pad(r[0], 8) + "  " + pad(clip(r[1], target), target) + "  " + pad(r[2], 9) + "  " + r[3]
+		line := strings.TrimRight(pad(r[0], 8)+"  "+pad(clip(r[1], width), width)+"  "+pad(r[2], 9)+"  "+r[3], " ")
 		if i == 0 {
-			line = s.io.paint(bold, strings.TrimRight(line, " "))
+			line = s.io.paint(bold, line)
 		}
-		s.b.WriteString(strings.TrimRight(line, " ") + "\n")
+		s.printf("%s\n", line)
 	}
-}
-
-// lineColOf returns the line and column of a byte of text.
-func lineColOf(text string, off int) (line, col int) {
-	off = min(off, len(text))
-	before := text[:off]
-	return 1 + strings.Count(before, "\n"), 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	s.margin, s.label = 8, yellow
+	for i, h := range v.Hidden {
+		if i == 0 {
+			s.printf("\n")
+		}
+		text := h.Why
+		if part := cut(v.Text, h.Span); part != "" {
+			text += ": " + part
+		}
+		s.text("hidden", text)
+	}
+	look := yellow
+	if a.ReadOnly {
+		look = green
+	}
+	s.printf("\n%s\n", s.io.paint(look, visible(explain.ReadOnly(a))))
 }

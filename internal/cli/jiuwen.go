@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -70,28 +71,19 @@ func permissionsRun(o *jiuwenOptions) error {
 	}
 	c := &jiuwen.Command{Caller: h, Locale: o.Locale}
 	it := c.Run(strings.Join(o.Args, " "))
-	s := o.IO
-	switch {
-	case o.jsonFlag:
-		err = writeJSON(s.Out, permissionsJSON{1, it.OK(), it.Text})
-	case it.OK():
-		_, err = fmt.Fprintln(s.Out, visibleLines(it.Text))
-	default:
-		_, err = fmt.Fprintln(s.Err, visibleLines(it.Text))
+	code, out := ExitOK, o.IO.Out
+	if !it.OK() {
+		code, out = ExitError, o.IO.Err
 	}
-	if err == nil && !it.OK() {
-		return exit(ExitError)
+	if o.jsonFlag {
+		return cmp.Or(writeJSON(o.IO.Out, permissionsJSON{1, it.OK(), it.Text}), done(code))
 	}
-	return err
-}
-
-// visibleLines makes text safe for a terminal, line by line.
-func visibleLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = visible(lines[i])
+	for line := range strings.SplitSeq(it.Text, "\n") {
+		if _, err := fmt.Fprintln(out, visible(line)); err != nil {
+			return err
+		}
 	}
-	return strings.Join(lines, "\n")
+	return done(code)
 }
 
 // addDirJSON is what obstat add-dir --json prints.
@@ -123,13 +115,9 @@ func addDirRun(o *jiuwenOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.jsonFlag {
-		return writeJSON(o.IO.Out, addDirJSON{1, t})
-	}
 	text := "trusted: " + t.Dir
 	if !t.Overrides {
 		text += " (external_directory only: the tiered policy is not in force)"
 	}
-	_, err = fmt.Fprintln(o.IO.Out, visible(text))
-	return err
+	return o.show(addDirJSON{1, t}, func(s *screen) { s.printf("%s\n", visible(text)) })
 }

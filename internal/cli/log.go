@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -13,12 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat/host/chorus"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
 )
 
-// logOptions are the options of obstat log and of obstat log export.
+// logOptions are the options of obstat log and of the commands below it.
 type logOptions struct {
 	*Factory
 	Store        storeOptions
@@ -28,13 +33,13 @@ type logOptions struct {
 	Follow       bool
 	CSV          bool
 	Format       string
+	Head, File   string           // to verify
 	Tick         <-chan time.Time // looks for more when following; nil: twice a second
 }
 
 func newLog(f *Factory) *cobra.Command {
 	o := &logOptions{Factory: f}
 	cmd := command("log", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return logRun(ctx, o) }))
-	o.Store.flags(cmd)
 	o.filters(cmd)
 	cmd.Flags().IntVarP(&o.Query.Limit, "number", "n", 50, "at most so many, the newest; 0 is all")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what is written from now on")
@@ -43,8 +48,36 @@ func newLog(f *Factory) *cobra.Command {
 	return cmd
 }
 
-// filters are the flags that say which records are wanted.
+func newLogVerify(f *Factory) *cobra.Command {
+	o := &logOptions{Factory: f}
+	cmd := command("log verify", some(0, 1), func(ctx context.Context, args []string) error {
+		o.File = strings.Join(args, "")
+		return logVerifyRun(ctx, o)
+	})
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Head, "head", "", "`hash` of a record that has to be there")
+	return cmd
+}
+
+func newLogExport(f *Factory) *cobra.Command {
+	o := &logOptions{Factory: f}
+	cmd := command("log export", some(0, 0), func(ctx context.Context, _ []string) error { return logExportRun(ctx, o) })
+	o.filters(cmd)
+	cmd.Flags().StringVar(&o.Format, "format", "jsonl", "`form` to write: jsonl, csv or chorus")
+	return cmd
+}
+
+func newLogTrim(f *Factory) *cobra.Command {
+	o := &logOptions{Factory: f}
+	cmd := command("log trim", some(0, 0), func(ctx context.Context, _ []string) error { return logTrimRun(ctx, o) })
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Until, "before", "", "`time`, as obstat log takes it")
+	return cmd
+}
+
+// filters are the flags that say which records of which ledger are wanted.
 func (o *logOptions) filters(cmd *cobra.Command) {
+	o.Store.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&o.Since, "since", "", "not before this `time`")
 	fl.StringVar(&o.Until, "until", "", "before this `time`")
@@ -123,9 +156,27 @@ type logStore interface {
 }
 
 func logRun(ctx context.Context, o *logOptions) error {
-	if o.CSV && o.jsonFlag {
+	form := "text"
+	switch {
+	case o.CSV && o.jsonFlag:
 		return usagef("--csv and --json exclude each other")
+	case o.CSV:
+		form = "csv"
+	case o.jsonFlag:
+		form = "json"
 	}
+	return o.print(ctx, form)
+}
+
+func logExportRun(ctx context.Context, o *logOptions) error {
+	if !slices.Contains([]string{"jsonl", "csv", "chorus"}, o.Format) {
+		return usagef("--format takes jsonl, csv or chorus, not %q", o.Format)
+	}
+	return o.print(ctx, o.Format)
+}
+
+// print prints the records that the flags ask for, and those that follow.
+func (o *logOptions) print(ctx context.Context, form string) error {
 	q, err := o.query(time.Now())
 	if err != nil {
 		return err
@@ -135,67 +186,239 @@ func logRun(ctx context.Context, o *logOptions) error {
 		return err
 	}
 	defer s.Close()
-	p := o.printer(o.IO.Out)
+	out := bufio.NewWriter(o.IO.Out)
+	print := recordPrinter(o.IO, out, form)
+	tick := o.Tick
+	if tick == nil && o.Follow {
+		t := time.NewTicker(time.Second / 2)
+		defer t.Stop()
+		tick = t.C
+	}
 	// Records that are written while this is printed are still to be followed.
 	head, err := s.Head(ctx)
 	if err != nil {
 		return err
 	}
-	last := head.Seq
-	for r, err := range s.Records(ctx, q) {
-		if err == nil {
-			last, err = max(last, r.Seq), p.print(r)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := p.flush(); err != nil || !o.Follow {
-		return err
-	}
-	q.After = last
-	return o.follow(ctx, s, q, p)
-}
-
-// follow prints the records after q.After as they are written.
-func (o *logOptions) follow(ctx context.Context, s logStore, q ledger.Query, p recordPrinter) error {
-	tick := o.Tick
-	if tick == nil {
-		t := time.NewTicker(time.Second / 2)
-		defer t.Stop()
-		tick = t.C
-	}
-	q.Limit = 0
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
-		}
+	for last := head.Seq; ; {
 		for r, err := range s.Records(ctx, q) {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil && o.Follow {
 				return nil
 			}
 			if err == nil {
-				q.After, err = r.Seq, p.print(r)
+				last, err = max(last, r.Seq), print(r)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if err := p.flush(); err != nil {
+		if err := out.Flush(); err != nil || !o.Follow {
 			return err
+		}
+		q.After, q.Limit = last, 0
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick:
 		}
 	}
 }
 
-// printer returns the printer for the form that the flags ask for.
-func (o *logOptions) printer(w io.Writer) recordPrinter {
-	switch {
-	case o.CSV:
-		return newCSVPrinter(w)
-	case o.jsonFlag:
-		return jsonPrinter{w}
+// recordPrinter returns the function that prints a record in a form.
+func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) error {
+	switch form {
+	case "json":
+		return func(r *ledger.Record) error { return writeJSON(w, r) } // its v is its own
+	case "jsonl":
+		return func(r *ledger.Record) error {
+			line, err := r.Encode()
+			if err == nil {
+				_, err = w.Write(line)
+			}
+			return err
+		}
+	case "csv":
+		return csvPrinter(w, "seq,time,kind,agent,session,user,tool,input,verdict,rule,file,line,reason,request,policy,nanos,hash", func(r *ledger.Record) [][]string {
+			return [][]string{{strconv.FormatUint(r.Seq, 10), r.Time.Format(time.RFC3339Nano), string(r.Kind), r.Agent, r.Session, r.User, r.Tool, string(r.Input), r.Verdict, r.Rule,
+				r.Pos.File, number(r.Pos.Line), r.Reason, r.Request, r.Policy, number(int(r.Nanos)), r.Hash.String()}}
+		})
+	case "chorus":
+		return csvPrinter(w, "agent_name,timestamp,action_string,decision,user_id,detail", func(r *ledger.Record) (rows [][]string) {
+			for row := range chorus.Rows(func(yield func(*ledger.Record, error) bool) { yield(r, nil) }) {
+				rows = append(rows, []string{row.AgentName, row.Stamp(), row.ActionString, row.Decision, row.UserID, row.Detail})
+			}
+			return rows
+		})
 	}
-	return &textPrinter{io: o.IO, w: w}
+	return func(r *ledger.Record) error { return printRecord(io, w, r) }
+}
+
+// csvPrinter returns a function that prints records as rows below a heading. A cell that
+// a spreadsheet would take for a formula is quoted: agents write them.
+func csvPrinter(w io.Writer, heading string, rows func(*ledger.Record) [][]string) func(*ledger.Record) error {
+	out := csv.NewWriter(w)
+	begun := false
+	return func(r *ledger.Record) error {
+		all := rows(r)
+		for _, row := range all {
+			for i, cell := range row {
+				if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+					row[i] = "'" + cell
+				}
+			}
+		}
+		if !begun {
+			all = append([][]string{strings.Split(heading, ",")}, all...)
+			begun = true
+		}
+		for _, row := range all {
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// printRecord prints a record on a line, for people.
+func printRecord(io *IO, w io.Writer, r *ledger.Record) error {
+	word := first(r.Verdict, string(r.Kind))
+	parts := []string{r.Reason}
+	if r.Kind == ledger.Decision || r.Kind == ledger.Ask {
+		parts[0] = strings.TrimSpace(r.Tool + " " + r.About())
+	}
+	if by := first(r.Rule, r.Stage); by != "" {
+		if r.Rule != "" && r.Pos.File != "" {
+			by += " " + r.Pos.String()
+		}
+		parts = append(parts, "by "+by)
+	}
+	for _, who := range []string{r.Agent, r.Session} {
+		if who != "" {
+			parts = append(parts, who)
+		}
+	}
+	head := fmt.Sprintf("%5d  %s  ", r.Seq, r.Time.Local().Format(time.DateTime))
+	rest := visible(strings.Join(parts, " · "))
+	if io.OutTTY {
+		rest = clip(rest, max(io.width()-columns(head)-10, 20))
+	}
+	look := dim
+	switch word {
+	case "allow", "approved", "granted":
+		look = green
+	case "ask":
+		look = yellow
+	case "deny", "refused", "expired", "canceled", "revoked":
+		look = red
+	}
+	_, err := fmt.Fprintf(w, "%s%s  %s\n", head, io.paint(look, pad(visible(word), 8)), rest)
+	return err
+}
+
+// logVerifyJSON is the output of obstat log verify --json.
+type logVerifyJSON struct {
+	V       int         `json:"v"`
+	OK      bool        `json:"ok"`
+	Records uint64      `json:"records"`
+	First   uint64      `json:"first"`
+	Head    ledger.Head `json:"head"`
+	Broken  *brokenJSON `json:"broken,omitempty"`
+}
+
+type brokenJSON struct {
+	Seq  uint64 `json:"seq"`
+	What string `json:"what"`
+	Msg  string `json:"msg"`
+}
+
+func logVerifyRun(ctx context.Context, o *logOptions) error {
+	var head ledger.Hash
+	if o.Head != "" {
+		if err := head.UnmarshalText([]byte(o.Head)); err != nil {
+			return usagef("--head: %v", err)
+		}
+	}
+	v, err := o.verify(ctx, head)
+	res := logVerifyJSON{V: 1, OK: err == nil, Records: v.Records, First: v.First, Head: v.Head}
+	code := ExitOK
+	var b *ledger.Break
+	if errors.As(err, &b) {
+		res.Broken, code = &brokenJSON{b.Seq, b.What, b.Msg}, ExitError
+	} else if err != nil {
+		return err
+	}
+	return cmp.Or(o.show(res, func(s *screen) {
+		if b != nil {
+			s.printf("%s  %s\n", s.io.paint(red, "BROKEN"), visible(b.Error()))
+			return
+		}
+		s.printf("%s  %s, from %d on\nhead  %s\n", s.io.paint(green, "ok"), plural(int(res.Records), "record"), res.First, res.Head.Hash)
+	}), done(code))
+}
+
+// verify verifies the named file, or the ledger.
+func (o *logOptions) verify(ctx context.Context, head ledger.Hash) (ledger.Verified, error) {
+	if o.File != "" {
+		f, err := o.Open(o.File)
+		if err != nil {
+			return ledger.Verified{}, err
+		}
+		defer f.Close()
+		return ledger.VerifyLines(lines(f), head)
+	}
+	s, err := o.Store.openLog(ctx, o.IO)
+	if err != nil {
+		return ledger.Verified{}, err
+	}
+	defer s.Close()
+	return s.Verify(ctx, head)
+}
+
+// lines yields the lines of a file that log export wrote.
+func lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, 16<<20)
+		for in.Scan() {
+			if !yield(in.Bytes(), nil) {
+				return
+			}
+		}
+		if err := in.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// logTrimJSON is the output of obstat log trim --json.
+type logTrimJSON struct {
+	V       int `json:"v"`
+	Removed int `json:"removed"`
+}
+
+func logTrimRun(ctx context.Context, o *logOptions) error {
+	before, err := readTime("--before", o.Until, time.Now())
+	if err != nil {
+		return err
+	}
+	if before.IsZero() {
+		return usagef("--before says which records are old")
+	}
+	s, err := o.Store.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	n, err := s.Trim(ctx, before)
+	if err != nil {
+		return err
+	}
+	return o.show(logTrimJSON{1, n}, func(s *screen) { s.printf("%s taken out\n", plural(n, "record")) })
 }

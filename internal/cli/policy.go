@@ -65,7 +65,7 @@ func showRun(o *showOptions) error {
 		return err
 	}
 	if o.Mode != allModes {
-		if err := (&callOptions{Mode: o.Mode}).checkMode(p); err != nil {
+		if err := checkMode(p, o.Mode); err != nil {
 			return err
 		}
 	}
@@ -81,8 +81,9 @@ func showRun(o *showOptions) error {
 		_, err = io.WriteString(w, mermaid(p.Program, o.modes(p)))
 		return err
 	}
-	_, err = io.WriteString(w, newProgramText(o.Factory, p).render(o.modes(p)))
-	return err
+	s := newScreen(o.IO)
+	s.program(p, o.title(p.names()), o.modes(p))
+	return s.flush(w)
 }
 
 // modes returns the modes to print: the one in force unless another is named.
@@ -150,32 +151,23 @@ func validateRun(o *validateOptions) error {
 // validate reports on one policy.
 func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
 	res := o.examine(po)
-	if o.jsonFlag {
-		return res.code(o.Strict), writeJSON(o.IO.Out, res)
+	code := ExitOK
+	if !res.Valid || o.Strict && len(res.Problems) > 0 {
+		code = ExitError
 	}
-	s := o.IO
-	o.problems(s.Out, res.Problems, s.OutTTY)
-	errs, warnings := count(res.Problems)
-	verdict := s.paint(green, "valid")
-	if !res.Valid {
-		verdict = s.paint(red, "not valid")
-	}
-	_, err := fmt.Fprintf(s.Out, "%s: %s: %s%s%s\n", visible(o.title(res.Files)), verdict, dialectNote(&res), plural(errs, "error"), ", "+plural(warnings, "warning"))
-	return res.code(o.Strict), err
-}
-
-func dialectNote(res *validateJSON) string {
-	if res.Dialect == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s, %s, ", res.Dialect, plural(res.Rules, "rule"))
-}
-
-func (res *validateJSON) code(strict bool) ExitCode {
-	if !res.Valid || strict && len(res.Problems) > 0 {
-		return ExitError
-	}
-	return ExitOK
+	return code, o.show(res, func(s *screen) {
+		o.problems(&s.b, res.Problems, s.io.OutTTY)
+		verdict := s.io.paint(green, "valid")
+		if !res.Valid {
+			verdict = s.io.paint(red, "not valid")
+		}
+		note := ""
+		if res.Dialect != "" {
+			note = fmt.Sprintf("%s, %s, ", res.Dialect, plural(res.Rules, "rule"))
+		}
+		errs, warnings := count(res.Problems)
+		s.printf("%s: %s: %s%s, %s\n", visible(o.title(res.Files)), verdict, note, plural(errs, "error"), plural(warnings, "warning"))
+	})
 }
 
 // examine loads a policy and collects everything that can be said against it.

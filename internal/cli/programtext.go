@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,59 +8,45 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// programText prints a Program for people.
-type programText struct {
-	f  *Factory
-	io *IO
-	p  *loaded
-	b  strings.Builder
-}
-
-func newProgramText(f *Factory, p *loaded) *programText { return &programText{f: f, io: f.IO, p: p} }
-
-func (t *programText) printf(format string, args ...any) { fmt.Fprintf(&t.b, format, args...) }
-
-func joinNames(names []string) string { return strings.Join(names, ", ") }
-
 // maxShown bounds how many rules of a list are printed.
 const maxShown = 200
 
-func (t *programText) render(modes []string) string {
-	prog := t.p.Program
-	t.printf("%s  %s\n", t.io.paint(bold, visible(t.f.title(t.p.names()))), t.io.paint(dim, t.p.Dialect.Name()+"  "+t.p.Loaded.Policy.Digest()[:19]))
+// program prints what a configuration means: the stages of some modes, and their rules.
+func (s *screen) program(p *loaded, title string, modes []string) {
+	prog := p.Program
+	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim, p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
 	used := map[string]bool{}
 	for _, m := range modes {
-		t.mode(obstat.Mode(m))
-		for _, s := range prog.Pipelines[obstat.Mode(m)].Stages {
-			if match, ok := s.(obstat.Match); ok {
+		s.mode(prog, obstat.Mode(m))
+		for _, st := range prog.Pipelines[obstat.Mode(m)].Stages {
+			if match, ok := st.(obstat.Match); ok {
 				used[match.Rules] = true
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
 		if used[name] || len(modes) == len(prog.Pipelines) {
-			t.list(name, prog.Rules[name])
+			s.list(name, prog.Rules[name])
 		}
 	}
 	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {
-		t.printf("\n%s\n", t.io.paint(dim, "other modes, with --mode: "+visible(joinNames(append(rest, allModes)))))
+		s.printf("\n%s\n", s.io.paint(dim, "other modes, with --mode: "+visible(strings.Join(append(rest, allModes), ", "))))
 	}
-	return t.b.String()
 }
 
-func (t *programText) mode(m obstat.Mode) {
-	pl := t.p.Program.Pipelines[m]
+func (s *screen) mode(p *obstat.Program, m obstat.Mode) {
+	pl := p.Pipelines[m]
 	note := ""
-	if m == t.p.Program.Mode {
+	if m == p.Mode {
 		note = " (in force)"
 	}
-	t.printf("\nmode %s%s\n", t.io.paint(bold, visible(string(m))), note)
-	for i, s := range pl.Stages {
-		t.printf("  %d. %s\n", i+1, visible(stageWords(s)))
+	s.printf("\nmode %s%s\n", s.io.paint(bold, visible(string(m))), note)
+	for i, st := range pl.Stages {
+		s.printf("  %d. %s\n", i+1, visible(stageWords(st)))
 	}
-	t.printf("  %d. otherwise %s\n", len(pl.Stages)+1, t.io.paint(verdictInk(pl.Default), pl.Default.String()))
-	for _, s := range pl.Amend {
-		t.printf("  then, only to tighten: %s\n", visible(stageWords(s)))
+	s.printf("  %d. otherwise %s\n", len(pl.Stages)+1, s.io.paint(verdictInk(pl.Default), pl.Default.String()))
+	for _, st := range pl.Amend {
+		s.printf("  then, only to tighten: %s\n", visible(stageWords(st)))
 	}
 }
 
@@ -93,7 +78,11 @@ func stageWords(s obstat.Stage) string {
 		}
 		return text + askDenies(s.AskDenies)
 	case obstat.When:
-		return whenWords(&s)
+		text := "if " + first(s.Is, "the tool is one of "+strings.Join(s.Tools, ", ")) + ": " + s.Then.String()
+		if s.Else != nil {
+			text += ", else " + s.Else.String()
+		}
+		return text
 	}
 	return "the floor, which puts each command, path and host to the rules"
 }
@@ -103,18 +92,6 @@ func askDenies(on bool) string {
 		return "; ask means deny"
 	}
 	return ""
-}
-
-func whenWords(s *obstat.When) string {
-	cond := s.Is
-	if cond == "" {
-		cond = "the tool is one of " + strings.Join(s.Tools, ", ")
-	}
-	text := "if " + cond + ": " + s.Then.String()
-	if s.Else != nil {
-		text += ", else " + s.Else.String()
-	}
-	return text
 }
 
 func verdictList(vs obstat.Verdicts) string {
@@ -138,24 +115,24 @@ func outcomeList(o obstat.Outcomes) string {
 	return strings.Join(names, " and ")
 }
 
-func (t *programText) list(name string, rules []obstat.Rule) {
-	t.printf("\nlist %s: %s\n", t.io.paint(bold, visible(name)), plural(len(rules), "rule"))
+func (s *screen) list(name string, rules []obstat.Rule) {
+	s.printf("\nlist %s: %s\n", s.io.paint(bold, visible(name)), plural(len(rules), "rule"))
 	width := 0
 	for i := range rules[:min(len(rules), maxShown)] {
-		width = max(width, min(columns(visible(ruleWords(&rules[i]))), t.io.width()/2))
+		width = max(width, min(columns(visible(ruleWords(&rules[i]))), s.width/2))
 	}
 	for i := range rules {
 		if i == maxShown {
-			t.printf("  … %s more\n", plural(len(rules)-i, "rule"))
+			s.printf("  … %s more\n", plural(len(rules)-i, "rule"))
 			return
 		}
 		r := &rules[i]
 		pos := ""
 		if r.Pos.IsValid() {
-			pos = t.io.paint(dim, visible(r.Pos.String()))
+			pos = s.io.paint(dim, visible(r.Pos.String()))
 		}
-		text := t.io.paint(verdictInk(r.Verdict), pad(r.Verdict.String(), 5)) + "  " + pad(clip(visible(ruleWords(r)), t.io.width()-10), width) + "  " + pos
-		t.printf("  %s\n", strings.TrimRight(text, " "))
+		text := s.io.paint(verdictInk(r.Verdict), pad(r.Verdict.String(), 5)) + "  " + pad(clip(visible(ruleWords(r)), s.width-10), width) + "  " + pos
+		s.printf("  %s\n", strings.TrimRight(text, " "))
 	}
 }
 

@@ -2,25 +2,78 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/explain"
 )
 
-// A screen lays out an explanation in rows: a label, then its text.
+// A screen lays text out for people. Most of it is in rows: a label, then its text.
 type screen struct {
-	io    *IO
-	width int
-	b     strings.Builder
+	io     *IO
+	width  int
+	margin int // width of the labels
+	label  ink // of the labels
+	b      strings.Builder
 }
 
-// margin is the width of the labels.
-const margin = 7
+func newScreen(s *IO) *screen { return &screen{io: s, width: s.width(), margin: 7, label: dim} }
 
-func newScreen(s *IO) *screen { return &screen{io: s, width: s.width()} }
+// show prints v as JSON where that is asked for, and otherwise what lay lays out.
+func (f *Factory) show(v any, lay func(*screen)) error {
+	if f.jsonFlag {
+		return writeJSON(f.IO.Out, v)
+	}
+	s := newScreen(f.IO)
+	lay(s)
+	return s.flush(f.IO.Out)
+}
 
-func (s *screen) render(v *explain.View) string {
+// flush writes what was laid out to w.
+func (s *screen) flush(w io.Writer) error {
+	_, err := io.WriteString(w, s.b.String())
+	s.b.Reset()
+	return err
+}
+
+func (s *screen) printf(format string, args ...any) { fmt.Fprintf(&s.b, format, args...) }
+
+// room is the width beside the labels.
+func (s *screen) room() int { return s.width - s.margin }
+
+// line writes a label (or its blank) and a text.
+func (s *screen) line(label, text string) {
+	head := strings.Repeat(" ", s.margin)
+	if label != "" {
+		head = s.io.paint(s.label, pad(label, s.margin))
+	}
+	s.printf("%s\n", strings.TrimRight(head+text, " "))
+}
+
+// text writes a label and a text that is broken into lines.
+func (s *screen) text(label, text string) { s.rows(label, [2]string{"", text}) }
+
+// rows writes a label and rows of a name and a text each, the names in a column.
+func (s *screen) rows(label string, rows ...[2]string) {
+	column := 0
+	for _, r := range rows {
+		if r[0] != "" {
+			column = max(column, columns(visible(r[0]))+2)
+		}
+	}
+	for _, r := range rows {
+		name := visible(r[0])
+		for _, l := range wrap(visible(r[1]), s.room()-column) {
+			s.line(label, pad(name, column)+l)
+			label, name = "", ""
+		}
+	}
+}
+
+// explanation writes a decision with the way to it.
+func (s *screen) explanation(v *explain.View) {
 	s.head(v)
 	s.by(v)
 	s.text("why", v.Why)
@@ -28,29 +81,11 @@ func (s *screen) render(v *explain.View) string {
 	s.hidden(v)
 	s.walk(v)
 	s.changes(v)
-	return s.b.String()
-}
-
-// line writes a label (or its blank) and a text.
-func (s *screen) line(label, text string) {
-	head := strings.Repeat(" ", margin)
-	if label != "" {
-		head = s.io.paint(dim, pad(label, margin))
-	}
-	s.b.WriteString(strings.TrimRight(head+text, " ") + "\n")
-}
-
-// text writes a label and a text that is broken into lines.
-func (s *screen) text(label, text string) {
-	for _, l := range wrap(visible(text), s.width-margin) {
-		s.line(label, l)
-		label = ""
-	}
 }
 
 // head writes the verdict and the call, the deciding part underlined.
 func (s *screen) head(v *explain.View) {
-	label := pad(strings.ToUpper(v.Verdict.String()), margin)
+	label := pad(strings.ToUpper(v.Verdict.String()), s.margin)
 	look := verdictInk(v.Verdict)
 	lines := strings.Split(v.Text, "\n")
 	at := 0
@@ -62,9 +97,9 @@ func (s *screen) head(v *explain.View) {
 		}
 		m := Range{max(v.Mark.Start-at, 0), min(v.Mark.End-at, len(l))}
 		at += len(l) + 1
-		text, cols := window(l, m, s.width-margin)
-		s.b.WriteString(strings.TrimRight(s.io.paint(look+";1", label)+text, " ") + "\n")
-		label = strings.Repeat(" ", margin)
+		text, cols := window(l, m, s.room())
+		s.printf("%s\n", strings.TrimRight(s.io.paint(look+";1", label)+text, " "))
+		label = strings.Repeat(" ", s.margin)
 		if m.Start < m.End {
 			s.line("", strings.Repeat(" ", cols.Start)+s.io.paint(look, strings.Repeat("^", max(1, cols.End-cols.Start))))
 		}
@@ -77,7 +112,7 @@ func (s *screen) by(v *explain.View) {
 	if v.By.Pos.IsValid() {
 		pos = visible(v.By.Pos.String())
 	}
-	room := s.width - margin
+	room := s.room()
 	if v.Safety {
 		text += " (safety)"
 	}
@@ -85,8 +120,10 @@ func (s *screen) by(v *explain.View) {
 		s.line("by", s.io.paint(bold, text)+strings.Repeat(" ", min(gap, max(2, 40-columns(text))))+s.io.paint(cyan, pos))
 		return
 	}
-	for i, l := range wrap(text, room) {
-		s.line([]string{"by", ""}[min(i, 1)], s.io.paint(bold, l))
+	label := "by"
+	for _, l := range wrap(text, room) {
+		s.line(label, s.io.paint(bold, l))
+		label = ""
 	}
 	if pos != "" {
 		s.line("", s.io.paint(cyan, pos))
@@ -102,7 +139,7 @@ func (s *screen) would(v *explain.View) {
 			items = append(items, fmt.Sprintf("%d things more", len(v.Would)-i))
 			break
 		}
-		items = append(items, clip(visible(v.Would[i].Words), 2*(s.width-margin)-4))
+		items = append(items, clip(visible(v.Would[i].Words), 2*(s.room())-4))
 	}
 	if len(items) == 0 {
 		if len(v.Hidden) > 0 {
@@ -116,7 +153,7 @@ func (s *screen) would(v *explain.View) {
 // joined writes items with a dot between them, breaking lines only there if
 // that is possible.
 func (s *screen) joined(label string, items []string) {
-	room := s.width - margin
+	room := s.room()
 	line := ""
 	for _, it := range items {
 		switch {
@@ -163,31 +200,25 @@ func (s *screen) changes(v *explain.View) {
 	if v.Verdict == obstat.Allow {
 		label = "to stop it  "
 	}
-	if len(v.Changes) == 0 {
-		if v.Verdict != obstat.Allow {
-			s.b.WriteString(s.io.paint(dim, label) + "no small change of the policy or the call turns this\n")
-		}
-		return
+	s.margin = len(label)
+	if len(v.Changes) == 0 && v.Verdict != obstat.Allow {
+		s.line(label, "no small change of the policy or the call turns this")
 	}
-	indent := strings.Repeat(" ", len(label))
 	for i, c := range v.Changes {
 		text := visible(c.Words)
 		if i > 0 {
 			text = "or " + text
 		}
-		after := " → " + c.Verdict.String()
-		lines := wrap(text, s.width-len(label)-columns(after))
-		for j, l := range lines {
-			s.b.WriteString(s.io.paint(dim, label) + l)
-			if j == len(lines)-1 {
-				s.b.WriteString(" → " + s.io.paint(verdictInk(c.Verdict), c.Verdict.String()))
-			}
-			s.b.WriteString("\n")
-			label = indent
+		after := c.Verdict.String()
+		lines := wrap(text, s.room()-len(" > ")-len(after))
+		lines[len(lines)-1] += " → " + s.io.paint(verdictInk(c.Verdict), after)
+		for _, l := range lines {
+			s.line(label, l)
+			label = ""
 		}
 		for _, add := range c.Add {
 			// On a line of its own, however long, so that it can be copied.
-			s.b.WriteString(indent + visible(unescape(add)) + "\n")
+			s.line("", visible(unescape(add)))
 		}
 	}
 }
@@ -195,4 +226,203 @@ func (s *screen) changes(v *explain.View) {
 // unescape writes JSON without the escapes that only a web page needs.
 func unescape(b []byte) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(b))
+}
+
+// A row is one line of the walk.
+type row struct {
+	stage, looked, found, outcome string
+	look                          ink // of the outcome
+	faint                         bool
+}
+
+// maxParts bounds how many parts of a call are shown beside the deciding one.
+const maxParts = 6
+
+// walk writes the way through the stages: the call as a whole, then the parts
+// that the floor looked at, the deciding one in full.
+func (s *screen) walk(v *explain.View) {
+	var rows []row
+	var silent []*explain.Walk // parts that no rule speaks of
+	parts := 0
+	for i := range v.Walk {
+		w := &v.Walk[i]
+		switch {
+		case w.Part == "" || w.Decides:
+			rows = append(rows, wholeRows(w)...)
+		case !settles(w):
+			silent = append(silent, w)
+		case parts < maxParts:
+			rows = append(rows, partRow(w))
+			parts++
+		default:
+			parts++
+		}
+	}
+	if parts > maxParts {
+		rows = append(rows, row{stage: "…", found: strconv.Itoa(parts-maxParts) + " parts more", faint: true})
+	}
+	if len(silent) > 0 {
+		rows = append(rows, silentRow(silent))
+	}
+	for i := range v.Amend {
+		if v.Amend[i].Kind != "floor" {
+			rows = append(rows, stepRow(&v.Amend[i], "", v.Amend[i].As))
+		}
+	}
+	if v.Floor != "" && len(v.Walk) > 0 {
+		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !strings.Contains(v.Floor, "tightened")})
+	}
+	s.table("walk", rows)
+}
+
+// wholeRows shows every step of one question. Steps that found nothing share a
+// line, and so do those that were not reached.
+func wholeRows(w *explain.Walk) []row {
+	var rows []row
+	settled := false
+	for i := range w.Steps {
+		st := &w.Steps[i]
+		settled = settled || st.State == explain.Settled
+		r := stepRow(st, visible(st.Looked), st.As)
+		if st.State == explain.NotReached {
+			r = row{stage: visible(st.Stage), outcome: st.State, faint: true}
+		}
+		if n := len(rows); n > 0 && r.faint && rows[n-1].faint && rows[n-1].outcome == r.outcome && rows[n-1].found == r.found {
+			rows[n-1].stage += " · " + r.stage
+			rows[n-1].looked = ""
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if !settled {
+		rows = append(rows, defaultRow(w))
+	}
+	return rows
+}
+
+// defaultRow is the line of a question that no stage settled.
+func defaultRow(w *explain.Walk) row {
+	return row{stage: "default", looked: visible(first(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)}
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// silentRow shows the parts that no rule speaks of in one line.
+func silentRow(parts []*explain.Walk) row {
+	r := row{stage: "default", looked: visible(parts[0].Part), found: "no rule matches", outcome: parts[0].Verdict.String(), faint: true}
+	if len(parts) > 1 {
+		r.looked = strconv.Itoa(len(parts)) + " parts more"
+	}
+	return r
+}
+
+func settles(w *explain.Walk) bool {
+	for i := range w.Steps {
+		if w.Steps[i].State == explain.Settled {
+			return true
+		}
+	}
+	return false
+}
+
+// partRow shows a part that did not decide in one line.
+func partRow(w *explain.Walk) row {
+	for i := range w.Steps {
+		if w.Steps[i].State == explain.Settled {
+			return stepRow(&w.Steps[i], visible(w.Part), w.Verdict)
+		}
+	}
+	return defaultRow(w)
+}
+
+func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
+	r := row{stage: visible(st.Stage), looked: looked, found: found(st), outcome: st.State, faint: st.State == explain.Passed}
+	if st.State == explain.Settled {
+		r.outcome, r.look = "settled: "+as.String(), verdictInk(as)
+	}
+	return r
+}
+
+// found puts the outcome of a step into words.
+func found(st *explain.Step) string {
+	switch {
+	case st.Kind == "when" && st.State == explain.Passed:
+		return "no"
+	case st.Rule != nil && len(st.Hits) > 1:
+		return "hit " + visible(st.Rule.Text) + " (of " + strconv.Itoa(len(st.Hits)) + ")"
+	case st.Rule != nil:
+		return "hit " + visible(st.Rule.Text)
+	case st.Note != "":
+		return visible(st.Note)
+	case st.Kind == "match":
+		return "no rule matches"
+	}
+	return "nothing to say"
+}
+
+// table writes rows in columns that fit the screen. A row without a looked-at
+// text gives its stages the room of both columns.
+func (s *screen) table(label string, rows []row) {
+	room := s.room()
+	var stageW, lookedW, foundW, outW int
+	for _, r := range rows {
+		if r.looked != "" || r.outcome == "" {
+			stageW = max(stageW, columns(r.stage))
+		}
+		lookedW, outW = max(lookedW, columns(r.looked)), max(outW, columns(r.outcome))
+		if r.outcome != "" {
+			foundW = max(foundW, columns(r.found))
+		}
+	}
+	for _, r := range rows {
+		if r.looked == "" && r.outcome != "" { // make room for the other two columns
+			lookedW = max(lookedW, columns(r.stage)-stageW-2)
+		}
+	}
+	over := stageW + lookedW + foundW + outW + 6 - room
+	shrink := func(w *int, least int) {
+		n := max(0, min(over, *w-least))
+		*w, over = *w-n, over-n
+	}
+	// The subject is known from the row above; drop it first.
+	shrink(&lookedW, 22)
+	shrink(&foundW, 18)
+	shrink(&stageW, 12)
+	shrink(&lookedW, 4)
+	shrink(&foundW, 4)
+	for _, r := range rows {
+		for _, l := range s.tableLines(&r, room, stageW, lookedW, foundW) {
+			s.line(label, l)
+			label = ""
+		}
+	}
+}
+
+// tableLines is one line but for a row without an outcome, whose text is broken
+// into as many as it needs.
+func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string {
+	look, text := r.look, func(t string) string { return t }
+	if r.faint {
+		look, text = dim, func(t string) string { return s.io.paint(dim, t) }
+	}
+	cell := func(t string, w int) string { return pad(clip(t, w), w) + "  " }
+	out := s.io.paint(look, r.outcome)
+	switch {
+	case r.outcome == "":
+		lines := wrap(r.found, max(10, room-stageW-2))
+		for i, l := range lines {
+			lines[i] = text(cell([]string{r.stage, ""}[min(i, 1)], stageW) + l)
+		}
+		return lines
+	case r.looked == "":
+		return []string{text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out}
+	}
+	return []string{text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out}
 }

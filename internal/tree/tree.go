@@ -197,6 +197,7 @@ const (
 	CodeCase      = "key-case"      // a known key in other capitals
 	CodeMissing   = "missing-key"   // a required key is absent
 	CodeType      = "wrong-type"    // a value of another kind than expected
+	CodeValue     = "bad-value"     // a value of the right kind that is not one of those expected
 	CodeAlias     = "alias"         // a YAML alias or merge key that cannot be resolved
 	CodeDocuments = "documents"     // several YAML documents in one file
 	CodeWord      = "yaml-1.1-word" // yes, no, on, off: a boolean to one YAML reader, text to another
