@@ -82,8 +82,12 @@ func (Dialect) Options() []dialect.Option {
 	return []dialect.Option{{Name: ChannelsOption, Doc: "the channels that are checked, separated by commas; none named: all"}}
 }
 
-// signs are keys that only this dialect's permissions section has.
-var signs = []string{"schema", "permission_mode", "approval_overrides", "external_directory", "owner_scopes", "file_guard"}
+// signs are keys that only this dialect's permissions section has. opencode has
+// external_directory, too, as one permission among others.
+var signs = []string{"schema", "permission_mode", "approval_overrides", "owner_scopes", "file_guard"}
+
+// besides are keys that stand beside external_directory in this dialect alone.
+var besides = []string{"enabled", "tools", "defaults", "rules"}
 
 // Detect knows a configuration by the keys of its permissions section, and the
 // list of built-in rules by its name.
@@ -108,7 +112,10 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 			return dialect.Sure
 		}
 	}
-	if sec.Get("tools").Is(tree.Object) || sec.Get("defaults").Is(tree.Object) {
+	switch external := sec.Get("external_directory"); {
+	case external != nil && slices.ContainsFunc(sec.Members, func(m tree.Member) bool { return slices.Contains(besides, m.Key) }):
+		return dialect.Sure
+	case external.Is(tree.Object) && len(sec.Members) == 1, sec.Get("tools").Is(tree.Object), sec.Get("defaults").Is(tree.Object):
 		return dialect.Maybe
 	}
 	if sec != nil {

@@ -81,6 +81,15 @@ func Asks(order Order, floor bool, call *obstat.Call, world obstat.World) ([]Ask
 	return v.asks(&obstat.Facts{Call: call, World: world}, true)
 }
 
+// OrderOf returns the order of a Program.
+func OrderOf(p *obstat.Program) Order {
+	v, err := readParams(p.Params)
+	if err != nil {
+		return Last
+	}
+	return v.Order
+}
+
 // AsksOf is Asks with the order and the floor of a Program.
 func AsksOf(p *obstat.Program, call *obstat.Call, world obstat.World) ([]Ask, error) {
 	v, err := readParams(p.Params)

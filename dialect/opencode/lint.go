@@ -8,6 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -30,6 +31,7 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
 	files, session := l.split()
 	rules := Merge(files, session)
 	l.otherOrder(rules)
+	l.misspelled(rules)
 	if l.order == Last {
 		l.neverMatch(rules)
 		l.circles(l.agentsOf(files, session))
@@ -48,9 +50,13 @@ type difference struct {
 }
 
 // otherOrder names the first call of each file that the other order answers
-// differently.
+// differently. Only the program reads "permission", and takes the last match: such a
+// file is misread by nobody, unless it lies where the document's does.
 func (l *loader) otherOrder(rules Ruleset) {
 	for _, d := range l.differences(rules) {
+		if l.order == Last && !strings.HasSuffix(d.pos.File, documentFile) {
+			continue
+		}
 		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
 			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
 	}
@@ -118,6 +124,33 @@ func example(permission, value string) string {
 		return fmt.Sprintf("%s {%s: %s}", permission, jsonx.Quote(f), jsonx.Quote(value))
 	}
 	return fmt.Sprintf("%s of %s", permission, jsonx.Quote(value))
+}
+
+// misspelled warns of permissions that no tool asks for and that are written almost like
+// one that some tool does: `raed`, `Bash`.
+func (l *loader) misspelled(rules Ruleset) {
+	names := []string{permExternal, permDoomLoop}
+	for _, t := range tools() {
+		names = appendNew(names, t.permission)
+	}
+	slices.Sort(names)
+	letters := func(s string) string { b := []byte(strings.ToLower(s)); slices.Sort(b); return string(b) }
+	seen := map[string]bool{}
+	for i := range rules {
+		r := &rules[i]
+		if seen[r.Permission] || !plainName(r.Permission) || builtinName(r.Permission) || slices.Contains(single, r.Permission) {
+			continue
+		}
+		seen[r.Permission] = true
+		near, ok := tree.Nearest(r.Permission, names...)
+		if at := slices.IndexFunc(names, func(n string) bool { return letters(n) == letters(r.Permission) }); at >= 0 {
+			near, ok = names[at], true
+		}
+		if ok {
+			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeUnknownName, Warning: true, Pos: r.Pos, Hint: "did you mean " + jsonx.Quote(near) + "?",
+				Msg: fmt.Sprintf("no tool of opencode asks for %q", r.Permission)})
+		}
+	}
 }
 
 // neverMatch warns of rules that nothing the program asks can match.

@@ -153,8 +153,11 @@ func TestLint(t *testing.T) {
 		{"the same in both orders", []string{"opencode.json", `{"permission": {"bash": "ask", "read": {"a": "deny"}}}`}, nil},
 		{"the document's own example", []string{"config.json", `{"permissions": {"read": {"*": "allow", "*.env": "ask"}}}`},
 			[]string{`config.json:1:27: warning: this file decides differently with order last: read {"filePath": "a/b"} is ask here and allow there`}},
-		{"a catch-all first", []string{"opencode.json", `{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`},
-			[]string{`opencode.json:1:38: warning: this file decides differently with order first: bash {"command": "rm x"} is deny here and ask there`}},
+		{"a catch-all first, as the program wants it", []string{"opencode.json", `{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`}, nil},
+		{"a catch-all first, where the document's file lies", []string{".opencode/config.json", `{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`},
+			[]string{`.opencode/config.json:1:38: warning: this file decides differently with order first: bash {"command": "rm x"} is deny here and ask there`}},
+		{"a misspelled permission", []string{"opencode.json", `{"permission": {"raed": "allow", "Bash": {"*": "ask"}, "docs_search": "allow"}}`}, []string{
+			`opencode.json:1:17: warning: no tool of opencode asks for "raed"`, `did you mean "read"?`, `opencode.json:1:43: warning: no tool of opencode asks for "Bash"`}},
 		{"absolute paths", []string{"opencode.json", `{"permission": {"edit": {"~/x/**": "deny"}, "read": {"/etc/*": "deny"}}}`}, []string{
 			`opencode.json:1:26: warning: edit is asked with paths relative to the worktree`, `opencode.json:1:54: warning: read is asked with paths relative to the worktree`}},
 		{"an MCP tool with patterns", []string{"opencode.json", `{"permission": {"srv_tool": {"x": "deny"}}}`}, []string{`opencode.json:1:30: warning: a tool of an MCP server is asked about as a whole`}},

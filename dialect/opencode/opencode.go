@@ -34,10 +34,13 @@ func (Dialect) Name() string { return "opencode" }
 // DefaultFile returns "opencode.json".
 func (Dialect) DefaultFile() string { return "opencode.json" }
 
+// documentFile is where the document keeps its rules.
+const documentFile = ".opencode/config.json"
+
 // WellKnown returns where a project keeps its configuration, in the order in
 // which the program merges it, and the file of the document first.
 func (Dialect) WellKnown() []string {
-	return []string{".opencode/config.json", "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"}
+	return []string{documentFile, "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"}
 }
 
 // The options of the dialect.

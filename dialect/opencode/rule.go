@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
@@ -135,6 +136,19 @@ func (r *Rule) String() string {
 
 // A Ruleset is a list of rules, in order.
 type Ruleset []Rule
+
+// FromConfig returns the rules of a "permissions" value in any of the document's three
+// forms: `{"read": "allow"}`, `{"read": {"*.env": "ask"}}` or a list of rules.
+func FromConfig(config []byte) (Ruleset, error) {
+	f := &dialect.File{Name: keyDocument, Data: config}
+	root, problems := jsonx.Parse(config, jsonx.JSONC())
+	if tree.Fatal(problems) {
+		return nil, f.Problems(problems)
+	}
+	r := reader{order: First, file: f}
+	sec, list := r.rulesNode(root)
+	return Merge(sec.rules(First, ""), list), r.errs.Fatal()
+}
 
 // Merge puts rulesets one after the other.
 func Merge(sets ...Ruleset) Ruleset { return slices.Concat(sets...) }

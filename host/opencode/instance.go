@@ -9,6 +9,7 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,16 +36,35 @@ const (
 	Reject Reply = "reject"
 )
 
+// A Refused says what may not be done: a permission, and of its patterns the one that
+// decided.
+type Refused struct {
+	Permission, Pattern string
+	order               opencode.Order
+}
+
+// message is the document's message to the model, "" where the program speaks.
+func (r *Refused) message() string {
+	if r.order != opencode.First {
+		return ""
+	}
+	return "Permission denied: " + r.Permission + " " + r.Pattern
+}
+
 // A DeniedError says that a rule denies the call; nobody was asked.
 type DeniedError struct {
+	Refused
 	Rules    opencode.Ruleset // those about the permission
 	Decision obstat.Decision
 }
 
-// Error is the program's message to the model.
+// Error is the message to the model: the document's, or the program's.
 func (e *DeniedError) Error() string {
 	if len(e.Rules) == 0 { // self-protection or the floor
 		return "This tool call is denied: " + e.Decision.Reason()
+	}
+	if m := e.message(); m != "" {
+		return m
 	}
 	return "The user has specified a rule which prevents you from using this specific tool call. Here are some of the relevant rules " + e.Rules.JSON()
 }
@@ -54,6 +74,15 @@ func (e *DeniedError) Error() string {
 //
 //lint:ignore ST1005 these are opencode's own words, which the model reads
 var ErrRejected = errors.New("The user rejected permission to use this specific tool call.")
+
+// A RejectedError is an ErrRejected that says what a human said no to.
+type RejectedError struct{ Refused }
+
+// Error is the message to the model: the document's, or the program's.
+func (e *RejectedError) Error() string { return cmp.Or(e.message(), ErrRejected.Error()) }
+
+// Unwrap returns ErrRejected.
+func (e *RejectedError) Unwrap() error { return ErrRejected }
 
 // A CorrectedError says that a human said no, with words for the model.
 type CorrectedError struct{ Feedback string }
@@ -180,9 +209,9 @@ func (i *Instance) denied(call *obstat.Call, d obstat.Decision) error {
 	if mode == "" {
 		mode = i.opts.Gate.Mode
 	}
-	e := &DeniedError{Decision: d}
+	e := &DeniedError{Decision: d, Refused: refusedOf(l, call, &d)}
 	if d.Rule != nil {
-		e.Rules = opencode.About(l.Program, mode, permissionOf(l, call))
+		e.Rules = opencode.About(l.Program, mode, e.Permission)
 	}
 	return e
 }
@@ -226,7 +255,8 @@ func (w *Wait) result(ctx context.Context) error {
 	if a := r.Agreed(); a.By != byItself && a.Words != "" {
 		return &CorrectedError{a.Words}
 	}
-	return ErrRejected
+	shown := &obstat.Call{Tool: w.Request.Permission, Subjects: w.Request.Patterns}
+	return &RejectedError{refusedOf(w.in.loaded(&r.Call), shown, &obstat.Decision{})}
 }
 
 // byItself is who answers a request because of the answer to another one.

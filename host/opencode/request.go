@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -103,18 +104,54 @@ func shownAsk(l *dialect.Loaded, call *obstat.Call, world obstat.World) (string,
 	}
 	a := asks[len(asks)-1]
 	for _, other := range asks {
-		if other.Permission != "external_directory" && other.Permission != "doom_loop" {
+		if other.Permission != externalDirectory && other.Permission != "doom_loop" {
 			a = other
 		}
 	}
 	return a.Permission, a.Patterns
 }
 
-// permissionOf returns the permission that a call is denied.
-func permissionOf(l *dialect.Loaded, call *obstat.Call) string {
-	if len(call.Subjects) > 0 {
-		return call.Tool
+// refusedOf returns what a call is refused: the part that decided, or the first pattern.
+func refusedOf(l *dialect.Loaded, call *obstat.Call, d *obstat.Decision) Refused {
+	permission, patterns := call.Tool, call.Subjects
+	if len(patterns) == 0 {
+		permission, patterns = shownAsk(l, call, nil)
 	}
-	permission, _ := shownAsk(l, call, nil)
-	return permission
+	pattern := d.Part
+	if pattern == "" && len(patterns) > 0 {
+		pattern = patterns[0]
+	}
+	return Refused{permission, pattern, opencode.OrderOf(l.Program)}
 }
+
+// External are the options of [Instance.AssertExternalDirectory].
+type External struct {
+	// Bypass: the tool has its own reason to go there, and nobody is asked.
+	Bypass bool
+}
+
+// AssertExternalDirectory asks about a path outside the project before a tool goes there.
+// It returns nil for a path inside, and what [Instance.Ask] returns for any other.
+func (i *Instance) AssertExternalDirectory(ctx context.Context, session, file string, opts *External) error {
+	input, err := json.Marshal(map[string]string{"filePath": file})
+	if err != nil || opts != nil && opts.Bypass {
+		return err
+	}
+	call := &obstat.Call{Tool: "read", Input: input, Dir: i.opts.Directory, Roots: []string{i.opts.Directory}}
+	asks, err := opencode.AsksOf(i.loaded(call).Program, call, i.opts.Gate.World)
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		if a.Permission == externalDirectory {
+			meta, err := json.Marshal(map[string]string{"filepath": file, "cwd": i.opts.Directory})
+			if err != nil {
+				return err
+			}
+			return i.Ask(ctx, Request{SessionID: session, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Metadata: meta})
+		}
+	}
+	return nil
+}
+
+const externalDirectory = "external_directory"

@@ -25,6 +25,13 @@ func full(v obstat.Verdict, expr string) obstat.Rule {
 	return obstat.Rule{Tool: obstat.Is("a"), Field: "action", Pattern: obstat.Text{Flavour: pattern.Full, Text: expr}, Verdict: v}
 }
 
+// glob is a rule of the tool t with a minimatch pattern.
+func glob(v obstat.Verdict, text string) obstat.Rule {
+	r := rule(v, "t", text)
+	r.Pattern.Flavour = pattern.Minimatch
+	return r
+}
+
 // one is a Program with one list.
 func one(pick obstat.Pick, rules ...obstat.Rule) *obstat.Program {
 	return &obstat.Program{Mode: "m", Rules: map[string][]obstat.Rule{"r": rules},
@@ -57,7 +64,7 @@ func TestProgram(t *testing.T) {
 	}{
 		"clean":                {one(obstat.First, rule(deny, "t", "git push *"), rule(allow, "t", "git *")), nil},
 		"shadowed":             {one(obstat.First, rule(allow, "t", "git *"), rule(deny, "t", "git push *")), []string{"deny rule t(git push *) can never decide: allow rule t(git *) covers it and comes first"}},
-		"shadowed, last":       {one(obstat.Last, rule(deny, "t", "git push *"), rule(allow, "t", "git *")), []string{"deny rule t(git push *) can never decide"}},
+		"shadowed, last":       {one(obstat.Last, rule(deny, "t", "git push *"), rule(allow, "t", "git *")), []string{"deny rule t(git push *) can never decide: allow rule t(git *) covers it and stands after it, and the last match counts"}},
 		"not shadowed, last":   {one(obstat.Last, rule(allow, "t", "git *"), rule(deny, "t", "git push *")), nil},
 		"strictest":            {one(obstat.Strictest, rule(allow, "t", "git push *"), rule(deny, "t", "git *")), []string{"allow rule t(git push *) can never decide"}},
 		"strictest, looser":    {one(obstat.Strictest, rule(allow, "t", "git *"), rule(deny, "t", "git push *")), nil},
@@ -82,6 +89,7 @@ func TestProgram(t *testing.T) {
 		"to a line's end":      {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:.*")), []string{"ask rule a(tool:bash:.*) can never decide: allow rule a(tool:.*) covers it"}},
 		"beyond a line's end":  {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:(?s:.*)")), nil},
 		"another field":        {one(obstat.First, rule(allow, "t", "git *"), obstat.Rule{Tool: obstat.Is("t"), Field: "path", Pattern: obstat.Is("git status"), Verdict: deny}), nil},
+		"minimatch":            {one(obstat.First, glob(ask, "*"), glob(allow, "git *"), glob(deny, "src/*"), glob(deny, ".x*"), glob(deny, "git **")), []string{"allow rule t(git *) can never decide: ask rule t(*) covers it and comes first"}},
 		"broken pattern":       {one(obstat.First, obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Full, Text: "("}, Verdict: allow}, rule(deny, "Bash", "x")), nil},
 	} {
 		got := lint.Program(tt.p, nil)

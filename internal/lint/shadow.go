@@ -55,7 +55,10 @@ func (l *linter) items(list string) []item {
 
 // shadowed finds rules that can never decide.
 func (l *linter) shadowed() {
-	type finding struct{ rule, by *obstat.Rule }
+	type finding struct {
+		rule, by *obstat.Rule
+		last     bool
+	}
 	dead, alive := []finding{}, map[place]bool{}
 	for _, name := range l.lists() {
 		for i := range l.items(name) {
@@ -63,7 +66,7 @@ func (l *linter) shadowed() {
 			if l.silent(r) || alive[placeOf(r)] {
 				continue
 			}
-			by := l.shadow(name, i)
+			by, last := l.shadow(name, i)
 			if l.budget <= 0 {
 				return // a rule shadowed here may still decide in another list
 			}
@@ -71,31 +74,34 @@ func (l *linter) shadowed() {
 				alive[placeOf(r)] = true
 				continue
 			}
-			dead = append(dead, finding{r, by})
+			dead = append(dead, finding{r, by, last})
 		}
 	}
 	for _, f := range dead {
 		if !alive[placeOf(f.rule)] && !l.silent(f.rule) {
-			l.tell(f.rule, f.by)
+			l.tell(f.rule, f.by, f.last)
 		}
 	}
 }
 
-func (l *linter) tell(r, by *obstat.Rule) {
+func (l *linter) tell(r, by *obstat.Rule, last bool) {
+	how := "comes first"
+	if last {
+		how = "stands after it, and the last match counts"
+	}
 	hint := "take one of them out, or make " + by.String() + " narrower"
 	var e *obstat.Error
 	if r.Verdict == by.Verdict {
 		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: %s covers it and says the same", r.Verdict, r, by)
 	} else {
-		e = l.warn(r, obstat.CodeNoEffect, hint, "%s rule %s can never decide: %s rule %s covers it and comes first", r.Verdict, r, by.Verdict, by)
+		e = l.warn(r, obstat.CodeNoEffect, hint, "%s rule %s can never decide: %s rule %s covers it and %s", r.Verdict, r, by.Verdict, by, how)
 	}
 	e.Also = positions(by)
 }
 
 // shadow returns the rule that keeps rule i of a list from ever deciding, nil
-// if there is none in at least one mode.
-func (l *linter) shadow(list string, i int) *obstat.Rule {
-	var by *obstat.Rule
+// if there is none in at least one mode, and whether it does so by standing last.
+func (l *linter) shadow(list string, i int) (by *obstat.Rule, last bool) {
 	for _, mode := range l.modes() {
 		ms := matchesOf(l.p.Pipelines[mode])
 		for n, m := range ms {
@@ -103,16 +109,17 @@ func (l *linter) shadow(list string, i int) *obstat.Rule {
 				continue
 			}
 			s := l.within(m, i)
+			last = s != nil && m.Pick == obstat.Last
 			for k := 0; k < n && s == nil; k++ {
 				s = l.before(ms[k], &l.items(list)[i])
 			}
 			if s == nil {
-				return nil
+				return nil, false
 			}
 			by = s
 		}
 	}
-	return by
+	return by, last
 }
 
 // within looks for a rule of the same list that is picked instead.
@@ -191,6 +198,8 @@ func (a *text) covers(b *text) bool {
 	case b.shape.Exact:
 		ok, err := a.p.Match(b.shape.Prefix)
 		return ok && err == nil
+	case a.Flavour == pattern.Minimatch && b.Flavour == pattern.Minimatch && inSegment(a.Text.Text, b.Text.Text):
+		return true
 	}
 	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line()
 }
@@ -199,6 +208,19 @@ func (a *text) covers(b *text) bool {
 // of a line and no further: `tool:bash:.*`.
 func (a *text) line() bool {
 	return a.p.MustMatchLine(a.shape.Prefix) && !a.must(a.shape.Prefix)
+}
+
+// inSegment tells whether a is a literal and a star, `git *`, and b starts with the
+// literal and goes on with nothing that leaves the segment of a path: minimatch's star
+// stops at a slash, in both.
+func inSegment(a, b string) bool {
+	literal, ok := strings.CutSuffix(a, "*")
+	const special = "*?[]{}()!+@|\\/#"
+	rest, starts := strings.CutPrefix(b, literal)
+	if !ok || !starts || strings.ContainsAny(literal, special) || strings.Contains(rest, "**") || strings.ContainsAny(rest, special[2:]) {
+		return false
+	}
+	return literal != "" || !strings.HasPrefix(b, ".")
 }
 
 // must tells whether a surely matches every text that starts with prefix. A
