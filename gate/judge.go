@@ -74,6 +74,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 		if err != nil && broken == nil {
 			broken = err
 		}
+		f = p.elsewhere(ctx, c, world, f)
 		guarded.Policies = append(guarded.Policies, filesOf(f)...)
 		guarded.Pinned = guarded.Pinned && f != nil && f.Pinned
 		put := *c
@@ -97,6 +98,37 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 	}
 	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, analysis)
 	return out
+}
+
+// elsewhere adds the policies of other projects that the call works in: `cd ../B && make`
+// is held to B's rules as well.
+func (g *Gate) elsewhere(ctx context.Context, c *obstat.Call, world *obstat.Recorder, f *policy.InForce) *policy.InForce {
+	var touched []string
+	a := world.Analysis(c)
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Where == "" && e.Path != "" {
+			touched = append(touched, e.Path)
+			if e.Real != e.Path {
+				touched = append(touched, e.Real)
+			}
+		}
+	}
+	if touched == nil {
+		return f
+	}
+	home, _ := g.opts.World.Home("")
+	var others []*policy.InForce
+	for _, dir := range g.around.Of(touched, append([]string{c.Dir}, c.Roots...), home) {
+		there := *c
+		there.Dir, there.Roots = dir, nil
+		if o, _ := g.opts.Policy.InForce(&there); o != nil { // what is broken there says so itself
+			others = append(others, o)
+		}
+	}
+	if others == nil {
+		return f
+	}
+	return f.With(others...)
 }
 
 // guarded is what the gate's agent may not change unasked, besides policies.

@@ -195,3 +195,39 @@ func TestAnchors(t *testing.T) {
 		}
 	}
 }
+
+// TestElsewhere: a command that works in another project is held to its policy as well, and
+// what that allows does not count.
+func TestElsewhere(t *testing.T) {
+	for name, file := range guarded {
+		open := `{"permission":{"*":"allow","external_directory":"allow","bash":{"*":"allow","make lint":"deny"}}}`
+		home := place(t, map[string]string{"a/opencode.json": open, "a/inner/" + file[0]: file[1], "b/" + file[0]: file[1], "b/sub/x": "", "b/secret/s": "", "c/x": ""})
+		for _, cwd := range []string{home + "/a", home + "/a/src"} {
+			if err := os.MkdirAll(cwd, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			b, _ := filepath.Rel(cwd, home+"/b")
+			inner, _ := filepath.Rel(cwd, home+"/a/inner")
+			if name != "program" { // it says Write, and has no rule for other tools
+				check(t, name, home, cwd, cell{kind: "write", arg: home + "/b/secret/x", want: "deny"}, cell{kind: "write", arg: home + "/b/x", want: "allow"})
+			}
+			check(t, name, home, cwd,
+				cell{kind: "shell", arg: "cd " + b + " && touch secret/x", want: "deny"},
+				cell{kind: "shell", arg: "touch " + home + "/b/secret/x", want: "deny"},
+				cell{kind: "shell", arg: "cd " + b + "/sub; make lint", want: "deny"},
+				cell{kind: "shell", arg: "rm x", want: "allow"},
+				cell{kind: "shell", arg: "rm " + home + "/c/x", want: "allow"},
+				cell{kind: "shell", arg: "cd " + b + " && make", want: "allow"},
+			)
+			if name == "program" { // its rule names another tool
+				continue
+			}
+			check(t, name, home, cwd,
+				cell{kind: "shell", arg: "cd " + b + " && rm x", want: "deny"},
+				cell{kind: "shell", arg: "(cd " + inner + "; rm x)", want: "deny"},
+				cell{kind: "shell", arg: "rm " + b + "/x", want: "deny"},
+				cell{kind: "shell", arg: "env -C " + b + "/sub rm x", want: "deny"},
+			)
+		}
+	}
+}

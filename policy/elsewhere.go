@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/paths"
+)
+
+// Neighbours finds the other projects that calls work in, such as B in `cd ../B && make`.
+// It remembers directories that hold no configuration as long as nothing is added to
+// them. The zero value is ready for use.
+type Neighbours struct {
+	mu    sync.Mutex
+	empty map[string]*stamp
+}
+
+// maxNeighbours bounds how many other projects of a call are looked at.
+const maxNeighbours = 16
+
+// projectFiles are the names, or their first parts, of what projects keep their
+// configurations in.
+var projectFiles = sync.OnceValue(func() (out []string) {
+	for _, d := range all.All() {
+		for _, name := range dialect.WellKnown(d) {
+			first, _, _ := strings.Cut(name, "/")
+			out = append(out, first)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+})
+
+// Of returns the directories with a configuration that files and directories of a call
+// lie in, besides those that its own directories lie in.
+func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var seen []string
+	for _, at := range touched {
+		for at = filepath.FromSlash(at); filepath.IsAbs(at) && at != filepath.Dir(at) && at != home && !slices.Contains(seen, at); at = filepath.Dir(at) {
+			if slices.ContainsFunc(own, func(dir string) bool { return paths.Inside(at, dir) }) {
+				break
+			}
+			if seen = append(seen, at); n.holds(at) && len(out) < maxNeighbours {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// holds tells whether a directory may hold a configuration.
+func (n *Neighbours) holds(dir string) bool {
+	if st := n.empty[dir]; st != nil && st.holds() {
+		return false
+	}
+	if slices.ContainsFunc(projectFiles(), func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+		return true
+	}
+	if n.empty == nil || len(n.empty) > 4096 {
+		n.empty = map[string]*stamp{}
+	}
+	st := stampOf(dir)
+	st.missing = projectFiles()
+	n.empty[dir] = st
+	return false
+}
+
+// With returns f with the policies of other projects besides, which only tighten.
+func (f *InForce) With(others ...*InForce) *InForce {
+	out := *f
+	out.Policies = slices.Clone(f.Policies)
+	for _, o := range others {
+		for _, p := range o.Policies {
+			if p.Place == "" || slices.ContainsFunc(f.Policies, func(have *Policy) bool { return have.Place == p.Place }) {
+				continue
+			}
+			more := *p
+			more.Role, more.Accepted, more.Why = Inner, true, "the call works in its project; it only tightens"
+			out.Policies = append(out.Policies, &more)
+		}
+		out.Broken = slices.Concat(out.Broken, o.Broken)
+	}
+	return &out
+}
