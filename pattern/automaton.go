@@ -7,8 +7,8 @@ import (
 
 // An automaton follows a tree of whole strings without backtracking: every
 // instruction takes one character, forks, waits for a condition such as a line's
-// start, or matches. Several of them run together in a [dfa]; one alone tells
-// which texts a pattern can match at all, see [language].
+// start, or matches. It answers for a pattern that ran out of time, and tells which
+// texts a pattern can match at all, see [language].
 type automaton struct {
 	insts []autoInst // the first one is the match
 	start uint32
@@ -32,8 +32,9 @@ const (
 )
 
 const (
-	maxLooseCopies = 64  // of a counted repetition's inside, where more may be matched
-	maxAutoSpans   = 256 // of all sets: \w alone has three times as many
+	maxInstsEach   = 1000 // counted repeats make automata explode
+	maxLooseCopies = 64   // of a counted repetition's inside, where more may be matched
+	maxAutoSpans   = 256  // of all sets: \w alone has three times as many
 )
 
 // newAutomaton lays a tree out, with limit instructions at most; nil if that is
@@ -235,4 +236,70 @@ func except(lits [][]rune, set *set) *node {
 		}
 	}
 	return repeatNode(&node{op: nAlt, subs: alts}, 0, 1)
+}
+
+// maxAutoWork bounds the threads that are followed through one text.
+const maxAutoWork = 1 << 24
+
+// match follows all ways through a at once; done is false where that is too much
+// work.
+func (a *automaton) match(text string) (matched, done bool) {
+	var seen pcSet
+	threads, next := []uint32{a.start}, []uint32(nil)
+	work, prev := 0, rune(-1)
+	for i := 0; work <= maxAutoWork; {
+		r, size := rune(-1), 0
+		if i < len(text) {
+			r, size = decode(text, i)
+		}
+		holds := syntax.EmptyOpContext(prev, r)
+		seen.reset(len(a.insts))
+		for len(threads) > 0 {
+			pc := threads[len(threads)-1]
+			threads = threads[:len(threads)-1]
+			if !seen.add(pc) {
+				continue
+			}
+			work++
+			switch in := &a.insts[pc]; {
+			case in.op == opFork:
+				threads = append(threads, in.alt, in.out)
+			case in.op == opWait && in.cond&^holds == 0:
+				threads = append(threads, in.out)
+			case in.op == opRune && size > 0 && in.set.has(r):
+				next = append(next, in.out)
+			case in.op == opMatch && size == 0:
+				return true, true
+			}
+		}
+		if size == 0 || len(next) == 0 {
+			return false, true
+		}
+		threads, next = next, threads
+		i, prev = i+size, r
+	}
+	return false, false
+}
+
+// A pcSet is a set of small numbers that is soon emptied.
+type pcSet struct {
+	stamps []uint32
+	stamp  uint32
+}
+
+// reset empties s and makes room for the numbers below size.
+func (s *pcSet) reset(size int) {
+	s.stamp++
+	if len(s.stamps) < size || s.stamp == 0 {
+		s.stamps, s.stamp = make([]uint32, max(size, 2*len(s.stamps))), 1
+	}
+}
+
+// add reports whether n is new.
+func (s *pcSet) add(n uint32) bool {
+	if s.stamps[n] == s.stamp {
+		return false
+	}
+	s.stamps[n] = s.stamp
+	return true
 }

@@ -43,11 +43,7 @@ func compileMinimatch(text string) (matcher, trees, error) {
 	if m.negate {
 		return m, trees{}, nil
 	}
-	t := trees{grow: m.trees}
-	if p, ok := m.plain(); ok {
-		return &plainly{p, func() matcher { return m }}, t, nil
-	}
-	return m, t, nil
+	return m, trees{grow: m.trees}, nil
 }
 
 // nothing matches nothing.

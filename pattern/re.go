@@ -1,14 +1,10 @@
 package pattern
 
-import "sync"
-
 // Full and Search are Python's re.fullmatch and re.search (CPython 3.11) on
 // text. An expression is read into a tree by our own reader, so that it is
 // taken or refused as Python does it, and becomes one of:
 //
 //   - the text itself, when nothing else can match;
-//   - a few forms, when it is literals with .* between them: on a subject
-//     without a newline . is any character and $ is the end;
 //   - a program for the runner of revm.go.
 
 func compileRE(text string, full bool) (matcher, trees, error) {
@@ -17,43 +13,7 @@ func compileRE(text string, full bool) (matcher, trees, error) {
 		return nil, trees{}, err
 	}
 	tree = trimmed(simplify(tree), full)
-	t := exactly(tree)
-	if !full {
-		t = exactly(wholeStrings(tree))
-	}
-	t.known = t.shape()
-	if p, ok := treeForms(t.tree); ok && !t.known.Exact {
-		later := sync.OnceValue(func() matcher { return programOf(text, full) })
-		return &plainly{p, later}, t, nil
-	}
 	return compileTree(tree, groups, full)
-}
-
-// plainly takes the forms on plain texts, else the matcher behind them, which
-// is made when it is first wanted.
-type plainly struct {
-	plain
-	rest func() matcher
-}
-
-func (p *plainly) match(s string) (bool, error) {
-	if !p.unless.has(s) {
-		return p.plain.match(s), nil
-	}
-	return p.rest().match(s)
-}
-
-// programOf compiles an expression that is known to be one and to be small.
-func programOf(text string, full bool) matcher {
-	tree, groups, err := parseRE(text)
-	if err != nil {
-		return broken{err}
-	}
-	m, _, err := compileTree(trimmed(simplify(tree), full), groups, full)
-	if err != nil {
-		return broken{err}
-	}
-	return m
 }
 
 // trimmed is trimSearch, unless a reference depends on the text that a repetition

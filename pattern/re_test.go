@@ -104,16 +104,9 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 }
 
 // progOf returns the program of p, if it has one.
-func progOf(p *Pattern) *prog { return progOfMatcher(p.body().m) }
-
-func progOfMatcher(m matcher) *prog {
-	switch m := m.(type) {
-	case *prog:
-		return m
-	case *plainly:
-		return progOfMatcher(m.rest())
-	}
-	return nil
+func progOf(p *Pattern) *prog {
+	q, _ := p.body().m.(*prog)
+	return q
 }
 
 // checkProg runs p's program without the short cuts in front of it, and with

@@ -76,6 +76,9 @@ func flatAlt(subs []*node) *node {
 		}
 		sets = sets && sub.op == nSet
 	}
+	if len(out) == 1 {
+		return out[0]
+	}
 	if !sets {
 		return &node{op: nAlt, subs: out}
 	}

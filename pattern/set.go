@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 )
 
+// none is the rank of nothing: no rank is below a limit of none or less.
+const none = ^uint32(0)
+
 // Entry is one pattern of a Set and its rank; the lowest rank wins. Several
 // entries may share a rank.
 type Entry struct {
@@ -17,30 +20,21 @@ type Entry struct {
 
 // A Set finds the best-ranked of its patterns that matches a text, in about one
 // pass over the text however many patterns there are. It is immutable but for
-// caches that it keeps within bounds, and safe for concurrent use. A nil or zero
-// Set matches nothing.
+// its index, and safe for concurrent use. A nil or zero Set matches nothing.
 //
 // A process that asks one question should not pay for an index: a Set asks its
 // patterns one by one until that has cost about as much as an index, and builds
 // one then.
 type Set struct {
 	entries []Entry // by rank
-	price   uint64  // of asking them one by one
-	worth   uint64  // price of an index
-	spent   atomic.Uint64
-	mu      sync.Mutex // held to build an index
+	asked   atomic.Uint32
+	mu      sync.Mutex // held to build the index
 	index   atomic.Pointer[setIndex]
-	rough   atomic.Pointer[setIndex] // for texts of a kind that index is not for
-	pool    dfaPool                  // shared by the automata
 }
 
-// Prices are in units of comparing the literals of a pattern.
-const (
-	regularPrice = 30   // of running an expression
-	filePrice    = 80   // of filing a pattern in an index
-	readPrice    = 100  // of reading a pattern that has not been read
-	buildPrice   = 2000 // of making an expression part of an automaton
-)
+// asksBeforeIndex is how many questions cost as much as an index: filing a pattern
+// takes about as long as ruling it out a hundred times.
+const asksBeforeIndex = 100
 
 // NewSet makes a Set of entries; it keeps no reference to the slice. Entries
 // without a pattern match nothing. An entry whose rank is the largest of all is
@@ -48,18 +42,8 @@ const (
 func NewSet(entries []Entry) *Set {
 	s := &Set{entries: make([]Entry, 0, len(entries))}
 	for _, e := range entries {
-		if e.Pattern.empty() {
-			continue
-		}
-		s.entries = append(s.entries, e)
-		s.price++
-		s.worth += filePrice
-		switch b := e.Pattern.made.Load(); {
-		case b == nil:
-			s.worth += readPrice
-		case e.Pattern.general() && e.Pattern.shape().keyless():
-			s.price += regularPrice
-			s.worth += buildPrice
+		if !e.Pattern.empty() {
+			s.entries = append(s.entries, e)
 		}
 	}
 	byRank := func(a, b Entry) int { return cmp.Compare(a.Rank, b.Rank) }
@@ -73,22 +57,8 @@ func NewSet(entries []Entry) *Set {
 func (s *Set) build() *setIndex {
 	ix := s.index.Load()
 	if ix == nil {
-		ix = newSetIndex(s, true)
+		ix = newSetIndex(s.entries, fewEntries)
 		s.index.Store(ix)
-	}
-	return ix
-}
-
-// others returns the index for texts that are not plain.
-func (s *Set) others() *setIndex {
-	ix := s.rough.Load()
-	if ix == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if ix = s.rough.Load(); ix == nil {
-			ix = newSetIndex(s, false)
-			s.rough.Store(ix)
-		}
 	}
 	return ix
 }
@@ -98,66 +68,82 @@ func (s *Set) others() *setIndex {
 // could have been better than any match found ran out of time, and rank is that
 // pattern's rank.
 func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	if s == nil {
+	if s == nil || len(s.entries) == 0 {
 		return 0, false, nil
 	}
 	ix := s.index.Load()
 	if ix == nil {
-		if len(s.entries) == 0 || s.spent.Add(s.price) <= s.worth || !s.mu.TryLock() {
-			_, rank, ok, err = s.next(text, 0, limit)
-			return rank, ok, err
+		if s.asked.Add(1) <= asksBeforeIndex || !s.mu.TryLock() {
+			q := newSearch(text, limit)
+			q.firstOf(s.entries)
+			return q.answer()
 		}
 		ix = s.build()
 		s.mu.Unlock()
 	}
-	if ix.unless != 0 && ix.unless.has(text) {
-		ix = s.others()
-	}
-	if ix.literal {
-		rank, ok = ix.first(text, limit)
-		return rank, ok, nil
-	}
 	return ix.best(text, limit)
 }
 
-// next asks the patterns from entries[at] on, one by one, for the first rank
-// below limit that matches or, if it does not match, faults. It also returns
-// where the next rank begins.
-func (s *Set) next(text string, at int, limit uint32) (end int, rank uint32, ok bool, err error) {
-	for at < len(s.entries) && s.entries[at].Rank < limit {
-		rank = s.entries[at].Rank
-		for ; at < len(s.entries) && s.entries[at].Rank == rank; at++ {
-			if ok {
-				continue
-			}
-			matched, fault := s.entries[at].Pattern.Match(text)
-			if fault != nil {
-				err = fault
-			}
-			ok = matched
-		}
-		if ok {
-			return at, rank, true, nil
-		}
-		if err != nil {
-			return at, rank, false, err
-		}
-	}
-	return len(s.entries), 0, false, nil
+// A search is one call of Best. It lives on the stack.
+type search struct {
+	text  string
+	best  uint32 // the lowest rank known to match; before that, the limit
+	found bool
+	fault uint32 // the lowest rank that ran out of time
+	err   error
 }
 
-// run matches p. One that is regular is not given up for lack of time before an
-// automaton has tried, nor one that has forms.
+func newSearch(text string, limit uint32) search {
+	return search{text: text, best: limit, fault: none}
+}
+
+// could reports whether a rank could still matter: after a fault only those up to
+// its rank do.
+func (q *search) could(rank uint32) bool { return rank < q.best && rank <= q.fault }
+
+// note takes the answer of a pattern whose rank could matter.
+func (q *search) note(rank uint32, ok bool, err error) {
+	switch {
+	case ok:
+		q.best, q.found = rank, true
+	case err != nil && rank < q.fault:
+		q.fault, q.err = rank, err
+	}
+}
+
+// firstOf asks entries, which are in the order of their ranks, until one matches.
+func (q *search) firstOf(entries []Entry) {
+	for i := range entries {
+		e := &entries[i]
+		if !q.could(e.Rank) {
+			return
+		}
+		ok, err := e.Pattern.Match(q.text)
+		q.note(e.Rank, ok, err)
+	}
+}
+
+func (q *search) answer() (rank uint32, ok bool, err error) {
+	switch {
+	case q.fault < q.best:
+		return q.fault, false, q.err
+	case q.found:
+		return q.best, true, nil
+	}
+	return 0, false, nil
+}
+
+// run matches p, past the literals of its shape. A pattern that has an automaton is
+// not given up for lack of time before that has tried.
 func run(p *Pattern, text string) (bool, error) {
 	ok, err := p.body().m.match(text)
 	if err == nil {
 		return ok, nil
 	}
-	if forms, ok := p.plain(); ok && !forms.unless.has(text) {
-		return forms.match(text), nil
-	}
-	if p.regular() != nil {
-		return lastResort(p, text, err)
+	if a := p.regular(); a != nil {
+		if ok, done := a.match(text); done {
+			return ok, nil
+		}
 	}
 	return false, err
 }
@@ -180,12 +166,4 @@ func (s *Shape) admits(text string) bool {
 		text = text[i+len(f):]
 	}
 	return true
-}
-
-// keyless reports whether s promises no literal to file a pattern under.
-func (s *Shape) keyless() bool { return keyless(s.Prefix, s.Suffix, s.Fragments) }
-
-func keyless(prefix, suffix string, fragments []string) bool {
-	return prefix == "" && suffix == "" &&
-		!slices.ContainsFunc(fragments, func(f string) bool { return len(f) >= gramLen })
 }

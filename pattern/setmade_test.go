@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // testMatcher stands for any flavour's matcher.
@@ -92,31 +91,9 @@ func faultyPattern(sh Shape) *Pattern {
 	return madePattern(Search, "", testMatcher{}, sh)
 }
 
-// indexed is NewSet with an index by keys however small it is.
+// indexed is NewSet with an index by grams however small it is.
 func indexed(entries []Entry) *Set {
 	s := NewSet(entries)
-	for plain, ix := range map[bool]*atomic.Pointer[setIndex]{true: &s.index, false: &s.rough} {
-		b := newSetBuilder(s, plain)
-		b.fileByKeys()
-		ix.Store(b.set)
-	}
+	s.index.Store(newSetIndex(s.entries, 0))
 	return s
-}
-
-// all yields, in ascending order, every rank that matches text, with a nil
-// error, and every rank that does not match but has a pattern that ran out of
-// time, with the fault. It asks the patterns one after the other.
-func (s *Set) all(text string, yield func(rank uint32, err error) bool) {
-	if s == nil {
-		return
-	}
-	for at := 0; at < len(s.entries); {
-		var rank uint32
-		var ok bool
-		var err error
-		at, rank, ok, err = s.next(text, at, none)
-		if (ok || err != nil) && !yield(rank, err) {
-			return
-		}
-	}
 }
