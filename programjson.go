@@ -1,64 +1,15 @@
 package obstat
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 
-// The JSON form of a Program. Field order is the order of the structs here and
-// map keys are sorted, so equal Programs print equally. docs/program.md is the
-// contract.
-
-type programJSON struct {
-	Version   int                   `json:"obstat"`
-	Dialect   string                `json:"dialect,omitempty"`
-	Mode      Mode                  `json:"mode"`
-	View      string                `json:"view,omitempty"`
-	Floor     string                `json:"floor,omitempty"` // "off", or nothing
-	Pipelines map[Mode]pipelineJSON `json:"pipelines"`
-	Rules     map[string][]ruleJSON `json:"rules,omitempty"`
-	Faces     map[string]Face       `json:"faces,omitempty"`
-	Params    json.RawMessage       `json:"params,omitempty"`
-}
-
-type pipelineJSON struct {
-	Stages  []stageJSON `json:"stages"`
-	Default Verdict     `json:"default"`
-	Amend   []stageJSON `json:"amend,omitempty"`
-}
-
-type stageJSON struct {
-	Match     *string   `json:"match,omitempty"`
-	Check     *string   `json:"check,omitempty"`
-	When      *string   `json:"when,omitempty"`
-	Floor     *string   `json:"floor,omitempty"`
-	Rules     string    `json:"rules,omitempty"`
-	Pick      string    `json:"pick,omitempty"`
-	Except    string    `json:"except,omitempty"`
-	Settle    []Verdict `json:"settle,omitempty"`
-	Run       string    `json:"run,omitempty"`
-	Pass      []string  `json:"pass,omitempty"`
-	AskDenies bool      `json:"ask_denies,omitempty"`
-	Unless    []string  `json:"unless,omitempty"`
-	Is        string    `json:"is,omitempty"`
-	Tools     []string  `json:"tools,omitempty"`
-	Then      *Verdict  `json:"then,omitempty"`
-	Else      *Verdict  `json:"else,omitempty"`
-}
-
-type ruleJSON struct {
-	ID      string  `json:"id,omitempty"`
-	Tool    Text    `json:"tool"`
-	Field   string  `json:"field,omitempty"`
-	Match   *Text   `json:"match,omitempty"`
-	Verdict Verdict `json:"verdict"`
-	Source  string  `json:"source,omitempty"`
-	Layer   string  `json:"layer,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
-	Pos     *Pos    `json:"pos,omitempty"`
-}
+// The JSON form of a Program: fields in the order in which they are written here,
+// map keys sorted, so that equal Programs print equally. docs/program.md is the
+// contract. It is written by hand since every hook wants a digest of it.
 
 // textAny is the key under which the Text that matches everything is written.
 const textAny = "any"
@@ -66,13 +17,24 @@ const textAny = "any"
 // MarshalJSON writes an exact text as a string and any other as an object of
 // one member, its flavour.
 func (t Text) MarshalJSON() ([]byte, error) {
-	switch t.Flavour {
-	case "":
-		return json.Marshal(map[string]bool{textAny: true})
-	case pattern.Exact:
-		return json.Marshal(t.Text)
+	var w jsonx.Writer
+	t.write(&w)
+	return w.Buf, nil
+}
+
+func (t Text) write(w *jsonx.Writer) {
+	if t.Flavour == pattern.Exact {
+		w.String(t.Text)
+		return
 	}
-	return json.Marshal(map[string]string{string(t.Flavour): t.Text})
+	w.Begin('{')
+	if t.Flavour == "" {
+		w.TrueField(textAny, true)
+	} else {
+		w.Key(string(t.Flavour))
+		w.String(t.Text)
+	}
+	w.End('}')
 }
 
 // MarshalJSON writes the Program in its stable form.
@@ -81,62 +43,144 @@ func (p *Program) MarshalJSON() ([]byte, error) { return p.marshal(true) }
 // marshal leaves the positions out for the digest: moving a rule to another
 // line does not change its meaning.
 func (p *Program) marshal(positions bool) ([]byte, error) {
-	out := programJSON{Version: 1, Dialect: p.Dialect, Mode: p.Mode, View: p.View, Faces: p.Faces, Params: p.Params,
-		Pipelines: map[Mode]pipelineJSON{}, Rules: map[string][]ruleJSON{}}
+	w := new(jsonx.Writer)
+	w.Begin('{')
+	w.IntField("obstat", 1)
+	w.TextField("dialect", p.Dialect)
+	w.Key("mode")
+	w.String(string(p.Mode))
+	w.TextField("view", p.View)
 	if p.NoFloor {
-		out.Floor = "off"
+		w.TextField("floor", "off")
 	}
-	for m, pl := range p.Pipelines {
-		out.Pipelines[m] = pipelineJSON{stagesJSON(pl.Stages), pl.Default, stagesJSON(pl.Amend)}
+	w.Key("pipelines")
+	writeMap(w, p.Pipelines, func(pl Pipeline) { pl.write(w) })
+	if len(p.Rules) > 0 {
+		w.Key("rules")
+		writeMap(w, p.Rules, func(rules []Rule) {
+			w.Begin('[')
+			for i := range rules {
+				rules[i].write(w, positions)
+			}
+			w.End(']')
+		})
 	}
-	for name, rules := range p.Rules {
-		list := make([]ruleJSON, len(rules))
-		for i := range rules {
-			list[i] = toRuleJSON(&rules[i], positions)
-		}
-		out.Rules[name] = list
+	if len(p.Faces) > 0 {
+		w.Key("faces")
+		writeMap(w, p.Faces, func(f Face) {
+			w.Begin('{')
+			w.Key("tool")
+			w.String(f.Tool)
+			w.Key("field")
+			w.String(f.Field)
+			w.End('}')
+		})
 	}
-	return json.Marshal(out)
+	w.RawField("params", p.Params)
+	w.End('}')
+	return w.Buf, w.Err
 }
 
-func toRuleJSON(r *Rule, positions bool) ruleJSON {
-	j := ruleJSON{ID: r.ID, Tool: r.Tool, Field: r.Field, Verdict: r.Verdict, Source: r.Source, Layer: r.Layer, Reason: r.Reason}
+// writeMap writes an object of a map's values.
+func writeMap[K ~string, V any](w *jsonx.Writer, m map[K]V, write func(V)) {
+	w.Begin('{')
+	for _, k := range sortedKeys(m) {
+		w.Key(string(k))
+		write(m[k])
+	}
+	w.End('}')
+}
+
+func (r *Rule) write(w *jsonx.Writer, positions bool) {
+	w.Begin('{')
+	w.TextField("id", r.ID)
+	w.Key("tool")
+	r.Tool.write(w)
+	w.TextField("field", r.Field)
 	if !r.Whole() {
-		j.Match = &r.Pattern
+		w.Key("match")
+		r.Pattern.write(w)
 	}
+	w.Key("verdict")
+	w.String(r.Verdict.String())
+	w.TextField("source", r.Source)
+	w.TextField("layer", r.Layer)
+	w.TextField("reason", r.Reason)
 	if positions && r.Pos.IsValid() {
-		j.Pos = &r.Pos
+		w.Key("pos")
+		w.Begin('{')
+		w.TextField("file", r.Pos.File)
+		w.IntField("line", int64(r.Pos.Line))
+		w.IntField("col", int64(r.Pos.Col))
+		w.End('}')
 	}
-	return j
+	w.End('}')
 }
 
-func stagesJSON(stages []Stage) []stageJSON {
-	out := make([]stageJSON, 0, len(stages))
+func (pl *Pipeline) write(w *jsonx.Writer) {
+	w.Begin('{')
+	w.Key("stages")
+	writeStages(w, pl.Stages)
+	w.Key("default")
+	w.String(pl.Default.String())
+	if len(pl.Amend) > 0 {
+		w.Key("amend")
+		writeStages(w, pl.Amend)
+	}
+	w.End('}')
+}
+
+func writeStages(w *jsonx.Writer, stages []Stage) {
+	w.Begin('[')
 	for _, s := range stages {
-		out = append(out, toStageJSON(s))
+		w.Begin('{')
+		writeStage(w, s)
+		w.End('}')
 	}
-	return out
+	w.End(']')
 }
 
-func toStageJSON(s Stage) stageJSON {
+func writeStage(w *jsonx.Writer, s Stage) {
+	name := func(key, name string) {
+		w.Key(key)
+		w.String(name)
+	}
 	switch s := s.(type) {
 	case Match:
-		j := stageJSON{Match: &s.Name, Rules: s.Rules, Except: s.Except, AskDenies: s.AskDenies}
+		name("match", s.Name)
+		w.TextField("rules", s.Rules)
 		if s.Pick != First {
-			j.Pick = s.Pick.String()
+			w.TextField("pick", s.Pick.String())
 		}
+		w.TextField("except", s.Except)
 		if s.Settle != 0 {
-			j.Settle = s.Settle.List()
+			w.ListField("settle", s.Settle.names())
 		}
-		return j
+		w.TrueField("ask_denies", s.AskDenies)
 	case Check:
-		return stageJSON{Check: &s.Name, Run: s.Check, Pass: s.Pass.names(), AskDenies: s.AskDenies, Unless: s.Unless}
+		name("check", s.Name)
+		w.TextField("run", s.Check)
+		w.ListField("pass", s.Pass.names())
+		w.TrueField("ask_denies", s.AskDenies)
+		w.ListField("unless", s.Unless)
 	case When:
-		return stageJSON{When: &s.Name, Is: s.Is, Tools: s.Tools, Then: &s.Then, Else: s.Else}
+		name("when", s.Name)
+		w.TextField("is", s.Is)
+		w.ListField("tools", s.Tools)
+		name("then", s.Then.String())
+		if s.Else != nil {
+			name("else", s.Else.String())
+		}
 	case Floor:
-		return stageJSON{Floor: &s.Name}
+		name("floor", s.Name)
 	}
-	return stageJSON{}
+}
+
+func (vs Verdicts) names() (out []string) {
+	for _, v := range vs.List() {
+		out = append(out, v.String())
+	}
+	return out
 }
 
 var outcomeNames = [...]string{"plain_ask", "safety_ask", "deny", "allow"}
@@ -185,7 +229,11 @@ func parseProgram(file string, text []byte, positions bool) (*Program, error) {
 }
 
 // MarshalJSON writes the rule as it stands in a Program's JSON.
-func (r Rule) MarshalJSON() ([]byte, error) { return json.Marshal(toRuleJSON(&r, true)) }
+func (r Rule) MarshalJSON() ([]byte, error) {
+	var w jsonx.Writer
+	r.write(&w, true)
+	return w.Buf, nil
+}
 
 // UnmarshalJSON reads a rule as [ParseRule] does.
 func (r *Rule) UnmarshalJSON(b []byte) error {

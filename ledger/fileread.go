@@ -304,7 +304,7 @@ func (v *View) back(end int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		var buf []byte // read before stop and not yet handed out
 		stop := end - v.base
-		for n := int64(16 << 10); stop > v.start || len(buf) > 0; n = min(4*n, 1<<20) {
+		for n := int64(4 << 10); stop > v.start || len(buf) > 0; n = min(4*n, 1<<20) {
 			if len(buf) > maxLine {
 				yield(Line{}, fmt.Errorf("%w: a line has more than %d bytes", ErrNotOurs, maxLine))
 				return

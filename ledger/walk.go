@@ -131,7 +131,7 @@ func (w *walker) spoken(s string) string {
 	if t == s {
 		w.copy()
 	} else {
-		w.out = append(w.out, quote(t)...)
+		w.out = append(w.out, jsonx.Quote(t)...)
 	}
 	return t
 }

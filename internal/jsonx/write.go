@@ -196,19 +196,22 @@ const hexDigits = "0123456789abcdef"
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c >= ' ':
+		if c := s[i]; c >= ' ' && c != '"' && c != '\\' {
 			b = append(b, c)
-		default:
-			if j := bytes.IndexByte([]byte("\b\f\n\r\t"), c); j >= 0 {
-				b = append(b, '\\', "bfnrt"[j])
-			} else {
-				b = append(b, `\u00`...)
-				b = append(b, hexDigits[c>>4], hexDigits[c&15])
-			}
+		} else {
+			b = appendEscape(b, c)
 		}
 	}
 	return append(b, '"')
+}
+
+// appendEscape writes a character that JSON does not have as it is.
+func appendEscape(b []byte, c byte) []byte {
+	if c == '"' || c == '\\' {
+		return append(b, '\\', c)
+	}
+	if j := bytes.IndexByte([]byte("\b\f\n\r\t"), c); j >= 0 {
+		return append(b, '\\', "bfnrt"[j])
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
