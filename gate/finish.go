@@ -19,6 +19,9 @@ func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 	if t.j.broken != nil && !strings.Contains(d.Reason(), "the policy cannot be loaded") {
 		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
+	if g.opts.NoRecord {
+		return d, nil
+	}
 	rec := t.record(&d)
 	rec.Nanos = time.Since(t.began).Nanoseconds()
 	return t.hand(d, g.append(context.WithoutCancel(ctx), append(t.before, rec)...))

@@ -200,7 +200,7 @@ func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, er
 		}
 		f = &policy.InForce{Broken: []policy.Broken{{Err: err}}}
 	}
-	if g.opts.NoStart {
+	if g.opts.NoStart || g.opts.NoRecord {
 		return f, err
 	}
 	now := noted{digestOf(f), ""}

@@ -89,12 +89,9 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
 		NoWait: t.event.CanAsk(&agent.Options{Interactive: t.Interactive}), Approval: approval.Options{Asked: t.asked},
-		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t}
-	switch {
-	case t.ledger != nil:
+		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
+	if t.ledger != nil {
 		o.Ledger = t.ledger
-	case t.NoLedger:
-		o.Ledger = nowhere{}
 	}
 	if t.Exe != "" {
 		o.Programs = []string{t.Exe}
@@ -203,8 +200,3 @@ func (t *turn) Append(ctx context.Context, records ...*ledger.Record) error {
 	}
 	return errors.Join(log.Append(ctx, records...), log.Close())
 }
-
-// nowhere keeps no records.
-type nowhere struct{}
-
-func (nowhere) Append(context.Context, ...*ledger.Record) error { return nil }
