@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,11 +14,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/paths"
 )
@@ -97,6 +102,7 @@ const maxPinned = 2 << 20
 // A pinStore reads and writes the pins of a state directory.
 type pinStore struct {
 	dir   string
+	real  string   // where the links of dir lead; "" is not known
 	heads []string // where the ledger's head is kept besides
 	file  *ledger.File
 	key   []byte
@@ -111,21 +117,19 @@ type pinStore struct {
 // that saves reading the whole ledger: it is believed only with the installation's
 // mark, the ledger is read on from where it ends, and each record is checked.
 type pinIndex struct {
-	V    int         `json:"v"`
-	End  int64       `json:"end"`  // the ledger has been read up to this offset
-	Last ledger.Head `json:"last"` // the record that ends there
+	End  int64       // the ledger has been read up to this offset
+	Last ledger.Head // the record that ends there
 	// Broken is the record by which the ledger was last found broken. Pins before it
 	// are in doubt, and the first of a place behind it names it as the one before.
-	Broken ledger.Hash         `json:"broken,omitzero"`
-	Pins   map[string]pinEntry `json:"pins"`
-	Mark   string              `json:"mark,omitempty"`
+	Broken ledger.Hash
+	Pins   map[string]pinEntry // by place
 }
 
 type pinEntry struct {
-	Offset int64       `json:"offset"`
-	Hash   ledger.Hash `json:"hash"`
+	Offset int64
+	Hash   ledger.Hash
 	// Doubt: a newer pin may have been lost. The pin still binds, and allows nothing.
-	Doubt bool `json:"doubt,omitempty"`
+	Doubt bool
 }
 
 func (s *search) newPinStore(dir string) *pinStore {
@@ -140,8 +144,10 @@ func (s *pinStore) in(place string) bool {
 	if paths.Inside(place, s.dir) {
 		return true
 	}
-	real, err := resolve(s.dir)
-	return err != nil || paths.Inside(place, real)
+	if s.real == "" {
+		s.real, _ = resolve(s.dir)
+	}
+	return s.real == "" || paths.Inside(place, s.real)
 }
 
 func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }
@@ -156,7 +162,7 @@ func (s *pinStore) open() error {
 // without a ledger has no pins.
 func (s *pinStore) load(index []byte, save bool) (err error) {
 	s.close()
-	s.idx, s.damaged = &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}, nil
+	s.idx, s.damaged = &pinIndex{Pins: map[string]pinEntry{}}, nil
 	v, err := s.file.View()
 	if absent(err) {
 		return nil
@@ -185,7 +191,7 @@ func (s *pinStore) close() {
 }
 
 // maxTail is how much of the ledger is read anew before the index is written.
-const maxTail = 64 << 10
+const maxTail = 16 << 10
 
 // catchUp takes the index from old, or starts an empty one, and reads the rest of
 // the ledger. An index that is far behind is written anew, if that can be.
@@ -243,27 +249,58 @@ func (s *pinStore) doubt() {
 	}
 }
 
+// indexPrefix begins an index: its name and the version of its form.
+const indexPrefix = "obstat-pins 2 "
+
+// encodeIndex returns the index with its mark:
+//
+//	obstat-pins 2 <end> <seq of last> <hash of last> <hash of broken>
+//	<offset> <hash> <doubt> <place, quoted>
+//	<mark>
+func (s *pinStore) encodeIndex() []byte {
+	idx := s.idx
+	b := fmt.Appendf(nil, "%s%d %d %s %s\n", indexPrefix, idx.End, idx.Last.Seq, idx.Last.Hash, idx.Broken)
+	for place, e := range idx.Pins {
+		b = fmt.Appendf(b, "%d %s %t %q\n", e.Offset, e.Hash, e.Doubt, place)
+	}
+	return append(b, s.mark(b)...)
+}
+
 // readIndex returns the index that is written in data, an empty one where that has
-// not the mark.
+// not the mark. With it, it is as encodeIndex has written it.
 func (s *pinStore) readIndex(data []byte) *pinIndex {
-	empty := &pinIndex{V: pinVersion, Pins: map[string]pinEntry{}}
-	idx := new(pinIndex)
-	if json.Unmarshal(data, idx) != nil || idx.V != pinVersion || idx.Pins == nil {
+	empty := &pinIndex{Pins: map[string]pinEntry{}}
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if !bytes.HasPrefix(data, []byte(indexPrefix)) || !hmac.Equal(data[end:], []byte(s.mark(data[:end]))) {
 		return empty
 	}
-	mark := idx.Mark
-	if idx.Mark = ""; !hmac.Equal([]byte(mark), []byte(s.markOf(idx))) || !s.view.Ends(idx.Last, idx.End) {
+	idx := &pinIndex{Pins: map[string]pinEntry{}}
+	text := string(data[len(indexPrefix) : end-1])
+	bad := false
+	word := func(until string) (w string) {
+		w, text, _ = strings.Cut(text, until)
+		return w
+	}
+	number := func() int64 {
+		n, err := strconv.ParseInt(word(" "), 10, 64)
+		bad = bad || err != nil
+		return n
+	}
+	hash := func(until string) (h ledger.Hash) {
+		bad = h.UnmarshalText([]byte(word(until))) != nil || bad
+		return h
+	}
+	idx.End, idx.Last.Seq, idx.Last.Hash, idx.Broken = number(), uint64(number()), hash(" "), hash("\n")
+	for text != "" {
+		e := pinEntry{Offset: number(), Hash: hash(" "), Doubt: word(" ") == "true"}
+		place, err := strconv.Unquote(word("\n"))
+		bad = bad || err != nil
+		idx.Pins[place] = e
+	}
+	if bad || !s.view.Ends(idx.Last, idx.End) {
 		return empty
 	}
 	return idx
-}
-
-func (s *pinStore) markOf(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "" // unreachable: it is numbers and text
-	}
-	return s.mark(b)
 }
 
 // mark returns the installation's mark of a text, which takes its key to make.
@@ -274,39 +311,20 @@ func (s *pinStore) mark(text []byte) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// encodeIndex returns the index with its mark.
-func (s *pinStore) encodeIndex() ([]byte, error) {
-	idx := *s.idx
-	idx.Mark = s.markOf(s.idx)
-	return json.Marshal(&idx)
-}
-
 // saveIndex writes the index as it is. An older one than another process has
 // written costs time and nothing else.
 func (s *pinStore) saveIndex() {
-	data, err := s.encodeIndex()
-	if err != nil {
-		return
-	}
 	tmp, err := os.CreateTemp(s.dir, ".pins-*")
 	if err != nil {
 		return
 	}
-	_, werr := tmp.Write(data)
+	_, werr := tmp.Write(s.encodeIndex())
 	if errors.Join(werr, tmp.Close()) != nil || os.Rename(tmp.Name(), s.indexPath()) != nil {
 		os.Remove(tmp.Name())
 	}
 }
 
-// A pinRecord is the part of a ledger record that a pin is read from.
-type pinRecord struct {
-	Kind   ledger.Kind `json:"kind"`
-	Dir    string      `json:"dir"`
-	Detail pinDetail   `json:"detail"`
-	Hash   ledger.Hash `json:"hash"`
-}
-
-// A pinDetail is a pin with the installation's mark.
+// A pinDetail is the detail of a pin's record: the pin with the installation's mark.
 type pinDetail struct {
 	Pin  json.RawMessage `json:"pin"`
 	Mark string          `json:"mark"`
@@ -315,25 +333,65 @@ type pinDetail struct {
 // read returns the pin at an offset of the ledger, if the record has its hash and
 // the pin the installation's mark.
 func (s *pinStore) read(offset int64) (*Pin, ledger.Hash, error) {
-	var r pinRecord
+	var r ledger.Record
 	line, err := s.view.LineAt(offset)
 	if err == nil {
-		err = json.Unmarshal(line, &r)
+		err = ledger.ReadHeader(&r, line)
 	}
 	if err != nil {
 		return nil, r.Hash, err
 	}
-	if r.Kind != ledger.Pin || !hmac.Equal([]byte(r.Detail.Mark), []byte(s.mark(r.Detail.Pin))) {
+	root, problems := jsonx.Parse(line, jsonx.Options{})
+	detail := root.Get("detail")
+	pin, mark := detail.Get("pin"), detail.Get("mark")
+	if r.Kind != ledger.Pin || tree.Fatal(problems) || !mark.Is(tree.String) || !hmac.Equal([]byte(mark.Str), []byte(s.mark(pin.Source(line)))) {
 		return nil, r.Hash, errors.New("this record is no pin of this installation")
 	}
-	p := new(Pin)
-	if err := json.Unmarshal(r.Detail.Pin, p); err != nil {
+	p, err := pinOf(pin)
+	if err != nil {
 		return nil, r.Hash, err
 	}
-	if p.V != pinVersion || p.Place != r.Dir {
+	if dir := root.Get("dir"); p.V != pinVersion || !dir.Is(tree.String) || p.Place != dir.Str {
 		return nil, r.Hash, fmt.Errorf("a pin of version %d for %s", p.V, p.Place)
 	}
 	return p, r.Hash, nil
+}
+
+// pinOf reads a pin that has the mark: it is as append has written it.
+func pinOf(n *tree.Node) (p *Pin, err error) {
+	text := func(n *tree.Node, key string) string {
+		if n = n.Get(key); n.Is(tree.String) {
+			return n.Str
+		}
+		return ""
+	}
+	list := func(n *tree.Node, key string) []*tree.Node {
+		if n = n.Get(key); n.Is(tree.Array) {
+			return n.Elems
+		}
+		return nil
+	}
+	yes := func(n *tree.Node, key string) bool { n = n.Get(key); return n.Is(tree.Bool) && n.Bool }
+	p = &Pin{Place: text(n, "place"), Off: yes(n, "off")}
+	if v := n.Get("v"); v.Is(tree.Number) {
+		p.V, err = strconv.Atoi(v.Num)
+	}
+	if after := text(n, "after"); after != "" {
+		err = errors.Join(err, p.After.UnmarshalText([]byte(after)))
+	}
+	for _, f := range list(n, "files") {
+		p.Files = append(p.Files, PinFile{text(f, "name"), text(f, "layer"), text(f, "digest"), yes(f, "own")})
+	}
+	for _, e := range list(n, "policies") {
+		one := PinPolicy{Dialect: text(e, "dialect")}
+		for _, f := range list(e, "files") {
+			one.Files = append(one.Files, f.Str)
+		}
+		var perr error
+		one.Program, perr = base64.StdEncoding.DecodeString(text(e, "program"))
+		err, p.Policies = errors.Join(err, perr), append(p.Policies, one)
+	}
+	return p, err
 }
 
 // at returns the newest pin of a place and where it is, nil where there is none. An
@@ -400,7 +458,7 @@ func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected 
 				return nil, err
 			}
 		}
-		return s.encodeIndex()
+		return s.encodeIndex(), nil
 	})
 }
 

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,7 +83,7 @@ func (s *search) mentioned(name string) bool {
 				if first, _, _ := strings.Cut(file, "/"); !s.exists(filepath.Join(dir, first)) {
 					continue
 				}
-				if data, err := os.ReadFile(filepath.Join(dir, file)); err == nil && sets(string(data), name) {
+				if c := s.content(filepath.Join(dir, file)); c.err == nil && sets(string(c.data), name) {
 					return true
 				}
 			}

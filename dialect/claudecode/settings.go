@@ -178,6 +178,7 @@ func (l *loader) texts(s *settings, n *tree.Node) []*tree.Node {
 }
 
 func (l *loader) rules(s *settings, n *tree.Node, list string, v obstat.Verdict) {
+	l.prog.Rules[list] = slices.Grow(l.prog.Rules[list], len(n.Elems))
 	for _, e := range l.texts(s, n) {
 		l.rule(s, e, e.Str, list, v)
 	}

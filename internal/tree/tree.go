@@ -6,6 +6,7 @@
 package tree
 
 import (
+	"bytes"
 	"sort"
 	"strconv"
 	"unicode/utf8"
@@ -261,6 +262,11 @@ func LineCol(src []byte, offset int) (line, col int) {
 	start := 0
 	if len(src) >= 3 && string(src[:3]) == "\ufeff" {
 		start = min(3, offset)
+	}
+	if before := src[start:offset]; bytes.IndexByte(before, '\r') < 0 {
+		line += bytes.Count(before, []byte("\n"))
+		start += bytes.LastIndexByte(before, '\n') + 1
+		return line, utf8.RuneCount(src[start:offset]) + 1
 	}
 	for i := start; i < offset; i++ {
 		if src[i] == '\n' || src[i] == '\r' && (i+1 >= len(src) || src[i+1] != '\n') {
