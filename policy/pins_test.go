@@ -305,7 +305,7 @@ func TestForgedPins(t *testing.T) {
 	w.write(claudeFile, noCurl)
 	w.trust(at)
 	strict, strictLedger := read(index), read(file)
-	w.write(claudeFile, claudeAll) // as it was accepted once, and is not any more
+	w.write(claudeFile, claudeAll)                  // as it was accepted once, and is not any more
 	lines := bytes.SplitAfter(strict, []byte("\n")) // the ledger's end, the pin, the mark
 	lie := bytes.Join([][]byte{lines[0], bytes.SplitAfter(lax, []byte("\n"))[1], lines[2]}, nil)
 	for name, data := range map[string][]byte{"true": strict, "older": lax, "lie": lie, "none": nil, "garbage": []byte("obstat-pins 2 "), "empty": bytes.Join([][]byte{lines[0], lines[2]}, nil)} {
