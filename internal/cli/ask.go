@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,15 +162,10 @@ func endOf(err error) error {
 // next returns the oldest request that was not left to others.
 func (d *seat) next(ctx context.Context) (*approval.Request, error) {
 	pending, err := d.broker.Pending(ctx)
-	if err != nil {
-		return nil, err
+	if i := slices.IndexFunc(pending, func(r *approval.Request) bool { return !d.left[r.ID] }); i >= 0 {
+		return pending[i], err
 	}
-	for _, r := range pending {
-		if !d.left[r.ID] {
-			return r, nil
-		}
-	}
-	return nil, nil
+	return nil, err
 }
 
 // settle shows a request and takes answers until one counts.
@@ -186,8 +182,8 @@ func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 			fmt.Fprintln(out)
 			return ctx.Err()
 		case <-tick.C:
-			if over := d.over(ctx, r); over != "" {
-				fmt.Fprintln(out, "\n"+over)
+			if d.over(ctx, r) {
+				fmt.Fprintln(out, "\nsomebody else answered it, or its time is over")
 				return nil
 			}
 		case line, ok := <-d.lines:
@@ -202,18 +198,10 @@ func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 	}
 }
 
-// over says how a request ended without us, "" if it has not.
-func (d *seat) over(ctx context.Context, r *approval.Request) string {
+// over tells whether a request ended without an answer from here.
+func (d *seat) over(ctx context.Context, r *approval.Request) bool {
 	pending, err := d.broker.Pending(ctx)
-	if err != nil {
-		return ""
-	}
-	for _, p := range pending {
-		if p.ID == r.ID {
-			return ""
-		}
-	}
-	return "somebody else answered it, or its time is over"
+	return err == nil && !slices.ContainsFunc(pending, func(p *approval.Request) bool { return p.ID == r.ID })
 }
 
 // answer takes a line that was typed. An answer that does not count is said,
@@ -230,26 +218,17 @@ func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (do
 	case errors.Is(err, errLeave):
 		d.left[r.ID] = true
 		return true, nil
-	case err != nil:
-		fmt.Fprintln(out, visible(err.Error()))
-		return false, nil
-	}
-	a.By, a.Roles = d.o.As, d.o.Roles
-	now, err := d.broker.Answer(ctx, r.ID, a)
-	switch {
 	case err == nil:
-		fmt.Fprintln(out, answerWords(now, &a))
-		return true, nil
-	case errors.Is(err, approval.ErrNotYou):
-		d.left[r.ID] = true
-		fmt.Fprintln(out, visible(err.Error()))
-		return true, nil
-	case errors.Is(err, approval.ErrSettled):
-		fmt.Fprintln(out, visible(err.Error()))
-		return true, nil
+		a.By, a.Roles = d.o.As, d.o.Roles
+		var now *approval.Request
+		if now, err = d.broker.Answer(ctx, r.ID, a); err == nil {
+			fmt.Fprintln(out, answerWords(now, &a))
+			return true, nil
+		}
 	}
 	fmt.Fprintln(out, visible(err.Error()))
-	return false, nil
+	d.left[r.ID] = errors.Is(err, approval.ErrNotYou)
+	return d.left[r.ID] || errors.Is(err, approval.ErrSettled), nil
 }
 
 // answerWords says what an answer did.
@@ -304,7 +283,10 @@ func parseAnswer(line string, r *approval.Request, now time.Time) (approval.Answ
 	switch key {
 	case "y", "yes":
 		a.Scope = approval.Once
-		return a, none(rest)
+		if rest != "" {
+			return a, fmt.Errorf("%q means nothing here", rest)
+		}
+		return a, nil
 	case "s", "g", "w", "u":
 		a.Scope = scopes[key]
 		return a, scoped(&a, rest, r, now)
@@ -327,53 +309,50 @@ func parseAnswer(line string, r *approval.Request, now time.Time) (approval.Answ
 	return a, errHelp
 }
 
-func none(rest string) error {
-	if rest != "" {
-		return fmt.Errorf("%q means nothing here", rest)
-	}
-	return nil
+// offer reads the number of an offer.
+func offer(word string, r *approval.Request) (int, bool) {
+	n, err := strconv.Atoi(word)
+	return n, err == nil && n >= 1 && n <= len(r.Offers)
 }
 
 // scoped reads the number of an offer and a time, in any order.
 func scoped(a *approval.Answer, rest string, r *approval.Request, now time.Time) error {
 	for _, word := range strings.Fields(rest) {
-		if n, err := strconv.Atoi(word); err == nil {
-			if n < 1 || n > len(r.Offers) {
-				return fmt.Errorf("there is no offer %d", n)
-			}
-			a.Offer = n
-			continue
-		}
+		n, ok := offer(word, r)
 		d, err := time.ParseDuration(word)
-		if err != nil || d <= 0 {
+		switch {
+		case ok:
+			a.Offer = n
+		case n != 0 || word == "0":
+			return fmt.Errorf("there is no offer %s", word)
+		case err != nil || d <= 0:
 			return fmt.Errorf("%q is neither the number of an offer nor a time such as 30m", word)
+		default:
+			a.Until = now.Add(d)
 		}
-		a.Until = now.Add(d)
 	}
 	return nil
 }
 
 func always(a *approval.Answer, rest string, r *approval.Request) error {
-	switch {
-	case len(r.Offers) == 0:
+	if len(r.Offers) == 0 {
 		return errors.New("nothing is on offer that would settle calls like this one; s is for the session")
-	case rest == "" && len(r.Offers) == 1:
-		a.Offer = 1
-		return nil
 	}
-	n, err := strconv.Atoi(rest)
-	if err != nil || n < 1 || n > len(r.Offers) {
+	if rest == "" && len(r.Offers) == 1 {
+		rest = "1"
+	}
+	var ok bool
+	if a.Offer, ok = offer(rest, r); !ok {
 		return fmt.Errorf("say which offer: a 1 to a %d", len(r.Offers))
 	}
-	a.Offer = n
 	return nil
 }
 
 // rewritten puts another pattern into the rule of an offer.
 func rewritten(a *approval.Answer, rest string, r *approval.Request) error {
 	number, text, _ := strings.Cut(rest, " ")
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > len(r.Offers) || strings.TrimSpace(text) == "" {
+	n, ok := offer(number, r)
+	if text = strings.TrimSpace(text); !ok || text == "" {
 		return errors.New("say which offer and the pattern: r 1 npm run *")
 	}
 	rule, err := obstat.ParseRule(r.Offers[n-1].Rule)
@@ -383,7 +362,7 @@ func rewritten(a *approval.Answer, rest string, r *approval.Request) error {
 	if rule.Whole() {
 		return errors.New("that rule has no pattern")
 	}
-	rule.Pattern.Text, rule.Source, rule.ID, rule.Pos = strings.TrimSpace(text), "", "", obstat.Pos{}
+	rule.Pattern.Text, rule.Source, rule.ID, rule.Pos = text, "", "", obstat.Pos{}
 	a.Offer = n
 	a.Rule, err = json.Marshal(rule)
 	return err

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,11 +52,8 @@ func exitOf(v obstat.Verdict) ExitCode {
 
 // worse returns the exit code that counts of two.
 func worse(a, b ExitCode) ExitCode {
-	rank := map[ExitCode]int{ExitOK: 0, ExitAsk: 1, ExitDeny: 2, ExitError: 3}
-	if rank[b] > rank[a] {
-		return b
-	}
-	return a
+	rank := []ExitCode{ExitOK, ExitAsk, ExitDeny, ExitError}
+	return rank[max(slices.Index(rank, a), slices.Index(rank, b))]
 }
 
 // An exit ends a command with a code other than zero and nothing more to say.
@@ -78,20 +76,15 @@ func (e usageError) Error() string { return e.msg }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// A Factory opens the things that commands need, when they need them. Its fields are
-// functions so that nothing is opened that is not used.
+// A Factory has what every command needs.
 type Factory struct {
 	IO       *IO
 	World    obstat.World
-	Getwd    func() (string, error)
-	Open     func(name string) (io.ReadCloser, error)
 	Color    string // --color
 	jsonFlag bool   // --json
 }
 
-func newFactory(s *IO) *Factory {
-	return &Factory{IO: s, World: obstat.OS{}, Getwd: os.Getwd, Open: func(name string) (io.ReadCloser, error) { return os.Open(name) }}
-}
+func newFactory(s *IO) *Factory { return &Factory{IO: s, World: obstat.OS{}} }
 
 // Main runs the command with the given arguments and returns its exit code.
 func Main(args []string, s *IO) ExitCode {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ func newDemo(f *Factory) *cobra.Command {
 
 // A show is a demo on the screen.
 type show struct {
-	o     *demoOptions
-	f     *Factory
+	*demoOptions
+	*screen
 	run   *demo.Run
 	asked chan *approval.Request
 	lines <-chan string // what is typed; nil where a script answers
@@ -54,7 +55,11 @@ func demoRun(ctx context.Context, o *demoOptions) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	s := &show{o: o, f: o.Factory, asked: make(chan *approval.Request, 1)}
+	steps, err := demo.Steps()
+	if err != nil {
+		return err
+	}
+	s := &show{demoOptions: o, screen: newScreen(o.IO), asked: make(chan *approval.Request, 1)}
 	if s.run, err = demo.Start(ctx, dir, func(r *approval.Request) { s.asked <- r }); err != nil {
 		return err
 	}
@@ -63,47 +68,42 @@ func demoRun(ctx context.Context, o *demoOptions) (err error) {
 		s.lines = readLines(o.IO.In)
 	}
 	s.intro()
-	steps := demo.Steps()
 	for i := range steps {
-		if err := s.step(ctx, i+1, &steps[i]); err != nil {
-			if endOf(err) == nil {
-				break // whoever watches has seen enough
-			}
-			return err
+		if err = s.step(ctx, i+1, &steps[i]); err != nil {
+			break
 		}
 	}
-	return s.finish(context.WithoutCancel(ctx), dir)
+	if err = endOf(err); err == nil {
+		err = s.finish(context.WithoutCancel(ctx), dir)
+	}
+	return cmp.Or(err, s.flush(o.IO.Out))
 }
 
-func (s *show) printf(format string, args ...any) { fmt.Fprintf(s.f.IO.Out, format, args...) }
-
 func (s *show) intro() {
-	io := s.f.IO
-	s.printf("%s\n\n", io.paint(bold, "An agent fixes a bug in a small shop. Every call it makes goes through a gate."))
+	s.printf("%s\n\n", s.io.paint(bold, "An agent fixes a bug in a small shop. Every call it makes goes through a gate."))
 	answers := "You answer what it asks."
 	if s.lines == nil {
 		answers = "A script answers what it asks, for there is no terminal."
-		if s.o.Watch {
+		if s.Watch {
 			answers = "A script answers what it asks."
 		}
 	}
-	sc := newScreen(io)
-	sc.margin = 10
-	sc.text("project", s.run.Dir)
-	sc.text("policy", "opencode.json, in that directory: the file that opencode reads")
-	sc.text("real", "the gate, its policy, the asks, the store and the ledger")
-	sc.text("not real", "the model; and its commands are not run. "+answers)
-	s.printf("%s", sc.b.String())
+	margin := s.margin
+	s.margin = 10
+	s.text("project", s.run.Dir)
+	s.text("policy", "opencode.json, in that directory: the file that opencode reads")
+	s.text("real", "the gate, its policy, the asks, the store and the ledger")
+	s.text("not real", "the model; and its commands are not run. "+answers)
+	s.margin = margin
 }
 
 // step shows one step: what the agent says, what it wants, and the answer.
 func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
-	io := s.f.IO
 	call, err := s.run.Call(st)
 	if err != nil {
 		return err
 	}
-	s.printf("\n%s %s\n", io.paint(bold, fmt.Sprintf("%2d", n)), io.paint(dim, st.Says))
+	s.printf("\n%s %s\n", s.io.paint(bold, fmt.Sprintf("%2d", n)), s.io.paint(dim, st.Says))
 	policy := filepath.Join(s.run.Dir, "opencode.json")
 	before := fileNow("", policy)
 	d, err := s.authorize(ctx, st, call)
@@ -112,16 +112,14 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	}
 	s.verdict(call, &d)
 	if now := fileNow("", policy); now != before {
-		sc := newScreen(io)
-		sc.line("wrote", "opencode.json, every other byte as it was:")
-		sc.diff(lineDiff(before, now))
-		s.printf("%s", sc.b.String())
+		s.line("wrote", "opencode.json, every other byte as it was:")
+		s.diff(lineDiff(before, now))
 	}
 	if st.Shows != "" {
-		s.printf("%*s%s\n", newScreen(io).margin, "", io.paint(cyan, "→ "+st.Shows))
+		s.line("", s.io.paint(cyan, "→ "+st.Shows))
 	}
-	if d.Verdict != obstat.Allow {
-		return nil
+	if err := s.flush(s.io.Out); err != nil || d.Verdict != obstat.Allow {
+		return err
 	}
 	input := call.Input
 	if d.Input != nil {
@@ -157,20 +155,20 @@ func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) 
 	return e.d, e.err
 }
 
-// settle has a request answered: by whoever is there, or by the script.
+// settle has a request answered at the terminal, or by the script.
 func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) error {
-	io := s.f.IO
-	d := &seat{o: &askOptions{Factory: s.f, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
-	if s.lines != nil {
-		for {
-			if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {
-				return err
-			}
-			delete(d.left, r.ID)
-			s.printf("there is nobody else here\n")
-		}
+	if err := s.flush(s.io.Out); err != nil {
+		return err
 	}
-	s.printf("%s%s\n> %s   %s\n", newScreen(io).request(r, s.f.World, time.Now()), io.paint(bold, askKeys), st.Answer, io.paint(dim, "(typed by the script)"))
+	d := &seat{o: &askOptions{Factory: s.Factory, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
+	for s.lines != nil {
+		if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {
+			return err
+		}
+		delete(d.left, r.ID)
+		fmt.Fprintln(s.io.Out, "there is nobody else here")
+	}
+	fmt.Fprintf(s.io.Out, "%s%s\n> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()), s.io.paint(bold, askKeys), st.Answer, s.io.paint(dim, "(typed by the script)"))
 	done, err := d.answer(ctx, r, st.Answer)
 	if err == nil && !done {
 		return errors.New("the script's answer did not count")
@@ -184,29 +182,26 @@ func (s *show) verdict(call *obstat.Call, d *obstat.Decision) {
 	if d.Input != nil {
 		ran = obstat.Call{Tool: call.Tool, Input: d.Input, Dir: call.Dir}
 	}
-	by := explain.By{Kind: "default", Text: first(d.Note, "no rule")}
+	by := explain.By{Kind: "default", Text: cmp.Or(d.Note, "no rule")}
 	if d.Rule != nil {
 		by = explain.By{Kind: "rule", Text: d.Rule.String(), Pos: d.Rule.Pos}
 	}
 	v := callView(&ran, d.Verdict, d.Part, by)
 	v.Safety = d.Safety
-	sc := newScreen(s.f.IO)
-	sc.head(v)
+	s.head(v)
 	if d.Input != nil {
-		sc.text("for", shortPath(explain.TextOf(call), call.Dir))
+		s.text("for", shortPath(explain.TextOf(call), call.Dir))
 	}
 	if d.Stage == obstat.StageApproval {
-		sc.text("why", d.Note)
+		s.text("why", d.Note)
 	} else {
-		sc.by(v)
+		s.by(v)
 	}
-	s.printf("%s", sc.b.String())
 }
 
 // finish shows the ledger, whether it holds, and where to go from here.
 func (s *show) finish(ctx context.Context, dir string) error {
-	io := s.f.IO
-	s.printf("\n%s\n", io.paint(bold, "The ledger. Each record is sealed with the hash of the one before it."))
+	s.printf("\n%s\n", s.io.paint(bold, "The ledger. Each record is sealed with the hash of the one before it."))
 	var all []*ledger.Record
 	for r, err := range s.run.Store.Records(ctx, ledger.Query{}) {
 		if err != nil {
@@ -215,13 +210,13 @@ func (s *show) finish(ctx context.Context, dir string) error {
 		all = append(all, r)
 	}
 	for _, r := range all {
-		s.printf("%s\n", clip(s.recordLine(r), io.width()))
+		s.printf("%s\n", clip(s.recordLine(r), s.io.width()))
 	}
 	v, err := ledger.VerifyStore(ctx, s.run.Store, ledger.Hash{})
 	if err != nil {
 		return err
 	}
-	s.printf("\n%s  %d records verified; the last has the hash %s…\n", io.paint(green, "holds"), v.Records, v.Head.Hash.String()[:16])
+	s.printf("\n%s  %d records verified; the last has the hash %s…\n", s.io.paint(green, "holds"), v.Records, v.Head.Hash.String()[:16])
 	s.tamper(all)
 	s.next(dir)
 	return nil
@@ -253,14 +248,13 @@ func (s *show) tamper(all []*ledger.Record) {
 	}, ledger.Hash{})
 	var b *ledger.Break
 	if errors.As(err, &b) {
-		s.printf("%s had somebody turned a deny into an allow:\n       %s\n", s.f.IO.paint(red, "breaks"), b.Error())
+		s.printf("%s had somebody turned a deny into an allow:\n       %s\n", s.io.paint(red, "breaks"), b.Error())
 	}
 }
 
 // next says what to do now.
 func (s *show) next(dir string) {
-	io := s.f.IO
-	s.printf("\n%s\n", io.paint(bold, "What now"))
+	s.printf("\n%s\n", s.io.paint(bold, "What now"))
 	for _, l := range [][2]string{
 		{"to have the command", "go install ./cmd/obstat"},
 		{"why a call was denied, step by step", "cd " + s.run.Dir + "\n  obstat explain bash --command 'cat .env'"},
@@ -268,7 +262,7 @@ func (s *show) next(dir string) {
 		{"what your own project's files mean", "cd YOUR-PROJECT && obstat policy show"},
 		{"answer your agents in a terminal of your own", "obstat ask"},
 	} {
-		s.printf("%s\n  %s\n", io.paint(dim, "# "+l[0]), l[1])
+		s.printf("%s\n  %s\n", s.io.paint(dim, "# "+l[0]), l[1])
 	}
-	s.printf("\n%s\n", io.paint(dim, "All of it is in "+dir+"; delete it at will."))
+	s.printf("\n%s\n", s.io.paint(dim, "All of it is in "+dir+"; delete it at will."))
 }

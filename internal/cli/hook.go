@@ -116,6 +116,6 @@ func (o *hookOptions) run() (*hook.Options, error) {
 	run := hook.System(&hook.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
 		Waiting: w, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
 		Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}})
-	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, f.Getwd, f.World
+	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, os.Getwd, f.World
 	return run, nil
 }

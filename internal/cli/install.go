@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -80,15 +79,17 @@ func installRun(o *installOptions) error {
 	if err != nil {
 		return err
 	}
-	records := &undoRecords{dir: undoDir()}
 	todo := make([]*pendingChange, len(plan))
 	nothing := true
 	for i := range plan {
-		p := &pendingChange{Change: plan[i], undo: records.load(plan[i].Name)}
-		if todo[i], err = p, o.workOut(p); err != nil {
+		p := &pendingChange{Change: plan[i], undo: loadUndo(plan[i].Name)}
+		if p.old, err = textedit.ReadFile(p.Name); err == nil {
+			p.text, err = o.edit(p, p.old)
+		}
+		if err != nil {
 			return err
 		}
-		nothing = nothing && p.none()
+		todo[i], nothing = p, nothing && p.none()
 	}
 	for _, p := range todo {
 		o.show(p)
@@ -100,7 +101,7 @@ func installRun(o *installOptions) error {
 		return err
 	}
 	for _, p := range todo {
-		if err := o.write(p, records); err != nil {
+		if err := o.write(p); err != nil {
 			return err
 		}
 	}
@@ -150,15 +151,6 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 // installable returns the names of the agents that obstat can be installed for.
 func installable() []string { return agent.All().Installable().Names() }
 
-// workOut computes a change, without making it.
-func (o *installOptions) workOut(p *pendingChange) (err error) {
-	if p.old, err = textedit.ReadFile(p.Name); err != nil {
-		return err
-	}
-	p.text, err = o.edit(p, p.old)
-	return err
-}
-
 // edit returns a file's new bytes.
 func (o *installOptions) edit(p *pendingChange, old []byte) (text []byte, err error) {
 	if o.Remove {
@@ -191,30 +183,18 @@ func (o *installOptions) show(p *pendingChange) {
 		fmt.Fprintln(s.Out, visible(p.Name))
 	}
 	for _, line := range lineDiff(string(p.old), string(p.text)) {
-		k := plain
-		switch {
-		case strings.HasPrefix(line, "-"):
-			k = red
-		case strings.HasPrefix(line, "+"):
-			k = green
-		}
-		fmt.Fprintln(s.Out, s.paint(k, visible(strings.TrimSuffix(line, "\r"))))
+		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.TrimSuffix(line, "\r"))))
 	}
 }
 
 // confirm asks whether the change may be made.
 func (o *installOptions) confirm() error {
-	s := o.IO
 	switch {
 	case o.Yes:
 		return nil
-	case !s.InTTY:
+	case !o.IO.InTTY:
 		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
-	}
-	fmt.Fprint(s.Out, "Write this? [y/N] ")
-	line, _ := bufio.NewReader(s.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
+	case o.IO.yes("Write this?"):
 		return nil
 	}
 	return errors.New("nothing was written")
@@ -222,9 +202,9 @@ func (o *installOptions) confirm() error {
 
 // write makes a change; the file may have changed meanwhile, so that it is
 // worked out again under the file's lock.
-func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
+func (o *installOptions) write(p *pendingChange) error {
 	if o.Remove && p.old == nil && p.none() {
-		records.drop(p.Name)
+		os.Remove(undoFile(p.Name))
 		return nil // there may not even be a directory
 	}
 	mode := p.Mode
@@ -249,13 +229,13 @@ func (o *installOptions) write(p *pendingChange, records *undoRecords) error {
 	}
 	switch {
 	case o.Remove:
-		records.drop(p.Name)
+		os.Remove(undoFile(p.Name))
 	case p.Same != nil && !p.none():
 		before := p.old
 		if first, ok := p.undo.Before(p.old); ok {
 			before = first // obstat's own older entry is nothing to go back to
 		}
-		records.save(agent.NewUndo(p.Name, before, p.text))
+		saveUndo(agent.NewUndo(p.Name, before, p.text))
 	}
 	return nil
 }
@@ -273,14 +253,7 @@ func (o *installOptions) after() error {
 	if !o.Project {
 		return nil
 	}
-	dir, err := o.dir(o.Dir)
-	if err == nil {
-		err = o.offerTrust(context.Background(), dir)
-	}
-	if _, refused := err.(exit); refused {
-		return nil // it is installed all the same
-	}
-	return err
+	return o.offerTrust(context.Background(), o.Dir)
 }
 
 // waiting returns the hook's options about waiting. The agent has to wait longer
@@ -299,31 +272,20 @@ func (o *installOptions) waiting(a *agent.Agent) ([]string, error) {
 	return []string{"--wait", o.Wait}, nil
 }
 
-// undoRecords are files by which a settings file is given back byte for byte. They
-// are a convenience: without one the entry is taken out all the same.
-type undoRecords struct {
-	dir string // "" keeps none
-}
-
-// undoDir is where the records are, "" if that is not known.
-func undoDir() string {
+// undoFile returns the record by which a settings file is given back byte for byte, ""
+// if there is no place for it. Records are a convenience: without one the entry is taken
+// out all the same.
+func undoFile(file string) string {
 	dir, err := statedir.Dir(os.Getenv)
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "install")
-}
-
-func (r *undoRecords) name(file string) string {
 	sum := sha256.Sum256([]byte(file))
-	return filepath.Join(r.dir, hex.EncodeToString(sum[:12])+".json")
+	return filepath.Join(dir, "install", hex.EncodeToString(sum[:12])+".json")
 }
 
-func (r *undoRecords) load(file string) *agent.Undo {
-	if r.dir == "" {
-		return nil
-	}
-	data, err := os.ReadFile(r.name(file))
+func loadUndo(file string) *agent.Undo {
+	data, err := os.ReadFile(undoFile(file))
 	u := &agent.Undo{}
 	if err != nil || json.Unmarshal(data, u) != nil || u.File != file {
 		return nil
@@ -331,18 +293,13 @@ func (r *undoRecords) load(file string) *agent.Undo {
 	return u
 }
 
-// save keeps a record. Settings may hold secrets, so that only their owner may
+// saveUndo keeps a record. Settings may hold secrets, so that only their owner may
 // read it.
-func (r *undoRecords) save(u *agent.Undo) {
+func saveUndo(u *agent.Undo) {
+	name := undoFile(u.File)
 	data, err := json.Marshal(u)
-	if r.dir == "" || err != nil || os.MkdirAll(r.dir, 0o700) != nil {
+	if name == "" || err != nil || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
 		return
 	}
-	_ = os.WriteFile(r.name(u.File), append(data, '\n'), 0o600)
-}
-
-func (r *undoRecords) drop(file string) {
-	if r.dir != "" {
-		_ = os.Remove(r.name(file))
-	}
+	_ = os.WriteFile(name, append(data, '\n'), 0o600)
 }

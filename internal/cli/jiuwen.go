@@ -107,7 +107,7 @@ func addDirRun(o *jiuwenOptions) error {
 	if err != nil {
 		return err
 	}
-	cwd, err := o.Getwd()
+	cwd, err := os.Getwd()
 	if err != nil {
 		return err
 	}

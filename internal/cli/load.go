@@ -74,7 +74,7 @@ func namesOf(p *policy.Policy) []string {
 // short returns names as they are written from the current directory, where that is
 // shorter.
 func (f *Factory) short(names ...string) string {
-	wd, err := f.Getwd()
+	wd, err := os.Getwd()
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = name
@@ -157,14 +157,14 @@ func (f *Factory) find(o *policyOptions) (*loaded, error) {
 	p := &loaded{Dir: dir, Found: len(o.Files) == 0, finder: &policy.Finder{NoPins: o.Parse},
 		where: policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Named: &policy.Named{Files: o.Files, Dialect: o.Dialect, Options: opts}}}
 	if !p.Found {
-		p.finder.Read = f.read
+		p.finder.Read = read
 	}
 	p.inForce, err = p.finder.Find(&p.where)
 	return p, err
 }
 
 func (f *Factory) dir(dir string) (string, error) {
-	wd, err := f.Getwd()
+	wd, err := os.Getwd()
 	switch {
 	case filepath.IsAbs(dir):
 		return filepath.Clean(dir), nil
@@ -192,8 +192,8 @@ func (o *policyOptions) options() (map[string]string, error) {
 	return out, nil
 }
 
-func (f *Factory) read(name string) ([]byte, error) {
-	r, err := f.Open(name)
+func read(name string) ([]byte, error) {
+	r, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -288,12 +288,12 @@ func number(n int) string {
 
 // printRecord prints a record on a line, for people.
 func printRecord(io *IO, w io.Writer, r *ledger.Record) error {
-	word := first(r.Verdict, string(r.Kind))
+	word := cmp.Or(r.Verdict, string(r.Kind))
 	parts := []string{r.Reason}
 	if r.Kind == ledger.Decision || r.Kind == ledger.Ask {
 		parts[0] = strings.TrimSpace(r.Tool + " " + r.About())
 	}
-	if by := first(r.Rule, r.Stage); by != "" {
+	if by := cmp.Or(r.Rule, r.Stage); by != "" {
 		if r.Rule != "" && r.Pos.File != "" {
 			by += " " + r.Pos.String()
 		}
@@ -366,7 +366,7 @@ func logVerifyRun(ctx context.Context, o *logOptions) error {
 // verify verifies the named file, or the ledger.
 func (o *logOptions) verify(ctx context.Context, head ledger.Hash) (ledger.Verified, error) {
 	if o.File != "" {
-		f, err := o.Open(o.File)
+		f, err := os.Open(o.File)
 		if err != nil {
 			return ledger.Verified{}, err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,9 +56,9 @@ func (g *flow) pipeline(pl obstat.Pipeline) {
 func shortStage(s obstat.Stage) string {
 	switch s := s.(type) {
 	case obstat.Match:
-		return first(s.Name, s.Rules) + ", " + s.Pick.String()
+		return cmp.Or(s.Name, s.Rules) + ", " + s.Pick.String()
 	case obstat.When:
-		return first(s.Is, "tool is one of "+strings.Join(s.Tools, ", "))
+		return cmp.Or(s.Is, "tool is one of "+strings.Join(s.Tools, ", "))
 	}
 	return s.StageName()
 }
@@ -93,7 +94,7 @@ func (g *flow) matchSettles(m *obstat.Match) string {
 		}
 		names = append(names, name)
 	}
-	return first(strings.Join(names, ", "), "no rules")
+	return cmp.Or(strings.Join(names, ", "), "no rules")
 }
 
 // label makes a text safe inside a quoted Mermaid label.

@@ -46,7 +46,7 @@ func (f *Factory) excerpt(w io.Writer, e *obstat.Error, sources map[string][]byt
 	}
 	src, ok := sources[e.Pos.File]
 	if !ok {
-		src, _ = f.read(e.Pos.File)
+		src, _ = read(e.Pos.File)
 		sources[e.Pos.File] = src
 	}
 	line, ok := lineOf(src, e.Pos.Line)

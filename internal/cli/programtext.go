@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func stageWords(s obstat.Stage) string {
 		}
 		return text + askDenies(s.AskDenies)
 	case obstat.When:
-		text := "if " + first(s.Is, "the tool is one of "+strings.Join(s.Tools, ", ")) + ": " + s.Then.String()
+		text := "if " + cmp.Or(s.Is, "the tool is one of "+strings.Join(s.Tools, ", ")) + ": " + s.Then.String()
 		if s.Else != nil {
 			text += ", else " + s.Else.String()
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -198,7 +199,7 @@ func (s *screen) ends(st *replay.Stats) {
 	var out []string
 	for _, state := range []approval.State{approval.Approved, approval.Refused, approval.Expired, approval.Canceled} {
 		if n := st.Answers[string(state)]; n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, first(words[state], string(state))))
+			out = append(out, fmt.Sprintf("%d %s", n, cmp.Or(words[state], string(state))))
 		}
 	}
 	if len(out) > 0 {

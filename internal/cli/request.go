@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func whoWords(r *approval.Request, now time.Time) string {
 			parts = append(parts, p[0]+p[1])
 		}
 	}
-	text := first(strings.Join(parts, ", "), "an agent")
+	text := cmp.Or(strings.Join(parts, ", "), "an agent")
 	if d := r.Expires.Sub(now).Round(time.Second); d > 0 {
 		text += " · " + d.String() + " left"
 	} else {
@@ -105,7 +106,7 @@ func (s *screen) offers(r *approval.Request) {
 			s.line(label, s.io.paint(bold, head)+l)
 			label, head = "", strings.Repeat(" ", len(head))
 		}
-		also := first(strings.Join(o.Also, " · "), "nothing else that was asked lately")
+		also := cmp.Or(strings.Join(o.Also, " · "), "nothing else that was asked lately")
 		for _, l := range wrap("would also allow: "+visible(also), s.room()-len(head)) {
 			s.line("", s.io.paint(dim, head+l))
 		}

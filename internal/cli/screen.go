@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -302,16 +303,7 @@ func wholeRows(w *explain.Walk) []row {
 
 // defaultRow is the line of a question that no stage settled.
 func defaultRow(w *explain.Walk) row {
-	return row{stage: "default", looked: visible(first(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)}
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
+	return row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)}
 }
 
 // silentRow shows the parts that no rule speaks of in one line.

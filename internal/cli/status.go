@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -236,16 +234,20 @@ func trustRun(ctx context.Context, o *trustOptions) error {
 	if policy.ByAgent(o.Getenv) {
 		return errors.New("an agent runs this; what its policy is worth is for a person to say, in a terminal of their own")
 	}
-	dir, err := o.dir(o.Dir)
-	if err != nil {
+	w, err := o.where()
+	switch {
+	case err != nil:
 		return err
-	}
-	home, _ := o.World.Home("")
-	w := &policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true}
-	if o.Off || o.On {
+	case o.Off || o.On:
 		return new(policy.Finder).Off(ctx, w, o.Off, userName())
 	}
 	return o.accept(ctx, w)
+}
+
+func (o *trustOptions) where() (*policy.Where, error) {
+	dir, err := o.dir(o.Dir)
+	home, _ := o.World.Home("")
+	return &policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true}, err
 }
 
 // maxRounds bounds how often changes are shown again.
@@ -254,8 +256,7 @@ const maxRounds = 5
 // accept shows the new rules, asks, and accepts them; again where they have changed
 // meanwhile.
 func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
-	f, s := new(policy.Finder), o.IO
-	in := bufio.NewReader(s.In)
+	f := new(policy.Finder)
 	for range maxRounds {
 		found, err := f.Find(w)
 		if err == nil {
@@ -265,13 +266,11 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 			return err
 		}
 		if len(found.New) == 0 {
-			if o.jsonFlag {
-				return writeJSON(s.Out, trustJSON{1, []policy.New{}, true})
-			}
-			_, err := fmt.Fprintf(s.Out, "nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
-			return err
+			return o.show(trustJSON{1, []policy.New{}, true}, func(s *screen) {
+				s.printf("nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
+			})
 		}
-		yes, err := o.ask(in, found)
+		yes, err := o.ask(found)
 		if err != nil {
 			return err
 		}
@@ -279,45 +278,30 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 			return done(ExitAsk)
 		}
 		if err = f.Pin(ctx, found, w, userName()); err == nil {
-			if o.jsonFlag {
-				return writeJSON(s.Out, trustJSON{1, found.New, true})
-			}
-			_, err = fmt.Fprintln(s.Out, "accepted")
-			return err
+			return o.show(trustJSON{1, found.New, true}, func(s *screen) { s.printf("accepted\n") })
 		}
 		if !errors.Is(err, policy.ErrChanged) {
 			return err
 		}
-		fmt.Fprintln(s.Err, "it has changed meanwhile; this is how it stands now:")
+		fmt.Fprintln(o.IO.Err, "it has changed meanwhile; this is how it stands now:")
 	}
 	return policy.ErrChanged
 }
 
 // ask shows the new rules and asks whether they are accepted.
-func (o *trustOptions) ask(in *bufio.Reader, found *policy.InForce) (bool, error) {
-	s := o.IO
-	if !o.jsonFlag {
-		sc := newScreen(s)
-		sc.news(found.New)
-		if _, err := fmt.Fprint(s.Out, sc.b.String()); err != nil {
+func (o *trustOptions) ask(found *policy.InForce) (bool, error) {
+	if !o.Yes || !o.jsonFlag {
+		if err := o.show(trustJSON{1, found.New, false}, func(s *screen) { s.news(found.New) }); err != nil {
 			return false, err
 		}
 	}
-	if o.Yes {
-		return true, nil
-	}
-	if o.jsonFlag {
-		return false, writeJSON(s.Out, trustJSON{1, found.New, false})
-	}
-	if !s.InTTY {
+	switch {
+	case o.Yes || o.jsonFlag:
+		return o.Yes, nil
+	case !o.IO.InTTY:
 		return false, errors.New("nothing was accepted, for standard input is not a terminal; --yes accepts what is shown")
 	}
-	fmt.Fprint(s.Out, "accept all of it? [y/N] ")
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return false, nil
-	}
-	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes"), nil
+	return o.IO.yes("accept all of it?"), nil
 }
 
 // maxNews bounds how many changes of a place are shown one by one.
@@ -336,10 +320,7 @@ func (s *screen) news(news []policy.New) {
 				s.text("", fmt.Sprintf("… %d more", len(nw.Changes)-i))
 				break
 			}
-			sign := map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind]
-			if sign == "" {
-				sign = "~"
-			}
+			sign := cmp.Or(map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind], "~")
 			verdict := ""
 			if c.Pos.IsValid() {
 				verdict = s.io.paint(verdictInk(c.Verdict), c.Verdict.String()) + " "
@@ -353,20 +334,23 @@ func (s *screen) news(news []policy.New) {
 // whether they are accepted, if a person can be asked.
 func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 	o := &trustOptions{Factory: f, Dir: dir, Getenv: os.Getenv}
-	home, _ := f.World.Home("")
-	w := &policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Every: true}
+	w, err := o.where()
+	if err != nil {
+		return err
+	}
 	found, err := new(policy.Finder).Find(w)
 	if err != nil || len(found.New) == 0 || f.jsonFlag || policy.ByAgent(os.Getenv) {
 		return err
 	}
-	if !f.IO.InTTY {
-		for _, nw := range found.New {
-			fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place), visible(nw.Place))
+	if f.IO.InTTY {
+		err := o.accept(ctx, w)
+		if errors.As(err, new(exit)) {
+			return nil // not now; it is installed all the same
 		}
-		return nil
-	}
-	if err := o.accept(ctx, w); !errors.As(err, new(exit)) {
 		return err
 	}
-	return nil // not now
+	for _, nw := range found.New {
+		fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place), visible(nw.Place))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -135,7 +136,7 @@ func (s *screen) grant(g *approval.Grant, now time.Time) {
 	if len(g.Rules) > 0 {
 		var texts []string
 		for _, r := range g.Rules {
-			texts = append(texts, first(r.Text, string(r.Rule)))
+			texts = append(texts, cmp.Or(r.Text, string(r.Rule)))
 		}
 		what = strings.Join(texts, " and ")
 	} else if g.About != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (t *tester) runFile(name string) error {
 	t.file = name
 	in := io.Reader(t.IO.In)
 	if name != "-" {
-		r, err := t.Open(name)
+		r, err := os.Open(name)
 		if err != nil {
 			return obstat.Errors{dialect.IOError(name, err)}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -189,6 +190,14 @@ func (s *IO) width() int {
 		return 80
 	}
 	return min(max(s.Width, 40), 160)
+}
+
+// yes asks a question and tells whether the answer is yes.
+func (s *IO) yes(question string) bool {
+	fmt.Fprintf(s.Out, "%s [y/N] ", question)
+	var word string
+	_, err := fmt.Fscanln(s.In, &word) // and not a byte of what follows
+	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(word))
 }
 
 // An ink is how a piece of text looks on a terminal.

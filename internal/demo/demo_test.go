@@ -22,7 +22,11 @@ func TestSteps(t *testing.T) {
 	defer r.Close()
 	want := "allow allow ask:allow allow deny deny deny deny ask:allow allow deny ask:deny"
 	var got []string
-	for _, s := range Steps() {
+	steps, err := Steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
 		got = append(got, try(ctx, t, r, &s, asked))
 	}
 	if g := strings.Join(got, " "); g != want {

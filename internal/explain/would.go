@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -96,28 +97,19 @@ func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World
 		if e.Command >= 0 && e.Command < len(a.Commands) && a.Commands[e.Command].Text != "" {
 			return a.Commands[e.Command].Text
 		}
-		return first(e.Program, e.Raw)
+		return cmp.Or(e.Program, e.Raw)
 	case e.Kind == effect.Connect:
-		return first(e.Host, e.Raw, "a host that is not named")
+		return cmp.Or(e.Host, e.Raw, "a host that is not named")
 	case e.Kind == effect.System:
-		return first(e.Raw, e.Program)
+		return cmp.Or(e.Raw, e.Program)
 	case e.Path == "":
-		return first(e.Raw, "files that are not named")
+		return cmp.Or(e.Raw, "files that are not named")
 	}
 	t := shortPath(e.Path, c.Dir, w)
 	if (e.Recursive || w != nil && w.IsDir(e.Path)) && !strings.HasSuffix(t, "/") && !e.Glob {
 		t += "/"
 	}
 	return t
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // shortPath writes p from the working directory or from home if it lies there.
@@ -185,7 +177,7 @@ func notesOf(e *effect.Effect, v *Effect, c *obstat.Call) []string {
 	add(e.Where != "", "in "+e.Where)
 	add(e.Secret, "gives a secret away")
 	if e.Path != "" && e.Host == "" && e.Where == "" && e.Kind != effect.Read {
-		add(true, place(first(e.Real, e.Path), c))
+		add(true, place(cmp.Or(e.Real, e.Path), c))
 	}
 	return notes
 }
