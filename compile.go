@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/obstat/obstat/pattern"
 )
@@ -83,6 +85,67 @@ type pipeline struct {
 	stages, amend []step
 	def           Verdict
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
+	// plans holds a *plan for each tool that was asked about, at most maxPlans.
+	plans   sync.Map
+	planned atomic.Int32
+}
+
+// maxPlans bounds how many tools are remembered: servers name theirs as they like.
+const maxPlans = 512
+
+// A plan is a pipeline as questions about one tool see it: of each stage that asks
+// a list, the rules about that tool. They are looked up when a question gets there.
+type plan struct {
+	tool  string
+	rules []atomic.Pointer[toolRules] // by stage
+	scan  sync.Once
+	last  int // see strict
+}
+
+// plan returns the plan for a tool.
+func (pl *pipeline) plan(tool string) *plan {
+	if p, ok := pl.plans.Load(tool); ok {
+		return p.(*plan)
+	}
+	if pl.planned.Add(1) > maxPlans {
+		pl.plans.Clear()
+		pl.planned.Store(1)
+	}
+	tool = strings.Clone(tool) // it may be in a buffer of the host
+	p := &plan{tool: tool, rules: make([]atomic.Pointer[toolRules], len(pl.stages))}
+	pl.plans.Store(tool, p)
+	return p
+}
+
+// strict returns how many stages, from the first, have all the rules about the tool
+// that deny or ask.
+func (p *plan) strict(pl *pipeline, compiled func(Text) *pattern.Pattern) int {
+	p.scan.Do(func() {
+		for i := range pl.stages {
+			switch stage := pl.stages[i].stage.(type) {
+			case Match:
+				about := p.about(pl, i)
+				if about.all(p.tool, compiled); about.strict > 0 {
+					p.last = i + 1
+				}
+			case When:
+				if stage.Is == "" {
+					p.last = i + 1
+				}
+			}
+		}
+	})
+	return p.last
+}
+
+// about returns the rules of a stage that are about the plan's tool.
+func (p *plan) about(pl *pipeline, stage int) *toolRules {
+	r := p.rules[stage].Load()
+	if r == nil {
+		r = pl.stages[stage].list.about(p.tool)
+		p.rules[stage].Store(r)
+	}
+	return r
 }
 
 // A step is a stage, compiled: the rule list, check or predicate that it names is
@@ -258,7 +321,7 @@ func (c *compiler) compilePipelines() {
 		}
 		stages := c.steps(mode, pl.Stages, false)
 		nobody := slices.ContainsFunc(stages, func(s step) bool { return s.askDenies })
-		c.policy.pipelines[mode] = &pipeline{stages, c.steps(mode, pl.Amend, true), pl.Default, nobody}
+		c.policy.pipelines[mode] = &pipeline{stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody}
 	}
 }
 

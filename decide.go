@@ -239,18 +239,23 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 	if w.trace != nil {
 		w.trace.open(q, f.part)
 	}
+	plan := pl.plan(q.Tool)
 	for i := range pl.stages {
 		st := &pl.stages[i]
-		if st.list != nil && w.trace == nil {
-			switch st.byRule(q, o) {
-			case settled:
-				return
-			case passed:
-				continue
+		var about *toolRules
+		if st.list != nil {
+			about = plan.about(pl, i)
+			if w.trace == nil {
+				switch st.byRule(about, q, o) {
+				case settled:
+					return
+				case passed:
+					continue
+				}
 			}
 		}
 		var ok bool
-		if *o, ok = w.step(st, f, q); ok {
+		if *o, ok = w.step(st, f, q, about); ok {
 			if w.trace != nil {
 				w.trace.rest(pl.stages[i+1:])
 			}
@@ -270,8 +275,8 @@ const (
 
 // byRule puts q to a list of rules. It settles q or passes, which most stages do
 // with most calls; anything else is left to match.
-func (st *step) byRule(q *Question, o *outcome) stepEnd {
-	rank, err := st.list.best(q)
+func (st *step) byRule(about *toolRules, q *Question, o *outcome) stepEnd {
+	rank, err := about.best(q)
 	if err != nil {
 		return unusual
 	}
@@ -289,10 +294,10 @@ func (st *step) byRule(q *Question, o *outcome) stepEnd {
 	}
 }
 
-func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
+func (w *walk) step(st *step, f *Facts, q *Question, about *toolRules) (outcome, bool) {
 	switch {
 	case st.list != nil:
-		return w.match(st, q)
+		return w.match(st, q, about)
 	case st.check != nil:
 		return w.check(st, f)
 	case st.when != nil:
@@ -301,8 +306,8 @@ func (w *walk) step(st *step, f *Facts, q *Question) (outcome, bool) {
 	return faulted(st.name, "a stage that cannot settle a question", nil), true
 }
 
-func (w *walk) match(st *step, q *Question) (outcome, bool) {
-	rank, err := st.list.best(q)
+func (w *walk) match(st *step, q *Question, about *toolRules) (outcome, bool) {
+	rank, err := about.best(q)
 	var r *Rule
 	if rank != none {
 		r = st.list.ranked[rank].Rule
@@ -320,7 +325,7 @@ func (w *walk) match(st *step, q *Question) (outcome, bool) {
 		}
 	}
 	if w.trace != nil {
-		w.trace.step(st, StepTrace{Hits: st.list.all(q, w.pol.compiled), Rule: r, Settled: ok, Verdict: o.verdict})
+		w.trace.step(st, StepTrace{Hits: about.hits(q, w.pol.compiled), Rule: r, Settled: ok, Verdict: o.verdict})
 	}
 	return o, ok
 }
@@ -397,7 +402,12 @@ func (w *walk) amend(st *step, f *Facts, pl *pipeline, o *outcome) {
 		}
 		f.Settled = &Decision{Verdict: o.verdict, Stage: o.stage, Rule: o.rule}
 	}
-	a, ok := w.step(st, f, &Question{Tool: f.Call.Tool})
+	q := &Question{Tool: f.Call.Tool}
+	var about *toolRules
+	if st.list != nil {
+		about = st.list.about(q.Tool)
+	}
+	a, ok := w.step(st, f, q, about)
 	switch {
 	case !ok:
 	case a.faulted || a.verdict < o.verdict:

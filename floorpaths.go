@@ -221,12 +221,7 @@ func (fl *floorWalk) mayTightenTool(tool string) bool {
 	if v, ok := fl.pol.view.(Outliner); ok {
 		qs = v.Outline(tool)
 	}
-	for i := range qs {
-		if fl.rulesMay(&qs[i], &qs[i]) {
-			return true
-		}
-	}
-	return false
+	return fl.rulesMay(qs, qs)
 }
 
 // placeholder is a text that no pattern holds literally: a pattern that matches
@@ -241,35 +236,16 @@ func (fl *floorWalk) mayTightenCommand(prefix, dir string) bool {
 	if len(may) == 0 || len(may) != len(must) {
 		return true
 	}
-	for i := range may {
-		if fl.rulesMay(&may[i], &must[i]) {
-			return true
-		}
-	}
-	return false
+	return fl.rulesMay(may, must)
 }
 
 // rulesMay tells whether a rule of the stages may say deny or ask to a question
-// that starts like may, precedence among the rules considered.
-func (fl *floorWalk) rulesMay(may, must *Question) bool {
+// that starts like one of may.
+func (fl *floorWalk) rulesMay(may, must []Question) bool {
 	s := &space{pol: fl.pol, present: true}
-	for i := range fl.pl.stages {
-		var vs Verdicts
-		var final bool
-		switch stage := fl.pl.stages[i].stage.(type) {
-		case Match:
-			vs, final = s.match(fl.pl.stages[i].list, &stage, may, must)
-		case When:
-			if stage.Is != "" {
-				continue // code decides; it is no rule
-			}
-			vs, final = stage.possible(&fl.pl.stages[i], may.Tool)
-		}
-		if vs&SetOf(Deny, Ask) != 0 {
+	for i := range may {
+		if _, yes := s.stricter(fl.pl, &may[i], &must[i]); yes {
 			return true
-		}
-		if final {
-			return false
 		}
 	}
 	return false

@@ -102,7 +102,8 @@ func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
-			if r := fl.meeting(&q, s.Below, fl.within(set), visible); r != nil {
+			space := &space{pol: fl.pol, present: true, sets: &setSpace{s.Below, fl.within(set), visible, fl.f.Call.Anchor()}}
+			if r, _ := space.stricter(fl.pl, &q, &q); r != nil {
 				return r
 			}
 		}
@@ -149,53 +150,17 @@ func (fl *floorWalk) within(set paths.Set) bool {
 	return true
 }
 
-// meeting returns the first deny or ask rule that may apply to a question whose subjects are
-// sets, precedence among the rules considered.
-func (fl *floorWalk) meeting(q *Question, below, within, visible bool) *Rule {
-	s := &space{pol: fl.pol, present: true, sets: true, below: below, within: within, visible: visible, dir: fl.f.Call.Anchor()}
-	for i := range fl.pl.stages {
-		switch stage := fl.pl.stages[i].stage.(type) {
-		case Match:
-			r, final := s.first(fl.pl.stages[i].list, &stage, q)
-			if r != nil || final {
-				return r
-			}
-		case When:
-			if stage.Is == "" {
-				if _, final := stage.possible(&fl.pl.stages[i], q.Tool); final {
-					return nil
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// first returns the first deny or ask rule of a list that may settle a question; final says
-// that another surely settles it.
-func (s *space) first(l *list, m *Match, q *Question) (r *Rule, final bool) {
-	l.ready()
-	passes := false
-	for _, ranked := range l.ranked {
-		may, must := s.covers(ranked.Rule, q, q)
-		switch {
-		case !may:
-			continue
-		case !m.Settle.Has(ranked.Verdict):
-			passes = true
-		case ranked.Verdict != Allow:
-			return ranked.Rule, false
-		}
-		if must {
-			return nil, !passes
-		}
-	}
-	return nil, false
+// A setSpace says of which paths a question's subjects are the set.
+type setSpace struct {
+	below   bool   // with all that is below
+	within  bool   // a directory inside the project
+	visible bool   // hidden names are passed by
+	dir     string // of the call
 }
 
 // meets tells whether a pattern may match one of the paths of a subject, and whether it matches
 // all of them.
-func (s *space) meets(p *pattern.Pattern, text string) (may, must bool) {
+func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	known := paths.Set{Text: text}.Known()
 	must = p.MustMatch(known)
 	if may = must || p.MayMeet(text, s.below); !may || must {
@@ -233,7 +198,7 @@ func visibleMeets(p *pattern.Pattern, text string) bool {
 
 // elsewhere is a directory of the same project that nobody has: a rule that may meet it as well
 // is about a name, not about the place that a set is in.
-func (s *space) elsewhere(text string) string {
+func (s *setSpace) elsewhere(text string) string {
 	switch {
 	case strings.HasPrefix(text, "/"):
 		return strings.TrimSuffix(s.dir, "/") + "/" + placeholder + "/" + placeholder

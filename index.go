@@ -212,46 +212,86 @@ func (tb *toolBuilder) index() *toolIndex {
 	return idx
 }
 
-// best returns the rank of the rule that decides q, or none. A fault comes with
-// the rank of a rule whose answer could have been better and did not come in
-// time.
-func (l *list) best(q *Question) (best uint32, fault error) {
-	l.ready()
-	best = none
-	if idx := l.tools[q.Tool]; idx != nil {
-		if best, fault = idx.best(q, best); fault != nil {
-			return best, fault
-		}
-	}
-	if l.names == nil && len(l.wild) == 0 {
-		return best, nil
-	}
-	return l.bestWild(q, best)
+// A toolRules holds the rules of a list that are about one tool, so that a question
+// about `Bash` need not try the patterns of tools.
+type toolRules struct {
+	list  *list
+	whole uint32       // lowest rank of the rules for the whole tool
+	parts []*toolIndex // the other rules, by lowest rank
+	// fault: whether the rule of this rank is about the tool could not be told in
+	// time.
+	fault   error
+	faulted uint32
+
+	scan   sync.Once
+	rules  []aboutRule // see all
+	strict int         // how many of them, from the first, have all that deny or ask
 }
 
-// bestWild goes on with the rules whose tool is a pattern.
-func (l *list) bestWild(q *Question, best uint32) (uint32, error) {
+// An aboutRule is a rule that is about a tool; or, if not sure, that may be.
+type aboutRule struct {
+	*Rule
+	sure bool
+}
+
+// about returns the rules for a tool.
+func (l *list) about(tool string) *toolRules {
+	l.ready()
+	r := &toolRules{list: l, whole: none}
+	if idx := l.tools[tool]; idx != nil {
+		r.parts = append(r.parts, idx)
+	}
 	if l.names != nil {
-		rank, ok, err := l.names.Best(q.Tool, best)
+		rank, ok, err := l.names.Best(tool, none)
 		if err != nil {
-			return rank, err
-		}
-		if ok {
-			best = rank
+			r.fault, r.faulted = err, rank
+		} else if ok {
+			r.whole = rank
 		}
 	}
 	for i := range l.wild {
 		w := &l.wild[i]
-		if w.min >= best {
+		if ok, err := w.covers(tool); err != nil {
+			r.fault, r.faulted = err, w.min
+		} else if ok {
+			r.parts = append(r.parts, w.toolIndex)
+		}
+	}
+	slices.SortStableFunc(r.parts, func(a, b *toolIndex) int { return cmp.Compare(a.min, b.min) })
+	return r
+}
+
+// all returns the rules that may be about the tool, by rank.
+func (r *toolRules) all(tool string, compiled func(Text) *pattern.Pattern) []aboutRule {
+	r.scan.Do(func() {
+		for _, ranked := range r.list.ranked {
+			ok, err := ranked.Tool.IsZero(), error(nil)
+			if !ok {
+				ok, err = compiled(ranked.Tool).Match(tool)
+			}
+			if ok || err != nil {
+				if r.rules = append(r.rules, aboutRule{ranked.Rule, ok}); ranked.verdict != Allow {
+					r.strict = len(r.rules)
+				}
+			}
+		}
+	})
+	return r.rules
+}
+
+// best returns the rank of the rule that decides q, or none. A fault comes with
+// the rank of a rule whose answer could have been better and did not come in
+// time.
+func (r *toolRules) best(q *Question) (best uint32, fault error) {
+	if r.fault != nil {
+		return r.faulted, r.fault
+	}
+	best = r.whole
+	for _, idx := range r.parts {
+		if idx.min >= best {
 			break
 		}
-		if ok, err := w.covers(q.Tool); err != nil {
-			return w.min, err
-		} else if !ok {
-			continue
-		}
-		var fault error
-		if best, fault = w.best(q, best); fault != nil {
+		if best, fault = idx.best(q, best); fault != nil {
 			return best, fault
 		}
 	}
@@ -291,36 +331,27 @@ func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
 	return limit, nil
 }
 
-// all returns every rule that matches q, by rank: the slow twin of best, for
-// explanations.
-func (l *list) all(q *Question, match func(Text) *pattern.Pattern) []*Rule {
-	l.ready()
-	var out []*Rule
-	for _, r := range l.ranked {
-		if ruleMatches(r.Rule, q, match) {
-			out = append(out, r.Rule)
+// hits returns every rule that matches q, by rank: the slow twin of best, for
+// explanations. A fault counts as no match here, since best has reported it.
+func (r *toolRules) hits(q *Question, compiled func(Text) *pattern.Pattern) (out []*Rule) {
+	for _, about := range r.all(q.Tool, compiled) {
+		if about.sure && about.matches(q, compiled) {
+			out = append(out, about.Rule)
 		}
 	}
 	return out
 }
 
-// ruleMatches tests one rule; a fault counts as no match here, since best has
-// already reported it.
-func ruleMatches(r *Rule, q *Question, compiled func(Text) *pattern.Pattern) bool {
-	if !r.Tool.IsZero() {
-		if ok, err := compiled(r.Tool).Match(q.Tool); !ok || err != nil {
+// matches tests one rule that is about the question's tool.
+func (r *Rule) matches(q *Question, compiled func(Text) *pattern.Pattern) bool {
+	return r.Whole() || slices.ContainsFunc(q.Subjects, func(s Subject) bool {
+		if !r.looksAt(&s) {
 			return false
 		}
-	}
-	if r.Whole() {
-		return true
-	}
-	for _, s := range q.Subjects {
-		if s.Field == r.field() || s.Field == anyField {
-			if ok, err := compiled(r.Pattern).Match(s.Text); ok && err == nil {
-				return true
-			}
-		}
-	}
-	return false
+		ok, err := compiled(r.Pattern).Match(s.Text)
+		return ok && err == nil
+	})
 }
+
+// looksAt tells whether the rule's pattern is about a subject.
+func (r *Rule) looksAt(s *Subject) bool { return s.Field == r.field() || s.Field == anyField }

@@ -44,12 +44,9 @@ func (pol *Policy) Reach(tool string, mode Mode) Reach {
 type space struct {
 	pol      *Policy
 	qs       []Question
-	present  bool // the subjects are there in every call
-	openTool bool // the questions may be about other names than the tool's
-	// The subjects are sets of paths, see floorsets.go: with all that is below, and
-	// within a directory inside the project, hidden names passed by.
-	sets, below, within, visible bool
-	dir                          string // of the call
+	present  bool      // the subjects are there in every call
+	openTool bool      // the questions may be about other names than the tool's
+	sets     *setSpace // the subjects are sets of paths; nil: texts
 }
 
 func (s *space) reach(tool string, pl *pipeline) Reach {
@@ -98,7 +95,7 @@ func (s *space) question(q *Question, pl *pipeline) (may Verdicts) {
 		switch stage := st.stage.(type) {
 		case Match:
 			var vs Verdicts
-			vs, final = s.match(st.list, &stage, q, q)
+			vs, final = s.match(st, &stage, q)
 			may |= vs
 		case Check:
 			may |= stage.possible()
@@ -145,15 +142,12 @@ func (w *When) possible(st *step, tool string) (vs Verdicts, final bool) {
 	return vs, false
 }
 
-// match collects the verdicts a list can settle a question with that starts
-// like q; final says that it surely settles it. sure is q with a text in place
-// of the rest that stands for any text.
-func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final bool) {
-	l.ready()
+// match collects the verdicts that a stage can settle a question with that starts
+// like q; final says that it surely settles it.
+func (s *space) match(st *step, m *Match, q *Question) (vs Verdicts, final bool) {
 	passes := false // a rule that does not settle may be the one picked
-	for _, ranked := range l.ranked {
-		r := ranked.Rule
-		may, must := s.covers(r, q, sure)
+	for _, r := range s.rules(st, q.Tool) {
+		may, must := s.covers(r, q, q)
 		if !may {
 			continue
 		}
@@ -172,36 +166,96 @@ func (s *space) match(l *list, m *Match, q, sure *Question) (vs Verdicts, final 
 	return vs, false
 }
 
-// covers tells whether r can match a question like q, and whether it must.
-func (s *space) covers(r *Rule, q, sure *Question) (may, must bool) {
-	if !r.Tool.IsZero() {
-		if ok, err := s.pol.compiled(r.Tool).Match(q.Tool); !ok && err == nil && !s.openTool {
-			return false, false
-		} else if !ok || s.openTool {
-			return true, false
-		}
+// rules returns the rules of a stage that may be about a tool.
+func (s *space) rules(st *step, tool string) []aboutRule {
+	if !s.openTool {
+		return st.list.about(tool).all(tool, s.pol.compiled)
 	}
-	if r.Whole() {
+	st.list.ready()
+	out := make([]aboutRule, 0, len(st.list.ranked))
+	for _, r := range st.list.ranked {
+		out = append(out, aboutRule{r.Rule, r.Tool.IsZero()})
+	}
+	return out
+}
+
+// covers tells whether r can match a question that starts like q, and whether it
+// must. sure is q with a text in place of the rest that stands for any text.
+func (s *space) covers(r aboutRule, q, sure *Question) (may, must bool) {
+	switch {
+	case !r.sure:
+		return true, false
+	case r.Whole():
 		return true, !s.openTool
 	}
 	p := s.pol.compiled(r.Pattern)
-	if s.sets {
-		for _, sub := range q.Subjects {
-			if sub.Field == r.field() || sub.Field == anyField {
-				m1, m2 := s.meets(p, sub.Text)
-				may, must = may || m1, must || m2
+	for i := range q.Subjects {
+		if sub := &q.Subjects[i]; r.looksAt(sub) {
+			if s.sets == nil {
+				may = may || p.MayMatch(sub.Text)
+				continue
 			}
+			m1, m2 := s.sets.meets(p, sub.Text)
+			may, must = may || m1, must || m2
 		}
+	}
+	if s.sets != nil || !s.present || s.openTool {
 		return may, must
 	}
-	for _, sub := range q.Subjects {
-		may = may || (sub.Field == r.field() || sub.Field == anyField) && p.MayMatch(sub.Text)
-	}
-	if !s.present || s.openTool {
-		return may, false
-	}
-	for _, sub := range sure.Subjects {
-		must = must || (sub.Field == r.field() || sub.Field == anyField) && p.MustMatch(sub.Text)
+	for i := range sure.Subjects {
+		must = must || r.looksAt(&sure.Subjects[i]) && p.MustMatch(sure.Subjects[i].Text)
 	}
 	return may, must
+}
+
+// stricter returns the first deny or ask rule that may settle a question that starts like q,
+// precedence among the rules considered. may also tells of a stage that denies or asks for
+// all calls to its tools.
+func (s *space) stricter(pl *pipeline, q, sure *Question) (r *Rule, may bool) {
+	plan := pl.plan(q.Tool)
+	for i, last := 0, plan.strict(pl, s.pol.compiled); i < last; i++ {
+		st := &pl.stages[i]
+		final := false
+		switch stage := st.stage.(type) {
+		case Match:
+			about := plan.about(pl, i)
+			rules := about.all(q.Tool, s.pol.compiled)
+			if i == last-1 {
+				rules = rules[:about.strict]
+			}
+			r, final = s.first(rules, &stage, q, sure)
+		case When:
+			if stage.Is != "" {
+				continue // code decides; it is no rule
+			}
+			var vs Verdicts
+			vs, final = stage.possible(st, q.Tool)
+			may = s.sets == nil && vs&SetOf(Deny, Ask) != 0
+		}
+		if r != nil || may || final {
+			return r, r != nil || may
+		}
+	}
+	return nil, false
+}
+
+// first returns the first deny or ask rule that may settle a question; final says that
+// another surely settles it.
+func (s *space) first(rules []aboutRule, m *Match, q, sure *Question) (r *Rule, final bool) {
+	passes := false
+	for _, r := range rules {
+		may, must := s.covers(r, q, sure)
+		switch {
+		case !may:
+			continue
+		case !m.Settle.Has(r.Verdict):
+			passes = true
+		case r.Verdict != Allow:
+			return r.Rule, false
+		}
+		if must {
+			return nil, !passes
+		}
+	}
+	return nil, false
 }

@@ -2,7 +2,7 @@
 // beside the bare parse of the same command by mvdan's shell parser and beside one
 // fdatasync, taking turns in one run.
 //
-//	go run ./gatecost [-n 400] [-cpuprofile FILE]
+//	go run ./gatecost [-n 400] [-only COMMAND] [-cpuprofile FILE]
 //
 // The calls are those that five agents made in front of a hook, and the everyday
 // commands of people at work. Nothing is asked: the policy is Claude Code's, of a
@@ -36,17 +36,21 @@ func main() {
 	n := flag.Int("n", 400, "how often each command is measured")
 	profile := flag.String("cpuprofile", "", "`file` for a profile of the gate")
 	each := flag.Bool("each", false, "print every command")
+	only := flag.String("only", "", "measure this command alone")
 	flag.Parse()
-	if err := run(*n, *profile, *each); err != nil {
+	if err := run(*n, *profile, *only, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "gatecost:", err)
 		os.Exit(1)
 	}
 }
 
-func run(n int, profile string, each bool) error {
+func run(n int, profile, only string, each bool) error {
 	commands, err := commands()
 	if err != nil {
 		return err
+	}
+	if only != "" {
+		commands = []string{only}
 	}
 	dir, err := os.MkdirTemp("", "gatecost-")
 	if err != nil {
