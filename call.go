@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 
 	"github.com/obstat/obstat/paths"
 )
@@ -67,13 +68,13 @@ func (c *Call) Anchor() string {
 // Workspace returns the directories that the call's project is in: its roots, and the working
 // directory if it lies in none of them.
 func (c *Call) Workspace() []string {
-	if c.Dir == "" {
+	if c.Dir == "" || c.InRoots(c.Dir) {
 		return c.Roots
 	}
-	for _, root := range c.Roots {
-		if paths.Inside(root, c.Dir) {
-			return c.Roots
-		}
-	}
 	return append(c.Roots[:len(c.Roots):len(c.Roots)], c.Dir)
+}
+
+// InRoots reports whether a directory lies in one of the roots.
+func (c *Call) InRoots(dir string) bool {
+	return slices.ContainsFunc(c.Roots, func(root string) bool { return paths.Inside(root, dir) })
 }

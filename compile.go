@@ -71,7 +71,8 @@ type Policy struct {
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
 	patterns  map[Text]*pattern.Pattern
-	opts      Options // for With
+	fields    map[string]bool // that rules look at
+	opts      Options         // for With
 	walks     sync.Pool
 }
 
@@ -85,6 +86,7 @@ type pipeline struct {
 	stages, amend []step
 	def           Verdict
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
+	lists         bool // all stages ask rule lists
 	// plans holds a *plan for each tool that was asked about, at most maxPlans.
 	plans   sync.Map
 	planned atomic.Int32
@@ -100,6 +102,8 @@ type plan struct {
 	rules []atomic.Pointer[toolRules] // by stage
 	scan  sync.Once
 	last  int // see strict
+	// breadths holds how much rules speak for: breadth by *Rule.
+	breadths sync.Map
 }
 
 // plan returns the plan for a tool.
@@ -263,7 +267,7 @@ func (c *compiler) compileRules() {
 	for _, rules := range c.prog.Rules {
 		n += len(rules)
 	}
-	c.policy.patterns = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules))
+	c.policy.patterns, c.policy.fields = make(map[Text]*pattern.Pattern, min(n, c.opts.MaxRules)), map[string]bool{}
 	n = 0
 	for _, name := range sortedKeys(c.prog.Rules) {
 		rules := c.prog.Rules[name]
@@ -296,6 +300,7 @@ func (c *compiler) compileRule(list string, r *Rule) {
 	}
 	c.compileText(r.Tool, r)
 	c.compileText(r.Pattern, r)
+	c.policy.fields[r.Field] = true
 }
 
 func (c *compiler) compileText(t Text, r *Rule) {
@@ -321,7 +326,8 @@ func (c *compiler) compilePipelines() {
 		}
 		stages := c.steps(mode, pl.Stages, false)
 		nobody := slices.ContainsFunc(stages, func(s step) bool { return s.askDenies })
-		c.policy.pipelines[mode] = &pipeline{stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody}
+		lists := !slices.ContainsFunc(stages, func(s step) bool { return s.list == nil })
+		c.policy.pipelines[mode] = &pipeline{stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody, lists: lists}
 	}
 }
 

@@ -81,7 +81,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 		mode = pol.prog.Mode
 	}
 	w.pol, w.trace = pol, trace
-	w.facts.Call, w.facts.World, w.facts.Mode = call, world, mode
+	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
 	pl := pol.inForce
 	if call.Mode != "" {
 		pl = pol.pipelines[mode]
@@ -102,7 +102,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 func (w *walk) free() {
 	f := &w.facts
 	f.input.reset()
-	f.Call, f.World, f.Settled, f.analysis = nil, nil, nil, nil
+	f.Call, f.World, f.Settled, f.Scratch, f.analysis = nil, nil, nil, nil, nil
 	w.trace, w.rewritten = nil, false
 	w.pol.walks.Put(w)
 }
@@ -168,9 +168,16 @@ func (w *walk) answer(f *Facts, pl *pipeline, o *outcome) {
 // viewed answers a call through its dialect's view.
 func (w *walk) viewed(f *Facts, pl *pipeline, o *outcome) {
 	qs, err := w.pol.viewInForce().Questions(f)
-	switch {
-	case err != nil:
+	if err != nil {
 		*o = faulted("view", err.Error(), nil)
+		return
+	}
+	w.posed(f, pl, qs, o)
+}
+
+// posed answers the questions that a call, or a part, poses.
+func (w *walk) posed(f *Facts, pl *pipeline, qs []Question, o *outcome) {
+	switch {
 	case len(qs) == 0 && f.part != nil:
 		*o = outcome{verdict: Allow, stage: "view"} // the answer to the whole call stands
 	case len(qs) == 0:
@@ -423,7 +430,7 @@ func (w *walk) amend(st *step, f *Facts, pl *pipeline, o *outcome) {
 func (w *walk) rewrite(f *Facts, pl *pipeline, o outcome, input json.RawMessage) outcome {
 	call := *f.Call
 	call.Input = input
-	f.Call, f.input, f.analysis, w.rewritten = &call, inputFields{}, nil, true
+	f.Call, f.input, f.analysis, f.Scratch, w.rewritten = &call, inputFields{}, nil, nil, true
 	var again outcome
 	if w.answer(f, pl, &again); again.faulted || again.verdict < o.verdict {
 		return again

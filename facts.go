@@ -32,6 +32,20 @@ type View interface {
 	Questions(f *Facts) ([]Question, error)
 }
 
+// A PartView is a [View] that poses the questions about a part of a call by the
+// call's own analysis. Of other views the floor asks each part as a call of its own,
+// which is analysed anew.
+type PartView interface {
+	View
+	// Command returns the questions that command i of the analysis would pose as a
+	// call of its own; ok is false where they hang on what stands around it.
+	Command(f *Facts, i int) (qs []Question, ok bool)
+	// File returns the questions that a call of tool with a file's absolute path
+	// would pose; real is where links lead from there, "" if that is not known. ok is
+	// false where that hangs on more of the tool than its name.
+	File(f *Facts, tool, path, real string) (qs []Question, ok bool)
+}
+
 // Facts is a call under decision with its fields and its analysis, each of which
 // is computed once, when first asked for.
 type Facts struct {
@@ -40,12 +54,19 @@ type Facts struct {
 	Mode  Mode
 	// Settled is the decision so far; only amendments see it.
 	Settled *Decision
+	// Scratch is for the view: what it keeps of the call from question to question.
+	Scratch any
 
 	input    inputFields
 	analysis *effect.Analysis
 	// part is set when this is one part of a call, put to the rules by the floor.
 	part *Part
+	pol  *Policy // nil outside of a decision
 }
+
+// Wants reports whether a rule of the policy looks at a field, so that a view need
+// not work out subjects that no rule is about.
+func (f *Facts) Wants(field string) bool { return f.pol == nil || f.pol.fields[field] }
 
 // Part returns the part of a call that is under decision, such as `rm x` of
 // `make && rm x`; nil for the whole call.

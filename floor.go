@@ -2,7 +2,6 @@ package obstat
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -41,6 +40,8 @@ type floorWalk struct {
 	// `make && git log > f`, with `git log *` allowed and `make` allowed whole, the
 	// redirect is judged as in `git log > f` alone.
 	narrow []int
+	parts  PartView // the view, if it answers for parts
+	part   Part     // that is judged
 }
 
 // floor puts each command and each effect of the call to the rules and tightens o
@@ -55,6 +56,9 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		return
 	}
 	fl := &floorWalk{walk: w, f: f, pl: pl, o: *o, by: *o, tool: tool, field: commandField(f, tool), a: f.Analysis(), server: server}
+	if pl.lists {
+		fl.parts, _ = w.pol.view.(PartView)
+	}
 	before := fl.o.verdict
 	if fl.field != "" {
 		fl.gaps()
@@ -95,27 +99,43 @@ func commandField(f *Facts, tool effect.Tool) string {
 
 // breadth tells how much an allowing rule speaks for. A rule whose pattern takes
 // every one-line text is wide as well: `.*` is written without newlines in mind.
-func (w *walk) breadth(r *Rule, tool string) breadth {
+func (fl *floorWalk) breadth(r *Rule, tool string) breadth {
 	if r == nil || r.Whole() {
 		return breadth{wide: true}
 	}
-	p := w.pol.compiled(r.Pattern)
-	v, ok := w.pol.view.(Outliner)
+	if !fl.pl.lists {
+		return fl.pol.breadth(r, tool) // a check may make a rule for each call
+	}
+	plan := fl.pl.plan(tool)
+	b, ok := plan.breadths.Load(r)
+	if !ok {
+		b = fl.pol.breadth(r, tool)
+		plan.breadths.Store(r, b)
+	}
+	return b.(breadth)
+}
+
+func (pol *Policy) breadth(r *Rule, tool string) breadth {
+	p := pol.compiled(r.Pattern)
+	v, ok := pol.view.(Outliner)
 	if !ok {
 		return breadth{p.MustMatch(""), p.Shape().Exact}
 	}
 	wide := false
 	for _, q := range v.Outline(tool) {
-		for _, s := range q.Subjects {
-			wide = wide || (s.Field == r.field() || s.Field == anyField) && p.MustMatchLine(s.Text)
+		for i := range q.Subjects {
+			wide = wide || r.looksAt(&q.Subjects[i]) && p.MustMatchLine(q.Subjects[i].Text)
 		}
 	}
 	return breadth{wide, p.Shape().Exact}
 }
 
+// stricter tells whether an outcome tightens the call's.
+func (fl *floorWalk) stricter(o *outcome) bool { return o.faulted || o.verdict < fl.o.verdict }
+
 // tighten takes over a stricter verdict; it never loosens.
 func (fl *floorWalk) tighten(o outcome, part, why string) {
-	if !o.faulted && o.verdict >= fl.o.verdict {
+	if !fl.stricter(&o) {
 		return
 	}
 	said := o.words()
@@ -209,28 +229,29 @@ func (fl *floorWalk) commands() {
 		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source { // else it is the whole call, and was judged
 			fl.command(i, c)
 		}
-		fl.alternatives(c)
-		fl.doubts(c)
+		fl.alternatives(i, c)
+		fl.doubts(i, c)
 	}
 }
 
 // alternatives tries other spellings of a command: a rule against `git push` is
 // meant for `git -C x push` as well.
-func (fl *floorWalk) alternatives(c *effect.Command) {
+func (fl *floorWalk) alternatives(i int, c *effect.Command) {
 	for _, alt := range c.Alts {
 		why := "it is another way to write " + alt
-		if o := fl.judgeCommand(c, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
+		if o := fl.judgeCommand(i, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
 			fl.tighten(o, alt, why)
 		}
 	}
 }
 
+// command puts a command to the rules.
 func (fl *floorWalk) command(i int, c *effect.Command) {
 	why := "every command that would run is judged by itself"
 	if len(c.Via) > 0 {
-		why = fmt.Sprintf("%s runs inside %s", c.Program, strings.Join(c.Via, " and "))
+		why = c.Program + " runs inside " + strings.Join(c.Via, " and ")
 	}
-	o := fl.judgeCommand(c, c.Text, why)
+	o := fl.judgeCommand(i, c.Text, why)
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}
@@ -247,7 +268,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 
 // doubts lowers the verdict where a rule might stop the command once its unknown
 // words are known, as `rm $x` under a rule against `rm -rf *`.
-func (fl *floorWalk) doubts(c *effect.Command) {
+func (fl *floorWalk) doubts(i int, c *effect.Command) {
 	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() {
 		return
 	}
@@ -255,13 +276,13 @@ func (fl *floorWalk) doubts(c *effect.Command) {
 		fl.cap(fl.text(c.Span), "a deny or ask rule might apply, depending on what a word of it turns out to be")
 	}
 	if !c.Catalogued {
-		fl.unknownWrapper(c)
+		fl.unknownWrapper(i, c)
 	}
-	for n, i := range c.Tails {
+	for n, at := range c.Tails {
 		if n == maxTail {
 			fl.manyArguments(c)
 		}
-		if n == maxTail || fl.tail(c, i, "runs other programs, and might run this") {
+		if n == maxTail || fl.tail(i, at, "runs other programs, and might run this") {
 			return
 		}
 	}
@@ -279,8 +300,24 @@ func (fl *floorWalk) speaks(o *outcome, tool string) bool {
 	return !fl.breadth(o.rule, tool).wide
 }
 
-func (fl *floorWalk) judgeCommand(c *effect.Command, text, why string) outcome {
-	return fl.judge(fl.f.Call.Tool, fl.field, text, c.Dir, &Part{Text: text, Span: c.Span, Why: why})
+// judgeCommand puts a spelling of command i to the rules.
+func (fl *floorWalk) judgeCommand(i int, text, why string) (o outcome) {
+	c := &fl.a.Commands[i]
+	fl.part = Part{Text: text, Span: c.Span, Why: why}
+	if fl.parts != nil && text == c.Text {
+		if qs, ok := fl.parts.Command(fl.f, i); ok {
+			fl.answered(qs, &o)
+			return o
+		}
+	}
+	return fl.judge(fl.f.Call.Tool, fl.field, text, c.Dir)
+}
+
+// answered puts the questions about the part to the stages.
+func (fl *floorWalk) answered(qs []Question, o *outcome) {
+	fl.f.part = &fl.part
+	fl.posed(fl.f, fl.pl, qs, o)
+	fl.f.part = nil
 }
 
 // maxTail bounds how many ends of an unknown program's arguments are looked at.
@@ -288,13 +325,13 @@ const maxTail = 64
 
 // unknownWrapper asks whether a rule would stop the end of an unknown program's
 // arguments if it were a command: the program may run it, as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
-func (fl *floorWalk) unknownWrapper(c *effect.Command) {
-	for i := 1; i < len(c.Words); i++ {
-		if i > maxTail {
+func (fl *floorWalk) unknownWrapper(i int, c *effect.Command) {
+	for at := 1; at < len(c.Words); at++ {
+		if at > maxTail {
 			fl.manyArguments(c)
 			return
 		}
-		if !strings.HasPrefix(c.Words[i].Text, "-") && fl.tail(c, i, "is not a program that is known, and might run this") {
+		if !strings.HasPrefix(c.Words[at].Text, "-") && fl.tail(i, at, "is not a program that is known, and might run this") {
 			return
 		}
 	}
@@ -308,13 +345,15 @@ func (fl *floorWalk) manyArguments(c *effect.Command) {
 	}
 }
 
-// tail lowers the verdict if a rule would stop the words from i on as a command, and reports that.
-func (fl *floorWalk) tail(c *effect.Command, i int, why string) bool {
-	text := joinWords(c.Words[i:])
-	if word := c.Words[i].Text; strings.HasPrefix(word, "/") {
+// tail lowers the verdict if a rule would stop the words of command i from at on as a command, and
+// reports that.
+func (fl *floorWalk) tail(i, at int, why string) bool {
+	c := &fl.a.Commands[i]
+	text := joinWords(c.Words[at:])
+	if word := c.Words[at].Text; strings.HasPrefix(word, "/") {
 		text = text[strings.LastIndexByte(word, '/')+1:] // `/bin/rm x`
 	}
-	o := fl.judgeCommand(c, text, "a program might run its arguments")
+	o := fl.judgeCommand(i, text, "a program might run its arguments")
 	if o.rule == nil || o.verdict == Allow || o.rule.Whole() {
 		return false
 	}
@@ -330,21 +369,21 @@ func joinWords(words []shell.Word) string {
 	return strings.Join(texts, " ")
 }
 
-// judge puts a call to tool with one field to the stages, as if an agent had
-// made it.
-func (fl *floorWalk) judge(tool, field, text, dir string, part *Part) outcome {
-	f, err := fl.asCall(tool, field, text, dir, part)
+// judge puts a call to tool with one field, which is a part of the call, to the
+// stages, as if an agent had made it.
+func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {
+	f, err := fl.asCall(tool, field, text, dir)
 	if err != nil {
 		return faulted("floor", err.Error(), nil)
 	}
-	var o outcome
+	f.part = &fl.part
 	fl.answer(f, fl.pl, &o)
 	return o
 }
 
 // questions returns the questions that a call of tool with text in field poses.
 func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
-	f, err := fl.asCall(tool, field, text, dir, nil)
+	f, err := fl.asCall(tool, field, text, dir)
 	if err != nil {
 		return nil
 	}
@@ -357,7 +396,7 @@ func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
 
 // asCall makes a part of the call a call of its own: tool, with text in one
 // field, from dir if that is known.
-func (fl *floorWalk) asCall(tool, field, text, dir string, part *Part) (*Facts, error) {
+func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
 	input, err := json.Marshal(map[string]string{field: text})
 	if err != nil {
 		return nil, err
@@ -367,5 +406,5 @@ func (fl *floorWalk) asCall(tool, field, text, dir string, part *Part) (*Facts, 
 	if dir != "" {
 		call.Dir = dir
 	}
-	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, part: part}, nil
+	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, pol: fl.pol}, nil
 }

@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -114,7 +115,8 @@ func (fl *floorWalk) host(e *effect.Effect, face Face) {
 	if e.Raw == "" {
 		return
 	}
-	o := fl.judge(face.Tool, face.Field, e.Raw, "", &Part{Text: e.Raw, Span: e.Span, Why: "it would connect to " + e.Host})
+	fl.part = Part{Text: e.Raw, Span: e.Span, Why: "it would connect to " + e.Host}
+	o := fl.judge(face.Tool, face.Field, e.Raw, "")
 	if o.rule != nil || o.faulted {
 		fl.tighten(o, e.Raw, "it would connect to "+e.Host)
 	}
@@ -127,13 +129,16 @@ func (fl *floorWalk) host(e *effect.Effect, face Face) {
 // inside it leads to.
 func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outcome) {
 	tight, loosest = outcome{verdict: Allow}, outcome{verdict: Allow}
+	fl.part = Part{Span: e.Span}
+	if fl.trace != nil {
+		fl.part.Why = whyEffect(e)
+	}
 	for i, p := range [...]string{e.Real, e.Path} {
 		if p == "" || i > 0 && p == e.Real {
 			continue
 		}
 		best := outcome{verdict: Deny}
-		for i, text := range fl.spell(p, p == e.Real) {
-			o := fl.judge(face.Tool, face.Field, text, fl.f.Call.Anchor(), &Part{Text: text, Span: e.Span, Why: whyEffect(e)})
+		for i, o := range fl.judgePath(e, face, p) {
 			if o.faulted {
 				return o, o
 			}
@@ -149,6 +154,39 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 		}
 	}
 	return tight, loosest
+}
+
+// judgePath puts a path to the rules: once to those of a dialect that are about places,
+// and in every spelling to others.
+func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[int, outcome] {
+	return func(yield func(int, outcome) bool) {
+		if fl.parts != nil {
+			if qs, ok := fl.parts.File(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
+				var o outcome
+				fl.part.Text = p
+				fl.answered(qs, &o)
+				yield(0, o)
+				return
+			}
+		}
+		for i, text := range fl.spell(p, p == e.Real) {
+			fl.part.Text = text
+			if !yield(i, fl.judge(face.Tool, face.Field, text, fl.f.Call.Anchor())) {
+				return
+			}
+		}
+	}
+}
+
+// real returns where links lead from a path, if that is not known yet.
+func (fl *floorWalk) real(p, known string) string {
+	if known != "" || fl.f.World == nil {
+		return known
+	}
+	if dir, ok := strings.CutSuffix(p, "/"+placeholder); ok { // which is no link
+		return (paths.Resolver{FS: fl.f.World}).Literal(dir).Real + "/" + placeholder
+	}
+	return (paths.Resolver{FS: fl.f.World}).Literal(p).Real
 }
 
 // spell returns the ways to write a path: absolute, from where rules start and from the

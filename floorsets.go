@@ -20,11 +20,12 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 	if !fl.shell() && e.Recursive && !e.Named() {
 		return // a search tool passes by what it may not read, as far as is known
 	}
-	for _, set := range [...]paths.Set{e.Target(), e.RealTarget()} {
-		if e.Loose() {
-			set = paths.Anything()
-		}
-		if set.IsZero() || set.Exact() {
+	sets := [...]paths.Set{e.Target(), e.RealTarget()}
+	if e.Loose() {
+		sets[0], sets[1] = paths.Anything(), paths.Anything()
+	}
+	for i, set := range sets {
+		if set.IsZero() || set.Exact() || i > 0 && set == sets[0] {
 			continue
 		}
 		if set.Below && !set.Marked() { // it, and what is in it, certainly gets the verdict of a file there
@@ -32,21 +33,21 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 				inside := *e
 				inside.Path, inside.Real = p, ""
 				if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
-					fl.tighten(tight, fl.part(e), "it would "+verbOf(e)+" all that is in "+set.Text)
+					fl.tighten(tight, fl.origin(e), "it would "+verbOf(e)+" all that is in "+set.Text)
 					return
 				}
 			}
 		}
 		if r := fl.ruleFor(set, face, e.VisibleOnly()); r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
-			fl.tighten(o, fl.part(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
+			fl.tighten(o, fl.origin(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
 			return
 		}
 	}
 }
 
-// part returns the part of the command that an effect comes from.
-func (fl *floorWalk) part(e *effect.Effect) string {
+// origin returns the part of the command that an effect comes from.
+func (fl *floorWalk) origin(e *effect.Effect) string {
 	if e.Raw != "" {
 		return e.Raw
 	}
@@ -98,7 +99,7 @@ func showSet(s paths.Set) string {
 // rule spells them; nil if there is none.
 func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 	for _, s := range fl.spellSet(set) {
-		for _, q := range fl.questions(face.Tool, face.Field, hideMarks(s.Text), fl.f.Call.Anchor()) {
+		for _, q := range fl.spelled(face, hideMarks(s.Text)) {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
@@ -111,7 +112,19 @@ func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
 	return nil
 }
 
-// spellSet returns a set as absolute paths, as paths from where rules start and as paths
+// spelled returns the questions about a file as it is written.
+func (fl *floorWalk) spelled(face Face, text string) []Question {
+	if fl.parts != nil {
+		if at := (paths.Resolver{FS: fl.f.World, Dir: fl.f.Call.Anchor()}).Resolve(text); at.Abs != "" {
+			if qs, ok := fl.parts.File(fl.f, face.Tool, at.Abs, at.Real); ok {
+				return qs
+			}
+		}
+	}
+	return fl.questions(face.Tool, face.Field, text, fl.f.Call.Anchor())
+}
+
+// spellSet returns a set as absolute paths, as paths from the working directory and as paths
 // from home.
 func (fl *floorWalk) spellSet(set paths.Set) []paths.Set {
 	out := []paths.Set{set}

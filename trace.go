@@ -52,6 +52,10 @@ func (t *Trace) open(q *Question, part *Part) {
 	for i, s := range q.Subjects {
 		c.Subjects[i] = Subject{strings.Clone(s.Field), strings.Clone(s.Text)}
 	}
+	if part != nil {
+		of := *part
+		part = &of
+	}
 	t.Questions = append(t.Questions, QuestionTrace{Question: c, Part: part})
 }
 

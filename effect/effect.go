@@ -11,6 +11,8 @@
 package effect
 
 import (
+	"strings"
+
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -89,7 +91,20 @@ type Command struct {
 	ReadOnly    bool   // it provably only reads, with what it runs
 	Why         string // why it is not read-only, or what that hangs on
 
-	owner int // the command that runs it, or -1
+	owner int  // the command that runs it, or -1
+	fed   bool // what is piped into it was looked at
+}
+
+// around are the places of a command that have no part in what it does.
+const around = shell.InSubst | shell.InSubshell | shell.InLoop | shell.InCondition | shell.InBackground | shell.Negated | shell.InPipe | shell.InProcess | shell.InGroup
+
+// Alone reports whether an analysis of command i's Text alone, in its directory, says the same of
+// it but for its redirects: no variable, wrapper or function around it, and nothing that is piped
+// into it, has a part in what it does.
+func (a *Analysis) Alone(i int) bool {
+	c := &a.Commands[i]
+	return c.Known && !c.Wrapper && !c.fed && len(c.Via) == 0 && len(c.Env) == 0 && len(a.Assigned) == 0 && c.Path == c.Program && !strings.ContainsAny(c.Program, " \t\n\"'\\$`;&|<>()*?[]{}#~!=") &&
+		c.Nest&^around == 0 && (i+1 == len(a.Commands) || a.Commands[i+1].owner != i)
 }
 
 // Args returns the words after the program.

@@ -24,6 +24,7 @@ func (c *call) standardInput(o *operand) {
 
 // input returns the literal text that a program reads from standard input.
 func (c *call) input() (shell.Word, bool) {
+	c.a.an.Commands[c.cmd].fed = true
 	return inputOf(c.f.script, c.f.at)
 }
 

@@ -61,14 +61,31 @@ func parsed(a *effect.Analysis) bool {
 	})
 }
 
+// Command asks about a command as if it stood alone. Where it is made in another
+// directory, paths are given from there, and it is for the floor to make a call of it.
+func (v *view) Command(f *obstat.Facts, i int) ([]obstat.Question, bool) {
+	a := f.Analysis()
+	c := &a.Commands[i]
+	t, _ := effect.Lookup(f.Call.Tool)
+	name := toolName(f.Call.Tool, &t)
+	if len(c.Text) > maxCommand || !slices.Contains(bashTools, name) || c.Dir != f.Call.Dir || !a.Alone(i) {
+		return nil, false
+	}
+	w := &lineWalk{v: v, f: f, a: a, name: name, line: normalize(c.Text), alone: true}
+	w.command(i)
+	v.fields(f, w.out)
+	return w.out, true
+}
+
 // A lineWalk makes the questions of one line.
 type lineWalk struct {
-	v    *view
-	f    *obstat.Facts
-	a    *effect.Analysis
-	name string
-	line string
-	out  []obstat.Question
+	v     *view
+	f     *obstat.Facts
+	a     *effect.Analysis
+	name  string
+	line  string
+	alone bool // of one command of it
+	out   []obstat.Question
 	// dirty: a variable was set before a wrapper that is stripped.
 	dirty bool
 }
@@ -138,6 +155,9 @@ func (w *lineWalk) stripped(i int) bool {
 
 // raw is a command as it was written, blanks aside.
 func (w *lineWalk) raw(c *effect.Command) string {
+	if w.alone {
+		return w.line
+	}
 	if c.Span.Start >= 0 && c.Span.Start < c.Span.End && c.Span.End <= len(w.a.Source) {
 		return normalize(w.a.Source[c.Span.Start:c.Span.End])
 	}
@@ -165,10 +185,15 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 // the working directories, that it removes what is critical.
 func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	c := &w.a.Commands[i]
-	// A connection may be a group's, and no command's own.
-	reads, stays, touches := !slices.ContainsFunc(w.a.Effects, func(e effect.Effect) bool { return connects(&e) }), true, false
+	reads, stays, touches := true, true, false
 	for j := range w.a.Effects {
 		e := &w.a.Effects[j]
+		if e.Tags.Has(effect.Redirect) && w.alone {
+			continue
+		}
+		if connects(e) {
+			reads = false // a connection may be a group's, and no command's own
+		}
 		if e.Command < i || e.Command > i && !w.under(i, e.Command) {
 			continue
 		}
@@ -186,7 +211,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	if dirty {
 		return
 	}
-	if c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(c) {
+	if c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(i, c) {
 		w.say(q, fieldReadOnly, "yes")
 	}
 	if touches && stays && c.Known && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
@@ -205,15 +230,16 @@ func (w *lineWalk) under(i, j int) bool {
 
 // onlyReads tells whether a command provably only reads, its redirects aside:
 // these are asked about by themselves.
-func (w *lineWalk) onlyReads(c *effect.Command) bool {
-	if c.Program == "git" && slices.ContainsFunc(w.a.Commands, func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }) {
+func (w *lineWalk) onlyReads(i int, c *effect.Command) bool {
+	if c.Program == "git" && !w.alone && slices.ContainsFunc(w.a.Commands, func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }) {
 		return false // the other directory's repository may configure programs to run
 	}
 	if elsewhere(c) {
 		return false
 	}
-	if c.ReadOnly {
-		return true
+	redirected := func(e effect.Effect) bool { return e.Command == i && e.Tags.Has(effect.Redirect) }
+	if c.ReadOnly || w.a.Alone(i) && !slices.ContainsFunc(w.a.Effects, redirected) {
+		return c.ReadOnly
 	}
 	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, Roots: w.f.Call.Workspace(), FS: w.f.World}).ReadOnly
 }
@@ -232,20 +258,10 @@ func elsewhere(c *effect.Command) bool {
 	return false
 }
 
+// inside tells whether a file, and where it leads, lies in the working directories.
 func (w *lineWalk) inside(e *effect.Effect) bool {
-	if e.Path == "" {
-		return false
-	}
-	for _, p := range []string{e.Path, e.Real} {
-		if p == "" {
-			continue
-		}
-		q := w.v.place(w.f, "Read", p)
-		if !slices.Contains(q.Subjects, obstat.Subject{Field: fieldInside, Text: "yes"}) {
-			return false
-		}
-	}
-	return true
+	an := w.v.anchors(w.f)
+	return e.Path != "" && an.holds(slashed(e.Path)) && (e.Real == "" || e.Real == e.Path || an.holds(slashed(e.Real)))
 }
 
 // critical tells whether removing what e removes is asked about in every mode:

@@ -272,6 +272,9 @@ func star(text, any string) string {
 
 // normalize makes one blank of each run of blanks.
 func normalize(s string) string {
+	if !strings.ContainsRune(s, '\t') && !strings.Contains(s, "  ") && strings.Trim(s, " ") == s {
+		return s
+	}
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
 }
 

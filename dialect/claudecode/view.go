@@ -27,7 +27,10 @@ type params struct {
 // about.
 type view struct{ params }
 
-var _ obstat.Outliner = (*view)(nil)
+var (
+	_ obstat.Outliner = (*view)(nil)
+	_ obstat.PartView = (*view)(nil)
+)
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	v := &view{}
@@ -167,8 +170,7 @@ func (v *view) files(f *obstat.Facts, name string) (out []obstat.Question) {
 	return out
 }
 
-// path asks about the file that e touches, and about where it leads: an allow
-// rule must hold for both, a deny rule for either.
+// path asks about the file that e touches.
 func (v *view) path(f *obstat.Facts, tool string, e *effect.Effect) []obstat.Question {
 	switch {
 	case e.Path == "" && e.Raw == "":
@@ -180,51 +182,118 @@ func (v *view) path(f *obstat.Facts, tool string, e *effect.Effect) []obstat.Que
 		}
 		return []obstat.Question{q}
 	}
-	out := []obstat.Question{v.place(f, tool, slashed(e.Path))}
-	if e.Real != "" && e.Real != e.Path {
-		out = append(out, v.place(f, tool, slashed(e.Real)))
+	return v.places(f, tool, e.Path, e.Real)
+}
+
+// File asks about a file of one of Claude Code's own tools.
+func (v *view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool) {
+	if !slices.Contains(readTools, tool) && !slices.Contains(editTools, tool) {
+		return nil, false
+	}
+	if dir, at := f.Call.Dir, f.Call.Anchor(); dir != at && !(f.Call.InRoots(dir) && f.Call.InRoots(at)) {
+		return nil, false // a call that is made where rules start has other working directories
+	}
+	return v.places(f, tool, p, real), true
+}
+
+// places asks about a file, and about where it leads: an allow rule must hold for
+// both, a deny rule for either.
+func (v *view) places(f *obstat.Facts, tool, p, real string) []obstat.Question {
+	out := []obstat.Question{v.place(f, tool, slashed(p))}
+	if real != "" && real != p {
+		out = append(out, v.place(f, tool, slashed(real)))
 	}
 	return out
 }
 
 // place says a path from everywhere that a pattern can be anchored in.
 func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
-	q := obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: "path", Text: p}, {Field: fieldAbs, Text: strings.TrimPrefix(p, "/")}}}
-	from := func(field, dir string) bool {
-		for _, d := range bothWays(f.World, slashed(dir)) {
-			if d != "" && paths.Inside(d, p) {
-				q.Subjects = append(q.Subjects, obstat.Subject{Field: field, Text: strings.TrimPrefix(strings.TrimPrefix(p, path.Clean(d)), "/")})
-				return true
-			}
+	q := obstat.Question{Tool: tool, Subjects: make([]obstat.Subject, 0, 8)}
+	say := func(field, text string) {
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: field, Text: text})
+	}
+	say("path", p)
+	say(fieldAbs, strings.TrimPrefix(p, "/"))
+	an := v.anchors(f)
+	for i := range an.list {
+		if rel, ok := an.list[i].from(p); ok {
+			say(an.list[i].field, rel)
 		}
-		return false
 	}
-	from(fieldCwd, f.Call.Anchor())
-	for _, root := range roots(f.Call) {
-		from(fieldRoot, root)
-	}
-	inside := slices.ContainsFunc(f.Call.Workspace(), func(root string) bool {
-		return slices.ContainsFunc(bothWays(f.World, slashed(root)), func(d string) bool { return d != "" && paths.Inside(d, p) })
-	})
-	home, _ := homeOf(f.World)
-	if home != "" {
-		from(fieldHome, home)
-		from(fieldUser, path.Join(home, ".claude"))
-	}
-	if inside || v.additional(f, p) {
-		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldInside, Text: "yes"})
+	if an.holds(p) {
+		say(fieldInside, "yes")
 	}
 	if why := protected(p); why != "" {
-		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldProtected, Text: why})
+		say(fieldProtected, why)
 	}
 	return q
 }
 
-// bothWays returns a directory as it is called and where it leads.
-func bothWays(world obstat.World, dir string) []string {
-	out := []string{dir}
-	if real := (paths.Resolver{FS: world}).Literal(dir).Real; real != "" && real != dir {
-		out = append(out, real)
+// anchors are the directories that paths of a call are given from, and the working
+// directories. They are looked up once for a call.
+type anchors struct {
+	list []anchor
+	work []string
+}
+
+// An anchor is a directory, as it is called and where it leads.
+type anchor struct {
+	field string
+	dirs  [2]string // clean; "" is none
+}
+
+// from returns a path as it is called from the anchor.
+func (a *anchor) from(p string) (rel string, ok bool) {
+	for _, d := range a.dirs {
+		if d != "" && paths.Inside(d, p) {
+			return strings.TrimPrefix(strings.TrimPrefix(p, d), "/"), true
+		}
+	}
+	return "", false
+}
+
+// holds tells whether a path lies in the working directories.
+func (a *anchors) holds(p string) bool {
+	return slices.ContainsFunc(a.work, func(dir string) bool { return paths.Inside(dir, p) })
+}
+
+func (v *view) anchors(f *obstat.Facts) *anchors {
+	if a, ok := f.Scratch.(*anchors); ok {
+		return a
+	}
+	a := &anchors{}
+	f.Scratch = a
+	add := func(field, dir string) {
+		if dir != "" && f.Wants(field) {
+			a.list = append(a.list, anchor{field, bothWays(f.World, dir)})
+		}
+	}
+	add(fieldCwd, f.Call.Anchor())
+	for _, root := range roots(f.Call) {
+		add(fieldRoot, root)
+	}
+	if home, _ := homeOf(f.World); home != "" {
+		add(fieldHome, home)
+		add(fieldUser, path.Join(home, ".claude"))
+	}
+	for _, dir := range f.Call.Workspace() {
+		ways := bothWays(f.World, dir)
+		a.work = append(a.work, ways[:]...)
+	}
+	for _, dir := range v.Dirs {
+		at := paths.Resolver{FS: f.World, Dir: f.Call.Anchor()}.Resolve(dir)
+		a.work = append(a.work, at.Abs, at.Real)
+	}
+	return a
+}
+
+// bothWays returns a directory as it is called and, where that is not the same, where
+// it leads.
+func bothWays(world obstat.World, dir string) (out [2]string) {
+	dir = slashed(dir)
+	real := (paths.Resolver{FS: world}).Literal(dir).Real
+	if out[0] = path.Clean(dir); real != out[0] {
+		out[1] = real
 	}
 	return out
 }
@@ -242,18 +311,6 @@ func homeOf(world obstat.World) (string, bool) {
 		return "", false
 	}
 	return world.Home("")
-}
-
-// additional tells whether p lies in one of the additional directories.
-func (v *view) additional(f *obstat.Facts, p string) bool {
-	for _, dir := range v.Dirs {
-		r := paths.Resolver{FS: f.World, Dir: f.Call.Anchor()}
-		at := r.Resolve(dir)
-		if at.Abs != "" && paths.Inside(at.Abs, p) || at.Real != "" && paths.Inside(at.Real, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // protected returns which protected place p is, "" if it is none.
