@@ -43,7 +43,7 @@ func hiddenBy(name string) string {
 // none of the tools that are for primary agents alone.
 //
 // The program gives a child nothing of its parent's agent, so that a subagent
-// may do what the agent that started it may not. [Inherit] does not.
+// may do what the agent that started it may not. The mode [PairMode] does not.
 func Subagent(parentSession, child Ruleset, primaryTools []string) Ruleset {
 	var out Ruleset
 	for _, r := range parentSession {
@@ -65,12 +65,4 @@ func childDenies(child Ruleset, primaryTools []string) (out Ruleset) {
 		out = append(out, Rule{Permission: name, Pattern: "*", Action: obstat.Deny, Layer: layerSession})
 	}
 	return out
-}
-
-// Inherit answers for a subagent: the stricter of the answers of its parent's and
-// its own say.
-func Inherit(o Order, parent, child Ruleset, permission, value string) obstat.Verdict {
-	p, _ := parent.Evaluate(o, permission, value)
-	c, _ := child.Evaluate(o, permission, value)
-	return min(p, c)
 }

@@ -108,12 +108,6 @@ func (s *shared) agents(configs []agentConfig) []agent {
 	return list
 }
 
-// rules returns the rules that the files give an agent: its switches first, and
-// its permissions in place of those they name.
-func (c *agentConfig) rules(o Order, home string) Ruleset {
-	return Merge(assign(c.tools, c.permission).rules(o, home), c.list)
-}
-
 // documented returns the agents of a configuration that is read as the document
 // says: an agent's rules stand before the user's, and there are no others.
 func documented(configs []agentConfig, user Ruleset) (out []agent) {
@@ -153,7 +147,7 @@ func mergeAgents(all []agentConfig) (out []agentConfig) {
 			continue
 		}
 		b := &out[i]
-		b.permission, b.tools = mergeDeep(b.permission, a.permission), mergeDeep(b.tools, a.tools)
+		b.section, b.tools = over(true, b.section, a.section), over(true, b.tools, a.tools)
 		b.list, b.disable = Merge(b.list, a.list), a.disable || b.disable
 		if a.mode != "" {
 			b.mode = a.mode

@@ -61,14 +61,14 @@ func (e *editor) read(data []byte) (Ruleset, error) {
 	f := &dialect.File{Name: e.file.Name, Layer: e.file.Layer, Data: data}
 	root := r.parse(f)
 	if root == nil {
-		return nil, r.errs
+		return nil, r.Errs
 	}
 	c := r.read(f, root)
-	if err := r.errs.Fatal(); err != nil {
+	if err := r.Errs.Fatal(); err != nil {
 		return nil, err
 	}
 	e.node = root.Get(e.order.key())
-	return Merge(c.section.rules(e.order, ""), c.list), nil
+	return Merge(c.section.flat(e.order, ""), c.list), nil
 }
 
 // same tells whether a rule equals the new one.
@@ -144,36 +144,30 @@ func (e *editor) check(before Ruleset, out []byte) error {
 	if i < 0 {
 		return fmt.Errorf("the rule %s is not in the file", &e.rule)
 	}
-	known := patterns{}
+	old, err := before.policy(e.order)
+	if err != nil {
+		return err
+	}
+	now, err := after.policy(e.order)
+	if err != nil {
+		return err
+	}
 	decides := false
 	for _, s := range samples(after[i].text(e.order)) {
-		_, r := after.evaluate(e.order, e.rule.Permission, s, known)
-		decides = decides || r != nil && e.same(*r)
-		if was, deny := before.evaluate(e.order, e.rule.Permission, s, known); was == obstat.Deny && e.rule.Action != obstat.Deny && deny != nil {
-			return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, deny)
+		r := evaluate(now, e.rule.Permission, s).Rule
+		decides = decides || r != nil && e.same(RuleOf(r))
+		if was := evaluate(old, e.rule.Permission, s); was.Verdict == obstat.Deny && e.rule.Action != obstat.Deny && was.Rule != nil {
+			return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, was.Rule.Source)
 		}
 	}
 	if !decides {
 		return fmt.Errorf("the rule %s would have no effect: a rule that comes before it in force is about the same", &e.rule)
 	}
-	for j := range before {
-		if err := e.stillDenied(&before[j], before, after, known); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stillDenied tells whether the values that a rule denied before still are.
-func (e *editor) stillDenied(r *Rule, before, after Ruleset, known patterns) error {
-	if r.Action != obstat.Deny {
-		return nil
-	}
-	for _, s := range samples(r.text(e.order)) {
-		was, _ := before.evaluate(e.order, e.rule.Permission, s, known)
-		is, _ := after.evaluate(e.order, e.rule.Permission, s, known)
-		if was == obstat.Deny && is != obstat.Deny {
-			return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, r)
+	for _, r := range before {
+		for _, s := range samples(r.text(e.order)) {
+			if r.Action == obstat.Deny && evaluate(old, e.rule.Permission, s).Verdict == obstat.Deny && evaluate(now, e.rule.Permission, s).Verdict != obstat.Deny {
+				return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, &r)
+			}
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -17,17 +16,11 @@ var _ dialect.Linter = Dialect{}
 // differently in the other order, rules that can never match, and agents that
 // can start one another for ever.
 func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
-	l := newLoader(in)
-	roots := l.parseAll()
-	l.chooseOrder(roots)
-	if l.errs.Fatal() != nil {
+	l := read(in)
+	if l.Errs.Fatal() != nil {
 		return nil // loading has said so
 	}
-	l.readAll(roots)
-	if l.errs.Fatal() != nil {
-		return nil
-	}
-	l.errs = nil
+	l.Errs = nil
 	files, session := l.split()
 	rules := Merge(files, session)
 	l.otherOrder(rules)
@@ -36,11 +29,11 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) obstat.Errors {
 		l.neverMatch(rules)
 		l.circles(l.agentsOf(files, session))
 	}
-	return l.errs
+	return l.Errs
 }
 
-// maxMatches bounds how many rules are compared with how many values.
-const maxMatches = 500_000
+// maxTried bounds how many values are tried.
+const maxTried = 50_000
 
 // A difference is a value that the two orders answer differently.
 type difference struct {
@@ -57,7 +50,7 @@ func (l *loader) otherOrder(rules Ruleset) {
 		if l.order == Last && !strings.HasSuffix(d.pos.File, documentFile) {
 			continue
 		}
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
+		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
 			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
 	}
 }
@@ -65,25 +58,27 @@ func (l *loader) otherOrder(rules Ruleset) {
 // differences tries values that the rules' patterns are about, and returns one
 // difference a file.
 func (l *loader) differences(rules Ruleset) (out []difference) {
-	left := maxMatches
-	told := map[string]bool{}
-	here, there := patterns{}, patterns{}
+	here, err := rules.policy(l.order)
+	there, err2 := rules.policy(l.order.other())
+	if err != nil || err2 != nil {
+		return nil // a pattern that only one of the two can read
+	}
+	left, told := maxTried, map[string]bool{}
 	for i := range rules {
 		r := &rules[i]
 		for _, permission := range l.permissions(r) {
 			for _, value := range l.values(r) {
-				if left -= 2 * len(rules); told[r.Pos.File] || left < 0 {
+				if left--; told[r.Pos.File] || left < 0 {
 					break
 				}
-				a, by := rules.evaluate(l.order, permission, value, here)
-				b, _ := rules.evaluate(l.order.other(), permission, value, there)
-				if a == b {
+				a, b := evaluate(here, permission, value), evaluate(there, permission, value)
+				if a.Verdict == b.Verdict {
 					continue
 				}
 				told[r.Pos.File] = true
-				d := difference{permission, value, a, b, r.Pos}
-				if by != nil && by.Pos.File == r.Pos.File {
-					d.pos = by.Pos
+				d := difference{permission, value, a.Verdict, b.Verdict, r.Pos}
+				if a.Rule != nil && a.Rule.Pos.File == r.Pos.File {
+					d.pos = a.Rule.Pos
 				}
 				out = append(out, d)
 			}
@@ -142,12 +137,12 @@ func (l *loader) misspelled(rules Ruleset) {
 			continue
 		}
 		seen[r.Permission] = true
-		near, ok := tree.Nearest(r.Permission, names...)
+		near := r.Permission
 		if at := slices.IndexFunc(names, func(n string) bool { return letters(n) == letters(r.Permission) }); at >= 0 {
-			near, ok = names[at], true
+			near = names[at]
 		}
-		if ok {
-			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeUnknownName, Warning: true, Pos: r.Pos, Hint: "did you mean " + jsonx.Quote(near) + "?",
+		if hint := dialect.Near(near, names...); hint != "" {
+			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeUnknownName, Warning: true, Pos: r.Pos, Hint: hint,
 				Msg: fmt.Sprintf("no tool of opencode asks for %q", r.Permission)})
 		}
 	}
@@ -158,7 +153,7 @@ func (l *loader) neverMatch(rules Ruleset) {
 	for i := range rules {
 		r := &rules[i]
 		if msg, hint := dead(r); msg != "" {
-			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Msg: msg, Hint: hint})
+			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Msg: msg, Hint: hint})
 		}
 	}
 }
@@ -204,12 +199,13 @@ func (l *loader) circles(agents []agent) {
 			names = append(names, a.name)
 		}
 	}
-	known := patterns{}
 	starts := func(a, b string) bool {
 		rules := byName[a].rules
-		named := slices.ContainsFunc(rules, func(r Rule) bool { return r.Permission == "task" && r.Layer != layerDefaults })
-		v, _ := rules.evaluate(Last, "task", b, known)
-		return named && v == obstat.Allow && byName[b].mode != modePrimary
+		if byName[b].mode == modePrimary || !slices.ContainsFunc(rules, func(r Rule) bool { return r.Permission == "task" && r.Layer != layerDefaults }) {
+			return false
+		}
+		pol, err := rules.policy(Last)
+		return err == nil && evaluate(pol, "task", b).Verdict == obstat.Allow
 	}
 	const most = 64 // a person's files have a handful
 	if len(names) > most {
@@ -220,7 +216,7 @@ func (l *loader) circles(agents []agent) {
 			if !starts(a, b) || !starts(b, a) {
 				continue
 			}
-			l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos, Also: []obstat.Pos{byName[a].pos},
+			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos, Also: []obstat.Pos{byName[a].pos},
 				Msg: fmt.Sprintf("the agents %s and %s may start one another for ever", a, b), Hint: "deny one of them to the other under task"})
 		}
 	}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"pgregory.net/rapid"
 )
 
 // file makes a file; its layer is what stands before a colon in its name.
@@ -56,7 +54,7 @@ func TestBadInput(t *testing.T) {
 		{name: "comments", file: "opencode.jsonc", data: "{ // a\n /* b */ \"permission\": \"ask\" }"},
 		{name: "a byte order mark", file: "opencode.json", data: "\ufeff{\"permission\": \"ask\"}"},
 		{name: "an empty file", file: "opencode.json", data: " \n"},
-		{name: "a wrong word", file: "opencode.json", data: `{"permission": {"bash": "alow"}}`, want: `opencode.json:1:25: "alow" is no action [bad-value]; did you mean allow?`},
+		{name: "a wrong word", file: "opencode.json", data: `{"permission": {"bash": "alow"}}`, want: `opencode.json:1:25: "alow" is no action [bad-value]; did you mean "allow"?`},
 		{name: "a wrong word in a pattern", file: "opencode.json", data: "{\"permission\": {\"bash\": {\n  \"rm *\": \"never\"}}}", want: `opencode.json:2:11: "never" is no action`},
 		{name: "a word in capitals", file: "opencode.json", data: `{"permission": {"bash": "Deny"}}`, want: `opencode.json:1:25: "Deny" is no action`},
 		{name: "null", file: "opencode.json", data: `{"permission": null}`, want: `opencode.json:1:16: "permission" should be an object, not null`},
@@ -70,7 +68,7 @@ func TestBadInput(t *testing.T) {
 		{name: "the document's key, and the program's order", file: "x.json", data: `{"permissions": {"bash": "deny"}}`, options: map[string]string{"order": "last"}, want: `x.json:1:2: warning: opencode reads "permission" and ignores "permissions"`, warning: true},
 		{name: "a misspelt key", file: "opencode.json", data: `{"permision": {"bash": "deny"}}`, want: `opencode.json:1:2: warning: nobody reads "permision"`, warning: true},
 		{name: "two equal keys", file: "opencode.json", data: `{"permission": {"bash": "deny", "bash": "allow"}}`, want: `opencode.json:1:33:`},
-		{name: "no object", file: "opencode.json", data: `[]`, want: `opencode.json:1:1: a configuration is an object`},
+		{name: "no object", file: "opencode.json", data: `[]`, want: `opencode.json:1:1: a configuration should be an object`},
 		{name: "no JSON", file: "opencode.json", data: `{"permission": `, want: `opencode.json:1:16:`},
 		{name: "a rule of opencode 2", file: "config.json", data: `{"permissions": [{"action": "bash", "resource": "*", "effect": "deny"}]}`, want: `config.json:1:18: this is a rule of opencode 2`},
 		{name: "a rule without a pattern", file: "config.json", data: `{"permissions": [{"permission": "bash", "action": "deny"}]}`, want: `config.json:1:18:`},
@@ -79,14 +77,13 @@ func TestBadInput(t *testing.T) {
 		{name: "a text that is put in later", file: "opencode.json", data: `{"permission": {"bash": "{env:BASH_RULE}"}}`, want: `opencode.json:1:25: what opencode puts in for {env:`},
 		{name: "a pattern that is put in later", file: "opencode.json", data: `{"permission": {"bash": {"{file:./x}": "deny"}}}`, want: `opencode.json:1:26: what opencode puts in for {file:`},
 		{name: "a switch that is none", file: "opencode.json", data: `{"tools": {"bash": "no"}}`, want: `opencode.json:1:20: a tool is switched with true or false`},
-		{name: "agents in a list", file: "opencode.json", data: `{"agent": []}`, want: `opencode.json:1:11: agents are an object by name`},
+		{name: "agents in a list", file: "opencode.json", data: `{"agent": []}`, want: `opencode.json:1:11: "agent" should be an object`},
 		{name: "an agent's mode", file: "opencode.json", data: `{"agent": {"a": {"mode": "boss"}}}`, want: `opencode.json:1:26: an agent's mode is`},
 		{name: "an agent's rules", file: "opencode.json", data: `{"agent": {"a": {"permission": {"bash": "no"}}}}`, want: `opencode.json:1:41: "no" is no action`},
 		{name: "an agent's name", file: "opencode.json", data: `{"agent": {"a>b": {}}}`, want: `opencode.json:1:19: an agent cannot be called "a>b"`},
 		{name: "an agent file", file: ".opencode/agent/a.md", data: "---\npermission:\n  bash: nope\n---\nbody", want: `.opencode/agent/a.md:3:9: "nope" is no action`},
 		{name: "an agent file without an end", file: ".opencode/agent/a.md", data: "---\npermission: ask\n", want: `.opencode/agent/a.md:1:1: the front matter does not end`},
 		{name: "an agent file that is an alias of itself", file: ".opencode/agent/a.md", data: "---\npermission: &p\n  bash: *p\n---\n", want: `.opencode/agent/a.md:3:9:`},
-		{name: "an agent file that includes itself", file: ".opencode/agent/a.md", data: "---\nmode: all\n---\n{file:a.md}", want: `.opencode/agent/a.md:4:1: .opencode/agent/a.md is included in a circle`},
 		{name: "an order that is none", file: "opencode.json", data: `{}`, options: map[string]string{"order": "middle"}, want: `takes ["auto" "first" "last"], not "middle"`},
 		{name: "an agent that is none", file: "opencode.json", data: `{}`, options: map[string]string{"agent": "boss"}, want: `there is no agent boss`},
 	} {
@@ -104,16 +101,6 @@ func TestBadInput(t *testing.T) {
 		case tc.warning != (err == nil) && tc.want != "":
 			t.Errorf("%s: a warning is wanted: %v; got %v", tc.name, tc.warning, err)
 		}
-	}
-}
-
-// TestCircleOfFiles: two agent files that include one another.
-func TestCircleOfFiles(t *testing.T) {
-	_, err := dialect.Load(Dialect{}, input(nil,
-		".opencode/agent/a.md", "---\nmode: all\n---\n{file:./b.md}",
-		".opencode/agent/b.md", "---\nmode: all\n---\nsee\n{file:../agent/a.md}"))
-	if err == nil || !strings.Contains(err.Error(), ".opencode/agent/b.md:5:1: .opencode/agent/a.md is included in a circle") {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -351,23 +338,6 @@ func FuzzConfig(f *testing.F) {
 		call := &obstat.Call{Tool: "bash", Input: json.RawMessage(`{"command":"cd x && rm -rf y > z"}`), Dir: "/p"}
 		if d := l.Policy.Decide(call, nil); len(d.Faults) > 0 {
 			t.Errorf("a fault: %s", d.Reason())
-		}
-	})
-}
-
-// TestCursor: a place is what counting from the start finds.
-func TestCursor(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"a", "\n", "\r\n", "\r", "é", "\u4e16", "\xff", "\ufeff", "😀", " "})
-	rapid.Check(t, func(t *rapid.T) {
-		f := &dialect.File{Name: "f", Data: []byte(strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), ""))}
-		var c cursor
-		for _, at := range rapid.SliceOfN(rapid.IntRange(0, len(f.Data)+1), 1, 6).Draw(t, "offsets") {
-			if at < len(f.Data) && !utf8.RuneStart(f.Data[at]) {
-				continue // within a character: nobody asks
-			}
-			if got, want := c.pos(f, at), f.Pos(at); got != want {
-				t.Fatalf("byte %d of %q is at %v, want %v", at, f.Data, got, want)
-			}
 		}
 	})
 }

@@ -80,30 +80,26 @@ func blank(data []byte) []byte {
 // markdown reads an agent file. One without front matter is a prompt and says
 // nothing of permissions.
 func (r *reader) markdown(f *dialect.File) *fileConfig {
-	r.file = f
-	c := &fileConfig{file: f}
 	name, primary := agentFile(f.Name)
 	a := agentConfig{name: name, pos: f.Pos(0)}
+	r.File = f
 	if masked, ok := frontMatter(f.Data); ok {
 		root, problems := yamlx.Parse(masked, yamlx.Options{})
-		r.errs = append(r.errs, f.Problems(problems)...)
+		r.Add(problems...)
 		switch {
 		case tree.Fatal(problems):
 			return nil
 		case root.Is(tree.Null):
-		case !root.Is(tree.Object):
-			r.fail(root, obstat.CodeWrongType, "", "the front matter of an agent is a mapping, not %s", root.Kind)
+		case !r.Is(root, "the front matter of an agent", tree.Object):
 			return nil
 		default:
-			c.root = root
 			a = r.agent(name, root)
 		}
 	} else if bytes.HasPrefix(bytes.TrimLeft(f.Data, "\ufeff"), []byte("---")) {
-		r.fail(nil, obstat.CodeSyntax, "end it with a line of ---", "the front matter does not end")
+		r.Fail(nil, obstat.CodeSyntax, "end it with a line of ---", "the front matter does not end")
 	}
 	if primary {
 		a.mode = modePrimary
 	}
-	c.agents = []agentConfig{a}
-	return c
+	return &fileConfig{file: f, agents: []agentConfig{a}}
 }

@@ -191,10 +191,9 @@ func TestLintWitness(t *testing.T) {
 		}
 		last := `{"permission": ` + string(c.Policy["permission"]) + `}`
 		first := `{"permissions": ` + string(c.Policy["permission"]) + `}`
-		l := &loader{in: input(nil, "x.json", last), reader: reader{home: ""}}
-		roots := l.parseAll()
-		l.chooseOrder(roots)
-		l.readAll(roots)
+		in := input(nil, "x.json", last)
+		in.Home = ""
+		l := read(in)
 		for _, d := range l.differences(l.rules()) {
 			n++
 			a := load(t, map[string]string{"floor": "off"}, "x.json", last)

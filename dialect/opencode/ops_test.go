@@ -181,18 +181,18 @@ func TestOpsTool(t *testing.T) {
 // configRules reads a permission object as a file of the program.
 func configRules(t *testing.T, o *op, order Order, config json.RawMessage, home string) Ruleset {
 	t.Helper()
-	r := &reader{order: order, home: home, file: &dialect.File{Name: "opencode.json"}}
+	r := &reader{order: order, home: home}
 	data := append(append([]byte(`{"`+order.key()+`":`), config...), '}')
 	f := &dialect.File{Name: "opencode.json", Data: data}
 	root := r.parse(f)
 	if root == nil {
-		t.Fatalf("%s: %v", o.ID, r.errs)
+		t.Fatalf("%s: %v", o.ID, r.Errs)
 	}
 	c := r.read(f, root)
-	if err := r.errs.Fatal(); err != nil {
+	if err := r.Errs.Fatal(); err != nil {
 		t.Fatalf("%s: %v", o.ID, err)
 	}
-	return Merge(c.section.rules(order, home), c.list)
+	return Merge(c.section.flat(order, home), c.list)
 }
 
 func TestOpsFromConfig(t *testing.T) {

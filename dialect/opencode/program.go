@@ -32,19 +32,11 @@ const (
 
 // Load reads configuration files and agent files.
 func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
-	l := newLoader(in)
-	roots := l.parseAll()
-	l.chooseOrder(roots)
-	if l.errs.Fatal() != nil {
-		return nil, l.errs
+	l := read(in)
+	if l.Errs.Fatal() != nil {
+		return nil, l.Errs
 	}
-	l.readAll(roots)
-	l.includes()
-	if l.errs.Fatal() != nil {
-		return nil, l.errs
-	}
-	p := l.program()
-	return p, l.errs
+	return l.program(), l.Errs
 }
 
 // A loader puts files together.
@@ -54,6 +46,36 @@ type loader struct {
 	configs  []*fileConfig
 	guards   map[string][]obstat.Stage // by agent
 	compiled map[Rule]obstat.Rule      // most rules are in several lists
+}
+
+// read reads all files; without an order, which may be wrong, no further than
+// their text.
+func read(in *dialect.Input) *loader {
+	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}, guards: map[string][]obstat.Stage{}, compiled: map[Rule]obstat.Rule{}}
+	roots := make([]*tree.Node, len(in.Files)) // of agent files nil
+	for i := range in.Files {
+		if f := &in.Files[i]; !isMarkdown(f.Name) {
+			roots[i] = l.parse(f)
+		}
+	}
+	l.chooseOrder(roots)
+	if l.Errs.Fatal() != nil {
+		return l
+	}
+	for i := range in.Files {
+		f := &in.Files[i]
+		l.strict = merged(f.Layer)
+		var c *fileConfig
+		if isMarkdown(f.Name) {
+			c = l.markdown(f)
+		} else {
+			c = l.read(f, roots[i])
+		}
+		if c != nil {
+			l.configs = append(l.configs, c)
+		}
+	}
+	return l
 }
 
 // compile returns rules as the engine has them.
@@ -70,47 +92,29 @@ func (l *loader) compile(rules Ruleset) []obstat.Rule {
 	return out
 }
 
-func newLoader(in *dialect.Input) *loader {
-	return &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}, guards: map[string][]obstat.Stage{}, compiled: map[Rule]obstat.Rule{}}
-}
-
-// parseAll reads the text of every configuration file; agent files are read
-// later, and have nil here.
-func (l *loader) parseAll() []*tree.Node {
-	roots := make([]*tree.Node, len(l.in.Files))
-	for i := range l.in.Files {
-		if f := &l.in.Files[i]; !isMarkdown(f.Name) {
-			roots[i] = l.parse(f)
-		}
-	}
-	return roots
-}
-
 // chooseOrder takes the order from the option or from the files.
 func (l *loader) chooseOrder(roots []*tree.Node) {
 	if o := l.in.Options[OrderOption]; o == string(First) || o == string(Last) {
 		l.order = Order(o)
 		return
 	}
-	var first, last *obstat.Pos
+	var first, last obstat.Pos
 	for i, root := range roots {
 		f := &l.in.Files[i]
-		if m := root.Member(keyProgram); m != nil && last == nil {
-			pos := f.Pos(m.KeyNode.Start)
-			last = &pos
-		} else if m := root.Member(keyDocument); m != nil && first == nil {
-			pos := f.Pos(m.KeyNode.Start)
-			first = &pos
+		if m := root.Member(keyProgram); m != nil && !last.IsValid() {
+			last = f.Pos(m.KeyNode.Start)
+		} else if m := root.Member(keyDocument); m != nil && !first.IsValid() {
+			first = f.Pos(m.KeyNode.Start)
 		}
 	}
 	l.order = Last
-	if first != nil && last == nil {
-		l.order = First
-	}
-	if first != nil && last != nil {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeAmbiguous, Pos: *first, Also: []obstat.Pos{*last},
+	switch {
+	case first.IsValid() && last.IsValid():
+		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeAmbiguous, Pos: first, Also: []obstat.Pos{last},
 			Msg:  `one file has "permissions", where the first match decides, and another "permission", where the last does`,
 			Hint: "say which with the option order"})
+	case first.IsValid():
+		l.order = First
 	}
 }
 
@@ -118,23 +122,6 @@ func (l *loader) chooseOrder(roots []*tree.Node) {
 // key. Any other layer is a ruleset, put after those before it.
 func merged(layer string) bool {
 	return slices.Contains([]string{"", "managed", "user", "global", "project"}, layer)
-}
-
-func (l *loader) readAll(roots []*tree.Node) {
-	for i := range l.in.Files {
-		f := &l.in.Files[i]
-		l.strict = merged(f.Layer)
-		var c *fileConfig
-		switch {
-		case isMarkdown(f.Name):
-			c = l.markdown(f)
-		case roots[i] != nil:
-			c = l.read(f, roots[i])
-		}
-		if c != nil {
-			l.configs = append(l.configs, c)
-		}
-	}
 }
 
 // only tells whether a file is of one of the layers, where any are named.
@@ -159,7 +146,7 @@ func (l *loader) split(layers ...string) (files, session Ruleset) {
 		if !only(c, layers) {
 			continue
 		}
-		own := Merge(mergeDeep(c.tools, c.section).rules(l.order, l.home), c.list)
+		own := c.rules(l.order, l.home)
 		switch {
 		case c.file.Layer == layerSession:
 			session = Merge(session, own)
@@ -169,10 +156,10 @@ func (l *loader) split(layers ...string) (files, session Ruleset) {
 			session = Merge(session, own)
 		default:
 			seen = true
-			all, tools = mergeDeep(all, c.section), mergeDeep(tools, c.tools)
+			all, tools = over(true, all, c.section), over(true, tools, c.tools)
 		}
 	}
-	return Merge(before, mergeDeep(tools, all).rules(l.order, l.home)), session
+	return Merge(before, over(true, tools, all).flat(l.order, l.home)), session
 }
 
 // floor tells whether the floor is on.
@@ -321,7 +308,7 @@ func (l *loader) pairs(p *obstat.Program, agents []agent) {
 		}
 	}
 	if len(parents)*len(children) > maxPairs {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeTooLarge, Warning: true, Pos: children[len(children)-1].pos,
+		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeTooLarge, Warning: true, Pos: children[len(children)-1].pos,
 			Msg: "there are too many agents for a mode of every pair of agent and subagent"})
 		return
 	}
@@ -371,6 +358,6 @@ func (l *loader) chooseMode(p *obstat.Program) {
 	}
 	p.Mode = obstat.Mode(name)
 	if _, ok := p.Pipelines[p.Mode]; !ok {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: "there is no agent " + name, Hint: "the option agent names an agent of opencode or of the files"})
+		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: "there is no agent " + name, Hint: "the option agent names an agent of opencode or of the files"})
 	}
 }

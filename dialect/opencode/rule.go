@@ -71,7 +71,7 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a rule of a session or a request, strictly.
 func (r *Rule) UnmarshalJSON(data []byte) error {
 	n, problems := jsonx.Parse(data, jsonx.Options{})
-	problems = append(problems, n.Check(stringField("permission"), stringField("pattern"), stringField("action"))...)
+	problems = append(problems, n.Check(ruleFields()...)...)
 	if tree.Fatal(problems) {
 		return problems[0]
 	}
@@ -83,8 +83,12 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func stringField(name string) tree.Field {
-	return tree.Field{Name: name, Kinds: []tree.Kind{tree.String}, Required: true}
+// ruleFields are the keys of a rule in a list.
+func ruleFields() (out []tree.Field) {
+	for _, name := range []string{"permission", "pattern", "action"} {
+		out = append(out, tree.Field{Name: name, Kinds: []tree.Kind{tree.String}, Required: true})
+	}
+	return out
 }
 
 // tool returns the rule's permission as a pattern.
@@ -140,14 +144,13 @@ type Ruleset []Rule
 // FromConfig returns the rules of a "permissions" value in any of the document's three
 // forms: `{"read": "allow"}`, `{"read": {"*.env": "ask"}}` or a list of rules.
 func FromConfig(config []byte) (Ruleset, error) {
-	f := &dialect.File{Name: keyDocument, Data: config}
-	root, problems := jsonx.Parse(config, jsonx.JSONC())
-	if tree.Fatal(problems) {
-		return nil, f.Problems(problems)
+	r := reader{order: First}
+	root := r.Parse(&dialect.File{Name: keyDocument, Data: config}, format)
+	if root == nil {
+		return nil, r.Errs
 	}
-	r := reader{order: First, file: f}
 	sec, list := r.rulesNode(root)
-	return Merge(sec.rules(First, ""), list), r.errs.Fatal()
+	return Merge(sec.flat(First, ""), list), r.Errs.Fatal()
 }
 
 // Merge puts rulesets one after the other.
@@ -163,30 +166,32 @@ func (rs Ruleset) compile(o Order) []obstat.Rule {
 }
 
 // Evaluate returns the rule that answers for a permission and a value, and its
-// answer; where no rule does, the answer is ask and the rule nil. A pattern that
-// cannot be read denies.
+// answer; where no rule does, the answer is ask and the rule nil. Rules that do not
+// compile deny.
 func (rs Ruleset) Evaluate(o Order, permission, value string) (obstat.Verdict, *Rule) {
-	return rs.evaluate(o, permission, value, patterns{})
+	pol, err := rs.policy(o)
+	if err != nil {
+		return obstat.Deny, nil
+	}
+	d := evaluate(pol, permission, value)
+	if d.Rule == nil {
+		return d.Verdict, nil
+	}
+	r := RuleOf(d.Rule)
+	r.Layer, r.Pos = d.Rule.Layer, d.Rule.Pos
+	return d.Verdict, &r
 }
 
-func (rs Ruleset) evaluate(o Order, permission, value string, known patterns) (obstat.Verdict, *Rule) {
-	for i := range rs {
-		r := &rs[i]
-		if o == Last {
-			r = &rs[len(rs)-1-i]
-		}
-		hit, err := known.match(r.tool(o), permission)
-		if hit && err == nil {
-			hit, err = known.match(r.text(o), value)
-		}
-		if err != nil {
-			return obstat.Deny, r
-		}
-		if hit {
-			return r.Action, r
-		}
-	}
-	return obstat.Ask, nil
+// policy compiles the rules by themselves, to be asked with evaluate.
+func (rs Ruleset) policy(o Order) (*obstat.Policy, error) {
+	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, Rules: map[string][]obstat.Rule{listRules: rs.compile(o)},
+		Pipelines: map[obstat.Mode]obstat.Pipeline{ModeRules: {Stages: []obstat.Stage{obstat.Match{Name: stageNames[o], Rules: listRules, Pick: o.pick()}}, Default: obstat.Ask}}}
+	return obstat.Compile(p.WithFloor(false), nil)
+}
+
+// evaluate decides for a permission and a value; where no rule answers, it asks.
+func evaluate(pol *obstat.Policy, permission, value string) obstat.Decision {
+	return pol.Decide(&obstat.Call{Tool: permission, Subjects: []string{value}}, nil)
 }
 
 func matches(t obstat.Text, s string) (bool, error) { return patterns{}.match(t, s) }
@@ -194,25 +199,18 @@ func matches(t obstat.Text, s string) (bool, error) { return patterns{}.match(t,
 // patterns are compiled patterns, so that none is compiled twice.
 type patterns map[obstat.Text]*pattern.Pattern
 
-// maxPatterns bounds how many compiled patterns are kept.
-const maxPatterns = 20_000
-
 func (ps patterns) match(t obstat.Text, s string) (bool, error) {
 	if t.IsZero() {
 		return true, nil
 	}
-	p := ps[t]
-	if p == nil {
-		var err error
-		if p, err = pattern.Compile(t.Flavour, t.Text); err != nil {
+	if ps[t] == nil {
+		p, err := pattern.Compile(t.Flavour, t.Text)
+		if err != nil {
 			return false, err
-		}
-		if len(ps) >= maxPatterns {
-			clear(ps)
 		}
 		ps[t] = p
 	}
-	return p.Match(s)
+	return ps[t].Match(s)
 }
 
 // JSON writes the rules as the program writes them into its messages: without

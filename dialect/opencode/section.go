@@ -5,107 +5,85 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/obstat/obstat"
 )
 
-// A section is a permission object as it was written: permissions in order,
-// each with one action for everything or with actions by pattern.
-type section []permission
-
-type permission struct {
-	name     string
-	short    bool // one action, no patterns
-	action   obstat.Verdict
-	patterns []patternAction
-	layer    string
-	pos      obstat.Pos // of the key
+// A section is a permission object as it was written: permissions in order, each
+// with one rule for everything, or with a rule for each pattern.
+type section struct {
+	names []string
+	rules map[string][]Rule
 }
 
-type patternAction struct {
-	pattern string
-	action  obstat.Verdict
-	layer   string
-	pos     obstat.Pos
+// set gives a permission its rules; one that is there keeps its place.
+func (s *section) set(name string, rules ...Rule) {
+	if s.rules == nil {
+		s.rules = map[string][]Rule{}
+	}
+	if _, ok := s.rules[name]; !ok {
+		s.names = append(s.names, name)
+	}
+	s.rules[name] = rules
 }
 
-// mergeDeep lays b over a as the program merges files: a key that is there keeps
-// its place and gets the new value, patterns are merged in the same way, and an
-// action in place of patterns, or the other way round, replaces them all.
-func mergeDeep(a, b section) section {
-	out := slices.Clone(a)
-	at := make(map[string]int, len(a)+len(b))
-	for i := range out {
-		at[out[i].name] = i
-	}
-	for _, p := range b {
-		i, ok := at[p.name]
-		switch {
-		case !ok:
-			at[p.name] = len(out)
-			out = append(out, p)
-		case p.short || out[i].short:
-			out[i] = p
-		default:
-			out[i].patterns = mergePatterns(out[i].patterns, p.patterns)
-		}
-	}
-	return out
-}
-
-func mergePatterns(a, b []patternAction) []patternAction {
-	out := slices.Clone(a)
-	at := make(map[string]int, len(a)+len(b))
-	for i := range out {
-		at[out[i].pattern] = i
-	}
-	for _, p := range b {
-		if i, ok := at[p.pattern]; ok {
-			out[i] = p
-			continue
-		}
-		at[p.pattern] = len(out)
-		out = append(out, p)
-	}
-	return out
-}
-
-// assign lays b over a key by key, without looking into the values.
-func assign(a, b section) section {
-	out := slices.Clone(a)
-	for _, p := range b {
-		if i := slices.IndexFunc(out, func(q permission) bool { return q.name == p.name }); i >= 0 {
-			out[i] = p
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// rules turns the section into rules: its keys in the order JavaScript has them,
-// the home directory put in for ~ and $HOME where the order is the program's.
-func (s section) rules(o Order, home string) Ruleset {
-	var out Ruleset
-	sorted := slices.Clone(s)
-	slices.SortStableFunc(sorted, func(a, b permission) int { return cmp.Compare(keyRank(a.name), keyRank(b.name)) })
-	for i := range sorted {
-		p := &sorted[i]
-		if p.short {
-			out = append(out, Rule{Permission: p.name, Pattern: "*", Action: p.action, Short: true, Layer: p.layer, Pos: p.pos})
-			continue
-		}
-		patterns := slices.Clone(p.patterns)
-		slices.SortStableFunc(patterns, func(a, b patternAction) int { return cmp.Compare(keyRank(a.pattern), keyRank(b.pattern)) })
-		for _, q := range patterns {
-			text := q.pattern
-			if o == Last {
-				text = expand(text, home)
+// over lays sections over one another, the last on top: a permission that is there
+// keeps its place and gets the new rules. With deep, as the program merges files,
+// its patterns are merged in the same way; an action in place of patterns, or the
+// other way round, replaces them all.
+func over(deep bool, sections ...section) (out section) {
+	for _, s := range sections {
+		for _, name := range s.names {
+			have, rules := out.rules[name], s.rules[name]
+			if deep && !short(have) && !short(rules) {
+				rules = mergePatterns(have, rules)
 			}
-			out = append(out, Rule{Permission: p.name, Pattern: text, Action: q.action, Layer: q.layer, Pos: q.pos})
+			out.set(name, rules...)
 		}
 	}
 	return out
+}
+
+// short tells whether rules are one action, without patterns.
+func short(rules []Rule) bool { return len(rules) == 1 && rules[0].Short }
+
+func mergePatterns(a, b []Rule) []Rule {
+	out := slices.Clone(a)
+	at := make(map[string]int, len(a)+len(b))
+	for i := range out {
+		at[out[i].Pattern] = i
+	}
+	for _, r := range b {
+		if i, ok := at[r.Pattern]; ok {
+			out[i] = r
+			continue
+		}
+		at[r.Pattern] = len(out)
+		out = append(out, r)
+	}
+	return out
+}
+
+// flat returns the rules of a section: its keys in the order JavaScript has them,
+// the home directory put in for ~ and $HOME where the order is the program's.
+func (s section) flat(o Order, home string) (out Ruleset) {
+	names := slices.Clone(s.names)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(keyRank(a), keyRank(b)) })
+	for _, name := range names {
+		rules := slices.Clone(s.rules[name])
+		slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Compare(keyRank(a.Pattern), keyRank(b.Pattern)) })
+		for _, r := range rules {
+			if o == Last {
+				r.Pattern = expand(r.Pattern, home)
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rules returns the rules of a file, or of an agent, whose permissions stand in
+// place of the switches of the same names.
+func (s *settings) rules(o Order, home string) Ruleset {
+	return Merge(over(false, s.tools, s.section).flat(o, home), s.list)
 }
 
 // afterIndexes is the rank of every key that is no array index.
