@@ -9,6 +9,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/obstat/obstat"
 )
@@ -60,20 +61,32 @@ type Option struct {
 	Doc    string
 }
 
+// Info is what is fixed about a dialect.
+type Info struct {
+	// Files are where a project keeps its configuration: paths relative to its
+	// directory, lowest precedence first.
+	Files []string
+	// Default is what a configuration that comes without a name is called; "" is
+	// "policy.json".
+	Default string
+	Options []Option
+	// Agents are those whose own configuration the files are, named as package
+	// agent names them; "*" stands for every agent.
+	Agents []string
+	// DenyWins: no later layer lifts a denial.
+	DenyWins bool
+}
+
 // A Dialect is one system's front end. Problems come back all at once, warnings
 // among them; the Program is nil if any of them is fatal.
 type Dialect interface {
 	Name() string
+	Info() Info
 	Detect(f *File) Confidence
 	Load(in *Input) (*obstat.Program, obstat.Errors)
 	// Library holds the views, checks and predicates that the dialect's Programs
 	// name.
 	Library() *obstat.Library
-}
-
-// An Optioner is a Dialect with options.
-type Optioner interface {
-	Options() []Option
 }
 
 // An Offerer is a Dialect that proposes rules with an ask. The offers are as
@@ -143,36 +156,18 @@ func Load(d Dialect, in *Input) (*Loaded, error) {
 // OptionsOf returns the options that d takes, the floor first.
 func OptionsOf(d Dialect) []Option {
 	opts := []Option{{FloorOption, []string{"on", "off"}, "whether every command of a shell call is put to the rules"}}
-	if o, ok := d.(Optioner); ok {
-		opts = append(opts, o.Options()...)
-	}
-	return opts
+	return append(opts, d.Info().Options...)
 }
 
 func checkOptions(d Dialect, given map[string]string) (errs obstat.Errors) {
 	known := OptionsOf(d)
 	for name, value := range given {
-		if err := checkOption(d, known, name, value); err != nil {
-			errs = append(errs, err)
+		switch i := slices.IndexFunc(known, func(o Option) bool { return o.Name == name }); {
+		case i < 0:
+			errs = append(errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("%s has no option %q", d.Name(), name)})
+		case known[i].Values != nil && !slices.Contains(known[i].Values, value):
+			errs = append(errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: fmt.Sprintf("option %s of %s takes %q, not %q", name, d.Name(), known[i].Values, value)})
 		}
 	}
 	return errs
-}
-
-func checkOption(d Dialect, known []Option, name, value string) *obstat.Error {
-	for _, o := range known {
-		if o.Name != name {
-			continue
-		}
-		for _, v := range o.Values {
-			if v == value {
-				return nil
-			}
-		}
-		if o.Values == nil {
-			return nil
-		}
-		return &obstat.Error{Code: obstat.CodeBadValue, Msg: fmt.Sprintf("option %s of %s takes %q, not %q", name, d.Name(), o.Values, value)}
-	}
-	return &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("%s has no option %q", d.Name(), name)}
 }

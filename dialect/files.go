@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -8,18 +9,6 @@ import (
 
 	"github.com/obstat/obstat"
 )
-
-// A Namer is a Dialect whose configuration has a usual file name; a
-// configuration that comes without one is called so.
-type Namer interface {
-	DefaultFile() string
-}
-
-// A Locator is a Dialect that knows where a project keeps its configuration:
-// paths relative to the project's directory, lowest precedence first.
-type Locator interface {
-	WellKnown() []string
-}
 
 // A Librarian is a Dialect whose library depends on the Program: one that was
 // printed from another dialect's files has that dialect's.
@@ -39,22 +28,15 @@ func LibraryFor(d Dialect, p *obstat.Program) *obstat.Library {
 }
 
 // DefaultFile returns the usual file name of d's configuration.
-func DefaultFile(d Dialect) string {
-	if n, ok := d.(Namer); ok {
-		return n.DefaultFile()
-	}
-	return "policy.json"
-}
+func DefaultFile(d Dialect) string { return cmp.Or(d.Info().Default, "policy.json") }
 
 // WellKnown returns where a project may keep a configuration of d.
 func WellKnown(d Dialect) []string {
-	if l, ok := d.(Locator); ok {
-		return l.WellKnown()
+	info := d.Info()
+	if info.Files == nil && info.Default != "" {
+		return []string{info.Default}
 	}
-	if n, ok := d.(Namer); ok {
-		return []string{n.DefaultFile()}
-	}
-	return nil
+	return info.Files
 }
 
 // Named tells whether a file has the name of one of d's files, such as

@@ -48,22 +48,11 @@ type Layered interface {
 	Places(w *Where) ([]Place, error)
 }
 
-// An Owner is a Dialect whose files are the own configuration of agents, named as
-// package agent names them; "*" stands for every agent.
-type Owner interface {
-	Agents() []string
-}
-
 // A Speaker is a Dialect that tells a file with rules from one of the same name
 // that has nothing to say about permissions, such as an opencode.json that only
 // names a model.
 type Speaker interface {
 	Speaks(f *File) bool
-}
-
-// A DenyWinner is a Dialect in which no later layer lifts a denial.
-type DenyWinner interface {
-	DenyWins()
 }
 
 // PlacesOf returns where the system of d reads its configuration, lowest
@@ -87,10 +76,7 @@ func InProject(w *Where, names ...string) (out []Place) {
 }
 
 // OwnedBy tells whether d's files are the own configuration of an agent.
-func OwnedBy(d Dialect, agent string) bool {
-	o, ok := d.(Owner)
-	return ok && slices.Contains(o.Agents(), agent)
-}
+func OwnedBy(d Dialect, agent string) bool { return slices.Contains(d.Info().Agents, agent) }
 
 // Speaks tells whether f is a file of d with something to say about permissions.
 // A broken file at d's own place is one.

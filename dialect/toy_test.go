@@ -22,8 +22,6 @@ import (
 type Toy struct{}
 
 var (
-	_ dialect.Dialect = Toy{}
-	_ dialect.Locator = Toy{}
 	_ dialect.Offerer = Toy{}
 	_ dialect.Editor  = Toy{}
 )
@@ -31,8 +29,8 @@ var (
 // Name returns "toy".
 func (Toy) Name() string { return "toy" }
 
-// WellKnown returns where a project keeps its file.
-func (Toy) WellKnown() []string { return []string{"toy.rules"} }
+// Info says where a project keeps its file.
+func (Toy) Info() dialect.Info { return dialect.Info{Files: []string{"toy.rules"}} }
 
 // Detect knows the file by its name.
 func (t Toy) Detect(f *dialect.File) dialect.Confidence {

@@ -146,7 +146,7 @@ func (s *search) beside(set *set) bool {
 	if dialect.OwnedBy(set.d, "*") {
 		return true
 	}
-	_, wins := set.d.(dialect.DenyWinner)
+	wins := set.d.Info().DenyWins
 	return !wins && s.inForce(set)
 }
 

@@ -340,7 +340,7 @@ func (toy) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	return &obstat.Program{Dialect: "toy", Mode: "m", Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Default: v}}}, nil
 }
 func (toy) Library() *obstat.Library { return &obstat.Library{} }
-func (toy) WellKnown() []string      { return []string{"toy.txt"} }
+func (toy) Info() dialect.Info       { return dialect.Info{Files: []string{"toy.txt"}} }
 
 // TestToyDialect: a dialect is one type and one line of the list; nothing else has
 // to know it.

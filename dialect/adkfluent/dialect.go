@@ -16,8 +16,6 @@ const Name = "adkfluent"
 type Dialect struct{}
 
 var (
-	_ dialect.Namer   = Dialect{}
-	_ dialect.Locator = Dialect{}
 	_ dialect.Linter  = Dialect{}
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Editor  = Dialect{}
@@ -26,12 +24,11 @@ var (
 // Name returns "adkfluent".
 func (Dialect) Name() string { return Name }
 
-// DefaultFile returns "permissions.json".
-func (Dialect) DefaultFile() string { return "permissions.json" }
-
-// WellKnown returns where a project may keep a policy: the original has no
-// files, so these are ours.
-func (Dialect) WellKnown() []string { return []string{"adk-permissions.json", "adk-permissions.yaml"} }
+// Info says where a project may keep a policy: the original has no files, so these
+// are ours.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{Files: []string{"adk-permissions.json", "adk-permissions.yaml"}, Default: "permissions.json"}
+}
 
 // Detect looks for keys that only this dialect has; a bare set of lists could
 // be another's.

@@ -27,12 +27,9 @@ type Dialect struct {
 }
 
 var (
-	_ dialect.Dialect  = (*Dialect)(nil)
-	_ dialect.Optioner = (*Dialect)(nil)
-	_ dialect.Namer    = (*Dialect)(nil)
-	_ dialect.Offerer  = (*Dialect)(nil)
-	_ dialect.Editor   = (*Dialect)(nil)
-	_ dialect.Trier    = (*Dialect)(nil)
+	_ dialect.Offerer = (*Dialect)(nil)
+	_ dialect.Editor  = (*Dialect)(nil)
+	_ dialect.Trier   = (*Dialect)(nil)
 )
 
 // The options of the dialect.
@@ -45,16 +42,13 @@ const (
 // Name returns "agentscope".
 func (*Dialect) Name() string { return "agentscope" }
 
-// DefaultFile returns the name that a context without one is shown under.
-func (*Dialect) DefaultFile() string { return "permission_context.json" }
-
-// Options returns the dialect's options.
-func (*Dialect) Options() []dialect.Option {
-	return []dialect.Option{
+// Info names the options, and what a context without a name is called.
+func (*Dialect) Info() dialect.Info {
+	return dialect.Info{Default: "permission_context.json", Options: []dialect.Option{
 		{Name: OptionReadOnly, Values: []string{"list", "effects"}, Doc: "a command is read-only by the document's list, or whenever the analysis proves it"},
 		{Name: OptionVersion, Values: []string{"document", "head"}, Doc: "the document's modes, or those of AgentScope 2.0.5 and later: read-only calls are allowed in every mode"},
 		{Name: OptionTrusted, Doc: "MCP servers whose read-only hints count while the floor is on, comma separated"},
-	}
+	}}
 }
 
 // Detect recognises a PermissionContext by its rule buckets, an AgentState by the context

@@ -17,6 +17,7 @@ type fake struct {
 }
 
 func (f fake) Name() string                                       { return f.name }
+func (fake) Info() dialect.Info                                   { return dialect.Info{} }
 func (f fake) Detect(*dialect.File) dialect.Confidence            { return f.sure }
 func (fake) Load(*dialect.Input) (*obstat.Program, obstat.Errors) { return nil, nil }
 func (fake) Library() *obstat.Library                             { return nil }

@@ -27,6 +27,9 @@ var _ dialect.Dialect = Dialect{}
 // Name returns "builtin".
 func (Dialect) Name() string { return Name }
 
+// Info is empty: the policy has no files.
+func (Dialect) Info() dialect.Info { return dialect.Info{} }
+
 // Detect knows no file.
 func (Dialect) Detect(*dialect.File) dialect.Confidence { return dialect.No }
 

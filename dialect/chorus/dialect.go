@@ -2,7 +2,6 @@ package chorus
 
 import (
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 
@@ -18,31 +17,21 @@ const Name = "chorus"
 // Dialect reads Chorus's profiles. The zero value is ready for use.
 type Dialect struct{}
 
-var (
-	_ dialect.Dialect  = Dialect{}
-	_ dialect.Namer    = Dialect{}
-	_ dialect.Locator  = Dialect{}
-	_ dialect.Optioner = Dialect{}
-)
-
 // Name returns "chorus".
 func (Dialect) Name() string { return Name }
 
-// DefaultFile returns "agent.json".
-func (Dialect) DefaultFile() string { return "agent.json" }
-
-// WellKnown returns the server's file and the agent's.
-func (Dialect) WellKnown() []string { return []string{"config.json", "agent.json"} }
-
-// Options returns the one option of the dialect.
-func (Dialect) Options() []dialect.Option {
-	return []dialect.Option{{Name: "outside", Values: []string{"deny", outsideAbsolute},
-		Doc: "a path outside the workspace: denied, or an action with the absolute path"}}
+// Info names the server's file and the agent's.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{
+		Files: []string{"config.json", "agent.json"}, Default: "agent.json",
+		Options: []dialect.Option{{Name: "outside", Values: []string{"deny", outsideAbsolute},
+			Doc: "a path outside the workspace: denied, or an action with the absolute path"}},
+	}
 }
 
 // Detect knows the files by "permissions", a preset's name or a pair of lists
 // of expressions, and by "permission_grants".
-func (Dialect) Detect(f *dialect.File) dialect.Confidence {
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
 	if tree.Fatal(problems) || !root.Is(tree.Object) {
 		return dialect.No
@@ -56,7 +45,7 @@ func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	switch {
 	case preset, profile && talksOfTools(perms):
 		return dialect.Sure
-	case profile, perms.Is(tree.String) && slices.Contains((Dialect{}).WellKnown(), path.Base(f.Name)):
+	case profile, perms.Is(tree.String) && dialect.Named(d, f.Name):
 		return dialect.Maybe
 	}
 	return dialect.No

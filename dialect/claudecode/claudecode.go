@@ -17,35 +17,22 @@ import (
 // Dialect reads Claude Code's settings. The zero value is ready for use.
 type Dialect struct{}
 
-var (
-	_ dialect.Dialect  = Dialect{}
-	_ dialect.Namer    = Dialect{}
-	_ dialect.Locator  = Dialect{}
-	_ dialect.Optioner = Dialect{}
-	_ dialect.Layered  = Dialect{}
-	_ dialect.Owner    = Dialect{}
-
-	_ dialect.DenyWinner = Dialect{}
-)
+var _ dialect.Layered = Dialect{}
 
 // Name returns "claudecode".
 func (Dialect) Name() string { return "claudecode" }
 
-// DefaultFile returns where a project keeps its settings.
-func (Dialect) DefaultFile() string { return ".claude/settings.json" }
-
-// WellKnown returns where a project keeps its settings, shared ones first.
-func (Dialect) WellKnown() []string {
-	return []string{".claude/settings.json", ".claude/settings.local.json"}
+// Info says where a project keeps its settings, shared ones first. A deny rule of
+// any layer stands.
+func (Dialect) Info() dialect.Info {
+	files := []string{".claude/settings.json", ".claude/settings.local.json"}
+	return dialect.Info{Files: files, Default: files[0], Agents: []string{"claude-code"}, DenyWins: true, Options: []dialect.Option{
+		{Name: ModeOption, Values: append([]string{""}, modeNames...), Doc: "the mode in force, as --permission-mode; none named: defaultMode of the files"},
+	}}
 }
 
 // ModeOption names the mode in force whatever the files say.
 const ModeOption = "mode"
-
-// Options returns the dialect's options.
-func (Dialect) Options() []dialect.Option {
-	return []dialect.Option{{Name: ModeOption, Values: append([]string{""}, modeNames...), Doc: "the mode in force, as --permission-mode; none named: defaultMode of the files"}}
-}
 
 // The layers, lowest first.
 const (
@@ -95,12 +82,6 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	}
 	return out, err
 }
-
-// Agents names Claude Code, whose own settings these are.
-func (Dialect) Agents() []string { return []string{"claude-code"} }
-
-// DenyWins: a deny rule of any layer stands.
-func (Dialect) DenyWins() {}
 
 // managedParts is the directory of the machine's policy that has parts of it.
 const managedParts = "managed-settings.d"

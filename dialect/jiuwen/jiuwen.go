@@ -26,10 +26,6 @@ import (
 type Dialect struct{}
 
 var (
-	_ dialect.Dialect   = Dialect{}
-	_ dialect.Optioner  = Dialect{}
-	_ dialect.Namer     = Dialect{}
-	_ dialect.Locator   = Dialect{}
 	_ dialect.Describer = Dialect{}
 	_ dialect.Layered   = Dialect{}
 )
@@ -37,13 +33,14 @@ var (
 // Name returns "jiuwen".
 func (Dialect) Name() string { return "jiuwen" }
 
-// DefaultFile returns "config.yaml".
-func (Dialect) DefaultFile() string { return "config.yaml" }
-
-// WellKnown returns the places where a project keeps a configuration of its
-// own; the user's is in the directory that ConfigDir names.
-func (Dialect) WellKnown() []string {
-	return []string{".jiuwenswarm/config/builtin_rules.yaml", ".jiuwenswarm/config/config.yaml"}
+// Info says where a project keeps a configuration of its own; the user's is in the
+// directory that ConfigDir names.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{
+		Files:   []string{".jiuwenswarm/config/builtin_rules.yaml", ".jiuwenswarm/config/config.yaml"},
+		Default: "config.yaml",
+		Options: []dialect.Option{{Name: ChannelsOption, Doc: "the channels that are checked, separated by commas; none named: all"}},
+	}
 }
 
 // configDir is the variable that names the directory of the user's config.yaml.
@@ -70,17 +67,12 @@ func (d Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
 			out = append(out, dialect.Place{Name: filepath.Join(ConfigDir(w.Getenv, w.Home), name), Layer: dialect.LayerUser, Set: dialect.LayerUser, Env: env})
 		}
 	}
-	return append(out, dialect.InProject(w, d.WellKnown()...)...), nil
+	return append(out, dialect.InProject(w, d.Info().Files...)...), nil
 }
 
 // ChannelsOption names the channels whose calls are checked, separated by
 // commas; calls of other channels are allowed. Without it all are checked.
 const ChannelsOption = "channels"
-
-// Options returns the dialect's option.
-func (Dialect) Options() []dialect.Option {
-	return []dialect.Option{{Name: ChannelsOption, Doc: "the channels that are checked, separated by commas; none named: all"}}
-}
 
 // signs are keys that only this dialect's permissions section has. opencode has
 // external_directory, too, as one permission among others.

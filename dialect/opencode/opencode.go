@@ -17,30 +17,30 @@ import (
 type Dialect struct{}
 
 var (
-	_ dialect.Dialect  = Dialect{}
-	_ dialect.Optioner = Dialect{}
-	_ dialect.Namer    = Dialect{}
-	_ dialect.Locator  = Dialect{}
-	_ dialect.Layered  = Dialect{}
-	_ dialect.Owner    = Dialect{}
-	_ dialect.Speaker  = Dialect{}
-
-	_ dialect.DenyWinner = Dialect{}
+	_ dialect.Layered = Dialect{}
+	_ dialect.Speaker = Dialect{}
 )
 
 // Name returns "opencode".
 func (Dialect) Name() string { return "opencode" }
 
-// DefaultFile returns "opencode.json".
-func (Dialect) DefaultFile() string { return "opencode.json" }
-
 // documentFile is where the document keeps its rules.
 const documentFile = ".opencode/config.json"
 
-// WellKnown returns where a project keeps its configuration, in the order in
-// which the program merges it, and the file of the document first.
-func (Dialect) WellKnown() []string {
-	return []string{documentFile, "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"}
+// Info says where a project keeps its configuration, in the order in which the
+// program merges it, and the file of the document first.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{
+		Files:   []string{documentFile, "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
+		Default: "opencode.json",
+		Options: []dialect.Option{
+			{Name: OrderOption, Values: []string{orderAuto, string(First), string(Last)},
+				Doc: `first: the document, its "permissions", minimatch, first match; last: the program, its "permission", its wildcard, last match; auto: by the key in the file`},
+			{Name: AgentOption, Doc: "the agent whose rules are in force: build, plan, ... or one of the files; none named: the rules of the files alone"},
+		},
+		Agents:   []string{"opencode"},
+		DenyWins: true, // the Program has a stage for what the user's own files deny
+	}
 }
 
 // The options of the dialect.
@@ -54,15 +54,6 @@ const (
 
 // orderAuto takes the order from the file.
 const orderAuto = "auto"
-
-// Options returns the dialect's options.
-func (Dialect) Options() []dialect.Option {
-	return []dialect.Option{
-		{Name: OrderOption, Values: []string{orderAuto, string(First), string(Last)},
-			Doc: `first: the document, its "permissions", minimatch, first match; last: the program, its "permission", its wildcard, last match; auto: by the key in the file`},
-		{Name: AgentOption, Doc: "the agent whose rules are in force: build, plan, ... or one of the files; none named: the rules of the files alone"},
-	}
-}
 
 // Detect knows a file by its name and its rules.
 func (d Dialect) Detect(f *dialect.File) dialect.Confidence {

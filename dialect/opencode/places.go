@@ -82,12 +82,6 @@ func (p *placer) text(w *dialect.Where, name, format string) {
 	}
 }
 
-// Agents names opencode, whose own configuration this is.
-func (Dialect) Agents() []string { return []string{"opencode"} }
-
-// DenyWins: the Program has a stage for what the user's own files deny.
-func (Dialect) DenyWins() {}
-
 // Speaks tells whether a file has rules; most that are called opencode.json name
 // models and servers.
 func (Dialect) Speaks(f *dialect.File) bool {

@@ -28,22 +28,18 @@ type Dialect struct {
 }
 
 var (
-	_ dialect.Dialect   = Dialect{}
-	_ dialect.Namer     = Dialect{}
-	_ dialect.Locator   = Dialect{}
 	_ dialect.Librarian = Dialect{}
 	_ dialect.Layered   = Dialect{}
-	_ dialect.Owner     = Dialect{}
 )
 
 // Name returns "program".
 func (Dialect) Name() string { return "program" }
 
-// DefaultFile returns "program.json".
-func (Dialect) DefaultFile() string { return "program.json" }
-
-// WellKnown returns the places where a project keeps a Program.
-func (Dialect) WellKnown() []string { return []string{"obstat.json", ".obstat/program.json"} }
+// Info says where a project keeps a Program: where there is one, it decides for
+// every agent.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{Files: []string{"obstat.json", ".obstat/program.json"}, Default: "program.json", Agents: []string{"*"}}
+}
 
 // Places returns the user's Program and the project's. A Program stands alone, so
 // that each file is a set of its own.
@@ -56,15 +52,12 @@ func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	if config != "" {
 		out = append(out, dialect.Place{Name: filepath.Join(config, "obstat", "obstat.json"), Layer: dialect.LayerUser})
 	}
-	out = append(out, dialect.InProject(w, d.WellKnown()...)...)
+	out = append(out, dialect.InProject(w, d.Info().Files...)...)
 	for i := range out {
 		out[i].Set = out[i].Name
 	}
 	return out, nil
 }
-
-// Agents: where there is a Program, it decides for every agent.
-func (Dialect) Agents() []string { return []string{"*"} }
 
 // Detect is sure of an object with a key "obstat": the key holds the version of
 // the Program's form and nobody else has it. Whatever else stands in a file that

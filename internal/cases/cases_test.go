@@ -18,12 +18,14 @@ type fake struct {
 	last  *dialect.Input
 }
 
-func (*fake) Name() string                            { return "fake" }
-func (*fake) DefaultFile() string                     { return "fake.json" }
+func (*fake) Name() string { return "fake" }
+
 func (*fake) Detect(*dialect.File) dialect.Confidence { return dialect.Sure }
 func (*fake) Library() *obstat.Library                { return &obstat.Library{} }
 
-func (*fake) Options() []dialect.Option { return []dialect.Option{{Name: "order"}, {Name: "n"}} }
+func (*fake) Info() dialect.Info {
+	return dialect.Info{Default: "fake.json", Options: []dialect.Option{{Name: "order"}, {Name: "n"}}}
+}
 
 func (f *fake) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	f.loads, f.last = f.loads+1, in
