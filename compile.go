@@ -398,7 +398,10 @@ func (c *compiler) checker(mode Mode, s Check) Checker {
 }
 
 func (c *compiler) when(mode Mode, s When, st *step) {
-	st.when, st.yes, st.no = &s, &remark{note: s.Name}, &remark{note: "not " + s.Name}
+	st.when, st.yes = &s, &remark{note: s.words(mode, "yes", s.Then)}
+	if s.Else != nil {
+		st.no = &remark{note: s.words(mode, "no", *s.Else)}
+	}
 	if s.Then > Allow || s.Else != nil && *s.Else > Allow {
 		c.fail(Pos{}, CodeBadValue, "stage %q of %q has no verdict", s.Name, mode)
 	}
@@ -418,4 +421,11 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 	if st.pred, err = mk(c.prog.Params); err != nil {
 		c.add(err)
 	}
+}
+
+// words says how a stage was answered and what the mode does then: `read-only? no: mode
+// explore denies that`.
+func (s *When) words(mode Mode, answer string, v Verdict) string {
+	verb := [...]string{"denies", "asks about", "allows"}[min(v, Allow)]
+	return fmt.Sprintf("%s? %s: mode %s %s that", s.Name, answer, mode, verb)
 }

@@ -261,8 +261,8 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 				}
 			}
 		}
-		var ok bool
-		if *o, ok = w.step(st, f, q, about); ok {
+		if p, ok := w.step(st, f, q, about); ok {
+			*o = p
 			if w.trace != nil {
 				w.trace.rest(pl.stages[i+1:])
 			}
@@ -387,11 +387,11 @@ func (w *walk) when(st *step, f *Facts) (outcome, bool) {
 		w.trace.step(st, StepTrace{Note: err.Error(), Settled: true})
 		return faulted(st.name, err.Error(), nil), true
 	}
-	o, ok := outcome{verdict: st.when.Then, stage: st.name, said: st.yes}, yes
+	o, ok, said := outcome{verdict: st.when.Then, stage: st.name, said: st.yes}, yes, "yes"
 	if !yes && st.when.Else != nil {
-		o, ok = outcome{verdict: *st.when.Else, stage: st.name, said: st.no}, true
+		o, ok, said = outcome{verdict: *st.when.Else, stage: st.name, said: st.no}, true, "no"
 	}
-	w.trace.step(st, StepTrace{Settled: ok, Verdict: o.verdict, Silent: !ok, Note: o.said.note})
+	w.trace.step(st, StepTrace{Settled: ok, Verdict: o.verdict, Silent: !ok, Note: said})
 	return o, ok
 }
 

@@ -82,11 +82,11 @@ func (d *Decision) Reason() string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// unsettled says that no rule has anything to say.
+// unsettled says that no rule has anything to say, and what the mode does then.
 func (d *Decision) unsettled() string {
 	s := "no rule settles " + d.Tool
 	if d.Mode != "" {
 		s += " in mode " + string(d.Mode)
 	}
-	return s
+	return s + [...]string{", which denies what no rule allows", ", which asks then", ", which allows what no rule stops"}[min(d.Verdict, Allow)]
 }

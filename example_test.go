@@ -45,8 +45,8 @@ func Example() {
 	// Output:
 	// git status: allow, allow rule Bash(git *)
 	// git push origin: deny, deny rule Bash(git push *): a human pushes
-	// make: ask, no rule settles Bash in mode default
-	// git status; rm -rf ~: ask, rm -rf ~: every command that would run is judged by itself
+	// make: ask, no rule settles Bash in mode default, which asks then
+	// git status; rm -rf ~: ask, rm -rf ~: no rule is about it, and every command that would run is judged by itself
 }
 
 // A policy file of any dialect is loaded and decides.

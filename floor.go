@@ -138,18 +138,29 @@ func (fl *floorWalk) tighten(o outcome, part, why string) {
 	if !fl.stricter(&o) {
 		return
 	}
+	if o.stage == stageDefault {
+		o.stage, why = "floor", "no rule is about it, and "+why
+	}
 	said := o.words()
 	said.part, said.note = strings.Clone(part), joinNotes(said.note, why)
 	o.said = &said
-	if o.stage == stageDefault {
-		o.stage = "floor"
-	}
 	fl.o = o
 }
 
 // cap lowers the verdict to an ask because of something that cannot be seen.
 func (fl *floorWalk) cap(part, why string) {
 	fl.tighten(outcome{verdict: Ask, stage: "floor"}, part, why)
+}
+
+// doubted lowers the verdict to an ask where a rule may apply, and names it.
+func (fl *floorWalk) doubted(d doubt, part, why string) {
+	switch {
+	case !d.may:
+	case d.rule == nil:
+		fl.cap(part, "a deny or ask rule "+why)
+	default:
+		fl.tighten(outcome{verdict: Ask, stage: "floor", rule: d.rule}, part, "the rule "+why)
+	}
 }
 
 // gaps lowers the verdict for parts of the command that cannot be seen, such as
@@ -167,8 +178,8 @@ func (fl *floorWalk) gaps() {
 		case fl.exact():
 		case !fl.wide():
 			fl.cap(text, "a rule for some commands cannot allow what cannot be seen: "+g.Why)
-		case fl.mayTighten():
-			fl.cap(text, "a deny or ask rule might apply to what cannot be seen: "+g.Why)
+		default:
+			fl.doubted(fl.mayTighten(), text, "might apply to what cannot be seen: "+g.Why)
 		}
 	}
 }
@@ -272,8 +283,8 @@ func (fl *floorWalk) doubts(i int, c *effect.Command) {
 	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() {
 		return
 	}
-	if !c.Known && fl.mayTightenCommand(c.Prefix, c.Dir) {
-		fl.cap(fl.text(c.Span), "a deny or ask rule might apply, depending on what a word of it turns out to be")
+	if !c.Known {
+		fl.doubted(fl.mayTightenCommand(c.Prefix, c.Dir), fl.text(c.Span), "might apply, depending on what a word of it turns out to be")
 	}
 	if !c.Catalogued {
 		fl.unknownWrapper(i, c)
@@ -340,9 +351,7 @@ func (fl *floorWalk) unknownWrapper(i int, c *effect.Command) {
 // manyArguments lowers the verdict of a command with more arguments than are looked at, if a rule
 // might stop any command.
 func (fl *floorWalk) manyArguments(c *effect.Command) {
-	if fl.mayTightenCommand("", c.Dir) {
-		fl.cap(fl.text(c.Span), c.Program+" might run its arguments, which are more than are looked at")
-	}
+	fl.doubted(fl.mayTightenCommand("", c.Dir), fl.text(c.Span), "might apply: "+c.Program+" may run its arguments, which are more than are looked at")
 }
 
 // tail lowers the verdict if a rule would stop the words of command i from at on as a command, and

@@ -230,31 +230,36 @@ func (fl *floorWalk) spell(p string, real bool) []string {
 	return out
 }
 
+// A doubt is whether a deny or ask rule may apply to what is not known, and which; a
+// stage may, too, that has no rules.
+type doubt struct {
+	may  bool
+	rule *Rule
+}
+
 // mayTighten tells whether a deny or ask rule could apply to a hidden part:
 // any command, any file.
-func (fl *floorWalk) mayTighten() bool {
+func (fl *floorWalk) mayTighten() doubt {
 	qs := fl.questions(fl.f.Call.Tool, fl.field, "", "")
 	if len(qs) == 0 {
 		qs = []Question{{fl.f.Call.Tool, nil}}
 	}
 	for i := range qs {
-		if fl.mayTightenTool(qs[i].Tool) {
-			return true
+		if d := fl.mayTightenTool(qs[i].Tool); d.may {
+			return d
 		}
 	}
-	for _, face := range fl.pol.prog.Faces {
-		if fl.mayTightenFace(face) {
-			return true
+	for _, name := range sortedKeys(fl.pol.prog.Faces) {
+		if d := fl.mayTightenTool(fl.pol.prog.Faces[name].Tool); d.may {
+			return d
 		}
 	}
-	return false
+	return doubt{}
 }
-
-func (fl *floorWalk) mayTightenFace(face Face) bool { return fl.mayTightenTool(face.Tool) }
 
 // mayTightenTool tells whether a deny or ask rule could apply to some call of a
 // tool, whatever its subjects are.
-func (fl *floorWalk) mayTightenTool(tool string) bool {
+func (fl *floorWalk) mayTightenTool(tool string) doubt {
 	qs := []Question{{tool, []Subject{{anyField, ""}}}}
 	if v, ok := fl.pol.view.(Outliner); ok {
 		qs = v.Outline(tool)
@@ -268,23 +273,23 @@ const placeholder = "\uFFFC"
 
 // mayTightenCommand tells whether a deny or ask rule could apply to a command
 // of which only a prefix is known.
-func (fl *floorWalk) mayTightenCommand(prefix, dir string) bool {
+func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
 	may := fl.questions(fl.f.Call.Tool, fl.field, prefix, dir)
 	must := fl.questions(fl.f.Call.Tool, fl.field, prefix+placeholder, dir)
 	if len(may) == 0 || len(may) != len(must) {
-		return true
+		return doubt{may: true}
 	}
 	return fl.rulesMay(may, must)
 }
 
 // rulesMay tells whether a rule of the stages may say deny or ask to a question
 // that starts like one of may.
-func (fl *floorWalk) rulesMay(may, must []Question) bool {
+func (fl *floorWalk) rulesMay(may, must []Question) doubt {
 	s := &space{pol: fl.pol, present: true}
 	for i := range may {
-		if _, yes := s.stricter(fl.pl, &may[i], &must[i]); yes {
-			return true
+		if r, yes := s.stricter(fl.pl, &may[i], &must[i]); yes {
+			return doubt{true, r}
 		}
 	}
-	return false
+	return doubt{}
 }

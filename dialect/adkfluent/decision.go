@@ -3,6 +3,7 @@ package adkfluent
 import (
 	"fmt"
 	"maps"
+	"reflect"
 
 	"github.com/obstat/obstat"
 )
@@ -64,6 +65,11 @@ func (d Decision) Prompt() string { return d.prompt }
 
 // UpdatedInput returns the arguments that replace the call's, nil if they stay.
 func (d Decision) UpdatedInput() map[string]any { return maps.Clone(d.updated) }
+
+// Equal reports whether two decisions say the same.
+func (d Decision) Equal(o Decision) bool {
+	return d.behavior == o.behavior && d.Reason() == o.Reason() && d.prompt == o.prompt && reflect.DeepEqual(d.updated, o.updated)
+}
 
 // DecisionOf says an engine's decision in the document's words.
 func DecisionOf(d *obstat.Decision) Decision {

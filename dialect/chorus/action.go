@@ -119,3 +119,19 @@ func arguments(f *obstat.Facts) (*tree.Node, error) {
 	}
 	return n, err
 }
+
+// checkLines is the name of the line check in Programs.
+const checkLines = "chorus.lines"
+
+// A lineCheck says why an action with a line break is denied like one that no pattern
+// is about, under `tool:.*` too: in Python's expressions `.` matches any character but that.
+type lineCheck struct{}
+
+// Check passes every action of one line.
+func (lineCheck) Check(f *obstat.Facts) obstat.Finding {
+	if text, err := Action(f.Call, nil); err != nil || !strings.Contains(text, "\n") {
+		return obstat.Finding{Pass: true}
+	}
+	return obstat.Finding{Verdict: obstat.Deny,
+		Note: "no pattern matches the action, which has a line break, and `.` in a pattern matches none: make each line a call of its own, or write (?s:.*) in the pattern"}
+}

@@ -87,6 +87,7 @@ func (Dialect) Library() *obstat.Library {
 			viewName: dialect.Code(func(p *params) obstat.View { return &actionView{actions(), p.Outside == outsideAbsolute} }),
 		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+			checkLines: func(json.RawMessage) (obstat.Checker, error) { return lineCheck{}, nil },
 			checkRoles: dialect.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
 		},
 	}

@@ -60,6 +60,7 @@ const (
 	stageDeny  = "deny patterns"
 	stageAllow = "allow patterns"
 	stageAsk   = "ask patterns"
+	stageLines = "line breaks"
 	stageRoles = "role check"
 )
 
@@ -72,7 +73,8 @@ func (p *Profile) pipeline(name string) obstat.Pipeline {
 	return obstat.Pipeline{
 		Stages: append(stages,
 			obstat.Match{Name: stageAllow, Rules: name + " allow"},
-			obstat.Match{Name: stageAsk, Rules: name + " ask"}),
+			obstat.Match{Name: stageAsk, Rules: name + " ask"},
+			obstat.Check{Name: stageLines, Check: checkLines, Pass: obstat.CheckAllow | obstat.PlainAsk | obstat.SafetyAsk}),
 		Default: obstat.Deny,
 		Amend:   []obstat.Stage{obstat.Check{Name: stageRoles, Check: checkRoles}},
 	}

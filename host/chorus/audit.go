@@ -2,12 +2,14 @@ package chorus
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -48,23 +50,50 @@ func record(ctx context.Context, a Auditor, row Row) (err error) {
 	return a.Record(ctx, row)
 }
 
-// Rows returns the ledger as Chorus's audit table: a row for each decision.
+// Rows returns the ledger as Chorus's audit table: a row for each check.
 func Rows(records iter.Seq2[*ledger.Record, error]) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		table := Table{}
 		for r, err := range records {
-			switch {
-			case err != nil:
-				yield(Row{}, err)
-				return
-			case r.Kind == ledger.Decision && !yield(rowOf(r), nil):
+			row, ok := Row{}, false
+			if err == nil {
+				row, ok = table.Row(r)
+			}
+			if (ok || err != nil) && !yield(row, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
+// A Table makes rows of records, which it is given in their order. A call that was asked
+// about and not approved has no decision of its own: its row is made of the ask and the
+// answer.
+type Table map[string]*ledger.Record // asks by their request; nil: the row was made
+
+// Row returns the row of a record, if it ends a check.
+func (t Table) Row(r *ledger.Record) (Row, bool) {
+	ask, asked := t[r.Request]
+	switch {
+	case r.Kind == ledger.Ask:
+		t[r.Request] = r
+	case r.Kind == ledger.Answer && ask != nil && r.Verdict != string(approval.Approved) && r.Verdict != string(approval.Pending):
+		t[r.Request] = nil
+		row := rowOf(ask)
+		row.Timestamp, row.Decision = r.Time, AuditAskDenied
+		if row.Detail = r.Reason; r.Verdict == string(approval.Refused) {
+			row.Detail = userDenied
+		}
+		return row, true
+	case r.Kind == ledger.Decision && !(asked && ask == nil):
+		delete(t, r.Request)
+		return rowOf(r), true
+	}
+	return Row{}, false
+}
+
 func rowOf(r *ledger.Record) Row {
-	row := Row{AgentName: r.Agent, Timestamp: r.Time, ActionString: actionString(r), Decision: AuditDeny, UserID: r.User}
+	row := Row{AgentName: r.Agent, Timestamp: r.Time, ActionString: "tool:" + r.Tool + ":" + r.About(), Decision: AuditDeny, UserID: r.User}
 	allowed, asked := r.Verdict == obstat.Allow.String(), r.Request != "" || r.Verdict == obstat.Ask.String()
 	switch {
 	case allowed && asked:
@@ -74,20 +103,24 @@ func rowOf(r *ledger.Record) Row {
 	case asked:
 		row.Decision = AuditAskDenied
 	}
+	made := *r
+	made.Kind = ledger.Decision // an ask says as much of its call
+	if call, _, err := made.Replayable(); err == nil {
+		if action, err := chorus.Action(call, nil); err == nil {
+			row.ActionString = action
+		}
+	}
 	if !allowed {
 		row.Detail = r.Reason
+		if _, mode, ok := strings.Cut(r.Reason, " in mode "); ok && !asked && r.Stage == "default" {
+			mode, _, _ = strings.Cut(mode, ",")
+			row.Detail = profileDetail(mode)
+		}
 	}
 	return row
 }
 
-// actionString returns the one that the host gave, if the record has it, else
-// the tool and its command, path or address.
-func actionString(r *ledger.Record) string {
-	var c struct {
-		Subjects []string `json:"subjects"`
-	}
-	if json.Unmarshal(r.Detail, &c) == nil && len(c.Subjects) > 0 {
-		return c.Subjects[0]
-	}
-	return "tool:" + r.Tool + ":" + r.About()
-}
+// The document's details.
+const userDenied = "User denied"
+
+func profileDetail(profile string) string { return "Profile: " + profile }

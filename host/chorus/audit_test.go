@@ -3,9 +3,11 @@ package chorus_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/chorus"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
@@ -41,5 +43,32 @@ func TestRows(t *testing.T) {
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestRowsOfAHost: the rows that are made from the ledger of a running host are the
+// document's: its action strings, `User denied` and `Profile: locked` (section Audit
+// Logging), as the host's own audit has them.
+func TestRowsOfAHost(t *testing.T) {
+	store, audit := new(memory.Store), &book{}
+	push := call("git_push", `{"remote":"origin","branch":"main"}`)
+	no := &room{people: script(timed{Reply: chorus.Reply{User: "1"}})}
+	host(t, `{"permissions":"standard"}`, chorus.Options{Channel: no, Audit: audit, Gate: gate.Options{Store: store}}).Check(t.Context(), push)
+	host(t, `{"permissions":"locked"}`, chorus.Options{Audit: audit, Gate: gate.Options{Store: store}}).Check(t.Context(), call("bash", `{"command":"ls"}`))
+	host(t, `{"permissions":"standard"}`, chorus.Options{Audit: audit, Gate: gate.Options{Store: store}}).Check(t.Context(), call("self_edit_docs", `{"path":"./a/../README.md"}`))
+	var got []string
+	for row, err := range chorus.Rows(store.Records(t.Context(), ledger.Query{})) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, row.ActionString+" | "+row.Decision+" | "+row.Detail)
+	}
+	for i, want := range []string{"tool:git:push origin main | ask_denied | User denied", "tool:bash:ls | deny | Profile: locked"} {
+		if i >= len(got) || got[i] != want || audit.rows[i].ActionString+" | "+audit.rows[i].Decision+" | "+audit.rows[i].Detail != want {
+			t.Errorf("ledger %q, audit %+v, want %q", got, audit.rows[i], want)
+		}
+	}
+	if len(got) != 3 || !strings.HasPrefix(got[2], "tool:self_edit:docs:README.md | ") {
+		t.Errorf("%q", got)
 	}
 }

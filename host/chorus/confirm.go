@@ -177,7 +177,7 @@ func ended(r *approval.Request, failed Answer, q *Question, cause error) Answer 
 	if r.State == approval.Approved {
 		return Answer{Approved: true, By: by}
 	}
-	return Answer{By: by, Detail: "User denied"}
+	return Answer{By: by, Detail: userDenied}
 }
 
 // unfit says why a reply does not count.

@@ -125,7 +125,7 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 // like it, else the reason.
 func denied(d *obstat.Decision) string {
 	if d.Stage == "default" && len(d.Faults) == 0 && d.Note == "" {
-		return "Profile: " + string(d.Mode)
+		return profileDetail(string(d.Mode))
 	}
 	return d.Reason()
 }

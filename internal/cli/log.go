@@ -242,8 +242,9 @@ func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) er
 				r.Pos.File, number(r.Pos.Line), r.Reason, r.Request, r.Policy, number(int(r.Nanos)), r.Hash.String()}}
 		})
 	case "chorus":
+		table := chorus.Table{}
 		return csvPrinter(w, "agent_name,timestamp,action_string,decision,user_id,detail", func(r *ledger.Record) (rows [][]string) {
-			for row := range chorus.Rows(func(yield func(*ledger.Record, error) bool) { yield(r, nil) }) {
+			if row, ok := table.Row(r); ok {
 				rows = append(rows, []string{row.AgentName, row.Stamp(), row.ActionString, row.Decision, row.UserID, row.Detail})
 			}
 			return rows

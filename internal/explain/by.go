@@ -21,8 +21,8 @@ func (x *explainer) by() By {
 		return By{Kind: "default", Text: fmt.Sprintf("the default of mode %s", d.Mode)}
 	}
 	by := By{Kind: x.kindOf(d.Stage), Text: d.Stage}
-	if by.Kind == "when" && d.Note != "" {
-		by.Text = d.Note
+	if by.Kind == "when" {
+		by.Text = "the stage " + d.Stage
 	}
 	return by
 }
@@ -59,7 +59,7 @@ func (x *explainer) why() string {
 		add("%s", d.Rule.Reason)
 	}
 	switch {
-	case d.Note == "not read-only" && !x.a.ReadOnly && x.a.Why != "":
+	case strings.HasPrefix(d.Note, "read-only? no") && !x.a.ReadOnly && x.a.Why != "":
 		add("%s: %s", d.Note, x.a.Why)
 	case d.Note != "":
 		add("%s", d.Note)
@@ -67,11 +67,7 @@ func (x *explainer) why() string {
 	switch {
 	case d.Part != "" && d.Verdict == obstat.Deny:
 		add("a denied part denies the whole call")
-	case d.Part != "" && d.Verdict == obstat.Ask && d.Stage == "floor":
-		if q := x.deciding(); q != nil && q.Part != nil && x.settling() == nil {
-			add("no rule allows it")
-		}
-	case d.Part != "" && d.Verdict == obstat.Ask:
+	case d.Part != "" && d.Verdict == obstat.Ask && d.Stage != "floor":
 		add("a call is as free as its strictest part")
 	case d.Safety:
 		add("no allow rule silences this ask")
