@@ -48,8 +48,37 @@ func cannotFail(f Flavour, text string) bool {
 		return true
 	case Minimatch:
 		return len(text) <= maxMinimatch && !strings.ContainsAny(text, "{(") && strings.Count(text, "/") < maxSegments
+	case Full, Search:
+		return plainRE(text)
 	}
 	return false
+}
+
+// plainRE tells of most expressions that dialects make of globs, such as
+// `(?s)src/[^/]*\.go(?:/.*)?`, that they are well formed: nothing but plain
+// characters, escaped ones, alternatives, and the pieces below.
+func plainRE(text string) bool {
+	text = strings.TrimPrefix(text, "(?s)")
+	for text != "" {
+		c := text[0]
+		piece := 0
+		switch {
+		case c == '.' && len(text) > 1 && (text[1] == '*' || text[1] == '+'), c == '\\' && len(text) > 1 && strings.IndexByte(`.*+?()[]{}|^$\/-`, text[1]) >= 0:
+			piece = 2
+		case c == '.' || c == '|' || c == ' ' || c == '_' || c == '-' || c == '/' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
+			piece = 1
+		}
+		for _, p := range [...]string{"(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*"} {
+			if piece == 0 && strings.HasPrefix(text, p) {
+				piece = len(p)
+			}
+		}
+		if piece == 0 {
+			return false
+		}
+		text = text[piece:]
+	}
+	return true
 }
 
 func newBody(f Flavour, text string) (*body, error) {

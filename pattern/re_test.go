@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 // eachRow calls f for each JSON line of a file under testdata.
@@ -125,4 +127,20 @@ func checkProg(t *testing.T, p *Pattern, text string, want bool) {
 	if got, err := eager.match(text); got != want || err != nil {
 		t.Errorf("%s %q on %q, remembering: got %v %v", p.Flavour(), p, text, got, err)
 	}
+}
+
+// TestPlainRE: expressions that are taken for well formed by a look are.
+func TestPlainRE(t *testing.T) {
+	if !plainRE(`(?s)src/[^/]*\.go(?:/.*)?|a b_-.+.*(?: .*)?`) {
+		t.Error("an expression as dialects make them is read in full")
+	}
+	pieces := []string{"(?s)", ".", "*", "+", "?", "|", "a", "Z", "0", "_", "-", "/", " ", `\`, `\.`, `\*`, `\/`, `\-`, `\{`, "(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*", "[", "]", "(", ")", "{", "}", "é"}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "")
+		for _, full := range []bool{true, false} {
+			if _, _, err := compileRE(text, full); err != nil && plainRE(text) {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+	})
 }
