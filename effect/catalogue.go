@@ -24,21 +24,21 @@ type Tool struct {
 	Write     bool     // the paths are changed
 }
 
-// catalogue has the tools of kb/tools.txt by their names.
-var catalogue = sync.OnceValue(func() map[string]Tool {
-	tools := make(map[string]Tool, 128)
+// catalogue has the tools of kb/tools.txt by their names, one for all names of a
+// line.
+var catalogue = sync.OnceValue(func() map[string]*Tool {
+	tools := make(map[string]*Tool, 128)
 	for line := range strings.Lines(toolsText) {
 		canonical, rest := cutField(line)
 		names, rest := cutField(rest)
 		if canonical == "" || canonical[0] == '#' {
 			continue
 		}
-		t := Tool{Canonical: canonical}
+		t := &Tool{Canonical: canonical}
 		for field := range strings.FieldsSeq(rest) {
 			t.field(field)
 		}
 		for name := range strings.SplitSeq(names, "|") {
-			t.Name = name
 			tools[name] = t
 		}
 	}
@@ -76,7 +76,9 @@ func (t *Tool) field(s string) {
 // Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {
-	if t, ok := catalogue()[tool]; ok {
+	if of, ok := catalogue()[tool]; ok {
+		t := *of
+		t.Name = tool
 		return t, true
 	}
 	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {

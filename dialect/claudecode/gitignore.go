@@ -60,6 +60,7 @@ func (s spec) anchored(content *string, v obstat.Verdict) bool {
 // below a match is matched as well; with itself, dir/** is also dir.
 func gitignore(p string, anchored, itself bool) string {
 	var b strings.Builder
+	b.Grow(len(p) + 16)
 	if !anchored {
 		b.WriteString("(?:.*/)?")
 	}
@@ -100,10 +101,10 @@ func segment(b *strings.Builder, p string, i int) int {
 	case rest[0] == '[':
 		return class(b, rest)
 	case rest[0] == '\\' && len(rest) > 1:
-		b.WriteString(quote(rest[1:2]))
+		quote(b, rest[1])
 		return 2
 	default:
-		b.WriteString(quote(rest[:1]))
+		quote(b, rest[0])
 	}
 	return 1
 }
@@ -130,7 +131,7 @@ func class(b *strings.Builder, rest string) int {
 	}
 	for _, r := range body {
 		if r != '-' && r < 0x80 {
-			b.WriteString(quote(string(r)))
+			quote(b, byte(r))
 		} else {
 			b.WriteRune(r)
 		}

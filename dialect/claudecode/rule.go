@@ -253,6 +253,7 @@ func glob(text, flags string) obstat.Text {
 // star quotes text but for its asterisks, each of which becomes any.
 func star(text, any string) string {
 	var b strings.Builder
+	b.Grow(len(text) + 16)
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == '\\' && i+1 < len(text) && text[i+1] == '*':
@@ -264,7 +265,7 @@ func star(text, any string) string {
 				i++
 			}
 		default:
-			b.WriteString(quote(text[i : i+1]))
+			quote(&b, text[i])
 		}
 	}
 	return b.String()

@@ -128,24 +128,15 @@ func anyOf(names ...string) obstat.Text {
 	if len(names) == 1 {
 		return obstat.Is(names[0])
 	}
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = quote(n)
-	}
-	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(quoted, "|")}
+	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(names, "|")} // names of tools are words
 }
 
-// quote writes text as a regular expression that matches it.
-func quote(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
+// quote writes a character as a regular expression that matches it.
+func quote(b *strings.Builder, c byte) {
+	if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
+		b.WriteByte('\\')
 	}
-	return b.String()
+	b.WriteByte(c)
 }
 
 // wrappers are stripped before a command is matched.
