@@ -32,6 +32,7 @@ type search struct {
 	// foreign is the variable by which a project's settings say where the user's own
 	// files or state are, such as HOME; then nothing there is the user's.
 	foreign string
+	spoken  []spoken // the texts of the project's settings; nil: not read yet
 	// first: the agent's own project has no pin.
 	first bool
 	out   *InForce

@@ -69,27 +69,39 @@ func (s *search) setByProject() string {
 var settings = []string{".env", ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env",
 	".codex/config.toml", ".cursor/hooks.json", ".vscode/settings.json", "opencode.json", "opencode.jsonc", ".opencode/opencode.json"}
 
+// A spoken is the text of a settings file. above: it lies in the home directory or
+// above it, so that it is a project's only if that is not the home.
+type spoken struct {
+	text  string
+	above bool
+}
+
 // mentioned tells whether a project's settings speak of a variable. For the one that
 // says where the home is, that home is no bound of the search.
 func (s *search) mentioned(name string) bool {
-	starts, _ := s.starts()
-	homes := s.homes
-	if slices.Contains(ownPlaces[:2], name) {
-		homes = nil
-	}
-	for _, at := range starts {
-		for _, dir := range ancestors(filepath.Clean(at), homes) {
-			for _, file := range settings {
-				if first, _, _ := strings.Cut(file, "/"); !s.exists(filepath.Join(dir, first)) {
-					continue
-				}
-				if c := s.content(filepath.Join(dir, file)); c.err == nil && sets(string(c.data), name) {
-					return true
-				}
+	if s.spoken == nil {
+		s.spoken = []spoken{}
+		starts, _ := s.starts()
+		for _, at := range starts {
+			below := ancestors(filepath.Clean(at), s.homes)
+			for _, dir := range ancestors(filepath.Clean(at), nil) {
+				s.readSettings(dir, !slices.Contains(below, dir))
 			}
 		}
 	}
-	return false
+	home := slices.Contains(ownPlaces[:2], name)
+	return slices.ContainsFunc(s.spoken, func(sp spoken) bool { return (home || !sp.above) && sets(sp.text, name) })
+}
+
+// readSettings reads the settings of a directory, if it has any.
+func (s *search) readSettings(dir string, above bool) {
+	for _, file := range settings {
+		if first, _, _ := strings.Cut(file, "/"); s.exists(filepath.Join(dir, first)) {
+			if c := s.content(filepath.Join(dir, file)); c.err == nil {
+				s.spoken = append(s.spoken, spoken{string(c.data), above})
+			}
+		}
+	}
 }
 
 // sets tells whether a settings file may give a value to a variable: `HOME=/x`,
