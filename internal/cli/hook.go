@@ -29,16 +29,13 @@ type hookOptions struct {
 
 func newHook(f *Factory) *cobra.Command {
 	o := &hookOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("hook", some(0, 1), func(_ context.Context, args []string) error {
-		if len(args) > 0 {
-			o.Agent = args[0]
-		}
-		if o.Ledger != "on" && o.Ledger != "off" {
-			return usagef("--ledger takes on or off, not %q", o.Ledger)
-		}
-		return hookRun(o)
-	})
+	cmd := command("hook", some(0, 1), func(_ context.Context, args []string) error { return hookRun(o, args) })
 	takesAgents(cmd, agent.Agents())
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *hookOptions) flags(cmd *cobra.Command) {
 	o.Policy.flags(cmd, true)
 	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
 	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
@@ -46,22 +43,32 @@ func newHook(f *Factory) *cobra.Command {
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
 	cmd.Flags().DurationVar(&o.Deadline, "deadline", hook.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
 	complete(cmd, "ledger", "on", "off")
-	return cmd
 }
 
 // hookMain runs obstat hook without the other commands: a mistake in its
-// arguments has to be a denial, too, and its start is paid for on every call.
+// arguments has to be a denial, too, and its start is paid for on every call. So
+// the command itself, with its help, is made only where there is a mistake, or
+// help is wanted.
 func hookMain(f *Factory, args []string) ExitCode {
-	cmd := newHook(f)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "obstat hook"}
-	cmd.SetArgs(args)
-	cmd.SetOut(f.IO.Err) // --help is nothing for an agent to read
-	cmd.SetErr(f.IO.Err)
-	err := cmd.Execute()
+	o, flags := &hookOptions{Factory: f, Getenv: os.Getenv}, new(cobra.Command)
+	o.flags(flags)
+	var err error
+	helped := false
+	if flags.Flags().Parse(args) == nil && flags.Flags().NArg() <= 1 {
+		err = hookRun(o, flags.Flags().Args())
+	} else {
+		cmd := newHook(f)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "obstat hook"}
+		cmd.SetArgs(args)
+		cmd.SetOut(f.IO.Err) // --help is nothing for an agent to read
+		cmd.SetErr(f.IO.Err)
+		err = cmd.Execute()
+		helped = cmd.Flags().Changed("help")
+	}
 	code, isExit := err.(exit)
 	switch {
-	case err == nil && cmd.Flags().Changed("help") && !f.IO.InTTY:
+	case err == nil && helped && !f.IO.InTTY:
 		return ExitDeny // an agent gets no answer from this, and would run the call
 	case err == nil:
 		return ExitOK
@@ -87,7 +94,13 @@ func calledWrongly(f *Factory, args []string, err error) ExitCode {
 	return ExitCode(r.Exit)
 }
 
-func hookRun(o *hookOptions) error {
+func hookRun(o *hookOptions, args []string) error {
+	if len(args) > 0 {
+		o.Agent = args[0]
+	}
+	if o.Ledger != "on" && o.Ledger != "off" {
+		return usagef("--ledger takes on or off, not %q", o.Ledger)
+	}
 	run, err := o.run()
 	if err != nil {
 		return err
