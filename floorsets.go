@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"path"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -38,7 +39,13 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 				}
 			}
 		}
-		if r := fl.ruleFor(set, face, e.VisibleOnly()); r != nil {
+		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))
+		r := fl.ruleFor(set, face, e.VisibleOnly(), within)
+		if r == nil && within && set.Marked() && !e.VisibleOnly() {
+			set.Below = false // what a pattern stands for is more than what is in it
+			r = fl.ruleFor(set, face, false, false)
+		}
+		if r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
 			fl.tighten(o, fl.origin(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
 			return
@@ -97,13 +104,13 @@ func showSet(s paths.Set) string {
 
 // ruleFor returns a deny or ask rule that may apply to one of a set of paths, however the
 // rule spells them; nil if there is none.
-func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible bool) *Rule {
+func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible, within bool) *Rule {
 	for _, s := range fl.spellSet(set) {
 		for _, q := range fl.spelled(face, hideMarks(s.Text)) {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
-			space := &space{pol: fl.pol, present: true, sets: &setSpace{s.Below, fl.within(set), visible, fl.f.Call.Anchor()}}
+			space := &space{pol: fl.pol, present: true, sets: &setSpace{s.Below, within, visible, fl.f.Call.Anchor()}}
 			if r, _ := space.stricter(fl.pl, &q, &q); r != nil {
 				return r
 			}
@@ -142,22 +149,25 @@ func (fl *floorWalk) spellSet(set paths.Set) []paths.Set {
 	return out
 }
 
-// within tells whether a set is everything below a directory inside the project. What a rule
+// within tells whether the directories that a text with marks stands for are inside the project. What a rule
 // such as `*/.env` is about lies at the top of a project or a home, as far as is known: a
 // directory inside is read without a question, unless the rule names a place in it.
-func (fl *floorWalk) within(set paths.Set) bool {
-	if !set.Below || set.Marked() {
-		return false
-	}
+func (fl *floorWalk) within(text string) bool {
 	tops := append([]string{fl.f.Call.Anchor(), fl.f.Call.Dir}, fl.f.Call.Roots...)
 	if fl.f.World != nil {
 		if home, ok := fl.f.World.Home(""); ok {
 			tops = append(tops, home)
 		}
 	}
+	self := paths.Set{Text: text}
 	for _, top := range tops {
-		if top != "" && paths.Inside(set.Text, top) {
-			return false
+		for at := top; at != "" && at != "."; at = path.Dir(at) { // it may be the top, or above it
+			if self.Has(at) {
+				return false
+			}
+			if at == "/" {
+				break
+			}
 		}
 	}
 	return true

@@ -82,16 +82,20 @@ func (r *Recorder) IsDir(path string) bool {
 }
 
 // LinksIn returns the names of the symbolic links in a directory; where they lead is noted.
-func (r *Recorder) LinksIn(dir string) []string {
+func (r *Recorder) LinksIn(dir string) ([]string, bool) {
 	l, ok := r.Of.(paths.Linker)
 	if !ok {
-		return nil
+		return nil, true
 	}
-	names := l.LinksIn(dir)
+	names, all := l.LinksIn(dir)
+	if !all || len(names) > maxSeen {
+		r.count = maxSeen + 1 // what is not known cannot be recorded
+		return nil, false
+	}
 	for _, n := range names {
 		r.Readlink(path.Join(dir, n))
 	}
-	return names
+	return names, true
 }
 
 func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {

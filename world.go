@@ -1,10 +1,14 @@
 package obstat
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"os/user"
 	"path"
 	"slices"
+	"syscall"
 
 	"github.com/obstat/obstat/paths"
 )
@@ -33,22 +37,22 @@ func (OS) Home(name string) (string, bool) {
 }
 
 // maxLinks is how many entries of a directory are looked at for links.
-const maxLinks = 4096
+const maxLinks = 10_000
 
 // LinksIn returns the names of the symbolic links in a directory.
-func (OS) LinksIn(dir string) (out []string) {
+func (OS) LinksIn(dir string) (names []string, all bool) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil
+		return nil, errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	list, _ := f.ReadDir(maxLinks)
+	list, err := f.ReadDir(maxLinks)
 	for _, e := range list {
 		if e.Type()&os.ModeSymlink != 0 {
-			out = append(out, e.Name())
+			names = append(names, e.Name())
 		}
 	}
-	return out
+	return names, len(list) < maxLinks && (err == nil || err == io.EOF || errors.Is(err, syscall.ENOTDIR))
 }
 
 // A Snapshot is a World that is plain data: for cases, for tests and for
@@ -88,12 +92,15 @@ func (s *Snapshot) IsDir(name string) bool {
 }
 
 // LinksIn returns the names of the recorded links in a directory.
-func (s *Snapshot) LinksIn(dir string) (out []string) {
+func (s *Snapshot) LinksIn(dir string) (out []string, all bool) {
+	if len(s.Links) > maxLinks {
+		return nil, false
+	}
 	for link := range s.Links {
 		if path.Dir(link) == dir {
 			out = append(out, path.Base(link))
 		}
 	}
 	slices.Sort(out)
-	return out
+	return out, true
 }

@@ -4,11 +4,15 @@ import (
 	"github.com/obstat/obstat"
 )
 
+// maxOffered is the longest input that a rule is proposed for: nobody would read a longer one, and
+// each proposal costs another decision.
+const maxOffered = 8 << 10
+
 // Offers returns the rules that the dialect proposes for an ask, as far as they
 // pass [Loaded.Tried].
 func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
 	o, ok := l.Dialect.(Offerer)
-	if !ok || d.Verdict != obstat.Ask {
+	if !ok || d.Verdict != obstat.Ask || len(call.Input) > maxOffered {
 		return nil
 	}
 	return l.Tried(call, world, o.Offers(l, call, world, d))

@@ -13,12 +13,14 @@ import (
 // decision, too. Past a limit nothing is known: a hiding gap says so.
 const (
 	maxDepth    = 32       // commands inside commands
-	maxCommands = 2_000    // commands
-	maxEffects  = 4_000    // effects
-	maxGaps     = 4_000    // gaps
+	maxCommands = 500      // commands
+	maxEffects  = 1_000    // effects
+	maxGaps     = 1_000    // gaps
 	maxRepeated = 64 << 10 // bytes that commands and scripts inside others repeat: `xargs xargs xargs ...`
 	maxLookups  = 20_000   // names that are looked up in the file system
-	maxGlobs    = 1_000    // patterns that are held against the sensitive paths
+	maxGlobs    = 500      // patterns that are held against the sensitive paths
+	maxPattern  = 512      // bytes of one of them
+	maxPairs    = 10_000   // files that are written, each held against each that is run
 	bytesOfName = 4        // that a name of a path has at least, by and large
 )
 
@@ -40,6 +42,7 @@ type analyzer struct {
 	writes  []written // files that are written, files that are run, and texts that were looked into
 	started []started
 	ran     []string
+	pairs   int
 }
 
 // analyzers keeps the scratch space of analyses that are done.

@@ -78,6 +78,9 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.restored(w)
 	case roleInto:
 		c.putInto(w)
+	case roleLink:
+		c.readFile(w, false)
+		c.changeFile(Write, w)
 	default:
 		return false
 	}
@@ -151,7 +154,7 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
-	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), bound: w.Bound, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host}
+	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), bound: w.Bound, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host, Tags: c.linked}
 }
 
 // place resolves the path of an effect and classifies it.
@@ -170,7 +173,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
 	e.dots = w.Glob && (strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB"))
 	if p.Why != "" {
-		e.Certain = false
+		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""
 	}
 	if p.Abs == "" && e.shape == nil && p.Text != "" {
 		shape := fromAnywhere(p.Text)
@@ -206,7 +209,7 @@ func (a *analyzer) classify(e *Effect, p string, glob bool) {
 // glob looks for a sensitive path that a shell pattern reaches. That costs more than anything
 // else about a word, so there is a limit, and behind it nothing is known.
 func (a *analyzer) glob(p string) (paths.Entry, bool) {
-	if a.globs++; a.globs > maxGlobs {
+	if a.globs++; a.globs > maxGlobs || len(p) > maxPattern {
 		a.tooMuch("more patterns than are looked at")
 		return paths.Entry{Class: "unknown", Reason: "one of very many patterns", Secret: true, Guarded: true}, true
 	}
@@ -304,7 +307,7 @@ func (c *call) listFile(w *shell.Word) {
 		c.startsAt(w)
 	}
 	e := c.newEffect(Read, w)
-	e.Harmless, e.Detail, e.Tags = true, "list", List
+	e.Harmless, e.Detail, e.Tags = true, "list", e.Tags|List
 	if w.Known {
 		p := c.a.resolve(c.f.dir, w)
 		if c.f.where == "" {
@@ -330,7 +333,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:
 		c.place(&e, w)
-		e.isDir = k == Delete && !c.recursive && c.name != "rm" && c.a.dirAt(&e)
+		e.isDir = k == Delete && !c.recursive && c.name != "rm" && (e.Glob || c.a.dirAt(&e))
 	}
 	e.Harmless = c.dry
 	c.addDetails(&e)

@@ -24,6 +24,7 @@ type call struct {
 
 	help, dry, create, idle, unsure, inPlace, recursive, force bool
 	read                                                       *deed  // a flag that makes it a plain read
+	linked                                                     Tags   // Linked, if the files that are read get a second name
 	readMethod                                                 bool   // an HTTP method that only reads was given
 	names                                                      bool   // what is meant may be secrets, by the patterns of their names or by where they lie
 	host                                                       string // that a command runs on

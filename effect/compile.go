@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ func compile(body string) (*spec, error) {
 	c := compiler{lex: lexer{text: body}, spec: root}
 	c.run()
 	root.finish()
-	return root, c.err
+	return root, errors.Join(c.errs...)
 }
 
 // ready returns the spec of a subcommand.
@@ -28,7 +29,7 @@ func (s *spec) ready(u *sub) *spec {
 	out.risky = out.risky || s.globalRisk
 	out.harmful = out.harmful || s.globalRisk
 	out.runs = out.runs || s.globalRuns
-	out.err = c.err
+	out.err = errors.Join(c.errs...)
 	u.spec.Store(out)
 	return out
 }
@@ -39,14 +40,12 @@ const maxSubWords = 5
 type compiler struct {
 	lex  lexer
 	spec *spec
-	err  error
+	errs []error
 }
 
-// fail notes the first error, with the line of the text that it stands in.
+// fail notes an error, with the line of the text that it stands in.
 func (c *compiler) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = &kbError{line: strings.Count(c.lex.text[:c.lex.at], "\n"), msg: fmt.Sprintf(format, args...)}
-	}
+	c.errs = append(c.errs, &kbError{line: strings.Count(c.lex.text[:c.lex.at], "\n"), msg: fmt.Sprintf(format, args...)})
 }
 
 // kbError is an error in the knowledge base, at a line of the text that was compiled.
@@ -184,6 +183,9 @@ func (c *compiler) deed(tok string) []deed {
 	var out []deed
 	for tok != "" {
 		name, detail, rest := cutCall(tok)
+		if strings.Count(tok, "(") != strings.Count(tok, ")") {
+			c.fail("a parenthesis of %q is not closed", tok)
+		}
 		rest = strings.TrimPrefix(rest, "+")
 		name, tags, _ := strings.Cut(name, ".")
 		v := verb(slices.Index(verbNames[:], name))
@@ -288,6 +290,11 @@ func (c *compiler) addFlag(tok string, global bool, depth int) {
 	if tok[0] != '@' {
 		f, names := c.flag(tok)
 		f.global = global
+		for n := range strings.SplitSeq(names, ",") {
+			if bare := strings.TrimLeft(n, "-"); bare == "" || bare == n && c.spec.style&(styleKV|styleBSD) == 0 {
+				c.fail("%q is not a flag", n)
+			}
+		}
 		c.spec.addFlag(f, names)
 		return
 	}

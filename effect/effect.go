@@ -66,7 +66,8 @@ type Effect struct {
 	bound     bool // the shape stands for every path that it may be
 	visible   bool // of what is below Path, hidden names are passed by
 	dots      bool // a star of Glob also stands for a leading dot
-	isDir     bool // Path is known to be a directory
+	isDir     bool // Path is a directory, or a pattern that may stand for one
+	lost      bool // where the links of Path lead is not known
 }
 
 // Command is one program that would run. A command that runs another, such as env or

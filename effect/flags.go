@@ -235,6 +235,8 @@ func (c *call) mark(d *deed, at int) {
 		c.create = true
 	case doesRecursive:
 		c.recursive = true
+	case doesLinked:
+		c.linked = Linked
 	case doesForce:
 		c.force = true
 	case doesArgs:

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"errors"
 	commandline "flag"
 	"fmt"
 	"os"
@@ -162,7 +163,7 @@ func share(a, b string) bool {
 
 // errorLine is the line of a file that an error of a block that begins at a line is in.
 func errorLine(head int, err error) int {
-	if e, ok := err.(*kbError); ok {
+	if e := (*kbError)(nil); errors.As(err, &e) {
 		return head + 1 + e.line
 	}
 	return head
@@ -180,5 +181,19 @@ func TestUnknownTag(t *testing.T) {
 		if err != nil || s.does[0].tags != 1<<i {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A flag table that is wrong is an error with its line, all of them at once, and never a panic.
+func TestWrongFlagTable(t *testing.T) {
+	for _, bad := range []string{"-x=nosuchrole", "-x:nosuchverb", "@nosuchgroup", "-x:args(", "-x=code(", "x", "--", "-", "-x:args(nosuch*)", "-x=read,write"} {
+		_, err := compile("\tdoes read\n\targs read*\n\tflags -a\n\t\t" + bad + "\n")
+		if err == nil || errorLine(10, err) != 14 {
+			t.Errorf("%s: %v at line %d", bad, err, errorLine(10, err))
+		}
+	}
+	_, err := compile("\tdoes reads\n\targs nosuch*\n\tflags --\n\t\t-x:args(\n")
+	if want := 4; err == nil || strings.Count(err.Error(), "\n") != want-1 {
+		t.Errorf("%v, want %d errors", err, want)
 	}
 }

@@ -176,6 +176,9 @@ func (c *call) deed(d *deed) {
 	case doesTree:
 		c.recursive = true
 		return
+	case doesLinked:
+		c.linked = Linked
+		return
 	default:
 		return
 	}

@@ -55,6 +55,7 @@ const (
 	roleBlob                  // revision or tracked file whose content is shown: rev, rev:path or path
 	roleSuffix                // end of a backup's name; with a slash, a path of its own
 	rolePathspec              // tracked file that gets another content
+	roleLink                  // file that gets a second name, by which it can be read and written
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -66,7 +67,7 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix",
+	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -110,6 +111,7 @@ const (
 	doesCreate                 // write the archive instead of reading it
 	doesTree                   // read everything below the working directory if no path is given
 	doesIdle                   // without operands, standard input is not read
+	doesLinked                 // the files that are read get a second name
 )
 
 // verbNames are the verbs as the knowledge base writes them.
@@ -117,13 +119,13 @@ var verbNames = [...]string{
 	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
 	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
 	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesCreate: "create", doesTree: "tree",
-	doesIdle: "idle",
+	doesIdle: "idle", doesLinked: "linked",
 }
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
 	switch v {
-	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle:
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle, doesLinked:
 		return true
 	}
 	return false
@@ -182,7 +184,7 @@ func (f *flag) risky() bool {
 	}
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
-		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle:
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle, doesLinked:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {

@@ -35,6 +35,8 @@ const (
 	List
 	// Script: a file of code, or a module, is run by its name.
 	Script
+	// Linked: the file that is read gets a second name: `ln`, `cp -l`.
+	Linked
 	// Inline: the code stands in the call: `python3 -c`.
 	Inline
 )

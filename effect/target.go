@@ -15,8 +15,12 @@ import (
 // the program's own books.
 func (e *Effect) Target() paths.Set { return e.targetAt(e.Path) }
 
-// RealTarget is Target with links followed as far as they are known; empty if that is the same.
+// RealTarget is Target with links followed as far as they are known; empty if that is the same, and
+// anything if there are more than can be followed.
 func (e *Effect) RealTarget() paths.Set {
+	if e.lost && e.Where == "" {
+		return paths.Anything()
+	}
 	if e.Real == "" || e.Real == e.Path {
 		return paths.Set{}
 	}
@@ -27,8 +31,8 @@ func (e *Effect) targetAt(p string) paths.Set {
 	switch {
 	case e.Kind != Read && e.Kind != Write && e.Kind != Delete || e.Where != "":
 		return paths.Set{}
-	case e.Glob && strings.HasPrefix(p, "/proc/"):
-		return paths.Anything() // by way of a process's directory
+	case e.Glob && (strings.HasPrefix(p, "/proc/") || len(p) > maxPattern):
+		return paths.Anything() // by way of a process's directory, or too long to look at
 	case p == "" && e.shape != nil:
 		s := paths.Shaped(*e.shape)
 		s.Below = e.Recursive
@@ -91,7 +95,12 @@ func (a *analyzer) throughLinks(e *Effect) {
 	if e.dots {
 		pattern = pattern.WithHidden()
 	}
-	for _, link := range fs.LinksIn(dir) {
+	links, all := fs.LinksIn(dir)
+	if a.names += len(links); !all || a.names > maxLookups {
+		a.anyLink(e)
+		return
+	}
+	for _, link := range links {
 		if !pattern.Has(link) {
 			continue
 		}
@@ -106,6 +115,14 @@ func (a *analyzer) throughLinks(e *Effect) {
 		more.Harmless = more.Harmless && !more.Secret
 		a.effect(more)
 	}
+}
+
+// anyLink is throughLinks for a directory of which not every link is known: a link may lead anywhere.
+func (a *analyzer) anyLink(e *Effect) {
+	more, shape := *e, shell.Unknown
+	more.Path, more.Real, more.shape, more.bound, more.Glob, more.Certain = "", "", &shape, true, false, false
+	a.effect(more)
+	a.gap(DynamicOperand, "a pattern in a directory with more links than are looked at, or that cannot be read", e.Span, e.Command)
 }
 
 // Reaches returns which of some names of files, or of directories, a shell pattern that the
@@ -304,14 +321,16 @@ func (c *call) filled(from int) {
 	if last < 0 {
 		return
 	}
-	if !c.a.dirAt(&effects[last]) || effects[last].Glob || c.replaces() {
-		if effects[last].Recursive {
-			effects[last].Tags |= Contents
-		}
+	dest := effects[last]
+	if dest.Recursive && !c.a.dirAt(&dest) {
+		effects[last].Tags |= Contents
+	}
+	if !c.a.dirAt(&dest) && !dest.Glob || c.replaces() {
 		return
 	}
-	effects[last].Recursive = false
-	dest := effects[last]
+	if dest.Recursive = false; !dest.Glob { // a pattern may stand for a file, too
+		effects[last] = dest
+	}
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
 		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed {
@@ -330,7 +349,7 @@ func (c *call) filled(from int) {
 		case name == "." || name == ".." || src.Raw == "" || strings.HasSuffix(src.Raw, "/") && c.recursive && c.name != "cp":
 			e.Recursive, e.Tags = true, e.Tags|Contents
 		default:
-			e.Path, e.Glob = dest.Path+"/"+name, src.Glob
+			e.Path, e.Glob = dest.Path+"/"+name, src.Glob || dest.Glob
 			if e.Real = e.Path; dest.Real != "" {
 				e.Real = dest.Real + "/" + name
 			}

@@ -83,6 +83,10 @@ const maxCopies = 8
 
 // runFile analyses what a file holds according to the writes to it.
 func (a *analyzer) runFile(s *started, file *Effect, copies int) {
+	if a.pairs += len(a.writes); a.pairs > maxPairs {
+		a.tooMuch("more files that are written and run than are looked at")
+		return
+	}
 	var text strings.Builder
 	all, parts := true, 0
 	for _, w := range a.writes {

@@ -33,8 +33,9 @@ type FS interface {
 // Linker is an FS that can also tell which links a directory has, so that a shell pattern can be
 // followed through them.
 type Linker interface {
-	// LinksIn returns the names of the symbolic links in a directory.
-	LinksIn(dir string) []string
+	// LinksIn returns the names of the symbolic links in a directory; all is false if there may be
+	// others: it has too many, or cannot be read.
+	LinksIn(dir string) (names []string, all bool)
 }
 
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither

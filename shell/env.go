@@ -8,7 +8,8 @@ import (
 // limits that keep variable tracking small whatever the script does.
 const (
 	maxValue  = 16 << 10 // longest value that is tracked
-	maxExpand = 4 << 20  // most bytes that expansion may produce in one script
+	maxShape  = 2 << 10  // longest shape
+	maxExpand = 1 << 20  // most bytes that expansion may produce in one script
 )
 
 type varState uint8

@@ -13,7 +13,7 @@ const (
 	defaultMaxDepth    = 1000
 	defaultMaxCommands = 10_000
 
-	maxSteps  = 120_000  // work of one walk: a word is 1
+	maxSteps  = 40_000   // work of one walk: a word is 1
 	stepCost  = 4        // a statement, an expression, ...
 	maxFields = 256      // words that one word may expand to
 	maxCalls  = 12       // nested function calls, evals, aliases

@@ -159,21 +159,21 @@ func (b *builder) end1() {
 
 // shape returns what the word looks like; text is what it begins with.
 func (b *builder) shape(text string) string {
-	if text == "" && string(b.rest) == Unknown {
+	if text == "" && string(b.rest) == Unknown || len(b.rest) >= maxShape {
+		return Unknown
+	}
+	if b.w.expanded += len(text) + len(b.rest); b.w.expanded > maxExpand {
 		return Unknown
 	}
 	whole := text + string(b.rest)
 	b.w.remember(Word{Text: strings.ReplaceAll(whole, Unknown, ""), Span: b.f.Span})
-	if b.w.expanded += len(whole); b.w.expanded > maxExpand {
-		return Unknown
-	}
 	return whole
 }
 
 func (b *builder) add(s string) {
 	b.has = true
 	if b.frozen {
-		if len(b.rest) < maxValue {
+		if len(b.rest) < maxShape {
 			b.rest = append(b.rest, s...)
 		}
 		return
@@ -195,7 +195,7 @@ func (b *builder) shaped(why, shape string, quoted bool) {
 		shape = Unknown
 	}
 	b.loose = b.loose || !(quoted && shape == Unknown) && !strings.HasPrefix(why, whyName)
-	if len(b.rest) < maxValue {
+	if len(b.rest) < maxShape {
 		b.rest = append(b.rest, shape...)
 	}
 	if !b.frozen {

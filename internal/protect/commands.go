@@ -237,7 +237,8 @@ func flag(args []shell.Word, names ...string) bool {
 		t := args[i].Text
 		for _, n := range names {
 			long := strings.HasPrefix(n, "--")
-			if t == n || long && strings.HasPrefix(t, n+"=") || !long && len(t) > 2 && t[0] == '-' && t[1] != '-' && strings.Contains(t, n[1:]) {
+			rest, begins := strings.CutPrefix(t, n)
+			if begins && (rest == "" || long && rest[0] == '=') || !long && len(t) > 2 && t[0] == '-' && t[1] != '-' && strings.Contains(t, n[1:]) {
 				return true
 			}
 		}

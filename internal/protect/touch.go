@@ -227,7 +227,7 @@ func (k *check) path(name, part string) *Finding {
 // reads looks at what is read only to be changed later: a second name for a file;
 // and at the key that the ledger's digests are made with.
 func (k *check) reads(e *effect.Effect) *Finding {
-	if k.links(e) {
+	if e.Tags.Has(effect.Linked) {
 		for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
 			s.Below = s.Below || !s.IsZero() && s.Text != "/"
 			how := there
@@ -268,17 +268,6 @@ func (k *check) hasKey(s paths.Set) bool {
 	return slices.ContainsFunc(k.own(), func(it item) bool {
 		return it.what == isState && it.set.Below && s.Has(it.set.Text+"/obstat.db.key") && (s.Exact() || k.exists(it.name))
 	})
-}
-
-// links tells whether the file that is read gets a second name: by `ln`, `cp -l`.
-func (k *check) links(e *effect.Effect) bool {
-	switch e.Program {
-	case "ln", "link":
-		return true
-	case "cp":
-		return e.Command >= 0 && flag(k.a.Commands[e.Command].Args(), "-l", "--link", "-s", "--symbolic-link")
-	}
-	return false
 }
 
 // transfers looks at a copy from another machine, or from a store, to this one: files of
