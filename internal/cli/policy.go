@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -230,4 +234,235 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// maxShown bounds how many rules of a list are printed.
+const maxShown = 200
+
+// program prints what a configuration means: the stages of some modes, and their rules.
+func (s *screen) program(p *loaded, title string, modes []string) {
+	prog := p.Program
+	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim, p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
+	used := map[string]bool{}
+	for _, m := range modes {
+		s.mode(prog, obstat.Mode(m))
+		for _, st := range prog.Pipelines[obstat.Mode(m)].Stages {
+			if match, ok := st.(obstat.Match); ok {
+				used[match.Rules] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
+		if used[name] || len(modes) == len(prog.Pipelines) {
+			s.list(name, prog.Rules[name])
+		}
+	}
+	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {
+		s.printf("\n%s\n", s.io.paint(dim, "other modes, with --mode: "+visible(strings.Join(append(rest, allModes), ", "))))
+	}
+}
+
+func (s *screen) mode(p *obstat.Program, m obstat.Mode) {
+	pl := p.Pipelines[m]
+	note := ""
+	if m == p.Mode {
+		note = " (in force)"
+	}
+	s.printf("\nmode %s%s\n", s.io.paint(bold, visible(string(m))), note)
+	for i, st := range pl.Stages {
+		s.printf("  %d. %s\n", i+1, visible(stageWords(st)))
+	}
+	s.printf("  %d. otherwise %s\n", len(pl.Stages)+1, s.io.paint(verdictInk(pl.Default), pl.Default.String()))
+	for _, st := range pl.Amend {
+		s.printf("  then, only to tighten: %s\n", visible(stageWords(st)))
+	}
+}
+
+// stageWords describes a stage in words.
+func stageWords(s obstat.Stage) string {
+	switch s := s.(type) {
+	case obstat.Match:
+		text := s.Name
+		if text == "" || text == s.Rules {
+			text = "rules " + s.Rules
+		} else if s.Rules != text {
+			text += " (list " + s.Rules + ")"
+		}
+		text += ", the " + s.Pick.String() + " that matches"
+		if s.Except != "" {
+			text += ", but for those that are " + s.Except
+		}
+		if s.Settle != 0 {
+			text += "; settles " + verdictList(s.Settle)
+		}
+		return text + askDenies(s.AskDenies)
+	case obstat.Check:
+		text := "check " + s.Name
+		if s.Pass != 0 {
+			text += "; passes on " + outcomeList(s.Pass)
+		}
+		if len(s.Unless) > 0 {
+			text += "; not after " + strings.Join(s.Unless, ", ")
+		}
+		return text + askDenies(s.AskDenies)
+	case obstat.When:
+		text := "if " + cmp.Or(s.Is, "the tool is one of "+strings.Join(s.Tools, ", ")) + ": " + s.Then.String()
+		if s.Else != nil {
+			text += ", else " + s.Else.String()
+		}
+		return text
+	}
+	return "the floor, which puts each command, path and host to the rules"
+}
+
+func askDenies(on bool) string {
+	if on {
+		return "; ask means deny"
+	}
+	return ""
+}
+
+func verdictList(vs obstat.Verdicts) string {
+	var names []string
+	for _, v := range vs.List() {
+		names = append(names, v.String())
+	}
+	return strings.Join(names, " and ")
+}
+
+func outcomeList(o obstat.Outcomes) string {
+	var names []string
+	for _, n := range []struct {
+		o obstat.Outcomes
+		s string
+	}{{obstat.PlainAsk, "a plain ask"}, {obstat.SafetyAsk, "a safety ask"}, {obstat.CheckDeny, "deny"}, {obstat.CheckAllow, "allow"}} {
+		if o&n.o != 0 {
+			names = append(names, n.s)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+func (s *screen) list(name string, rules []obstat.Rule) {
+	s.printf("\nlist %s: %s\n", s.io.paint(bold, visible(name)), plural(len(rules), "rule"))
+	width := 0
+	for i := range rules[:min(len(rules), maxShown)] {
+		width = max(width, min(columns(visible(ruleWords(&rules[i]))), s.width/2))
+	}
+	for i := range rules {
+		if i == maxShown {
+			s.printf("  … %s more\n", plural(len(rules)-i, "rule"))
+			return
+		}
+		r := &rules[i]
+		pos := ""
+		if r.Pos.IsValid() {
+			pos = s.io.paint(dim, visible(r.Pos.String()))
+		}
+		text := s.io.paint(verdictInk(r.Verdict), pad(r.Verdict.String(), 5)) + "  " + pad(clip(visible(ruleWords(r)), s.width-10), width) + "  " + pos
+		s.printf("  %s\n", strings.TrimRight(text, " "))
+	}
+}
+
+// ruleWords is the rule as written, with the field it looks at where the rule's
+// own text does not say.
+func ruleWords(r *obstat.Rule) string {
+	text := r.String()
+	if r.Source == "" && r.Field != "" && !r.Whole() {
+		text = r.Tool.String() + "(" + r.Field + ": " + r.Pattern.String() + ")"
+	}
+	return text
+}
+
+// mermaid draws a Program's pipelines as a Mermaid flowchart, one subgraph a
+// mode.
+func mermaid(p *obstat.Program, modes []string) string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	for i, m := range modes {
+		g := flow{b: &b, p: p, id: fmt.Sprintf("m%d", i)}
+		fmt.Fprintf(&b, "  subgraph %s[\"%s\"]\n", g.id, label("mode "+m))
+		g.pipeline(p.Pipelines[obstat.Mode(m)])
+		b.WriteString("  end\n")
+	}
+	return b.String()
+}
+
+type flow struct {
+	b  *strings.Builder
+	p  *obstat.Program
+	id string
+}
+
+func (g *flow) printf(format string, args ...any) { fmt.Fprintf(g.b, "    "+format+"\n", args...) }
+
+func (g *flow) pipeline(pl obstat.Pipeline) {
+	g.printf(`%s_call(["call"])`, g.id)
+	prev, edge := g.id+"_call", "-->"
+	for i, s := range pl.Stages {
+		node := fmt.Sprintf("%s_s%d", g.id, i)
+		g.printf(`%s{"%s"}`, node, label(shortStage(s)))
+		g.printf("%s %s %s", prev, edge, node)
+		g.printf(`%s -->|"%s"| %s_out`, node, label(g.settles(s)), g.id)
+		prev, edge = node, `-->|"else"|`
+	}
+	g.printf(`%s %s %s_default["%s"]`, prev, edge, g.id, pl.Default)
+	g.printf("%s_default --> %s_out", g.id, g.id)
+	g.printf(`%s_out(("verdict"))`, g.id)
+	last := g.id + "_out"
+	for i, s := range pl.Amend {
+		node := fmt.Sprintf("%s_a%d", g.id, i)
+		g.printf(`%s[/"%s"/]`, node, label("only to tighten: "+shortStage(s)))
+		g.printf("%s --> %s", last, node)
+		last = node
+	}
+}
+
+func shortStage(s obstat.Stage) string {
+	switch s := s.(type) {
+	case obstat.Match:
+		return cmp.Or(s.Name, s.Rules) + ", " + s.Pick.String()
+	case obstat.When:
+		return cmp.Or(s.Is, "tool is one of "+strings.Join(s.Tools, ", "))
+	}
+	return s.StageName()
+}
+
+// settles names the verdicts that a stage can settle.
+func (g *flow) settles(s obstat.Stage) string {
+	switch s := s.(type) {
+	case obstat.Match:
+		return g.matchSettles(&s)
+	case obstat.Check:
+		if s.Pass != 0 {
+			return "settles, but for " + outcomeList(s.Pass)
+		}
+	case obstat.When:
+		if s.Else != nil {
+			return "yes: " + s.Then.String() + ", no: " + s.Else.String()
+		}
+		return "yes: " + s.Then.String()
+	}
+	return "settles"
+}
+
+// matchSettles lists the verdicts that the rules of a list have and that settle.
+func (g *flow) matchSettles(m *obstat.Match) string {
+	var names []string
+	for _, v := range m.Settle.List() {
+		if !slices.ContainsFunc(g.p.Rules[m.Rules], func(r obstat.Rule) bool { return r.Verdict == v }) {
+			continue
+		}
+		name := v.String()
+		if v == obstat.Ask && m.AskDenies {
+			name = "ask as deny"
+		}
+		names = append(names, name)
+	}
+	return cmp.Or(strings.Join(names, ", "), "no rules")
+}
+
+// label makes a text safe inside a quoted Mermaid label.
+func label(s string) string {
+	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(visible(s))
 }

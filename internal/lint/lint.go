@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -262,4 +263,227 @@ func (l *linter) hasAsk(pl obstat.Pipeline) bool {
 
 func (l *linter) has(list string, v obstat.Verdict) bool {
 	return slices.ContainsFunc(l.p.Rules[list], func(r obstat.Rule) bool { return r.Verdict == v })
+}
+
+// A rule is shadowed if, in every mode that looks at it, another rule matches
+// wherever it does and comes first. Only what the patterns' shapes prove counts:
+// a warning that is wrong costs more than one that is missing.
+
+// An item is a rule made ready for comparing.
+type item struct {
+	rule        *obstat.Rule
+	tool, match text
+}
+
+// A text is a pattern made ready for comparing.
+type text struct {
+	obstat.Text
+	p     *pattern.Pattern // nil: everything, or nothing that is known
+	shape pattern.Shape
+	tail  *pattern.Pattern // see must
+}
+
+func (l *linter) text(t obstat.Text) text {
+	out := text{Text: t}
+	if t.IsZero() {
+		return out
+	}
+	if out.p = l.compiled(t); out.p != nil {
+		out.shape = out.p.Shape()
+	}
+	if t.Flavour == pattern.Wildcard && strings.HasSuffix(t.Text, " *") {
+		out.tail = l.compiled(obstat.Text{Flavour: pattern.Wildcard, Text: t.Text + "*"})
+	}
+	return out
+}
+
+// items returns the rules of a list, made ready.
+func (l *linter) items(list string) []item {
+	if its, ok := l.ready[list]; ok {
+		return its
+	}
+	its := make([]item, len(l.p.Rules[list]))
+	for i := range its {
+		r := &l.p.Rules[list][i]
+		its[i] = item{r, l.text(r.Tool), l.text(r.Pattern)}
+	}
+	l.ready[list] = its
+	return its
+}
+
+// shadowed finds rules that can never decide.
+func (l *linter) shadowed() {
+	type finding struct {
+		rule, by *obstat.Rule
+		last     bool
+	}
+	dead, alive := []finding{}, map[place]bool{}
+	for _, name := range l.lists() {
+		for i := range l.items(name) {
+			r := l.items(name)[i].rule
+			if l.silent(r) || alive[placeOf(r)] {
+				continue
+			}
+			by, last := l.shadow(name, i)
+			if l.budget <= 0 {
+				return // a rule shadowed here may still decide in another list
+			}
+			if by == nil || placeOf(by) == placeOf(r) {
+				alive[placeOf(r)] = true
+				continue
+			}
+			dead = append(dead, finding{r, by, last})
+		}
+	}
+	for _, f := range dead {
+		if !alive[placeOf(f.rule)] && !l.silent(f.rule) {
+			l.tell(f.rule, f.by, f.last)
+		}
+	}
+}
+
+func (l *linter) tell(r, by *obstat.Rule, last bool) {
+	how := "comes first"
+	if last {
+		how = "stands after it, and the last match counts"
+	}
+	hint := "take one of them out, or make " + by.String() + " narrower"
+	var e *obstat.Error
+	if r.Verdict == by.Verdict {
+		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: %s covers it and says the same", r.Verdict, r, by)
+	} else {
+		e = l.warn(r, obstat.CodeNoEffect, hint, "%s rule %s can never decide: %s rule %s covers it and %s", r.Verdict, r, by.Verdict, by, how)
+	}
+	e.Also = positions(by)
+}
+
+// shadow returns the rule that keeps rule i of a list from ever deciding, nil
+// if there is none in at least one mode, and whether it does so by standing last.
+func (l *linter) shadow(list string, i int) (by *obstat.Rule, last bool) {
+	for _, mode := range l.modes() {
+		ms := matchesOf(l.p.Pipelines[mode])
+		for n, m := range ms {
+			if m.Rules != list {
+				continue
+			}
+			s := l.within(m, i)
+			last = s != nil && m.Pick == obstat.Last
+			for k := 0; k < n && s == nil; k++ {
+				s = l.before(ms[k], &l.items(list)[i])
+			}
+			if s == nil {
+				return nil, false
+			}
+			by = s
+		}
+	}
+	return by, last
+}
+
+// within looks for a rule of the same list that is picked instead.
+func (l *linter) within(m obstat.Match, i int) *obstat.Rule {
+	its := l.items(m.Rules)
+	for j := range its {
+		if j != i && beats(m.Pick, its[j].rule.Verdict, its[i].rule.Verdict, j, i) && l.covers(&its[j], &its[i]) {
+			return its[j].rule
+		}
+	}
+	return nil
+}
+
+// beats tells whether a rule at place j with verdict a is picked before one at
+// place i with verdict b.
+func beats(p obstat.Pick, a, b obstat.Verdict, j, i int) bool {
+	switch p {
+	case obstat.Last:
+		return j > i
+	case obstat.Strictest:
+		return a < b || a == b && j < i
+	}
+	return j < i
+}
+
+// before looks for a rule of an earlier stage that settles every call that r matches.
+// A stage that passes on some of its rules' verdicts may pick one of those, so
+// it counts only where the strictest is picked and that settles.
+func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
+	its := l.items(m.Rules)
+	sure := m.Settle == 0 || allSettle(m, its)
+	for j := range its {
+		o := &its[j]
+		if !m.Settle.Has(o.rule.Verdict) || !sure && (m.Pick != obstat.Strictest || o.rule.Verdict != obstat.Deny) {
+			continue
+		}
+		if o.rule != r.rule && l.covers(o, r) {
+			return o.rule
+		}
+	}
+	return nil
+}
+
+func allSettle(m obstat.Match, its []item) bool {
+	for i := range its {
+		if !m.Settle.Has(its[i].rule.Verdict) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers tells whether a provably matches every question that b matches.
+func (l *linter) covers(a, b *item) bool {
+	l.budget--
+	if l.budget <= 0 || !a.tool.covers(&b.tool) {
+		return false
+	}
+	if a.rule.Whole() {
+		return true
+	}
+	return !b.rule.Whole() && a.rule.Field == b.rule.Field && a.match.covers(&b.match)
+}
+
+// covers tells whether a provably matches every text that b matches.
+func (a *text) covers(b *text) bool {
+	switch {
+	case a.IsZero() || a.Text == b.Text:
+		return true
+	case b.IsZero() || a.Flavour == pattern.JSON || b.Flavour == pattern.JSON || a.p == nil || b.p == nil:
+		return false
+	case a.Flavour == pattern.Exact: // b is another text, or more than one
+		return false
+	case !strings.HasPrefix(b.shape.Prefix, a.shape.Prefix): // a text that b matches need not start with a's prefix
+		return false
+	case b.shape.Exact:
+		ok, err := a.p.Match(b.shape.Prefix)
+		return ok && err == nil
+	case a.Flavour == pattern.Minimatch && b.Flavour == pattern.Minimatch && inSegment(a.Text.Text, b.Text.Text):
+		return true
+	}
+	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line()
+}
+
+// line tells whether a pattern matches what starts with its prefix, up to the end
+// of a line and no further: `tool:bash:.*`.
+func (a *text) line() bool {
+	return a.p.MustMatchLine(a.shape.Prefix) && !a.must(a.shape.Prefix)
+}
+
+// inSegment tells whether a is a literal and a star, `git *`, and b starts with the
+// literal and goes on with nothing that leaves the segment of a path: minimatch's star
+// stops at a slash, in both.
+func inSegment(a, b string) bool {
+	literal, ok := strings.CutSuffix(a, "*")
+	const special = "*?[]{}()!+@|\\/#"
+	rest, starts := strings.CutPrefix(b, literal)
+	if !ok || !starts || strings.ContainsAny(literal, special) || strings.Contains(rest, "**") || strings.ContainsAny(rest, special[2:]) {
+		return false
+	}
+	return literal != "" || !strings.HasPrefix(b, ".")
+}
+
+// must tells whether a surely matches every text that starts with prefix. A
+// wildcard's final " *" is optional (`git *` matches `git`), so only the form with
+// the end in place counts.
+func (a *text) must(prefix string) bool {
+	return a.p.MustMatch(prefix) || a.tail.MustMatch(prefix)
 }
