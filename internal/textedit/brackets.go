@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -234,17 +235,14 @@ func (l *layout) bracketKey(key string) string {
 	if l.f == YAML {
 		return l.quote(key, true, true)
 	}
-	return jsonQuote(key)
+	return jsonx.Quote(key)
 }
 
-// bracketValue writes a value inside brackets: on one line, or over several
+// bracketValue writes a value on one line or, in JSON where multi is set, over several
 // lines whose first is indented by indent.
 func (l *layout) bracketValue(n *tree.Node, indent string, multi bool) string {
-	if l.f == YAML {
-		return l.flowValue(n)
-	}
 	if !deep(n) {
-		return jsonScalar(n)
+		return l.scalar(n, false)
 	}
 	open, shut := "[", "]"
 	if n.Kind == tree.Object {
@@ -258,16 +256,22 @@ func (l *layout) bracketValue(n *tree.Node, indent string, multi bool) string {
 	if l.tight {
 		sep, colon = ",", ":"
 	}
-	if multi {
+	if multi && l.f != YAML {
 		inner = indent + l.unit
 		lead, sep, trail = l.nl+inner, ","+l.nl+inner, l.nl+indent
 	}
+	child := func(n *tree.Node) string {
+		if deep(n) {
+			return l.bracketValue(n, inner, multi)
+		}
+		return l.scalar(n, true)
+	}
 	var parts []string
 	for _, e := range n.Elems {
-		parts = append(parts, l.bracketValue(e, inner, multi))
+		parts = append(parts, child(e))
 	}
 	for _, m := range n.Members {
-		parts = append(parts, jsonQuote(m.Key)+colon+l.bracketValue(m.Value, inner, multi))
+		parts = append(parts, l.bracketKey(m.Key)+colon+child(m.Value))
 	}
 	return open + lead + strings.Join(parts, sep) + trail + shut
 }

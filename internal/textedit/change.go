@@ -39,9 +39,9 @@ func (f Format) change(src []byte, r request) ([]byte, error) {
 	if f.blank(src) && f != 0 {
 		return f.create(src, r, value)
 	}
-	root, problems := f.Parse(src)
-	if tree.Fatal(problems) {
-		return nil, &BrokenError{src, problems}
+	root, err := f.read(src)
+	if err != nil {
+		return nil, err
 	}
 	if root.Kind == tree.Null && root.Start == root.End { // nothing after a YAML document's ---
 		return f.create(src, r, value)
@@ -69,9 +69,9 @@ func (f Format) verify(src []byte, edits []Edit, want *tree.Node) ([]byte, error
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
-	got, problems := f.Parse(out)
-	if tree.Fatal(problems) {
-		return nil, refuse("the file would not be readable any more (%v)", &BrokenError{out, problems})
+	got, err := f.read(out)
+	if err != nil {
+		return nil, refuse("the file would not be readable any more (%v)", err)
 	}
 	if !tree.Equal(got, want) {
 		return nil, refuse("it would change other parts of the file as well")

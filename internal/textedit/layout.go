@@ -45,26 +45,24 @@ func newLayout(f Format, src []byte, root *tree.Node) *layout {
 // learn takes the steps of indentation and the quotes from the first examples
 // in the file.
 func (l *layout) learn(root *tree.Node) {
-	var s survey
+	s := survey{lists: -1}
 	s.walk(l, root, false)
 	if s.unit != "" {
 		l.unit = s.unit
 	}
-	if s.lists >= 0 && s.sawList {
+	if s.lists >= 0 {
 		l.lists = s.lists
 	}
-	l.flow = s.flowLists >= s.blockLists
-	l.single = s.singles > s.doubles
+	l.flow, l.single = s.flow >= 0, s.single > 0
 }
 
 // A survey counts how things are written.
 type survey struct {
-	unit                  string
-	lists                 int
-	sawList               bool
-	flowLists, blockLists int
-	singles, doubles      int
-	seen                  int
+	unit   string
+	lists  int // how far the first list is indented from its key, -1: none seen
+	flow   int // lists in brackets, less those in lines
+	single int // texts in single quotes, less those in double ones
+	seen   int
 }
 
 // maxSurvey bounds the walk: the first values of a file tell its style.
@@ -76,15 +74,15 @@ func (s *survey) walk(l *layout, n *tree.Node, inItem bool) {
 	}
 	switch n.Style {
 	case tree.Single:
-		s.singles++
+		s.single++
 	case tree.Double:
-		s.doubles++
+		s.single--
 	}
 	if n.Kind == tree.Array && len(n.Elems) > 0 && inItem && scalars(n) {
 		if n.Style == tree.Flow {
-			s.flowLists++
+			s.flow++
 		} else {
-			s.blockLists++
+			s.flow--
 		}
 	}
 	for _, e := range n.Elems {
@@ -98,8 +96,8 @@ func (s *survey) walk(l *layout, n *tree.Node, inItem bool) {
 		s.step(l, n, m.KeyNode.Start)
 		if v := m.Value; l.f == YAML && v.Style == tree.Block && v.Alias == nil {
 			d := l.column(v.Start) - l.column(n.Start)
-			if v.Kind == tree.Array && !s.sawList && d >= 0 {
-				s.sawList, s.lists = true, d
+			if v.Kind == tree.Array && s.lists < 0 && d >= 0 {
+				s.lists = d
 			} else if v.Kind == tree.Object && s.unit == "" && d > 0 {
 				s.unit = strings.Repeat(" ", d)
 			}

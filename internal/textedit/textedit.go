@@ -66,6 +66,15 @@ func (f Format) Parse(src []byte) (*tree.Node, []tree.Problem) {
 	return nil, []tree.Problem{{Code: tree.CodeSyntax, Msg: "the file has no format that can be edited"}}
 }
 
+// read reads src; a file that cannot be read is a BrokenError.
+func (f Format) read(src []byte) (*tree.Node, error) {
+	root, problems := f.Parse(src)
+	if tree.Fatal(problems) {
+		return nil, &BrokenError{src, problems}
+	}
+	return root, nil
+}
+
 // A BrokenError says that a file cannot be edited because it cannot be read.
 type BrokenError struct {
 	Src      []byte
@@ -120,15 +129,14 @@ func (f Format) SetChanged(src []byte, have *tree.Node, value any, path ...any) 
 // SetMembers makes the object at path hold the members of want and no others,
 // each changed only if it is another one.
 func (f Format) SetMembers(src []byte, want jsonx.Object, path ...any) ([]byte, error) {
-	root, problems := f.Parse(src)
-	if tree.Fatal(problems) {
-		return nil, &BrokenError{Src: src, Problems: problems}
+	root, err := f.read(src)
+	if err != nil {
+		return nil, err
 	}
 	have := root.At(path...)
 	if !have.Is(tree.Object) {
 		return f.Set(src, want, path...)
 	}
-	var err error
 	for _, m := range want {
 		if src, err = f.SetChanged(src, have.Get(m.Key), m.Value, append(slices.Clone(path), m.Key)...); err != nil {
 			return nil, err
@@ -181,20 +189,14 @@ func (f Format) Has(src []byte, value any, path ...any) (bool, error) {
 	if f.blank(src) {
 		return false, nil
 	}
-	root, problems := f.Parse(src)
-	if tree.Fatal(problems) {
-		return false, &BrokenError{src, problems}
+	root, err := f.read(src)
+	if err != nil || !root.At(path...).Is(tree.Array) {
+		return false, err
 	}
-	list := root.At(path...)
-	if list == nil || list.Kind != tree.Array {
-		return false, nil
-	}
-	for _, e := range list.Elems {
-		if got, err := canonical(e); err == nil && bytes.Equal(got, want) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(root.At(path...).Elems, func(e *tree.Node) bool {
+		got, err := canonical(e)
+		return err == nil && bytes.Equal(got, want)
+	}), nil
 }
 
 func canonical(value any) ([]byte, error) {

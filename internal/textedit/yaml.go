@@ -110,7 +110,7 @@ func (l *layout) blockRemove(c *change) []Edit {
 	if len(items) == 1 {
 		empty := &tree.Node{Kind: n.Kind}
 		if len(c.chain) == 1 {
-			return []Edit{{n.Start, n.End, l.flowValue(empty) + l.lineEnd(n)}}
+			return []Edit{{n.Start, n.End, l.bracketValue(empty, "", false) + l.lineEnd(n)}}
 		}
 		return l.blockSet(c.chain[len(c.chain)-2], c.steps[len(c.steps)-1].(int), empty)
 	}
@@ -143,7 +143,7 @@ func (l *layout) document(n *tree.Node) string {
 	case n.Kind == tree.Array && len(n.Elems) > 0:
 		return strings.TrimPrefix(l.blockElems(n, 0), l.nl) + l.nl
 	}
-	return l.flowValue(n) + l.nl
+	return l.bracketValue(n, "", false) + l.nl
 }
 
 // blockValue writes the value after the colon of a key in column col: text on the
@@ -156,7 +156,7 @@ func (l *layout) blockValue(n *tree.Node, col int, inItem bool) string {
 	case n.Kind == tree.Array && len(n.Elems) > 0 && !(inItem && l.flow && scalars(n)):
 		return l.blockElems(n, col+l.lists)
 	}
-	return " " + l.flowValue(n)
+	return " " + l.bracketValue(n, "", false)
 }
 
 func (l *layout) blockMembers(n *tree.Node, col int, inItem bool) string {
@@ -180,45 +180,19 @@ func (l *layout) blockItem(n *tree.Node, col int) string {
 	if n.Kind == tree.Object && len(n.Members) > 0 {
 		return l.blockMembers(n, col, true)
 	}
-	return l.flowValue(n)
+	return l.bracketValue(n, "", false)
 }
 
-// flowValue writes a value on one line.
-func (l *layout) flowValue(n *tree.Node) string {
-	var parts []string
-	switch n.Kind {
-	case tree.Object:
-		for _, m := range n.Members {
-			parts = append(parts, l.quote(m.Key, true, true)+": "+l.flowInner(m.Value))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case tree.Array:
-		for _, e := range n.Elems {
-			parts = append(parts, l.flowInner(e))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case tree.String:
-		return l.quote(n.Str, false, false)
-	}
-	return jsonScalar(n)
-}
-
-func (l *layout) flowInner(n *tree.Node) string {
-	if n.Kind == tree.String {
-		return l.quote(n.Str, false, true)
-	}
-	return l.flowValue(n)
-}
-
-func jsonQuote(s string) string { return jsonx.Quote(s) }
-
-func jsonScalar(n *tree.Node) string {
-	switch n.Kind {
-	case tree.String:
-		return jsonQuote(n.Str)
-	case tree.Number:
+// scalar writes a value without children; in brackets of a YAML file where flow is set.
+func (l *layout) scalar(n *tree.Node, flow bool) string {
+	switch {
+	case n.Kind == tree.String && l.f == YAML:
+		return l.quote(n.Str, false, flow)
+	case n.Kind == tree.String:
+		return jsonx.Quote(n.Str)
+	case n.Kind == tree.Number:
 		return n.Num
-	case tree.Bool:
+	case n.Kind == tree.Bool:
 		return fmt.Sprint(n.Bool)
 	}
 	return "null"
@@ -234,25 +208,13 @@ func (l *layout) quote(s string, key, flow bool) string {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case unprintable(r):
+	for _, r := range jsonx.Quote(s) {
+		if unprintable(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
+		} else {
 			b.WriteRune(r)
 		}
 	}
-	b.WriteByte('"')
 	return b.String()
 }
 
