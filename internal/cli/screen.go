@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -247,13 +248,17 @@ func (s *screen) walk(v *explain.View) {
 	parts := 0
 	for i := range v.Walk {
 		w := &v.Walk[i]
+		settled := slices.IndexFunc(w.Steps, func(s explain.Step) bool { return s.State == explain.Settled })
 		switch {
 		case w.Part == "" || w.Decides:
 			rows = append(rows, wholeRows(w)...)
-		case !settles(w):
+			if settled < 0 {
+				rows = append(rows, row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)})
+			}
+		case settled < 0:
 			silent = append(silent, w)
 		case parts < maxParts:
-			rows = append(rows, partRow(w))
+			rows = append(rows, stepRow(&w.Steps[settled], visible(w.Part), w.Verdict))
 			parts++
 		default:
 			parts++
@@ -280,10 +285,8 @@ func (s *screen) walk(v *explain.View) {
 // line, and so do those that were not reached.
 func wholeRows(w *explain.Walk) []row {
 	var rows []row
-	settled := false
 	for i := range w.Steps {
 		st := &w.Steps[i]
-		settled = settled || st.State == explain.Settled
 		r := stepRow(st, visible(st.Looked), st.As)
 		if st.State == explain.NotReached {
 			r = row{stage: visible(st.Stage), outcome: st.State, faint: true}
@@ -295,15 +298,7 @@ func wholeRows(w *explain.Walk) []row {
 		}
 		rows = append(rows, r)
 	}
-	if !settled {
-		rows = append(rows, defaultRow(w))
-	}
 	return rows
-}
-
-// defaultRow is the line of a question that no stage settled.
-func defaultRow(w *explain.Walk) row {
-	return row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)}
 }
 
 // silentRow shows the parts that no rule speaks of in one line.
@@ -313,25 +308,6 @@ func silentRow(parts []*explain.Walk) row {
 		r.looked = strconv.Itoa(len(parts)) + " parts more"
 	}
 	return r
-}
-
-func settles(w *explain.Walk) bool {
-	for i := range w.Steps {
-		if w.Steps[i].State == explain.Settled {
-			return true
-		}
-	}
-	return false
-}
-
-// partRow shows a part that did not decide in one line.
-func partRow(w *explain.Walk) row {
-	for i := range w.Steps {
-		if w.Steps[i].State == explain.Settled {
-			return stepRow(&w.Steps[i], visible(w.Part), w.Verdict)
-		}
-	}
-	return defaultRow(w)
 }
 
 func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -246,7 +245,7 @@ func verdictInk(v obstat.Verdict) ink {
 // problems writes errors and warnings, one a line, and on a terminal with the
 // line of the file that each is about.
 func (f *Factory) problems(w io.Writer, es obstat.Errors, excerpt bool) {
-	sources := map[string][]byte{}
+	sources := map[string][]string{}
 	paint := f.IO.painter(w)
 	for _, e := range es {
 		word, look := "error", red
@@ -265,27 +264,30 @@ func (f *Factory) problems(w io.Writer, es obstat.Errors, excerpt bool) {
 			fmt.Fprintf(w, "    see also %s\n", visible(p.String()))
 		}
 		if e.Hint != "" {
-			for i, line := range wrap(visible(e.Hint), f.IO.width()-10) {
-				fmt.Fprintf(w, "    %s%s\n", []string{"hint: ", "      "}[min(i, 1)], line)
+			label := "hint: "
+			for _, line := range wrap(visible(e.Hint), f.IO.width()-10) {
+				fmt.Fprintf(w, "    %s%s\n", label, line)
+				label = "      "
 			}
 		}
 	}
 }
 
 // excerpt writes the line that e is about, a caret under the place.
-func (f *Factory) excerpt(w io.Writer, e *obstat.Error, sources map[string][]byte) {
+func (f *Factory) excerpt(w io.Writer, e *obstat.Error, sources map[string][]string) {
 	if e.Pos.File == "" || e.Pos.Line == 0 {
 		return
 	}
-	src, ok := sources[e.Pos.File]
+	lines, ok := sources[e.Pos.File]
 	if !ok {
-		src, _ = read(e.Pos.File)
-		sources[e.Pos.File] = src
+		src, _ := read(e.Pos.File)
+		lines = splitLines(string(src))
+		sources[e.Pos.File] = lines
 	}
-	line, ok := lineOf(src, e.Pos.Line)
-	if !ok {
+	if e.Pos.Line > len(lines) {
 		return
 	}
+	line := strings.TrimSuffix(lines[e.Pos.Line-1], "\r")
 	col := offsetOf(line, e.Pos.Col)
 	text, mark := window(line, Range{col, col + 1}, f.IO.width()-9)
 	fmt.Fprintf(w, "%6d | %s\n", e.Pos.Line, text)
@@ -294,26 +296,14 @@ func (f *Factory) excerpt(w io.Writer, e *obstat.Error, sources map[string][]byt
 	}
 }
 
-func lineOf(src []byte, n int) (string, bool) {
-	for ; n > 1; n-- {
-		i := bytes.IndexByte(src, '\n')
-		if i < 0 {
-			return "", false
-		}
-		src = src[i+1:]
-	}
-	line, _, _ := bytes.Cut(src, []byte("\n"))
-	return strings.TrimSuffix(string(line), "\r"), len(src) > 0
-}
-
 // offsetOf returns the byte offset of a column, counted in characters from one.
 func offsetOf(line string, col int) int {
-	off := 0
-	for ; col > 1 && off < len(line); col-- {
-		_, n := utf8.DecodeRuneInString(line[off:])
-		off += n
+	for off := range line {
+		if col--; col <= 0 {
+			return off
+		}
 	}
-	return off
+	return len(line)
 }
 
 // A Range is a range of bytes, or of columns.
@@ -322,68 +312,19 @@ type Range struct{ Start, End int }
 // window shows one line of text in at most width columns, moved so that the
 // marked bytes can be seen, and says which columns the mark takes.
 func window(line string, mark Range, width int) (string, Range) {
-	mark.Start = max(0, min(mark.Start, len(line)))
-	cells, marked := layout(line, Range{mark.Start, max(mark.Start, mark.End)})
-	marked.End = max(marked.End, marked.Start)
-	total := 0
-	for _, c := range cells {
-		total += columns(c)
+	upTo := func(end int) string {
+		return visible(strings.ReplaceAll(line[:max(0, min(end, len(line)))], "\t", "    "))
 	}
-	if total <= width {
-		return strings.Join(cells, ""), marked
-	}
-	from := max(0, min(marked.Start-width/3, total-width+1))
-	var b strings.Builder
-	at, shown := 0, 0
-	for _, c := range cells {
-		n := columns(c)
-		switch {
-		case at < from:
-			if at+n > from {
-				from = at + n // a wide character reaches across
-			}
-		case shown == 0 && from > 0:
-			b.WriteString("…" + strings.Repeat(" ", max(0, n-1)))
-			shown += max(1, n)
-		case shown+n > width-1:
-			b.WriteString("…")
-			return b.String(), clampRange(marked, from, width-1)
-		default:
-			b.WriteString(c)
-			shown += n
+	text := upTo(len(line))
+	start, end, from := columns(upTo(mark.Start)), columns(upTo(mark.End)), 0
+	if total := columns(text); total > width {
+		if i := fitting(text, min(start-width/3, total-width+1)); i > 0 {
+			from = columns(text[:i])
+			r, n := utf8.DecodeRuneInString(text[i:])
+			text = pad("…", runeColumns(r)) + text[i+n:]
 		}
-		at += n
+		text = clip(text, width)
 	}
-	return b.String(), clampRange(marked, from, width)
-}
-
-func clampRange(r Range, from, width int) Range {
-	r = Range{max(0, r.Start-from), r.End - from}
-	return Range{min(r.Start, width), min(max(r.End, r.Start+1), width)}
-}
-
-// layout returns the characters of line as they are shown, and the columns that
-// the marked bytes take.
-func layout(line string, mark Range) (cells []string, marked Range) {
-	at, started := 0, false
-	for i := 0; i < len(line); {
-		r, n := utf8.DecodeRuneInString(line[i:])
-		c := showRune(line[i:i+n], r)
-		if r == '\t' {
-			c = "    "
-		}
-		if i >= mark.Start && !started {
-			marked.Start, started = at, true
-		}
-		if i < mark.End {
-			marked.End = at + columns(c)
-		}
-		at += columns(c)
-		i += n
-		cells = append(cells, c)
-	}
-	if !started {
-		marked.Start = at
-	}
-	return cells, marked
+	start = min(max(0, start-from), width)
+	return text, Range{start, max(start, min(end-from, width))}
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -64,12 +65,22 @@ func (x *explainer) walk() []Walk {
 
 // verdictOf returns the answer to one question.
 func (x *explainer) verdictOf(q *obstat.QuestionTrace) obstat.Verdict {
-	for i := range q.Steps {
-		if q.Steps[i].Settled {
-			return q.Steps[i].Verdict
-		}
+	if s := settling(q); s != nil {
+		return s.Verdict
 	}
 	return x.r.Program.Pipelines[x.d.Mode].Default
+}
+
+// settling returns the step that settled a question, nil for none.
+func settling(q *obstat.QuestionTrace) *obstat.StepTrace {
+	if q == nil {
+		return nil
+	}
+	i := slices.IndexFunc(q.Steps, func(s obstat.StepTrace) bool { return s.Settled })
+	if i < 0 {
+		return nil
+	}
+	return &q.Steps[i]
 }
 
 // steps turns the steps of a trace, of question q if there is one, into views.
@@ -197,17 +208,12 @@ func (x *explainer) by() By {
 }
 
 func (x *explainer) kindOf(stage string) string {
+	steps := x.tr.Amend
 	for _, q := range x.tr.Questions {
-		for _, s := range q.Steps {
-			if s.Stage == stage {
-				return s.Kind
-			}
-		}
+		steps = slices.Concat(q.Steps, steps)
 	}
-	for _, s := range x.tr.Amend {
-		if s.Stage == stage {
-			return s.Kind
-		}
+	if i := slices.IndexFunc(steps, func(s obstat.StepTrace) bool { return s.Stage == stage }); i >= 0 {
+		return steps[i].Kind
 	}
 	return "check"
 }
@@ -256,7 +262,7 @@ func (x *explainer) plainWhy() string {
 		}
 		return fmt.Sprintf("%s settles it", d.Stage)
 	}
-	step := x.settling()
+	step := settling(x.deciding())
 	subject := "every call to " + d.Tool
 	if !d.Rule.Whole() {
 		subject = "this call"
@@ -265,20 +271,6 @@ func (x *explainer) plainWhy() string {
 		return fmt.Sprintf("the rule is about %s, and no rule before it is", subject)
 	}
 	return fmt.Sprintf("of the %d rules in %s that match, this one counts: %s", len(step.Hits), step.Stage, x.pick(step.Stage))
-}
-
-// settling returns the step that settled the deciding question.
-func (x *explainer) settling() *obstat.StepTrace {
-	q := x.deciding()
-	if q == nil {
-		return nil
-	}
-	for i := range q.Steps {
-		if q.Steps[i].Settled {
-			return &q.Steps[i]
-		}
-	}
-	return nil
 }
 
 // pick says how a stage chooses among the rules that match.
@@ -304,16 +296,14 @@ func pastOf(v obstat.Verdict) string {
 // deciding returns the question that decided: the one about the deciding part,
 // else the first that the decision's rule settled, else the first of the whole.
 func (x *explainer) deciding() *obstat.QuestionTrace {
-	best, rank := -1, 0
+	var best *obstat.QuestionTrace
+	rank := 0
 	for i := range x.tr.Questions {
 		if n := x.fits(&x.tr.Questions[i]); n > rank {
-			best, rank = i, n
+			best, rank = &x.tr.Questions[i], n
 		}
 	}
-	if best < 0 {
-		return nil
-	}
-	return &x.tr.Questions[best]
+	return best
 }
 
 // fits says how well a question accounts for the decision.
@@ -332,12 +322,8 @@ func (x *explainer) fits(q *obstat.QuestionTrace) int {
 }
 
 func settledBy(q *obstat.QuestionTrace, r *obstat.Rule) bool {
-	for i := range q.Steps {
-		if q.Steps[i].Settled {
-			return q.Steps[i].Rule == r
-		}
-	}
-	return r == nil
+	s := settling(q)
+	return s == nil && r == nil || s != nil && s.Rule == r
 }
 
 // mark returns where in text the deciding part stands, zero for the whole.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -159,12 +160,7 @@ func words(e *effect.Effect, v *Effect, known bool) string {
 func notesOf(e *effect.Effect, v *Effect, c *obstat.Call) []string {
 	var notes []string
 	add := func(ok bool, s string) {
-		if ok && s != "" {
-			for _, have := range notes {
-				if have == s {
-					return
-				}
-			}
+		if ok && s != "" && !slices.Contains(notes, s) {
 			notes = append(notes, s)
 		}
 	}
