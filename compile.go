@@ -70,6 +70,7 @@ type Policy struct {
 	inForce   *pipeline // of the Program's own mode
 	lists     map[listKey]*list
 	view      View // nil: the built-in one
+	kinds     bool // rules are about kinds of tools
 	patterns  map[Text]*pattern.Pattern
 	fields    map[string]bool // that rules look at
 	opts      Options         // for With
@@ -190,6 +191,7 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 	}
 	c.prog.addFloor()
 	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
+	c.policy.kinds = c.prog.kinds()
 	c.compileView()
 	c.compileRules()
 	c.compilePipelines()
@@ -372,7 +374,11 @@ func (c *compiler) list(mode Mode, m Match) *list {
 	}
 	key := listKey{m.Rules, m.Pick, m.Except}
 	if c.policy.lists[key] == nil && c.errs.Fatal() == nil {
-		c.policy.lists[key] = newList(rules, m.Pick, except, c.policy.compiled)
+		l := newList(rules, m.Pick, except, c.policy.compiled)
+		if c.policy.kinds {
+			l.kinds = map[string][]*toolIndex{}
+		}
+		c.policy.lists[key] = l
 	}
 	return c.policy.lists[key]
 }

@@ -237,7 +237,7 @@ func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	// call's fields will overwrite it.
 	fields := append(f.input.fields, Subject{inputField, bytesAsString(f.Call.Input)})
 	f.input.fields = fields[:len(fields)-1]
-	w.quest.Subjects = fields
+	w.quest.Subjects = w.pol.aliases(f.Call.Tool, fields)
 	w.question(f, pl, &w.quest, o)
 }
 

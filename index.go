@@ -19,11 +19,12 @@ const none = uint32(math.MaxUint32)
 // The index is built when the first question comes: a pipeline has lists that
 // most calls never reach.
 type list struct {
-	ready  func()                // builds the list when it is first asked, and panics each time if that does
-	tools  map[string]*toolIndex // rules for tools by exact name
-	names  *pattern.Set          // whole-tool rules whose tool is a pattern, on the tool's name
-	wild   []wildIndex           // other rules whose tool is a pattern, by lowest rank
-	ranked []rankedRule          // by rank
+	ready  func()                  // builds the list when it is first asked, and panics each time if that does
+	tools  map[string]*toolIndex   // rules for tools by exact name
+	kinds  map[string][]*toolIndex // the same by kind, where rules are about kinds
+	names  *pattern.Set            // whole-tool rules whose tool is a pattern, on the tool's name
+	wild   []wildIndex             // other rules whose tool is a pattern, by lowest rank
+	ranked []rankedRule            // by rank
 }
 
 // A rankedRule is a rule and its verdict, so that a rule that is found need not
@@ -151,7 +152,9 @@ func (l *list) fill(compiled func(Text) *pattern.Pattern) {
 		idx := tb.index()
 		switch {
 		case tb.tool.Flavour == pattern.Exact:
-			l.tools[tb.tool.Text] = idx
+			if l.tools[tb.tool.Text] = idx; l.kinds != nil {
+				l.byKind(tb.tool.Text, idx)
+			}
 		case tb.tool.IsZero():
 			l.wild = append(l.wild, wildIndex{nil, idx})
 		default:
@@ -238,7 +241,9 @@ type aboutRule struct {
 func (l *list) about(tool string) *toolRules {
 	l.ready()
 	r := &toolRules{list: l, whole: none}
-	if idx := l.tools[tool]; idx != nil {
+	if l.kinds != nil {
+		r.parts = slices.Clone(l.kinds[toolKind(tool)])
+	} else if idx := l.tools[tool]; idx != nil {
 		r.parts = append(r.parts, idx)
 	}
 	if l.names != nil {
@@ -265,10 +270,7 @@ func (l *list) about(tool string) *toolRules {
 func (r *toolRules) all(tool string, compiled func(Text) *pattern.Pattern) []aboutRule {
 	r.scan.Do(func() {
 		for _, ranked := range r.list.ranked {
-			ok, err := ranked.Tool.IsZero(), error(nil)
-			if !ok {
-				ok, err = compiled(ranked.Tool).Match(tool)
-			}
+			ok, err := r.list.isFor(ranked.Tool, tool, compiled)
 			if ok || err != nil {
 				if r.rules = append(r.rules, aboutRule{ranked.Rule, ok}); ranked.verdict != Allow {
 					r.strict = len(r.rules)

@@ -2,22 +2,22 @@ package obstat
 
 // A fieldView is the built-in view: one question, whose subjects are the
 // input's top-level fields and the input as a whole.
-type fieldView struct{}
+type fieldView struct{ pol *Policy }
 
 // Questions is not used on the hot path; see [walk.builtinView].
-func (fieldView) Questions(f *Facts) ([]Question, error) {
+func (v fieldView) Questions(f *Facts) ([]Question, error) {
 	if err := f.Fault(); err != nil {
 		return nil, err
 	}
 	subjects := append([]Subject{}, f.fields().fields...)
 	subjects = append(subjects, Subject{inputField, string(f.Call.Input)})
-	return []Question{{Tool: f.Call.Tool, Subjects: subjects}}, nil
+	return []Question{{Tool: f.Call.Tool, Subjects: v.pol.aliases(f.Call.Tool, subjects)}}, nil
 }
 
 // viewInForce returns the policy's view; the built-in one where it names none.
 func (pol *Policy) viewInForce() View {
 	if pol.view == nil {
-		return fieldView{}
+		return fieldView{pol}
 	}
 	return pol.view
 }

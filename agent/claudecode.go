@@ -69,7 +69,7 @@ const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion Per
 
 const claudeKeys = "session_id transcript_path cwd permission_mode hook_event_name agent_id agent_type tool_name tool_input tool_use_id permission_suggestions"
 
-const claudeHousekeeping = "TodoWrite TodoRead TaskOutput BashOutput TaskList TaskGet TaskUpdate TaskStop ToolSearch EnterPlanMode"
+const claudeHousekeeping = "TodoWrite TodoRead TaskOutput BashOutput TaskList TaskGet TaskUpdate TaskStop ToolSearch EnterPlanMode ListAgents"
 
 func claudeDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys)

@@ -66,7 +66,7 @@ const codexOther = "PostToolUse PreCompact PostCompact SessionStart SessionEnd U
 
 // codexHousekeeping are waiting for and closing subagents, with their namespace
 // glued on. Whole names: an MCP server may call its tools as it likes.
-const codexHousekeeping = `update_plan wait_agent close_agent list_agents
+const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_agent close_agent list_agents
 	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
 	collaborationwait_agent collaborationclose_agent collaborationlist_agents`
 

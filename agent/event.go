@@ -136,7 +136,7 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 	}
 	a := &answer{verdict: d.Verdict, reason: words(d.Reason()), input: d.Input, interactive: o.Interactive, accepted: o.Accepted}
 	a.failed = len(d.Faults) > 0
-	a.none = e.Housekeeping && d.Rule == nil && !a.failed
+	a.none = e.Housekeeping && !a.failed && (d.Rule == nil || d.Rule.Tool.IsZero()) // a rule for all tools is a default
 	return e.Who().encode(e, a)
 }
 

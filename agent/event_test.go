@@ -272,14 +272,15 @@ func TestCaptured(t *testing.T) {
 
 func TestHousekeeping(t *testing.T) {
 	deny := &obstat.Decision{Verdict: obstat.Deny}
-	by := &obstat.Decision{Verdict: obstat.Deny, Rule: &obstat.Rule{Source: "complete_task"}}
+	all := &obstat.Decision{Verdict: obstat.Deny, Rule: &obstat.Rule{Source: `"*": "deny"`}}
+	by := &obstat.Decision{Verdict: obstat.Deny, Rule: &obstat.Rule{Tool: obstat.Is("complete_task"), Source: "complete_task"}}
 	for _, text := range []string{
 		`{"session_id":"s","turn_id":"t","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"multi_agent_v1wait_agent","tool_input":{}}`,
 		`{"session_id":"s","turn_id":"t","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"collaborationwait_agent","tool_input":{}}`,
 		`{"session_id":"s","cwd":"/w","hook_event_name":"BeforeTool","tool_name":"complete_task","tool_input":{"result":{}}}`,
 	} {
 		e, err := Decode("", []byte(text), nil)
-		if err != nil || e.Encode(deny, nil).Exit != 0 {
+		if err != nil || e.Encode(deny, nil).Exit != 0 || e.Encode(all, nil).Exit != 0 {
 			t.Errorf("%s: denied by a default: %v", text, err)
 		}
 		if e.Encode(by, nil).Exit != exitDeny {

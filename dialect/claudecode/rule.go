@@ -122,7 +122,7 @@ func (s spec) tools(v obstat.Verdict) (obstat.Text, *trap) {
 		return obstat.Is("Agent"), nil
 	case slices.Contains(bashTools, s.tool) && (s.tool == "Bash" || !s.whole):
 		return anyOf(bashTools...), nil
-	case s.tool == "Edit" && (v != obstat.Allow || !s.whole):
+	case s.tool == "Edit":
 		return s.edits(v), nil
 	case s.tool == "Read" && (v != obstat.Allow || !s.whole):
 		return s.reads(v), nil
@@ -133,7 +133,7 @@ func (s spec) tools(v obstat.Verdict) (obstat.Text, *trap) {
 // edits: a rule for Edit is for all tools that change files, and to allow
 // changing a file is to allow reading it.
 func (s spec) edits(v obstat.Verdict) obstat.Text {
-	if v == obstat.Allow {
+	if v == obstat.Allow && !s.whole {
 		return anyOf(append(slices.Clone(editTools), readTools...)...)
 	}
 	return anyOf(editTools...)

@@ -77,7 +77,7 @@ type callView struct {
 // the project before the tool's own asks, but for searches. The floor
 // says whether to look at more than the program does.
 func Asks(order Order, floor bool, call *obstat.Call, world obstat.World) ([]Ask, error) {
-	v := view{params{order, floor}}
+	v := view{params{Order: order, Floor: floor}}
 	return v.asks(&obstat.Facts{Call: call, World: world}, true)
 }
 
@@ -105,8 +105,10 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 		return nil, err
 	}
 	t, known := tools()[f.Call.Tool]
-	switch {
-	case c.foreign():
+	switch foreign, err := c.foreign(); {
+	case err != nil:
+		return nil, err
+	case foreign:
 	case known:
 		c.perm = t.permission
 		if err := t.ask(c); err != nil {

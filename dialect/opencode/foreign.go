@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -21,45 +22,93 @@ func ownTool(canonical string) string {
 	switch canonical {
 	case "shell":
 		return "bash"
-	case "read", "write", "edit", "glob", "grep", "list":
+	case "read", "write", "edit", "glob", "grep", "list", "task", "skill":
 		return canonical
-	case "notebook":
+	case "notebook", "delete", "move", "mkdir":
 		return "edit"
 	case "patch":
 		return "apply_patch"
 	case "fetch":
 		return "webfetch"
+	case "search":
+		return "websearch"
 	}
 	return ""
 }
 
 // foreign asks what opencode's own tool would, if the call is another agent's and
 // there is one.
-func (c *callView) foreign() bool {
+func (c *callView) foreign() (is bool, err error) {
 	if a := c.f.Call.Agent; !c.Floor || a == "" || a == ownAgent {
-		return false
-	}
-	if name, ok := mcpTool(c.f.Call.Tool); ok {
-		c.perm = name
-		c.ask([]string{"*"}, []string{"*"})
-		return true
+		return false, nil
 	}
 	e, _ := effect.Lookup(c.f.Call.Tool)
 	t, known := tools()[ownTool(e.Canonical)]
 	if !known {
-		return false
+		names := c.server()
+		for _, c.perm = range names {
+			c.ask([]string{"*"}, []string{"*"})
+		}
+		return names != nil, nil
 	}
 	own := *c
 	own.perm = t.permission
-	own.fields = map[string][]string{"command": e.Command, "patchText": e.Command, "workdir": e.Dir, "path": e.Paths, "url": {"uri"}}
+	own.fields = map[string][]string{"command": e.Command, "patchText": e.Command, "workdir": e.Dir, "path": e.Paths, "url": {"uri"},
+		"subagent_type": {"agent_type", "agent_name"}, "name": {"skill", "command"}}
 	if e.Canonical == "glob" {
 		own.fields["pattern"] = e.Names
 	}
-	if t.ask(&own) != nil {
-		return false // it says something else than that tool can
+	if err := t.ask(&own); err != nil { // it says something else than that tool can: its files and addresses count
+		gaps := c.f.Analysis().Gaps
+		if e.Canonical != "fetch" && slices.ContainsFunc(gaps, func(g effect.Gap) bool { return g.Kind == effect.BadInput }) {
+			return true, err
+		}
+		own.main, own.dirs = nil, distinct{}
+		own.ask(own.targets(), []string{"*"})
 	}
 	c.perm, c.main, c.dirs = own.perm, own.main, own.dirs
-	return true
+	return true, nil
+}
+
+// targets returns the command, or the files and addresses, of a call, as patterns; "*" where it
+// has none.
+func (c *callView) targets() (out []string) {
+	a := c.f.Analysis()
+	if a.Tool == "shell" && a.Source != "" {
+		return []string{a.Source}
+	}
+	for i := range a.Effects {
+		switch e := &a.Effects[i]; {
+		case e.Kind == effect.Connect && e.Raw != "":
+			out = appendNew(out, e.Raw)
+		case e.Path != "":
+			out = appendNew(out, c.place(e.Path, false)...)
+		}
+	}
+	if out == nil {
+		return []string{"*"}
+	}
+	return out
+}
+
+// server returns the names under which a tool of an MCP server is put to the rules: that
+// of the rules, where they name it in another spelling, as `canary_poke` for canary-poke;
+// else opencode's own. It is nil where nothing says that it is a server's.
+func (c *callView) server() (out []string) {
+	name, is := mcpTool(c.f.Call.Tool)
+	if !is {
+		name = sanitize(c.f.Call.Tool)
+	}
+	flat := strings.ReplaceAll(name, "-", "_")
+	for _, named := range c.Named {
+		if known, _, _ := strings.Cut(named, "*"); wildcard(strings.ReplaceAll(named, "-", "_"), flat) {
+			out = appendNew(out, known+name[len(known):])
+		}
+	}
+	if out == nil && is {
+		out = []string{name}
+	}
+	return out
 }
 
 // mcpTool returns opencode's name of a tool of an MCP server that others write

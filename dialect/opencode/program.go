@@ -168,9 +168,12 @@ func (l *loader) floor() bool { return l.in.Options[dialect.FloorOption] != "off
 // program returns the configuration as a Program.
 func (l *loader) program() *obstat.Program {
 	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
-	pr := params{Order: l.order, Floor: l.floor()}
-	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
 	user, session := l.split()
+	pr := params{Order: l.order, Floor: l.floor()}
+	if pr.Floor {
+		pr.Named = named(Merge(user, session))
+	}
+	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
 	p.Rules[listRules] = l.compile(Merge(user, session))
 	p.Pipelines[ModeRules] = l.pipeline(l.guard(p, ""), l.stage(listRules))
 	p.Faces = map[string]obstat.Face{
@@ -188,6 +191,17 @@ func (l *loader) program() *obstat.Program {
 	l.pairs(p, agents)
 	l.chooseMode(p)
 	return p
+}
+
+// named returns the permissions of rules that are none of opencode's own.
+func named(rules Ruleset) (out []string) {
+	for i := range rules {
+		p := rules[i].Permission
+		if _, own := tools()[p]; !own && strings.Trim(p, "*") != "" && strings.ContainsAny(p, "_-") && p != permExternal && p != permDoomLoop {
+			out = appendNew(out, p)
+		}
+	}
+	return out
 }
 
 // agentConfigs returns the agents of the files of the given layers.

@@ -13,6 +13,9 @@ type params struct {
 	// Floor: the floor is on, so places that the program does not look at are asked
 	// about as well.
 	Floor bool `json:"floor,omitempty"`
+	// Named are permissions of the rules that are none of opencode's own: tools of MCP
+	// servers, which other agents spell otherwise.
+	Named []string `json:"named,omitempty"`
 }
 
 func readParams(raw json.RawMessage) (params, error) {

@@ -94,22 +94,26 @@ func TestForeign(t *testing.T) {
 	for _, tc := range []struct{ agent, tool, input, want string }{
 		{"claude-code", "Bash", `{"command":"ls; rm x","description":"d"}`, `bash["ls" "rm x"]`},
 		{"gemini", "run_shell_command", `{"command":"ls","dir_path":"/etc"}`, `external_directory["/etc/*"] bash["ls"]`},
-		{"codex", "shell", `{"command":["bash","-lc","ls"]}`, `shell["*"]`}, // no text: asked about by its name
+		{"codex", "shell", `{"command":["bash","-lc","ls"]}`, `bash["bash -lc ls"]`},
 		{"claude-code", "Read", `{"file_path":"/w/p/src/a"}`, `read["p/src/a"]`},
 		{"claude-code", "Edit", `{"file_path":"src/a","old_string":"a","new_string":"b"}`, `edit["p/src/a"]`},
 		{"claude-code", "MultiEdit", `{"file_path":"/etc/a","edits":[]}`, `external_directory["/etc/*"] edit["../etc/a"]`},
 		{"claude-code", "NotebookEdit", `{"notebook_path":"src/a.ipynb"}`, `edit["p/src/a.ipynb"]`},
-		{"gemini", "write_file", `{"file_path":"a","path":"/etc/b"}`, `write_file["*"]`}, // which of the two counts?
-		{"gemini", "read_many_files", `{"paths":["a","b"]}`, `read_many_files["*"]`},
+		{"gemini", "write_file", `{"file_path":"a","path":"/etc/b"}`, `external_directory["/etc/*"] edit["p/a" "../etc/b"]`}, // which of the two counts?
+		{"gemini", "read_many_files", `{"paths":["a","b"]}`, `read["p/a" "p/b"]`},
 		{"copilot", "edit", `{"path":"a"}`, `edit["p/a"]`},
 		{"claude-code", "Glob", `{"pattern":"**/*.go","path":"/etc"}`, `glob["**/*.go"] external_directory["/etc/*"]`},
 		{"claude-code", "Grep", `{"pattern":"KEY","path":".env","glob":"*.x"}`, `grep["KEY"] read["p/.env"]`},
 		{"gemini", "list_directory", `{"dir_path":"/etc"}`, `external_directory["/etc/*"] list["../etc"]`},
-		{"gemini", "list_directory", `{"dir_path":"/etc","path":"src"}`, `list_directory["*"]`},
+		{"gemini", "list_directory", `{"dir_path":"/etc","path":"src"}`, `external_directory["/etc/*"] list["../etc" "p/src"]`},
 		{"claude-code", "WebFetch", `{"url":"https://x.org/a","prompt":"p"}`, `webfetch["https://x.org/a"]`},
-		{"gemini", "web_fetch", `{"prompt":"read https://x.org"}`, `web_fetch["*"]`},
+		{"gemini", "web_fetch", `{"prompt":"read https://x.org"}`, `webfetch["https://x.org"]`},
+		{"copilot", "task", `{"agent_type":"explore","prompt":"p"}`, `task["explore"]`},
+		{"codex", "spawn_agent", `{"message":"p"}`, `task["*"]`},
+		{"gemini", "activate_skill", `{"name":"x"}`, `skill["x"]`},
+		{"gemini", "google_web_search", `{"query":"x"}`, `websearch["x"]`},
 		{"codex", "apply_patch", `{"input":"*** Update File: a"}`, `edit["p/a"]`},
-		{"cursor", "delete_file", `{"path":"a"}`, `delete_file["*"]`}, // opencode has none
+		{"cursor", "delete_file", `{"path":"a"}`, `edit["p/a"]`},
 		{"claude-code", "mcp__docs__search", `{"q":"x"}`, `docs_search["*"]`},
 		{"gemini", "mcp_docs_search", `{}`, `docs_search["*"]`},
 		{"claude-code", "mcp__docs", `{}`, `mcp__docs["*"]`},

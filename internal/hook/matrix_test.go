@@ -105,7 +105,7 @@ func answer(t *testing.T, who, home, cwd string, c cell) (verdict, why string) {
 	if in == "" {
 		return "", ""
 	}
-	out, words, code := hookIn(t, &Options{Agent: who, Dir: cwd, World: homed{dir: home}}, strings.NewReader(in), nil)
+	out, words, code := hookIn(t, &Options{Agent: who, Dir: cwd, NoLedger: true, World: homed{dir: home}}, strings.NewReader(in), nil)
 	switch {
 	case strings.Contains(out+words, "needs a person's approval") || strings.Contains(out, `"ask"`):
 		return "ask", out + words
@@ -151,16 +151,13 @@ var guarded = map[string][2]string{
 	"claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash","Edit","Write","Read"],"deny":["Edit(/secret/**)","Edit(gen/out/**)","Bash(rm *)"]}}`},
 	"opencode":   {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","edit":{"*":"allow","secret/*":"deny","gen/out/*":"deny"},"bash":{"*":"allow","rm *":"deny"}}}`},
 	"program": {"obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"deny rules","rules":"deny"}],"default":"allow"}},"faces":{"write":{"tool":"Write","field":"file_path"}},
-		"rules":{"deny":[{"tool":"Bash","field":"command","match":{"fnmatch":"rm *"},"verdict":"deny"},{"tool":"Write","field":"file_path","match":{"minimatch":"{secret,gen/out}/**"},"verdict":"deny"}]}}`},
+		"rules":{"deny":[{"tool":"Bash","field":"command","match":{"fnmatch":"rm *"},"verdict":"deny"},{"tool":"Edit","field":"file_path","match":{"minimatch":"{secret,gen/out}/**"},"verdict":"deny"}]}}`},
 }
 
 // TestAnchors: a path rule starts where it was written, wherever the agent stands and whichever
 // directory the model chose for the call.
 func TestAnchors(t *testing.T) {
 	for name, file := range guarded {
-		if name == "program" {
-			continue
-		}
 		home := place(t, map[string]string{"p/" + file[0]: file[1], "p/src/deep/a": "", "p/secret/s": "", "p/gen/out/s": "", "other/x": ""})
 		p := filepath.Join(home, "p")
 		if err := os.Symlink(p, filepath.Join(home, "link")); err != nil {
@@ -208,26 +205,60 @@ func TestElsewhere(t *testing.T) {
 			}
 			b, _ := filepath.Rel(cwd, home+"/b")
 			inner, _ := filepath.Rel(cwd, home+"/a/inner")
-			if name != "program" { // it says Write, and has no rule for other tools
-				check(t, name, home, cwd, cell{kind: "write", arg: home + "/b/secret/x", want: "deny"}, cell{kind: "write", arg: home + "/b/x", want: "allow"})
-			}
 			check(t, name, home, cwd,
+				cell{kind: "write", arg: home + "/b/secret/x", want: "deny"},
+				cell{kind: "write", arg: home + "/b/x", want: "allow"},
 				cell{kind: "shell", arg: "cd " + b + " && touch secret/x", want: "deny"},
 				cell{kind: "shell", arg: "touch " + home + "/b/secret/x", want: "deny"},
 				cell{kind: "shell", arg: "cd " + b + "/sub; make lint", want: "deny"},
 				cell{kind: "shell", arg: "rm x", want: "allow"},
 				cell{kind: "shell", arg: "rm " + home + "/c/x", want: "allow"},
 				cell{kind: "shell", arg: "cd " + b + " && make", want: "allow"},
-			)
-			if name == "program" { // its rule names another tool
-				continue
-			}
-			check(t, name, home, cwd,
 				cell{kind: "shell", arg: "cd " + b + " && rm x", want: "deny"},
 				cell{kind: "shell", arg: "(cd " + inner + "; rm x)", want: "deny"},
 				cell{kind: "shell", arg: "rm " + b + "/x", want: "deny"},
 				cell{kind: "shell", arg: "env -C " + b + "/sub rm x", want: "deny"},
 			)
 		}
+	}
+}
+
+// kinds are the names that each notation has for a kind of tool.
+var kinds = []struct{ kind, claude, opencode string }{
+	{"shell", "Bash", "bash"}, {"write", "Edit", "edit"}, {"edit", "Edit", "edit"}, {"read", "Read", "read"}, {"task", "Agent", "task"}, {"skill", "Skill", "skill"},
+	{"fetch", "WebFetch", "webfetch"}, {"search", "WebSearch", "websearch"}, {"mcp", "mcp__canary__poke", "canary_poke"},
+}
+
+// TestKinds: a rule that one agent's name is in holds for every agent's tool of that kind, in each
+// notation, whether it denies or allows. Tools that only keep house are left to the agent, unless
+// a rule names them.
+func TestKinds(t *testing.T) {
+	program := func(tool, verdict, other string) string {
+		return fmt.Sprintf(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"r","rules":"r"}],"default":%q}},"rules":{"r":[{"tool":%q,"verdict":%q}]}}`, other, tool, verdict)
+	}
+	for _, k := range kinds {
+		for name, p := range map[string][3]string{
+			"opencode denies":     {"opencode.json", fmt.Sprintf(`{"permission":{"*":"allow",%q:"deny"}}`, k.opencode), "deny"},
+			"opencode allows":     {"opencode.json", fmt.Sprintf(`{"permission":{"*":"ask",%q:"allow"}}`, k.opencode), "allow"},
+			"claudecode denies":   {".claude/settings.json", fmt.Sprintf(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"deny":[%q]}}`, k.claude), "deny"},
+			"claudecode allows":   {".claude/settings.json", fmt.Sprintf(`{"permissions":{"allow":[%q]}}`, k.claude), "allow"},
+			"a Program denies":    {"obstat.json", program(k.claude, "deny", "allow"), "deny"},
+			"a Program allows":    {"obstat.json", program(k.claude, "allow", "deny"), "allow"},
+			"a Program denies it": {"obstat.json", program(k.opencode, "deny", "allow"), "deny"},
+			"a Program allows it": {"obstat.json", program(k.opencode, "allow", "deny"), "allow"},
+		} {
+			home := place(t, map[string]string{"p/" + p[0]: p[1], "p/a": ""})
+			arg := home + "/p/a"
+			if k.kind == "shell" {
+				arg = "make" // what it writes is asked about where "*" asks
+			}
+			check(t, name, home, home+"/p", cell{kind: k.kind, arg: arg, want: p[2]})
+		}
+	}
+	for name, p := range map[string][2]string{
+		"opencode": {"opencode.json", `{"permission":{"*":"deny"}}`}, "claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"dontAsk"}}`}, "program": {"obstat.json", program("Bash", "allow", "deny")},
+	} {
+		home := place(t, map[string]string{"p/" + p[0]: p[1]})
+		check(t, name, home, home+"/p", cell{kind: "housekeeping", want: "allow"})
 	}
 }

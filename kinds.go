@@ -1,0 +1,94 @@
+package obstat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// Rules of a Program that was written by hand are about kinds of tools, with the floor on: one for
+// `Bash` is also for the `run_shell_command` of another agent, one for its `command` for whatever
+// field that agent's tool has the command in, and one for `canary_poke` for `mcp__canary__poke`.
+
+// kinds tells whether the Program's rules are about kinds of tools.
+func (p *Program) kinds() bool {
+	return (p.Dialect == "" || p.Dialect == "program") && p.View == "" && p.HasFloor()
+}
+
+// toolKind returns the kind of a tool: that of the catalogue, or the name that the spellings of an
+// MCP server's tool have in common, `canary_poke` of mcp__canary__poke and canary-poke.
+func toolKind(name string) string {
+	t, _ := effect.Lookup(name)
+	switch t.Canonical {
+	case "", "mcp":
+	case "search":
+		return "websearch"
+	default:
+		return t.Canonical
+	}
+	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			name = rest
+			break
+		}
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(name, "-", "_"), "__", "_")
+}
+
+// alsoFor returns the kinds that a rule for a kind is for besides: who may not edit may not write
+// either.
+func alsoFor(kind string) []string {
+	switch kind {
+	case "edit":
+		return []string{"write", "notebook", "patch", "delete", "move", "mkdir"}
+	case "write":
+		return []string{"patch"}
+	case "search":
+		return []string{"grep", "glob"}
+	}
+	return nil
+}
+
+// byKind files the rules for a tool under the kinds that they are for.
+func (l *list) byKind(tool string, idx *toolIndex) {
+	kind := toolKind(tool)
+	for _, k := range append(alsoFor(kind), kind) {
+		l.kinds[k] = append(l.kinds[k], idx)
+	}
+}
+
+// isFor tells whether rules for t are for a tool.
+func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) (bool, error) {
+	switch {
+	case t.IsZero():
+		return true, nil
+	case l.kinds == nil || t.Flavour != pattern.Exact:
+		return compiled(t).Match(tool)
+	}
+	of, kind := toolKind(t.Text), toolKind(tool)
+	return of == kind || slices.Contains(alsoFor(of), kind), nil
+}
+
+// aliases adds, to the fields of a call, those that other agents' tools of the kind hold the same
+// in: a rule about `file_path` sees the `filePath` of opencode.
+func (pol *Policy) aliases(tool string, subjects []Subject) []Subject {
+	t, known := effect.Lookup(tool)
+	if !pol.kinds || !known {
+		return subjects
+	}
+	n := len(subjects)
+	for _, names := range [...][]string{t.Command, t.Paths, t.URL, t.Dir} {
+		for i := range subjects[:n] {
+			if s := subjects[i]; slices.Contains(names, s.Field) {
+				for _, name := range names {
+					if name != s.Field && pol.fields[name] {
+						subjects = append(subjects, Subject{name, s.Text})
+					}
+				}
+			}
+		}
+	}
+	return subjects
+}
