@@ -263,7 +263,7 @@ func (r *reader) patterns(n *tree.Node, tool string, tiered bool) (out []obstat.
 	}
 	for _, m := range n.Members {
 		v, ok := r.level(m.Value, what, true)
-		rule := patternRule(tool, m.Key, v)
+		rule := patternRule(tool, m.Key, v, r.bare || v == obstat.Allow)
 		if rule.Pos = r.Pos(m.KeyNode); !ok {
 			rule.Reason = noLevel
 		}
@@ -276,9 +276,9 @@ func (r *reader) patterns(n *tree.Node, tool string, tiered bool) (out []obstat.
 }
 
 // patternRule returns the rule of a pattern of the legacy matcher.
-func patternRule(tool, text string, v obstat.Verdict) obstat.Rule {
+func patternRule(tool, text string, v obstat.Verdict, bare bool) obstat.Rule {
 	id := "tools." + tool + ".patterns[" + pytext.Quote(text) + "]"
-	return obstat.Rule{ID: id, Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(text)), Verdict: v, Source: id + ": " + v.String()}
+	return obstat.Rule{ID: id, Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(text, bare)), Verdict: v, Source: id + ": " + v.String()}
 }
 
 // fallback reads defaults."*".

@@ -101,7 +101,7 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 	if strings.ContainsAny(plain, "*?") || plain != pytext.Strip(plain) {
 		return nil // legacy patterns cannot say it
 	}
-	return []obstat.Offer{{Rule: patternRule(tool, plain, obstat.Allow), List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
+	return []obstat.Offer{{Rule: patternRule(tool, plain, obstat.Allow, true), List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
 }
 
 // Override returns the offer of an approval override with a pattern that the

@@ -68,7 +68,7 @@ func hits(t *testing.T, patterns []obstat.Text, texts ...string) bool {
 
 func wildcardHits(t *testing.T, p, value string) bool {
 	t.Helper()
-	return p != "" && value != "" && hits(t, []obstat.Text{search(wildcard(p))}, value)
+	return p != "" && value != "" && hits(t, []obstat.Text{search(wildcard(p, true))}, value)
 }
 
 func TestOpsMatchWildcard(t *testing.T) {
@@ -140,7 +140,7 @@ func TestOpsMatchPath(t *testing.T) {
 		o.in(t, &in)
 		o.out(t, &want)
 		texts := append([]string{in.Path}, pathTexts(in.Path)...)
-		if got := in.Pattern != "" && hits(t, []obstat.Text{search(wildcard(in.Pattern))}, texts...); got != want {
+		if got := in.Pattern != "" && hits(t, []obstat.Text{search(wildcard(in.Pattern, true))}, texts...); got != want {
 			t.Errorf("%s: %q on %q: %v", o.ID, in.Pattern, in.Path, got)
 		}
 	}
@@ -153,7 +153,7 @@ func TestOpsMatchURL(t *testing.T) {
 		o.in(t, &in)
 		o.out(t, &want)
 		texts := append([]string{in.URL}, urlTexts(in.URL)...)
-		if got := in.Pattern != "" && hits(t, []obstat.Text{search(wildcard(in.Pattern))}, texts...); got != want {
+		if got := in.Pattern != "" && hits(t, []obstat.Text{search(wildcard(in.Pattern, true))}, texts...); got != want {
 			t.Errorf("%s: %q on %q: %v", o.ID, in.Pattern, in.URL, got)
 		}
 	}

@@ -106,7 +106,7 @@ func (c ownerConfig) level(channel, user, tool string, args *tree.Node) string {
 // matches compiles the pattern on every call: owner scopes are few, and only
 // calls for somebody else are looked up in them.
 func (p *ownerPattern) matches(args *tree.Node) bool {
-	compiled, err := pattern.Compile(pattern.Search, wildcard(p.Pattern))
+	compiled, err := pattern.Compile(pattern.Search, wildcard(p.Pattern, true))
 	if err != nil || p.Pattern == "" {
 		return false
 	}

@@ -91,7 +91,7 @@ func TestEscape(t *testing.T) {
 		if pytext.Strip(s) == "" {
 			return
 		}
-		_, text := commandPattern(p)
+		_, text := commandPattern(p, false)
 		if !matches(text, pytext.Strip(s)) || matches(text, pytext.Strip(s)+"x") || matches(text, "x"+pytext.Strip(s)) {
 			t.Fatalf("%q is stored as %q", s, p)
 		}

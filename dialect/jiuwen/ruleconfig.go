@@ -24,6 +24,7 @@ type ruleConfig struct {
 	tools    []string
 	category category
 	pattern  string
+	bare     bool     // the pattern is read as the original reads it
 	broken   bool     // the pattern does not compile
 	effects  []string // expressions on the lines of effects; ours alone
 	verdict  obstat.Verdict
@@ -95,7 +96,7 @@ func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok boo
 	if n := e.Get("id"); pytext.Truthy(n) {
 		id = pytext.Str(n)
 	}
-	rule = ruleConfig{label: space + "[" + id + "]", pos: r.Pos(e)}
+	rule = ruleConfig{label: space + "[" + id + "]", bare: r.bare, pos: r.Pos(e)}
 	if n := e.Get("source"); n.Is(tree.String) {
 		rule.source = n.Str
 	}
@@ -237,12 +238,14 @@ func (r *reader) effectPatterns(what string, n *tree.Node) (out []string) {
 	return out
 }
 
-// checkPattern reports a pattern that does not compile.
+// checkPattern reports a pattern that does not compile, as the original reads it.
 func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
 	if r.ours {
 		return // a test has tried it
 	}
-	_, t := rule.subject()
+	original := *rule
+	original.bare = true
+	_, t := original.subject()
 	_, err := pattern.Compile(t.Flavour, t.Text)
 	if rule.broken = err != nil; !rule.broken {
 		return
@@ -254,10 +257,12 @@ func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
 	}
 }
 
-// subject returns the field that the rule looks at, and what it matches there.
+// subject returns the field that the rule looks at, and what it matches there. The glob
+// of the document is wider than the original's wildcard: an allow keeps to that.
 func (rule *ruleConfig) subject() (field string, t obstat.Text) {
+	bare := rule.bare || rule.verdict == obstat.Allow
 	if rule.category == pathTools {
-		return pathPattern(rule.pattern)
+		return pathPattern(rule.pattern, bare)
 	}
-	return commandPattern(rule.pattern)
+	return commandPattern(rule.pattern, bare)
 }

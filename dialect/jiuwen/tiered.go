@@ -1,6 +1,10 @@
 package jiuwen
 
-import "github.com/obstat/obstat"
+import (
+	"slices"
+
+	"github.com/obstat/obstat"
+)
 
 // The names of the stages, as the document has them.
 const (
@@ -51,22 +55,25 @@ func tiered() obstat.Pipeline {
 
 // tieredRules returns the lists that tiered names.
 func tieredRules(c *config, bare bool) map[string][]obstat.Rule {
+	closed := slices.ContainsFunc(c.fallback, func(r obstat.Rule) bool { return r.Verdict == obstat.Deny })
 	return map[string][]obstat.Rule{
 		listTools:     c.tools,
-		listBuiltin:   parameterRules(c.builtin, bare),
-		listRules:     parameterRules(c.rules, bare),
-		listOverrides: parameterRules(c.overrides, bare),
+		listBuiltin:   parameterRules(c.builtin, bare, closed),
+		listRules:     parameterRules(c.rules, bare, closed),
+		listOverrides: parameterRules(c.overrides, bare, closed),
 		listDefaults:  c.fallback,
 	}
 }
 
 // parameterRules makes rules for the engine: one for each tool of a rule, and
-// more where it also looks at effects.
-func parameterRules(rules []ruleConfig, bare bool) []obstat.Rule {
+// more where it also looks at effects. Where all else is denied, an ask does not get wider
+// either than the original's.
+func parameterRules(rules []ruleConfig, bare, closed bool) []obstat.Rule {
 	out := []obstat.Rule{}
-	for i := range rules {
-		for _, tool := range rules[i].tools {
-			out = rules[i].append(out, tool, bare)
+	for _, rule := range rules {
+		rule.bare = rule.bare || closed && rule.verdict == obstat.Ask
+		for _, tool := range rule.tools {
+			out = rule.append(out, tool, bare)
 		}
 	}
 	return out

@@ -19,24 +19,34 @@ const (
 	fieldTrusted   = "trusted"    // a directory of add-dir that holds all that a command touches
 )
 
-// class is what * and ? of a wildcard stand for: letters, digits, blank and a
-// few marks, and nothing else. A * is not any text: `ls *` does not match
-// `ls a=b`. The backslash stands for the slash that it is read as.
+// class is what * and ? of a wildcard stand for in the original: letters, digits, blank and a
+// few marks, and nothing else. `rm *` does not match `rm a=b` there. The backslash stands
+// for the slash that it is read as.
 const class = `[-a-zA-Z0-9 ._/\\:"']`
+
+// anything is what they stand for in the document, which calls them a glob.
+const anything = `[\s\S]`
 
 // special are the characters of a wildcard that are escaped.
 const special = `.+^$(){}|[]`
 
-// wildcard translates a wildcard to a Python expression. A pattern that ends in
-// " *" also matches without what the blank announces, and then (an oddity that
-// is kept) every other * repeats the character before it: `a * *` is "a",
-// blanks, and perhaps more; `* *` is no expression and matches nothing.
-func wildcard(p string) string {
+// wildcard translates a wildcard to a Python expression: bare as the original reads it,
+// else as the glob of the document, in which `rm *` is about `rm a=b` and `pip* install *`
+// about `pip3 install x`. A pattern that ends in " *" also matches without what the blank
+// announces, and then (an oddity of the original) every other * repeats the character
+// before it: `a * *` is "a", blanks, and perhaps more; `* *` is no expression and matches
+// nothing.
+func wildcard(p string, bare bool) string {
+	class := class
+	if !bare {
+		class = anything
+	}
 	body, tail := slashes(p), ""
 	odd := strings.HasSuffix(body, " *")
 	if odd {
 		body, tail = body[:len(body)-2], "( "+class+"*)?"
 	}
+	odd = odd && bare
 	var b strings.Builder
 	b.WriteByte('^')
 	for _, r := range body {
@@ -71,12 +81,12 @@ func expression(p string) (string, bool) {
 // commandPattern says which subject a pattern of a shell rule looks at, and
 // what it matches there: a plain text is compared, a text with * ? or [ is a
 // wildcard, re: is a Python expression that is searched for.
-func commandPattern(p string) (field string, t obstat.Text) {
+func commandPattern(p string, bare bool) (field string, t obstat.Text) {
 	if expr, ok := expression(p); ok {
 		return fieldCommandRE, search(expr)
 	}
 	if strings.ContainsAny(p, "*?[") {
-		return fieldCommand, search(wildcard(p))
+		return fieldCommand, search(wildcard(p, bare))
 	}
 	return fieldCommand, obstat.Is(p)
 }
@@ -84,12 +94,12 @@ func commandPattern(p string) (field string, t obstat.Text) {
 // pathPattern does the same for the pattern of a path rule. A plain text
 // matches the path itself and everything below it, since the directories above
 // a path are subjects, too.
-func pathPattern(p string) (field string, t obstat.Text) {
+func pathPattern(p string, bare bool) (field string, t obstat.Text) {
 	if expr, ok := expression(p); ok {
 		return fieldPathRE, search(expr)
 	}
 	if strings.ContainsAny(p, "*?") {
-		return fieldPath, search(wildcard(p))
+		return fieldPath, search(wildcard(p, bare))
 	}
 	return fieldPath, obstat.Is(slashes(p))
 }
