@@ -48,6 +48,12 @@ type Layered interface {
 	Places(w *Where) ([]Place, error)
 }
 
+// A Companion is a Dialect whose system reads more files of the directory that a named
+// file lies in: JiuwenSwarm a builtin_rules.yaml beside config.yaml.
+type Companion interface {
+	Beside(name string) []string
+}
+
 // A Speaker is a Dialect that tells a file with rules from one of the same name
 // that has nothing to say about permissions, such as an opencode.json that only
 // names a model.

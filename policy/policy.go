@@ -252,6 +252,9 @@ func (s *search) named() error {
 	if err != nil {
 		return err
 	}
+	if c, ok := d.(dialect.Companion); ok {
+		files = append(s.companions(c, files), files...)
+	}
 	for i := range files {
 		s.out.Looked = append(s.out.Looked, Looked{Name: files[i].Name, Layer: files[i].Layer, Dialect: d.Name(), InForce: true, Why: "named", Accepted: true})
 	}
@@ -264,6 +267,20 @@ func (s *search) named() error {
 	s.out.home = s.repository(cmp.Or(starts...))
 	s.out.Policies = []*Policy{{Loaded: l, from: s.written(d, files), Why: "named", OnDisk: true, Accepted: true}}
 	return nil
+}
+
+// companions returns the files that the system reads with those that a person has named, as
+// far as they are there.
+func (s *search) companions(c dialect.Companion, files []dialect.File) (out []dialect.File) {
+	for i := range files {
+		for _, name := range c.Beside(files[i].Name) {
+			data, err := s.readNamed(name)
+			if err == nil && !slices.ContainsFunc(files, func(f dialect.File) bool { return filepath.Base(f.Name) == filepath.Base(name) }) {
+				out = append(out, dialect.File{Name: name, Data: data})
+			}
+		}
+	}
+	return out
 }
 
 // readNamed reads a file as a command line names it, from the directory that the

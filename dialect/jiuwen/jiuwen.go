@@ -70,6 +70,14 @@ func (d Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
 	return append(out, dialect.InProject(w, d.Info().Files...)...), nil
 }
 
+// Beside returns the list of built-in rules that a config.yaml may have beside it, section 3.
+func (Dialect) Beside(name string) []string {
+	if filepath.Base(name) != "config.yaml" {
+		return nil
+	}
+	return []string{filepath.Join(filepath.Dir(name), "builtin_rules.yaml")}
+}
+
 // ChannelsOption names the channels whose calls are checked, separated by
 // commas; calls of other channels are allowed. Without it all are checked.
 const ChannelsOption = "channels"

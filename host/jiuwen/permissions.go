@@ -35,6 +35,8 @@ type Command struct {
 type Item struct {
 	Kind string `json:"kind"` // "info" or "error"
 	Text string `json:"text"`
+	// Rule is the id of the rule that was created or updated.
+	Rule string `json:"-"`
 }
 
 // OK reports whether nothing went wrong.
@@ -101,7 +103,7 @@ func (c *Command) setRule(level, tool, pattern string) Item {
 	rule := append(jsonx.Object{{Key: "id", Value: id}}, fields...)
 	_, err := c.call("permissions.rules.create", jsonx.Object{{Key: "rule", Value: rule}})
 	if err == nil {
-		return c.say(msgCreated, id, tool, pattern, level)
+		return c.wrote(id, msgCreated, tool, pattern, level)
 	}
 	if !strings.Contains(err.Error(), "already exists") {
 		return c.failed(msgCreateFailed, err)
@@ -109,7 +111,13 @@ func (c *Command) setRule(level, tool, pattern string) Item {
 	if _, err = c.call("permissions.rules.update", jsonx.Object{{Key: "id", Value: id}, {Key: "patch", Value: fields}}); err != nil {
 		return c.failed(msgUpdateFailed, err)
 	}
-	return c.say(msgUpdated, id, tool, pattern, level)
+	return c.wrote(id, msgUpdated, tool, pattern, level)
+}
+
+func (c *Command) wrote(id string, m message, tool, pattern, level string) Item {
+	it := c.say(m, id, tool, pattern, level)
+	it.Rule = id
+	return it
 }
 
 // ruleID is the id of a rule that the command makes: cli_rule_<tool>_<pattern>,
@@ -173,7 +181,7 @@ func (c *Command) show() Item {
 			b.WriteString(showRule(r))
 		}
 	}
-	return Item{"info", strings.TrimSuffix(b.String(), "\n")}
+	return Item{Kind: "info", Text: strings.TrimSuffix(b.String(), "\n")}
 }
 
 func showRule(r *tree.Node) string {
@@ -200,11 +208,11 @@ func plain(n *tree.Node) string {
 }
 
 func (c *Command) say(m message, args ...any) Item {
-	return Item{"info", fmt.Sprintf(c.text(m), args...)}
+	return Item{Kind: "info", Text: fmt.Sprintf(c.text(m), args...)}
 }
 
 func (c *Command) fail(m message, args ...any) Item {
-	return Item{"error", fmt.Sprintf(c.text(m), args...)}
+	return Item{Kind: "error", Text: fmt.Sprintf(c.text(m), args...)}
 }
 
 func (c *Command) failed(m message, err error) Item {

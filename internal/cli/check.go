@@ -198,8 +198,12 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		return obstat.Deny, err
 	}
 	by := a.By
-	v := explain.Explain(&explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }})
+	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }}
+	if d, ok := by.Dialect.(dialect.Describer); ok {
+		r.Matched = d.Matched
+	}
+	v := explain.Explain(r)
 	if a.Waits != "" || v.Verdict != a.Verdict {
 		v.Decision, v.By, v.Why, v.Changes = explain.NewDecision(&a.Decision), explain.By{Kind: "check", Text: a.Stage}, a.Reason(), nil
 	}

@@ -3,13 +3,16 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	dialect "github.com/obstat/obstat/dialect/jiuwen"
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	jiuwendialect "github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/host/jiuwen"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
@@ -83,13 +86,55 @@ func permissionsRun(o *jiuwenOptions) error {
 			return err
 		}
 	}
+	if it.Rule != "" {
+		o.problems(o.IO.Err, o.idle(string(store), it.Rule), false)
+	}
 	return done(code)
+}
+
+// idle warns of a rule that was just written and decides nothing: it is not read, or
+// another one is before it.
+func (o *jiuwenOptions) idle(name, id string) obstat.Errors {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	l, err := dialect.Load(jiuwendialect.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: name, Data: data}}})
+	if err != nil {
+		return nil // validate says it
+	}
+	for _, rules := range l.Program.Rules {
+		for _, r := range rules {
+			if r.ID == "rules["+id+"]" {
+				return o.overruled(l, &r)
+			}
+		}
+	}
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: obstat.Pos{File: name}, Msg: "the rule is written and not read: the file has no `schema: tiered_policy`",
+		Hint: "add that line under permissions, or set a level for the whole tool"}}
+}
+
+// overruled warns of a rule that does not decide a call that it is about, `ls x` for
+// `ls *`, and names what does.
+func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Errors {
+	_, pattern, _ := strings.Cut(strings.TrimSuffix(r.Source, ")"), "(")
+	text := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
+	input, err := json.Marshal(map[string]string{"command": text, "path": text})
+	if err != nil || strings.HasPrefix(strings.ToLower(pattern), "re:") {
+		return nil
+	}
+	d := l.Policy.Decide(&obstat.Call{Tool: r.Tool.Text, Input: input}, o.World)
+	if d.Verdict == r.Verdict {
+		return nil
+	}
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Hint: "change or delete that one, or ask `obstat explain`",
+		Msg: fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
 }
 
 // addDirJSON is what obstat add-dir --json prints.
 type addDirJSON struct {
 	V int `json:"v"`
-	*dialect.Trusted
+	*jiuwendialect.Trusted
 }
 
 func newAddDirCmd(f *Factory) *cobra.Command {

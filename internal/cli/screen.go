@@ -78,6 +78,9 @@ func (s *screen) rows(label string, rows ...[2]string) {
 func (s *screen) explanation(v *explain.View) {
 	s.head(v)
 	s.by(v)
+	if v.Matched != "" {
+		s.text("rule", v.Matched)
+	}
 	s.text("why", v.Why)
 	s.would(v)
 	s.hidden(v)

@@ -29,6 +29,8 @@ type Request struct {
 	// Offers returns the rules that the dialect would propose with the
 	// decision; nil: it proposes none.
 	Offers func(*obstat.Decision) []obstat.Offer
+	// Matched returns the dialect's own words for what decided; nil: it has none.
+	Matched func(*obstat.Decision, *obstat.Trace) string
 }
 
 // A View is a decision with everything that led to it.
@@ -74,6 +76,9 @@ func Explain(r *Request) *View {
 		d.Offers = r.Offers(&d)
 	}
 	v := &View{V: Version, Decision: NewDecision(&d), Text: TextOf(r.Call)}
+	if r.Matched != nil {
+		v.Matched = r.Matched(&d, tr)
+	}
 	v.Mark = x.mark(v.Text)
 	v.By = x.by()
 	v.Why = x.why()
@@ -151,6 +156,7 @@ type Decision struct {
 	Part    string          `json:"part,omitempty"`
 	Note    string          `json:"note,omitempty"`
 	Reason  string          `json:"reason"`
+	Matched string          `json:"matched,omitempty"` // in the dialect's own words
 	Input   json.RawMessage `json:"input,omitempty"`
 	Offers  []Offer         `json:"offers,omitempty"`
 	Faults  []obstat.Fault  `json:"faults,omitempty"`
