@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,5 +77,29 @@ func TestUpdates(t *testing.T) {
 	e.Name = preToolUse
 	if got := string(e.Encode(&obstat.Decision{Verdict: obstat.Allow}, o).Stdout); strings.Contains(got, "updatedPermissions") {
 		t.Errorf("PreToolUse: %s", got)
+	}
+}
+
+// TestSwitches: a variable that switches hooks off is found, in the environment and in settings.
+func TestSwitches(t *testing.T) {
+	for name, c := range map[string]struct {
+		env, settings string
+		off           bool
+	}{
+		"nothing": {}, "the environment": {env: "1", off: true}, "off": {env: "0"}, "settings": {settings: `{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`, off: true},
+	} {
+		home, dir := t.TempDir(), t.TempDir()
+		w := &Where{Home: home, Projects: []string{dir}, Getenv: func(v string) string { return map[string]string{"CLAUDE_CODE_SIMPLE": c.env}[v] }}
+		files := map[string]string{}
+		if c.settings != "" {
+			files[filepath.Join(dir, ".claude", "settings.json")] = c.settings
+		}
+		apply(t, claudeCode().Install(&Request{Scope: User, Where: w, Program: "/opt/obstat"}), files)
+		s := claudeCode().Look(w)
+		s.CheckHooks()
+		found := slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Code == "hooks-off" })
+		if found != c.off || s.Hooks[0].Idle != c.off {
+			t.Errorf("%s: %+v", name, s.Findings)
+		}
 	}
 }

@@ -74,6 +74,7 @@ type guards struct {
 	programs string // that start the agent: `claude`
 	bare     string // flags by which it runs without its hooks or with other settings
 	moves    string // variables, besides those of its places, that move its settings
+	off      string // variables that switch its hooks off
 	paths    string // besides its places
 }
 

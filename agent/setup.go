@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,6 +130,7 @@ func (s *Setup) CheckHooks() {
 	for _, h := range s.Hooks {
 		s.entry(h)
 	}
+	s.switches()
 	if s.Agent.check != nil {
 		s.Agent.check(s)
 	}
@@ -150,6 +152,24 @@ func (s *Setup) CheckHooks() {
 		for _, o := range s.Hooks[:i] {
 			if h.Event == o.Event && !(s.Agent.merges && h.Text == o.Text && h.File != o.File) {
 				s.Add(Warning, "duplicate", h, "take one of them out", "%s is asked for here and in %s:%d, so that every call is asked for twice", h.Event, o.File.Name, o.Line)
+			}
+		}
+	}
+}
+
+// switches finds variables that switch the agent's hooks off: in the environment, which
+// whoever starts it here hands on, and in its settings.
+func (s *Setup) switches() {
+	for name := range strings.FieldsSeq(s.Agent.guards.off) {
+		if s.Where.Getenv != nil && !among("0 false", cmp.Or(s.Where.Getenv(name), "0")) {
+			for _, h := range s.Hooks {
+				h.Idle = true
+			}
+			s.note(Finding{Level: Error, Code: "hooks-off", Msg: fmt.Sprintf("%s is set: %s runs no hooks", name, s.Agent.Title), Hint: "unset " + name})
+		}
+		for _, f := range s.Files {
+			if n := f.root.At("env", name); n != nil {
+				s.off(f, n, "%s is set: %s runs no hooks", name, s.Agent.Title)
 			}
 		}
 	}

@@ -262,3 +262,30 @@ func TestKinds(t *testing.T) {
 		check(t, name, home, home+"/p", cell{kind: "housekeeping", want: "allow"})
 	}
 }
+
+// TestSeveral: obstat.json decides where there is one, else the agent's own file, else all that are
+// found; a file that says nothing of permissions is none. Without any policy the built-in one is in
+// force, which lets an agent look.
+func TestSeveral(t *testing.T) {
+	claude := `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"deny":["Bash(rm *)"]}}`
+	home := place(t, map[string]string{"silent/.claude/settings.json": claude, "silent/opencode.json": `{"model":"x"}`, "none/a": "",
+		"both/.claude/settings.json": claude, "both/opencode.json": `{"permission":{"*":"allow","bash":{"*":"allow","touch *":"deny"}}}`,
+		"own/.claude/settings.json": claude, "own/obstat.json": `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`})
+	check(t, "a silent file", home, home+"/silent", cell{kind: "shell", arg: "touch x", want: "allow"}, cell{kind: "shell", arg: "rm x", want: "deny"})
+	check(t, "obstat.json", home, home+"/own", cell{kind: "shell", arg: "rm x", want: "allow"})
+	check(t, "no policy", home, home+"/none", cell{kind: "shell", arg: "ls", want: "allow"}, cell{kind: "read", arg: home + "/none/a", want: "allow"}, cell{kind: "shell", arg: "rm -rf /", want: "ask"})
+	for _, who := range agentsOf {
+		touch, rm := "deny", "deny"
+		switch who {
+		case agent.ClaudeCode:
+			touch = "allow"
+		case agent.OpenCode:
+			rm = "allow"
+		}
+		for _, c := range []cell{{kind: "shell", arg: "touch x", want: touch}, {kind: "shell", arg: "rm x", want: rm}, {kind: "shell", arg: "make", want: "allow"}} {
+			if got, why := answer(t, who, home, home+"/both", c); got != c.want {
+				t.Errorf("%s: %s: %s, want %s: %s", who, c.arg, got, c.want, why)
+			}
+		}
+	}
+}
