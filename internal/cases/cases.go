@@ -6,6 +6,7 @@
 package cases
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -49,12 +50,26 @@ type Result struct {
 func (r *Runner) Run(c *Case) Result {
 	l, err := r.load(c)
 	if err != nil {
-		return c.refused(err)
+		l = nil
 	}
-	if c.Want.Error {
-		return Result{Wanted: "an error", Got: "the configuration was taken"}
+	res := c.judge(l)
+	var unknown unknownDialect
+	switch {
+	case err == nil && c.Want.Error:
+		return Result{Wanted: res.Wanted, Got: "the configuration was taken"}
+	case err == nil:
+		return res
+	case errors.As(err, &unknown):
+	case c.Never != nil: // a configuration that is refused allows nothing
+		res.Pass = true
+	case c.Want.Error:
+		res.Pass = positioned(err)
 	}
-	return c.judge(l)
+	res.Refused, res.Reason, res.Got = true, err.Error(), "refused"
+	if c.Want.Error && !res.Pass && !errors.As(err, &unknown) {
+		res.Got = "refused without a position"
+	}
+	return res
 }
 
 func (r *Runner) load(c *Case) (*dialect.Loaded, error) {
@@ -78,21 +93,6 @@ func (r *Runner) load(c *Case) (*dialect.Loaded, error) {
 // a case wants that wants an error.
 type unknownDialect struct{ error }
 
-func (c *Case) refused(err error) Result {
-	res := Result{Wanted: c.wanted(), Got: "refused", Reason: err.Error(), Refused: true}
-	var unknown unknownDialect
-	switch {
-	case errors.As(err, &unknown):
-	case c.Never != nil:
-		res.Pass = true // what is refused allows nothing
-	case c.Want.Error && !positioned(err):
-		res.Got = "refused without a position"
-	case c.Want.Error:
-		res.Pass = true
-	}
-	return res
-}
-
 func positioned(err error) bool {
 	var es obstat.Errors
 	errors.As(err, &es)
@@ -104,63 +104,67 @@ func positioned(err error) bool {
 	return false
 }
 
-// judge decides the call and compares.
-func (c *Case) judge(l *dialect.Loaded) Result {
+// judge decides the call by l, nil for a configuration that was refused, and compares.
+func (c *Case) judge(l *dialect.Loaded) (res Result) {
 	var d obstat.Decision
 	var tr *obstat.Trace
-	if c.Want.Matched != nil {
+	switch {
+	case l == nil:
+	case c.Want.Matched != nil:
 		d, tr = l.Policy.Explain(&c.Call, &c.World)
-	} else {
+	default:
 		d = l.Policy.Decide(&c.Call, &c.World)
 	}
-	res := Result{Wanted: c.wanted(), Reason: d.Reason(), Pass: true}
-	got := []string{d.Verdict.String()}
-	if c.Never != nil {
-		res.Pass = d.Verdict != *c.Never
+	var want, got []string
+	res.Pass = l != nil
+	compare := func(w, g string, same bool) {
+		want, got = append(want, w), append(got, g)
+		res.Pass = res.Pass && same
 	}
-	if c.Want.Verdict != nil {
-		res.Pass = d.Verdict == *c.Want.Verdict
+	switch {
+	case c.Want.Error:
+		compare("an error", "", true)
+	case c.Never != nil:
+		compare("anything but "+c.Never.String(), d.Verdict.String(), d.Verdict != *c.Never)
+	default:
+		compare(c.Want.Verdict.String(), d.Verdict.String(), d.Verdict == *c.Want.Verdict)
 	}
 	if s := c.Want.Safety; s != nil {
-		res.Pass = res.Pass && d.Safety == *s
-		got = append(got, safety(d.Safety))
+		compare(safety(*s), safety(d.Safety), d.Safety == *s)
 	}
-	if c.Want.Matched != nil {
-		m := matched(l.Dialect, &d, tr)
-		res.Pass = res.Pass && m == *c.Want.Matched
-		got = append(got, fmt.Sprintf("matched %q", m))
+	if m := c.Want.Matched; m != nil {
+		matched := ""
+		if l != nil {
+			if describer, ok := l.Dialect.(dialect.Describer); ok {
+				matched = describer.Matched(&d, tr)
+			}
+		}
+		compare(fmt.Sprintf("matched %q", *m), fmt.Sprintf("matched %q", matched), matched == *m)
 	}
 	if c.Want.Offers != nil {
-		text, ok := c.compareOffers(l, &d)
-		res.Pass = res.Pass && ok
-		got = append(got, text)
+		var offers []obstat.Offer
+		if l != nil {
+			offers = l.Offers(&c.Call, &c.World, &d)
+		}
+		compare(c.compareOffers(offers))
 	}
-	res.Got = strings.Join(got, ", ")
+	res.Wanted, res.Got, res.Reason = strings.Join(want, ", "), strings.Join(got, ", "), d.Reason()
 	return res
 }
 
-func matched(d dialect.Dialect, dec *obstat.Decision, tr *obstat.Trace) string {
-	if m, ok := d.(dialect.Describer); ok {
-		return m.Matched(dec, tr)
-	}
-	return ""
-}
-
-// compareOffers compares the offers in order. A dialect that makes none offers
-// nothing.
-func (c *Case) compareOffers(l *dialect.Loaded, d *obstat.Decision) (got string, ok bool) {
-	offers := l.Offers(&c.Call, &c.World, d)
+// compareOffers compares offers with those wanted, in order.
+func (c *Case) compareOffers(offers []obstat.Offer) (wanted, got string, same bool) {
 	want := *c.Want.Offers
-	ok = len(want) == len(offers)
-	texts := make([]string, len(offers))
-	for i := range offers {
-		ok = ok && want[i].matches(&offers[i])
-		texts[i] = offers[i].Text
-		if texts[i] == "" {
-			texts[i] = offers[i].Rule.String()
-		}
+	same = len(want) == len(offers)
+	wants, gots := make([]string, len(want)), make([]string, len(offers))
+	for i, o := range want {
+		wants[i] = o.String()
 	}
-	return "offers " + listed(texts), ok
+	for i := range offers {
+		same = same && want[i].matches(&offers[i])
+		gots[i] = cmp.Or(offers[i].Text, offers[i].Rule.String())
+	}
+	return "offers " + listed(wants), "offers " + listed(gots), same
 }
 
 func listed(texts []string) string {
@@ -175,31 +179,6 @@ func safety(on bool) string {
 		return "safety"
 	}
 	return "no safety"
-}
-
-// wanted says what the case wants.
-func (c *Case) wanted() string {
-	if c.Never != nil {
-		return "anything but " + c.Never.String()
-	}
-	if c.Want.Error {
-		return "an error"
-	}
-	w := []string{c.Want.Verdict.String()}
-	if c.Want.Safety != nil {
-		w = append(w, safety(*c.Want.Safety))
-	}
-	if c.Want.Matched != nil {
-		w = append(w, fmt.Sprintf("matched %q", *c.Want.Matched))
-	}
-	if c.Want.Offers != nil {
-		texts := make([]string, len(*c.Want.Offers))
-		for i, o := range *c.Want.Offers {
-			texts[i] = o.String()
-		}
-		w = append(w, "offers "+listed(texts))
-	}
-	return strings.Join(w, ", ")
 }
 
 // A Case is a configuration and a call with the answer that is wanted.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,50 +145,41 @@ type summaryJSON struct {
 // broken counts and shows a line that is no case.
 func (t *tester) broken(n int, err error) error {
 	t.failed++
-	s := t.IO
-	if t.jsonFlag {
-		return writeJSON(s.Out, failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()})
-	}
 	t.clear()
-	for _, e := range problemsOf(err) {
-		place := fmt.Sprintf("%s:%d", t.file, n)
-		if e.Pos.IsValid() {
-			place = e.Pos.String()
+	return t.Factory.show(failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()}, func(s *screen) {
+		for _, e := range problemsOf(err) {
+			place := fmt.Sprintf("%s:%d", t.file, n)
+			if e.Pos.IsValid() {
+				place = e.Pos.String()
+			}
+			s.printf("%s %s: no case: %s\n", s.io.paint(red, "FAIL"), visible(place), visible(e.Msg))
 		}
-		if _, err := fmt.Fprintf(s.Out, "%s %s: no case: %s\n", s.paint(red, "FAIL"), visible(place), visible(e.Msg)); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
+// show shows a case that failed.
 func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
-	s := t.IO
-	if t.jsonFlag {
-		return writeJSON(s.Out, failureJSON{explain.Version, "failed", t.file, n, c.ID, res.Wanted, res.Got, res.Reason})
-	}
 	t.clear()
-	fail := s.paint(red, "FAIL")
-	if t.Quiet {
-		_, err := fmt.Fprintf(s.Out, "%s %s: wanted %s, got %s\n", fail, visible(c.ID), visible(res.Wanted), visible(res.Got))
-		return err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", fail, s.paint(bold, visible(c.ID)), s.paint(dim, fmt.Sprintf("%s:%d", visible(t.file), n)))
-	row := func(label, text string) {
-		if text != "" {
-			fmt.Fprintf(&b, "     %-7s %s\n", label, visible(text))
+	return t.Factory.show(failureJSON{explain.Version, "failed", t.file, n, c.ID, res.Wanted, res.Got, res.Reason}, func(s *screen) {
+		fail := s.io.paint(red, "FAIL")
+		if t.Quiet {
+			s.printf("%s %s: wanted %s, got %s\n", fail, visible(c.ID), visible(res.Wanted), visible(res.Got))
+			return
 		}
-	}
-	row("call", callWords(&c.Call))
-	row("note", c.Note)
-	row("wanted", res.Wanted)
-	row("got", res.Got)
-	for _, line := range strings.Split(res.Reason, "\n") {
-		row("because", line)
-	}
-	_, err := io.WriteString(s.Out, b.String())
-	return err
+		s.printf("%s %s  %s\n", fail, s.io.paint(bold, visible(c.ID)), s.io.paint(dim, fmt.Sprintf("%s:%d", visible(t.file), n)))
+		row := func(label, text string) {
+			if text != "" {
+				s.printf("     %-7s %s\n", label, visible(text))
+			}
+		}
+		row("call", callWords(&c.Call))
+		row("note", c.Note)
+		row("wanted", res.Wanted)
+		row("got", res.Got)
+		for line := range strings.SplitSeq(res.Reason, "\n") {
+			row("because", line)
+		}
+	})
 }
 
 // progress shows on a terminal, a few times a second, how far it is.
@@ -211,20 +203,12 @@ func (t *tester) clear() {
 }
 
 func (t *tester) close() error {
-	s := t.IO
 	t.clear()
 	code := ExitOK
 	if t.failed > 0 {
 		code = ExitError
 	}
-	if t.jsonFlag {
-		if err := writeJSON(s.Out, summaryJSON{explain.Version, "summary", t.passed, t.failed, t.skipped, t.refused}); err != nil {
-			return err
-		}
-		return done(code)
-	}
-	if _, err := fmt.Fprintf(s.Out, "%d passed, %d failed\n", t.passed, t.failed); err != nil {
-		return err
-	}
-	return done(code)
+	return cmp.Or(t.Factory.show(summaryJSON{explain.Version, "summary", t.passed, t.failed, t.skipped, t.refused}, func(s *screen) {
+		s.printf("%d passed, %d failed\n", t.passed, t.failed)
+	}), done(code))
 }

@@ -210,20 +210,18 @@ func (l *linter) shellOf(r *obstat.Rule) string {
 	return ""
 }
 
-// silentModes finds modes that never ask a human: the mode in force, if its
-// default is allow, and any mode that turns asks into denials.
+// silentModes warns if the mode in force never asks a human and allows by default, or
+// turns ask rules into denials.
 func (l *linter) silentModes() {
-	for _, mode := range l.modes() {
-		pl := l.p.Pipelines[mode]
-		if mode != l.p.Mode || l.asks(pl) {
-			continue
-		}
-		switch {
-		case pl.Default == obstat.Allow:
-			l.warn(nil, obstat.CodeRisky, "", "mode %s never asks, and what no rule stops is allowed", mode)
-		case l.hasAsk(pl):
-			l.warn(nil, obstat.CodeNoEffect, "", "mode %s never asks: ask rules deny in it", mode)
-		}
+	mode := l.p.Mode
+	pl, ok := l.p.Pipelines[mode]
+	hasAsk := func(m obstat.Match) bool { return l.has(m.Rules, obstat.Ask) }
+	switch {
+	case !ok || l.asks(pl):
+	case pl.Default == obstat.Allow:
+		l.warn(nil, obstat.CodeRisky, "", "mode %s never asks, and what no rule stops is allowed", mode)
+	case slices.ContainsFunc(matchesOf(pl), hasAsk):
+		l.warn(nil, obstat.CodeNoEffect, "", "mode %s never asks: ask rules deny in it", mode)
 	}
 }
 
@@ -246,16 +244,6 @@ func (l *linter) asks(pl obstat.Pipeline) bool {
 			if s.Then == obstat.Ask || s.Else != nil && *s.Else == obstat.Ask {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// hasAsk tells whether a pipeline looks at an ask rule.
-func (l *linter) hasAsk(pl obstat.Pipeline) bool {
-	for _, m := range matchesOf(pl) {
-		if l.has(m.Rules, obstat.Ask) {
-			return true
 		}
 	}
 	return false
@@ -408,7 +396,7 @@ func beats(p obstat.Pick, a, b obstat.Verdict, j, i int) bool {
 // it counts only where the strictest is picked and that settles.
 func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
 	its := l.items(m.Rules)
-	sure := m.Settle == 0 || allSettle(m, its)
+	sure := m.Settle == 0 || !slices.ContainsFunc(its, func(o item) bool { return !m.Settle.Has(o.rule.Verdict) })
 	for j := range its {
 		o := &its[j]
 		if !m.Settle.Has(o.rule.Verdict) || !sure && (m.Pick != obstat.Strictest || o.rule.Verdict != obstat.Deny) {
@@ -419,15 +407,6 @@ func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
 		}
 	}
 	return nil
-}
-
-func allSettle(m obstat.Match, its []item) bool {
-	for i := range its {
-		if !m.Settle.Has(its[i].rule.Verdict) {
-			return false
-		}
-	}
-	return true
 }
 
 // covers tells whether a provably matches every question that b matches.

@@ -17,19 +17,10 @@ type Field struct {
 	Required bool
 }
 
-// Fields reports every key of n that is not known: a known key in other
-// capitals is refused by name, anything else gets the nearest known key as a
-// hint. It is a problem, too, if n is no object. A nil n has no problems.
-func (n *Node) Fields(known ...string) []Problem {
-	fields := make([]Field, len(known))
-	for i, k := range known {
-		fields[i].Name = k
-	}
-	return n.Check(fields...)
-}
-
-// Check reports unknown keys as Fields does and, besides, values of a wrong kind and
-// required keys that are missing, sorted by offset.
+// Check reports every key of n that is not known, values of a wrong kind and required
+// keys that are missing, sorted by offset. A known key in other capitals is refused by
+// name, any other gets the nearest known key as a hint. It is a problem, too, if n is no
+// object. A nil n has no problems.
 func (n *Node) Check(fields ...Field) []Problem {
 	if n == nil {
 		return nil

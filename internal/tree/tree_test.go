@@ -48,7 +48,7 @@ func TestLineCol(t *testing.T) {
 func TestFields(t *testing.T) {
 	n := parse(t, `{"allow":1,"Deny":2,"alow":3,"zzz":4,"ask":"x"}`)
 	var got []string
-	for _, p := range n.Fields("allow", "deny", "ask") {
+	for _, p := range n.Check(tree.Field{Name: "allow"}, tree.Field{Name: "deny"}, tree.Field{Name: "ask"}) {
 		got = append(got, p.Error())
 	}
 	want := []string{
@@ -60,16 +60,16 @@ func TestFields(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// U+212A, the Kelvin sign, folds to k: encoding/json would take it for "ask".
-	if ps := parse(t, `{"as\u212a":1}`).Fields("ask"); len(ps) != 1 || ps[0].Code != tree.CodeCase {
+	if ps := parse(t, `{"as\u212a":1}`).Check(tree.Field{Name: "ask"}); len(ps) != 1 || ps[0].Code != tree.CodeCase {
 		t.Errorf("Kelvin sign: %v", ps)
 	}
-	if ps := parse(t, `[1]`).Fields("ask"); len(ps) != 1 || ps[0].Code != tree.CodeType {
+	if ps := parse(t, `[1]`).Check(tree.Field{Name: "ask"}); len(ps) != 1 || ps[0].Code != tree.CodeType {
 		t.Errorf("no object: %v", ps)
 	}
-	if ps := (*tree.Node)(nil).Fields("ask"); ps != nil {
+	if ps := (*tree.Node)(nil).Check(tree.Field{Name: "ask"}); ps != nil {
 		t.Errorf("nil: %v", ps)
 	}
-	if ps := parse(t, `{"`+strings.Repeat("é", 5000)+`":1}`).Fields("ask"); len(ps) != 1 || len(ps[0].Msg) > 200 {
+	if ps := parse(t, `{"`+strings.Repeat("é", 5000)+`":1}`).Check(tree.Field{Name: "ask"}); len(ps) != 1 || len(ps[0].Msg) > 200 {
 		t.Errorf("long key: %v", ps)
 	}
 }
