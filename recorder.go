@@ -69,6 +69,16 @@ func (r *Recorder) Readlink(name string) (string, bool) {
 	return t, ok
 }
 
+// Walk looks at a whole path. That there is no link is not noted: what is not remembered was
+// not there.
+func (r *Recorder) Walk(name string) (straight, dir bool) {
+	w, ok := r.Of.(paths.Walker)
+	if !ok {
+		return false, false
+	}
+	return w.Walk(name)
+}
+
 // IsDir reports whether path is a directory.
 func (r *Recorder) IsDir(path string) bool {
 	ok := r.Of != nil && r.Of.IsDir(path)

@@ -108,6 +108,7 @@ type Gate struct {
 	lost    error             // why the ledger could not be written the last time
 	repeats map[string]repeat // by agent and session
 	shield  protect.Keeper
+	last    guard // that was looked for last
 	around  policy.Neighbours
 	state   []string // that is guarded
 }

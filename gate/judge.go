@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"path"
 	"slices"
 	"time"
 
@@ -67,16 +68,15 @@ func (g *Gate) world() *obstat.Recorder { return &obstat.Recorder{Of: &memo{of: 
 func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
 	var out *judged
 	var broken error
-	guarded := g.guarded()
-	guarded.Pinned = true
+	var inForce [4]*policy.InForce // most often one
+	line := inForce[:0]
 	for p := g; p != nil; p = p.opts.Parent {
 		f, err := p.inForce(ctx, c)
 		if err != nil && broken == nil {
 			broken = err
 		}
-		f = p.elsewhere(ctx, c, world, f)
-		guarded.Policies = append(guarded.Policies, filesOf(f)...)
-		guarded.Pinned = guarded.Pinned && f != nil && f.Pinned
+		f = p.elsewhere(c, world, f)
+		line = append(line, f)
 		put := *c
 		if put.Mode == "" || p != g {
 			// What a subagent calls its mode is nothing to its parent's policy.
@@ -93,23 +93,30 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 	}
 	out.broken = broken
 	var analysis *effect.Analysis
-	if len(c.Roots) == 0 || len(c.Roots) == 1 && c.Roots[0] == c.Dir { // else its workspace is another
+	if len(c.Roots) == 0 || c.InRoots(c.Dir) { // else its workspace is another
 		analysis = world.Analysis(c)
 	}
-	out.self = g.shield.Get(guarded).Tighten(&out.Decision, c, g.opts.World, analysis)
+	out.self = g.guarding(line).Tighten(&out.Decision, c, g.opts.World, analysis)
 	return out
 }
 
 // elsewhere adds the policies of other projects that the call works in: `cd ../B && make`
 // is held to B's rules as well.
-func (g *Gate) elsewhere(ctx context.Context, c *obstat.Call, world *obstat.Recorder, f *policy.InForce) *policy.InForce {
+func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InForce) *policy.InForce {
 	var touched []string
+	add := func(p string) {
+		if !world.IsDir(p) {
+			p = path.Dir(p) // what is no directory holds no policy
+		}
+		if p != c.Dir && !slices.Contains(touched, p) {
+			touched = append(touched, p)
+		}
+	}
 	a := world.Analysis(c)
 	for i := range a.Effects {
 		if e := &a.Effects[i]; e.Where == "" && e.Path != "" {
-			touched = append(touched, e.Path)
-			if e.Real != e.Path {
-				touched = append(touched, e.Real)
+			if add(e.Path); e.Real != e.Path && e.Real != "" {
+				add(e.Real)
 			}
 		}
 	}
@@ -129,6 +136,35 @@ func (g *Gate) elsewhere(ctx context.Context, c *obstat.Call, world *obstat.Reco
 		return f
 	}
 	return f.With(others...)
+}
+
+// A guard is what guards calls under policies in force.
+type guard struct {
+	under []*policy.InForce
+	state int // how many files were kept
+	by    *protect.Guarded
+}
+
+// guarding returns what guards calls under the policies of a line of agents: what it
+// returned before if they are the same.
+func (g *Gate) guarding(line []*policy.InForce) *protect.Guarded {
+	g.mu.Lock()
+	last, state := g.last, len(g.state)
+	g.mu.Unlock()
+	if last.by != nil && last.state == state && slices.Equal(last.under, line) {
+		return last.by
+	}
+	out := g.guarded()
+	out.Pinned = true
+	for _, f := range line {
+		out.Policies = append(out.Policies, filesOf(f)...)
+		out.Pinned = out.Pinned && f.Pinned
+	}
+	out = g.shield.Get(out)
+	g.mu.Lock()
+	g.last = guard{slices.Clone(line), state, out}
+	g.mu.Unlock()
+	return out
 }
 
 // guarded is what the gate's agent may not change unasked, besides policies.

@@ -1,14 +1,26 @@
 package gate
 
-import "github.com/obstat/obstat"
+import (
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
+)
 
 // A memo is a World that looks at each path of another one once. It is for one
 // call: `cat a.go b.go` is resolved by the rules, the floor and self-protection,
 // and each of them looks at every directory above every path.
 type memo struct {
-	of    obstat.World
-	seen  []look
-	index map[string]int // of seen, once that is long
+	of     obstat.World
+	seen   []look
+	index  map[string]int // of seen, once that is long
+	walked []walk
+}
+
+// A walk is what a look at a whole path has shown.
+type walk struct {
+	path          string
+	straight, dir bool
 }
 
 // A look is what is known of a path.
@@ -63,8 +75,32 @@ func (m *memo) Readlink(path string) (string, bool) {
 	return l.target, l.link
 }
 
+// Walk looks at a whole path; what leads to a path without links has none either.
+func (m *memo) Walk(path string) (straight, dir bool) {
+	for _, w := range m.walked {
+		if w.path == path {
+			return w.straight, w.dir
+		}
+		if w.straight && strings.HasPrefix(w.path, path) && w.path[len(path)] == '/' {
+			return true, false // perhaps a directory
+		}
+	}
+	w, ok := m.of.(paths.Walker)
+	if !ok || len(m.walked) == maxList {
+		return false, false
+	}
+	straight, dir = w.Walk(path)
+	m.walked = append(m.walked, walk{path, straight, dir})
+	return straight, dir
+}
+
 // IsDir reports whether path is a directory.
 func (m *memo) IsDir(path string) bool {
+	for _, w := range m.walked {
+		if w.straight && w.path == path {
+			return w.dir
+		}
+	}
 	l := m.at(path)
 	if !l.asDir {
 		l.dir, l.asDir = m.of.IsDir(path), true

@@ -64,8 +64,15 @@ type Files struct {
 	// or the last that is not the machine's.
 	Into string
 
-	mu    sync.Mutex
-	found map[string]*kept // by place
+	mu      sync.Mutex
+	found   map[string]*kept // by place
+	watcher policy.Watcher
+	// last is what was found for the call before; most are made in the same place.
+	last struct {
+		dir   string
+		roots []string
+		*kept
+	}
 }
 
 var _ Source = (*Files)(nil)
@@ -84,6 +91,9 @@ const maxPlaces = 1000
 func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	f.mu.Lock() // one at a time, so that no older policy takes a newer one's place
 	defer f.mu.Unlock()
+	if k := f.last.kept; k != nil && f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots) && k.latest != nil && !k.latest.Changed() {
+		return k.good, k.err
+	}
 	w := f.where(c)
 	place := w.Agent + "\x00" + w.Dir + "\x00" + strings.Join(w.Roots, "\x00")
 	k := f.found[place]
@@ -96,6 +106,7 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	if k.latest == nil || k.latest.Changed() {
 		f.find(w, k)
 	}
+	f.last.dir, f.last.roots, f.last.kept = c.Dir, slices.Clone(c.Roots), k
 	return k.good, k.err
 }
 
@@ -117,7 +128,11 @@ func (f *Files) find(w *policy.Where, k *kept) {
 }
 
 func (f *Files) finder() *policy.Finder {
-	return &policy.Finder{Read: f.Read, NoPins: f.NoPins, Watch: !f.Once}
+	out := &policy.Finder{Read: f.Read, NoPins: f.NoPins}
+	if !f.Once {
+		out.Watcher = &f.watcher
+	}
+	return out
 }
 
 // where says who makes a call, and where.
@@ -207,18 +222,7 @@ func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, er
 	if err != nil {
 		now.broken = err.Error()
 	}
-	g.mu.Lock()
-	if len(g.noted) > maxPlaces {
-		clear(g.noted)
-	}
-	before, known := g.noted[c.Dir]
-	g.noted[c.Dir] = now
-	news := known && before != now && g.said != now
-	if news {
-		g.said = now
-	}
-	g.mu.Unlock()
-	if !news {
+	if !g.news(c.Dir, now) {
 		return f, err
 	}
 	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: now.digest, Reason: "in force: " + sources(f)}
@@ -228,6 +232,25 @@ func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, er
 	// Every decision names its policy; this record only tells when it came.
 	_ = g.opts.Ledger.Append(context.WithoutCancel(ctx), rec)
 	return f, err
+}
+
+// news tells whether something else is in force in a directory than for the last call,
+// and was not written down yet.
+func (g *Gate) news(dir string, now noted) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before, known := g.noted[dir]
+	if known && before == now {
+		return false
+	}
+	if len(g.noted) > maxPlaces {
+		clear(g.noted)
+	}
+	if g.noted[dir] = now; !known || g.said == now {
+		return false
+	}
+	g.said = now
+	return true
 }
 
 // noted is what was in force when a call was decided last.

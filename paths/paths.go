@@ -38,6 +38,13 @@ type Linker interface {
 	LinksIn(dir string) (names []string, all bool)
 }
 
+// Walker is an FS that can look at a whole path at once.
+type Walker interface {
+	// Walk reports whether no part of a clean absolute path is a symbolic link, as far as the path
+	// exists, and whether it is a directory. It may say no where it cannot tell.
+	Walk(path string) (straight, dir bool)
+}
+
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither
 // home nor working directory: it resolves absolute paths only.
 type Resolver struct {
@@ -284,6 +291,11 @@ func (r Resolver) follow(p string) (string, string) {
 
 // hasLink reports whether a part of a clean absolute path is a symbolic link.
 func (r Resolver) hasLink(p string) bool {
+	if w, ok := r.FS.(Walker); ok {
+		if straight, _ := w.Walk(p); straight {
+			return false
+		}
+	}
 	for i := 1; i <= len(p); i++ {
 		if i < len(p) && p[i] != '/' {
 			continue

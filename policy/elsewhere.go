@@ -15,8 +15,9 @@ import (
 // It remembers directories that hold no configuration as long as nothing is added to
 // them. The zero value is ready for use.
 type Neighbours struct {
-	mu    sync.Mutex
-	empty map[string]*stamp
+	mu      sync.Mutex
+	empty   map[string]*watched
+	watcher Watcher
 }
 
 // maxNeighbours bounds how many other projects of a call are looked at.
@@ -41,12 +42,13 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var seen []string
+	now := n.watcher.look()
 	for _, at := range touched {
 		for at = filepath.FromSlash(at); filepath.IsAbs(at) && at != filepath.Dir(at) && at != home && !slices.Contains(seen, at); at = filepath.Dir(at) {
 			if slices.ContainsFunc(own, func(dir string) bool { return paths.Inside(at, dir) }) {
 				break
 			}
-			if seen = append(seen, at); n.holds(at) && len(out) < maxNeighbours {
+			if seen = append(seen, at); n.holds(at, now) && len(out) < maxNeighbours {
 				out = append(out, at)
 			}
 		}
@@ -55,19 +57,19 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
 }
 
 // holds tells whether a directory may hold a configuration.
-func (n *Neighbours) holds(dir string) bool {
-	if st := n.empty[dir]; st != nil && st.holds() {
+func (n *Neighbours) holds(dir string, now moment) bool {
+	if st := n.empty[dir]; st != nil && st.hold(&n.watcher, now) {
 		return false
 	}
 	if slices.ContainsFunc(projectFiles(), func(name string) bool { return exists(filepath.Join(dir, name)) }) {
 		return true
 	}
-	if n.empty == nil || len(n.empty) > 4096 {
-		n.empty = map[string]*stamp{}
+	if n.empty == nil || len(n.empty) > maxWatched {
+		n.empty = map[string]*watched{}
 	}
 	st := stampOf(dir)
 	st.missing = projectFiles()
-	n.empty[dir] = st
+	n.empty[dir] = &watched{stamps: []*stamp{st}}
 	return false
 }
 

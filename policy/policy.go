@@ -71,8 +71,8 @@ type Finder struct {
 	NoPins bool
 	// Machine stands before the machine's own directories; "" outside of tests.
 	Machine string
-	// Watch remembers how everything looked, for [InForce.Changed].
-	Watch bool
+	// Watcher remembers how everything looked, for [InForce.Changed]; nil: nothing does.
+	Watcher *Watcher
 }
 
 // A Role says how much a policy's answer counts.
@@ -140,10 +140,12 @@ type InForce struct {
 	// Pinned: changing a file cannot loosen the answers here.
 	Pinned bool
 
-	agent  string
-	home   string   // the project that policies without a place of their own are asked about
-	sites  []*site  // of the agent's own project
-	stamps []*stamp // of everything that was looked at; see Changed
+	agent string
+	home  string  // the project that policies without a place of their own are asked about
+	sites []*site // of the agent's own project
+	// looked is everything that was looked at, see Changed; nil: nothing remembers it.
+	looked  *watched
+	watcher *Watcher
 }
 
 // Files returns the names of all files that are in force.
@@ -206,7 +208,7 @@ func (f *Finder) Find(w *Where) (*InForce, error) {
 
 // search returns a search at its beginning.
 func (f *Finder) search(w *Where) (*search, error) {
-	s := &search{Finder: f, w: *w, memo: map[string]*content{}, have: map[string]bool{}, glob: map[string][]string{}, out: &InForce{agent: w.Agent, Pins: "on", Pinned: true}}
+	s := &search{Finder: f, w: *w, memo: map[string]*content{}, have: map[string]bool{}, glob: map[string][]string{}, out: &InForce{agent: w.Agent, Pins: "on", Pinned: true, watcher: f.Watcher, looked: new(watched)}}
 	if s.w.Getenv == nil {
 		s.w.Getenv = os.Getenv
 	}

@@ -36,7 +36,7 @@ type search struct {
 	// first: the agent's own project has no pin.
 	first bool
 	out   *InForce
-	// stamped are the stamps of out by name, with Finder.Watch.
+	// stamped are the stamps of out by name, with a Finder.Watcher.
 	stamped map[string]*stamp
 }
 

@@ -19,9 +19,9 @@ func Of(l *dialect.Loaded) *InForce {
 
 // Changed tells whether a file that was looked at has changed, appeared or gone
 // since f was found, so that another Find may find something else. Without
-// [Finder].Watch it cannot know, and says yes.
+// a [Finder].Watcher it cannot know, and says yes.
 func (f *InForce) Changed() bool {
-	return f.stamps == nil || slices.ContainsFunc(f.stamps, func(s *stamp) bool { return !s.holds() })
+	return f.watcher == nil || !f.looked.hold(f.watcher, f.watcher.look())
 }
 
 // fresh is how long after a change a file's time may still hide another one.
@@ -74,16 +74,16 @@ func exists(name string) bool {
 // watch remembers how a file looks before it is read. Of one that is missing, the
 // nearest directory that is there tells whether it has come.
 func (s *search) watch(name string) *stamp {
-	if !s.Watch || s.stamped[name] != nil {
+	if s.Watcher == nil || s.stamped[name] != nil {
 		return s.stamped[name]
 	}
 	if s.stamped == nil {
-		s.stamped, s.out.stamps = map[string]*stamp{}, []*stamp{}
+		s.stamped = map[string]*stamp{}
 	}
 	st := stampOf(name)
 	if st.info != nil || exists(name) { // a link that leads nowhere is there
 		s.stamped[name] = st
-		s.out.stamps = append(s.out.stamps, st)
+		s.out.looked.stamps = append(s.out.looked.stamps, st)
 		return st
 	}
 	dir := filepath.Dir(name)
@@ -94,7 +94,7 @@ func (s *search) watch(name string) *stamp {
 	if in == nil {
 		in = stampOf(dir)
 		s.stamped["in "+dir] = in
-		s.out.stamps = append(s.out.stamps, in)
+		s.out.looked.stamps = append(s.out.looked.stamps, in)
 	}
 	rel, _ := filepath.Rel(dir, name) // both are absolute
 	in.missing = append(in.missing, rel)
@@ -104,7 +104,7 @@ func (s *search) watch(name string) *stamp {
 // watchBelow remembers how a directory and those in it look: files that a pattern
 // matches may come there.
 func (s *search) watchBelow(dir string) {
-	if !s.Watch {
+	if s.Watcher == nil {
 		return
 	}
 	s.watch(dir)

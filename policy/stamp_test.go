@@ -31,7 +31,7 @@ func TestChanged(t *testing.T) {
 	put("README.md", "x", time.Hour)
 	find := func() *policy.InForce {
 		t.Helper()
-		f, err := (&policy.Finder{Watch: true}).Find(&policy.Where{Dir: dir, Home: home, Getenv: func(string) string { return "" }})
+		f, err := (&policy.Finder{Watcher: new(policy.Watcher)}).Find(&policy.Where{Dir: dir, Home: home, Getenv: func(string) string { return "" }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,5 +71,58 @@ func TestChanged(t *testing.T) {
 	f, err := new(policy.Finder).Find(&policy.Where{Dir: dir})
 	if err != nil || !f.Changed() {
 		t.Errorf("what was not watched may have changed: %v", err)
+	}
+}
+
+// TestWatched: what is noticed is the same where nothing but events tells of it: another
+// file in its place, another name of it, a link on the way, a directory above.
+func TestWatched(t *testing.T) {
+	const text, other = `{"permission":{"bash":"ask"}}`, `{"permission":{"bash":"deny"}}`
+	for what, do := range map[string]func(home string){
+		"a file is put over it": func(home string) {
+			write(t, filepath.Join(home, "new"), other)
+			must(t, os.Rename(filepath.Join(home, "new"), filepath.Join(home, "real/project/opencode.json")))
+		},
+		"it is written under another name": func(home string) { write(t, filepath.Join(home, "twin"), other) },
+		"the link leads elsewhere": func(home string) {
+			write(t, filepath.Join(home, "else/opencode.json"), other)
+			must(t, os.Remove(filepath.Join(home, "project")))
+			must(t, os.Symlink("else", filepath.Join(home, "project")))
+		},
+		"a directory above takes another's place": func(home string) {
+			write(t, filepath.Join(home, "next/project/opencode.json"), other)
+			must(t, os.Rename(filepath.Join(home, "real"), filepath.Join(home, "before")))
+			must(t, os.Rename(filepath.Join(home, "next"), filepath.Join(home, "real")))
+		},
+		"it may not be read any more": func(home string) { must(t, os.Chmod(filepath.Join(home, "real/project/opencode.json"), 0)) },
+	} {
+		home := t.TempDir()
+		write(t, filepath.Join(home, "real/project/opencode.json"), text)
+		must(t, os.Link(filepath.Join(home, "real/project/opencode.json"), filepath.Join(home, "twin")))
+		must(t, os.Symlink("real/project", filepath.Join(home, "project")))
+		f, err := (&policy.Finder{Watcher: new(policy.Watcher)}).Find(&policy.Where{Dir: filepath.Join(home, "project"), Home: home, Getenv: func(string) string { return "" }})
+		must(t, err)
+		for range 3 {
+			write(t, filepath.Join(home, "real/project/main.go"), "package main")
+			if f.Changed() {
+				t.Errorf("%s: it has changed before", what)
+			}
+		}
+		if do(home); !f.Changed() {
+			t.Errorf("%s is not noticed", what)
+		}
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must(t, os.WriteFile(name, []byte(text), 0o644))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
