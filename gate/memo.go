@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/paths"
 )
 
 // A memo is a World that looks at each path of another one once. It is for one
@@ -85,7 +84,7 @@ func (m *memo) Walk(path string) (straight, dir bool) {
 			return true, false // perhaps a directory
 		}
 	}
-	w, ok := m.of.(paths.Walker)
+	w, ok := m.of.(interface{ Walk(string) (bool, bool) })
 	if !ok || len(m.walked) == maxList {
 		return false, false
 	}
