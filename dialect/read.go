@@ -46,19 +46,22 @@ func isLayer(s string) bool {
 	return s != ""
 }
 
-// Arguments reads a call's input for a dialect's view or check; none, or null, is
-// an empty object. A value of another kind is returned as it is.
+// ErrNoObject is the error of a call whose input is a value of another kind.
+var ErrNoObject = errors.New("the arguments should be an object")
+
+// Arguments reads a call's input, an object, for a dialect's view or check; none, or
+// null, is an empty one.
 func Arguments(f *obstat.Facts) (*tree.Node, error) {
 	raw := bytes.TrimSpace(f.Call.Input)
 	if len(raw) == 0 || string(raw) == "null" {
 		return &tree.Node{Kind: tree.Object}, nil
 	}
 	n, problems := jsonx.Parse(raw, jsonx.Options{NUL: true})
-	if tree.Fatal(problems) {
+	switch {
+	case tree.Fatal(problems):
 		return nil, fmt.Errorf("the input cannot be read: %w", problems[0])
-	}
-	if !n.Is(tree.Object) {
-		return n, nil
+	case !n.Is(tree.Object):
+		return nil, fmt.Errorf("%w, not %s", ErrNoObject, n.Kind)
 	}
 	return n, f.Fault()
 }

@@ -142,9 +142,9 @@ func isDevice(p string) bool {
 
 func danger(c *effect.Command) string {
 	switch p := c.Program; {
-	case p == "rm" && hasFlag(c, 'r', "recursive") && hasFlag(c, 'f', "force"), p == "rm" && hasFlag(c, 'R', "recursive") && hasFlag(c, 'f', "force"):
+	case p == "rm" && (hasFlag(c, 'r', "recursive") || hasFlag(c, 'R', "recursive")) && hasFlag(c, 'f', "force"):
 		return "rm -rf"
-	case p == "rm" && viaAny(c, "sudo", "doas"):
+	case p == "rm" && (slices.Contains(c.Via, "sudo") || slices.Contains(c.Via, "doas")):
 		return "sudo rm"
 	case p == "dd", p == "fdisk", p == "format", p == "mkfs", strings.HasPrefix(p, "mkfs."):
 		return p
@@ -158,26 +158,9 @@ func danger(c *effect.Command) string {
 	return ""
 }
 
-func viaAny(c *effect.Command, names ...string) bool {
-	for _, v := range c.Via {
-		for _, n := range names {
-			if v == n {
-				return true
-			}
-		}
-	}
-	return false
-}
-
+// hasWord tells whether one of the words is an argument of a command.
 func hasWord(c *effect.Command, words ...string) bool {
-	for _, a := range c.Args() {
-		for _, w := range words {
-			if a.Text == w {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Args(), func(a shell.Word) bool { return slices.Contains(words, a.Text) })
 }
 
 // hasFlag tells whether a command is given a short flag, alone or in a bundle,

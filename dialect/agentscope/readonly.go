@@ -123,24 +123,10 @@ func listed(c *effect.Command) bool {
 	if c.Path != c.Program || len(c.Env) > 0 && !slices.Contains(plainCommands, c.Program) {
 		return false // another program may have that name, or be made to behave otherwise
 	}
-	for _, entry := range readOnlyList()[c.Program] {
-		if startsWith(c.Words, entry) {
-			return true
-		}
-	}
-	return false
-}
-
-func startsWith(words []shell.Word, entry []string) bool {
-	if len(words) < len(entry) {
-		return false
-	}
-	for i, e := range entry {
-		if !words[i].Known || words[i].Text != e {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(readOnlyList()[c.Program], func(entry []string) bool {
+		n := min(len(entry), len(c.Words))
+		return slices.EqualFunc(c.Words[:n], entry, func(w shell.Word, e string) bool { return w.Known && w.Text == e })
+	})
 }
 
 func inSubstitution(a *effect.Analysis, s shell.Span) bool {

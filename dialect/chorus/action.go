@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -109,15 +108,6 @@ func (a *arg) value(tool string, input *tree.Node) (string, error) {
 		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", found.Str, a.names[0], tool)
 	}
 	return found.Str, nil
-}
-
-// arguments reads the arguments strictly; none are an empty object.
-func arguments(f *obstat.Facts) (*tree.Node, error) {
-	n, err := dialect.Arguments(f)
-	if err == nil && !n.Is(tree.Object) {
-		err = fmt.Errorf("the arguments should be an object, not %s", n.Kind)
-	}
-	return n, err
 }
 
 // checkLines is the name of the line check in Programs.

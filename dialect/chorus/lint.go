@@ -2,7 +2,6 @@ package chorus
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,25 +20,19 @@ func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 		return nil
 	}
 	var out obstat.Errors
-	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
-		if _, preset := Presets()[name]; !preset {
-			p := s.Profiles[name]
-			out = append(out, p.lint()...)
+	for _, name := range s.names() {
+		if _, preset := Presets()[name]; preset {
+			continue
+		}
+		p := s.Profiles[name]
+		for _, r := range slices.Concat(p.Deny, p.Allow, p.Ask) {
+			if code, hint, msg := lintPattern(r.Source); msg != "" {
+				out = append(out, &obstat.Error{Code: code, Pos: r.Pos, Warning: true, Hint: hint, Msg: msg})
+			}
 		}
 	}
 	out.Sort()
 	return out
-}
-
-func (p *Profile) lint() (out obstat.Errors) {
-	for _, pat := range slices.Concat(p.Deny, p.Allow, p.Ask) {
-		out = append(out, lintPattern(&pat)...)
-	}
-	return out
-}
-
-func warning(p *Pattern, code obstat.Code, hint, format string, args ...any) *obstat.Error {
-	return &obstat.Error{Code: code, Pos: p.Pos, Warning: true, Hint: hint, Msg: fmt.Sprintf(format, args...)}
 }
 
 // program are the categories of the shipped program's actions that the
@@ -50,24 +43,25 @@ var program = map[string]string{
 	"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
 }
 
-func lintPattern(p *Pattern) obstat.Errors {
-	re, err := pattern.Compile(pattern.Full, p.Text)
+// lintPattern says what is wrong with a pattern, "" if nothing is.
+func lintPattern(text string) (code obstat.Code, hint, msg string) {
+	re, err := pattern.Compile(pattern.Full, text)
 	if err != nil {
-		return nil
+		return "", "", ""
 	}
 	if !re.MayMatch(toolPrefix) {
-		return obstat.Errors{warning(p, obstat.CodeNoEffect, "start it with tool:, and remember that the whole action has to match",
-			"the pattern %s matches no action: every action starts with tool:", p.Text)}
+		return obstat.CodeNoEffect, "start it with tool:, and remember that the whole action has to match",
+			fmt.Sprintf("the pattern %s matches no action: every action starts with tool:", text)
 	}
 	prefix := re.Shape().Prefix
 	for start, instead := range program {
 		if strings.HasPrefix(prefix, start) {
-			return obstat.Errors{warning(p, obstat.CodeNoEffect, "use "+instead, "the pattern %s is about an action of the shipped program that the document does not have", p.Text)}
+			return obstat.CodeNoEffect, "use " + instead, fmt.Sprintf("the pattern %s is about an action of the shipped program that the document does not have", text)
 		}
 	}
-	if strings.HasPrefix(prefix, "tool:git:push ") && strings.Contains(p.Text, "(?!") {
-		return obstat.Errors{warning(p, obstat.CodeRisky, "list the branches that may be pushed instead: tool:git:push origin (dev|staging)",
-			"the look-ahead of %s lets HEAD:main, +main and refs/heads/main through, and keeps mainline out", p.Text)}
+	if strings.HasPrefix(prefix, "tool:git:push ") && strings.Contains(text, "(?!") {
+		return obstat.CodeRisky, "list the branches that may be pushed instead: tool:git:push origin (dev|staging)",
+			fmt.Sprintf("the look-ahead of %s lets HEAD:main, +main and refs/heads/main through, and keeps mainline out", text)
 	}
-	return nil
+	return "", "", ""
 }

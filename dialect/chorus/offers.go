@@ -29,8 +29,7 @@ func (Dialect) Offers(_ *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	if _, preset := Presets()[string(d.Mode)]; preset {
 		scope = "session"
 	}
-	return []obstat.Offer{{List: string(d.Mode) + " allow", Scope: scope, Text: text,
-		Rule: obstat.Rule{Field: fieldAction, Pattern: obstat.Text{Flavour: pattern.Full, Text: text}, Verdict: obstat.Allow, Source: text}}}
+	return []obstat.Offer{{List: string(d.Mode) + " allow", Scope: scope, Text: text, Rule: rule(text, obstat.Allow)}}
 }
 
 // escape writes a text as the expression that matches it alone.

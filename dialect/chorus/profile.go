@@ -19,39 +19,36 @@ const (
 // name.
 const custom = "custom"
 
-// A Pattern is a regular expression of a profile and where it was written.
-type Pattern struct {
-	Text string
-	Pos  obstat.Pos
-}
-
 // A Profile gives an agent its permissions: an action that matches a pattern of
 // Allow is allowed, else one that matches Ask is put to a human, and the rest is
-// denied.
+// denied. The text of a pattern is its rule's Source.
 type Profile struct {
-	Allow, Ask []Pattern
+	Allow, Ask []obstat.Rule
 	// Deny comes first. The document has no such list, the shipped program has
 	// one, and a file that uses it must not mean less than it says.
-	Deny  []Pattern
-	Layer string
+	Deny []obstat.Rule
+}
+
+// rule returns the rule of a pattern over actions.
+func rule(text string, v obstat.Verdict) obstat.Rule {
+	return obstat.Rule{Field: fieldAction, Pattern: obstat.Text{Flavour: pattern.Full, Text: text}, Verdict: v, Source: text}
 }
 
 // Presets returns the three presets of the document, by name.
 func Presets() map[string]Profile {
-	list := func(texts ...string) []Pattern {
-		var out []Pattern
+	list := func(v obstat.Verdict, texts ...string) (out []obstat.Rule) {
 		for _, t := range texts {
-			out = append(out, Pattern{Text: t})
+			out = append(out, rule(t, v))
 		}
 		return out
 	}
 	return map[string]Profile{
-		Open: {Allow: list("tool:.*")},
+		Open: {Allow: list(obstat.Allow, "tool:.*")},
 		Standard: {
-			Allow: list("tool:create_file:.*", "tool:str_replace:.*", "tool:view:.*", "tool:git:init", "tool:git:commit", "tool:git:branch .*"),
-			Ask:   list("tool:bash:.*", "tool:git:push .*", "tool:git:merge_request .*", "tool:self_edit:.*"),
+			Allow: list(obstat.Allow, "tool:create_file:.*", "tool:str_replace:.*", "tool:view:.*", "tool:git:init", "tool:git:commit", "tool:git:branch .*"),
+			Ask:   list(obstat.Ask, "tool:bash:.*", "tool:git:push .*", "tool:git:merge_request .*", "tool:self_edit:.*"),
 		},
-		Locked: {Allow: list("tool:view:.*")},
+		Locked: {Allow: list(obstat.Allow, "tool:view:.*")},
 	}
 }
 
@@ -80,20 +77,17 @@ func (p *Profile) pipeline(name string) obstat.Pipeline {
 	}
 }
 
+// rules puts the lists of a profile into those of a Program. A deny pattern is also
+// held to an action as it was spelled.
 func (p *Profile) rules(name string, into map[string][]obstat.Rule) {
-	into[name+" allow"] = p.list(p.Allow, obstat.Allow, fieldAction)
-	into[name+" ask"] = p.list(p.Ask, obstat.Ask, fieldAction)
+	into[name+" allow"], into[name+" ask"] = append([]obstat.Rule{}, p.Allow...), append([]obstat.Rule{}, p.Ask...)
 	if len(p.Deny) > 0 {
-		into[name+" deny"] = append(p.list(p.Deny, obstat.Deny, fieldAction), p.list(p.Deny, obstat.Deny, fieldSpelled)...)
+		spelled := slices.Clone(p.Deny)
+		for i := range spelled {
+			spelled[i].Field = fieldSpelled
+		}
+		into[name+" deny"] = append(slices.Clip(p.Deny), spelled...)
 	}
-}
-
-func (p *Profile) list(patterns []Pattern, v obstat.Verdict, field string) []obstat.Rule {
-	out := make([]obstat.Rule, len(patterns))
-	for i, pat := range patterns {
-		out[i] = obstat.Rule{Field: field, Pattern: obstat.Text{Flavour: pattern.Full, Text: pat.Text}, Verdict: v, Source: pat.Text, Layer: p.Layer, Pos: pat.Pos}
-	}
-	return out
 }
 
 // faces are the tools whose path rules judge what a command does to files.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 )
 
 // RoleAdministrator stands among a call's roles for the permission of Discord
@@ -60,7 +61,7 @@ func grants(f *obstat.Facts) ([]string, error) {
 	if call.Tool != toolGrant {
 		return nil, nil
 	}
-	input, err := arguments(f)
+	input, err := dialect.Arguments(f)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/pattern"
 )
 
 // The keys of the files. The first two are the document's; for what it leaves
@@ -182,20 +181,22 @@ func (r *reader) profile(n *tree.Node, name string) {
 		}
 	}
 	r.keys(n, "the profile "+name, keyAllow, keyAsk, keyDeny)
-	p := Profile{Layer: r.File.Layer, Deny: r.patterns(n, keyDeny), Allow: r.patterns(n, keyAllow), Ask: r.patterns(n, keyAsk)}
+	p := Profile{Deny: r.patterns(n, keyDeny, obstat.Deny), Allow: r.patterns(n, keyAllow, obstat.Allow), Ask: r.patterns(n, keyAsk, obstat.Ask)}
 	if r.Errs[before:].Fatal() == nil {
 		r.s.Profiles[name] = p
 	}
 }
 
 // patterns reads and compiles a list of expressions.
-func (r *reader) patterns(n *tree.Node, key string) (out []Pattern) {
+func (r *reader) patterns(n *tree.Node, key string, v obstat.Verdict) (out []obstat.Rule) {
 	if !n.Get(key).Is(tree.Array) {
 		return nil
 	}
 	for _, n := range r.Texts(n.Get(key), key) {
-		out = append(out, Pattern{n.Str, r.Pos(n)})
-		r.Compiles(n, obstat.Text{Flavour: pattern.Full, Text: n.Str}, fmt.Sprintf("Invalid %s pattern", key))
+		made := rule(n.Str, v)
+		made.Layer, made.Pos = r.File.Layer, r.Pos(n)
+		out = append(out, made)
+		r.Compiles(n, made.Pattern, fmt.Sprintf("Invalid %s pattern", key))
 	}
 	return out
 }

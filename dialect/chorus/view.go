@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/paths"
@@ -47,7 +48,7 @@ var _ obstat.Outliner = (*actionView)(nil)
 // Questions returns the call's action. A path that leads elsewhere through a
 // link is two questions: where it is written to lie, and where it lies.
 func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
-	input, err := arguments(f)
+	input, err := dialect.Arguments(f)
 	if err != nil {
 		return nil, err
 	}

@@ -33,24 +33,20 @@ func (Dialect) Matched(d *obstat.Decision, t *obstat.Trace) string {
 	return out
 }
 
+// matchedNames are the original's names of the tiered policy's stages.
+var matchedNames = map[string]string{
+	stageBuiltinDeny: "builtin:deny:", stageUserDeny: "rules:deny:", stageOverrides: "approval_overrides:", stageBuiltin: "builtin:", stageUser: "rules:",
+}
+
 // matched names the rules of a stage that settled a question.
 func matched(s *obstat.StepTrace) string {
 	const tiered = "tiered_policy:"
-	switch s.Stage {
-	case stageBuiltinDeny:
-		return tiered + "builtin:deny:" + labels(s)
-	case stageUserDeny:
-		return tiered + "rules:deny:" + labels(s)
-	case stageOverrides:
-		return tiered + "approval_overrides:" + labels(s)
-	case stageBuiltin:
-		return tiered + "builtin:" + labels(s)
-	case stageUser:
-		return tiered + "rules:" + labels(s)
-	case stageDefaults:
+	switch name := matchedNames[s.Stage]; {
+	case name != "":
+		return tiered + name + labels(s)
+	case s.Stage == stageDefaults:
 		return tiered + "defaults.*"
-	}
-	if s.Rule != nil {
+	case s.Rule != nil:
 		return s.Rule.ID
 	}
 	return ""

@@ -2,6 +2,7 @@ package jiuwen
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -62,8 +63,8 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 // in the original; input that does not parse, or names a key twice, is a fault.
 func arguments(f *obstat.Facts) (*tree.Node, error) {
 	args, err := dialect.Arguments(f)
-	if err == nil && !args.Is(tree.Object) {
-		args = &tree.Node{Kind: tree.Object}
+	if errors.Is(err, dialect.ErrNoObject) {
+		return &tree.Node{Kind: tree.Object}, nil
 	}
 	return args, err
 }

@@ -101,7 +101,8 @@ func AsksOf(p *obstat.Program, call *obstat.Call, world obstat.World) ([]Ask, er
 
 func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 	c := &callView{params: v.params, f: f, learn: learn, perm: sanitize(f.Call.Tool)}
-	if err := c.read(); err != nil {
+	var err error
+	if c.args, err = dialect.Arguments(f); err != nil {
 		return nil, err
 	}
 	t, known := tools()[f.Call.Tool]
@@ -154,16 +155,6 @@ func (c *callView) alike() {
 
 // doomLoop is how many times the same call in a row is once too often.
 const doomLoop = 3
-
-// read reads the call's input. No input is an empty one.
-func (c *callView) read() error {
-	args, err := dialect.Arguments(c.f)
-	if err == nil && !args.Is(tree.Object) {
-		err = fmt.Errorf("the input is %s, not an object", args.Kind)
-	}
-	c.args = args
-	return err
-}
 
 // text returns the input's field, which has to be a text.
 func (c *callView) text(field string) (string, error) {

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -37,27 +38,14 @@ func (c *callView) relative(p string) string {
 
 // relative is what Node's path.relative returns for clean absolute paths.
 func relative(from, to string) string {
-	if from == "" || !path.IsAbs(to) {
+	rel, err := filepath.Rel(from, to)
+	if err != nil || from == "" || !path.IsAbs(to) {
 		return to
 	}
-	a, b := segments(from), segments(to)
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+	if rel == "." {
+		return ""
 	}
-	up := make([]string, len(a)-n, len(a)-n+len(b)-n)
-	for i := range up {
-		up[i] = ".."
-	}
-	return strings.Join(append(up, b[n:]...), "/")
-}
-
-func segments(p string) []string {
-	p = strings.Trim(path.Clean(p), "/")
-	if p == "" || p == "." {
-		return nil
-	}
-	return strings.Split(p, "/")
+	return filepath.ToSlash(rel)
 }
 
 // place returns the patterns that a path of the input is asked about: where it

@@ -16,24 +16,11 @@ import (
 // ownAgent is the name of opencode among agents.
 const ownAgent = "opencode"
 
-// ownTool returns the tool of opencode's that does what others call by canonical.
-// Tools that have no counterpart, or work on several files, ask by their names.
-func ownTool(canonical string) string {
-	switch canonical {
-	case "shell":
-		return "bash"
-	case "read", "write", "edit", "glob", "grep", "list", "task", "skill":
-		return canonical
-	case "notebook", "delete", "move", "mkdir":
-		return "edit"
-	case "patch":
-		return "apply_patch"
-	case "fetch":
-		return "webfetch"
-	case "search":
-		return "websearch"
-	}
-	return ""
+// ownTools are opencode's tools for what the catalogue calls so. Tools that have no
+// counterpart, or work on several files, ask by their names.
+var ownTools = map[string]string{
+	"shell": "bash", "read": "read", "write": "write", "edit": "edit", "glob": "glob", "grep": "grep", "list": "list", "task": "task", "skill": "skill",
+	"notebook": "edit", "delete": "edit", "move": "edit", "mkdir": "edit", "patch": "apply_patch", "fetch": "webfetch", "search": "websearch",
 }
 
 // foreign asks what opencode's own tool would, if the call is another agent's and
@@ -43,7 +30,7 @@ func (c *callView) foreign() (is bool, err error) {
 		return false, nil
 	}
 	e, _ := effect.Lookup(c.f.Call.Tool)
-	t, known := tools()[ownTool(e.Canonical)]
+	t, known := tools()[ownTools[e.Canonical]]
 	if !known {
 		names := c.server()
 		for _, c.perm = range names {

@@ -3,7 +3,6 @@ package opencode
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -112,11 +111,7 @@ func (r *Rule) text(o Order) obstat.Text {
 }
 
 // plainName tells whether a permission's name means itself alone.
-func plainName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
-		return !(c == '_' || c == '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
-	})
-}
+func plainName(s string) bool { return s != "" && sanitize(s) == s }
 
 // fieldPattern is the field of every subject: opencode's rules look at one.
 const fieldPattern = "pattern"
