@@ -1,9 +1,12 @@
 package opencode
 
 import (
+	_ "embed"
 	"slices"
+	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 )
 
 // An agent is a set of rules that calls are made under.
@@ -20,65 +23,40 @@ type shared struct {
 	user Ruleset // the rules of the configuration
 }
 
-// data returns a path of the directory that opencode keeps its own files in.
-func (s *shared) data(name string) string {
-	if s.home == "" {
-		return ""
-	}
-	return s.home + "/.local/share/opencode/" + name
-}
-
-// set makes rules of a short notation: permission, pattern, action, ...
-func set(words ...string) (out Ruleset) {
-	for i := 0; i+2 < len(words); i += 3 {
-		if words[i+1] == "" {
-			continue // a place that is not known
-		}
-		v, _ := obstat.ParseVerdict(words[i+2]) // the words are ours, and what is no verdict denies
-		out = append(out, Rule{Permission: words[i], Pattern: words[i+1], Action: v, Short: words[i+1] == "*", Layer: layerDefaults})
-	}
-	return out
-}
-
 // The layers of rules that are in no file.
 const (
 	layerDefaults = "defaults"
 	layerSession  = "session"
 )
 
-// external are the directories outside the project that opencode uses itself.
-func (s *shared) external() Ruleset {
-	return set("external_directory", "*", "ask",
-		"external_directory", s.data("tool-output/*"), "allow",
-		"external_directory", "/tmp/opencode/*", "allow")
+// agentsJSON is the program's own rules and agents, as a configuration would have
+// them.
+//
+//go:embed agents.json
+var agentsJSON []byte
+
+var ownConfig = sync.OnceValue(func() *fileConfig {
+	r, f := &reader{order: Last}, &dialect.File{Name: "agents.json", Layer: layerDefaults, Data: agentsJSON}
+	return r.read(f, r.parse(f))
+})
+
+// own returns the rules of the program's own settings; a path in a home that is not
+// known is left out.
+func (s *shared) own(set settings) (out Ruleset) {
+	for _, r := range set.rules(Last, s.home) {
+		if r.Pos = (obstat.Pos{}); !needsHome(r.Pattern) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
-// defaults are the rules that every agent of the program starts with.
-func (s *shared) defaults() Ruleset {
-	return Merge(
-		set("*", "*", "allow", "doom_loop", "*", "ask"),
-		s.external(),
-		set("question", "*", "deny", "plan_enter", "*", "deny", "plan_exit", "*", "deny",
-			"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.env.example", "allow"))
-}
-
-// builtin returns the agents that the program has of itself; those that write
-// titles and summaries have no tools.
-func (s *shared) builtin() []agent {
-	only := set("*", "*", "deny", "grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "bash", "*", "allow",
-		"webfetch", "*", "allow", "websearch", "*", "allow", "read", "*", "allow")
-	plan := set("question", "*", "allow", "plan_exit", "*", "allow", "task", "general", "deny",
-		"external_directory", s.data("plans/*"), "allow", "edit", "*", "deny", "edit", ".opencode/plans/*.md", "allow")
-	list := []agent{
-		{name: "build", mode: modePrimary, rules: set("question", "*", "allow", "plan_enter", "*", "allow")},
-		{name: "plan", mode: modePrimary, rules: plan},
-		{name: "general", mode: modeSubagent, rules: set("todowrite", "*", "deny")},
-		{name: "explore", mode: modeSubagent, rules: Merge(only, s.external())},
+// builtin returns the agents that the program has of itself.
+func (s *shared) builtin() (out []agent) {
+	for _, c := range ownConfig().agents {
+		out = append(out, agent{name: c.name, mode: c.mode, rules: Merge(s.own(ownConfig().settings), s.own(c.settings), s.user)})
 	}
-	for i := range list {
-		list[i].rules = Merge(s.defaults(), list[i].rules, s.user)
-	}
-	return list
+	return out
 }
 
 // agents returns the program's agents and those of the configuration.
@@ -94,7 +72,7 @@ func (s *shared) agents(configs []agentConfig) []agent {
 		}
 		if i < 0 {
 			i = len(list)
-			list = append(list, agent{name: c.name, mode: modeAll, rules: Merge(s.defaults(), s.user)})
+			list = append(list, agent{name: c.name, mode: modeAll, rules: Merge(s.own(ownConfig().settings), s.user)})
 		}
 		if c.mode != "" {
 			list[i].mode = c.mode
@@ -127,14 +105,12 @@ func documented(configs []agentConfig, user Ruleset) (out []agent) {
 // toolOutput lets an agent read the output files of its tools, unless a rule
 // denies it.
 func (s *shared) toolOutput(rules Ruleset) Ruleset {
-	own := s.data("tool-output/*")
-	denied := slices.ContainsFunc(rules, func(r Rule) bool {
-		return r.Permission == "external_directory" && r.Pattern == own && r.Action == obstat.Deny
-	})
-	if own == "" || denied {
+	r := Rule{Permission: permExternal, Pattern: expand("~/.local/share/opencode/tool-output/*", s.home), Action: obstat.Deny, Layer: layerDefaults}
+	if s.home == "" || slices.ContainsFunc(rules, func(have Rule) bool { return r.same(&have) }) {
 		return rules
 	}
-	return Merge(rules, set("external_directory", own, "allow"))
+	r.Action = obstat.Allow
+	return Merge(rules, Ruleset{r})
 }
 
 // mergeAgents merges the settings of the same agents in several files, in the

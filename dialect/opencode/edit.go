@@ -72,9 +72,7 @@ func (e *editor) read(data []byte) (Ruleset, error) {
 }
 
 // same tells whether a rule equals the new one.
-func (e *editor) same(r Rule) bool {
-	return r.Permission == e.rule.Permission && r.Pattern == e.rule.Pattern && r.Action == e.rule.Action
-}
+func (e *editor) same(r Rule) bool { return r.same(&e.rule) }
 
 // write makes the edit.
 func (e *editor) write(rules Ruleset) ([]byte, error) {

@@ -58,6 +58,11 @@ type Rule struct {
 	Pos   obstat.Pos
 }
 
+// same tells whether two rules say the same, wherever they stand.
+func (r *Rule) same(o *Rule) bool {
+	return r.Permission == o.Permission && r.Pattern == o.Pattern && r.Action == o.Action
+}
+
 // MarshalJSON writes the rule as the program does.
 func (r Rule) MarshalJSON() ([]byte, error) {
 	o := jsonx.Object{{Key: "permission", Value: r.Permission}, {Key: "pattern", Value: r.Pattern}, {Key: "action", Value: r.Action.String()}}
