@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,4 +65,24 @@ func Arguments(f *obstat.Facts) (*tree.Node, error) {
 		return nil, fmt.Errorf("%w, not %s", ErrNoObject, n.Kind)
 	}
 	return n, f.Fault()
+}
+
+// Text returns the text of an argument that may be given under any of the names, but
+// under one alone; found is false where it is missing, or null.
+func Text(tool string, args *tree.Node, names ...string) (text string, found bool, err error) {
+	var n *tree.Node
+	for _, name := range names {
+		have := args.Get(name)
+		if n != nil && have != nil && have != n {
+			return "", false, fmt.Errorf("%s is called with %s at once; which one counts is not known", tool, strings.Join(names, " and "))
+		}
+		n = cmp.Or(n, have)
+	}
+	switch {
+	case n == nil || n.Is(tree.Null):
+		return "", false, nil
+	case !n.Is(tree.String):
+		return "", false, fmt.Errorf("%s of %s should be a text, not %s", strings.Join(names, " or "), tool, n.Kind)
+	}
+	return n.Str, true, nil
 }

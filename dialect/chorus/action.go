@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -87,27 +88,16 @@ func other(tool string) (action, error) {
 
 // value returns the text of a in the input.
 func (a *arg) value(tool string, input *tree.Node) (string, error) {
-	var found *tree.Node
-	for _, name := range a.names {
-		n := input.Get(name)
-		if n == nil {
-			continue
-		}
-		if found != nil {
-			return "", fmt.Errorf("%s is called with %s at once; which one counts is not known", tool, strings.Join(a.names, " and "))
-		}
-		if !n.Is(tree.String) {
-			return "", fmt.Errorf("%s of %s should be a text, not %s", name, tool, n.Kind)
-		}
-		found = n
-	}
-	if found == nil {
+	text, found, err := dialect.Text(tool, input, a.names...)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
 		return "", fmt.Errorf("%s is called without %s", tool, strings.Join(a.names, " or "))
+	case a.kind == gitName && (strings.HasPrefix(text, "-") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })):
+		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", text, a.names[0], tool)
 	}
-	if a.kind == gitName && (strings.HasPrefix(found.Str, "-") || strings.ContainsFunc(found.Str, func(r rune) bool { return r <= ' ' || r == 0x7f })) {
-		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", found.Str, a.names[0], tool)
-	}
-	return found.Str, nil
+	return text, nil
 }
 
 // checkLines is the name of the line check in Programs.

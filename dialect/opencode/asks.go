@@ -156,29 +156,19 @@ func (c *callView) alike() {
 // doomLoop is how many times the same call in a row is once too often.
 const doomLoop = 3
 
-// text returns the input's field, which has to be a text.
-func (c *callView) text(field string) (string, error) {
-	n, err := c.field(field)
-	if err != nil {
-		return "", err
-	}
-	if n == nil {
-		return "", fmt.Errorf("a call of %s has a %s, and this one has none", c.f.Call.Tool, field)
-	}
-	if !n.Is(tree.String) {
-		return "", fmt.Errorf("%s is %s, not a text", field, n.Kind)
-	}
-	return n.Str, nil
+// optional returns a field that need not be there, by opencode's name for it or the
+// one that another agent's tool has.
+func (c *callView) optional(field string) (text string, there bool, err error) {
+	return dialect.Text(c.f.Call.Tool, c.args, append([]string{field}, c.fields[field]...)...)
 }
 
-// optional returns a field that need not be there.
-func (c *callView) optional(field string) (text string, there bool, err error) {
-	n, err := c.field(field)
-	if err != nil || n == nil || n.Is(tree.Null) {
-		return "", false, err
+// text returns a field that has to be there.
+func (c *callView) text(field string) (string, error) {
+	text, there, err := c.optional(field)
+	if err == nil && !there {
+		err = fmt.Errorf("a call of %s has a %s, and this one has none", c.f.Call.Tool, field)
 	}
-	text, err = c.text(field)
-	return text, true, err
+	return text, err
 }
 
 // ask adds patterns to the tool's asks.

@@ -1,12 +1,10 @@
 package opencode
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/tree"
 )
 
 // Rules say what may be done, and other agents do the same things with tools of
@@ -107,21 +105,4 @@ func mcpTool(name string) (string, bool) {
 	}
 	rest, ok := strings.CutPrefix(name, "mcp_")
 	return sanitize(rest), ok && rest != ""
-}
-
-// field returns a field of the input, by opencode's name for it or the one that the
-// agent's tool has.
-func (c *callView) field(name string) (*tree.Node, error) {
-	found := c.args.Get(name)
-	for _, other := range c.fields[name] {
-		n := c.args.Get(other)
-		if n == nil || other == name {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("a call of %s has more than one %s", c.f.Call.Tool, name)
-		}
-		found = n
-	}
-	return found, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"sync"
 
 	"github.com/obstat/obstat"
@@ -14,16 +13,23 @@ import (
 	"github.com/obstat/obstat/internal/pytext"
 )
 
-// callKey names a call: tool and arguments, equal for arguments that differ
-// only in blanks, in the order of their keys and in escapes.
-type callKey [32]byte
+// A key names the calls that an answer is for: one call, a whole tool, or a call by
+// the original's key.
+type key string
 
-func keyOf(tool string, input json.RawMessage) (callKey, error) {
+func toolKey(tool string) key { return key("tool " + tool) }
+
+func legacyKey(k string) key { return key("legacy " + k) }
+
+// callKey names a call by its tool and arguments; it is equal for arguments that
+// differ only in blanks, in the order of their keys and in escapes.
+func callKey(tool string, input json.RawMessage) (key, error) {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
 	canonical, err := jsonx.Canonical(input)
-	return (&obstat.Call{Tool: tool, Input: canonical}).Digest(), err
+	sum := (&obstat.Call{Tool: tool, Input: canonical}).Digest()
+	return key("call " + string(sum[:])), err
 }
 
 // A Memory records the answers of humans in a session, for one call or for a
@@ -31,10 +37,17 @@ func keyOf(tool string, input json.RawMessage) (callKey, error) {
 // concurrent use and must not be copied.
 type Memory struct {
 	mu      sync.Mutex
-	calls   map[callKey]bool
-	tools   map[string]bool
-	legacy  map[string]bool
-	flights map[callKey]*flight // questions that are being asked
+	answers map[key]bool
+	legacy  bool            // some answers have the original's keys
+	flights map[key]*flight // questions that are being asked
+}
+
+// keep records an answer; m is locked.
+func (m *Memory) keep(k key, granted bool) {
+	if m.answers == nil {
+		m.answers = map[key]bool{}
+	}
+	m.answers[k] = granted
 }
 
 // A flight is one question to the handler. All calls that ask the same wait for
@@ -50,7 +63,7 @@ type flight struct {
 // question is open, and records the answer; an error is no answer. If the caller
 // who asks goes away, one of those who wait asks anew.
 func (m *Memory) once(ctx context.Context, tool string, input json.RawMessage, ask func() (bool, error)) (bool, error) {
-	key, err := keyOf(tool, input)
+	key, err := callKey(tool, input)
 	if err != nil {
 		return false, err
 	}
@@ -77,21 +90,21 @@ func (m *Memory) once(ctx context.Context, tool string, input json.RawMessage, a
 }
 
 // lead asks for all who come meanwhile; m is locked, and unlocked on return.
-func (m *Memory) lead(ctx context.Context, key callKey, ask func() (bool, error)) (bool, error) {
+func (m *Memory) lead(ctx context.Context, k key, ask func() (bool, error)) (bool, error) {
 	f := &flight{done: make(chan struct{})}
 	if m.flights == nil {
-		m.flights = map[callKey]*flight{}
+		m.flights = map[key]*flight{}
 	}
-	m.flights[key] = f
+	m.flights[k] = f
 	m.mu.Unlock()
 	f.granted, f.err = ask()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f.left = ctx.Err() != nil
-	if m.flights[key] == f { // not cleared meanwhile
-		delete(m.flights, key)
+	if m.flights[k] == f { // not cleared meanwhile
+		delete(m.flights, k)
 		if f.err == nil {
-			m.remember(key, f.granted)
+			m.keep(k, f.granted)
 		}
 	}
 	close(f.done)
@@ -101,39 +114,25 @@ func (m *Memory) lead(ctx context.Context, key callKey, ask func() (bool, error)
 // RememberSpecific records the answer to this call. Arguments that JSON cannot
 // write are an error, and nothing is recorded.
 func (m *Memory) RememberSpecific(tool string, args map[string]any, granted bool) error {
-	key, err := argsKey(tool, args)
+	input, err := encodeArgs(args)
+	if err != nil {
+		return fmt.Errorf("the arguments cannot be written as JSON: %w", err)
+	}
+	k, err := callKey(tool, input)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(key, granted)
+	m.keep(k, granted)
 	return nil
-}
-
-func argsKey(tool string, args map[string]any) (callKey, error) {
-	input, err := encodeArgs(args)
-	if err != nil {
-		return callKey{}, fmt.Errorf("the arguments cannot be written as JSON: %w", err)
-	}
-	return keyOf(tool, input)
-}
-
-func (m *Memory) remember(key callKey, granted bool) {
-	if m.calls == nil {
-		m.calls = map[callKey]bool{}
-	}
-	m.calls[key] = granted
 }
 
 // RememberTool records the answer to every call of the tool.
 func (m *Memory) RememberTool(tool string, granted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.tools == nil {
-		m.tools = map[string]bool{}
-	}
-	m.tools[tool] = granted
+	m.keep(toolKey(tool), granted)
 }
 
 // ImportLegacy takes over answers that the original recorded under its own
@@ -147,10 +146,10 @@ func (m *Memory) ImportLegacy(answers map[string]bool) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.legacy == nil {
-		m.legacy = map[string]bool{}
+	for k, granted := range answers {
+		m.legacy = true
+		m.keep(legacyKey(k), granted)
 	}
-	maps.Copy(m.legacy, answers)
 	return nil
 }
 
@@ -191,31 +190,28 @@ func (m *Memory) Recall(tool string, args map[string]any) (granted, known bool) 
 }
 
 func (m *Memory) recall(tool string, input json.RawMessage) (granted, known bool) {
-	key, err := keyOf(tool, input)
+	k, err := callKey(tool, input)
 	if err != nil {
 		return false, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.answered(key, tool, input)
+	return m.answered(k, tool, input)
 }
 
-// answered looks in all three records; m is locked.
-func (m *Memory) answered(key callKey, tool string, input json.RawMessage) (granted, known bool) {
+// answered looks under all keys of a call; m is locked.
+func (m *Memory) answered(call key, tool string, input json.RawMessage) (granted, known bool) {
+	keys := []key{toolKey(tool), call}
+	if m.legacy {
+		if old, err := LegacyKey(tool, input); err == nil {
+			keys = append(keys, legacyKey(old))
+		}
+	}
 	granted = true
-	take := func(answer, ok bool) {
+	for _, k := range keys {
+		answer, ok := m.answers[k]
 		known = known || ok
 		granted = granted && (answer || !ok)
-	}
-	answer, ok := m.tools[tool]
-	take(answer, ok)
-	answer, ok = m.calls[key]
-	take(answer, ok)
-	if len(m.legacy) > 0 {
-		if old, err := LegacyKey(tool, input); err == nil {
-			answer, ok = m.legacy[old]
-			take(answer, ok)
-		}
 	}
 	return granted && known, known
 }
@@ -225,5 +221,5 @@ func (m *Memory) answered(key callKey, tool string, input json.RawMessage) (gran
 func (m *Memory) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls, m.tools, m.legacy, m.flights = nil, nil, nil, nil
+	m.answers, m.legacy, m.flights = nil, false, nil
 }

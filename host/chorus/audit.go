@@ -40,14 +40,14 @@ type Auditor interface {
 	Record(ctx context.Context, row Row) error
 }
 
-// record keeps a row; a panic is an error.
-func record(ctx context.Context, a Auditor, row Row) (err error) {
+// guarded runs the code of a channel or an auditor; a panic is an error.
+func guarded(run func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	return a.Record(ctx, row)
+	return run()
 }
 
 // Rows returns the ledger as Chorus's audit table: a row for each check.

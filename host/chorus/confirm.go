@@ -108,7 +108,7 @@ func (h *Host) confirm(ctx context.Context, req *approval.Request, q *Question) 
 	}
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer done()
-	if err := closeTalk(last, conv, a); err != nil && a.Err == nil && !a.Approved {
+	if err := guarded(func() error { return conv.Close(last, a) }); err != nil && a.Err == nil && !a.Approved {
 		a.Err = err
 	}
 	return a
@@ -120,42 +120,38 @@ func (h *Host) talk(ctx context.Context, id string, q *Question) (conv Conversat
 	if h.opts.Channel == nil {
 		return nil, Answer{Detail: "Permission requires approval (no channel)"}
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			failed = Answer{Detail: "asking failed", Err: fmt.Errorf("panic: %v", r)}
+	err := guarded(func() (err error) {
+		if conv, err = h.opts.Channel.Ask(ctx, q); err == nil && conv == nil {
+			err = errors.New("the channel shows no question")
 		}
-	}()
-	conv, err := h.opts.Channel.Ask(ctx, q)
-	switch {
-	case err != nil:
-		return nil, Answer{Detail: "asking failed", Err: err}
-	case conv == nil:
-		return nil, Answer{Detail: "asking failed", Err: errors.New("the channel shows no question")}
+		if err == nil {
+			err = h.replies(ctx, id, conv)
+		}
+		return err
+	})
+	if err != nil {
+		return conv, Answer{Detail: "asking failed", Err: err}
 	}
+	return conv, Answer{}
+}
+
+// replies gives the replies of a conversation to the broker until one counts, or ctx
+// ends.
+func (h *Host) replies(ctx context.Context, id string, conv Conversation) error {
 	for {
 		r, err := conv.Next(ctx)
 		if ctx.Err() != nil {
-			return conv, Answer{}
+			return nil
 		}
 		if err != nil {
-			return conv, Answer{Detail: "asking failed", Err: err}
+			return err
 		}
 		_, err = h.gate.Broker().Answer(ctx, id, approval.Answer{By: r.User, Roles: r.Roles, Allow: r.Approve, Words: r.Text})
 		if err == nil || errors.Is(err, approval.ErrSettled) {
-			return conv, Answer{}
+			return nil
 		}
 		conv.Turn(ctx, &r, h.unfit(&r))
 	}
-}
-
-// closeTalk shows how a question ended; a panic is an error.
-func closeTalk(ctx context.Context, conv Conversation, a Answer) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	return conv.Close(ctx, a)
 }
 
 // ended says in the document's words how a request ended.

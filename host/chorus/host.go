@@ -114,7 +114,8 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 	if h.opts.Audit == nil {
 		return r
 	}
-	if err := record(context.WithoutCancel(ctx), h.opts.Audit, r.Row); err != nil { // a call that nobody could look up later does not run
+	err = guarded(func() error { return h.opts.Audit.Record(context.WithoutCancel(ctx), r.Row) })
+	if err != nil { // a call that nobody could look up later does not run
 		r.Allowed = false
 		r.Error = fmt.Sprintf("the audit log could not be written, so nothing is run: %v", err)
 	}
