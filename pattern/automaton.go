@@ -103,6 +103,8 @@ func (b *autoBuilder) node(n *node, to uint32, last bool) uint32 {
 		return b.repeat(n, to)
 	case nGroup:
 		return b.node(n.subs[0], to, last)
+	case nUnits:
+		return b.units(n, to)
 	case nAt:
 		if cond := condition(n.at, last); cond != 0 && !b.loose {
 			return b.add(autoInst{op: opWait, cond: cond, out: to})
@@ -171,6 +173,26 @@ func (b *autoBuilder) repeat(n *node, to uint32) uint32 {
 	}
 	for i := 0; i < least && !b.failed; i++ {
 		to = b.node(body, to, false)
+	}
+	return to
+}
+
+// The characters of one UTF-16 unit, and those of two.
+var (
+	oneUnit  = newSet([]span{{0, 0xFFFF}})
+	twoUnits = newSet([]span{{0x10000, maxRune}})
+)
+
+// units takes one character after the other; one of two units skips a step, and the
+// last one may be more than is wanted only where more may follow.
+func (b *autoBuilder) units(n *node, to uint32) uint32 {
+	done := to // two units on, or all
+	for i := 0; i < n.min && !b.failed; i++ {
+		here := b.add(autoInst{op: opRune, set: oneUnit, out: to})
+		if i > 0 || n.max == unlimited {
+			here = b.add(autoInst{op: opFork, out: here, alt: b.add(autoInst{op: opRune, set: twoUnits, out: done})})
+		}
+		done, to = to, here
 	}
 	return to
 }

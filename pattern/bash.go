@@ -17,58 +17,40 @@ import (
 //
 // Where the original fails at every match with re.error, Compile does.
 
-func compileBash(text string) (matcher, trees, error) {
+func readBash(text string) (*reading, error) {
 	if head, ok := strings.CutSuffix(text, ":*"); ok {
-		m := prefixRule(strings.TrimFunc(head, pySpaceRune))
-		return m, trees{grow: m.trees}, nil
+		return &reading{tree: wordOrMore(textNodes(strings.TrimFunc(head, pySpaceRune)))}, nil
 	}
 	if !loneStar(text) {
-		return compileContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text))
+		return readContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text)), nil
 	}
 	re, offsets := bashExpression(text)
 	head, open := strings.CutSuffix(re, ".*")
 	if !open {
-		m, t, err := compileRE(re, true)
+		r, err := readRE(re, true)
 		if err != nil {
-			return compileContains(strings.ReplaceAll(text, "*", ""))
+			return readContains(strings.ReplaceAll(text, "*", "")), nil
 		}
-		return m, t, nil
+		return r, nil
 	}
 	head = strings.TrimRightFunc(head, pySpaceRune)
 	short, groups, err := parseRE(head)
 	if err != nil {
 		e := err.(*SyntaxError)
-		return nil, trees{}, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
+		return nil, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
 	}
 	long, _, err := parseRE(re)
 	if err != nil {
-		return nil, trees{}, err
+		return nil, err
 	}
-	return compileEither(simplify(short), simplify(long), groups)
+	return &reading{tree: &node{op: nAlt, subs: []*node{simplify(short), simplify(long)}}, groups: groups}, nil
 }
 
 func pySpaceRune(r rune) bool { return inSpans(pySpace, r) }
 
-// prefixRule is the command itself, or with anything after a space.
-type prefixRule string
-
-func (p prefixRule) match(s string) (bool, error) {
-	rest, ok := strings.CutPrefix(s, string(p))
-	return ok && (rest == "" || rest[0] == ' '), nil
-}
-
-func (p prefixRule) trees() trees {
-	tail := repeatNode(cat(charNode(' '), anything()), 0, 1)
-	return exactly(flatCat(append(textNodes(string(p)), tail)))
-}
-
-func compileContains(text string) (matcher, trees, error) {
-	parts := []part{{}, {items: []item{{lit: text}}}, {}}
-	if text == "" {
-		parts = []part{{}, {}}
-	}
-	g := newGlob(parts, false, false)
-	return g, g.later(), nil
+// readContains is for the texts that a literal stands in.
+func readContains(lit string) *reading {
+	return &reading{tree: cat(append(append([]*node{anything()}, textNodes(lit)...), anything())...)}
 }
 
 // loneStar reports whether text has a * without a backslash before it.
@@ -110,27 +92,4 @@ func bashExpression(text string) (string, []int) {
 		}
 	}
 	return b.String(), append(offsets, len(text))
-}
-
-// compileEither compiles the union of two full expressions.
-func compileEither(a, b *node, groups int) (matcher, trees, error) {
-	first, _, err := compileTree(a, groups, true)
-	if err != nil {
-		return nil, trees{}, err
-	}
-	second, _, err := compileTree(b, groups, true)
-	if err != nil {
-		return nil, trees{}, err
-	}
-	return &oneOf{first, second}, exactly(&node{op: nAlt, subs: []*node{a, b}}), nil
-}
-
-// oneOf matches a text that either matcher matches.
-type oneOf struct{ first, second matcher }
-
-func (o *oneOf) match(s string) (bool, error) {
-	if ok, err := o.first.match(s); ok || err != nil {
-		return ok, err
-	}
-	return o.second.match(s)
 }

@@ -33,9 +33,15 @@ func Compile(f Flavour, text string) (*Pattern, error) {
 	if cannotFail(f, text) {
 		return p, nil
 	}
-	b, err := newBody(f, text)
+	r, err := read(f, text)
 	if err != nil {
 		return nil, err
+	}
+	b := r.body()
+	if f != Minimatch && strings.Contains(text, "{") { // a repetition may be too much
+		if b.m = r.matcher(); b.m == nil {
+			return nil, &SyntaxError{0, "the repetitions make the expression too large"}
+		}
 	}
 	p.made.Store(b)
 	return p, nil
@@ -81,69 +87,75 @@ func plainRE(text string) bool {
 	return true
 }
 
-func newBody(f Flavour, text string) (*body, error) {
-	m, t, err := compiler(f)(text)
-	if err != nil {
-		return nil, err
-	}
-	b := &body{m: m}
-	b.shape.Store(t.known)
-	return b, nil
+// A reading is a pattern's text, read.
+type reading struct {
+	tree   *node // of the matches; nil: m matches
+	groups int   // of the tree
+	search bool  // the tree stands anywhere in a match
+	shape  Shape // where there is no tree
+	plain  *Shape
+	m      matcher
 }
 
-// trees reads the text once more: the trees are seldom wanted, and not kept.
-func (p *Pattern) trees() *trees {
-	_, t, err := compiler(p.flavour)(p.text)
-	if err != nil {
-		return &trees{}
+// whole returns the tree of whole texts, nil if there is none.
+func (r *reading) whole() *node {
+	if r.tree == nil || !r.search {
+		return r.tree
 	}
-	if t.grow != nil {
-		known := t.known
-		t = t.grow()
-		t.known = known
-	}
-	return &t
+	return wholeStrings(r.tree)
 }
 
-// reached returns the languages of the texts that p may and must match.
-func (p *Pattern) reached() *reach {
-	if r := p.reach.Load(); r != nil {
-		return r
+func (r *reading) body() *body {
+	if r.tree == nil {
+		return &body{shape: r.shape, m: r.m}
 	}
-	t := p.trees()
-	r := &reach{newLanguage(t.may), newLanguage(t.must)}
-	if t.must == t.may {
-		r.must = r.may
-	}
-	if !p.reach.CompareAndSwap(nil, r) {
-		r = p.reach.Load()
-	}
-	return r
+	return &body{shape: treeShape(r.whole()), plain: r.plain}
 }
 
-// compiler returns the function that reads a flavour.
-func compiler(f Flavour) func(text string) (matcher, trees, error) {
+// matcher returns nil where the tree is too large.
+func (r *reading) matcher() matcher {
+	if r.tree == nil {
+		return r.m
+	}
+	if p := compileProg(r.tree, r.groups, !r.search); p != nil {
+		return p
+	}
+	return nil
+}
+
+// read reads text as a pattern of flavour f.
+func read(f Flavour, text string) (*reading, error) {
 	switch f {
 	case Exact:
-		return compileExact
+		return &reading{shape: Shape{Prefix: text, Exact: true}}, nil
 	case Fnmatch:
-		return compileFnmatch
+		return readFnmatch(text), nil
 	case Wildcard:
-		return compileWildcard
+		return readWildcard(text), nil
 	case Minimatch:
-		return compileMinimatch
+		return readMinimatch(text)
 	case Bash:
-		return compileBash
+		return readBash(text)
 	case JSON:
-		return compileJSON
+		return readJSONPattern(text)
 	case Full:
-		return func(text string) (matcher, trees, error) { return compileRE(text, true) }
+		return readRE(text, true)
 	case Search:
-		return func(text string) (matcher, trees, error) { return compileRE(text, false) }
+		return readRE(text, false)
 	}
-	return func(string) (matcher, trees, error) {
-		return nil, trees{}, &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
+	return nil, &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
+}
+
+// reached returns the language of p, nil where anything may match.
+func (p *Pattern) reached() *language {
+	l := p.reach.Load()
+	if l == nil {
+		l = &language{tree: p.read().whole()}
+		if !p.reach.CompareAndSwap(nil, l) {
+			l = p.reach.Load()
+		}
 	}
+	return l
 }
 
 // MustCompile is Compile for tables and tests: it panics where Compile fails.

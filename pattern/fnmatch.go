@@ -4,36 +4,30 @@ package pattern
 // slashes too, ? one character, [seq] and [!seq] a set. A [ that is not closed
 // is a [, and so is every other character itself.
 
-func compileFnmatch(text string) (matcher, trees, error) {
-	var b globBuilder
+func readFnmatch(text string) *reading {
+	var out []*node
 	pat := []rune(text)
 	for i := 0; i < len(pat); {
 		c := pat[i]
 		i++
 		switch c {
 		case '*':
-			b.anyStar()
+			out = append(out, anything())
 		case '?':
-			b.any()
+			out = append(out, setNode(everySet))
 		case '[':
 			end := fnmatchClose(pat, i)
 			if end < 0 {
-				b.lit('[')
+				out = append(out, charNode('['))
 				continue
 			}
-			s := fnmatchSet(pat[i:end])
-			if s.full() {
-				b.any()
-			} else {
-				b.set(s)
-			}
+			out = append(out, setNode(fnmatchSet(pat[i:end])))
 			i = end + 1
 		default:
-			b.lit(c)
+			out = append(out, charNode(c))
 		}
 	}
-	g := newGlob(b.done(), false, false)
-	return g, g.later(), nil
+	return &reading{tree: cat(out...)}
 }
 
 // fnmatchClose finds the ] of a set whose inside starts at i, or -1.

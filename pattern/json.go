@@ -24,15 +24,15 @@ var jsonOptions = jsonx.Options{NUL: true, NoMark: true}
 
 var scanners = sync.Pool{New: func() any { return new(jsonx.Scanner) }}
 
-func compileJSON(text string) (matcher, trees, error) {
+func readJSONPattern(text string) (*reading, error) {
 	var s jsonx.Scanner
 	s.Reset(text, jsonOptions)
 	v := readJSON(&s, s.Next())
 	s.Next()
 	if p := s.Err(); p != nil {
-		return nil, trees{}, &SyntaxError{p.Offset, p.Msg}
+		return nil, &SyntaxError{p.Offset, p.Msg}
 	}
-	return v, trees{}, nil
+	return &reading{m: v}, nil
 }
 
 // readJSON reads the value whose first token is k.

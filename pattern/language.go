@@ -25,18 +25,14 @@ type language struct {
 	alive []bool     // of each instruction: the match can be reached from it
 }
 
-// newLanguage returns nil for no tree.
-func newLanguage(tree *node) *language {
-	if tree == nil {
-		return nil
-	}
-	return &language{tree: tree}
-}
-
 func (l *language) build() {
+	if l.tree == nil {
+		return
+	}
 	if l.auto = newAutomaton(l.tree, maxLangStates, true); l.auto != nil {
 		l.findAlive()
 	}
+	l.tree = nil
 }
 
 // findAlive marks the instructions from which the match can be reached.

@@ -29,14 +29,10 @@ func (p *Pattern) MayMeet(set string, below bool) bool {
 		return false
 	}
 	if sh.Exact {
-		items := make([]*node, 0, len(sh.Prefix))
-		for _, r := range sh.Prefix {
-			items = append(items, charNode(r))
-		}
-		return newLanguage(flatCat(items)).meets(set, below)
+		items := textNodes(sh.Prefix)
+		return (&language{tree: cat(items...)}).meets(set, below)
 	}
-	may := p.reached().may
-	return may == nil || may.meets(set, below)
+	return p.reached().meets(set, below)
 }
 
 // knownPart returns where the first mark of a set's text is.

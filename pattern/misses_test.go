@@ -27,7 +27,7 @@ func checkMisses(t failer, f Flavour, text, s string) {
 	if err != nil || !misses(f, text, s) {
 		return
 	}
-	if ok, err := p.body().m.match(s); ok || err != nil {
+	if ok, err := p.matcher().match(s); ok || err != nil {
 		t.Fatalf("%s %q on %q: %v, %v, though it misses", f, text, s, ok, err)
 	}
 }

@@ -1,13 +1,27 @@
 package pattern
 
+import "strings"
+
 // A !(...) of minimatch takes any text that none of its alternatives matches
 // as a whole. The runner finds all places where an alternative ends, and goes
 // on at every other.
 
 // leadingDot: no wildcard may match here, since . and .. are matched by dots
 // alone, and a leading dot only by a dot.
-func (p *prog) leadingDot(s string, at int) bool {
-	return s == "." || s == ".." || at == 0 && s != "" && s[0] == '.'
+func leadingDot(s string, at int) bool {
+	return (at == 0 || s[at-1] == '/') && at < len(s) && s[at] == '.' || inDots(s, at)
+}
+
+// inDots reports whether the segment at a place is . or ..
+func inDots(s string, at int) bool {
+	from, to := at, at
+	for from > 0 && at-from < 3 && s[from-1] != '/' {
+		from--
+	}
+	for to < len(s) && to-at < 3 && s[to] != '/' {
+		to++
+	}
+	return s[from:to] == "." || s[from:to] == ".."
 }
 
 // except opens a way for each end that the inside of the doNot at pc does not
@@ -33,7 +47,10 @@ func (m *runner) except(in *inst, pc, at int) (int, bool) {
 		return 0, false
 	}
 	last := len(m.s)
-	if in.not && m.p.leadingDot(m.s, at) {
+	if i := strings.IndexByte(m.s[at:], '/'); i >= 0 {
+		last = at + i
+	}
+	if in.not && leadingDot(m.s, at) {
 		last = at
 	}
 	found := -1
@@ -45,7 +62,7 @@ func (m *runner) except(in *inst, pc, at int) (int, bool) {
 			found = q
 		}
 		m.left--
-		if q == len(m.s) {
+		if q == last {
 			break
 		}
 		_, w := decode(m.s, q)

@@ -1,13 +1,12 @@
 package pattern
 
+import "slices"
+
 // A segment stands between two slashes of a minimatch pattern.
 type segment struct {
 	kind segmentKind
-	lit  string // segLiteral: the text; segGlob: the literal it starts with
-	glob *glob
-	prog *prog
-	tree *node    // of prog
-	in   []mmItem // of a segGlob
+	lit  string   // segLiteral: the text; segGlob: the literal it starts with
+	in   []mmItem // of the others
 }
 
 type segmentKind uint8
@@ -19,64 +18,27 @@ const (
 	segStarStar             // any number of segments
 )
 
-// match reports whether one segment of a path matches; ** is not asked.
-func (g *segment) match(s string) (bool, error) {
-	if g.kind == segLiteral {
-		return s == g.lit, nil
-	}
-	if s == "" {
-		return false, nil
-	}
-	if g.kind == segTree {
-		return g.prog.match(s)
-	}
-	if s[0] == '.' && (g.lit == "" || s == "." || s == "..") {
-		return false, nil
-	}
-	return g.glob.match(s)
-}
-
-// newSegment reads a segment; nil if it is too large to be run.
-func newSegment(text string) *segment {
+// newSegment reads a segment.
+func newSegment(text string) segment {
 	if text == "**" {
-		return &segment{kind: segStarStar}
+		return segment{kind: segStarStar}
 	}
 	src := []rune(text)
 	if lit, ok := mmLiteral(src); ok {
-		return &segment{kind: segLiteral, lit: lit}
+		return segment{kind: segLiteral, lit: lit}
 	}
-	items := mmParse(src)
-	var b globBuilder
-	for _, it := range items {
-		switch {
-		case it.ext != 0:
-			return treeSegment(items)
-		case it.star:
-			b.anyStar()
-		case it.set == nil:
-			b.any()
-		default:
-			b.set(it.set)
-		}
-	}
-	g := &segment{kind: segGlob, glob: newGlob(b.done(), false, false), in: items}
+	g := segment{kind: segGlob, in: mmParse(src)}
 	// A set of one character is no literal here: it does not match a leading dot.
-	for _, it := range items {
+	for _, it := range g.in {
 		if it.lit == 0 {
 			break
 		}
 		g.lit += string(it.lit)
 	}
-	return g
-}
-
-func treeSegment(items []mmItem) *segment {
-	tree := simplify(mmTree(items, true))
-	p := compileProg(tree, 0, true)
-	if p == nil {
-		return nil
+	if slices.ContainsFunc(g.in, func(it mmItem) bool { return it.ext != 0 }) {
+		g.kind = segTree
 	}
-	return &segment{kind: segTree, prog: p, tree: tree}
+	return g
 }
 
 // An mmItem is a character or a set of them, a *, a ?, or an extended glob.
@@ -196,14 +158,7 @@ func mmTree(items []mmItem, top bool) *node {
 		if top && it.lit == 0 {
 			out = append(out, &node{op: nAt, at: atNoDot})
 		}
-		n := &node{op: nSet, set: it.set}
-		if it.set == nil {
-			n.set = everySet
-		}
-		if it.star {
-			n = &node{op: nRepeat, max: unlimited, subs: []*node{n}}
-		}
-		out = append(out, n)
+		out = append(out, it.node())
 	}
 	return &node{op: nCat, subs: out}
 }

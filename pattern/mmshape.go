@@ -7,74 +7,51 @@ var (
 	startSegment = newSet([]span{{'.', '/'}}).negate()
 )
 
-// trees writes the rows as trees. A segment with extended globs is bounded
-// from above; the tree of certain matches leaves its row out.
-func (m *minimatch) trees() trees {
-	var may, must []*node
-	for i := range m.rows {
-		n, exact := m.rows[i].tree()
-		may = append(may, n)
-		if exact {
-			must = append(must, n)
-		}
-	}
-	t := trees{loose: len(must) < len(may)}
-	t.tree = simplify(&node{op: nAlt, subs: may})
-	t.may = t.tree
-	if !t.loose {
-		t.must = t.may
-	} else if len(must) > 0 {
-		t.must = simplify(&node{op: nAlt, subs: must})
-	}
-	return t
-}
+// slashes is any number of them.
+func slashes() *node { return repeatNode(charNode('/'), 0, unlimited) }
 
-func slashes(least int) *node { return repeatNode(charNode('/'), least, unlimited) }
-
-// tree writes a row; exact: it matches nothing else.
-func (r *row) tree() (n *node, exact bool) {
+// rowTree writes the segments of an alternative.
+func rowTree(segs []segment) *node {
 	var out []*node
-	exact = true
-	last := len(r.segs) - 1
+	last := len(segs) - 1
 	part := cat(setNode(startSegment), repeatNode(setNode(inSegment), 0, unlimited))
-	for i := range r.segs {
-		seg := &r.segs[i]
-		if i > 0 && r.segs[i-1].kind != segStarStar {
-			out = append(out, slashes(1))
+	for i := range segs {
+		seg := &segs[i]
+		if i > 0 && segs[i-1].kind != segStarStar {
+			out = append(out, charNode('/'), slashes())
 		}
 		if seg.kind != segStarStar {
-			n, ok := seg.nodes()
-			out = append(out, n...)
-			exact = exact && ok
+			out = append(out, seg.nodes()...)
 			continue
 		}
 		if i == 0 {
-			out = append(out, slashes(0)) // the empty segment before a leading slash
+			out = append(out, slashes()) // the empty segment before a leading slash
 		}
 		if i < last {
-			out = append(out, repeatNode(cat(part, slashes(1)), 0, unlimited))
+			out = append(out, repeatNode(cat(part, charNode('/'), slashes()), 0, unlimited))
 			continue
 		}
-		more := repeatNode(cat(slashes(1), part), 0, unlimited)
-		return cat(append(out, repeatNode(cat(part, more, slashes(0)), 0, 1))...), exact
+		more := repeatNode(cat(charNode('/'), slashes(), part), 0, unlimited)
+		return cat(append(out, repeatNode(cat(part, more, slashes()), 0, 1))...)
 	}
-	return cat(append(out, slashes(0))...), exact
+	return cat(append(out, slashes())...)
 }
 
-// nodes writes a segment.
-func (g *segment) nodes() (n []*node, exact bool) {
-	switch g.kind {
-	case segLiteral:
-		return textNodes(g.lit), true
-	case segTree:
-		return []*node{g.tree}, false
-	}
+// nodes writes a segment. What is no literal matches neither an empty segment nor a
+// leading dot, and . and .. are matched by dots alone.
+func (g *segment) nodes() []*node {
 	items := g.in
-	if items[0].lit != 0 {
-		return itemNodes(items), g.lit[0] != '.' || leastItems(items) > 2 // . and .. are not matched
-	}
-	if !items[0].star {
-		return append([]*node{setNode(notDot(items[0]))}, itemNodes(items[1:])...), true
+	switch {
+	case g.kind == segLiteral:
+		return textNodes(g.lit)
+	case g.kind == segTree:
+		return []*node{{op: nAt, at: atInSegment}, mmTree(items, true)}
+	case g.lit != "" && g.lit[0] == '.' && leastItems(items) <= 2:
+		return append([]*node{{op: nAt, at: atNotDots}}, itemNodes(items)...)
+	case items[0].lit != 0:
+		return itemNodes(items)
+	case !items[0].star:
+		return append([]*node{setNode(notDot(items[0]))}, itemNodes(items[1:])...)
 	}
 	for len(items) > 0 && items[0].star {
 		items = items[1:]
@@ -83,24 +60,29 @@ func (g *segment) nodes() (n []*node, exact bool) {
 	long := cat(append([]*node{setNode(startSegment), repeatNode(setNode(inSegment), 0, unlimited)}, rest...)...)
 	switch {
 	case len(items) == 0 || items[0].lit == '.':
-		return []*node{long}, true
+		return []*node{long}
 	case items[0].lit == 0:
 		rest = append([]*node{setNode(notDot(items[0]))}, rest[1:]...)
 	}
-	return []*node{{op: nAlt, subs: []*node{long, cat(rest...)}}}, true
+	return []*node{{op: nAlt, subs: []*node{long, cat(rest...)}}}
 }
 
 // itemNodes writes items that are no extended globs.
 func itemNodes(items []mmItem) []*node {
-	var out []*node
-	for _, it := range items {
-		n := setNode(it.chars())
-		if it.star {
-			n = repeatNode(n, 0, unlimited)
-		}
-		out = append(out, n)
+	out := make([]*node, len(items))
+	for i := range items {
+		out[i] = items[i].node()
 	}
 	return out
+}
+
+// node writes a character, a set, a ? or a *.
+func (it *mmItem) node() *node {
+	n := setNode(it.chars())
+	if it.star {
+		n = repeatNode(n, 0, unlimited)
+	}
+	return n
 }
 
 // chars returns the characters that an item matches.

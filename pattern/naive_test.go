@@ -212,8 +212,8 @@ func naiveMinimatch(pat, path string) bool {
 	alts, _ := expandBraces(rest)
 	parts := splitSlashes(path)
 	for _, alt := range alts {
-		r, _ := newRow(alt)
-		if naiveRow(r.segs, parts) || len(parts) > 1 && parts[len(parts)-1] == "" && naiveRow(r.segs, parts[:len(parts)-1]) {
+		segs := newRow(alt)
+		if naiveRow(segs, parts) || len(parts) > 1 && parts[len(parts)-1] == "" && naiveRow(segs, parts[:len(parts)-1]) {
 			return !negate
 		}
 	}
@@ -237,11 +237,8 @@ func naiveRow(segs []segment, parts []string) bool {
 }
 
 func naiveSegment(g *segment, s string) bool {
-	switch g.kind {
-	case segLiteral:
+	if g.kind == segLiteral {
 		return s == g.lit
-	case segTree:
-		return s != "" && naiveTree(g.tree, naiveChars(s), true)
 	}
 	return s != "" && naiveTree(mmTree(g.in, true), naiveChars(s), true)
 }

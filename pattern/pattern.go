@@ -7,6 +7,7 @@ package pattern
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 )
 
@@ -32,61 +33,66 @@ var ErrTime = errors.New("pattern ran out of time")
 // A Pattern is immutable and safe for concurrent use. The zero Pattern matches
 // nothing.
 //
-// The matcher of a glob is made when the first text is matched, and the automata
-// for MayMatch and MustMatch when these are called: a process that decides one call
-// looks at few of its patterns, and a large policy asks few of them for all.
+// What a text means is worked out when it is wanted: the shape when the first text is
+// matched, the program when its literals do not settle a match, the automaton
+// for MayMatch and MustMatch when these are called. A process that decides one call
+// looks at few of its patterns.
 type Pattern struct {
 	flavour Flavour
 	text    string
 	made    atomic.Pointer[body]
-	reach   atomic.Pointer[reach]
+	reach   atomic.Pointer[language]
 }
 
-// A body is a pattern's text, compiled.
+// A body is what is made of a pattern's text.
 type body struct {
-	m       matcher
-	shape   atomic.Pointer[Shape]     // nil: not wanted yet
-	regular atomic.Pointer[automaton] // nil: not wanted yet; without instructions: there is none
-	settled bool                      // the text has no more to say
+	shape Shape
+	plain *Shape  // an ordered one that holds for tidy paths; nil: there is none
+	m     matcher // nil: not wanted yet
 }
 
-// A reach holds the languages that MayMatch and MustMatch ask.
-type reach struct {
-	may  *language // every match is in it; nil: anything may match
-	must *language // all of it matches; nil: nothing is known to
+// A matcher decides what a shape does not. It must be safe for concurrent use.
+type matcher interface {
+	match(s string) (bool, error)
 }
 
 // empty reports whether p is no pattern at all.
 func (p *Pattern) empty() bool { return p == nil || p.flavour == "" }
 
-// body returns the compiled text. Two goroutines may make it at once; one of
+// body returns what is made of the text. Two goroutines may make it at once; one of
 // the two is kept.
 func (p *Pattern) body() *body {
-	if b := p.made.Load(); b != nil {
-		return b
-	}
-	b, err := newBody(p.flavour, p.text)
-	if err != nil {
-		b = &body{m: broken{err}, settled: true}
-		b.shape.Store(&Shape{})
-	}
-	if !p.made.CompareAndSwap(nil, b) {
-		if other := p.made.Load(); other != nil { // forget has not been called since
-			return other
-		}
+	b := p.made.Load()
+	if b == nil {
+		b = p.read().body()
+		p.made.CompareAndSwap(nil, b)
 	}
 	return b
+}
+
+// matcher returns the matcher, which it makes.
+func (p *Pattern) matcher() matcher {
+	b := p.body()
+	if b.m == nil {
+		b = &body{b.shape, b.plain, p.read().matcher()}
+		p.made.Store(b)
+	}
+	return b.m
+}
+
+// read reads the text again, which Compile has found to be a pattern.
+func (p *Pattern) read() *reading {
+	r, err := read(p.flavour, p.text)
+	if err != nil {
+		return &reading{m: broken{err}}
+	}
+	return r
 }
 
 // broken is a text that is no pattern after all, which Compile rules out.
 type broken struct{ err error }
 
 func (b broken) match(string) (bool, error) { return false, b.err }
-
-// A matcher is a compiled text of one flavour.
-type matcher interface {
-	match(s string) (bool, error)
-}
 
 // Shape describes a pattern's language without running it. An
 // index is built on it, and Reach. Every field is a promise; a zero Shape
@@ -120,56 +126,60 @@ func (p *Pattern) Shape() Shape {
 	return *p.shape()
 }
 
-func (p *Pattern) shape() *Shape {
-	b := p.body()
-	sh := b.shape.Load()
-	if sh == nil {
-		sh = p.trees().shape()
-		b.shape.Store(sh)
-	}
-	return sh
-}
-
-// regular returns an automaton with the language of p; nil when there is
-// none or it is not worth having.
-func (p *Pattern) regular() *automaton {
-	b := p.body()
-	a := b.regular.Load()
-	if a == nil {
-		a = new(automaton)
-		if t := p.trees(); !b.settled && !p.shape().Exact && !t.loose && t.tree != nil {
-			if made := newAutomaton(t.tree, maxInstsEach, false); made != nil {
-				a = made
-			}
-		}
-		b.regular.Store(a)
-	}
-	if len(a.insts) == 0 {
-		return nil
-	}
-	return a
-}
+func (p *Pattern) shape() *Shape { return &p.body().shape }
 
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
 // neither a match nor a miss.
 func (p *Pattern) Match(s string) (bool, error) {
-	if p.empty() {
+	if p.empty() || p.made.Load() == nil && misses(p.flavour, p.text, s) {
 		return false, nil
 	}
-	b := p.made.Load()
-	if b == nil {
-		if misses(p.flavour, p.text, s) {
-			return false, nil
-		}
-		b = p.body()
+	sh := p.shape()
+	if !sh.admits(s) {
+		return false, nil
 	}
-	if sh := b.shape.Load(); sh != nil {
-		if !sh.admits(s) {
-			return false, nil
-		}
-		if sh.Ordered || sh.Exact {
-			return true, nil
+	if sh.Ordered || sh.Exact {
+		return true, nil
+	}
+	return p.run(s)
+}
+
+// run matches s, which has the literals of p. A pattern that has an automaton is not
+// given up for lack of time before that has tried.
+func (p *Pattern) run(s string) (bool, error) {
+	if plain := p.body().plain; plain != nil && tidy(s) {
+		return plain.admits(s), nil
+	}
+	ok, err := p.matcher().match(s)
+	if err == nil {
+		return ok, nil
+	}
+	if tree := p.read().whole(); tree != nil {
+		if a := newAutomaton(tree, maxInstsEach, false); a != nil {
+			if ok, done := a.match(s); done {
+				return ok, nil
+			}
 		}
 	}
-	return run(p, s)
+	return false, err
+}
+
+// admits reports whether text has every literal that s promises.
+func (s *Shape) admits(text string) bool {
+	if s.Exact {
+		return text == s.Prefix
+	}
+	if len(text) < len(s.Prefix)+len(s.Suffix) ||
+		!strings.HasPrefix(text, s.Prefix) || !strings.HasSuffix(text, s.Suffix) {
+		return false
+	}
+	text = text[len(s.Prefix) : len(text)-len(s.Suffix)]
+	for _, f := range s.Fragments {
+		i := strings.Index(text, f)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(f):]
+	}
+	return true
 }

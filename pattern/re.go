@@ -2,46 +2,37 @@ package pattern
 
 // Full and Search are Python's re.fullmatch and re.search (CPython 3.11) on
 // text. An expression is read into a tree by our own reader, so that it is
-// taken or refused as Python does it, and becomes one of:
-//
-//   - the text itself, when nothing else can match;
-//   - a program for the runner of revm.go.
+// taken or refused as Python does it.
 
-func compileRE(text string, full bool) (matcher, trees, error) {
+func readRE(text string, full bool) (*reading, error) {
 	tree, groups, err := parseRE(text)
 	if err != nil {
-		return nil, trees{}, err
+		return nil, err
 	}
-	tree = trimmed(simplify(tree), full)
-	return compileTree(tree, groups, full)
-}
-
-// trimmed is trimSearch, unless a reference depends on the text that a repetition
-// took.
-func trimmed(tree *node, full bool) *node {
+	tree = simplify(tree)
+	// A reference may depend on the text that a repetition took.
 	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
-		return trimSearch(tree, true, true)
+		tree = trimSearch(tree, true, true)
 	}
-	return tree
+	return &reading{tree: tree, groups: groups, search: !full}, nil
 }
 
-// compileTree compiles a simplified, trimmed tree.
-func compileTree(tree *node, groups int, full bool) (matcher, trees, error) {
-	whole := tree
-	if !full {
-		whole = wholeStrings(tree)
+// wholeStrings turns the tree of a search into one for whole strings.
+func wholeStrings(tree *node) *node {
+	items := append([]*node{}, sequenceOf(tree)...)
+	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
+		items = items[1:]
+	} else {
+		items = append([]*node{anything()}, items...)
 	}
-	t := exactly(whole)
-	shape := t.shape()
-	t.known = shape
-	if shape.Exact {
-		return exact(shape.Prefix), t, nil
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && items[k].at == atEnd {
+		return flatCat(items[:k])
 	}
-	p := compileProg(tree, groups, full)
-	if p == nil {
-		return nil, trees{}, &SyntaxError{0, "the repetitions make the expression too large"}
+	if k := len(items) - 1; k >= 0 && items[k].op == nAt && items[k].at == atEndNL {
+		items[k] = repeatNode(charNode('\n'), 0, 1)
+		return flatCat(items)
 	}
-	return p, t, nil
+	return flatCat(append(items, anything()))
 }
 
 // trimSearch drops repetitions that a search need not look for: at its start (and, by the

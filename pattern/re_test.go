@@ -107,7 +107,7 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 
 // progOf returns the program of p, if it has one.
 func progOf(p *Pattern) *prog {
-	q, _ := p.body().m.(*prog)
+	q, _ := p.matcher().(*prog)
 	return q
 }
 
@@ -138,7 +138,7 @@ func TestPlainRE(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "")
 		for _, full := range []bool{true, false} {
-			if _, _, err := compileRE(text, full); err != nil && plainRE(text) {
+			if _, err := readRE(text, full); err != nil && plainRE(text) {
 				t.Fatalf("%q: %v", text, err)
 			}
 		}

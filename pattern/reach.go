@@ -18,8 +18,7 @@ func (p *Pattern) MayMatch(prefix string) bool {
 	if !strings.HasPrefix(s.Prefix, prefix) && !strings.HasPrefix(prefix, s.Prefix) {
 		return false
 	}
-	may := p.reached().may
-	return may == nil || may.may(wholeChars(prefix))
+	return p.reached().may(wholeChars(prefix))
 }
 
 // MustMatch reports whether p surely matches every string that starts with
@@ -41,8 +40,7 @@ func (p *Pattern) mustMatch(prefix string, line bool) bool {
 	if s.Ordered && len(s.Fragments) == 0 && s.Suffix == "" {
 		return strings.HasPrefix(prefix, s.Prefix)
 	}
-	must := p.reached().must
-	return must != nil && must.must(wholeChars(prefix), line)
+	return p.reached().must(wholeChars(prefix), line)
 }
 
 // wholeChars cuts off the start of a character that is not all there: what is

@@ -31,7 +31,8 @@ const (
 	nRef                  // the text that group matched, once more
 	nCond                 // subs[0] if group matched, else subs[1]
 	nAt                   // a place
-	nNot                  // any text that subs[0] does not match as a whole (minimatch only)
+	nNot                  // any text without a slash that subs[0] does not match as a whole (minimatch only)
+	nUnits                // min UTF-16 units, or (unlimited) the characters that the first min units are in
 )
 
 type repeatMode uint8
@@ -65,7 +66,9 @@ const (
 	atNotWord                    // \B
 	atWordASCII                  // (?a)\b
 	atNotWordASCII               // (?a)\B
-	atNoDot                      // where a wildcard of minimatch may stand: not before a leading dot
+	atNoDot                      // where a wildcard of minimatch may stand: not before a leading dot, nor in . and ..
+	atNotDots                    // not in a segment that is . or ..
+	atInSegment                  // before a character of a segment
 )
 
 // widths are saturated well below overflow.

@@ -38,6 +38,13 @@ func (f *filter) addSet(s *set) {
 	}
 }
 
+// meets reports whether a character of s may begin with a byte of f.
+func (f *filter) meets(s *set) bool {
+	var g filter
+	g.addSet(s)
+	return f.bits[0]&g.bits[0]|f.bits[1]&g.bits[1]|f.bits[2]&g.bits[2]|f.bits[3]&g.bits[3] != 0
+}
+
 func (f *filter) everything() bool {
 	return f.end && f.bits[0]&f.bits[1]&f.bits[2]&f.bits[3] == ^uint64(0)
 }
@@ -49,7 +56,12 @@ func (b *progBuilder) finish() {
 		switch in.op {
 		case doSplit:
 			in.fx, in.fy = b.filterAt(in.x), b.filterAt(in.y)
-		case doStar, doUpTo, doLazy, doLook, doAtomic, doNot:
+		case doStar:
+			if f := b.filterAt(int32(i) + 1); f != nil && !f.meets(in.set) {
+				in.op, in.x = doPoss, unlimited // what follows begins with nothing that it could give back
+				continue
+			}
+		case doUpTo, doLazy, doLook, doAtomic, doNot:
 		default:
 			continue
 		}
@@ -105,6 +117,8 @@ func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
 		f.addByte(in.lit[0])
 	case doSet, doSkip:
 		f.addSet(in.set)
+	case doUnits:
+		f.addSet(everySet)
 	case doUpTo, doStar, doLazy, doPoss:
 		f.addSet(in.set)
 		follow(pc + 1)

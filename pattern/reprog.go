@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"slices"
 	"unicode/utf8"
 )
 
@@ -43,9 +44,11 @@ const (
 	doMark         // slot x = here, for doGuard
 	doGuard        // if slot x is here, nothing was taken: go to y
 	doNot          // the inside follows, up to its doEnd; x goes on behind a text that it does not match
+	doUnits        // x UTF-16 units; not: the last character may be more than that
+	doCommit       // no way back: what follows takes anything, and no later place is better
 )
 
-// maxProg bounds a program after its counted repetitions are written out.
+// maxProg bounds a program whose counted repetitions are written out.
 const maxProg = 1 << 14
 
 // A prog is a compiled expression.
@@ -78,7 +81,7 @@ func compileProg(n *node, groups int, full bool) *prog {
 	b.exact = n.any(func(n *node) bool {
 		return n.op == nRef || n.op == nCond || n.op == nGroup || n.op == nAtomic && n.any(emptyRounds)
 	})
-	b.node(n)
+	b.whole(sequenceOf(n))
 	b.add(inst{op: doMatch, not: full})
 	if b.over {
 		return nil
@@ -96,10 +99,6 @@ func emptyRounds(n *node) bool {
 }
 
 func (b *progBuilder) add(i inst) int {
-	if len(b.inst) >= maxProg {
-		b.over = true
-		return 0
-	}
 	i.memo = -1
 	b.inst = append(b.inst, i)
 	return len(b.inst) - 1
@@ -146,12 +145,39 @@ func (b *progBuilder) node(n *node) {
 		b.cond(n)
 	case nAt:
 		b.add(inst{op: doAt, at: n.at})
+	case nUnits:
+		b.add(inst{op: doUnits, x: int32(n.min), not: n.max == unlimited})
 	case nNot:
 		not := b.add(inst{op: doNot, not: n.not})
 		b.node(n.subs[0])
 		b.add(inst{op: doEnd})
 		b.inst[not].x = b.here()
 	}
+}
+
+// whole writes the parts of a program. Where each takes as many characters whichever way it
+// matches, the first way to get to a part that takes anything is the best one, as in `*a?b*c`:
+// what a glob takes is found in one pass.
+func (b *progBuilder) whole(subs []*node) {
+	fixed := !b.exact
+	for i := 0; i < len(subs); {
+		if fixed && subs[i].isAnything() {
+			b.add(inst{op: doCommit})
+			b.add(inst{op: doLazy, set: everySet})
+			i++
+			continue
+		}
+		from := i
+		for i++; i < len(subs) && !subs[i].isAnything(); i++ {
+		}
+		b.sequence(subs[from:i])
+		fixed = fixed && !slices.ContainsFunc(subs[from:i], (*node).varies)
+	}
+}
+
+// varies reports whether n may take more characters or fewer at one place.
+func (n *node) varies() bool {
+	return n.op != nSet && n.op != nUnits && n.op != nAt
 }
 
 // sequence writes each run of single characters as one literal.
@@ -252,6 +278,7 @@ func (b *progBuilder) ordered() bool { return b.exact || b.inner > 0 }
 func (b *progBuilder) repeat(n *node) {
 	for i := 0; i < n.min && !b.over; i++ {
 		b.node(n.subs[0])
+		b.over = i > 0 && len(b.inst) > maxProg
 	}
 	if n.max != unlimited {
 		b.optional(n, n.max-n.min)
@@ -273,6 +300,7 @@ func (b *progBuilder) optional(n *node, count int) {
 	for i := 0; i < count && !b.over; i++ {
 		splits = append(splits, b.add(inst{op: doSplit}))
 		b.round(n, slot)
+		b.over = i > 0 && len(b.inst) > maxProg
 	}
 	for _, s := range splits {
 		b.branch(n, s, int32(s)+1, b.here())
@@ -292,9 +320,6 @@ func (b *progBuilder) round(n *node, slot int32) {
 
 // branch fills a split: the round first, or for a lazy one the way out.
 func (b *progBuilder) branch(n *node, split int, round, out int32) {
-	if b.over {
-		return
-	}
 	if n.mode == lazy {
 		round, out = out, round
 	}
@@ -325,9 +350,6 @@ func (b *progBuilder) cond(n *node) {
 	j := b.add(inst{op: doJump})
 	no := b.here()
 	b.node(n.subs[1])
-	if b.over {
-		return
-	}
 	b.inst[c] = inst{op: doCond, x: yes, y: no, n: int32(n.group), memo: -1}
 	b.inst[j].x = b.here()
 }

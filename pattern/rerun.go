@@ -50,10 +50,16 @@ func (m *runner) run(pc, at int) (int, bool) {
 		case doStar, doUpTo:
 			at, ok = m.star(in, pc, at)
 			pc++
+		case doPoss:
+			at, _ = m.scan(in.set, at, int(in.x))
+			pc++
 		case doLazy:
 			if ok = !m.seen(in, at); ok {
-				m.push(frame{kind: frameLazy, pc: int32(pc), pos: int32(at)})
-				pc++
+				f := frame{kind: frameLazy, pc: int32(pc), pos: int32(at)}
+				if at, ok = m.nextLiteral(&f); ok {
+					m.push(f)
+					pc++
+				}
 			}
 		default:
 			pc, at, ok = m.other(in, pc, at)
@@ -88,9 +94,6 @@ func (m *runner) other(in *inst, pc, at int) (int, int, bool) {
 	case doSkip:
 		at, n := m.scan(in.set, at, int(in.x))
 		return pc + 1, at, n == int(in.x)
-	case doPoss:
-		at, _ := m.scan(in.set, at, int(in.x))
-		return pc + 1, at, true
 	case doAt:
 		return pc + 1, at, m.isAt(in.at, at)
 	case doLook:
@@ -110,6 +113,11 @@ func (m *runner) other(in *inst, pc, at int) (int, int, bool) {
 	case doNot:
 		at, ok := m.except(in, pc, at)
 		return int(in.x), at, ok
+	case doUnits:
+		at, ok := m.units(in, at)
+		return pc + 1, at, ok
+	case doCommit:
+		m.stack = m.stack[:0]
 	case doSave, doMark:
 		m.set(in.x, int32(at))
 	case doGuard:
@@ -197,6 +205,23 @@ func (m *runner) more(f *frame) (int, bool) {
 		return 0, false
 	}
 	f.pos += int32(w)
+	return m.nextLiteral(f)
+}
+
+// nextLiteral moves the end of a lazy star of everything up to where the literal after
+// it stands.
+func (m *runner) nextLiteral(f *frame) (int, bool) {
+	next := &m.p.inst[f.pc+1]
+	if next.op != doLit || m.p.inst[f.pc].set != everySet {
+		return int(f.pos), true
+	}
+	i := strings.Index(m.s[f.pos:], next.lit)
+	if i < 0 {
+		m.left -= (len(m.s) - int(f.pos)) >> 3
+		return 0, false
+	}
+	m.left -= i >> 3
+	f.pos += int32(i)
 	return int(f.pos), true
 }
 
@@ -292,6 +317,21 @@ func (m *runner) scan(set *set, at, limit int) (end, n int) {
 	return at, n
 }
 
+// units goes over a number of UTF-16 units.
+func (m *runner) units(in *inst, at int) (int, bool) {
+	n := int(in.x)
+	m.left -= n
+	for n > 0 && at < len(m.s) {
+		r, w := decode(m.s, at)
+		at += w
+		n--
+		if r > 0xFFFF {
+			n--
+		}
+	}
+	return at, n == 0 || n < 0 && in.not
+}
+
 // isAt reports whether a place is of a kind.
 func (m *runner) isAt(kind atKind, at int) bool {
 	s := m.s
@@ -306,9 +346,12 @@ func (m *runner) isAt(kind atKind, at int) bool {
 		return at == len(s) || at == len(s)-1 && s[at] == '\n'
 	case atLineEnd:
 		return at == len(s) || s[at] == '\n'
-	}
-	if kind == atNoDot {
-		return !m.p.leadingDot(s, at)
+	case atNoDot:
+		return !leadingDot(s, at)
+	case atNotDots:
+		return !inDots(s, at)
+	case atInSegment:
+		return at < len(s) && s[at] != '/'
 	}
 	if s == "" {
 		return false // CPython 3.11: neither \b nor \B is in an empty subject

@@ -1,18 +1,13 @@
 package pattern
 
-// treeShape returns the Shape of a tree of whole strings;
-// loose: they may be fewer.
-func treeShape(n *node, loose bool) Shape {
+// treeShape returns the Shape of a tree of whole strings.
+func treeShape(n *node) Shape {
 	w := shapeWalk{exact: true}
 	for _, it := range withoutEnds(n) {
 		w.node(it)
 	}
 	w.flush()
-	sh := w.shape()
-	if loose {
-		sh.Exact, sh.Ordered = false, false
-	}
-	return sh
+	return w.shape()
 }
 
 // withoutEnds returns the parts of a tree of whole strings, without anchors that
@@ -63,7 +58,7 @@ func (w *shapeWalk) node(n *node) {
 func (w *shapeWalk) repeat(n *node) {
 	body := n.subs[0]
 	if n.min == 0 {
-		w.stretch(n.max == unlimited && n.mode != possessive && body.op == nSet && body.set.full())
+		w.stretch(n.isAnything())
 		return
 	}
 	const worthwhile = 8

@@ -141,7 +141,7 @@ func (n *node) empty() bool { return n.op == nCat && len(n.subs) == 0 }
 // reference always may.
 func (n *node) nullable() bool {
 	switch n.op {
-	case nSet:
+	case nSet, nUnits:
 		return false
 	case nAt, nLook, nRef, nNot:
 		return true

@@ -3,7 +3,6 @@ package pattern
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -91,7 +90,16 @@ type search struct {
 	found bool
 	fault uint32 // the lowest rank that ran out of time
 	err   error
+	tidy  answer // whether the text is a tidy path
 }
+
+type answer uint8
+
+const (
+	unknown answer = iota
+	yes
+	no
+)
 
 func newSearch(text string, limit uint32) search {
 	return search{text: text, best: limit, fault: none}
@@ -131,39 +139,4 @@ func (q *search) answer() (rank uint32, ok bool, err error) {
 		return q.best, true, nil
 	}
 	return 0, false, nil
-}
-
-// run matches p, past the literals of its shape. A pattern that has an automaton is
-// not given up for lack of time before that has tried.
-func run(p *Pattern, text string) (bool, error) {
-	ok, err := p.body().m.match(text)
-	if err == nil {
-		return ok, nil
-	}
-	if a := p.regular(); a != nil {
-		if ok, done := a.match(text); done {
-			return ok, nil
-		}
-	}
-	return false, err
-}
-
-// admits reports whether text has every literal that s promises.
-func (s *Shape) admits(text string) bool {
-	if s.Exact {
-		return text == s.Prefix
-	}
-	if len(text) < len(s.Prefix)+len(s.Suffix) ||
-		!strings.HasPrefix(text, s.Prefix) || !strings.HasSuffix(text, s.Suffix) {
-		return false
-	}
-	text = text[len(s.Prefix) : len(text)-len(s.Suffix)]
-	for _, f := range s.Fragments {
-		i := strings.Index(text, f)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(f):]
-	}
-	return true
 }

@@ -99,7 +99,7 @@ func TestSetSlowLast(t *testing.T) {
 		if i == 10 {
 			m.is = nil
 		}
-		p := madePattern(Search, "", m, Shape{})
+		p := madePattern(m, Shape{})
 		entries = append(entries, Entry{p, uint32(i)})
 	}
 	s := indexed(entries)
@@ -126,7 +126,7 @@ func TestSetManyKeys(t *testing.T) {
 		entries = append(entries,
 			Entry{orderedPattern(key, "", "x"), uint32(40 - i)},
 			Entry{orderedPattern("", key, "y"), uint32(40 + i)},
-			Entry{madePattern(Search, "", testMatcher{is: isRegexp("^a{12}z")}, Shape{Prefix: key}), uint32(i * 7 % 20)})
+			Entry{madePattern(testMatcher{is: isRegexp("^a{12}z")}, Shape{Prefix: key}), uint32(i * 7 % 20)})
 	}
 	for i := range 6 {
 		entries = append(entries, Entry{orderedPattern("", "end", fmt.Sprintf("<%d00>", i)), uint32(100 + i)})
@@ -145,7 +145,7 @@ func TestSetManyKeys(t *testing.T) {
 // Slow patterns of several keys, met in another order than that of their ranks.
 func TestSetSlowOrder(t *testing.T) {
 	slow := func(prefix, expr string, rank uint32) Entry {
-		return Entry{madePattern(Search, "", testMatcher{is: isRegexp("^" + prefix + ".*" + expr)}, Shape{Prefix: prefix}), rank}
+		return Entry{madePattern(testMatcher{is: isRegexp("^" + prefix + ".*" + expr)}, Shape{Prefix: prefix}), rank}
 	}
 	s := indexed([]Entry{slow("abc", "1", 9), slow("ab", "2", 5), slow("a", "3", 7), slow("", "[123]", 11), slow("b", "1", 0)})
 	for _, text := range []string{"abc1", "abc2", "abc3", "abc123", "abc", "b1", "abc32"} {
@@ -232,7 +232,7 @@ func forget(t *rapid.T, sh Shape) Shape {
 }
 
 func genPattern(t *rapid.T) *Pattern {
-	switch rapid.IntRange(0, 7).Draw(t, "kind") {
+	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
 		return exactPattern(genText().Draw(t, "exact"))
 	case 1:
@@ -244,13 +244,10 @@ func genPattern(t *rapid.T) *Pattern {
 			rapid.SliceOfN(genLiteral(1, 10), 0, 3).Draw(t, "fragments")...)
 	case 4:
 		expr, sh := genExpr(t)
-		return faultyOr(t, testPattern(Search, expr, forget(t, sh)))
-	case 5:
-		expr, sh := genExpr(t)
-		return testPattern(Minimatch, expr, forget(t, sh))
+		return faultyOr(t, testPattern(expr, forget(t, sh)))
 	}
 	expr, sh := genExpr(t)
-	return withAutomaton(testPattern(Full, expr, forget(t, sh)), expr)
+	return testPattern(expr, forget(t, sh))
 }
 
 func faultyOr(t *rapid.T, p *Pattern) *Pattern {

@@ -18,7 +18,7 @@ type setIndex struct {
 	loose  []Entry // those that have no gram, by rank
 	min    uint32  // the lowest rank of the others
 	filed  []filed // the others, those of a gram together and by rank
-	bitmap [256]uint64
+	bitmap [64]uint64
 	slots  []gramSlot
 	slot   uint8  // shift of a hash, to a slot
 	end    uint32 // of the patterns whose grams are in the table
@@ -34,6 +34,7 @@ type gramSlot struct{ gram, lo, hi uint32 }
 type filed struct {
 	Entry
 	Shape
+	plain bool // the shape is that for tidy paths
 }
 
 const (
@@ -64,7 +65,7 @@ func (x *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err er
 // has looks a gram up in the bitmap; true says that it may be in the table.
 func (x *setIndex) has(gram uint32) bool {
 	hash := gramHash(gram)
-	return x.bitmap[hash>>24]>>(hash>>18%64)&1 != 0
+	return x.bitmap[hash>>26]>>(hash>>20%64)&1 != 0
 }
 
 // scan asks the patterns of each gram of the text.
@@ -72,8 +73,13 @@ func (x *setIndex) scan(q *search) {
 	text := q.text
 	var seen sights
 	gram := ^uint32(0)
-	for i := 0; i < len(text); i++ {
-		gram = addByte(gram, text[i])
+	for i := range min(len(text), gramLen-1) {
+		if gram = addByte(gram, text[i]); x.has(gram) {
+			x.visit(q, gram, &seen)
+		}
+	}
+	for rest := text; len(rest) >= gramLen; rest = rest[1:] {
+		gram = uint32(rest[0]) | uint32(rest[1])<<8 | uint32(rest[2])<<16 | uint32(rest[3])<<24
 		if x.has(gram) {
 			x.visit(q, gram, &seen)
 		}
@@ -102,21 +108,36 @@ func (x *setIndex) visit(q *search, gram uint32, seen *sights) {
 	if slot.hi == 0 || !seen.first(x, at) {
 		return
 	}
-	for i := slot.lo; i < slot.hi; i++ {
-		f := &x.filed[i]
+	q.ask(x.filed[slot.lo:slot.hi])
+}
+
+// ask asks patterns by rank until one matches, their literals first.
+func (q *search) ask(patterns []filed) {
+	for i := range patterns {
+		f := &patterns[i]
 		if !q.could(f.Rank) {
 			return
 		}
-		if !f.admits(q.text) {
-			continue
+		ok, err := false, error(nil)
+		switch {
+		case f.plain && !q.isTidy():
+			ok, err = f.Pattern.Match(q.text)
+		case !f.admits(q.text):
+		case f.plain || f.Exact || f.Ordered:
+			ok = true
+		default:
+			ok, err = f.Pattern.run(q.text)
 		}
-		if f.Exact || f.Ordered {
-			q.note(f.Rank, true, nil)
-			return
-		}
-		ok, err := run(f.Pattern, q.text)
 		q.note(f.Rank, ok, err)
 	}
+}
+
+// isTidy is tidy of the text, found out once.
+func (q *search) isTidy() bool {
+	if q.tidy == unknown {
+		q.tidy = either(tidy(q.text), yes, no)
+	}
+	return q.tidy == yes
 }
 
 // sights are the slots that a search has come to: a text may hold a gram a million
@@ -173,7 +194,11 @@ func newSetIndex(entries []Entry, few int) *setIndex {
 	log := bits.Len(uint(len(order))) + 1
 	x.slots, x.slot = make([]gramSlot, 1<<log), uint8(32-log)
 	for n, i := range order {
-		x.filed[n] = filed{entries[i], *entries[i].Pattern.shape()}
+		b := entries[i].Pattern.body()
+		x.filed[n] = filed{entries[i], b.shape, b.plain != nil}
+		if b.plain != nil {
+			x.filed[n].Shape = *b.plain
+		}
 		x.min = min(x.min, entries[i].Rank)
 		if n+1 == len(order) || grams[order[n+1]] != grams[i] {
 			x.file(grams[i], uint32(n+1))
@@ -185,7 +210,7 @@ func newSetIndex(entries []Entry, few int) *setIndex {
 // file puts a gram into the table whose patterns end before hi.
 func (x *setIndex) file(gram, hi uint32) {
 	hash := gramHash(gram)
-	x.bitmap[hash>>24] |= 1 << (hash >> 18 % 64)
+	x.bitmap[hash>>26] |= 1 << (hash >> 20 % 64)
 	at := int(hash >> x.slot)
 	for x.slots[at].hi != 0 {
 		at = (at + 1) & (len(x.slots) - 1)

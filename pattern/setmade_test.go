@@ -28,32 +28,19 @@ func isRegexp(expr string) func(string) bool {
 	return func(s string) bool { return re().MatchString(s) }
 }
 
-// madePattern is a pattern that need not be read.
-func madePattern(f Flavour, text string, m matcher, sh Shape) *Pattern {
-	p := &Pattern{flavour: f, text: text}
-	b := &body{m: m, settled: true}
-	b.shape.Store(&sh)
-	b.regular.Store(new(automaton))
-	p.made.Store(b)
-	return p
-}
-
-// withAutomaton gives p the automaton of an expression for whole strings, if it
-// can have one.
-func withAutomaton(p *Pattern, expr string) *Pattern {
-	if tree, _, err := parseRE(expr); err == nil {
-		if a := newAutomaton(simplify(tree), maxInstsEach, false); a != nil {
-			p.made.Load().regular.Store(a)
-		}
-	}
+// madePattern is a pattern that need not be read. Nor can it, in the end: that no
+// automaton comes to its help.
+func madePattern(m matcher, sh Shape) *Pattern {
+	p := &Pattern{flavour: "made"}
+	p.made.Store(&body{shape: sh, m: m})
 	return p
 }
 
 // testPattern is a pattern whose language is that of a full expression, with a
 // shape to promise.
-func testPattern(f Flavour, expr string, sh Shape) *Pattern {
-	m := MustCompile(Full, expr).body().m
-	return madePattern(f, expr, testMatcher{is: func(s string) bool { ok, _ := m.match(s); return ok }}, sh)
+func testPattern(expr string, sh Shape) *Pattern {
+	m := MustCompile(Full, expr).matcher()
+	return madePattern(testMatcher{is: func(s string) bool { ok, _ := m.match(s); return ok }}, sh)
 }
 
 func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
@@ -61,7 +48,7 @@ func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {
 		rest, ok := strings.CutPrefix(s, prefix)
 		return ok && hasOrdered(rest, append(fragments[:len(fragments):len(fragments)], suffix))
 	}
-	return madePattern(Fnmatch, "", testMatcher{is: is},
+	return madePattern(testMatcher{is: is},
 		Shape{Prefix: prefix, Suffix: suffix, Fragments: fragments, Ordered: true})
 }
 
@@ -80,15 +67,15 @@ func hasOrdered(s string, literals []string) bool {
 
 func exactPattern(text string) *Pattern {
 	is := func(s string) bool { return s == text }
-	return madePattern(Exact, "", testMatcher{is: is}, Shape{Prefix: text, Exact: true})
+	return madePattern(testMatcher{is: is}, Shape{Prefix: text, Exact: true})
 }
 
 func regularPattern(expr string) *Pattern {
-	return withAutomaton(testPattern(Full, expr, Shape{}), expr)
+	return testPattern(expr, Shape{})
 }
 
 func faultyPattern(sh Shape) *Pattern {
-	return madePattern(Search, "", testMatcher{}, sh)
+	return madePattern(testMatcher{}, sh)
 }
 
 // indexed is NewSet with an index by grams however small it is.

@@ -3,8 +3,24 @@ package pattern
 import (
 	"hash/crc32"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// automata holds the automaton of each pattern a test comes by, or nil.
+var automata sync.Map
+
+func automatonOf(p *Pattern) *automaton {
+	if a, ok := automata.Load(p); ok {
+		return a.(*automaton)
+	}
+	var a *automaton
+	if tree := p.read().whole(); tree != nil {
+		a = newAutomaton(tree, maxInstsEach, false)
+	}
+	automata.Store(p, a)
+	return a
+}
 
 // checkShape holds the promises of p's shape against one answer.
 func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
@@ -19,9 +35,14 @@ func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
 	case sh.Ordered && matched != ordered:
 		t.Errorf("%s %q on %q is %v, against its ordered shape %+v", p.Flavour(), p, text, matched, sh)
 	}
-	if a := p.regular(); a != nil {
+	if a := automatonOf(p); a != nil {
 		if got, done := a.match(text); done && got != matched {
 			t.Errorf("%s %q on %q is %v, against its automaton", p.Flavour(), p, text, matched)
+		}
+	}
+	if plain := p.body().plain; plain != nil && tidy(text) {
+		if got, err := p.matcher().match(text); got != matched || err != nil {
+			t.Errorf("%s %q on %q is %v, the program says %v %v", p.Flavour(), p, text, matched, got, err)
 		}
 	}
 	if matched && misses(p.Flavour(), p.String(), text) {

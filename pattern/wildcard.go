@@ -6,49 +6,48 @@ import "strings"
 // one UTF-16 unit, \ means / in pattern and subject, and a final " *" may be
 // missing together with its space: "ls *" matches "ls" and "ls -la".
 
-func compileWildcard(text string) (matcher, trees, error) {
+func readWildcard(text string) *reading {
 	text = strings.ReplaceAll(text, `\`, "/")
-	g := wildcardGlob(text)
 	head, optional := strings.CutSuffix(text, " *")
-	if !optional {
-		return g, g.later(), nil
+	nodes := wildcardNodes(head)
+	if optional {
+		return &reading{tree: wordOrMore(nodes)}
 	}
-	w := &optionalTail{head: wildcardGlob(head), whole: g}
-	return w, trees{grow: w.trees}, nil
+	return &reading{tree: cat(nodes...)}
 }
 
-func wildcardGlob(text string) *glob {
-	var b globBuilder
-	for _, r := range text {
-		switch r {
-		case '*':
-			b.anyStar()
-		case '?':
-			b.any()
-		default:
-			b.lit(r)
+// eitherSlash is what a / of a pattern matches.
+var eitherSlash = newSet([]span{{'/', '/'}, {'\\', '\\'}})
+
+func wildcardNodes(text string) []*node {
+	var out []*node
+	for len(text) > 0 {
+		if run := len(text) - len(strings.TrimLeft(text, "*?")); run > 0 {
+			out = append(out, wildcardGap(strings.Count(text[:run], "?"), strings.Contains(text[:run], "*"))...)
+			text = text[run:]
+			continue
 		}
+		lit := untilAny(text, "*?")
+		for _, n := range textNodes(lit) {
+			if n.set.has('/') {
+				n.set = eitherSlash
+			}
+			out = append(out, n)
+		}
+		text = text[len(lit):]
 	}
-	return newGlob(b.done(), true, true)
+	return out
 }
 
-// optionalTail matches the texts of either of two globs: whole is head with
-// " *" after it.
-type optionalTail struct{ head, whole *glob }
-
-func (o *optionalTail) match(s string) (bool, error) {
-	if ok, err := o.whole.match(s); ok || err != nil {
-		return ok, err
+// wildcardGap is n units, or n and more: in a run of ? and * only their number
+// counts, since a * may end between the two units of a character.
+func wildcardGap(n int, more bool) []*node {
+	var out []*node
+	if n > 0 {
+		out = append(out, &node{op: nUnits, min: n, max: either(more, unlimited, n)})
 	}
-	return o.head.match(s)
-}
-
-// trees are those of head, with or without a space and anything after it.
-func (o *optionalTail) trees() trees {
-	t := o.head.trees()
-	tail := repeatNode(cat(charNode(' '), anything()), 0, 1)
-	t.tree = flatCat([]*node{t.tree, tail})
-	t.may = flatCat([]*node{t.may, tail})
-	t.must = flatCat([]*node{t.must, tail})
-	return t
+	if more {
+		out = append(out, anything())
+	}
+	return out
 }
