@@ -36,7 +36,7 @@ args = ["mcp"]
 
 func (codex) command(r *run, prompt string) (args, env []string, err error) {
 	bin, err := r.installed("@openai/codex-PLATFORM/vendor/*/bin/codex")
-	args = []string{bin, "exec", "--json", "--skip-git-repo-check", "-C", r.project(), "--dangerously-bypass-approvals-and-sandbox"}
+	args = []string{bin, "exec", "--json", "--skip-git-repo-check", "-C", r.cwd(), "--dangerously-bypass-approvals-and-sandbox"}
 	if r.hastened { // the entry is no longer the one that obstat had trusted
 		args = append(args, "--dangerously-bypass-hook-trust")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +124,7 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason", s.says)
 	case s.name == atOnceName && !(there("project/one.txt")(r) && there("project/two.txt")(r)):
 		res.Broken = "the allowed ones did not run"
-	case s.goesOn() && !there("project/after.txt")(r):
+	case s.goesOn() && !there(path.Join("project", s.at, "after.txt"))(r):
 		res.Broken, words = "the agent did not go on afterwards", strings.Join(r.model.Results(MainMarker), "\n")
 	}
 	if res.Broken != "" {

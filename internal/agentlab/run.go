@@ -24,12 +24,16 @@ type run struct {
 	model    *Model
 	hook     string // the settings that the hook is in, below dir
 	keep     bool   // the directory stays, with what the agent sent
+	at       string // where the agent is started, below the project
 	hastened bool   // the agent waits less for its hook than it was installed with
 }
 
 func (r *run) home(rel string) string { return filepath.Join(r.dir, "home", filepath.FromSlash(rel)) }
 func (r *run) project() string        { return filepath.Join(r.dir, "project") }
 func (r *run) bin() string            { return filepath.Join(r.dir, "bin") }
+
+// cwd is where the agent is started.
+func (r *run) cwd() string { return filepath.Join(r.project(), filepath.FromSlash(r.at)) }
 
 func (r *run) write(name, text string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -62,19 +66,20 @@ func (r *run) replace(name, pattern, with string) error {
 
 // prepare lays the directories out and installs obstat's hook.
 func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
-	for _, dir := range []string{"home", "project/allowed", "project/secret", "bin", "tmp"} {
+	r.at = s.at
+	for _, dir := range []string{"home", "project/allowed", "project/secret", "project/src/deep", "other", "bin", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, filepath.FromSlash(dir)), 0o755); err != nil {
 			return err
 		}
 	}
-	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
 	if err != nil || s.hook == never {
 		return err
 	}
 	if err := r.install(ctx, a, s.project); err != nil {
 		return err
 	}
-	if s.policy == usual || s.policy == lax { // the others cannot be accepted
+	if s.policy.accepted() {
 		if err := r.obstat(ctx, "trust", "--yes"); err != nil {
 			return err
 		}
@@ -104,6 +109,10 @@ func (r *run) writePolicy(which policyState) error {
 		return r.write(r.policyFile(), "{")
 	case stuck:
 		return pipe(r.policyFile())
+	case theirs:
+		return r.write(filepath.Join(r.project(), "opencode.json"), otherRules[which])
+	case byHand:
+		return r.write(r.policyFile(), otherRules[which])
 	}
 	return r.write(r.policyFile(), r.policies[which])
 }
@@ -178,7 +187,7 @@ func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.project(), append(r.env(), env...), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.cwd(), append(r.env(), env...), log, log
 	cmd.WaitDelay = 5 * time.Second
 	inGroup(cmd)
 	err = cmd.Run()

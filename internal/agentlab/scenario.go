@@ -18,6 +18,8 @@ type scenario struct {
 	hook      hookState
 	project   bool // the hook is in the project's settings, not in the user's
 	policy    policyState
+	// at is the directory below the project that the agent is started in.
+	at string
 	// ran looks whether the call in question had its effect.
 	ran  func(r *run) bool
 	want want
@@ -56,6 +58,8 @@ const (
 	lax                // allows everything
 	broken             // cannot be parsed
 	stuck              // cannot be read in any time
+	theirs             // in opencode's notation, in its own file
+	byHand             // a Program that was written by hand, in Claude Code's names
 )
 
 // rules is the policy of the runs, in Claude Code's notation. A call that no rule
@@ -69,6 +73,18 @@ const rules = `{
   }
 }
 `
+
+// otherRules are policies in other notations that allow all but rm, files below secret/ and
+// subagents.
+var otherRules = map[policyState]string{
+	theirs: `{"permission": {"*": "allow", "external_directory": "allow", "bash": {"*": "allow", "rm *": "deny"}, "edit": {"*": "allow", "secret/*": "deny"}, "task": "deny"}}`,
+	byHand: `{"obstat": 1, "mode": "all", "pipelines": {"all": {"stages": [{"match": "deny", "rules": "deny"}], "default": "allow"}}, "faces": {"write": {"tool": "Write", "field": "file_path"}},
+  "rules": {"deny": [{"tool": "Bash", "field": "command", "match": {"wildcard": "rm *"}, "verdict": "deny"}, {"tool": "Agent", "verdict": "deny"},
+    {"tool": "Edit", "field": "file_path", "match": {"minimatch": "secret/**"}, "verdict": "deny"}]}}`,
+}
+
+// neighbourRules are the policy of another project beside the agent's own.
+const neighbourRules = `{"permission": {"*": "allow", "bash": {"*": "allow", "touch *": "deny"}}}`
 
 // laxRules allow everything that rules can.
 const laxRules = `{"permissions": {"allow": ["Bash", "Edit", "Read", "Agent"], "disableBypassPermissionsMode": "disable"}}`
@@ -151,6 +167,15 @@ func scenarios() []scenario {
 		{name: "late", text: "an allowed command, and the hook's own state takes for ever to read", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), hook: stalled, want: mustBlock, says: "could not decide"},
 		{name: "own-policy", text: "a new policy, where the rules allow everything", main: []action{shell("echo '{}' > obstat.json")}, ran: policyChanged, policy: lax, want: mustBlock, says: "guards this agent|" + asksFor},
 		{name: "own-hook", text: "the hook's entry removed, where the rules allow everything", main: []action{shell("rm " + hookFile)}, ran: hookGone, policy: lax, want: mustBlock, says: "it would |" + asksFor + "|" + ownRefusal},
+		{name: "below", text: "the agent in a subdirectory, a command that writes where the policy denies it", at: "src/deep", main: []action{shell("touch ../../secret/x.txt")}, ran: there("project/secret/x.txt"), want: mustBlock, says: "/secret/"},
+		{name: "below-write", text: "the same with the agent's own tool", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
+		{name: "neighbour", text: "a command in another project, whose policy denies it", main: []action{shell("cd ../other && touch x.txt")}, ran: there("other/x.txt"), want: mustBlock, says: "touch *"},
+		{name: "opencode", text: "the denied command, by a policy in opencode's notation", main: remove, ran: removed, policy: theirs, want: mustBlock, says: "rm *"},
+		{name: "opencode-write", text: "a file where that policy denies it, from a subdirectory", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), policy: theirs, want: mustBlock, says: "secret/"},
+		{name: "opencode-task", text: "a subagent, which that policy denies", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), policy: theirs, want: mustBlock, says: "task"},
+		{name: "hand", text: "the denied command, by a Program written by hand", main: remove, ran: removed, policy: byHand, want: mustBlock, says: "Bash(rm *)"},
+		{name: "hand-write", text: "a file where that Program denies it, from a subdirectory", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), policy: byHand, want: mustBlock, says: "secret/"},
+		{name: "hand-task", text: "a subagent, which that Program denies", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), policy: byHand, want: mustBlock, says: "Agent"},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
@@ -159,7 +184,10 @@ func scenarios() []scenario {
 
 // goesOn tells whether the run ends with a call that obstat allows: an agent
 // that was refused something has to be able to go on.
-func (s *scenario) goesOn() bool { return s.hook == healthy && (s.policy == usual || s.policy == lax) }
+func (s *scenario) goesOn() bool { return s.hook == healthy && s.policy.accepted() }
+
+// accepted tells whether a person can accept the policy: it can be read.
+func (p policyState) accepted() bool { return p != broken && p != stuck }
 
 // script returns the model's lists for a scenario.
 func (s *scenario) script(a *Agent, dir string) Script {
