@@ -199,7 +199,7 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	}
 	by := a.By
 	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }}
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: by.Loaded.With}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched
 	}

@@ -33,6 +33,7 @@ type showOptions struct {
 	*Factory
 	Policy policyOptions
 	Format string
+	All    bool   // built-in rules, too
 	Mode   string // "" is the one in force
 }
 
@@ -48,6 +49,7 @@ func newShow(f *Factory) *cobra.Command {
 	o.Policy.flags(cmd, true)
 	cmd.Flags().StringVar(&o.Format, "format", "text", "`form` to print: text, json or mermaid")
 	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "the `mode` to print, or all (default: the one in force)")
+	cmd.Flags().BoolVar(&o.All, "all", false, "print the built-in rules, too")
 	complete(cmd, "format", "text", "json", "mermaid")
 	return cmd
 }
@@ -86,7 +88,7 @@ func showRun(o *showOptions) error {
 		return err
 	}
 	s := newScreen(o.IO)
-	s.program(p, o.title(p.names()), o.modes(p))
+	s.program(p, o.title(p.names()), o.modes(p), o.All)
 	return s.flush(w)
 }
 
@@ -195,10 +197,16 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 		return res
 	}
 	res.Valid, res.Dialect = true, p.inForce.Main().Dialect.Name()
+	places := map[obstat.Pos]bool{} // one line of a file may stand in several lists
 	for _, pol := range p.inForce.Policies {
 		for _, rules := range pol.Program.Rules {
-			res.Rules += len(rules)
+			for i := range rules {
+				if writtenIn(&rules[i], namesOf(pol)) {
+					places[rules[i].Pos] = true
+				}
+			}
 		}
+		res.Rules = len(places)
 		res.Problems = append(res.Problems, pol.Warnings...)
 		if lt, ok := pol.Dialect.(dialect.Linter); ok {
 			res.Problems = append(res.Problems, lt.Lint(pol.Input, pol.Program)...)
@@ -240,7 +248,7 @@ func plural(n int, word string) string {
 const maxShown = 200
 
 // program prints what a configuration means: the stages of some modes, and their rules.
-func (s *screen) program(p *loaded, title string, modes []string) {
+func (s *screen) program(p *loaded, title string, modes []string, all bool) {
 	prog := p.Program
 	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim, p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
 	used := map[string]bool{}
@@ -254,7 +262,7 @@ func (s *screen) program(p *loaded, title string, modes []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
 		if used[name] || len(modes) == len(prog.Pipelines) {
-			s.list(name, prog.Rules[name])
+			s.list(name, prog.Rules[name], func(r *obstat.Rule) bool { return !all && len(p.names()) > 0 && !writtenIn(r, p.names()) })
 		}
 	}
 	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {
@@ -343,8 +351,14 @@ func outcomeList(o obstat.Outcomes) string {
 	return strings.Join(names, " and ")
 }
 
-func (s *screen) list(name string, rules []obstat.Rule) {
+// list prints the rules of a list, without those that are to be left out.
+func (s *screen) list(name string, rules []obstat.Rule, leaveOut func(*obstat.Rule) bool) {
 	s.printf("\nlist %s: %s\n", s.io.paint(bold, visible(name)), plural(len(rules), "rule"))
+	n := len(rules)
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return leaveOut(&r) })
+	if n -= len(rules); n > 0 {
+		s.printf("  %s\n", s.io.paint(dim, fmt.Sprintf("%s built in; --all prints them", plural(n, "rule"))))
+	}
 	width := 0
 	for i := range rules[:min(len(rules), maxShown)] {
 		width = max(width, min(columns(visible(ruleWords(&rules[i]))), s.width/2))
@@ -363,6 +377,9 @@ func (s *screen) list(name string, rules []obstat.Rule) {
 		s.printf("  %s\n", strings.TrimRight(text, " "))
 	}
 }
+
+// writtenIn tells whether a rule stands in one of the files.
+func writtenIn(r *obstat.Rule, files []string) bool { return slices.Contains(files, r.Pos.File) }
 
 // ruleWords is the rule as written, with the field it looks at where the rule's
 // own text does not say.
@@ -400,6 +417,9 @@ func (g *flow) pipeline(pl obstat.Pipeline) {
 	g.printf(`%s_call(["call"])`, g.id)
 	prev, edge := g.id+"_call", "-->"
 	for i, s := range pl.Stages {
+		if m, ok := s.(obstat.Match); ok && len(g.p.Rules[m.Rules]) == 0 {
+			continue
+		}
 		node := fmt.Sprintf("%s_s%d", g.id, i)
 		g.printf(`%s{"%s"}`, node, label(shortStage(s)))
 		g.printf("%s %s %s", prev, edge, node)

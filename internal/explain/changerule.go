@@ -151,20 +151,43 @@ func asProgram(rules []obstat.Rule) []json.RawMessage {
 	return out
 }
 
-// addOffers tries the rules that the dialect proposes.
+// addOffers tries the rules that the dialect proposes: each alone or, where none turns the
+// verdict alone, all together, as `ls /etc` needs one for the command and one for the path.
 func (x *explainer) addOffers() []Change {
+	var out []Change
+	for i := range x.d.Offers {
+		out = append(out, x.tryOffers(x.d.Offers[i:i+1])...)
+	}
+	if len(out) == 0 && len(x.d.Offers) > 1 {
+		return x.tryOffers(x.d.Offers)
+	}
+	return out
+}
+
+func (x *explainer) tryOffers(offers []obstat.Offer) []Change {
 	if !x.small() {
 		return nil
 	}
-	var out []Change
-	for i := range x.d.Offers {
-		o := &x.d.Offers[i]
-		if c, ok := x.tryAdd(o.List, []obstat.Rule{o.Rule}); ok {
-			c.Words = fmt.Sprintf("add allow rule %s", offerText(o))
-			out = append(out, c)
-		}
+	with := x.r.With
+	if with == nil {
+		with = x.r.Policy.With
 	}
-	return out
+	pol, err := with(offers...)
+	if err != nil || x.frees(pol, x.r.Call.Mode) {
+		return nil
+	}
+	d := pol.Decide(x.r.Call, x.r.World)
+	if !x.turns(d.Verdict) {
+		return nil
+	}
+	c := Change{Kind: ChangeAdd, List: offers[0].List, Verdict: d.Verdict}
+	var texts []string
+	for i := range offers {
+		c.Rules = append(c.Rules, NewRule(&offers[i].Rule))
+		texts = append(texts, offerText(&offers[i]))
+	}
+	c.Words = "add allow rule " + strings.Join(texts, " and ")
+	return []Change{c}
 }
 
 // changeCall tries the command without the part that decided.

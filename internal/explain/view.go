@@ -29,6 +29,8 @@ type Request struct {
 	// Offers returns the rules that the dialect would propose with the
 	// decision; nil: it proposes none.
 	Offers func(*obstat.Decision) []obstat.Offer
+	// With returns the policy with offers accepted; nil is Policy's own.
+	With func(...obstat.Offer) (*obstat.Policy, error)
 	// Matched returns the dialect's own words for what decided; nil: it has none.
 	Matched func(*obstat.Decision, *obstat.Trace) string
 }
