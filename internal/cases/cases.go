@@ -89,8 +89,8 @@ func (r *Runner) load(c *Case) (*dialect.Loaded, error) {
 	return l, err
 }
 
-// unknownDialect is the error of a case that nobody can run, which is not what
-// a case wants that wants an error.
+// unknownDialect is the error of a case whose dialect does not exist. It does not satisfy a
+// case that wants an error.
 type unknownDialect struct{ error }
 
 func positioned(err error) bool {
@@ -249,7 +249,7 @@ func (o Offer) matches(got *obstat.Offer) bool {
 	return o.Content == nil || *o.Content == got.Rule.Pattern.Text
 }
 
-// input returns what d loads for the case.
+// input returns the files and options for d to load.
 func (c *Case) input(d dialect.Dialect) *dialect.Input {
 	in := &dialect.Input{Options: c.Config.Options, Tools: c.Config.Tools, Home: c.World.HomeDir, Files: slices.Clone(c.Config.Files)}
 	if c.Config.unnamed {
@@ -260,7 +260,7 @@ func (c *Case) input(d dialect.Dialect) *dialect.Input {
 	return in
 }
 
-// key returns what tells the case's configuration from every other.
+// key returns a text that is equal for equal configurations.
 func (c *Case) key() string {
 	b, err := json.Marshal([]any{c.Dialect, c.Config.Options, c.Config.Files, c.Config.Tools, c.World.HomeDir})
 	if err != nil {

@@ -176,8 +176,8 @@ func (p *parser) config(n *tree.Node) {
 	}
 }
 
-// fileText is what the file would hold: a string is its text, any other value
-// the value as it was written, its keys in order.
+// fileText returns the text of a file: a string itself, any other value as it is written,
+// its keys in order.
 func (p *parser) fileText(v *tree.Node) []byte {
 	if v.Is(tree.String) {
 		return []byte(v.Str)

@@ -39,7 +39,7 @@ func newAsk(f *Factory) *cobra.Command {
 	return cmd
 }
 
-// requestsJSON is what --list --json prints.
+// requestsJSON is the output of obstat ask --list --json.
 type requestsJSON struct {
 	V        int                 `json:"v"`
 	Requests []*approval.Request `json:"requests"`
@@ -96,7 +96,7 @@ func (o *askOptions) list(ctx context.Context, broker *approval.Broker) error {
 	return nil
 }
 
-// readLines hands over what is typed, line by line, until there is no more.
+// readLines sends the lines of r, and closes the channel at its end.
 func readLines(r io.Reader) <-chan string {
 	out := make(chan string)
 	go func() {
@@ -110,7 +110,7 @@ func readLines(r io.Reader) <-chan string {
 	return out
 }
 
-// A seat is where somebody sits and answers.
+// A seat is a terminal at which a person answers requests.
 type seat struct {
 	o      *askOptions
 	broker *approval.Broker
@@ -231,7 +231,7 @@ func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (do
 	return d.left[r.ID] || errors.Is(err, approval.ErrSettled), nil
 }
 
-// answerWords says what an answer did.
+// answerWords confirms an answer: "allowed, this once".
 func answerWords(r *approval.Request, a *approval.Answer) string {
 	switch {
 	case r.State == approval.Pending:
@@ -274,7 +274,7 @@ var (
 	errQuit  = errors.New("quit")
 )
 
-// parseAnswer reads what a person typed below a request.
+// parseAnswer reads a line that was typed below a request: `s 1 30m`.
 func parseAnswer(line string, r *approval.Request, now time.Time) (approval.Answer, error) {
 	key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)

@@ -121,7 +121,7 @@ func (o *checkOptions) stream(p *loaded) error {
 	}
 }
 
-// lineErrorJSON is what --json prints for a line that is no call.
+// lineErrorJSON is the JSON output for a line that is no call.
 type lineErrorJSON struct {
 	V      int           `json:"v"`
 	Line   int           `json:"line"`
@@ -158,7 +158,7 @@ func newByJSON(a *policy.Answer) byJSON {
 	return byJSON{a.By.Dialect.Name(), a.By.Loaded.Policy.Digest(), namesOf(a.By), a.Waits}
 }
 
-// checkJSON is what obstat check --json prints for one call.
+// checkJSON is the output of obstat check --json for one call.
 type checkJSON struct {
 	V    int `json:"v"`
 	Line int `json:"line,omitempty"`
@@ -184,7 +184,7 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 	return a.Verdict, err
 }
 
-// explainJSON is what obstat explain --json prints for one call.
+// explainJSON is the output of obstat explain --json for one call.
 type explainJSON struct {
 	*explain.View
 	byJSON

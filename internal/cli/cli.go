@@ -76,7 +76,7 @@ func (e usageError) Error() string { return e.msg }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// A Factory has what every command needs.
+// A Factory holds the streams, the world and the flags that all commands share.
 type Factory struct {
 	IO       *IO
 	World    obstat.World

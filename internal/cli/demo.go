@@ -97,7 +97,7 @@ func (s *show) intro() {
 	s.margin = margin
 }
 
-// step shows one step: what the agent says, what it wants, and the answer.
+// step shows one step: the agent's words, its call and the answer.
 func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	call, err := s.run.Call(st)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	return s.run.Do(st, input)
 }
 
-// authorize puts a call to the gate and, where it asks, to whoever answers.
+// authorize puts a call to the gate and, where it asks, to the person or the script that answers.
 func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) (obstat.Decision, error) {
 	type end struct {
 		d   obstat.Decision
@@ -232,7 +232,7 @@ func (s *show) recordLine(r *ledger.Record) string {
 	return fmt.Sprintf("%3d  %s  %-8s  %-8s  %s", r.Seq, r.Hash.String()[:6], r.Kind, r.Verdict, visible(what))
 }
 
-// tamper shows what becomes of a ledger that somebody changes.
+// tamper shows that verifying finds a changed record.
 func (s *show) tamper(all []*ledger.Record) {
 	changed := false
 	_, err := ledger.Verify(func(yield func(*ledger.Record, error) bool) {
@@ -252,7 +252,7 @@ func (s *show) tamper(all []*ledger.Record) {
 	}
 }
 
-// next says what to do now.
+// next lists the commands to try next.
 func (s *show) next(dir string) {
 	s.printf("\n%s\n", s.io.paint(bold, "What now"))
 	for _, l := range [][2]string{

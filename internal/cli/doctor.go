@@ -245,7 +245,8 @@ func (g groups) add(name, word string) {
 	}
 }
 
-// outcomes says what became of a canary, and at which events where that differs.
+// outcomes names the outcome of a canary: "blocked", or "RUNS at PreToolUse; blocked at
+// PermissionRequest" where it differs.
 func outcomes(proofs []doctor.Proof, canary string) string {
 	words := map[string]string{"runs": "RUNS", "asks": "asked", "blocked": "blocked"}
 	events := groups{}

@@ -112,7 +112,7 @@ func hookRun(o *hookOptions, args []string) error {
 // asked about its canaries: what asks is denied at once.
 const noWait = "OBSTAT_WAIT"
 
-// run returns what the hook works with.
+// run returns the hook's options.
 func (o *hookOptions) run() (*hook.Options, error) {
 	opts, err := o.Policy.options()
 	if err != nil {

@@ -42,7 +42,7 @@ func (o *jiuwenOptions) store() (jiuwen.File, error) {
 	return f, nil
 }
 
-// permissionsJSON is what obstat permissions --json prints.
+// permissionsJSON is the output of obstat permissions --json.
 type permissionsJSON struct {
 	V    int    `json:"v"`
 	OK   bool   `json:"ok"`
@@ -131,7 +131,7 @@ func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Erro
 		Msg: fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
 }
 
-// addDirJSON is what obstat add-dir --json prints.
+// addDirJSON is the output of obstat add-dir --json.
 type addDirJSON struct {
 	V int `json:"v"`
 	*jiuwendialect.Trusted

@@ -221,6 +221,7 @@ func (f *Factory) announce(p *loaded) {
 		case !pol.OnDisk || pol.Role != policy.Own:
 		case len(names) == 0:
 			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")
+			fmt.Fprintln(f.IO.Err, "to have one, give the agent's own settings rules, or write an obstat.json: docs/program.md has a sample")
 		default:
 			fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(f.short(names...)), pol.Dialect.Name())
 		}
@@ -360,7 +361,7 @@ func fieldName(tool, kind string, n int) string {
 	return names[min(n, len(names)-1)]
 }
 
-// defaults fills in what a call does not say of itself.
+// defaults fills in the fields that a call leaves empty.
 func (o *callOptions) defaults(c *obstat.Call, dir string) {
 	if c.Dir == "" {
 		c.Dir = dir
@@ -402,7 +403,7 @@ func checkMode(p *loaded, mode string) error {
 		Hint: "it has " + strings.Join(modesOf(p.Program), ", ")}}
 }
 
-// callWords names a call: its tool, and what it is about.
+// callWords names a call by its tool and its command, path or URL: `Bash git status`.
 func callWords(c *obstat.Call) string {
 	if text := explain.TextOf(c); text != c.Tool {
 		return c.Tool + " " + text

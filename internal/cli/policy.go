@@ -247,7 +247,7 @@ func plural(n int, word string) string {
 // maxShown bounds how many rules of a list are printed.
 const maxShown = 200
 
-// program prints what a configuration means: the stages of some modes, and their rules.
+// program prints the stages of some modes, and the rules of their lists.
 func (s *screen) program(p *loaded, title string, modes []string, all bool) {
 	prog := p.Program
 	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim, p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
@@ -357,7 +357,7 @@ func (s *screen) list(name string, rules []obstat.Rule, leaveOut func(*obstat.Ru
 	n := len(rules)
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return leaveOut(&r) })
 	if n -= len(rules); n > 0 {
-		s.printf("  %s\n", s.io.paint(dim, fmt.Sprintf("%s built in; --all prints them", plural(n, "rule"))))
+		s.printf("  %s\n", s.io.paint(dim, plural(n, "built-in rule")+", printed with --all"))
 	}
 	width := 0
 	for i := range rules[:min(len(rules), maxShown)] {

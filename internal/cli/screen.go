@@ -23,7 +23,7 @@ type screen struct {
 
 func newScreen(s *IO) *screen { return &screen{io: s, width: s.width(), margin: 7, label: dim} }
 
-// show prints v as JSON where that is asked for, and otherwise what lay lays out.
+// show prints v as JSON with --json, and otherwise the text that lay writes.
 func (f *Factory) show(v any, lay func(*screen)) error {
 	if f.jsonFlag {
 		return writeJSON(f.IO.Out, v)
@@ -33,7 +33,7 @@ func (f *Factory) show(v any, lay func(*screen)) error {
 	return s.flush(f.IO.Out)
 }
 
-// flush writes what was laid out to w.
+// flush writes the text to w.
 func (s *screen) flush(w io.Writer) error {
 	_, err := io.WriteString(w, s.b.String())
 	s.b.Reset()
@@ -392,6 +392,8 @@ func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string 
 			lines[i] = text(cell([]string{r.stage, ""}[min(i, 1)], stageW) + l)
 		}
 		return lines
+	case r.looked == "" && r.found == "":
+		return []string{text(cell(r.stage, stageW+2+lookedW+2+foundW)) + out}
 	case r.looked == "":
 		return []string{text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out}
 	}

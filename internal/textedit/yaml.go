@@ -219,7 +219,7 @@ func (l *layout) quote(s string, key, flow bool) string {
 }
 
 // unprintable reports whether r cannot stand in a YAML file, or is a line break
-// to somebody.
+// to some readers.
 func unprintable(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
