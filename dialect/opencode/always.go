@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -15,13 +16,7 @@ import (
 // pipe or is known only at run time.
 func alwaysOf(src string, sc *shell.Command) []string {
 	text := commandText(src, sc)
-	words := make([]string, len(sc.Words))
-	for i, w := range sc.Words {
-		words[i] = w.Text
-		if !w.Known {
-			words[i] = w.Raw
-		}
-	}
+	words := wordsOf(sc)
 	if text == "" || len(words) == 0 || !sc.Words[0].Known || sc.Words[0].Glob {
 		return nil
 	}
@@ -58,24 +53,12 @@ func pickWords(words []string, at []int) (out []string) {
 
 // exactly returns the text of a command as the pattern of itself alone.
 func exactly(text string, sc *shell.Command) []string {
-	if strings.ContainsAny(text, "*?") || sc.Stdin >= 0 || len(sc.Words) < 2 && !hasBody(sc) || !wildcard(text, text) {
+	body := slices.ContainsFunc(sc.Redirects, func(r shell.Redirect) bool { return r.Body != nil })
+	unknown := slices.ContainsFunc(sc.Words, func(w shell.Word) bool { return !w.Known })
+	if strings.ContainsAny(text, "*?") || sc.Stdin >= 0 || len(sc.Words) < 2 && !body || unknown || !wildcard(text, text) {
 		return nil
 	}
-	for _, w := range sc.Words {
-		if !w.Known {
-			return nil
-		}
-	}
 	return []string{text}
-}
-
-func hasBody(sc *shell.Command) bool {
-	for i := range sc.Redirects {
-		if sc.Redirects[i].Body != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // wildcard tells whether a pattern of the program matches a text.

@@ -107,14 +107,7 @@ const within = shell.InArith | shell.InEval | shell.InTrap | shell.InAlias
 // in a text of its own is put together from its words.
 func commandText(src string, sc *shell.Command) string {
 	if sc.Nest&within != 0 {
-		words := make([]string, len(sc.Words))
-		for i, w := range sc.Words {
-			words[i] = w.Text
-			if !w.Known {
-				words[i] = w.Raw
-			}
-		}
-		return strings.Join(words, " ")
+		return strings.Join(wordsOf(sc), " ")
 	}
 	start, end := sc.Span.Start, sc.Span.End
 	for i := range sc.Redirects {
@@ -128,6 +121,17 @@ func commandText(src string, sc *shell.Command) string {
 		return ""
 	}
 	return strings.TrimSpace(src[start:end])
+}
+
+// wordsOf returns the words of a command, those that are not known as written.
+func wordsOf(sc *shell.Command) []string {
+	words := make([]string, len(sc.Words))
+	for i, w := range sc.Words {
+		if words[i] = w.Text; !w.Known {
+			words[i] = w.Raw
+		}
+	}
+	return words
 }
 
 // hereEnd returns where a here-document ends, the line that ends it included.

@@ -87,17 +87,17 @@ func (h *request) call() (any, error) {
 		return nil, err
 	}
 	handlers := map[string]func(*tree.Node) (any, error){
-		"permissions.tools.get":                 h.toolsGet,
+		"permissions.tools.get":                 h.get("tools"),
 		"permissions.tools.set":                 h.toolsSet,
 		"permissions.tools.update":              h.toolsUpdate,
 		"permissions.tools.delete":              h.toolsDelete,
-		"permissions.rules.get":                 func(*tree.Node) (any, error) { return h.list("rules") },
+		"permissions.rules.get":                 h.get("rules"),
 		"permissions.rules.create":              h.rulesCreate,
 		"permissions.rules.update":              h.rulesUpdate,
 		"permissions.rules.delete":              func(p *tree.Node) (any, error) { return h.delete("rules", "rule", p) },
-		"permissions.approval_overrides.get":    func(*tree.Node) (any, error) { return h.list("approval_overrides") },
+		"permissions.approval_overrides.get":    h.get("approval_overrides"),
 		"permissions.approval_overrides.delete": func(p *tree.Node) (any, error) { return h.delete("approval_overrides", "approval_override", p) },
-		"permissions.owner_scopes.get":          h.ownersGet,
+		"permissions.owner_scopes.get":          h.get("owner_scopes", "deny_guidance_message"),
 		"permissions.owner_scopes.set":          h.ownersSet,
 	}
 	if handle := handlers[h.method]; handle != nil {
@@ -157,21 +157,39 @@ func objectOf(n *tree.Node) any {
 	return jsonx.Object{}
 }
 
-// list returns the objects of a list of the section.
-func (h *request) list(name string) (any, error) {
-	sec, err := h.read()
-	if err != nil {
-		return nil, err
+// get answers with keys of the section: of a list its objects, and the words of a
+// persona that may not do it as a text.
+func (h *request) get(keys ...string) func(*tree.Node) (any, error) {
+	return func(*tree.Node) (any, error) {
+		sec, err := h.read()
+		if err != nil {
+			return nil, err
+		}
+		out := jsonx.Object{}
+		for _, key := range keys {
+			f := jsonx.Field{Key: key, Value: objectOf(sec.Get(key))}
+			switch key {
+			case "rules", "approval_overrides":
+				f.Value = objectsOf(sec.Get(key))
+			case "deny_guidance_message":
+				f.Value = text(sec.Get(key))
+			}
+			out = append(out, f)
+		}
+		return out, nil
 	}
+}
+
+func objectsOf(list *tree.Node) []any {
 	out := []any{}
-	if list := sec.Get(name); list.Is(tree.Array) {
+	if list.Is(tree.Array) {
 		for _, e := range list.Elems {
 			if e.Is(tree.Object) {
 				out = append(out, e)
 			}
 		}
 	}
-	return jsonx.Object{{Key: name, Value: out}}, nil
+	return out
 }
 
 // delete removes the entry with an id from a list of the section.
@@ -188,16 +206,6 @@ func (h *request) delete(list, what string, p *tree.Node) (any, error) {
 		return format.Delete(src, permissions, list, i)
 	})
 	return ok, err
-}
-
-// ownersGet returns owner_scopes and the words of a persona that may not do it.
-func (h *request) ownersGet(*tree.Node) (any, error) {
-	sec, err := h.read()
-	if err != nil {
-		return nil, err
-	}
-	return jsonx.Object{{Key: "owner_scopes", Value: objectOf(sec.Get("owner_scopes"))},
-		{Key: "deny_guidance_message", Value: text(sec.Get("deny_guidance_message"))}}, nil
 }
 
 func (h *request) ownersSet(p *tree.Node) (any, error) {

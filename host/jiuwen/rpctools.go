@@ -11,14 +11,6 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-func (h *request) toolsGet(*tree.Node) (any, error) {
-	sec, err := h.read()
-	if err != nil {
-		return nil, err
-	}
-	return jsonx.Object{{Key: "tools", Value: objectOf(sec.Get("tools"))}}, nil
-}
-
 func (h *request) toolsSet(p *tree.Node) (any, error) {
 	tools := p.Get("tools")
 	if !tools.Is(tree.Object) {
