@@ -46,7 +46,7 @@ func readBash(text string) (*reading, error) {
 	return &reading{tree: &node{op: nAlt, subs: []*node{simplify(short), simplify(long)}}, groups: groups}, nil
 }
 
-func pySpaceRune(r rune) bool { return inSpans(pySpace, r) }
+func pySpaceRune(r rune) bool { return inSpans(pySpace(), r) }
 
 // readContains is for the texts that a literal stands in.
 func readContains(lit string) *reading {

@@ -168,7 +168,7 @@ func naiveLeadingDot(s []rune, i int) bool {
 
 func naiveAt(kind atKind, s []rune, i int) bool {
 	word := func(i int, ascii bool) bool {
-		return i >= 0 && i < len(s) && inSpans(pyWord, s[i]) && (!ascii || s[i] < 128)
+		return i >= 0 && i < len(s) && inSpans(pyWord(), s[i]) && (!ascii || s[i] < 128)
 	}
 	switch kind {
 	case atStart:

@@ -33,7 +33,7 @@ func lowerOf(r rune, ascii bool) rune {
 		}
 		return r
 	}
-	return shifted(pyLower, r)
+	return shifted(pyLower(), r)
 }
 
 // Every character, and every character but a newline.
@@ -42,30 +42,42 @@ var (
 	lineSet  = newSet([]span{{'\n', '\n'}}).negate()
 )
 
-// categorySets returns the sets of \w, \d, \s and their opposites: over Unicode,
-// and over ASCII.
-var categorySets = sync.OnceValue(func() map[rune][2]*set {
-	m := map[rune][2]*set{}
-	for _, c := range []struct {
-		lower, upper   rune
-		unicode, ascii []span
-	}{
-		{'w', 'W', pyWord, []span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
-		{'d', 'D', pyDigit, []span{{'0', '9'}}},
-		{'s', 'S', pySpace, []span{{'\t', '\r'}, {' ', ' '}}},
-	} {
-		u, a := newSet(c.unicode), newSet(c.ascii)
-		m[c.lower] = [2]*set{u, a}
-		m[c.upper] = [2]*set{u.negate(), a.negate()}
-	}
-	return m
-})
+// A category is the set of \w, \d or \s and its opposite.
+type category struct{ in, out *set }
+
+// newCategory makes a category when it is first wanted.
+func newCategory(spans func() []span) func() category {
+	return sync.OnceValue(func() category {
+		in := newSet(spans())
+		return category{in, in.negate()}
+	})
+}
+
+func justSpans(spans ...span) func() []span { return func() []span { return spans } }
+
+// The categories over Unicode, and over ASCII.
+var (
+	wordSets  = [2]func() category{newCategory(pyWord), newCategory(justSpans(span{'0', '9'}, span{'A', 'Z'}, span{'_', '_'}, span{'a', 'z'}))}
+	digitSets = [2]func() category{newCategory(pyDigit), newCategory(justSpans(span{'0', '9'}))}
+	spaceSets = [2]func() category{newCategory(pySpace), newCategory(justSpans(span{'\t', '\r'}, span{' ', ' '}))}
+)
 
 // categorySet returns the set of \d, \s, \w or their opposites, or nil.
 func categorySet(r rune, flags reFlags) *set {
+	i := either(flags&flagA != 0, 1, 0)
 	switch r {
-	case 'd', 'D', 's', 'S', 'w', 'W':
-		return categorySets()[r][either(flags&flagA != 0, 1, 0)]
+	case 'w':
+		return wordSets[i]().in
+	case 'W':
+		return wordSets[i]().out
+	case 'd':
+		return digitSets[i]().in
+	case 'D':
+		return digitSets[i]().out
+	case 's':
+		return spaceSets[i]().in
+	case 'S':
+		return spaceSets[i]().out
 	}
 	return nil
 }
@@ -85,9 +97,10 @@ func withExtra(spans []span, lower rune, ascii bool) []span {
 	if ascii {
 		return spans
 	}
-	i, _ := slices.BinarySearchFunc(pyExtra, lower, func(e [2]rune, r rune) int { return int(e[0] - r) })
-	for ; i < len(pyExtra) && pyExtra[i][0] == lower; i++ {
-		spans = append(spans, span{pyExtra[i][1], pyExtra[i][1]})
+	extra := pyExtra()
+	i, _ := slices.BinarySearchFunc(extra, lower, func(e span, r rune) int { return int(e.lo - r) })
+	for ; i < len(extra) && extra[i].lo == lower; i++ {
+		spans = append(spans, span{extra[i].hi, extra[i].hi})
 	}
 	return spans
 }
@@ -95,7 +108,7 @@ func withExtra(spans []span, lower rune, ascii bool) []span {
 // upperOf lists the characters that have a given other one as lower case.
 var upperOf = sync.OnceValue(func() map[rune][]rune {
 	m := map[rune][]rune{}
-	for _, s := range pyLower {
+	for _, s := range pyLower() {
 		for r := s.lo; r <= s.hi; r += s.stride {
 			m[r+s.delta] = append(m[r+s.delta], r)
 		}
@@ -127,7 +140,7 @@ func foldedSet(spans []span, ascii bool) *set {
 			out = append(out, span{from, from})
 		}
 	}
-	for _, s := range pyLower {
+	for _, s := range pyLower() {
 		if ascii && s.lo >= 128 {
 			break
 		}
@@ -208,7 +221,7 @@ func (c *classBuilder) addFolded(lo, hi rune) {
 		return
 	}
 	c.spans = append(c.spans, span{lo, hi})
-	for _, s := range pyUpper {
+	for _, s := range pyUpper() {
 		for r := s.lo; r <= s.hi; r += s.stride {
 			if up := r + s.delta; lo <= up && up <= hi {
 				c.spans = append(c.spans, span{r, r})
@@ -229,7 +242,7 @@ func lowered(lo, hi rune, ascii bool) []span {
 		}
 		return out
 	}
-	for _, s := range pyLower {
+	for _, s := range pyLower() {
 		if ascii && s.lo >= 128 {
 			break
 		}
@@ -246,9 +259,9 @@ func lowered(lo, hi rune, ascii bool) []span {
 	}
 	out = mergeSpans(out)
 	var extra []span
-	for _, e := range pyExtra {
-		if inSpans(out, e[0]) {
-			extra = append(extra, span{e[1], e[1]})
+	for _, e := range pyExtra() {
+		if inSpans(out, e.lo) {
+			extra = append(extra, span{e.hi, e.hi})
 		}
 	}
 	return slices.Concat(out, extra)

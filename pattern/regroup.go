@@ -219,7 +219,7 @@ func (p *reParser) condition() int {
 
 // pyInt is Python's int() for text that is not negative.
 func pyInt(s string) (int, bool) {
-	s = strings.TrimFunc(s, func(r rune) bool { return inSpans(pySpace, r) })
+	s = strings.TrimFunc(s, pySpaceRune)
 	s = strings.TrimPrefix(s, "+")
 	if s == "" || s[0] == '_' || s[len(s)-1] == '_' || strings.Contains(s, "__") {
 		return 0, false

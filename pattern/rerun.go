@@ -357,7 +357,7 @@ func (m *runner) isAt(kind atKind, at int) bool {
 		return false // CPython 3.11: neither \b nor \B is in an empty subject
 	}
 	ascii := either(kind == atWordASCII || kind == atNotWordASCII, 1, 0)
-	word := categorySets()['w'][ascii]
+	word := wordSets[ascii]().in
 	before, after := false, false
 	if at > 0 {
 		r, _ := decodeLast(s, 0, at)
