@@ -202,8 +202,18 @@ func TestLosingAlways(t *testing.T) {
 func TestAlwaysWhileBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, policy, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
 		write(t, b.file, "{ oops")
-		check(t, b.answer(bash("npm run build"), approval.Answer{Allow: true, Scope: approval.Always, Offer: 1}), obstat.Allow, "could not be kept")
+		id := b.pending().ID
+		if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err == nil {
+			t.Error("a rule was accepted into no policy")
+		}
+		if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: "bob", Words: "mend the file"}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, <-end, obstat.Deny, "mend the file")
 		if text, _ := os.ReadFile(b.file); string(text) != "{ oops" {
 			t.Errorf("%s", text)
 		}

@@ -119,7 +119,7 @@ type repeat struct {
 }
 
 // Open opens a gate. A policy that cannot be loaded is an error, unless the gate
-// lives for a single call: there is no last good one yet.
+// lives for a single call, which is denied then.
 func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if opts.Policy == nil {
 		return nil, errors.New("a gate needs a policy")
@@ -229,7 +229,8 @@ type Status struct {
 	Policy  string   `json:"policy"` // digest
 	Dialect string   `json:"dialect"`
 	Files   []string `json:"files"`
-	// Broken says why a newer policy is not in force; the last good one is.
+	// Broken says why the policy, or a part of it, cannot be loaded; while that is
+	// so, every call asks or is denied.
 	Broken string `json:"broken,omitempty"`
 	// Ledger says why the last decision could not be written down; while that is
 	// so, every call is denied.
@@ -324,7 +325,7 @@ func join(a, b string) string {
 }
 
 func brokenWords(err error) string {
-	return "a newer policy could not be loaded and the last good one is in force: " + firstLine(err.Error())
+	return "the policy cannot be loaded: " + firstLine(err.Error())
 }
 
 // masks returns a text without its secrets.

@@ -18,8 +18,8 @@ import (
 // A Source says which policies decide a call.
 type Source interface {
 	// InForce returns what decides a call: the same value as long as nothing has
-	// changed. Where something newer cannot be loaded, the error says why, and what
-	// decides is the last that could be; nil where there was none yet.
+	// changed. Where something cannot be loaded, the error says why, and what
+	// decides asks or denies; nil denies.
 	InForce(c *obstat.Call) (*policy.InForce, error)
 	// Accept writes rules that somebody has accepted for a call back to where the
 	// policy came from, so that they count from now on.
@@ -79,9 +79,8 @@ var _ Source = (*Files)(nil)
 
 // kept is what was found for a place.
 type kept struct {
-	good   *policy.InForce // the last that could be loaded
 	latest *policy.InForce // nil: what was named could not be read
-	err    error           // why the latest is not good
+	err    error           // why the latest, or a part of it, could not be loaded
 }
 
 // maxPlaces bounds how many places are remembered.
@@ -92,7 +91,7 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	f.mu.Lock() // one at a time, so that no older policy takes a newer one's place
 	defer f.mu.Unlock()
 	if k := f.last.kept; k != nil && f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots) && k.latest != nil && !k.latest.Changed() {
-		return k.good, k.err
+		return k.latest, k.err
 	}
 	w := f.where(c)
 	place := w.Agent + "\x00" + w.Dir + "\x00" + strings.Join(w.Roots, "\x00")
@@ -107,7 +106,7 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 		f.find(w, k)
 	}
 	f.last.dir, f.last.roots, f.last.kept = c.Dir, slices.Clone(c.Roots), k
-	return k.good, k.err
+	return k.latest, k.err
 }
 
 func (f *Files) find(w *policy.Where, k *kept) {
@@ -122,9 +121,7 @@ func (f *Files) find(w *policy.Where, k *kept) {
 		k.latest = nil
 		return
 	}
-	if k.err = k.latest.Err(); k.err == nil || k.good == nil && k.latest.Bound() {
-		k.good = k.latest // or what was accepted before, which asks
-	}
+	k.err = k.latest.Err() // what was accepted before decides then, and asks
 }
 
 func (f *Files) finder() *policy.Finder {
@@ -227,7 +224,7 @@ func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, er
 	}
 	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, Policy: now.digest, Reason: "in force: " + sources(f)}
 	if err != nil {
-		rec.Reason = "a newer policy could not be loaded; the last good one stays: " + firstLine(err.Error())
+		rec.Reason = "the policy cannot be loaded; calls ask or are denied: " + firstLine(err.Error())
 	}
 	// Every decision names its policy; this record only tells when it came.
 	_ = g.opts.Ledger.Append(context.WithoutCancel(ctx), rec)
