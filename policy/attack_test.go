@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,4 +165,20 @@ func TestReplayedThenTrimmed(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	w.check(at, "curl x", obstat.Deny)
+}
+
+// TestGoneFile: the reason for a call that an accepted file denied, after that file
+// has gone, names no empty place.
+func TestGoneFile(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: `{"permissions": {"deny": ["Bash(make *)"]}}`})
+	at := w.where("claude-code")
+	w.trust(at)
+	w.check(at, "make x", obstat.Deny)
+	if err := os.Remove(filepath.Join(w.top, filepath.FromSlash(claudeFile))); err != nil {
+		t.Fatal(err)
+	}
+	d := w.bash(at, "make x")
+	if d.Verdict != obstat.Deny || strings.Contains(d.Reason(), "()") || !strings.Contains(d.Reason(), "nobody has accepted") {
+		t.Errorf("%s: %s", d.Verdict, d.Reason())
+	}
 }

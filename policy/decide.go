@@ -96,7 +96,10 @@ func (f *InForce) waiting(out, disk *Answer) {
 	}
 	says := "only the default of " + strings.Join(disk.By.names(), ", ")
 	if disk.Rule != nil {
-		says = fmt.Sprintf("only %s (%s)", disk.Rule, disk.Rule.Pos)
+		says = "only " + disk.Rule.String()
+		if disk.Rule.Pos.IsValid() { // the built-in policy's rules are in no file
+			says += fmt.Sprintf(" (%s)", disk.Rule.Pos)
+		}
 	}
 	if out.Verdict == obstat.Ask && !out.Safety {
 		// That no accepted rule allows it goes without saying.
