@@ -102,7 +102,12 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 func (w *walk) free() {
 	f := &w.facts
 	f.input.reset()
-	f.Call, f.World, f.Settled, f.Scratch, f.analysis = nil, nil, nil, nil, nil
+	f.Call, f.World, f.Settled, f.analysis = nil, nil, nil, nil
+	if s, ok := f.Scratch.(Scratch); ok {
+		s.Reset()
+	} else {
+		f.Scratch = nil
+	}
 	w.trace, w.rewritten = nil, false
 	w.pol.walks.Put(w)
 }

@@ -46,6 +46,12 @@ type PartView interface {
 	File(f *Facts, tool, path, real string) (qs []Question, ok bool)
 }
 
+// A Scratch is what a view keeps of a call, with memory to use again.
+type Scratch interface {
+	// Reset forgets the call.
+	Reset()
+}
+
 // Facts is a call under decision with its fields and its analysis, each of which
 // is computed once, when first asked for.
 type Facts struct {
@@ -54,7 +60,8 @@ type Facts struct {
 	Mode  Mode
 	// Settled is the decision so far; only amendments see it.
 	Settled *Decision
-	// Scratch is for the view: what it keeps of the call from question to question.
+	// Scratch is for the view: what it keeps of the call from question to question. A
+	// [Scratch] is reset and there for a later call; anything else is dropped.
 	Scratch any
 
 	input    inputFields

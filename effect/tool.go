@@ -2,6 +2,7 @@ package effect
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
@@ -55,8 +56,16 @@ func (a *analyzer) known(text string) map[string]string {
 type input struct {
 	text   string
 	given  bool
-	fields map[string]any
 	keys   []string // in order
+	values []any
+}
+
+// value returns the value of a field; ok is false if there is none.
+func (in *input) value(key string) (v any, ok bool) {
+	if i := slices.Index(in.keys, key); i >= 0 {
+		return in.values[i], true
+	}
+	return nil, false
 }
 
 var errInput = errors.New("the input is not a JSON object")
@@ -69,14 +78,13 @@ func (in *input) decode(data []byte) error {
 	if s.Next() != jsonx.ObjectStart {
 		return errInput
 	}
-	in.fields = map[string]any{}
 	for s.Next() == jsonx.Key {
 		key := s.Text
 		v, ok := s.Any(s.Next())
 		if !ok {
 			break
 		}
-		in.fields[key], in.keys = v, append(in.keys, key)
+		in.keys, in.values = append(in.keys, key), append(in.values, v)
 	}
 	switch p := s.Err(); {
 	case p != nil && p.Code == tree.CodeDuplicate:
@@ -91,7 +99,7 @@ func (in *input) decode(data []byte) error {
 // false if it is not a string. A null is not there.
 func (in *input) str(names []string) (value string, there, ok bool) {
 	for _, n := range names {
-		v, has := in.fields[n]
+		v, has := in.value(n)
 		if !has || v == nil {
 			continue
 		}
@@ -107,7 +115,8 @@ func (in *input) str(names []string) (value string, there, ok bool) {
 // words returns the argument vector of a command that is given as a list.
 func (in *input) words(names []string) []string {
 	for _, n := range names {
-		list, ok := in.fields[n].([]any)
+		v, _ := in.value(n)
+		list, ok := v.([]any)
 		if !ok {
 			continue
 		}
@@ -196,12 +205,12 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 		kind = Write
 	}
 	found := false
-	for _, key := range in.keys {
+	for i, key := range in.keys {
 		if contains(tool.Paths, key) {
-			found = a.pathField(tool, kind, in.fields[key]) || found
+			found = a.pathField(tool, kind, in.values[i]) || found
 		}
 		if contains(tool.Names, key) {
-			a.nameField(tool, in.fields[key])
+			a.nameField(tool, in.values[i])
 		}
 	}
 	defer a.nameEffects()
@@ -301,11 +310,11 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 }
 
 func (a *analyzer) fetchTool(tool *Tool, in *input) {
-	for _, key := range in.keys {
+	for i, key := range in.keys {
 		if !contains(tool.URL, key) {
 			continue
 		}
-		for word := range strings.FieldsSeq(text(in.fields[key])) {
+		for word := range strings.FieldsSeq(text(in.values[i])) {
 			scheme, host := urlHost(word)
 			switch {
 			case scheme == "file":
@@ -319,9 +328,9 @@ func (a *analyzer) fetchTool(tool *Tool, in *input) {
 		a.effect(Effect{Kind: Connect, Program: tool.Name, Command: -1})
 		a.gap(BadInput, "no address", shell.Span{}, -1)
 	}
-	for _, key := range in.keys { // where what was fetched goes
+	for i, key := range in.keys { // where what was fetched goes
 		if contains(tool.Paths, key) {
-			a.pathField(tool, Write, in.fields[key])
+			a.pathField(tool, Write, in.values[i])
 		}
 	}
 }
@@ -399,8 +408,8 @@ var pathKeys = []string{"path", "file_path", "filePath", "target_file", "file", 
 // otherTool analyses a tool that is not known: what its fields look like is all there is.
 func (a *analyzer) otherTool(tool *Tool, in *input) {
 	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
-	for _, key := range in.keys {
-		if list, ok := in.fields[key].([]any); ok && contains(pathKeys, key) {
+	for i, key := range in.keys {
+		if list, ok := in.values[i].([]any); ok && contains(pathKeys, key) {
 			for _, v := range list {
 				if p, ok := v.(string); ok && p != "" {
 					a.otherPath(tool, p)
@@ -408,7 +417,7 @@ func (a *analyzer) otherTool(tool *Tool, in *input) {
 			}
 			continue
 		}
-		v, ok := in.fields[key].(string)
+		v, ok := in.values[i].(string)
 		switch {
 		case !ok:
 		case strings.HasPrefix(strings.ToLower(v), "file://"):

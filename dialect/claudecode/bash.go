@@ -114,7 +114,7 @@ func (w *lineWalk) command(i int) {
 	}
 	dirty := w.dirty
 	w.dirty = false
-	q := obstat.Question{Tool: w.name}
+	q := obstat.Question{Tool: w.name, Subjects: scratchOf(w.f).room(8)}
 	raw := w.raw(c)
 	w.say(&q, "text", raw)
 	w.seen(&q, c)
@@ -130,12 +130,19 @@ func (w *lineWalk) command(i int) {
 		}
 	}
 	w.facts(&q, i, dirty)
+	if w.out == nil {
+		w.out = scratchOf(w.f).one(q)
+		return
+	}
 	w.out = append(w.out, q)
 }
 
 // seen adds every spelling that a deny or ask rule is tried on.
 func (w *lineWalk) seen(q *obstat.Question, c *effect.Command) {
-	for _, text := range append([]string{w.raw(c), c.Text, w.line}, c.Alts...) {
+	w.say(q, fieldSeen, w.raw(c))
+	w.say(q, fieldSeen, c.Text)
+	w.say(q, fieldSeen, w.line)
+	for _, text := range c.Alts {
 		w.say(q, fieldSeen, text)
 	}
 }

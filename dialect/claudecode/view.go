@@ -199,7 +199,7 @@ func (v *view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, b
 // places asks about a file, and about where it leads: an allow rule must hold for
 // both, a deny rule for either.
 func (v *view) places(f *obstat.Facts, tool, p, real string) []obstat.Question {
-	out := []obstat.Question{v.place(f, tool, slashed(p))}
+	out := scratchOf(f).one(v.place(f, tool, slashed(p)))
 	if real != "" && real != p {
 		out = append(out, v.place(f, tool, slashed(real)))
 	}
@@ -208,7 +208,7 @@ func (v *view) places(f *obstat.Facts, tool, p, real string) []obstat.Question {
 
 // place says a path from everywhere that a pattern can be anchored in.
 func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
-	q := obstat.Question{Tool: tool, Subjects: make([]obstat.Subject, 0, 8)}
+	q := obstat.Question{Tool: tool, Subjects: scratchOf(f).room(8)}
 	say := func(field, text string) {
 		q.Subjects = append(q.Subjects, obstat.Subject{Field: field, Text: text})
 	}
@@ -236,6 +236,55 @@ type anchors struct {
 	work []string
 }
 
+// A scratch is what is kept of a call while it is decided, and memory for questions.
+type scratch struct {
+	anchors
+	anchored  bool
+	questions []obstat.Question
+	subjects  []obstat.Subject
+}
+
+var _ obstat.Scratch = (*scratch)(nil)
+
+// maxScratch bounds the memory that is kept from call to call.
+const maxScratch = 256
+
+// Reset forgets the call.
+func (s *scratch) Reset() {
+	if cap(s.subjects) > maxScratch || cap(s.questions) > maxScratch {
+		*s = scratch{}
+	}
+	clear(s.subjects)
+	clear(s.questions)
+	*s = scratch{anchors: anchors{s.list[:0], s.work[:0]}, questions: s.questions[:0], subjects: s.subjects[:0]}
+}
+
+func scratchOf(f *obstat.Facts) *scratch {
+	s, ok := f.Scratch.(*scratch)
+	if !ok {
+		s = &scratch{}
+		f.Scratch = s
+	}
+	return s
+}
+
+// room returns memory for the subjects of a question, which may have more.
+func (s *scratch) room(n int) []obstat.Subject {
+	at := len(s.subjects)
+	if at+n > cap(s.subjects) {
+		s.subjects, at = make([]obstat.Subject, 0, max(64, 2*cap(s.subjects), n)), 0
+	}
+	s.subjects = s.subjects[:at+n]
+	return s.subjects[at : at : at+n]
+}
+
+// one returns a list of one question.
+func (s *scratch) one(q obstat.Question) []obstat.Question {
+	at := len(s.questions)
+	s.questions = append(s.questions, q)
+	return s.questions[at : at+1 : at+1]
+}
+
 // An anchor is a directory, as it is called and where it leads.
 type anchor struct {
 	field string
@@ -258,11 +307,12 @@ func (a *anchors) holds(p string) bool {
 }
 
 func (v *view) anchors(f *obstat.Facts) *anchors {
-	if a, ok := f.Scratch.(*anchors); ok {
+	s := scratchOf(f)
+	a := &s.anchors
+	if s.anchored {
 		return a
 	}
-	a := &anchors{}
-	f.Scratch = a
+	s.anchored = true
 	add := func(field, dir string) {
 		if dir != "" && f.Wants(field) {
 			a.list = append(a.list, anchor{field, bothWays(f.World, dir)})
@@ -315,6 +365,9 @@ func homeOf(world obstat.World) (string, bool) {
 
 // protected returns which protected place p is, "" if it is none.
 func protected(p string) string {
+	if base := path.Base(p); !strings.Contains(p, "/.") && strings.IndexByte(base, '.') < 0 {
+		return "" // each has a dot
+	}
 	low := strings.ToLower(p) + "/"
 	for _, dir := range protectedDirs {
 		i := strings.Index(low, "/"+dir+"/")
