@@ -41,9 +41,9 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		return
 	}
 	// The call's own verdict speaks for the file tools' own paths and for what
-	// programs do; only a redirect has to be allowed by itself.
+	// programs do, also with their input; only what a redirect writes has to be allowed by itself.
 	must := !fl.shell() && !fl.wide() && !fl.server
-	if isRedirect(e) {
+	if isRedirect(e) && e.Kind != effect.Read {
 		must = must || !fl.exact() && (!fl.wide() || slices.Contains(fl.narrow, e.Command))
 	}
 	tight, loosest := fl.spellings(e, face)

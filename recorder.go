@@ -3,6 +3,7 @@ package obstat
 import (
 	"bytes"
 	"path"
+	"slices"
 
 	"github.com/obstat/obstat/effect"
 
@@ -86,6 +87,17 @@ func (r *Recorder) IsDir(path string) bool {
 		if r.count++; r.count <= maxSeen {
 			note(r, &r.dirs, path, true)
 			r.snap.Dirs = append(r.snap.Dirs, path)
+		}
+	}
+	return ok
+}
+
+// IsFile reports whether path is a file.
+func (r *Recorder) IsFile(path string) bool {
+	f, ok := r.Of.(paths.Filer)
+	if ok = ok && f.IsFile(path); ok && !slices.Contains(r.snap.Files, path) {
+		if r.count++; r.count <= maxSeen {
+			r.snap.Files = append(r.snap.Files, path)
 		}
 	}
 	return ok

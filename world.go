@@ -55,6 +55,12 @@ func (OS) LinksIn(dir string) (names []string, all bool) {
 	return names, len(list) < maxLinks && (err == nil || err == io.EOF || errors.Is(err, syscall.ENOTDIR))
 }
 
+// IsFile reports whether path is a plain file.
+func (OS) IsFile(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
 // A Snapshot is a World that is plain data: for cases, for tests and for
 // replaying a decision on the observations of its time.
 type Snapshot struct {
@@ -62,6 +68,7 @@ type Snapshot struct {
 	Homes   map[string]string `json:"homes,omitempty"` // other users' homes
 	Links   map[string]string `json:"links,omitempty"` // symbolic link to target
 	Dirs    []string          `json:"dirs,omitempty"`  // directories that exist
+	Files   []string          `json:"files,omitempty"` // files that exist, of those that were asked for
 }
 
 var _ World = (*Snapshot)(nil)
@@ -90,6 +97,9 @@ func (s *Snapshot) IsDir(name string) bool {
 	}
 	return false
 }
+
+// IsFile reports whether path was recorded as a file.
+func (s *Snapshot) IsFile(name string) bool { return slices.Contains(s.Files, name) }
 
 // LinksIn returns the names of the recorded links in a directory.
 func (s *Snapshot) LinksIn(dir string) (out []string, all bool) {

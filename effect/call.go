@@ -30,11 +30,12 @@ type call struct {
 	host                                                       string // that a command runs on
 	found                                                      string // where files are found, if hasFound
 	hasFound                                                   bool
-	foundName                                                  string // pattern of the names that are found
-	foundShape                                                 string // what found looks like, if it is not known
-	into                                                       string // directory that files of any name are put in
-	start                                                      string // directory before its flags say another
-	moved                                                      string // as written, the directory that they say
+	starts                                                     []string // the places that found is above, if they are all known
+	foundName                                                  string   // pattern of the names that are found
+	foundShape                                                 string   // what found looks like, if it is not known
+	into                                                       string   // directory that files of any name are put in
+	start                                                      string   // directory before its flags say another
+	moved                                                      string   // as written, the directory that they say
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
 }

@@ -1,8 +1,10 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -12,17 +14,18 @@ type envRule struct {
 	harm    bool
 	why     string
 	values  []string // values that do no harm although the name can
+	project bool     // places inside the workspace only add its own code
 }
 
 // parseEnvRules reads a block `env harmless` or `env WHY`: patterns of names, each with the
 // values that do no harm in parentheses.
 func parseEnvRules(head, body string) []envRule {
-	head = strings.TrimSpace(head)
+	head, project := strings.CutPrefix(strings.TrimSpace(head), "project ")
 	lex := lexer{text: body}
 	var out []envRule
 	for tok := lex.next(); tok != ""; tok = lex.next() {
 		name, values, _ := cutCall(tok)
-		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values)})
+		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values), project: project})
 	}
 	return out
 }
@@ -49,7 +52,29 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 			}
 		}
 	}
+	if r.project && a.ownPlaces(v) {
+		a.effect(Effect{Kind: Code, Detail: name + " adds code of the project", Command: cmd, Span: span, Certain: true})
+		return
+	}
 	a.gap(Environment, name+" "+r.why, span, cmd)
+}
+
+// ownPlaces reports whether a value is a list of places inside the workspace.
+func (a *analyzer) ownPlaces(v *shell.Word) bool {
+	roots := a.opts.Roots
+	if len(roots) == 0 {
+		roots = []string{a.opts.Dir}
+	}
+	inside := func(p string) bool {
+		at := paths.Resolver{FS: a.opts.FS, Dir: a.opts.Dir}.Resolve(p)
+		return slices.ContainsFunc(roots, func(root string) bool { return at.Real != "" && paths.Inside(root, at.Real) })
+	}
+	for p := range strings.SplitSeq(v.Text, ":") {
+		if !v.Known || p != "" && !inside(p) {
+			return false
+		}
+	}
+	return true
 }
 
 // listsVariables reports whether the program prints the variables: `set -e` sets an option, and

@@ -21,7 +21,21 @@ func (c *call) foundHere() {
 			e.shape, e.bound, e.Recursive = &shape, true, true
 			continue
 		}
-		e.at, e.name = or(e.at, "/"), nameFilter(c.words)
+		places := (&frame{found: or(e.at, "/"), starts: c.starts}).places()
+		e.at, e.name = places[0], nameFilter(c.words)
+		for more, k := *e, 1; k < len(places); k++ {
+			more.at = places[k]
+			c.a.effect(more)
+		}
+	}
+}
+
+// foundEffects adds an effect on what was found at each place that the search begins at.
+func (c *call) foundEffects(e *Effect) {
+	for _, at := range c.f.places() {
+		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
+		c.foundFrom(e)
+		c.a.effect(*e)
 	}
 }
 

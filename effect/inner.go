@@ -63,7 +63,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
-	f.foundName, f.foundShape = c.foundName, c.foundShape
+	f.foundName, f.foundShape, f.starts = c.foundName, c.foundShape, c.starts
 	if w := c.place0(); w != "" {
 		f.where = w
 	}
@@ -184,7 +184,11 @@ func (c *call) lists() bool {
 	if from < 0 || from >= len(s.Commands) {
 		return false
 	}
-	words := s.Commands[from].Words
+	return c.listedBy(s.Commands[from].Words)
+}
+
+// listedBy notes where the files lie that a command lists, if that is all it does.
+func (c *call) listedBy(words []shell.Word) bool {
 	if !listing(words) {
 		return false
 	}
@@ -203,6 +207,23 @@ func (c *call) lists() bool {
 		c.startsAt(&shell.Word{Text: ".", Known: true})
 	}
 	return true
+}
+
+// listed returns an operand as a file that was found if it is what a listing prints, as in
+// `wc -l $(git ls-files '*.py')`.
+func (c *call) listed(w *shell.Word) *shell.Word {
+	inside, ok := strings.CutPrefix(w.Raw, "$(")
+	if inside, ok = strings.CutSuffix(inside, ")"); w.Known || !ok || c.hasFound || len(inside) > maxPattern {
+		return w
+	}
+	s := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang})
+	if len(s.Commands) != 1 || len(s.Gaps)+len(s.Commands[0].Redirects)+len(s.Commands[0].Assigns) > 0 || !c.listedBy(s.Commands[0].Words) {
+		return w
+	}
+	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
+	v := *w
+	v.Why = whyFound
+	return &v
 }
 
 // startsOf returns the places that a listing begins at: of find the words before its
@@ -255,10 +276,24 @@ func (c *call) startsAt(w *shell.Word) {
 	case at == "" && w.Known:
 		c.foundShape = fromAnywhere(w.Text)
 	}
+	if c.starts = append(c.starts, at); at == "" || len(c.starts) > maxStarts {
+		c.starts = []string{""} // one that is not known is among them
+	}
 	if c.hasFound {
 		at = common(c.found, at)
 	}
 	c.found, c.hasFound = at, true
+}
+
+// maxStarts is how many places a search begins at that are told from one another.
+const maxStarts = 32
+
+// places are where files are found: each place that a search begins at, or what is above all of them.
+func (f *frame) places() []string {
+	if len(f.starts) < 2 || f.starts[0] == "" || f.foundShape != "" {
+		return []string{f.found}
+	}
+	return f.starts
 }
 
 // listing reports whether a command prints nothing but names of files that are there.

@@ -32,6 +32,7 @@ func (c *call) settle() {
 	operands := len(c.a.an.Effects)
 	c.operands(ops)
 	c.filled(before)
+	c.linksTo(ops)
 	for i := before; i < len(c.a.an.Effects) && c.into != ""; i++ {
 		if e := &c.a.an.Effects[i]; e.Unnamed && e.Tags.Has(Contents) && e.Command == c.cmd && e.Where == "" {
 			e.at = c.into
@@ -254,6 +255,7 @@ func (c *call) operands(ops []int) {
 		if o.role == roleText && c.startsOthers() {
 			c.a.an.Commands[c.cmd].Tails = append(c.a.an.Commands[c.cmd].Tails, i)
 		}
+		w = c.listed(w)
 		c.splitOperand(w)
 		c.fileURL(w, o.role)
 		if c.spec.style&styleOrder != 0 {
@@ -352,7 +354,8 @@ func (a *analyzer) strange(dir, root string) bool {
 		if at == path.Join(root, ".git") {
 			return false
 		}
-		if fs.IsDir(at+"/.git") || fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs") {
+		files, _ := fs.(paths.Filer)
+		if fs.IsDir(at+"/.git") || files != nil && files.IsFile(at+"/.git") || fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs") {
 			return true
 		}
 	}

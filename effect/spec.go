@@ -56,6 +56,7 @@ const (
 	roleSuffix                // end of a backup's name; with a slash, a path of its own
 	rolePathspec              // tracked file that gets another content
 	roleLink                  // file that gets a second name, by which it can be read and written
+	roleMove                  // file that gets another name, by which it can be read
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -67,7 +68,7 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
+	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a

@@ -58,7 +58,7 @@ func (e *Effect) targetAt(p string) paths.Set {
 	if e.dots {
 		s = s.WithHidden()
 	}
-	s.Below = e.Recursive || e.isDir && e.Kind == Delete
+	s.Below = e.Recursive || e.isDir
 	return s
 }
 
@@ -333,7 +333,8 @@ func (c *call) filled(from int) {
 	}
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
-		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed {
+		moved := src.Kind == Read && i > from && effects[i-1].Kind == Delete && effects[i-1].Raw == src.Raw // one file, see moveFile
+		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed || moved {
 			continue
 		}
 		e := dest

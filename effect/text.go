@@ -47,7 +47,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 		}
 	}
 	for i := range assigns {
-		c.Env = append(c.Env, assigns[i].Name)
+		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`
+			c.Env = append(c.Env, assigns[i].Name)
+		}
 	}
 	return len(a.an.Commands) - 1
 }

@@ -35,18 +35,22 @@ func Analyze(req *Request) *Analysis {
 	return a.finish()
 }
 
-// known tells the shell parser what $HOME is, if the text may ask.
-func (a *analyzer) known(text string) map[string]string {
-	if a.opts.FS == nil || strings.IndexByte(text, '$') < 0 {
+// known tells the shell parser what $HOME and $PWD are, if the text may ask.
+func (a *analyzer) known(text, dir string) map[string]string {
+	if strings.IndexByte(text, '$') < 0 {
 		return nil
 	}
-	if !a.home {
-		h, ok := a.opts.FS.Home("")
-		if !ok || h == "" {
-			return nil
+	home := ""
+	if a.opts.FS != nil {
+		home, _ = a.opts.FS.Home("")
+	}
+	if a.vars["HOME"] != home || a.vars["PWD"] != dir { // most often they are those of the analysis before
+		a.vars = map[string]string{}
+		if home != "" {
+			a.vars["HOME"] = home
 		}
-		if a.home = true; a.vars["HOME"] != h { // most often it is that of the analysis before
-			a.vars = map[string]string{"HOME": h}
+		if dir != "" {
+			a.vars["PWD"] = dir
 		}
 	}
 	return a.vars

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -49,6 +50,76 @@ func (a *analyzer) starts(w *shell.Word, words []shell.Word, reader string, cmd 
 	a.place(&e, w, f)
 	a.started = append(a.started, started{e, words, *f, cmd, f.span(w.Span), reader})
 }
+
+// linked is the file system with the links that the command itself makes: of
+// `ln -s . x; cat x/.env` the second is about .env.
+type linked struct {
+	paths.FS
+	links map[string]string
+}
+
+func (l *linked) Readlink(p string) (string, bool) {
+	if to, ok := l.links[p]; ok {
+		return to, true
+	}
+	if l.FS == nil {
+		return "", false
+	}
+	return l.FS.Readlink(p)
+}
+
+// LinksIn and IsFile pass on what the file system below can tell.
+func (l *linked) LinksIn(dir string) (names []string, all bool) {
+	if fs, ok := l.FS.(paths.Linker); ok {
+		names, all = fs.LinksIn(dir)
+	}
+	for p := range l.links {
+		if path.Dir(p) == dir {
+			names = append(names, path.Base(p))
+		}
+	}
+	return names, all || names == nil
+}
+
+func (l *linked) IsFile(p string) bool {
+	fs, ok := l.FS.(paths.Filer)
+	return ok && fs.IsFile(p)
+}
+
+// linksTo notes the links that `ln` makes: the last operand is a name for each of the others, or a
+// directory that they get one in.
+func (c *call) linksTo(ops []int) {
+	if c.linked == 0 || c.name != "ln" || len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
+		return
+	}
+	l, ok := c.a.opts.FS.(*linked)
+	if !ok {
+		l = &linked{FS: c.a.opts.FS, links: map[string]string{}}
+	}
+	name := shell.Word{Text: ".", Known: true}
+	if len(ops) > 1 {
+		name, ops = c.words[ops[len(ops)-1]], ops[:len(ops)-1]
+	}
+	at := c.a.resolve(c.f.dir, &name).Abs
+	for _, i := range ops {
+		to := c.words[i]
+		if at == "" || !name.Known || !to.Known || len(l.links) >= maxLinked {
+			return
+		}
+		p := at
+		if len(ops) > 1 || l.FS.IsDir(at) {
+			p = path.Join(at, path.Base(to.Text))
+		}
+		if to.Tilde || c.args[0].role != roleList { // a hard link is found from where the command runs
+			to.Text = c.a.resolve(c.f.dir, &to).Abs
+		}
+		l.links[p] = to.Text
+	}
+	c.a.opts.FS = l
+}
+
+// maxLinked is how many links of a command's own are followed.
+const maxLinked = 100
 
 // runWritten analyses the files that were both written and run.
 func (a *analyzer) runWritten() {

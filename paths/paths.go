@@ -45,6 +45,13 @@ type Walker interface {
 	Walk(path string) (straight, dir bool)
 }
 
+// Filer is an FS that can also tell plain files, so that a file .git, which names another
+// repository, is seen.
+type Filer interface {
+	// IsFile reports whether path is known to be a file.
+	IsFile(path string) bool
+}
+
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither
 // home nor working directory: it resolves absolute paths only.
 type Resolver struct {

@@ -99,7 +99,7 @@ func (e *env) get(name string) variable {
 		return v
 	}
 	if !e.blind {
-		if text, ok := e.given[name]; ok {
+		if text, ok := e.given[name]; ok && (name != "PWD" || e.dir.cur.Known && e.dir.cur.Text == "" && !e.dir.unsure) {
 			return variable{state: varKnown, text: text}
 		}
 		if name == "IFS" {

@@ -187,9 +187,12 @@ var movers = []string{"rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln"
 
 // dangerousPaths finds targets in the document's table. Without the floor these
 // are the targets of redirections and of the document's eleven commands.
-func (t *toolset) dangerousPaths(_ *obstat.Facts, a *effect.Analysis) (note, part string) {
+func (t *toolset) dangerousPaths(f *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
+		if !t.Bare && e.Kind == effect.Delete && e.Target().Below && paths.Inside(e.Path, f.Call.Dir) {
+			return "safety check: removes the directory that it works in, with all that is in it", e.Raw
+		}
 		if t.Bare && !e.Tags.Has(effect.Redirect) && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}

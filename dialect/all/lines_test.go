@@ -1,0 +1,57 @@
+package all_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+)
+
+// pathDialects have rules for paths: policies deny `rm`, `curl` and the files .env there.
+var pathDialects = []string{"claudecode", "opencode", "agentscope", "program"}
+
+func lines(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}
+
+// Commands that coding agents run every day pass where everything is allowed but for three
+// denials. AgentScope's document asks about loops, conditions and substitutions in every mode.
+func TestEveryday(t *testing.T) {
+	for _, name := range pathDialects {
+		p := load(t, name, "**/.env")
+		for _, c := range lines(t, "everyday.txt") {
+			if d := decide(p, c, world); d.Verdict != obstat.Allow && !strings.Contains(d.Reason(), "statically analyzed") {
+				t.Errorf("%s: %s: %v: %s", name, c, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
+// Commands that do what is denied in some other way do not pass.
+func TestAttacks(t *testing.T) {
+	for _, name := range pathDialects {
+		p := load(t, name, "**/.env")
+		for _, c := range lines(t, "attacks.txt") {
+			if d := decide(p, c, world); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: allowed: %s", name, c, d.Reason())
+			}
+		}
+	}
+}
+
+// A repository that a file .git names is not the project's own, and runs its own configuration's programs.
+func TestGitFile(t *testing.T) {
+	w := &obstat.Snapshot{HomeDir: home, Dirs: []string{dir, dir + "/.git", dir + "/sub"}, Files: []string{dir + "/sub/.git"}}
+	for c, want := range map[string]bool{"git status": true, "git -C sub status": false, "cd sub && git log": false} {
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + c + `"}`), Dir: dir, Roots: []string{dir}}
+		if got := (&obstat.Recorder{Of: w}).Analysis(call).ReadOnly; got != want {
+			t.Errorf("%s: read-only is %v", c, got)
+		}
+	}
+}
