@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
@@ -263,6 +264,9 @@ func (p *payload) check(e *Event) {
 	c, who := e.Call, e.who
 	if c.Tool == "" {
 		p.fail("the call names no tool")
+	}
+	if strings.ContainsFunc(c.Tool, unicode.IsControl) {
+		p.fail("the name of the tool %q has a control character in it", c.Tool)
 	}
 	if c.Dir != "" && !absolute(c.Dir) {
 		p.fail("the working directory %q is not absolute", c.Dir)

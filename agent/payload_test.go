@@ -40,6 +40,7 @@ func TestBadInput(t *testing.T) {
 		"unknown event":      strings.Replace(claude(`"tool_name":"Bash","tool_input":{}`), "PreToolUse", "PreToolAbuse", 1),
 		"no tool":            claude(`"tool_input":{}`),
 		"empty tool":         claude(`"tool_name":"","tool_input":{}`),
+		"control in tool":    claude(`"tool_name":"Ba\u0008sh","tool_input":{"command":"ls"}`),
 		"tool no text":       claude(`"tool_name":1,"tool_input":{}`),
 		"no input":           claude(`"tool_name":"Bash"`),
 		"input text":         claude(`"tool_name":"Bash","tool_input":"ls"`),

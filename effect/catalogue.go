@@ -90,8 +90,24 @@ func Lookup(tool string) (Tool, bool) {
 			return Tool{Name: tool, Canonical: "mcp", Server: server}, true
 		}
 	}
+	if of, ok := folded()[strings.ToLower(tool)]; ok { // an agent may not care about capitals
+		t := *of
+		t.Name = tool
+		return t, true
+	}
 	return Tool{Name: tool}, false
 }
+
+// folded has the tools of the catalogue by their names in lower case.
+var folded = sync.OnceValue(func() map[string]*Tool {
+	out := make(map[string]*Tool, len(catalogue()))
+	for name, t := range catalogue() {
+		if low := strings.ToLower(name); out[low] == nil || name == low {
+			out[low] = t
+		}
+	}
+	return out
+})
 
 // Shell reports whether the tool runs shell text.
 func (t *Tool) Shell() bool { return isShell(t.Canonical) }

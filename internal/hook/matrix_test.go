@@ -255,6 +255,15 @@ func TestKinds(t *testing.T) {
 			check(t, name, home, home+"/p", cell{kind: k.kind, arg: arg, want: p[2]})
 		}
 	}
+	for _, who := range agentsOf { // in other capitals a tool is still what it is
+		for name, file := range guarded {
+			home := place(t, map[string]string{"p/" + file[0]: file[1]})
+			in := strings.Replace(payload(t, who, "shell", "rm x", home+"/p", ""), fmt.Sprintf("%q", tools[who]["shell"][0]), fmt.Sprintf("%q", strings.ToUpper(tools[who]["shell"][0])), 1)
+			if out, words, _ := hookIn(t, &Options{Agent: who, Dir: home + "/p", NoLedger: true, World: homed{dir: home}}, strings.NewReader(in), nil); !strings.Contains(out+words, "deny rule") {
+				t.Errorf("%s, %s: %s %s", name, who, out, words)
+			}
+		}
+	}
 	for name, p := range map[string][2]string{
 		"opencode": {"opencode.json", `{"permission":{"*":"deny"}}`}, "claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"dontAsk"}}`}, "program": {"obstat.json", program("Bash", "allow", "deny")},
 	} {
