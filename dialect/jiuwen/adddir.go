@@ -104,7 +104,7 @@ func (t *Trusted) write(src []byte) ([]byte, error) {
 func allowExternal(src []byte, sec *tree.Node, dir string) ([]byte, error) {
 	ext := sec.Get("external_directory")
 	if ext.Is(tree.Object) {
-		return format.SetChanged(src, ext.Get(dir), "allow", permissions, "external_directory", dir)
+		return format.Set(src, "allow", permissions, "external_directory", dir)
 	}
 	general := "ask"
 	if ext.Is(tree.String) {

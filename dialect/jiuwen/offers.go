@@ -211,7 +211,7 @@ func sameOverride(e *tree.Node, tool, pattern string) bool {
 func addLegacyPattern(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
 	entry := sec.At("tools", tool)
 	if entry.Is(tree.Object) {
-		return format.SetChanged(src, entry.At("patterns", pattern), "allow", permissions, "tools", tool, "patterns", pattern)
+		return format.Set(src, "allow", permissions, "tools", tool, "patterns", pattern)
 	}
 	level := "ask"
 	if entry.Is(tree.String) {

@@ -76,7 +76,7 @@ func (h *request) toolsUpdate(p *tree.Node) (any, error) {
 		return nil, err
 	}
 	return h.changeTools(func(sec *tree.Node, src []byte) ([]byte, error) {
-		return format.SetChanged(src, sec.At("tools", name), level, permissions, "tools", name)
+		return format.Set(src, level, permissions, "tools", name)
 	})
 }
 

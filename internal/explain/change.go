@@ -80,16 +80,6 @@ func (x *explainer) small() bool {
 	return n <= maxTriedRules
 }
 
-// compile returns the policy of a changed Program, nil where it does not
-// compile or also allows a call that has to stay denied.
-func (x *explainer) compile(p *obstat.Program) *obstat.Policy {
-	pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
-	if err != nil || x.frees(pol, x.r.Call.Mode) {
-		return nil
-	}
-	return pol
-}
-
 // probes are commands that run their arguments, such as `sh -c %s`. %s is a text that no
 // rule has been written for.
 var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s", "python -c %s", "node -e %s", "perl -e %s", "ruby -e %s", "php -r %s",
@@ -132,8 +122,8 @@ func (x *explainer) removeRules() []Change {
 			return nil
 		}
 		c.Rules = append(c.Rules, NewRule(d.Rule))
-		pol := x.compile(p)
-		if pol == nil {
+		pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
+		if err != nil || x.frees(pol, x.r.Call.Mode) {
 			return nil
 		}
 		if d = pol.Decide(x.r.Call, x.r.World); x.turns(d.Verdict) {

@@ -39,10 +39,14 @@ func (x *explainer) addExact() []Change {
 		return nil
 	}
 	for _, list := range x.listsFor(rules[0].Verdict) {
-		if c, ok := x.tryAdd(list, rules); ok {
-			c.Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list)
-			c.Add = asProgram(rules)
-			return []Change{c}
+		if c := x.tryAdd(list, rules); c != nil {
+			c[0].Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list)
+			for i := range rules {
+				if b, err := json.Marshal(&rules[i]); err == nil {
+					c[0].Add = append(c[0].Add, b)
+				}
+			}
+			return c
 		}
 	}
 	return nil
@@ -79,23 +83,33 @@ func namesOther(list string, v obstat.Verdict) bool {
 }
 
 // tryAdd adds rules to a list, at its end and at its start, and decides again.
-func (x *explainer) tryAdd(list string, rules []obstat.Rule) (Change, bool) {
+func (x *explainer) tryAdd(list string, rules []obstat.Rule) []Change {
 	for _, at := range []int{len(x.r.Program.Rules[list]), 0} {
 		p := copyRules(x.r.Program)
 		p.Rules[list] = slices.Insert(p.Rules[list], at, rules...)
-		pol := x.compile(p)
-		if pol == nil {
-			return Change{}, false
-		}
-		if d := pol.Decide(x.r.Call, x.r.World); x.turns(d.Verdict) {
-			c := Change{Kind: ChangeAdd, List: list, Verdict: d.Verdict}
-			for i := range rules {
-				c.Rules = append(c.Rules, NewRule(&rules[i]))
-			}
-			return c, true
+		pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
+		if c := x.added(pol, err, list, rules); c != nil {
+			return c
 		}
 	}
-	return Change{}, false
+	return nil
+}
+
+// added returns the change of adding rules to a list, nil if pol, which has them, does not
+// turn the verdict or frees too much.
+func (x *explainer) added(pol *obstat.Policy, err error, list string, rules []obstat.Rule) []Change {
+	if err != nil || x.frees(pol, x.r.Call.Mode) {
+		return nil
+	}
+	d := pol.Decide(x.r.Call, x.r.World)
+	if !x.turns(d.Verdict) {
+		return nil
+	}
+	c := Change{Kind: ChangeAdd, List: list, Verdict: d.Verdict}
+	for i := range rules {
+		c.Rules = append(c.Rules, NewRule(&rules[i]))
+	}
+	return []Change{c}
 }
 
 // exactRules returns one rule for each question about the whole call: allow, or
@@ -130,27 +144,6 @@ func (x *explainer) handWritten() bool {
 	return d == "" || d == "program"
 }
 
-// asProgram returns the rules as a Program writes them.
-func asProgram(rules []obstat.Rule) []json.RawMessage {
-	var out []json.RawMessage
-	for i := range rules {
-		r := &rules[i]
-		j := struct {
-			Tool    obstat.Text    `json:"tool"`
-			Field   string         `json:"field,omitempty"`
-			Match   *obstat.Text   `json:"match,omitempty"`
-			Verdict obstat.Verdict `json:"verdict"`
-		}{r.Tool, r.Field, nil, r.Verdict}
-		if !r.Whole() {
-			j.Match = &r.Pattern
-		}
-		if b, err := json.Marshal(j); err == nil {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
 // addOffers tries the rules that the dialect proposes: each alone or, where none turns the
 // verdict alone, all together, as `ls /etc` needs one for the command and one for the path.
 func (x *explainer) addOffers() []Change {
@@ -172,22 +165,17 @@ func (x *explainer) tryOffers(offers []obstat.Offer) []Change {
 	if with == nil {
 		with = x.r.Policy.With
 	}
-	pol, err := with(offers...)
-	if err != nil || x.frees(pol, x.r.Call.Mode) {
-		return nil
-	}
-	d := pol.Decide(x.r.Call, x.r.World)
-	if !x.turns(d.Verdict) {
-		return nil
-	}
-	c := Change{Kind: ChangeAdd, List: offers[0].List, Verdict: d.Verdict}
+	var rules []obstat.Rule
 	var texts []string
 	for i := range offers {
-		c.Rules = append(c.Rules, NewRule(&offers[i].Rule))
-		texts = append(texts, offerText(&offers[i]))
+		rules, texts = append(rules, offers[i].Rule), append(texts, offerText(&offers[i]))
 	}
-	c.Words = "add allow rule " + strings.Join(texts, " and ")
-	return []Change{c}
+	pol, err := with(offers...)
+	out := x.added(pol, err, offers[0].List, rules)
+	for i := range out {
+		out[i].Words = "add allow rule " + strings.Join(texts, " and ")
+	}
+	return out
 }
 
 // changeCall tries the command without the part that decided.

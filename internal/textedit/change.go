@@ -49,12 +49,12 @@ func (f Format) change(src []byte, r request) ([]byte, error) {
 	if len(r.path) == 0 && !r.insert {
 		return nil, refuse("a whole document cannot be replaced")
 	}
+	if !r.insert && !r.remove && tree.Equal(root.At(r.path...), value) {
+		return src, nil
+	}
 	c, err := resolve(root, r, value)
 	if err != nil {
 		return nil, err
-	}
-	if !c.insert && !c.remove && tree.Equal(child(c.box(), c.at), c.value) {
-		return src, nil
 	}
 	edits, err := newLayout(f, src, root).edits(c)
 	if err != nil {

@@ -101,7 +101,8 @@ func refuse(format string, args ...any) error {
 }
 
 // Set makes value the value at path, whose steps are keys (string) and list
-// indexes (int). Missing keys are created, after the keys that are there.
+// indexes (int). Missing keys are created, after the keys that are there; a value that is
+// there already keeps its layout.
 // Values are of the types that jsonx.Marshal takes.
 func (f Format) Set(src []byte, value any, path ...any) ([]byte, error) {
 	return f.change(src, request{value: value, path: path})
@@ -111,19 +112,6 @@ func (f Format) Set(src []byte, value any, path ...any) ([]byte, error) {
 // the key named. Where the order of keys decides, this is how a rule gets ahead.
 func (f Format) SetBefore(src []byte, before string, value any, path ...any) ([]byte, error) {
 	return f.change(src, request{value: value, path: path, before: &before})
-}
-
-// SetChanged is Set where the value that is there, have, is another one; what is
-// right already is not touched, so that its layout and comments stay.
-func (f Format) SetChanged(src []byte, have *tree.Node, value any, path ...any) ([]byte, error) {
-	if have != nil {
-		x, xerr := jsonx.Marshal(have)
-		y, yerr := jsonx.Marshal(value)
-		if xerr == nil && yerr == nil && string(x) == string(y) {
-			return src, nil
-		}
-	}
-	return f.Set(src, value, path...)
 }
 
 // SetMembers makes the object at path hold the members of want and no others,
@@ -138,7 +126,7 @@ func (f Format) SetMembers(src []byte, want jsonx.Object, path ...any) ([]byte, 
 		return f.Set(src, want, path...)
 	}
 	for _, m := range want {
-		if src, err = f.SetChanged(src, have.Get(m.Key), m.Value, append(slices.Clone(path), m.Key)...); err != nil {
+		if src, err = f.Set(src, m.Value, append(slices.Clone(path), m.Key)...); err != nil {
 			return nil, err
 		}
 	}
