@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/obstat/obstat"
 )
 
@@ -32,10 +34,20 @@ func (l *Loaded) Tried(call *obstat.Call, world obstat.World, offers []obstat.Of
 			out = append(out, offers[i])
 		}
 	}
-	if len(out) == 0 && len(offers) > 1 && l.settles(call, world, narrow(offers)) {
-		return narrow(offers) // together they do
+	if all := narrow(offers); len(out) == 0 && len(all) > 1 && l.settles(call, world, all) {
+		return l.needed(call, world, all) // together they do
 	}
 	return out
+}
+
+// needed leaves out of offers that settle a call together those that it does not take.
+func (l *Loaded) needed(call *obstat.Call, world obstat.World, offers []obstat.Offer) []obstat.Offer {
+	for i := len(offers) - 1; i >= 0; i-- {
+		if rest := slices.Delete(slices.Clone(offers), i, i+1); l.settles(call, world, rest) {
+			offers = rest
+		}
+	}
+	return offers
 }
 
 // narrow returns the offers that do not hand out too much.

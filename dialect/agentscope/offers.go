@@ -1,26 +1,106 @@
 package agentscope
 
 import (
+	"cmp"
+	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/shell"
 )
 
 // Offers are the suggestions that the document attaches to every ask. With the
-// floor on, a suggestion that would grant an interpreter, a shell or a wrapper,
-// or that would not settle this very call, is left out.
-func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, dec *obstat.Decision) []obstat.Offer {
-	var out []obstat.Offer
-	for _, content := range d.suggest(call, world) {
-		rule := ruleOf(d.Tools, call.Tool, content, obstat.Allow)
-		rule.Layer = "suggested"
-		out = append(out, obstat.Offer{Rule: rule, List: "allow", Scope: "always", Text: rule.Source})
+// floor on they are the narrowest rules that a person would have written, and one that
+// would grant an interpreter, a shell or a wrapper, or that would not settle this very
+// call, is left out.
+func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, dec *obstat.Decision) (out []obstat.Offer) {
+	add := func(tool string, contents ...string) {
+		for _, content := range contents {
+			rule := ruleOf(d.Tools, tool, content, obstat.Allow)
+			rule.Layer = "suggested"
+			if !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == rule.Source }) {
+				out = append(out, obstat.Offer{Rule: rule, List: "allow", Scope: "always", Text: rule.Source})
+			}
+		}
+	}
+	f := &obstat.Facts{Call: call, World: world}
+	_, own := d.Tools[call.Tool].(Suggester)
+	if own || !l.Program.HasFloor() {
+		add(call.Tool, d.suggest(call, world)...)
+		return out
+	}
+	switch call.Tool {
+	case "Bash":
+		a := f.Analysis()
+		add("Bash", narrowCommands(l, f, a)...)
+		for i := range a.Effects {
+			if e := &a.Effects[i]; e.Kind == effect.Write && e.Tags.Has(effect.Redirect) {
+				add("Write", plainPaths(e.Path, e.Real)...)
+			}
+		}
+	case "Read", "Write", "Edit", "Glob", "Grep":
+		add(call.Tool, d.suggest(call, world)...)
+		name, _ := f.String("file_path")
+		if dir, _ := f.String("path"); name == "" && call.Tool[0] == 'G' {
+			name = cmp.Or(dir, call.Dir) // of Glob and Grep
+		}
+		if name != "" {
+			p := resolve(f, name)
+			add(call.Tool, plainPaths(name, p.Abs, p.Real)...)
+		}
+	default:
+		add(call.Tool, d.suggest(call, world)...)
 	}
 	return out
+}
+
+// plainPaths returns the paths that mean themselves as a pattern, each once.
+func plainPaths(names ...string) (out []string) {
+	for _, p := range names {
+		if p != "" && !strings.ContainsAny(p, "*?[") && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// narrowCommands returns a prefix for each command that is not allowed by itself: program
+// and subcommand, `git commit:*`, where the second word is one, and else the command with
+// all its words; and for the whole text, which has to be matched as well.
+func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out []string) {
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if c.Wrapper || len(c.Via) > 0 {
+			return nil // it runs others: the rule would be about them, too
+		}
+		one := *f.Call
+		one.Input, _ = json.Marshal(map[string]string{"command": c.Text})
+		if c.Text == "" || !c.Known || len(c.Words) < 2 || strings.ContainsAny(c.Text, "*\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
+			continue
+		}
+		if len(c.Words) > 1 && subcommand.MatchString(c.Words[1].Text) && !touches(a, i, c.Words[1].Text) {
+			out = append(out, c.Path+" "+c.Words[1].Text+":*")
+			continue
+		}
+		out = append(out, c.Text+":*")
+	}
+	src := strings.TrimSpace(a.Source)
+	if !slices.ContainsFunc(out, func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }) && strings.Contains(src, " ") && !strings.ContainsAny(src, "*\n") {
+		out = append(out, src+":*")
+	}
+	return out
+}
+
+var subcommand = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// touches tells whether a word of a command is a path that it reads or changes.
+func touches(a *effect.Analysis, command int, word string) bool {
+	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Command == command && e.Raw == word && e.Path != "" })
 }
 
 // suggest returns the contents of the rules that generate_suggestions proposes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 )
 
 var (
@@ -28,6 +29,9 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	if err != nil {
 		return nil
 	}
+	if p.Floor {
+		asks = append(asks, redirects(call, world)...)
+	}
 	var out []obstat.Offer
 	seen := map[string]bool{}
 	for i := range asks {
@@ -37,6 +41,21 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 			if key := r.Permission + "\x00" + text; !seen[key] && writable(&r, p.Order) {
 				seen[key] = true
 				out = append(out, offer(&r, p.Order))
+			}
+		}
+	}
+	return out
+}
+
+// redirects returns what the floor asks of the redirects of a command: whether the file
+// may be edited.
+func redirects(call *obstat.Call, world obstat.World) (out []Ask) {
+	f := &obstat.Facts{Call: call, World: world}
+	c := &callView{f: f}
+	if a := f.Analysis(); a != nil {
+		for i := range a.Effects {
+			if e := &a.Effects[i]; e.Kind == effect.Write && e.Tags.Has(effect.Redirect) && e.Path != "" {
+				out = append(out, Ask{Permission: "edit", Patterns: []string{c.relative(e.Path)}})
 			}
 		}
 	}
@@ -97,7 +116,7 @@ func (p params) remembered(l *dialect.Loaded, call *obstat.Call, a *Ask) (out []
 		return out
 	case a.by != nil:
 		for _, v := range asked {
-			out = append(out, a.by[v]...)
+			out = append(out, p.commandPatterns(v, a.by[v])...)
 		}
 		return out
 	case !p.Floor:
@@ -105,6 +124,21 @@ func (p params) remembered(l *dialect.Loaded, call *obstat.Call, a *Ask) (out []
 	}
 	for _, v := range asked {
 		out = append(out, narrow(a.Permission, v)...)
+	}
+	return out
+}
+
+// commandPatterns returns the patterns that are remembered for a command. The program
+// remembers `rm build` as `rm *`; with the floor on a pattern that leaves nothing but the
+// program's name is the command itself.
+func (p params) commandPatterns(command string, patterns []string) (out []string) {
+	for _, text := range patterns {
+		if name, ok := strings.CutSuffix(text, " *"); ok && p.Floor && !strings.Contains(name, " ") && command != name {
+			if text = command; strings.ContainsAny(command, "*?") {
+				continue
+			}
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -123,6 +157,9 @@ func (a *Ask) asked(l *dialect.Loaded, call *obstat.Call) (out []string) {
 // narrow returns the patterns offered for one value, narrowest first. A value with a
 // wildcard in it would mean more than itself.
 func narrow(permission, value string) []string {
+	if permission == permExternal && (value == "*" || value == "/*") {
+		return nil // a path that nobody knows, or the whole machine
+	}
 	if permission == permExternal || strings.HasPrefix(value, "mcp:") && strings.HasSuffix(value, ":*") {
 		return []string{value} // the directory that was asked about, or the server
 	}

@@ -25,11 +25,11 @@ func place(rules []obstat.Rule, r *obstat.Rule, o Order) int {
 	}
 	at := 0
 	for i, k := range order {
-		if known.covers(&rules[k], r) {
-			break
-		}
 		if rules[k].Verdict == obstat.Deny && known.overlaps(&rules[k], r) {
 			at = i + 1 // stay behind it
+		}
+		if known.covers(&rules[k], r) {
+			break
 		}
 	}
 	if o == Last {
