@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // misses tells of most texts, by the literal that a glob begins with, that they do
 // not match it, so that the glob need not be read: `git *` and `npm test` differ in their
@@ -18,9 +21,13 @@ func misses(f Flavour, pat, s string) bool {
 	case Minimatch:
 		head := untilAny(pat, `*?[]{}()!+@\#`)
 		return !strings.HasPrefix(s, head) && !strings.Contains(pat, "..") && !strings.Contains(pat, "//") && !strings.Contains(s, "//")
+	case Full: // `Edit|Write`: so dialects name tools
+		return strings.Trim(pat, wordsAndBars) == "" && !slices.Contains(strings.Split(pat, "|"), s)
 	}
 	return false
 }
+
+const wordsAndBars = "|_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // untilAny returns s up to the first of some bytes.
 func untilAny(s, chars string) string {

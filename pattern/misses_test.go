@@ -45,6 +45,9 @@ func TestMissesTells(t *testing.T) {
 		{Wildcard, "src/*", `src\a`, false},
 		{Minimatch, "src/**", "lib/a", true},
 		{Minimatch, "src/a", "src//a", false},
+		{Full, "Edit|Write", "Bash", true},
+		{Full, "Edit|Write", "Write", false},
+		{Full, "Edit|W.*", "Bash", false},
 	} {
 		if got := misses(c.f, c.text, c.s); got != c.want {
 			t.Errorf("misses(%s, %q, %q) = %v", c.f, c.text, c.s, got)
