@@ -16,6 +16,30 @@ func (l *Loaded) With(offers ...obstat.Offer) (*obstat.Policy, error) {
 	return l.Policy.With(offers...)
 }
 
+// Written returns the policy that the configuration gives with the offers written into its
+// last file; where its dialect writes none, that of [Loaded.With].
+func (l *Loaded) Written(offers ...obstat.Offer) (*obstat.Policy, error) {
+	ed, ok := l.Dialect.(Editor)
+	if !ok || len(l.Input.Files) == 0 {
+		return l.With(offers...)
+	}
+	in := *l.Input
+	in.Files = slices.Clone(in.Files)
+	f := &in.Files[len(in.Files)-1]
+	for i := range offers {
+		text, err := ed.AddRule(f, &offers[i])
+		if err != nil {
+			return nil, err
+		}
+		f.Data = text
+	}
+	with, err := Load(l.Dialect, &in)
+	if err != nil {
+		return nil, err
+	}
+	return with.Policy, nil
+}
+
 // Accept writes accepted rules into the file of that name, which is one of the
 // loaded ones, every other byte unchanged. Nothing is written unless the
 // configuration still loads with them in it. Other processes may do the same at

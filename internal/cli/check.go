@@ -199,13 +199,16 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	}
 	by := a.By
 	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: by.Loaded.With}
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: by.Written}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched
 	}
 	v := explain.Explain(r)
 	if a.Waits != "" || v.Verdict != a.Verdict {
 		v.Decision, v.By, v.Why, v.Changes = explain.NewDecision(&a.Decision), explain.By{Kind: "check", Text: a.Stage}, a.Reason(), nil
+		if a.Waits != "" {
+			v.Changes = []explain.Change{{Kind: explain.ChangeAccept, Words: "accept what is new: obstat trust " + a.Waits, Verdict: obstat.Allow}}
+		}
 	}
 	if f.jsonFlag {
 		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})

@@ -13,7 +13,7 @@ import (
 // A Change would turn the verdict. Each was tried: the changed policy was
 // compiled, or the changed call decided.
 type Change struct {
-	Kind  string  `json:"kind"`  // call, remove-rule, add-rule, mode
+	Kind  string  `json:"kind"`  // call, remove-rule, add-rule, mode, accept
 	Words string  `json:"words"` // the advice, e.g. "take the rm out"
 	Rules []*Rule `json:"rules,omitempty"`
 	List  string  `json:"list,omitempty"` // where a rule would be added
@@ -30,6 +30,7 @@ const (
 	ChangeRemove = "remove-rule"
 	ChangeAdd    = "add-rule"
 	ChangeMode   = "mode"
+	ChangeAccept = "accept" // what a project's files have new
 )
 
 // The bounds of the search.
