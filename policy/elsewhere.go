@@ -36,6 +36,9 @@ var projectFiles = sync.OnceValue(func() (out []string) {
 	return slices.Compact(out)
 })
 
+// maxPath is the longest path that a kernel takes.
+const maxPath = 4 << 10
+
 // Of returns the directories with a configuration that files and directories of a call
 // lie in, besides those that its own directories lie in.
 func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
@@ -44,6 +47,9 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
 	var seen []string
 	now := n.watcher.look()
 	for _, at := range touched {
+		if len(at) > maxPath {
+			continue // nobody can open it
+		}
 		for at = filepath.FromSlash(at); filepath.IsAbs(at) && at != filepath.Dir(at) && at != home && !slices.Contains(seen, at); at = filepath.Dir(at) {
 			if slices.ContainsFunc(own, func(dir string) bool { return paths.Inside(at, dir) }) {
 				break
