@@ -101,7 +101,8 @@ const maxPlans = 512
 // a list, the rules about that tool. They are looked up when a question gets there.
 type plan struct {
 	tool  string
-	rules []atomic.Pointer[toolRules] // by stage
+	rules []atomic.Pointer[toolRules]  // by stage
+	few   [4]atomic.Pointer[toolRules] // room for them
 	scan  sync.Once
 	last  int // see strict
 	// breadths holds how much rules speak for: breadth by *Rule.
@@ -124,7 +125,10 @@ func (pl *pipeline) plan(tool string) *plan {
 	p := plans[tool]
 	if p == nil {
 		tool = strings.Clone(tool) // it may be in a buffer of the host
-		p = &plan{tool: tool, rules: make([]atomic.Pointer[toolRules], len(pl.stages))}
+		p = &plan{tool: tool}
+		if p.rules = p.few[:]; len(pl.stages) > len(p.few) {
+			p.rules = make([]atomic.Pointer[toolRules], len(pl.stages))
+		}
 		plans[tool] = p
 		pl.plans.Store(&plans)
 	}

@@ -218,14 +218,14 @@ func (tb *toolBuilder) index() *toolIndex {
 // A toolRules holds the rules of a list that are about one tool, so that a question
 // about `Bash` need not try the patterns of tools.
 type toolRules struct {
-	list  *list
-	whole uint32       // lowest rank of the rules for the whole tool
-	parts []*toolIndex // the other rules, by lowest rank
+	fields []fieldIndex // by lowest rank; a copy, since fetching memory is what a decision costs
+	whole  uint32       // lowest rank of the rules for the whole tool
 	// fault: whether the rule of this rank is about the tool could not be told in
 	// time.
-	fault   error
 	faulted uint32
+	fault   error
 
+	list   *list
 	scan   sync.Once
 	rules  []aboutRule // see all
 	strict int         // how many of them, from the first, have all that deny or ask
@@ -242,16 +242,18 @@ func (l *list) about(tool string) *toolRules {
 	l.ready()
 	r := &toolRules{list: l, whole: none}
 	if l.kinds != nil {
-		r.parts = slices.Clone(l.kinds[toolKind(tool)])
+		for _, idx := range l.kinds[toolKind(tool)] {
+			r.add(idx)
+		}
 	} else if idx := l.tools[tool]; idx != nil {
-		r.parts = append(r.parts, idx)
+		r.add(idx)
 	}
 	if l.names != nil {
 		rank, ok, err := l.names.Best(tool, none)
 		if err != nil {
 			r.fault, r.faulted = err, rank
 		} else if ok {
-			r.whole = rank
+			r.whole = min(r.whole, rank)
 		}
 	}
 	for i := range l.wild {
@@ -259,11 +261,16 @@ func (l *list) about(tool string) *toolRules {
 		if ok, err := w.covers(tool); err != nil {
 			r.fault, r.faulted = err, w.min
 		} else if ok {
-			r.parts = append(r.parts, w.toolIndex)
+			r.add(w.toolIndex)
 		}
 	}
-	slices.SortStableFunc(r.parts, func(a, b *toolIndex) int { return cmp.Compare(a.min, b.min) })
+	slices.SortStableFunc(r.fields, func(a, b fieldIndex) int { return cmp.Compare(a.min, b.min) })
 	return r
+}
+
+func (r *toolRules) add(idx *toolIndex) {
+	r.whole = min(r.whole, idx.whole)
+	r.fields = append(r.fields, idx.fields...)
 }
 
 // all returns the rules that may be about the tool, by rank.
@@ -289,12 +296,23 @@ func (r *toolRules) best(q *Question) (best uint32, fault error) {
 		return r.faulted, r.fault
 	}
 	best = r.whole
-	for _, idx := range r.parts {
-		if idx.min >= best {
+	for i := range r.fields {
+		f := &r.fields[i]
+		if f.min >= best {
 			break
 		}
-		if best, fault = idx.best(q, best); fault != nil {
-			return best, fault
+		for j := range q.Subjects {
+			s := &q.Subjects[j]
+			if s.Field != f.name && s.Field != anyField {
+				continue
+			}
+			rank, ok, err := f.set.Best(s.Text, best)
+			if err != nil {
+				return rank, err
+			}
+			if ok {
+				best = rank
+			}
 		}
 	}
 	return best, nil
@@ -305,32 +323,6 @@ func (w *wildIndex) covers(tool string) (bool, error) {
 		return true, nil
 	}
 	return w.tool.Match(tool)
-}
-
-// best returns the lowest rank below limit that matches q, or limit; with a
-// fault, the rank of the rule that faulted.
-func (idx *toolIndex) best(q *Question, limit uint32) (uint32, error) {
-	limit = min(limit, idx.whole)
-	for i := range idx.fields {
-		f := &idx.fields[i]
-		if f.min >= limit {
-			continue
-		}
-		for j := range q.Subjects {
-			s := &q.Subjects[j]
-			if s.Field != f.name && s.Field != anyField {
-				continue
-			}
-			rank, ok, err := f.set.Best(s.Text, limit)
-			if err != nil {
-				return rank, err
-			}
-			if ok {
-				limit = rank
-			}
-		}
-	}
-	return limit, nil
 }
 
 // hits returns every rule that matches q, by rank: the slow twin of best, for

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -15,13 +16,13 @@ import (
 // known.
 type setIndex struct {
 	any    uint32  // the lowest rank of a pattern that matches everything
+	min    uint32  // the lowest rank of those that have a gram
+	end    uint32  // of the patterns whose grams are in the table
+	slot   uint8   // shift of a hash, to a slot
 	loose  []Entry // those that have no gram, by rank
-	min    uint32  // the lowest rank of the others
 	filed  []filed // the others, those of a gram together and by rank
-	bitmap [64]uint64
 	slots  []gramSlot
-	slot   uint8  // shift of a hash, to a slot
-	end    uint32 // of the patterns whose grams are in the table
+	bitmap [64]uint64
 	seen   sync.Pool
 }
 
@@ -29,12 +30,20 @@ type setIndex struct {
 // none.
 type gramSlot struct{ gram, lo, hi uint32 }
 
-// A filed is an entry with its shape beside it: among very many patterns the cost of a
-// decision is the memory that it has to fetch.
+// A filed is an entry with the ends of its shape beside it, in one line of the cache: the
+// cost of a decision is the memory that it has to fetch.
 type filed struct {
 	Entry
-	Shape
-	plain bool // the shape is that for tidy paths
+	prefix, suffix string
+	shape          *Shape
+	plain          bool // the shape is that for tidy paths
+	literal        bool // there is no more to a match than the shape
+	ends           bool // there is no more to the shape than the prefix
+}
+
+// admits is admits of the shape.
+func (f *filed) admits(text string) bool {
+	return strings.HasPrefix(text, f.prefix) && (f.ends || strings.HasSuffix(text, f.suffix) && f.shape.admits(text))
 }
 
 const (
@@ -73,14 +82,8 @@ func (x *setIndex) scan(q *search) {
 	text := q.text
 	var seen sights
 	gram := ^uint32(0)
-	for i := range min(len(text), gramLen-1) {
+	for i := range len(text) {
 		if gram = addByte(gram, text[i]); x.has(gram) {
-			x.visit(q, gram, &seen)
-		}
-	}
-	for rest := text; len(rest) >= gramLen; rest = rest[1:] {
-		gram = uint32(rest[0]) | uint32(rest[1])<<8 | uint32(rest[2])<<16 | uint32(rest[3])<<24
-		if x.has(gram) {
 			x.visit(q, gram, &seen)
 		}
 	}
@@ -123,7 +126,7 @@ func (q *search) ask(patterns []filed) {
 		case f.plain && !q.isTidy():
 			ok, err = f.Pattern.Match(q.text)
 		case !f.admits(q.text):
-		case f.plain || f.Exact || f.Ordered:
+		case f.literal:
 			ok = true
 		default:
 			ok, err = f.Pattern.run(q.text)
@@ -194,17 +197,23 @@ func newSetIndex(entries []Entry, few int) *setIndex {
 	log := bits.Len(uint(len(order))) + 1
 	x.slots, x.slot = make([]gramSlot, 1<<log), uint8(32-log)
 	for n, i := range order {
-		b := entries[i].Pattern.body()
-		x.filed[n] = filed{entries[i], b.shape, b.plain != nil}
-		if b.plain != nil {
-			x.filed[n].Shape = *b.plain
-		}
+		x.filed[n] = newFiled(entries[i])
 		x.min = min(x.min, entries[i].Rank)
 		if n+1 == len(order) || grams[order[n+1]] != grams[i] {
 			x.file(grams[i], uint32(n+1))
 		}
 	}
 	return x
+}
+
+func newFiled(e Entry) filed {
+	b := e.Pattern.body()
+	sh := &b.shape
+	if b.plain != nil {
+		sh = b.plain
+	}
+	ends := !sh.Exact && sh.Suffix == "" && len(sh.Fragments) == 0
+	return filed{e, sh.Prefix, sh.Suffix, sh, b.plain != nil, b.plain != nil || sh.Exact || sh.Ordered, ends}
 }
 
 // file puts a gram into the table whose patterns end before hi.
@@ -253,7 +262,7 @@ func rarestGrams(entries []Entry) []uint32 {
 		least := none
 		for _, lit := range e.Pattern.shape().literals() {
 			eachGram(lit, func(gram uint32) {
-				if n := *count(gram); n < least && gram != 0 {
+				if n := *count(gram); n <= least && gram != 0 {
 					grams[i], least = gram, n
 				}
 			})
