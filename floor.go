@@ -42,6 +42,7 @@ type floorWalk struct {
 	narrow []int
 	parts  PartView // the view, if it answers for parts
 	part   Part     // that is judged
+	tails  int      // bytes of arguments that were judged as commands
 }
 
 // floor puts each command and each effect of the call to the rules and tightens o
@@ -290,10 +291,11 @@ func (fl *floorWalk) doubts(i int, c *effect.Command) {
 		fl.unknownWrapper(i, c)
 	}
 	for n, at := range c.Tails {
-		if n == maxTail {
+		if n == maxTail || fl.tails > maxTails {
 			fl.manyArguments(c)
+			return
 		}
-		if n == maxTail || fl.tail(i, at, "runs other programs, and might run this") {
+		if fl.tail(i, at, "runs other programs, and might run this") {
 			return
 		}
 	}
@@ -334,11 +336,14 @@ func (fl *floorWalk) answered(qs []Question, o *outcome) {
 // maxTail bounds how many ends of an unknown program's arguments are looked at.
 const maxTail = 64
 
+// maxTails bounds the bytes of all of them in a call: each is parsed anew.
+const maxTails = 128 << 10
+
 // unknownWrapper asks whether a rule would stop the end of an unknown program's
 // arguments if it were a command: the program may run it, as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
 func (fl *floorWalk) unknownWrapper(i int, c *effect.Command) {
 	for at := 1; at < len(c.Words); at++ {
-		if at > maxTail {
+		if at > maxTail || fl.tails > maxTails {
 			fl.manyArguments(c)
 			return
 		}
@@ -359,6 +364,7 @@ func (fl *floorWalk) manyArguments(c *effect.Command) {
 func (fl *floorWalk) tail(i, at int, why string) bool {
 	c := &fl.a.Commands[i]
 	text := joinWords(c.Words[at:])
+	fl.tails += len(text)
 	if word := c.Words[at].Text; strings.HasPrefix(word, "/") {
 		text = text[strings.LastIndexByte(word, '/')+1:] // `/bin/rm x`
 	}

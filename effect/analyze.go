@@ -17,6 +17,7 @@ const (
 	maxEffects  = 1_000    // effects
 	maxGaps     = 1_000    // gaps
 	maxRepeated = 64 << 10 // bytes that commands and scripts inside others repeat: `xargs xargs xargs ...`
+	maxDir      = 1 << 10  // longest working directory that is followed
 	maxLookups  = 20_000   // names that are looked up in the file system
 	maxGlobs    = 500      // patterns that are held against the sensitive paths
 	maxPattern  = 512      // bytes of one of them
@@ -233,10 +234,10 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 		return dir
 	}
 	p := a.resolve(dir, to)
-	if p.Real != "" {
-		return p.Real
+	if dir = or(p.Real, p.Abs); len(dir) > maxDir {
+		return ""
 	}
-	return p.Abs
+	return dir
 }
 
 func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {

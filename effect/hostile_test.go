@@ -27,6 +27,7 @@ func hostile(size int) map[string]string {
 		"letters":        "ls -" + rep("l"),
 		"flags":          "git log " + strings.Repeat("--oneline ", 3200),
 		"settings":       "git " + strings.Repeat("-c alias.x=!rm ", 2000) + "status",
+		"places":         "git " + rep("-C a ") + "status",
 		"operands":       "rm " + strings.Repeat("a/b ", 8000),
 		"long name":      rep("é"),
 		"long flag":      "git --" + rep("a"),

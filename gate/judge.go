@@ -104,11 +104,13 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 // is held to B's rules as well.
 func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InForce) *policy.InForce {
 	var touched []string
+	seen := map[string]bool{c.Dir: true}
 	add := func(p string) {
 		if !world.IsDir(p) {
 			p = path.Dir(p) // what is no directory holds no policy
 		}
-		if p != c.Dir && !slices.Contains(touched, p) {
+		if !seen[p] {
+			seen[p] = true
 			touched = append(touched, p)
 		}
 	}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,27 +46,61 @@ const maxPath = 4 << 10
 func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var seen []string
+	there := map[string]bool{} // directories that were looked at, and whether there are such
 	now := n.watcher.look()
 	for _, at := range touched {
-		if len(at) > maxPath {
+		at = filepath.Clean(filepath.FromSlash(at))
+		if len(at) > maxPath || !filepath.IsAbs(at) {
 			continue // nobody can open it
 		}
-		for at = filepath.FromSlash(at); filepath.IsAbs(at) && at != filepath.Dir(at) && at != home && !slices.Contains(seen, at); at = filepath.Dir(at) {
-			if slices.ContainsFunc(own, func(dir string) bool { return paths.Inside(at, dir) }) {
-				break
+		var found []string
+		inHome := home != "" && paths.Inside(home, at)
+		for dir := range levels(at) {
+			is, seen := there[dir]
+			switch {
+			case inHome && len(dir) <= len(home):
+				continue
+			case seen && is || slices.ContainsFunc(own, func(o string) bool { return paths.Inside(dir, o) }):
+				continue
+			case !seen && n.holds(dir, now):
+				found = append(found, dir)
+				is = true
+			case !seen:
+				is = n.empty[dir] != nil
 			}
-			if seen = append(seen, at); n.holds(at, now) && len(out) < maxNeighbours {
-				out = append(out, at)
+			if there[dir] = is; !is {
+				break // nor is there anything below
 			}
 		}
+		slices.Reverse(found)
+		out = append(out, found[:min(len(found), maxNeighbours-len(out))]...)
 	}
 	return out
 }
 
-// holds tells whether a directory may hold a configuration.
+// levels yields the directories above an absolute path, the highest first and without the
+// root, and the path: /a, /a/b, /a/b/c.
+func levels(at string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := len(filepath.VolumeName(at)) + 1; i < len(at); i++ {
+			if os.IsPathSeparator(at[i]) && !yield(at[:i]) {
+				return
+			}
+		}
+		if filepath.Dir(at) != at {
+			yield(at)
+		}
+	}
+}
+
+// holds tells whether a directory may hold a configuration. One that holds none is
+// remembered if it is there.
 func (n *Neighbours) holds(dir string, now moment) bool {
 	if st := n.empty[dir]; st != nil && st.hold(&n.watcher, now) {
+		return false
+	}
+	st := stampOf(dir)
+	if st.info == nil || !st.info.IsDir() {
 		return false
 	}
 	if slices.ContainsFunc(projectFiles(), func(name string) bool { return exists(filepath.Join(dir, name)) }) {
@@ -73,7 +109,6 @@ func (n *Neighbours) holds(dir string, now moment) bool {
 	if n.empty == nil || len(n.empty) > maxWatched {
 		n.empty = map[string]*watched{}
 	}
-	st := stampOf(dir)
 	st.missing = projectFiles()
 	n.empty[dir] = &watched{stamps: []*stamp{st}}
 	return false

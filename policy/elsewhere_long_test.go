@@ -1,6 +1,10 @@
 package policy
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,5 +15,33 @@ func TestNeighboursOfLongPath(t *testing.T) {
 	start := time.Now()
 	if out := new(Neighbours).Of([]string{strings.Repeat("/a", 32_000)}, nil, ""); out != nil || time.Since(start) > time.Second {
 		t.Errorf("%d directories after %v", len(out), time.Since(start))
+	}
+}
+
+// Below a directory that is not there nothing is looked for; projects above one are found,
+// the nearest first, and none above the home directory.
+func TestNeighboursOfMissing(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"a/b", "home/u/c"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"a", "a/b", "home"} {
+		if err := os.WriteFile(filepath.Join(root, dir, "obstat.json"), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touched := []string{root + "/home/u/c", root + "/a/b/x/y"}
+	for i := range 50 {
+		touched = append(touched, fmt.Sprint(root, "/none", i, strings.Repeat("/x", 50)))
+	}
+	n := new(Neighbours)
+	out := n.Of(touched, nil, filepath.Join(root, "home", "u"))
+	if want := []string{filepath.Join(root, "a", "b"), filepath.Join(root, "a")}; !slices.Equal(out, want) {
+		t.Errorf("%v, want %v", out, want)
+	}
+	if len(n.empty) > 20 {
+		t.Errorf("%d directories were looked at", len(n.empty))
 	}
 }

@@ -23,11 +23,15 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	if w.opts.Lang == POSIX {
 		return nil, "braces, which not every sh expands"
 	}
+	if w.steps > maxSteps {
+		return nil, "expands to very many words"
+	}
 	left := maxFields
 	lists, ok := braceLists(split.Parts, &left)
 	if !ok {
 		return nil, "expands to very many words"
 	}
+	w.steps += len(lists)
 	for _, l := range lists {
 		if gluesName(l) {
 			return nil, "a variable next to braces"

@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,28 @@ func TestHostile(t *testing.T) {
 			}
 			if d.Verdict == obstat.Allow || d.Reason() == "" || d.Stage == "fault" || strings.Contains(d.Reason(), "failed") {
 				t.Errorf("%s, %s: %v: %.200s", name, tc.name, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
+// TestHostileMemory: calls of 64 kB whose parts would be put to the rules again and again take
+// bounded memory.
+func TestHostileMemory(t *testing.T) {
+	for _, command := range []string{
+		"npm install " + strings.Repeat("abc ", 16_000),            // may run its arguments
+		strings.Repeat("npm "+strings.Repeat("abc ", 60)+";", 270), // many that may
+		"git " + strings.Repeat("-C a ", 13_000) + "status",
+		"rm " + strings.Repeat("{1..99} ", 8000),
+	} {
+		for _, name := range []string{"claudecode", "opencode", "agentscope", "program"} {
+			p := load(t, name, "**/.env")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			d := decide(p, command, world)
+			runtime.ReadMemStats(&after)
+			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 || d.Stage == "fault" {
+				t.Errorf("%s, %.20s: %v after %d MB", name, command, d.Verdict, mb)
 			}
 		}
 	}

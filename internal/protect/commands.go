@@ -89,7 +89,12 @@ func (k *check) loose(i int) *Finding {
 		}
 	}
 	if strings.Contains(k.a.Source, "<<") || !c.Known || len(c.Env) > 0 || is("later", c.Program) {
-		return k.mentions(k.a.Source) // what it is fed stands there as well
+		if k.quiet {
+			return nil
+		}
+		f := k.mentions(k.a.Source) // what it is fed stands there as well
+		k.quiet = f == nil
+		return f
 	}
 	return k.mentions(c.Text)
 }

@@ -3,6 +3,7 @@ package protect_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -36,5 +37,18 @@ func TestHostile(t *testing.T) {
 		if (f != nil) != tc.found {
 			t.Errorf("%s: %v", name, f)
 		}
+	}
+}
+
+// The source of a call, which every `eval "$x"` may run, is searched once.
+func TestSourceIsSearchedOnce(t *testing.T) {
+	input, _ := json.Marshal(map[string]string{"command": strings.Repeat("eval \"echo $x\"\n", 3800)})
+	g := &protect.Guarded{Policies: []string{proj + "/obstat.json"}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	g.Check(&obstat.Call{Tool: "Bash", Input: input, Dir: proj}, world, nil)
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 32 {
+		t.Errorf("%d MB allocated", mb)
 	}
 }

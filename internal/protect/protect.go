@@ -110,6 +110,7 @@ type check struct {
 	dirs  []place // see places
 	depth int     // of scripts that are run by scripts
 	asked int     // files that were looked at
+	quiet bool    // the source of a mentions no item
 }
 
 // look holds every effect and every command of the call against what guards.

@@ -83,8 +83,9 @@ func says(list, text string) bool {
 // named returns the entry that a path, folded, ends like or lies in; nil if there
 // is none.
 func named(p string) *entry {
-	for i := range table() {
-		if e := &table()[i]; e.env == "" && e.covers(p) {
+	items := table()
+	for i := range items {
+		if e := &items[i]; e.env == "" && e.covers(p) {
 			return e
 		}
 	}
@@ -93,7 +94,7 @@ func named(p string) *entry {
 
 func (e *entry) covers(p string) bool {
 	if e.folded[0] == '/' {
-		return p == e.folded || e.below && strings.HasPrefix(p, e.folded+"/")
+		return strings.HasPrefix(p, e.folded) && (len(p) == len(e.folded) || e.below && p[len(e.folded)] == '/')
 	}
 	if strings.HasSuffix(p, e.folded) && (len(p) == len(e.folded) || p[len(p)-len(e.folded)-1] == '/') {
 		return true

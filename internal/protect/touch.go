@@ -115,7 +115,7 @@ func (k *check) touches(s paths.Set, part string, how manner) *Finding {
 		it.set.Below = it.set.Below && !search
 		switch {
 		case how == switched && (it.what != isPolicy || k.g.Pinned):
-		case s.Meets(it.set) && (how != partly || tells(s.Text, it.set.Text)):
+		case (how != partly || tells(s.Text, it.set.Text)) && s.Meets(it.set):
 			return finding(k.g.items[i].name, it.what, part)
 		}
 	}
@@ -133,14 +133,15 @@ func (k *check) among(s paths.Set, at place, part string, how manner, below bool
 		if dir == "" || !s.Meets(paths.Under(dir)) {
 			continue
 		}
-		for i := range table() {
-			e := &table()[i]
-			if e.env != "" || e.folded[0] == '/' || !meets(s, dir, e, below) {
+		items := table()
+		for i := range items {
+			e := &items[i]
+			if e.env != "" || e.folded[0] == '/' || how == partly && !tells(s.Text, dir+"/"+e.folded) || !meets(s, dir, e, below) {
 				continue
 			}
 			name := at.dir + "/" + e.path
 			switch {
-			case how == partly && !tells(s.Text, dir+"/"+e.folded), how == there && !k.exists(name):
+			case how == there && !k.exists(name):
 			case how == switched && (at.home || e.what == isState || e.what == isProgram || !k.installed(name)):
 			case how == switched && e.what == mayPolicy && k.g.Pinned:
 			default:
