@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -407,5 +408,40 @@ func TestFileNewerRecord(t *testing.T) {
 	f.Close()
 	if err := ledger.NewFile(f.Path()).Append(t.Context(), record(1)); !errors.Is(err, ledger.ErrNewer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRecent: of the newest records those with a text are read, and of huge ones only
+// the last megabyte.
+func TestRecent(t *testing.T) {
+	f := ledger.NewFile(filepath.Join(t.TempDir(), "l"))
+	defer f.Close()
+	var want []string
+	for i := range 40 {
+		reason := fmt.Sprint("record ", i)
+		if i%3 == 0 {
+			reason += " with the text"
+		}
+		if i == 20 {
+			reason += strings.Repeat("x", 1<<20)
+		}
+		if err := f.Append(t.Context(), &ledger.Record{Kind: ledger.Start, Reason: reason}); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 && i > 20 {
+			want = append([]string{reason}, want...)
+		}
+	}
+	for n, want := range map[int][]string{100: want, 40: want, 4: want[:2], 0: nil} {
+		var got []string
+		for r, err := range f.Recent(n, "with the text") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.Reason)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of the newest %d: %q, want %q", n, got, want)
+		}
 	}
 }

@@ -270,6 +270,30 @@ func (f *File) Backward() iter.Seq2[*Record, error] {
 	})
 }
 
+// maxRecent bounds how many bytes Recent reads.
+const maxRecent = 1 << 20
+
+// Recent yields those of the newest n records that hold a text, such as `"suggested":`,
+// from the newest to the oldest. The others are not decoded, and of a ledger with
+// huge records only the last megabyte is read: a hook can afford it for every call.
+func (f *File) Recent(n int, text string) iter.Seq2[*Record, error] {
+	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
+		hint, _, _ := f.known()
+		last, _, err := v.tail(hint)
+		return func(yield func(Line, error) bool) {
+			left := n
+			for l, err := range v.back(last.end) {
+				if left--; left < 0 || last.end-l.Offset > maxRecent {
+					return
+				}
+				if (err != nil || bytes.Contains(l.Text, []byte(text))) && !yield(l, err) {
+					return
+				}
+			}
+		}, err
+	})
+}
+
 // read decodes the lines that pick returns.
 func (f *File) read(pick func(*View) (iter.Seq2[Line, error], error)) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {

@@ -101,9 +101,8 @@ func (f *Finder) Chosen(ctx context.Context, in *InForce, w *Where) (bool, error
 		return false, err
 	}
 	var texts []string
-	n := 0
-	for r, err := range s.pins.file.Backward() {
-		if n++; err != nil || n > shownAmong || time.Since(r.Time) > shownFor {
+	for r, err := range s.pins.file.Recent(shownAmong, `"suggested":`) {
+		if err != nil || time.Since(r.Time) > shownFor {
 			break
 		}
 		if slices.ContainsFunc(in.sites, func(st *site) bool { return paths.Inside(st.dir, r.Dir) || paths.Inside(st.key, r.Dir) }) {
