@@ -247,7 +247,8 @@ func eachGram(literal string, f func(gram uint32)) {
 }
 
 // rarestGrams returns for each entry the gram that the fewest others have, about: those
-// of the same hash are counted together. It is 0 for an entry that has none.
+// of the same hash are counted together. Of equals it is the last: the first is how a text
+// begins, and many texts begin alike. It is 0 for an entry that has none.
 func rarestGrams(entries []Entry) []uint32 {
 	log := min(max(bits.Len(uint(len(entries)))+3, 8), 20)
 	counts := make([]uint32, 1<<log)
