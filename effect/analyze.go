@@ -2,6 +2,7 @@ package effect
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,8 @@ const (
 // analyzer collects the analysis of one call.
 type analyzer struct {
 	opts  Options
-	an    *Analysis
+	an    *Analysis // draft, until reserve knows how much room it needs
+	draft Analysis
 	depth int
 	note  string            // what being read-only hangs on
 	vars  map[string]string // what the parser is told
@@ -53,27 +55,48 @@ func newAnalyzer(o *Options) *analyzer {
 	if o != nil {
 		a.opts = *o
 	}
-	r := new(result)
-	a.an = &r.Analysis
-	a.an.Commands, a.an.Effects = r.commands[:0], r.effects[:0]
+	a.an = &a.draft
 	return a
 }
 
-// result is an Analysis with room for what most calls do, in one piece of memory.
-type result struct {
-	Analysis
-	commands [1]Command
-	effects  [3]Effect
-}
+// small and large are an Analysis with room for what most commands do, in one piece of memory.
+type (
+	small struct {
+		Analysis
+		commands [1]Command
+		effects  [2]Effect
+	}
+	large struct {
+		Analysis
+		commands [1]Command
+		effects  [4]Effect
+	}
+)
 
-// reserve makes room for a script of so many commands.
-func (a *analyzer) reserve(commands int) {
-	if commands > len(result{}.commands) && len(a.an.Commands) == 0 {
-		commands = min(commands, maxReserved)
-		a.an.Commands = make([]Command, 0, commands)
-		a.an.Effects = append(make([]Effect, 0, 5*commands/2), a.an.Effects...)
+// reserve moves the draft to a place of its own, with room for what the script does.
+func (a *analyzer) reserve(list []shell.Command) {
+	if a.an != &a.draft {
+		return
+	}
+	n := min(len(list), maxReserved)
+	switch plain := n == 1 && len(a.draft.Commands)+len(a.draft.Effects) == 0; {
+	case plain && len(list[0].Words) <= smallWords && len(list[0].Redirects) == 0:
+		r := new(small)
+		r.Analysis, a.an = a.draft, &r.Analysis
+		a.an.Commands, a.an.Effects = r.commands[:0], r.effects[:0]
+	case plain:
+		r := new(large)
+		r.Analysis, a.an = a.draft, &r.Analysis
+		a.an.Commands, a.an.Effects = r.commands[:0], r.effects[:0]
+	default:
+		a.an = new(Analysis)
+		*a.an = a.draft
+		a.an.Commands, a.an.Effects = slices.Grow(a.draft.Commands, n), slices.Grow(a.draft.Effects, 5*n/2)
 	}
 }
+
+// smallWords is how many words a command has that mostly has two effects at most.
+const smallWords = 3
 
 // maxReserved is for how many commands room is made before they are looked at.
 const maxReserved = 64
@@ -142,8 +165,8 @@ func (a *analyzer) script(src string, f *frame) {
 	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxCommands: maxCommands}
 	s := shell.Parse(src, &opts)
 	if a.depth == 1 {
+		a.reserve(s.Commands)
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
-		a.reserve(len(s.Commands))
 	}
 	for i := range s.Gaps {
 		g := &s.Gaps[i]
@@ -386,6 +409,7 @@ func (a *analyzer) finish() *Analysis {
 	if an.ReadOnly {
 		an.Why = a.note
 	}
+	a.reserve(nil)
 	return a.release()
 }
 

@@ -82,18 +82,18 @@ type Command struct {
 	Via         []string     // programs it runs inside of, outermost first
 	Env         []string     // names assigned for it
 	Dir         string       // where it runs, absolute; "" if unknown
-	Nest        shell.Nest   // what it stands in: a substitution, a pipeline
 	Tails       []int        // words of a known program at which a command may begin that it runs: `perf stat rm x`
 	Span        shell.Span
-	Known       bool   // every word is certain
-	Catalogued  bool   // the knowledge base has the program
-	Wrapper     bool   // it runs the command that follows it
-	Transparent bool   // a wrapper that does nothing of its own
-	ReadOnly    bool   // it provably only reads, with what it runs
-	Why         string // why it is not read-only, or what that hangs on
+	Why         string     // why it is not read-only, or what that hangs on
+	Nest        shell.Nest // what it stands in: a substitution, a pipeline
+	Known       bool       // every word is certain
+	Catalogued  bool       // the knowledge base has the program
+	Wrapper     bool       // it runs the command that follows it
+	Transparent bool       // a wrapper that does nothing of its own
+	ReadOnly    bool       // it provably only reads, with what it runs
 
-	owner int  // the command that runs it, or -1
 	fed   bool // what is piped into it was looked at
+	owner int  // the command that runs it, or -1
 }
 
 // around are the places of a command that have no part in what it does.
@@ -171,10 +171,10 @@ type Analysis struct {
 	Assigned   []string // names of the variables that are set, by whatever means
 	Findings   []shell.Finding
 	Constructs []shell.Construct
-	Full       bool   // nothing is hidden
 	names      string // pattern of the names that a search tool looks at
-	ReadOnly   bool   // it provably only reads
 	Why        string // the first reason why it is not read-only, or what that hangs on
+	Full       bool   // nothing is hidden
+	ReadOnly   bool   // it provably only reads
 }
 
 // Options is what an analysis knows beside the command. A nil *Options is the zero value.

@@ -26,12 +26,16 @@ type builder struct {
 
 // fields appends the words that sw expands to.
 func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
+	if len(sw.Parts) == 1 {
+		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && plainLit(lit.Value) { // most words
+			if start, end := w.text.clamp(int(lit.ValuePos.Offset()), int(lit.ValueEnd.Offset())); len(lit.Value) == end-start {
+				return append(dst, w.literal(start, end))
+			}
+		}
+	}
 	start, end := w.text.node(sw)
 	if len(sw.Parts) == 1 {
 		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && len(lit.Value) == end-start {
-			if plainLit(lit.Value) {
-				return append(dst, w.literal(start, end))
-			}
 			if out, ok := w.plainBraces(dst, start, end); ok {
 				return out
 			}
