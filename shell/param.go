@@ -216,7 +216,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		b.splice(v.text, quoted)
 	default:
 		why := "variable " + name
-		if v.why != "" && !strings.Contains(v.why, name) {
+		if v.why != "" && len(v.why) < maxWhy && !strings.Contains(v.why, name) {
 			why += ", " + v.why
 		}
 		if name == "PWD" && v.shape == "" {
