@@ -264,10 +264,16 @@ func (f *File) Forward(from int64) iter.Seq2[*Record, error] {
 // there has none.
 func (f *File) Backward() iter.Seq2[*Record, error] {
 	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
-		hint, _, _ := f.known() // without it the end is found the long way
-		last, _, err := v.tail(hint)
+		last, err := f.lastOf(v)
 		return v.back(last.end), err
 	})
+}
+
+// lastOf returns the last record of a view.
+func (f *File) lastOf(v *View) (kept, error) {
+	hint, _, _ := f.known() // without it the end is found the long way
+	last, _, err := v.tail(hint)
+	return last, err
 }
 
 // maxRecent bounds how many bytes Recent reads.
@@ -278,8 +284,7 @@ const maxRecent = 1 << 20
 // huge records only the last megabyte is read: a hook can afford it for every call.
 func (f *File) Recent(n int, text string) iter.Seq2[*Record, error] {
 	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
-		hint, _, _ := f.known()
-		last, _, err := v.tail(hint)
+		last, err := f.lastOf(v)
 		return func(yield func(Line, error) bool) {
 			left := n
 			for l, err := range v.back(last.end) {
@@ -462,7 +467,6 @@ func (f *File) Head(context.Context) (Head, error) {
 		return Head{}, err
 	}
 	defer v.Close()
-	hint, _, _ := f.known()
-	last, _, err := v.tail(hint)
+	last, err := f.lastOf(v)
 	return last.Head, f.named(err)
 }
