@@ -8,32 +8,8 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/cases/casestest"
 )
-
-// eachCase loads the configuration of each case of a file, the floor on, and hands it on.
-func eachCase(t *testing.T, file string, do func(c *cases.Case, l *dialect.Loaded)) {
-	t.Helper()
-	known := map[string]*dialect.Loaded{}
-	jsonltest.Lines(t, file, func(line int, data []byte) {
-		c, err := cases.Parse(file, line, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := all.Find(c.Dialect)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := &dialect.Input{Files: c.Config.Files, Options: c.Config.Options, Tools: c.Config.Tools, Home: c.World.HomeDir}
-		key := c.Dialect + string(in.Files[0].Data) + in.Home + in.Options["read_only"]
-		if known[key] == nil || len(in.Files) > 1 || in.Tools != nil {
-			if known[key], err = dialect.Load(d, in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		do(c, known[key])
-	})
-}
 
 // settled tells whether the call is allowed with the offers, each by itself or all of them.
 func settled(l *dialect.Loaded, c *cases.Case, offers []obstat.Offer) bool {
@@ -57,7 +33,7 @@ func settled(l *dialect.Loaded, c *cases.Case, offers []obstat.Offer) bool {
 func TestOffersFit(t *testing.T) {
 	asks, with := 0, 0
 	accepted := map[string][]obstat.Offer{}
-	eachCase(t, "testdata/asks.jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
+	casestest.Each(t, all.Find, "testdata/asks.jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
 		d := l.Policy.Decide(&c.Call, &c.World)
 		if d.Verdict != obstat.Ask {
 			t.Fatalf("%s: %v: %s", c.ID, d.Verdict, d.Reason())
@@ -88,7 +64,7 @@ func TestOffersFit(t *testing.T) {
 	}
 	policies := map[*dialect.Loaded]*obstat.Policy{}
 	n := 0
-	eachCase(t, "testdata/harm.jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
+	casestest.Each(t, all.Find, "testdata/harm.jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
 		n++
 		if policies[l] == nil {
 			var err error

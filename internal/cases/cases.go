@@ -48,7 +48,7 @@ type Result struct {
 
 // Run runs one case. It fails, rather than errs, whatever is wrong with it.
 func (r *Runner) Run(c *Case) Result {
-	l, err := r.load(c)
+	l, err := r.Load(c)
 	if err != nil {
 		l = nil
 	}
@@ -72,7 +72,8 @@ func (r *Runner) Run(c *Case) Result {
 	return res
 }
 
-func (r *Runner) load(c *Case) (*dialect.Loaded, error) {
+// Load returns the configuration of a case, loaded once for all cases that share it.
+func (r *Runner) Load(c *Case) (*dialect.Loaded, error) {
 	d, err := r.Find(c.Dialect)
 	if err != nil {
 		return nil, unknownDialect{err}

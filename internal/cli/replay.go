@@ -18,6 +18,9 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
+// sinceUsage describes --since where no other flag is about time.
+const sinceUsage = "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d"
+
 // replayOptions are the options of obstat replay.
 type replayOptions struct {
 	*Factory
@@ -36,7 +39,7 @@ func newReplay(f *Factory) *cobra.Command {
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&o.Since, "since", "", "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d")
+	fl.StringVar(&o.Since, "since", "", sinceUsage)
 	fl.StringVar(&o.Tool, "tool", "", "calls to this `tool`")
 	fl.StringVar(&o.Agent, "agent", "", "calls of this `agent`")
 	fl.StringVar(&o.Session, "session", "", "calls of this `session`")
@@ -132,7 +135,7 @@ func newStats(f *Factory) *cobra.Command {
 	cmd := command("stats", some(0, 0), func(ctx context.Context, _ []string) error { return statsRun(ctx, o) })
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Since, "since", "", "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d")
+	cmd.Flags().StringVar(&o.Since, "since", "", sinceUsage)
 	cmd.Flags().IntVar(&o.Top, "top", 10, "length of the lists")
 	return cmd
 }

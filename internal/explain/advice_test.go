@@ -9,8 +9,8 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/cases"
+	"github.com/obstat/obstat/internal/cases/casestest"
 	"github.com/obstat/obstat/internal/explain"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
 // TestAdviceWorks: for 500 calls that are asked about or denied the advice is followed, in
@@ -19,26 +19,14 @@ func TestAdviceWorks(t *testing.T) {
 	calls, advised := 0, 0
 	for file, most := range map[string]int{"asks": 300, "harm": 200} {
 		n := 0
-		jsonltest.Lines(t, "../../dialect/all/testdata/"+file+".jsonl.gz", func(line int, data []byte) {
-			c, err := cases.Parse(file, line, data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := all.Find(c.Dialect)
-			if err != nil {
-				t.Fatal(err)
-			}
+		casestest.Each(t, all.Find, "../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
 			if n++; n > most {
 				return
-			}
-			l, err := dialect.Load(d, &dialect.Input{Files: c.Config.Files, Options: c.Config.Options, Tools: c.Config.Tools, Home: c.World.HomeDir})
-			if err != nil {
-				t.Fatal(err)
 			}
 			calls++
 			dec := l.Policy.Decide(&c.Call, &c.World)
 			offers := l.Offers(&c.Call, &c.World, &dec)
-			v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: d.Library(), Call: &c.Call, World: &c.World,
+			v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(), Call: &c.Call, World: &c.World,
 				Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: l.Written})
 			for i := range v.Changes {
 				advised++

@@ -13,6 +13,24 @@ import (
 	"github.com/obstat/obstat/internal/jsonl/jsonltest"
 )
 
+// Each loads the configuration of each case of a file, by the dialects that find knows, and
+// hands both on.
+func Each(t testing.TB, find func(name string) (dialect.Dialect, error), file string, do func(c *cases.Case, l *dialect.Loaded)) {
+	t.Helper()
+	r := cases.Runner{Find: find}
+	jsonltest.Lines(t, file, func(line int, data []byte) {
+		c, err := cases.Parse(file, line, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := r.Load(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(c, l)
+	})
+}
+
 // Differing runs the n cases of a file and returns those whose answer is another
 // one, by their id.
 func Differing(t testing.TB, d dialect.Dialect, file string, n int) map[string]cases.Result {
