@@ -1,0 +1,336 @@
+package pattern
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf8"
+)
+
+// A Sampling asks for texts that tell patterns apart: of `git *` and `git push *` there is
+// `git`, which the first alone matches, and `git push`, which both do.
+type Sampling struct {
+	Patterns []*Pattern
+	// Within: each text matches all of these.
+	Within []*Pattern
+	// Of says of which Patterns each text has to match at least one; nil: a text may match none.
+	Of []bool
+	// Prefix starts each text.
+	Prefix string
+	// Limit bounds the work: how many sets of states are looked at. Zero is 4096.
+	Limit int
+}
+
+// A Sample is a text, and of each pattern whether it matches the text.
+type Sample struct {
+	Text string
+	Hits []bool
+}
+
+// Samples returns a shortest text for each combination of patterns that some text matches. all
+// reports that no combination is missing; where a pattern has no exact automaton, or the limit is
+// reached, some may be.
+func (s *Sampling) Samples() (out []Sample, all bool) {
+	m := s.machine()
+	known := map[string]bool{}
+	m.walk(s, func(text string, set []uint32) bool {
+		hits, any := m.hits(s, text, set)
+		if s.Of != nil && !any {
+			return true
+		}
+		key := make([]byte, len(hits))
+		for i, hit := range hits {
+			if hit {
+				key[i] = 1
+			}
+		}
+		if m.within(s, text) && !known[string(key)] {
+			known[string(key)] = true
+			out = append(out, Sample{text, hits})
+		}
+		return true
+	})
+	return out, m.complete
+}
+
+// Cover reports whether every text that narrow matches is surely matched by one of wide: `git *`
+// and `rm` cover `git push *`. It is false where that cannot be told.
+func Cover(wide []*Pattern, narrow *Pattern) bool {
+	s := &Sampling{Patterns: wide, Within: []*Pattern{narrow}}
+	m := s.machine()
+	free := false
+	m.walk(s, func(text string, set []uint32) bool {
+		hits, _ := m.hits(s, text, set)
+		free = !slices.Contains(hits, true) && m.within(s, text)
+		return !free
+	})
+	return m.complete && !free
+}
+
+// A sampler follows the automata of several patterns at once.
+type sampler struct {
+	langs    []*language // those within come first; nil: nothing is known of it
+	first    []uint32    // of each: the number of its first instruction
+	owner    []uint16    // of an instruction
+	seen     pcSet
+	complete bool
+}
+
+const maxSampleSets = 4096
+
+func (s *Sampling) machine() *sampler {
+	m := &sampler{complete: true}
+	for _, p := range slices.Concat(s.Within, s.Patterns) {
+		l := p.automaton()
+		if l != nil {
+			if l.once.Do(l.build); l.auto == nil {
+				l = nil
+			}
+		}
+		m.complete = m.complete && l != nil && l.auto.exact
+		m.first = append(m.first, uint32(len(m.owner)))
+		if l != nil {
+			for range l.auto.insts {
+				m.owner = append(m.owner, uint16(len(m.langs)))
+			}
+		}
+		m.langs = append(m.langs, l)
+	}
+	return m
+}
+
+// automaton returns the language of p, also of one that is a single text.
+func (p *Pattern) automaton() *language {
+	switch {
+	case p.empty():
+		return &language{tree: setNode(&set{})}
+	case p.shape().Exact:
+		return &language{tree: cat(textNodes(p.shape().Prefix)...)}
+	case p.flavour == JSON:
+		return nil
+	}
+	return p.reached()
+}
+
+// A sampleSet is a set of states, and the way there.
+type sampleSet struct {
+	set   []uint32
+	from  int
+	r     rune
+	depth int
+}
+
+// walk visits every set of states that a text leads to, shortest texts first, until visit says
+// no.
+func (m *sampler) walk(s *Sampling, visit func(text string, set []uint32) bool) {
+	start := m.start(s.Prefix)
+	if !m.alive(s, start) {
+		return
+	}
+	sets := []sampleSet{{set: start, from: -1}}
+	known := map[string]bool{setKey(start): true}
+	limit := s.Limit
+	if limit == 0 {
+		limit = maxSampleSets
+	}
+	for i := 0; i < len(sets); i++ {
+		if m.accepts(s, sets[i].set) && !visit(s.Prefix+textOf(sets, i), sets[i].set) {
+			return
+		}
+		for _, r := range m.runes(sets[i].set) {
+			next := m.step(sets[i].set, r)
+			if key := setKey(next); !known[key] && m.alive(s, next) {
+				known[key] = true
+				sets = append(sets, sampleSet{next, i, r, sets[i].depth + 1})
+			}
+			if len(sets) >= limit {
+				m.complete = false
+				break // those that are there are visited
+			}
+		}
+	}
+}
+
+func textOf(sets []sampleSet, i int) string {
+	out := make([]rune, sets[i].depth)
+	for ; sets[i].depth > 0; i = sets[i].from {
+		out[sets[i].depth-1] = sets[i].r
+	}
+	return string(out)
+}
+
+func setKey(set []uint32) string {
+	key := make([]byte, 0, 3*len(set))
+	for _, i := range set {
+		key = append(key, byte(i), byte(i>>8), byte(i>>16))
+	}
+	return string(binary.AppendUvarint(key, uint64(len(set))))
+}
+
+// start returns the states after a prefix.
+func (m *sampler) start(prefix string) []uint32 {
+	m.seen.reset(len(m.owner))
+	var set []uint32
+	for i, l := range m.langs {
+		if l != nil {
+			set = m.enter(set, i, l.auto.start)
+		}
+	}
+	slices.Sort(set)
+	for _, r := range prefix {
+		set = m.step(set, r)
+	}
+	return set
+}
+
+// enter adds the instructions that wait for a character, and the match, that are reached from one
+// of language i.
+func (m *sampler) enter(set []uint32, i int, at uint32) []uint32 {
+	l := m.langs[i]
+	stack := []uint32{at}
+	for len(stack) > 0 {
+		at = stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if !l.alive[at] || !m.seen.add(m.first[i]+at) {
+			continue
+		}
+		if in := &l.auto.insts[at]; in.op == opFork {
+			stack = append(stack, in.alt, in.out)
+		} else {
+			set = append(set, m.first[i]+at)
+		}
+	}
+	return set
+}
+
+// inst returns an instruction and the language it is of.
+func (m *sampler) inst(at uint32) (*autoInst, int) {
+	i := int(m.owner[at])
+	return &m.langs[i].auto.insts[at-m.first[i]], i
+}
+
+func (m *sampler) step(set []uint32, r rune) (out []uint32) {
+	m.seen.reset(len(m.owner))
+	for _, at := range set {
+		if in, i := m.inst(at); in.op == opRune && in.set.has(r) {
+			out = m.enter(out, i, in.out)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// alive reports whether a text with what is wanted may still be reached.
+func (m *sampler) alive(s *Sampling, set []uint32) bool {
+	in := make([]bool, len(m.langs))
+	for _, at := range set {
+		in[m.owner[at]] = true
+	}
+	for i := range s.Within {
+		if !in[i] && m.langs[i] != nil {
+			return false
+		}
+	}
+	for i, of := range s.Of {
+		if n := len(s.Within) + i; of && (in[n] || m.langs[n] == nil) {
+			return true
+		}
+	}
+	return s.Of == nil
+}
+
+// accepts reports whether the text of a set may be one of all that it has to be within.
+func (m *sampler) accepts(s *Sampling, set []uint32) bool {
+	for i := range s.Within {
+		if m.langs[i] != nil && !slices.Contains(set, m.first[i]) { // instruction 0 is the match
+			return false
+		}
+	}
+	return true
+}
+
+// within reports whether the text is one of all that it has to be within.
+func (m *sampler) within(s *Sampling, text string) bool {
+	for _, p := range s.Within {
+		if ok, err := p.Match(text); !ok || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hits reports of each pattern whether it matches the text of a set, and of those that are wanted
+// whether any does.
+func (m *sampler) hits(s *Sampling, text string, set []uint32) (hits []bool, any bool) {
+	hits = make([]bool, len(s.Patterns))
+	for i, p := range s.Patterns {
+		n := len(s.Within) + i
+		if _, accepted := slices.BinarySearch(set, m.first[n]); m.langs[n] != nil && !accepted {
+			continue
+		}
+		ok, err := p.Match(text)
+		hits[i] = ok && err == nil
+		any = any || hits[i] && s.Of != nil && s.Of[i]
+	}
+	return hits, any
+}
+
+// runes returns a character of every kind that the states tell apart, those that are easiest to
+// read first.
+func (m *sampler) runes(set []uint32) []rune {
+	bounds := []rune{0, maxRune + 1}
+	for _, at := range set {
+		in, _ := m.inst(at)
+		if in.op != opRune || in.set.full() {
+			continue
+		}
+		for _, sp := range in.set.spans {
+			bounds = append(bounds, sp.lo, sp.hi+1)
+		}
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	if len(bounds) > maxLangRunes {
+		m.complete = false
+		bounds = append(slices.DeleteFunc(bounds, func(r rune) bool { return r >= utf8.RuneSelf }), utf8.RuneSelf, maxRune+1)
+	}
+	out := make([]rune, 0, len(bounds))
+	for i := range bounds[1:] {
+		if r, ok := legible(bounds[i], bounds[i+1]-1); ok {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b rune) int { return rank(a) - rank(b) })
+	return out
+}
+
+// rank orders characters by how easy a text of them is to read.
+func rank(r rune) int {
+	switch {
+	case r == 'x':
+		return 0
+	case 'a' <= r && r <= 'z':
+		return 1
+	case '0' <= r && r <= '9' || 'A' <= r && r <= 'Z':
+		return 2
+	case ' ' < r && r < 0x7f:
+		return 3
+	case r == ' ':
+		return 4
+	}
+	return 5
+}
+
+// legible returns a character between lo and hi that is easy to read; ok is false where there is
+// none but halves of a pair.
+func legible(lo, hi rune) (r rune, ok bool) {
+	const halves, after = 0xD800, 0xE000
+	for _, s := range [...]span{{'x', 'x'}, {'a', 'z'}, {'0', '9'}, {'A', 'Z'}, {'!', '~'}, {' ', ' '}, {'\u00e0', '\u017f'}} {
+		if at := max(lo, s.lo); at <= min(hi, s.hi) {
+			return at, true
+		}
+	}
+	if lo >= halves && lo < after {
+		lo = after
+	}
+	return lo, lo <= hi
+}
