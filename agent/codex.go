@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -160,7 +161,7 @@ func codexCheck(s *Setup) {
 		s.Add(Error, "unreadable-file", nil, "", "%v", err)
 		return
 	}
-	doc, problems := parseTOML(data)
+	doc, problems := tomlx.ParseDoc(data)
 	if problems != nil {
 		return // CheckFiles has said so
 	}
@@ -170,7 +171,7 @@ func codexCheck(s *Setup) {
 			continue
 		}
 		want, err := trustHash(h.File.root, &h.Entry)
-		state := doc.root.At("hooks", "state", trustKey(h.File.Name, &h.Entry))
+		state := doc.Root.At("hooks", "state", trustKey(h.File.Name, &h.Entry))
 		switch have := text(state, "trusted_hash"); {
 		case err != nil:
 			s.Add(Error, "not-trusted", h, hint, "%v", err)
@@ -281,11 +282,11 @@ func (t *target) trust(config []byte) ([]byte, error) {
 // setTrust makes hash the hash of a key: a new table at the end, or the value in
 // the one that is there.
 func setTrust(config []byte, key, hash string) ([]byte, error) {
-	doc, problems := parseTOML(config)
+	doc, problems := tomlx.ParseDoc(config)
 	if problems != nil {
 		return nil, &textedit.BrokenError{Src: config, Problems: problems}
 	}
-	state := doc.root.At("hooks", "state", key)
+	state := doc.Root.At("hooks", "state", key)
 	if state != nil {
 		var edits []textedit.Edit
 		n := state.Get("trusted_hash")
@@ -312,7 +313,7 @@ func setTrust(config []byte, key, hash string) ([]byte, error) {
 		out = append(out, nl...)
 	}
 	out = fmt.Appendf(out, "[hooks.state.%s]%strusted_hash = %q%s", jsonx.Quote(key), nl, hash, nl)
-	if doc, problems := parseTOML(out); problems != nil || text(doc.root.At("hooks", "state", key), "trusted_hash") != hash {
+	if doc, problems := tomlx.ParseDoc(out); problems != nil || text(doc.Root.At("hooks", "state", key), "trusted_hash") != hash {
 		return nil, errors.New("hooks or hooks.state is one value, to which the hash of obstat's hook cannot be added: make a table of it, or trust the hook with /hooks in Codex")
 	}
 	return out, nil
@@ -336,9 +337,9 @@ func (t *target) distrust(config []byte) ([]byte, error) {
 // dropTrust removes the table of a key, if it has a header of its own, as obstat
 // and Codex write it.
 func dropTrust(config []byte, key string) []byte {
-	doc, problems := parseTOML(config)
-	state := doc.root.At("hooks", "state", key)
-	start, own := doc.headers[state]
+	doc, problems := tomlx.ParseDoc(config)
+	state := doc.Root.At("hooks", "state", key)
+	start, own := doc.Headers[state]
 	if problems != nil || !own {
 		return config
 	}

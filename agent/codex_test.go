@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -54,11 +55,11 @@ func TestTrustForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := func(text []byte) (hash string, off bool) {
-			doc, problems := parseTOML(text)
+			doc, problems := tomlx.ParseDoc(text)
 			if problems != nil {
 				t.Fatalf("%q: %v", text, problems)
 			}
-			n := doc.root.At("hooks", "state", trustKey(f.Name, &f.Entries[0]))
+			n := doc.Root.At("hooks", "state", trustKey(f.Name, &f.Entries[0]))
 			return n.Get("trusted_hash").Str, isBool(n.Get("enabled"), false)
 		}
 		if hash, off := state([]byte(text)); hash != "h" || !off {
@@ -103,8 +104,8 @@ func FuzzTOML(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		doc, problems := parseTOML(src)
-		inside(t, src, doc.root)
+		doc, problems := tomlx.ParseDoc(src)
+		inside(t, src, doc.Root)
 		for _, p := range problems {
 			if p.Offset < 0 || p.Offset > len(src) {
 				t.Fatalf("%+v", p)
@@ -114,7 +115,7 @@ func FuzzTOML(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back := dropTrust(now, "/f:pre_tool_use:0:0"); !sameTOML(back, src) && doc.root.At("hooks", "state", "/f:pre_tool_use:0:0") == nil {
+		if back := dropTrust(now, "/f:pre_tool_use:0:0"); !sameTOML(back, src) && doc.Root.At("hooks", "state", "/f:pre_tool_use:0:0") == nil {
 			t.Fatalf("%q became %q and then %q", src, now, back)
 		}
 	})

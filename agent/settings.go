@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -327,9 +328,9 @@ func (a *Agent) parse(name string, data []byte, inDir bool) *File {
 	f := &File{Name: name, data: data}
 	switch {
 	case f.isTOML():
-		var d *tomlDoc
-		d, f.problems = parseTOML(data)
-		f.root = d.root
+		var d *tomlx.Doc
+		d, f.problems = tomlx.ParseDoc(data)
+		f.root = d.Root
 	case inDir && a.script != nil:
 		f.Entries = a.scriptEntry(f)
 		return f

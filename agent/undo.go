@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -113,7 +114,7 @@ func pruned(doc object) object {
 
 // sameTOML tells whether two TOML files have the same values.
 func sameTOML(a, b []byte) bool {
-	x, bad := parseTOML(a)
-	y, worse := parseTOML(b)
-	return bad == nil && worse == nil && tree.Equal(x.root, y.root)
+	x, bad := tomlx.ParseDoc(a)
+	y, worse := tomlx.ParseDoc(b)
+	return bad == nil && worse == nil && tree.Equal(x.Root, y.Root)
 }

@@ -20,9 +20,12 @@ type Reader struct {
 }
 
 // Parse reads f, which all further problems are about; nil: it cannot be used.
-func (r *Reader) Parse(f *File, format textedit.Format) *tree.Node {
+func (r *Reader) Parse(f *File, format textedit.Format) *tree.Node { return r.Read(f, format.Parse) }
+
+// Read reads f like [Reader.Parse], in the format that parse knows.
+func (r *Reader) Read(f *File, parse func([]byte) (*tree.Node, []tree.Problem)) *tree.Node {
 	r.File = f
-	root, problems := format.Parse(f.Data)
+	root, problems := parse(f.Data)
 	r.Add(problems...)
 	if tree.Fatal(problems) {
 		return nil

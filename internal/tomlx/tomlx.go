@@ -1,4 +1,8 @@
-package agent
+// Package tomlx reads TOML into a tree with positions.
+//
+// It owns the way from the library's expressions to the tree; it knows no file of
+// anybody.
+package tomlx
 
 import (
 	"bytes"
@@ -11,28 +15,35 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
-// A tomlDoc is a TOML document as a tree with positions.
-type tomlDoc struct {
-	src  []byte
-	root *tree.Node
-	// headers has the offset of the `[` of every table with a header of its own.
-	headers map[*tree.Node]int
+// A Doc is a TOML document as a tree with positions. A list of tables starts at its
+// first `[[`, each of its tables at its own.
+type Doc struct {
+	Root *tree.Node
+	// Headers has the offset of the `[` of every table with a header of its own.
+	Headers map[*tree.Node]int
+	src     []byte
 }
 
 const bom = "\ufeff"
 
-// parseTOML reads a document. The decoder says whether it is one, with all rules
+// Parse reads a document for its tree alone.
+func Parse(src []byte) (*tree.Node, []tree.Problem) {
+	d, problems := ParseDoc(src)
+	return d.Root, problems
+}
+
+// ParseDoc reads a document. The decoder says whether it is one, with all rules
 // about tables that are defined twice; the parser then gives positions.
-func parseTOML(src []byte) (*tomlDoc, []tree.Problem) {
-	d := &tomlDoc{src: src, root: &tree.Node{Kind: tree.Object, End: len(src)}, headers: map[*tree.Node]int{}}
+func ParseDoc(src []byte) (*Doc, []tree.Problem) {
+	d := &Doc{src: src, Root: &tree.Node{Kind: tree.Object, End: len(src)}, Headers: map[*tree.Node]int{}}
 	text := bytes.TrimPrefix(src, []byte(bom))
 	skipped := len(src) - len(text)
 	if err := toml.Unmarshal(text, &map[string]any{}); err != nil {
 		return d, []tree.Problem{{Offset: skipped + offsetOf(text, err), Code: tree.CodeSyntax, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
 	}
-	b := &tomlBuilder{tomlDoc: d, skipped: skipped}
+	b := &builder{Doc: d, skipped: skipped}
 	b.Reset(text)
-	table := d.root
+	table := d.Root
 	for b.NextExpression() {
 		switch e := b.Expression(); e.Kind {
 		case unstable.KeyValue:
@@ -58,16 +69,16 @@ func offsetOf(text []byte, err error) int {
 	return min(offset+max(col-1, 0), len(text))
 }
 
-// A tomlBuilder turns the parser's expressions into a tree.
-type tomlBuilder struct {
+// A builder turns the parser's expressions into a tree.
+type builder struct {
 	unstable.Parser
-	*tomlDoc
+	*Doc
 	skipped int
 }
 
 // child returns the object at a key, which is made where there is none; of a list
 // of tables it is the last.
-func (b *tomlBuilder) child(n *tree.Node, key *unstable.Node) *tree.Node {
+func (b *builder) child(n *tree.Node, key *unstable.Node) *tree.Node {
 	next := n.Get(string(key.Data))
 	if next == nil {
 		next = &tree.Node{Kind: tree.Object}
@@ -79,14 +90,14 @@ func (b *tomlBuilder) child(n *tree.Node, key *unstable.Node) *tree.Node {
 	return next
 }
 
-func (b *tomlBuilder) add(n *tree.Node, key *unstable.Node, value *tree.Node) {
+func (b *builder) add(n *tree.Node, key *unstable.Node, value *tree.Node) {
 	at := b.skipped + int(key.Raw.Offset)
 	n.Members = append(n.Members, tree.Member{Key: string(key.Data), Value: value, KeyNode: &tree.Node{Kind: tree.String, Str: string(key.Data), Start: at, End: at + int(key.Raw.Length)}})
 }
 
 // table returns the object that a header, `[a.b]` or `[[a.b]]`, opens.
-func (b *tomlBuilder) table(e *unstable.Node) *tree.Node {
-	n := b.root
+func (b *builder) table(e *unstable.Node) *tree.Node {
+	n := b.Root
 	start := -1
 	for it := e.Key(); it.Next(); {
 		key := it.Node()
@@ -105,12 +116,12 @@ func (b *tomlBuilder) table(e *unstable.Node) *tree.Node {
 		n = &tree.Node{Kind: tree.Object}
 		list.Elems = append(list.Elems, n)
 	}
-	n.Start, n.End, b.headers[n] = start, start, start
+	n.Start, n.End, b.Headers[n] = start, start, start
 	return n
 }
 
 // put adds `a.b = value` to a table.
-func (b *tomlBuilder) put(n *tree.Node, e *unstable.Node) {
+func (b *builder) put(n *tree.Node, e *unstable.Node) {
 	for it := e.Key(); it.Next(); {
 		if it.IsLast() {
 			v := b.value(e.Value())
@@ -121,7 +132,7 @@ func (b *tomlBuilder) put(n *tree.Node, e *unstable.Node) {
 	}
 }
 
-func (b *tomlBuilder) value(v *unstable.Node) *tree.Node {
+func (b *builder) value(v *unstable.Node) *tree.Node {
 	start := b.skipped + int(v.Raw.Offset)
 	n := &tree.Node{Start: start, End: start + int(v.Raw.Length)}
 	switch v.Kind {

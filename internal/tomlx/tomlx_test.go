@@ -1,0 +1,33 @@
+package tomlx
+
+import (
+	"testing"
+
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// TestParse: tables, lists of tables and inline values are in the tree, each where it
+// was written.
+func TestParse(t *testing.T) {
+	const src = "\ufefftitle = 'x'\n[a.b]\nn = 1_000\n[[rule]]\nname = \"r1\"\ntags = [\"p\", 'q']\n[[rule]]\nopts = { on = true }\n"
+	root, problems := Parse([]byte(src))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	for _, tt := range []struct {
+		path []any
+		want string
+	}{
+		{[]any{"title"}, "'x'"}, {[]any{"a", "b", "n"}, "1_000"}, {[]any{"rule", 0, "tags", 1}, "'q'"}, {[]any{"rule", 1, "opts", "on"}, "true"},
+	} {
+		if n := root.At(tt.path...); string(n.Source([]byte(src))) != tt.want {
+			t.Errorf("%v: %q, want %q", tt.path, n.Source([]byte(src)), tt.want)
+		}
+	}
+	if n := root.At("a", "b", "n"); n.Num != "1000" || root.At("rule").Kind != tree.Array || len(root.At("rule").Elems) != 2 {
+		t.Errorf("%+v", root)
+	}
+	if _, problems := Parse([]byte("a = 1\nb = \n")); len(problems) != 1 || problems[0].Offset < 6 {
+		t.Errorf("%v", problems)
+	}
+}
