@@ -55,7 +55,14 @@ func (w *walker) script(m marks) {
 	}
 	t.exact = true
 	w.text = t
-	f, err := w.parse(&w.text)
+	var f *syntax.File
+	var err error
+	if m.ascii() && w.opts.Lang == Bash {
+		f = w.plain.read(src)
+	}
+	if f == nil {
+		f, err = w.parse(&w.text)
+	}
 	if err != nil {
 		w.syntaxGap(err, &w.text)
 	}

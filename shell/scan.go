@@ -12,6 +12,9 @@ type marks struct {
 	wide bool // bytes that are not ASCII
 }
 
+// ascii reports whether every byte is ASCII that the parser keeps.
+func (m marks) ascii() bool { return !m.nul && !m.mask && !m.wide }
+
 // maxFindings bounds how many findings are reported.
 const maxFindings = 100
 

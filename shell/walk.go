@@ -10,6 +10,7 @@ type walker struct {
 	out    *Script
 	opts   Options
 	engine engine
+	plain  plainTree
 
 	text  text
 	env   env
@@ -54,9 +55,10 @@ func (w *walker) release() {
 	if n := len(w.out.Commands); n > w.opts.MaxCommands {
 		w.out.Commands = w.out.Commands[:w.opts.MaxCommands]
 	}
-	parser, lang, vars, log := w.engine.parser, w.opts.Lang, w.env.vars, w.env.log
+	w.plain.release()
+	parser, plain, lang, vars, log := w.engine.parser, w.plain, w.opts.Lang, w.env.vars, w.env.log
 	*w = walker{}
-	w.engine.parser = parser
+	w.engine.parser, w.plain = parser, plain
 	if len(vars) <= 16 && cap(log) <= 64 { // usual scripts: their room is used again
 		clear(vars)
 		clear(log)

@@ -46,6 +46,14 @@ func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 			w.remember(out)
 			return append(dst, out)
 		}
+		if q, ok := sw.Parts[0].(*syntax.DblQuoted); ok && !q.Dollar && len(q.Parts) == 1 {
+			if lit, ok := q.Parts[0].(*syntax.Lit); ok && len(lit.Value) == end-start-2 && strings.IndexByte(lit.Value, '\\') < 0 {
+				out := w.literal(start, end)
+				out.Text = out.Raw[1 : len(out.Raw)-1]
+				w.remember(out)
+				return append(dst, out)
+			}
+		}
 	}
 	lists, why := w.braces(sw, start, end)
 	for _, parts := range lists {
