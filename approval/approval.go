@@ -18,8 +18,15 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Request is an ask put to humans. Once made, only its State and its Answers
-// change, and it is [Request.Spent] once it is decided.
+// A Request is an ask put to humans, and what became of it:
+//
+//	pending ─► approved ─► claimed ─► done
+//	   │           │           └────► lapsed    its caller was not heard of again
+//	   │           └────────────────► lapsed    nobody claimed it in time
+//	   └─► refused, expired, canceled
+//
+// Once made, only State, Answers and what follows them change. It is
+// [Request.Spent] once its call is decided, and stays as history.
 type Request struct {
 	ID     string      `json:"id"`
 	Call   obstat.Call `json:"call"`
@@ -38,8 +45,36 @@ type Request struct {
 	Created time.Time  `json:"created"`
 	Expires time.Time  `json:"expires"`
 	Who     Who        `json:"who,omitzero"`
-	State   State      `json:"state"`
-	Answers []Answer   `json:"answers,omitempty"` // so far; more than one where several must agree
+	// Group is the same for requests that one answer would suit: the same tool,
+	// rule and first offer.
+	Group   string   `json:"group,omitempty"`
+	State   State    `json:"state"`
+	Answers []Answer `json:"answers,omitempty"` // so far; more than one where several must agree
+	// ClaimBy is when an approval ends that nobody has claimed. It starts with the
+	// approval, not with the request.
+	ClaimBy time.Time `json:"claim_by,omitzero"`
+	Claim   *Claim    `json:"claim,omitempty"`
+	Outcome *Outcome  `json:"outcome,omitempty"`
+	// Version counts the changes; [Store].Update compares it.
+	Version int `json:"version"`
+	// Changed is the store's cursor of the last change: later changes have larger
+	// ones. It is no part of the request.
+	Changed int64 `json:"-"`
+}
+
+// A Claim says which caller took an approval to run the call.
+type Claim struct {
+	By   string    `json:"by"`
+	Time time.Time `json:"time"`
+	// Until is when the caller should have reported the outcome.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// An Outcome is what the caller reports of a call that it was allowed to run.
+type Outcome struct {
+	Time  time.Time `json:"time"`
+	OK    bool      `json:"ok"`
+	Words string    `json:"words,omitempty"`
 }
 
 // An Effect is one thing that the call would do.
@@ -74,6 +109,9 @@ type Who struct {
 	Users     []string `json:"users,omitempty"`      // these people, whatever their roles
 	NotCaller bool     `json:"not_caller,omitempty"` // not the person that started the agent
 	Needed    int      `json:"needed,omitempty"`     // how many must agree; zero is one
+	// Each are roles that all have to agree, each by a person of its own: with
+	// `["dev", "security"]` two people with the role dev are not enough.
+	Each []string `json:"each,omitempty"`
 }
 
 // A State is where a request stands.
@@ -86,8 +124,13 @@ const (
 	Refused  State = "refused"
 	Expired  State = "expired" // no answer came in time, which is not a refusal
 	Canceled State = "canceled"
-	Used     State = "used" // approved, and the call it was for was decided by it
+	Claimed  State = "claimed" // a caller has taken the approval and runs the call
+	Done     State = "done"    // the call was decided by it, or its caller reported the outcome
+	Lapsed   State = "lapsed"  // approved, and not claimed in time; or claimed, and not heard of again
 )
+
+// Open tells whether something may still become of a request in this state.
+func (s State) Open() bool { return s == Pending || s == Approved || s == Claimed }
 
 // A Scope is the extent of an approval: one call, a session, a rule.
 type Scope string
@@ -104,12 +147,16 @@ const (
 
 // An Answer is a person's answer to a request.
 type Answer struct {
-	By    string          `json:"by"`
-	Roles []string        `json:"roles,omitempty"`
-	Time  time.Time       `json:"time"`
-	Allow bool            `json:"allow"`
-	Scope Scope           `json:"scope,omitempty"` // of an approval
-	Until time.Time       `json:"until,omitzero"`  // the grant ends then
+	By    string    `json:"by"`
+	Roles []string  `json:"roles,omitempty"`
+	Time  time.Time `json:"time"`
+	Allow bool      `json:"allow"`
+	Scope Scope     `json:"scope,omitempty"` // of an approval
+	Until time.Time `json:"until,omitzero"`  // the grant ends then
+	// ForSeconds is how long the grant holds, from the moment that the last of
+	// those who must agree has said so; in place of Until.
+	ForSeconds int `json:"for_seconds,omitempty"`
+
 	Offer int             `json:"offer,omitempty"` // 1 and up: which offer; with any scope but once
 	More  []int           `json:"more,omitempty"`  // further offers that are accepted with Offer
 	Rule  json.RawMessage `json:"rule,omitempty"`  // an edited rule instead of an offer
@@ -150,10 +197,13 @@ func agreed(answers []Answer) Answer {
 	last := answers[len(answers)-1]
 	for i := range answers {
 		o := &answers[i]
-		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until)) {
-			last.Scope, last.Offer, last.Rule, last.Until = Once, 0, nil, time.Time{}
+		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until) || o.ForSeconds != last.ForSeconds) {
+			last.Scope, last.Offer, last.Rule, last.Until, last.ForSeconds = Once, 0, nil, time.Time{}, 0
 			break
 		}
+	}
+	if last.ForSeconds > 0 {
+		last.Until = last.Time.Add(time.Duration(last.ForSeconds) * time.Second)
 	}
 	return last
 }
@@ -179,21 +229,39 @@ func (r *Request) Spent() *Request {
 
 // A Store keeps requests and grants for every process that shares it.
 type Store interface {
-	// PutRequest adds a pending request.
+	RequestStore
+	GrantStore
+}
+
+// A RequestStore keeps requests.
+type RequestStore interface {
+	// PutRequest adds a pending request; ErrExists if there is one with its ID.
 	PutRequest(ctx context.Context, r *Request) error
-	// Requests returns the requests in a state, oldest first; "" is any.
-	Requests(ctx context.Context, s State) ([]*Request, error)
+	// Requests returns the requests that q asks for, oldest first.
+	Requests(ctx context.Context, q Query) ([]*Request, error)
 	// Request returns one request, or ErrNotFound.
 	Request(ctx context.Context, id string) (*Request, error)
-	// Settle changes a request from pending to another state, together with the
-	// grant that the answer leaves behind, if any. Exactly one caller succeeds:
-	// every other gets ErrSettled and leaves nothing. A request that is not
-	// approved is kept as spent.
-	Settle(ctx context.Context, id string, to State, answers []Answer, grant *Grant) error
-	// Use returns an approved request to the process that decides its call by it, and
-	// keeps it as spent. Exactly one caller succeeds: every other gets ErrSettled.
-	Use(ctx context.Context, id string) (*Request, error)
-	GrantStore
+	// Update replaces a request, together with adding the grant that an answer
+	// leaves behind, if any. It succeeds where the request still has r's Version,
+	// which it then counts up, and returns ErrChanged where it has another: of
+	// several that change a request at once exactly one succeeds, and the others
+	// leave nothing.
+	Update(ctx context.Context, r *Request, grant *Grant) error
+}
+
+// A Query says which requests are wanted; the zero Query wants all.
+type Query struct {
+	State State // "" is any
+	Group string
+	// After is a cursor: only requests that changed since. A request may come
+	// twice, with the same Version, and none is left out.
+	After int64
+	Limit int // at most so many, the newest; zero is all
+}
+
+// Matches tells whether q wants r; After and Limit are not looked at.
+func (q *Query) Matches(r *Request) bool {
+	return (q.State == "" || q.State == r.State) && (q.Group == "" || q.Group == r.Group)
 }
 
 // A GrantStore keeps grants.
@@ -208,6 +276,9 @@ type GrantStore interface {
 var (
 	ErrNotFound = errors.New("no such request")
 	ErrSettled  = errors.New("the request was answered already")
+	ErrChanged  = errors.New("the request was changed meanwhile")
+	ErrExists   = errors.New("there is such a request")
+	ErrOther    = errors.New("the approval is for another call")
 	ErrNotYou   = errors.New("you may not answer this request")
 	ErrBroader  = errors.New("the rule is broader than the call")
 	ErrBad      = errors.New("the answer makes no sense")

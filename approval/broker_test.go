@@ -335,10 +335,10 @@ func TestRoster(t *testing.T) {
 		d    obstat.Decision
 		want string
 	}{
-		{"Read", obstat.Decision{}, "{[] [] false 0}"},
-		{"Bash", obstat.Decision{}, "{[dev lead] [] false 0}"},
-		{"Bash", obstat.Decision{Rule: push, Safety: true}, "{[lead] [] true 2}"},
-		{"Odd", obstat.Decision{}, "{[" + approval.Nobody + "] [] false 0}"},
+		{"Read", obstat.Decision{}, "{[] [] false 0 []}"},
+		{"Bash", obstat.Decision{}, "{[dev lead] [] false 0 []}"},
+		{"Bash", obstat.Decision{Rule: push, Safety: true}, "{[lead] [] true 2 []}"},
+		{"Odd", obstat.Decision{}, "{[" + approval.Nobody + "] [] false 0 []}"},
 	} {
 		if got := fmt.Sprint(roster.For(&obstat.Call{Tool: tt.tool}, &tt.d)); got != tt.want {
 			t.Errorf("%s %v: %s, want %s", tt.tool, tt.d.Rule, got, tt.want)

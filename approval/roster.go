@@ -34,6 +34,11 @@ func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
 		}
 		out.NotCaller = out.NotCaller || l.Who.NotCaller
 		out.Needed = max(out.Needed, l.Who.Needed)
+		for _, role := range l.Who.Each {
+			if !slices.Contains(out.Each, role) {
+				out.Each = append(out.Each, role)
+			}
+		}
 		if len(l.Who.Roles)+len(l.Who.Users) == 0 {
 			continue
 		}

@@ -22,7 +22,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
 	}
-	if r, err = t.j.by.use(ctx, r); err != nil {
+	if r, err = t.j.by.use(ctx, r, approval.Claiming{By: t.call.Agent, Digest: t.digest}); err != nil {
 		return d.Refuse("it was answered, but that could not be taken down: " + err.Error())
 	}
 	t.before = append(t.before, t.answered(r))
@@ -197,6 +197,7 @@ func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Re
 	if j.by.opts.Who != nil {
 		r.Who = j.by.opts.Who(&j.Call, d)
 	}
+	r.Group = approval.GroupOf(r)
 	return r
 }
 
@@ -312,8 +313,10 @@ func stateWords(r *approval.Request) string {
 	switch r.State {
 	case approval.Expired:
 		return fmt.Sprintf("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
-	case approval.Used:
+	case approval.Done, approval.Claimed:
 		return usedWords
+	case approval.Lapsed:
+		return fmt.Sprintf("it was approved by %s, but nobody claimed the approval in time; ask again", r.Agreed().By)
 	case approval.Canceled:
 		return "the request was withdrawn before anybody answered"
 	}

@@ -64,7 +64,7 @@ func TestStoreBreaks(t *testing.T) {
 		if st := b.Status(t.Context()); !strings.Contains(st.Ledger, "no space") {
 			t.Errorf("%+v", st)
 		}
-		if rs, _ := s.Requests(t.Context(), ""); len(rs) != 0 {
+		if rs, _ := s.Requests(t.Context(), approval.Query{}); len(rs) != 0 {
 			t.Errorf("somebody was asked about a call that cannot be written down")
 		}
 		s.append.Store(false)
@@ -111,7 +111,7 @@ func TestResume(t *testing.T) {
 			{"make x", approval.Answer{Words: "no"}, obstat.Deny, "refused by bob: no"},
 			{"rm x", approval.Answer{Allow: true}, obstat.Deny, "rm *"}, // the policy of now
 		} {
-			r := &approval.Request{ID: approval.NewID("req_"), Call: *bash(tt.command), Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+			r := &approval.Request{ID: approval.NewID("req_"), Call: *bash(tt.command), Policy: b.Status(t.Context()).Policy, Created: time.Now(), Expires: time.Now().Add(time.Hour)}
 			if err := b.store.PutRequest(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
@@ -131,6 +131,48 @@ func TestResume(t *testing.T) {
 		if d, err := b.Resume(t.Context(), "nothing"); err == nil || d.Verdict != obstat.Deny {
 			t.Errorf("%v %v", d, err)
 		}
+	})
+}
+
+// TestClaimIsBound: an approval is for the call's bytes, for a time that starts
+// with it, and for the question that the policy asked then.
+func TestClaimIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, policy, nil)
+		put := func(command, rule, policy string) string {
+			r := &approval.Request{ID: approval.NewID("req_"), Call: *bash(command), Digest: "d", Rule: rule, Policy: policy, Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+			if err := b.store.PutRequest(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Minute)
+			if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true}); err != nil {
+				t.Fatal(err)
+			}
+			return r.ID
+		}
+		now := b.Status(t.Context()).Policy
+		id := put("make", "", now)
+		if d, err := b.Claim(t.Context(), id, approval.Claiming{Digest: "of another call"}); !errors.Is(err, approval.ErrOther) || d.Verdict != obstat.Deny {
+			t.Errorf("another call's bytes: %v %v", d.Verdict, err)
+		}
+		time.Sleep(14 * time.Minute) // long after the request began, shortly after its approval
+		d, err := b.Claim(t.Context(), id, approval.Claiming{By: "agent", Digest: "d", Lease: time.Minute})
+		check(t, d, obstat.Allow, "approved by bob")
+		if r, rerr := b.store.Request(t.Context(), id); err != nil || rerr != nil || r.State != approval.Claimed {
+			t.Errorf("%+v %v %v", r, err, rerr)
+		}
+		id = put("make", "", now)
+		time.Sleep(16 * time.Minute)
+		d, _ = b.Claim(t.Context(), id, approval.Claiming{})
+		check(t, d, obstat.Deny, "nobody claimed the approval in time")
+		d, _ = b.Claim(t.Context(), put("make", "", "another policy"), approval.Claiming{})
+		check(t, d, obstat.Deny, "approved under another policy")
+		asked, req, err := b.Put(t.Context(), bash("make"))
+		if err != nil || req == nil {
+			t.Fatal(asked.Reason(), err)
+		}
+		d, _ = b.Claim(t.Context(), put("make", req.Rule, "another policy, the same rule"), approval.Claiming{})
+		check(t, d, obstat.Allow, "approved by bob")
 	})
 }
 

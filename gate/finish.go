@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -45,6 +46,14 @@ func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 // the policy of now. What was decided once is not decided again: an approval is
 // for one run.
 func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, error) {
+	return g.Claim(ctx, request, approval.Claiming{})
+}
+
+// Claim does what Resume does, for a caller that says who it is, which call it is
+// about to run, and that it will report the outcome; see [approval.Broker.Claim].
+// An approval that was given under another policy counts where the policy of now
+// asks the same question, and is used up without one where it does not.
+func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (obstat.Decision, error) {
 	began := time.Now()
 	broker, err := g.asks(ctx)
 	if err != nil {
@@ -52,7 +61,7 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 	}
 	r, err := broker.Wait(ctx, request)
 	if err == nil {
-		r, err = g.use(ctx, r)
+		r, err = g.use(ctx, r, c)
 	}
 	if err != nil {
 		return obstat.Decision{Note: err.Error()}, err
@@ -67,6 +76,9 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 	case d.Verdict != obstat.Ask:
 	case len(d.Faults) > 0:
 		d = d.Refuse("nobody can approve a call that could not be judged")
+	case !t.sameQuestion(r):
+		t.before = append(t.before, t.answered(r))
+		d = d.Refuse("it was approved under another policy, which asked for another reason; ask again")
 	default:
 		t.before = append(t.before, t.answered(r))
 		d = t.settle(ctx, d, r)
@@ -76,17 +88,20 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 
 // use takes an approval for the one run that it is for, whichever process
 // decides it. Of one that was taken before nothing is left.
-func (g *Gate) use(ctx context.Context, r *approval.Request) (*approval.Request, error) {
+func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming) (*approval.Request, error) {
 	if r.State != approval.Approved {
 		return r, nil
 	}
-	store, err := g.keeps(ctx)
+	broker, err := g.asks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := store.Use(ctx, r.ID)
+	whole, err := broker.Claim(ctx, r.ID, c)
 	if errors.Is(err, approval.ErrSettled) {
-		r.State = approval.Used
+		if now, err := g.store.Request(ctx, r.ID); err == nil && now.State == approval.Lapsed {
+			return now, nil
+		}
+		r.State = approval.Done
 		return r.Spent(), nil
 	}
 	return whole, err
@@ -99,4 +114,15 @@ func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Deci
 	t.j = &judged{by: t.g, Answer: policy.Answer{Call: *t.call}, broken: broken}
 	d := obstat.Decision{}.Refuse(stateWords(r))
 	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.answered(r)))
+}
+
+// sameQuestion tells whether the policy of now asks about a call what the person
+// who answered was asked: by the same rule, no more safety at stake.
+func (t *turn) sameQuestion(r *approval.Request) bool {
+	d := &t.j.Decision
+	rule := ""
+	if d.Rule != nil {
+		rule = d.Rule.String()
+	}
+	return r.Policy == t.j.digest() || rule == r.Rule && ledger.Clip(d.Part) == r.Part && (!d.Safety || r.Safety)
 }

@@ -344,7 +344,7 @@ func TestLarge(t *testing.T) {
 		if len(recs) != 3 || len(recs[0].Input) > 200 || len(recs[0].Reason) > 10_000 || recs[0].Call == "" {
 			t.Errorf("%d records, %s", len(recs), recs[0].Input)
 		}
-		if rs, _ := b.store.Requests(t.Context(), ""); len(rs) != 0 {
+		if rs, _ := b.store.Requests(t.Context(), approval.Query{}); len(rs) != 0 {
 			t.Errorf("%d requests", len(rs))
 		}
 		if _, err := ledger.Verify(b.store.Records(t.Context(), ledger.Query{}), ledger.Hash{}); err != nil {

@@ -294,7 +294,7 @@ func TestResumeRace(t *testing.T) {
 	}
 	_, s := onDisk(t, dir)
 	c := bash("make")
-	r := &approval.Request{ID: approval.NewID("req_"), Call: *c, Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+	r := &approval.Request{ID: approval.NewID("req_"), Call: *c, Policy: gates[0].Status(t.Context()).Policy, Created: time.Now(), Expires: time.Now().Add(time.Hour)}
 	if err := s.PutRequest(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

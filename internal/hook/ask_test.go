@@ -376,7 +376,7 @@ func TestRace(t *testing.T) {
 			now, _ := s.store.Request(context.Background(), r.ID)
 			grants, _ := s.store.Grants(context.Background(), time.Now())
 			won := err == nil
-			if won != (d.Verdict == obstat.Allow) || won != (now.State == approval.Used) || won != (len(grants) == 1) || !won && now.State != approval.Expired {
+			if won != (d.Verdict == obstat.Allow) || won != (now.State == approval.Done) || won != (len(grants) == 1) || !won && now.State != approval.Expired {
 				t.Errorf("%v, %v, %v, %d grants", d.Verdict, err, now.State, len(grants))
 			}
 			if v := s.verdicts(ledger.Decision); len(v) != 1 || v[0] != d.Verdict.String() {

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -21,13 +23,17 @@ type Store struct {
 	records  []*ledger.Record
 	head     ledger.Head
 	requests []*approval.Request
+	byID     map[string]*approval.Request
+	changed  int64 // cursor of the last change
 	grants   []*approval.Grant
+	docs     map[[2]string]docs.Doc // by kind and ID
 }
 
 var (
 	_ ledger.Store   = (*Store)(nil)
 	_ ledger.Trimmer = (*Store)(nil)
 	_ approval.Store = (*Store)(nil)
+	_ docs.Store     = (*Store)(nil)
 )
 
 // Append adds records to the chain.
@@ -107,89 +113,81 @@ func (s *Store) Trim(_ context.Context, before time.Time) (int, error) {
 func (s *Store) PutRequest(_ context.Context, r *approval.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(r.ID) != nil {
-		return fmt.Errorf("there is a request %q", r.ID)
+	if s.byID[r.ID] != nil {
+		return fmt.Errorf("%q: %w", r.ID, approval.ErrExists)
 	}
 	c := *r
 	c.State = approval.Pending
+	s.change(&c)
+	if s.byID == nil {
+		s.byID = map[string]*approval.Request{}
+	}
+	s.byID[r.ID] = &c
 	s.requests = append(s.requests, &c)
 	return nil
 }
 
-// Requests returns the requests in a state, oldest first.
-func (s *Store) Requests(_ context.Context, state approval.State) ([]*approval.Request, error) {
+// change gives a request the next cursor.
+func (s *Store) change(r *approval.Request) {
+	s.changed++
+	r.Changed = s.changed + 1 // after any cursor that means the beginning
+}
+
+// Requests returns the requests that q asks for, oldest first.
+func (s *Store) Requests(_ context.Context, q approval.Query) ([]*approval.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*approval.Request
 	for _, r := range s.requests {
-		if state == "" || r.State == state {
-			c := *r
-			c.Answers = slices.Clone(r.Answers)
-			out = append(out, &c)
+		if q.Matches(r) && r.Changed > q.After {
+			out = append(out, copied(r))
 		}
 	}
+	if q.After > 0 {
+		slices.SortFunc(out, func(a, b *approval.Request) int { return cmp.Compare(a.Changed, b.Changed) })
+	}
+	if q.Limit > 0 && len(out) > q.Limit {
+		out = out[len(out)-q.Limit:]
+	}
 	return out, nil
+}
+
+func copied(r *approval.Request) *approval.Request {
+	c := *r
+	c.Answers = slices.Clone(r.Answers)
+	return &c
 }
 
 // Request returns one request.
 func (s *Store) Request(_ context.Context, id string) (*approval.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.find(id)
+	r := s.byID[id]
 	if r == nil {
-		return nil, approval.ErrNotFound
+		return nil, fmt.Errorf("%q: %w", id, approval.ErrNotFound)
 	}
-	c := *r
-	c.Answers = slices.Clone(r.Answers)
-	return &c, nil
+	return copied(r), nil
 }
 
-func (s *Store) find(id string) *approval.Request {
-	for _, r := range s.requests {
-		if r.ID == id {
-			return r
-		}
-	}
-	return nil
-}
-
-// Settle changes a pending request's state, once.
-func (s *Store) Settle(_ context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
+// Update replaces a request that nobody has changed meanwhile.
+func (s *Store) Update(_ context.Context, r *approval.Request, grant *approval.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.find(id)
+	old := s.byID[r.ID]
 	switch {
-	case r == nil:
-		return approval.ErrNotFound
-	case r.State != approval.Pending:
-		return approval.ErrSettled
+	case old == nil:
+		return fmt.Errorf("%q: %w", r.ID, approval.ErrNotFound)
+	case old.Version != r.Version:
+		return fmt.Errorf("%q: %w", r.ID, approval.ErrChanged)
 	}
-	r.State, r.Answers = to, slices.Clone(answers)
-	if to != approval.Approved {
-		*r = *r.Spent()
-	}
+	r.Version++
+	s.change(r)
+	*old = *copied(r)
 	if grant != nil {
 		c := *grant
 		s.grants = append(s.grants, &c)
 	}
 	return nil
-}
-
-// Use returns an approved request, once.
-func (s *Store) Use(_ context.Context, id string) (*approval.Request, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.find(id)
-	switch {
-	case r == nil:
-		return nil, approval.ErrNotFound
-	case r.State != approval.Approved:
-		return nil, approval.ErrSettled
-	}
-	whole := *r
-	*r = *r.Spent()
-	r.State = approval.Used
-	return &whole, nil
 }
 
 // Grants returns the grants in force at a time.
@@ -217,19 +215,4 @@ func (s *Store) Revoke(_ context.Context, id string, now time.Time) error {
 		}
 	}
 	return approval.ErrNotFound
-}
-
-// Note keeps answers to a request that stays pending.
-func (s *Store) Note(_ context.Context, id string, had int, answers []approval.Answer) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.find(id)
-	switch {
-	case r == nil:
-		return approval.ErrNotFound
-	case r.State != approval.Pending || len(r.Answers) != had:
-		return approval.ErrSettled
-	}
-	r.Answers = slices.Clone(answers)
-	return nil
 }

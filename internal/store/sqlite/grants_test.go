@@ -27,7 +27,7 @@ func TestGrantMark(t *testing.T) {
 		if err := s.PutRequest(ctx, &approval.Request{ID: id}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Settle(ctx, id, approval.Approved, nil, g); err != nil {
+		if err := s.Update(ctx, &approval.Request{ID: id, State: approval.Approved}, g); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -97,7 +97,7 @@ func TestDatabaseGone(t *testing.T) {
 		if _, err := os.Stat(statedir.Grants(path)); err != nil {
 			t.Error("nothing says that something is granted:", err)
 		}
-		for id, want := range map[string]approval.State{"r1": approval.Used, "r2": approval.Canceled, "r3": approval.Refused} {
+		for id, want := range map[string]approval.State{"r1": approval.Done, "r2": approval.Canceled, "r3": approval.Refused} {
 			if r, err := s.Request(t.Context(), id); err != nil || r.State != want || r.Call.Tool != "Bash" {
 				t.Errorf("%s: %+v %v", id, r, err)
 			}

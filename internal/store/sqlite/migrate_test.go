@@ -84,7 +84,7 @@ func TestMigrations(t *testing.T) {
 		if got := all(t, s); got != "one two three" || verified(t, s) != nil {
 			t.Errorf("from version %s: %s: %v", name, got, verified(t, s))
 		}
-		if rs, err := s.Requests(t.Context(), approval.Pending); name != "0" && (err != nil || len(rs) != 1) {
+		if rs, err := s.Requests(t.Context(), approval.Query{State: approval.Pending}); name != "0" && (err != nil || len(rs) != 1) {
 			t.Errorf("from version %s: requests %v %v", name, rs, err)
 		}
 		s.Close()

@@ -34,13 +34,13 @@ func restore(tx *sql.Tx, header *ledger.Record, line []byte) error {
 	if err := putRequest(tx, req, "INSERT OR IGNORE"); err != nil {
 		return err
 	}
-	rs, err := list[approval.Request](context.Background(), tx, "SELECT body FROM requests WHERE id = ?", r.Request)
+	rs, err := requests(context.Background(), tx, "id = ?", r.Request)
 	if err != nil || len(rs) == 0 {
 		return err
 	}
 	req = rs[0]
 	if req.State = approval.State(r.Verdict); req.State == approval.Approved {
-		req.State = approval.Used // the process that wrote the record decided by it
+		req.State = approval.Done // the process that wrote the record decided by it
 	}
 	_ = json.Unmarshal(r.Detail, &req.Answers) // masked parts are lost
 	return update(tx, req.Spent())
@@ -91,7 +91,7 @@ func (s *Store) finish(ctx context.Context, p *pass) error {
 }
 
 func (s *Store) lapse(ctx context.Context, tx *sql.Tx) error {
-	open, err := list[approval.Request](ctx, tx, "SELECT body FROM requests WHERE state = ? ORDER BY n", string(approval.Pending))
+	open, err := requests(ctx, tx, "state = ? ORDER BY n", string(approval.Pending))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/obstat/obstat/approval"
@@ -19,7 +20,11 @@ func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
 	defer s.mu.Unlock()
 	c := *r
 	c.State = approval.Pending
-	return s.transact(ctx, s.write, func(tx *sql.Tx) error { return putRequest(tx, &c, "INSERT") })
+	err := s.transact(ctx, s.write, func(tx *sql.Tx) error { return putRequest(tx, &c, "INSERT") })
+	if isCode(err, codeConstraint) {
+		err = fmt.Errorf("%q: %w", r.ID, approval.ErrExists)
+	}
+	return err
 }
 
 func putRequest(tx *sql.Tx, r *approval.Request, insert string) error {
@@ -27,17 +32,41 @@ func putRequest(tx *sql.Tx, r *approval.Request, insert string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(insert+" INTO requests (id, n, state, body) VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM requests), ?, ?)", r.ID, string(r.State), body)
+	_, err = tx.Exec(insert+" INTO requests (id, n, state, grouped, changed, body) VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM requests), ?, ?, "+nextChange+", ?)",
+		r.ID, string(r.State), r.Group, body)
 	return err
 }
 
-// Requests returns the requests in a state, oldest first.
-func (s *Store) Requests(ctx context.Context, state approval.State) ([]*approval.Request, error) {
-	query, args := "SELECT body FROM requests ORDER BY n", []any(nil)
-	if state != "" {
-		query, args = "SELECT body FROM requests WHERE state = ? ORDER BY n", []any{string(state)}
+// nextChange is the cursor of a change: writers take turns, so that cursors are in
+// the order of commits. It is above 1, which stands for the beginning.
+const nextChange = "(SELECT coalesce(max(changed), 1) + 1 FROM requests)"
+
+// Requests returns the requests that q asks for, oldest first.
+func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, error) {
+	order, limit := "n", q.Limit
+	if q.After > 0 {
+		order = "changed"
 	}
-	return list[approval.Request](ctx, s.read, query, args...)
+	if limit <= 0 {
+		limit = -1
+	}
+	out, err := requests(ctx, s.read, "(? = '' OR state = ?) AND (? = '' OR grouped = ?) AND changed > ? ORDER BY "+order+" DESC LIMIT ?",
+		string(q.State), string(q.State), q.Group, q.Group, q.After, limit)
+	slices.Reverse(out)
+	return out, err
+}
+
+// requests returns the requests that a condition is about.
+func requests(ctx context.Context, db lister, where string, args ...any) (out []*approval.Request, err error) {
+	err = each(ctx, db, func(rows *sql.Rows) error {
+		r, body := new(approval.Request), []byte(nil)
+		if err := rows.Scan(&r.Changed, &body); err != nil {
+			return err
+		}
+		out = append(out, r)
+		return json.Unmarshal(body, r)
+	}, "SELECT changed, body FROM requests WHERE "+where, args...)
+	return out, err
 }
 
 // A lister is a database or a transaction.
@@ -45,31 +74,24 @@ type lister interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// list decodes the bodies that a query returns.
-func list[T any](ctx context.Context, db lister, query string, args ...any) ([]*T, error) {
+// each has the rows that a query returns read one by one.
+func each(ctx context.Context, db lister, read func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	var out []*T
 	for rows.Next() {
-		var body []byte
-		v := new(T)
-		if err := rows.Scan(&body); err != nil {
-			return nil, err
+		if err := read(rows); err != nil {
+			return err
 		}
-		if err := json.Unmarshal(body, v); err != nil {
-			return nil, err
-		}
-		out = append(out, v)
 	}
-	return out, rows.Err()
+	return rows.Err()
 }
 
 // Request returns one request.
 func (s *Store) Request(ctx context.Context, id string) (*approval.Request, error) {
-	rs, err := list[approval.Request](ctx, s.read, "SELECT body FROM requests WHERE id = ?", id)
+	rs, err := requests(ctx, s.read, "id = ?", id)
 	if err == nil && len(rs) == 0 {
 		err = fmt.Errorf("%q: %w", id, approval.ErrNotFound)
 	}
@@ -79,62 +101,33 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 	return rs[0], nil
 }
 
-// Settle changes a pending request's state, once, with its grant in the same
-// transaction.
-func (s *Store) Settle(ctx context.Context, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
-	err := s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
-		if r.State, r.Answers = to, answers; to != approval.Approved {
-			r = r.Spent()
-		}
-		return errors.Join(update(tx, r), put(tx, grant))
-	})
-	if err == nil && grant != nil {
-		s.mark()
-	}
-	return err
-}
-
-// Use returns an approved request, once.
-func (s *Store) Use(ctx context.Context, id string) (whole *approval.Request, err error) {
-	err = s.change(ctx, id, approval.Approved, func(tx *sql.Tx, r *approval.Request) error {
-		whole = r
-		spent := r.Spent()
-		spent.State = approval.Used
-		return update(tx, spent)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return whole, nil
-}
-
-// Note keeps answers to a request that stays pending.
-func (s *Store) Note(ctx context.Context, id string, had int, answers []approval.Answer) error {
-	return s.change(ctx, id, approval.Pending, func(tx *sql.Tx, r *approval.Request) error {
-		if len(r.Answers) != had {
-			return fmt.Errorf("%q: %w", id, approval.ErrSettled)
-		}
-		r.Answers = answers
-		return update(tx, r)
-	})
-}
-
-// change changes a request that is in a state, in a transaction of its own.
-func (s *Store) change(ctx context.Context, id string, from approval.State, change func(*sql.Tx, *approval.Request) error) error {
+// Update replaces a request that nobody has changed meanwhile, with its grant in
+// the same transaction.
+func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.transact(ctx, s.write, func(tx *sql.Tx) error {
-		rs, err := list[approval.Request](ctx, tx, "SELECT body FROM requests WHERE id = ?", id)
+	err := s.transact(ctx, s.write, func(tx *sql.Tx) error {
+		rs, err := requests(ctx, tx, "id = ?", r.ID)
 		switch {
 		case err != nil:
 			return err
 		case len(rs) == 0:
-			return fmt.Errorf("%q: %w", id, approval.ErrNotFound)
-		case rs[0].State != from:
-			return fmt.Errorf("%q: %w", id, approval.ErrSettled)
+			return fmt.Errorf("%q: %w", r.ID, approval.ErrNotFound)
+		case rs[0].Version != r.Version:
+			return fmt.Errorf("%q: %w", r.ID, approval.ErrChanged)
 		}
-		return change(tx, rs[0])
+		next := *r
+		next.Version++
+		return errors.Join(update(tx, &next), put(tx, grant))
 	})
+	if err != nil {
+		return err
+	}
+	r.Version++
+	if grant != nil {
+		s.mark()
+	}
+	return nil
 }
 
 func update(tx *sql.Tx, r *approval.Request) error {
@@ -142,7 +135,7 @@ func update(tx *sql.Tx, r *approval.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("UPDATE requests SET state = ?, body = ? WHERE id = ?", string(r.State), body, r.ID)
+	_, err = tx.Exec("UPDATE requests SET state = ?, changed = "+nextChange+", body = ? WHERE id = ?", string(r.State), body, r.ID)
 	return err
 }
 
@@ -175,7 +168,16 @@ func (s *Store) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, e
 }
 
 func (s *Store) grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
-	return list[approval.Grant](ctx, s.read, "SELECT body FROM grants WHERE revoked = 0 AND (expires = 0 OR expires > ?) ORDER BY rowid", now.UnixNano())
+	var out []*approval.Grant
+	err := each(ctx, s.read, func(rows *sql.Rows) error {
+		g, body := new(approval.Grant), []byte(nil)
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		out = append(out, g)
+		return json.Unmarshal(body, g)
+	}, "SELECT body FROM grants WHERE revoked = 0 AND (expires = 0 OR expires > ?) ORDER BY rowid", now.UnixNano())
+	return out, err
 }
 
 // mark makes the file that tells of grants in the database. Where it cannot be

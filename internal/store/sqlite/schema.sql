@@ -17,13 +17,24 @@ CREATE TABLE records (
 CREATE INDEX records_session ON records (session, seq);
 CREATE INDEX records_time ON records (time);
 
-CREATE TABLE IF NOT EXISTS requests (
+-- Until version 3 requests had neither a group nor a cursor, and an approval that
+-- was used up was called used.
+CREATE TABLE IF NOT EXISTS requests (id TEXT PRIMARY KEY, n INTEGER, state TEXT, body BLOB);
+ALTER TABLE requests RENAME TO requests_before;
+DROP INDEX IF EXISTS requests_state;
+DROP INDEX IF EXISTS requests_changed;
+CREATE TABLE requests (
     id      TEXT PRIMARY KEY,
     n       INTEGER NOT NULL, -- order of arrival
     state   TEXT NOT NULL,
+    grouped TEXT NOT NULL,
+    changed INTEGER NOT NULL, -- cursor of the last change
     body    BLOB NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS requests_state ON requests (state, n);
+INSERT INTO requests SELECT id, n, replace(state, 'used', 'done'), '', n + 1, CAST(replace(CAST(body AS TEXT), '"state":"used"', '"state":"done"') AS BLOB) FROM requests_before;
+DROP TABLE requests_before;
+CREATE INDEX requests_state ON requests (state, n);
+CREATE INDEX requests_changed ON requests (changed);
 
 CREATE TABLE IF NOT EXISTS grants (
     id      TEXT PRIMARY KEY,
@@ -32,6 +43,15 @@ CREATE TABLE IF NOT EXISTS grants (
     body    BLOB NOT NULL
 ) STRICT;
 
+CREATE TABLE IF NOT EXISTS docs ( -- tokens, policies and the like, by kind and name
+    kind    TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    body    BLOB NOT NULL,
+    PRIMARY KEY (kind, id)
+) STRICT;
+
+DROP TABLE IF EXISTS fed;
 CREATE TABLE fed ( -- one row: how far the file is indexed
     seq     INTEGER NOT NULL,
     hash    BLOB    NOT NULL,

@@ -26,6 +26,7 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -59,6 +60,7 @@ var (
 	_ ledger.Trimmer  = (*Store)(nil)
 	_ ledger.Verifier = (*Store)(nil)
 	_ approval.Store  = (*Store)(nil)
+	_ docs.Store      = (*Store)(nil)
 )
 
 // DefaultPath returns where the database is in the user's state directory.
@@ -198,7 +200,7 @@ func open(path string, conns int, sync string) (*sql.DB, error) {
 }
 
 // schemaVersion is the version of schema.sql, kept as the database's user_version.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // migrate checks that the database is ours and not from the future, and gives it
 // the schema. Of several processes that do so at once one wins, and the others
@@ -245,6 +247,7 @@ func notOurs(err error) error {
 // The results of SQLite that are told apart.
 const (
 	codeReadOnly     = 8
+	codeConstraint   = 19
 	codeNotADatabase = 26
 )
 

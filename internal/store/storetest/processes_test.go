@@ -47,7 +47,7 @@ func Processes(t *testing.T, place string, open func(t *testing.T, place string)
 		id := fmt.Sprint("r", i)
 		r, err := s.Request(ctx(), id)
 		must(t, err)
-		if won, used := did["won "+id], did["used "+id]; won != 1 || used != 1 || r.State != approval.Used || len(r.Answers) != 1 {
+		if won, used := did["won "+id], did["used "+id]; won != 1 || used != 1 || r.State != approval.Done || len(r.Answers) != 1 {
 			t.Errorf("%s: %d processes won, %d used it, it is %s after %d answers", id, won, used, r.State, len(r.Answers))
 		}
 	}
@@ -110,7 +110,7 @@ func answerAll(t *testing.T, s Store) {
 			t.Error(err)
 		}
 		// The process that asked may have died: each of them takes the answer up.
-		switch _, err := s.Use(ctx(), id); {
+		switch _, err := use(s, id); {
 		case err == nil:
 			fmt.Println("used " + id)
 		case !errors.Is(err, approval.ErrSettled):

@@ -19,17 +19,36 @@ func request(id string) *approval.Request {
 		Created: start, Expires: start.Add(time.Minute)}
 }
 
+// settle ends a pending request as a broker does.
+func settle(s Store, id string, to approval.State, answers []approval.Answer, grant *approval.Grant) error {
+	_, err := approval.Change(ctx(), s, id, func(r *approval.Request) (*approval.Request, *approval.Grant, error) {
+		if r.State != approval.Pending {
+			return nil, nil, approval.ErrSettled
+		}
+		if r.State, r.Answers = to, answers; to != approval.Approved {
+			r = r.Spent()
+		}
+		return r, grant, nil
+	})
+	return err
+}
+
+// use claims an approval for a caller that reports nothing.
+func use(s Store, id string) (*approval.Request, error) {
+	return approval.New(s, nil).Claim(ctx(), id, approval.Claiming{By: "me"})
+}
+
 func testRequests(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("a")))
 	must(t, s.PutRequest(ctx(), request("b")))
-	must(t, s.Settle(ctx(), "a", approval.Refused, []approval.Answer{{By: "me", Words: "no"}}, nil))
-	if err := s.Settle(ctx(), "a", approval.Approved, nil, nil); !errors.Is(err, approval.ErrSettled) {
+	must(t, settle(s, "a", approval.Refused, []approval.Answer{{By: "me", Words: "no"}}, nil))
+	if err := settle(s, "a", approval.Approved, nil, nil); !errors.Is(err, approval.ErrSettled) {
 		t.Errorf("answered twice: %v", err)
 	}
-	if err := s.Settle(ctx(), "zz", approval.Approved, nil, nil); !errors.Is(err, approval.ErrNotFound) {
+	if err := settle(s, "zz", approval.Approved, nil, nil); !errors.Is(err, approval.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
-	pending, err := s.Requests(ctx(), approval.Pending)
+	pending, err := s.Requests(ctx(), approval.Query{State: approval.Pending})
 	must(t, err)
 	if len(pending) != 1 || pending[0].ID != "b" || pending[0].State != approval.Pending {
 		t.Errorf("%+v", pending)
@@ -53,34 +72,34 @@ func testSpent(t *testing.T, s Store) {
 		r.Offers = []approval.Offer{{Text: "make"}}
 		r.Effects, r.Part, r.About = []approval.Effect{{Kind: "run", Target: "make"}}, "make", "m"
 		must(t, s.PutRequest(ctx(), r))
-		must(t, s.Settle(ctx(), id, to, []approval.Answer{{By: "me", Allow: to == approval.Approved, Input: json.RawMessage(`{"command":"make"}`)}}, nil))
+		must(t, settle(s, id, to, []approval.Answer{{By: "me", Allow: to == approval.Approved, Input: json.RawMessage(`{"command":"make"}`)}}, nil))
 		got, err := s.Request(ctx(), id)
 		must(t, err)
 		if to == approval.Approved {
 			if !says(t, got) {
 				t.Errorf("approved, and what the call said is gone: %+v", got)
 			}
-			got, err = s.Use(ctx(), id)
+			got, err = use(s, id)
 			must(t, err)
 			if !says(t, got) || got.State != approval.Approved || len(got.Answers) != 1 || got.Answers[0].Input == nil {
 				t.Errorf("used: %+v", got)
 			}
 			got, err = s.Request(ctx(), id)
 			must(t, err)
-			to = approval.Used
+			to = approval.Done
 		}
 		if says(t, got) || got.State != to || got.About != "m" || got.Answers[0].By != "me" {
 			t.Errorf("%s: %+v", to, got)
 		}
-		if _, err := s.Use(ctx(), id); !errors.Is(err, approval.ErrSettled) {
+		if _, err := use(s, id); !errors.Is(err, approval.ErrSettled) {
 			t.Errorf("%s can be used: %v", to, err)
 		}
 	}
 	must(t, s.PutRequest(ctx(), request("open")))
-	if _, err := s.Use(ctx(), "open"); !errors.Is(err, approval.ErrSettled) {
+	if _, err := use(s, "open"); !errors.Is(err, approval.ErrSettled) {
 		t.Errorf("a pending request can be used: %v", err)
 	}
-	if _, err := s.Use(ctx(), "nobody's"); !errors.Is(err, approval.ErrNotFound) {
+	if _, err := use(s, "nobody's"); !errors.Is(err, approval.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
 }
@@ -95,9 +114,9 @@ func says(t *testing.T, r *approval.Request) bool {
 // testUseRace: an approval is for one run, of all processes that try.
 func testUseRace(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("r")))
-	must(t, s.Settle(ctx(), "r", approval.Approved, []approval.Answer{{By: "me", Allow: true}}, nil))
+	must(t, settle(s, "r", approval.Approved, []approval.Answer{{By: "me", Allow: true}}, nil))
 	won := race64(t, func(int) error {
-		_, err := s.Use(ctx(), "r")
+		_, err := use(s, "r")
 		return err
 	})
 	if won != 1 {
@@ -109,7 +128,7 @@ func testUseRace(t *testing.T, s Store) {
 // that was not answered in time cannot be answered later.
 func testExpiry(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("r")))
-	must(t, s.Settle(ctx(), "r", approval.Approved, nil, &approval.Grant{ID: "g", Scope: approval.User, Key: "u", Tool: "Bash", Digest: "d", Created: start, Expires: start.Add(time.Hour)}))
+	must(t, settle(s, "r", approval.Approved, nil, &approval.Grant{ID: "g", Scope: approval.User, Key: "u", Tool: "Bash", Digest: "d", Created: start, Expires: start.Add(time.Hour)}))
 	for d, want := range map[time.Duration]int{0: 1, time.Hour - 1: 1, time.Hour: 0, 2 * time.Hour: 0} {
 		gs, err := s.Grants(ctx(), start.Add(d))
 		must(t, err)
@@ -166,7 +185,7 @@ func race64(t *testing.T, do func(i int) error) (won int) {
 func testAnswerRace(t *testing.T, s Store) {
 	must(t, s.PutRequest(ctx(), request("r")))
 	won := race64(t, func(i int) error {
-		return s.Settle(ctx(), "r", approval.Approved, nil, &approval.Grant{ID: fmt.Sprint("g", i), Scope: approval.Session, Created: start})
+		return settle(s, "r", approval.Approved, nil, &approval.Grant{ID: fmt.Sprint("g", i), Scope: approval.Session, Created: start})
 	})
 	if gs, err := s.Grants(ctx(), start); err != nil || len(gs) != 1 || won != 1 {
 		t.Errorf("%d won, %d grants, %v", won, len(gs), err)
@@ -196,7 +215,7 @@ func testGrants(t *testing.T, s Store) {
 	for i, expires := range []time.Time{{}, start.Add(time.Hour), start.Add(-time.Hour)} {
 		id := fmt.Sprint("r", i)
 		must(t, s.PutRequest(ctx(), request(id)))
-		must(t, s.Settle(ctx(), id, approval.Approved, nil, &approval.Grant{ID: fmt.Sprint("g", i), Scope: approval.User, Key: "u", Tool: "Bash", Digest: "d", Created: start, Expires: expires}))
+		must(t, settle(s, id, approval.Approved, nil, &approval.Grant{ID: fmt.Sprint("g", i), Scope: approval.User, Key: "u", Tool: "Bash", Digest: "d", Created: start, Expires: expires}))
 	}
 	gs, err := s.Grants(ctx(), start)
 	must(t, err)
@@ -224,8 +243,8 @@ func testRequestOrder(t *testing.T, s Store) {
 	if err := s.PutRequest(ctx(), request("c")); err == nil {
 		t.Error("a second request with the same name")
 	}
-	must(t, s.Settle(ctx(), "c", approval.Refused, nil, nil))
-	rs, err := s.Requests(ctx(), "")
+	must(t, settle(s, "c", approval.Refused, nil, nil))
+	rs, err := s.Requests(ctx(), approval.Query{})
 	must(t, err)
 	var got []string
 	for _, r := range rs {

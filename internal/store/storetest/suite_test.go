@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -19,6 +20,7 @@ type Store interface {
 	ledger.Store
 	ledger.Trimmer
 	approval.Store
+	docs.Store
 }
 
 // Run runs the suite. open returns a new, empty store; reopen, if not nil,
@@ -28,7 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 		"chain": testChain, "query": testQuery, "appends race": testAppendRace, "trim": testTrim, "trim after a jump": testTrimJump, "too large": testTooLarge,
 		"requests": testRequests, "answers race": testAnswerRace, "grants": testGrants, "case matters": testCase, "order": testOrder,
 		"strange text": testStrange, "spent": testSpent, "uses race": testUseRace, "brokers race": testBrokerRace, "expiry": testExpiry,
-		"large": testLarge, "requests in order": testRequestOrder,
+		"large": testLarge, "requests in order": testRequestOrder, "changes": testChanges, "versions": testVersions, "claims": testClaims, "docs": testDocs,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -43,14 +45,14 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 		if n := verify(t, s).Records; n != 3 {
 			t.Errorf("%d records after a restart, want 3", n)
 		}
-		if rs, err := s.Requests(ctx(), approval.Pending); err != nil || len(rs) != 1 || rs[0].ID != "r1" {
+		if rs, err := s.Requests(ctx(), approval.Query{State: approval.Pending}); err != nil || len(rs) != 1 || rs[0].ID != "r1" {
 			t.Errorf("requests after a restart: %v %v", rs, err)
 		}
 		fill(t, s, 2)
 		if n := verify(t, s).Records; n != 5 {
 			t.Errorf("%d records, want 5", n)
 		}
-		must(t, s.Settle(ctx(), "r1", approval.Approved, []approval.Answer{{By: "bob", Allow: true}}, &approval.Grant{ID: "g", Scope: approval.Session, Key: "s", Tool: "Bash", Digest: "d", Created: start}))
+		must(t, settle(s, "r1", approval.Approved, []approval.Answer{{By: "bob", Allow: true}}, &approval.Grant{ID: "g", Scope: approval.Session, Key: "s", Tool: "Bash", Digest: "d", Created: start}))
 		s = reopen(t, s)
 		r, err := s.Request(ctx(), "r1")
 		must(t, err)
@@ -209,7 +211,7 @@ func testCase(t *testing.T, s Store) {
 		n++
 	}
 	must(t, s.PutRequest(ctx(), request("R")))
-	if err := s.Settle(ctx(), "r", approval.Approved, nil, nil); n != 1 || !errors.Is(err, approval.ErrNotFound) {
+	if err := settle(s, "r", approval.Approved, nil, nil); n != 1 || !errors.Is(err, approval.ErrNotFound) {
 		t.Errorf("%d records, %v", n, err)
 	}
 }

@@ -1,0 +1,265 @@
+package approval
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/obstat/obstat"
+)
+
+// Answer takes a person's answer to a pending request. The first answer wins;
+// a later one gets ErrSettled and leaves nothing behind. Where several must
+// agree, an approval may leave the request pending; one refusal settles it.
+func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
+	var out *Request
+	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+		if err := b.admit(r, &a); err != nil {
+			return nil, nil, err
+		}
+		answers := append(slices.Clone(r.Answers), a)
+		switch {
+		case !a.Allow:
+			out = r.with(Refused, answers)
+			return out.Spent(), nil, nil
+		case !r.Who.enough(answers):
+			out = r.with(Pending, answers)
+			return out, nil, nil
+		}
+		out = r.with(Approved, answers)
+		out.ClaimBy = b.now().Add(b.opts.Valid)
+		said := agreed(answers)
+		return out, said.grant(r), nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if out.State != Pending {
+		b.tell(out)
+	}
+	if !a.Allow && a.All {
+		b.refuseOthers(ctx, out)
+	}
+	return out, nil
+}
+
+// with returns the request as an answer made it; the process that waited for it
+// may have used it by now.
+func (r *Request) with(s State, answers []Answer) *Request {
+	c := *r
+	c.State, c.Answers = s, answers
+	return &c
+}
+
+// maxAnswers bounds how many people can have a say in one request.
+const maxAnswers = 100
+
+// admit tells whether an answer counts: the request is open, the person may
+// answer, and the grant is no more than was asked for.
+func (b *Broker) admit(r *Request, a *Answer) error {
+	if a.Time.IsZero() {
+		a.Time = b.now()
+	}
+	switch {
+	case r.State != Pending:
+		return fmt.Errorf("%q: %w", r.ID, ErrSettled)
+	case !a.Time.Before(r.Expires):
+		return fmt.Errorf("%q: %w: its time is over", r.ID, ErrSettled)
+	case a.By == "":
+		return fmt.Errorf("%w: an answer needs a name", ErrNotYou)
+	case r.Who.NotCaller && a.By == r.Call.User:
+		return fmt.Errorf("%w: somebody other than %s has to", ErrNotYou, a.By)
+	case !r.Who.admits(a):
+		return fmt.Errorf("%w: %s", ErrNotYou, r.Who.words())
+	case slices.ContainsFunc(r.Answers, func(o Answer) bool { return o.By == a.By }):
+		return fmt.Errorf("%w: you have answered it", ErrNotYou)
+	case len(r.Answers) >= maxAnswers:
+		return fmt.Errorf("%w: %d people have had their say", ErrNotYou, maxAnswers)
+	case a.Allow && !r.Who.adds(r.Answers, a):
+		return fmt.Errorf("%w: it takes a person for each of the roles %q, and one with yours has agreed", ErrNotYou, r.Who.Each)
+	}
+	if !a.Allow {
+		return nil
+	}
+	if err := a.sensible(r); err != nil {
+		return fmt.Errorf("%w: %w", ErrBad, err)
+	}
+	if b.opts.Check != nil {
+		return b.opts.Check(r, a)
+	}
+	return nil
+}
+
+// admits tells whether the answering person is one of Users or has one of
+// Roles; where neither is given, anybody may answer. Where each of some roles has
+// to agree, the person has one of them, unless more people than roles are needed.
+func (w *Who) admits(a *Answer) bool {
+	has := func(roles []string) bool {
+		return slices.ContainsFunc(a.Roles, func(role string) bool { return slices.Contains(roles, role) })
+	}
+	return (len(w.Roles)+len(w.Users) == 0 || slices.Contains(w.Users, a.By) || has(w.Roles)) &&
+		(len(w.Each) == 0 || w.Needed > len(w.Each) || has(w.Each))
+}
+
+// enough tells whether those who must agree have.
+func (w *Who) enough(answers []Answer) bool {
+	return len(answers) >= max(w.Needed, 1) && w.filled(answers) == len(w.Each)
+}
+
+// adds tells whether an approval brings the request nearer to its end: not, where
+// another person has to speak for each role that is left.
+func (w *Who) adds(had []Answer, a *Answer) bool {
+	now := append(slices.Clone(had), *a)
+	return len(w.Each) == 0 || w.filled(now) > w.filled(had) || len(now) <= w.Needed-(len(w.Each)-w.filled(had))
+}
+
+// filled returns for how many of the roles in Each a person of its own has
+// agreed: a person with two roles stands for one of them.
+func (w *Who) filled(answers []Answer) (n int) {
+	holds := make([]int, len(answers)) // 1 and up: the role that each person stands for
+	var place func(role int, tried []bool) bool
+	place = func(role int, tried []bool) bool {
+		for i := range answers {
+			if tried[i] || !slices.Contains(answers[i].Roles, w.Each[role]) {
+				continue
+			}
+			tried[i] = true
+			if holds[i] == 0 || place(holds[i]-1, tried) {
+				holds[i] = role + 1
+				return true
+			}
+		}
+		return false
+	}
+	for role := range w.Each {
+		if place(role, make([]bool, len(answers))) {
+			n++
+		}
+	}
+	return n
+}
+
+// words names the people that may answer.
+func (w *Who) words() string {
+	switch {
+	case len(w.Each) > 0:
+		return fmt.Sprintf("it takes a person for each of the roles %q", w.Each)
+	case len(w.Users) == 0:
+		return fmt.Sprintf("it takes one of the roles %q", w.Roles)
+	case len(w.Roles) == 0:
+		return fmt.Sprintf("it is for %q to answer", w.Users)
+	}
+	return fmt.Sprintf("it is for %q to answer, or for one of the roles %q", w.Users, w.Roles)
+}
+
+// sensible tells whether an approval says one thing.
+func (a *Answer) sensible(r *Request) error {
+	rule := a.Rule != nil || a.Offer != 0
+	switch {
+	case !slices.Contains([]Scope{"", Once, Session, Agent, Workspace, User, Always}, a.Scope):
+		return fmt.Errorf("there is no scope %q", a.Scope)
+	case slices.ContainsFunc(append([]int{a.Offer}, a.More...), func(n int) bool { return n < 0 || n > len(r.Offers) }):
+		return fmt.Errorf("there is no offer %d, only %d", a.Offer, len(r.Offers))
+	case len(a.More) > 0 && (a.Offer == 0 || slices.Contains(a.More, 0)):
+		return errors.New("more offers than one, and none that is the first")
+	case a.Scope == Always && !rule:
+		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
+	case a.ForSeconds < 0 || a.ForSeconds > 0 && !a.Until.IsZero():
+		return errors.New("a grant holds for some seconds or until a time, not both")
+	case (a.Scope == Once || a.Scope == "") && (rule || !a.Until.IsZero() || a.ForSeconds > 0):
+		return errors.New("an approval for once leaves nothing behind, neither a rule nor a time")
+	case a.Scope == Always && (!a.Until.IsZero() || a.ForSeconds > 0):
+		return errors.New("a rule in a file has no end; give the rule to the session, agent, workspace or user")
+	case a.Input == nil:
+		return nil
+	case rule:
+		return errors.New("other arguments and a rule: the rule was made for the arguments as they were")
+	case max(r.Who.Needed, len(r.Who.Each)) > 1:
+		return errors.New("where several must agree, arguments cannot be changed: the others have not seen them")
+	case !json.Valid(a.Input):
+		return errors.New("the arguments are not JSON")
+	}
+	return nil
+}
+
+// refuseOthers takes the session's other pending requests along.
+func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
+	pending, err := b.store.Requests(ctx, Query{State: Pending})
+	if err != nil {
+		return
+	}
+	for _, o := range pending {
+		if o.Call.Session == r.Call.Session && o.ID != r.ID {
+			refusal := Answer{By: "obstat", Time: b.now(), Words: "another request of this session was refused"}
+			if o, err := b.settle(ctx, o.ID, Refused, []Answer{refusal}); err == nil {
+				b.tell(o)
+			}
+		}
+	}
+}
+
+// grant returns the grant that an approval leaves; nil where it is for this once.
+// An accepted rule that goes to a file is no grant: the file says it.
+func (a *Answer) grant(r *Request) *Grant {
+	g := &Grant{ID: NewID("grant_"), Scope: a.Scope, Key: Keys(&r.Call)[a.Scope], Tool: r.Call.Tool, Digest: r.Digest, About: r.About, By: a.By, Request: r.ID, Created: a.Time, Expires: a.Until}
+	if g.Key == "" {
+		return nil
+	}
+	if a.Input != nil {
+		other := r.Call
+		other.Input = a.Input
+		digest := other.Digest()
+		g.Digest = hex.EncodeToString(digest[:])
+	}
+	if rules := a.Rules(r); len(rules) > 0 {
+		g.Digest, g.Rules = "", rules
+	}
+	return g
+}
+
+// Rules returns the rules that an answer to r takes: those of an offer, or one
+// that was written by hand, which joins the list of the offer it replaces.
+func (a *Answer) Rules(r *Request) []Offer {
+	var o Offer
+	switch {
+	case a.Offer >= 1 && a.Offer <= len(r.Offers):
+		o = r.Offers[a.Offer-1]
+	case len(r.Offers) > 0:
+		o = r.Offers[0]
+	}
+	switch {
+	case a.Rule != nil:
+		return []Offer{{Rule: a.Rule, List: o.List}}
+	case a.Offer >= 1 && a.Offer <= len(r.Offers):
+		out := o.Rules()
+		for _, n := range a.More {
+			if n >= 1 && n <= len(r.Offers) {
+				out = append(out, r.Offers[n-1].Rules()...)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// Keys returns, for each scope, the key that a grant needs to cover a call: the
+// session, agent, directory or user.
+func Keys(c *obstat.Call) map[Scope]string {
+	return map[Scope]string{Session: c.Session, Agent: c.Agent, Workspace: c.Dir, User: c.User}
+}
+
+// For tells whether the grant holds for these keys.
+func (g *Grant) For(keys map[Scope]string, now time.Time) bool {
+	return g.InForce(now) && g.Key != "" && keys[g.Scope] == g.Key
+}
+
+// Covers tells whether the grant settles a call: its scope is the call's, and
+// it is bound to this very call. Grants that hold a rule are tried by
+// the gate, as rules.
+func (g *Grant) Covers(key map[Scope]string, tool, digest string, now time.Time) bool {
+	return g.For(key, now) && g.Digest != "" && g.Digest == digest && g.Tool == tool
+}

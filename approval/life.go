@@ -1,0 +1,167 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Change changes a request by a function of what it is now, as one step: change
+// gets the request, and returns what is to be kept in its place and the grant
+// that goes with it. Where another change came first it is asked again; its error
+// leaves everything as it was.
+func Change(ctx context.Context, s RequestStore, id string, change func(r *Request) (*Request, *Grant, error)) (*Request, error) {
+	for {
+		r, err := s.Request(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		next, grant, err := change(r)
+		if err != nil {
+			return nil, err
+		}
+		switch err := s.Update(ctx, next, grant); {
+		case err == nil:
+			return next, nil
+		case !errors.Is(err, ErrChanged):
+			return nil, err
+		}
+	}
+}
+
+// A Clock is a store with a time of its own, which is the same for all processes
+// that share it.
+type Clock interface {
+	Now() time.Time
+}
+
+// now returns the store's time, or this machine's.
+func (b *Broker) now() time.Time {
+	if c, ok := b.store.(Clock); ok {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// settle changes a pending request to another state that ends it. Answers are
+// added to those that it has.
+func (b *Broker) settle(ctx context.Context, id string, to State, answers []Answer) (*Request, error) {
+	return b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+		if r.State != Pending {
+			return nil, nil, fmt.Errorf("%q: %w", id, ErrSettled)
+		}
+		return r.with(to, append(r.Answers, answers...)).Spent(), nil, nil
+	}))
+}
+
+// changed wakes those who wait for a request that was changed.
+func (b *Broker) changed(r *Request, err error) (*Request, error) {
+	if err == nil {
+		b.wake(r.ID)
+		b.opts.Feed.Kick()
+	}
+	return r, err
+}
+
+// A Claiming is what a caller shows to take an approval.
+type Claiming struct {
+	By string
+	// Digest is of the call that the caller is about to run; "" is the request's.
+	Digest string
+	// Lease is how long the caller has to report the outcome with [Broker.Finish];
+	// zero: it does not, and the request is done.
+	Lease time.Duration
+}
+
+// Claim takes an approval for the one run that it is for, and returns the request
+// with its call. Exactly one caller gets it, of all processes: every other gets
+// ErrSettled. It has to be for the same bytes and in time.
+func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, error) {
+	var whole *Request
+	late := false
+	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+		now := b.now()
+		switch {
+		case r.State != Approved:
+			return nil, nil, fmt.Errorf("%q: %w: it is %s", id, ErrSettled, r.State)
+		case c.Digest != "" && c.Digest != r.Digest:
+			return nil, nil, fmt.Errorf("%q: %w", id, ErrOther)
+		}
+		whole = r
+		if late = !r.ClaimBy.IsZero() && !now.Before(r.ClaimBy); late {
+			return r.with(Lapsed, r.Answers).Spent(), nil, nil
+		}
+		next := r.with(Done, r.Answers).Spent()
+		next.Claim = &Claim{By: c.By, Time: now}
+		if c.Lease > 0 {
+			next.State, next.Claim.Until = Claimed, now.Add(c.Lease)
+		}
+		return next, nil, nil
+	}))
+	if err == nil && late {
+		err = fmt.Errorf("%q: %w: its approval lapsed", id, ErrSettled)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return whole, nil
+}
+
+// Finish keeps the outcome of a call whose approval was claimed by the same
+// caller.
+func (b *Broker) Finish(ctx context.Context, id, by string, o Outcome) (*Request, error) {
+	return b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+		switch {
+		case r.State != Claimed:
+			return nil, nil, fmt.Errorf("%q: %w: it is %s", id, ErrSettled, r.State)
+		case r.Claim == nil || r.Claim.By != by:
+			return nil, nil, fmt.Errorf("%q: %w: another caller has claimed it", id, ErrNotYou)
+		}
+		o.Time = b.now()
+		next := r.with(Done, r.Answers)
+		next.Outcome = &o
+		return next, nil, nil
+	}))
+}
+
+// Sweep ends the requests whose time is over: those that nobody answered, whose
+// approval nobody claimed, and whose caller was not heard of again. It returns
+// those that lapsed.
+func (b *Broker) Sweep(ctx context.Context) (lapsed []*Request, err error) {
+	if _, err := b.Pending(ctx); err != nil {
+		return nil, err
+	}
+	for _, from := range []State{Approved, Claimed} {
+		open, err := b.store.Requests(ctx, Query{State: from})
+		if err != nil {
+			return lapsed, err
+		}
+		for _, o := range open {
+			if !o.over(b.now()) {
+				continue
+			}
+			r, err := b.changed(Change(ctx, b.store, o.ID, func(r *Request) (*Request, *Grant, error) {
+				if r.State != from || !r.over(b.now()) {
+					return nil, nil, ErrSettled
+				}
+				return r.with(Lapsed, r.Answers).Spent(), nil, nil
+			}))
+			if err == nil {
+				lapsed = append(lapsed, r)
+			} else if !errors.Is(err, ErrSettled) {
+				return lapsed, err
+			}
+		}
+	}
+	return lapsed, nil
+}
+
+// over tells whether the time of an approval, or of a claim, is over.
+func (r *Request) over(now time.Time) bool {
+	end := r.ClaimBy
+	if r.State == Claimed && r.Claim != nil {
+		end = r.Claim.Until
+	}
+	return !end.IsZero() && !now.Before(end)
+}
