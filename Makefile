@@ -8,12 +8,14 @@
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
+# make test-diff  MUTATIONS policies changed by one rule, and as many rewritten, compared
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
 KILLS    ?= 200
+MUTATIONS ?= 1000
 # For test-effects: where the programs' root is, and flags such as "-lab.only git,tar" or
 # "-lab.keep", which keeps the observations for make test.
 LAB      ?= /var/tmp/obstat-lab
@@ -34,7 +36,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-effects node
+.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node
 
 all: test
 
@@ -108,6 +110,10 @@ setup:
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node
 	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
+
+# make test does a few of them.
+test-diff:
+	$(GO) test -count=1 -timeout 1h -v ./internal/diff -run 'TestMutations|TestRewrites' -mutations $(MUTATIONS) -seed $(SEED)
 
 # Runs as root once, to make LAB; make test replays what was seen and needs none of it.
 test-effects:

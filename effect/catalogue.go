@@ -73,6 +73,22 @@ func (t *Tool) field(s string) {
 	}
 }
 
+// Tools returns the tools of the catalogue in its order, each name a tool.
+func Tools() (out []Tool) {
+	for line := range strings.Lines(toolsText) {
+		canonical, rest := cutField(line)
+		names, _ := cutField(rest)
+		if canonical == "" || canonical[0] == '#' {
+			continue
+		}
+		for name := range strings.SplitSeq(names, "|") {
+			t, _ := Lookup(name)
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {

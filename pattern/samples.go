@@ -14,8 +14,9 @@ type Sampling struct {
 	Within []*Pattern
 	// Of says of which Patterns each text has to match at least one; nil: a text may match none.
 	Of []bool
-	// Prefix starts each text.
-	Prefix string
+	// Before is, for each of Patterns, the text that stands before a sample where the pattern looks
+	// at it; nil: none. In a sample for `run:git *` after "run:" there is no "run:".
+	Before []string
 	// Limit bounds the work: how many sets of states are looked at. Zero is 4096.
 	Limit int
 }
@@ -122,7 +123,7 @@ type sampleSet struct {
 // walk visits every set of states that a text leads to, shortest texts first, until visit says
 // no.
 func (m *sampler) walk(s *Sampling, visit func(text string, set []uint32) bool) {
-	start := m.start(s.Prefix)
+	start := m.start(s)
 	if !m.alive(s, start) {
 		return
 	}
@@ -133,7 +134,7 @@ func (m *sampler) walk(s *Sampling, visit func(text string, set []uint32) bool) 
 		limit = maxSampleSets
 	}
 	for i := 0; i < len(sets); i++ {
-		if m.accepts(s, sets[i].set) && !visit(s.Prefix+textOf(sets, i), sets[i].set) {
+		if m.accepts(s, sets[i].set) && !visit(textOf(sets, i), sets[i].set) {
 			return
 		}
 		for _, r := range m.runes(sets[i].set) {
@@ -166,20 +167,30 @@ func setKey(set []uint32) string {
 	return string(binary.AppendUvarint(key, uint64(len(set))))
 }
 
-// start returns the states after a prefix.
-func (m *sampler) start(prefix string) []uint32 {
-	m.seen.reset(len(m.owner))
-	var set []uint32
+// start returns the states before a text.
+func (m *sampler) start(s *Sampling) []uint32 {
+	var all []uint32
 	for i, l := range m.langs {
-		if l != nil {
-			set = m.enter(set, i, l.auto.start)
+		if l == nil {
+			continue
 		}
+		m.seen.reset(len(m.owner))
+		set := m.enter(nil, i, l.auto.start)
+		for _, r := range s.before(i - len(s.Within)) {
+			set = m.step(set, r)
+		}
+		all = append(all, set...)
 	}
-	slices.Sort(set)
-	for _, r := range prefix {
-		set = m.step(set, r)
+	slices.Sort(all)
+	return all
+}
+
+// before returns the text before a sample, for one of the patterns.
+func (s *Sampling) before(i int) string {
+	if i < 0 || s.Before == nil {
+		return ""
 	}
-	return set
+	return s.Before[i]
 }
 
 // enter adds the instructions that wait for a character, and the match, that are reached from one
@@ -267,7 +278,7 @@ func (m *sampler) hits(s *Sampling, text string, set []uint32) (hits []bool, any
 		if _, accepted := slices.BinarySearch(set, m.first[n]); m.langs[n] != nil && !accepted {
 			continue
 		}
-		ok, err := p.Match(text)
+		ok, err := p.Match(s.before(i) + text)
 		hits[i] = ok && err == nil
 		any = any || hits[i] && s.Of != nil && s.Of[i]
 	}

@@ -35,7 +35,7 @@ func TestSamples(t *testing.T) {
 		{pattern.Sampling{Patterns: []*pattern.Pattern{w("git *"), w("git push *")}, Of: []bool{false, true}}, "++git push", true},
 		{pattern.Sampling{Patterns: []*pattern.Pattern{w("git *")}}, "-|+git", true},
 		{pattern.Sampling{Patterns: []*pattern.Pattern{f("src/.*"), f(".*[.]go")}, Within: []*pattern.Pattern{f("[^/]+(/[^/]+)*")}, Of: []bool{true, true}}, "-+.go|+-src/x|++src/.go", false},
-		{pattern.Sampling{Patterns: []*pattern.Pattern{f("run:a.*"), f("read:.*")}, Prefix: "run:", Of: []bool{true, true}}, "+-run:a", false},
+		{pattern.Sampling{Patterns: []*pattern.Pattern{f("run:a.*"), f("read:.*")}, Before: []string{"run:", "run:"}, Of: []bool{true, true}}, "+-a", false},
 		{pattern.Sampling{Patterns: []*pattern.Pattern{pattern.MustCompile(pattern.Exact, "a"), w("*")}, Of: []bool{true, false}}, "++a", true},
 		{pattern.Sampling{Patterns: []*pattern.Pattern{pattern.MustCompile(pattern.JSON, `{"a":1}`)}, Of: []bool{true}}, "", false},
 	} {

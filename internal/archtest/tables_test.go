@@ -74,6 +74,8 @@ var importTable = []importRow{
 		why: "explain is a view of Programs and Decisions; it must say what the engine says, not decide again"},
 	{pkg: "internal/lint", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx"},
 		why: "lint analyses Programs, whichever dialect they came from"},
+	{pkg: "internal/diff", may: []string{"", "pattern", "effect"},
+		why: "diff compares what two Programs decide, whichever dialects they came from"},
 	{pkg: "internal/replay", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "replay decides recorded calls again; it needs the engine and the ledger"},
 	{pkg: "internal/cases/casestest", may: []string{"dialect", "internal/cases", "internal/jsonl/jsonltest"},

@@ -63,7 +63,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	defer store.Close()
 	o.announce(p)
 	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
-	rep, err := replay.Run(store.Records(ctx, q), p.Loaded.Policy)
+	rep, err := replay.Run(store.Records(ctx, q), p.Loaded.Policy, nil)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type Report struct {
 	Drifted int `json:"drifted"`
 	// Unreadable counts records of decisions that cannot be read as calls.
 	Unreadable int `json:"unreadable,omitempty"`
+
+	was *obstat.Policy // whose answers count as those of then; nil: the recorded ones
 }
 
 // A Flip is a call that another policy decides otherwise. Calls that are equal
@@ -61,9 +63,10 @@ func (f *Flip) Way() string { return f.Was.String() + " → " + f.Now.String() }
 // maxFlips bounds how many different flips are listed; all are counted.
 const maxFlips = 10_000
 
-// Run decides the calls among the records by pol.
-func Run(records iter.Seq2[*ledger.Record, error], pol *obstat.Policy) (*Report, error) {
-	out := &Report{V: 1, Policy: pol.Digest(), Flipped: map[string]int{}, Flips: []Flip{}}
+// Run decides the calls among the records by pol, and compares that with what was said then; where
+// was is not nil, with what was says.
+func Run(records iter.Seq2[*ledger.Record, error], pol, was *obstat.Policy) (*Report, error) {
+	out := &Report{V: 1, Policy: pol.Digest(), Flipped: map[string]int{}, Flips: []Flip{}, was: was}
 	seen := map[string]int{} // index of a flip
 	for r, err := range records {
 		if err != nil {
@@ -95,15 +98,19 @@ func (rep *Report) add(r *ledger.Record, pol *obstat.Policy, seen map[string]int
 		rep.Inexact++
 	}
 	d := pol.Decide(call, world)
-	if d.Verdict == more.Said {
+	f := Flip{Seq: r.Seq, Time: r.Time, Count: 1, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule, WasPos: r.Pos,
+		Now: d.Verdict, Part: d.Part, Partial: partial}
+	if rep.was != nil {
+		f.before(rep.was.Decide(call, world))
+	}
+	if d.Verdict == f.Was {
 		rep.Same++
 		return
 	}
-	if r.Policy == rep.Policy && partial == "" {
+	if r.Policy == rep.Policy && partial == "" && rep.was == nil {
 		rep.Drifted++
 	}
-	f := Flip{Seq: r.Seq, Time: r.Time, Count: 1, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule, WasPos: r.Pos,
-		Now: d.Verdict, Part: d.Part, Reason: d.Reason(), Partial: partial}
+	f.Reason = d.Reason()
 	if d.Rule != nil {
 		f.Rule, f.Pos = d.Rule.String(), d.Rule.Pos
 	}
@@ -117,6 +124,14 @@ func (rep *Report) add(r *ledger.Record, pol *obstat.Policy, seen map[string]int
 	if len(rep.Flips) < maxFlips {
 		seen[key] = len(rep.Flips)
 		rep.Flips = append(rep.Flips, f)
+	}
+}
+
+// before makes d the decision that a flip is compared with.
+func (f *Flip) before(d obstat.Decision) {
+	f.Was, f.Came, f.WasRule, f.WasPos = d.Verdict, d.Verdict.String(), "", obstat.Pos{}
+	if d.Rule != nil {
+		f.WasRule, f.WasPos = d.Rule.String(), d.Rule.Pos
 	}
 }
 

@@ -56,11 +56,11 @@ func TestRun(t *testing.T) {
 	if err := s.Append(t.Context(), &ledger.Record{Kind: ledger.Start}, &ledger.Record{Kind: ledger.Decision, Tool: "Bash", Detail: json.RawMessage(`[]`)}); err != nil {
 		t.Fatal(err)
 	}
-	same, err := replay.Run(s.Records(t.Context(), ledger.Query{}), old)
+	same, err := replay.Run(s.Records(t.Context(), ledger.Query{}), old, nil)
 	if err != nil || same.Calls != 4 || same.Same != 4 || len(same.Flips) != 0 || same.Drifted != 0 || same.Unreadable != 1 {
 		t.Errorf("the same policy: %+v %v", same, err)
 	}
-	rep, err := replay.Run(s.Records(t.Context(), ledger.Query{}), compile(t, program(obstat.Deny)))
+	rep, err := replay.Run(s.Records(t.Context(), ledger.Query{}), compile(t, program(obstat.Deny)), nil)
 	if err != nil || rep.Same != 1 || rep.Flipped["ask → deny"] != 3 || len(rep.Flips) != 2 || rep.Inexact != 0 {
 		t.Fatalf("%+v %v", rep, err)
 	}
@@ -80,7 +80,7 @@ func TestInexact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rep, err := replay.Run(s.Records(t.Context(), ledger.Query{}), old)
+	rep, err := replay.Run(s.Records(t.Context(), ledger.Query{}), old, nil)
 	if err != nil || rep.Inexact != 2 || rep.Calls != 2 || rep.Drifted != 0 {
 		t.Errorf("%+v %v", rep, err)
 	}

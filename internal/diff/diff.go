@@ -1,0 +1,245 @@
+// Package diff compares two policies, of one dialect or of two: for every region of calls that one
+// decides otherwise than the other it gives the smallest call that shows it.
+//
+// It owns the search for such calls. Each is a proof, since both policies decided it; that there
+// are no others is as good as the search, which samples every combination of the patterns that
+// differ. Which files a policy is made of, and how a comparison looks, is its caller's business.
+package diff
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// Options are for [Compare]; nil is the zero Options.
+type Options struct {
+	// Limit bounds how many calls are decided; zero is 50,000.
+	Limit int
+	// Calls are tried besides those that are made up.
+	Calls []*obstat.Call
+	// World is what the calls see of the machine; nil: a home directory and nothing else.
+	World obstat.World
+}
+
+// A Report lists the regions in which two policies differ.
+type Report struct {
+	V       int      `json:"v"`
+	Was     string   `json:"was"` // digest
+	Now     string   `json:"now"`
+	Tried   int      `json:"tried"` // calls that both decided
+	Looser  int      `json:"looser"`
+	Tighter int      `json:"stricter"`
+	Regions []Region `json:"regions"`
+	// Cut: the limit was reached, so there may be more.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// A Region is the calls that go from one rule's verdict to another's.
+type Region struct {
+	Looser bool           `json:"looser"`
+	Was    obstat.Verdict `json:"was"`
+	Now    obstat.Verdict `json:"now"`
+	WasBy  By             `json:"was_by"`
+	NowBy  By             `json:"now_by"`
+	// Call is the smallest that was found; Mode is in it where it is not the mode in force.
+	Call  *obstat.Call `json:"call"`
+	Calls int          `json:"calls"` // that were tried and are in the region
+}
+
+// By is what decided a call.
+type By struct {
+	Rule   string     `json:"rule,omitempty"`
+	Pos    obstat.Pos `json:"pos,omitzero"`
+	Stage  string     `json:"stage"`
+	Reason string     `json:"reason"`
+}
+
+// Home and Dir are where the calls that are made up are made.
+const (
+	Home = "/home/user"
+	Dir  = Home + "/project"
+)
+
+const maxTried = 50_000
+
+// Compare looks for calls that was and now decide differently.
+func Compare(was, now *obstat.Policy, o *Options) *Report {
+	if o == nil {
+		o = &Options{}
+	}
+	c := &comparison{was: was, now: now, world: o.World, left: cmp.Or(o.Limit, maxTried), regions: map[region]*Region{},
+		report: &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
+	if c.world == nil {
+		c.world = &obstat.Snapshot{HomeDir: Home}
+	}
+	if c.report.Was == c.report.Now {
+		return c.report
+	}
+	c.modes = commonModes(was.Program(), now.Program())
+	for _, call := range o.Calls {
+		c.try(call, true)
+	}
+	newSearch(c).run()
+	return c.finish()
+}
+
+// commonModes returns the modes that both policies have, the one in force, "", first.
+func commonModes(a, b *obstat.Program) []obstat.Mode {
+	out := []obstat.Mode{""}
+	if a.Dialect != b.Dialect {
+		return out // modes of the same name need not be the same
+	}
+	for _, m := range slices.Sorted(maps.Keys(a.Pipelines)) {
+		if _, both := b.Pipelines[m]; both && (m != a.Mode || m != b.Mode) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+type comparison struct {
+	was, now *obstat.Policy
+	world    obstat.World
+	modes    []obstat.Mode
+	left     int // calls that may still be decided
+	regions  map[region]*Region
+	report   *Report
+}
+
+// A region is told by the verdicts and by what gave them.
+type region struct {
+	was, now       obstat.Verdict
+	wasBy, nowBy   obstat.Pos
+	wasRule, nowIs string
+	other          bool // not in the mode in force
+}
+
+// try decides a call in all modes. It reports whether any flips in the mode in force.
+func (c *comparison) try(call *obstat.Call, given bool) (flips bool) {
+	for _, mode := range c.modes {
+		if given && mode != "" {
+			break
+		}
+		if c.left--; c.left < 0 {
+			c.report.Cut = true
+			return flips
+		}
+		in := *call
+		if !given {
+			in.Mode = mode
+		}
+		c.report.Tried++
+		if c.decide(&in) && mode == "" {
+			flips = true
+		}
+	}
+	return flips
+}
+
+// decide decides a call by both policies and files it under its region.
+func (c *comparison) decide(call *obstat.Call) bool {
+	a, b := c.was.Decide(call, c.world), c.now.Decide(call, c.world)
+	if a.Verdict == b.Verdict {
+		return false
+	}
+	key := region{was: a.Verdict, now: b.Verdict, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
+	if a.Rule != nil {
+		key.wasBy, key.wasRule = a.Rule.Pos, a.Rule.String()
+	}
+	if b.Rule != nil {
+		key.nowBy, key.nowIs = b.Rule.Pos, b.Rule.String()
+	}
+	f := c.regions[key]
+	if f == nil {
+		f = &Region{Looser: b.Verdict > a.Verdict, Was: a.Verdict, Now: b.Verdict}
+		c.regions[key] = f
+	}
+	f.Calls++
+	if f.Call == nil || smaller(call, f.Call) {
+		f.Call, f.WasBy, f.NowBy = call, byOf(&a), byOf(&b)
+	}
+	return true
+}
+
+func byOf(d *obstat.Decision) By {
+	by := By{Stage: d.Stage, Reason: d.Reason()}
+	if d.Rule != nil {
+		by.Rule, by.Pos = d.Rule.String(), d.Rule.Pos
+	}
+	return by
+}
+
+// smaller orders calls by how much there is to read of them, those of tools that agents have first.
+func smaller(a, b *obstat.Call) bool {
+	return cmp.Or(cmp.Compare(extras(a), extras(b)), cmp.Compare(len(a.Input), len(b.Input)), cmp.Compare(len(a.Tool), len(b.Tool)),
+		cmp.Compare(string(a.Input), string(b.Input)), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Mode, b.Mode)) < 0
+}
+
+// extras counts what a call says besides tool and input, and a tool that no agent has.
+func extras(c *obstat.Call) (n int) {
+	t, known := effect.Lookup(c.Tool)
+	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// finish lists the regions: looser ones first, then by their calls. A rule whose change shows in
+// the mode in force is not told again for others.
+func (c *comparison) finish() *Report {
+	rep := c.report
+	type change struct {
+		looser bool
+		by     By
+	}
+	told := map[change]bool{}
+	changes := func(f *Region) []change {
+		a, b := f.WasBy, f.NowBy
+		a.Reason, b.Reason = "", ""
+		return []change{{f.Looser, a}, {f.Looser, b}}
+	}
+	for key, f := range c.regions {
+		for _, ch := range changes(f) {
+			told[ch] = told[ch] || !key.other && ch.by.Rule != ""
+		}
+	}
+	for key, f := range c.regions {
+		if key.other && slices.ContainsFunc(changes(f), func(ch change) bool { return told[ch] }) {
+			continue
+		}
+		rep.Regions = append(rep.Regions, *f)
+		if f.Looser {
+			rep.Looser++
+		} else {
+			rep.Tighter++
+		}
+	}
+	slices.SortFunc(rep.Regions, func(a, b Region) int {
+		switch {
+		case a.Looser != b.Looser && a.Looser:
+			return -1
+		case a.Looser != b.Looser:
+			return 1
+		case smaller(a.Call, b.Call):
+			return -1
+		}
+		return 1
+	})
+	return rep
+}
+
+// callOf makes a call in the made-up project.
+func callOf(tool string, input map[string]any) *obstat.Call {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		raw = []byte("{}")
+	}
+	return &obstat.Call{Tool: tool, Input: raw, Dir: Dir, Roots: []string{Dir}}
+}

@@ -1,0 +1,406 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A search makes calls up from the rules of both policies. What a tool's input looks like to the
+// rules is found out by asking: a call with a word that stands nowhere else is explained, and the
+// subjects that hold the word are those that the tool's field leads to. So no dialect has to be
+// known here.
+type search struct {
+	*comparison
+	rules    []rule // of both, each once
+	all      bool   // more than rules differ
+	patterns map[obstat.Text]*pattern.Pattern
+	seen     map[string]bool // templates that would be decided like others
+	tools    []string        // named by When stages
+	groups   map[string]*group
+	same     map[string]*group
+	names    map[string]*name
+}
+
+// A rule is one of either policy.
+type rule struct {
+	*obstat.Rule
+	changed bool // it is in one of the two, or elsewhere in the other
+}
+
+func newSearch(c *comparison) *search {
+	a, b := c.was.Program(), c.now.Program()
+	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{}, all: bare(a) != bare(b),
+		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
+	s.rules = merge(a, b)
+	for _, p := range []*obstat.Program{a, b} {
+		for _, pl := range p.Pipelines {
+			for _, st := range slices.Concat(pl.Stages, pl.Amend) {
+				if w, ok := st.(obstat.When); ok {
+					s.tools = append(s.tools, w.Tools...)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// bare returns the digest of a Program without its rules.
+func bare(p *obstat.Program) string {
+	q := *p
+	q.Rules = make(map[string][]obstat.Rule, len(p.Rules))
+	for name := range p.Rules {
+		q.Rules[name] = nil
+	}
+	return q.Digest()
+}
+
+// A key tells what a rule says and to which list it belongs.
+type key struct {
+	list, field, id string
+	tool, match     obstat.Text
+	verdict         obstat.Verdict
+}
+
+func keyOf(list string, r *obstat.Rule) key {
+	return key{list, r.Field, r.ID, r.Tool, r.Pattern, r.Verdict}
+}
+
+// merge returns the rules of both Programs, those that are equal and in the same order once.
+func merge(a, b *obstat.Program) (out []rule) {
+	names := slices.Sorted(maps.Keys(a.Rules))
+	for name := range b.Rules {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		was, now := a.Rules[name], b.Rules[name]
+		same := inBoth(name, was, now)
+		for i := range was {
+			out = append(out, rule{&was[i], !same[keyOf(name, &was[i])]})
+		}
+		for i := range now {
+			if !same[keyOf(name, &now[i])] {
+				out = append(out, rule{&now[i], true})
+			}
+		}
+	}
+	return out
+}
+
+// inBoth returns the rules that stand in both lists, in the same order among themselves.
+func inBoth(list string, a, b []obstat.Rule) map[key]bool {
+	count := func(rules []obstat.Rule) map[key]int {
+		n := map[key]int{}
+		for i := range rules {
+			n[keyOf(list, &rules[i])]++
+		}
+		return n
+	}
+	na, nb := count(a), count(b)
+	shared := func(rules []obstat.Rule) (out []key) {
+		for i := range rules {
+			if k := keyOf(list, &rules[i]); na[k] == nb[k] {
+				out = append(out, k)
+			}
+		}
+		return out
+	}
+	same := map[key]bool{}
+	was, now := shared(a), shared(b)
+	for _, k := range was {
+		same[k] = true
+	}
+	for i := range was {
+		if was[i] != now[i] { // one of them has moved
+			same[was[i]], same[now[i]] = false, false
+		}
+	}
+	return same
+}
+
+func (s *search) compiled(t obstat.Text) *pattern.Pattern {
+	p, ok := s.patterns[t]
+	if !ok {
+		p, _ = pattern.Compile(t.Flavour, t.Text)
+		s.patterns[t] = p
+	}
+	return p
+}
+
+func (s *search) run() {
+	for _, tool := range s.toolNames() {
+		for _, t := range templatesOf(tool, s.fields()) {
+			if s.left < 0 {
+				return
+			}
+			s.template(&t)
+		}
+	}
+	s.wholeInputs()
+	s.subjects()
+}
+
+// subjects tries texts in place of inputs, for rules that are about any tool and that no call has
+// shown: what Chorus calls an action may be made of several fields.
+func (s *search) subjects() {
+	shown := map[obstat.Pos]bool{}
+	for _, r := range s.regions {
+		shown[r.WasBy.Pos], shown[r.NowBy.Pos] = true, true
+	}
+	sampling := &pattern.Sampling{}
+	for i := range s.rules {
+		if r := &s.rules[i]; r.Tool.IsZero() && !r.Whole() {
+			sampling.Patterns = append(sampling.Patterns, s.compiled(r.Pattern))
+			sampling.Of = append(sampling.Of, r.changed && !shown[r.Pos])
+		}
+	}
+	if !slices.Contains(sampling.Of, true) {
+		return
+	}
+	samples, _ := sampling.Samples()
+	for _, x := range samples {
+		call := callOf("tool", nil)
+		call.Input, call.Subjects = nil, []string{x.Text}
+		s.try(call, false)
+	}
+}
+
+// fields returns the fields that rules look at, which may be those of an input.
+func (s *search) fields() (out []string) {
+	for i := range s.rules {
+		f := s.rules[i].Field
+		if f = f[strings.LastIndexByte(f, '.')+1:]; f != "" && f[0] != '$' && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// toolNames returns the tools to make calls of: those that rules name, samples of the patterns of
+// names, and those of the catalogue.
+func (s *search) toolNames() (out []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	likely := obstat.Text{Flavour: pattern.Full, Text: `[A-Za-z][A-Za-z0-9_]*`}
+	sampling := &pattern.Sampling{Within: []*pattern.Pattern{s.compiled(likely)}}
+	asked := map[obstat.Text]bool{}
+	for i := range s.rules {
+		t := s.rules[i].Tool
+		if t.Flavour == pattern.Exact {
+			add(t.Text)
+		}
+		if p := s.compiled(t); !t.IsZero() && p != nil && !asked[t] {
+			asked[t] = true
+			sampling.Patterns = append(sampling.Patterns, p)
+		}
+	}
+	samples, _ := sampling.Samples()
+	for _, x := range samples {
+		add(x.Text)
+	}
+	for _, name := range s.tools {
+		add(name)
+	}
+	for _, t := range effect.Tools() {
+		add(t.Name)
+	}
+	add("mcp__server__tool")
+	return out
+}
+
+// A group is the rules for a tool; tools with the same rules have the same.
+type group struct {
+	id    int
+	rules []int
+}
+
+// about returns the rules for a tool, or for the permission that a dialect's rules name.
+func (s *search) about(tool string) *group {
+	if g := s.groups[tool]; g != nil {
+		return g
+	}
+	name := nameOf(tool)
+	var rules, exact []int
+	for i := range s.rules {
+		t := s.rules[i].Tool
+		if t == obstat.Is(tool) {
+			exact = append(exact, i)
+		}
+		switch {
+		case t.IsZero(), t.Flavour == pattern.Exact && s.named(t.Text).alike(&name):
+			rules = append(rules, i)
+		case t.Flavour == pattern.Exact:
+		default:
+			if p := s.compiled(t); p != nil {
+				if ok, _ := p.Match(tool); ok {
+					rules = append(rules, i)
+				}
+			}
+		}
+	}
+	key := fmt.Sprint(rules, exact)
+	g := s.same[key]
+	if g == nil {
+		g = &group{len(s.same), rules}
+		s.same[key] = g
+	}
+	s.groups[tool] = g
+	return g
+}
+
+// A name is a tool's, made ready for comparing.
+type name struct {
+	effect.Tool
+	plain string // in small letters, with one kind of dash
+}
+
+func nameOf(tool string) name {
+	t, _ := effect.Lookup(tool)
+	return name{t, strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(tool), "-", "_"), "__", "_")}
+}
+
+func (s *search) named(tool string) *name {
+	n := s.names[tool]
+	if n == nil {
+		of := nameOf(tool)
+		n, s.names[tool] = &of, &of
+	}
+	return n
+}
+
+// alike tells whether a rule for one tool may be for the other.
+func (n *name) alike(o *name) bool {
+	return n.plain == o.plain || n.Canonical != "" && n.Canonical != "mcp" && (n.Canonical == o.Canonical || n.Write && o.Write)
+}
+
+// A reader is a subject that a template leads to.
+type reader struct{ tool, field, before string }
+
+// template makes calls of one form up.
+func (s *search) template(t *template) {
+	readers, ok := s.probe(t)
+	if !ok {
+		return
+	}
+	sampling := &pattern.Sampling{Of: []bool{}, Before: []string{}}
+	type looked struct {
+		t      obstat.Text
+		before string
+	}
+	have := map[looked]int{}
+	relevant, whole := s.all, s.all
+	sign := fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool))
+	for _, r := range readers {
+		about := s.about(r.tool)
+		sign += fmt.Sprint(r.field, r.before, about.id)
+		for _, i := range about.rules {
+			at := &s.rules[i]
+			if at.Whole() {
+				relevant, whole = relevant || at.changed, whole || at.changed
+				continue
+			}
+			if r.field == "" || at.Field != r.field {
+				continue
+			}
+			relevant = relevant || at.changed
+			k := looked{at.Pattern, r.before}
+			n, there := have[k]
+			if !there {
+				n, have[k] = len(sampling.Patterns), len(sampling.Patterns)
+				sampling.Patterns, sampling.Before, sampling.Of = append(sampling.Patterns, s.compiled(at.Pattern)), append(sampling.Before, r.before), append(sampling.Of, false)
+			}
+			sampling.Of[n] = sampling.Of[n] || at.changed
+		}
+	}
+	if !relevant || s.seen[sign] {
+		return
+	}
+	s.seen[sign] = true
+	if whole {
+		sampling.Of = nil
+		for _, x := range t.kind.usual() {
+			s.try(t.call(x), false)
+		}
+	}
+	s.sample(t, sampling)
+}
+
+// sample tries the samples of a template's patterns: first such as a person would write, then any.
+func (s *search) sample(t *template, sampling *pattern.Sampling) {
+	tried := map[string]bool{}
+	for _, within := range []*pattern.Pattern{s.compiled(t.kind.tidy()), nil} {
+		sampling.Within, sampling.Limit = nil, 512
+		if within != nil {
+			sampling.Within, sampling.Limit = []*pattern.Pattern{within}, 0
+		}
+		samples, _ := sampling.Samples()
+		for _, x := range samples {
+			for _, end := range t.kind.endings() {
+				if text := x.Text + end; !tried[text] && (end == "" || alikeHits(sampling, text, x.Hits)) {
+					tried[text] = true
+					s.try(t.call(text), false)
+				}
+			}
+		}
+	}
+}
+
+// alikeHits tells whether a text is matched by the very patterns that another one is.
+func alikeHits(s *pattern.Sampling, text string, hits []bool) bool {
+	for i, p := range s.Patterns {
+		if ok, _ := p.Match(s.Before[i] + text); ok != hits[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeInputs tries the inputs of rules that compare all of it.
+func (s *search) wholeInputs() {
+	for i := range s.rules {
+		if r := &s.rules[i]; r.changed && r.Pattern.Flavour == pattern.JSON {
+			for _, name := range s.toolNames() {
+				if t := r.Tool; t.IsZero() || t.Text == name {
+					call := callOf(name, nil)
+					call.Input = []byte(r.Pattern.Text)
+					s.try(call, false)
+				}
+			}
+		}
+	}
+}
+
+// mark is a word that no rule and no path has by itself.
+const mark = "qzxmarkxzq"
+
+// probe explains a call with the mark in it, by both policies, and returns the subjects that show
+// it. ok is false where the input is none for the tool.
+func (s *search) probe(t *template) (out []reader, ok bool) {
+	call := t.call(mark)
+	for _, pol := range []*obstat.Policy{s.was, s.now} {
+		d, tr := pol.Explain(call, s.world)
+		ok = ok || len(d.Faults) == 0
+		for _, q := range tr.Questions {
+			if r := (reader{tool: q.Question.Tool}); !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+			for _, sub := range q.Question.Subjects {
+				before, after, has := strings.Cut(sub.Text, mark)
+				if r := (reader{q.Question.Tool, sub.Field, before}); has && after == "" && !slices.Contains(out, r) {
+					out = append(out, r)
+				}
+			}
+		}
+	}
+	return out, ok
+}
