@@ -141,6 +141,37 @@ func (b *Broker) Wait(ctx context.Context, id string) (*Request, error) {
 	return b.wait(ctx, r, wake)
 }
 
+// Until waits like [Broker.Wait], and leaves the request as it is when ctx ends: the
+// asker may come back for the answer.
+func (b *Broker) Until(ctx context.Context, id string) (*Request, error) {
+	wake := b.watch(id)
+	defer b.unwatch(id)
+	poll := time.NewTicker(b.opts.Poll)
+	defer poll.Stop()
+	for failures := 0; ; {
+		r, err := b.store.Request(ctx, id)
+		switch {
+		case err == nil && r.State == Pending && !time.Now().Before(r.Expires):
+			return b.end(id, Expired)
+		case err == nil && r.State != Pending:
+			b.tell(r)
+			return r, nil
+		case err == nil:
+			failures = 0
+		default:
+			if failures++; failures >= maxFailures || ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-wake:
+		case <-poll.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // Follow waits for a request in the background, for a host that shows it to
 // humans of its own and may be answered by others first. The context ends when
 // the request does; end waits for that and says how it ended, nil if it cannot be

@@ -38,7 +38,10 @@ func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offe
 	t.proposed = offers
 	d := t.j.Decision
 	if d.Verdict == obstat.Ask {
-		var req *approval.Request
+		req := t.earlier(ctx)
+		if req != nil {
+			return d, req, nil
+		}
 		if d, req = t.question(ctx, d); req != nil {
 			err := t.j.by.Broker().Put(ctx, req)
 			if err == nil {
@@ -49,6 +52,28 @@ func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offe
 	}
 	d, err := t.finish(ctx, d)
 	return d, nil, err
+}
+
+// earlier returns a request for the same call that is still open, or nil. What
+// cannot be looked up is asked anew.
+func (t *turn) earlier(ctx context.Context) *approval.Request {
+	if !t.g.opts.TakeUp || len(t.j.Faults) > 0 {
+		return nil
+	}
+	store, err := t.j.by.keeps(ctx)
+	if err != nil {
+		return nil
+	}
+	now := time.Now()
+	for _, state := range []approval.State{approval.Approved, approval.Pending} {
+		all, _ := store.Requests(ctx, state)
+		for _, r := range all {
+			if c := &r.Call; r.Digest == t.digest && c.Agent == t.call.Agent && c.User == t.call.User && c.Dir == t.call.Dir && c.Channel == t.call.Channel && now.Before(r.Expires) {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // question settles a call that asks without a human, by a grant or because

@@ -69,6 +69,10 @@ type Options struct {
 	// how long that is waited for; where not, why, in words for the model. nil
 	// always waits, for as long as Approval says.
 	Waits func() (limit time.Duration, why string)
+	// TakeUp lets [Gate.Put] return a request for the same call, of the same agent in
+	// the same place, that is pending or was approved and not used: for askers that
+	// may go away before the answer comes, and come back.
+	TakeUp bool
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool

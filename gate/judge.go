@@ -97,7 +97,22 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 		analysis = world.Analysis(c)
 	}
 	out.self = g.guarding(line).Tighten(&out.Decision, c, g.opts.World, analysis)
+	if why, _ := ctx.Value(doubtKey{}).(string); why != "" && out.Verdict != obstat.Deny {
+		if d := &out.Decision; d.Verdict == obstat.Allow {
+			*d = obstat.Decision{Verdict: obstat.Ask, Stage: "doubt", Tool: d.Tool, Mode: d.Mode, Input: d.Input}
+		}
+		out.Safety, out.Offers, out.Note, out.self = true, nil, join(out.Note, why), true
+	}
 	return out
+}
+
+type doubtKey struct{}
+
+// Doubted returns a context for calls that a face knows something about which no
+// rule has seen, such as that a tool's description has changed: they are at most
+// asked about, no grant settles them, and an answer holds for once.
+func Doubted(ctx context.Context, why string) context.Context {
+	return context.WithValue(ctx, doubtKey{}, why)
 }
 
 // elsewhere adds the policies of other projects that the call works in: `cd ../B && make`
@@ -202,4 +217,17 @@ func (g *Gate) decide(ctx context.Context, pol *obstat.Policy, c *obstat.Call, w
 	d := pol.Decide(c, world)
 	g.guards(ctx, c).Tighten(&d, c, g.opts.World, nil)
 	return d
+}
+
+// Reach returns the strictest and the loosest verdict that calls to a tool can get
+// where the call says, by the policies alone. A tool whose loosest is Deny may be left
+// out of the list that an agent is shown.
+func (g *Gate) Reach(ctx context.Context, c *obstat.Call) obstat.Reach {
+	out := obstat.Reach{Strictest: obstat.Allow, Loosest: obstat.Allow}
+	for p := g; p != nil; p = p.opts.Parent {
+		f, _ := p.inForce(ctx, c) // what cannot be loaded asks or denies
+		r := f.Reach(c.Tool, p.opts.Mode)
+		out.Strictest, out.Loosest = min(out.Strictest, r.Strictest), min(out.Loosest, r.Loosest)
+	}
+	return out
 }

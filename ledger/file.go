@@ -109,6 +109,39 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 	}
 }
 
+// Write is an Append in two steps: the records are in the file when it returns, so that
+// the end of this process cannot lose them, and durable returns once they will
+// survive the machine's. It is for a caller that has other work to wait for
+// meanwhile. The file is busy until then.
+func (f *File) Write(ctx context.Context, records ...*Record) (durable func() error, err error) {
+	p := &pending{make([]*Draft, len(records)), make(chan error, 1)}
+	for i, r := range records {
+		if p.drafts[i], err = r.Draft(); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.take(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.closed:
+		<-f.token
+		return nil, ErrClosed
+	default:
+	}
+	if _, err := f.writeOut([]*pending{p}); err != nil {
+		<-f.token
+		return nil, f.named(err)
+	}
+	go func() {
+		err := f.durable()
+		f.dirty = f.dirty || err != nil // the records stay: what they allow is under way
+		<-f.token
+		p.err <- f.named(err)
+	}()
+	return sync.OnceValue(func() error { return <-p.err }), nil
+}
+
 // gather takes the appends that wait; only the holder of the token may.
 func (f *File) gather() (batch []*pending) {
 	for len(batch) < maxBatch {
@@ -146,11 +179,24 @@ func (f *File) named(err error) error {
 // write seals a batch, writes it under the lock, makes it durable without the
 // lock, and keeps the new head.
 func (f *File) write(batch []*pending) error {
-	if err := f.lock(); err != nil {
+	before, err := f.writeOut(batch)
+	if err != nil {
 		return f.named(err)
 	}
-	before, buf := f.last, f.buf[:0]
-	last := before
+	if err := f.durable(); err != nil {
+		return f.named(errors.Join(err, f.takeBack(before)))
+	}
+	return nil
+}
+
+// writeOut seals a batch and writes it under the lock; it is not durable yet. It
+// returns the record before.
+func (f *File) writeOut(batch []*pending) (before kept, err error) {
+	if err := f.lock(); err != nil {
+		return before, err
+	}
+	before = f.last
+	buf, last := f.buf[:0], before
 	for _, p := range batch {
 		for _, d := range p.drafts {
 			last.at = before.end + int64(len(buf))
@@ -162,16 +208,12 @@ func (f *File) write(batch []*pending) error {
 	if f.buf = buf; cap(buf) > 1<<20 {
 		f.buf = nil
 	}
-	err := f.put(buf)
+	err = f.put(buf)
 	f.unlock()
-	if err != nil {
-		return f.named(err)
+	if err == nil {
+		f.last = last
 	}
-	f.last = last
-	if err := f.durable(); err != nil {
-		return f.named(errors.Join(err, f.takeBack(before)))
-	}
-	return nil
+	return before, err
 }
 
 // put writes buf behind the last record.

@@ -167,3 +167,33 @@ func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	}
 	return c
 }
+
+// Reach returns the verdicts that calls to a tool can get of the policies in force; what
+// is broken asks at most.
+func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
+	if f.unusable() != "" {
+		return obstat.Reach{}
+	}
+	out := obstat.Reach{Strictest: obstat.Allow, Loosest: obstat.Allow}
+	for _, p := range f.Policies {
+		m := mode
+		if _, has := p.Program.Pipelines[m]; !has {
+			m = ""
+		}
+		r := p.Loaded.Policy.Reach(tool, m)
+		switch {
+		case p.Role == Inner: // only its rules count, not what it does where none applies
+			r.Loosest = obstat.Allow
+		case p.Role == User && r.Strictest == obstat.Ask: // only its denials count
+			r.Strictest = obstat.Allow
+		}
+		if p.Role == User && r.Loosest == obstat.Ask {
+			r.Loosest = obstat.Allow
+		}
+		out.Strictest, out.Loosest = min(out.Strictest, r.Strictest), min(out.Loosest, r.Loosest)
+	}
+	if len(f.Broken) > 0 {
+		out.Strictest, out.Loosest = min(out.Strictest, obstat.Ask), min(out.Loosest, obstat.Ask)
+	}
+	return out
+}

@@ -70,6 +70,10 @@ func pack(p *obstat.Program) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return deflate(text)
+}
+
+func deflate(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
 	if err == nil {

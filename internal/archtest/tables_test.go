@@ -94,7 +94,7 @@ var importTable = []importRow{
 	{pkg: "store", may: []string{"approval", "ledger", "internal/store/..."},
 		why: "store is the way to the engines for whoever embeds a gate, and only that"},
 	{pkg: "internal/...", may: []string{"", "..."},
-		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/modelcontextprotocol/go-sdk", "github.com/prometheus/client_golang",
+		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/prometheus/client_golang",
 			"github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk"},
 		why: "the faces may use everything of this module and the libraries listed for them"},
 	{pkg: "cmd/obstat", may: []string{"internal/cli"},
@@ -105,7 +105,7 @@ var importTable = []importRow{
 
 // testImports are the modules of others that tests may use besides.
 var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
-	"github.com/go-json-experiment/json", "github.com/chromedp", "mvdan.cc/sh/v3/syntax"}
+	"github.com/go-json-experiment/json", "github.com/chromedp", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
 
 // The limits that keep a file and a function readable in one sitting.
 const (
