@@ -145,7 +145,7 @@ func (b *Broker) Wait(ctx context.Context, id string) (*Request, error) {
 // asker may come back for the answer.
 func (b *Broker) Until(ctx context.Context, id string) (*Request, error) {
 	wake := b.watch(id)
-	defer b.unwatch(id)
+	defer b.unwatch(id, wake)
 	poll := time.NewTicker(b.opts.Poll)
 	defer poll.Stop()
 	for failures := 0; ; {
