@@ -151,7 +151,7 @@ func (b *Broker) Until(ctx context.Context, id string) (*Request, error) {
 	for failures := 0; ; {
 		r, err := b.store.Request(ctx, id)
 		switch {
-		case err == nil && r.State == Pending && !time.Now().Before(r.Expires):
+		case err == nil && r.State == Pending && !b.now().Before(r.Expires):
 			return b.end(id, Expired)
 		case err == nil && r.State != Pending:
 			b.tell(r)

@@ -66,9 +66,13 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 	}
 	now := time.Now()
 	for _, state := range []approval.State{approval.Approved, approval.Pending} {
-		all, _ := store.Requests(ctx, state)
+		all, _ := store.Requests(ctx, approval.Query{State: state})
 		for _, r := range all {
-			if c := &r.Call; r.Digest == t.digest && c.Agent == t.call.Agent && c.User == t.call.User && c.Dir == t.call.Dir && c.Channel == t.call.Channel && now.Before(r.Expires) {
+			until := r.Expires
+			if state == approval.Approved {
+				until = r.ClaimBy
+			}
+			if c := &r.Call; r.Digest == t.digest && c.Agent == t.call.Agent && c.User == t.call.User && c.Dir == t.call.Dir && c.Channel == t.call.Channel && now.Before(until) {
 				return r
 			}
 		}
