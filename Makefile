@@ -9,6 +9,7 @@
 # make lint   what has to be clean before a commit
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
 # make test-diff  MUTATIONS policies changed by one rule, and as many rewritten, compared
+# make record-codex  asks the real codex again about generated rules and commands
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
@@ -36,7 +37,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node
+.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex
 
 all: test
 
@@ -114,6 +115,11 @@ test-agents: setup node
 # make test does a few of them.
 test-diff:
 	$(GO) test -count=1 -timeout 1h -v ./internal/diff -run 'TestMutations|TestRewrites' -mutations $(MUTATIONS) -seed $(SEED)
+
+# Keeps what the program CODEX answers, for make test.
+CODEX ?= codex
+record-codex:
+	$(GO) test -count=1 ./dialect/codex -run TestRecord -codex $(CODEX)
 
 # Runs as root once, to make LAB; make test replays what was seen and needs none of it.
 test-effects:

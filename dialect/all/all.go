@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat/dialect/builtin"
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
+	"github.com/obstat/obstat/dialect/codex"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
@@ -30,6 +31,7 @@ func All() []dialect.Dialect {
 		builtin.Dialect{},
 		chorus.Dialect{},
 		claudecode.Dialect{},
+		codex.Dialect{},
 		jiuwen.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{Libraries: library},

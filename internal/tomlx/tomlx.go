@@ -123,29 +123,41 @@ func (b *builder) table(e *unstable.Node) *tree.Node {
 // put adds `a.b = value` to a table.
 func (b *builder) put(n *tree.Node, e *unstable.Node) {
 	for it := e.Key(); it.Next(); {
-		if it.IsLast() {
-			v := b.value(e.Value())
-			b.add(n, it.Node(), v)
+		if key := it.Node(); it.IsLast() {
+			at := b.skipped + int(key.Raw.Offset+key.Raw.Length)
+			at += bytes.IndexByte(b.src[at:], '=') + 1
+			b.add(n, key, b.value(e.Value(), at))
 			return
 		}
 		n = b.child(n, it.Node())
 	}
 }
 
-func (b *builder) value(v *unstable.Node) *tree.Node {
+// value reads a value that stands somewhere behind from, with nothing but blanks, commas
+// and comments between: the parser does not say where lists and inline tables are.
+func (b *builder) value(v *unstable.Node, from int) *tree.Node {
 	start := b.skipped + int(v.Raw.Offset)
 	n := &tree.Node{Start: start, End: start + int(v.Raw.Length)}
 	switch v.Kind {
 	case unstable.Array:
-		n.Kind = tree.Array
+		n.Kind, n.Start = tree.Array, b.skip(from)
+		at := n.Start + 1
 		for it := v.Children(); it.Next(); {
-			n.Elems = append(n.Elems, b.value(it.Node()))
+			e := b.value(it.Node(), at)
+			n.Elems, at = append(n.Elems, e), e.End
 		}
+		n.End = b.skip(at) + 1
 	case unstable.InlineTable:
-		n.Kind = tree.Object
+		n.Kind, n.Start = tree.Object, b.skip(from)
+		at := n.Start + 1
 		for it := v.Children(); it.Next(); {
 			b.put(n, it.Node())
+			for last := n; last.Is(tree.Object) && len(last.Members) > 0; {
+				last = last.Members[len(last.Members)-1].Value
+				at = max(at, last.End)
+			}
 		}
+		n.End = b.skip(at) + 1
 	case unstable.Bool:
 		n.Kind, n.Bool = tree.Bool, v.Data[0] == 't'
 	case unstable.Integer, unstable.Float:
@@ -154,4 +166,22 @@ func (b *builder) value(v *unstable.Node) *tree.Node {
 		n.Kind, n.Str = tree.String, string(v.Data)
 	}
 	return n
+}
+
+// skip returns the place of the next character that is no blank, comma or comment.
+func (b *builder) skip(at int) int {
+	for ; at < len(b.src); at++ {
+		switch b.src[at] {
+		case ' ', '\t', '\r', '\n', ',':
+		case '#':
+			end := bytes.IndexByte(b.src[at:], '\n')
+			if end < 0 {
+				return len(b.src) - 1
+			}
+			at += end
+		default:
+			return at
+		}
+	}
+	return max(len(b.src)-1, 0)
 }

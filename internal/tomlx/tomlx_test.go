@@ -9,7 +9,7 @@ import (
 // TestParse: tables, lists of tables and inline values are in the tree, each where it
 // was written.
 func TestParse(t *testing.T) {
-	const src = "\ufefftitle = 'x'\n[a.b]\nn = 1_000\n[[rule]]\nname = \"r1\"\ntags = [\"p\", 'q']\n[[rule]]\nopts = { on = true }\n"
+	const src = "\ufefftitle = 'x'\n[a.b]\nn = 1_000\n[[rule]]\nname = \"r1\"\ntags = [\"p\", 'q']\n[[rule]]\nopts = { on = true }\nlist = [ [], [1, 2 ] , # x\n { a.b = [ ] },]\n"
 	root, problems := Parse([]byte(src))
 	if problems != nil {
 		t.Fatal(problems)
@@ -19,6 +19,8 @@ func TestParse(t *testing.T) {
 		want string
 	}{
 		{[]any{"title"}, "'x'"}, {[]any{"a", "b", "n"}, "1_000"}, {[]any{"rule", 0, "tags", 1}, "'q'"}, {[]any{"rule", 1, "opts", "on"}, "true"},
+		{[]any{"rule", 0, "tags"}, `["p", 'q']`}, {[]any{"rule", 1, "opts"}, "{ on = true }"}, {[]any{"rule", 1, "list", 0}, "[]"}, {[]any{"rule", 1, "list", 1}, "[1, 2 ]"},
+		{[]any{"rule", 1, "list", 2}, "{ a.b = [ ] }"}, {[]any{"rule", 1, "list"}, "[ [], [1, 2 ] , # x\n { a.b = [ ] },]"},
 	} {
 		if n := root.At(tt.path...); string(n.Source([]byte(src))) != tt.want {
 			t.Errorf("%v: %q, want %q", tt.path, n.Source([]byte(src)), tt.want)
