@@ -94,7 +94,7 @@ func (r *guardReader) tooDeep() bool {
 // estimated first, in units of about a nanosecond.
 const (
 	smallText = 32 << 10
-	maxCost   = 36_000_000
+	maxCost   = 18_000_000
 )
 
 // tooCostly estimates what parsing src takes. Data that the parser
