@@ -142,7 +142,11 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 	}
 	home, _ := g.opts.World.Home("")
 	var others []*policy.InForce
-	for _, dir := range g.around.Of(touched, append([]string{c.Dir}, c.Roots...), home) {
+	dirs, all := g.around.Of(touched, append([]string{c.Dir}, c.Roots...), home)
+	if !all {
+		f = f.Crowded()
+	}
+	for _, dir := range dirs {
 		there := *c
 		there.Dir, there.Roots = dir, nil
 		if o, _ := g.opts.Policy.InForce(&there); o != nil { // what is broken there says so itself

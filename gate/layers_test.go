@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,5 +117,31 @@ func TestAcceptedIntoProject(t *testing.T) {
 	check(t, <-done, obstat.Allow)
 	if data, err := os.ReadFile(project); err != nil || !strings.Contains(string(data), "npm test") {
 		t.Errorf("%s %v", data, err)
+	}
+}
+
+// TestManyProjects: a call that works in more projects than are looked at is asked about,
+// also if the rule that denies it is the last one's.
+func TestManyProjects(t *testing.T) {
+	top := t.TempDir()
+	dir, command := filepath.Join(top, "own"), "touch"
+	place(t, filepath.Join(dir, "opencode.json"), `{"permission": {"*": "allow", "external_directory": "allow", "bash": {"*": "allow"}}}`)
+	for i := range 20 {
+		text := `{"permission": {"*": "allow", "external_directory": "allow"}}`
+		if i == 19 {
+			text = `{"permission": {"*": "allow", "bash": {"touch *": "deny"}}}`
+		}
+		place(t, filepath.Join(top, fmt.Sprint("p", i), "opencode.json"), text)
+		command += fmt.Sprint(" ../p", i, "/x")
+	}
+	g, err := layered(t, &gate.Files{Dir: dir, Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cmd, many := range map[string]bool{"touch ../p0/x ../p1/x": false, command: true} {
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"` + cmd + `"}`), Dir: dir})
+		if err != nil || d.Verdict == obstat.Allow || strings.Contains(d.Reason(), "16 other projects") != many {
+			t.Errorf("%s: %v %s, %v", cmd, d.Verdict, d.Reason(), err)
+		}
 	}
 }

@@ -75,8 +75,10 @@ func (s Set) IsAnything() bool { return s.Text == string(AnyText) }
 
 // Known returns the text before the first mark.
 func (s Set) Known() string {
-	if i := strings.IndexFunc(s.Text, isMark); i >= 0 {
-		return s.Text[:i]
+	for i := 0; i < len(s.Text); i++ {
+		if s.Text[i] <= ClassEnd {
+			return s.Text[:i]
+		}
 	}
 	return s.Text
 }

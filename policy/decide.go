@@ -83,7 +83,11 @@ func (f *InForce) bounded(out *Answer) {
 	if out.Verdict == obstat.Allow {
 		out.Verdict, out.Rule = obstat.Ask, nil
 	}
-	out.Note = join(out.Note, "the policy cannot be loaded, and what was accepted before decides, and asks: "+firstLine(f.Broken[0].Err))
+	why := firstLine(f.Broken[0].Err)
+	if f.Broken[0].Err != errCrowded {
+		why = "the policy cannot be loaded, and what was accepted before decides, and asks: " + why
+	}
+	out.Note = join(out.Note, why)
 }
 
 // waiting says in the note that the files would be looser, and how to accept them.

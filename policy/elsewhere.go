@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ type Neighbours struct {
 	watcher Watcher
 }
 
-// maxNeighbours bounds how many other projects of a call are looked at.
+// maxNeighbours bounds how many other projects of a call are looked at; a call that works in
+// more is asked about.
 const maxNeighbours = 16
 
 // projectFiles are the names, or their first parts, of what projects keep their
@@ -42,8 +44,9 @@ var projectFiles = sync.OnceValue(func() (out []string) {
 const maxPath = 4 << 10
 
 // Of returns the directories with a configuration that files and directories of a call
-// lie in, besides those that its own directories lie in.
-func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
+// lie in, besides those that its own directories lie in; all is false if there are more of them.
+func (n *Neighbours) Of(touched, own []string, home string) (out []string, all bool) {
+	all = true
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	there := map[string]bool{} // directories that were looked at, and whether there are such
@@ -73,9 +76,10 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string) {
 			}
 		}
 		slices.Reverse(found)
+		all = all && len(out)+len(found) <= maxNeighbours
 		out = append(out, found[:min(len(found), maxNeighbours-len(out))]...)
 	}
-	return out
+	return out, all
 }
 
 // levels yields the directories above an absolute path, the highest first and without the
@@ -113,6 +117,16 @@ func (n *Neighbours) holds(dir string, now moment) bool {
 	n.empty[dir] = &watched{stamps: []*stamp{st}}
 	return false
 }
+
+// Crowded returns f for a call that works in more other projects than are looked at: what it
+// would allow is asked about.
+func (f *InForce) Crowded() *InForce {
+	out := *f
+	out.Broken = append(slices.Clone(f.Broken), Broken{Err: errCrowded, Bound: true})
+	return &out
+}
+
+var errCrowded = fmt.Errorf("the call works in more than %d other projects, whose rules are not all looked at", maxNeighbours)
 
 // With returns f with the policies of other projects besides, which only tighten.
 func (f *InForce) With(others ...*InForce) *InForce {

@@ -114,13 +114,18 @@ func (k *check) script(i int) *Finding {
 	if name == "" && strings.Contains(c.Path, "/") && !c.Catalogued {
 		name = k.resolve(c.Dir, c.Path).Abs
 	}
-	if name == "" || k.depth >= maxScripts {
+	if name == "" {
 		return nil
 	}
-	text := k.content(name, maxList)
+	text, whole := k.content(name, maxList)
 	of := k.spoken(lower(text))
-	if strings.IndexByte(text[:min(len(text), 512)], 0) >= 0 || of == "" {
-		return nil // a program, or one that speaks of nothing
+	switch {
+	case strings.IndexByte(text[:min(len(text), 512)], 0) >= 0:
+		return nil // a program
+	case !whole || of != "" && k.depth >= maxScripts:
+		return &Finding{Part: name, Why: "it runs " + name + ", and more or longer scripts than are looked into; only a person allows that"}
+	case of == "":
+		return nil
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	if is("shell", c.Program) || c.Program == "source" || c.Program == "." || strings.HasPrefix(first, "#!") && strings.HasSuffix(strings.TrimSpace(first), "sh") {
@@ -201,7 +206,7 @@ func (k *check) changesAny() bool {
 }
 
 // maxList is how long a list of names, or a script, is that is looked into.
-const maxList = 256 << 10
+const maxList = 4 << 20
 
 // listed looks into the files that the call reads: their lines may be the names.
 func (k *check) listed(takes bool) *Finding {
@@ -218,7 +223,11 @@ func (k *check) listed(takes bool) *Finding {
 				continue
 			}
 		}
-		if of := k.spoken(lower(k.content(e.Path, maxList))); of != "" {
+		text, whole := k.content(e.Path, maxList)
+		if !whole {
+			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path + ", and in more or longer files than are looked into" + onlyPersons}
+		}
+		if of := k.spoken(lower(text)); of != "" {
 			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path + ", which speaks of " + of + onlyPersons}
 		}
 	}

@@ -3,6 +3,8 @@ package protect_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -50,5 +52,50 @@ func TestSourceIsSearchedOnce(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 32 {
 		t.Errorf("%d MB allocated", mb)
+	}
+}
+
+// Of scripts that are too many, too long or nested too deep, nothing is taken for granted; a
+// program is no script.
+func TestScriptsBeyondLimits(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var many strings.Builder
+	for i := range 40 {
+		write(fmt.Sprint("a", i), "#!/bin/sh\necho\n")
+		fmt.Fprintf(&many, "sh a%d; ", i)
+	}
+	write("a39", "#!/bin/sh\nrm obstat.json\n")
+	write("long", "#!/bin/sh\n"+strings.Repeat("echo hello\n", 500_000)+"rm obstat.json\n")
+	write("binary", "\x7fELF\x00"+strings.Repeat("x", 5<<20))
+	for i := range 6 {
+		write(fmt.Sprint("d", i), fmt.Sprintf("#!/bin/sh\n# obstat\nsh d%d\n", i+1))
+	}
+	write("d6", "rm obstat.json\n")
+	write("fine", "#!/bin/sh\n"+strings.Repeat("echo hello\n", 50_000))
+	g := &protect.Guarded{Policies: []string{dir + "/obstat.json"}}
+	for command, found := range map[string]bool{many.String(): true, "sh long": true, "./binary": false, "sh d0": true, "sh fine": false, "xargs rm < long": true} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		if f := g.Check(&obstat.Call{Tool: "Bash", Input: input, Dir: dir}, obstat.OS{}, nil); (f != nil) != found {
+			t.Errorf("%.40s: %v", command, f)
+		}
+	}
+}
+
+// An item is found also where another name ends like its first part.
+func TestNamesThatEndAlike(t *testing.T) {
+	g := &protect.Guarded{}
+	for _, command := range []string{"touch my.obstat/.obstat/x", "touch .obstat/x", "rm x.obstat/y/.obstat/a/b"} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		if g.Check(&obstat.Call{Tool: "Bash", Input: input, Dir: proj}, world, nil) == nil {
+			t.Errorf("%s changes nothing", command)
+		}
 	}
 }

@@ -10,6 +10,7 @@
 package protect
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -287,20 +288,28 @@ func (k *check) exists(name string) bool {
 	return err == nil || !os.IsNotExist(err)
 }
 
-// content returns the text of a file that is not longer than most.
-func (k *check) content(name string, most int64) string {
-	if k.asked++; !k.onMachine() || k.asked > maxFiles {
-		return ""
+// content returns the text of a file, up to a length, and whether that is all of it.
+func (k *check) content(name string, most int64) (text string, whole bool) {
+	if !k.onMachine() {
+		return "", true
 	}
 	st, err := os.Stat(name)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > most {
-		return ""
+	if err != nil || !st.Mode().IsRegular() {
+		return "", true
 	}
-	data, err := os.ReadFile(name)
+	if k.asked++; k.asked > maxFiles {
+		return "", false
+	}
+	f, err := os.Open(name)
 	if err != nil {
-		return ""
+		return "", true
 	}
-	return string(data)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return "", false
+	}
+	return string(data), st.Size() <= most
 }
 
 // maxFiles is how many files of a call are looked into.
@@ -312,5 +321,6 @@ func (k *check) installed(name string) bool {
 	if !k.onMachine() || err != nil {
 		return false
 	}
-	return st.IsDir() || strings.Contains(k.content(name, 1<<20), "obstat")
+	text, whole := k.content(name, 1<<20)
+	return st.IsDir() || !whole || strings.Contains(text, "obstat")
 }

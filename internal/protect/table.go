@@ -80,30 +80,49 @@ func says(list, text string) bool {
 	return slices.ContainsFunc(lists()[list], func(w string) bool { return strings.Contains(text, w) })
 }
 
-// named returns the entry that a path, folded, ends like or lies in; nil if there
+// named returns the first entry that a path, folded, ends like or lies in; nil if there
 // is none.
 func named(p string) *entry {
-	items := table()
-	for i := range items {
-		if e := &items[i]; e.env == "" && e.covers(p) {
-			return e
+	items, by, first := table(), byName(), -1
+	for at := 0; at < len(p); {
+		end := strings.IndexByte(p[at:], '/')
+		if end < 0 {
+			end = len(p) - at
 		}
+		for _, i := range by[p[at:at+end]] {
+			if e := &items[i]; (first < 0 || i < first) && e.covers(p, at) {
+				first = i
+			}
+		}
+		at += end + 1
 	}
-	return nil
+	if first < 0 {
+		return nil
+	}
+	return &items[first]
 }
 
-func (e *entry) covers(p string) bool {
+// byName has the entries by the first name of their paths.
+var byName = sync.OnceValue(func() map[string][]int {
+	out := map[string][]int{}
+	for i, e := range table() {
+		if name, _, _ := strings.Cut(strings.TrimPrefix(e.folded, "/"), "/"); e.env == "" {
+			out[name] = append(out[name], i)
+		}
+	}
+	return out
+})
+
+// covers reports whether p from the name at an offset on is the entry, or lies in it.
+func (e *entry) covers(p string, at int) bool {
 	if e.folded[0] == '/' {
-		return strings.HasPrefix(p, e.folded) && (len(p) == len(e.folded) || e.below && p[len(e.folded)] == '/')
+		if at != 1 {
+			return false
+		}
+		at = 0
 	}
-	if strings.HasSuffix(p, e.folded) && (len(p) == len(e.folded) || p[len(p)-len(e.folded)-1] == '/') {
-		return true
-	}
-	if !e.below {
-		return false
-	}
-	at := strings.Index(p, e.folded)
-	return at >= 0 && (at == 0 || p[at-1] == '/') && strings.HasPrefix(p[at+len(e.folded):], "/")
+	rest, ok := strings.CutPrefix(p[at:], e.folded)
+	return ok && (rest == "" || e.below && rest[0] == '/')
 }
 
 // tokenOf returns the part of a path that names it in a text: `.claude` of

@@ -133,10 +133,10 @@ func (k *check) among(s paths.Set, at place, part string, how manner, below bool
 		if dir == "" || !s.Meets(paths.Under(dir)) {
 			continue
 		}
-		items := table()
+		items, known := table(), relative(s.Known(), dir)
 		for i := range items {
 			e := &items[i]
-			if e.env != "" || e.folded[0] == '/' || how == partly && !tells(s.Text, dir+"/"+e.folded) || !meets(s, dir, e, below) {
+			if e.env != "" || e.folded[0] == '/' || !strings.HasPrefix(e.folded, known) && !strings.HasPrefix(known, e.folded) || how == partly && !tells(s.Text, dir+"/"+e.folded) || !meets(s, dir, e, below) {
 				continue
 			}
 			name := at.dir + "/" + e.path
@@ -150,6 +150,14 @@ func (k *check) among(s paths.Set, at place, part string, how manner, below bool
 		}
 	}
 	return nil
+}
+
+// relative returns the part of a path that lies in dir, from there on; "" if it ends before.
+func relative(p, dir string) string {
+	if len(p) <= len(dir) {
+		return ""
+	}
+	return p[len(dir)+1:]
 }
 
 // meets tells whether a set meets an entry in a directory; below: with all that is in it.
@@ -176,6 +184,9 @@ func tells(text, item string) bool {
 	known := text[:open]
 	if begun := known[strings.LastIndexByte(known, '/')+1:]; begun != "" {
 		return len(begun) > 1
+	}
+	if known == "" {
+		return false
 	}
 	e := named(item)
 	return e != nil && strings.Contains(known, "/"+e.token+"/")
