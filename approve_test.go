@@ -16,7 +16,7 @@ func TestRefuse(t *testing.T) {
 	}{
 		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Rule: rule}, named + ": nobody answered"},
 		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Rule: rule, Part: "npm ci", Note: "it runs code"}, named + ", on npm ci: it runs code; nobody answered"},
-		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Mode: "plan"}, "no rule settles bash in mode plan, which asks then; nobody answered"},
+		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Mode: "plan"}, "bash: no rule is about it, and mode plan asks then; nobody answered"},
 		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Faults: []obstat.Fault{{Msg: "no disk"}}}, "no disk; nobody answered"},
 		{obstat.Decision{Verdict: obstat.Allow, Tool: "bash", Note: "fine"}, "nobody answered"}, // it never asked
 	} {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -77,4 +78,29 @@ func (c *Call) Workspace() []string {
 // InRoots reports whether a directory lies in one of the roots.
 func (c *Call) InRoots(dir string) bool {
 	return slices.ContainsFunc(c.Roots, func(root string) bool { return paths.Inside(root, dir) })
+}
+
+// Text returns the call in short: its command, path or URL, else the first of the texts that
+// it names to be matched, else "".
+func (c *Call) Text() string {
+	f := Facts{Call: c}
+	for _, name := range MainFields(c.Tool) {
+		if text, ok := f.String(name); ok && text != "" {
+			return text
+		}
+	}
+	if len(c.Subjects) > 0 {
+		return c.Subjects[0]
+	}
+	return ""
+}
+
+// MainFields returns the fields of a tool's input that name its command, path or URL, most
+// telling first.
+func MainFields(tool string) []string {
+	t, known := effect.Lookup(tool)
+	if !known {
+		return []string{"command", "file_path", "path", "url"}
+	}
+	return slices.Concat(t.Command, t.Paths, t.URL)
 }

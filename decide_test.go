@@ -48,7 +48,7 @@ func ExamplePolicy_Decide() {
 	// Output:
 	// allow allow rule Bash(git *)
 	// deny  deny rule Bash(git push *)
-	// ask   no rule settles Bash in mode default, which asks then
+	// ask   Bash: no rule is about it, and mode default asks then
 }
 
 // TestBadInputDenies: what cannot be read is denied, with the reason.

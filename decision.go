@@ -28,8 +28,9 @@ type Decision struct {
 	// Faults are things that went wrong; a decision with a fault never allows.
 	Faults []Fault
 	Mode   Mode
-	// Tool is the call's tool, for Reason.
-	Tool string
+	// Tool is the call's tool and About the call in short ([Call.Text]), both for Reason.
+	// [Policy.Decide] leaves About empty; gates fill it in.
+	Tool, About string
 }
 
 // A Fault is something that went wrong while deciding.
@@ -84,9 +85,21 @@ func (d *Decision) Reason() string {
 
 // unsettled says that no rule has anything to say, and what the mode does then.
 func (d *Decision) unsettled() string {
-	s := "no rule settles " + d.Tool
-	if d.Mode != "" {
-		s += " in mode " + string(d.Mode)
+	s := d.what() + ": no rule is about it, and "
+	if d.Mode == "" {
+		return s + [...]string{"what no rule allows is denied", "it is asked about then", "what no rule stops is allowed"}[min(d.Verdict, Allow)]
 	}
-	return s + [...]string{", which denies what no rule allows", ", which asks then", ", which allows what no rule stops"}[min(d.Verdict, Allow)]
+	return s + "mode " + string(d.Mode) + [...]string{" denies what no rule allows", " asks then", " allows what no rule stops"}[min(d.Verdict, Allow)]
+}
+
+// maxAbout bounds how much of a call a reason repeats.
+const maxAbout = 120
+
+// what names the call: `Bash npm test`.
+func (d *Decision) what() string {
+	about := d.About
+	if len(about) > maxAbout {
+		about = strings.ToValidUTF8(about[:maxAbout], "") + "…"
+	}
+	return strings.TrimSpace(d.Tool + " " + about)
 }

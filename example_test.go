@@ -45,7 +45,7 @@ func Example() {
 	// Output:
 	// git status: allow, allow rule Bash(git *)
 	// git push origin: deny, deny rule Bash(git push *): a human pushes
-	// make: ask, no rule settles Bash in mode default, which asks then
+	// make: ask, Bash: no rule is about it, and mode default asks then
 	// git status; rm -rf ~: ask, rm -rf ~: no rule is about it, and every command that would run is judged by itself
 }
 

@@ -94,12 +94,15 @@ type Offer struct {
 	// the call.
 	And  []Offer  `json:"and,omitempty"`
 	Also []string `json:"also,omitempty"` // other recent calls it would allow
+	// File gets the rule if it is accepted for good; where none does, NoFile may say why.
+	File   string `json:"file,omitempty"`
+	NoFile string `json:"no_file,omitempty"`
 }
 
 // Rules returns the offer's own rule and those that go with it.
 func (o *Offer) Rules() []Offer {
 	own := *o
-	own.And, own.Also = nil, nil
+	own.And, own.Also, own.File, own.NoFile = nil, nil, "", ""
 	return append([]Offer{own}, o.And...)
 }
 

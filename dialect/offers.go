@@ -50,6 +50,18 @@ func (l *Loaded) needed(call *obstat.Call, world obstat.World, offers []obstat.O
 	return offers
 }
 
+// Choices divides offers that passed [Loaded.Tried] into those that settle the call by
+// themselves: one each, or all of them where they do so only together.
+func (l *Loaded) Choices(call *obstat.Call, world obstat.World, offers []obstat.Offer) (out [][]obstat.Offer) {
+	if len(offers) > 1 && !l.settles(call, world, offers[:1]) {
+		return [][]obstat.Offer{offers}
+	}
+	for i := range offers {
+		out = append(out, offers[i:i+1])
+	}
+	return out
+}
+
 // narrow returns the offers that do not hand out too much.
 func narrow(offers []obstat.Offer) (out []obstat.Offer) {
 	for i := range offers {

@@ -16,28 +16,68 @@ func (l *Loaded) With(offers ...obstat.Offer) (*obstat.Policy, error) {
 	return l.Policy.With(offers...)
 }
 
-// Written returns the policy that the configuration gives with the offers written into its
-// last file; where its dialect writes none, that of [Loaded.With].
-func (l *Loaded) Written(offers ...obstat.Offer) (*obstat.Policy, error) {
-	ed, ok := l.Dialect.(Editor)
-	if !ok || len(l.Input.Files) == 0 {
+// Into returns the file that gets accepted rules: the last of the project's, or the last
+// that is the user's; "" where the files are not the user's to change.
+func (l *Loaded) Into() string {
+	for _, layers := range [][]string{{"", LayerProject, LayerLocal}, {LayerUser, LayerSession}} {
+		for _, f := range slices.Backward(l.Input.Files) {
+			if slices.Contains(layers, f.Layer) {
+				return f.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Written returns the policy that the configuration gives with the offers written into the
+// file of that name; where it has none, that of [Loaded.With].
+func (l *Loaded) Written(name string, offers ...obstat.Offer) (*obstat.Policy, error) {
+	if _, ok := l.Dialect.(Editor); !ok || name == "" {
 		return l.With(offers...)
 	}
-	in := *l.Input
-	in.Files = slices.Clone(in.Files)
-	f := &in.Files[len(in.Files)-1]
-	for i := range offers {
-		text, err := ed.AddRule(f, &offers[i])
-		if err != nil {
-			return nil, err
-		}
-		f.Data = text
-	}
-	with, err := Load(l.Dialect, &in)
+	with, err := l.written(name, nil, offers)
 	if err != nil {
 		return nil, err
 	}
 	return with.Policy, nil
+}
+
+// written loads the configuration with the offers added to the file of that name, whose
+// text is now by now; nil: what it was.
+func (l *Loaded) written(name string, now []byte, offers []obstat.Offer) (*Loaded, error) {
+	ed, at, err := l.editor(name)
+	if err != nil {
+		return nil, err
+	}
+	in := *l.Input
+	in.Files = slices.Clone(in.Files)
+	f := &in.Files[at]
+	if now != nil {
+		f.Data = now
+	}
+	for i := range offers {
+		if f.Data, err = ed.AddRule(f, &offers[i]); err != nil {
+			return nil, err
+		}
+	}
+	with, err := Load(l.Dialect, &in)
+	if err != nil {
+		return nil, fmt.Errorf("with the rule in it the policy would not load: %w", err)
+	}
+	return with, nil
+}
+
+// editor returns what adds rules to the file of that name, and which of the files it is.
+func (l *Loaded) editor(name string) (Editor, int, error) {
+	ed, ok := l.Dialect.(Editor)
+	if !ok {
+		return nil, 0, fmt.Errorf("rules cannot be written to files of %s", l.Dialect.Name())
+	}
+	at := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == name })
+	if at < 0 {
+		return nil, 0, fmt.Errorf("%s is not a file of this policy", name)
+	}
+	return ed, at, nil
 }
 
 // Accept writes accepted rules into the file of that name, which is one of the
@@ -45,29 +85,15 @@ func (l *Loaded) Written(offers ...obstat.Offer) (*obstat.Policy, error) {
 // configuration still loads with them in it. Other processes may do the same at
 // the same time: none loses a rule of another's.
 func (l *Loaded) Accept(name string, offers ...obstat.Offer) error {
-	ed, ok := l.Dialect.(Editor)
-	if !ok {
-		return fmt.Errorf("rules cannot be written to files of %s", l.Dialect.Name())
-	}
-	at := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == name })
-	if at < 0 {
-		return fmt.Errorf("%s is not a file of this policy", name)
+	_, at, err := l.editor(name)
+	if err != nil {
+		return err
 	}
 	return textedit.UpdateFile(name, func(old []byte) ([]byte, error) {
-		in := *l.Input
-		in.Files = slices.Clone(in.Files)
-		f := &in.Files[at]
-		f.Data = old
-		for i := range offers {
-			text, err := ed.AddRule(f, &offers[i])
-			if err != nil {
-				return nil, err
-			}
-			f.Data = text
+		with, err := l.written(name, old, offers)
+		if err != nil {
+			return nil, err
 		}
-		if _, err := Load(l.Dialect, &in); err != nil {
-			return nil, fmt.Errorf("with the rule in it the policy would not load: %w", err)
-		}
-		return f.Data, nil
+		return with.Input.Files[at].Data, nil
 	})
 }

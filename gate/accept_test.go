@@ -234,6 +234,27 @@ func TestAlso(t *testing.T) {
 		if got := strings.Join(r.Offers[0].Also, ", "); got != "npm run build --watch" || len(r.Effects) == 0 {
 			t.Errorf("%q, %+v", got, r.Effects)
 		}
+		if r.Offers[0].File != b.file || r.Offers[0].NoFile != "" {
+			t.Errorf("file %q, %q", r.Offers[0].File, r.Offers[0].NoFile)
+		}
+		<-end
+	})
+}
+
+// TestOfferWithoutFile: a rule that the policy's file cannot hold is said to be without one,
+// with the reason, before anybody accepts it: opencode's webfetch takes one word.
+func TestOfferWithoutFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, `{"permission": {"webfetch": "ask"}}`, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() {
+			end <- b.decide(&obstat.Call{Tool: "webfetch", Input: json.RawMessage(`{"url":"https://go.dev/doc","format":"text"}`), Dir: "/src"})
+		}()
+		synctest.Wait()
+		r := b.pending()
+		if len(r.Offers) == 0 || r.Offers[0].File != "" || !strings.Contains(r.Offers[0].NoFile, "webfetch") {
+			t.Errorf("%+v", r.Offers)
+		}
 		<-end
 	})
 }

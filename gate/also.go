@@ -1,64 +1,75 @@
 package gate
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/ledger"
 )
 
 const (
-	// lookBack is how many decisions an offer is tried on.
+	// lookBack is how many decisions an offer is tried on, none of them older than lookDays.
 	lookBack = 200
+	lookDays = 7
 	// maxAlso is how many calls are named that an offer would allow as well.
 	maxAlso = 5
 )
 
-// also tries each offer on the calls that asked lately, so that whoever takes
-// one sees what else it lets through. What cannot be looked up is left out:
-// nothing hangs on it.
+// also tries each offer on the calls that asked lately, so that whoever takes one sees what
+// else it lets through, and in the file that it would be written to. What cannot be looked
+// up is left out: nothing hangs on it.
 func (t *turn) also(ctx context.Context, offers []approval.Offer) {
-	if len(offers) == 0 {
-		return
-	}
-	store, err := t.g.keeps(ctx)
-	if err != nil {
-		return
-	}
-	var asked []*ledger.Record
-	for r, err := range store.Records(ctx, ledger.Query{Kind: ledger.Decision, Tool: t.call.Tool, Limit: lookBack}) {
-		if err != nil {
-			return
-		}
-		asked = append(asked, r)
-	}
 	for i := range offers {
-		rules, err := rulesOf(offers[i].Rules())
+		o := &offers[i]
+		rules, err := rulesOf(o.Rules())
 		if err != nil {
 			continue
 		}
-		if pol, err := t.j.By.With(rules...); err == nil {
-			offers[i].Also = t.allows(pol, asked)
+		if f, ok := t.j.by.opts.Policy.(*Files); ok {
+			if o.File = f.into(t.j.By.Loaded); o.File != "" {
+				_, err = t.j.By.Written(o.File, rules...)
+			} else {
+				err = errNotOurs
+			}
+			if err != nil {
+				o.File, o.NoFile = "", firstLine(err.Error())
+			}
+		}
+		if store, err := t.g.keeps(ctx); err == nil {
+			o.Also = Also(ctx, store, t.j.By.Loaded, t.call, rules)
 		}
 	}
 }
 
-// allows returns what pol would allow of the calls that asked.
-func (t *turn) allows(pol *obstat.Policy, asked []*ledger.Record) (out []string) {
-	own := mainText(t.call)
+// Also returns up to five calls that l asks about and would allow with the rules as well: of
+// those to the same tool as c that asked within the last days.
+func Also(ctx context.Context, records ledger.Reader, l *dialect.Loaded, c *obstat.Call, rules []obstat.Offer) (out []string) {
+	with, err := l.With(rules...)
+	if err != nil {
+		return nil
+	}
+	own := mainText(c)
+	q := ledger.Query{Kind: ledger.Decision, Tool: c.Tool, Limit: lookBack, Since: time.Now().AddDate(0, 0, -lookDays)}
+	var asked []*ledger.Record
+	for r, err := range records.Records(ctx, q) {
+		if err != nil {
+			return nil
+		}
+		asked = append(asked, r)
+	}
 	for _, r := range slices.Backward(asked) {
 		c, more, err := r.Replayable()
 		if err != nil || more.Said != obstat.Ask || more.Partial != "" || r.World == nil {
 			continue
 		}
-		now := t.j.By.Policy // what it allows by now, the offer does not add
-		if text := mainText(c); text != own && !slices.Contains(out, text) && pol.Decide(c, r.World).Verdict == obstat.Allow && now.Decide(c, r.World).Verdict != obstat.Allow {
+		if text := mainText(c); text != own && !slices.Contains(out, text) && with.Decide(c, r.World).Verdict == obstat.Allow && l.Policy.Decide(c, r.World).Verdict != obstat.Allow {
 			if out = append(out, text); len(out) == maxAlso {
-				return out
+				break
 			}
 		}
 	}
@@ -67,17 +78,5 @@ func (t *turn) allows(pol *obstat.Policy, asked []*ledger.Record) (out []string)
 
 // mainText returns what a call is about: its command, path or URL.
 func mainText(c *obstat.Call) string {
-	var fields map[string]json.RawMessage
-	tool, known := effect.Lookup(c.Tool)
-	if known && json.Unmarshal(c.Input, &fields) == nil {
-		for _, names := range [][]string{tool.Command, tool.Paths, tool.URL} {
-			for _, name := range names {
-				var s string
-				if json.Unmarshal(fields[name], &s) == nil && s != "" {
-					return ledger.ClipTo(s, 200)
-				}
-			}
-		}
-	}
-	return ledger.ClipTo(c.Tool+" "+string(c.Input), 200)
+	return ledger.ClipTo(cmp.Or(c.Text(), c.Tool+" "+string(c.Input)), 200)
 }

@@ -103,6 +103,9 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 		}
 		out.Safety, out.Offers, out.Note, out.self = true, nil, join(out.Note, why), true
 	}
+	if out.Rule == nil && out.Part == "" {
+		out.About = c.Text()
+	}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,8 @@ type Files struct {
 }
 
 var _ Source = (*Files)(nil)
+
+var errNotOurs = errors.New("the policy's files are not the user's to change")
 
 // kept is what was found for a place.
 type kept struct {
@@ -160,19 +163,12 @@ func (f *Files) home() string {
 // Accept writes rules to the file that gets them, every other byte unchanged, and
 // keeps them as accepted.
 func (f *Files) Accept(ctx context.Context, a *Accepted) error {
-	l, name := a.Policy, f.Into
-	for _, layers := range [][]string{{"", dialect.LayerProject, dialect.LayerLocal}, {dialect.LayerUser, dialect.LayerSession}} {
-		for _, file := range slices.Backward(l.Input.Files) {
-			if name == "" && slices.Contains(layers, file.Layer) {
-				name = file.Name
-			}
-		}
-	}
+	l, name := a.Policy, f.into(a.Policy)
 	switch {
 	case name == "" && len(l.Input.Files) == 0:
 		return errors.New("there is no policy to write the rule to; make an obstat.json")
 	case name == "":
-		return errors.New("the policy's files are not the user's to change")
+		return errNotOurs
 	}
 	if err := l.Accept(name, a.Rules...); err != nil || f.NoPins || len(f.Names) > 0 {
 		return err
@@ -183,6 +179,9 @@ func (f *Files) Accept(ctx context.Context, a *Accepted) error {
 	}
 	return err
 }
+
+// into returns the file of l that gets accepted rules.
+func (f *Files) into(l *dialect.Loaded) string { return cmp.Or(f.Into, l.Into()) }
 
 // Fixed is a policy that does not change while the gate runs: one that was
 // loaded elsewhere or written in Go. Accepted rules cannot be written to it.

@@ -71,7 +71,9 @@ func plainPaths(names ...string) (out []string) {
 
 // narrowCommands returns a prefix for each command that is not allowed by itself: program
 // and subcommand, `git commit:*`, where the second word is one, and else the command with
-// all its words; and for the whole text, which has to be matched as well.
+// all its words; and for the whole text, which has to be matched as well. A program without a
+// word gets one if it runs the project's own code, `make:*`: that of others, such as `npm:*`,
+// would be about all that they can do.
 func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out []string) {
 	for i := range a.Commands {
 		c := &a.Commands[i]
@@ -80,7 +82,7 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		}
 		one := *f.Call
 		one.Input, _ = json.Marshal(map[string]string{"command": c.Text})
-		if c.Text == "" || !c.Known || len(c.Words) < 2 || strings.ContainsAny(c.Text, "*\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
+		if c.Text == "" || !c.Known || len(c.Words) < 2 && !runsProject(a, i) || strings.ContainsAny(c.Text, "*\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
 			continue
 		}
 		if len(c.Words) > 1 && subcommand.MatchString(c.Words[1].Text) && !touches(a, i, c.Words[1].Text) {
@@ -94,6 +96,11 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		out = append(out, src+":*")
 	}
 	return out
+}
+
+// runsProject tells whether a command runs code of the project, as a build or a test does.
+func runsProject(a *effect.Analysis, command int) bool {
+	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Command == command && e.Kind == effect.Code })
 }
 
 var subcommand = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)

@@ -3,6 +3,7 @@ package jiuwen
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -54,12 +55,30 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	case pathTools:
 		for _, name := range approvedPaths(args) {
 			out = append(out, p.offer(tool, exactPath(tool, name), name)...)
+			if clean := path.Clean(slashes(name)); clean != name { // `./dir/a` is matched as `dir/a`
+				if strings.HasPrefix(clean, "..") {
+					clean = path.Join(call.Dir, clean)
+				}
+				out = append(out, p.offer(tool, exactPath(tool, clean), clean)...)
+			}
 		}
+	default:
+		out = toolOffer(tool)
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return append(out, externalOffers(externalCheck{p}, f)...)
+}
+
+// toolOffer returns the offer of a level for a tool as a whole. Of tools without commands and
+// paths the document's rules cannot say more.
+func toolOffer(tool string) []obstat.Offer {
+	if t, known := effect.Lookup(tool); tool == "" || known && (len(t.Command) > 0 || len(t.Paths) > 0) {
+		return nil // another agent's name for a shell or a file tool
+	}
+	rule := obstat.Rule{ID: "tools." + tool, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: "tools." + tool + ": allow"}
+	return []obstat.Offer{{Rule: rule, List: listTools, Scope: "always", Text: rule.Source}}
 }
 
 // hidden tells whether a command runs code, or touches paths, known only at run
@@ -184,6 +203,9 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		}
 		return addOverride(f.Data, sec, tool, inner)
 	case listTools:
+		if offer.Text == offer.Rule.Source && offer.Rule.Whole() {
+			return format.Set(f.Data, "allow", permissions, "tools", tool)
+		}
 		return addLegacyPattern(f.Data, sec, tool, inner)
 	}
 	return nil, fmt.Errorf("nothing can be added to %q", offer.List)

@@ -39,21 +39,27 @@ func approve(t *testing.T, src []byte, call *obstat.Call) (out []byte, applied b
 type departure struct {
 	why      string
 	patterns []string // of the overrides that are written
+	level    bool     // the tool as a whole gets a level
 }
 
 var alwaysAllowDepartures = map[string]departure{
-	"jwop-02663": {"a chain is stored as the one text that was seen; its parts by themselves were not", []string{"git status && npm test"}},
-	"jwop-02666": {"a chain is stored as the one text that was seen", []string{"git status && git status"}},
-	"jwop-02674": {"several lines are stored as the one text that was seen", []string{"python a.py\npython b.py"}},
-	"jwop-02687": {"a text with a wildcard is stored so that it matches itself, and not `rm -rf /home a.txt`", []string{`re:\Arm\ \*\.txt\Z`}},
-	"jwop-02709": {"<< in quotes is no here-document: the original stores a piece of it with a wildcard", []string{"echo 'a << b'"}},
-	"jwop-02672": {"the redirect is seen: its text can be approved", []string{"ls > f"}},
-	"jwop-02677": {"the variable changes nothing that echo does: its text can be approved", []string{"echo $HOME"}},
-	"jwop-02673": {"a here-document is seen: its text can be approved", []string{"cat <<EOF\nhi\nEOF"}},
-	"jwop-02679": {"what the substitution runs is seen: its text can be approved", []string{"echo $(id)"}},
-	"jwop-02720": {"the call names two paths, and the original approves one of them", []string{"/c", "/a/b"}},
-	"jwop-02714": {"what the shell would run cannot be seen, and `sh` alone is not what was approved", nil},
+	"jwop-02663": {"a chain is stored as the one text that was seen; its parts by themselves were not", []string{"git status && npm test"}, false},
+	"jwop-02666": {"a chain is stored as the one text that was seen", []string{"git status && git status"}, false},
+	"jwop-02674": {"several lines are stored as the one text that was seen", []string{"python a.py\npython b.py"}, false},
+	"jwop-02687": {"a text with a wildcard is stored so that it matches itself, and not `rm -rf /home a.txt`", []string{`re:\Arm\ \*\.txt\Z`}, false},
+	"jwop-02709": {"<< in quotes is no here-document: the original stores a piece of it with a wildcard", []string{"echo 'a << b'"}, false},
+	"jwop-02672": {"the redirect is seen: its text can be approved", []string{"ls > f"}, false},
+	"jwop-02677": {"the variable changes nothing that echo does: its text can be approved", []string{"echo $HOME"}, false},
+	"jwop-02673": {"a here-document is seen: its text can be approved", []string{"cat <<EOF\nhi\nEOF"}, false},
+	"jwop-02679": {"what the substitution runs is seen: its text can be approved", []string{"echo $(id)"}, false},
+	"jwop-02720": {"the call names two paths, and the original approves one of them", []string{"/c", "/a/b"}, false},
+	"jwop-02714": {"what the shell would run cannot be seen, and `sh` alone is not what was approved", nil, false},
+	"jwop-02627": asLevel, "jwop-02636": asLevel, "jwop-02645": asLevel, "jwop-02658": asLevel, "jwop-02741": asLevel,
 }
+
+// asLevel is how a tool without commands and paths is remembered. The original asks about it
+// for ever.
+var asLevel = departure{"rules cannot say more of such a tool, and its user would write /permissions allow", nil, true}
 
 func TestOpsAlwaysAllow(t *testing.T) {
 	for _, o := range ops(t, "always_allow", 34) {
@@ -100,7 +106,7 @@ func checkDeparture(t *testing.T, id string, dep departure, after []byte, call *
 		}
 	}
 	d := l.Policy.Decide(call, nil)
-	if !slices.Equal(got, dep.patterns) || (d.Verdict == obstat.Allow) != (len(got) > 0) {
+	if level := text(sec.At("tools", call.Tool)) == "allow"; level != dep.level || !slices.Equal(got, dep.patterns) || (d.Verdict == obstat.Allow) != (len(got) > 0 || level) {
 		t.Errorf("%s: want %q (%s)\n got %q, then %v: %s", id, dep.patterns, dep.why, got, d.Verdict, d.Reason())
 	}
 }

@@ -22,15 +22,17 @@ var (
 // no more.
 func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
 	p, err := readParams(l.Program.Params)
-	if err != nil || len(call.Subjects) > 0 {
-		return nil
-	}
-	asks, err := Asks(p.Order, p.Floor, call, world)
 	if err != nil {
 		return nil
 	}
-	if p.Floor {
-		asks = append(asks, redirects(call, world)...)
+	asks := []Ask{{Permission: call.Tool, Patterns: call.Subjects}}
+	if len(call.Subjects) == 0 {
+		if asks, err = Asks(p.Order, p.Floor, call, world); err != nil {
+			return nil
+		}
+		if p.Floor {
+			asks = append(asks, redirects(call, world)...)
+		}
 	}
 	var out []obstat.Offer
 	seen := map[string]bool{}

@@ -112,15 +112,19 @@ func rowOf(r *ledger.Record) Row {
 	}
 	if !allowed {
 		row.Detail = r.Reason
-		if _, mode, ok := strings.Cut(r.Reason, " in mode "); ok && !asked && r.Stage == "default" {
-			mode, _, _ = strings.Cut(mode, ",")
+		if i := strings.LastIndex(r.Reason, andMode); i >= 0 && !asked && r.Stage == "default" {
+			mode, _, _ := strings.Cut(r.Reason[i+len(andMode):], " ")
 			row.Detail = profileDetail(mode)
 		}
 	}
 	return row
 }
 
-// The document's details.
-const userDenied = "User denied"
+// The document's details, and the words before the mode in a reason such as `bash ls: no rule
+// is about it, and mode locked denies what no rule allows`.
+const (
+	userDenied = "User denied"
+	andMode    = ", and mode "
+)
 
 func profileDetail(profile string) string { return "Profile: " + profile }

@@ -239,15 +239,23 @@ func answerWords(r *approval.Request, a *approval.Answer) string {
 	case !a.Allow:
 		return "refused"
 	case a.Scope == approval.Always && a.Rule != nil:
-		return "allowed; the rule goes to the policy's file if it settles this call, and nothing that has nothing to do with it"
+		return "allowed; the rule goes to " + fileWords(r, a) + " if it settles this call, and nothing that has nothing to do with it"
 	case a.Scope == approval.Always:
-		return "allowed; the rule goes to the policy's file"
+		return "allowed; the rule goes to " + fileWords(r, a)
 	case a.Input != nil:
 		return "allowed with the other arguments, unless the policy denies those"
 	case a.Scope == approval.Once:
 		return "allowed, this once"
 	}
 	return "allowed for the " + string(a.Scope)
+}
+
+// fileWords names the file that gets the rule of an answer.
+func fileWords(r *approval.Request, a *approval.Answer) string {
+	if a.Offer > 0 && a.Offer <= len(r.Offers) && r.Offers[a.Offer-1].File != "" {
+		return visible(shortPath(r.Offers[a.Offer-1].File, r.Call.Dir))
+	}
+	return "the policy's file"
 }
 
 // askKeys is the line below a request; askHelp says more.
@@ -345,6 +353,14 @@ func always(a *approval.Answer, rest string, r *approval.Request) error {
 	if a.Offer, ok = offer(rest, r); !ok {
 		return fmt.Errorf("say which offer: a 1 to a %d", len(r.Offers))
 	}
+	return kept(r, a.Offer)
+}
+
+// kept says why offer n cannot be accepted for good, if no file would get its rule.
+func kept(r *approval.Request, n int) error {
+	if why := r.Offers[n-1].NoFile; why != "" {
+		return fmt.Errorf("it cannot be written to the policy's file: %s; s %d allows it for the session", why, n)
+	}
 	return nil
 }
 
@@ -354,6 +370,9 @@ func rewritten(a *approval.Answer, rest string, r *approval.Request) error {
 	n, ok := offer(number, r)
 	if text = strings.TrimSpace(text); !ok || text == "" {
 		return errors.New("say which offer and the pattern: r 1 npm run *")
+	}
+	if err := kept(r, n); err != nil {
+		return err
 	}
 	rule, err := obstat.ParseRule(r.Offers[n-1].Rule)
 	if err != nil {

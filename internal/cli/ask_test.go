@@ -27,6 +27,29 @@ func sampleRequest() *approval.Request {
 			{Text: "npm *", List: "rules", Rule: json.RawMessage(`{"tool":"bash","verdict":"allow"}`)}}}
 }
 
+// TestAlwaysNamesTheFile: an accepted rule is said to go to the file that gets it, and one
+// that no file takes (a preset of Chorus, a pattern of opencode's webfetch) is not accepted
+// for good, with the reason and with how to have it for the session.
+func TestAlwaysNamesTheFile(t *testing.T) {
+	r := sampleRequest()
+	r.Offers[0].File, r.Offers[1].NoFile = "/src/app/opencode.json", "webfetch takes one word"
+	a, err := parseAnswer("a 1", r, time.Unix(1000, 0))
+	if words := answerWords(r, &a); err != nil || words != "allowed; the rule goes to opencode.json" {
+		t.Errorf("%q, %v", words, err)
+	}
+	for _, line := range []string{"a 2", "r 2 npm run *"} {
+		if _, err := parseAnswer(line, r, time.Unix(1000, 0)); err == nil || err.Error() != "it cannot be written to the policy's file: webfetch takes one word; s 2 allows it for the session" {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if a, err := parseAnswer("s 2", r, time.Unix(1000, 0)); err != nil || a.Offer != 2 {
+		t.Errorf("for the session: %v, %v", a, err)
+	}
+	if text := newScreen(&IO{}).request(r, &obstat.Snapshot{}, time.Unix(1000, 0)); !strings.Contains(text, "for the session only: webfetch takes one word") {
+		t.Error(text)
+	}
+}
+
 func TestParseAnswer(t *testing.T) {
 	now := time.Unix(1000, 0)
 	r := sampleRequest()

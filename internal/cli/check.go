@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/cases"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonl"
@@ -63,11 +65,12 @@ func (o *checkOptions) run(stream bool) error {
 	if err != nil {
 		return err
 	}
+	defer p.close()
 	if err := checkMode(p, o.Call.Mode); err != nil {
 		return err
 	}
 	o.announce(p)
-	o.warn(p)
+	o.warnOnce(p)
 	if stream {
 		return o.stream(p)
 	}
@@ -172,16 +175,54 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 	if err != nil {
 		return obstat.Deny, err
 	}
-	verdict := a.Verdict.String()
-	switch look := verdictInk(a.Verdict); {
+	verdict, look := a.Verdict.String(), verdictInk(a.Verdict)
+	choices := p.choices(&a, f.World)
+	switch {
 	case f.jsonFlag:
-		err = writeJSON(w, checkJSON{explain.Version, line, explain.NewDecision(&a.Decision), newByJSON(&a)})
+		d := explain.NewDecision(&a.Decision)
+		for i := range d.Offers {
+			d.Offers[i].Also = choices[min(i, len(choices)-1)].Also
+		}
+		err = writeJSON(w, checkJSON{explain.Version, line, d, newByJSON(&a)})
 	case line == 0:
-		_, err = fmt.Fprintf(w, "%s  %s\n", f.IO.paint(look, pad(verdict, 5)), visible(a.Reason()))
+		s := newScreen(f.IO)
+		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(a.Reason()))
+		s.offers(choices, "")
+		err = s.flush(w)
 	default:
 		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", line, f.IO.paint(look, verdict), clip(visible(callWords(call)), f.IO.width()), visible(a.Reason()))
 	}
 	return a.Verdict, err
+}
+
+// choices are the offers of an answer as a request shows them. Those that settle the call
+// only together are one.
+func (p *loaded) choices(a *policy.Answer, world obstat.World) (out []approval.Offer) {
+	if len(a.Offers) == 0 {
+		return nil
+	}
+	for _, offers := range a.By.Choices(&a.Call, world, a.Offers) {
+		o := approval.Offer{Text: offers[0].Text, Also: p.also(a, offers)}
+		for i := range offers[1:] {
+			o.And = append(o.And, approval.Offer{Text: offers[1+i].Text})
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// also returns the calls of the last days that offers would allow as well, as far as the
+// ledger of this user knows them.
+func (p *loaded) also(a *policy.Answer, offers []obstat.Offer) []string {
+	ctx := context.Background()
+	if !p.looked {
+		p.looked = true
+		p.records, _ = new(storeOptions).open(ctx) // who has none has nothing to look at
+	}
+	if p.records == nil {
+		return nil
+	}
+	return gate.Also(ctx, p.records, a.By.Loaded, &a.Call, offers)
 }
 
 // explainJSON is the output of obstat explain --json for one call.
@@ -199,7 +240,8 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	}
 	by := a.By
 	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: by.Written}
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
+		Also: func(o []obstat.Offer) []string { return p.also(&a, o) }}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched
 	}

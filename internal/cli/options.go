@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +23,8 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -64,6 +68,16 @@ type loaded struct {
 	where   policy.Where
 	Dir     string // absolute
 	Found   bool   // no file was named
+
+	looked  bool          // for records
+	records *sqlite.Store // see also; nil: there are none
+}
+
+// close closes the records, if they were looked at.
+func (p *loaded) close() {
+	if p.records != nil {
+		p.records.Close()
+	}
 }
 
 // names returns the names of the files.
@@ -235,6 +249,45 @@ func (f *Factory) warn(p *loaded) {
 	}
 }
 
+// warnOnce shows the warnings of a configuration the first time that a call is put to it,
+// and again once one of its files has changed.
+func (f *Factory) warnOnce(p *loaded) {
+	if len(p.Warnings) > 0 && !f.jsonFlag && p.isNews() {
+		f.warn(p)
+	}
+}
+
+// maxWarned bounds the file that remembers whose warnings were shown.
+const maxWarned = 64 << 10
+
+// isNews tells whether the files are not as they were when their warnings were shown, and
+// remembers them. What cannot be remembered is shown again.
+func (p *loaded) isNews() bool {
+	dir, err := statedir.Dir(os.Getenv)
+	if err != nil {
+		return true
+	}
+	h := sha256.New()
+	for i := range p.Input.Files {
+		fmt.Fprintf(h, "%q %x\n", p.Input.Files[i].Name, sha256.Sum256(p.Input.Files[i].Data))
+	}
+	for _, w := range p.Warnings { // an option or another version may warn of other things
+		fmt.Fprintln(h, w)
+	}
+	line := hex.EncodeToString(h.Sum(nil)) + "\n"
+	known, err := os.ReadFile(statedir.Warned(dir))
+	if bytes.Contains(known, []byte(line)) {
+		return false
+	}
+	if err != nil || len(known) > maxWarned {
+		known = nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err == nil {
+		_ = os.WriteFile(statedir.Warned(dir), append(known, line...), 0o600)
+	}
+	return true
+}
+
 // callOptions say which call a command works with.
 type callOptions struct {
 	Tool  string
@@ -308,6 +361,16 @@ func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
 		return c, o.checkInput()
 	}
 	fields := o.fields()
+	fault := func(input string) string {
+		named := *c
+		named.Input = json.RawMessage(input)
+		for _, f := range p.Loaded.Policy.Decide(&named, w).Faults {
+			return f.Msg
+		}
+		return ""
+	}
+	// A name that the tool does not have leaves the call with the fault that it has without it.
+	missing, best := fault("{}"), ""
 	for n := 0; n < maxNames && len(fields) > 0; n++ {
 		input := map[string]string{}
 		for kind, text := range fields {
@@ -317,15 +380,17 @@ func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		named := *c
-		named.Input = bytes.TrimSpace(b)
-		sound := len(p.Loaded.Policy.Decide(&named, w).Faults) == 0
-		if n == 0 || sound {
-			c = &named
+		text := string(bytes.TrimSpace(b))
+		said := fault(text)
+		if n == 0 || said == "" || said != missing && fault(best) == missing {
+			best = text
 		}
-		if sound {
+		if said == "" {
 			break
 		}
+	}
+	if best != "" {
+		c.Input = json.RawMessage(best)
 	}
 	return c, nil
 }

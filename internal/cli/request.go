@@ -60,7 +60,7 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	s.would(v)
 	s.hidden(v)
 	s.text("who", whoWords(r, now))
-	s.offers(r)
+	s.offers(r.Offers, "nothing else that was asked lately")
 	return s.b.String()
 }
 
@@ -92,23 +92,25 @@ func whoWords(r *approval.Request, now time.Time) string {
 }
 
 // offers writes the rules that would settle calls like this one, and what else
-// each would have let through.
-func (s *screen) offers(r *approval.Request) {
+// each would have let through; none says that there is nothing.
+func (s *screen) offers(offers []approval.Offer, none string) {
 	label := "always"
-	for i := range r.Offers {
-		o := &r.Offers[i]
+	for i := range offers {
+		o := &offers[i]
 		texts := []string{o.Text}
 		for _, and := range o.And {
 			texts = append(texts, and.Text)
 		}
-		head := fmt.Sprintf("%d  ", i+1)
+		head := fmt.Sprintf("%-3d", i+1)
 		for _, l := range wrap(visible(strings.Join(texts, " and ")), s.room()-len(head)) {
 			s.line(label, s.io.paint(bold, head)+l)
 			label, head = "", strings.Repeat(" ", len(head))
 		}
-		also := cmp.Or(strings.Join(o.Also, " · "), "nothing else that was asked lately")
-		for _, l := range wrap("would also allow: "+visible(also), s.room()-len(head)) {
-			s.line("", s.io.paint(dim, head+l))
+		if also := cmp.Or(strings.Join(o.Also, " · "), none); also != "" {
+			s.faint("would also allow: " + also)
+		}
+		if o.NoFile != "" {
+			s.faint("for the session only: " + o.NoFile)
 		}
 	}
 }

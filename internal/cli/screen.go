@@ -57,6 +57,13 @@ func (s *screen) line(label, text string) {
 // text writes a label and a text that is broken into lines.
 func (s *screen) text(label, text string) { s.rows(label, [2]string{"", text}) }
 
+// faint writes a note below a row.
+func (s *screen) faint(note string) {
+	for _, l := range wrap(visible(note), s.room()-3) {
+		s.line("", s.io.paint(dim, "   "+l))
+	}
+}
+
 // rows writes a label and rows of a name and a text each, the names in a column.
 func (s *screen) rows(label string, rows ...[2]string) {
 	column := 0
@@ -155,23 +162,13 @@ func (s *screen) would(v *explain.View) {
 	s.joined("would", items)
 }
 
-// joined writes items with a dot between them, breaking lines only there if
+// joined writes texts with a dot between them, breaking lines only there if
 // that is possible.
-func (s *screen) joined(label string, items []string) {
-	room := s.room()
-	line := ""
-	for _, it := range items {
-		switch {
-		case line == "":
-			line = it
-		case columns(line)+3+columns(it) <= room:
-			line += " · " + it
-		default:
-			s.text(label, line+" ·")
-			label, line = "", it
-		}
+func (s *screen) joined(label string, texts []string) {
+	for _, line := range items(texts, s.room()) {
+		s.text(label, line)
+		label = ""
 	}
-	s.text(label, line)
 }
 
 func (s *screen) hidden(v *explain.View) {
@@ -220,6 +217,9 @@ func (s *screen) changes(v *explain.View) {
 		for _, l := range lines {
 			s.line(label, l)
 			label = ""
+		}
+		if len(c.Also) > 0 {
+			s.faint("would also allow: " + strings.Join(c.Also, " · "))
 		}
 		for _, add := range c.Add {
 			// On a line of its own, however long, so that it can be copied.
@@ -338,8 +338,12 @@ func found(st *explain.Step) string {
 	return "nothing to say"
 }
 
-// table writes rows in columns that fit the screen. A row without a looked-at
-// text gives its stages the room of both columns.
+// mostStages is how wide stages that share a line may be.
+const mostStages = 50
+
+// table writes rows in columns that fit the screen. Stages are names and stay whole; the
+// subject, known from the row above, is cut first. A row without a subject gives its stages
+// the room of both columns, and as many lines as they need.
 func (s *screen) table(label string, rows []row) {
 	room := s.room()
 	var stageW, lookedW, foundW, outW int
@@ -354,7 +358,7 @@ func (s *screen) table(label string, rows []row) {
 	}
 	for _, r := range rows {
 		if r.looked == "" && r.outcome != "" { // make room for the other two columns
-			lookedW = max(lookedW, columns(r.stage)-stageW-2)
+			lookedW = max(lookedW, min(columns(r.stage), mostStages)-stageW-2)
 		}
 	}
 	over := stageW + lookedW + foundW + outW + 6 - room
@@ -362,10 +366,11 @@ func (s *screen) table(label string, rows []row) {
 		n := max(0, min(over, *w-least))
 		*w, over = *w-n, over-n
 	}
-	// The subject is known from the row above; drop it first.
 	shrink(&lookedW, 22)
-	shrink(&foundW, 18)
-	shrink(&stageW, 12)
+	shrink(&foundW, 24)
+	shrink(&lookedW, 10)
+	shrink(&foundW, 12)
+	shrink(&stageW, 20)
 	shrink(&lookedW, 4)
 	shrink(&foundW, 4)
 	for _, r := range rows {
@@ -376,8 +381,8 @@ func (s *screen) table(label string, rows []row) {
 	}
 }
 
-// tableLines is one line but for a row without an outcome, whose text is broken
-// into as many as it needs.
+// tableLines is one line, or, of a row without an outcome or of several stages, as many as
+// its text needs.
 func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string {
 	look, text := r.look, func(t string) string { return t }
 	if r.faint {
@@ -385,17 +390,40 @@ func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string 
 	}
 	cell := func(t string, w int) string { return pad(clip(t, w), w) + "  " }
 	out := s.io.paint(look, r.outcome)
-	switch {
-	case r.outcome == "":
+	if r.outcome == "" {
 		lines := wrap(r.found, max(10, room-stageW-2))
 		for i, l := range lines {
 			lines[i] = text(cell([]string{r.stage, ""}[min(i, 1)], stageW) + l)
 		}
 		return lines
-	case r.looked == "" && r.found == "":
-		return []string{text(cell(r.stage, stageW+2+lookedW+2+foundW)) + out}
-	case r.looked == "":
-		return []string{text(cell(r.stage, stageW+2+lookedW)+cell(r.found, foundW)) + out}
 	}
-	return []string{text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out}
+	if r.looked != "" {
+		return []string{text(cell(r.stage, stageW)+cell(r.looked, lookedW)+cell(r.found, foundW)) + out}
+	}
+	wide, rest := stageW+2+lookedW, cell(r.found, foundW)
+	if r.found == "" {
+		wide, rest = wide+2+foundW, ""
+	}
+	lines := items(strings.Split(r.stage, " · "), wide)
+	for i, l := range lines[:len(lines)-1] {
+		lines[i] = text(l)
+	}
+	lines[len(lines)-1] = text(cell(lines[len(lines)-1], wide)+rest) + out
+	return lines
+}
+
+// items joins texts with a dot between them, breaking lines only there.
+func items(texts []string, room int) (lines []string) {
+	line := ""
+	for _, it := range texts {
+		switch {
+		case line == "":
+			line = it
+		case columns(line)+3+columns(it) <= room:
+			line += " · " + it
+		default:
+			lines, line = append(lines, line+" ·"), it
+		}
+	}
+	return append(lines, line)
 }

@@ -27,7 +27,7 @@ func TestAdviceWorks(t *testing.T) {
 			dec := l.Policy.Decide(&c.Call, &c.World)
 			offers := l.Offers(&c.Call, &c.World, &dec)
 			v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(), Call: &c.Call, World: &c.World,
-				Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: l.Written})
+				Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) }})
 			for i := range v.Changes {
 				advised++
 				if got, ok := follow(t, l, c, offers, &v.Changes[i]); !ok || got != v.Changes[i].Verdict {
@@ -60,7 +60,7 @@ func follow(t *testing.T, l *dialect.Loaded, c *cases.Case, offers []obstat.Offe
 		fields["command"] = change.Text
 		call.Input, err = json.Marshal(fields)
 	case explain.ChangeAdd:
-		pol, err = l.Written(slices.DeleteFunc(slices.Clone(offers), func(o obstat.Offer) bool { return !named(o.Rule.String()) })...)
+		pol, err = l.Written(l.Into(), slices.DeleteFunc(slices.Clone(offers), func(o obstat.Offer) bool { return !named(o.Rule.String()) })...)
 	case explain.ChangeRemove:
 		p := l.Policy.Program()
 		for name, rules := range p.Rules {

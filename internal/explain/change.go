@@ -22,6 +22,7 @@ type Change struct {
 	Mode    obstat.Mode       `json:"mode,omitempty"`
 	Text    string            `json:"text,omitempty"` // the call's text, changed
 	Verdict obstat.Verdict    `json:"verdict"`        // the call's verdict after the change
+	Also    []string          `json:"also,omitempty"` // other recent calls that it would allow
 }
 
 // The kinds of change.

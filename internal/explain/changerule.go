@@ -174,6 +174,9 @@ func (x *explainer) tryOffers(offers []obstat.Offer) []Change {
 	out := x.added(pol, err, offers[0].List, rules)
 	for i := range out {
 		out[i].Words = "add allow rule " + strings.Join(texts, " and ")
+		if x.r.Also != nil {
+			out[i].Also = x.r.Also(offers)
+		}
 	}
 	return out
 }

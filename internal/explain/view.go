@@ -7,6 +7,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/obstat/obstat"
@@ -31,6 +32,8 @@ type Request struct {
 	Offers func(*obstat.Decision) []obstat.Offer
 	// With returns the policy with offers accepted; nil is Policy's own.
 	With func(...obstat.Offer) (*obstat.Policy, error)
+	// Also returns other recent calls that offers would allow; nil: nobody knows.
+	Also func([]obstat.Offer) []string
 	// Matched returns the dialect's own words for what decided; nil: it has none.
 	Matched func(*obstat.Decision, *obstat.Trace) string
 }
@@ -74,6 +77,9 @@ func Explain(r *Request) *View {
 	if x.a == nil {
 		x.a = Analyze(r.Call, r.World)
 	}
+	if d.Rule == nil && d.Part == "" {
+		d.About = r.Call.Text()
+	}
 	if r.Offers != nil && d.Verdict == obstat.Ask {
 		d.Offers = r.Offers(&d)
 	}
@@ -114,37 +120,13 @@ type explainer struct {
 	a  *effect.Analysis
 }
 
-// TextOf returns the call in short: its command, path or URL where the
-// tool is known to have one, else its input, else its subjects.
+// TextOf returns the call in short ([obstat.Call.Text]), else its input, else its tool.
 func TextOf(c *obstat.Call) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &fields) == nil {
-		for _, name := range mainFields(c.Tool) {
-			var s string
-			if raw, ok := fields[name]; ok && json.Unmarshal(raw, &s) == nil {
-				return s
-			}
-		}
+	in := string(c.Input)
+	if in == "null" || in == "{}" {
+		in = ""
 	}
-	switch {
-	case len(c.Input) > 0 && string(c.Input) != "null" && string(c.Input) != "{}":
-		return string(c.Input)
-	case len(c.Subjects) > 0:
-		return c.Subjects[0]
-	}
-	return c.Tool
-}
-
-// mainFields returns the fields that name a call's command, path or URL, most telling first.
-func mainFields(tool string) []string {
-	t, known := effect.Lookup(tool)
-	if !known {
-		return []string{"command", "file_path", "path", "url"}
-	}
-	var out []string
-	out = append(out, t.Command...)
-	out = append(out, t.Paths...)
-	return append(out, t.URL...)
+	return cmp.Or(c.Text(), in, c.Tool)
 }
 
 // A Decision is the JSON form of an answer.
@@ -178,6 +160,8 @@ type Offer struct {
 	Text  string `json:"text"`
 	List  string `json:"list,omitempty"`
 	Scope string `json:"scope,omitempty"`
+	// Also are other recent calls that it would allow.
+	Also []string `json:"also,omitempty"`
 }
 
 // NewDecision returns d's JSON form.
@@ -186,7 +170,7 @@ func NewDecision(d *obstat.Decision) Decision {
 		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]
-		out.Offers = append(out.Offers, Offer{offerText(o), o.List, o.Scope})
+		out.Offers = append(out.Offers, Offer{Text: offerText(o), List: o.List, Scope: o.Scope})
 	}
 	return out
 }

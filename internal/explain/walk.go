@@ -130,7 +130,7 @@ func looked(q *obstat.QuestionTrace, t *obstat.StepTrace) string {
 
 // mainSubject returns the subject that a question is about.
 func mainSubject(q *obstat.Question) obstat.Subject {
-	for _, name := range mainFields(q.Tool) {
+	for _, name := range obstat.MainFields(q.Tool) {
 		for _, s := range q.Subjects {
 			if s.Field == name {
 				return s
@@ -258,7 +258,7 @@ func (x *explainer) plainWhy() string {
 	d := x.d
 	if d.Rule == nil {
 		if d.Stage == "default" {
-			return fmt.Sprintf("no rule settles it, and what no rule settles is %s", pastOf(d.Verdict))
+			return fmt.Sprintf("no rule is about it, and mode %s %s", d.Mode, modeDoes(d.Verdict))
 		}
 		return fmt.Sprintf("%s settles it", d.Stage)
 	}
@@ -283,14 +283,15 @@ func (x *explainer) pick(stage string) string {
 	return "it was picked"
 }
 
-func pastOf(v obstat.Verdict) string {
+// modeDoes says how a mode answers what no rule settles.
+func modeDoes(v obstat.Verdict) string {
 	switch v {
 	case obstat.Allow:
-		return "allowed"
+		return "allows what no rule stops"
 	case obstat.Ask:
-		return "asked about"
+		return "asks then"
 	}
-	return "denied"
+	return "denies what no rule allows"
 }
 
 // deciding returns the question that decided: the one about the deciding part,

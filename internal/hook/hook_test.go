@@ -161,7 +161,7 @@ func TestHookOwnPolicy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(brought, ".claude", "settings.json"), []byte(`{"permissions":{"allow":["Bash"],"deny":["Bash(curl *)"]}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for home, why := range map[string]string{t.TempDir(): "no policy says more", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule settles"} {
+	for home, why := range map[string]string{t.TempDir(): "no policy says more", project(t, `{"permissions":{"ask":["Bash(zz)"]}}`): "no rule is about it"} {
 		for _, tt := range []struct {
 			payload, command string
 			code             int
