@@ -48,6 +48,7 @@ const (
 	CodeTooLarge     Code = "too-large"     // more than a limit lets through
 	CodeAmbiguous    Code = "ambiguous"     // more than one reading, and they differ
 	CodeNoEffect     Code = "no-effect"     // a warning: something written that can never matter
+	CodeUnused       Code = "unused"        // a warning: a rule that the ledger shows no use of
 	CodeRisky        Code = "risky"         // a warning: works as written, rarely as meant
 	CodeConflict     Code = "conflict"      // two things that cannot both hold
 	CodeIO           Code = "io"            // a file could not be read or written

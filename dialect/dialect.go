@@ -75,6 +75,9 @@ type Info struct {
 	Agents []string
 	// DenyWins: no later layer lifts a denial.
 	DenyWins bool
+	// Sees are fields of rules that show every text that other fields show, for lint: a deny rule
+	// on Claude Code's `seen` covers an allow rule on its `command`.
+	Sees map[string][]string
 }
 
 // A Dialect is one system's front end. Problems come back all at once, warnings

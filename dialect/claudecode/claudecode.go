@@ -26,7 +26,7 @@ func (Dialect) Name() string { return "claudecode" }
 // any layer stands.
 func (Dialect) Info() dialect.Info {
 	files := []string{".claude/settings.json", ".claude/settings.local.json"}
-	return dialect.Info{Files: files, Default: files[0], Agents: []string{"claude-code"}, DenyWins: true, Options: []dialect.Option{
+	return dialect.Info{Files: files, Default: files[0], Agents: []string{"claude-code"}, DenyWins: true, Sees: map[string][]string{fieldSeen: {fieldCommand, fieldExact}}, Options: []dialect.Option{
 		{Name: ModeOption, Values: append([]string{""}, modeNames...), Doc: "the mode in force, as --permission-mode; none named: defaultMode of the files"},
 	}}
 }

@@ -27,47 +27,7 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 			}
 		}
 	}
-	return append(out, shadowed(p)...)
-}
-
-// shadowed finds allow rules for commands that a deny or ask rule, which comes
-// first, covers whole.
-func shadowed(p *obstat.Program) (out obstat.Errors) {
-	for i := range p.Rules[listAllow] {
-		r := &p.Rules[listAllow][i]
-		s, err := parseSpec(r.Source)
-		if err != nil || s.whole || s.tool != "Bash" {
-			continue
-		}
-		for _, over := range append(slices.Clone(p.Rules[listDeny]), p.Rules[listAsk]...) {
-			if o, err := parseSpec(over.Source); err == nil && o.tool == s.tool && !o.whole && covers(o.content, s.content) {
-				out = append(out, &obstat.Error{Code: obstat.CodeNoEffect, Pos: r.Pos, Also: []obstat.Pos{over.Pos}, Warning: true,
-					Msg: fmt.Sprintf("allow rule %s can never decide: %s rule %s covers it and comes first, however narrow this one is", r.Source, over.Verdict, over.Source)})
-				break
-			}
-		}
-	}
 	return out
-}
-
-// covers tells whether a pattern with at most one star, at its end, matches all
-// that another one does.
-func covers(wide, narrow string) bool {
-	blank := func(s string) string {
-		if rest, ok := strings.CutSuffix(s, ":*"); ok {
-			return normalize(rest) + " *"
-		}
-		return normalize(s)
-	}
-	wide, narrow = blank(wide), blank(narrow)
-	base, prefix := strings.CutSuffix(wide, "*")
-	switch {
-	case strings.Contains(base, "*"):
-		return false
-	case !prefix:
-		return wide == narrow
-	}
-	return strings.HasPrefix(narrow, base) || narrow+" " == base
 }
 
 func risky(hint, format string, args ...any) *trap {

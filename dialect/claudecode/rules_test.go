@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/lint"
 )
 
 var world = &obstat.Snapshot{HomeDir: "/home/u", Links: map[string]string{"/w/link": "/etc"}}
@@ -225,7 +226,7 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%s: %v", rule, err)
 			continue
 		}
-		all := append(l.Warnings, Dialect{}.Lint(in, l.Program)...)
+		all := append(append(l.Warnings, Dialect{}.Lint(in, l.Program)...), lint.Program(l.Program, &lint.Options{Files: []string{in.Files[0].Name}, Sees: Dialect{}.Info().Sees})...)
 		if text := fmt.Sprint(all); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %q", rule, text, want)
 		}
@@ -234,7 +235,8 @@ func TestTraps(t *testing.T) {
 		"allow Bash(docker ps *)", "allow Bash(git pushy);deny Bash(git push *)", "allow Bash(git *);deny Bash(git push *)", "allow Bash(git push x);deny Bash(git * y)"} {
 		in := &dialect.Input{Files: []dialect.File{rules("project", "", strings.Split(rule, ";")...)}}
 		l := load(t, nil, in.Files...)
-		if all := append(l.Warnings, Dialect{}.Lint(in, l.Program)...); len(all) > 0 {
+		all := append(append(l.Warnings, Dialect{}.Lint(in, l.Program)...), lint.Program(l.Program, &lint.Options{Files: []string{in.Files[0].Name}, Sees: Dialect{}.Info().Sees})...)
+		if len(all) > 0 {
 			t.Errorf("%s: %v", rule, all)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command("policy", some(0, 0), func(context.Context, []string) error { return cmd.Help() })
-	cmd.AddCommand(newShow(f), newValidate(f), newDiff(f))
+	cmd.AddCommand(newShow(f), newValidate(f), newDiff(f), newLint(f), newGC(f))
 	return cmd
 }
 
@@ -211,7 +211,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 		if lt, ok := pol.Dialect.(dialect.Linter); ok {
 			res.Problems = append(res.Problems, lt.Lint(pol.Input, pol.Program)...)
 		}
-		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol)})...)
+		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees})...)
 	}
 	res.Problems.Sort()
 	return res

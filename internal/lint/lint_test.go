@@ -89,7 +89,13 @@ func TestProgram(t *testing.T) {
 		"to a line's end":      {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:.*")), []string{"ask rule a(tool:bash:.*) can never decide: allow rule a(tool:.*) covers it"}},
 		"beyond a line's end":  {one(obstat.First, full(allow, "tool:.*"), full(ask, "tool:bash:(?s:.*)")), nil},
 		"another field":        {one(obstat.First, rule(allow, "t", "git *"), obstat.Rule{Tool: obstat.Is("t"), Field: "path", Pattern: obstat.Is("git status"), Verdict: deny}), nil},
-		"minimatch":            {one(obstat.First, glob(ask, "*"), glob(allow, "git *"), glob(deny, "src/*"), glob(deny, ".x*"), glob(deny, "git **")), []string{"allow rule t(git *) can never decide: ask rule t(*) covers it and comes first"}},
+		"minimatch":            {one(obstat.First, glob(ask, "*"), glob(allow, "git *"), glob(deny, "src/*"), glob(deny, ".x*"), glob(deny, "git **")), []string{"allow rule t(git *) can never decide: ask rule t(*) covers it and comes first", "deny rule t(git **) can never decide"}}, // two stars in a name are one
+		"together":             {one(obstat.First, full(allow, "(?s)tool:[a-m].*"), full(ask, "(?s)tool:[^a-m].*"), full(deny, "(?s)tool:.+")), []string{"deny rule a((?s)tool:.+) can never decide: allow rule a((?s)tool:[a-m].*)"}},
+		"not together":         {one(obstat.First, full(allow, "(?s)tool:[a-m].*"), full(ask, "(?s)tool:[^a-n].*"), full(deny, "(?s)tool:.+")), nil},
+		"a suffix":             {one(obstat.First, rule(deny, "t", "*.key"), rule(allow, "t", "src/*.key")), []string{"allow rule t(src/*.key) can never decide: deny rule t(*.key) covers it"}},
+		"contradicts":          {layers([]obstat.Rule{rule(deny, "t", "git *")}, []obstat.Rule{rule(allow, "t", "git *")}), []string{"allow rule t(git *) contradicts deny rule t(git *), which comes first"}},
+		"no text":              {one(obstat.First, full(allow, "[^\\s\\S]x")), []string{"no text matches it"}},
+		"a secret":             {one(obstat.First, rule(allow, "t", "curl -H ghp_16C7e42F292c6912E7710c838347Ae178B4a *")), []string{"allow rule t(curl -H [masked] *) holds a secret"}},
 		"broken pattern":       {one(obstat.First, obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Full, Text: "("}, Verdict: allow}, rule(deny, "Bash", "x")), nil},
 	} {
 		got := lint.Program(tt.p, nil)
@@ -102,6 +108,24 @@ func TestProgram(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, e, tt.want[i])
 			}
 		}
+	}
+}
+
+// TestSees: a field that shows whatever another shows is as good as that one, and not the other way
+// round.
+func TestSees(t *testing.T) {
+	seen, cmd := rule(obstat.Deny, "t", "git *"), rule(obstat.Allow, "t", "git log *")
+	seen.Field = "seen"
+	o := &lint.Options{Sees: map[string][]string{"seen": {"command"}}}
+	if got := lint.Program(layers([]obstat.Rule{seen}, []obstat.Rule{cmd}), o); len(got) != 1 || !strings.Contains(got[0].Msg, "can never decide") {
+		t.Errorf("a rule behind one that sees more: %v", got)
+	}
+	if got := lint.Program(layers([]obstat.Rule{seen}, []obstat.Rule{cmd}), nil); len(got) != 0 {
+		t.Errorf("fields that have nothing to do with one another: %v", got)
+	}
+	seen.Pattern, cmd.Pattern = cmd.Pattern, seen.Pattern
+	if got := lint.Program(layers([]obstat.Rule{cmd}, []obstat.Rule{seen}), o); len(got) != 0 {
+		t.Errorf("the other way round: %v", got)
 	}
 }
 

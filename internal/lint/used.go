@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/ledger"
+)
+
+// Uses are what the rules of a policy decided, by a ledger.
+type Uses struct {
+	Calls int       // decisions that were counted
+	From  time.Time // of the oldest
+	by    map[string]*use
+}
+
+// A use is what a rule, told by its text, decided.
+type use struct {
+	n     int
+	start string // how the text of every call starts that it decided
+}
+
+// CountUses counts the decisions among the records by their rules; text returns a call in short,
+// as `git status`.
+func CountUses(records iter.Seq2[*ledger.Record, error], text func(*obstat.Call) string) (*Uses, error) {
+	u := &Uses{by: map[string]*use{}}
+	for r, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if r.Kind != ledger.Decision {
+			continue
+		}
+		if u.Calls++; u.From.IsZero() || r.Time.Before(u.From) {
+			u.From = r.Time
+		}
+		if r.Rule == "" {
+			continue
+		}
+		words := ""
+		if call, _, err := r.Replayable(); err == nil {
+			words = text(call)
+		}
+		if at := u.by[r.Rule]; at == nil {
+			u.by[r.Rule] = &use{1, words}
+		} else {
+			at.n++
+			at.start = commonStart(at.start, words)
+		}
+	}
+	return u, nil
+}
+
+// commonStart returns the words that both texts start with.
+func commonStart(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n < len(a) && a[n] != ' ' || n < len(b) && b[n] != ' ' {
+		n = strings.LastIndexByte(a[:n], ' ') + 1
+	}
+	return strings.TrimRight(a[:n], " ")
+}
+
+// minUses is how often a rule has to have decided before it is held to be wider than its uses.
+const minUses = 8
+
+// Used warns of rules that decided nothing in all the calls of u, and of allow rules that are wider
+// than whatever they allowed. A deny rule that nothing ran into is no waste: it is left alone.
+func Used(p *obstat.Program, u *Uses, opts *Options) obstat.Errors {
+	l := newLinter(p, opts)
+	since := u.From.Local().Format(time.DateOnly)
+	for _, name := range l.lists() {
+		for i := range p.Rules[name] {
+			r := &p.Rules[name][i]
+			if r.Verdict == obstat.Deny || !r.Pos.IsValid() || l.silent(r) {
+				continue
+			}
+			switch used := u.by[r.String()]; {
+			case used == nil:
+				l.warn(r, obstat.CodeUnused, "obstat policy gc takes it out", "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
+			case r.Verdict == obstat.Allow && used.n >= minUses:
+				l.wider(r, used)
+			}
+		}
+	}
+	l.errs.Sort()
+	return l.errs
+}
+
+// wider warns of an allow rule all of whose uses start alike, with more than the rule says.
+func (l *linter) wider(r *obstat.Rule, u *use) {
+	p := l.compiled(r.Pattern)
+	if r.Whole() || p == nil || p.Shape().Exact || u.start == "" {
+		return
+	}
+	known := p.Shape().Prefix
+	if len(strings.Fields(u.start)) <= len(strings.Fields(known)) || !strings.HasPrefix(u.start, strings.TrimSpace(known)) {
+		return
+	}
+	l.warn(r, obstat.CodeRisky, fmt.Sprintf("a rule for %s and what follows would do", u.start),
+		"allow rule %s is wider than its uses: all %d start with %s", r, u.n, u.start)
+}
