@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
@@ -37,6 +38,14 @@ type Call struct {
 
 	// Repeat counts the identical calls made in a row just before this one.
 	Repeat int `json:"repeat,omitempty"`
+
+	// Time is when the call was made, with the zone of whoever made it; zero is not known.
+	Time time.Time `json:"time,omitzero"`
+	// Branch is the branch that the project has checked out; "" is not known.
+	Branch string `json:"branch,omitempty"`
+	// After are the marks that earlier calls of the session got, see [Mark]: what this
+	// session has done so far.
+	After []string `json:"after,omitempty"`
 }
 
 // Digest returns the hash that binds an approval to this call: tool and input,

@@ -88,6 +88,7 @@ type pipeline struct {
 	def           Verdict
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
 	lists         bool // all stages ask rule lists
+	marks         bool // a stage is a Mark
 	// plans holds a plan for each tool that was asked about, at most maxPlans. The map
 	// is replaced, never changed: looking up takes half as long as in a sync.Map.
 	plans    atomic.Pointer[map[string]*plan]
@@ -176,6 +177,7 @@ type step struct {
 	check Checker
 	when  *When
 	floor bool
+	mark  bool // list's rules are noted, and settle nothing
 
 	settles   Verdicts
 	pass      Outcomes
@@ -315,6 +317,7 @@ func (c *compiler) compileRule(list string, r *Rule) {
 	}
 	c.compileText(r.Tool, r)
 	c.compileText(r.Pattern, r)
+	c.compileConds(r)
 	c.policy.fields[r.Field] = true
 }
 
@@ -342,7 +345,8 @@ func (c *compiler) compilePipelines() {
 		stages := c.steps(mode, pl.Stages, false)
 		nobody := slices.ContainsFunc(stages, func(s step) bool { return s.askDenies })
 		lists := !slices.ContainsFunc(stages, func(s step) bool { return s.list == nil })
-		c.policy.pipelines[mode] = &pipeline{stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody, lists: lists}
+		marks := slices.ContainsFunc(stages, func(s step) bool { return s.mark })
+		c.policy.pipelines[mode] = &pipeline{marks: marks, stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody, lists: lists}
 	}
 }
 
@@ -361,6 +365,10 @@ func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
 			st.check, st.pass, st.askDenies = c.checker(mode, s), s.Pass, s.AskDenies
 		case When:
 			c.when(mode, s, &st)
+		case Mark:
+			if st.list, st.mark = c.list(mode, Match{Name: s.Name, Rules: s.Rules, Pick: First}), true; amend {
+				c.fail(Pos{}, CodeBadValue, "pipeline %q has the mark %q among its amendments; it can only be a stage", mode, s.Name)
+			}
 		case Floor:
 			st.floor = true
 			if !amend {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/paths"
 )
 
 // An outcome is an answer on its way to being a Decision. It is small: outcomes
@@ -47,6 +49,7 @@ type walk struct {
 	trace *Trace
 	// rewritten: an amendment gave the call another input.
 	rewritten bool
+	marks     []string // see [Decision.Marks]
 }
 
 // Decide answers one call. It is pure: it reads the call, the policy and the
@@ -89,6 +92,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	var o outcome
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
+	d.Marks = w.marks
 	if w.rewritten && d.Verdict != Deny {
 		d.Input = w.facts.Call.Input // a human approves the rewritten input
 	}
@@ -102,13 +106,13 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 func (w *walk) free() {
 	f := &w.facts
 	f.input.reset()
-	f.Call, f.World, f.Settled, f.analysis = nil, nil, nil, nil
+	f.Call, f.World, f.Settled, f.analysis, f.tree = nil, nil, nil, nil, nil
 	if s, ok := f.Scratch.(Scratch); ok {
 		s.Reset()
 	} else {
 		f.Scratch = nil
 	}
-	w.trace, w.rewritten = nil, false
+	w.trace, w.rewritten, w.marks = nil, false, nil
 	w.pol.walks.Put(w)
 }
 
@@ -158,7 +162,7 @@ func (w *walk) run(pl *pipeline, o *outcome) {
 }
 
 // answer puts all questions of the call (or part) to the stages; the strictest
-// answer counts, the first among equals.
+// answer counts, the first among equals, and a rule's before the default's.
 func (w *walk) answer(f *Facts, pl *pipeline, o *outcome) {
 	switch {
 	case w.pol.view == nil && f == &w.facts && len(f.Call.Subjects) == 0:
@@ -196,7 +200,7 @@ func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question, o *outcome) {
 	w.question(f, pl, &qs[0], o)
 	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
 		var p outcome
-		if w.question(f, pl, &qs[i], &p); p.verdict < o.verdict || p.faulted {
+		if w.question(f, pl, &qs[i], &p); p.verdict < o.verdict || p.faulted || p.verdict == Ask && o.stage == stageDefault && p.rule != nil {
 			if r := p.words(); r.part == "" {
 				r.part = qs[i].label()
 				p.said = &r
@@ -210,6 +214,9 @@ func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question, o *outcome) {
 func (q *Question) label() string {
 	if len(q.Subjects) == 0 {
 		return q.Tool
+	}
+	if text := q.Subjects[0].Text; marked(text) {
+		return showSet(paths.Set{Text: text})
 	}
 	return strings.Clone(q.Subjects[0].Text)
 }
@@ -240,7 +247,7 @@ func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	}
 	// The subject for the whole input is put behind the fields, where the next
 	// call's fields will overwrite it.
-	fields := append(f.input.fields, Subject{inputField, bytesAsString(f.Call.Input)})
+	fields := append(f.input.fields, Subject{WholeInput, bytesAsString(f.Call.Input)})
 	f.input.fields = fields[:len(fields)-1]
 	w.quest.Subjects = w.pol.aliases(f.Call.Tool, fields)
 	w.question(f, pl, &w.quest, o)
@@ -257,8 +264,12 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 		var about *toolRules
 		if st.list != nil {
 			about = plan.about(pl, i)
+			if st.mark {
+				w.mark(st, f, q, about)
+				continue
+			}
 			if w.trace == nil {
-				switch st.byRule(about, q, o) {
+				switch st.byRule(about, f, q, o) {
 				case settled:
 					return
 				case passed:
@@ -287,8 +298,8 @@ const (
 
 // byRule puts q to a list of rules. It settles q or passes, which most stages do
 // with most calls; anything else is left to match.
-func (st *step) byRule(about *toolRules, q *Question, o *outcome) stepEnd {
-	rank, err := about.best(q)
+func (st *step) byRule(about *toolRules, f *Facts, q *Question, o *outcome) stepEnd {
+	rank, err := about.best(f, q)
 	if err != nil {
 		return unusual
 	}
@@ -309,7 +320,7 @@ func (st *step) byRule(about *toolRules, q *Question, o *outcome) stepEnd {
 func (w *walk) step(st *step, f *Facts, q *Question, about *toolRules) (outcome, bool) {
 	switch {
 	case st.list != nil:
-		return w.match(st, q, about)
+		return w.match(st, f, q, about)
 	case st.check != nil:
 		return w.check(st, f)
 	case st.when != nil:
@@ -318,8 +329,31 @@ func (w *walk) step(st *step, f *Facts, q *Question, about *toolRules) (outcome,
 	return faulted(st.name, "a stage that cannot settle a question", nil), true
 }
 
-func (w *walk) match(st *step, q *Question, about *toolRules) (outcome, bool) {
-	rank, err := about.best(q)
+// mark notes the rules of a [Mark] that match. Most often none does.
+func (w *walk) mark(st *step, f *Facts, q *Question, about *toolRules) {
+	rank, err := about.best(f, q)
+	if rank == none && err == nil {
+		w.trace.step(st, StepTrace{Silent: true})
+		return
+	}
+	hits := about.hits(f, q, w.pol.compiled)
+	for _, r := range hits {
+		w.noteMark(r.ID)
+	}
+	if err != nil { // in doubt, it was done
+		w.noteMark(st.list.ranked[rank].ID)
+	}
+	w.trace.step(st, StepTrace{Hits: hits, Silent: true})
+}
+
+func (w *walk) noteMark(id string) {
+	if !slices.Contains(w.marks, id) {
+		w.marks = append(w.marks, id)
+	}
+}
+
+func (w *walk) match(st *step, f *Facts, q *Question, about *toolRules) (outcome, bool) {
+	rank, err := about.best(f, q)
 	var r *Rule
 	if rank != none {
 		r = st.list.ranked[rank].Rule
@@ -337,7 +371,7 @@ func (w *walk) match(st *step, q *Question, about *toolRules) (outcome, bool) {
 		}
 	}
 	if w.trace != nil {
-		w.trace.step(st, StepTrace{Hits: about.hits(q, w.pol.compiled), Rule: r, Settled: ok, Verdict: o.verdict})
+		w.trace.step(st, StepTrace{Hits: about.hits(f, q, w.pol.compiled), Rule: r, Settled: ok, Verdict: o.verdict})
 	}
 	return o, ok
 }
@@ -435,7 +469,7 @@ func (w *walk) amend(st *step, f *Facts, pl *pipeline, o *outcome) {
 func (w *walk) rewrite(f *Facts, pl *pipeline, o outcome, input json.RawMessage) outcome {
 	call := *f.Call
 	call.Input = input
-	f.Call, f.input, f.analysis, f.Scratch, w.rewritten = &call, inputFields{}, nil, nil, true
+	f.Call, f.input, f.analysis, f.tree, f.Scratch, w.rewritten = &call, inputFields{}, nil, nil, nil, true
 	var again outcome
 	if w.answer(f, pl, &again); again.faulted || again.verdict < o.verdict {
 		return again

@@ -27,7 +27,10 @@ type Decision struct {
 	Offers []Offer
 	// Faults are things that went wrong; a decision with a fault never allows.
 	Faults []Fault
-	Mode   Mode
+	// Marks are what the session is known to have done, or may have done, once this
+	// call has run; see [Mark].
+	Marks []string
+	Mode  Mode
 	// Tool is the call's tool and About the call in short ([Call.Text]), both for Reason.
 	// [Policy.Decide] leaves About empty; gates fill it in.
 	Tool, About string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // A Subject is a string that a rule's pattern is matched against, and the field
@@ -46,6 +47,13 @@ type PartView interface {
 	File(f *Facts, tool, path, real string) (qs []Question, ok bool)
 }
 
+// A PrefixView is a [PartView] that knows the question about a command of which only
+// the beginning is certain, such as `rm ` of `rm $x`.
+type PrefixView interface {
+	PartView
+	Begins(f *Facts, prefix string) Question
+}
+
 // A Scratch is what a view keeps of a call, with memory to use again.
 type Scratch interface {
 	// Reset forgets the call.
@@ -66,6 +74,7 @@ type Facts struct {
 
 	input    inputFields
 	analysis *effect.Analysis
+	tree     *tree.Node // the input, if a condition looks into it
 	// part is set when this is one part of a call, put to the rules by the floor.
 	part *Part
 	pol  *Policy // nil outside of a decision

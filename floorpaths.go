@@ -30,6 +30,9 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		fl.host(e, face)
 		return
 	}
+	if fl.pl.marks {
+		fl.possibleMarks(e, face)
+	}
 	if e.Path == "" {
 		if fl.o.verdict == Allow && !fl.shell() && !fl.wide() && !fl.server {
 			fl.cap(fl.text(e.Span), "a path rule might apply to a path that cannot be seen")
@@ -274,6 +277,9 @@ const placeholder = "\uFFFC"
 // mayTightenCommand tells whether a deny or ask rule could apply to a command
 // of which only a prefix is known.
 func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
+	if v, ok := fl.parts.(PrefixView); ok {
+		return fl.rulesMay([]Question{v.Begins(fl.f, prefix)}, []Question{v.Begins(fl.f, prefix+placeholder)})
+	}
 	may := fl.questions(fl.f.Call.Tool, fl.field, prefix, dir)
 	must := fl.questions(fl.f.Call.Tool, fl.field, prefix+placeholder, dir)
 	if len(may) == 0 || len(may) != len(must) {
@@ -285,7 +291,7 @@ func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
 // rulesMay tells whether a rule of the stages may say deny or ask to a question
 // that starts like one of may.
 func (fl *floorWalk) rulesMay(may, must []Question) doubt {
-	s := &space{pol: fl.pol, present: true}
+	s := &space{pol: fl.pol, present: true, facts: fl.f}
 	for i := range may {
 		if r, yes := s.stricter(fl.pl, &may[i], &must[i]); yes {
 			return doubt{true, r}

@@ -53,6 +53,40 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 	}
 }
 
+// possibleMarks notes what e may do, as far as a [Mark] asks for it: `cat .en?` may
+// read `.env`.
+func (fl *floorWalk) possibleMarks(e *effect.Effect, face Face) {
+	if e.Tags.Has(effect.List) || e.Unnamed {
+		return
+	}
+	set := e.Target()
+	if e.Loose() {
+		set = paths.Anything()
+	}
+	if set.IsZero() || set.Exact() {
+		return
+	}
+	for i := range fl.pl.stages {
+		st := &fl.pl.stages[i]
+		if !st.mark {
+			continue
+		}
+		for _, s := range fl.spellSet(set) {
+			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &setSpace{below: s.Below, within: s.Below && fl.within(set.Text), visible: e.VisibleOnly(), dir: fl.f.Call.Anchor()}}
+			for _, q := range fl.spelled(face, hideMarks(s.Text)) {
+				for j := range q.Subjects {
+					q.Subjects[j].Text = showMarks(q.Subjects[j].Text)
+				}
+				for _, r := range st.list.about(q.Tool).all(q.Tool, fl.pol.compiled) {
+					if may, _ := space.covers(r, &q, &q); may {
+						fl.noteMark(r.ID)
+					}
+				}
+			}
+		}
+	}
+}
+
 // origin returns the part of the command that an effect comes from.
 func (fl *floorWalk) origin(e *effect.Effect) string {
 	if e.Raw != "" {
@@ -110,7 +144,7 @@ func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible, within bool) *Ru
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
-			space := &space{pol: fl.pol, present: true, sets: &setSpace{s.Below, within, visible, fl.f.Call.Anchor()}}
+			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &setSpace{s.Below, within, visible, fl.f.Call.Anchor()}}
 			if r, _ := space.stricter(fl.pl, &q, &q); r != nil {
 				return r
 			}

@@ -25,6 +25,9 @@ type list struct {
 	names  *pattern.Set            // whole-tool rules whose tool is a pattern, on the tool's name
 	wild   []wildIndex             // other rules whose tool is a pattern, by lowest rank
 	ranked []rankedRule            // by rank
+	// conds: a rule has conditions, so that one that matches need not be about a question.
+	conds    bool
+	compiled func(Text) *pattern.Pattern
 }
 
 // A rankedRule is a rule and its verdict, so that a rule that is found need not
@@ -44,6 +47,8 @@ type toolIndex struct {
 	min    uint32 // lowest rank of them all
 	whole  uint32 // lowest rank of the rules without a pattern
 	fields []fieldIndex
+	// guarded are the ranks of the rules without a pattern that have conditions.
+	guarded []uint32
 }
 
 type fieldIndex struct {
@@ -77,9 +82,6 @@ func order(rules []Rule, pick Pick) []rankedRule {
 	return out
 }
 
-// inputField is the name under which the input as a whole is a subject.
-const inputField = WholeInput
-
 // WholeInput is the field of a subject that is the input as a whole. A rule with
 // a pattern and no field looks at it.
 const WholeInput = "$input"
@@ -89,7 +91,7 @@ const anyField = "*"
 
 func (r *Rule) field() string {
 	if r.Field == "" {
-		return inputField
+		return WholeInput
 	}
 	return r.Field
 }
@@ -106,6 +108,7 @@ type toolBuilder struct {
 	tool       Text
 	min, whole uint32
 	fields     []fieldBuilder
+	guarded    []uint32
 }
 
 type fieldBuilder struct {
@@ -131,7 +134,7 @@ func (b *builder) tool(t Text) *toolBuilder {
 // out; compiled returns the compiled form of a Text, or nil if it has none (a
 // problem already reported).
 func newList(rules []Rule, pick Pick, except func(*Rule) bool, compiled func(Text) *pattern.Pattern) *list {
-	l := &list{}
+	l := &list{compiled: compiled}
 	l.ready = sync.OnceFunc(func() {
 		l.ranked = order(rules, pick)
 		if except != nil {
@@ -145,6 +148,7 @@ func newList(rules []Rule, pick Pick, except func(*Rule) bool, compiled func(Tex
 func (l *list) fill(compiled func(Text) *pattern.Pattern) {
 	b := builder{tools: map[Text]*toolBuilder{}}
 	for i := range l.ranked {
+		l.conds = l.conds || l.ranked[i].guarded()
 		b.add(l.ranked[i:], uint32(i), compiled)
 	}
 	l.tools = make(map[string]*toolIndex, len(b.order))
@@ -170,12 +174,16 @@ func (l *list) fill(compiled func(Text) *pattern.Pattern) {
 // add adds the first of the rules that are left.
 func (b *builder) add(left []rankedRule, rank uint32, compiled func(Text) *pattern.Pattern) {
 	r := left[0].Rule
-	if r.Whole() && r.Tool.Flavour != pattern.Exact && !r.Tool.IsZero() {
+	if r.Whole() && !r.guarded() && r.Tool.Flavour != pattern.Exact && !r.Tool.IsZero() {
 		b.names = append(b.names, pattern.Entry{Pattern: compiled(r.Tool), Rank: rank})
 		return
 	}
 	tb := b.tool(r.Tool)
 	tb.min = min(tb.min, rank)
+	if r.Whole() && r.guarded() {
+		tb.guarded = append(tb.guarded, rank)
+		return
+	}
 	if r.Whole() {
 		tb.whole = min(tb.whole, rank)
 		return
@@ -208,7 +216,7 @@ func (tb *toolBuilder) field(name string) *fieldBuilder {
 }
 
 func (tb *toolBuilder) index() *toolIndex {
-	idx := &toolIndex{min: tb.min, whole: tb.whole}
+	idx := &toolIndex{min: tb.min, whole: tb.whole, guarded: tb.guarded}
 	for _, f := range tb.fields {
 		idx.fields = append(idx.fields, fieldIndex{f.name, f.entries[0].Rank, pattern.NewSet(f.entries)}) // they are by rank
 	}
@@ -220,6 +228,8 @@ func (tb *toolBuilder) index() *toolIndex {
 type toolRules struct {
 	fields []fieldIndex // by lowest rank; a copy, since fetching memory is what a decision costs
 	whole  uint32       // lowest rank of the rules for the whole tool
+	// guarded are the ranks of those that have conditions.
+	guarded []uint32
 	// fault: whether the rule of this rank is about the tool could not be told in
 	// time.
 	faulted uint32
@@ -265,12 +275,14 @@ func (l *list) about(tool string) *toolRules {
 		}
 	}
 	slices.SortStableFunc(r.fields, func(a, b fieldIndex) int { return cmp.Compare(a.min, b.min) })
+	slices.Sort(r.guarded)
 	return r
 }
 
 func (r *toolRules) add(idx *toolIndex) {
 	r.whole = min(r.whole, idx.whole)
 	r.fields = append(r.fields, idx.fields...)
+	r.guarded = append(r.guarded, idx.guarded...)
 }
 
 // all returns the rules that may be about the tool, by rank.
@@ -291,22 +303,35 @@ func (r *toolRules) all(tool string, compiled func(Text) *pattern.Pattern) []abo
 // best returns the rank of the rule that decides q, or none. A fault comes with
 // the rank of a rule whose answer could have been better and did not come in
 // time.
-func (r *toolRules) best(q *Question) (best uint32, fault error) {
+func (r *toolRules) best(f *Facts, q *Question) (best uint32, fault error) {
 	if r.fault != nil {
 		return r.faulted, r.fault
 	}
 	best = r.whole
+	var keep func(uint32) bool
+	if r.list.conds {
+		keep = func(rank uint32) bool {
+			rule := r.list.ranked[rank]
+			return !rule.guarded() || rule.applies(f, q, r.list.compiled)
+		}
+		for _, rank := range r.guarded {
+			if rank < best && keep(rank) {
+				best = rank
+				break
+			}
+		}
+	}
 	for i := range r.fields {
-		f := &r.fields[i]
-		if f.min >= best {
+		set := &r.fields[i]
+		if set.min >= best {
 			break
 		}
 		for j := range q.Subjects {
 			s := &q.Subjects[j]
-			if s.Field != f.name && s.Field != anyField {
+			if s.Field != set.name && s.Field != anyField {
 				continue
 			}
-			rank, ok, err := f.set.Best(s.Text, best)
+			rank, ok, err := set.set.BestOf(s.Text, best, keep)
 			if err != nil {
 				return rank, err
 			}
@@ -327,9 +352,9 @@ func (w *wildIndex) covers(tool string) (bool, error) {
 
 // hits returns every rule that matches q, by rank: the slow twin of best, for
 // explanations. A fault counts as no match here, since best has reported it.
-func (r *toolRules) hits(q *Question, compiled func(Text) *pattern.Pattern) (out []*Rule) {
+func (r *toolRules) hits(f *Facts, q *Question, compiled func(Text) *pattern.Pattern) (out []*Rule) {
 	for _, about := range r.all(q.Tool, compiled) {
-		if about.sure && about.matches(q, compiled) {
+		if about.sure && about.matches(f, q, compiled) {
 			out = append(out, about.Rule)
 		}
 	}
@@ -337,7 +362,10 @@ func (r *toolRules) hits(q *Question, compiled func(Text) *pattern.Pattern) (out
 }
 
 // matches tests one rule that is about the question's tool.
-func (r *Rule) matches(q *Question, compiled func(Text) *pattern.Pattern) bool {
+func (r *Rule) matches(f *Facts, q *Question, compiled func(Text) *pattern.Pattern) bool {
+	if r.guarded() && !r.applies(f, q, compiled) {
+		return false
+	}
 	return r.Whole() || slices.ContainsFunc(q.Subjects, func(s Subject) bool {
 		if !r.looksAt(&s) {
 			return false

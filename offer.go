@@ -26,7 +26,8 @@ func Broad(r *Rule) bool {
 		return false
 	}
 	tool, known := effect.Lookup(r.Tool.Text)
-	if !known || len(tool.Command) == 0 {
+	ofCommands := r.Tool.IsZero() && r.Field == "command" // whichever tool runs them
+	if !ofCommands && (!known || len(tool.Command) == 0) {
 		return false
 	}
 	if r.Whole() {

@@ -50,7 +50,7 @@ type Pipeline struct {
 	Amend   []Stage // run on the settled call; the outcome is the stricter of the two
 }
 
-// A Stage is one step of a pipeline: a [Match], a [Check], a [When] or a
+// A Stage is one step of a pipeline: a [Match], a [Check], a [When], a [Mark] or a
 // [Floor]. The sum is closed.
 type Stage interface {
 	// StageName returns the name that explanations use.
@@ -125,6 +125,14 @@ type When struct {
 	Else *Verdict
 }
 
+// A Mark settles nothing. It notes the IDs of the rules that match, in
+// [Decision.Marks], for later calls of the session: once a call was marked
+// `read secrets`, rules with the condition `call.after` on that count.
+type Mark struct {
+	Name  string
+	Rules string // which list
+}
+
 // A Floor is the amendment that holds in every dialect: each command a call
 // would run, each file it would write, is put to the same rules, and what
 // cannot be seen is not allowed by a narrow rule. It only tightens.
@@ -140,6 +148,9 @@ func (s Check) StageName() string { return s.Name }
 func (s When) StageName() string { return s.Name }
 
 // StageName returns the stage's name.
+func (s Mark) StageName() string { return s.Name }
+
+// StageName returns the stage's name.
 func (s Floor) StageName() string {
 	if s.Name == "" {
 		return "floor"
@@ -150,6 +161,7 @@ func (s Floor) StageName() string {
 func (Match) stage() {}
 func (Check) stage() {}
 func (When) stage()  {}
+func (Mark) stage()  {}
 func (Floor) stage() {}
 
 // Digest returns the hash of the Program's meaning: its stable JSON, with the

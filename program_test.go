@@ -266,7 +266,7 @@ func TestParseProgramErrors(t *testing.T) {
 		{"two at once", `{"obstat":1,"mode":3,"pipelines":[]}`, "p.json:1:20: mode takes a string [wrong-type]\np.json:1:34: pipelines: object expected [wrong-type]"},
 		{"rule without tool", `{"obstat":1,"mode":"m","pipelines":{},"rules":{"a":[{"verdict":"allow"}]}}`, `p.json:1:53: rule needs a key "tool" [missing]`},
 		{"flavour", `{"obstat":1,"mode":"m","pipelines":{},"rules":{"a":[{"tool":{"glob":"x"},"verdict":"deny"}]}}`, `no pattern flavour "glob" [unknown-name]`},
-		{"stage", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"x":1}],"default":"ask"}}}`, `p.json:1:52: a stage is one of match, check, when and floor [missing]`},
+		{"stage", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"x":1}],"default":"ask"}}}`, `p.json:1:52: a stage is one of match, check, when, mark and floor [missing]`},
 		{"deep", strings.Repeat("[", 5000), `nested more than 500 levels deep [too-large]`},
 		{"bad UTF-8", "{\"obstat\":1,\"mode\":\"\xff\"}", `p.json:1:21: the file is not UTF-8 text here (byte 0xff) [syntax]`},
 	}

@@ -272,6 +272,8 @@ func stageKeys(kind string) []string {
 		return []string{"check", "run", "pass", "ask_denies", "unless"}
 	case "when":
 		return []string{"when", "is", "tools", "then", "else"}
+	case "mark":
+		return []string{"mark", "rules"}
 	case "floor":
 		return []string{"floor"}
 	}
@@ -313,15 +315,18 @@ func (d *decoder) stage(k jsonx.Kind) Stage {
 		d.need(r.keys, off, "when", "then")
 		r.when.Name = r.name
 		return r.when
+	case "mark":
+		d.need(r.keys, off, "mark", "rules")
+		return Mark{Name: r.name, Rules: r.match.Rules}
 	case "":
-		d.fail(off, CodeMissing, "a stage is one of match, check, when and floor", "")
+		d.fail(off, CodeMissing, "a stage is one of match, check, when, mark and floor", "")
 	}
 	return Floor{Name: r.name}
 }
 
 func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
 	switch key {
-	case "match", "check", "when", "floor":
+	case "match", "check", "when", "mark", "floor":
 		if name := d.str(k, key); r.kind == "" {
 			r.kind, r.name = key, name
 		}
@@ -356,7 +361,7 @@ func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
 	}
 }
 
-var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "source", "layer", "reason", "pos"}
+var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "if", "except", "source", "layer", "reason", "pos"}
 
 func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 	off := d.s.Start
@@ -378,6 +383,10 @@ func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 			}
 		case "verdict":
 			r.Verdict = d.verdict(k, key)
+		case "if":
+			d.array(k, key, func(k jsonx.Kind) { r.If = append(r.If, d.cond(k)) })
+		case "except":
+			d.array(k, key, func(k jsonx.Kind) { r.Except = append(r.Except, d.cond(k)) })
 		case "source":
 			r.Source = d.str(k, key)
 		case "layer":
@@ -390,6 +399,22 @@ func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 	})
 	d.need(keys, off, "rule", "tool", "verdict")
 	return r
+}
+
+func (d *decoder) cond(k jsonx.Kind) (c Cond) {
+	off := d.s.Start
+	keys := d.object(k, "condition", []string{"field", "not", "match"}, func(key string, k jsonx.Kind) {
+		switch key {
+		case "field":
+			c.Field = d.str(k, key)
+		case "not":
+			c.Not = d.boolean(k, key)
+		case "match":
+			d.array(k, key, func(k jsonx.Kind) { c.Any = append(c.Any, d.text(k, key)) })
+		}
+	})
+	d.need(keys, off, "condition", "field", "match")
+	return c
 }
 
 func (d *decoder) position(k jsonx.Kind) (p Pos) {
@@ -407,7 +432,7 @@ func (d *decoder) position(k jsonx.Kind) (p Pos) {
 }
 
 var flavours = [...]pattern.Flavour{pattern.Exact, pattern.Fnmatch, pattern.Wildcard, pattern.Minimatch,
-	pattern.Bash, pattern.Full, pattern.Search, pattern.JSON}
+	pattern.Bash, pattern.Full, pattern.Search, pattern.JSON, pattern.Order}
 
 func (d *decoder) text(k jsonx.Kind, what string) (t Text) {
 	if k == jsonx.Str {

@@ -103,6 +103,8 @@ func (r *Rule) write(w *jsonx.Writer, positions bool) {
 	}
 	w.Key("verdict")
 	w.String(r.Verdict.String())
+	writeConds(w, "if", r.If)
+	writeConds(w, "except", r.Except)
 	w.TextField("source", r.Source)
 	w.TextField("layer", r.Layer)
 	w.TextField("reason", r.Reason)
@@ -115,6 +117,28 @@ func (r *Rule) write(w *jsonx.Writer, positions bool) {
 		w.End('}')
 	}
 	w.End('}')
+}
+
+func writeConds(w *jsonx.Writer, key string, conds []Cond) {
+	if len(conds) == 0 {
+		return
+	}
+	w.Key(key)
+	w.Begin('[')
+	for i := range conds {
+		c := &conds[i]
+		w.Begin('{')
+		w.TextField("field", c.Field)
+		w.TrueField("not", c.Not)
+		w.Key("match")
+		w.Begin('[')
+		for _, t := range c.Any {
+			t.write(w)
+		}
+		w.End(']')
+		w.End('}')
+	}
+	w.End(']')
 }
 
 func (pl *Pipeline) write(w *jsonx.Writer) {
@@ -171,6 +195,9 @@ func writeStage(w *jsonx.Writer, s Stage) {
 		if s.Else != nil {
 			name("else", s.Else.String())
 		}
+	case Mark:
+		name("mark", s.Name)
+		w.TextField("rules", s.Rules)
 	case Floor:
 		name("floor", s.Name)
 	}

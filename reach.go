@@ -47,6 +47,7 @@ type space struct {
 	present  bool      // the subjects are there in every call
 	openTool bool      // the questions may be about other names than the tool's
 	sets     *setSpace // the subjects are sets of paths; nil: texts
+	facts    *Facts    // of the call, for conditions; nil: they may hold
 }
 
 func (s *space) reach(tool string, pl *pipeline) Reach {
@@ -182,6 +183,42 @@ func (s *space) rules(st *step, tool string) []aboutRule {
 // covers tells whether r can match a question that starts like q, and whether it
 // must. sure is q with a text in place of the rest that stands for any text.
 func (s *space) covers(r aboutRule, q, sure *Question) (may, must bool) {
+	may, must = s.patternCovers(r, q, sure)
+	if !may || !r.guarded() {
+		return may, must
+	}
+	for i := range r.If {
+		if s.facts != nil && !r.If[i].holds(s.facts, q, r.Verdict, s.pol.compiled) {
+			return false, false
+		}
+	}
+	for i := range r.Except {
+		if must = false; s.leftOut(&r.Except[i], q) {
+			return false, false
+		}
+	}
+	return may, must && s.facts != nil
+}
+
+// leftOut tells whether an exception is about everything that starts like q.
+func (s *space) leftOut(c *Cond, q *Question) bool {
+	for i := range q.Subjects {
+		sub := &q.Subjects[i]
+		if sub.Field != c.Field || s.openTool || !s.present {
+			continue
+		}
+		for _, t := range c.Any {
+			p := s.pol.compiled(t)
+			if ok, err := p.Match(sub.Text); p.MustMatch(sub.Text) || s.sets != nil && ok && err == nil && (!s.sets.below || p.MustMatch(sub.Text+"/")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// patternCovers is covers without the rule's conditions.
+func (s *space) patternCovers(r aboutRule, q, sure *Question) (may, must bool) {
 	switch {
 	case !r.sure:
 		return true, false

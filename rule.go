@@ -1,6 +1,9 @@
 package obstat
 
 import (
+	"bytes"
+
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -42,11 +45,29 @@ type Rule struct {
 	// for the whole tool.
 	Pattern Text
 	Verdict Verdict
+	// If are conditions on the call, all of which have to hold: an agent, a branch, a
+	// field of the input.
+	If []Cond
+	// Except are the subjects that the rule leaves out; Field of each is one of the
+	// question's.
+	Except []Cond
 
 	Source string // as the user wrote it, for people
 	Layer  string // which configuration layer it comes from
 	Reason string // words for the model and the human, if the rule has some
 	Pos    Pos
+}
+
+// Same reports whether the two rules mean the same and look the same, wherever they were
+// written.
+func (r *Rule) Same(o *Rule) bool {
+	if r.Source != o.Source || r.Pattern != o.Pattern || r.Tool != o.Tool {
+		return false
+	}
+	var a, b jsonx.Writer
+	r.write(&a, false)
+	o.write(&b, false)
+	return bytes.Equal(a.Buf, b.Buf)
 }
 
 // Whole reports whether the rule is about every call to its tools.

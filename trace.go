@@ -31,7 +31,7 @@ type QuestionTrace struct {
 // A StepTrace is one stage's answer to a question.
 type StepTrace struct {
 	Stage   string  `json:"stage"`
-	Kind    string  `json:"kind"` // match, check, when, floor
+	Kind    string  `json:"kind"` // match, check, when, mark, floor
 	Hits    []*Rule `json:"-"`    // every rule that matches, best first
 	Rule    *Rule   `json:"-"`    // the one that was picked
 	Settled bool    `json:"settled"`
@@ -97,6 +97,8 @@ func kindOf(s Stage) string {
 		return "check"
 	case When:
 		return "when"
+	case Mark:
+		return "mark"
 	}
 	return "floor"
 }

@@ -10,7 +10,7 @@ func (v fieldView) Questions(f *Facts) ([]Question, error) {
 		return nil, err
 	}
 	subjects := append([]Subject{}, f.fields().fields...)
-	subjects = append(subjects, Subject{inputField, string(f.Call.Input)})
+	subjects = append(subjects, Subject{WholeInput, string(f.Call.Input)})
 	return []Question{{Tool: f.Call.Tool, Subjects: v.pol.aliases(f.Call.Tool, subjects)}}, nil
 }
 

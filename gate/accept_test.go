@@ -52,6 +52,14 @@ allow:
   }
 }
 `, &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
+	"native": {"obstat.yaml", `# ours
+version: 1
+allow:
+  - read workspace   # what is there
+  - run git status
+deny:
+  - read secrets
+`, bash("npm run build"), bash("npm run build --verbose")},
 	"chorus": {"agent.json", `{
   "name": "helper",
   "permissions": {"allow": ["tool:view:.*"], "ask": ["tool:bash:.*"]}

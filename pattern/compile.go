@@ -74,7 +74,7 @@ func plainRE(text string) bool {
 		case c == '.' || c == '|' || c == ' ' || c == '_' || c == '-' || c == '/' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
 			piece = 1
 		}
-		for _, p := range [...]string{"(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*"} {
+		for _, p := range [...]string{"(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*", `[^/\x00]*`, `[^/\x00-\x05]`} {
 			if piece == 0 && strings.HasPrefix(text, p) {
 				piece = len(p)
 			}
@@ -138,6 +138,8 @@ func read(f Flavour, text string) (*reading, error) {
 		return readBash(text)
 	case JSON:
 		return readJSONPattern(text)
+	case Order:
+		return readOrder(text)
 	case Full:
 		return readRE(text, true)
 	case Search:

@@ -24,6 +24,7 @@ const (
 	Full      Flavour = "re.full"   // Python re.fullmatch
 	Search    Flavour = "re.search" // Python re.search
 	JSON      Flavour = "json"      // equality of JSON values
+	Order     Flavour = "order"     // more or less than a number or a text: >=10
 )
 
 // ErrTime is the fault of a match that ran out of its time. It is neither a

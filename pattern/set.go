@@ -67,20 +67,26 @@ func (s *Set) build() *setIndex {
 // could have been better than any match found ran out of time, and rank is that
 // pattern's rank.
 func (s *Set) Best(text string, limit uint32) (rank uint32, ok bool, err error) {
+	return s.BestOf(text, limit, nil)
+}
+
+// BestOf is Best of those entries whose rank keep, if not nil, takes. It is asked only
+// about ranks whose pattern matches.
+func (s *Set) BestOf(text string, limit uint32, keep func(rank uint32) bool) (rank uint32, ok bool, err error) {
 	if s == nil || len(s.entries) == 0 {
 		return 0, false, nil
 	}
 	ix := s.index.Load()
 	if ix == nil {
 		if s.asked.Add(1) <= asksBeforeIndex || !s.mu.TryLock() {
-			q := newSearch(text, limit)
+			q := newSearch(text, limit, keep)
 			q.firstOf(s.entries)
 			return q.answer()
 		}
 		ix = s.build()
 		s.mu.Unlock()
 	}
-	return ix.best(text, limit)
+	return ix.best(text, limit, keep)
 }
 
 // A search is one call of Best. It lives on the stack.
@@ -90,7 +96,8 @@ type search struct {
 	found bool
 	fault uint32 // the lowest rank that ran out of time
 	err   error
-	tidy  answer // whether the text is a tidy path
+	tidy  answer                 // whether the text is a tidy path
+	keep  func(rank uint32) bool // nil keeps all
 }
 
 type answer uint8
@@ -101,8 +108,8 @@ const (
 	no
 )
 
-func newSearch(text string, limit uint32) search {
-	return search{text: text, best: limit, fault: none}
+func newSearch(text string, limit uint32, keep func(uint32) bool) search {
+	return search{text: text, best: limit, fault: none, keep: keep}
 }
 
 // could reports whether a rank could still matter: after a fault only those up to
@@ -112,6 +119,7 @@ func (q *search) could(rank uint32) bool { return rank < q.best && rank <= q.fau
 // note takes the answer of a pattern whose rank could matter.
 func (q *search) note(rank uint32, ok bool, err error) {
 	switch {
+	case ok && q.keep != nil && !q.keep(rank):
 	case ok:
 		q.best, q.found = rank, true
 	case err != nil && rank < q.fault:

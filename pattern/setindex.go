@@ -59,8 +59,8 @@ func gramHash(gram uint32) uint32 { return gram * 0x9E3779B1 }
 func addByte(gram uint32, c byte) uint32 { return gram>>8 | uint32(c)<<24 }
 
 // best is Set.Best.
-func (x *setIndex) best(text string, limit uint32) (rank uint32, ok bool, err error) {
-	q := newSearch(text, limit)
+func (x *setIndex) best(text string, limit uint32, keep func(uint32) bool) (rank uint32, ok bool, err error) {
+	q := newSearch(text, limit, keep)
 	if x.any < limit {
 		q.note(x.any, true, nil)
 	}

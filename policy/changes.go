@@ -135,9 +135,7 @@ func rules(p *obstat.Program) (out []listed) {
 // take removes a rule of the same meaning, and tells whether there was one.
 func take(from *[]listed, r listed) bool {
 	at := slices.IndexFunc(*from, func(o listed) bool {
-		a, b := *o.rule, *r.rule
-		a.Pos, b.Pos = obstat.Pos{}, obstat.Pos{}
-		return o.list == r.list && a == b
+		return o.list == r.list && o.rule.Same(r.rule)
 	})
 	if at >= 0 {
 		*from = slices.Delete(*from, at, at+1)

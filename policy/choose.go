@@ -141,13 +141,13 @@ func (s *search) firstSight(own []*set) {
 
 // beside tells whether the denials of a user's set have to be asked for by
 // themselves: those of obstat's own file everywhere, those of another dialect
-// where it is in force and does not look after them itself.
+// where it is in force, unless the dialect looks after them itself.
 func (s *search) beside(set *set) bool {
-	if dialect.OwnedBy(set.d, "*") {
-		return true
+	inForce := s.inForce(set)
+	if set.d.Info().DenyWins && inForce {
+		return false
 	}
-	wins := set.d.Info().DenyWins
-	return !wins && s.inForce(set)
+	return inForce || dialect.OwnedBy(set.d, "*")
 }
 
 // inForce tells whether a policy of the set's dialect is in force.

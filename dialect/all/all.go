@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/codex"
 	"github.com/obstat/obstat/dialect/jiuwen"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
 )
@@ -33,6 +34,7 @@ func All() []dialect.Dialect {
 		claudecode.Dialect{},
 		codex.Dialect{},
 		jiuwen.Dialect{},
+		native.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{Libraries: library},
 	}

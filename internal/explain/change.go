@@ -162,12 +162,12 @@ func copyRules(p *obstat.Program) *obstat.Program {
 	return &q
 }
 
-// remove takes every rule equal to r out of p: one line of a file may
-// stand in several lists.
+// remove takes every rule that is written where r is out of p: one line of a file may be
+// several rules, and stand in several lists.
 func remove(p *obstat.Program, r *obstat.Rule) (found bool) {
 	gone := *r
 	for name, rules := range p.Rules {
-		rest := slices.DeleteFunc(rules, func(o obstat.Rule) bool { return o == gone })
+		rest := slices.DeleteFunc(rules, func(o obstat.Rule) bool { return o.Pos == gone.Pos && (gone.Pos.Line > 0 || o.Same(&gone)) })
 		found = found || len(rest) < len(rules)
 		p.Rules[name] = rest
 	}

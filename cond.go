@@ -1,0 +1,242 @@
+package obstat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A Cond is a condition on a call: Field has a value that one of the patterns matches;
+// with Not, none does. A pattern of the flavour JSON looks at the value as JSON, any other
+// at a text as it is.
+//
+// The fields that begin with `call.` are those of the call: `call.agent`, `call.user`,
+// `call.role`, `call.channel`, `call.mode`, `call.branch`, `call.time` (UTC, as
+// 2006-01-02T15:04:05Z), `call.clock` and `call.day` where the call was made (15:04, mon) and
+// `call.after` (the session's marks). `input.a.b` is a field of the input, and
+// `input.list[].name` that of each element of a list. Any other is a subject of the
+// question.
+//
+// An allow rule needs every value to fit, and one at least. To a deny or ask rule a value that fits is
+// enough, and a circumstance of the call that is not known counts as one that does.
+type Cond struct {
+	Field string
+	Any   []Text
+	Not   bool
+}
+
+// Beginnings of the fields that are not subjects of a question.
+const (
+	callField  = "call."
+	inputField = "input."
+)
+
+// callFields are the circumstances that conditions can look at.
+var callFields = [...]string{"agent", "user", "role", "channel", "mode", "branch", "time", "clock", "day", "after"}
+
+// A condValue is a value that a condition looks at.
+type condValue struct{ text, json string }
+
+// guarded tells whether more than its pattern says what the rule is about.
+func (r *Rule) guarded() bool { return len(r.If) > 0 || len(r.Except) > 0 }
+
+// applies tells whether a rule whose pattern matches is about the question.
+func (r *Rule) applies(f *Facts, q *Question, compiled func(Text) *pattern.Pattern) bool {
+	for i := range r.If {
+		if !r.If[i].holds(f, q, r.Verdict, compiled) {
+			return false
+		}
+	}
+	for i := range r.Except {
+		if r.Except[i].leavesOut(q, r.Verdict == Allow, compiled) {
+			return false
+		}
+	}
+	return true
+}
+
+// leavesOut tells whether an exception is about a question. Where a subject is a set of
+// paths, it is so if it may be, of an allow rule, and if it certainly is, of any other.
+func (c *Cond) leavesOut(q *Question, possibly bool, compiled func(Text) *pattern.Pattern) bool {
+	for i := range q.Subjects {
+		s := &q.Subjects[i]
+		if s.Field != c.Field {
+			continue
+		}
+		for _, t := range c.Any {
+			p := compiled(t)
+			ok, err := p.Match(s.Text)
+			if possibly && (err != nil || !ok && mayLeaveOut(p, s.Text)) || ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayLeaveOut tells whether a pattern may be about some of a set of paths. Of all that is in a directory
+// inside the project, which ends in one mark, it is so only if the pattern names a place there:
+// copying a directory does not ask for every `*.pem` that a rule leaves out.
+func mayLeaveOut(p *pattern.Pattern, text string) bool {
+	if !marked(text) || !p.MayMeet(text, false) || !mayFind(p, text) {
+		return false
+	}
+	known := paths.Set{Text: text}.Known()
+	inside := text[len(known):] == string(paths.AnyText) && strings.HasSuffix(known, "/")
+	return !inside || !p.MayMeet(placeholder+"/"+placeholder+"/"+string(paths.AnyText), false)
+}
+
+// marked tells whether a subject is a set of paths; see [paths.Set].
+func marked(text string) bool {
+	for i := range len(text) {
+		if text[i] <= '\x05' {
+			return true
+		}
+	}
+	return false
+}
+
+// holds tells whether a condition of a rule with this verdict holds.
+func (c *Cond) holds(f *Facts, q *Question, v Verdict, compiled func(Text) *pattern.Pattern) bool {
+	values, known := c.values(f, q)
+	if !known {
+		return v != Allow
+	}
+	hit := func(val condValue) bool {
+		return slices.ContainsFunc(c.Any, func(t Text) bool {
+			text := val.text
+			if t.Flavour == pattern.JSON {
+				text = val.json
+			}
+			ok, err := compiled(t).Match(text)
+			return ok && err == nil || err != nil && (v != Allow) != c.Not // in doubt, the stricter
+		})
+	}
+	if v == Allow {
+		return len(values) > 0 && !slices.ContainsFunc(values, func(val condValue) bool { return hit(val) == c.Not })
+	}
+	return slices.ContainsFunc(values, hit) != c.Not
+}
+
+// values returns what a condition looks at; known is false where that cannot be told.
+func (c *Cond) values(f *Facts, q *Question) (out []condValue, known bool) {
+	if name, ok := strings.CutPrefix(c.Field, callField); ok {
+		return f.circumstance(name)
+	}
+	if path, ok := strings.CutPrefix(c.Field, inputField); ok {
+		if f == nil {
+			return nil, false
+		}
+		return f.inputValues(path)
+	}
+	for i := range q.Subjects {
+		if q.Subjects[i].Field == c.Field {
+			out = append(out, condValue{text: q.Subjects[i].Text})
+		}
+	}
+	return out, true
+}
+
+// circumstance returns the values of a field of the call.
+func (f *Facts) circumstance(name string) (out []condValue, known bool) {
+	if f == nil {
+		return nil, false
+	}
+	one := func(s string) ([]condValue, bool) { return []condValue{{text: s}}, s != "" }
+	c := f.Call
+	switch name {
+	case "agent":
+		return one(c.Agent)
+	case "user":
+		return one(c.User)
+	case "channel":
+		return one(c.Channel)
+	case "mode":
+		return one(string(f.Mode))
+	case "branch":
+		return one(c.Branch)
+	case "role":
+		for _, r := range c.Roles {
+			out = append(out, condValue{text: r})
+		}
+		return out, c.User != "" || len(c.Roles) > 0
+	case "after":
+		for _, m := range c.After {
+			out = append(out, condValue{text: m})
+		}
+		return out, true
+	}
+	if c.Time.IsZero() {
+		return nil, false
+	}
+	switch name {
+	case "time":
+		return one(c.Time.UTC().Format("2006-01-02T15:04:05Z"))
+	case "clock":
+		return one(c.Time.Format("15:04"))
+	}
+	return one(strings.ToLower(c.Time.Format("Mon")))
+}
+
+// inputValues returns the values at a path of the input: `a.b`, `list[].name`.
+func (f *Facts) inputValues(path string) (out []condValue, known bool) {
+	if f.tree == nil {
+		n, problems := jsonx.Parse(f.Call.Input, jsonx.Options{NUL: true, NoMark: true})
+		if tree.Fatal(problems) || n == nil {
+			if n = (&tree.Node{}); !blank(f.Call.Input) {
+				return nil, false
+			}
+		}
+		f.tree = n
+	}
+	nodes := []*tree.Node{f.tree}
+	for key := range strings.SplitSeq(path, ".") {
+		key, each := strings.CutSuffix(key, "[]")
+		var next []*tree.Node
+		for _, n := range nodes {
+			switch v := n.Get(key); {
+			case v == nil:
+			case each && v.Is(tree.Array):
+				next = append(next, v.Elems...)
+			case !each:
+				next = append(next, v)
+			}
+		}
+		nodes = next
+	}
+	for _, n := range nodes {
+		v := condValue{json: string(n.Source(f.Call.Input))}
+		if v.text = v.json; n.Is(tree.String) {
+			v.text = n.Str
+		}
+		out = append(out, v)
+	}
+	return out, true
+}
+
+// compileConds reads the conditions of a rule.
+func (c *compiler) compileConds(r *Rule) {
+	for _, conds := range [...][]Cond{r.If, r.Except} {
+		for i := range conds {
+			cond := &conds[i]
+			name, isCall := strings.CutPrefix(cond.Field, callField)
+			switch {
+			case cond.Field == "" || len(cond.Any) == 0:
+				c.fail(r.Pos, CodeMissing, "a condition of rule %s names no field or nothing to match", r)
+			case isCall && !slices.Contains(callFields[:], name):
+				c.errs = append(c.errs, &Error{Code: CodeUnknownName, Pos: r.Pos, Msg: fmt.Sprintf("rule %s: a call has no %q", r, name), Hint: "it has " + strings.Join(callFields[:], ", ")})
+			}
+			c.policy.fields[cond.Field] = true
+			for _, t := range cond.Any {
+				if c.compileText(t, r); t.IsZero() {
+					c.fail(r.Pos, CodeMissing, "a condition of rule %s has a pattern that matches everything", r)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// maxCompared bounds how many pairs of rules are compared for one that can never apply.
+const maxCompared = 4_000_000
+
+// neverApplies reports rules that a stricter one always comes before: `allow: read .env` beside
+// `deny: read .env`.
+func (l *loader) neverApplies() {
+	if len(l.rules)*len(l.rules) > maxCompared {
+		return
+	}
+	for _, r := range l.rules {
+		if len(r.after) > 0 && r.verdict == obstat.Allow {
+			l.r.File = r.file
+			l.r.Warn(r.after[0], obstat.CodeRisky, "deny or ask after what was done; an agent may do it in order to be allowed this", "an allow rule that comes after something")
+		}
+		for i := range r.targets {
+			over := l.shadow(r, &r.targets[i])
+			if over == nil {
+				continue
+			}
+			e := r.file.Problem(0, obstat.CodeNoEffect, "this can never apply to %s: the %s rule %q comes first", or(r.targets[i].text, r.s.verbs[0]), over.verdict, over.node.Str)
+			e.Pos, e.Also = r.file.Within(r.node, r.targets[i].at), []obstat.Pos{over.pos}
+			e.Hint = "leave it out of that rule with `except`, or take this one out"
+			e.Warning = r.file.Layer != over.file.Layer // who wrote the one may not change the other
+			l.r.Errs = append(l.r.Errs, e)
+		}
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// shadow returns a stricter rule that is always about what r is about.
+func (l *loader) shadow(r *rule, t *target) *rule {
+	for _, o := range l.rules {
+		if o.verdict >= r.verdict || len(o.conds) > 0 || len(o.except) > 0 || !o.s.about(r.s.verbs) {
+			continue
+		}
+		for i := range o.targets {
+			if o.targets[i].surely(t) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// surely tells whether all of o is in t, wherever the workspace and its secrets lie.
+func (t *target) surely(o *target) bool {
+	switch {
+	case t.kind == place && o.kind == place:
+		return t.place == o.place
+	case t.kind == place:
+		return t.place == placeWorkspace && o.kind == path && o.glob.base == fieldPath
+	case o.kind == place:
+		return t.kind == everything
+	}
+	return t.contains(o)
+}
+
+// about tells whether a stricter sentence is about all of some verbs.
+func (s *sentence) about(verbs []string) bool {
+	tools := s.tools(false)
+	p, err := pattern.Compile(tools.Flavour, tools.Text)
+	if err != nil {
+		return false
+	}
+	for _, v := range verbs {
+		if ok, _ := p.Match(v); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// The place in which examples are tried: a policy is read before it is known where it counts.
+const (
+	exampleDir  = "/workspace"
+	exampleHome = "/home/user"
+)
+
+// checkExamples decides the examples of all rules; each has to get its rule's verdict.
+func (l *loader) checkExamples(p *obstat.Program, lib *obstat.Library) {
+	var pol *obstat.Policy
+	for _, r := range l.rules {
+		for _, n := range r.examples {
+			l.r.File = r.file
+			call, why := example(r, n)
+			if call == nil {
+				l.r.Fail(n, obstat.CodeWrongType, "an example is a command, or `{tool: Read, input: {file_path: .env}}`", "%s", why)
+				continue
+			}
+			if pol == nil {
+				var err error
+				if pol, err = obstat.Compile(p, &obstat.Options{Library: lib}); err != nil {
+					return // which is reported when the Program is compiled
+				}
+			}
+			d := pol.Decide(call, &obstat.Snapshot{HomeDir: exampleHome, Dirs: []string{"/", exampleDir, exampleHome}})
+			if d.Verdict != r.verdict {
+				e := l.r.Fail(n, obstat.CodeConflict, "change the example, or the rule that decides it", "this example should be %s, and is %s: %s", past(r.verdict), past(d.Verdict), d.Reason())
+				if d.Rule != nil && d.Rule.Pos.IsValid() {
+					e.Also = append(e.Also, d.Rule.Pos)
+				}
+			}
+		}
+	}
+}
+
+func past(v obstat.Verdict) string {
+	return [...]string{"denied", "asked about", "allowed"}[min(v, obstat.Allow)]
+}
+
+var exampleFields = []tree.Field{
+	{Name: "tool", Kinds: []tree.Kind{tree.String}, Required: true},
+	{Name: "input", Kinds: []tree.Kind{tree.Object}},
+}
+
+// example returns the call of an example, made under the conditions of its rule.
+func example(r *rule, n *tree.Node) (c *obstat.Call, why string) {
+	c = &obstat.Call{Tool: "Bash", Dir: exampleDir, Roots: []string{exampleDir}, Time: time.Date(2000, 1, 3, 12, 0, 0, 0, time.UTC)}
+	switch {
+	case n.Is(tree.String):
+		c.Input, _ = json.Marshal(map[string]string{"command": n.Str})
+	case n.Is(tree.Object):
+		for _, p := range n.Check(exampleFields...) {
+			return nil, p.Msg
+		}
+		c.Tool, c.Input = n.Get("tool").Str, plain(n.Get("input"))
+	default:
+		return nil, fmt.Sprintf("an example is a command or a call, not %s", n.Kind)
+	}
+	for _, cond := range r.conds {
+		name, ok := strings.CutPrefix(cond.Field, "call.")
+		if !ok || cond.Not {
+			continue
+		}
+		text := strings.ReplaceAll(cond.Any[0].Text, "(?s)", "")
+		switch name {
+		case "agent":
+			c.Agent = text
+		case "user":
+			c.User = text
+		case "role":
+			c.Roles = []string{text}
+		case "channel":
+			c.Channel = text
+		case "branch":
+			c.Branch = text
+		case "mode":
+			c.Mode = obstat.Mode(text)
+		case "after":
+			c.After = []string{text}
+		case "clock":
+			if t, err := time.Parse("15:04", strings.TrimLeft(text, "<>=")[:5]); err == nil {
+				c.Time = time.Date(2000, 1, 3, t.Hour(), t.Minute(), 0, 0, time.UTC)
+			}
+		case "day":
+			for strings.ToLower(c.Time.Format("Mon")) != text {
+				c.Time = c.Time.AddDate(0, 0, 1)
+			}
+		}
+	}
+	return c, ""
+}
+
+// plain writes a value of the file as JSON.
+func plain(n *tree.Node) json.RawMessage {
+	if n == nil {
+		return json.RawMessage("{}")
+	}
+	b, err := json.Marshal(goValue(n))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func goValue(n *tree.Node) any {
+	switch n.Kind {
+	case tree.String:
+		return n.Str
+	case tree.Array:
+		out := []any{}
+		for _, e := range n.Elems {
+			out = append(out, goValue(e))
+		}
+		return out
+	case tree.Object:
+		out := map[string]any{}
+		for _, m := range n.Members {
+			out[m.Key] = goValue(m.Value)
+		}
+		return out
+	case tree.Number:
+		return json.Number(n.Num)
+	case tree.Bool:
+		return n.Bool
+	}
+	return nil
+}
+
+// jsonText writes a text as JSON.
+func jsonText(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}

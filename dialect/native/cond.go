@@ -1,0 +1,324 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+var (
+	whenTexts  = []string{"agent", "user", "role", "channel", "mode", "branch"}
+	whenFields = func() (out []tree.Field) {
+		for _, name := range append(slices.Clone(whenTexts), "time", "days") {
+			out = append(out, tree.Field{Name: name, Kinds: []tree.Kind{tree.String, tree.Array}})
+		}
+		return out
+	}
+)
+
+// details reads the keys of a rule beside its sentence.
+func (l *loader) details(r *rule, n *tree.Node) {
+	r.reason = text(n.Get("reason"))
+	if name := n.Get("name"); name.Is(tree.String) {
+		switch old := l.names[name.Str]; {
+		case !isName(name.Str):
+			l.r.Fail(name, obstat.CodeBadValue, "a rule's name is small letters, digits and -", "%q cannot name a rule", name.Str)
+		case old != nil:
+			e := l.r.Fail(name, obstat.CodeDuplicateKey, "give one of them another name", "two rules are called %s", name.Str)
+			e.Also = append(e.Also, old.pos)
+		default:
+			r.name = name.Str
+			l.names[name.Str] = r
+		}
+	}
+	if when := n.Get("when"); when.Is(tree.Object) {
+		l.fields(when, whenFields())
+		for _, key := range whenTexts {
+			l.whenText(r, key, when.Get(key))
+		}
+		l.hours(r, when.Get("time"))
+		l.days(r, when.Get("days"))
+	}
+	l.until(r, n.Get("until"))
+	switch after := n.Get("after"); {
+	case after.Is(tree.String):
+		r.after = []*tree.Node{after}
+	case after.Is(tree.Array):
+		r.after = l.r.Texts(after, "after")
+	}
+	if ex := n.Get("examples"); ex.Is(tree.Array) {
+		r.examples = ex.Elems
+	}
+}
+
+func text(n *tree.Node) string {
+	if n.Is(tree.String) {
+		return n.Str
+	}
+	return ""
+}
+
+// texts returns a text, or the texts of a list.
+func (l *loader) texts(n *tree.Node, what string) []*tree.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Is(tree.String):
+		return []*tree.Node{n}
+	case n.Is(tree.Array) && len(n.Elems) == 0:
+		l.r.Fail(n, obstat.CodeBadValue, "name one, or take the key out", "%s names nothing: the rule could never apply", what)
+		return nil
+	case n.Is(tree.Array):
+		return l.r.Texts(n, what)
+	}
+	return nil // which was reported
+}
+
+// whenText reads `agent: codex`, `branch: [main, release/*]` and `branch: not main`.
+func (l *loader) whenText(r *rule, key string, n *tree.Node) {
+	yes := obstat.Cond{Field: "call." + key}
+	no := obstat.Cond{Field: "call." + key, Not: true}
+	for _, e := range l.texts(n, key) {
+		name, not := strings.CutPrefix(e.Str, "not ")
+		if name = strings.TrimSpace(name); name == "" {
+			l.r.Fail(e, obstat.CodeBadValue, "name it, or take the key out", "%s is empty", key)
+			continue
+		}
+		t := glued(name)
+		if name == "*" {
+			t = obstat.Text{Flavour: pattern.Fnmatch, Text: "?*"}
+		}
+		if not {
+			no.Any = append(no.Any, t)
+		} else {
+			yes.Any = append(yes.Any, t)
+		}
+		if key == "mode" && !strings.Contains(name, "*") && !slices.Contains(l.modes, name) {
+			l.modes = append(l.modes, name)
+		}
+	}
+	for _, c := range []obstat.Cond{yes, no} {
+		if len(c.Any) > 0 {
+			r.conds = append(r.conds, c)
+		}
+	}
+}
+
+func order(text string) obstat.Text { return obstat.Text{Flavour: pattern.Order, Text: text} }
+
+// hours reads `time: 09:00-17:00`, which may go past midnight.
+func (l *loader) hours(r *rule, n *tree.Node) {
+	c := obstat.Cond{Field: "call.clock"}
+	for _, e := range l.texts(n, "time") {
+		from, to, ok := strings.Cut(e.Str, "-")
+		a, err1 := time.Parse("15:04", strings.TrimSpace(from))
+		b, err2 := time.Parse("15:04", strings.TrimSpace(to))
+		if !ok || err1 != nil || err2 != nil || a.Equal(b) {
+			l.r.Fail(e, obstat.CodeBadValue, "write `time: 09:00-17:00`", "%q is no part of a day", e.Str)
+			continue
+		}
+		from, to = a.Format("15:04"), b.Format("15:04")
+		if a.Before(b) {
+			c.Any = append(c.Any, between(from, to))
+		} else {
+			c.Any = append(c.Any, order(">="+from), order("<"+to))
+		}
+	}
+	if len(c.Any) > 0 {
+		r.conds = append(r.conds, c)
+	}
+}
+
+// between is the times of a day from one to another.
+func between(from, to string) obstat.Text { return order(">=" + from + "<" + to) }
+
+var weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+
+// days reads `days: mon-fri` and `days: [sat, sun]`.
+func (l *loader) days(r *rule, n *tree.Node) {
+	c := obstat.Cond{Field: "call.day"}
+	for _, e := range l.texts(n, "days") {
+		from, to, span := strings.Cut(strings.ToLower(e.Str), "-")
+		if !span {
+			to = from
+		}
+		i, j := slices.Index(weekdays, strings.TrimSpace(from)), slices.Index(weekdays, strings.TrimSpace(to))
+		if i < 0 || j < 0 {
+			l.r.Fail(e, obstat.CodeBadValue, "the days are "+strings.Join(weekdays, ", ")+", or `mon-fri`", "%q is no day", e.Str)
+			continue
+		}
+		for ; ; i = (i + 1) % len(weekdays) {
+			if c.Any = append(c.Any, obstat.Is(weekdays[i])); i == j {
+				break
+			}
+		}
+	}
+	if len(c.Any) > 0 {
+		r.conds = append(r.conds, c)
+	}
+}
+
+// until reads `until: 2026-12-31`, the last day on which the rule counts, or a time.
+func (l *loader) until(r *rule, n *tree.Node) {
+	if !n.Is(tree.String) {
+		return
+	}
+	end, err := time.Parse(time.RFC3339, n.Str)
+	if err != nil {
+		if end, err = time.Parse("2006-01-02", n.Str); err == nil {
+			end = end.AddDate(0, 0, 1)
+		}
+	}
+	if err != nil {
+		l.r.Fail(n, obstat.CodeBadValue, "write `until: 2026-12-31`, the last day, or a time such as 2026-12-31T18:00:00Z", "%q is no day", n.Str)
+		return
+	}
+	r.conds = append(r.conds, obstat.Cond{Field: "call.time", Any: []obstat.Text{order("<" + end.UTC().Format("2006-01-02T15:04:05Z"))}})
+}
+
+// predicates reads the conditions on a tool's input.
+func (l *loader) predicates(r *rule) {
+	for _, p := range r.s.where {
+		switch {
+		case r.s.verbs[0] != "tool":
+			l.at(r, mistake{p.at, "where is for the input of a tool", "write `tool NAME where input.field is value`"})
+			continue
+		case !strings.HasPrefix(p.field, "input.") || slices.Contains(strings.Split(strings.ReplaceAll(p.field, "[]", ""), "."), ""):
+			l.at(r, mistake{p.at, fmt.Sprintf("%q is no field of an input", p.field), "write `input.table`, `input.options.limit` or, of each element of a list, `input.rows[].name`"})
+			continue
+		}
+		c := obstat.Cond{Field: p.field, Not: p.not}
+		for _, v := range p.values {
+			t := value(&p, v)
+			if _, err := pattern.Compile(t.Flavour, t.Text); err != nil {
+				l.at(r, mistake{v.at, fmt.Sprintf("%q: %v", v.text, err), "compare with a number or a text"})
+				continue
+			}
+			c.Any = append(c.Any, t)
+		}
+		r.conds = append(r.conds, c)
+	}
+}
+
+// value is what a field is compared with. Numbers, true, false and null are what JSON says they are,
+// unless they stand in quotes.
+func value(p *predicate, v phrase) obstat.Text {
+	if p.op != "is" && p.op != "in" {
+		if p.op == "like" {
+			return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(v.text)}
+		}
+		return order(p.op + v.text)
+	}
+	if _, err := pattern.Compile(pattern.JSON, v.text); err == nil && !v.quoted && v.text[0] != '"' {
+		return obstat.Text{Flavour: pattern.JSON, Text: v.text}
+	}
+	return obstat.Text{Flavour: pattern.JSON, Text: jsonText(v.text)}
+}
+
+// A marked is a sentence that `after` names, and its mark.
+type marked struct {
+	id string
+	r  *rule
+}
+
+// link reads what rules come after, once all names are known.
+func (l *loader) link() {
+	for _, r := range l.rules {
+		c := obstat.Cond{Field: "call.after"}
+		for _, n := range r.after {
+			if id := l.mark(r, n); id != "" {
+				c.Any = append(c.Any, obstat.Is(id))
+			}
+		}
+		if len(c.Any) > 0 {
+			r.conds = append(r.conds, c)
+		}
+	}
+	l.cycles()
+	for _, r := range l.rules {
+		r.out = r.compile()
+	}
+}
+
+// mark returns the mark of what an after says: a rule's name or a sentence.
+func (l *loader) mark(r *rule, n *tree.Node) string {
+	l.r.File = r.file
+	id := strings.Join(strings.Fields(n.Str), " ")
+	if slices.ContainsFunc(l.marked, func(m marked) bool { return m.id == id }) {
+		return id
+	}
+	if of := l.names[id]; of != nil {
+		l.marked = append(l.marked, marked{id, of})
+		return id
+	}
+	m := &rule{verdict: obstat.Ask, file: r.file, node: n, pos: l.r.Pos(n)}
+	s, bad := parseSentence(n.Str)
+	if m.s = s; len(bad) == 0 {
+		m.targets, m.except, bad = l.resolve(s)
+	}
+	for _, b := range bad {
+		if isName(id) {
+			var names []string
+			for name := range l.names {
+				names = append(names, name)
+			}
+			b.msg, b.hint = fmt.Sprintf("no rule is called %s", id), dialect.Near(id, names...)
+			if b.hint == "" {
+				b.hint = "name a rule, or write what was done: `after: read secrets`"
+			}
+		}
+		l.at(m, b)
+	}
+	if len(bad) > 0 {
+		return ""
+	}
+	l.predicates(m)
+	l.marked = append(l.marked, marked{id, m})
+	return id
+}
+
+// marks returns the rules that mark calls.
+func (l *loader) marks() (out []obstat.Rule) {
+	for _, m := range l.marked {
+		of := *m.r
+		of.verdict = obstat.Ask // what is not known may have been
+		for _, o := range of.compile() {
+			o.ID = m.id
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// cycles reports rules that come after one another: none of them could ever apply.
+func (l *loader) cycles() {
+	state := map[*rule]int{} // 1: being looked at, 2: done
+	var walk func(r *rule, chain []string)
+	walk = func(r *rule, chain []string) {
+		state[r] = 1
+		for _, n := range r.after {
+			next := l.names[strings.Join(strings.Fields(n.Str), " ")]
+			switch {
+			case next == nil:
+			case state[next] == 1:
+				l.r.File = r.file
+				l.r.Fail(n, obstat.CodeConflict, "let one of them come after something that a call does: `after: read secrets`",
+					"%s comes after itself: neither could ever apply", strings.Join(append(chain, next.name), ", after "))
+			case state[next] == 0:
+				walk(next, append(chain, next.name))
+			}
+		}
+		state[r] = 2
+	}
+	for _, r := range l.rules {
+		if state[r] == 0 {
+			walk(r, []string{r.name})
+		}
+	}
+}

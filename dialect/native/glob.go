@@ -1,0 +1,155 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A glob is a path or a pattern of paths, as .gitignore has them: `*` stops at slashes, `**`
+// crosses them, a name without a slash is that name at any depth, and a directory is all that is in
+// it. A path is in the project unless it begins with `/` or `~/`.
+type glob struct {
+	base   string // fieldPath, fieldAbs or fieldHome
+	tokens []byte // of the pattern, see tokenize
+	text   string // as written
+}
+
+// Tokens of a glob that are no characters. They are control characters that no path has.
+const (
+	tokDirs = '\x0e' // `**/`: any directories, or none
+	tokAny  = '\x0f' // `**`
+	tokName = '\x10' // `*`
+	tokChar = '\x11' // `?`
+)
+
+// newGlob reads a glob; why says what is wrong with it.
+func newGlob(text string) (g glob, why string) {
+	g = glob{base: fieldPath, text: text}
+	p := strings.ReplaceAll(text, `\`, "/")
+	switch {
+	case p == "" || strings.ContainsFunc(p, func(r rune) bool { return r < ' ' }):
+		return g, "a path is a text without control characters"
+	case strings.HasPrefix(p, "~/"):
+		g.base, p = fieldHome, p[2:]
+	case p[0] == '~':
+		return g, "only ~/ is a home directory"
+	case p[0] == '/':
+		g.base = fieldAbs
+	case strings.HasPrefix(p, "./"):
+		p = strings.TrimLeft(p[2:], "/")
+	case !strings.Contains(strings.TrimSuffix(p, "/"), "/"):
+		p = "**/" + p
+	}
+	if p = strings.TrimSuffix(p, "/"); p == "" && g.base != fieldAbs {
+		p = "**"
+	}
+	for seg := range strings.SplitSeq(p, "/") {
+		if seg == ".." || seg == "." {
+			return g, "a rule's path has no . or .. in it"
+		}
+	}
+	if strings.ContainsAny(p, "[]{}") {
+		return g, "a path has * ** and ? as wildcards, and no brackets"
+	}
+	g.tokens = tokenize(strings.TrimSuffix(p, "/**"))
+	return g, ""
+}
+
+// tokenize cuts a pattern into characters and wildcards.
+func tokenize(p string) (out []byte) {
+	for i := 0; i < len(p); i++ {
+		switch {
+		case strings.HasPrefix(p[i:], "**/") && (i == 0 || p[i-1] == '/'):
+			out = append(out, tokDirs)
+			i += 2
+		case strings.HasPrefix(p[i:], "**"):
+			out = append(out, tokAny)
+			i++
+		case p[i] == '*':
+			out = append(out, tokName)
+		case p[i] == '?':
+			out = append(out, tokChar)
+		default:
+			out = append(out, p[i])
+		}
+	}
+	return out
+}
+
+// pattern returns what a subject of the glob's base has to match. Marks of a set are not what `*`
+// and `?` stand for: of a path that is only known in part, nothing but `**` is certain.
+func (g *glob) pattern() obstat.Text {
+	var b strings.Builder
+	b.WriteString("(?s)")
+	if len(g.tokens) == 0 { // all of it
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s).*"}
+	}
+	for _, c := range g.tokens {
+		switch c {
+		case tokDirs:
+			b.WriteString("(?:.*/)?")
+		case tokAny:
+			b.WriteString(".*")
+		case tokName:
+			b.WriteString(`[^/\x00]*`)
+		case tokChar:
+			b.WriteString(`[^/\x00-\x05]`)
+		default:
+			quote(&b, c)
+		}
+	}
+	b.WriteString("(?:/.*)?")
+	return obstat.Text{Flavour: pattern.Full, Text: b.String()}
+}
+
+func quote(b *strings.Builder, c byte) {
+	if strings.IndexByte(`.*+?()[]{}|^$\`, c) >= 0 {
+		b.WriteByte('\\')
+	}
+	b.WriteByte(c)
+}
+
+// contains tells whether every path of o is certainly one of g.
+func (g *glob) contains(o *glob) bool {
+	if g.base != o.base {
+		return false
+	}
+	return covers(g.tokens, o.tokens, true)
+}
+
+// covers tells whether everything that b stands for is certainly something that a stands for. With
+// below, what lies below a counts as well.
+func covers(a, b []byte, below bool) bool {
+	memo := map[[2]int]bool{}
+	var at func(i, j int) bool
+	at = func(i, j int) (ok bool) {
+		key := [2]int{i, j}
+		if done, was := memo[key]; was {
+			return done
+		}
+		memo[key] = false
+		switch {
+		case i == len(a):
+			ok = j == len(b) || below && (b[j] == '/' || j > 0 && b[j-1] == '/' || j == 0)
+		case a[i] == tokDirs:
+			ok = at(i+1, j)
+			for k := j; k < len(b) && !ok; k++ {
+				ok = (b[k] == '/' || b[k] == tokDirs) && at(i+1, k+1)
+			}
+		case a[i] == tokAny:
+			ok = at(i+1, j) || j < len(b) && at(i, j+1)
+		case a[i] == tokName:
+			ok = at(i+1, j) || j < len(b) && b[j] != '/' && b[j] != tokAny && b[j] != tokDirs && at(i, j+1)
+		case j == len(b):
+		case a[i] == tokChar:
+			ok = b[j] != '/' && (b[j] > tokChar || b[j] == tokChar) && at(i+1, j+1)
+		default:
+			ok = a[i] == b[j] && at(i+1, j+1)
+		}
+		memo[key] = ok
+		return ok
+	}
+	return at(0, 0)
+}

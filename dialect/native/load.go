@@ -1,0 +1,346 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A rule is one rule of a file.
+type rule struct {
+	verdict  obstat.Verdict
+	file     *dialect.File
+	node     *tree.Node // of the sentence
+	s        *sentence
+	targets  []target // of the first verb
+	except   []target
+	name     string
+	reason   string
+	conds    []obstat.Cond
+	after    []*tree.Node
+	examples []*tree.Node
+	pos      obstat.Pos
+	out      []obstat.Rule
+}
+
+// A loader reads files into rules.
+type loader struct {
+	r      dialect.Reader
+	places map[string][]phrase
+	rules  []*rule
+	names  map[string]*rule
+	modes  []string // that rules look at
+	marked []marked
+}
+
+// maxRules bounds the rules of all files.
+const maxRules = 100_000
+
+var fileFields = []tree.Field{
+	{Name: "version", Kinds: []tree.Kind{tree.Number}, Required: true},
+	{Name: "places", Kinds: []tree.Kind{tree.Object}},
+	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
+	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
+	{Name: "deny", Kinds: []tree.Kind{tree.Array, tree.Null}},
+}
+
+var ruleFields = []tree.Field{
+	{Name: "rule", Kinds: []tree.Kind{tree.String}, Required: true},
+	{Name: "name", Kinds: []tree.Kind{tree.String}},
+	{Name: "reason", Kinds: []tree.Kind{tree.String}},
+	{Name: "when", Kinds: []tree.Kind{tree.Object}},
+	{Name: "until", Kinds: []tree.Kind{tree.String}},
+	{Name: "after", Kinds: []tree.Kind{tree.String, tree.Array}},
+	{Name: "examples", Kinds: []tree.Kind{tree.Array}},
+}
+
+// fields reports keys that are not known, each as an error: a misspelled key would be a rule that
+// says something else than meant.
+func (l *loader) fields(n *tree.Node, fields []tree.Field) {
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].Name
+	}
+	for _, p := range n.Check(fields...) {
+		if p.Hint == "" && p.Code == tree.CodeUnknown {
+			p.Hint = "the keys are " + strings.Join(names, ", ")
+		}
+		p.Warning = false
+		l.r.Add(p)
+	}
+}
+
+// file reads one file.
+func (l *loader) file(f *dialect.File) {
+	root := l.r.Parse(f, textedit.YAML)
+	if root == nil {
+		return
+	}
+	if !root.Is(tree.Object) {
+		l.r.Fail(root, obstat.CodeWrongType, "begin with `version: 1`, then `allow:`, `ask:` and `deny:`, each with a list of rules", "a policy is an object, not %s", root.Kind)
+		return
+	}
+	l.fields(root, fileFields)
+	if v := root.Get("version"); v.Is(tree.Number) && string(v.Source(f.Data)) != "1" {
+		l.r.Fail(v, obstat.CodeBadValue, "write `version: 1`", "version %s of the language is not known", v.Source(f.Data))
+	}
+	l.readPlaces(root.Get("places"))
+	for _, m := range root.Members {
+		v := slices.Index(lists[:], m.Key)
+		if v < 0 || !m.Value.Is(tree.Array) {
+			continue
+		}
+		for _, n := range m.Value.Elems {
+			if len(l.rules) == maxRules {
+				l.r.Fail(n, obstat.CodeTooLarge, "a rule for a place or a pattern takes the place of many", "more than %d rules", maxRules)
+				return
+			}
+			l.rule(obstat.Verdict(v), f, n)
+		}
+	}
+}
+
+// readPlaces reads the named places.
+func (l *loader) readPlaces(n *tree.Node) {
+	if !n.Is(tree.Object) {
+		return
+	}
+	if l.places == nil {
+		l.places = map[string][]phrase{}
+	}
+	for _, m := range n.Members {
+		at := m.KeyNode
+		switch {
+		case !isName(m.Key):
+			l.r.Fail(at, obstat.CodeBadValue, "a place's name is small letters, digits and -", "%q cannot name a place", m.Key)
+			continue
+		case m.Key != placeSecrets && (slices.Contains(builtinPlaces, m.Key) || slices.Contains(anything, m.Key) || m.Key == "outside" || m.Key == "exactly"):
+			l.r.Fail(at, obstat.CodeConflict, "give it another name; only `secrets` can be extended", "%s means something already", m.Key)
+			continue
+		}
+		for _, e := range l.r.Texts(m.Value, "place "+m.Key) {
+			l.places[m.Key] = append(l.places[m.Key], phrase{text: e.Str, quoted: !slices.Contains(builtinPlaces, e.Str)})
+			if bad := l.member(m.Key, e); bad != nil {
+				l.r.Fail(e, obstat.CodeBadValue, bad.hint, "%s", bad.msg)
+			}
+		}
+	}
+}
+
+// member tells what is wrong with a member of a place that paths can be checked for at once.
+func (l *loader) member(name string, e *tree.Node) *mistake {
+	if l.places[e.Str] != nil && !slices.Contains(builtinPlaces, e.Str) {
+		return &mistake{msg: fmt.Sprintf("the place %q cannot hold the place %q", name, e.Str), hint: "list its members, or name both places in the rule"}
+	}
+	if name == placeSecrets {
+		if _, why := newGlob(e.Str); why != "" {
+			return &mistake{msg: fmt.Sprintf("%q: %s", e.Str, why), hint: "`*.pem` and `deploy/keys/**` are paths"}
+		}
+	}
+	return nil
+}
+
+func (l *loader) placeNames() (out []string) {
+	for name := range l.places {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// rule reads one rule: a sentence, or an object with more to say.
+func (l *loader) rule(v obstat.Verdict, f *dialect.File, n *tree.Node) {
+	r := &rule{verdict: v, file: f, node: n}
+	switch {
+	case n.Is(tree.Object):
+		l.fields(n, ruleFields)
+		if r.node = n.Get("rule"); !r.node.Is(tree.String) {
+			return
+		}
+		l.details(r, n)
+	case !n.Is(tree.String):
+		l.r.Fail(n, obstat.CodeWrongType, "write `- read workspace`, or an object with the key `rule`; a text with `: ` in it needs quotes", "a rule is a sentence, not %s", n.Kind)
+		return
+	}
+	r.pos = l.r.Pos(r.node)
+	s, bad := parseSentence(r.node.Str)
+	if r.s = s; len(bad) == 0 {
+		r.targets, r.except, bad = l.resolve(s)
+	}
+	for _, b := range bad {
+		l.at(r, b)
+	}
+	if len(bad) > 0 {
+		return
+	}
+	l.predicates(r)
+	l.rules = append(l.rules, r)
+}
+
+// at reports a mistake in a rule's sentence.
+func (l *loader) at(r *rule, b mistake) {
+	e := r.file.Problem(0, obstat.CodeBadValue, "%s", b.msg)
+	e.Pos, e.Hint = r.file.Within(r.node, b.at), b.hint
+	l.r.Errs = append(l.r.Errs, e)
+}
+
+// resolve reads the targets of a sentence, and proves that what it leaves out is a part of
+// what it is about.
+func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) {
+	if len(s.verbs) > 1 {
+		for _, v := range s.verbs {
+			if onPaths(v) != onPaths(s.verbs[0]) || !onPaths(v) {
+				return nil, nil, []mistake{{0, fmt.Sprintf("%s and %s have different kinds of targets", s.verbs[0], v), "write a rule for each"}}
+			}
+		}
+	}
+	read := func(phrases []phrase) (out []target) {
+		for _, ph := range phrases {
+			ts, b := l.targets(s.verbs[0], ph)
+			if b != nil {
+				bad = append(bad, *b)
+			}
+			out = append(out, ts...)
+		}
+		return out
+	}
+	if targets = read(s.targets); len(s.targets) == 0 {
+		targets = []target{{kind: everything}}
+	}
+	except = read(s.except)
+	for i := range except {
+		if b := narrower(targets, &except[i]); b != nil && len(bad) == 0 {
+			bad = append(bad, *b)
+		}
+	}
+	return targets, except, bad
+}
+
+// narrower tells what is wrong with an exception.
+func narrower(targets []target, e *target) *mistake {
+	for i := range targets {
+		switch t := &targets[i]; {
+		case e.kind != everything && t.contains(e) && !e.contains(t):
+			return nil
+		case e.kind == everything || e.contains(t):
+			return &mistake{e.at, fmt.Sprintf("except %s leaves nothing of %s", e.text, t.text), "take the rule out, or leave out less"}
+		}
+	}
+	hint := "leave out a part of it"
+	if e.kind == path && e.glob.base == fieldPath {
+		hint = "a path without / or ~/ before it lies in the project"
+	}
+	return &mistake{e.at, fmt.Sprintf("%s is not certainly a part of what the rule is about", e.text), hint}
+}
+
+// tools returns the tools of the questions that a rule's verbs are about. Who may not write may not
+// delete either.
+func (s *sentence) tools(allow bool) obstat.Text {
+	names := slices.Clone(s.verbs)
+	if !allow && slices.Contains(names, "write") && !slices.Contains(names, "delete") {
+		names = append(names, "delete")
+	}
+	if len(names) == 1 {
+		return obstat.Is(names[0])
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(names, "|")}
+}
+
+// compile makes the engine's rules of a rule: one for each target.
+func (r *rule) compile() (out []obstat.Rule) {
+	allow := r.verdict == obstat.Allow
+	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow),
+		Source: strings.Join(strings.Fields(r.node.Str), " "), Layer: r.file.Layer, Reason: r.reason, Pos: r.pos}
+	for i := range r.targets {
+		m := r.targets[i].match(allow)
+		one := base
+		one.Field, one.Pattern = m.field, m.pattern
+		switch verb := r.s.verbs[0]; {
+		case allow && (verb == "run" || verb == "tool"):
+			// It speaks for all that the command, or the tool, does.
+			if one.Tool = (obstat.Text{}); m.field == "" {
+				one.Field, one.Pattern = map[string]string{"run": fieldCommand, "tool": fieldTool}[verb], obstat.Text{Flavour: pattern.Fnmatch, Text: "*"}
+			}
+		}
+		out = append(out, one)
+		if server, ok := serverTool(r.targets[i].text); ok && r.targets[i].kind == toolName {
+			one.Field, one.Pattern = fieldServer, glued(server)
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// maybes returns, for each place that a deny or ask rule is about, the rule for what may lead
+// there.
+func (r *rule) maybes() (out []obstat.Rule) {
+	if r.verdict == obstat.Allow {
+		return nil
+	}
+	for _, o := range r.out {
+		if o.Field == fieldPlace {
+			o.Field, o.Verdict = fieldMaybe, obstat.Ask
+			o.Reason = strings.TrimPrefix(o.Reason+"; ", "; ") + "where this leads cannot be seen"
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// list returns the list of the Program that the rule is in.
+func (r *rule) list() string {
+	if verb := r.s.verbs[0]; r.verdict == obstat.Allow && (verb == "run" || verb == "tool") {
+		return listCommands
+	}
+	return r.verdict.String()
+}
+
+// leftOut returns rules that ask about what an allow rule for paths leaves out. Who allows writing the
+// workspace except .git does not want a program that is allowed to write there unasked.
+func (r *rule) leftOut() (out []obstat.Rule) {
+	if r.verdict != obstat.Allow || !onPaths(r.s.verbs[0]) {
+		return nil
+	}
+	for i := range r.except {
+		m := r.except[i].match(false)
+		o := r.out[0]
+		o.Verdict, o.Field, o.Pattern, o.Except, o.Tool = obstat.Ask, m.field, m.pattern, nil, r.s.tools(false)
+		o.Reason = "it leaves this out"
+		out = append(out, o)
+	}
+	return out
+}
+
+func (r *rule) excepts(allow bool) (out []obstat.Cond) {
+	for i := range r.except {
+		m := r.except[i].match(false)
+		out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
+		if allow && m.field == fieldPlace {
+			out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})
+		}
+		if server, ok := serverTool(r.except[i].text); ok && m.field == fieldTool {
+			out = append(out, obstat.Cond{Field: fieldServer, Any: []obstat.Text{glued(server)}})
+		}
+	}
+	return out
+}
+
+// serverTool returns the name that the spellings of an MCP server's tool have in common:
+// `github_push` of mcp__github__push, mcp_github_push and github-push.
+func serverTool(name string) (string, bool) {
+	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return strings.ReplaceAll(strings.ReplaceAll(rest, "-", "_"), "__", "_"), true
+		}
+	}
+	return "", false
+}
+
+// textNode is a sentence that is in no file.
+func textNode(text string) *tree.Node { return &tree.Node{Kind: tree.String, Str: text} }

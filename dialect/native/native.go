@@ -1,0 +1,173 @@
+// Package native is obstat's own language: obstat.yaml says in one sentence per rule
+// what an agent may do, by effect, whatever tool has it.
+//
+//	version: 1
+//	allow:
+//	  - read workspace
+//	  - write workspace except .git/**, .env*
+//	  - run git status, npm test
+//	deny:
+//	  - read secrets
+//
+// It owns the words of the language, their meaning as a Program, offers in it and
+// writing an accepted one back. What a command or tool does is package effect's
+// knowledge, and precedence is the engine's: deny before ask before allow, and ask where no
+// rule speaks.
+package native
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"runtime"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// Name is the dialect's name.
+const Name = "native"
+
+// File is what a policy of a project is called.
+const File = "obstat.yaml"
+
+// Dialect reads obstat.yaml. The zero value is ready for use.
+type Dialect struct{}
+
+var (
+	_ dialect.Layered = Dialect{}
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Editor  = Dialect{}
+)
+
+// Name returns "native".
+func (Dialect) Name() string { return Name }
+
+// Info says where a project keeps its policy. Where there is one, it decides for every
+// agent, and a denial of any layer stands.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{Files: []string{File, ".obstat/" + File}, Default: File, Agents: []string{"*"}, DenyWins: true}
+}
+
+// ManagedDir returns the directory of the machine's policy on this system.
+func ManagedDir() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "/Library/Application Support/obstat"
+	case "windows":
+		return `C:\ProgramData\obstat`
+	}
+	return "/etc/obstat"
+}
+
+// Places returns the user's policy, the project's and the machine's.
+func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	var out []dialect.Place
+	config := w.Getenv("XDG_CONFIG_HOME")
+	if config == "" && w.Home != "" {
+		config = filepath.Join(w.Home, ".config")
+	}
+	if config != "" {
+		out = append(out, dialect.Place{Name: filepath.Join(config, "obstat", File), Layer: dialect.LayerUser})
+	}
+	out = append(out, dialect.InProject(w, d.Info().Files...)...)
+	return append(out, dialect.Place{Name: filepath.Join(w.Machine, ManagedDir(), File), Layer: dialect.LayerManaged}), nil
+}
+
+// Detect is sure of a file of that name, and of a document with a version and rules.
+func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
+	if dialect.Named(d, f.Name) || filepath.Base(f.Name) == File {
+		return dialect.Sure
+	}
+	root, problems := textedit.YAML.Parse(f.Data)
+	if tree.Fatal(problems) || !root.Get("version").Is(tree.Number) {
+		return dialect.No
+	}
+	for _, list := range lists {
+		if l := root.Get(list); l.Is(tree.Array) && len(l.Elems) > 0 {
+			return dialect.Sure
+		}
+	}
+	return dialect.No
+}
+
+const (
+	viewName    = "native"
+	modeDefault = "default"
+	listMarks   = "marks"
+	// The lists of a Program that are none of a file.
+	listMaybe    = "maybe"    // places of deny and ask rules that an effect may be in
+	listLeft     = "left out" // of an allow rule, which no program may do unasked either
+	listCommands = "commands" // allow rules for programs and tools
+	listSeen     = "known"
+	listAllow    = "allow"
+)
+
+// lists are the rule lists of a file, in the order in which they count.
+var lists = [...]string{"deny", "ask", "allow"}
+
+// Load reads the files, which all count: a denial in any of them stands.
+func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	l := &loader{names: map[string]*rule{}}
+	for i := range in.Files {
+		l.file(&in.Files[i])
+	}
+	if len(in.Files) == 0 {
+		l.r.Errs = append(l.r.Errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no file to read a policy from"})
+	}
+	if len(in.Tools) > 0 {
+		l.r.Errs = append(l.r.Errs, &obstat.Error{Code: obstat.CodeConflict, Msg: "obstat.yaml takes no tool declarations"})
+	}
+	l.link()
+	l.neverApplies()
+	if l.r.Errs.Fatal() != nil {
+		return nil, l.r.Errs
+	}
+	p := l.program()
+	l.checkExamples(p, d.Library())
+	if l.r.Errs.Fatal() != nil {
+		return nil, l.r.Errs
+	}
+	return p, l.r.Errs
+}
+
+// Library returns the view of this dialect's Programs.
+func (Dialect) Library() *obstat.Library {
+	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){
+		viewName: func(json.RawMessage) (obstat.View, error) { return view{}, nil },
+	}}
+}
+
+// program puts the rules into their lists.
+func (l *loader) program() *obstat.Program {
+	stages := []obstat.Stage{
+		obstat.Match{Name: "deny rules", Rules: "deny"},
+		obstat.Match{Name: "ask rules", Rules: "ask"},
+		obstat.Match{Name: "possible places", Rules: listMaybe},
+		obstat.Match{Name: "allow rules", Rules: listAllow},
+		obstat.Match{Name: "exceptions", Rules: listLeft},
+		obstat.Match{Name: "allowed programs and tools", Rules: listCommands},
+		obstat.Match{Name: "known effects", Rules: listSeen},
+	}
+	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
+		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow,
+			Source: "known effects", Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
+		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs}, obstat.FaceWrite: {Tool: "write", Field: fieldAbs},
+			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
+	for _, r := range l.rules {
+		p.Rules[r.list()] = append(p.Rules[r.list()], r.out...)
+		p.Rules[listMaybe] = append(p.Rules[listMaybe], r.maybes()...)
+		p.Rules[listLeft] = append(p.Rules[listLeft], r.leftOut()...)
+	}
+	if marks := l.marks(); len(marks) > 0 {
+		p.Rules[listMarks] = marks
+		stages = append([]obstat.Stage{obstat.Mark{Name: "marks", Rules: listMarks}}, stages...)
+	}
+	pl := obstat.Pipeline{Stages: stages, Default: obstat.Ask}
+	p.Pipelines[modeDefault] = pl
+	for _, m := range l.modes {
+		p.Pipelines[obstat.Mode(m)] = pl
+	}
+	return p
+}

@@ -1,0 +1,217 @@
+package native
+
+import (
+	"bytes"
+	"errors"
+	pathpkg "path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/paths"
+)
+
+// maxOffers is how many effects of one call sentences are proposed for.
+const maxOffers = 6
+
+// Offers proposes, for each thing that the call does and no rule speaks of, the sentence that is
+// just about it, and then one that is about a little more: `run npm run build`, `run npm run`.
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+	if d.Safety || len(call.Subjects) > 0 || len(d.Faults) > 0 {
+		return nil
+	}
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, Roots: call.Workspace(), FS: world}})
+	o := &offering{call: call, world: world, a: a}
+	o.sentences()
+	for _, text := range o.out {
+		if r, list, ok := Sentence(text); ok && !slices.ContainsFunc(out, func(have obstat.Offer) bool { return have.Text == text }) {
+			out = append(out, obstat.Offer{Rule: r, List: list, Scope: "always", Text: text})
+		}
+	}
+	return out
+}
+
+// Sentence compiles an allow rule that stands alone, without places of a file. It returns the rule and
+// the list of a Program that it belongs to; ok is false where the text is not one plain rule.
+func Sentence(text string) (r obstat.Rule, list string, ok bool) {
+	l := &loader{}
+	s, bad := parseSentence(text)
+	if len(bad) > 0 {
+		return r, "", false
+	}
+	targets, except, bad := l.resolve(s)
+	if len(bad) > 0 || len(s.where) > 0 {
+		return r, "", false
+	}
+	of := &rule{verdict: obstat.Allow, file: &dialect.File{}, node: textNode(text), s: s, targets: targets, except: except}
+	rules := of.compile()
+	return rules[0], of.list(), len(targets) == 1
+}
+
+// An offering finds the sentences for one call.
+type offering struct {
+	call  *obstat.Call
+	world obstat.World
+	a     *effect.Analysis
+	out   []string
+}
+
+func (o *offering) sentences() {
+	t, known := effect.Lookup(o.call.Tool)
+	if !t.Shell() && (!known || t.Canonical == "mcp" || t.Canonical == "search" || t.Canonical == "code") {
+		o.say("tool " + quoted(o.call.Tool))
+		return
+	}
+	for i := range o.a.Effects {
+		if len(o.out) < maxOffers {
+			o.effect(&o.a.Effects[i])
+		}
+	}
+	for i := range o.a.Commands {
+		if len(o.out) < 2*maxOffers && !o.told(i) {
+			o.command(&o.a.Commands[i])
+		}
+	}
+}
+
+// told tells whether rules for paths and hosts say all that a command does.
+func (o *offering) told(i int) bool {
+	if c := &o.a.Commands[i]; !c.Catalogued || c.Program == "" {
+		return false
+	}
+	for j := range o.a.Gaps {
+		if o.a.Gaps[j].Command == i {
+			return false
+		}
+	}
+	for j := range o.a.Effects {
+		switch e := &o.a.Effects[j]; {
+		case e.Command != i || e.Kind == effect.Run:
+		case e.Kind == effect.Code, e.Kind == effect.System, e.Unnamed, e.Where != "", e.Kind == effect.Connect && e.Host == "" && !connects(o.a, e):
+			return false
+		}
+	}
+	return true
+}
+
+func (o *offering) say(sentence string) {
+	if !slices.Contains(o.out, sentence) {
+		o.out = append(o.out, sentence)
+	}
+}
+
+// command proposes a command with further arguments, its first words, or the very command where more
+// would hand out a shell.
+func (o *offering) command(c *effect.Command) {
+	if !c.Known || c.Program == "" || c.Transparent || strings.ContainsAny(c.Text, "*\n\r") {
+		return
+	}
+	text, head := "run "+quotedCommand(c.Text), ""
+	if len(c.Words) > 2 && plainWord(c.Words[1].Text) && c.Path == c.Program {
+		if head = "run " + c.Program + " " + c.Words[1].Text; broad(head) {
+			head = ""
+		}
+	}
+	switch {
+	case broad(text):
+		o.say("run exactly " + quotedCommand(c.Text))
+	case head == "" || !strings.ContainsAny(c.Text, `'"\`): // else the words of one commit, which no other has
+		o.say(text)
+	}
+	if head != "" {
+		o.say(head)
+	}
+}
+
+// broad tells whether a sentence hands out more than anyone means to.
+func broad(sentence string) bool {
+	r, _, ok := Sentence(sentence)
+	return !ok || obstat.Broad(&r)
+}
+
+// plainWord tells whether a word may be a subcommand.
+func plainWord(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_:") == "" && s[0] != '-'
+}
+
+// effect proposes a path or a host.
+func (o *offering) effect(e *effect.Effect) {
+	switch {
+	case e.Kind == effect.Connect:
+		if host := hostOf(e); host != "" && !strings.ContainsAny(host, "* ,") {
+			o.say("connect " + host)
+		}
+	case e.Kind != effect.Read && e.Kind != effect.Write && e.Kind != effect.Delete:
+	case e.Where != "" || e.Path == "" || e.Glob || e.Secret || e.Unnamed || e.Kind != effect.Read && e.Harmless:
+	default:
+		verb, at := e.Kind.String(), o.spell(e.Path)
+		if at == "" {
+			return
+		}
+		o.say(verb + " " + at)
+		if dir := o.spell(pathpkg.Dir(e.Path)); e.Kind == effect.Read && dir != "" && len(strings.Split(pathpkg.Dir(e.Path), "/")) > 2 {
+			o.say(verb + " " + dir)
+		}
+	}
+}
+
+// spell writes a path as a rule would: from the project, from home, or from the root.
+func (o *offering) spell(p string) string {
+	if strings.ContainsAny(p, "*?[]{}\\\n\"") {
+		return ""
+	}
+	text := p
+	if rel, ok := from(o.call.Anchor(), p); ok && o.call.Anchor() != "" {
+		if text = "./" + rel; rel == "" {
+			return "workspace"
+		}
+	} else if o.world != nil {
+		if home, ok := o.world.Home(""); ok && home != "" && paths.Inside(home, p) {
+			if text = "~" + strings.TrimPrefix(p, pathpkg.Clean(home)); text == "~" {
+				return "home"
+			}
+		}
+	}
+	return quoted(text)
+}
+
+// quoted writes a word so that it is read as one.
+func quoted(s string) string {
+	if strings.ContainsAny(s, " ,'") {
+		return `"` + s + `"`
+	}
+	return s
+}
+
+// quotedCommand writes a command so that its words are read as they are.
+func quotedCommand(s string) string {
+	word := func(w string) bool { return w == "except" || w == "where" || w == "exactly" }
+	switch {
+	case !strings.ContainsAny(s, `,'"`) && !slices.ContainsFunc(strings.Fields(s), word):
+		return s
+	case !strings.Contains(s, `"`):
+		return `"` + s + `"`
+	case !strings.Contains(s, "'"):
+		return "'" + s + "'"
+	}
+	return strings.ReplaceAll(`"`+strings.ReplaceAll(s, `"`, `"'"'"`)+`"`, `""`, "")
+}
+
+// AddRule writes an accepted sentence at the end of its list, every other byte as it was.
+func (Dialect) AddRule(f *dialect.File, o *obstat.Offer) ([]byte, error) {
+	if o.Text == "" {
+		return nil, errors.New("there is no rule to write")
+	}
+	list := o.List
+	if list == listCommands || list == "" {
+		list = listAllow
+	}
+	src := f.Data
+	if len(bytes.TrimSpace(src)) == 0 {
+		src = []byte("version: 1\n")
+	}
+	return textedit.YAML.AppendOnce(src, o.Text, list)
+}

@@ -1,0 +1,284 @@
+package native
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// The subjects of questions.
+const (
+	fieldCommand = "command" // of the command that has the effect, as allow rules see it
+	fieldExact   = "exact"   // the same, as allow rules for exactly that command see it
+	fieldSeen    = "seen"    // the same and other spellings of it, as deny and ask rules see it
+	fieldPath    = "path"    // from the project or a root of the workspace
+	fieldAbs     = "abs"
+	fieldHome    = "home"  // from the home directory
+	fieldPlace   = "place" // a named place that the path is certainly in
+	fieldMaybe   = "maybe" // one that it may be in
+	fieldHost    = "host"
+	fieldTool    = "tool"
+	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
+	fieldKnown   = "known"       // all that it does is known: "yes"
+)
+
+// The places that need no definition.
+const (
+	placeWorkspace = "workspace"
+	placeOutside   = "outside workspace"
+	placeHome      = "home"
+	placeTemp      = "temp"
+	placeSecrets   = "secrets"
+)
+
+var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets}
+
+// anything are the words for every target.
+var anything = []string{"anything", "anywhere", "everything"}
+
+type targetKind uint8
+
+const (
+	everything targetKind = iota
+	place
+	path
+	command
+	host
+	toolName
+)
+
+// A target is what a verb is about: a place, a path, a command, a host, a tool.
+type target struct {
+	kind    targetKind
+	place   string
+	glob    glob
+	words   []byte // of a command, host or tool, see tokenize
+	exactly bool
+	text    string // as written
+	at      int    // in the sentence
+}
+
+// A match is how the engine tests for a target; without a pattern it is every subject.
+type match struct {
+	field   string
+	pattern obstat.Text
+}
+
+// targets returns what a phrase means for a verb: more than one where it names a place of the
+// file.
+func (l *loader) targets(verb string, ph phrase) (out []target, bad *mistake) {
+	t := target{text: ph.text, at: ph.at, exactly: ph.exactly}
+	switch {
+	case ph.exactly && verb != "run":
+		return nil, &mistake{ph.at, "exactly is for commands", "take it out: a path, host or tool is meant as it is"}
+	case slices.Contains(anything, ph.text) && !ph.quoted:
+		t.kind = everything
+		return []target{t}, nil
+	case slices.Contains(bare, verb):
+		return nil, &mistake{ph.at, fmt.Sprintf("%s takes no target", verb), "write `" + verb + "` alone"}
+	}
+	if named, ok := l.places[ph.text]; ok && !ph.quoted && ph.text != placeSecrets {
+		return l.members(verb, named, ph)
+	}
+	switch verb {
+	case "run":
+		t.kind, t.words = command, tokenize(strings.Join(strings.Fields(ph.text), " "))
+		if strings.TrimSpace(ph.text) == "" || ph.text[0] == '-' {
+			return nil, &mistake{ph.at, fmt.Sprintf("%q names no program", ph.text), "a command begins with its program: `git push`"}
+		}
+	case "connect":
+		return l.host(t)
+	case "tool":
+		t.kind, t.words = toolName, tokenize(ph.text)
+		if strings.ContainsAny(ph.text, " ()") {
+			return nil, &mistake{ph.at, fmt.Sprintf("%q is not the name of a tool", ph.text), "a tool's name is one word; conditions on its input come behind `where`"}
+		}
+	default:
+		return l.path(t, ph)
+	}
+	return []target{t}, nil
+}
+
+// host reads the name of a host.
+func (l *loader) host(t target) ([]target, *mistake) {
+	name := strings.ToLower(strings.TrimSuffix(t.text, "."))
+	if strings.ContainsAny(name, "/@ ") || strings.Contains(name, ":") && net.ParseIP(name) == nil {
+		return nil, &mistake{t.at, fmt.Sprintf("%q is not a host", t.text), "write the name alone, without scheme, port and path: `connect api.example.com`"}
+	}
+	t.kind, t.words = host, tokenize(name)
+	return []target{t}, nil
+}
+
+// path reads a place or a path.
+func (l *loader) path(t target, ph phrase) ([]target, *mistake) {
+	if slices.Contains(builtinPlaces, ph.text) && !ph.quoted {
+		t.kind, t.place = place, ph.text
+		out := []target{t}
+		if ph.text == placeSecrets {
+			more, bad := l.members("read", l.places[placeSecrets], ph)
+			return append(out, more...), bad
+		}
+		return out, nil
+	}
+	if !ph.quoted && strings.Contains(ph.text, " ") {
+		hint := "separate targets with commas, or put a path with blanks in quotes"
+		if strings.HasPrefix(ph.text, "outside ") {
+			hint = "only `outside workspace` is a place"
+		}
+		return nil, &mistake{ph.at, fmt.Sprintf("%q is no path and no place", ph.text), hint}
+	}
+	if known := append(slices.Clone(builtinPlaces), l.placeNames()...); !ph.quoted && isName(ph.text) {
+		if near := dialect.Near(ph.text, known...); near != "" {
+			return nil, &mistake{ph.at, fmt.Sprintf("there is no place %q", ph.text), near + " A file of that name is ./" + ph.text}
+		}
+	}
+	g, why := newGlob(ph.text)
+	if why != "" {
+		return nil, &mistake{ph.at, fmt.Sprintf("%q: %s", ph.text, why), "`src/**`, `*.pem`, `/etc/hosts` and `~/notes` are paths"}
+	}
+	t.kind, t.glob = path, g
+	return []target{t}, nil
+}
+
+// isName tells whether a text may name a place.
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] >= 'a'
+}
+
+// members returns what the members of a place mean for a verb.
+func (l *loader) members(verb string, members []phrase, ph phrase) (out []target, bad *mistake) {
+	for _, m := range members {
+		m.at = ph.at
+		ts, bad := l.targets(verb, m)
+		if bad != nil {
+			bad.msg = fmt.Sprintf("%q of the place %q cannot be the target of %s: %s", m.text, ph.text, verb, bad.msg)
+			return nil, bad
+		}
+		out = append(out, ts...)
+	}
+	return out, nil
+}
+
+// matches returns how the engine tests for a target of a rule with that verdict; nil is
+// every subject of the verb.
+func (t *target) match(allow bool) match {
+	switch t.kind {
+	case place:
+		return match{fieldPlace, obstat.Is(t.place)}
+	case path:
+		return match{t.glob.base, t.glob.pattern()}
+	case command:
+		m := match{fieldSeen, words(t.text, t.exactly)}
+		if allow && t.exactly {
+			m.field = fieldExact
+		} else if allow {
+			m.field = fieldCommand
+		}
+		return m
+	case host:
+		return match{fieldHost, hostPattern(t.text)}
+	case toolName:
+		return match{fieldTool, glued(t.text)}
+	}
+	return match{}
+}
+
+// words is a pattern over a command: the words it begins with.
+func words(text string, exactly bool) obstat.Text {
+	text = strings.Join(strings.Fields(text), " ")
+	switch {
+	case exactly:
+		return obstat.Is(text)
+	case !strings.ContainsAny(text, `?/\`):
+		return obstat.Text{Flavour: pattern.Wildcard, Text: strings.TrimSuffix(text, " *") + " *"}
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(strings.TrimSuffix(text, " *")) + "(?: .*)?"}
+}
+
+// glued is a text in which `*` stands for anything.
+func glued(text string) obstat.Text {
+	if !strings.Contains(text, "*") {
+		return obstat.Is(text)
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(text)}
+}
+
+// star quotes a text but for its asterisks.
+func star(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if text[i] == '*' {
+			b.WriteString(".*")
+		} else {
+			quote(&b, text[i])
+		}
+	}
+	return b.String()
+}
+
+// loopback are the names and addresses of this machine.
+const loopback = `localhost|.*\.localhost|127\..*|::1|0\.0\.0\.0`
+
+func hostPattern(text string) obstat.Text {
+	name := strings.ToLower(strings.TrimSuffix(text, "."))
+	if name == "localhost" {
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + loopback}
+	}
+	if rest, ok := strings.CutPrefix(name, "*."); ok {
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + `.+\.` + star(rest)}
+	}
+	return glued(name)
+}
+
+// contains tells whether o is certainly a part of t.
+func (t *target) contains(o *target) bool {
+	switch {
+	case t.kind == everything:
+		return true
+	case o.kind == everything:
+		return false
+	case t.kind == place:
+		return t.holds(o)
+	case t.kind == path:
+		return o.kind == path && t.glob.contains(&o.glob) || o.kind == place && o.place == placeSecrets
+	case t.kind != o.kind:
+		return false
+	case t.kind == command:
+		return covers(t.words, o.words, false) && !t.exactly || !t.exactly && covers(append(slices.Clone(t.words), ' ', tokAny), anyStar(o.words), false)
+	}
+	return covers(anyStar(t.words), anyStar(o.words), false)
+}
+
+// anyStar takes each `*` for any text, slashes included.
+func anyStar(words []byte) []byte {
+	out := slices.Clone(words)
+	for i, c := range out {
+		if c == tokName {
+			out[i] = tokAny
+		}
+	}
+	return out
+}
+
+// holds tells whether a place certainly holds o. Secrets in an exception are those in the place.
+func (t *target) holds(o *target) bool {
+	if o.kind == place {
+		return o.place == t.place || o.place == placeSecrets || t.place == placeOutside && (o.place == placeTemp || o.place == placeHome)
+	}
+	switch t.place {
+	case placeWorkspace:
+		return o.glob.base == fieldPath
+	case placeOutside:
+		return o.glob.base != fieldPath
+	case placeHome:
+		return o.glob.base == fieldHome
+	case placeTemp:
+		return o.glob.base == fieldAbs && slices.ContainsFunc(tempDirs, func(dir string) bool { return strings.HasPrefix(o.glob.text, dir+"/") })
+	}
+	return len(o.glob.tokens) > 0 && string(o.glob.tokens) != string(tokAny) // those of the secrets that are called so
+}

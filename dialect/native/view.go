@@ -1,0 +1,364 @@
+package native
+
+import (
+	"net/url"
+	pathpkg "path"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// A view asks about every command, file and host of a call by itself, whatever tool it is a
+// call of: one question `run`, `read`, `write`, `delete`, `connect`, `code`, `system` or `tool`
+// for each.
+//
+// An effect of a command has the command among its subjects, so that `run npm test` speaks for
+// what the tests write; a redirect is the shell's own and has not. A command of which everything is
+// known needs no rule of its own: its effects are judged.
+type view struct{}
+
+var (
+	_ obstat.Outliner   = view{}
+	_ obstat.PrefixView = view{}
+)
+
+// maxCommand is the longest command that allow rules are matched against.
+const maxCommand = 10_000
+
+// everyFile is the end of a set of all that is in a root of the workspace or a home: nothing in it is
+// passed by. Of another directory, which ends in one mark, rules for a name are not asked; see
+// [obstat.Cond].
+const everyFile = string(paths.AnyText) + string(paths.AnyText)
+
+// tempDirs are the directories for files that nobody keeps.
+var tempDirs = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"}
+
+// Questions returns the questions that a call poses to the rules.
+func (view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	if err := f.Fault(); err != nil {
+		return nil, err
+	}
+	w := newCallWalk(f)
+	for i := range w.a.Effects {
+		w.effect(&w.a.Effects[i])
+	}
+	t, known := effect.Lookup(f.Call.Tool)
+	if !t.Shell() {
+		w.tool(&t, known)
+	}
+	for i := range w.a.Commands {
+		w.command(i)
+	}
+	for i := range w.a.Gaps {
+		w.gap(&w.a.Gaps[i], &t)
+	}
+	if len(w.s.questions) == 0 { // an assignment, a comment
+		w.ask("run", obstat.Subject{Field: fieldKnown, Text: "yes"})
+	}
+	return w.s.questions, nil
+}
+
+// A callWalk makes the questions of one call.
+type callWalk struct {
+	f *obstat.Facts
+	a *effect.Analysis
+	s *scratch
+}
+
+func newCallWalk(f *obstat.Facts) *callWalk {
+	s, ok := f.Scratch.(*scratch)
+	if !ok {
+		s = &scratch{}
+		f.Scratch = s
+	}
+	s.questions = s.questions[:0]
+	return &callWalk{f: f, a: f.Analysis(), s: s}
+}
+
+// A scratch is memory for questions, used again from call to call.
+type scratch struct {
+	questions []obstat.Question
+	subjects  []obstat.Subject
+	tops      tops
+	have      bool
+}
+
+// Reset forgets the call.
+func (s *scratch) Reset() {
+	if cap(s.subjects) > 1024 || cap(s.questions) > 256 {
+		*s = scratch{}
+	}
+	clear(s.subjects)
+	clear(s.questions)
+	*s = scratch{questions: s.questions[:0], subjects: s.subjects[:0]}
+}
+
+// ask poses a question.
+func (w *callWalk) ask(tool string, subjects ...obstat.Subject) {
+	at := len(w.s.subjects)
+	if at+len(subjects) > cap(w.s.subjects) { // the questions before keep their memory
+		w.s.subjects, at = make([]obstat.Subject, 0, max(64, 2*cap(w.s.subjects), len(subjects))), 0
+	}
+	w.s.subjects = append(w.s.subjects, subjects...)
+	w.s.questions = append(w.s.questions, obstat.Question{Tool: tool, Subjects: w.s.subjects[at : at+len(subjects) : at+len(subjects)]})
+}
+
+// command asks whether a command may run.
+func (w *callWalk) command(i int) {
+	c := &w.a.Commands[i]
+	var buf [8]obstat.Subject
+	subjects := append(buf[:0], w.commandSubjects(i)...)
+	if c.Text != "" {
+		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Text})
+	}
+	for _, alt := range c.Alts {
+		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: alt})
+	}
+	if base := pathpkg.Base(c.Path); c.Path != base && c.Program != "" && strings.HasPrefix(c.Text, c.Path) {
+		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Program + c.Text[len(c.Path):]})
+	}
+	if w.known(i) {
+		subjects = append(subjects, obstat.Subject{Field: fieldKnown, Text: "yes"})
+	}
+	w.ask("run", subjects...)
+}
+
+// commandSubjects returns the command that allow rules see, and the one that a rule for
+// exactly this command sees.
+func (w *callWalk) commandSubjects(i int) []obstat.Subject {
+	if i < 0 || i >= len(w.a.Commands) {
+		return nil
+	}
+	c := &w.a.Commands[i]
+	if c.Text == "" || c.Program == "" || len(c.Text) > maxCommand {
+		return nil
+	}
+	if !w.f.Wants(fieldExact) {
+		return []obstat.Subject{{Field: fieldCommand, Text: c.Text}}
+	}
+	return []obstat.Subject{{Field: fieldCommand, Text: c.Text}, {Field: fieldExact, Text: c.Text}}
+}
+
+// known tells whether all that a command does is known, so that its effects stand for it.
+func (w *callWalk) known(i int) bool {
+	c := &w.a.Commands[i]
+	if c.Program == "" || !c.Catalogued || c.Wrapper && !c.Transparent && c.Program != "find" {
+		return false
+	}
+	for j := range w.a.Gaps {
+		if w.a.Gaps[j].Command == i {
+			return false
+		}
+	}
+	return true
+}
+
+// gap asks about something that hides what runs: a rule for exactly this command has seen it.
+func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
+	if !g.Hides || !t.Shell() {
+		return
+	}
+	exact := ""
+	if g.Command >= 0 {
+		exact = w.a.Commands[g.Command].Text
+	}
+	w.ask("run", obstat.Subject{Field: fieldCommand, Text: ""}, obstat.Subject{Field: fieldSeen, Text: ""}, obstat.Subject{Field: fieldExact, Text: exact})
+}
+
+// tool asks whether a tool may be called: one that is known by its effects is, if these are.
+func (w *callWalk) tool(t *effect.Tool, known bool) {
+	name := w.f.Call.Tool
+	subjects := []obstat.Subject{{Field: fieldTool, Text: name}}
+	if server := !known || t.Canonical == "mcp"; server {
+		spelled, ok := serverTool(name)
+		if !ok {
+			spelled, _ = serverTool("mcp__" + name)
+		}
+		subjects = append(subjects, obstat.Subject{Field: fieldServer, Text: spelled})
+	} else if len(w.a.Gaps) == 0 {
+		subjects = append(subjects, obstat.Subject{Field: fieldKnown, Text: "yes"})
+	}
+	w.ask("tool", subjects...)
+}
+
+// effect asks about one thing that the call does.
+func (w *callWalk) effect(e *effect.Effect) {
+	by := w.by(e)
+	switch e.Kind {
+	case effect.Read, effect.Write, effect.Delete:
+		if e.Where == "" {
+			w.files(e, by)
+		} else if e.Kind != effect.Read { // on another machine, or in a container
+			w.ask(e.Kind.String(), by...)
+		}
+	case effect.Connect:
+		if e.Host == "" && e.Raw == "" && connects(w.a, e) {
+			return // where to is said by another effect
+		}
+		w.ask("connect", append(by, obstat.Subject{Field: fieldHost, Text: hostOf(e)})...)
+	case effect.Code:
+		if e.Detail != "" && w.a.Tool != "task" && w.a.Tool != "skill" {
+			w.ask("code", by...)
+		}
+	case effect.System:
+		w.ask("system", by...)
+	}
+}
+
+// connects tells whether the command of e is known to connect to some host.
+func connects(a *effect.Analysis, e *effect.Effect) bool {
+	for i := range a.Effects {
+		if o := &a.Effects[i]; o.Kind == effect.Connect && o.Command == e.Command && o.Host != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// by returns who has the effect: the command, or the tool.
+func (w *callWalk) by(e *effect.Effect) []obstat.Subject {
+	switch {
+	case e.Tags.Has(effect.Redirect):
+		return nil
+	case e.Command >= 0:
+		return w.commandSubjects(e.Command)
+	}
+	out := []obstat.Subject{{Field: fieldTool, Text: w.f.Call.Tool}}
+	if spelled, ok := serverTool(w.f.Call.Tool); ok {
+		out = append(out, obstat.Subject{Field: fieldServer, Text: spelled})
+	}
+	return out
+}
+
+// files asks about the files that an effect touches, by their names and by where links lead.
+func (w *callWalk) files(e *effect.Effect, by []obstat.Subject) {
+	verb := e.Kind.String()
+	if e.Kind != effect.Read && e.Harmless { // /dev/null
+		return
+	}
+	if e.Unnamed && e.Tags.Has(effect.Books) {
+		w.books(e, by)
+		return
+	}
+	set := e.Target()
+	if set.IsZero() {
+		w.ask(verb, by...)
+		return
+	}
+	if e.Named() && e.Path != "" && strings.HasPrefix(set.Text, e.Path+string(paths.AnyText)+"/") {
+		w.found(verb, set, e, by)
+		return
+	}
+	hidden := e.Loose() || e.Path == "" && strings.ContainsRune(e.Shape(), 0)
+	if hidden {
+		set = paths.Anything()
+	}
+	w.set(verb, set, e, by, hidden)
+	if real := e.RealTarget(); !real.IsZero() && real != set {
+		w.set(verb, real, e, by, hidden || real.IsAnything())
+	}
+}
+
+// found asks about the files of some name that a search finds, in the directory and below it.
+func (w *callWalk) found(verb string, set paths.Set, e *effect.Effect, by []obstat.Subject) {
+	dir, name := strings.TrimSuffix(e.Path, "/"), set.Text[len(e.Path)+1:]
+	for _, text := range [...]string{dir + name, dir + "/" + string(paths.AnyText) + name} {
+		w.ask(verb, append(w.subjects(verb, paths.Set{Text: text}, e, false), by...)...)
+	}
+}
+
+// books asks about what a program keeps for itself, such as .git: it is in a place, and no rule for
+// a path is about it.
+func (w *callWalk) books(e *effect.Effect, by []obstat.Subject) {
+	place := ""
+	if i := e.Command; i >= 0 && w.a.Commands[i].Dir != "" && w.tops().inside(paths.Under(w.a.Commands[i].Dir)) {
+		place = placeWorkspace
+	}
+	w.ask(e.Kind.String(), append(by, obstat.Subject{Field: fieldPlace, Text: place})...)
+}
+
+// set asks about a set of paths: about itself and, where all below is meant, about that.
+func (w *callWalk) set(verb string, set paths.Set, e *effect.Effect, by []obstat.Subject, hidden bool) {
+	below := set.Below
+	set.Below = false
+	if text := set.Text; hidden || !below || !strings.HasSuffix(text, string(paths.AnyText)) {
+		w.ask(verb, append(w.subjects(verb, set, e, hidden), by...)...)
+	}
+	if below && !e.Tags.Has(effect.List) {
+		all := string(paths.AnyText)
+		if set.Text = strings.TrimSuffix(set.Text, "/") + "/"; w.tops().top(paths.Set{Text: or(strings.TrimSuffix(set.Text, "/"), "/")}) {
+			all = everyFile
+		}
+		set.Text += all
+		w.ask(verb, append(w.subjects(verb, set, e, hidden), by...)...)
+	}
+}
+
+// hostOf returns the host of a connection, "" where it cannot be told.
+func hostOf(e *effect.Effect) string {
+	if e.Host != "" {
+		return strings.ToLower(strings.TrimSuffix(e.Host, "."))
+	}
+	if u, err := url.Parse(e.Raw); err == nil && !strings.ContainsAny(e.Raw, "\\\t\r\n") {
+		return strings.ToLower(u.Hostname())
+	}
+	return ""
+}
+
+// Command poses nothing: what the whole call has posed is about every command.
+func (view) Command(*obstat.Facts, int) ([]obstat.Question, bool) { return nil, true }
+
+// File asks about a file of a verb, or of a tool whose verb is known.
+func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool) {
+	verb := tool
+	if !onPaths(verb) {
+		return nil, false
+	}
+	w := &callWalk{f: f, s: &scratch{}}
+	if s, ok := f.Scratch.(*scratch); ok && s.have {
+		w.s.tops, w.s.have = s.tops, true
+	}
+	w.ask(verb, w.subjects(verb, paths.Exactly(p), nil, false)...)
+	if real != "" && real != p {
+		w.ask(verb, w.subjects(verb, paths.Exactly(real), nil, false)...)
+	}
+	return w.s.questions, true
+}
+
+// Begins asks about a command of which only the beginning is known.
+func (view) Begins(_ *obstat.Facts, prefix string) obstat.Question {
+	return obstat.Question{Tool: "run", Subjects: []obstat.Subject{{Field: fieldCommand, Text: prefix}, {Field: fieldSeen, Text: prefix}}}
+}
+
+// Outline returns the questions of any call to a tool.
+func (view) Outline(tool string) []obstat.Question {
+	of := func(verb string, fields ...string) obstat.Question {
+		q := obstat.Question{Tool: verb}
+		for _, field := range fields {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
+		}
+		return q
+	}
+	on := func(verb string) obstat.Question { return of(verb, fieldAbs, fieldPath, fieldHome, fieldPlace) }
+	t, _ := effect.Lookup(tool)
+	switch {
+	case onPaths(tool):
+		return []obstat.Question{on(tool)}
+	case isVerb(tool) && tool != "tool":
+		return []obstat.Question{of(tool, fieldCommand, fieldSeen, fieldHost)}
+	case t.Shell():
+		return []obstat.Question{of("run", fieldCommand, fieldSeen)}
+	}
+	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}}}}
+	switch {
+	case t.Canonical == "fetch" || t.Canonical == "search":
+		out = append(out, of("connect", fieldHost))
+	case t.Write:
+		out = append(out, on("write"), on("delete"))
+	case len(t.Paths) > 0:
+		out = append(out, on("read"))
+	}
+	return out
+}
