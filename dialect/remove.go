@@ -97,22 +97,14 @@ func pathTo(f *File, n *tree.Node, at obstat.Pos) []any {
 
 // lacksOnly tells whether the rules of b are those of a without those of one place.
 func lacksOnly(a, b *obstat.Program, at obstat.Pos) bool {
-	said := func(r obstat.Rule) obstat.Rule {
-		r.Pos = obstat.Pos{}
-		return r
-	}
 	for name, rules := range a.Rules {
 		var want []obstat.Rule
 		for _, r := range rules {
 			if r.Pos != at {
-				want = append(want, said(r))
+				want = append(want, r)
 			}
 		}
-		got := make([]obstat.Rule, 0, len(want))
-		for _, r := range b.Rules[name] {
-			got = append(got, said(r))
-		}
-		if !slices.Equal(want, got) {
+		if !slices.EqualFunc(want, b.Rules[name], func(x, y obstat.Rule) bool { return x.Same(&y) }) {
 			return false
 		}
 	}
