@@ -106,6 +106,20 @@ func (o *Offer) Rules() []Offer {
 	return append([]Offer{own}, o.And...)
 }
 
+// WithPattern returns the offer's rule with another pattern, as an answer gives an
+// edited rule.
+func (o *Offer) WithPattern(text string) (json.RawMessage, error) {
+	rule, err := obstat.ParseRule(o.Rule)
+	if err != nil {
+		return nil, err
+	}
+	if rule.Whole() {
+		return nil, errors.New("that rule has no pattern")
+	}
+	rule.Pattern.Text, rule.Source, rule.ID, rule.Pos = text, "", "", obstat.Pos{}
+	return json.Marshal(rule)
+}
+
 // Who names the people that may answer.
 type Who struct {
 	Roles     []string `json:"roles,omitempty"`      // one of these; none, and no Users: anybody

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/explain"
@@ -374,16 +373,9 @@ func rewritten(a *approval.Answer, rest string, r *approval.Request) error {
 	if err := kept(r, n); err != nil {
 		return err
 	}
-	rule, err := obstat.ParseRule(r.Offers[n-1].Rule)
-	if err != nil {
-		return err
-	}
-	if rule.Whole() {
-		return errors.New("that rule has no pattern")
-	}
-	rule.Pattern.Text, rule.Source, rule.ID, rule.Pos = text, "", "", obstat.Pos{}
 	a.Offer = n
-	a.Rule, err = json.Marshal(rule)
+	var err error
+	a.Rule, err = r.Offers[n-1].WithPattern(text)
 	return err
 }
 
@@ -399,22 +391,9 @@ func edited(a *approval.Answer, rest string, r *approval.Request) error {
 		a.Input = json.RawMessage(rest)
 		return nil
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(r.Call.Input, &fields); err != nil {
-		return errors.New("the call's arguments cannot be read; give all of them as JSON: e {...}")
+	var err error
+	if a.Input, err = explain.WithText(&r.Call, rest); err != nil {
+		return fmt.Errorf("%w; give all of them as JSON: e {...}", err)
 	}
-	was := explain.TextOf(&r.Call)
-	for name, raw := range fields {
-		var s string
-		if json.Unmarshal(raw, &s) == nil && s == was {
-			b, err := marshal(rest)
-			if err != nil {
-				return err
-			}
-			fields[name] = json.RawMessage(strings.TrimSuffix(string(b), "\n"))
-			a.Input, err = json.Marshal(fields)
-			return err
-		}
-	}
-	return errors.New("it is not clear which argument that is; give all of them as JSON: e {...}")
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/demo"
+	"github.com/obstat/obstat/internal/display"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/ledger"
 )
@@ -105,15 +106,15 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	}
 	s.printf("\n%s %s\n", s.io.paint(bold, fmt.Sprintf("%2d", n)), s.io.paint(dim, st.Says))
 	policy := filepath.Join(s.run.Dir, "opencode.json")
-	before := fileNow("", policy)
+	before := display.FileNow("", policy)
 	d, err := s.authorize(ctx, st, call)
 	if err != nil {
 		return err
 	}
 	s.verdict(call, &d)
-	if now := fileNow("", policy); now != before {
+	if now := display.FileNow("", policy); now != before {
 		s.line("wrote", "opencode.json, every other byte as it was:")
-		s.diff(lineDiff(before, now))
+		s.diff(display.Diff(before, now))
 	}
 	if st.Shows != "" {
 		s.line("", s.io.paint(cyan, "→ "+st.Shows))

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/internal/display"
 	"github.com/obstat/obstat/internal/hook"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/textedit"
@@ -182,7 +183,7 @@ func (o *installOptions) show(p *pendingChange) {
 	default:
 		fmt.Fprintln(s.Out, visible(p.Name))
 	}
-	for _, line := range lineDiff(string(p.old), string(p.text)) {
+	for _, line := range display.Diff(string(p.old), string(p.text)) {
 		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.TrimSuffix(line, "\r"))))
 	}
 }

@@ -2,16 +2,14 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/display"
 	"github.com/obstat/obstat/internal/explain"
 )
 
@@ -52,7 +50,7 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	v := callView(&r.Call, obstat.Ask, r.Part, by)
 	v.Safety, v.Would, v.Hidden = r.Safety, explain.Effects(a, &r.Call, w), explain.HiddenOf(a)
 	s.head(v)
-	s.diff(editLines(&r.Call))
+	s.diff(display.Edit(&r.Call))
 	s.by(v)
 	if why != "" {
 		s.text("why", why)
@@ -115,19 +113,10 @@ func (s *screen) offers(offers []approval.Offer, none string) {
 	}
 }
 
-const (
-	// maxDiff bounds how many lines of a change are shown.
-	maxDiff = 40
-	// maxDiffLines is the longest text that is compared line by line; of longer
-	// ones only the common beginning and end are found.
-	maxDiffLines = 1000
-	// diffContext is how many unchanged lines are shown around a change.
-	diffContext = 2
-	// maxCompared bounds the file that an edit is compared with.
-	maxCompared = 1 << 20
-)
+// maxDiff bounds how many lines of a change are shown.
+const maxDiff = 40
 
-// diff writes the first lines of a lineDiff.
+// diff writes the first lines of a [display.Diff].
 func (s *screen) diff(lines []string) {
 	for i, l := range lines {
 		if i == maxDiff {
@@ -138,119 +127,7 @@ func (s *screen) diff(lines []string) {
 	}
 }
 
-// signInk is the colour of a line of a lineDiff.
+// signInk is the colour of a line of a [display.Diff].
 func signInk(line string) ink {
 	return map[byte]ink{'+': green, '-': red}[line[0]]
-}
-
-// editLines returns the lineDiff of a call that edits a file, nil for other calls.
-func editLines(c *obstat.Call) []string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &fields) != nil {
-		return nil
-	}
-	field := func(names ...string) (string, bool) {
-		for _, n := range names {
-			var s string
-			if raw, ok := fields[n]; ok && json.Unmarshal(raw, &s) == nil {
-				return s, true
-			}
-		}
-		return "", false
-	}
-	old, hasOld := field("old_string", "oldString", "old_str", "oldText")
-	text, hasNew := field("new_string", "newString", "new_str", "newText")
-	if hasOld && hasNew {
-		return lineDiff(old, text)
-	}
-	if body, ok := field("content", "file_text", "contents"); ok {
-		name, _ := field("file_path", "filePath", "path", "filename")
-		return lineDiff(fileNow(c.Dir, name), body)
-	}
-	return nil
-}
-
-// fileNow returns the text of a regular file, "" if it cannot be read.
-func fileNow(dir, name string) string {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCompared))
-	if err != nil {
-		return ""
-	}
-	return string(data)
-}
-
-// lineDiff returns the lines that go with "- ", those that come with "+ ", and a
-// few around them with blanks.
-func lineDiff(old, text string) (out []string) {
-	a, b := splitLines(old), splitLines(text)
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	end := 0
-	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	out = signed(nil, "  ", a[max(0, start-diffContext):start])
-	out = append(out, middle(a[start:len(a)-end], b[start:len(b)-end])...)
-	return signed(out, "  ", a[len(a)-end:len(a)-end+min(end, diffContext)])
-}
-
-func splitLines(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-}
-
-// middle compares the lines between common beginning and common end.
-func middle(a, b []string) (out []string) {
-	if len(a) > maxDiffLines || len(b) > maxDiffLines {
-		return signed(signed(nil, "- ", a), "+ ", b)
-	}
-	// same[i][j] is how many lines a[i:] and b[j:] have in common.
-	same := make([][]int, len(a)+1)
-	for i := range same {
-		same[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if same[i][j] = max(same[i+1][j], same[i][j+1]); a[i] == b[j] {
-				same[i][j] = same[i+1][j+1] + 1
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		switch {
-		case a[i] == b[j]:
-			out = append(out, "  "+a[i])
-			i, j = i+1, j+1
-		case same[i+1][j] >= same[i][j+1]:
-			out = append(out, "- "+a[i])
-			i++
-		default:
-			out = append(out, "+ "+b[j])
-			j++
-		}
-	}
-	return signed(signed(out, "- ", a[i:]), "+ ", b[j:])
-}
-
-func signed(out []string, sign string, lines []string) []string {
-	for _, l := range lines {
-		out = append(out, sign+l)
-	}
-	return out
 }

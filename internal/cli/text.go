@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/display"
 )
 
 // Text that comes from a call or a file is shown, never sent: a control
@@ -20,53 +21,12 @@ import (
 // command look like another.
 
 // visible returns s with every character that does not show as itself written
-// as an escape. Newlines and tabs are escaped as well.
-func visible(s string) string {
-	if plainText(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		b.WriteString(showRune(s[i:i+n], r))
-		i += n
-	}
-	return b.String()
-}
-
-func plainText(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// showRune returns the visible form of one character: `\x1b` for an escape.
-func showRune(raw string, r rune) string {
-	switch {
-	case r == utf8.RuneError && len(raw) == 1:
-		return fmt.Sprintf(`\x%02x`, raw[0])
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < ' ' || r == 0x7f:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r == ' ' || unicode.IsPrint(r) && !unicode.Is(unicode.Cf, r):
-		return raw
-	case r > 0xffff:
-		return fmt.Sprintf(`\U%08x`, r)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
-}
+// as an escape.
+func visible(s string) string { return display.Visible(s) }
 
 // columns returns how many columns s takes on a terminal.
 func columns(s string) int {
-	if plainText(s) {
+	if display.Plain(s) {
 		return len(s)
 	}
 	n := 0
@@ -281,7 +241,7 @@ func (f *Factory) excerpt(w io.Writer, e *obstat.Error, sources map[string][]str
 	lines, ok := sources[e.Pos.File]
 	if !ok {
 		src, _ := read(e.Pos.File)
-		lines = splitLines(string(src))
+		lines = display.Lines(string(src))
 		sources[e.Pos.File] = lines
 	}
 	if e.Pos.Line > len(lines) {

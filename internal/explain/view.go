@@ -7,8 +7,10 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -127,6 +129,31 @@ func TextOf(c *obstat.Call) string {
 		in = ""
 	}
 	return cmp.Or(c.Text(), in, c.Tool)
+}
+
+// WithText returns the call's input with another text in the place of [TextOf]: of the
+// command, where the call runs one.
+func WithText(c *obstat.Call, text string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(c.Input, &fields); err != nil {
+		return nil, errors.New("the call's arguments cannot be read")
+	}
+	was := TextOf(c)
+	for name, raw := range fields {
+		var s string
+		if json.Unmarshal(raw, &s) != nil || s != was {
+			continue
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(text); err != nil {
+			return nil, err
+		}
+		fields[name] = bytes.TrimSpace(b.Bytes())
+		return json.Marshal(fields)
+	}
+	return nil, errors.New("it is not clear which argument that is")
 }
 
 // A Decision is the JSON form of an answer.

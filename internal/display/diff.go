@@ -1,0 +1,134 @@
+package display
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/obstat/obstat"
+)
+
+const (
+	// maxDiffLines is the longest text that is compared line by line; of longer
+	// ones only the common beginning and end are found.
+	maxDiffLines = 1000
+	// diffContext is how many unchanged lines are shown around a change.
+	diffContext = 2
+	// maxCompared bounds the file that an edit is compared with.
+	maxCompared = 1 << 20
+)
+
+// Edit returns the [Diff] of a call that edits a file, nil for other calls.
+func Edit(c *obstat.Call) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &fields) != nil {
+		return nil
+	}
+	field := func(names ...string) (string, bool) {
+		for _, n := range names {
+			var s string
+			if raw, ok := fields[n]; ok && json.Unmarshal(raw, &s) == nil {
+				return s, true
+			}
+		}
+		return "", false
+	}
+	old, hasOld := field("old_string", "oldString", "old_str", "oldText")
+	text, hasNew := field("new_string", "newString", "new_str", "newText")
+	if hasOld && hasNew {
+		return Diff(old, text)
+	}
+	if body, ok := field("content", "file_text", "contents"); ok {
+		name, _ := field("file_path", "filePath", "path", "filename")
+		return Diff(FileNow(c.Dir, name), body)
+	}
+	return nil
+}
+
+// FileNow returns the text of a regular file, "" if it cannot be read.
+func FileNow(dir, name string) string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxCompared))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// Diff returns the lines that go with "- ", those that come with "+ ", and a
+// few around them with blanks.
+func Diff(old, text string) (out []string) {
+	a, b := Lines(old), Lines(text)
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	out = signed(nil, "  ", a[max(0, start-diffContext):start])
+	out = append(out, middle(a[start:len(a)-end], b[start:len(b)-end])...)
+	return signed(out, "  ", a[len(a)-end:len(a)-end+min(end, diffContext)])
+}
+
+// Lines returns the lines of a text, without their ends.
+func Lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// middle compares the lines between common beginning and common end.
+func middle(a, b []string) (out []string) {
+	if len(a) > maxDiffLines || len(b) > maxDiffLines {
+		return signed(signed(nil, "- ", a), "+ ", b)
+	}
+	// same[i][j] is how many lines a[i:] and b[j:] have in common.
+	same := make([][]int, len(a)+1)
+	for i := range same {
+		same[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if same[i][j] = max(same[i+1][j], same[i][j+1]); a[i] == b[j] {
+				same[i][j] = same[i+1][j+1] + 1
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
+			out = append(out, "  "+a[i])
+			i, j = i+1, j+1
+		case same[i+1][j] >= same[i][j+1]:
+			out = append(out, "- "+a[i])
+			i++
+		default:
+			out = append(out, "+ "+b[j])
+			j++
+		}
+	}
+	return signed(signed(out, "- ", a[i:]), "+ ", b[j:])
+}
+
+func signed(out []string, sign string, lines []string) []string {
+	for _, l := range lines {
+		out = append(out, sign+l)
+	}
+	return out
+}
