@@ -83,3 +83,14 @@ func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.
 	pol, err := l.With(offers...)
 	return err == nil && pol.Decide(call, world).Verdict == obstat.Allow
 }
+
+// EffectRun is the effect of running a program, beside those that have a face.
+const EffectRun = "run"
+
+// A Generalizer is a Dialect that can say an effect as a rule: to run a command that starts with
+// words, `npm run`; to read, write or delete below a directory; to connect to a host. A directory
+// is absolute; anchor is the one that the policy's paths start from. ok is false where it has no
+// words for it.
+type Generalizer interface {
+	RuleFor(l *Loaded, effect, target, anchor string) (offer obstat.Offer, ok bool)
+}

@@ -11,11 +11,14 @@ import (
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/paths"
 )
 
 var (
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Editor  = Dialect{}
+
+	_ dialect.Generalizer = Dialect{}
 )
 
 // maxOffers is how many commands of one line are remembered at once.
@@ -113,6 +116,38 @@ func quoteJSON(s string) string {
 		return `""`
 	}
 	return b
+}
+
+// RuleFor says an effect as a rule: Bash(npm run *), Edit(/src/**).
+func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.Offer, bool) {
+	text := ""
+	switch kind {
+	case dialect.EffectRun:
+		if !strings.ContainsAny(target, "*()\n\\") {
+			text = "Bash(" + target + " *)"
+		}
+	case obstat.FaceRead, obstat.FaceWrite:
+		tool := map[string]string{obstat.FaceRead: "Read", obstat.FaceWrite: "Edit"}[kind]
+		if rel := strings.TrimPrefix(target, anchor); plainPath(target) && paths.Inside(anchor, target) && rel != "" {
+			text = tool + "(" + rel + "/**)"
+		} else if plainPath(target) {
+			text = tool + "(/" + target + "/**)"
+		}
+	case obstat.FaceConnect:
+		if !strings.ContainsAny(target, "*()") {
+			text = "WebFetch(domain:" + target + ")"
+		}
+	}
+	s, err := parseSpec(text)
+	if err != nil {
+		return obstat.Offer{}, false
+	}
+	r, trap := s.compile(obstat.Allow, LayerLocal)
+	if trap != nil {
+		return obstat.Offer{}, false
+	}
+	r.Source = text
+	return obstat.Offer{Rule: *r, List: listAllow, Scope: "always", Text: text}, true
 }
 
 // AddRule writes the rule to the end of permissions.allow.

@@ -14,6 +14,8 @@ import (
 var (
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Trier   = Dialect{}
+
+	_ dialect.Generalizer = Dialect{}
 )
 
 // Offers returns the rules that "always" would remember. The document remembers the very
@@ -47,6 +49,29 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 		}
 	}
 	return out
+}
+
+// RuleFor says an effect as a rule: "bash": {"npm run *": "allow"}, "edit": {"src/*": "allow"}.
+func (Dialect) RuleFor(l *dialect.Loaded, kind, target, anchor string) (obstat.Offer, bool) {
+	p, err := readParams(l.Program.Params)
+	r := Rule{Action: obstat.Allow}
+	switch kind {
+	case dialect.EffectRun:
+		r.Permission, r.Pattern = "bash", target+" *"
+	case obstat.FaceRead, obstat.FaceWrite:
+		rel, inside := strings.CutPrefix(target, strings.TrimSuffix(anchor, "/")+"/")
+		if !inside {
+			return obstat.Offer{}, false
+		}
+		r.Permission, r.Pattern = map[string]string{obstat.FaceRead: "read", obstat.FaceWrite: "edit"}[kind], rel+"/*"
+		if p.Order == First {
+			r.Pattern += "*"
+		}
+	}
+	if err != nil || r.Permission == "" || strings.ContainsAny(target, "*?[]{}!") || !writable(&r, p.Order) {
+		return obstat.Offer{}, false
+	}
+	return offer(&r, p.Order), true
 }
 
 // redirects returns what the floor asks of the redirects of a command: whether the file

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -20,7 +21,8 @@ import (
 
 // sampleLedger writes a ledger through a store and then as hooks do, or runs SQL
 // on its database, or changes a word of it and makes all hashes anew: ledger FILE
-// STORED HOOKS, ledger FILE sql STATEMENT, or ledger FILE reseal OLD NEW.
+// STORED HOOKS, ledger FILE sql STATEMENT, ledger FILE reseal OLD NEW, or ledger FILE
+// calls LIST.
 func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: ledger FILE STORED HOOKS | ledger FILE sql STATEMENT | ledger FILE reseal OLD NEW")
@@ -36,6 +38,10 @@ func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if args[1] == "reseal" {
 		reseal(ts, statedir.LedgerOf(path), args[2], args[3])
+		return
+	}
+	if args[1] == "calls" {
+		recordCalls(ts, path, ts.ReadFile(args[2]))
 		return
 	}
 	var stored, hooks int
@@ -54,6 +60,28 @@ func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Check(hook.Append(context.Background(), sampleRecord(stored+i)))
 		ts.Check(hook.Close())
+	}
+}
+
+// recordCalls writes calls of Bash into a ledger, one a line: how it came out, days ago, the rule
+// that decided or -, the command. Asks came out as the line says.
+func recordCalls(ts *testscript.TestScript, path, lines string) {
+	s, err := sqlite.Open(context.Background(), path)
+	ts.Check(err)
+	defer s.Close()
+	for line := range strings.Lines(lines) {
+		f := strings.SplitN(strings.TrimSpace(line), " ", 4)
+		var days int
+		_, err := fmt.Sscan(f[1], &days)
+		ts.Check(err)
+		said, rule := obstat.Allow, strings.ReplaceAll(f[2], "_", " ")
+		if rule == "-" {
+			said, rule = obstat.Ask, ""
+		}
+		input, _ := json.Marshal(map[string]string{"command": f[3]})
+		detail, _ := json.Marshal(ledger.Circumstances{Said: said, Roots: []string{"/repo"}})
+		ts.Check(s.Append(context.Background(), &ledger.Record{Time: time.Now().AddDate(0, 0, -days), Kind: ledger.Decision, Tool: "Bash", Dir: "/repo", Rule: rule,
+			Input: input, Verdict: f[0], Detail: detail, World: &obstat.Snapshot{HomeDir: "/home/u"}}))
 	}
 }
 
