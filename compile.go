@@ -23,6 +23,9 @@ type Library struct {
 	// Filters tell of a rule whether a [Match] leaves it out. They are asked when
 	// the list is first used: most calls are made in a mode that has none.
 	Filters map[string]func(r *Rule) bool
+	// Own are the dialect's own tools by kind, for calls of agents whose tools have
+	// other names; nil puts every call to the rules as it is.
+	Own map[string]OwnTool
 }
 
 // A Checker looks at a call's arguments.
@@ -184,6 +187,7 @@ type step struct {
 	askDenies bool
 	pred      Predicate
 	tools     map[string]struct{}
+	kinds     bool    // tools has kinds of tools as well
 	yes, no   *remark // the notes of a When
 }
 
@@ -436,6 +440,11 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 		st.tools = make(map[string]struct{}, len(s.Tools))
 		for _, t := range s.Tools {
 			st.tools[t] = struct{}{}
+			if st.kinds = c.prog.kinds(); st.kinds {
+				for _, k := range append(alsoFor(toolKind(t)), toolKind(t)) {
+					st.tools[kindMark+k] = struct{}{}
+				}
+			}
 		}
 		return
 	}

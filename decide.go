@@ -57,7 +57,9 @@ type walk struct {
 // way denies, with the reason among the faults.
 func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 	defer recovered(call, &d)
-	pol.walk(call, world, nil, &d)
+	if !pol.decideOwn(call, world, nil, &d) {
+		pol.walk(call, world, nil, &d)
+	}
 	return d
 }
 
@@ -65,7 +67,9 @@ func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
 	t = &Trace{}
 	defer recovered(call, &d)
-	pol.walk(call, world, t, &d)
+	if !pol.decideOwn(call, world, t, &d) {
+		pol.walk(call, world, t, &d)
+	}
 	return d, t
 }
 
@@ -249,7 +253,7 @@ func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	// call's fields will overwrite it.
 	fields := append(f.input.fields, Subject{WholeInput, bytesAsString(f.Call.Input)})
 	f.input.fields = fields[:len(fields)-1]
-	w.quest.Subjects = w.pol.aliases(f.Call.Tool, fields)
+	w.quest.Subjects = w.pol.aliases(f.Call, fields)
 	w.question(f, pl, &w.quest, o)
 }
 
@@ -420,7 +424,7 @@ func (w *walk) when(st *step, f *Facts) (outcome, bool) {
 	if st.pred != nil {
 		yes, err = st.pred.Holds(f)
 	} else {
-		_, yes = st.tools[f.Call.Tool]
+		yes = st.has(f.Call.Tool)
 	}
 	if err != nil {
 		w.trace.step(st, StepTrace{Note: err.Error(), Settled: true})

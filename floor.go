@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -305,12 +306,22 @@ func (fl *floorWalk) doubts(i int, c *effect.Command) {
 func (o *outcome) ruled() bool { return o.rule != nil || o.safety || o.faulted }
 
 // speaks tells whether a rule speaks of a part in particular. One for the whole
-// tool does not: it has spoken for the whole call, and was overruled there.
+// tool does not: it has spoken for the whole call, and was overruled there. Nor does
+// one that asks about every tool there is, `"*": "ask"`: it is a default.
 func (fl *floorWalk) speaks(o *outcome, tool string) bool {
-	if o.rule == nil || o.safety || o.faulted || tool != fl.f.Call.Tool {
+	switch {
+	case o.rule == nil || o.safety || o.faulted:
 		return o.ruled()
+	case tool == fl.f.Call.Tool:
+		return !fl.breadth(o.rule, tool).wide
 	}
-	return !fl.breadth(o.rule, tool).wide
+	return o.verdict != Ask || !fl.forAll(o.rule)
+}
+
+// forAll tells whether a rule is about every call of every tool.
+func (fl *floorWalk) forAll(r *Rule) bool {
+	every := func(t Text) bool { return t.IsZero() || t.Flavour != pattern.Exact && fl.pol.compiled(t).MustMatch("") }
+	return every(r.Tool) && every(r.Pattern)
 }
 
 // judgeCommand puts a spelling of command i to the rules.

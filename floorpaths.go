@@ -141,16 +141,23 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 			continue
 		}
 		best := outcome{verdict: Deny}
+		said, narrow := outcome{verdict: Allow}, false
 		for i, o := range fl.judgePath(e, face, p) {
 			if o.faulted {
 				return o, o
 			}
-			if o.verdict < tight.verdict && fl.speaks(&o, face.Tool) {
-				tight = o
+			// A rule for all files has spoken of the one spelling that no other rule names.
+			fits := o.rule != nil && !fl.breadth(o.rule, face.Tool).wide
+			if fl.speaks(&o, face.Tool) && (o.verdict < said.verdict && fits == narrow || fits && !narrow) {
+				said = o
 			}
+			narrow = narrow || fits
 			if i == 0 || o.verdict > best.verdict {
 				best = o
 			}
+		}
+		if said.verdict < tight.verdict {
+			tight = said
 		}
 		if loosest.stage == "" || best.verdict < loosest.verdict {
 			loosest = best

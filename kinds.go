@@ -1,10 +1,12 @@
 package obstat
 
 import (
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -59,6 +61,18 @@ func (l *list) byKind(tool string, idx *toolIndex) {
 	}
 }
 
+// kindMark begins the kinds among the tools of a When.
+const kindMark = "kind "
+
+// has tells whether a tool is among those of a When, by its name or by its kind.
+func (st *step) has(tool string) bool {
+	if _, named := st.tools[tool]; named || !st.kinds {
+		return named
+	}
+	_, of := st.tools[kindMark+toolKind(tool)]
+	return of
+}
+
 // isFor tells whether rules for t are for a tool.
 func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) (bool, error) {
 	switch {
@@ -71,21 +85,48 @@ func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) 
 	return of == kind || slices.Contains(alsoFor(of), kind), nil
 }
 
+// fromAnchor returns a path of the call as rules write it, from where they start; "" where it is
+// not below there.
+func (c *Call) fromAnchor(p string) string {
+	dir := c.Anchor()
+	if !path.IsAbs(p) {
+		p = path.Join(c.Dir, p)
+	}
+	p = path.Clean(p)
+	if dir == "" || !path.IsAbs(p) || !paths.Inside(dir, p) || p == dir {
+		return ""
+	}
+	return strings.TrimPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/")
+}
+
 // aliases adds, to the fields of a call, those that other agents' tools of the kind hold the same
 // in: a rule about `file_path` sees the `filePath` of opencode.
-func (pol *Policy) aliases(tool string, subjects []Subject) []Subject {
-	t, known := effect.Lookup(tool)
-	if !pol.kinds || !known {
+func (pol *Policy) aliases(c *Call, subjects []Subject) []Subject {
+	if !pol.kinds {
+		return subjects
+	}
+	t, known := effect.Lookup(c.Tool)
+	if !known {
 		return subjects
 	}
 	n := len(subjects)
-	for _, names := range [...][]string{t.Command, t.Paths, t.URL, t.Dir} {
+	add := func(field, text string) {
+		if pol.fields[field] && text != "" {
+			subjects = append(subjects, Subject{field, text})
+		}
+	}
+	for k, names := range [...][]string{t.Paths, t.Command, t.URL, t.Dir} {
 		for i := range subjects[:n] {
-			if s := subjects[i]; slices.Contains(names, s.Field) {
-				for _, name := range names {
-					if name != s.Field && pol.fields[name] {
-						subjects = append(subjects, Subject{name, s.Text})
-					}
+			s := subjects[i]
+			if !slices.Contains(names, s.Field) {
+				continue
+			}
+			for _, name := range names {
+				if name != s.Field {
+					add(name, s.Text)
+				}
+				if at := c.fromAnchor(s.Text); k == 0 && at != s.Text { // a path is also what it is from where rules start
+					add(name, at)
 				}
 			}
 		}

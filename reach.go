@@ -127,9 +127,8 @@ func (c *Check) possible() (vs Verdicts) {
 
 func (w *When) possible(st *step, tool string) (vs Verdicts, final bool) {
 	if st.pred == nil {
-		_, yes := st.tools[tool]
 		switch {
-		case yes:
+		case st.has(tool):
 			return SetOf(w.Then), true
 		case w.Else != nil:
 			return SetOf(*w.Else), true

@@ -11,7 +11,7 @@ func (v fieldView) Questions(f *Facts) ([]Question, error) {
 	}
 	subjects := append([]Subject{}, f.fields().fields...)
 	subjects = append(subjects, Subject{WholeInput, string(f.Call.Input)})
-	return []Question{{Tool: f.Call.Tool, Subjects: v.pol.aliases(f.Call.Tool, subjects)}}, nil
+	return []Question{{Tool: f.Call.Tool, Subjects: v.pol.aliases(f.Call, subjects)}}, nil
 }
 
 // viewInForce returns the policy's view; the built-in one where it names none.

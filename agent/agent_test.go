@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/obstat/obstat"
 )
 
 // TestAll: every agent is whole, and the names are those of the constants.
@@ -49,5 +51,17 @@ func TestGuarded(t *testing.T) {
 		if !filepath.IsAbs(f) {
 			t.Errorf("%s is relative", f)
 		}
+	}
+}
+
+// TestFromAgent: the engine knows every agent that has tools of its own.
+func TestFromAgent(t *testing.T) {
+	for _, name := range Agents() {
+		if !(&obstat.Call{Agent: name}).FromAgent() {
+			t.Errorf("%s is no agent to the engine", name)
+		}
+	}
+	if (&obstat.Call{Agent: "build"}).FromAgent() || (&obstat.Call{}).FromAgent() {
+		t.Error("a name of a host's own is an agent")
 	}
 }

@@ -17,7 +17,11 @@ func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decisio
 	if !ok || d.Verdict != obstat.Ask || len(call.Input) > maxOffered {
 		return nil
 	}
-	return l.Tried(call, world, o.Offers(l, call, world, d))
+	about := call
+	if own := l.Policy.AsOwn(call, world); len(own) == 1 { // rules name the dialect's own tool
+		about = own[0]
+	}
+	return l.Tried(call, world, o.Offers(l, about, world, d))
 }
 
 // Tried returns those of the offers that may be shown. With the floor on, each is

@@ -2,6 +2,7 @@ package effect
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -124,6 +125,17 @@ var folded = sync.OnceValue(func() map[string]*Tool {
 	}
 	return out
 })
+
+// Names returns the names of the tools of a kind, sorted: of `patch`, apply_patch and others.
+func Names(canonical string) (out []string) {
+	for name, t := range catalogue() {
+		if t.Canonical == canonical {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Shell reports whether the tool runs shell text.
 func (t *Tool) Shell() bool { return isShell(t.Canonical) }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -166,7 +168,7 @@ func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	if c.Project == "" {
 		c.Project = f.project(p, &c)
 	}
-	if _, has := p.Program.Pipelines[c.Mode]; !has && f.agent != "" {
+	if f.agent != "" && c.Mode != "" && !p.hasMode(c.Mode, f.agent) {
 		c.Mode = ""
 	}
 	return c
@@ -200,4 +202,17 @@ func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 		out.Strictest, out.Loosest = min(out.Strictest, obstat.Ask), min(out.Loosest, obstat.Ask)
 	}
 	return out
+}
+
+// hasMode tells whether an agent's word for its mode is one of the policy's: Claude Code's
+// `default` is not adk-fluent's, whose policy may be in the mode `plan`.
+func (p *Policy) hasMode(m obstat.Mode, agent string) bool {
+	of := p.Dialect
+	if name := p.Program.Dialect; name != "" && name != of.Name() { // printed from another dialect's files
+		if d, err := all.Find(name); err == nil {
+			of = d
+		}
+	}
+	_, has := p.Program.Pipelines[m]
+	return has && (dialect.OwnedBy(of, agent) || dialect.OwnedBy(of, "*"))
 }

@@ -76,7 +76,7 @@ func (p *Policy) Refine(r Refiner) *Policy {
 
 // Library returns the policy's refiners, under the names that its Program uses.
 func (p *Policy) Library() *obstat.Library {
-	lib := &obstat.Library{Checks: map[string]func(json.RawMessage) (obstat.Checker, error){}}
+	lib := &obstat.Library{Own: ownTools(), Checks: map[string]func(json.RawMessage) (obstat.Checker, error){}}
 	for i, r := range p.refiners {
 		lib.Checks[refinerName(i)] = func(json.RawMessage) (obstat.Checker, error) {
 			if r == nil {

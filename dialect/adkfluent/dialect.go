@@ -73,7 +73,13 @@ func load(in *dialect.Input) (*Policy, obstat.Errors) {
 }
 
 // Library is empty: a policy from files has no code of its own.
-func (Dialect) Library() *obstat.Library { return &obstat.Library{} }
+func (Dialect) Library() *obstat.Library { return &obstat.Library{Own: ownTools()} }
+
+// ownTools are the tools that the original knows, by kind.
+func ownTools() map[string]obstat.OwnTool {
+	return obstat.OwnTools("shell bash,shell,run_command,streaming_bash -", "read read_file -", "write write_file,create_file -", "edit edit_file,apply_edit -",
+		"notebook,patch edit_file,apply_edit,write_file,create_file -", "delete delete_file -", "move move_file -")
+}
 
 // Offers proposes the one rule that there can be here: the tool, on the allow
 // list. The floor leaves out tools that run commands.

@@ -118,6 +118,8 @@ func (d *Dialect) Library() *obstat.Library {
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
 			readOnlyName: dialect.Code(func(p *params) obstat.Predicate { return &toolset{*p, d.Tools} }),
 		},
+		Own: obstat.OwnTools("shell Bash command", "powershell PowerShell command", "read Read file_path", "write Write file_path",
+			"edit,notebook,delete,mkdir Edit file_path", "patch,move Edit,Write file_path", "list,glob Glob path", "grep Grep path", "skill Skill -"),
 	}
 }
 

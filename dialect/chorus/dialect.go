@@ -90,6 +90,7 @@ func (Dialect) Library() *obstat.Library {
 			checkLines: func(json.RawMessage) (obstat.Checker, error) { return lineCheck{}, nil },
 			checkRoles: dialect.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
 		},
+		Own: obstat.OwnTools("shell bash command", "read view path", "write create_file path", "edit,notebook,patch,delete,move,mkdir str_replace path"),
 	}
 }
 

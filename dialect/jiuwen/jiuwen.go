@@ -137,6 +137,9 @@ func (Dialect) Library() *obstat.Library {
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
 			unchecked: dialect.Code(func(p *params) obstat.Predicate { return channelPredicate{p} }),
 		},
+		Own: obstat.OwnTools("shell bash,mcp_exec_command,create_terminal command", "read read_file,read,read_text_file path", "write write_file,write,write_text_file path",
+			"edit,notebook edit_file,search_replace path", "patch,delete,move,mkdir edit_file,search_replace,write_file,write,write_text_file path",
+			"list list_files,list_dir path", "glob glob,glob_file_search path", "grep grep path", "fetch mcp_fetch_webpage -", "websearch mcp_free_search,mcp_paid_search -"),
 	}
 }
 

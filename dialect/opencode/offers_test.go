@@ -31,7 +31,7 @@ func TestOffers(t *testing.T) {
 		want        []string
 	}{
 		{nil, "bash", `{"command":"git push origin main"}`, []string{`"bash": {"git push *": "allow"}`}},
-		{nil, "bash", `{"command":"git -C sub push"}`, []string{}}, // a rule asks about the directory, too
+		{nil, "bash", `{"command":"git -C sub push"}`, []string{`"bash": {"git -C sub push *": "allow"}`}}, // "*" is a default, no rule about the directory
 		{nil, "bash", `{"command":"npm run build"}`, []string{`"bash": {"npm run build *": "allow"}`}},
 		{nil, "bash", `{"command":"ls && npm test && make all"}`, []string{`"bash": {"npm test *": "allow"}`, `"bash": {"make all *": "allow"}`}},
 		{nil, "bash", `{"command":"python3 -c 'print(1)'"}`, []string{`"bash": {"python3 -c 'print(1)'": "allow"}`}},
@@ -54,6 +54,10 @@ func TestOffers(t *testing.T) {
 	reads := load(t, nil, "opencode.json", `{"permission": {"bash": "ask", "read": "allow"}}`)
 	if got := offered(reads, callOf("bash", `{"command":"git -C sub push"}`)); !slices.Equal(got, []string{`"bash": {"git -C sub push *": "allow"}`}) {
 		t.Errorf("git -C: %q", got)
+	}
+	asks := load(t, nil, "opencode.json", `{"permission": {"bash": "ask", "read": "ask"}}`) // a rule asks about the directory, too
+	if got := offered(asks, callOf("bash", `{"command":"git -C sub push"}`)); len(got) > 0 {
+		t.Errorf("git -C, and reading asks: %q", got)
 	}
 	l := load(t, nil, "config.json", `{"permissions": {"read": "ask", "bash": "ask"}}`)
 	if got := offered(l, callOf("read", `{"filePath":"a*[b].ts"}`)); !slices.Equal(got, []string{`"read": {"p/a\\*\\[b\\].ts": "allow"}`}) {

@@ -116,7 +116,9 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 }
 
 // Library is empty: a Program written by hand has no views, checks or predicates.
-func (Dialect) Library() *obstat.Library { return &obstat.Library{} }
+func (Dialect) Library() *obstat.Library {
+	return &obstat.Library{Own: obstat.OwnTools("patch edit file_path")} // each file of a patch is an edit
+}
 
 // LibraryFor returns the library of the dialect that p was printed from.
 func (d Dialect) LibraryFor(p *obstat.Program) *obstat.Library {

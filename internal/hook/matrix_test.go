@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,78 +10,6 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 )
-
-// tools are the tools of the agents by kind: the name, and the input with ARG in it.
-var tools = map[string]map[string][2]string{
-	agent.ClaudeCode: {
-		"shell": {"Bash", `{"command":ARG}`}, "write": {"Write", `{"file_path":ARG,"content":"x"}`}, "edit": {"Edit", `{"file_path":ARG,"old_string":"a","new_string":"b"}`},
-		"read": {"Read", `{"file_path":ARG}`}, "task": {"Agent", `{"description":"d","prompt":"p","subagent_type":"x"}`}, "skill": {"Skill", `{"skill":"x"}`},
-		"fetch": {"WebFetch", `{"url":"https://example.com/","prompt":"x"}`}, "search": {"WebSearch", `{"query":"x"}`}, "mcp": {"mcp__canary__poke", `{}`},
-		"housekeeping": {"ListAgents", `{}`},
-	},
-	agent.Codex: {
-		"shell": {"Bash", `{"command":ARG}`}, "write": {"apply_patch", `{"command":"*** Begin Patch\n*** Add File: ARG\n+x\n*** End Patch"}`},
-		"edit": {"apply_patch", `{"command":"*** Begin Patch\n*** Update File: ARG\n@@\n-a\n+b\n*** End Patch"}`},
-		"task": {"collaborationspawn_agent", `{"message":"p","task_name":"t"}`}, "mcp": {"mcp__canary__poke", `{}`}, "housekeeping": {"get_goal", `{}`},
-	},
-	agent.Gemini: {
-		"shell": {"run_shell_command", `{"command":ARG}`}, "write": {"write_file", `{"file_path":ARG,"content":"x"}`}, "edit": {"replace", `{"file_path":ARG,"old_string":"a","new_string":"b"}`},
-		"read": {"read_file", `{"file_path":ARG}`}, "task": {"invoke_agent", `{"agent_name":"a","prompt":"p"}`}, "skill": {"activate_skill", `{"name":"x"}`},
-		"fetch": {"web_fetch", `{"prompt":"see https://example.com/"}`}, "search": {"google_web_search", `{"query":"x"}`}, "mcp": {"mcp_canary_poke", `{}`},
-		"housekeeping": {"complete_task", `{"result":"x"}`},
-	},
-	agent.OpenCode: {
-		"shell": {"bash", `{"command":ARG,"description":"x"}`}, "write": {"write", `{"filePath":ARG,"content":"x"}`}, "edit": {"edit", `{"filePath":ARG,"oldString":"a","newString":"b"}`},
-		"read": {"read", `{"filePath":ARG}`}, "task": {"task", `{"description":"d","prompt":"p","subagent_type":"x"}`}, "skill": {"skill", `{"name":"x"}`},
-		"fetch": {"webfetch", `{"url":"https://example.com/","format":"text"}`}, "search": {"websearch", `{"query":"x"}`}, "mcp": {"canary_poke", `{}`},
-		"housekeeping": {"todowrite", `{"todos":[]}`},
-	},
-	agent.Copilot: {
-		"shell": {"bash", `{"command":ARG,"description":"x"}`}, "write": {"create", `{"path":ARG,"file_text":"x"}`}, "edit": {"edit", `{"path":ARG,"old_str":"a","new_str":"b"}`},
-		"read": {"view", `{"path":ARG}`}, "task": {"task", `{"description":"d","prompt":"p","agent_type":"x","name":"n"}`}, "skill": {"skill", `{"skill":"x"}`},
-		"fetch": {"web_fetch", `{"url":"https://example.com/"}`}, "search": {"web_search", `{"query":"x"}`}, "mcp": {"canary-poke", `{}`},
-		"housekeeping": {"sql", `{"query":"select 1","description":"x"}`},
-	},
-}
-
-// agentsOf are the agents of the matrix, in the order of its rows.
-var agentsOf = []string{agent.ClaudeCode, agent.Codex, agent.Gemini, agent.OpenCode, agent.Copilot}
-
-// payload returns a call in an agent's own form; workdir is the directory that the model chose
-// for it, where the agent has such a thing.
-func payload(t *testing.T, who, kind, arg, cwd, workdir string) string {
-	t.Helper()
-	tool := tools[who][kind]
-	if tool[0] == "" {
-		return ""
-	}
-	quoted, _ := json.Marshal(arg)
-	if !strings.Contains(tool[1], ":ARG") {
-		quoted = quoted[1 : len(quoted)-1]
-	}
-	input := strings.ReplaceAll(tool[1], "ARG", string(quoted))
-	if workdir != "" && kind == "shell" && who == agent.OpenCode {
-		input = strings.Replace(input, "}", fmt.Sprintf(`,"workdir":%q}`, workdir), 1)
-	}
-	switch who {
-	case agent.ClaudeCode:
-		return fmt.Sprintf(`{"session_id":"s","transcript_path":"/t","cwd":%q,"permission_mode":"default","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s,"tool_use_id":"1"}`, cwd, tool[0], input)
-	case agent.Codex:
-		if workdir != "" {
-			cwd = workdir
-		}
-		return fmt.Sprintf(`{"session_id":"s","turn_id":"t","transcript_path":"/t","cwd":%q,"permission_mode":"bypassPermissions","model":"m","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s,"tool_use_id":"1"}`, cwd, tool[0], input)
-	case agent.Gemini:
-		more := ""
-		if kind == "mcp" {
-			more = `,"mcp_context":{"server_name":"canary","tool_name":"poke"}`
-		}
-		return fmt.Sprintf(`{"session_id":"s","transcript_path":"/t","cwd":%q,"hook_event_name":"BeforeTool","timestamp":"2026-01-01T00:00:00Z","tool_name":%q,"tool_input":%s%s}`, cwd, tool[0], input, more)
-	case agent.OpenCode:
-		return fmt.Sprintf(`{"hook_event_name":"tool.execute.before","tool":%q,"sessionID":"s","callID":"c","args":%s,"directory":%q}`, tool[0], input, cwd)
-	}
-	return fmt.Sprintf(`{"sessionId":"s","timestamp":1767225600000,"cwd":%q,"toolName":%q,"toolArgs":%s}`, cwd, tool[0], input)
-}
 
 // homed is this machine, with another home.
 type homed struct {
@@ -107,9 +34,9 @@ func answer(t *testing.T, who, home, cwd string, c cell) (verdict, why string) {
 	}
 	out, words, code := hookIn(t, &Options{Agent: who, Dir: cwd, NoLedger: true, World: homed{dir: home}}, strings.NewReader(in), nil)
 	switch {
-	case strings.Contains(out+words, "needs a person's approval") || strings.Contains(out, `"ask"`):
+	case strings.Contains(out+words, "needs a person's approval") || strings.Contains(out, `"ask"`) || who == agent.Crush && out == "" && code == 0 && c.kind != "housekeeping":
 		return "ask", out + words
-	case code != 0 || strings.Contains(out, `"deny"`):
+	case code != 0 || strings.Contains(out, `"deny"`) || strings.Contains(out, `"cancel":true`):
 		return "deny", out + words
 	}
 	return "allow", out + words
@@ -137,7 +64,7 @@ func place(t *testing.T, files map[string]string) string {
 // check runs cells for every agent.
 func check(t *testing.T, name, home, cwd string, cells ...cell) {
 	t.Helper()
-	for _, who := range agentsOf {
+	for _, who := range hosts {
 		for _, c := range cells {
 			if got, why := answer(t, who, home, cwd, c); got != "" && got != c.want {
 				t.Errorf("%s, %s in %s: %s %s %s: %s, want %s: %s", name, who, cwd, c.kind, c.arg, c.workdir, got, c.want, why)
@@ -255,7 +182,10 @@ func TestKinds(t *testing.T) {
 			check(t, name, home, home+"/p", cell{kind: k.kind, arg: arg, want: p[2]})
 		}
 	}
-	for _, who := range agentsOf { // in other capitals a tool is still what it is
+	for _, who := range hosts { // in other capitals a tool is still what it is
+		if who == agent.Windsurf {
+			continue // it has an event where others have a tool, and another event is refused
+		}
 		for name, file := range guarded {
 			home := place(t, map[string]string{"p/" + file[0]: file[1]})
 			in := strings.Replace(payload(t, who, "shell", "rm x", home+"/p", ""), fmt.Sprintf("%q", tools[who]["shell"][0]), fmt.Sprintf("%q", strings.ToUpper(tools[who]["shell"][0])), 1)
@@ -283,7 +213,7 @@ func TestSeveral(t *testing.T) {
 	check(t, "a silent file", home, home+"/silent", cell{kind: "shell", arg: "touch x", want: "allow"}, cell{kind: "shell", arg: "rm x", want: "deny"})
 	check(t, "obstat.json", home, home+"/own", cell{kind: "shell", arg: "rm x", want: "allow"})
 	check(t, "no policy", home, home+"/none", cell{kind: "shell", arg: "ls", want: "allow"}, cell{kind: "read", arg: home + "/none/a", want: "allow"}, cell{kind: "shell", arg: "rm -rf /", want: "ask"})
-	for _, who := range agentsOf {
+	for _, who := range hosts {
 		touch, rm := "deny", "deny"
 		switch who {
 		case agent.ClaudeCode:
