@@ -121,7 +121,7 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 	p := pol.compiled(r.Pattern)
 	v, ok := pol.view.(Outliner)
 	if !ok {
-		return breadth{p.MustMatch(""), p.Shape().Exact}
+		return breadth{p.MustMatch(""), literalOf(p)}
 	}
 	wide := false
 	for _, q := range v.Outline(tool) {
@@ -129,7 +129,15 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 			wide = wide || r.looksAt(&q.Subjects[i]) && p.MustMatchLine(q.Subjects[i].Text)
 		}
 	}
-	return breadth{wide, p.Shape().Exact}
+	return breadth{wide, literalOf(p)}
+}
+
+// literalOf returns the one text that a pattern matches, "" if there may be others.
+func literalOf(p *pattern.Pattern) string {
+	if shape := p.Shape(); shape.Exact {
+		return shape.Prefix
+	}
+	return ""
 }
 
 // stricter tells whether an outcome tightens the call's.
@@ -201,13 +209,18 @@ type breadth struct {
 	// tool: a rule without a pattern, a mode, a default. It need not be allowed
 	// piece by piece.
 	wide bool
-	// exact: the call is allowed by a rule that is this very command; a human
-	// has seen all of it.
-	exact bool
+	// text is the one text that the rule is about, "" if there may be others.
+	text string
 }
 
-func (fl *floorWalk) wide() bool  { return fl.measure().wide }
-func (fl *floorWalk) exact() bool { return fl.measure().exact }
+func (fl *floorWalk) wide() bool { return fl.measure().wide }
+
+// exact tells whether the call is allowed by a rule that is this very command; a human
+// has seen all of it. `ls` is not the whole of `export PATH=/tmp/x; ls`, nor of `PATH=/tmp/x ls`.
+func (fl *floorWalk) exact() bool {
+	text := fl.measure().text
+	return text != "" && strings.HasSuffix(text, strings.TrimSpace(fl.a.Source))
+}
 
 // measure looks at the pattern of the rule that decided: most calls do not need
 // it, and it is a good part of the cost of a process's first decision.

@@ -82,7 +82,7 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		}
 		one := *f.Call
 		one.Input, _ = json.Marshal(map[string]string{"command": c.Text})
-		if c.Text == "" || !c.Known || len(c.Words) < 2 && !runsProject(a, i) || strings.ContainsAny(c.Text, "*\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
+		if c.Text == "" || !c.Known || len(c.Words) < 2 && !runsProject(a, i) || strings.Contains(c.Text, "\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
 			continue
 		}
 		if len(c.Words) > 1 && subcommand.MatchString(c.Words[1].Text) && !touches(a, i, c.Words[1].Text) {
@@ -92,7 +92,7 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		out = append(out, c.Text+":*")
 	}
 	src := strings.TrimSpace(a.Source)
-	if !slices.ContainsFunc(out, func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }) && strings.Contains(src, " ") && !strings.ContainsAny(src, "*\n") {
+	if !slices.ContainsFunc(out, func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }) && strings.Contains(src, " ") && !strings.Contains(src, "\n") {
 		out = append(out, src+":*")
 	}
 	return out
