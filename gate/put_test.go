@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -67,5 +68,72 @@ func TestFixed(t *testing.T) {
 	d, err := b.Resume(t.Context(), r.ID)
 	if err != nil || d.Verdict != obstat.Allow || !strings.Contains(d.Note, "no file") {
 		t.Errorf("%v: %s", d.Verdict, d.Note)
+	}
+}
+
+// TestTakeUp: an asker that comes back gets the request that it put before, pending or
+// approved, and another one for another call.
+func TestTakeUp(t *testing.T) {
+	b := open(t, policy, func(o *gate.Options) { o.TakeUp = true })
+	put := func(cmd string) string {
+		t.Helper()
+		_, r, err := b.Put(t.Context(), bash(cmd))
+		if r == nil || err != nil {
+			t.Fatalf("%v, %v", r, err)
+		}
+		return r.ID
+	}
+	first := put("make all")
+	if again := put("make all"); again != first {
+		t.Errorf("%s, want %s", again, first)
+	}
+	if other := put("make install"); other == first {
+		t.Error("another call has the same request")
+	}
+	if _, err := b.Broker().Answer(t.Context(), first, approval.Answer{By: "bob", Allow: true}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Broker().Until(t.Context(), first); err != nil || r.State != approval.Approved {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if again := put("make all"); again != first {
+		t.Errorf("the approval is not taken up: %s, want %s", again, first)
+	}
+	if d, err := b.Resume(t.Context(), first); d.Verdict != obstat.Allow || err != nil {
+		t.Errorf("%v, %v", d.Verdict, err)
+	}
+	if again := put("make all"); again == first {
+		t.Error("an approval is for one run")
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Broker().Until(gone, put("make all")); err == nil {
+		t.Error("nobody has answered")
+	}
+	if left, _ := b.Broker().Pending(t.Context()); len(left) != 2 {
+		t.Errorf("%d requests are left, want 2: they stay when the asker goes", len(left))
+	}
+}
+
+// TestDoubted: what a face has a doubt about is asked about, whatever the rules allow; what
+// is denied stays denied.
+func TestDoubted(t *testing.T) {
+	b := open(t, policy, nil)
+	ctx := gate.Doubted(t.Context(), "the tool has changed")
+	d, r, err := b.Put(ctx, bash("git status"))
+	if d.Verdict != obstat.Ask || r == nil || err != nil || !strings.Contains(d.Reason(), "the tool has changed") || len(r.Offers) > 0 {
+		t.Errorf("%v, %+v, %v", d, r, err)
+	}
+	if d, r, _ := b.Put(ctx, bash("rm x")); d.Verdict != obstat.Deny || r != nil {
+		t.Errorf("%v", d)
+	}
+	if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Session}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := b.Resume(ctx, r.ID); d.Verdict != obstat.Allow || err != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	if _, r, _ := b.Put(ctx, bash("git status")); r == nil {
+		t.Error("no grant settles a doubt")
 	}
 }

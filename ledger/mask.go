@@ -35,6 +35,7 @@ type Masker struct {
 	rules    *secretRules
 	pointers [][]string
 	max      int
+	known    known
 }
 
 // NewMasker returns a masker for o, which may be nil.
@@ -72,6 +73,7 @@ func NewMasker(o *MaskOptions) (*Masker, error) {
 // the input, the detail, the reason and the text of the rule. Doing it again
 // changes nothing.
 func (m *Masker) Mask(r *Record) {
+	m.known.begin()
 	add := func(field string, found []Masked) {
 		for i := range found {
 			found[i].Field = field

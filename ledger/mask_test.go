@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -202,5 +203,21 @@ func BenchmarkMask(b *testing.B) {
 	in := json.RawMessage(`{"command":"env CI=1 go test ./internal/... -run TestThing | tee out.txt","description":"Run the tests","timeout":60000}`)
 	for b.Loop() {
 		m.Input(in)
+	}
+}
+
+// TestMaskAgain: records that come later are masked as the first ones are, whatever is
+// remembered of texts and names.
+func TestMaskAgain(t *testing.T) {
+	m, err := ledger.NewMasker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2000 {
+		r := &ledger.Record{Kind: ledger.Decision, Input: []byte(fmt.Sprintf(`{"password":"hunter%d","path":"/src/app%d","text":"use ghp_%036d"}`, i%3, i, i%5)), Reason: "by a rule"}
+		m.Mask(r)
+		if s := string(r.Input); strings.Contains(s, "hunter") || strings.Contains(s, "ghp_0") || !strings.Contains(s, fmt.Sprintf("/src/app%d", i)) || r.Reason != "by a rule" {
+			t.Fatalf("%d: %s", i, s)
+		}
 	}
 }

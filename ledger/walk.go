@@ -139,6 +139,9 @@ func (w *walker) spoken(s string) string {
 // text returns s without the secrets in it. Masking one can make another show,
 // so it is done until nothing is left; a text that does not settle is masked whole.
 func (w *walker) text(s string) string {
+	if w.m.known.clean(s) {
+		return s
+	}
 	orig, before := s, len(w.found)
 	for range 4 {
 		spans := []span{{0, len(s), "no rules"}}
@@ -146,6 +149,7 @@ func (w *walker) text(s string) string {
 			spans = w.rules.scan(s)
 		}
 		if len(spans) == 0 {
+			w.m.known.note(orig, s)
 			return s
 		}
 		if len(spans) > maxSpans {
@@ -178,7 +182,7 @@ func (w *walker) object(st strength) {
 		}
 		key := w.spoken(w.s.Text)
 		w.out = append(w.out, ':')
-		inner, why := max(st, w.rules.name(key)), "value of "+key
+		inner, why := max(st, w.m.known.name(w.rules, key)), "value of "+key
 		if k := strings.ToLower(key); pair != "" && (k == "value" || k == "values" || k == "val") {
 			inner, why = strong, "value of "+pair
 		}

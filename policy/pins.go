@@ -30,8 +30,12 @@ func (s *search) openPins() {
 		return
 	}
 	s.pins = s.newPinStore(dir)
-	s.watch(s.pins.indexPath()) // every new pin is in it
-	if err := s.pins.open(); err != nil {
+	index := s.watch(s.pins.indexPath()) // every new pin is in it
+	old, err := s.pins.open()
+	if index != nil {
+		index.data = old // just after it was written, only its bytes tell whether it is the same
+	}
+	if err != nil {
 		s.closePins()
 		s.pins, s.out.Pins = nil, "they cannot be read: "+firstLine(err)
 		return
@@ -271,7 +275,7 @@ func (f *Finder) Off(ctx context.Context, w *Where, off bool, by string) error {
 		return err
 	}
 	reader := s.newPinStore(s.pins.dir)
-	if err := reader.open(); err != nil {
+	if _, err := reader.open(); err != nil {
 		return err
 	}
 	_, at := reader.at(Everywhere)

@@ -156,10 +156,11 @@ func (s *pinStore) in(place string) bool {
 
 func (s *pinStore) indexPath() string { return statedir.Pins(s.dir) }
 
-// open reads the pins. Without an index the ledger is read from its start.
-func (s *pinStore) open() error {
-	old, _ := os.ReadFile(s.indexPath())
-	return s.load(old, true)
+// open reads the pins, and returns the index that it found. Without one the ledger is
+// read from its start.
+func (s *pinStore) open() (index []byte, err error) {
+	index, _ = os.ReadFile(s.indexPath())
+	return index, s.load(index, true)
 }
 
 // load takes an index and reads the ledger from where that ends. A state directory

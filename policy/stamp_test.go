@@ -126,3 +126,37 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestChangedByPin: a pin that was just written is no change to those who found it.
+func TestChangedByPin(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: `{"permissions":{"allow":["Bash(make *)"]}}`})
+	w.finder.Watcher = new(policy.Watcher)
+	at := w.where("claude-code")
+	w.trust(at)
+	f := w.find(at)
+	if f.Changed() || f.Changed() {
+		t.Error("nothing has changed")
+	}
+}
+
+// TestTools: what was accepted of a server's tools is kept, per place, and the newest counts.
+func TestTools(t *testing.T) {
+	w := pinned(t, nil)
+	at := func(dir string) *policy.Tools {
+		return &policy.Tools{Place: policy.ToolPlace("files", dir), Getenv: func(string) string { return "" }, State: filepath.Join(w.top, "state")}
+	}
+	if got, err := at("/a").Accepted(); got != nil || err != nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for _, text := range []string{`{"name":"read"}`, `{"description":"reads","name":"read"}`} {
+		if err := at("/a").Accept(t.Context(), []policy.PinTool{{Name: "read", Digest: text, Text: []byte(text)}}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := at("/a").Accepted(); err != nil || len(got) != 1 || got[0].Digest != text || string(got[0].Text) != text {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got, err := at("/b").Accepted(); got != nil || err != nil {
+		t.Errorf("another place: %v, %v", got, err)
+	}
+}

@@ -42,7 +42,8 @@ func (t *Tools) open() (*pinStore, error) {
 		dir = filepath.Clean(d)
 	}
 	s := (&search{w: Where{Getenv: t.Getenv}}).newPinStore(dir)
-	return s, s.open()
+	_, err := s.open()
+	return s, err
 }
 
 // Accepted returns the tools that were accepted, nil where none ever were. Where the

@@ -1,0 +1,71 @@
+package ledger
+
+import (
+	"strings"
+	"sync"
+)
+
+// known remembers texts without secrets and what names say, for a process that writes
+// many records: directories, rules and names of fields are the same in most of them. It
+// begins with the second record, so that a hook does not pay for it. The zero value is
+// ready for use.
+type known struct {
+	mu      sync.Mutex
+	records int
+	texts   map[string]bool
+	names   map[string]strength
+}
+
+// Limits of what is remembered.
+const (
+	maxKnown     = 512
+	maxKnownText = 512
+)
+
+func (k *known) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch k.records++; {
+	case k.records == 1:
+	case k.texts == nil, len(k.texts) > maxKnown, len(k.names) > maxKnown:
+		k.texts, k.names = make(map[string]bool, 64), make(map[string]strength, 64)
+	}
+}
+
+// clean tells whether a text is known to have no secrets.
+func (k *known) clean(s string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.texts[s]
+}
+
+// note remembers a text that was looked at, if nothing had to be masked in it.
+func (k *known) note(looked, masked string) {
+	if len(looked) > maxKnownText || looked != masked {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.texts != nil {
+		k.texts[strings.Clone(looked)] = true // the text may be a part of a buffer
+	}
+}
+
+// name returns what a name says about its value.
+func (k *known) name(r *secretRules, name string) strength {
+	k.mu.Lock()
+	st, ok := k.names[name]
+	k.mu.Unlock()
+	if ok {
+		return st
+	}
+	if st = r.name(name); len(name) > maxName {
+		return st
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names != nil {
+		k.names[strings.Clone(name)] = st
+	}
+	return st
+}
