@@ -52,4 +52,3 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
-
