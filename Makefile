@@ -10,6 +10,7 @@
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
 # make test-diff  MUTATIONS policies changed by one rule, and as many rewritten, compared
 # make record-codex  asks the real codex again about generated rules and commands
+# make record-gemini asks the policy engine of the real Gemini CLI again, in the package's directory GEMINI
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
@@ -37,7 +38,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex
+.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini
 
 all: test
 
@@ -120,6 +121,11 @@ test-diff:
 CODEX ?= codex
 record-codex:
 	$(GO) test -count=1 ./dialect/codex -run TestRecord -codex $(CODEX)
+
+# The same of Gemini CLI, which is a package of npm; needs node.
+GEMINI ?= node_modules/@google/gemini-cli
+record-gemini: node
+	$(GO) test -count=1 ./dialect/gemini -run TestRecord -gemini $(abspath $(GEMINI))/bundle
 
 # Runs as root once, to make LAB; make test replays what was seen and needs none of it.
 test-effects:

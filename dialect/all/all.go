@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/codex"
+	"github.com/obstat/obstat/dialect/gemini"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/dialect/opencode"
@@ -33,6 +34,7 @@ func All() []dialect.Dialect {
 		chorus.Dialect{},
 		claudecode.Dialect{},
 		codex.Dialect{},
+		gemini.Dialect{},
 		jiuwen.Dialect{},
 		native.Dialect{},
 		opencode.Dialect{},

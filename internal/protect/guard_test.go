@@ -25,6 +25,7 @@ var openPolicies = map[string][2]string{
 	"claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash","Write","Edit","Read"]}}`},
 	"codex": {".codex/rules/default.rules", `prefix_rule(pattern=[["rm", "cp", "mv", "tee", "sed", "ln", "sh", "bash", "python3", "perl", "node", "git", "find", "xargs", "env", "sudo", "echo", "cat", "printf",
 		"truncate", "dd", "touch", "chmod", "install", "rsync", "tar", "unzip", "patch", "awk", "jq", "ed", "ex", "vim", "obstat", "claude", "codex", "opencode", "gemini", "npm", "make", "cd", "curl"]])` + "\n"},
+	"gemini":   {".gemini/policies/policy.toml", "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 999\nallowRedirection = true\n"},
 	"jiuwen":   {".jiuwenswarm/config/config.yaml", "permissions:\n  enabled: true\n  schema: tiered_policy\n  permission_mode: normal\n  defaults:\n    \"*\": allow\n  external_directory:\n    \"*\": allow\n"},
 	"opencode": {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","doom_loop":"allow"}}`},
 	"program":  {"obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`},

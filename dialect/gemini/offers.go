@@ -1,0 +1,127 @@
+package gemini
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tomlx"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+var (
+	_ dialect.Offerer = Dialect{}
+	_ dialect.Editor  = Dialect{}
+	_ dialect.Trier   = Dialect{}
+)
+
+// alwaysPriority is that of the rules that Gemini CLI writes for "always allow".
+const alwaysPriority = 950
+
+// maxOffers is how many commands of one line rules are proposed for.
+const maxOffers = 5
+
+// Offers proposes what Gemini CLI does: the first words of each command, a file, a tool of a
+// server.
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+	if d.Safety || len(call.Subjects) > 0 || d.Rule != nil && d.Rule.Tool == obstat.Is(toolChecker) {
+		return nil
+	}
+	name := toolName(call.Tool)
+	add := func(tool, key, value string) {
+		text := fmt.Sprintf("{ toolName = %s, %s = %s, decision = \"allow\", priority = %d }", tomlText(tool), key, tomlText(value), alwaysPriority)
+		r := obstat.Rule{Tool: obstat.Is(name), Verdict: obstat.Allow, Source: text, ID: "offer"}
+		if key == "commandPrefix" {
+			r.Field, r.Pattern = prefixRegexp(value).look(&rule{tool: r.Tool, verdict: obstat.Allow})
+		}
+		if !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
+			out = append(out, obstat.Offer{Rule: r, List: modeDefault, Scope: "always", Text: text})
+		}
+	}
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: world}})
+	switch server, tool, mcp := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); {
+	case name == shellTool:
+		for i := range a.Commands {
+			c := &a.Commands[i]
+			if len(c.Via) > 0 || !c.Known || len(c.Env) > 0 || len(out) >= 2*maxOffers || strings.ContainsAny(c.Text, "\n\r\x00") {
+				continue
+			}
+			if len(c.Words) > 2 && !strings.HasPrefix(c.Words[1].Text, "-") && !strings.ContainsAny(c.Words[1].Text, "./ =:'\"\\") {
+				add(shellTool, "commandPrefix", c.Path+" "+c.Words[1].Text)
+			}
+			add(shellTool, "commandPrefix", strings.TrimSpace(a.Source[c.Span.Start:c.Span.End]))
+		}
+	case mcp && strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*"):
+		add(tool, "mcpName", server)
+	case name == "read_file" || name == "write_file" || name == "replace":
+		for i := range a.Effects {
+			if raw := a.Effects[i].Raw; raw != "" && call.Tool == name {
+				add(name, "argsPattern", `\x00`+quote(`"file_path":`+jsonString(raw))+`\x00`)
+			}
+		}
+	}
+	return out
+}
+
+// With returns the policy with the rules in the last file that is not the administrator's:
+// where they stand among the others hangs on their priority.
+func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+	in := *l.Input
+	in.Files = slices.Clone(in.Files)
+	at := slices.IndexFunc(in.Files, func(f dialect.File) bool { return tierOf(&f, in.Home) == tierAdmin }) - 1
+	if at == -2 {
+		at = len(in.Files) - 1
+	}
+	if at < 0 {
+		return nil, errors.New("there is no file to write the rule to")
+	}
+	for i := range offers {
+		text, err := d.AddRule(&in.Files[at], &offers[i])
+		if err != nil {
+			return nil, err
+		}
+		in.Files[at].Data = text
+	}
+	with, err := dialect.Load(d, &in)
+	if err != nil {
+		return nil, err
+	}
+	return with.Policy, nil
+}
+
+// AddRule writes the rule as the last table of a file.
+func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
+	line := []byte("x = " + offer.Text)
+	want, problems := tomlx.Parse(line)
+	made := want.Get("x")
+	have, broken := tomlx.Parse(f.Data)
+	if tree.Fatal(problems) || tree.Fatal(broken) || !made.Is(tree.Object) {
+		return nil, textedit.ErrRefused
+	}
+	if rules := have.Get(keyRule); rules.Is(tree.Array) {
+		if slices.ContainsFunc(rules.Elems, func(e *tree.Node) bool { return tree.Equal(e, made) }) {
+			return f.Data, nil
+		}
+	} else if rules != nil {
+		return nil, textedit.ErrRefused
+	}
+	var b bytes.Buffer
+	b.Write(f.Data)
+	if n := len(f.Data); n > 0 {
+		if f.Data[n-1] != '\n' {
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("[[" + keyRule + "]]\n")
+	for _, m := range made.Members {
+		fmt.Fprintf(&b, "%s = %s\n", m.Key, m.Value.Source(line))
+	}
+	return b.Bytes(), nil
+}

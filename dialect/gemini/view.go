@@ -1,0 +1,254 @@
+package gemini
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/paths"
+)
+
+// A view turns a call of any agent into what Gemini CLI's rules look at.
+type view struct{ *params }
+
+var _ obstat.Outliner = (*view)(nil)
+
+// Questions returns the questions that a call poses to the rules.
+func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
+	args, err := dialect.Arguments(f)
+	if err != nil {
+		return nil, err
+	}
+	name := toolName(f.Call.Tool)
+	args = renamed(f.Call.Tool, name, args)
+	c := &asked{view: v, f: f, tool: name, args: args, text: stable(args)}
+	out := []obstat.Question{c.question()}
+	if command := args.Get("command"); name == shellTool && command.Is(tree.String) && command.Str != "" {
+		out = c.shell(command.Str, out)
+	}
+	if name == "invoke_agent" {
+		if agent := args.Get("agent_name"); agent.Is(tree.String) {
+			out[0].Subjects = append(out[0].Subjects, obstat.Subject{Field: fieldAgent, Text: agent.Str})
+		}
+	}
+	if f.Part() == nil {
+		out[0].Subjects = append(out[0].Subjects, obstat.Subject{Field: fieldCall, Text: name})
+	}
+	build := c.buildFile()
+	if f.Part() == nil && (build != "" || known(v.Checkers, string(f.Mode))) {
+		out = append(out, c.checked(build))
+	}
+	return out, nil
+}
+
+// toolName returns Gemini CLI's name for a tool of any agent; a server's is written
+// mcp__server__tool.
+func toolName(tool string) string {
+	if alias := aliases[tool]; alias != "" {
+		return alias
+	}
+	if known(toolNames, tool) || strings.HasPrefix(tool, "mcp__") {
+		return tool
+	}
+	if rest, ok := strings.CutPrefix(tool, "mcp_"); ok {
+		if server, name, ok := strings.Cut(rest, "_"); ok && server != "" && name != "" {
+			return "mcp__" + server + "__" + name
+		}
+		return tool
+	}
+	t, _ := effect.Lookup(tool)
+	names := map[string]string{"shell": shellTool, "read": "read_file", "write": "write_file", "edit": "replace", "patch": "replace", "delete": "replace", "move": "replace", "notebook": "replace", "mkdir": "write_file",
+		"list": "list_directory", "glob": "glob", "grep": "grep_search", "fetch": "web_fetch", "search": "google_web_search", "task": "invoke_agent", "skill": "activate_skill"}
+	if name := names[t.Canonical]; name != "" {
+		return name
+	}
+	return tool
+}
+
+// renamed gives arguments of another agent's tool the names that Gemini CLI's has, beside
+// their own.
+func renamed(tool, name string, args *tree.Node) *tree.Node {
+	if tool == name || strings.HasPrefix(name, "mcp__") {
+		return args
+	}
+	t, _ := effect.Lookup(tool)
+	out := *args
+	out.Members = slices.Clone(args.Members)
+	add := func(key string, from []string) {
+		if args.Get(key) != nil {
+			return
+		}
+		for _, k := range from {
+			if n := args.Get(k); n != nil {
+				out.Members = append(out.Members, tree.Member{Key: key, Value: n})
+				return
+			}
+		}
+	}
+	switch name {
+	case shellTool:
+		add("command", t.Command)
+		add("dir_path", t.Dir)
+	case "list_directory", "glob", "grep_search":
+		add("dir_path", t.Paths)
+	case "web_fetch":
+		add("prompt", t.URL)
+	case "invoke_agent":
+		add("agent_name", []string{"subagent_type", "agent_type"})
+	default:
+		add("file_path", t.Paths)
+	}
+	return &out
+}
+
+// asked is one call, or one command of it, being put into words.
+type asked struct {
+	*view
+	f    *obstat.Facts
+	tool string
+	args *tree.Node
+	text string // all arguments
+}
+
+// question says the arguments: all of them, and each by itself.
+func (c *asked) question() obstat.Question {
+	q := obstat.Question{Tool: c.tool, Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()}, {Field: fieldSeen, Text: c.text}, {Field: fieldArgs, Text: c.text}}}
+	for _, m := range c.args.Members {
+		if !m.Value.Is(tree.String) {
+			continue
+		}
+		args, seen := fieldArgs+"."+m.Key, fieldSeen+"."+m.Key
+		if !c.f.Wants(args) && !c.f.Wants(seen) {
+			continue
+		}
+		value := jsonString(m.Value.Str)
+		bare := value[1 : len(value)-1]
+		tail := bare
+		if at := strings.Index(c.text, "\x00"+jsonString(m.Key)+":\""); at >= 0 {
+			tail = c.text[at+len(jsonString(m.Key))+3:]
+		}
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: args, Text: tail}, obstat.Subject{Field: seen, Text: bare}, obstat.Subject{Field: seen, Text: tail})
+		for _, other := range c.spellings(m.Key, m.Value.Str) {
+			value := jsonString(other)
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: seen, Text: value[1 : len(value)-1]}, obstat.Subject{Field: fieldSeen, Text: strings.Replace(c.text, jsonString(m.Key)+":"+jsonString(m.Value.Str), jsonString(m.Key)+":"+value, 1)})
+		}
+	}
+	return q
+}
+
+// shown returns what explanations call the call: its command, its file, or all arguments.
+func (c *asked) shown() string {
+	for _, key := range []string{"command", "file_path", "dir_path", "path", "agent_name"} {
+		if n := c.args.Get(key); n.Is(tree.String) && n.Str != "" {
+			return n.Str
+		}
+	}
+	return strings.ReplaceAll(c.text, "\x00", "")
+}
+
+// spellings returns other ways to name a path, with the floor on: absolute, from the project,
+// and where links lead.
+func (c *asked) spellings(key, text string) (out []string) {
+	if !c.Floor || key != "file_path" && key != "dir_path" && key != "path" || text == "" {
+		return nil
+	}
+	at := paths.Resolver{FS: c.f.World, Dir: c.f.Call.Dir}.Literal(text)
+	for _, p := range []string{at.Abs, at.Real} {
+		if p == "" {
+			continue
+		}
+		list := []string{p}
+		if from := c.f.Call.Anchor(); from != "" && paths.Inside(from, p) {
+			rel := strings.TrimPrefix(strings.TrimPrefix(p, from), "/")
+			list = append(list, rel, "./"+rel)
+		}
+		for _, s := range list {
+			if s != text && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// checked asks the safety checkers, and about a build file that the call would edit.
+func (c *asked) checked(build string) obstat.Question {
+	text := c.tool + "\n" + c.text
+	q := obstat.Question{Tool: toolChecker, Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()}, {Field: fieldChecked, Text: text}}}
+	if build != "" {
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldBuild, Text: build})
+	}
+	a := c.f.Analysis()
+	for i := range a.Effects {
+		switch e := &a.Effects[i]; e.Kind {
+		case effect.Read, effect.Write, effect.Delete:
+			if e.Harmless && e.Kind != effect.Read {
+				continue
+			}
+			if !slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return e.Real != "" && paths.Inside(root, e.Real) }) {
+				q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldOutside, Text: text})
+				return q
+			}
+		}
+	}
+	return q
+}
+
+// editWords in a tool's name say that it edits.
+var editWords = []string{"write", "edit", "replace", "patch", "update", "create", "append", "save"}
+
+// buildFile returns the file that a call of an editing tool would change, if it says how a
+// project is built.
+func (c *asked) buildFile() string {
+	words := strings.FieldsFunc(strings.ToLower(c.tool), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
+	if !slices.ContainsFunc(words, func(w string) bool { return known(editWords, w) }) {
+		return ""
+	}
+	for _, key := range []string{"file_path", "path", "filePath", "file"} {
+		n := c.args.Get(key)
+		if n == nil || n.Is(tree.Null) {
+			continue
+		}
+		at := paths.Resolver{FS: c.f.World, Dir: c.f.Call.Dir}.Literal(strings.ReplaceAll(strings.TrimSpace(n.Str), `\`, "/"))
+		for _, p := range []string{at.Real, at.Abs, n.Str} {
+			if name := base(p); n.Is(tree.String) && p != "" && (known(buildNames, name) || strings.HasPrefix(name, "Dockerfile.") || strings.HasPrefix(name, "Containerfile.") || known(buildEnds, strings.ToLower(path.Ext(name)))) {
+				return p
+			}
+		}
+		break
+	}
+	return ""
+}
+
+// The files that say how a project is built: by name, and by how names end.
+var (
+	buildNames = []string{"BUILD", "BUILD.bazel", "WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", ".blazerc", "Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "setup.py", "setup.cfg", "pyproject.toml", "go.mod", "go.sum", "Cargo.toml", "Cargo.lock", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "Dockerfile", "Containerfile"}
+	buildEnds  = []string{".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"}
+)
+
+// Outline returns the questions of any call to a tool.
+func (v *view) Outline(tool string) []obstat.Question {
+	name := toolName(tool)
+	subjects := []obstat.Subject{{Field: fieldSeen, Text: "{"}, {Field: fieldArgs, Text: "{"}}
+	key := map[string]string{shellTool: "command", "read_file": "file_path", "write_file": "file_path", "replace": "file_path", "list_directory": "dir_path", "web_fetch": "prompt"}[name]
+	if key != "" {
+		subjects = append(subjects, obstat.Subject{Field: fieldArgs + "." + key}, obstat.Subject{Field: fieldSeen + "." + key})
+	}
+	subjects = append(subjects, obstat.Subject{Field: fieldCall, Text: name})
+	out := []obstat.Question{{Tool: name, Subjects: subjects}}
+	if name == shellTool {
+		more := slices.Clone(subjects)
+		for _, field := range []string{fieldDoubt, fieldRough, fieldRedirect, fieldUnparsed} {
+			more = append(more, obstat.Subject{Field: field, Text: "{"})
+		}
+		out = append(out, obstat.Question{Tool: name, Subjects: append(slices.Clone(subjects), obstat.Subject{Field: fieldSafe, Text: "{"})}, obstat.Question{Tool: name, Subjects: more})
+	}
+	return out
+}
+
+// base returns the name of a program without its directory.
+func base(program string) string { return path.Base(program) }
