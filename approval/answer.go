@@ -25,13 +25,14 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 		switch {
 		case !a.Allow:
 			out = r.with(Refused, answers)
+			out.Logged = b.opts.Logs
 			return out.Spent(), nil, nil
 		case !r.Who.enough(answers):
 			out = r.with(Pending, answers)
 			return out, nil, nil
 		}
 		out = r.with(Approved, answers)
-		out.ClaimBy = b.now().Add(b.opts.Valid)
+		out.Logged, out.ClaimBy = b.opts.Logs, b.now().Add(b.opts.Valid)
 		said := agreed(answers)
 		return out, said.grant(r), nil
 	}))

@@ -55,6 +55,8 @@ type Request struct {
 	ClaimBy time.Time `json:"claim_by,omitzero"`
 	Claim   *Claim    `json:"claim,omitempty"`
 	Outcome *Outcome  `json:"outcome,omitempty"`
+	// Logged: whoever ended the request writes that down in the ledger.
+	Logged bool `json:"logged,omitempty"`
 	// Version counts the changes; [Store].Update compares it.
 	Version int `json:"version"`
 	// Changed is the store's cursor of the last change: later changes have larger

@@ -35,6 +35,9 @@ type Options struct {
 	// Feed tells of changes in other processes, so that a waiting request is
 	// looked up when it has changed; nil: it is looked up each Poll.
 	Feed *Feed
+	// Logs: who takes answers with this broker writes them down, so that who claims
+	// an approval does not; see [Request].Logged.
+	Logs bool
 	// Check is asked about an answer before it counts: whether an accepted rule
 	// works and is no broader than the call. nil takes any.
 	Check func(r *Request, a *Answer) error
@@ -93,7 +96,7 @@ func (b *Broker) Put(ctx context.Context, r *Request) error {
 	if r.ID == "" {
 		r.ID = NewID("req_")
 	}
-	r.Created = b.now()
+	r.Created, r.State = b.now(), Pending
 	if r.Expires.IsZero() {
 		r.Expires = r.Created.Add(b.opts.Timeout)
 	}
@@ -146,30 +149,14 @@ func (b *Broker) Wait(ctx context.Context, id string) (*Request, error) {
 func (b *Broker) Until(ctx context.Context, id string) (*Request, error) {
 	wake := b.watch(id)
 	defer b.unwatch(id, wake)
-	poll := time.NewTicker(b.opts.Poll)
-	defer poll.Stop()
-	for failures := 0; ; {
-		r, err := b.store.Request(ctx, id)
-		switch {
-		case err == nil && r.State == Pending && !b.now().Before(r.Expires):
-			return b.end(id, Expired)
-		case err == nil && r.State != Pending:
-			b.tell(r)
-			return r, nil
-		case err == nil:
-			failures = 0
-		default:
-			if failures++; failures >= maxFailures || ctx.Err() != nil {
-				return nil, err
-			}
-		}
-		select {
-		case <-wake:
-		case <-poll.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	r, err := b.store.Request(ctx, id)
+	if err == nil && r.State != Pending {
+		b.tell(r)
 	}
+	if err != nil || r.State != Pending {
+		return r, err
+	}
+	return b.look(ctx, r, wake)
 }
 
 // Follow waits for a request in the background, for a host that shows it to
@@ -219,7 +206,17 @@ func (b *Broker) wake(id string) {
 // before the ask is given up.
 const maxFailures = 5
 
+// wait waits for the end of a request, and takes it back when ctx ends.
 func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Request, error) {
+	out, err := b.look(ctx, r, wake)
+	if err != nil && ctx.Err() != nil {
+		return b.end(r.ID, Canceled)
+	}
+	return out, err
+}
+
+// look waits for the end of a request.
+func (b *Broker) look(ctx context.Context, r *Request, wake chan struct{}) (*Request, error) {
 	timeout := time.NewTimer(r.Expires.Sub(b.now()))
 	defer timeout.Stop()
 	poll := time.NewTicker(b.opts.Poll)
@@ -231,7 +228,7 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 		case <-timeout.C:
 			return b.end(r.ID, Expired)
 		case <-ctx.Done():
-			return b.end(r.ID, Canceled)
+			return nil, ctx.Err()
 		}
 		now, err := b.store.Request(ctx, r.ID)
 		switch {
@@ -264,22 +261,27 @@ func (b *Broker) end(id string, to State) (*Request, error) {
 // Pending returns the requests that can still be answered, oldest first. Those
 // whose time is over, because the asking process ended before, are settled on the way.
 func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
+	out, _, err := b.pending(ctx)
+	return out, err
+}
+
+func (b *Broker) pending(ctx context.Context) (open, over []*Request, err error) {
 	all, err := b.store.Requests(ctx, Query{State: Pending})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now := b.now()
-	var out []*Request
 	for _, r := range all {
 		if now.Before(r.Expires) {
-			out = append(out, r)
+			open = append(open, r)
 			continue
 		}
 		if r, err := b.settle(ctx, r.ID, Expired, nil); err == nil {
 			b.tell(r)
+			over = append(over, r)
 		} else if !errors.Is(err, ErrSettled) {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return out, nil
+	return open, over, nil
 }

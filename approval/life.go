@@ -51,7 +51,9 @@ func (b *Broker) settle(ctx context.Context, id string, to State, answers []Answ
 		if r.State != Pending {
 			return nil, nil, fmt.Errorf("%q: %w", id, ErrSettled)
 		}
-		return r.with(to, append(r.Answers, answers...)).Spent(), nil, nil
+		next := r.with(to, append(r.Answers, answers...)).Spent()
+		next.Logged = b.opts.Logs
+		return next, nil, nil
 	}))
 }
 
@@ -67,12 +69,27 @@ func (b *Broker) changed(r *Request, err error) (*Request, error) {
 // A Claiming is what a caller shows to take an approval.
 type Claiming struct {
 	By string
+	// Key is the caller's own name for this claim: with it, a claim whose answer was
+	// lost can be repeated until the lease ends. Another process of the caller does
+	// not know it.
+	Key string
 	// Digest is of the call that the caller is about to run; "" is the request's.
 	Digest string
 	// Lease is how long the caller has to report the outcome with [Broker.Finish];
 	// zero: it does not, and the request is done.
 	Lease time.Duration
 }
+
+// by names the claim.
+func (c *Claiming) by() string {
+	if c.Key == "" {
+		return c.By
+	}
+	return c.By + " " + c.Key
+}
+
+// errAgain: the caller has claimed it before.
+var errAgain = errors.New("claimed before by the same caller")
 
 // Claim takes an approval for the one run that it is for, and returns the request
 // with its call. Exactly one caller gets it, of all processes: every other gets
@@ -83,6 +100,9 @@ func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, er
 	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
 		now := b.now()
 		switch {
+		case c.Key != "" && r.State == Claimed && r.Claim.By == c.by() && now.Before(r.Claim.Until) && (c.Digest == "" || c.Digest == r.Digest):
+			whole = r.with(Approved, r.Answers) // the answer to the first claim was lost
+			return nil, nil, errAgain
 		case r.State != Approved:
 			return nil, nil, fmt.Errorf("%q: %w: it is %s", id, ErrSettled, r.State)
 		case c.Digest != "" && c.Digest != r.Digest:
@@ -92,13 +112,17 @@ func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, er
 		if late = !r.ClaimBy.IsZero() && !now.Before(r.ClaimBy); late {
 			return r.with(Lapsed, r.Answers).Spent(), nil, nil
 		}
-		next := r.with(Done, r.Answers).Spent()
-		next.Claim = &Claim{By: c.By, Time: now}
+		next := r.with(Done, r.Answers)
+		next.Claim = &Claim{By: c.by(), Time: now}
 		if c.Lease > 0 {
 			next.State, next.Claim.Until = Claimed, now.Add(c.Lease)
+			return next, nil, nil // with its call, so that a lost answer can be repeated
 		}
-		return next, nil, nil
+		return next.Spent(), nil, nil
 	}))
+	if errors.Is(err, errAgain) {
+		return whole, nil
+	}
 	if err == nil && late {
 		err = fmt.Errorf("%q: %w: its approval lapsed", id, ErrSettled)
 	}
@@ -119,7 +143,7 @@ func (b *Broker) Finish(ctx context.Context, id, by string, o Outcome) (*Request
 			return nil, nil, fmt.Errorf("%q: %w: another caller has claimed it", id, ErrNotYou)
 		}
 		o.Time = b.now()
-		next := r.with(Done, r.Answers)
+		next := r.with(Done, r.Answers).Spent()
 		next.Outcome = &o
 		return next, nil, nil
 	}))
@@ -127,15 +151,15 @@ func (b *Broker) Finish(ctx context.Context, id, by string, o Outcome) (*Request
 
 // Sweep ends the requests whose time is over: those that nobody answered, whose
 // approval nobody claimed, and whose caller was not heard of again. It returns
-// those that lapsed.
-func (b *Broker) Sweep(ctx context.Context) (lapsed []*Request, err error) {
-	if _, err := b.Pending(ctx); err != nil {
-		return nil, err
+// those that it ended.
+func (b *Broker) Sweep(ctx context.Context) (ended []*Request, err error) {
+	if _, ended, err = b.pending(ctx); err != nil {
+		return ended, err
 	}
 	for _, from := range []State{Approved, Claimed} {
 		open, err := b.store.Requests(ctx, Query{State: from})
 		if err != nil {
-			return lapsed, err
+			return ended, err
 		}
 		for _, o := range open {
 			if !o.over(b.now()) {
@@ -148,13 +172,13 @@ func (b *Broker) Sweep(ctx context.Context) (lapsed []*Request, err error) {
 				return r.with(Lapsed, r.Answers).Spent(), nil, nil
 			}))
 			if err == nil {
-				lapsed = append(lapsed, r)
+				ended = append(ended, r)
 			} else if !errors.Is(err, ErrSettled) {
-				return lapsed, err
+				return ended, err
 			}
 		}
 	}
-	return lapsed, nil
+	return ended, nil
 }
 
 // over tells whether the time of an approval, or of a claim, is over.

@@ -55,6 +55,22 @@ func TestLife(t *testing.T) {
 		if _, err := b.Claim(t.Context(), "b", approval.Claiming{By: "agent", Lease: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
+		// A claim whose answer was lost is repeated by who knows its key.
+		put(t, b, request("d", "s"))
+		answer(t, b, "d", approval.Answer{By: "ann", Allow: true})
+		for _, want := range []bool{true, true} {
+			if r, err := b.Claim(t.Context(), "d", approval.Claiming{By: "agent", Key: "k", Lease: time.Minute}); (err == nil) != want || len(r.Call.Input) == 0 {
+				t.Errorf("repeated: %+v %v", r, err)
+			}
+		}
+		for _, c := range []approval.Claiming{{By: "agent", Key: "other", Lease: time.Minute}, {By: "agent", Lease: time.Minute}, {By: "thief", Key: "k"}} {
+			if _, err := b.Claim(t.Context(), "d", c); !errors.Is(err, approval.ErrSettled) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		if _, err := b.Finish(t.Context(), "d", "agent k", approval.Outcome{OK: true}); err != nil {
+			t.Error(err)
+		}
 		time.Sleep(2 * time.Minute)
 		if lapsed, err := b.Sweep(t.Context()); err != nil || len(lapsed) != 1 || lapsed[0].ID != "b" {
 			t.Errorf("%v %v", lapsed, err)

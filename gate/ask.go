@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if r, err = t.j.by.use(ctx, r, approval.Claiming{By: t.call.Agent, Digest: t.digest}); err != nil {
 		return d.Refuse("it was answered, but that could not be taken down: " + err.Error())
 	}
-	t.before = append(t.before, t.answered(r))
+	t.log(r)
 	return t.settle(ctx, d, r)
 }
 
@@ -51,6 +52,14 @@ type Started struct {
 func (g *Gate) Start(ctx context.Context, call *obstat.Call) *Started {
 	t := g.begin(ctx, call)
 	return &Started{t.j.Decision, t}
+}
+
+// PutAs is [Gate.Put] with the ID that a request gets. A call whose request is
+// there is denied.
+func (g *Gate) PutAs(ctx context.Context, id string, call *obstat.Call) (obstat.Decision, *approval.Request, error) {
+	s := g.Start(ctx, call)
+	s.t.id = id
+	return s.Finish(ctx)
 }
 
 // Finish asks where the policy does, and writes the decision down.
@@ -233,7 +242,7 @@ func (t *turn) allowedWith(rules []obstat.Offer) bool {
 // makeRequest makes the request for a decision that asks.
 func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
-	r := &approval.Request{ID: approval.NewID("req_"), Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
+	r := &approval.Request{ID: cmp.Or(t.id, approval.NewID("req_")), Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
 		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(t.analysis())}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))

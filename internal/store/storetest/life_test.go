@@ -84,7 +84,7 @@ func testClaims(t *testing.T, s Store) {
 	})
 	r, err := s.Request(ctx(), "r")
 	must(t, err)
-	if won != 1 || r.State != approval.Claimed || r.Claim == nil || says(t, r) {
+	if won != 1 || r.State != approval.Claimed || r.Claim == nil || !says(t, r) {
 		t.Fatalf("%d claimed it: %+v", won, r)
 	}
 	by := r.Claim.By
@@ -92,7 +92,7 @@ func testClaims(t *testing.T, s Store) {
 		_, err := b.Finish(ctx(), "r", by, approval.Outcome{OK: true, Words: "fine"})
 		return err
 	})
-	if r, err = s.Request(ctx(), "r"); won != 1 || err != nil || r.State != approval.Done || r.Outcome == nil || !r.Outcome.OK || r.Claim.By != by {
+	if r, err = s.Request(ctx(), "r"); won != 1 || err != nil || r.State != approval.Done || r.Outcome == nil || !r.Outcome.OK || r.Claim.By != by || says(t, r) {
 		t.Errorf("%d reported: %+v %v", won, r, err)
 	}
 }

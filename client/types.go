@@ -1,0 +1,203 @@
+// Package client talks to an obstat server: it puts calls to its gate, claims
+// approvals, and answers requests for people.
+//
+// It owns the wire types of the HTTP API, which the server uses as well, and the
+// client. It decides nothing: without the server's answer a call does not run.
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+)
+
+// A DecisionRequest puts one call, or several, to the gate.
+type DecisionRequest struct {
+	Call  *obstat.Call  `json:"call,omitempty"`
+	Calls []obstat.Call `json:"calls,omitempty"` // in place of Call
+	// Wait is for how many seconds the answer is held while a person is asked;
+	// zero returns the ask at once.
+	Wait int `json:"wait,omitempty"`
+	// Key makes the call repeatable: the same key from the same agent is the same
+	// ask, and a claim of its approval that was sent twice is one claim.
+	Key string `json:"key,omitempty"`
+	// Lease is in how many seconds the caller reports the outcome of a call that a
+	// person approved; zero: it does not report.
+	Lease int `json:"lease,omitempty"`
+}
+
+// A Decision is the gate's answer to a call.
+type Decision struct {
+	Verdict string `json:"verdict"` // allow, ask or deny
+	Reason  string `json:"reason"`
+	Rule    *Rule  `json:"rule,omitempty"`
+	Stage   string `json:"stage,omitempty"`
+	Part    string `json:"part,omitempty"` // of the call, that decided
+	Safety  bool   `json:"safety,omitempty"`
+	// Input, if there is one, replaces the call's input.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Request is the ask that was put to people.
+	Request *Asked `json:"request,omitempty"`
+}
+
+// A Rule is the rule that decided, and where it is written.
+type Rule struct {
+	Text    string     `json:"text"`
+	Verdict string     `json:"verdict"`
+	Pos     obstat.Pos `json:"pos,omitzero"`
+}
+
+// Asked is what a caller is told of a request.
+type Asked struct {
+	ID      string         `json:"id"`
+	State   approval.State `json:"state"`
+	Digest  string         `json:"digest"` // of the call; a claim shows it
+	Policy  string         `json:"policy,omitempty"`
+	Expires time.Time      `json:"expires"`
+	ClaimBy time.Time      `json:"claim_by,omitzero"`
+}
+
+// A DecisionReply is the Decision about one call, or Decisions about several, in
+// their order.
+type DecisionReply struct {
+	*Decision
+	Decisions []Decision `json:"decisions,omitempty"`
+}
+
+// NewDecision returns a decision as it is sent.
+func NewDecision(d *obstat.Decision, r *approval.Request) *Decision {
+	out := &Decision{Verdict: d.Verdict.String(), Reason: d.Reason(), Stage: d.Stage, Part: d.Part, Safety: d.Safety, Input: d.Input}
+	if d.Rule != nil {
+		out.Rule = &Rule{d.Rule.String(), d.Rule.Verdict.String(), d.Rule.Pos}
+	}
+	if r != nil {
+		out.Request = NewAsked(r)
+	}
+	return out
+}
+
+// NewAsked returns what a caller is told of a request.
+func NewAsked(r *approval.Request) *Asked {
+	return &Asked{ID: r.ID, State: r.State, Digest: r.Digest, Policy: r.Policy, Expires: r.Expires, ClaimBy: r.ClaimBy}
+}
+
+// An Answer is a person's answer to a request. Who the person is, the server
+// knows.
+type Answer struct {
+	Allow bool           `json:"allow"`
+	Scope approval.Scope `json:"scope,omitempty"`
+	Until time.Time      `json:"until,omitzero"`
+	// For is for how many seconds a grant holds, from the last approval on.
+	For   int             `json:"for,omitempty"`
+	Offer int             `json:"offer,omitempty"` // 1 and up
+	More  []int           `json:"more,omitempty"`
+	Rule  json.RawMessage `json:"rule,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+	Words string          `json:"words,omitempty"`
+	All   bool            `json:"all,omitempty"`
+}
+
+// A GroupAnswer answers several requests of one group alike.
+type GroupAnswer struct {
+	IDs    []string `json:"ids"`
+	Answer Answer   `json:"answer"`
+}
+
+// A GroupResult says what became of one request of a group.
+type GroupResult struct {
+	ID    string         `json:"id"`
+	State approval.State `json:"state,omitempty"`
+	Error string         `json:"error,omitempty"`
+}
+
+// GroupResults is the answer to a GroupAnswer.
+type GroupResults struct {
+	Results []GroupResult `json:"results"`
+}
+
+// A Claim takes an approval to run its call, once.
+type Claim struct {
+	Digest string `json:"digest"`          // of the call that is about to run
+	Key    string `json:"key,omitempty"`   // the same key repeats a claim whose answer was lost
+	Lease  int    `json:"lease,omitempty"` // in how many seconds the outcome is reported
+}
+
+// An Outcome reports how a call went whose approval was claimed.
+type Outcome struct {
+	OK    bool   `json:"ok"`
+	Words string `json:"words,omitempty"`
+	Key   string `json:"key,omitempty"` // that it was claimed with
+}
+
+// Requests is a list of requests, and the cursor after which newer changes come.
+type Requests struct {
+	Requests []*approval.Request `json:"requests"`
+	Cursor   int64               `json:"cursor"`
+}
+
+// Grants is a list of the grants in force.
+type Grants struct {
+	Grants []*approval.Grant `json:"grants"`
+}
+
+// Tools names tools; in an answer, those that an agent may be shown.
+type Tools struct {
+	Tools []string    `json:"tools"`
+	Mode  obstat.Mode `json:"mode,omitempty"`
+}
+
+// A ToolReach says which verdicts calls to a tool can get.
+type ToolReach struct {
+	Tool      string `json:"tool"`
+	Strictest string `json:"strictest"`
+	Loosest   string `json:"loosest"`
+}
+
+// ToolReaches is the list of tools without those that are always denied.
+type ToolReaches struct {
+	Tools  []ToolReach `json:"tools"`
+	Hidden []string    `json:"hidden,omitempty"` // denied whatever the input
+}
+
+// An AgentSeen is an agent that has put calls to the server.
+type AgentSeen struct {
+	Agent    string    `json:"agent"`
+	Token    string    `json:"token,omitempty"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Calls    int       `json:"calls"`
+	Doctor   string    `json:"doctor,omitempty"` // what obstat doctor found last
+	DoctorAt time.Time `json:"doctor_at,omitzero"`
+}
+
+// Agents is a list of the agents seen.
+type Agents struct {
+	Agents []AgentSeen `json:"agents"`
+}
+
+// Me says who the server takes the caller for.
+type Me struct {
+	Kind  string   `json:"kind"` // agent or person
+	Name  string   `json:"name"`
+	Roles []string `json:"roles,omitempty"`
+	CSRF  string   `json:"csrf,omitempty"` // to be sent in X-CSRF-Token by a page
+}
+
+// A Problem is what went wrong, as application/problem+json.
+type Problem struct {
+	Type   string        `json:"type"`
+	Title  string        `json:"title"`
+	Status int           `json:"status"`
+	Detail string        `json:"detail,omitempty"`
+	Errors obstat.Errors `json:"errors,omitempty"` // with positions
+}
+
+// Error returns the title and what was wrong.
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/store"
+)
+
+// serveOptions are the options of obstat serve.
+type serveOptions struct {
+	*Factory
+	Policy policyOptions
+	Store  storeOptions
+	Listen server.Listening
+	Hosts  []string
+	Roster string
+	Wait   time.Duration
+	As     string
+	World  string
+	Rate   int
+	OIDC   server.OIDC
+}
+
+func newServe(f *Factory) *cobra.Command {
+	o := &serveOptions{Factory: f}
+	cmd := command("serve", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return serveRun(ctx, o) }))
+	o.Policy.flags(cmd, true)
+	o.Store.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&o.Listen.Addr, "addr", "127.0.0.1:8470", "`host:port` to listen on; other machines can reach it only with TLS")
+	fl.StringVar(&o.Listen.Socket, "socket", "", "Unix `socket` to listen on as well, in a directory of mode 0700; agents need no token there")
+	fl.StringVar(&o.Listen.Cert, "tls-cert", "", "`file` of the certificate")
+	fl.StringVar(&o.Listen.Key, "tls-key", "", "`file` of its key")
+	fl.StringArrayVar(&o.Hosts, "host", nil, "`name[:port]` that clients call the server by, besides the address")
+	fl.StringVar(&o.Roster, "roster", "", "`file` that says who may answer which calls: docs/server.md has the form")
+	fl.DurationVar(&o.Wait, "ask-timeout", 10*time.Minute, "how long a request waits for people")
+	fl.StringVar(&o.As, "as", userName(), "`name` of the person that the login link is for")
+	fl.StringVar(&o.World, "world", "auto", "whether paths of calls are looked up on this machine: `auto`, local or none; auto does on loopback")
+	fl.IntVar(&o.Rate, "rate", 5000, "how many requests a `second` one caller may send")
+	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
+	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
+	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
+	complete(cmd, "world", "auto", "local", "none")
+	return cmd
+}
+
+func serveRun(ctx context.Context, o *serveOptions) (err error) {
+	if (o.Listen.Cert == "") != (o.Listen.Key == "") {
+		return usagef("--tls-cert and --tls-key go together")
+	}
+	opts, err := o.server()
+	if err != nil {
+		return err
+	}
+	keep, err := o.Store.any(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, keep.Close()) }()
+	opts.Store = keep
+	tcp, socket, hosts, err := o.Listen.Listeners()
+	if err != nil {
+		return err
+	}
+	for _, h := range o.Hosts {
+		hosts = append(hosts, h)
+		if _, port, ok := strings.Cut(hosts[0], ":"); ok && !strings.Contains(h, ":") {
+			hosts = append(hosts, h+":"+port)
+		}
+	}
+	if opts.Hosts = hosts; tcp == nil {
+		opts.Hosts = nil
+	}
+	srv, err := server.Open(ctx, *opts)
+	if err != nil {
+		return err
+	}
+	defer srv.Close()
+	if err := o.greet(ctx, keep, hosts); err != nil {
+		return err
+	}
+	return srv.Serve(ctx, tcp, socket)
+}
+
+// server returns the options of the server, without its store and its names.
+func (o *serveOptions) server() (*server.Options, error) {
+	dialectOptions, err := o.Policy.options()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := o.dir(o.Policy.Dir)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := strings.Cut(o.Listen.Addr, ":")
+	opts := &server.Options{AskTimeout: o.Wait, Rate: o.Rate, TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
+	switch o.World {
+	case "auto":
+		if host == "127.0.0.1" || host == "localhost" || host == "" || host == "[" {
+			opts.World = o.Factory.World
+		}
+	case "local":
+		opts.World = o.Factory.World
+	case "none":
+	default:
+		return nil, usagef("--world takes auto, local or none, not %q", o.World)
+	}
+	if exe, err := os.Executable(); err == nil {
+		opts.Programs = []string{exe}
+	}
+	if o.OIDC.Issuer != "" {
+		o.OIDC.Secret = os.Getenv("OBSTAT_OIDC_SECRET")
+		opts.OIDC = &o.OIDC
+	}
+	if o.Roster != "" {
+		roster, err := readRoster(o.Roster)
+		if err != nil {
+			return nil, err
+		}
+		opts.Who = func(c *obstat.Call, d *obstat.Decision) approval.Who { return roster.For(c, d) }
+	}
+	return opts, nil
+}
+
+// rosterJSON is the file of --roster.
+type rosterJSON struct {
+	Roster approval.Roster `json:"roster"`
+}
+
+// readRoster reads who may answer which calls.
+func readRoster(name string) (approval.Roster, error) {
+	data, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	var out rosterJSON
+	n, problems := jsonx.Parse(data, jsonx.JSONC())
+	if !tree.Fatal(problems) {
+		problems = append(problems, n.Decode(data, &out)...)
+	}
+	f := dialect.File{Name: name, Data: data}
+	return out.Roster, f.Problems(problems).Fatal()
+}
+
+// greet says where the server is, and how to log in.
+func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []string) error {
+	scheme := "http"
+	if o.Listen.Cert != "" {
+		scheme = "https"
+	}
+	if len(hosts) == 0 {
+		fmt.Fprintf(o.IO.Out, "obstat listens on %s\n", o.Listen.Socket)
+		return nil
+	}
+	link, err := loginLink(ctx, keep, scheme+"://"+hosts[0], o.As, []string{server.RoleAdmin})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
+	fmt.Fprintf(o.IO.Out, "log in, once and within 15 minutes:\n  %s\n", link)
+	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME\n")
+	return nil
+}
+
+func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string) (string, error) {
+	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles})
+	return base + "/login?key=" + url.QueryEscape(key), err
+}
+
+// any opens the store that is named: a file, or postgres://... .
+func (o *storeOptions) any(ctx context.Context) (store.Serving, error) {
+	return store.Serve(ctx, o.Path)
+}
+
+// tokenOptions are the options of obstat token.
+type tokenOptions struct {
+	*Factory
+	Store storeOptions
+	Token client.TokenRequest
+	Base  string
+	Roles []string
+	As    string
+}
+
+func newToken(f *Factory) *cobra.Command {
+	cmd := command("token", nil, nil)
+	cmd.AddCommand(newTokenCreate(f), newTokenLogin(f))
+	return cmd
+}
+
+func newTokenCreate(f *Factory) *cobra.Command {
+	o := &tokenOptions{Factory: f}
+	cmd := command("token create", some(0, 0), func(ctx context.Context, _ []string) error { return tokenRun(ctx, o) })
+	o.Store.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&o.Token.Agent, "agent", "", "`name` of the agent that the token is for")
+	fl.StringVar(&o.As, "person", "", "`name` of the person that the token is for")
+	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the person; admin looks after policies and tokens")
+	fl.StringVar(&o.Token.Workspace, "workspace", "", "`directory` that the agent's calls have to be made in")
+	fl.StringVar(&o.Token.Dialect, "policy-dialect", "", "`dialect` that the policy in force has to have")
+	fl.StringVar(&o.Token.User, "user", "", "`name` of the user that the agent works for, who may not answer where a checker is wanted")
+	fl.IntVar(&o.Token.Days, "days", 90, "how many `days` the token holds")
+	return cmd
+}
+
+func newTokenLogin(f *Factory) *cobra.Command {
+	o := &tokenOptions{Factory: f}
+	cmd := command("token login", some(0, 0), func(ctx context.Context, _ []string) error { return loginRun(ctx, o) })
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Base, "url", "http://127.0.0.1:8470", "`URL` of the server")
+	cmd.Flags().StringVar(&o.As, "as", userName(), "`name` of the person")
+	cmd.Flags().StringArrayVar(&o.Roles, "role", []string{server.RoleAdmin}, "`role` of the person")
+	return cmd
+}
+
+func tokenRun(ctx context.Context, o *tokenOptions) error {
+	if (o.Token.Agent == "") == (o.As == "") {
+		return usagef("name an --agent, or a --person")
+	}
+	t := o.Token
+	if t.Kind, t.Name = "agent", t.Agent; o.As != "" {
+		t.Kind, t.Name, t.Roles = "person", o.As, slices.Clone(o.Roles)
+	}
+	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
+		return usagef("--workspace is an absolute path")
+	}
+	keep, err := o.Store.any(ctx)
+	if err != nil {
+		return err
+	}
+	defer keep.Close()
+	tok, err := server.NewToken(ctx, keep, t, userName())
+	if err != nil {
+		return err
+	}
+	return o.show(tokenJSON{1, tok}, func(s *screen) {
+		s.printf("%s\n", tok.Secret)
+		s.printf("for the %s %s until %s; it is shown only now\n", tok.Kind, visible(tok.Name), tok.Expires.Format(time.DateOnly))
+	})
+}
+
+// tokenJSON is the output of obstat token create --json.
+type tokenJSON struct {
+	V     int          `json:"v"`
+	Token client.Token `json:"token"`
+}
+
+func loginRun(ctx context.Context, o *tokenOptions) error {
+	keep, err := o.Store.any(ctx)
+	if err != nil {
+		return err
+	}
+	defer keep.Close()
+	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), o.As, o.Roles)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.IO.Out, link)
+	return nil
+}

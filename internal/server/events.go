@@ -1,0 +1,129 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
+)
+
+const (
+	// heartbeat is how often a quiet stream says that it is alive.
+	heartbeat = 15 * time.Second
+	// writeLimit is how long one write to a stream may take.
+	writeLimit = 10 * time.Second
+	// maxBacklog is how many changes a stream makes up for.
+	maxBacklog = 1000
+	// maxStreams is how many streams one person may have.
+	maxStreams = 50
+)
+
+// events streams what happens, as server-sent events: each `request` that was put
+// or changed, and each `policy` that was activated. A stream that goes on with
+// Last-Event-ID gets what it missed; a request may come twice. An `event: reset`
+// says that too much was missed, and everything is to be loaded anew.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
+	leave, ok := s.hub.enter(c.id(), maxStreams)
+	if !ok {
+		s.problem(w, &client.Problem{Type: "too-many-streams", Title: "too many streams of events are open", Status: http.StatusTooManyRequests})
+		return
+	}
+	defer leave()
+	n := s.hub.now() // before the backlog is read, so that nothing comes in between
+	missed, reset, err := s.backlog(r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	head := w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("Cache-Control", "no-store, no-transform")
+	head.Set("X-Accel-Buffering", "no")
+	st := &stream{w: w, ctl: http.NewResponseController(w)}
+	st.write(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(1000)))
+	if reset {
+		st.write([]byte("event: reset\ndata: {}\n\n"))
+	}
+	for _, m := range missed {
+		if text, err := encodeEvent("request", m.Changed, m); err == nil {
+			st.write(text)
+		}
+	}
+	st.flush()
+	s.follow(r, st, n)
+}
+
+// backlog returns what a stream has missed; reset: too much.
+func (s *Server) backlog(r *http.Request) (missed []*approval.Request, reset bool, err error) {
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = r.URL.Query().Get("after")
+	}
+	if last == "" {
+		return nil, false, nil
+	}
+	cursor, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || cursor < 1 || cursor > s.feed.Cursor() {
+		return nil, true, nil
+	}
+	missed, err = s.store.Requests(r.Context(), approval.Query{After: cursor, Limit: maxBacklog + 1})
+	if len(missed) > maxBacklog {
+		return nil, true, err
+	}
+	return missed, false, err
+}
+
+// follow sends events from number n on until the client goes or the server ends.
+func (s *Server) follow(r *http.Request, st *stream, n int) {
+	beat := time.NewTimer(heartbeat)
+	defer beat.Stop()
+	for st.err == nil {
+		frames, more, lost, ended := s.hub.after(n)
+		if lost {
+			st.write([]byte("event: reset\ndata: {}\n\n"))
+			n = s.hub.now()
+		}
+		for i := range frames {
+			st.write(frames[i].text)
+		}
+		if n += len(frames); len(frames) > 0 || lost {
+			st.flush()
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-more:
+		case <-beat.C:
+			st.write([]byte(": alive\n\n"))
+			st.flush()
+			beat.Reset(heartbeat)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// A stream is one client's.
+type stream struct {
+	w   http.ResponseWriter
+	ctl *http.ResponseController
+	err error
+}
+
+func (st *stream) write(text []byte) {
+	if st.err == nil {
+		_ = st.ctl.SetWriteDeadline(time.Now().Add(writeLimit)) // a server without deadlines has none to set
+		_, st.err = st.w.Write(text)
+	}
+}
+
+func (st *stream) flush() {
+	if st.err == nil {
+		st.err = st.ctl.Flush()
+	}
+}

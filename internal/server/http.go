@@ -1,0 +1,389 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/ledger"
+)
+
+// build makes the handler: checks that hold for everything, then the routes, then
+// the pages.
+func (s *Server) build() (http.Handler, error) {
+	mux := http.NewServeMux()
+	for i := range s.routes {
+		rt := &s.routes[i]
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.serveRoute(rt, w, r) })
+	}
+	mux.HandleFunc("GET /login", s.serveLogin)
+	mux.HandleFunc("POST /logout", s.serveLogout)
+	if s.opts.OIDC != nil {
+		if err := s.mountOIDC(mux); err != nil {
+			return nil, err
+		}
+	}
+	pages := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if allow := methods(mux, r); allow != "" {
+			w.Header().Set("Allow", allow)
+			s.problem(w, &client.Problem{Type: "method", Title: "this route does not take " + r.Method, Status: http.StatusMethodNotAllowed, Detail: "it takes " + allow})
+			return
+		}
+		s.problem(w, &client.Problem{Type: "not-found", Title: "there is no such route", Status: http.StatusNotFound, Detail: r.Method + " " + r.URL.Path})
+	}))
+	if s.opts.Console != nil {
+		pages = s.pages(s.opts.Console(s.service), pages)
+	}
+	mux.Handle("/", pages)
+	return s.guard(mux), nil
+}
+
+// methods returns the methods that a path is served with.
+func methods(mux *http.ServeMux, r *http.Request) string {
+	var out []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if _, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" && pattern != "" {
+			out = append(out, method)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// guard makes the checks that hold for everything.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		rec := &recorder{ResponseWriter: w, code: http.StatusOK}
+		defer func() {
+			if v := recover(); v != nil && v != http.ErrAbortHandler {
+				s.opts.Log.Error("a handler broke", "panic", v, "path", r.URL.Path)
+				if !rec.wrote {
+					s.problem(rec, &client.Problem{Type: "broken", Title: "the server broke on this", Status: http.StatusInternalServerError})
+				}
+			}
+			s.metrics.responded(rec.code)
+		}()
+		switch {
+		case s.opts.Hosts != nil && !bySocket(r) && !slices.Contains(s.opts.Hosts, r.Host):
+			s.problem(rec, &client.Problem{Type: "host", Title: "this server is not called that", Status: http.StatusMisdirectedRequest, Detail: "Host: " + r.Host})
+		case fromElsewhere(r):
+			s.problem(rec, &client.Problem{Type: "origin", Title: "a page of another site may not do that", Status: http.StatusForbidden})
+		default:
+			next.ServeHTTP(rec, r)
+		}
+	})
+}
+
+// fromElsewhere tells whether a page of another site sent the request. A browser
+// says so in Sec-Fetch-Site or Origin, also for a GET.
+func fromElsewhere(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return false
+	case "":
+	default:
+		// A link that is followed from elsewhere opens a page, and nothing more.
+		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	_, host, _ := strings.Cut(origin, "://")
+	return host != r.Host
+}
+
+// A recorder remembers the status of a response.
+type recorder struct {
+	http.ResponseWriter
+	code  int
+	wrote bool
+}
+
+// WriteHeader writes the status.
+func (r *recorder) WriteHeader(code int) {
+	if !r.wrote {
+		r.code, r.wrote = code, true
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Write writes a part of the body.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.wrote = true
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets a ResponseController find what can flush.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// bodyLimit is how long a body may take to arrive.
+const bodyLimit = 20 * time.Second
+
+// serveRoute finds out who calls, whether that is for them, and serves.
+func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
+	c, err := s.admit(rt.who, r)
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	for name := range r.URL.Query() {
+		if !slices.Contains(rt.query, name) {
+			s.fail(w, bad(fmt.Sprintf("there is no parameter %q here", name)))
+			return
+		}
+	}
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // a recorder of a test has none
+	}
+	rt.serve(s, w, r, c)
+}
+
+// admit returns who calls, or why that is not for them.
+func (s *Server) admit(for_ who, r *http.Request) (*caller, error) {
+	c, err := s.auth.caller(r)
+	if err != nil && !errors.Is(err, errWho) {
+		return nil, err
+	}
+	if err != nil || c.agent == nil && c.person == nil {
+		if err == nil && bySocket(r) {
+			c.agent = &agentID{client.Token{Kind: "agent", Name: "socket"}}
+		} else if for_&anybody == 0 {
+			address, _, _ := strings.Cut(r.RemoteAddr, ":")
+			if !s.limits.take(&caller{address: address}, time.Now()) {
+				return nil, errTooMany
+			}
+			return nil, cmp.Or(err, errWho)
+		} else {
+			c = &caller{}
+		}
+	}
+	if !s.limits.take(c, time.Now()) {
+		return nil, errTooMany
+	}
+	switch {
+	case for_&anybody != 0:
+	case c.agent != nil && for_&agents == 0:
+		return nil, fmt.Errorf("%w: an agent's token cannot do this; a person has to", errForbidden)
+	case c.person != nil && for_&(people|admins) == 0:
+		return nil, fmt.Errorf("%w: this is for agents", errForbidden)
+	case c.person != nil && for_&people == 0 && !c.person.Is(RoleAdmin):
+		return nil, fmt.Errorf("%w: it takes the role %s", errForbidden, RoleAdmin)
+	}
+	if c.cookie && r.Method != http.MethodGet && r.Method != http.MethodHead && !sameSecret(csrfOf(r), c.person.CSRF) {
+		return nil, fmt.Errorf("%w: X-CSRF-Token is missing or wrong", errForbidden)
+	}
+	return c, nil
+}
+
+// csrfOf returns the token that a page sends along: in a header, or in a form.
+func csrfOf(r *http.Request) string {
+	if token := r.Header.Get("X-CSRF-Token"); token != "" {
+		return token
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		return r.PostFormValue("csrf")
+	}
+	return ""
+}
+
+var errTooMany = errors.New("too many requests")
+
+// refuse tells a caller that it is not known, or too fast.
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, errTooMany):
+		w.Header().Set("Retry-After", "1")
+		s.problem(w, &client.Problem{Type: "too-many", Title: "too many requests; slow down", Status: http.StatusTooManyRequests})
+	case errors.Is(err, errWho):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		s.problem(w, &client.Problem{Type: "unauthorized", Title: "log in, or send a token", Status: http.StatusUnauthorized, Detail: err.Error()})
+	default:
+		s.fail(w, err)
+	}
+}
+
+// personKey is the key of the person in the context of a page's request.
+type personKey struct{}
+
+// PersonOf returns who is logged in, for a page.
+func PersonOf(ctx context.Context) *Person {
+	p, _ := ctx.Value(personKey{}).(*Person)
+	return p
+}
+
+// maxForm bounds what a page may send.
+const maxForm = 2 << 20
+
+// pages serves the console to people who are logged in. Files of the pages that
+// are below /static/ need no login.
+func (s *Server) pages(console, missing http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/access/") {
+			missing.ServeHTTP(w, r)
+			return
+		}
+		if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/static/") {
+			console.ServeHTTP(w, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		c, err := s.admit(people, r)
+		switch {
+		case errors.Is(err, errWho) && r.Method == http.MethodGet:
+			s.loginPage(w, http.StatusUnauthorized)
+		case err != nil:
+			s.refuse(w, err)
+		default:
+			w.Header().Set("Cache-Control", "no-store")
+			console.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, c.person)))
+		}
+	})
+}
+
+// loginPage tells a person how to log in.
+func (s *Server) loginPage(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	more := ""
+	if s.opts.OIDC != nil {
+		more = `<p><a href="/oidc/start">Log in with ` + htmlEscape(s.opts.OIDC.Name) + `</a></p>`
+	}
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>obstat: log in</title>
+<main><h1>obstat</h1><p>You are not logged in, or your link was used or is too old.</p>%s
+<p>Open the link that <code>obstat serve</code> printed when it started, or make a new one with <code>obstat token login</code>.</p></main></html>`, more)
+}
+
+// serveLogin trades the secret of a login link for a cookie. The answer is a
+// redirect, so that the secret leaves the history and the Referer.
+func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
+	key := r.URL.Query().Get("key")
+	if key == "" {
+		s.loginPage(w, http.StatusOK)
+		return
+	}
+	address, _, _ := strings.Cut(r.RemoteAddr, ":")
+	if !s.limits.take(&caller{address: address}, time.Now()) {
+		s.refuse(w, errTooMany)
+		return
+	}
+	p, err := s.auth.trade(r.Context(), key)
+	if err != nil {
+		s.loginPage(w, http.StatusUnauthorized)
+		return
+	}
+	if err := s.auth.begin(r.Context(), w, r, *p); err != nil {
+		s.fail(w, err)
+		return
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func (s *Server) serveLogout(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.admit(people, r); err != nil {
+		s.refuse(w, err)
+		return
+	}
+	if err := s.auth.end(r.Context(), w, r); err != nil {
+		s.fail(w, err)
+		return
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request, _ *caller) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+// ready tells why calls cannot be decided and written down now.
+func (s *Server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if _, err := s.store.Docs(ctx, activeKind); err != nil {
+		return fmt.Errorf("the store cannot be read: %w", err)
+	}
+	st := s.gate.Status(ctx)
+	if st.Broken != "" {
+		return errors.New("the policy: " + firstLine(st.Broken))
+	}
+	return nil
+}
+
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request, _ *caller) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if err := s.ready(r.Context()); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, firstLine(err.Error()))
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// serveLedger writes records, one a line, and goes on with new ones where the
+// client follows.
+func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) {
+	q, err := ledgerQuery(r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	ctl := http.NewResponseController(w)
+	follow := r.URL.Query().Get("follow") != ""
+	for {
+		for rec, err := range s.store.Records(r.Context(), q) {
+			if err != nil {
+				s.opts.Log.Error("the ledger could not be read", "error", err)
+				return
+			}
+			q.After = rec.Seq
+			_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit))
+			if json.NewEncoder(w).Encode(rec) != nil {
+				return
+			}
+		}
+		if !follow {
+			return
+		}
+		q.Limit = 0
+		_ = ctl.Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// ledgerQuery reads the parameters of a query.
+func ledgerQuery(r *http.Request) (ledger.Query, error) {
+	v := r.URL.Query()
+	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
+	after, err := number(v, "after", 0, 1<<62)
+	if err != nil {
+		return q, err
+	}
+	q.After = uint64(after)
+	if q.Limit, err = number(v, "limit", 0, 1<<30); err != nil {
+		return q, err
+	}
+	if q.Since, err = moment(v, "since"); err != nil {
+		return q, err
+	}
+	q.Until, err = moment(v, "until")
+	return q, err
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/obstat/obstat/approval"
+)
+
+// A hub holds the last events, each encoded once for all who listen.
+type hub struct {
+	mu    sync.Mutex
+	last  []frame
+	first int           // number of last[0]
+	more  chan struct{} // closed when there is another event
+	ended bool
+	open  map[string]int // streams, by whose they are
+}
+
+// A frame is an event as it is sent. Its cursor is zero where nothing is missed
+// without it.
+type frame struct {
+	cursor int64
+	text   []byte
+}
+
+// maxFrames bounds how many events a listener may be behind.
+const maxFrames = 4096
+
+func newHub() *hub { return &hub{more: make(chan struct{}), open: map[string]int{}} }
+
+// request adds the event that a request was put or changed.
+func (h *hub) request(r *approval.Request) { h.add("request", r.Changed, r) }
+
+func (h *hub) add(kind string, cursor int64, v any) {
+	text, err := encodeEvent(kind, cursor, v)
+	if err != nil {
+		return // a request that was read from JSON can be written as JSON
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last = append(h.last, frame{cursor, text}); len(h.last) > maxFrames {
+		h.first += len(h.last) - maxFrames/2
+		h.last = append([]frame(nil), h.last[len(h.last)-maxFrames/2:]...)
+	}
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// encodeEvent returns an event as a server sends it.
+func encodeEvent(kind string, cursor int64, v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out := fmt.Appendf(nil, "event: %s\n", kind)
+	if cursor > 0 {
+		out = fmt.Appendf(out, "id: %d\n", cursor)
+	}
+	return fmt.Appendf(out, "data: %s\n\n", data), nil
+}
+
+// now returns the number of the next event.
+func (h *hub) now() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first + len(h.last)
+}
+
+// after returns the events from number n on, and what is closed when there are
+// more. lost: some are not there any more. ended: the server ends.
+func (h *hub) after(n int) (frames []frame, more <-chan struct{}, lost, ended bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n < h.first {
+		return nil, h.more, true, h.ended
+	}
+	return h.last[n-h.first:], h.more, false, h.ended
+}
+
+// close ends all streams.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.ended = true
+		close(h.more)
+		h.more = make(chan struct{})
+	}
+}
+
+// enter counts a stream of somebody, unless there are too many.
+func (h *hub) enter(whose string, limit int) (leave func(), ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open[whose] >= limit {
+		return nil, false
+	}
+	h.open[whose]++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.open[whose]--; h.open[whose] <= 0 {
+			delete(h.open, whose)
+		}
+	}, true
+}
+
+// streams returns how many streams are open.
+func (h *hub) streams() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.open {
+		n += k
+	}
+	return n
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Listening says where a server listens.
+type Listening struct {
+	Addr string // host and port; "" does not listen there
+	// Socket is the path of a Unix socket; "" has none. Its directory is made for
+	// the user alone.
+	Socket string
+	// Cert and Key are files; without them only loopback addresses are listened on.
+	Cert, Key string
+}
+
+// Listeners opens what l names. hosts are the names that the server answers to.
+func (l *Listening) Listeners() (tcp, socket net.Listener, hosts []string, err error) {
+	if l.Addr != "" {
+		if tcp, hosts, err = l.listen(); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if l.Socket == "" {
+		return tcp, nil, hosts, nil
+	}
+	if socket, err = listenSocket(l.Socket); err != nil && tcp != nil {
+		_ = tcp.Close()
+	}
+	return tcp, socket, hosts, err
+}
+
+func (l *Listening) listen() (net.Listener, []string, error) {
+	host, _, err := net.SplitHostPort(l.Addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--addr is host:port: %w", err)
+	}
+	if l.Cert == "" && !loopback(host) {
+		return nil, nil, fmt.Errorf("%s can be reached from other machines, so it needs TLS: give --tls-cert and --tls-key, or listen on 127.0.0.1", l.Addr)
+	}
+	ln, err := net.Listen("tcp", l.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	var hosts []string
+	for _, name := range []string{host, "127.0.0.1", "::1", "localhost"} {
+		hosts = append(hosts, net.JoinHostPort(name, port))
+	}
+	if l.Cert == "" {
+		return ln, hosts, nil
+	}
+	pair, err := tls.LoadX509KeyPair(l.Cert, l.Key)
+	if err != nil {
+		_ = ln.Close()
+		return nil, nil, err
+	}
+	return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), hosts, nil
+}
+
+// loopback tells whether only this machine can reach a host.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// listenSocket makes a socket in a directory of the user's own.
+func listenSocket(path string) (net.Listener, error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be entered by other users; a socket needs a directory of mode 0700", dir)
+	}
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("%s is in use by another server", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// socketKey marks requests that came by a Unix socket.
+type socketKey struct{}
+
+func bySocket(r *http.Request) bool { return r.Context().Value(socketKey{}) != nil }
+
+// Serve serves until ctx ends, and then lets requests under way end.
+func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
+	ended := make(chan error, 2)
+	var servers []*http.Server
+	for i, ln := range []net.Listener{tcp, socket} {
+		if ln == nil {
+			continue
+		}
+		base := context.Background()
+		if i == 1 {
+			base = context.WithValue(base, socketKey{}, true)
+		}
+		srv := s.httpServer()
+		srv.BaseContext = func(net.Listener) context.Context { return base }
+		servers = append(servers, srv)
+		go func() { ended <- srv.Serve(ln) }()
+	}
+	if len(servers) == 0 {
+		return errors.New("there is nowhere to listen")
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	}
+	s.hub.close()
+	down, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, srv := range servers {
+		if srv.Shutdown(down) != nil {
+			_ = srv.Close() // those who wait for people ask again
+		}
+	}
+	return err
+}
+
+// httpServer has no limit for a whole answer, which may be a stream: each write has
+// one.
+func (s *Server) httpServer() *http.Server {
+	return &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+}

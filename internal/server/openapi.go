@@ -1,0 +1,198 @@
+package server
+
+import (
+	"encoding"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/client"
+)
+
+// serveOpenAPI writes the document of the API, which is made from the routes and
+// the types of their handlers.
+func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request, _ *caller) {
+	s.writeJSON(w, http.StatusOK, document(s.routes))
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// document makes the OpenAPI document of routes.
+func document(routes []route) object {
+	g := &schemas{named: object{}}
+	paths := object{}
+	for i := range routes {
+		rt := &routes[i]
+		item, ok := paths[rt.path].(object)
+		if !ok {
+			item = object{}
+			paths[rt.path] = item
+		}
+		item[strings.ToLower(rt.method)] = g.operation(rt)
+	}
+	return object{"openapi": "3.0.3",
+		"info":       object{"title": "obstat", "version": "1", "description": "The permission gate for agents' tool calls: allow, ask or deny."},
+		"paths":      paths,
+		"components": object{"schemas": g.named, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}}}
+}
+
+// operation describes a route.
+func (g *schemas) operation(rt *route) object {
+	out := object{"summary": rt.summary, "operationId": operationID(rt), "tags": []string{audience(rt.who)}}
+	if rt.who&anybody == 0 {
+		out["security"] = []object{{"token": []string{}}}
+	}
+	var params []object
+	for _, part := range strings.Split(rt.path, "/") {
+		if strings.HasPrefix(part, "{") {
+			params = append(params, object{"name": strings.Trim(part, "{}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+		}
+	}
+	for _, name := range rt.query {
+		params = append(params, object{"name": name, "in": "query", "schema": object{"type": "string"}})
+	}
+	if params != nil {
+		out["parameters"] = params
+	}
+	if rt.in != reflect.TypeFor[none]() {
+		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": g.of(rt.in)}}}
+	}
+	responses := object{"default": object{"description": "what went wrong", "content": object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}}}
+	switch {
+	case rt.kind != "":
+		responses["200"] = object{"description": "the answer", "content": object{rt.kind: object{"schema": object{"type": "string"}}}}
+	case rt.out == reflect.TypeFor[none]():
+		responses["204"] = object{"description": "done"}
+	default:
+		responses["200"] = object{"description": "the answer", "content": object{"application/json": object{"schema": g.of(rt.out)}}}
+	}
+	out["responses"] = responses
+	return out
+}
+
+func audience(w who) string {
+	switch {
+	case w&anybody != 0:
+		return "anybody"
+	case w&agents != 0 && w&people != 0:
+		return "agents and people"
+	case w&agents != 0:
+		return "agents"
+	case w&admins != 0:
+		return "administrators"
+	}
+	return "people"
+}
+
+// operationID names an operation: POST /v1/requests/{id}/answer is
+// postRequestsIdAnswer.
+func operationID(rt *route) string {
+	out := strings.ToLower(rt.method)
+	for _, part := range strings.FieldsFunc(rt.path, func(c rune) bool { return strings.ContainsRune("/{}.-_", c) }) {
+		if part != "v1" {
+			out += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return out
+}
+
+// schemas makes the schemas of types.
+type schemas struct{ named object }
+
+// of returns the schema of a type; that of a struct with a name is a reference.
+func (g *schemas) of(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return object{"description": "any JSON"}
+	case t.Kind() == reflect.Pointer:
+		return g.of(t.Elem())
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return object{"type": "string"}
+	case t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()):
+		return object{"description": "any JSON"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8:
+		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Slice:
+		return object{"type": "array", "items": g.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": g.of(t.Elem())}
+	case reflect.Struct:
+		return g.structure(t)
+	}
+	return object{}
+}
+
+func (g *schemas) structure(t reflect.Type) object {
+	name := strings.TrimSuffix(pkgName(t)+t.Name(), "Struct")
+	ref := object{"$ref": "#/components/schemas/" + name}
+	if _, done := g.named[name]; done {
+		return ref
+	}
+	g.named[name] = object{} // types may hold themselves
+	props, required := object{}, []string{}
+	g.fields(t, props, &required, true)
+	schema := object{"type": "object", "properties": props}
+	if len(required) > 0 {
+		slices.Sort(required)
+		schema["required"] = required
+	}
+	g.named[name] = schema
+	return ref
+}
+
+// fields adds the fields of a struct. Those of a pointer that is embedded may all
+// be missing.
+func (g *schemas) fields(t reflect.Type, props object, required *[]string, must bool) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer:
+			g.fields(f.Type.Elem(), props, required, false)
+			continue
+		case f.Anonymous && name == "":
+			g.fields(f.Type, props, required, must)
+			continue
+		case !f.IsExported() || name == "-":
+			continue
+		case name == "":
+			name = f.Name
+		}
+		schema := g.of(f.Type)
+		if options == "" && must {
+			*required = append(*required, name)
+		}
+		if nilable(f.Type) && options == "" && schema["$ref"] == nil {
+			schema["nullable"] = true
+		}
+		props[name] = schema
+	}
+}
+
+func nilable(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.Pointer
+}
+
+// pkgName tells types of one name apart; those of package client go by their name
+// alone.
+func pkgName(t reflect.Type) string {
+	pkg := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
+	if pkg == "client" || pkg == "" {
+		return ""
+	}
+	return strings.ToUpper(pkg[:1]) + pkg[1:]
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/lint"
+	"github.com/obstat/obstat/internal/replay"
+	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/ledger"
+)
+
+// Policies returns the versions that are kept, newest first, and which one is in
+// force.
+func (v *Service) Policies(ctx context.Context) (*client.Policies, error) {
+	list, err := docs.All[client.PolicyVersion](ctx, v.s.store, policyKind)
+	if err != nil {
+		return nil, err
+	}
+	out := &client.Policies{Policies: []client.PolicyVersion{}, Active: v.s.shelf.version(), Files: v.s.gate.Status(ctx).Files}
+	for _, p := range slices.Backward(list) {
+		p.Files, p.Active = nil, p.Version == out.Active
+		out.Policies = append(out.Policies, p)
+	}
+	return out, nil
+}
+
+// Policy returns a version with its files; zero is the policy in force.
+func (v *Service) Policy(ctx context.Context, version int) (*client.PolicyVersion, error) {
+	if version == 0 {
+		version = v.s.shelf.version()
+	}
+	if version == 0 {
+		return v.fromFiles()
+	}
+	p, err := v.s.shelf.get(ctx, version)
+	p.Active = p.Version == v.s.shelf.version()
+	return &p, err
+}
+
+// fromFiles returns the policy that the server was started with.
+func (v *Service) fromFiles() (*client.PolicyVersion, error) {
+	l, err := v.loaded(0)
+	if err != nil {
+		return nil, err
+	}
+	out := &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Options: l.Input.Options, By: "the files it was started with", Active: v.s.shelf.version() == 0, Warnings: l.Warnings}
+	for _, f := range l.Input.Files {
+		out.Files = append(out.Files, client.PolicyFile{Name: f.Name, Layer: f.Layer, Text: string(f.Data)})
+	}
+	return out, nil
+}
+
+// loaded returns the policy in force, compiled; with version zero, that of the
+// files.
+func (v *Service) loaded(version int) (*dialect.Loaded, error) {
+	from := v.s.shelf.InForce
+	if version == 0 {
+		from = v.s.shelf.files.InForce
+	}
+	f, err := from(&obstat.Call{})
+	if err != nil {
+		return nil, err
+	}
+	if f == nil || f.Main() == nil {
+		return nil, bad("no policy is in force")
+	}
+	return f.Main().Loaded, nil
+}
+
+// Validate tells what is wrong with a policy, and what is odd. It keeps nothing.
+func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, error) {
+	l, err := load(up)
+	if err != nil {
+		return nil, err
+	}
+	warnings := append(slices.Clone(l.Warnings), lint.Program(l.Program, nil)...)
+	warnings.Sort()
+	return &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Note: up.Note, Warnings: warnings}, nil
+}
+
+// Upload keeps a policy as the next version. It is not in force yet.
+func (v *Service) Upload(ctx context.Context, p *Person, up *client.PolicyUpload) (*client.PolicyVersion, error) {
+	return v.s.shelf.add(ctx, up, p.Name)
+}
+
+// Activate puts a version in force on all replicas, within two seconds; zero are
+// the files that each was started with.
+func (v *Service) Activate(ctx context.Context, p *Person, version int) error {
+	if err := v.s.shelf.activate(ctx, version, -1, p.Name); err != nil {
+		return err
+	}
+	return v.logPolicy(ctx, p, fmt.Sprintf("version %d of the policy was activated by %s", version, p.Name))
+}
+
+// Rollback puts the version in force that was before.
+func (v *Service) Rollback(ctx context.Context, p *Person) error {
+	if err := v.s.shelf.rollback(ctx, p.Name); err != nil {
+		return err
+	}
+	return v.logPolicy(ctx, p, fmt.Sprintf("the policy was rolled back to version %d by %s", v.s.shelf.version(), p.Name))
+}
+
+func (v *Service) logPolicy(ctx context.Context, p *Person, words string) error {
+	return v.s.store.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: p.Name, Policy: v.s.gate.Status(ctx).Policy, Reason: words})
+}
+
+// diffDays is how far back the calls go that a diff decides again.
+const diffDays = 7
+
+// Diff compares a version with the policy in force: calls made up to show where
+// they differ, and the calls of the last days that would flip.
+func (v *Service) Diff(ctx context.Context, version int) (*client.PolicyDiff, error) {
+	up, err := v.Policy(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return v.DiffWith(ctx, &client.PolicyUpload{Files: up.Files, Dialect: up.Dialect, Options: up.Options}, version)
+}
+
+// DiffWith is [Service.Diff] for a policy that is not kept yet.
+func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version int) (*client.PolicyDiff, error) {
+	next, err := load(up)
+	if err != nil {
+		return nil, err
+	}
+	now, err := v.loaded(v.s.shelf.version())
+	if err != nil {
+		return nil, err
+	}
+	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: now.Policy.Digest() == next.Policy.Digest(), Witness: witnesses(now, next), Flips: []client.Flip{}}
+	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy)
+	if err != nil {
+		return nil, err
+	}
+	out.Calls, out.Flipped = rep.Calls, rep.Flipped
+	for i := range rep.Flips {
+		f := &rep.Flips[i]
+		out.Flips = append(out.Flips, client.Flip{Tool: f.Call.Tool, Text: explain.TextOf(f.Call), Was: f.Was.String(), Now: f.Now.String(), Rule: f.Rule, Reason: f.Reason, Count: f.Count, Last: f.Time})
+	}
+	return out, nil
+}
+
+// witnesses returns what the two policies say of each tool that either of them
+// has rules about, where that differs.
+func witnesses(now, next *dialect.Loaded) []client.Witness {
+	tools := map[string]bool{}
+	for _, l := range []*dialect.Loaded{now, next} {
+		for _, rules := range l.Program.Rules {
+			for i := range rules {
+				tools[rules[i].String()] = true
+			}
+		}
+	}
+	out := []client.Witness{}
+	has := func(l *dialect.Loaded, text string) string {
+		for _, rules := range l.Program.Rules {
+			for i := range rules {
+				if rules[i].String() == text {
+					return rules[i].Verdict.String()
+				}
+			}
+		}
+		return ""
+	}
+	for text := range tools {
+		if was, is := has(now, text), has(next, text); was != is {
+			out = append(out, client.Witness{Text: text, Was: was, Now: is})
+		}
+	}
+	slices.SortFunc(out, func(a, b client.Witness) int {
+		if a.Text < b.Text {
+			return -1
+		}
+		return 1
+	})
+	return out
+}

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// problemType begins the type of every problem.
+const problemType = "urn:obstat:problem:"
+
+// A fault is a kind of error, and the problem that it is to a client.
+type fault struct {
+	err    error
+	status int
+	name   string
+	title  string
+}
+
+// faults are the errors that clients are told apart; the first that fits counts.
+var faults = []fault{
+	{approval.ErrNotFound, http.StatusNotFound, "not-found", "there is no such request or grant"},
+	{docs.ErrNotFound, http.StatusNotFound, "not-found", "there is no such thing"},
+	{approval.ErrSettled, http.StatusConflict, "settled", "the request was settled before"},
+	{approval.ErrOther, http.StatusConflict, "other-call", "the approval is for another call"},
+	{docs.ErrChanged, http.StatusConflict, "changed", "it was changed meanwhile"},
+	{approval.ErrNotYou, http.StatusForbidden, "not-you", "you may not answer this request"},
+	{approval.ErrBroader, http.StatusUnprocessableEntity, "broader", "the rule is broader than the call"},
+	{approval.ErrBad, http.StatusUnprocessableEntity, "bad-answer", "the answer makes no sense"},
+	{errForbidden, http.StatusForbidden, "forbidden", "this is not for you to do"},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout", "it took too long"},
+}
+
+// errForbidden is wrapped by errors that say why a caller may not do something.
+var errForbidden = errors.New("not allowed")
+
+// fail writes what went wrong. An error that nobody expects means that the store
+// cannot be reached.
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	var p *client.Problem
+	if errors.As(err, &p) {
+		s.problem(w, p)
+		return
+	}
+	var es obstat.Errors
+	if errors.As(err, &es) {
+		s.problem(w, &client.Problem{Type: "invalid", Title: "what was sent is not valid", Status: http.StatusUnprocessableEntity, Detail: firstLine(err.Error()), Errors: es})
+		return
+	}
+	for _, f := range faults {
+		if errors.Is(err, f.err) {
+			s.problem(w, &client.Problem{Type: f.name, Title: f.title, Status: f.status, Detail: firstLine(err.Error())})
+			return
+		}
+	}
+	s.opts.Log.Error("a request failed", "error", err)
+	s.problem(w, &client.Problem{Type: "unavailable", Title: "the server cannot do it now", Status: http.StatusServiceUnavailable, Detail: firstLine(err.Error())})
+}
+
+func firstLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+// problem writes a problem.
+func (s *Server) problem(w http.ResponseWriter, p *client.Problem) {
+	c := *p
+	if !strings.Contains(c.Type, ":") {
+		c.Type = problemType + c.Type
+	}
+	body, err := json.Marshal(&c)
+	if err != nil {
+		body = []byte(`{}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(c.Status)
+	_, _ = w.Write(body) // a client that is gone reads nothing
+}
+
+// bad is the problem of a request that cannot be understood.
+func bad(detail string) *client.Problem {
+	return &client.Problem{Type: "bad-request", Title: "the request cannot be understood", Status: http.StatusBadRequest, Detail: detail}
+}
+
+// readJSON reads a body strictly: duplicate and unknown keys and values of the
+// wrong kind are problems with a position, all at once.
+func readJSON(r *http.Request, limit int64, v any) error {
+	data, err := readBody(r, limit)
+	if err != nil {
+		return err
+	}
+	n, problems := jsonx.Parse(data, jsonx.Options{NoMark: true, Fold: 2, NUL: true})
+	if !tree.Fatal(problems) {
+		if !n.Is(tree.Object) {
+			return bad("the body is to be a JSON object")
+		}
+		problems = append(problems, n.Decode(data, v)...)
+	}
+	if tree.Fatal(problems) {
+		f := dialect.File{Name: "body", Data: data}
+		p := bad("the body is not what this route takes")
+		p.Errors = f.Problems(problems)
+		p.Detail = firstLine(p.Errors.Error())
+		return p
+	}
+	return nil
+}
+
+// readBody reads a body of a bounded size, of JSON by its type.
+func readBody(r *http.Request, limit int64) ([]byte, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, &client.Problem{Type: "media-type", Title: "a body comes as application/json", Status: http.StatusUnsupportedMediaType}
+	}
+	var buf bytes.Buffer
+	if n := r.ContentLength; n > 0 && n <= limit {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	switch {
+	case n > limit:
+		return nil, &client.Problem{Type: "too-large", Title: "the body is too large", Status: http.StatusRequestEntityTooLarge}
+	case err != nil:
+		return nil, bad("the body could not be read: " + err.Error())
+	}
+	return buf.Bytes(), nil
+}
+
+// writeJSON answers with a value.
+func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

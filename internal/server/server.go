@@ -1,0 +1,159 @@
+// Package server is the gate's HTTP face: agents put calls to it, people answer,
+// and administrators look after policies, grants and tokens.
+//
+// It owns the routes, who may use them, the stream of events, the login of people
+// and the policies that a server keeps. Deciding, asking and recording are the
+// gate's; pages are package console's, which works through [Service].
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/store/docs"
+)
+
+// A Store keeps everything of a server.
+type Store interface {
+	gate.Store
+	docs.Store
+}
+
+// Options open a Server.
+type Options struct {
+	// Store keeps everything; replicas share one. Required.
+	Store Store
+	// Policy decides until a version is activated that the server keeps. Required.
+	Policy gate.Source
+	// World is what decisions may know of the machine; nil knows nothing, which is
+	// right where agents run on other machines.
+	World obstat.World
+	// Who says who may answer; nil: anybody who is logged in.
+	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
+	// AskTimeout is how long a request waits for people; zero is ten minutes.
+	AskTimeout time.Duration
+	// Hosts are the values of the Host header that are answered, as
+	// `127.0.0.1:8470`; nil answers any. A
+	// Unix socket answers any, and without a token its callers are agents: the file
+	// system says who may open it.
+	Hosts []string
+	// TLS: the server is reached by https, so that cookies may be marked so.
+	TLS bool
+	// Console makes the pages; nil: there are none.
+	Console func(*Service) http.Handler
+	// OIDC lets people log in with another server; nil: they do not.
+	OIDC *OIDC
+	// Rate is how many requests a second one caller may send; zero is 5,000.
+	Rate int
+	// Guarded and Programs are files that agents on this machine may not change
+	// unasked; see [gate.Options].
+	Guarded, Programs []string
+	// Log gets what goes wrong; nil drops it.
+	Log *slog.Logger
+}
+
+// A Server is a gate with an HTTP face. It is safe for concurrent use.
+type Server struct {
+	opts    Options
+	gate    *gate.Gate
+	service *Service
+	store   Store
+	feed    *approval.Feed
+	hub     *hub
+	shelf   *shelf
+	auth    *auth
+	metrics *metrics
+	limits  *limits
+	handler http.Handler
+	routes  []route
+
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// Open opens the gate and starts what runs beside the requests. Close ends it.
+func Open(ctx context.Context, opts Options) (*Server, error) {
+	if opts.Store == nil || opts.Policy == nil {
+		return nil, errors.New("a server needs a store and a policy")
+	}
+	if opts.AskTimeout <= 0 {
+		opts.AskTimeout = 10 * time.Minute
+	}
+	if opts.Rate <= 0 {
+		opts.Rate = 5000
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.World == nil {
+		opts.World = &obstat.Snapshot{}
+	}
+	s := &Server{opts: opts, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate)}
+	s.auth = newAuth(opts.Store, opts.TLS)
+	s.shelf = &shelf{store: opts.Store, files: opts.Policy}
+	if err := s.shelf.refresh(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	s.gate, err = gate.Open(ctx, gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
+		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true}})
+	if err != nil {
+		return nil, err
+	}
+	s.feed.Each(func(r *approval.Request) { s.hub.request(r) })
+	if err := s.feed.Begin(ctx); err != nil {
+		return nil, err
+	}
+	s.service = &Service{s: s, seen: map[string]*seen{}}
+	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}) }
+	s.routes = routes()
+	if s.handler, err = s.build(); err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.shelf.run, s.service.flush} {
+		s.work.Go(func() { do(run) })
+	}
+	return s, nil
+}
+
+// Handler returns the HTTP face.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Service returns the server's operations, for faces in the same process.
+func (s *Server) Service() *Service { return s.service }
+
+// Close ends what runs beside the requests. It does not close the store.
+func (s *Server) Close() {
+	s.stop()
+	s.hub.close()
+	s.work.Wait()
+}
+
+// sweep ends requests whose time is over.
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			ended, err := s.gate.Broker().Sweep(ctx)
+			if err == nil {
+				err = s.gate.Log(ctx, ended...)
+			}
+			if err != nil && ctx.Err() == nil {
+				s.opts.Log.Warn("requests whose time is over could not be ended", "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/policy"
+)
+
+// The kinds of documents of policies. There is one document of kind active.
+const (
+	policyKind = "policy"
+	activeKind = "active"
+	activeID   = "policy"
+)
+
+// active says which version is in force.
+type active struct {
+	Version int       `json:"version"` // zero: the files that the server was started with
+	By      string    `json:"by"`
+	Time    time.Time `json:"time"`
+	// Before are the versions that were in force before, the latest last.
+	Before []int `json:"before,omitempty"`
+}
+
+// A shelf is the policies that a server keeps: the [gate.Source] of its gate. One
+// version is in force on all replicas; until one is activated, the files are.
+type shelf struct {
+	store   docs.Store
+	files   gate.Source
+	changed func(version int) // is told when another version is in force
+	now     atomic.Pointer[onShelf]
+}
+
+// onShelf is the version in force, compiled.
+type onShelf struct {
+	version int
+	doc     int // version of the document that says so
+	inForce *policy.InForce
+	err     error // why it cannot be loaded
+}
+
+var _ gate.Source = (*shelf)(nil)
+
+// run keeps the policy in force up to date: it is looked for each second, so that
+// all replicas have it within two.
+func (s *shelf) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = s.refresh(ctx) // what is in force stays in force while the store is away
+		}
+	}
+}
+
+// refresh looks which version is in force.
+func (s *shelf) refresh(ctx context.Context) error {
+	a, doc, err := docs.Get[active](ctx, s.store, activeKind, activeID)
+	if errors.Is(err, docs.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now := s.now.Load(); now != nil && now.doc == doc {
+		return nil
+	}
+	next := &onShelf{version: a.Version, doc: doc}
+	if a.Version > 0 {
+		v, err := s.get(ctx, a.Version)
+		if err != nil {
+			return err
+		}
+		l, err := load(&client.PolicyUpload{Files: v.Files, Dialect: v.Dialect, Options: v.Options})
+		if err != nil {
+			next.err = fmt.Errorf("version %d of the policy cannot be loaded: %w", a.Version, err)
+		} else {
+			next.inForce = policy.Of(l)
+		}
+	}
+	s.now.Store(next)
+	if s.changed != nil {
+		s.changed(a.Version)
+	}
+	return nil
+}
+
+// version returns the version in force; zero is the files.
+func (s *shelf) version() int {
+	if now := s.now.Load(); now != nil {
+		return now.version
+	}
+	return 0
+}
+
+// InForce returns the version in force, or the files.
+func (s *shelf) InForce(c *obstat.Call) (*policy.InForce, error) {
+	if now := s.now.Load(); now != nil && now.version > 0 {
+		return now.inForce, now.err
+	}
+	return s.files.InForce(c)
+}
+
+// Accept writes accepted rules to the policy: the version with them is a new one,
+// and in force on all replicas.
+func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
+	if s.version() == 0 {
+		return s.files.Accept(ctx, a)
+	}
+	ed, ok := a.Policy.Dialect.(dialect.Editor)
+	if !ok {
+		return fmt.Errorf("rules cannot be written to files of %s", a.Policy.Dialect.Name())
+	}
+	v, err := s.get(ctx, s.version())
+	if err != nil {
+		return err
+	}
+	if len(v.Files) == 0 {
+		return errors.New("the policy has no file that the rule could be written to")
+	}
+	up := client.PolicyUpload{Files: slices.Clone(v.Files), Dialect: v.Dialect, Options: v.Options, Note: "always, answered by " + a.By}
+	last := &up.Files[len(up.Files)-1]
+	for i := range a.Rules {
+		text, err := ed.AddRule(&dialect.File{Name: last.Name, Layer: last.Layer, Data: []byte(last.Text)}, &a.Rules[i])
+		if err != nil {
+			return err
+		}
+		last.Text = string(text)
+	}
+	next, err := s.add(ctx, &up, a.By)
+	if err != nil {
+		return err
+	}
+	return s.activate(ctx, next.Version, v.Version, a.By)
+}
+
+// load compiles a policy as it was sent.
+func load(up *client.PolicyUpload) (*dialect.Loaded, error) {
+	in := &dialect.Input{Options: up.Options}
+	for _, f := range up.Files {
+		in.Files = append(in.Files, dialect.File{Name: f.Name, Layer: f.Layer, Data: []byte(f.Text)})
+	}
+	if len(in.Files) == 0 {
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Msg: "a policy has at least one file"}}
+	}
+	d, err := all.Of(up.Dialect, in.Files)
+	if err != nil {
+		return nil, err
+	}
+	return dialect.Load(d, in)
+}
+
+// get returns a version.
+func (s *shelf) get(ctx context.Context, version int) (client.PolicyVersion, error) {
+	v, _, err := docs.Get[client.PolicyVersion](ctx, s.store, policyKind, fmt.Sprintf("%08d", version))
+	return v, err
+}
+
+// add keeps a policy as the next version. One that does not load is not kept.
+func (s *shelf) add(ctx context.Context, up *client.PolicyUpload, by string) (*client.PolicyVersion, error) {
+	l, err := load(up)
+	if err != nil {
+		return nil, err
+	}
+	v := &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Files: up.Files, Options: up.Options, By: by, Time: time.Now().UTC(), Note: up.Note, Warnings: l.Warnings}
+	for {
+		list, err := s.store.Docs(ctx, policyKind)
+		if err != nil {
+			return nil, err
+		}
+		v.Version = len(list) + 1
+		if err := docs.Put(ctx, s.store, policyKind, fmt.Sprintf("%08d", v.Version), 0, v); !errors.Is(err, docs.ErrChanged) {
+			return v, err
+		}
+	}
+}
+
+// activate puts a version in force, if another one still is; -1 takes any.
+func (s *shelf) activate(ctx context.Context, version, instead int, by string) error {
+	if version > 0 {
+		v, err := s.get(ctx, version)
+		if err != nil {
+			return err
+		}
+		if _, err := load(&client.PolicyUpload{Files: v.Files, Dialect: v.Dialect, Options: v.Options}); err != nil {
+			return err // a newer obstat may have taken it
+		}
+	}
+	_, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error {
+		if instead >= 0 && a.Version != instead {
+			return fmt.Errorf("%w: version %d is in force by now", docs.ErrChanged, a.Version)
+		}
+		before := append(slices.Clone(a.Before), a.Version)
+		*a = active{Version: version, By: by, Time: time.Now().UTC(), Before: before[max(0, len(before)-100):]}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.refresh(ctx)
+}
+
+// rollback puts the version in force that was before.
+func (s *shelf) rollback(ctx context.Context, by string) error {
+	_, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error {
+		if len(a.Before) == 0 {
+			return bad("no other version was in force before")
+		}
+		last := len(a.Before) - 1
+		*a = active{Version: a.Before[last], By: by, Time: time.Now().UTC(), Before: a.Before[:last]}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.refresh(ctx)
+}
