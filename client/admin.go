@@ -95,9 +95,12 @@ type Flip struct {
 
 // A Witness is a call made up to show how two policies differ.
 type Witness struct {
-	Text string `json:"text"`
-	Was  string `json:"was"`
-	Now  string `json:"now"`
+	Tool  string `json:"tool"`
+	Text  string `json:"text"`
+	Was   string `json:"was"`
+	Now   string `json:"now"`
+	WasBy string `json:"was_by"` // why
+	NowBy string `json:"now_by"`
 }
 
 // A PolicyDiff compares a version with the policy in force.

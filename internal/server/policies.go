@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/lint"
 	"github.com/obstat/obstat/internal/replay"
@@ -135,7 +136,7 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 		return nil, err
 	}
 	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: now.Policy.Digest() == next.Policy.Digest(), Witness: witnesses(now, next), Flips: []client.Flip{}}
-	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy)
+	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy, now.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -147,38 +148,12 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 	return out, nil
 }
 
-// witnesses returns what the two policies say of each tool that either of them
-// has rules about, where that differs.
+// witnesses returns the smallest call for each way in which the two policies
+// differ.
 func witnesses(now, next *dialect.Loaded) []client.Witness {
-	tools := map[string]bool{}
-	for _, l := range []*dialect.Loaded{now, next} {
-		for _, rules := range l.Program.Rules {
-			for i := range rules {
-				tools[rules[i].String()] = true
-			}
-		}
-	}
 	out := []client.Witness{}
-	has := func(l *dialect.Loaded, text string) string {
-		for _, rules := range l.Program.Rules {
-			for i := range rules {
-				if rules[i].String() == text {
-					return rules[i].Verdict.String()
-				}
-			}
-		}
-		return ""
+	for _, r := range diff.Compare(now.Policy, next.Policy, &diff.Options{Limit: 10_000}).Regions {
+		out = append(out, client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason})
 	}
-	for text := range tools {
-		if was, is := has(now, text), has(next, text); was != is {
-			out = append(out, client.Witness{Text: text, Was: was, Now: is})
-		}
-	}
-	slices.SortFunc(out, func(a, b client.Witness) int {
-		if a.Text < b.Text {
-			return -1
-		}
-		return 1
-	})
 	return out
 }
