@@ -4,6 +4,7 @@
 # make fuzz   every fuzz target, FUZZTIME each
 # make bench  obstat's decisions beside other engines'
 # make build  bin/obstat
+# make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
 # make run    a sample agent works through a gate, and asks you
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
@@ -16,6 +17,7 @@
 GO       ?= go
 FUZZTIME ?= 20s
 BENCHARGS ?=
+DISTARGS ?=
 KILLS    ?= 200
 MUTATIONS ?= 1000
 # For test-effects: where the programs' root is, and flags such as "-lab.only git,tar" or
@@ -38,7 +40,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini
+.PHONY: all build dist test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini
 
 all: test
 
@@ -78,6 +80,10 @@ bench:
 # Without cgo, since agents start it for every call: it starts faster.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/obstat
+
+# Two builds of one commit are the same, byte for byte. DISTARGS="-only linux_amd64" builds one.
+dist:
+	$(GO) run ./internal/dist/make $(DISTARGS)
 
 run:
 	@$(GO) run ./cmd/obstat demo

@@ -255,6 +255,8 @@ type versionJSON struct {
 	V        int    `json:"v"`
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`     // of the commit
+	Modified bool   `json:"modified,omitempty"` // the files were not those of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -270,8 +272,16 @@ func newVersion(f *Factory) *cobra.Command {
 	})
 }
 
+// stamped is version, revision and time of the commit as make dist gives them to the linker, which
+// works where the go command finds no history to read them from.
+var stamped string
+
 func thisVersion() versionJSON {
 	v := versionJSON{V: explain.Version, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if f := strings.Fields(stamped); len(f) == 3 {
+		v.Version, v.Revision, v.Time, v.Modified = f[0], f[1], f[2], strings.HasSuffix(f[0], "+dirty")
+		return v
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -280,8 +290,13 @@ func thisVersion() versionJSON {
 		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.time":
+			v.Time = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v
