@@ -40,10 +40,11 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 			}
 		}
 		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))
-		r := fl.ruleFor(set, face, e.VisibleOnly(), within)
+		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs()}
+		r := fl.ruleFor(set, face, like)
 		if r == nil && within && set.Marked() && !e.VisibleOnly() {
 			set.Below = false // what a pattern stands for is more than what is in it
-			r = fl.ruleFor(set, face, false, false)
+			r = fl.ruleFor(set, face, setSpace{stars: e.StarDirs()})
 		}
 		if r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
@@ -138,13 +139,15 @@ func showSet(s paths.Set) string {
 
 // ruleFor returns a deny or ask rule that may apply to one of a set of paths, however the
 // rule spells them; nil if there is none.
-func (fl *floorWalk) ruleFor(set paths.Set, face Face, visible, within bool) *Rule {
+func (fl *floorWalk) ruleFor(set paths.Set, face Face, like setSpace) *Rule {
+	like.dir = fl.f.Call.Anchor()
 	for _, s := range fl.spellSet(set) {
 		for _, q := range fl.spelled(face, hideMarks(s.Text)) {
 			for i := range q.Subjects {
 				q.Subjects[i].Text = showMarks(q.Subjects[i].Text)
 			}
-			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &setSpace{s.Below, within, visible, fl.f.Call.Anchor()}}
+			like.below = s.Below
+			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &like}
 			if r, _ := space.stricter(fl.pl, &q, &q); r != nil {
 				return r
 			}
@@ -212,6 +215,7 @@ type setSpace struct {
 	below   bool   // with all that is below
 	within  bool   // a directory inside the project
 	visible bool   // hidden names are passed by
+	stars   bool   // AnyText stands for directories that are not hidden: `**`
 	dir     string // of the call
 }
 
@@ -226,7 +230,7 @@ func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	if s.within {
 		return !p.MayMeet(s.elsewhere(known), true), false
 	}
-	if s.visible && s.below && !visibleMeets(p, text) {
+	if s.visible && s.below && !visibleMeets(p, text) || s.stars && !starsMeet(p, text, s.below) {
 		return false, false
 	}
 	return mayFind(p, text), false
@@ -239,18 +243,40 @@ const maxLevels = 16
 // visibleMeets tells whether a pattern may match a path below text, which ends in a visible
 // name, that has no hidden name on any level: `rg x` does not read a/.env.
 func visibleMeets(p *pattern.Pattern, text string) bool {
-	visible := "/" + string(paths.Visible) + string(paths.AnyName)
-	counts := (p.Flavour() == pattern.Full || p.Flavour() == pattern.Search) && strings.Contains(p.String(), "{")
-	if counts || strings.Count(p.String(), "/") > maxLevels-4 {
+	if countsLevels(p) {
 		return true
 	}
 	for range maxLevels {
 		if p.MayMeet(text, false) {
 			return true
 		}
-		text += visible
+		text += "/" + anyVisible
 	}
 	return false
+}
+
+// starsMeet tells whether a pattern may match a path of text in which AnyText stands for visible
+// directories, as `**` does: `cat **/*.md` does not read .git/x.md.
+func starsMeet(p *pattern.Pattern, text string, below bool) bool {
+	before, after, ok := strings.Cut(text, string(paths.AnyText)+"/")
+	if !ok || countsLevels(p) || strings.IndexByte(after, paths.AnyText) >= 0 || before != "" && !strings.HasSuffix(before, "/") {
+		return true
+	}
+	for range maxLevels {
+		if p.MayMeet(before+after, below) {
+			return true
+		}
+		before += anyVisible + "/"
+	}
+	return false
+}
+
+const anyVisible = string(paths.Visible) + string(paths.AnyName)
+
+// countsLevels tells whether a pattern may be about more levels of directories than are tried.
+func countsLevels(p *pattern.Pattern) bool {
+	regexp := p.Flavour() == pattern.Full || p.Flavour() == pattern.Search
+	return regexp && strings.Contains(p.String(), "{") || strings.Count(p.String(), "/") > maxLevels-4
 }
 
 // elsewhere is a directory of the same project that nobody has: a rule that may meet it as well

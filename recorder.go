@@ -103,21 +103,22 @@ func (r *Recorder) IsFile(path string) bool {
 	return ok
 }
 
-// LinksIn returns the names of the symbolic links in a directory; where they lead is noted.
-func (r *Recorder) LinksIn(dir string) ([]string, bool) {
-	l, ok := r.Of.(paths.Linker)
+// List returns the names of the symbolic links and of the directories in a directory. Where the
+// links lead is noted; of the directories those that IsDir is asked for.
+func (r *Recorder) List(dir string) (links, dirs []string, all bool) {
+	l, ok := r.Of.(paths.Lister)
 	if !ok {
-		return nil, true
+		return nil, nil, true
 	}
-	names, all := l.LinksIn(dir)
-	if !all || len(names) > maxSeen {
+	links, dirs, all = l.List(dir)
+	if !all || len(links) > maxSeen {
 		r.count = maxSeen + 1 // what is not known cannot be recorded
-		return nil, false
+		return nil, nil, false
 	}
-	for _, n := range names {
+	for _, n := range links {
 		r.Readlink(path.Join(dir, n))
 	}
-	return names, true
+	return links, dirs, true
 }
 
 func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {

@@ -36,23 +36,26 @@ func (OS) Home(name string) (string, bool) {
 	return u.HomeDir, true
 }
 
-// maxLinks is how many entries of a directory are looked at for links.
-const maxLinks = 10_000
+// maxListed is how many entries of a directory are looked at.
+const maxListed = 10_000
 
-// LinksIn returns the names of the symbolic links in a directory.
-func (OS) LinksIn(dir string) (names []string, all bool) {
+// List returns the names of the symbolic links and of the directories in a directory.
+func (OS) List(dir string) (links, dirs []string, all bool) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil, errors.Is(err, fs.ErrNotExist)
+		return nil, nil, errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	list, err := f.ReadDir(maxLinks)
+	list, err := f.ReadDir(maxListed)
 	for _, e := range list {
-		if e.Type()&os.ModeSymlink != 0 {
-			names = append(names, e.Name())
+		switch {
+		case e.Type()&os.ModeSymlink != 0:
+			links = append(links, e.Name())
+		case e.IsDir():
+			dirs = append(dirs, e.Name())
 		}
 	}
-	return names, len(list) < maxLinks && (err == nil || err == io.EOF || errors.Is(err, syscall.ENOTDIR))
+	return links, dirs, len(list) < maxListed && (err == nil || err == io.EOF || errors.Is(err, syscall.ENOTDIR))
 }
 
 // IsFile reports whether path is a plain file.
@@ -101,16 +104,21 @@ func (s *Snapshot) IsDir(name string) bool {
 // IsFile reports whether path was recorded as a file.
 func (s *Snapshot) IsFile(name string) bool { return slices.Contains(s.Files, name) }
 
-// LinksIn returns the names of the recorded links in a directory.
-func (s *Snapshot) LinksIn(dir string) (out []string, all bool) {
-	if len(s.Links) > maxLinks {
-		return nil, false
+// List returns the names of the recorded links and directories in a directory.
+func (s *Snapshot) List(dir string) (links, dirs []string, all bool) {
+	if len(s.Links) > maxListed || len(s.Dirs) > maxListed {
+		return nil, nil, false
 	}
 	for link := range s.Links {
 		if path.Dir(link) == dir {
-			out = append(out, path.Base(link))
+			links = append(links, path.Base(link))
 		}
 	}
-	slices.Sort(out)
-	return out, true
+	for _, d := range s.Dirs {
+		if path.Dir(d) == dir && d != dir {
+			dirs = append(dirs, path.Base(d))
+		}
+	}
+	slices.Sort(links)
+	return links, dirs, true
 }

@@ -80,51 +80,6 @@ func foundIn(place, name string) paths.Set {
 	return paths.Set{Text: strings.TrimSuffix(s.Text, "/") + paths.Named("", name).Text}
 }
 
-// throughLinks adds, for a shell pattern, an effect for each link that it may stand for: in
-// `cp x li*out/` the link leads elsewhere.
-func (a *analyzer) throughLinks(e *Effect) {
-	fs, ok := a.opts.FS.(paths.Linker)
-	at := strings.IndexAny(e.Path, "*?[")
-	if !ok || !e.Glob || at < 0 || e.Where != "" {
-		return
-	}
-	cut := strings.LastIndexByte(e.Path[:at], '/')
-	dir := e.Path[:max(cut, 1)]
-	name, rest, deeper := strings.Cut(e.Path[cut+1:], "/")
-	pattern := paths.Matching(name)
-	if e.dots {
-		pattern = pattern.WithHidden()
-	}
-	links, all := fs.LinksIn(dir)
-	if a.names += len(links); !all || a.names > maxLookups {
-		a.anyLink(e)
-		return
-	}
-	for _, link := range links {
-		if !pattern.Has(link) {
-			continue
-		}
-		more := *e
-		if more.Path = path.Join(dir, link); deeper {
-			more.Path += "/" + rest
-		}
-		more.Real = (paths.Resolver{FS: a.opts.FS}).Literal(more.Path).Real
-		more.Glob, more.Certain = hasGlob(more.Path), false
-		a.classify(&more, more.Path, more.Glob)
-		a.classify(&more, or(more.Real, more.Path), more.Glob)
-		more.Harmless = more.Harmless && !more.Secret
-		a.effect(more)
-	}
-}
-
-// anyLink is throughLinks for a directory of which not every link is known: a link may lead anywhere.
-func (a *analyzer) anyLink(e *Effect) {
-	more, shape := *e, shell.Unknown
-	more.Path, more.Real, more.shape, more.bound, more.Glob, more.Certain = "", "", &shape, true, false, false
-	a.effect(more)
-	a.gap(DynamicOperand, "a pattern in a directory with more links than are looked at, or that cannot be read", e.Span, e.Command)
-}
-
 // Reaches returns which of some names of files, or of directories, a shell pattern that the
 // effect is on may be, or lie in: of `.gi?/config` it is .git. A pattern that says nothing of a
 // name, as `*` does, is taken for the files that nobody has to name.
@@ -162,6 +117,12 @@ func (e *Effect) Shape() string {
 
 // Named reports whether only files whose names fit a pattern are meant.
 func (e *Effect) Named() bool { return e.name != "" }
+
+// StarDirs reports whether the path is a shell pattern with a `**`, which stands for directories
+// that are not hidden.
+func (e *Effect) StarDirs() bool {
+	return e.Glob && !e.dots && !e.Tags.Has(Tree) && strings.Contains(e.Path, "**/")
+}
 
 // VisibleOnly reports whether hidden names are passed by, at every level below Path.
 func (e *Effect) VisibleOnly() bool { return e.visible }

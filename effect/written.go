@@ -68,17 +68,18 @@ func (l *linked) Readlink(p string) (string, bool) {
 	return l.FS.Readlink(p)
 }
 
-// LinksIn and IsFile pass on what the file system below can tell.
-func (l *linked) LinksIn(dir string) (names []string, all bool) {
-	if fs, ok := l.FS.(paths.Linker); ok {
-		names, all = fs.LinksIn(dir)
+// List and IsFile pass on what the file system below can tell.
+func (l *linked) List(dir string) (links, dirs []string, all bool) {
+	all = true
+	if fs, ok := l.FS.(paths.Lister); ok {
+		links, dirs, all = fs.List(dir)
 	}
 	for p := range l.links {
 		if path.Dir(p) == dir {
-			names = append(names, path.Base(p))
+			links = append(links, path.Base(p))
 		}
 	}
-	return names, all || names == nil
+	return links, dirs, all
 }
 
 func (l *linked) IsFile(p string) bool {
@@ -103,7 +104,10 @@ func (c *call) linksTo(ops []int) {
 	at := c.a.resolve(c.f.dir, &name).Abs
 	for _, i := range ops {
 		to := c.words[i]
-		if at == "" || !name.Known || !to.Known || len(l.links) >= maxLinked {
+		if len(l.links) >= maxLinked {
+			c.a.tooMuch("more links are made than are followed")
+		}
+		if at == "" || !name.Known || !to.Known || c.a.full {
 			return
 		}
 		p := at

@@ -93,6 +93,23 @@ func (m *memo) Walk(path string) (straight, dir bool) {
 	return straight, dir
 }
 
+// List returns the names of the links and directories in a directory.
+func (m *memo) List(dir string) (links, dirs []string, all bool) {
+	l, ok := m.of.(interface {
+		List(string) (links, dirs []string, all bool)
+	})
+	if !ok {
+		return nil, nil, true
+	}
+	return l.List(dir)
+}
+
+// IsFile reports whether path is a file.
+func (m *memo) IsFile(path string) bool {
+	f, ok := m.of.(interface{ IsFile(string) bool })
+	return ok && f.IsFile(path)
+}
+
 // IsDir reports whether path is a directory.
 func (m *memo) IsDir(path string) bool {
 	for _, w := range m.walked {

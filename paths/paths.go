@@ -30,12 +30,12 @@ type FS interface {
 	IsDir(path string) bool
 }
 
-// Linker is an FS that can also tell which links a directory has, so that a shell pattern can be
-// followed through them.
-type Linker interface {
-	// LinksIn returns the names of the symbolic links in a directory; all is false if there may be
-	// others: it has too many, or cannot be read.
-	LinksIn(dir string) (names []string, all bool)
+// Lister is an FS that can also tell what a directory holds, so that a shell pattern can be
+// followed through links.
+type Lister interface {
+	// List returns the names of the symbolic links and of the directories in a directory; all is
+	// false if there may be others: it has too many, or cannot be read.
+	List(dir string) (links, dirs []string, all bool)
 }
 
 // Walker is an FS that can look at a whole path at once.

@@ -12,11 +12,11 @@ import (
 
 // fullWorld is a machine whose directories hold a million links, each to the next, the last of
 // them to the first.
-type fullWorld struct{ names []string }
+type fullWorld struct{ names, dirs []string }
 
-func (fullWorld) Home(string) (string, bool)        { return home, true }
-func (fullWorld) IsDir(string) bool                 { return true }
-func (w fullWorld) LinksIn(string) ([]string, bool) { return w.names, true }
+func (fullWorld) Home(string) (string, bool)                     { return home, true }
+func (fullWorld) IsDir(string) bool                              { return true }
+func (w fullWorld) List(string) (links, dirs []string, all bool) { return w.names, w.dirs, true }
 func (w fullWorld) Readlink(p string) (string, bool) {
 	n := 0
 	if _, err := fmt.Sscanf(p[strings.LastIndexByte(p, '/')+1:], "link%d", &n); err != nil {
@@ -28,10 +28,10 @@ func (w fullWorld) Readlink(p string) (string, bool) {
 // closedWorld is a machine of which nothing can be read.
 type closedWorld struct{}
 
-func (closedWorld) Home(string) (string, bool)      { return "", false }
-func (closedWorld) IsDir(string) bool               { return false }
-func (closedWorld) LinksIn(string) ([]string, bool) { return nil, false }
-func (closedWorld) Readlink(string) (string, bool)  { return "", false }
+func (closedWorld) Home(string) (string, bool)                   { return "", false }
+func (closedWorld) IsDir(string) bool                            { return false }
+func (closedWorld) List(string) (links, dirs []string, all bool) { return nil, nil, false }
+func (closedWorld) Readlink(string) (string, bool)               { return "", false }
 
 // TestHostile: a call that is too much to look at, or a world that is, is answered in bounded time,
 // is not allowed where a rule may apply, and says why; no panic is recovered on the way.

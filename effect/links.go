@@ -1,0 +1,96 @@
+package effect
+
+import (
+	"path"
+	"strings"
+
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+// throughLinks adds, for a shell pattern, an effect for each link that it may stand for or lead
+// through: in `cp x li*out/` and `cat s*/link/x` the link leads elsewhere.
+func (a *analyzer) throughLinks(e *Effect) {
+	fs, ok := a.opts.FS.(paths.Lister)
+	at := strings.IndexAny(e.Path, "*?[")
+	if !ok || !e.Glob || at < 0 || e.Where != "" {
+		return
+	}
+	cut := strings.LastIndexByte(e.Path[:at], '/')
+	if !a.linksBelow(e, fs, e.Path[:max(cut, 1)], e.Path[cut+1:]) {
+		a.anyLink(e)
+	}
+}
+
+// linksBelow is throughLinks for the rest of a pattern in a directory; it reports whether every
+// link is known.
+func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) bool {
+	name, rest, deeper := strings.Cut(pattern, "/")
+	if !hasGlob(name) {
+		at := path.Join(dir, name)
+		if a.names++; a.names > maxLookups {
+			return false
+		}
+		if _, link := a.opts.FS.Readlink(at); link {
+			return a.throughLink(e, fs, at, rest)
+		}
+		return !deeper || a.linksBelow(e, fs, at, rest)
+	}
+	set := paths.Matching(name)
+	if e.dots {
+		set = set.WithHidden()
+	}
+	links, dirs, all := fs.List(dir)
+	if a.names += len(links) + len(dirs); !all || a.names > maxLookups {
+		return false
+	}
+	for _, link := range links {
+		if set.Has(link) && !a.throughLink(e, fs, path.Join(dir, link), rest) {
+			return false
+		}
+	}
+	if name == "**" && deeper && !a.linksBelow(e, fs, dir, rest) {
+		return false
+	}
+	tree := name == "**" && strings.Contains(a.an.Source, "globstar")
+	for _, d := range dirs {
+		at := path.Join(dir, d)
+		if !deeper && !tree || !set.Has(d) || !a.opts.FS.IsDir(at) {
+			continue
+		}
+		if deeper && !a.linksBelow(e, fs, at, rest) || tree && !a.linksBelow(e, fs, at, pattern) {
+			return false
+		}
+	}
+	return true
+}
+
+// throughLink adds the effect by way of a link, and those of the links behind it.
+func (a *analyzer) throughLink(e *Effect, fs paths.Lister, link, rest string) bool {
+	more := *e
+	if more.Path = link; rest != "" {
+		more.Path += "/" + rest
+		to := (paths.Resolver{FS: a.opts.FS}).Literal(link).Real
+		if files, ok := a.opts.FS.(paths.Filer); ok && files.IsFile(to) {
+			return true // nothing is below a file
+		}
+		if to != "" && !a.linksBelow(e, fs, to, rest) {
+			return false
+		}
+	}
+	more.Real = (paths.Resolver{FS: a.opts.FS}).Literal(more.Path).Real
+	more.Glob, more.Certain = hasGlob(more.Path), false
+	a.classify(&more, more.Path, more.Glob)
+	a.classify(&more, or(more.Real, more.Path), more.Glob)
+	more.Harmless = more.Harmless && !more.Secret
+	a.effect(more)
+	return true
+}
+
+// anyLink is throughLinks for a directory of which not every link is known: a link may lead anywhere.
+func (a *analyzer) anyLink(e *Effect) {
+	more, shape := *e, shell.Unknown
+	more.Path, more.Real, more.shape, more.bound, more.Glob, more.Certain = "", "", &shape, true, false, false
+	a.effect(more)
+	a.gap(DynamicOperand, "a pattern in a directory with more links than are looked at, or that cannot be read", e.Span, e.Command)
+}
