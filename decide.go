@@ -337,7 +337,6 @@ func (w *walk) step(st *step, f *Facts, q *Question, about *toolRules) (outcome,
 func (w *walk) mark(st *step, f *Facts, q *Question, about *toolRules) {
 	rank, err := about.best(f, q)
 	if rank == none && err == nil {
-		w.trace.step(st, StepTrace{Silent: true})
 		return
 	}
 	hits := about.hits(f, q, w.pol.compiled)

@@ -3,6 +3,7 @@ package obstat
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/obstat/obstat/effect"
@@ -78,6 +79,26 @@ type Facts struct {
 	// part is set when this is one part of a call, put to the rules by the floor.
 	part *Part
 	pol  *Policy // nil outside of a decision
+}
+
+// Wants reports whether a rule of the policy looks at a field: a subject, or one of a
+// condition ([Cond]).
+func (pol *Policy) Wants(field string) bool { return pol.fields[field] }
+
+// Marks returns the marks that the policy gives; see [Mark].
+func (pol *Policy) Marks() (out []string) {
+	for _, pl := range pol.prog.Pipelines {
+		for _, s := range pl.Stages {
+			if m, ok := s.(Mark); ok {
+				for i := range pol.prog.Rules[m.Rules] {
+					if id := pol.prog.Rules[m.Rules][i].ID; !slices.Contains(out, id) {
+						out = append(out, id)
+					}
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Wants reports whether a rule of the policy looks at a field, so that a view need

@@ -20,6 +20,10 @@ func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 	if t.j.broken != nil && !strings.Contains(d.Reason(), "the policy cannot be loaded") {
 		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
+	if err := t.remember(&d); err != nil {
+		err = fmt.Errorf("what the session has done could not be kept: %w", err)
+		d = d.Refuse(err.Error() + "; rules hang on it")
+	}
 	if g.opts.NoRecord {
 		return d, nil
 	}

@@ -83,6 +83,9 @@ type Options struct {
 	// Places are directories, beside those of the calls, that a policy is looked
 	// for in, and Programs the files of obstat itself; both are guarded as well.
 	Places, Programs []string
+	// Sessions remember what calls of a session did, for rules that come after something; nil
+	// remembers while the process lives. See [SessionDir].
+	Sessions Sessions
 	// Mask takes secrets out of what is written down; nil masks what every ledger
 	// masks, with the key of the Ledger or the Store for the digests if it is a
 	// [Keyer].
@@ -136,6 +139,9 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	}
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
+	}
+	if opts.Sessions == nil {
+		opts.Sessions = new(sessionMap)
 	}
 	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}, mask: opts.Mask}
 	g.state = opts.keptFiles()

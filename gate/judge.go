@@ -57,7 +57,8 @@ func (j *judged) digest() string {
 // nobody is asked and nothing is written down. It reports whether the call would
 // change what guards the agent, which no rule allows.
 func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Answer, self bool) {
-	j := g.judge(ctx, call, g.world())
+	c := *call
+	j := g.judge(ctx, &c, g.world())
 	return j.Answer, j.self
 }
 
@@ -77,6 +78,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 			broken = err
 		}
 		f = p.elsewhere(c, world, f)
+		g.circumstances(c, f)
 		line = append(line, f)
 		put := *c
 		if put.Mode == "" || p != g {

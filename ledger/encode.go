@@ -117,6 +117,12 @@ func (c *Circumstances) encode() ([]byte, error) {
 	w.TextField("project", c.Project)
 	w.TextField("mode", string(c.Mode))
 	w.IntField("repeat", int64(c.Repeat))
+	if !c.Time.IsZero() {
+		w.TextField("time", c.Time.Format(time.RFC3339Nano))
+	}
+	w.TextField("branch", c.Branch)
+	w.ListField("after", c.After)
+	w.ListField("marks", c.Marks)
 	w.RawField("given", c.Given)
 	w.TextField("partial", c.Partial)
 	w.ListField("suggested", c.Suggested)

@@ -47,7 +47,8 @@ func (m *Made) Record() *Record {
 	if d.Rule != nil {
 		r.Rule, r.Pos = Clip(d.Rule.String()), d.Rule.Pos
 	}
-	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Project: c.Project, Mode: m.Mode, Repeat: c.Repeat, Suggested: m.Suggested}
+	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Project: c.Project, Mode: m.Mode, Repeat: c.Repeat,
+		Time: c.Time, Branch: c.Branch, After: c.After, Marks: d.Marks, Suggested: m.Suggested}
 	var partial string
 	r.Input, more.Partial = Legible(c.Input)
 	if m.Given != nil {

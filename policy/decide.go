@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -44,10 +45,16 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		out.Decision = obstat.Decision{Tool: call.Tool, Faults: []obstat.Fault{{Msg: why}}}
 		return out
 	}
-	var disk Answer // of the files alone, accepted or not
+	var disk Answer    // of the files alone, accepted or not
+	var marks []string // of all policies
 	for _, p := range f.Policies {
 		c := f.put(call, p)
 		d, trace := ask(p, &c)
+		for _, m := range d.Marks {
+			if !slices.Contains(marks, m) {
+				marks = append(marks, m)
+			}
+		}
 		if !p.counts(&d) {
 			continue
 		}
@@ -63,6 +70,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	} else if disk.Verdict > out.Verdict {
 		f.waiting(&out, &disk)
 	}
+	out.Marks = marks
 	return out
 }
 

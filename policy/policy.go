@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/dialect/builtin"
+	"github.com/obstat/obstat/dialect/native"
 )
 
 // Where says who makes a call, and where.
@@ -300,7 +300,7 @@ func Builtin(floor string) (*dialect.Loaded, error) {
 	if floor != "" {
 		in.Options[dialect.FloorOption] = floor
 	}
-	return dialect.Load(builtin.Dialect{}, in)
+	return dialect.Load(native.Builtin{}, in)
 }
 
 // Here returns the policies in force in a directory for calls of this process, with

@@ -14,7 +14,6 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/agentscope"
-	"github.com/obstat/obstat/dialect/builtin"
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/codex"
@@ -30,7 +29,7 @@ func All() []dialect.Dialect {
 	return []dialect.Dialect{
 		adkfluent.Dialect{},
 		&agentscope.Dialect{},
-		builtin.Dialect{},
+		native.Builtin{},
 		chorus.Dialect{},
 		claudecode.Dialect{},
 		codex.Dialect{},

@@ -71,9 +71,46 @@ func (l *loader) fields(n *tree.Node, fields []tree.Field) {
 		if p.Hint == "" && p.Code == tree.CodeUnknown {
 			p.Hint = "the keys are " + strings.Join(names, ", ")
 		}
+		if p.Hint == "" && (p.Code == tree.CodeType || p.Code == tree.CodeMissing) {
+			p.Hint = hintFor(p.Msg)
+		}
 		p.Warning = false
 		l.r.Add(p)
 	}
+}
+
+// hints say how the value of a key is written.
+var hints = [...][2]string{
+	{"version", "write `version: 1`"},
+	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
+	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
+	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
+	{"deny", "write `deny:` and rules below it, each behind a dash: `- read secrets`"},
+	{"rule", "write `rule: read workspace`"},
+	{"name", "write `name: leak`"},
+	{"reason", "write `reason: ` and a few words for the agent"},
+	{"when", "write `when: {agent: codex}`"},
+	{"until", "write `until: 2026-12-31`"},
+	{"after", "write `after: read secrets`"},
+	{"examples", "write `examples: [git push origin main]`"},
+	{"agent", "write `agent: codex` or `agent: [codex, claude-code]`"},
+	{"user", "write `user: ann`"},
+	{"role", "write `role: lead`"},
+	{"channel", "write `channel: ci`"},
+	{"mode", "write `mode: plan`"},
+	{"branch", "write `branch: [main, release/*]`"},
+	{"time", "write `time: 09:00-17:00`"},
+	{"days", "write `days: mon-fri`"},
+}
+
+// hintFor returns the hint of the key that a message names.
+func hintFor(msg string) string {
+	for _, h := range hints {
+		if strings.Contains(msg, `"`+h[0]+`"`) {
+			return h[1]
+		}
+	}
+	return ""
 }
 
 // file reads one file.
@@ -124,7 +161,11 @@ func (l *loader) readPlaces(n *tree.Node) {
 			l.r.Fail(at, obstat.CodeConflict, "give it another name; only `secrets` can be extended", "%s means something already", m.Key)
 			continue
 		}
-		for _, e := range l.r.Texts(m.Value, "place "+m.Key) {
+		if !m.Value.Is(tree.Array) || slices.ContainsFunc(m.Value.Elems, func(e *tree.Node) bool { return !e.Is(tree.String) }) {
+			l.r.Fail(m.Value, obstat.CodeWrongType, "write `"+m.Key+": [dist/**, \"*.gen.go\"]`", "the place %q is a list of texts", m.Key)
+			continue
+		}
+		for _, e := range m.Value.Elems {
 			l.places[m.Key] = append(l.places[m.Key], phrase{text: e.Str, quoted: !slices.Contains(builtinPlaces, e.Str)})
 			if bad := l.member(m.Key, e); bad != nil {
 				l.r.Fail(e, obstat.CodeBadValue, bad.hint, "%s", bad.msg)

@@ -121,3 +121,136 @@ func TestExample(t *testing.T) {
 		}
 	}
 }
+
+// TestBuiltin: without a policy, working in the workspace is allowed, the rest asks and nothing is
+// denied, and the answer says that there is no policy.
+func TestBuiltin(t *testing.T) {
+	l, err := dialect.Load(native.Builtin{}, &dialect.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]obstat.Verdict{
+		"ls": obstat.Allow, "cat go.mod | head -3": obstat.Allow, "git log --oneline": obstat.Allow, "Read file_path=/p/main.go": obstat.Allow,
+		"Grep pattern=TODO": obstat.Allow, "Write file_path=/p/main.go": obstat.Allow, "echo x > f": obstat.Allow, "git commit -m x": obstat.Allow,
+		"cat /etc/passwd": obstat.Ask, "cat out/passwd": obstat.Ask, "cat ../x": obstat.Ask, "cat .env": obstat.Ask, "cat $X": obstat.Ask, "ls; rm -rf /": obstat.Ask,
+		"curl https://example.com": obstat.Ask, "make": obstat.Ask, "npm test": obstat.Ask, "cat 'x": obstat.Ask, "Read file_path=/etc/passwd": obstat.Ask, "Read file_path=/p/.env": obstat.Ask,
+		"Write file_path=/p/.env": obstat.Ask, "Write file_path=/home/u/x": obstat.Ask, "cp x .git/hooks/y": obstat.Ask, "git push": obstat.Ask, "rm a": obstat.Ask, "git branch -D x": obstat.Ask,
+		"WebFetch url=https://example.com": obstat.Ask, "mcp__x__y path=/p/main.go": obstat.Ask, "Nonsense x=y": obstat.Ask, "git commit -m \"$(cat .env)\"": obstat.Ask,
+	} {
+		d := l.Policy.Decide(call(text), world)
+		if d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", text, d.Verdict, want, d.Reason())
+		}
+		if d.Verdict == obstat.Ask && !strings.Contains(d.Reason(), "built-in") && d.Rule == nil {
+			t.Errorf("%s: %q does not say whose answer it is", text, d.Reason())
+		}
+	}
+}
+
+// TestPresets: each preset loads without a word, and a stricter one allows no more than the next.
+func TestPresets(t *testing.T) {
+	var before *dialect.Loaded
+	for _, name := range native.Presets() {
+		l := load(t, native.Preset(name))
+		if len(l.Warnings) > 0 {
+			t.Errorf("%s: %v", name, l.Warnings)
+		}
+		for _, text := range []string{"ls", "cat .env", "echo x > f", "echo x > /etc/f", "rm -rf build", "git push", "npm test", "curl https://x.example", "git commit -m x", "mcp__a__b c=d", "sudo ls", "python3 -c 'x'"} {
+			if before == nil {
+				continue
+			}
+			if a, b := before.Policy.Decide(call(text), world), l.Policy.Decide(call(text), world); a.Verdict == obstat.Allow && b.Verdict != obstat.Allow {
+				t.Errorf("%s: a stricter preset allows it, %s %ss: %s", text, name, b.Verdict, b.Reason())
+			}
+		}
+		before = l
+	}
+}
+
+// TestAfter: what a session has done counts for its later calls, and is not forgotten where it is only
+// possible.
+func TestAfter(t *testing.T) {
+	l := load(t, strings.Replace(example, "  - read secrets  ", "  - read ./nothing  ", 1))
+	c := call("curl https://github.com")
+	if d := l.Policy.Decide(c, world); d.Verdict != obstat.Allow {
+		t.Fatalf("before: %s", d.Reason())
+	}
+	c.After = []string{"read secrets"}
+	if d := l.Policy.Decide(c, world); d.Verdict != obstat.Deny || !strings.Contains(d.Reason(), "what was read here must not leave") {
+		t.Errorf("after: %s %s", d.Verdict, d.Reason())
+	}
+	for text, want := range map[string]int{"cat .env": 1, "Read file_path=/p/.env": 1, "cat .en?": 1, "cat README.md": 0, "cat envlink": 1, "mcp__fs__read_file path=/p/.env": 1, "ls; cat ~/.ssh/id_rsa | wc": 1, "git status": 0} {
+		if d := l.Policy.Decide(call(text), world); len(d.Marks) != want {
+			t.Errorf("%s: marks %q, want %d", text, d.Marks, want)
+		}
+	}
+	named := load(t, "version: 1\nallow:\n  - read workspace\nask:\n  - rule: read src/keys\n    name: keys\ndeny:\n  - rule: connect anywhere\n    name: leave\n    after: keys\n  - rule: write workspace\n    after: [leave, run make]\n")
+	if got := named.Policy.Marks(); len(got) != 3 {
+		t.Errorf("marks %q", got)
+	}
+	d := named.Policy.Decide(call("cat src/keys/a; make"), world)
+	if strings.Join(d.Marks, " ") != "keys run make" {
+		t.Errorf("marks %q", d.Marks)
+	}
+	c = call("echo x > f")
+	c.After = d.Marks
+	if d := named.Policy.Decide(c, world); d.Verdict != obstat.Deny {
+		t.Errorf("after make: %s", d.Reason())
+	}
+}
+
+// TestConditions: who, when and where, and what is not known counts against.
+func TestConditions(t *testing.T) {
+	l := load(t, `version: 1
+allow:
+  - {rule: run make, when: {agent: [codex, claude-*], branch: not main}}
+  - {rule: run deploy, when: {role: lead, days: mon-fri, time: 09:00-17:00}, until: 2026-12-31}
+  - tool mcp__db__query where input.table in [users, orders] and input.limit <= 100 and input.opts.dry_run is true
+  - tool mcp__db__list where input.rows[].kind like a*
+deny:
+  - {rule: run git push, when: {branch: [main, release/*]}, reason: push a branch of your own}
+  - tool mcp__db__* where input.table is secrets
+`)
+	with := func(text string, set func(*obstat.Call)) *obstat.Call {
+		c := call(text)
+		c.Branch = "dev"
+		set(c)
+		return c
+	}
+	for name, tt := range map[string]struct {
+		call *obstat.Call
+		want obstat.Verdict
+	}{
+		"agent":            {with("make", func(c *obstat.Call) { c.Agent = "claude-code" }), obstat.Allow},
+		"another agent":    {with("make", func(c *obstat.Call) { c.Agent = "gemini" }), obstat.Ask},
+		"no agent":         {with("make", func(*obstat.Call) {}), obstat.Ask},
+		"main":             {with("make", func(c *obstat.Call) { c.Agent, c.Branch = "codex", "main" }), obstat.Ask},
+		"no branch":        {with("make", func(c *obstat.Call) { c.Agent, c.Branch = "codex", "" }), obstat.Ask},
+		"push":             {with("git push", func(*obstat.Call) {}), obstat.Ask},
+		"push main":        {with("git push", func(c *obstat.Call) { c.Branch = "release/1" }), obstat.Deny},
+		"push from where?": {with("git push", func(c *obstat.Call) { c.Branch = "" }), obstat.Deny},
+		"lead":             {with("deploy", func(c *obstat.Call) { c.Roles = []string{"lead"} }), obstat.Allow},
+		"nobody":           {with("deploy", func(*obstat.Call) {}), obstat.Ask},
+		"at night":         {with("deploy", func(c *obstat.Call) { c.Roles = []string{"lead"}; c.Time = c.Time.Add(6 * time.Hour) }), obstat.Ask},
+		"on Sunday":        {with("deploy", func(c *obstat.Call) { c.Roles = []string{"lead"}; c.Time = c.Time.AddDate(0, 0, -1) }), obstat.Ask},
+		"next year":        {with("deploy", func(c *obstat.Call) { c.Roles = []string{"lead"}; c.Time = c.Time.AddDate(0, 2, 0) }), obstat.Ask},
+		"no clock":         {with("deploy", func(c *obstat.Call) { c.Roles = []string{"lead"}; c.Time = time.Time{} }), obstat.Ask},
+		"query":            {call(`mcp__db__query {"table": "users", "limit": 100.0, "opts": {"dry_run": true}, "x": "="}`), obstat.Allow},
+		"too many":         {call(`mcp__db__query {"table": "users", "limit": 101, "opts": {"dry_run": true}, "x": "="}`), obstat.Ask},
+		"a text":           {call(`mcp__db__query {"table": "users", "limit": "5", "opts": {"dry_run": "true"}, "x": "="}`), obstat.Ask},
+		"another table":    {call(`mcp__db__query {"table": "keys", "limit": 1, "opts": {"dry_run": true}, "x": "="}`), obstat.Ask},
+		"no limit":         {call(`mcp__db__query {"table": "users", "opts": {"dry_run": true}, "x": "="}`), obstat.Ask},
+		"denied table":     {call(`mcp__db__drop {"table": "secrets", "x": "="}`), obstat.Deny},
+		"each row":         {call(`mcp__db__list {"rows": [{"kind": "ab"}, {"kind": "ac"}], "x": "="}`), obstat.Allow},
+		"one row":          {call(`mcp__db__list {"rows": [{"kind": "ab"}, {"kind": "b"}], "x": "="}`), obstat.Ask},
+		"no rows":          {call(`mcp__db__list {"rows": [], "x": "="}`), obstat.Ask},
+	} {
+		if d := l.Policy.Decide(tt.call, world); d.Verdict != tt.want {
+			t.Errorf("%s: %s, want %s: %s", name, d.Verdict, tt.want, d.Reason())
+		}
+	}
+	c := call(`mcp__db__query {"table": "users", "limit": 1, "opts": {"dry_run": true}, "x": "="}`)
+	if c.Tool = "mcp_db_query"; l.Policy.Decide(c, world).Verdict != obstat.Allow {
+		t.Error("another agent's name of the tool is not meant")
+	}
+}

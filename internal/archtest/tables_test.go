@@ -59,7 +59,7 @@ var importTable = []importRow{
 		why: "ledger records decisions; it takes no part in them"},
 	{pkg: "agent", may: []string{"", "shell", "internal/jsonx", "internal/textedit", "internal/tomlx", "internal/tree"},
 		why: "agent knows agents' protocols and settings files; it decides nothing, and the hook links it on every call, so it brings no storage or face"},
-	{pkg: "policy", may: []string{"", "paths", "dialect", "dialect/all", "dialect/builtin", "ledger", "internal/jsonx", "internal/statedir", "internal/textedit", "internal/tree"},
+	{pkg: "policy", may: []string{"", "paths", "dialect", "dialect/all", "dialect/native", "ledger", "internal/jsonx", "internal/statedir", "internal/textedit", "internal/tree"},
 		why: "policy finds the files in force and what was accepted of them; it decides by the engine and asks nobody"},
 	{pkg: "internal/protect", may: []string{"", "effect", "pattern", "paths", "shell"},
 		why: "protect runs in the hook before every call: it knows names and effects, and must not bring formats or storage along"},

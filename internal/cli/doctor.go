@@ -20,7 +20,7 @@ import (
 
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/builtin"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/doctor"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/hook"
@@ -81,7 +81,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 			}
 			var out []*dialect.Loaded
 			for _, p := range f.Policies {
-				if p.Dialect.Name() != builtin.Name {
+				if p.Dialect.Name() != native.BuiltinName {
 					out = append(out, p.Loaded)
 				}
 			}

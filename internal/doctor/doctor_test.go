@@ -14,7 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/builtin"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/hook"
 	"github.com/obstat/obstat/policy"
 )
@@ -127,7 +127,7 @@ func (s *site) find(name string) ([]*dialect.Loaded, error) {
 	}
 	var out []*dialect.Loaded
 	for _, p := range f.Policies {
-		if p.Dialect.Name() != builtin.Name {
+		if p.Dialect.Name() != native.BuiltinName {
 			out = append(out, p.Loaded)
 		}
 	}

@@ -96,6 +96,9 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 	if t.Exe != "" {
 		o.Programs = []string{t.Exe}
 	}
+	if t.db != "" {
+		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
+	}
 	return o
 }
 

@@ -75,6 +75,9 @@ func Open(ctx context.Context, o Options) (*Station, error) {
 	if o.Exe != "" {
 		opts.Programs = []string{o.Exe}
 	}
+	if st.db != "" {
+		opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
+	}
 	opts.Waits = st.waits
 	var err error
 	if st.plain, err = gate.Open(ctx, opts); err != nil {

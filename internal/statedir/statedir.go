@@ -76,5 +76,8 @@ func Ledger(dir string) string { return LedgerOf(Store(dir)) }
 // Pins returns the file that says where in the ledger the pins are.
 func Pins(dir string) string { return filepath.Join(dir, "obstat.pins") }
 
+// Sessions returns the directory that keeps what sessions have done.
+func Sessions(dir string) string { return filepath.Join(dir, "sessions") }
+
 // Warned returns the file that remembers which warnings were shown.
 func Warned(dir string) string { return filepath.Join(dir, "obstat.warned") }

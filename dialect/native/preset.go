@@ -1,0 +1,87 @@
+package native
+
+import (
+	_ "embed"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+)
+
+var (
+	//go:embed presets/careful.yaml
+	careful string
+	//go:embed presets/balanced.yaml
+	balanced string
+	//go:embed presets/trusting.yaml
+	trusting string
+)
+
+// The presets that `obstat init` begins with.
+const (
+	Careful  = "careful"  // looking is free, all else is asked about
+	Balanced = "balanced" // working in the project is free; in force where there is no policy
+	Trusting = "trusting" // all is free but for what cannot be taken back
+)
+
+// Presets returns the names of the presets, strictest first.
+func Presets() []string { return []string{Careful, Balanced, Trusting} }
+
+// Preset returns the text of a preset, "" if there is none of that name.
+func Preset(name string) string {
+	switch name {
+	case Careful:
+		return careful
+	case Balanced:
+		return balanced
+	case Trusting:
+		return trusting
+	}
+	return ""
+}
+
+// BuiltinName is the name of the dialect of the built-in policy.
+const BuiltinName = "builtin"
+
+// Builtin is the policy in force where no other is found: the preset balanced. It has no files; it
+// takes the place of a dialect so that its Program is printed, explained and compiled like any other.
+type Builtin struct{}
+
+var _ dialect.Dialect = Builtin{}
+
+// Name returns "builtin".
+func (Builtin) Name() string { return BuiltinName }
+
+// Info is empty: the policy has no files.
+func (Builtin) Info() dialect.Info { return dialect.Info{} }
+
+// Detect knows no file.
+func (Builtin) Detect(*dialect.File) dialect.Confidence { return dialect.No }
+
+// Library returns the view of this language.
+func (Builtin) Library() *obstat.Library { return Dialect{}.Library() }
+
+// Load returns the built-in Program and ignores the files. What no rule is about it asks about, and
+// says that there is no policy.
+func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
+	p, errs := Dialect{}.Load(&dialect.Input{Files: []dialect.File{{Name: "built in", Layer: "built in", Data: []byte(balanced)}}})
+	if p == nil {
+		return nil, errs
+	}
+	p.Dialect = BuiltinName
+	for _, rules := range p.Rules {
+		for i := range rules {
+			rules[i].Pos = obstat.Pos{}
+			if rules[i].Reason == "" {
+				rules[i].Reason = "of the built-in policy"
+			}
+		}
+	}
+	const rest = "rest"
+	p.Rules[rest] = []obstat.Rule{{Verdict: obstat.Ask, Source: "built-in policy", Layer: "built in",
+		Reason: "no policy says more; working in the workspace is allowed and the rest is asked about, and `obstat init` writes a policy"}}
+	for mode, pl := range p.Pipelines {
+		pl.Stages = append(pl.Stages, obstat.Match{Name: "everything else", Rules: rest})
+		p.Pipelines[mode] = pl
+	}
+	return p, nil
+}

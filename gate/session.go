@@ -1,0 +1,186 @@
+package gate
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/policy"
+)
+
+// Sessions remember the marks that calls of a session got, for rules that come after something:
+// `deny connect anywhere, after read secrets`. An error counts as if everything had been done.
+type Sessions interface {
+	// Marks returns the marks of a session.
+	Marks(session string) ([]string, error)
+	// Mark adds marks that the session does not have yet.
+	Mark(session string, marks []string) error
+}
+
+// A SessionDir is a directory that keeps the marks of each session in a file, for processes that
+// live for a single call. Files are only ever added to.
+type SessionDir string
+
+var _ Sessions = SessionDir("")
+
+func (d SessionDir) file(session string) string {
+	sum := sha256.Sum256([]byte(session))
+	return filepath.Join(string(d), hex.EncodeToString(sum[:16]))
+}
+
+// Marks reads the session's file.
+func (d SessionDir) Marks(session string) (out []string, err error) {
+	f, err := os.Open(d.file(session))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if m := lines.Text(); m != "" && !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out, lines.Err()
+}
+
+// Mark adds lines to the session's file.
+func (d SessionDir) Mark(session string, marks []string) error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.file(session), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	// One write: processes that mark at once do not mix their lines. A line that was cut off ends here.
+	_, err = f.WriteString("\n" + strings.Join(marks, "\n") + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// sessionMap remembers in memory.
+type sessionMap struct {
+	mu    sync.Mutex
+	marks map[string][]string
+}
+
+// maxSessions bounds how many sessions are remembered in memory: they end without saying so.
+const maxSessions = 100_000
+
+func (m *sessionMap) Marks(session string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.marks[session]), nil
+}
+
+func (m *sessionMap) Mark(session string, marks []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.marks) >= maxSessions && m.marks[session] == nil {
+		return fmt.Errorf("more than %d sessions have marks", maxSessions)
+	}
+	if m.marks == nil {
+		m.marks = map[string][]string{}
+	}
+	m.marks[session] = append(m.marks[session], marks...)
+	return nil
+}
+
+// sessionOf names the session of a call; calls without one are those of an agent in a directory.
+func sessionOf(c *obstat.Call) string {
+	if c.Session != "" {
+		return c.Agent + "\x00" + c.Session
+	}
+	return c.Agent + "\x00\x00" + c.Anchor()
+}
+
+// circumstances fills in what rules of the policies look at beside the call itself: the time, the
+// branch, and what the session has done.
+func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce) {
+	wants := func(field string) bool {
+		return slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool { return p.Loaded.Policy.Wants(field) })
+	}
+	if c.Time.IsZero() && (wants("call.time") || wants("call.clock") || wants("call.day")) {
+		c.Time = time.Now()
+	}
+	if c.Branch == "" && wants("call.branch") {
+		c.Branch = branchOf(c.Anchor())
+	}
+	if c.After != nil || !wants("call.after") {
+		return
+	}
+	var err error
+	if c.After, err = g.opts.Sessions.Marks(sessionOf(c)); err == nil {
+		return
+	}
+	for _, p := range f.Policies { // what cannot be known may have happened
+		c.After = append(c.After, p.Loaded.Policy.Marks()...)
+	}
+}
+
+// remember keeps the marks of a call that is not denied.
+func (t *turn) remember(d *obstat.Decision) error {
+	if d.Verdict == obstat.Deny || len(t.j.Marks) == 0 {
+		return nil
+	}
+	fresh := slices.DeleteFunc(slices.Clone(t.j.Marks), func(m string) bool { return slices.Contains(t.call.After, m) })
+	if len(fresh) == 0 {
+		return nil
+	}
+	return t.g.opts.Sessions.Mark(sessionOf(t.call), fresh)
+}
+
+// branchOf returns the branch that is checked out at a directory, "" where that cannot be told.
+func branchOf(dir string) string {
+	for ; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		at := filepath.Join(dir, ".git")
+		st, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if !st.IsDir() { // a worktree's
+			text, err := readShort(at)
+			to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
+			if err != nil || !ok {
+				return ""
+			}
+			if at = to; !filepath.IsAbs(at) {
+				at = filepath.Join(dir, to)
+			}
+		}
+		head, err := readShort(filepath.Join(at, "HEAD"))
+		if err != nil {
+			return ""
+		}
+		if branch, ok := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/"); ok {
+			return branch
+		}
+		return "(detached)"
+	}
+	return ""
+}
+
+// readShort reads a file of a few lines.
+func readShort(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	buf := make([]byte, 4096)
+	n, err := f.Read(buf)
+	return string(buf[:n]), err
+}
