@@ -96,13 +96,13 @@ func TestConditionsDecide(t *testing.T) {
 // TestBadConditions: what a condition cannot mean does not compile.
 func TestBadConditions(t *testing.T) {
 	for cond, want := range map[string]string{
-		`{"field":"call.weather","match":["x"]}`:    `a call has no "weather"`,
-		`{"field":"call.agent","match":[]}`:         "names no field or nothing to match",
-		`{"field":"x","match":[{"any":true}]}`:      "matches everything",
-		`{"field":"x","match":[{"order":"5"}]}`:     "an order begins with",
-		`{"field":"x","match":[{"order":">=5<"}]}`:  "nothing to compare with",
-		`{"field":"x"}`:                             `needs a key "match"`,
-		`{"match":["x"]}`:                           `needs a key "field"`,
+		`{"field":"call.weather","match":["x"]}`:   `a call has no "weather"`,
+		`{"field":"call.agent","match":[]}`:        "names no field or nothing to match",
+		`{"field":"x","match":[{"any":true}]}`:     "matches everything",
+		`{"field":"x","match":[{"order":"5"}]}`:    "an order begins with",
+		`{"field":"x","match":[{"order":">=5<"}]}`: "nothing to compare with",
+		`{"field":"x"}`:   `needs a key "match"`,
+		`{"match":["x"]}`: `needs a key "field"`,
 		`{"field":"x","match":["x"],"unless":true}`: `has no key "unless"`,
 	} {
 		p, err := obstat.ParseProgram("p.json", []byte(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"r","rules":"r"}],"default":"ask"}},"rules":{"r":[{"tool":"t","verdict":"deny","if":[`+cond+`]}]}}`))

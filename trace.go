@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
 )
 
 // A Trace tells how a decision came about: every question that was put to the
@@ -50,7 +51,11 @@ func (t *Trace) open(q *Question, part *Part) {
 	}
 	c := Question{q.Tool, make([]Subject, len(q.Subjects))}
 	for i, s := range q.Subjects {
-		c.Subjects[i] = Subject{strings.Clone(s.Field), strings.Clone(s.Text)}
+		text := strings.Clone(s.Text)
+		if marked(text) {
+			text = showSet(paths.Set{Text: text})
+		}
+		c.Subjects[i] = Subject{strings.Clone(s.Field), text}
 	}
 	if part != nil {
 		of := *part

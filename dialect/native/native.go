@@ -144,10 +144,10 @@ func (l *loader) program() *obstat.Program {
 	stages := []obstat.Stage{
 		obstat.Match{Name: "deny rules", Rules: "deny"},
 		obstat.Match{Name: "ask rules", Rules: "ask"},
-		obstat.Match{Name: "possible places", Rules: listMaybe},
+		obstat.Match{Name: "maybe", Rules: listMaybe},
 		obstat.Match{Name: "allow rules", Rules: listAllow},
 		obstat.Match{Name: "exceptions", Rules: listLeft},
-		obstat.Match{Name: "allowed programs and tools", Rules: listCommands},
+		obstat.Match{Name: "programs", Rules: listCommands},
 		obstat.Match{Name: "known effects", Rules: listSeen},
 	}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},

@@ -235,7 +235,7 @@ func (f *Factory) announce(p *loaded) {
 		case !pol.OnDisk || pol.Role != policy.Own:
 		case len(names) == 0:
 			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")
-			fmt.Fprintln(f.IO.Err, "to have one, give the agent's own settings rules, or write an obstat.json: docs/program.md has a sample")
+			fmt.Fprintln(f.IO.Err, "it is the preset balanced; obstat init writes a policy for this project")
 		default:
 			fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(f.short(names...)), pol.Dialect.Name())
 		}
