@@ -39,6 +39,8 @@ var (
 	_ dialect.Layered = Dialect{}
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Editor  = Dialect{}
+
+	_ dialect.Generalizer = Dialect{}
 )
 
 // Name returns "native".
@@ -47,7 +49,8 @@ func (Dialect) Name() string { return Name }
 // Info says where a project keeps its policy. Where there is one, it decides for every
 // agent, and a denial of any layer stands.
 func (Dialect) Info() dialect.Info {
-	return dialect.Info{Files: []string{File, ".obstat/" + File}, Default: File, Agents: []string{"*"}, DenyWins: true}
+	return dialect.Info{Files: []string{File, ".obstat/" + File}, Default: File, Agents: []string{"*"}, DenyWins: true,
+		Sees: map[string][]string{fieldSeen: {fieldCommand, fieldExact}}}
 }
 
 // ManagedDir returns the directory of the machine's policy on this system.

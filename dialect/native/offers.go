@@ -200,6 +200,20 @@ func quotedCommand(s string) string {
 	return strings.ReplaceAll(`"`+strings.ReplaceAll(s, `"`, `"'"'"`)+`"`, `""`, "")
 }
 
+// RuleFor says an effect as a sentence: `run npm run`, `write ./src`.
+func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.Offer, bool) {
+	if kind == dialect.EffectRun {
+		target = quotedCommand(target)
+	} else if kind != obstat.FaceConnect {
+		if target = (&offering{call: &obstat.Call{Project: anchor}}).spell(target); target == "" {
+			return obstat.Offer{}, false
+		}
+	}
+	text := kind + " " + target
+	r, list, ok := Sentence(text)
+	return obstat.Offer{Rule: r, List: list, Scope: "always", Text: text}, ok
+}
+
 // AddRule writes an accepted sentence at the end of its list, every other byte as it was.
 func (Dialect) AddRule(f *dialect.File, o *obstat.Offer) ([]byte, error) {
 	if o.Text == "" {

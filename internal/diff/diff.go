@@ -106,7 +106,8 @@ type comparison struct {
 	was, now *obstat.Policy
 	world    obstat.World
 	modes    []obstat.Mode
-	left     int // calls that may still be decided
+	left     int           // calls that may still be decided
+	under    []obstat.Call // circumstances to try each call under, besides none
 	regions  map[region]*Region
 	report   *Report
 }
@@ -119,33 +120,38 @@ type region struct {
 	other          bool // not in the mode in force
 }
 
-// try decides a call in all modes. It reports whether any flips in the mode in force.
-func (c *comparison) try(call *obstat.Call, given bool) (flips bool) {
+// try decides a call in all modes, and under all circumstances that rules want.
+func (c *comparison) try(call *obstat.Call, given bool) {
+	for i := range c.under {
+		if in, u := *call, &c.under[i]; !given {
+			in.Agent, in.User, in.Roles, in.Channel, in.Branch, in.After = u.Agent, u.User, u.Roles, u.Channel, u.Branch, u.After
+			c.left--
+			c.report.Tried++
+			c.decide(&in)
+		}
+	}
 	for _, mode := range c.modes {
 		if given && mode != "" {
 			break
 		}
 		if c.left--; c.left < 0 {
 			c.report.Cut = true
-			return flips
+			return
 		}
 		in := *call
 		if !given {
 			in.Mode = mode
 		}
 		c.report.Tried++
-		if c.decide(&in) && mode == "" {
-			flips = true
-		}
+		c.decide(&in)
 	}
-	return flips
 }
 
 // decide decides a call by both policies and files it under its region.
-func (c *comparison) decide(call *obstat.Call) bool {
+func (c *comparison) decide(call *obstat.Call) {
 	a, b := c.was.Decide(call, c.world), c.now.Decide(call, c.world)
 	if a.Verdict == b.Verdict {
-		return false
+		return
 	}
 	key := region{was: a.Verdict, now: b.Verdict, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
 	if a.Rule != nil {
@@ -163,7 +169,6 @@ func (c *comparison) decide(call *obstat.Call) bool {
 	if f.Call == nil || smaller(call, f.Call) {
 		f.Call, f.WasBy, f.NowBy = call, byOf(&a), byOf(&b)
 	}
-	return true
 }
 
 func byOf(d *obstat.Decision) By {
@@ -183,7 +188,7 @@ func smaller(a, b *obstat.Call) bool {
 // extras counts what a call says besides tool and input, and a tool that no agent has.
 func extras(c *obstat.Call) (n int) {
 	t, known := effect.Lookup(c.Tool)
-	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0} {
+	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0, c.Branch != "", len(c.After) > 0} {
 		if there {
 			n++
 		}

@@ -24,6 +24,7 @@ import (
 var (
 	mutations = flag.Int("mutations", 20, "how many policies to change by one rule, and how many to rewrite")
 	seed      = flag.Uint64("seed", 1, "which ones")
+	only      = flag.String("dialect", "", "only policies of this dialect")
 )
 
 // policies loads the files of testdata; behind a name stand options.
@@ -48,6 +49,9 @@ func policies(t testing.TB) (out []*dialect.Loaded) {
 		d, err := all.Of(which, in.Files)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if *only != "" && *only != d.Name() {
+			continue
 		}
 		l, err := dialect.Load(d, in)
 		if err != nil {

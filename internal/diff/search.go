@@ -20,8 +20,9 @@ type search struct {
 	rules    []rule // of both, each once
 	all      bool   // more than rules differ
 	patterns map[obstat.Text]*pattern.Pattern
-	seen     map[string]bool // templates that would be decided like others
-	tools    []string        // named by When stages
+	seen     map[string]bool     // templates that would be decided like others
+	tools    []string            // named by When stages
+	inputs   map[string][]string // texts that conditions want of fields of an input
 	groups   map[string]*group
 	same     map[string]*group
 	names    map[string]*name
@@ -38,6 +39,7 @@ func newSearch(c *comparison) *search {
 	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{}, all: bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
+	s.conditions()
 	for _, p := range []*obstat.Program{a, b} {
 		for _, pl := range p.Pipelines {
 			for _, st := range slices.Concat(pl.Stages, pl.Amend) {
@@ -62,13 +64,17 @@ func bare(p *obstat.Program) string {
 
 // A key tells what a rule says and to which list it belongs.
 type key struct {
-	list, field, id string
-	tool, match     obstat.Text
-	verdict         obstat.Verdict
+	list, field, id, when string
+	tool, match           obstat.Text
+	verdict               obstat.Verdict
 }
 
 func keyOf(list string, r *obstat.Rule) key {
-	return key{list, r.Field, r.ID, r.Tool, r.Pattern, r.Verdict}
+	when := ""
+	if len(r.If)+len(r.Except) > 0 {
+		when = fmt.Sprint(r.If, r.Except)
+	}
+	return key{list, r.Field, r.ID, when, r.Tool, r.Pattern, r.Verdict}
 }
 
 // merge returns the rules of both Programs, those that are equal and in the same order once.
@@ -180,7 +186,62 @@ func (s *search) fields() (out []string) {
 			out = append(out, f)
 		}
 	}
+	for name := range s.inputs {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
 	return out
+}
+
+// conditions collects what rules that differ want of a call besides its effects: texts of the
+// input's fields, and an agent, a branch or the like, under which each call is tried as well.
+func (s *search) conditions() {
+	s.inputs = map[string][]string{}
+	for i := range s.rules {
+		if !s.rules[i].changed && !s.all {
+			continue
+		}
+		var under obstat.Call
+		for _, c := range s.rules[i].If {
+			for _, t := range c.Any {
+				samples, _ := (&pattern.Sampling{Patterns: []*pattern.Pattern{s.compiled(t)}, Of: []bool{true}}).Samples()
+				text := t.Text
+				if len(samples) > 0 {
+					text = samples[0].Text
+				}
+				if name, ok := strings.CutPrefix(c.Field, "input."); ok && !strings.ContainsAny(name, ".[") {
+					s.inputs[name] = append(s.inputs[name], text)
+				}
+				set(&under, strings.TrimPrefix(c.Field, "call."), text)
+			}
+		}
+		if extras(&under) > 1 && len(s.under) < maxUnder {
+			s.under = append(s.under, under)
+		}
+	}
+}
+
+// maxUnder bounds the circumstances that each call is tried under.
+const maxUnder = 8
+
+// set gives a call a circumstance.
+func set(c *obstat.Call, name, value string) {
+	switch name {
+	case "agent":
+		c.Agent = value
+	case "user":
+		c.User = value
+	case "role":
+		c.Roles = []string{value}
+	case "channel":
+		c.Channel = value
+	case "branch":
+		c.Branch = value
+	case "after":
+		c.After = []string{value}
+	}
 }
 
 // toolNames returns the tools to make calls of: those that rules name, samples of the patterns of
@@ -307,19 +368,17 @@ func (s *search) template(t *template) {
 			at := &s.rules[i]
 			if at.Whole() {
 				relevant, whole = relevant || at.changed, whole || at.changed
-				continue
 			}
-			if r.field == "" || at.Field != r.field {
-				continue
+			for _, t := range at.texts(r.field) {
+				relevant = relevant || at.changed
+				k := looked{t, r.before}
+				n, there := have[k]
+				if !there {
+					n, have[k] = len(sampling.Patterns), len(sampling.Patterns)
+					sampling.Patterns, sampling.Before, sampling.Of = append(sampling.Patterns, s.compiled(t)), append(sampling.Before, r.before), append(sampling.Of, false)
+				}
+				sampling.Of[n] = sampling.Of[n] || at.changed
 			}
-			relevant = relevant || at.changed
-			k := looked{at.Pattern, r.before}
-			n, there := have[k]
-			if !there {
-				n, have[k] = len(sampling.Patterns), len(sampling.Patterns)
-				sampling.Patterns, sampling.Before, sampling.Of = append(sampling.Patterns, s.compiled(at.Pattern)), append(sampling.Before, r.before), append(sampling.Of, false)
-			}
-			sampling.Of[n] = sampling.Of[n] || at.changed
 		}
 	}
 	if !relevant || s.seen[sign] {
@@ -328,11 +387,27 @@ func (s *search) template(t *template) {
 	s.seen[sign] = true
 	if whole {
 		sampling.Of = nil
-		for _, x := range t.kind.usual() {
+		for _, x := range append(t.kind.usual(), s.inputs[t.key]...) {
 			s.try(t.call(x), false)
 		}
 	}
 	s.sample(t, sampling)
+}
+
+// texts returns the patterns of a rule that look at a field: its own, and those that it leaves out.
+func (r *rule) texts(field string) (out []obstat.Text) {
+	if field == "" {
+		return nil
+	}
+	if r.Field == field && !r.Whole() {
+		out = append(out, r.Pattern)
+	}
+	for _, c := range r.Except {
+		if c.Field == field {
+			out = append(out, c.Any...)
+		}
+	}
+	return out
 }
 
 // sample tries the samples of a template's patterns: first such as a person would write, then any.

@@ -197,12 +197,13 @@ func (l *linter) duplicates() {
 		tool, match obstat.Text
 		field       string
 		verdict     obstat.Verdict
+		when        string
 	}
 	for _, name := range l.lists() {
 		seen := map[key]*obstat.Rule{}
 		for i := range l.p.Rules[name] {
 			r := &l.p.Rules[name][i]
-			k := key{r.Tool, r.Pattern, r.Field, r.Verdict}
+			k := key{r.Tool, r.Pattern, r.Field, r.Verdict, conditions(r)}
 			if before, twice := seen[k]; twice {
 				if l.silent(r) || placeOf(before) == placeOf(r) || !l.users(before) {
 					continue
@@ -214,6 +215,14 @@ func (l *linter) duplicates() {
 			seen[k] = r
 		}
 	}
+}
+
+// conditions tells apart rules that count under other conditions, or leave other things out.
+func conditions(r *obstat.Rule) string {
+	if len(r.If)+len(r.Except) == 0 {
+		return ""
+	}
+	return fmt.Sprint(r.If, r.Except)
 }
 
 func positions(r *obstat.Rule) []obstat.Pos {

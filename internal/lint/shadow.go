@@ -176,7 +176,7 @@ func (l *linter) together(ms []obstat.Match, i int) *obstat.Rule {
 				continue
 			}
 			l.budget--
-			if o.match.p == nil || !l.sees(o.rule.Field, r.rule.Field) || !o.tool.covers(l, &r.tool) || !o.match.p.MayMatch(r.match.shape.Prefix) {
+			if o.match.p == nil || conditions(o.rule) != "" || !l.sees(o.rule.Field, r.rule.Field) || !o.tool.covers(l, &r.tool) || !o.match.p.MayMatch(r.match.shape.Prefix) {
 				continue
 			}
 			if parts = append(parts, o.match.p); first == nil {
@@ -219,7 +219,7 @@ func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
 // covers tells whether a provably matches every question that b matches.
 func (l *linter) covers(a, b *item) bool {
 	l.budget--
-	if l.budget <= 0 || !a.tool.covers(l, &b.tool) {
+	if when := conditions(a.rule); l.budget <= 0 || when != "" && when != conditions(b.rule) || !a.tool.covers(l, &b.tool) {
 		return false
 	}
 	if a.rule.Whole() {
