@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +29,12 @@ type mcpOptions struct {
 	Agent  string
 	Wait   string
 	Forms  string
+	// Upstream is the address of the server, in place of a command; Listen is where
+	// clients reach the gateway, in place of standard input.
+	Upstream, Listen string
+	Headers          []string
+	Origins          []string
+	Hosts            []string
 	Policy policyOptions
 	Getenv func(string) string
 }
@@ -47,24 +57,82 @@ func (o *mcpOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.Agent, "agent", "", "`name` of the agent that makes the calls (default: told by the client)")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask where the client cannot show a form: `auto`, off, or how long")
 	cmd.Flags().StringVar(&o.Forms, "forms", "on", "ask through the client's own forms where it has them: `on` or off")
+	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP, in place of COMMAND")
+	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address of --upstream, as `Name: value`; ${NAME} is a variable")
+	cmd.Flags().StringVar(&o.Listen, "listen", "", "serve clients over HTTP on `host:port`, in place of standard input and output")
+	cmd.Flags().StringArrayVar(&o.Origins, "origin", nil, "`origin` of web pages that may call --listen")
+	cmd.Flags().StringArrayVar(&o.Hosts, "host", nil, "`name` by which --listen is called, besides localhost")
 	complete(cmd, "forms", "on", "off")
 	complete(cmd, "agent", agent.Agents()...)
 }
 
 func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
-	if len(args) == 0 {
-		return usagef("say how the server is started: obstat mcp -- COMMAND ARGS")
+	if (len(args) == 0) == (o.Upstream == "") {
+		return usagef("say how the server is started (obstat mcp -- COMMAND ARGS) or where it is (--upstream URL)")
 	}
 	st, err := o.station(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	g, err := st.Guard(cmp.Or(o.Name, serverName(args)))
+	var process *mcp.Process
+	var remote *mcp.Remote
+	name := o.Name
+	if o.Upstream != "" {
+		if remote, err = o.remote(); err != nil {
+			return err
+		}
+		if u, err := url.Parse(o.Upstream); err == nil && name == "" {
+			name = u.Hostname()
+		}
+	} else {
+		process = &mcp.Process{Command: args, Stderr: o.IO.Err}
+		name = cmp.Or(name, serverName(args))
+	}
+	g, err := st.Guard(name)
+	switch {
+	case err != nil:
+		return err
+	case o.Listen != "":
+		return o.listen(ctx, g.Handler(process, remote, &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}))
+	case remote != nil:
+		return g.ServeRemote(ctx, remote, o.IO.In, o.IO.Out)
+	}
+	return g.Serve(ctx, process, o.IO.In, o.IO.Out)
+}
+
+// remote returns the server at the address, with the gateway's own credentials.
+func (o *mcpOptions) remote() (*mcp.Remote, error) {
+	r := &mcp.Remote{URL: o.Upstream, Header: http.Header{}}
+	for _, h := range o.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usagef("--header takes `Name: value`, not %q", h)
+		}
+		r.Header.Set(strings.TrimSpace(name), os.Expand(strings.TrimSpace(value), o.Getenv))
+	}
+	if err := r.Check(); err != nil {
+		return nil, usagef("%s", err)
+	}
+	return r, nil
+}
+
+// listen serves clients over HTTP until ctx ends.
+func (o *mcpOptions) listen(ctx context.Context, h http.Handler) error {
+	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return err
 	}
-	return g.Serve(ctx, &mcp.Process{Command: args, Stderr: o.IO.Err}, o.IO.In, o.IO.Out)
+	fmt.Fprintf(o.IO.Err, "obstat mcp: http://%s\n", l.Addr())
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = s.Close()
+	}()
+	if err := s.Serve(l); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // station opens what guards servers.

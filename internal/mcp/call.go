@@ -75,7 +75,7 @@ func (s *session) call(ctx context.Context, f *frame, a *asked) error {
 	}
 	if f.method == "tools/call" && !s.tools.ready() {
 		go func() { // the server's own list of tools has to be seen first
-			s.tools.fetch(ctx, f)
+			s.tools.fetch(ctx, s, f)
 			_ = s.decide(ctx, f, a, c)
 		}()
 		return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -67,7 +68,8 @@ const (
 
 // A reader reads frames. Its buffers are used again for the next one.
 type reader struct {
-	s jsonx.Scanner
+	mu sync.Mutex
+	s  jsonx.Scanner
 	// fold is how many levels of objects refuse keys that differ only in case.
 	fold int
 }
@@ -97,6 +99,8 @@ const (
 // batch, and an id that is neither a text nor a whole number are refused: what
 // stands behind the gateway may read another message than the gateway does.
 func (r *reader) read(raw []byte) (*frame, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	f := &frame{raw: raw}
 	s := &r.s
 	s.Reset(string(raw), jsonx.Options{NUL: true, NoMark: true, Fold: r.fold})
@@ -221,6 +225,8 @@ func (r *reader) param(f *frame, key string, at int) error {
 		f.answersAt = span{at, s.End}
 	case "cursor":
 		f.cursor = s.Value() != jsonx.Null
+	case "progressToken":
+		f.token, _ = r.id()
 	case "requestId":
 		f.cancels, _ = r.id() // what is no id cancels nothing
 	case "protocolVersion":

@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Policy policy.Named // files that a person has named, if any
 	Dir    string       // the project, where the calls are made
+	Home   string       // "" is the user's
 	Agent  string
 	// Wait says when a call waits for `obstat ask`: "auto" where somebody runs it, "off",
 	// or how long.
@@ -69,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Station, error) {
 		st.db = statedir.Store(dir)
 	}
 	st.journal = &journal{station: st}
-	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: o.Policy.Options, Dir: o.Dir, Start: o.Dir, Agent: o.Agent, Getenv: o.Getenv, NoPins: o.NoPins}
+	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: o.Policy.Options, Dir: o.Dir, Start: o.Dir, Agent: o.Agent, Home: o.Home, Getenv: o.Getenv, NoPins: o.NoPins}
 	opts := gate.Options{Policy: files, Getenv: o.Getenv, NoStart: true, Ledger: st.journal, MayGrant: st.mayGrant, TakeUp: true, Places: []string{o.Dir},
 		Open: func(ctx context.Context) (gate.Store, error) { return st.open(ctx) }, Approval: approval.Options{Asked: o.Asked, Timeout: requestLife}}
 	if o.Exe != "" {

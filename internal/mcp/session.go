@@ -19,7 +19,10 @@ type session struct {
 	// that it belongs to, "" for none. toServer writes one to the server.
 	toClient func(about string, msg []byte) error
 	toServer func(msg []byte) error
-	id       string // of the agent's session
+	// refused, if not nil, is told that the server's address has refused a request; it
+	// returns whether that was passed on.
+	refused func(id string, e *statusError) bool
+	id      string // of the agent's session
 	user     string
 
 	client, server reader
@@ -43,7 +46,8 @@ type session struct {
 type asked struct {
 	method string
 	// page: the request is for a further page of a list.
-	page bool
+	page  bool
+	token string // that its progress is told with
 	// call is what the gate has allowed; nil for other requests.
 	call *passed
 	// cancel ends waiting for a person; nil where no person is asked.
@@ -54,8 +58,8 @@ type asked struct {
 
 func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]byte) error) *session {
 	s := &session{Guard: srv, toClient: toClient, toServer: toServer, asked: map[string]*asked{}, wanted: map[string]bool{}, own: map[string]chan *frame{}}
-	s.client.fold, s.server.fold = 3, 2
-	s.tools = newToolbox(s)
+	s.client.fold, s.server.fold, s.user = 3, 2, srv.User
+	s.tools = srv.toolbox()
 	return s
 }
 
@@ -89,7 +93,7 @@ func (s *session) fromClient(ctx context.Context, raw []byte) error {
 		s.meta = f.meta
 		s.mu.Unlock()
 	}
-	a := &asked{method: f.method, page: f.cursor}
+	a := &asked{method: f.method, page: f.cursor, token: f.token}
 	if !s.open(f.id, a) {
 		return s.fail(f.id, codeRequest, "a request with this id is under way")
 	}
@@ -186,13 +190,13 @@ func (s *session) fromServer(ctx context.Context, raw []byte) error {
 	return s.serverAsks(ctx, f)
 }
 
-// belongs returns the id of the request that a notification is about, "" where it does
-// not say. Progress has a token of the client's choosing, most often the id.
+// belongs returns the id of the request that a message of the server's is about, "" where
+// it does not say.
 func (s *session) belongs(f *frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.asked) == 1 && f.method != "notifications/tools/list_changed" {
-		for id := range s.asked {
+	for id, a := range s.asked {
+		if f.token != "" && a.token == f.token || f.token == "" && len(s.asked) == 1 && f.method != "notifications/tools/list_changed" {
 			return id
 		}
 	}

@@ -25,7 +25,7 @@ const (
 
 // A toolbox is what a server says its tools are, and what was accepted of that.
 type toolbox struct {
-	s *session
+	s *Guard
 
 	mu    sync.Mutex
 	whole bool              // all pages were seen, and nothing has changed since
@@ -60,7 +60,7 @@ type Pins interface {
 	Keep(ctx context.Context, defs []Definition, by string) error
 }
 
-func newToolbox(s *session) *toolbox { return &toolbox{s: s, seen: map[string]string{}} }
+func (g *Guard) toolbox() *toolbox { return &toolbox{s: g, seen: map[string]string{}} }
 
 // ready tells whether all tools are known as they are now.
 func (t *toolbox) ready() bool {
@@ -111,7 +111,7 @@ func (t *toolbox) doubt(name string) string {
 
 // fetch asks the server for its tools, on behalf of a call: the client may call what
 // it has seen in another session.
-func (t *toolbox) fetch(ctx context.Context, call *frame) {
+func (t *toolbox) fetch(ctx context.Context, s *session, call *frame) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	cursor := ""
@@ -126,8 +126,8 @@ func (t *toolbox) fetch(ctx context.Context, call *frame) {
 			}
 		}
 		id := jsonx.Quote("obstat-" + approval.NewID(""))
-		ch := t.s.ask(id)
-		err := t.s.toServer(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "method", Value: "tools/list"}, {Key: "params", Value: params}}))
+		ch := s.ask(id)
+		err := s.toServer(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "method", Value: "tools/list"}, {Key: "params", Value: params}}))
 		if err != nil {
 			return
 		}
