@@ -25,18 +25,18 @@ import (
 // mcpOptions are the options of obstat mcp.
 type mcpOptions struct {
 	*Factory
-	Name   string
-	Agent  string
-	Wait   string
-	Forms  string
+	Name  string
+	Agent string
+	Wait  string
+	Forms string
 	// Upstream is the address of the server, in place of a command; Listen is where
 	// clients reach the gateway, in place of standard input.
 	Upstream, Listen string
 	Headers          []string
 	Origins          []string
 	Hosts            []string
-	Policy policyOptions
-	Getenv func(string) string
+	Policy           policyOptions
+	Getenv           func(string) string
 }
 
 func newMCP(f *Factory) *cobra.Command {

@@ -23,7 +23,7 @@ type session struct {
 	// returns whether that was passed on.
 	refused func(id string, e *statusError) bool
 	id      string // of the agent's session
-	user     string
+	user    string
 
 	client, server reader
 
