@@ -258,6 +258,9 @@ func (b *Broker) end(id string, to State) (*Request, error) {
 	return r, err
 }
 
+// Withdraw ends a request that its asker does not want answered any more.
+func (b *Broker) Withdraw(id string) (*Request, error) { return b.end(id, Canceled) }
+
 // Pending returns the requests that can still be answered, oldest first. Those
 // whose time is over, because the asking process ended before, are settled on the way.
 func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {

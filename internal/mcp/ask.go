@@ -65,7 +65,7 @@ func (s *session) hold(ctx context.Context, q *question) {
 	switch {
 	case ctx.Err() != nil:
 		if s.isWithdrawn(q.asked) { // else the client has gone, and may come back
-			_, _ = q.gate.Broker().Wait(ctx, q.id) // which settles the request as canceled
+			_, _ = q.gate.Broker().Withdraw(q.id)
 		}
 		return
 	case err != nil && waits.Err() != nil:
