@@ -35,6 +35,9 @@ const canarySession = "obstat-doctor"
 // Canaries returns the calls that prove the hook; an event that has no calls of
 // some kind has no canary of it. dir is where they are made.
 func (h *Hook) Canaries(dir string) (out []Canary) {
+	if among(h.agent.after, h.Event) {
+		return nil // it decides nothing
+	}
 	for _, c := range []struct {
 		Canary
 		probe

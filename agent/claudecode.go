@@ -17,7 +17,7 @@ func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
-		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
+		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse PostToolUseFailure", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second},
 			honours: claudeHonours, forge: claudeForge, check: claudeSwitches,
@@ -62,8 +62,7 @@ const (
 )
 
 // claudeOther are the events that ask for no permission.
-const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion PermissionDenied PostToolUse PostToolUseFailure
-	PostToolBatch Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure TeammateIdle
+const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion PostToolBatch Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure TeammateIdle
 	InstructionsLoaded ConfigChange CwdChanged DirectoryAdded FileChanged WorktreeCreate WorktreeRemove PreCompact PostCompact
 	Elicitation ElicitationResult SessionEnd`
 
@@ -73,10 +72,13 @@ const claudeHousekeeping = "TodoWrite TodoRead TaskOutput BashOutput TaskList Ta
 
 func claudeDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys)
-	if !p.asks(e, claudeAsking, claudeOther) {
+	if !p.asks(e, claudeAsking+" "+claudeAfter, claudeOther) {
 		return
 	}
 	p.claudeCall(e)
+	if among(claudeAfter, e.Name) {
+		p.after(e, "tool_response", "duration_ms")
+	}
 	e.Call.Roots = p.project("CLAUDE_PROJECT_DIR")
 	if e.Name == permissionRequest {
 		p.suggestions(e)

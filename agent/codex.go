@@ -25,7 +25,7 @@ import (
 func codex() *Agent {
 	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
 		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, housekeeping: codexHousekeeping},
-		settings: settings{events: []string{preToolUse, permissionRequest}, spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
+		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
 			places: codexPlaces, guards: guards{programs: "codex", bare: "--dangerously-bypass-hook-trust --ignore-user-config"},
@@ -63,7 +63,7 @@ func codexMarks(s *sent) likeness {
 	return foreign
 }
 
-const codexOther = "PostToolUse PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop"
+const codexOther = "PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop"
 
 // codexHousekeeping are waiting for and closing subagents, with their namespace
 // glued on. Whole names: an MCP server may call its tools as it likes.
@@ -73,9 +73,13 @@ const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_age
 
 func codexDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys+" turn_id model")
-	if p.asks(e, claudeAsking, codexOther) {
-		p.claudeCall(e)
-		e.Call.Mode = "" // always the same, whatever the approval policy is
+	if !p.asks(e, claudeAsking+" PostToolUse", codexOther) {
+		return
+	}
+	p.claudeCall(e)
+	e.Call.Mode = "" // always the same, whatever the approval policy is
+	if e.Name == "PostToolUse" {
+		p.after(e, "tool_response", "duration_ms")
 	}
 }
 
@@ -265,7 +269,7 @@ func (t *target) trust(config []byte) ([]byte, error) {
 	f := t.agent.parse(t.file, t.text, false)
 	for i := range f.Entries {
 		e := &f.Entries[i]
-		if !e.Ours || !slices.Contains(t.agent.events, e.Event) {
+		if !e.Ours || !slices.Contains(t.agent.all(), e.Event) {
 			continue
 		}
 		hash, err := trustHash(f.root, e)

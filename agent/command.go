@@ -93,6 +93,27 @@ func (a *Agent) line(c Invocation) string {
 	return words
 }
 
+// lineOf returns the command line for an event. That of one that tells what became of a call ends
+// at once, and leaves obstat behind with the payload: the agent does not wait for a record.
+func (a *Agent) lineOf(event string, c Invocation) string {
+	if !among(a.after, event) || runtime.GOOS == "windows" {
+		return a.line(c)
+	}
+	words := shellWords(c.Argv()) + inBackground
+	if a.guard == guardShell {
+		return "/bin/sh -c " + Quote(words)
+	}
+	return words
+}
+
+// inBackground hands a command the standard input, and lets go of all else.
+const inBackground = " <&0 >/dev/null 2>&1 &"
+
+// all returns the events that obstat has an entry for.
+func (a *Agent) all() []string {
+	return append(slices.Clone(a.events), strings.Fields(a.after)...)
+}
+
 // shellWords writes words for a POSIX shell.
 func shellWords(argv []string) string {
 	out := make([]string, len(argv))

@@ -12,7 +12,7 @@ import (
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
 		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents sql list_bash read_bash stop_bash"},
-		settings: settings{events: []string{"preToolUse"}, limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
+		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
 			places: copilotPlaces, guards: guards{programs: "copilot", paths: ".copilot/config.json"},
@@ -54,7 +54,7 @@ const (
 	request = "permissionRequest"
 )
 
-const copilotOther = "sessionStart sessionEnd userPromptSubmitted postToolUse postToolUseFailure errorOccurred agentStop subagentStart subagentStop preCompact notification"
+const copilotOther = "sessionStart sessionEnd userPromptSubmitted errorOccurred agentStop subagentStart subagentStop preCompact notification"
 
 func copilotDecode(p *payload, e *Event) {
 	r := p.root
@@ -71,11 +71,24 @@ func copilotDecode(p *payload, e *Event) {
 		return
 	case e.Name == request:
 		e.Variant, args = request, "toolInput"
+	case r.Get("toolResult") != nil || among("postToolUse postToolUseFailure", e.Name):
+		p.copilotAfter(e)
 	case e.Name != "" && e.Name != "preToolUse":
 		p.noEvent(e)
 	}
 	e.Call = &obstat.Call{Tool: p.need(r, "toolName"), Input: p.input(r, args, true), Session: p.text(r, "sessionId"), Dir: p.text(r, "cwd")}
 	e.Subagent = p.text(r, "agentType")
+}
+
+// copilotAfter reads what became of a call; its event may not be named.
+func (p *payload) copilotAfter(e *Event) {
+	p.after(e, "toolResult", "durationMs")
+	switch kind := text(p.root.Get("toolResult"), "resultType"); {
+	case among("failure error", kind):
+		e.Done.State = Failed
+	case among("denied rejected", kind):
+		e.Done.State = NotRun
+	}
 }
 
 func copilotEncode(e *Event, a *answer) Reply {

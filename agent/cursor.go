@@ -16,7 +16,7 @@ func cursor() *Agent {
 			marks: func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
 		// Commands and MCP calls have events of their own, where an ask is honoured;
 		// the event for tools is for the rest.
-		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, limit: patient, format: textedit.JSON, first: obj("version", 1),
+		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, after: cursorShellDone + " " + cursorMCPDone, limit: patient, format: textedit.JSON, first: obj("version", 1),
 			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true), matcher: "Write|Delete|Grep", matched: cursorTool,
 				timeout: "timeout", unit: time.Second},
 			honours: cursorHonours, forge: cursorForge, check: cursorCheck,
@@ -49,9 +49,12 @@ const (
 	cursorRead  = "beforeReadFile"
 	cursorTab   = "beforeTabFileRead"
 	cursorAgent = "subagentStart"
+
+	cursorShellDone = "afterShellExecution"
+	cursorMCPDone   = "afterMCPExecution"
 )
 
-const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterShellExecution afterMCPExecution afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
+const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
 
 func cursorDecode(p *payload, e *Event) {
 	r := p.root
@@ -70,6 +73,16 @@ func cursorDecode(p *payload, e *Event) {
 		c.Input = p.input(r, "tool_input", true)
 	case cursorRead, cursorTab:
 		c.Tool, c.Input = "Read", p.made("file_path", p.need(r, "file_path"))
+	case cursorShellDone:
+		c.Tool, c.Input = "Shell", p.made("command", p.need(r, "command"))
+		p.after(e, "output", "duration")
+	case cursorMCPDone:
+		c.Tool = "MCP:" + p.need(r, "tool_name")
+		if server := p.text(r, "mcp_server_name"); server != "" {
+			c.Tool = mcp(server, p.need(r, "tool_name"))
+		}
+		c.Input = p.input(r, "tool_input", true)
+		p.after(e, "result_json", "duration")
 	case cursorAgent:
 		c.Tool, c.Input = "Task", p.made("subagent_type", p.text(r, "subagent_type"), "prompt", p.text(r, "task"))
 	default:

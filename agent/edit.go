@@ -20,11 +20,11 @@ type target struct {
 }
 
 // handler returns the entry itself.
-func (t *target) handler(c Invocation) object {
+func (t *target) handler(event string, c Invocation) object {
 	f := &t.agent.form
 	o := slices.Clone(f.fields)
 	for _, key := range f.commands {
-		o = append(o, obj(key, t.agent.line(c))...)
+		o = append(o, obj(key, t.agent.lineOf(event, c))...)
 	}
 	if f.timeout != "" {
 		o = append(o, obj(f.timeout, int64(t.agent.limit/f.unit))...)
@@ -34,7 +34,7 @@ func (t *target) handler(c Invocation) object {
 
 // entry returns the object for an event: the entry, or the group that it is in.
 func (t *target) entry(event string) object {
-	h := t.handler(t.call)
+	h := t.handler(event, t.call)
 	var matcher object
 	if m := t.agent.form.matcherOf(event); m != "" {
 		matcher = obj("matcher", m)
@@ -52,7 +52,7 @@ func (t *target) fresh() []byte {
 		text, _ = t.agent.format.Set(text, f.Value, f.Key)
 	}
 	var hooks object
-	for _, event := range t.agent.events {
+	for _, event := range t.agent.all() {
 		hooks = append(hooks, jsonx.Field{Key: event, Value: []any{t.entry(event)}})
 	}
 	text, _ = t.agent.format.Set(text, hooks, "hooks")
@@ -71,7 +71,7 @@ func (t *target) add(old []byte) (text []byte, err error) {
 		return nil, err
 	}
 	text = old
-	for _, event := range t.agent.events {
+	for _, event := range t.agent.all() {
 		if text, err = t.addEvent(text, event); err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
 	}
 	root, _ := t.agent.format.Parse(text)
 	node, f := root.At(at...), &t.agent.form
-	for _, field := range t.handler(t.updated(e)) {
+	for _, field := range t.handler(e.Event, t.updated(e)) {
 		now := node.Get(field.Key)
 		if now != nil && (field.Key == f.timeout && e.Timeout > t.agent.limit || equal(now, field.Value)) {
 			continue // a longer time stays, and an equal value as it is written
@@ -196,7 +196,7 @@ func (t *target) remove(old []byte) (text []byte, err error) {
 		}
 	}
 	text = old
-	for _, event := range t.agent.events {
+	for _, event := range t.agent.all() {
 		if text, err = t.removeEvent(text, event); err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func (t *target) write(old []byte) ([]byte, error) {
 	if old != nil && !t.isOwn(old) {
 		return nil, fmt.Errorf("%w; move it, or call obstat from it", errNotOurs)
 	}
-	if f := t.agent.parse(t.file, old, true); len(f.Entries) == 1 && f.Entries[0].Ours {
+	if f := t.agent.parse(t.file, old, true); len(f.Entries) > 0 && f.Entries[0].Ours {
 		return t.agent.own(t.updated(&f.Entries[0])), nil
 	}
 	return t.agent.own(t.call), nil

@@ -201,7 +201,7 @@ func TestOwnFiles(t *testing.T) {
 			t.Fatalf("%s: %s, %v", a.Name, text, err)
 		}
 		f := a.parse(a.ownFile, text, true)
-		if len(f.Entries) != 1 || f.Entries[0].Invocation.Program != "/it's/obstat" {
+		if len(f.Entries) != len(a.all()) || f.Entries[0].Invocation.Program != "/it's/obstat" {
 			t.Errorf("%s: %+v", a.Name, f.Entries)
 		}
 		if _, err := tg.write([]byte("{\"hooks\": {\"preToolUse\": [{\"bash\": \"mine\"}]}}")); err == nil {

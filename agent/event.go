@@ -30,6 +30,8 @@ type Event struct {
 	// Suggestions are rules that the agent itself offers to remember, in its own
 	// notation: `Bash(npm test)`.
 	Suggestions []obstat.Offer
+	// Done tells what became of Call, which was decided before; nil: it is to be decided.
+	Done *Done
 	// Variant tells apart the forms that an agent has for one event.
 	Variant string
 
@@ -129,6 +131,8 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 		o = &Options{}
 	}
 	switch {
+	case e.Done != nil:
+		return Reply{} // there is nothing to answer any more
 	case e.bad != nil:
 		return e.Refuse(e.bad.Error())
 	case e.Call == nil:
@@ -149,6 +153,9 @@ func (e *Event) CanAsk(o *Options) bool {
 
 // Refuse answers the event with a denial because something went wrong.
 func (e *Event) Refuse(why string) Reply {
+	if e.Done != nil {
+		return Reply{}
+	}
 	return e.Who().encode(e, &answer{reason: words("obstat could not decide this call, so it is denied: " + why), failed: true})
 }
 

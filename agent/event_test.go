@@ -256,8 +256,8 @@ func TestCaptured(t *testing.T) {
 			if e.Agent != want {
 				t.Errorf("%s %s, told %q: taken for %s", c.Agent, c.File, told, e.Agent)
 			}
-			asks := !strings.Contains(c.File, "PostToolUse") && !strings.Contains(c.File, "SubagentStart")
-			if (e.Call != nil) != asks {
+			after := strings.Contains(c.File, "PostToolUse")
+			if asks := !strings.Contains(c.File, "SubagentStart"); (e.Call != nil) != asks || (e.Done != nil) != after {
 				t.Errorf("%s %s: call %v", c.Agent, c.File, e.Call)
 			}
 			if e.Call != nil && (e.Call.Tool == "" || e.Call.Session == "" || !strings.HasPrefix(e.Call.Dir, "/srv/run")) {

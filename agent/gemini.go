@@ -16,7 +16,7 @@ func gemini() *Agent {
 	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
 		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode,
 			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
-		settings: settings{events: []string{beforeTool}, limit: patient, format: textedit.JSONC, guard: guardSuffix,
+		settings: settings{events: []string{beforeTool}, after: afterTool, limit: patient, format: textedit.JSONC, guard: guardSuffix,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
 				timeout: "timeout", unit: time.Millisecond},
 			honours: geminiHonours, forge: geminiForge, check: geminiCheck, start: withBash,
@@ -44,16 +44,17 @@ var geminiCovers = []Limit{
 }
 
 func geminiMarks(s *sent) likeness {
-	return surelyIf(s.has("toolCall") && s.has("protocolVersion") || s.event == beforeTool || s.event == "AfterTool")
+	return surelyIf(s.has("toolCall") && s.has("protocolVersion") || s.event == beforeTool || s.event == afterTool)
 }
 
 const (
 	beforeTool    = "BeforeTool"
+	afterTool     = "AfterTool"
 	safetyChecker = "safety checker"
 )
 
 // geminiOther are the events that ask for no permission.
-const geminiOther = "AfterTool BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd Notification PreCompress"
+const geminiOther = "BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd Notification PreCompress"
 
 func geminiDecode(p *payload, e *Event) {
 	if call := p.root.Get("toolCall"); call != nil {
@@ -63,10 +64,13 @@ func geminiDecode(p *payload, e *Event) {
 		return
 	}
 	p.keys(p.root, "session_id cwd hook_event_name tool_name tool_input mcp_context")
-	if !p.asks(e, beforeTool, geminiOther) {
+	if !p.asks(e, beforeTool+" "+afterTool, geminiOther) {
 		return
 	}
 	p.claudeCall(e)
+	if e.Name == afterTool {
+		p.after(e, "tool_response", "duration_ms")
+	}
 	e.Call.Mode = ""
 	if ctx := p.root.Get("mcp_context"); ctx != nil && !ctx.Is(tree.Null) {
 		p.folded(ctx)

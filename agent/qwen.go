@@ -18,7 +18,7 @@ func qwen() *Agent {
 				}
 				return foreign
 			}},
-		settings: settings{events: []string{preToolUse}, limit: patient, format: textedit.JSONC, guard: guardSuffix, start: withBash,
+		settings: settings{events: []string{preToolUse}, after: "PostToolUse PostToolUseFailure", limit: patient, format: textedit.JSONC, guard: guardSuffix, start: withBash,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
 				timeout: "timeout", unit: time.Millisecond},
 			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
@@ -44,9 +44,13 @@ var qwenCovers = []Limit{
 
 func qwenDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys+" timestamp tool_call_id")
-	if p.asks(e, preToolUse, claudeOther+" PermissionRequest SessionDelete TodoCreated TodoCompleted") {
-		p.claudeCall(e)
-		e.Call.Mode, e.Call.Roots = "", p.project("QWEN_PROJECT_DIR")
+	if !p.asks(e, preToolUse+" "+claudeAfter, claudeOther+" PermissionRequest SessionDelete TodoCreated TodoCompleted") {
+		return
+	}
+	p.claudeCall(e)
+	e.Call.Mode, e.Call.Roots = "", p.project("QWEN_PROJECT_DIR")
+	if among(claudeAfter, e.Name) {
+		p.after(e, "tool_response", "duration_ms")
 	}
 }
 

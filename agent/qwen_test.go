@@ -27,7 +27,7 @@ func TestQwen(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, event := range strings.Fields("PostToolUse PermissionRequest SessionDelete TodoCreated") {
+	for _, event := range strings.Fields("PostToolBatch PermissionRequest SessionDelete TodoCreated") {
 		e, err := Decode(Qwen, []byte(strings.Replace(in, preToolUse, event, 1)), nil)
 		if err != nil || e.Call != nil {
 			t.Errorf("%s: %+v, %v", event, e, err)

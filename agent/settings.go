@@ -21,6 +21,9 @@ type settings struct {
 	// blanks, one may be missing: another event has asked before.
 	events []string
 	spare  string
+	// after are events, separated by blanks, that tell what became of a call. The agent does
+	// not wait for their hook.
+	after string
 	// limit is how long the agent waits for obstat's hook as it is installed; zero
 	// where that is not known.
 	limit  time.Duration

@@ -134,18 +134,18 @@ func (s *Setup) CheckHooks() {
 	if s.Agent.check != nil {
 		s.Agent.check(s)
 	}
-	for _, event := range s.Agent.events {
+	for _, event := range s.Agent.all() {
 		if slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.Event == event }) {
 			continue
 		}
 		level := Error
-		if among(s.Agent.spare, event) {
+		if among(s.Agent.spare+" "+s.Agent.after, event) {
 			level = Warning
 		}
 		s.Add(level, "missing-event", s.Hooks[0], s.Again(), "%s has no entry of obstat's", event)
 	}
 	for i, h := range s.Hooks {
-		if !slices.Contains(s.Agent.events, h.Event) {
+		if !slices.Contains(s.Agent.all(), h.Event) {
 			h.Idle = true
 			s.Add(Warning, "other-event", h, "", "obstat is not needed at %s", h.Event)
 		}
@@ -204,7 +204,7 @@ func (s *Setup) entry(h *Hook) {
 // Written tells whether the entry's command line is as obstat writes it; of a
 // script, the whole file is looked at.
 func (h *Hook) Written() bool {
-	return h.agent.script != nil || h.Text == h.agent.line(h.Invocation)
+	return h.agent.script != nil || h.Text == h.agent.lineOf(h.Event, h.Invocation)
 }
 
 // choosing returns the options by which another policy counts than the one that

@@ -14,7 +14,7 @@ func windsurf() *Agent {
 	return &Agent{Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
 		wire: wire{decode: windsurfDecode, encode: windsurfEncode,
 			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }},
-		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, format: textedit.JSON, guard: guardShell,
+		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, after: "post_run_command post_write_code post_mcp_tool_use", format: textedit.JSON, guard: guardShell,
 			form:  form{commands: []string{"command"}, fields: obj("show_output", true)},
 			forge: windsurfForge, honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
 			places: windsurfPlaces, guards: guards{programs: "windsurf"},
@@ -38,12 +38,15 @@ var windsurfCovers = []Limit{
 
 func windsurfDecode(p *payload, e *Event) {
 	p.keys(p.root, "agent_action_name trajectory_id tool_info")
-	if strings.HasPrefix(e.Name, "post_") || e.Name == "pre_user_prompt" {
+	name, done := strings.CutPrefix(e.Name, "post_")
+	if done && among("run_command read_code write_code mcp_tool_use", name) {
+		name = "pre_" + name
+	} else if name = e.Name; done || name == "pre_user_prompt" {
 		return
 	}
 	info := p.root.Get("tool_info")
 	c := &obstat.Call{Input: p.input(p.root, "tool_info", false), Session: p.text(p.root, "trajectory_id")}
-	switch e.Name {
+	switch name {
 	case "pre_run_command":
 		c.Tool = "run_command"
 		p.need(info, "command_line")
@@ -60,6 +63,9 @@ func windsurfDecode(p *payload, e *Event) {
 	}
 	c.Dir = p.text(info, "cwd")
 	e.Call = c
+	if done {
+		p.after(e, "tool_result", "duration_ms")
+	}
 }
 
 func windsurfEncode(_ *Event, a *answer) Reply {

@@ -31,6 +31,7 @@ const (
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
 	Pin      Kind = "pin"      // a person accepted a policy for a place
+	Outcome  Kind = "outcome"  // the agent told what became of a call that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
 	Spooled  Kind = "spool"    // the same, of the files that ledgers of before were kept in
 )

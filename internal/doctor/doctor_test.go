@@ -254,7 +254,7 @@ func TestFindings(t *testing.T) {
 			s.file(filepath.Join(s.project, ".github", "hooks", "obstat.json"), 0o644, string(text))
 		}, "|skipped-scope", true},
 		{"no failClosed", agent.Cursor, func(s *site) { s.change(s.target(agent.Cursor), `"failClosed": true`, `"failClosed": false`) }, "fails-open", true},
-		{"one event is missing", agent.Windsurf, func(s *site) { s.change(s.target(agent.Windsurf), `pre_write_code`, `post_write_code`) }, "missing-event|other-event", true},
+		{"one event is missing", agent.Windsurf, func(s *site) { s.change(s.target(agent.Windsurf), `pre_write_code`, `post_cascade_response`) }, "missing-event|other-event", true},
 		{"plugin was edited", agent.OpenCode, func(s *site) { s.change(s.target(agent.OpenCode), `throw new Error`, `console.log`) }, "changed-file", false},
 		{"no network", agent.OpenCode, func(s *site) { _ = os.Remove(filepath.Join(s.home, ".config", "opencode", "package-lock.json")) }, "|needs-network", true},
 		{"script is not executable", agent.Cline, func(s *site) { _ = os.Chmod(s.target(agent.Cline), 0o644) }, "not-executable", false},

@@ -111,6 +111,7 @@ func (r *run) run() int {
 	// of what a hook costs.
 	r.timer = time.AfterFunc(r.deadline, func() {
 		if code, mine := r.write(reply{Reply: r.refuse("")}); mine {
+			r.recordLate()
 			r.Exit(code)
 		}
 	})
@@ -126,7 +127,9 @@ func (r *run) run() int {
 func (r *run) guarded() (out reply) {
 	defer func() {
 		if p := recover(); p != nil {
-			out = reply{Reply: r.refuse(fmt.Sprintf("something in obstat is broken: %v", p))}
+			why := fmt.Sprintf("something in obstat is broken: %v", p)
+			r.record(why)
+			out = reply{Reply: r.refuse(why)}
 		}
 	}()
 	return r.answer()
@@ -221,15 +224,22 @@ func (r *run) answer() reply {
 	data, err := r.read()
 	e, bad := agent.Decode(r.Agent, data, r.Getenv)
 	r.is(e)
+	if err == nil {
+		err = bad
+	}
 	switch {
 	case err != nil:
+		r.record(err.Error())
 		return reply{Reply: e.Refuse(err.Error())}
-	case bad != nil:
-		return reply{Reply: e.Refuse(bad.Error())}
+	case e.Done != nil:
+		r.report(e)
+		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
 	case e.Call == nil:
 		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
 	case e.Call.Dir != "" && !filepath.IsAbs(e.Call.Dir):
-		return reply{Reply: e.Refuse(fmt.Sprintf("the working directory %q is none of this machine's", e.Call.Dir))}
+		why := fmt.Sprintf("the working directory %q is none of this machine's", e.Call.Dir)
+		r.record(why)
+		return reply{Reply: e.Refuse(why)}
 	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
 	return reply{e.Encode(&a.Decision, &agent.Options{Interactive: r.Interactive, Accepted: a.remember}), a.Verdict == obstat.Allow && a.Input == nil}

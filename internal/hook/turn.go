@@ -25,6 +25,8 @@ type turn struct {
 	event *agent.Event
 	db    string // the database file; "" where there is no home to keep it in
 	noDB  error
+	// decides: it is the call's own turn, whose decision comes too late once the agent is answered.
+	decides bool
 }
 
 // answered is the gate's answer, and the rules that the agent is to remember.
@@ -40,13 +42,8 @@ const lookup = 5 * time.Second
 // decide puts the call to a gate.
 func (t *turn) decide(ctx context.Context) answered {
 	c := t.event.Call
-	wd, _ := t.Getwd() // one that is gone is no directory
-	if c.Dir == "" {   // rules for paths start somewhere
-		c.Dir = wd
-	}
-	if u, err := user.Current(); c.User == "" && err == nil {
-		c.User = u.Username
-	}
+	t.decides = true
+	wd := t.complete(c)
 	var dir string
 	if dir, t.noDB = statedir.Dir(t.Getenv); t.noDB == nil {
 		t.db = statedir.Store(dir)
@@ -77,6 +74,19 @@ func (t *turn) decide(ctx context.Context) answered {
 		defer kept.Close()
 	}
 	return answered{a, t.remembered(&a)}
+}
+
+// complete says of a call where it is made, if it does not, and for whom; it returns the process's
+// directory.
+func (t *turn) complete(c *obstat.Call) string {
+	wd, _ := t.Getwd() // one that is gone is no directory
+	if c.Dir == "" {   // rules for paths start somewhere
+		c.Dir = wd
+	}
+	if u, err := user.Current(); c.User == "" && err == nil {
+		c.User = u.Username
+	}
+	return wd
 }
 
 // options returns the options of a gate for this one call.
@@ -197,6 +207,9 @@ func (t *turn) Key() ([]byte, error) {
 
 // Append writes records down, durably, without opening the database.
 func (t *turn) Append(ctx context.Context, records ...*ledger.Record) error {
+	if t.decides && t.late() {
+		return errLate
+	}
 	log, err := store.Log(ctx, t.db, t.Getenv)
 	if err != nil {
 		return err

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/internal/tree"
+)
+
+// A Done says what became of a call that was decided before.
+type Done struct {
+	State  string        // one of the states
+	Took   time.Duration // zero where the agent does not say
+	Result []byte        // as the agent wrote it
+	Error  string        // its words, where the call failed
+}
+
+// The states of calls.
+const (
+	Ran    = "ran"
+	Failed = "failed"
+	NotRun = "not run"
+)
+
+// claudeAfter are the events of Claude Code, and of those that have copied it, that tell what
+// became of a call.
+const claudeAfter = "PostToolUse PostToolUseFailure PermissionDenied"
+
+// after reads an event that tells what became of a call: its result is at the key result.
+func (p *payload) after(e *Event, result, took string) {
+	d := &Done{State: Ran, Took: p.millis(took)}
+	if n := p.root.Get(result); n != nil {
+		d.Result = n.Source(p.src)
+		if err := n.Get("error"); err != nil && !err.Is(tree.Null) && !isBool(err, false) {
+			d.State, d.Error = Failed, wordsOf(err, p.src)
+		}
+	}
+	for _, key := range []string{"error", "error_message"} {
+		if n := p.root.Get(key); n != nil && !n.Is(tree.Null) {
+			d.State, d.Error = Failed, wordsOf(n, p.src)
+		}
+	}
+	switch {
+	case e.Name == "PermissionDenied" || text(p.root, "failure_type") == "permission_denied":
+		d.State, d.Error = NotRun, text(p.root, "reason")
+	case strings.HasSuffix(e.Name, "Failure"):
+		d.State = Failed
+	}
+	e.Done = d
+}
+
+// wordsOf returns the text of a node, or its source.
+func wordsOf(n *tree.Node, src []byte) string {
+	if n.Is(tree.String) {
+		return n.Str
+	}
+	if m := text(n, "message"); m != "" {
+		return m
+	}
+	return string(n.Source(src))
+}
+
+// millis returns the milliseconds at a key, zero where there are none.
+func (p *payload) millis(key string) time.Duration {
+	if n := p.root.Get(key); n.Is(tree.Number) {
+		if v, err := strconv.ParseFloat(n.Num, 64); err == nil && v >= 0 && v < 1e12 {
+			return time.Duration(v * float64(time.Millisecond))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,58 @@
+package ledger
+
+import "encoding/json"
+
+// A Result is the detail of an [Outcome]: what a call gave, without its text. Whether the call ran,
+// failed or was not run is the record's Verdict, how long it took its Nanos, and what went wrong its Reason.
+type Result struct {
+	// Digest is that of the result as the agent wrote it, made with the ledger's key.
+	Digest string `json:"result,omitempty"`
+	Bytes  int    `json:"bytes,omitempty"` // of the result
+}
+
+// Result returns the digest of a call's result.
+func (m *Masker) Result(raw []byte) json.RawMessage {
+	out, _ := json.Marshal(Result{m.digest(raw), len(raw)})
+	return out
+}
+
+// An Entry is a decision about a call with what came of it.
+type Entry struct {
+	*Record
+	// Before are decisions about the same call that this one took the place of: an agent may ask
+	// again before it shows its own prompt.
+	Before []*Record
+	// Outcome is what became of the call; nil where nobody has told.
+	Outcome *Record
+}
+
+// Join makes one entry of the records about each call, in the order of the decisions. An outcome is of
+// the last decision about that call, in its session, that has none yet; one without a decision is an
+// entry of its own, and so is every other record.
+func Join(records []*Record) []*Entry {
+	type key struct{ agent, session, call string }
+	out := make([]*Entry, 0, len(records))
+	open := map[key]*Entry{}
+	for _, r := range records {
+		k := key{r.Agent, r.Session, r.Call}
+		e := open[k]
+		switch {
+		case r.Call == "" || r.Kind != Decision && r.Kind != Outcome:
+		case r.Kind == Outcome && e != nil:
+			e.Outcome = r
+			delete(open, k)
+			continue
+		case r.Kind == Decision && e != nil && e.Verdict == "ask":
+			e.Before = append(e.Before, e.Record)
+			e.Record = r
+			continue
+		case r.Kind == Decision:
+			e = &Entry{Record: r}
+			open[k] = e
+			out = append(out, e)
+			continue
+		}
+		out = append(out, &Entry{Record: r})
+	}
+	return out
+}
