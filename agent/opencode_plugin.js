@@ -1,32 +1,57 @@
 // Written by `obstat install opencode`: asks obstat before every tool call.
-// A call runs only if obstat ends with code 0 and says allow; everything else,
-// a missing program included, throws, and opencode then does not run the call.
+// One obstat runs as long as opencode does and answers call by call. A call runs
+// only if its answer has code 0 and says allow; everything else, a missing
+// program included, throws, and opencode then does not run the call.
 import { spawn } from "node:child_process";
 
 const command = ["obstat", "hook", "opencode"];
 const limit = 600000; // milliseconds; opencode itself waits for ever
 
+let obstat; // the process that runs, or undefined
+let last = 0;
+
+const start = () => {
+  const run = spawn(command[0], [...command.slice(1), "--serve"]);
+  const asked = new Map();
+  const self = { run, asked };
+  let stdout = "";
+  let stderr = "";
+  const end = (why) => {
+    if (obstat === self) obstat = undefined; // the next call starts another
+    for (const answer of asked.values()) answer({ status: -1, text: stderr.trim() || why });
+    asked.clear();
+  };
+  run.stdout.setEncoding("utf8").on("data", (text) => {
+    stdout += text;
+    for (let at; (at = stdout.indexOf("\n")) >= 0; stdout = stdout.slice(at + 1)) {
+      const [, id, status, said] = /^(\d+) (\d+) ?([^]*)$/.exec(stdout.slice(0, at)) ?? [];
+      asked.get(id)?.({ status: Number(status), text: said });
+      asked.delete(id);
+    }
+  });
+  run.stderr.setEncoding("utf8").on("data", (text) => (stderr = (stderr + text).slice(-4096)));
+  run.on("error", (error) => end(String(error)));
+  run.on("close", () => end(""));
+  run.stdin.on("error", () => {});
+  for (const part of [run, run.stdin, run.stdout, run.stderr]) part.unref?.();
+  return self;
+};
+
 const ask = (payload) =>
   new Promise((resolve) => {
-    const run = spawn(command[0], command.slice(1));
-    const timer = setTimeout(() => run.kill("SIGKILL"), limit);
-    const done = (answer) => {
+    const to = (obstat ??= start());
+    const id = String(++last);
+    const timer = setTimeout(() => to.run.kill("SIGKILL"), limit);
+    to.asked.set(id, (answer) => {
       clearTimeout(timer);
       resolve(answer);
-    };
-    let stdout = "";
-    let stderr = "";
-    run.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
-    run.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-    run.on("error", (error) => done({ status: -1, stdout: "", stderr: String(error) }));
-    run.on("close", (status) => done({ status, stdout, stderr }));
-    run.stdin.on("error", () => {});
-    run.stdin.end(payload);
+    });
+    to.run.stdin.write(`${id} ${payload}\n`);
   });
 
 export const Obstat = async ({ directory }) => ({
   "tool.execute.before": async (input, output) => {
-    const run = await ask(
+    const said = await ask(
       JSON.stringify({
         hook_event_name: "tool.execute.before",
         tool: input.tool,
@@ -38,12 +63,12 @@ export const Obstat = async ({ directory }) => ({
     );
     let answer;
     try {
-      answer = JSON.parse(run.stdout);
+      answer = JSON.parse(said.text);
     } catch {
       answer = undefined;
     }
-    if (run.status !== 0 || answer?.decision !== "allow") {
-      throw new Error(answer?.reason || run.stderr || "obstat did not answer, so the call is denied");
+    if (said.status !== 0 || answer?.decision !== "allow") {
+      throw new Error(answer?.reason || said.text || "obstat did not answer, so the call is denied");
     }
     if (answer.args) {
       // Only changes in place count.

@@ -24,25 +24,33 @@ func TestOpenCodePlugin(t *testing.T) {
 for (const plugin of process.argv.slice(2)) {
   const { Obstat } = await import(plugin);
   const hooks = await Obstat({ directory: "/w" });
-  const output = { args: { command: "ls", gone: 1 } };
-  try {
-    await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
-    console.log("ran " + JSON.stringify(output.args));
-  } catch (e) {
-    console.log("threw " + e.message.trim());
+  const said = [];
+  for (let i = 0; i < 2; i++) {
+    const output = { args: { command: "ls", gone: 1 } };
+    try {
+      await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
+      said.push("ran " + JSON.stringify(output.args));
+    } catch (e) {
+      said.push("threw " + e.message.trim());
+    }
   }
+  console.log(said.join("|"));
 }`)
 	var plugins, wants []string
 	for name, c := range map[string]struct{ script, want string }{
-		"allow":     {`cat >/dev/null; echo '{"decision":"allow"}'`, `ran {"command":"ls","gone":1}`},
-		"changed":   {`cat >/dev/null; echo '{"decision":"allow","args":{"command":"ls -l"}}'`, `ran {"command":"ls -l"}`},
-		"deny":      {`cat >/dev/null; echo '{"decision":"deny","reason":"no rm"}'; exit 2`, "threw no rm"},
-		"allow, 2":  {`cat >/dev/null; echo '{"decision":"allow"}'; echo no >&2; exit 2`, "threw no"},
-		"silent":    {`exit 0`, "threw obstat did not answer"},
-		"half":      {`cat >/dev/null; printf '{"decision":"al'`, "threw obstat did not answer"},
-		"killed":    {`kill -9 $$`, "threw obstat did not answer"},
-		"sees call": {`grep -q '"tool":"bash".*"directory":"/w"' && echo '{"decision":"allow"}'`, "ran"},
-		"missing":   {"", "threw Error: spawn"},
+		"allow":       {`while read id call; do echo "$id 0 {\"decision\":\"allow\"}"; done`, `ran {"command":"ls","gone":1}`},
+		"one process": {`n=0; while read id call; do n=$((n+1)); echo "$id 2 {\"decision\":\"deny\",\"reason\":\"call $n of $*\"}"; done`, "threw call 1 of hook opencode --serve|threw call 2 of"},
+		"changed":     {`while read id call; do echo "$id 0 {\"decision\":\"allow\",\"args\":{\"command\":\"ls -l\"}}"; done`, `ran {"command":"ls -l"}`},
+		"deny":        {`while read id call; do echo "$id 2 {\"decision\":\"deny\",\"reason\":\"no rm\"}"; done`, "threw no rm"},
+		"allow, 2":    {`while read id call; do echo "$id 2 {\"decision\":\"allow\"}"; done`, `threw {"decision"`},
+		"other call":  {`read id call; echo "99$id 0 {\"decision\":\"allow\"}"`, "threw obstat did not answer"},
+		"silent":      {`exit 0`, "threw obstat did not answer"},
+		"complains":   {`echo wrong >&2; exit 2`, "threw wrong"},
+		"half":        {`read id call; printf '%s 0 {"decision":"al' "$id"`, "threw obstat did not answer"},
+		"killed":      {`kill -9 $$`, "threw obstat did not answer"},
+		"restarted":   {`read id call; if [ -e "$0.was" ]; then echo "$id 0 {\"decision\":\"allow\"}"; fi; touch "$0.was"`, "threw obstat did not answer|ran"},
+		"sees call":   {`read id call; case $call in *'"tool":"bash"'*'"directory":"/w"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
+		"missing":     {"", "threw Error: spawn"},
 	} {
 		program := filepath.Join(dir, name, "obstat")
 		if c.script != "" {
@@ -60,8 +68,11 @@ for (const plugin of process.argv.slice(2)) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	for i, want := range wants {
-		if !strings.HasPrefix(lines[i], want) {
-			t.Errorf("%s: %s, want %s", filepath.Base(filepath.Dir(plugins[i])), lines[i], want)
+		said := strings.Split(lines[i], "|")
+		for j, w := range strings.Split(want, "|") { // of the first call and, where it is another, the second
+			if !strings.HasPrefix(said[j], w) {
+				t.Errorf("%s: %s, want %s", filepath.Base(filepath.Dir(plugins[i])), lines[i], want)
+			}
 		}
 	}
 }

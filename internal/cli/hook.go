@@ -24,6 +24,7 @@ type hookOptions struct {
 	Ledger      string
 	Wait        string
 	Deadline    time.Duration
+	Serve       bool
 	Getenv      func(string) string
 }
 
@@ -42,6 +43,7 @@ func (o *hookOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
 	cmd.Flags().DurationVar(&o.Deadline, "deadline", hook.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
+	cmd.Flags().BoolVar(&o.Serve, "serve", false, "answer calls until the input ends, a line each: NUMBER CALL, answered by NUMBER CODE REPLY")
 	complete(cmd, "ledger", "on", "off")
 }
 
@@ -104,6 +106,12 @@ func hookRun(o *hookOptions, args []string) error {
 	run, err := o.run()
 	if err != nil {
 		return err
+	}
+	if o.Serve {
+		if o.Agent == "" {
+			return usagef("--serve takes the name of the agent, as in obstat hook opencode --serve")
+		}
+		return done(ExitCode(hook.Serve(run)))
 	}
 	return done(ExitCode(hook.Run(run)))
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/desk"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
@@ -61,6 +62,9 @@ type Options struct {
 	// Exit ends the process when the time is up while something still runs.
 	Exit func(code int)
 
+	// files finds the policies of all calls of a process that stays; nil: of one alone.
+	files *gate.Files
+
 	// These are for tests; nil is [store.Open], [desk.Taken] and the hooks' ledger.
 	open   func(ctx context.Context, db string) (store.Store, error)
 	taken  func(db string) bool
@@ -91,7 +95,9 @@ type reply struct {
 }
 
 // Run answers one call and returns the exit code.
-func Run(o *Options) int {
+func Run(o *Options) int { return newRun(o).run() }
+
+func newRun(o *Options) *run {
 	r := &run{Options: *o}
 	if r.open == nil {
 		r.open = store.Open
@@ -99,10 +105,19 @@ func Run(o *Options) int {
 	if r.taken == nil {
 		r.taken = desk.Taken
 	}
-	return r.run()
+	return r
 }
 
 func (r *run) run() int {
+	code, mine := r.once()
+	if !mine {
+		select {} // the timer's answer is on its way, and ends the process
+	}
+	return code
+}
+
+// once answers the call; mine is false where the time was up, and that was the answer.
+func (r *run) once() (code int, mine bool) {
 	r.event, r.began, r.deadline = &agent.Event{Agent: r.Agent}, time.Now(), r.Deadline
 	if r.deadline <= 0 {
 		r.deadline = DefaultDeadline
@@ -116,11 +131,7 @@ func (r *run) run() int {
 		}
 	})
 	defer r.timer.Stop()
-	code, mine := r.write(r.guarded())
-	if !mine {
-		select {} // the timer's answer is on its way, and ends the process
-	}
-	return code
+	return r.write(r.guarded())
 }
 
 // guarded answers, and makes a denial of a panic.

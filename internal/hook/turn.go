@@ -91,11 +91,10 @@ func (t *turn) complete(c *obstat.Call) string {
 
 // options returns the options of a gate for this one call.
 func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Options {
-	files := &gate.Files{Names: t.Policy.Files, Dialect: t.Policy.Dialect, Options: t.Policy.Options, Dir: t.Dir, Start: wd,
-		Agent: cmp.Or(t.event.Agent, agent.Generic), Getenv: t.Getenv, Once: true, NoPins: t.noPins}
-	files.Home, _ = t.World.Home("")
-	if a := agent.Of(t.event.Agent); a != nil {
-		files.Chosen = a.ModelDir
+	files := t.files
+	if files == nil {
+		files = t.sources(t.event.Agent, wd)
+		files.Once = true
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
 		NoWait: t.event.CanAsk(&agent.Options{Interactive: t.Interactive}), Approval: approval.Options{Asked: t.asked},
@@ -110,6 +109,17 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
 	}
 	return o
+}
+
+// sources returns where the policies of an agent's calls are found.
+func (r *run) sources(name, wd string) *gate.Files {
+	files := &gate.Files{Names: r.Policy.Files, Dialect: r.Policy.Dialect, Options: r.Policy.Options, Dir: r.Dir, Start: wd,
+		Agent: cmp.Or(name, agent.Generic), Getenv: r.Getenv, NoPins: r.noPins}
+	files.Home, _ = r.World.Home("")
+	if a := agent.Of(name); a != nil {
+		files.Chosen = a.ModelDir
+	}
+	return files
 }
 
 // suggested returns the rules that the agent shows with its own prompt.
