@@ -40,7 +40,7 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini
+.PHONY: all build dist test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
@@ -87,6 +87,10 @@ dist:
 
 run:
 	@$(GO) run ./cmd/obstat demo
+
+# The screens of docs/screens.md, drawn anew.
+pictures:
+	$(GO) test ./internal/cli -run TestPictures -update
 
 # The same job by hand: a few calls explained on a sample policy.
 examples:

@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -111,4 +112,34 @@ func kindOf(s Stage) string {
 func (t *Trace) finish(w *walk, d *Decision) {
 	t.Policy, t.Mode = w.pol.Digest(), d.Mode
 	t.Analysis = w.facts.analysis
+}
+
+// PartOf returns the text that the rule of a decision matched where that is a part of the call:
+// `rm -rf build` in `env CI=1 rm -rf build && make`, which a dialect asks about in one question.
+// It decides the call anew, and is for answers that somebody reads.
+func (pol *Policy) PartOf(call *Call, world World, d *Decision) string {
+	if d.Rule == nil || d.Part != "" || d.Rule.Whole() {
+		return ""
+	}
+	_, tr := pol.Explain(call, world)
+	p, whole, part := pol.compiled(d.Rule.Pattern), call.Text(), ""
+	for i := range tr.Questions {
+		q := &tr.Questions[i]
+		if !slices.ContainsFunc(q.Steps, func(s StepTrace) bool { return s.Settled && s.Rule == d.Rule }) {
+			continue
+		}
+		for j := range q.Question.Subjects {
+			s := &q.Question.Subjects[j]
+			if !d.Rule.looksAt(s) || part != "" && len(s.Text) >= len(part) || !strings.Contains(whole, s.Text) {
+				continue
+			}
+			if ok, err := p.Match(s.Text); ok && err == nil {
+				part = s.Text
+			}
+		}
+	}
+	if part == strings.TrimSpace(whole) {
+		return ""
+	}
+	return part
 }

@@ -106,8 +106,12 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 		}
 		out.Safety, out.Offers, out.Note, out.self = true, nil, join(out.Note, why), true
 	}
-	if out.Rule == nil && out.Part == "" {
+	switch {
+	case out.Part != "":
+	case out.Rule == nil:
 		out.About = c.Text()
+	case out.Verdict < obstat.Allow && out.By != nil && len(world.Analysis(c).Commands) > 1:
+		out.Part = out.By.Policy.PartOf(&out.Call, world, &out.Decision)
 	}
 	return out
 }

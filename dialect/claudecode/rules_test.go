@@ -367,3 +367,19 @@ func TestManagedParts(t *testing.T) {
 		t.Errorf("mode %s, deny %v, allow %v", prog.Mode, prog.Rules["deny"], prog.Rules["allow"])
 	}
 }
+
+// TestPartOf: the part that a rule matched is named where one question is about several.
+func TestPartOf(t *testing.T) {
+	l, err := dialect.Load(Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "settings.json", Data: []byte(`{"permissions":{"deny":["Bash(rm *)"],"ask":["Bash(git push *)"]}}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{"env CI=1 timeout 5 rm -rf build && make": "rm -rf build", "rm x": "", "make && git push origin": "git push origin"} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		call := &obstat.Call{Tool: "Bash", Input: input, Dir: "/src"}
+		d := l.Policy.Decide(call, &obstat.Snapshot{})
+		if got := d.Part + l.Policy.PartOf(call, &obstat.Snapshot{}, &d); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}

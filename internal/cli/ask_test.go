@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -95,12 +96,37 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
+// TestNothingIsHidden: a request shows all of a long command, of a long change and of many
+// effects.
+func TestNothingIsHidden(t *testing.T) {
+	var commands, lines []string
+	for i := range 60 {
+		commands, lines = append(commands, fmt.Sprintf("rm file-%02d.txt", i)), append(lines, fmt.Sprintf("line %02d", i))
+	}
+	bash, _ := json.Marshal(map[string]string{"command": strings.Join(commands, " && ") + "\n" + strings.Repeat("true\n", 20) + "rm last"})
+	write, _ := json.Marshal(map[string]string{"file_path": "/nowhere/a", "content": strings.Join(lines, "\n") + "\n" + strings.Repeat("x", 300) + "end"})
+	for tool, input := range map[string][]byte{"Bash": bash, "Write": write} {
+		got := newScreen(&IO{}).request(&approval.Request{Call: obstat.Call{Tool: tool, Input: input, Dir: "/src"}}, &obstat.Snapshot{}, time.Unix(0, 0))
+		flat := strings.Join(strings.Fields(got), " ")
+		want := []string{"delete file-00.txt", "delete file-59.txt", "delete last"}
+		if tool == "Write" {
+			want = []string{"+ line 00", "+ line 59", "xend"}
+		}
+		for _, w := range want {
+			if !strings.Contains(flat, w) || strings.Contains(got, "…") {
+				t.Errorf("%q is not in\n%s", w, got)
+			}
+		}
+	}
+}
+
 func TestRequestScreen(t *testing.T) {
 	got := newScreen(&IO{}).request(sampleRequest(), &obstat.Snapshot{HomeDir: "/home/u"}, time.Unix(1000, 0))
 	want := `ASK    git status && npm run build
                      ^^^^^^^^^^^^^
 by     ask rule "bash": {"*": "ask"}           opencode.json:3:5
-why    on npm run build
+would  run code in npm run build (the project's scripts)
+       run git status
 `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s", got)

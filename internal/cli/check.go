@@ -186,7 +186,7 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 		err = writeJSON(w, checkJSON{explain.Version, line, d, newByJSON(&a)})
 	case line == 0:
 		s := newScreen(f.IO)
-		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(a.Reason()))
+		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), namesOf(a.By))))
 		s.offers(choices, "")
 		err = s.flush(w)
 	default:
@@ -254,6 +254,11 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	}
 	if f.jsonFlag {
 		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})
+	}
+	names := namesOf(by)
+	v.By.Pos.File, v.Why = f.shorten(v.By.Pos.File, names), f.shorten(v.Why, names)
+	for i := range v.Changes {
+		v.Changes[i].Words = f.shorten(v.Changes[i].Words, names)
 	}
 	s := newScreen(f.IO)
 	s.explanation(v)

@@ -250,7 +250,19 @@ func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) er
 			return rows
 		})
 	}
-	return func(r *ledger.Record) error { return printRecord(io, w, r) }
+	day := ""
+	return func(r *ledger.Record) error {
+		at := r.Time.Local()
+		stamp := at.Format(time.DateTime)
+		if io.OutTTY { // the day once, so that more of the call has room
+			if today := at.Format("Monday, 2 January 2006"); today != day {
+				fmt.Fprintf(w, "%s\n", io.paint(bold, today))
+				day = today
+			}
+			stamp = at.Format(time.TimeOnly)
+		}
+		return printRecord(io, w, stamp, r)
+	}
 }
 
 // csvPrinter returns a function that prints records as rows below a heading. A cell that
@@ -288,7 +300,7 @@ func number(n int) string {
 }
 
 // printRecord prints a record on a line, for people.
-func printRecord(io *IO, w io.Writer, r *ledger.Record) error {
+func printRecord(io *IO, w io.Writer, stamp string, r *ledger.Record) error {
 	word := cmp.Or(r.Verdict, string(r.Kind))
 	parts := []string{r.Reason}
 	if r.Kind == ledger.Decision || r.Kind == ledger.Ask {
@@ -296,7 +308,9 @@ func printRecord(io *IO, w io.Writer, r *ledger.Record) error {
 	}
 	if by := cmp.Or(r.Rule, r.Stage); by != "" {
 		if r.Rule != "" && r.Pos.File != "" {
-			by += " " + r.Pos.String()
+			pos := r.Pos
+			pos.File = shortPath(pos.File, r.Dir)
+			by += " " + pos.String()
 		}
 		parts = append(parts, "by "+by)
 	}
@@ -305,7 +319,7 @@ func printRecord(io *IO, w io.Writer, r *ledger.Record) error {
 			parts = append(parts, who)
 		}
 	}
-	head := fmt.Sprintf("%5d  %s  ", r.Seq, r.Time.Local().Format(time.DateTime))
+	head := fmt.Sprintf("%5d  %s  ", r.Seq, stamp)
 	rest := visible(strings.Join(parts, " · "))
 	if io.OutTTY {
 		rest = clip(rest, max(io.width()-columns(head)-10, 20))

@@ -105,6 +105,14 @@ func (f *Factory) short(names ...string) string {
 	return strings.Join(out, ", ")
 }
 
+// shorten writes the names of files in a text as they are written from the current directory.
+func (f *Factory) shorten(text string, names []string) string {
+	for _, name := range names {
+		text = strings.ReplaceAll(text, name, f.short(name))
+	}
+	return text
+}
+
 // title names a policy: by its files, if it has some.
 func (f *Factory) title(names []string) string {
 	if len(names) == 0 {

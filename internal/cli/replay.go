@@ -213,8 +213,8 @@ func (s *screen) ends(st *replay.Stats) {
 // overTime draws a row of columns a verdict, each as high as its share of the
 // busiest moment.
 func (s *screen) overTime(st *replay.Stats) {
-	if len(st.Buckets) < 2 {
-		return
+	if len(st.Buckets) < 2 || st.Buckets[1].From.Sub(st.Buckets[0].From) < time.Second {
+		return // nothing to see in what took a minute
 	}
 	most := 1
 	for _, b := range st.Buckets {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,29 +38,60 @@ func shortPath(name, dir string) string {
 }
 
 // request writes a request for the person who is to answer it, as explain writes a
-// decision. The call is analysed anew, on this machine.
+// decision. The call is analysed anew, on this machine. Nothing of it is left out for its
+// length: who approves a call approves all of it.
 func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) string {
 	by, why := explain.By{Kind: "default", Text: "no rule"}, r.Reason
 	if r.Rule != "" {
 		by = explain.By{Kind: "rule", Text: "ask rule " + r.Rule, Pos: r.Pos}
 		if rest, ok := strings.CutPrefix(why, by.Text); ok {
 			why = strings.TrimLeft(strings.TrimPrefix(rest, fmt.Sprintf(" (%s)", r.Pos)), ":;, ")
+			why = strings.TrimLeft(strings.TrimPrefix(why, "on "+r.Part), ":;, ") // it is marked
 		}
 	}
 	a := explain.Analyze(&r.Call, w)
 	v := callView(&r.Call, obstat.Ask, r.Part, by)
 	v.Safety, v.Would, v.Hidden = r.Safety, explain.Effects(a, &r.Call, w), explain.HiddenOf(a)
+	s.whole = true
 	s.head(v)
 	s.diff(display.Edit(&r.Call))
 	s.by(v)
 	if why != "" {
 		s.text("why", why)
 	}
-	s.would(v)
 	s.hidden(v)
+	s.each(v)
 	s.text("who", whoWords(r, now))
 	s.offers(r.Offers, "nothing else that was asked lately")
+	if len(r.Offers) == 0 {
+		s.text("always", "no rule that could be offered would settle it; s allows it for the session")
+	}
 	return s.b.String()
+}
+
+// each writes the effects of a call on a line each, the most dangerous first and in red.
+func (s *screen) each(v *explain.View) {
+	label := "would"
+	for _, e := range byDanger(v.Would) {
+		look := plain
+		if e.Danger() <= explain.Harmful {
+			look = red
+		}
+		for i, l := range wrap(visible(e.Words), s.room()-2) {
+			s.line(label, s.io.paint(look, []string{"", "  "}[min(i, 1)]+l))
+			label = ""
+		}
+	}
+	if len(v.Would) == 0 && len(v.Hidden) == 0 {
+		s.line(label, "do nothing that is known of")
+	}
+}
+
+// byDanger returns effects with the most dangerous first.
+func byDanger(effects []explain.Effect) []explain.Effect {
+	out := slices.Clone(effects)
+	slices.SortStableFunc(out, func(a, b explain.Effect) int { return cmp.Compare(a.Danger(), b.Danger()) })
+	return out
 }
 
 // whoWords says who wants it, until when, and who may answer.
@@ -113,17 +145,12 @@ func (s *screen) offers(offers []approval.Offer, none string) {
 	}
 }
 
-// maxDiff bounds how many lines of a change are shown.
-const maxDiff = 40
-
-// diff writes the first lines of a [display.Diff].
+// diff writes a [display.Diff].
 func (s *screen) diff(lines []string) {
-	for i, l := range lines {
-		if i == maxDiff {
-			s.line("", s.io.paint(dim, fmt.Sprintf("… %d lines more", len(lines)-i)))
-			return
+	for _, l := range lines {
+		for i, part := range fold(l[2:], Range{}, s.room()-2) {
+			s.line("", s.io.paint(signInk(l), []string{l[:2], "  "}[min(i, 1)]+part.text))
 		}
-		s.line("", s.io.paint(signInk(l), clip(visible(l), s.room())))
 	}
 }
 

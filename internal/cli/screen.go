@@ -16,8 +16,9 @@ import (
 type screen struct {
 	io     *IO
 	width  int
-	margin int // width of the labels
-	label  ink // of the labels
+	margin int  // width of the labels
+	label  ink  // of the labels
+	whole  bool // nothing is left out for its length
 	b      strings.Builder
 }
 
@@ -103,17 +104,26 @@ func (s *screen) head(v *explain.View) {
 	at := 0
 	const most = 12
 	for i, l := range lines {
-		if i == most {
+		if i == most && !s.whole {
 			s.line("", fmt.Sprintf("… %d lines more", len(lines)-i))
 			break
 		}
 		m := Range{max(v.Mark.Start-at, 0), min(v.Mark.End-at, len(l))}
 		at += len(l) + 1
-		text, cols := window(l, m, s.room())
-		s.printf("%s\n", strings.TrimRight(s.io.paint(look+";1", label)+text, " "))
-		label = strings.Repeat(" ", s.margin)
-		if m.Start < m.End {
-			s.line("", strings.Repeat(" ", cols.Start)+s.io.paint(look, strings.Repeat("^", max(1, cols.End-cols.Start))))
+		parts := fold(l, m, s.room())
+		if !s.whole {
+			text, cols := window(l, m, s.room())
+			if m.Start >= m.End {
+				cols = Range{}
+			}
+			parts = []folded{{text, cols}}
+		}
+		for _, p := range parts {
+			s.printf("%s\n", strings.TrimRight(s.io.paint(look+";1", label)+p.text, " "))
+			label = strings.Repeat(" ", s.margin)
+			if p.mark.End > p.mark.Start || m.Start < m.End && !s.whole {
+				s.line("", strings.Repeat(" ", p.mark.Start)+s.io.paint(look, strings.Repeat("^", max(1, p.mark.End-p.mark.Start))))
+			}
 		}
 	}
 }
@@ -142,24 +152,25 @@ func (s *screen) by(v *explain.View) {
 	}
 }
 
-// would writes the effects of the call, joined as long as they fit on a line.
+// would writes the effects of the call, the most dangerous first, joined as long as they fit
+// on a line.
 func (s *screen) would(v *explain.View) {
 	const most = 12
-	var items []string
-	for i := range v.Would {
+	var texts []string
+	for i, e := range byDanger(v.Would) {
 		if i == most {
-			items = append(items, fmt.Sprintf("%d things more", len(v.Would)-i))
+			texts = append(texts, fmt.Sprintf("%d things more", len(v.Would)-i))
 			break
 		}
-		items = append(items, clip(visible(v.Would[i].Words), 2*(s.room())-4))
+		texts = append(texts, clip(visible(e.Words), 2*(s.room())-4))
 	}
-	if len(items) == 0 {
+	if len(texts) == 0 {
 		if len(v.Hidden) > 0 {
 			return
 		}
-		items = []string{"do nothing that is known of"}
+		texts = []string{"do nothing that is known of"}
 	}
-	s.joined("would", items)
+	s.joined("would", texts)
 }
 
 // joined writes texts with a dot between them, breaking lines only there if
@@ -175,7 +186,7 @@ func (s *screen) hidden(v *explain.View) {
 	const most = 6
 	label := "hidden"
 	for i, h := range v.Hidden {
-		if i == most {
+		if i == most && !s.whole {
 			s.line(label, fmt.Sprintf("%d things more", len(v.Hidden)-i))
 			break
 		}

@@ -119,8 +119,8 @@ type IO struct {
 
 	// Width is the number of columns to write for; zero is 80.
 	Width int
-	// Color says that Out may be coloured.
-	Color bool
+	// Color says that Out may be coloured, and Light that its background is light.
+	Color, Light bool
 }
 
 // System returns the IO of the process. Colour is for terminals only, and not
@@ -128,7 +128,7 @@ type IO struct {
 func System() *IO {
 	s := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr)}
-	s.Color = useColor(s.OutTTY, os.Getenv)
+	s.Color, s.Light = useColor(s.OutTTY, os.Getenv), isLight(os.Getenv("COLORFGBG"))
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		s.Width = n
 	} else if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
@@ -140,6 +140,13 @@ func System() *IO {
 // useColor says whether output may be coloured; no-color.org has the convention.
 func useColor(tty bool, getenv func(string) string) bool {
 	return tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// isLight tells whether a terminal that says its colours as `0;15`, foreground and
+// background, is a light one.
+func isLight(colours string) bool {
+	back := colours[strings.LastIndexByte(colours, ';')+1:]
+	return back == "7" || back == "15"
 }
 
 func isTTY(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -174,10 +181,26 @@ const (
 	cyan   ink = "36"
 )
 
+// dark returns the ink for light backgrounds, where yellow, green and cyan can hardly be read.
+func (k ink) dark() ink {
+	base, rest, more := strings.Cut(string(k), ";")
+	to := map[ink]string{red: "38;5;124", green: "38;5;28", yellow: "38;5;94", cyan: "38;5;24"}[ink(base)]
+	if to == "" {
+		return k
+	}
+	if more {
+		to += ";" + rest
+	}
+	return ink(to)
+}
+
 // paint returns s in the given ink, or plain where there is no colour.
 func (o *IO) paint(k ink, s string) string {
 	if !o.Color || k == plain || s == "" {
 		return s
+	}
+	if o.Light {
+		k = k.dark()
 	}
 	return "\x1b[" + string(k) + "m" + s + "\x1b[0m"
 }
@@ -268,6 +291,42 @@ func offsetOf(line string, col int) int {
 
 // A Range is a range of bytes, or of columns.
 type Range struct{ Start, End int }
+
+// folded is a line of a longer one, and the columns of its mark.
+type folded struct {
+	text string
+	mark Range
+}
+
+// fold shows one line of text in as many lines of width columns as it takes, broken at blanks
+// where there are some, and says which columns the marked bytes have.
+func fold(line string, mark Range, width int) (out []folded) {
+	show := func(s string) string { return visible(strings.ReplaceAll(s, "\t", "    ")) }
+	for start := 0; ; {
+		end, w, blank := start, 0, 0
+		for end < len(line) {
+			_, n := utf8.DecodeRuneInString(line[end:])
+			if w += columns(show(line[end : end+n])); w > width && end > start {
+				break
+			}
+			if end += n; line[end-1] == ' ' && w > width/2 {
+				blank = end
+			}
+		}
+		if end < len(line) && blank > 0 {
+			end = blank
+		}
+		from, to := min(max(mark.Start, start), end), min(max(mark.End, start), end)
+		f := folded{text: show(line[start:end])}
+		if from < to {
+			f.mark = Range{columns(show(line[start:from])), columns(show(line[start:to]))}
+		}
+		if out = append(out, f); end >= len(line) {
+			return out
+		}
+		start = end
+	}
+}
 
 // window shows one line of text in at most width columns, moved so that the
 // marked bytes can be seen, and says which columns the mark takes.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,38 @@ func TestProgress(t *testing.T) {
 	}
 	if err := tt.close(); err != nil || out.String() != "10 passed, 0 failed\n" || !strings.HasSuffix(progress.String(), "\r\x1b[K") {
 		t.Errorf("%v, %q, %q", err, out.String(), progress.String())
+	}
+}
+
+// TestFold: a long line is shown whole, broken at blanks, and the mark goes with its bytes.
+func TestFold(t *testing.T) {
+	for _, tt := range []struct {
+		line  string
+		mark  Range
+		width int
+		want  []folded
+	}{
+		{"", Range{}, 10, []folded{{}}},
+		{"rm -rf build", Range{0, 2}, 20, []folded{{"rm -rf build", Range{0, 2}}}},
+		{"echo aaa && rm b", Range{12, 16}, 12, []folded{{"echo aaa && ", Range{}}, {"rm b", Range{0, 4}}}},
+		{"aaaaaaaaaaaaaaa", Range{4, 6}, 5, []folded{{"aaaaa", Range{4, 5}}, {"aaaaa", Range{0, 1}}, {"aaaaa", Range{}}}},
+		{"\x1b[2J日本", Range{}, 8, []folded{{`\x1b[2J`, Range{}}, {"日本", Range{}}}},
+	} {
+		if got := fold(tt.line, tt.mark, tt.width); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %+v, want %+v", tt.line, got, tt.want)
+		}
+	}
+}
+
+// TestLight: on a light terminal colours are dark; what does not say its colours is dark.
+func TestLight(t *testing.T) {
+	for colours, want := range map[string]bool{"": false, "15;0": false, "0;15": true, "0;default;7": true, "12;8": false} {
+		if isLight(colours) != want {
+			t.Errorf("COLORFGBG=%s: %v", colours, !want)
+		}
+	}
+	light := &IO{Color: true, Light: true}
+	if got := light.paint(yellow+";1", "x") + light.paint(bold, "y"); got != "\x1b[38;5;94;1mx\x1b[0m\x1b[1my\x1b[0m" {
+		t.Errorf("%q", got)
 	}
 }

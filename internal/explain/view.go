@@ -82,6 +82,9 @@ func Explain(r *Request) *View {
 	if d.Rule == nil && d.Part == "" {
 		d.About = r.Call.Text()
 	}
+	if d.Verdict < obstat.Allow && len(x.a.Commands) > 1 && d.Part == "" {
+		d.Part = r.Policy.PartOf(r.Call, r.World, &d)
+	}
 	if r.Offers != nil && d.Verdict == obstat.Ask {
 		d.Offers = r.Offers(&d)
 	}

@@ -238,6 +238,10 @@ func (x *explainer) why() string {
 		add("%s: %s", d.Note, x.a.Why)
 	case d.Note != "":
 		add("%s", d.Note)
+	case d.Part != "":
+		if i := slices.IndexFunc(x.a.Commands, func(c effect.Command) bool { return c.Text == d.Part && len(c.Via) > 0 }); i >= 0 {
+			add("%s runs inside %s", x.a.Commands[i].Program, strings.Join(x.a.Commands[i].Via, " and "))
+		}
 	}
 	switch {
 	case d.Part != "" && d.Verdict == obstat.Deny:

@@ -33,6 +33,39 @@ type Effect struct {
 	Span      Span     `json:"span,omitzero"`
 }
 
+// The ranks of danger that a face tells apart: up to Harmful an effect reaches out of the
+// workspace or cannot be undone.
+const Harmful = 3
+
+// Danger ranks an effect for people who have to read the worst first; zero is the worst.
+func (e *Effect) Danger() int {
+	outside := e.Where == "" && slices.Contains(e.Notes, outsideWords)
+	switch {
+	case e.Secret:
+		return 0
+	case e.Harmless:
+		return 9
+	case e.Kind == effect.Code.String() || e.Kind == effect.System.String():
+		return 1
+	case e.Kind == effect.Delete.String():
+		return 2
+	case e.Kind == effect.Write.String() && (outside || e.Sensitive != ""):
+		return Harmful
+	case e.Kind == effect.Connect.String():
+		return 4
+	case e.Kind == effect.Read.String() && e.Sensitive != "":
+		return 5
+	case e.Kind == effect.Write.String():
+		return 6
+	case e.Kind == effect.Read.String():
+		return 8
+	}
+	return 7
+}
+
+// outsideWords is the note of an effect that leaves the workspace.
+const outsideWords = "outside the workspace"
+
 // Hidden is something that could not be seen.
 type Hidden struct {
 	Kind string `json:"kind"`
@@ -100,6 +133,9 @@ func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World
 		}
 		return cmp.Or(e.Program, e.Raw)
 	case e.Kind == effect.Connect:
+		if strings.HasPrefix(e.Raw, "@") || strings.HasPrefix(e.Raw, "-") {
+			return cmp.Or(e.Host, "a host that is not named") // what is sent, not where
+		}
 		return cmp.Or(e.Host, e.Raw, "a host that is not named")
 	case e.Kind == effect.System:
 		return cmp.Or(e.Raw, e.Program)
@@ -192,7 +228,7 @@ func place(p string, c *obstat.Call) string {
 	if len(roots) == 0 {
 		return ""
 	}
-	return "outside the workspace"
+	return outsideWords
 }
 
 // HiddenOf lists the parts of a call that the analysis cannot see into.
