@@ -137,6 +137,7 @@ type frame struct {
 	foundName   string   // pattern of its name, "" if there is none
 	foundShape  string   // what found looks like, if it is not known
 	secretNames bool     // names that find was told to look for are those of secrets
+	mounts      []mount  // of the container that it runs in
 	reported    bool     // the shell parser has already said that the program is dynamic
 }
 

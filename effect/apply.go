@@ -83,6 +83,10 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.changeFile(Write, w)
 	case roleMove:
 		c.moveFile(w)
+	case roleMount:
+		c.mount(w)
+	case roleWorkdir:
+		c.workdir = w.Text
 	default:
 		return false
 	}
@@ -162,15 +166,14 @@ func (c *call) newEffect(k Kind, w *shell.Word) Effect {
 
 // place resolves the path of an effect and classifies it.
 func (c *call) place(e *Effect, w *shell.Word) {
+	e.Recursive = e.Recursive || c.recursive
 	c.a.place(e, w, &c.f)
-	if c.recursive {
-		e.Recursive = true
-	}
 }
 
 func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	if f.where != "" {
 		a.classify(e, w.Text, w.Glob)
+		a.throughMounts(e, w, f)
 		return // a path of another machine
 	}
 	p := a.resolve(f.dir, w)
@@ -239,6 +242,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	case !w.Known:
 		e.Harmless = true
+		c.a.throughMounts(&e, w, &c.f)
 		c.a.effect(e)
 		if show {
 			c.gap(DynamicOperand, "which file is read is known only at run time", w)
@@ -334,6 +338,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 		c.foundEffects(&e)
 		return
 	case !w.Known:
+		c.a.throughMounts(&e, w, &c.f)
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:
 		c.place(&e, w)

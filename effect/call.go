@@ -36,6 +36,7 @@ type call struct {
 	into                                                       string   // directory that files of any name are put in
 	start                                                      string   // directory before its flags say another
 	moved                                                      string   // as written, the directory that they say
+	workdir                                                    string   // of a container
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
 }

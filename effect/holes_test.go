@@ -76,7 +76,7 @@ func TestRunsOthers(t *testing.T) {
 		"npx rm x", "npx -c 'rm x'", "npx --call='rm x'", "npm exec -- rm x", "npm exec -c 'rm x'", "npm run env -- rm x", "npm run env rm x", "npm run -s env -- rm x",
 		"fakeroot rm x", "valgrind rm x", "perf stat rm x", "cmake -E rm x", "cmake -E env rm x", "tmux new -d 'rm x'", "tmux new-session -d rm x", "screen -dm rm x",
 		"git difftool -y -x 'rm x' HEAD", "git difftool -yx 'rm x'", "git difftool --extcmd='rm x' -y", "git fetch-pack --exec='rm x;' .", "git send-pack --exec='rm x' .",
-		"git ls-remote --upload-pack='rm x' .", "gdb --args rm x", "xvfb-run rm x", "dbus-run-session rm x", "rg --pre rm foo", "npm explore a -- rm x", "nix-shell -p a --run 'rm x'",
+		"git ls-remote --upload-pack='rm x' .", "gdb --args rm x", "xvfb-run rm x", "dbus-run-session rm x", "rg --pre rm foo", "npm explore a -- rm x", "nix-shell -p a --run 'rm x'", "dotenv rm x", "dotenv -f x run -- rm x",
 	} {
 		an := AnalyzeCommand(c, testOptions())
 		if !slices.ContainsFunc(an.Commands, func(c Command) bool { return c.Program == "rm" }) {
@@ -91,7 +91,7 @@ func TestRunsOthers(t *testing.T) {
 			t.Errorf("%s: %+v", c, an.Gaps)
 		}
 	}
-	for c, tail := range map[string]string{"pyenv exec rm x": "rm", "dotenv rm x": "rm"} {
+	for c, tail := range map[string]string{"pyenv exec rm x": "rm"} {
 		an := AnalyzeCommand(c, testOptions())
 		if cmd := &an.Commands[0]; !slices.ContainsFunc(cmd.Tails, func(i int) bool { return cmd.Words[i].Text == tail }) {
 			t.Errorf("%s: tails %v", c, cmd.Tails)

@@ -65,7 +65,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	}
 	f.foundName, f.foundShape, f.starts = c.foundName, c.foundShape, c.starts
 	if w := c.place0(); w != "" {
-		f.where = w
+		f.where, f.dir = w, c.workdir
 	}
 	c.a.command(words, nil, &f)
 }

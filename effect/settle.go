@@ -169,6 +169,9 @@ func (c *call) deed(d *deed) {
 			return
 		}
 		e.Kind, e.Sensitive, e.Secret, e.Harmless = Read, "environment", true, false
+	case doesLoads:
+		c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, false)
+		return
 	case doesInPlace:
 		if len(c.ops()) > 0 {
 			return // they are written

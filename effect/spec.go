@@ -57,6 +57,8 @@ const (
 	rolePathspec              // tracked file that gets another content
 	roleLink                  // file that gets a second name, by which it can be read and written
 	roleMove                  // file that gets another name, by which it can be read
+	roleMount                 // directory that a container is given: here:there
+	roleWorkdir               // directory that a container works in
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -69,6 +71,7 @@ var roleNames = [...]string{
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
 	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
+	roleMount: "mount", roleWorkdir: "workdir",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -109,6 +112,7 @@ const (
 	doesDry                    // only say what would be done
 	doesRepo                   // read, but the repository's configuration may run programs
 	doesEnviron                // print the environment
+	doesLoads                  // read the file in parentheses
 	doesCreate                 // write the archive instead of reading it
 	doesTree                   // read everything below the working directory if no path is given
 	doesIdle                   // without operands, standard input is not read
@@ -119,7 +123,7 @@ const (
 var verbNames = [...]string{
 	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
 	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
-	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesCreate: "create", doesTree: "tree",
+	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesCreate: "create", doesTree: "tree",
 	doesIdle: "idle", doesLinked: "linked",
 }
 

@@ -295,7 +295,8 @@ func (c *call) filled(from int) {
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
 		moved := src.Kind == Read && i > from && effects[i-1].Kind == Delete && effects[i-1].Raw == src.Raw // one file, see moveFile
-		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed || moved {
+		bare := src.Raw == "" && src.Kind != Read && src.Kind != Delete                                     // what the program does besides
+		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed || moved || bare {
 			continue
 		}
 		e := dest

@@ -1,13 +1,11 @@
 package protect
 
 import (
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
-	"github.com/obstat/obstat/shell"
 )
 
 // A manner is how a set of paths is changed, which says what counts.
@@ -23,8 +21,6 @@ const (
 // effect looks at one effect on files.
 func (k *check) effect(e *effect.Effect) *Finding {
 	switch {
-	case e.Where == "container":
-		return k.mounted(e)
 	case e.Where != "" || e.Command < 0 && k.onlyGuesses():
 		return nil
 	case e.Tags.Has(effect.Transfer) && !e.Harmless && e.Command >= 0:
@@ -295,73 +291,4 @@ func (k *check) transfers(e *effect.Effect) *Finding {
 		return k.touches(paths.Under(to), c.Text, appear)
 	}
 	return k.touches(paths.Exactly(to+"/"+from[strings.LastIndexAny(from, "/:")+1:]), c.Text, there)
-}
-
-// mounted looks at a change inside a container, on a directory of this machine
-// that it is given.
-func (k *check) mounted(e *effect.Effect) *Finding {
-	if e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless || e.Raw == "" {
-		return nil
-	}
-	for i := e.Command - 1; i >= 0; i-- {
-		c := &k.a.Commands[i]
-		if c.Program != "docker" && c.Program != "podman" && c.Program != "nerdctl" {
-			continue
-		}
-		inside, mounts := mountsOf(c)
-		at := e.Raw
-		if !path.IsAbs(at) {
-			at = path.Join(inside, at)
-		}
-		for _, m := range mounts {
-			rest, below := strings.CutPrefix(path.Clean(at), m[1])
-			if host := k.resolve(c.Dir, m[0]); host.Real != "" && below && (rest == "" || rest[0] == '/' || m[1] == "/") {
-				s := paths.Matching(path.Join(host.Real, rest))
-				s.Below = e.Recursive
-				if f := k.touches(s, e.Raw, there); f != nil {
-					return f
-				}
-			}
-		}
-		return nil
-	}
-	return nil
-}
-
-// mountsOf returns the directory that a container works in, and the directories
-// that it is given: here and there.
-func mountsOf(c *effect.Command) (dir string, mounts [][2]string) {
-	next := "" // the value of a flag that stands before it
-	for i := len(c.Args()) - 1; i >= 0; i-- {
-		w := &c.Args()[i]
-		text := w.Text
-		if shape := w.Shape(); !w.Known && !strings.Contains(shape, shell.Unknown) {
-			text = shape
-		}
-		flag, value, ok := strings.Cut(text, "=")
-		if !ok {
-			value = next
-		}
-		next = text
-		switch flag {
-		case "-w", "--workdir":
-			dir = value
-		case "-v", "--volume":
-			if parts := strings.Split(value, ":"); len(parts) > 1 {
-				mounts = append(mounts, [2]string{parts[0], path.Clean("/" + parts[1])})
-			}
-		case "--mount":
-			var m [2]string
-			for field := range strings.SplitSeq(value, ",") {
-				switch k, v, _ := strings.Cut(field, "="); k {
-				case "source", "src":
-					m[0] = v
-				case "target", "destination", "dst":
-					m[1] = path.Clean("/" + v)
-				}
-			}
-			mounts = append(mounts, m)
-		}
-	}
-	return dir, mounts
 }
