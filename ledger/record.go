@@ -33,6 +33,7 @@ const (
 	Pin      Kind = "pin"      // a person accepted a policy for a place
 	Outcome  Kind = "outcome"  // the agent told what became of a call that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
+	Anchor   Kind = "anchor"   // the ends of other replicas' chains
 	Spooled  Kind = "spool"    // the same, of the files that ledgers of before were kept in
 )
 

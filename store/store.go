@@ -6,12 +6,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/store/postgres"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
@@ -49,7 +49,7 @@ type Serving interface {
 // PostgreSQL database that several servers share, named as postgres://... .
 func Serve(ctx context.Context, name string) (Serving, error) {
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
-		return nil, errors.New("not yet")
+		return postgres.Open(ctx, name, nil)
 	}
 	if name == "" {
 		var err error

@@ -99,7 +99,7 @@ var importTable = []importRow{
 		why: "store is the way to the engines for whoever embeds a gate, and only that"},
 	{pkg: "internal/...", may: []string{"", "..."},
 		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/prometheus/client_golang",
-			"github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk"},
+			"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2", "github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk"},
 		why: "the faces may use everything of this module and the libraries listed for them"},
 	{pkg: "cmd/obstat", may: []string{"internal/cli"},
 		why: "the command is os.Exit(cli.Main()) and nothing more"},
@@ -109,7 +109,7 @@ var importTable = []importRow{
 
 // testImports are the modules of others that tests may use besides.
 var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
-	"github.com/go-json-experiment/json", "github.com/chromedp", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
+	"github.com/go-json-experiment/json", "github.com/chromedp", "github.com/getkin/kin-openapi", "github.com/go-jose/go-jose/v4", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
 
 // The limits that keep a file and a function readable in one sitting.
 const (

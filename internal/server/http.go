@@ -128,9 +128,6 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets a ResponseController find what can flush.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// bodyLimit is how long a body may take to arrive.
-const bodyLimit = 20 * time.Second
-
 // serveRoute finds out who calls, whether that is for them, and serves.
 func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 	c, err := s.admit(rt.who, r)
@@ -145,7 +142,7 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // a recorder of a test has none
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyLimit)) // a recorder of a test has none
 	}
 	rt.serve(s, w, r, c)
 }

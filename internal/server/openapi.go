@@ -63,6 +63,8 @@ func (g *schemas) operation(rt *route) object {
 	}
 	responses := object{"default": object{"description": "what went wrong", "content": object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}}}
 	switch {
+	case rt.kind == "application/json":
+		responses["200"] = object{"description": "the answer", "content": object{rt.kind: object{"schema": object{"type": "object"}}}}
 	case rt.kind != "":
 		responses["200"] = object{"description": "the answer", "content": object{rt.kind: object{"schema": object{"type": "string"}}}}
 	case rt.out == reflect.TypeFor[none]():
@@ -137,12 +139,21 @@ func (g *schemas) of(t reflect.Type) object {
 }
 
 func (g *schemas) structure(t reflect.Type) object {
-	name := strings.TrimSuffix(pkgName(t)+t.Name(), "Struct")
+	if t.Name() == "" {
+		return g.shape(t)
+	}
+	name := pkgName(t) + strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if _, done := g.named[name]; done {
 		return ref
 	}
 	g.named[name] = object{} // types may hold themselves
+	g.named[name] = g.shape(t)
+	return ref
+}
+
+// shape is the schema of a struct itself.
+func (g *schemas) shape(t reflect.Type) object {
 	props, required := object{}, []string{}
 	g.fields(t, props, &required, true)
 	schema := object{"type": "object", "properties": props}
@@ -150,8 +161,7 @@ func (g *schemas) structure(t reflect.Type) object {
 		slices.Sort(required)
 		schema["required"] = required
 	}
-	g.named[name] = schema
-	return ref
+	return schema
 }
 
 // fields adds the fields of a struct. Those of a pointer that is embedded may all

@@ -73,6 +73,8 @@ type Server struct {
 	limits  *limits
 	handler http.Handler
 	routes  []route
+	// bodyLimit is how long a body may take to arrive.
+	bodyLimit time.Duration
 
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -95,7 +97,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if opts.World == nil {
 		opts.World = &obstat.Snapshot{}
 	}
-	s := &Server{opts: opts, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate)}
+	s := &Server{opts: opts, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate)}
 	s.auth = newAuth(opts.Store, opts.TLS)
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy}
 	if err := s.shelf.refresh(ctx); err != nil {

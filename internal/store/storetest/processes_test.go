@@ -22,12 +22,15 @@ const (
 	requests  = 20
 )
 
+// child returns the place of a process that was started to answer; "" in any other.
+func child() string { return os.Getenv(placeVar) }
+
 // Processes races eight processes to answer the same requests and to use the
 // approvals: each is settled and used exactly once, with one grant. place names a store that processes share; open
 // opens it. It starts the test binary anew to run the same test, so it must be
 // all that its test does.
 func Processes(t *testing.T, place string, open func(t *testing.T, place string) Store) {
-	if where := os.Getenv(placeVar); where != "" {
+	if where := child(); where != "" {
 		answerAll(t, open(t, where))
 		return
 	}

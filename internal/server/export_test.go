@@ -1,0 +1,17 @@
+package server
+
+import (
+	"net/http"
+	"time"
+)
+
+// HTTPServer returns a server as Serve makes it, with shorter limits.
+func HTTPServer(s *Server, limit time.Duration) *http.Server {
+	srv := s.httpServer()
+	srv.ReadHeaderTimeout, srv.ReadTimeout = limit, limit
+	s.opts.Hosts, s.bodyLimit = nil, limit
+	return srv
+}
+
+// Document returns the OpenAPI document.
+func Document() any { return document(routes()) }

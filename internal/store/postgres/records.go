@@ -1,0 +1,442 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A job waits to be written: records, or a request.
+type job struct {
+	drafts  []*ledger.Draft
+	records []*ledger.Record
+	request *approval.Request
+	body    []byte
+	err     chan error
+}
+
+// maxBatch is how many jobs are written together at most.
+const maxBatch = 256
+
+// do has a job written, and returns once it will survive a crash. A job that waits
+// for the database is given up with ctx.
+func (s *Store) do(ctx context.Context, j *job) error {
+	j.err = make(chan error, 1)
+	select {
+	case <-s.done:
+		return ledger.ErrClosed
+	default:
+	}
+	select {
+	case s.queue <- j:
+	case <-s.done:
+		return ledger.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-j.err:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the database is slow, and whether it was written is not known: %w", ctx.Err())
+	}
+}
+
+// Append seals records behind the last one of this replica's chain. Appends of
+// several goroutines are committed together.
+func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
+	j := &job{records: records}
+	for _, r := range records {
+		d, err := r.Draft()
+		if err != nil {
+			return err
+		}
+		j.drafts = append(j.drafts, d)
+	}
+	return s.do(ctx, j)
+}
+
+// write commits what waits, in batches, until ctx ends.
+func (s *Store) write(ctx context.Context) {
+	for {
+		var batch []*job
+		select {
+		case <-ctx.Done():
+			s.refuse()
+			return
+		case j := <-s.queue:
+			batch = append(batch, j)
+		}
+		for more := true; more && len(batch) < maxBatch; {
+			select {
+			case j := <-s.queue:
+				batch = append(batch, j)
+			default:
+				more = false
+			}
+		}
+		s.commit(batch)
+	}
+}
+
+// refuse ends what waits when the store is closed.
+func (s *Store) refuse() {
+	for {
+		select {
+		case j := <-s.queue:
+			j.err <- ledger.ErrClosed
+		default:
+			return
+		}
+	}
+}
+
+// writeLimit is how long a batch may take.
+const writeLimit = 10 * time.Second
+
+// commit writes a batch and tells everybody how it went.
+func (s *Store) commit(batch []*job) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
+	defer cancel()
+	exists := map[string]bool{}
+	err := s.put(ctx, batch, exists)
+	for _, j := range batch {
+		switch {
+		case err != nil:
+			j.err <- err
+		case j.request != nil && exists[j.request.ID]:
+			j.err <- fmt.Errorf("%q: %w", j.request.ID, approval.ErrExists)
+		default:
+			j.err <- nil
+		}
+	}
+	if err == nil && slices.ContainsFunc(batch, func(j *job) bool { return j.request != nil }) {
+		nudge(s.poke)
+	}
+}
+
+// put writes a batch in one transaction. A transaction whose end is not known is
+// looked for, and repeated where it was not made. exists gets the requests that
+// were there before.
+func (s *Store) put(ctx context.Context, batch []*job, exists map[string]bool) (err error) {
+	for range 4 {
+		var chain string
+		var head ledger.Head
+		if chain, head, err = s.own(ctx); err == nil {
+			rows := seal(batch, chain, &head)
+			clear(exists)
+			if err = s.insert(ctx, batch, rows, exists); err == nil || lost(err) && s.committed(ctx, chain, head, batch) {
+				s.mu.Lock()
+				s.head = head
+				s.mu.Unlock()
+				return nil
+			}
+		}
+		s.mu.Lock()
+		s.chain = "" // looked for again: another replica may have it by now
+		s.mu.Unlock()
+		if c := code(err); !lost(err) && c != "40001" && c != "40P01" && c != "23505" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return err
+}
+
+// seal seals the records of a batch behind head, which it moves.
+func seal(batch []*job, chain string, head *ledger.Head) (rows [][]any) {
+	for _, j := range batch {
+		for i, d := range j.drafts {
+			line := d.Seal(*head)
+			r := j.records[i]
+			*head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+			rows = append(rows, []any{chain, int64(r.Seq), r.Time.UnixNano(), []byte(r.Kind), []byte(r.Agent), []byte(r.Session), []byte(r.Tool), []byte(r.Verdict), []byte(r.Rule), line})
+		}
+	}
+	return rows
+}
+
+// insert writes records with COPY and requests with one INSERT.
+func (s *Store) insert(ctx context.Context, batch []*job, rows [][]any, exists map[string]bool) error {
+	var ids, groups, bodies [][]byte
+	for _, j := range batch {
+		if j.request != nil {
+			ids, groups, bodies = append(ids, []byte(j.request.ID)), append(groups, []byte(j.request.Group)), append(bodies, j.body)
+		}
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if len(rows) > 0 {
+			columns := []string{"chain", "seq", "time", "kind", "agent", "session", "tool", "verdict", "rule", "line"}
+			if _, err := tx.CopyFrom(ctx, pgx.Identifier{"obstat_records"}, columns, pgx.CopyFromRows(rows)); err != nil {
+				return err
+			}
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		put, err := tx.Query(ctx, `INSERT INTO obstat_requests (id, state, grouped, version, changed, body)
+			SELECT id, 'pending', grouped, 0, `+micros+`, body FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS new (id, grouped, body)
+			ON CONFLICT (id) DO NOTHING RETURNING id`, ids, groups, bodies)
+		if err != nil {
+			return err
+		}
+		made, err := pgx.CollectRows(put, pgx.RowTo[[]byte])
+		for _, id := range ids {
+			exists[string(id)] = !slices.ContainsFunc(made, func(m []byte) bool { return string(m) == string(id) })
+		}
+		return err
+	})
+}
+
+// committed tells whether a batch is in the database after all.
+func (s *Store) committed(ctx context.Context, chain string, head ledger.Head, batch []*job) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for range 20 {
+		now, err := s.headOf(ctx, chain)
+		if err == nil {
+			if slices.ContainsFunc(batch, func(j *job) bool { return len(j.drafts) > 0 }) {
+				return now == head
+			}
+			var there bool
+			err = s.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM obstat_requests WHERE id = $1 AND body = $2)", []byte(batch[0].request.ID), batch[0].body).Scan(&there)
+			if err == nil {
+				return there
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// Records yields the records of all chains that q asks for.
+func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.Record, error] {
+	return func(yield func(*ledger.Record, error) bool) {
+		end := " ORDER BY n"
+		args := []any{int64(q.After), nanos(q.Since), nanos(q.Until), []byte(q.Kind), []byte(q.Agent), []byte(q.Session), []byte(q.Tool), []byte(q.Verdict), []byte(q.Rule)}
+		if q.Limit > 0 {
+			end = " ORDER BY n DESC LIMIT $10"
+			args = append(args, q.Limit)
+		}
+		rows, err := s.pool.Query(ctx, `SELECT line FROM obstat_records WHERE seq > $1 AND ($2::bigint = 0 OR time >= $2) AND ($3::bigint = 0 OR time < $3) AND
+			($4 = ''::bytea OR kind = $4) AND ($5 = ''::bytea OR agent = $5) AND ($6 = ''::bytea OR session = $6) AND ($7 = ''::bytea OR tool = $7) AND
+			($8 = ''::bytea OR verdict = $8) AND ($9 = ''::bytea OR rule = $9)`+end, args...)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer rows.Close()
+		var newest [][]byte
+		for rows.Next() {
+			var line []byte
+			if err := rows.Scan(&line); err != nil {
+				yield(nil, err)
+				return
+			}
+			if q.Limit > 0 {
+				newest = append(newest, line)
+			} else if !yield(ledger.Decode(line)) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, line := range slices.Backward(newest) {
+			if !yield(ledger.Decode(line)) {
+				return
+			}
+		}
+	}
+}
+
+// Head returns the end of this replica's chain.
+func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
+	chain, _, err := s.own(ctx)
+	if err != nil {
+		return ledger.Head{}, err
+	}
+	return s.headOf(ctx, chain)
+}
+
+func (s *Store) headOf(ctx context.Context, chain string) (ledger.Head, error) {
+	var line []byte
+	err := s.pool.QueryRow(ctx, "SELECT line FROM obstat_records WHERE chain = $1 ORDER BY seq DESC LIMIT 1", chain).Scan(&line)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ledger.Head{}, nil
+	}
+	if err != nil {
+		return ledger.Head{}, err
+	}
+	r, err := ledger.Decode(line)
+	if err != nil {
+		return ledger.Head{}, err
+	}
+	return ledger.Head{Seq: r.Seq, Hash: r.Hash}, nil
+}
+
+// Trim forgets the beginning of this replica's chain: the records before a time.
+func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
+	chain, _, err := s.own(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var first, last int64
+	err = s.pool.QueryRow(ctx, `SELECT coalesce(min(seq), 0), coalesce((SELECT min(seq) FROM obstat_records WHERE chain = $1 AND time >= $2), max(seq) + 1, 0)
+		FROM obstat_records WHERE chain = $1`, chain, before.UnixNano()).Scan(&first, &last)
+	if err != nil || last <= first {
+		return 0, err
+	}
+	var line []byte
+	if err := s.pool.QueryRow(ctx, "SELECT line FROM obstat_records WHERE chain = $1 AND seq = $2", chain, last-1).Scan(&line); err != nil {
+		return 0, err
+	}
+	gone, err := ledger.Decode(line)
+	if err != nil {
+		return 0, err
+	}
+	cut, err := ledger.NewCut(ledger.Head{Seq: gone.Seq, Hash: gone.Hash}, s.Now())
+	if err != nil {
+		return 0, err
+	}
+	// The cut comes first: a chain that says what it has lost verifies either way.
+	if err := s.Append(ctx, cut); err != nil {
+		return 0, err
+	}
+	tag, err := s.pool.Exec(ctx, "DELETE FROM obstat_records WHERE chain = $1 AND seq < $2", chain, last)
+	return int(tag.RowsAffected()), err
+}
+
+// anchors are the heads of other chains, as a record keeps them.
+type anchors struct {
+	Chain string                 `json:"chain"`
+	Heads map[string]ledger.Head `json:"heads"`
+}
+
+// anchor writes the heads of the other chains to this one, so that a chain that is
+// shortened or gone later can be told.
+func (s *Store) anchor(ctx context.Context) error {
+	own, _, err := s.own(ctx)
+	if err != nil {
+		return err
+	}
+	chains, err := s.chains(ctx)
+	if err != nil {
+		return err
+	}
+	a := anchors{Chain: own, Heads: map[string]ledger.Head{}}
+	for _, name := range chains {
+		if name == own {
+			continue
+		}
+		head, err := s.headOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		if head.Seq > 0 {
+			a.Heads[name] = head
+		}
+	}
+	if len(a.Heads) == 0 {
+		return nil
+	}
+	detail, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return s.Append(ctx, &ledger.Record{Time: s.Now(), Kind: ledger.Anchor, Detail: detail, Reason: fmt.Sprintf("the ends of the chains of %d other replicas", len(a.Heads))})
+}
+
+// chains returns the names of all chains that have records.
+func (s *Store) chains(ctx context.Context) ([]string, error) {
+	rows, err := s.pool.Query(ctx, "SELECT DISTINCT chain FROM obstat_records ORDER BY chain")
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Verify verifies the chains of all replicas, and that each of them has what the
+// others know of it.
+func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.Head) (ledger.Verified, error) {
+	own, _, err := s.own(ctx)
+	if err != nil {
+		return ledger.Verified{}, err
+	}
+	heads := map[string][]ledger.Head{own: known}
+	for r, err := range s.Records(ctx, ledger.Query{Kind: ledger.Anchor}) {
+		if err != nil {
+			return ledger.Verified{}, err
+		}
+		var a anchors
+		if json.Unmarshal(r.Detail, &a) == nil {
+			for name, h := range a.Heads {
+				heads[name] = append(heads[name], h)
+			}
+		}
+	}
+	chains, err := s.chains(ctx)
+	if err != nil {
+		return ledger.Verified{}, err
+	}
+	for _, name := range chains {
+		heads[name] = append(heads[name], ledger.Head{})
+	}
+	var out ledger.Verified
+	total := uint64(0)
+	for _, name := range slices.Sorted(maps.Keys(heads)) {
+		want := ledger.Hash{}
+		if name == own {
+			want = head
+		}
+		v, err := ledger.VerifyLines(s.lines(ctx, name), want, heads[name]...)
+		if err != nil {
+			return v, fmt.Errorf("the chain of replica %s: %w", name, err)
+		}
+		if total += v.Records; name == own {
+			out = v
+		}
+	}
+	out.Records = total
+	return out, nil
+}
+
+// lines yields the sealed records of a chain.
+func (s *Store) lines(ctx context.Context, chain string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		rows, err := s.pool.Query(ctx, "SELECT line FROM obstat_records WHERE chain = $1 ORDER BY seq", chain)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line []byte
+			if err := rows.Scan(&line); !yield(line, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/store/docs"
+)
+
+// PutRequest adds a pending request, together with others that are put at the same
+// time.
+func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
+	c := *r
+	c.State = approval.Pending
+	body, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, &job{request: &c, body: body})
+}
+
+// window is how far behind its cursor a reader looks again: rows that get their
+// time first may be committed last.
+const window = 5 * time.Second
+
+// Requests returns the requests that q asks for, oldest first.
+func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, error) {
+	order, limit := "n", q.Limit
+	if q.After > 0 {
+		order = "changed"
+	}
+	if limit <= 0 {
+		limit = 1 << 40
+	}
+	out, err := s.requests(ctx, "WHERE ($1 = '' OR state = $1) AND ($2 = ''::bytea OR grouped = $2) AND changed > $3 ORDER BY "+order+" DESC LIMIT $4",
+		string(q.State), []byte(q.Group), q.After-window.Microseconds(), limit)
+	slices.Reverse(out)
+	return out, err
+}
+
+func (s *Store) requests(ctx context.Context, where string, args ...any) ([]*approval.Request, error) {
+	rows, err := s.pool.Query(ctx, "SELECT changed, version, body FROM obstat_requests "+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*approval.Request, error) {
+		r, body := new(approval.Request), []byte(nil)
+		changed, version := int64(0), 0
+		if err := row.Scan(&changed, &version, &body); err != nil {
+			return nil, err
+		}
+		err := json.Unmarshal(body, r)
+		r.Changed, r.Version = changed, version
+		return r, err
+	})
+}
+
+// Request returns one request.
+func (s *Store) Request(ctx context.Context, id string) (*approval.Request, error) {
+	rs, err := s.requests(ctx, "WHERE id = $1", []byte(id))
+	if err == nil && len(rs) == 0 {
+		err = fmt.Errorf("%q: %w", id, approval.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rs[0], nil
+}
+
+// Update replaces a request that nobody has changed meanwhile: a conditional
+// UPDATE, with its grant in the same transaction.
+func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval.Grant) error {
+	next := *r
+	next.Version++
+	body, err := json.Marshal(&next)
+	if err != nil {
+		return err
+	}
+	rows := int64(0)
+	err = retry(ctx, func() (err error) {
+		rows, err = s.update(ctx, &next, body, grant)
+		return err
+	})
+	if lost(err) {
+		// Whether it was committed is not known: look what is there.
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		var now []byte
+		if s.pool.QueryRow(again, "SELECT body FROM obstat_requests WHERE id = $1", []byte(r.ID)).Scan(&now) == nil && bytes.Equal(now, body) {
+			rows, err = 1, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case rows == 0:
+		if _, err := s.Request(ctx, r.ID); err != nil {
+			return err
+		}
+		return fmt.Errorf("%q: %w", r.ID, approval.ErrChanged)
+	}
+	r.Version++
+	nudge(s.poke)
+	return nil
+}
+
+const updateRequest = "UPDATE obstat_requests SET state = $2, version = $3, changed = " + micros + ", body = $4 WHERE id = $1 AND version = $3 - 1"
+
+func (s *Store) update(ctx context.Context, r *approval.Request, body []byte, grant *approval.Grant) (rows int64, err error) {
+	if grant == nil {
+		tag, err := s.pool.Exec(ctx, updateRequest, []byte(r.ID), string(r.State), r.Version, body)
+		return tag.RowsAffected(), err
+	}
+	text, err := json.Marshal(grant)
+	if err != nil {
+		return 0, err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, updateRequest, []byte(r.ID), string(r.State), r.Version, body)
+		if rows = tag.RowsAffected(); err != nil || rows == 0 {
+			return err
+		}
+		_, err = tx.Exec(ctx, "INSERT INTO obstat_grants (id, expires, revoked, body) VALUES ($1, $2, 0, $3)", []byte(grant.ID), nanos(grant.Expires), text)
+		return err
+	})
+	return rows, err
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// Grants returns the grants in force at a time.
+func (s *Store) Grants(ctx context.Context, now time.Time) ([]*approval.Grant, error) {
+	rows, err := s.pool.Query(ctx, "SELECT body FROM obstat_grants WHERE revoked = 0 AND (expires = 0 OR expires > $1) ORDER BY n", now.UnixNano())
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*approval.Grant, error) {
+		g, body := new(approval.Grant), []byte(nil)
+		if err := row.Scan(&body); err != nil {
+			return nil, err
+		}
+		return g, json.Unmarshal(body, g)
+	})
+}
+
+// Revoke ends a grant.
+func (s *Store) Revoke(ctx context.Context, id string, now time.Time) error {
+	tag, err := s.pool.Exec(ctx, "UPDATE obstat_grants SET revoked = $2 WHERE id = $1 AND revoked = 0 AND (expires = 0 OR expires > $2)", []byte(id), now.UnixNano())
+	if err == nil && tag.RowsAffected() == 0 {
+		err = fmt.Errorf("%q: %w", id, approval.ErrNotFound)
+	}
+	return err
+}
+
+// Doc returns one document.
+func (s *Store) Doc(ctx context.Context, kind, id string) (*docs.Doc, error) {
+	d := &docs.Doc{Kind: kind, ID: id}
+	err := s.pool.QueryRow(ctx, "SELECT version, body FROM obstat_docs WHERE kind = $1 AND id = $2", []byte(kind), []byte(id)).Scan(&d.Version, (*[]byte)(&d.Body))
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fmt.Errorf("%s %q: %w", kind, id, docs.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Docs returns the documents of a kind, by ID.
+func (s *Store) Docs(ctx context.Context, kind string) ([]*docs.Doc, error) {
+	rows, err := s.pool.Query(ctx, "SELECT id, version, body FROM obstat_docs WHERE kind = $1 ORDER BY id", []byte(kind))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*docs.Doc, error) {
+		d, id := &docs.Doc{Kind: kind}, []byte(nil)
+		err := row.Scan(&id, &d.Version, (*[]byte)(&d.Body))
+		d.ID = string(id)
+		return d, err
+	})
+}
+
+// PutDoc adds, replaces or deletes a document that nobody has changed meanwhile.
+func (s *Store) PutDoc(ctx context.Context, d *docs.Doc) error {
+	query, args := "UPDATE obstat_docs SET version = version + 1, body = $4 WHERE kind = $1 AND id = $2 AND version = $3", []any{[]byte(d.Kind), []byte(d.ID), d.Version, []byte(d.Body)}
+	switch {
+	case d.Body == nil:
+		query, args = "DELETE FROM obstat_docs WHERE kind = $1 AND id = $2 AND version = $3", args[:3]
+	case d.Version == 0:
+		query, args = "INSERT INTO obstat_docs (kind, id, version, body) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING", []any{args[0], args[1], args[3]}
+	}
+	rows := int64(0)
+	err := retry(ctx, func() error {
+		tag, err := s.pool.Exec(ctx, query, args...)
+		rows = tag.RowsAffected()
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case rows == 0:
+		return fmt.Errorf("%s %q: %w", d.Kind, d.ID, docs.ErrChanged)
+	}
+	d.Version++
+	nudge(s.poke)
+	return nil
+}

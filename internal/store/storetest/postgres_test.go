@@ -1,0 +1,121 @@
+//go:build unix
+
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/obstat/obstat/internal/store/postgres"
+	"github.com/obstat/obstat/internal/store/postgres/pgtest"
+	"github.com/obstat/obstat/ledger"
+)
+
+func openPostgres(t *testing.T, url string, anchor time.Duration) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(context.Background(), url, &postgres.Options{Anchor: anchor})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestPostgres runs the suite, and lets processes race, on one server.
+func TestPostgres(t *testing.T) {
+	srv := pgtest.Start(t)
+	urls := map[Store]string{}
+	Run(t, func(t *testing.T) Store {
+		url := srv.Database()
+		s := openPostgres(t, url, 0)
+		urls[s] = url
+		return s
+	}, func(t *testing.T, s Store) Store {
+		must(t, s.(*postgres.Store).Close())
+		again := openPostgres(t, urls[s], 0)
+		urls[again] = urls[s]
+		return again
+	})
+}
+
+// TestPostgresProcesses: of eight processes that answer at once, one wins.
+func TestPostgresProcesses(t *testing.T) {
+	place := ""
+	if child() == "" {
+		place = pgtest.Start(t).Database()
+	}
+	Processes(t, place, func(t *testing.T, url string) Store { return openPostgres(t, url, 0) })
+}
+
+// TestReplicas: each replica writes a chain of its own; one that was shortened,
+// changed or taken away is told by the others'.
+func TestReplicas(t *testing.T) {
+	srv := pgtest.Start(t)
+	for name, change := range map[string]string{
+		"":                    "SELECT 1",
+		"shortened":           "DELETE FROM obstat_records WHERE chain = $1 AND seq > 2",
+		"taken away":          "DELETE FROM obstat_records WHERE chain = $1",
+		"with a hole":         "DELETE FROM obstat_records WHERE chain = $1 AND seq = 2",
+		"changed":             "UPDATE obstat_records SET line = convert_to(replace(convert_from(line, 'UTF8'), '\"ask\"', '\"allow\"'), 'UTF8') WHERE chain = $1",
+		"without a beginning": "DELETE FROM obstat_records WHERE chain = $1 AND seq = 1",
+	} {
+		url := srv.Database()
+		a, b := openPostgres(t, url, 50*time.Millisecond), openPostgres(t, url, 50*time.Millisecond)
+		fill(t, a, 6)
+		fill(t, b, 3)
+		for n := 0; n < 2; { // both have anchored the other
+			n = 0
+			for r, err := range a.Records(ctx(), ledger.Query{Kind: ledger.Anchor}) {
+				must(t, err)
+				if json.Valid(r.Detail) {
+					n++
+				}
+			}
+		}
+		must(t, a.Close()) // it anchors nothing more
+		if _, err := ledger.VerifyStore(ctx(), b, ledger.Hash{}); err != nil {
+			t.Fatal(err)
+		}
+		db, err := pgx.Connect(ctx(), url)
+		must(t, err)
+		chain := ""
+		must(t, db.QueryRow(ctx(), "SELECT chain FROM obstat_records WHERE kind = 'decision'::bytea GROUP BY chain ORDER BY count(*) DESC LIMIT 1").Scan(&chain))
+		_, err = db.Exec(ctx(), strings.ReplaceAll(change, "$1", "'"+chain+"'"))
+		must(t, err)
+		must(t, db.Close(ctx()))
+		_, err = ledger.VerifyStore(ctx(), b, ledger.Hash{})
+		if (err != nil) != (name != "") {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "the chain of replica") {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, b.Close())
+	}
+}
+
+// TestPostgresRestarts: while the database is away nothing is said to be written
+// that is not, and afterwards all goes on by itself.
+func TestPostgresRestarts(t *testing.T) {
+	srv := pgtest.Start(t)
+	s := openPostgres(t, srv.Database(), 0)
+	fill(t, s, 3)
+	srv.Kill()
+	limit, cancel := context.WithTimeout(ctx(), 2*time.Second)
+	defer cancel()
+	if err := s.Append(limit, record(4)); err == nil {
+		t.Fatal("written without a database")
+	}
+	srv.Restart(0)
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if err = s.Append(ctx(), record(5)); err == nil {
+			break
+		}
+	}
+	must(t, err)
+	verify(t, s)
+}
