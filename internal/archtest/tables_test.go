@@ -109,7 +109,7 @@ var importTable = []importRow{
 
 // testImports are the modules of others that tests may use besides.
 var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
-	"github.com/go-json-experiment/json", "github.com/chromedp", "github.com/getkin/kin-openapi", "github.com/go-jose/go-jose/v4", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
+	"github.com/go-json-experiment/json", "github.com/chromedp", "github.com/getkin/kin-openapi", "github.com/go-jose/go-jose/v4", "github.com/jackc/pgx/v5", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
 
 // The limits that keep a file and a function readable in one sitting.
 const (
