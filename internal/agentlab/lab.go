@@ -24,6 +24,7 @@ type options struct {
 	agents    string
 	scenarios string
 	versions  string
+	overhead  int // calls of which the time is taken; none: the scenarios are played
 	keep      bool
 	update    bool
 	tools     string // where obstat was built; "" is for the run that has the network
@@ -47,6 +48,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.StringVar(&o.agents, "agents", "", "only these, with commas")
 	flags.StringVar(&o.scenarios, "scenarios", "", "only these, with commas")
 	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
+	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes: opencode")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
 	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a network")
@@ -182,9 +184,13 @@ func (o *options) inner(agents []Agent) error {
 		os.Exit(1)
 	})()
 	begin := time.Now()
-	results := o.play(agents, func(a *Agent, n int) *run {
+	newRun := func(a *Agent, n int) *run {
 		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep}
-	})
+	}
+	if o.overhead > 0 {
+		return o.compare(agents, newRun)
+	}
+	results := o.play(agents, newRun)
 	_ = os.Remove(base) // stays where a run in it does
 	broken, driven := 0, 0
 	for _, r := range results {

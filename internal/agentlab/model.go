@@ -52,6 +52,8 @@ type Model struct {
 	results map[string][]string
 	odd     []string
 	seen    int
+	said    time.Time       // when the last turn was sent
+	took    []time.Duration // by the agent, from a turn to the next request
 }
 
 // NewModel starts a server; Close ends it.
@@ -135,8 +137,28 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	marker, calls := m.next(c)
+	m.clock(marker, len(c.results) > 0)
+	defer m.clock(marker, false)
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = form.write(w, callID(marker, len(c.results)), calls)
+}
+
+// clock notes the time of a turn of the main list, and how long the agent took for the call
+// before it.
+func (m *Model) clock(marker string, heard bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if marker == MainMarker && heard {
+		m.took = append(m.took, time.Since(m.said))
+	}
+	m.said = time.Now()
+}
+
+// Took returns how long the agent took for each call of the main list.
+func (m *Model) Took() []time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.took
 }
 
 // keep writes a request to the dump, for reading an agent's wire form.

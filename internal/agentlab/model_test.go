@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A form is how a test talks to the server in one of the wire forms.
@@ -259,5 +260,20 @@ func TestModelRefuses(t *testing.T) {
 	}
 	if len(m.Odd()) != 3 {
 		t.Errorf("odd: %q", m.Odd())
+	}
+}
+
+// TestTook: the time of an agent's calls is taken from the model's turn to the next request.
+func TestTook(t *testing.T) {
+	m := &Model{}
+	m.clock(MainMarker, false)
+	m.clock(SubMarker, true)
+	m.clock(MainMarker, true)
+	m.clock(MainMarker, true)
+	if got := m.Took(); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := middle([]time.Duration{5 * time.Second, time.Second, 2 * time.Second}); got != 2*time.Second {
+		t.Errorf("%v", got)
 	}
 }

@@ -35,3 +35,8 @@ func (openCode) calls(a action) []Call {
 func (openCode) entry() entry {
 	return entry{file: ".config/opencode/plugins/obstat.js", timeout: `(limit = )\d+`, short: "${1}3000", flags: []string{"--offline"}}
 }
+
+// sayYes puts a plugin in obstat's place that lets every call pass.
+func (openCode) sayYes(r *run) error {
+	return r.write(r.home(openCode{}.entry().file), `export const Yes = async () => ({ "tool.execute.before": async () => {} });`+"\n")
+}
