@@ -76,6 +76,8 @@ var importTable = []importRow{
 		why: "lint analyses Programs, whichever dialect they came from"},
 	{pkg: "internal/diff", may: []string{"", "pattern", "effect"},
 		why: "diff compares what two Programs decide, whichever dialects they came from"},
+	{pkg: "internal/convert", may: []string{"", "pattern", "effect", "dialect", "dialect/native", "internal/diff", "internal/jsonx"},
+		why: "convert says Programs in the words of one dialect, and proves it by the engine"},
 	{pkg: "internal/suggest", may: []string{"", "effect", "paths", "dialect", "ledger", "internal/explain"},
 		why: "suggest chooses rules by the ledger; how a rule is said is the dialect's business"},
 	{pkg: "internal/replay", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx", "internal/jsonl"},

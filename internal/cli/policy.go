@@ -21,7 +21,7 @@ import (
 func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command("policy", some(0, 0), func(context.Context, []string) error { return cmd.Help() })
-	cmd.AddCommand(newShow(f), newValidate(f), newDiff(f), newLint(f), newGC(f), newSuggest(f))
+	cmd.AddCommand(newShow(f), newValidate(f), newDiff(f), newLint(f), newGC(f), newSuggest(f), newConvert(f))
 	return cmd
 }
 

@@ -22,6 +22,9 @@ type Options struct {
 	Limit int
 	// Calls are tried besides those that are made up.
 	Calls []*obstat.Call
+	// Readable leaves out calls that the first policy cannot read, and those whose text it does not
+	// look at: between dialects, each knows tools that the other does not.
+	Readable bool
 	// World is what the calls see of the machine; nil: a home directory and nothing else.
 	World obstat.World
 }
@@ -72,7 +75,7 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &comparison{was: was, now: now, world: o.World, left: cmp.Or(o.Limit, maxTried), regions: map[region]*Region{},
+	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, left: cmp.Or(o.Limit, maxTried), regions: map[region]*Region{},
 		report: &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
 	if c.world == nil {
 		c.world = &obstat.Snapshot{HomeDir: Home}
@@ -106,6 +109,7 @@ type comparison struct {
 	was, now *obstat.Policy
 	world    obstat.World
 	modes    []obstat.Mode
+	readable bool
 	left     int           // calls that may still be decided
 	under    []obstat.Call // circumstances to try each call under, besides none
 	regions  map[region]*Region
@@ -150,7 +154,7 @@ func (c *comparison) try(call *obstat.Call, given bool) {
 // decide decides a call by both policies and files it under its region.
 func (c *comparison) decide(call *obstat.Call) {
 	a, b := c.was.Decide(call, c.world), c.now.Decide(call, c.world)
-	if a.Verdict == b.Verdict {
+	if a.Verdict == b.Verdict || c.readable && len(a.Faults) > 0 {
 		return
 	}
 	key := region{was: a.Verdict, now: b.Verdict, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}

@@ -150,7 +150,9 @@ func (s *search) run() {
 		}
 	}
 	s.wholeInputs()
-	s.subjects()
+	if !s.readable {
+		s.subjects()
+	}
 }
 
 // subjects tries texts in place of inputs, for rules that are about any tool and that no call has
@@ -359,15 +361,22 @@ func (s *search) template(t *template) {
 		before string
 	}
 	have := map[looked]int{}
-	relevant, whole := s.all, s.all
+	relevant, whole, usual := s.all, s.all, s.all
+	shown := map[string]bool{}
+	for _, r := range readers {
+		shown[r.tool+" "+r.field] = true
+	}
 	sign := fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool))
 	for _, r := range readers {
 		about := s.about(r.tool)
 		sign += fmt.Sprint(r.field, r.before, about.id)
 		for _, i := range about.rules {
 			at := &s.rules[i]
-			if at.Whole() {
+			switch {
+			case at.Whole():
 				relevant, whole = relevant || at.changed, whole || at.changed
+			case at.changed && !shown[r.tool+" "+at.Field]: // such as the place that a path is in
+				relevant, usual = true, true
 			}
 			for _, t := range at.texts(r.field) {
 				relevant = relevant || at.changed
@@ -387,6 +396,8 @@ func (s *search) template(t *template) {
 	s.seen[sign] = true
 	if whole {
 		sampling.Of = nil
+	}
+	if whole || usual {
 		for _, x := range append(t.kind.usual(), s.inputs[t.key]...) {
 			s.try(t.call(x), false)
 		}
@@ -414,6 +425,9 @@ func (r *rule) texts(field string) (out []obstat.Text) {
 func (s *search) sample(t *template, sampling *pattern.Sampling) {
 	tried := map[string]bool{}
 	for _, within := range []*pattern.Pattern{s.compiled(t.kind.tidy()), nil} {
+		if within == nil && s.readable {
+			return
+		}
 		sampling.Within, sampling.Limit = nil, 512
 		if within != nil {
 			sampling.Within, sampling.Limit = []*pattern.Pattern{within}, 0
@@ -462,9 +476,12 @@ const mark = "qzxmarkxzq"
 // it. ok is false where the input is none for the tool.
 func (s *search) probe(t *template) (out []reader, ok bool) {
 	call := t.call(mark)
-	for _, pol := range []*obstat.Policy{s.was, s.now} {
+	for i, pol := range []*obstat.Policy{s.was, s.now} {
 		d, tr := pol.Explain(call, s.world)
 		ok = ok || len(d.Faults) == 0
+		if seen := strings.Contains(fmt.Sprint(tr.Questions), mark); s.readable && i == 0 && (!seen || !ok) {
+			return nil, false
+		}
 		for _, q := range tr.Questions {
 			if r := (reader{tool: q.Question.Tool}); !slices.Contains(out, r) {
 				out = append(out, r)

@@ -23,7 +23,7 @@ const (
 func (k kind) tidy() obstat.Text {
 	return obstat.Text{Flavour: pattern.Full, Text: [...]string{
 		command: `[!-~]+( [!-~]+)*`,
-		file:    `([^/.\x00-\x20~-][^/\x00-\x20]*|\.[^/.\x00-\x20][^/\x00-\x20]*)(/([^/.\x00-\x20][^/\x00-\x20]*|\.[^/.\x00-\x20][^/\x00-\x20]*))*`,
+		file:    `([^/.\\\x00-\x20~-][^/\\\x00-\x20]*|\.[^/.\\\x00-\x20][^/\\\x00-\x20]*)(/([^/.\\\x00-\x20][^/\\\x00-\x20]*|\.[^/.\\\x00-\x20][^/\\\x00-\x20]*))*`,
 		host:    `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`,
 		word:    `[!-~]([ -~]*[!-~])?`,
 	}[k]}
@@ -47,7 +47,7 @@ func (k kind) usual() []string {
 	case command:
 		return []string{"ls", "true", "x", "git status", "cat x", "touch x", "rm x", "rm -rf /", "cat /etc/passwd", "curl https://example.com", "sudo ls", "ls; x", "$x"}
 	case file:
-		return []string{"x", "src/x", ".env", ".git/config", "x.txt"}
+		return []string{"x", "src/x", ".env", ".git/config", "x.txt", ".ssh/id_rsa", "tmp/x"}
 	case host:
 		return []string{"example.com", "x"}
 	}

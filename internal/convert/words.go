@@ -1,0 +1,309 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// sentences returns what a rule says, one or more sentences without exceptions; why says why there
+// are none.
+func sentences(r *obstat.Rule) (out []string, why string) {
+	if len(r.If) > 0 || len(r.Except) > 0 {
+		return nil, "it has conditions"
+	}
+	texts, exact, ok := globs(r.Pattern)
+	if r.Tool.IsZero() && r.Whole() && r.Verdict == obstat.Ask {
+		return nil, "" // as obstat.yaml does where no rule speaks
+	}
+	if !ok {
+		return nil, fmt.Sprintf("obstat.yaml has no such pattern: %s", r.Pattern.Text)
+	}
+	if r.Tool.IsZero() && !r.Whole() {
+		return actions(texts, r.Verdict)
+	}
+	switch r.Tool.Text {
+	case "external_directory": // opencode's, for whatever lies outside the project
+		if r.Verdict == obstat.Allow || strings.Trim(texts[0], "*") != "" {
+			return nil, "directories outside the workspace are not allowed by themselves"
+		}
+		return []string{"read outside workspace", "write and delete outside workspace"}, ""
+	case "doom_loop":
+		return nil, "obstat.yaml has no rules about repetition"
+	}
+	verbs, tools := kinds(r.Tool)
+	for _, v := range verbs {
+		for _, t := range texts {
+			target := "anything"
+			if !r.Whole() {
+				target = targetOf(v, r.Field, t, exact)
+			}
+			if target == "" {
+				return nil, fmt.Sprintf("%s %s cannot be said", v, t)
+			}
+			if !r.Whole() {
+				v = verbWords(v, r.Verdict)
+			}
+			out = append(out, v+" "+target)
+		}
+	}
+	for _, t := range tools {
+		all := r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**")
+		if !all && (strings.Trim(r.Field, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" || len(texts) != 1 || strings.Contains(texts[0], `"`) || own[r.Field]) {
+			return nil, "which field of " + t + " the rule looks at is not known"
+		}
+		if all {
+			out = append(out, "tool "+t)
+			continue
+		}
+		value := texts[0]
+		if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.*") != "" {
+			value = `"` + value + `"`
+		}
+		out = append(out, fmt.Sprintf("tool %s where input.%s %s %s", t, r.Field, map[bool]string{true: "is", false: "like"}[exact], value))
+	}
+	if len(out) == 0 {
+		return nil, "it is about no tool that is known"
+	}
+	return slices.Compact(out), ""
+}
+
+// own are fields of rules that are none of an input.
+var own = map[string]bool{"": true, "agent": true, "skill": true, "pattern": true, "action": true, "args": true, "path": true}
+
+// verbWords: who may not write may not delete either.
+func verbWords(verb string, v obstat.Verdict) string {
+	if verb == "write" && v != obstat.Allow {
+		return "write and delete"
+	}
+	return verb
+}
+
+// verbOf names what the tools of a kind do.
+func verbOf(canonical string) string {
+	switch canonical {
+	case "shell", "powershell":
+		return "run"
+	case "read", "list", "glob", "grep":
+		return "read"
+	case "write", "edit", "notebook", "patch", "move", "mkdir":
+		return "write"
+	case "delete":
+		return "delete"
+	case "fetch":
+		return "connect"
+	}
+	return ""
+}
+
+// kinds returns the verbs of the tools that a rule is about, and the names of those that have none.
+func kinds(t obstat.Text) (verbs, tools []string) {
+	if t.Flavour == pattern.Exact {
+		of, _ := effect.Lookup(t.Text)
+		if v := verbOf(of.Canonical); v != "" {
+			return []string{v}, nil
+		}
+		return nil, []string{t.Text}
+	}
+	p, err := pattern.Compile(t.Flavour, t.Text)
+	if err != nil {
+		return nil, nil
+	}
+	for _, of := range effect.Tools() {
+		ok := t.IsZero()
+		if !ok {
+			ok, _ = p.Match(of.Name)
+		}
+		if v := verbOf(of.Canonical); ok && v != "" && !slices.Contains(verbs, v) {
+			verbs = append(verbs, v)
+		}
+	}
+	if texts, _, ok := globs(t); ok && len(verbs) == 0 || ok && slices.Contains(texts, "*") {
+		tools = texts
+	}
+	return verbs, tools
+}
+
+// actions says Chorus's action strings, `tool:bash:git .*`.
+func actions(texts []string, v obstat.Verdict) (out []string, why string) {
+	verbs := map[string]string{"bash": "run", "view": "read", "create_file": "write", "str_replace": "write"}
+	for _, t := range texts {
+		parts := strings.SplitN(t, ":", 3)
+		if len(parts) < 3 || verbs[parts[1]] == "" {
+			return nil, "the action " + t + " is none of a command or file"
+		}
+		verb := verbs[parts[1]]
+		target := targetOf(verb, "root", parts[2], !strings.Contains(parts[2], "*"))
+		if target == "" {
+			return nil, fmt.Sprintf("%s %s cannot be said", verb, parts[2])
+		}
+		out = append(out, verbWords(verb, v)+" "+target)
+	}
+	return out, ""
+}
+
+// targetOf writes the target of a verb; "" where it has none.
+func targetOf(verb, field, text string, exact bool) string {
+	if strings.Trim(text, "* ") == "" {
+		return map[bool]string{true: "anywhere", false: "anything"}[verb == "connect"]
+	}
+	switch verb {
+	case "run":
+		return commandOf(text, exact)
+	case "connect":
+		if _, host, ok := strings.Cut(text, "://"); ok {
+			text = host
+		}
+		text, _, _ = strings.Cut(text, "/")
+		text = strings.ReplaceAll(strings.TrimPrefix(text, "domain:"), "**", "*")
+		if text == "" || strings.ContainsAny(text, " ,'\"") {
+			return ""
+		}
+		return text
+	}
+	return pathOf(field, text)
+}
+
+func commandOf(text string, exact bool) string {
+	text = strings.ReplaceAll(text, "**", "*")
+	if rest, ok := strings.CutSuffix(text, " *"); ok {
+		text = rest
+	}
+	switch {
+	case strings.ContainsAny(text, "\n\"") || text == "":
+		return ""
+	case strings.ContainsAny(text, ",'") || slices.ContainsFunc(strings.Fields(text), func(w string) bool { return w == "except" || w == "where" || w == "exactly" }):
+		text = `"` + text + `"`
+	}
+	if exact {
+		return "exactly " + text
+	}
+	return text
+}
+
+// pathOf writes a path from where the field says that it starts.
+func pathOf(field, text string) string {
+	text = strings.TrimPrefix(strings.TrimSuffix(text, "/"), "./")
+	if strings.HasPrefix(field, "path") { // JiuwenSwarm's, for globs and expressions
+		field = "file_path"
+	}
+	switch field {
+	case "abs":
+		text = "/" + strings.TrimPrefix(text, "/")
+	case "home":
+		text = "~/" + text
+	case "user":
+		text = "~/.claude/" + text
+	case "root", "cwd", "pattern", "file_path":
+		if bare := strings.TrimPrefix(text, "**/"); !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "*") {
+			text = "./" + text
+		} else if !strings.Contains(bare, "/") && !slices.Contains(placeWords, bare) {
+			text = bare // a name at any depth
+		}
+	}
+	if strings.HasSuffix(text, "/*") && field == "pattern" {
+		text += "*" // opencode's star crosses slashes
+	}
+	if strings.ContainsAny(text, "\n\"[]{}\\") {
+		return ""
+	}
+	if strings.ContainsAny(text, " ,'") {
+		return `"` + text + `"`
+	}
+	if anywhere := strings.TrimPrefix(text, "**/"); (field == "pattern" || field == "file_path") && !strings.Contains(anywhere, "/") {
+		return text + ", /**/" + anywhere // outside of the project, too
+	}
+	return text
+}
+
+// placeWords are names that obstat.yaml takes for places.
+var placeWords = []string{"workspace", "home", "temp", "secrets", "anything", "anywhere", "everything"}
+
+// globs returns the texts with * and ** that a pattern stands for; exact says that it has none.
+func globs(t obstat.Text) (out []string, exact, ok bool) {
+	switch t.Flavour {
+	case "":
+		return []string{"*"}, false, true
+	case pattern.Exact:
+		return []string{t.Text}, true, true
+	case pattern.Wildcard, pattern.Fnmatch, pattern.Minimatch:
+		return []string{t.Text}, !strings.ContainsAny(t.Text, "*?"), !strings.ContainsAny(t.Text, "[]{}!()") && !strings.Contains(t.Text, "?")
+	case pattern.Bash:
+		if rest, prefix := strings.CutSuffix(t.Text, ":*"); prefix {
+			return []string{rest + " *"}, false, true
+		}
+		if !strings.Contains(t.Text, "*") {
+			return []string{"*" + t.Text + "*"}, false, true
+		}
+		return []string{t.Text}, false, true
+	case pattern.Full, pattern.Search:
+		return expression(t)
+	}
+	return nil, false, false
+}
+
+// expression reads the regular expressions that people and dialects write for globs.
+func expression(t obstat.Text) (out []string, exact, ok bool) {
+	text := strings.TrimPrefix(t.Text, "(?s)")
+	out, exact = []string{""}, true
+	add := func(s string) {
+		for i := range out {
+			out[i] += s
+		}
+	}
+	if t.Flavour == pattern.Search && !strings.HasPrefix(text, "^") {
+		add("*")
+		exact = false
+	}
+	text = strings.TrimPrefix(text, "^")
+	for text != "" {
+		piece := ""
+		for _, p := range [...][2]string{{"(?: .*)?", " *"}, {`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, {`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"}, {".*", "**"}, {".+", "**"}} {
+			if strings.HasPrefix(text, p[0]) {
+				piece, exact = p[0], false
+				add(p[1])
+				break
+			}
+		}
+		switch {
+		case piece != "":
+		case text == "$":
+			piece = "$"
+		case text[0] == '\\' && len(text) > 1 && strings.IndexByte(`.*+?()[]{}|^$\/- `, text[1]) >= 0:
+			piece = text[:2]
+			add(text[1:2])
+		case text[0] == '(':
+			alts, rest, is := strings.Cut(strings.TrimPrefix(text[1:], "?:"), ")")
+			if !is || strings.ContainsAny(alts, `\.*+?([{^$`) {
+				return nil, false, false
+			}
+			var all []string
+			for _, o := range out {
+				for a := range strings.SplitSeq(alts, "|") {
+					all = append(all, o+a)
+				}
+			}
+			out, piece = all, text[:len(text)-len(rest)]
+		case strings.IndexByte(`.*+?[]{}|^$)`, text[0]) >= 0:
+			return nil, false, false
+		default:
+			piece = text[:1]
+			add(piece)
+		}
+		text = text[len(piece):]
+	}
+	if t.Flavour == pattern.Search && !strings.HasSuffix(t.Text, "$") {
+		add("*")
+		exact = false
+	}
+	for i := range out {
+		for strings.Contains(out[i], "***") {
+			out[i] = strings.ReplaceAll(out[i], "***", "**")
+		}
+	}
+	return out, exact, len(out) <= 16
+}
