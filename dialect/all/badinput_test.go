@@ -26,6 +26,8 @@ func TestMisleadingFiles(t *testing.T) {
 		{"x.json", `{"permission_context":{"mode":"default"},"deny_rules":{}}`, "agentscope", "move it into permission_context"},
 		{"x.json", `{"deny_rules":{},"alow_rules":{}}`, "agentscope", `did you mean "allow_rules"?`},
 		{"x.json", `{"hello":1}`, "", "the dialects are"},
+		{"agent.json", `{"permissions":{"allow":[".*"],"ask":[]}}`, "chorus", ""},
+		{"agent.json", `{"allow":[".*"],"ask":[]}`, "chorus", `write {"permissions": {"allow": [...], "ask": [...]}}`},
 	} {
 		f := dialect.File{Name: tt.name, Data: []byte(tt.text)}
 		d, err := all.Detect(&f)

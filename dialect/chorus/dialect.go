@@ -39,16 +39,25 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if root.Get(keyGrants).Is(tree.Object) || root.Get(keyProfiles).Is(tree.Object) {
 		return dialect.Sure
 	}
+	agent := order(f) == orderAgent
+	if agent && root.Get(keyPermissions) == nil && bareProfile(root) {
+		return dialect.Sure // which Load refuses, with what to write
+	}
 	perms := root.Get(keyPermissions)
 	_, preset := Presets()[textOf(perms)]
-	profile := perms.Get(keyAllow).Is(tree.Array) && perms.Get(keyAsk).Is(tree.Array)
+	profile := bareProfile(perms)
 	switch {
-	case preset, profile && talksOfTools(perms):
+	case preset, profile && (agent || talksOfTools(perms)):
 		return dialect.Sure
 	case profile, perms.Is(tree.String) && dialect.Named(d, f.Name):
 		return dialect.Maybe
 	}
 	return dialect.No
+}
+
+// bareProfile tells whether a value has the two lists of a profile.
+func bareProfile(n *tree.Node) bool {
+	return n.Get(keyAllow).Is(tree.Array) && n.Get(keyAsk).Is(tree.Array)
 }
 
 func textOf(n *tree.Node) string {

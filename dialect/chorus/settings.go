@@ -110,10 +110,13 @@ func order(f *dialect.File) int {
 	case "config.json":
 		return 0
 	case "agent.json":
-		return 2
+		return orderAgent
 	}
 	return 1
 }
+
+// orderAgent is the order of the agent's own file.
+const orderAgent = 2
 
 // A reader gathers settings and problems.
 type reader struct {
@@ -125,7 +128,10 @@ type reader struct {
 
 func (r *reader) file(root *tree.Node) {
 	r.keys(root, "the file", keyPermissions, keyGrants, keyProfiles, keyConfirmation)
-	if order(r.File) == 2 {
+	if m := root.Member(keyAllow); m != nil && root.Get(keyPermissions) == nil && bareProfile(root) {
+		r.Fail(m.KeyNode, obstat.CodeUnknownKey, `write {"permissions": {"allow": [...], "ask": [...]}}`, "the lists of a profile stand under permissions")
+	}
+	if order(r.File) == orderAgent {
 		for _, key := range []string{keyGrants, keyProfiles, keyConfirmation} {
 			if m := root.Member(key); m != nil {
 				r.Fail(m.KeyNode, obstat.CodeConflict, "move it to config.json", "%s is the server's to say, and an agent can edit its own file", key)

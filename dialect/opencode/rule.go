@@ -127,8 +127,14 @@ func (r *Rule) compile(o Order) obstat.Rule {
 	if !out.Pattern.IsZero() {
 		out.Field = fieldPattern
 	}
+	if out.Verdict != obstat.Allow {
+		out.Reason = askedOf[r.Permission]
+	}
 	return out
 }
+
+// askedOf says what the permissions are about that no tool has the name of.
+var askedOf = map[string]string{permExternal: "it is about what lies outside the project", permDoomLoop: "it is about the same call, made three times in a row"}
 
 // String returns the rule as a line of a configuration.
 func (r *Rule) String() string {

@@ -19,7 +19,7 @@ import (
 func callView(c *obstat.Call, v obstat.Verdict, part string, by explain.By) *explain.View {
 	view := &explain.View{Text: shortPath(explain.TextOf(c), c.Dir), By: by}
 	view.By.Pos.File = shortPath(by.Pos.File, c.Dir)
-	view.Verdict = v
+	view.Verdict, view.Tool = v, c.Tool
 	if i := strings.Index(view.Text, part); part != "" && part != view.Text && i >= 0 {
 		view.Mark = explain.Span{Start: i, End: i + len(part)}
 	}

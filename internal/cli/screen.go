@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/explain"
 )
 
@@ -100,7 +101,14 @@ func (s *screen) explanation(v *explain.View) {
 func (s *screen) head(v *explain.View) {
 	label := pad(strings.ToUpper(v.Verdict.String()), s.margin)
 	look := verdictInk(v.Verdict)
-	lines := strings.Split(v.Text, "\n")
+	call, mark := v.Text, v.Mark
+	if t, _ := effect.Lookup(v.Tool); len(t.Command) == 0 && v.Tool != "" && v.Tool != call {
+		call = v.Tool + " " + call // of a shell the command says enough
+		if mark != (explain.Span{}) {
+			mark.Start, mark.End = mark.Start+len(v.Tool)+1, mark.End+len(v.Tool)+1
+		}
+	}
+	lines := strings.Split(call, "\n")
 	at := 0
 	const most = 12
 	for i, l := range lines {
@@ -108,7 +116,7 @@ func (s *screen) head(v *explain.View) {
 			s.line("", fmt.Sprintf("… %d lines more", len(lines)-i))
 			break
 		}
-		m := Range{max(v.Mark.Start-at, 0), min(v.Mark.End-at, len(l))}
+		m := Range{max(mark.Start-at, 0), min(mark.End-at, len(l))}
 		at += len(l) + 1
 		parts := fold(l, m, s.room())
 		if !s.whole {

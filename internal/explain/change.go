@@ -13,7 +13,7 @@ import (
 // A Change would turn the verdict. Each was tried: the changed policy was
 // compiled, or the changed call decided.
 type Change struct {
-	Kind  string  `json:"kind"`  // call, remove-rule, add-rule, mode, accept
+	Kind  string  `json:"kind"`  // call, remove-rule, change-rule, add-rule, mode, accept
 	Words string  `json:"words"` // the advice, e.g. "take the rm out"
 	Rules []*Rule `json:"rules,omitempty"`
 	List  string  `json:"list,omitempty"` // where a rule would be added
@@ -29,6 +29,7 @@ type Change struct {
 const (
 	ChangeCall   = "call"
 	ChangeRemove = "remove-rule"
+	ChangeLevel  = "change-rule" // an ask rule to allow
 	ChangeAdd    = "add-rule"
 	ChangeMode   = "mode"
 	ChangeAccept = "accept" // what a project's files have new
@@ -48,6 +49,9 @@ func (x *explainer) changes() []Change {
 	var found []Change
 	for _, list := range [][]Change{x.changeCall(), x.removeRules(), x.addExact(), x.addOffers(), x.changeMode()} {
 		found = append(found, list...)
+	}
+	if len(found) == 0 {
+		found = x.changeLevel()
 	}
 	found = slices.DeleteFunc(found, func(c Change) bool { return !x.turns(c.Verdict) })
 	best := obstat.Allow
@@ -134,6 +138,28 @@ func (x *explainer) removeRules() []Change {
 		}
 	}
 	return nil
+}
+
+// changeLevel lets the rule that asks allow, where nothing smaller helps: opencode's
+// "webfetch": "ask" takes no patterns beside it.
+func (x *explainer) changeLevel() []Change {
+	if x.d.Verdict != obstat.Ask || x.d.Rule == nil || x.d.Rule.Verdict != obstat.Ask || !x.d.Rule.Pos.IsValid() || len(x.d.Faults) > 0 || !x.small() || !x.writable(x.d.Rule) {
+		return nil
+	}
+	p, gone := copyRules(x.r.Program), x.d.Rule
+	for _, rules := range p.Rules {
+		for i := range rules {
+			if rules[i].Pos == gone.Pos { // one line may stand in several lists
+				rules[i].Verdict = obstat.Allow
+			}
+		}
+	}
+	pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
+	if err != nil || x.frees(pol, x.r.Call.Mode) {
+		return nil
+	}
+	d := pol.Decide(x.r.Call, x.r.World)
+	return []Change{{Kind: ChangeLevel, Rules: []*Rule{NewRule(x.d.Rule)}, Verdict: d.Verdict, Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
 }
 
 // writable tells whether a rule stands in a file of the user's.
