@@ -28,6 +28,9 @@ LABARGS  ?=
 # or "-update -versions codex=0.166.0"; where the agents are kept is OBSTAT_AGENTS.
 AGENTARGS ?= -update
 
+# Where the servers are kept that the tests of internal/mcp start.
+export OBSTAT_MCP_SERVERS ?= $(HOME)/.cache/obstat-mcp-servers
+
 # Properties draw the same cases in every run, so that a red build can be made red
 # again. SEED=0 draws new ones.
 SEED     ?= 1
@@ -40,11 +43,11 @@ MODULES  := adkplugin chorusdiscord
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist test cross race fuzz bench run crash lint setup test-agents test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist test cross race fuzz bench run crash lint setup servers test-agents test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
-test: setup
+test: setup servers
 	$(GO) vet ./...
 	@props=$$($(GO) list $(PROPERTIES)) && rest=$$($(GO) list ./... | grep -vxF "$$props") && failed=; \
 	$(GO) test $$props -rapid.seed=$(SEED) || failed=1; \
@@ -119,6 +122,15 @@ setup:
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 		else echo "not installed:$$missing; the tests that need them say so and are skipped"; fi; \
 	fi
+
+# Real servers of the Model Context Protocol for the tests of internal/mcp, once.
+servers: node
+	@python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; \
+		else echo "python3's venv is missing: install python3-venv"; exit 1; fi; \
+	}
+	@sh internal/mcp/servers.sh $(OBSTAT_MCP_SERVERS)
 
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node
