@@ -33,6 +33,7 @@ type installOptions struct {
 	Command string // how the agent calls obstat
 	Wait    string
 	Remove  bool
+	MCP     bool
 	Dir     string
 	Getenv  func(string) string
 }
@@ -53,6 +54,7 @@ func newInstall(f *Factory, remove bool) *cobra.Command {
 	takesAgents(cmd, installable())
 	cmd.Flags().BoolVar(&o.Project, "project", false, "the settings of the current project")
 	cmd.Flags().BoolVar(&o.User, "user", false, "the user's own settings (default)")
+	cmd.Flags().BoolVar(&o.MCP, "mcp", false, "obstat's gateway in front of the agent's MCP servers, in place of the hook")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and write nothing")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
 	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
@@ -139,12 +141,28 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 	if r.Options, err = o.waiting(a); err != nil {
 		return nil, err
 	}
+	if o.MCP {
+		return o.planServers(a, r)
+	}
 	plan := a.Install(r)
 	if o.Remove {
 		plan = a.Uninstall(r)
 	}
 	if plan == nil {
 		return nil, usagef("%s skips hooks of a project unless the folder is trusted, and says nothing; install for the user", a.Title)
+	}
+	return plan, nil
+}
+
+// planServers returns the changes that put the gateway in front of the agent's servers, or
+// take it out.
+func (o *installOptions) planServers(a *agent.Agent, r *agent.Request) ([]agent.Change, error) {
+	plan, left := a.GuardServers(r, o.Remove)
+	for _, s := range left {
+		fmt.Fprintf(o.IO.Out, "%s stays as it is: it is reached at an address, and its tokens are for that; see obstat mcp --upstream\n", visible(s))
+	}
+	if len(plan) == 0 && len(left) == 0 {
+		return nil, fmt.Errorf("%s has no MCP servers in the %s's settings", a.Title, r.Scope)
 	}
 	return plan, nil
 }
@@ -247,6 +265,10 @@ func (o *installOptions) after() error {
 		return nil
 	}
 	out := o.IO.Out
+	if o.MCP {
+		fmt.Fprintf(out, "See what the servers offer: obstat mcp tools; whether the gateway holds: obstat doctor %s\n", o.Agent)
+		return nil
+	}
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
 		fmt.Fprintln(out, note)
 	}

@@ -48,6 +48,7 @@ func newMCP(f *Factory) *cobra.Command {
 	})
 	o.flags(cmd)
 	cmd.Flags().SetInterspersed(false) // what comes behind the command is the server's
+	cmd.AddCommand(newMCPTools(f))
 	return cmd
 }
 
@@ -82,9 +83,7 @@ func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
 		if remote, err = o.remote(); err != nil {
 			return err
 		}
-		if u, err := url.Parse(o.Upstream); err == nil && name == "" {
-			name = u.Hostname()
-		}
+		name = cmp.Or(name, hostOf(o.Upstream))
 	} else {
 		process = &mcp.Process{Command: args, Stderr: o.IO.Err}
 		name = cmp.Or(name, serverName(args))
@@ -99,6 +98,15 @@ func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
 		return g.ServeRemote(ctx, remote, o.IO.In, o.IO.Out)
 	}
 	return g.Serve(ctx, process, o.IO.In, o.IO.Out)
+}
+
+// hostOf returns the host of an address, "" where it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // remote returns the server at the address, with the gateway's own credentials.

@@ -43,6 +43,8 @@ type Guard struct {
 	Key []byte
 	// Log takes words for people; nil: none.
 	Log io.Writer
+
+	bare bool // lists are left as the server sends them, to be looked at
 }
 
 // defaultHold is less than the minute after which most clients give a call up.

@@ -227,7 +227,7 @@ func (s *session) serverAnswers(ctx context.Context, f *frame) error {
 	out := f.raw
 	var err error
 	switch {
-	case a.method == "tools/list" && !f.result.none():
+	case a.method == "tools/list" && !f.result.none() && !s.bare:
 		out, err = s.tools.filter(ctx, f, a.page)
 	case a.method == "initialize" && !f.result.none():
 		s.introduced(f)
