@@ -100,6 +100,8 @@ func TestRules(t *testing.T) {
 		{call("Bash", "command", "git log"), obstat.Allow},
 		{call("Read", "file_path", "/p/.env"), obstat.Deny},
 		{call("edit", "filePath", "a/.env"), obstat.Deny},
+		{call("read_file", "path", ".env"), obstat.Deny}, // Cline's
+		{call("apply_patch", "command", "*** Begin Patch\n*** Update File: src/x\n*** Delete File: .env\n*** End Patch"), obstat.Deny},
 		{call("read_file", "file_path", "x"), obstat.Allow},
 		{call("write_file", "file_path", "src/x"), obstat.Allow},
 		{call("write_file", "file_path", "src/../../etc/x"), obstat.Ask},

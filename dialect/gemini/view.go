@@ -25,6 +25,9 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	}
 	name := toolName(f.Call.Tool)
 	args = renamed(f.Call.Tool, name, args)
+	if one := v.single(f, name, args); one != nil {
+		return one, nil
+	}
 	c := &asked{view: v, f: f, tool: name, args: args, text: stable(args)}
 	out := []obstat.Question{c.question()}
 	if command := args.Get("command"); name == shellTool && command.Is(tree.String) && command.Str != "" {
@@ -43,6 +46,39 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 		out = append(out, c.checked(build))
 	}
 	return out, nil
+}
+
+// single asks about each file of another agent's tool that has no one path, such as a patch, as
+// Gemini CLI's tools would be called for it; nil where the call has a path, or is its own.
+func (v *view) single(f *obstat.Facts, name string, args *tree.Node) (out []obstat.Question) {
+	if !known(fileTools, name) || args.Get("file_path") != nil {
+		return nil
+	}
+	a := f.Analysis()
+	for i := range a.Effects {
+		e, tool := &a.Effects[i], "replace"
+		switch {
+		case e.Kind == effect.Read:
+			tool = "read_file"
+		case e.Kind != effect.Write && e.Kind != effect.Delete:
+			continue
+		}
+		path := e.Raw
+		if path == "" {
+			path = e.Path
+		}
+		one := &tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: "file_path", Value: &tree.Node{Kind: tree.String, Str: path}}}}
+		c := &asked{view: v, f: f, tool: tool, args: one, text: stable(one)}
+		q := c.question()
+		if f.Part() == nil {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCall, Text: tool})
+			if build := c.buildFile(); build != "" || known(v.Checkers, string(f.Mode)) {
+				out = append(out, c.checked(build))
+			}
+		}
+		out = append(out, q)
+	}
+	return out
 }
 
 // toolName returns Gemini CLI's name for a tool of any agent; a server's is written
@@ -70,9 +106,9 @@ func toolName(tool string) string {
 }
 
 // renamed gives arguments of another agent's tool the names that Gemini CLI's has, beside
-// their own.
+// their own: Cline has a read_file, too, with a path.
 func renamed(tool, name string, args *tree.Node) *tree.Node {
-	if tool == name || strings.HasPrefix(name, "mcp__") {
+	if strings.HasPrefix(name, "mcp__") {
 		return args
 	}
 	t, _ := effect.Lookup(tool)
@@ -91,15 +127,16 @@ func renamed(tool, name string, args *tree.Node) *tree.Node {
 	}
 	switch name {
 	case shellTool:
-		add("command", t.Command)
-		add("dir_path", t.Dir)
+		if add("command", t.Command); tool != name {
+			add("dir_path", t.Dir)
+		}
 	case "list_directory", "glob", "grep_search":
 		add("dir_path", t.Paths)
 	case "web_fetch":
 		add("prompt", t.URL)
 	case "invoke_agent":
 		add("agent_name", []string{"subagent_type", "agent_type"})
-	default:
+	case "read_file", "write_file", "replace":
 		add("file_path", t.Paths)
 	}
 	return &out

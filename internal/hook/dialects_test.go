@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// notations are one policy in seven notations. It allows git status, git log, npm, make and echo,
+// notations are one policy in eight notations. It allows git status, git log, npm, make and echo,
 // and files below src/ to be written; it asks about git push and denies rm, curl and files below
 // secret/. What it does not speak of is asked, in Chorus, which has no such thing, denied.
 var notations = []struct{ name, file, text string }{
@@ -33,6 +33,46 @@ var notations = []struct{ name, file, text string }{
 			{"id":"o1","tools":["bash"],"pattern":"git status *","action":"allow","severity":"LOW"},{"id":"o2","tools":["bash"],"pattern":"git log *","action":"allow","severity":"LOW"},{"id":"o3","tools":["bash"],"pattern":"npm *","action":"allow","severity":"LOW"},
 			{"id":"o4","tools":["bash"],"pattern":"make *","action":"allow","severity":"LOW"},{"id":"o5","tools":["bash"],"pattern":"echo *","action":"allow","severity":"LOW"},
 			{"id":"d3","tools":["write_file","edit_file","read_file"],"pattern":"**/secret/**","action":"deny","severity":"CRITICAL"},{"id":"o6","tools":["write_file","edit_file"],"pattern":"**/src/**","action":"allow","severity":"LOW"}]}}`},
+	{"gemini", ".gemini/policies/p.toml", `
+		[[rule]]
+		toolName = "run_shell_command"
+		commandPrefix = ["git status", "git log", "npm", "make", "echo"]
+		decision = "allow"
+		priority = 100
+		[[rule]]
+		toolName = "run_shell_command"
+		commandPrefix = "git push"
+		decision = "ask_user"
+		priority = 200
+		[[rule]]
+		toolName = "run_shell_command"
+		commandPrefix = ["rm", "curl"]
+		decision = "deny"
+		priority = 300
+		[[rule]]
+		toolName = ["read_file", "write_file", "replace"]
+		argsPattern = '"file_path":"[^"]*secret/'
+		decision = "deny"
+		priority = 300
+		[[rule]]
+		toolName = ["write_file", "replace"]
+		argsPattern = '"file_path":"[^"]*src/'
+		decision = "allow"
+		priority = 100
+		[[rule]]
+		toolName = "web_fetch"
+		decision = "deny"
+		priority = 100
+		[[rule]]
+		mcpName = "canary"
+		toolName = "poke"
+		decision = "deny"
+		priority = 100
+		[[rule]]
+		mcpName = "canary"
+		toolName = "touch"
+		decision = "allow"
+		priority = 100`},
 	{"chorus", "agent.json", `{"name":"a","permissions":{"allow":["tool:bash:(git (status|log)|npm|make|echo)( .*)?","tool:(create_file|str_replace):src/.*","tool:view:(?!secret/).*","tool:(Agent|task|collaborationspawn_agent|invoke_agent|agent|Task|new_task):.*"],
 		"ask":["tool:bash:(?!rm |curl ).*","tool:(create_file|str_replace):(?!secret/).*","tool:(Skill|skill|activate_skill):.*"]}}`},
 }
@@ -95,6 +135,7 @@ var differences = []difference{
 	{"program", "a match is about the whole command line as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd "}},
 	{"agentscope", "a prefix is about the start of the command line as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "> src/new"}},
 	{"jiuwen", "an operator of the shell turns an allow into an ask, and a pattern is about the command as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "> src/new", "&&", "||", ";"}},
+	{"gemini", "a prefix is about the start of a command as it is written, and a redirect is asked about", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "cd ", "(", "> src/new"}},
 	{"chorus", "an action is the whole command line as it is written; there is no default but a denial, so that the ask for all other commands is a rule, which holds for what npm runs as well",
 		[]string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "npm run"}},
 }
