@@ -5,17 +5,24 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
 // GroupOf returns the group of a request: requests of one group are about the
-// same tool, by the same rule, and the same first offer would settle them.
+// same tool, by the same rule, the same first offer would settle them, and they do
+// the same kinds of things: a push that sends a secret along is not like a push.
 func GroupOf(r *Request) string {
 	offer := ""
 	if len(r.Offers) > 0 {
 		offer = r.Offers[0].Text
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %t", r.Call.Agent, r.Call.Tool, r.Rule, offer, r.Safety))
+	kinds := map[string]bool{}
+	for _, e := range r.Effects {
+		kinds[e.Kind] = true
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %t %q %t", r.Call.Agent, r.Call.Tool, r.Rule, offer, r.Safety, slices.Sorted(maps.Keys(kinds)), r.Part == ""))
 	return "grp_" + hex.EncodeToString(sum[:10])
 }
 

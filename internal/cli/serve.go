@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/console"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/tree"
@@ -112,7 +113,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 		return nil, err
 	}
 	host, _, _ := strings.Cut(o.Listen.Addr, ":")
-	opts := &server.Options{AskTimeout: o.Wait, Rate: o.Rate, TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+	opts := &server.Options{Console: console.New, AskTimeout: o.Wait, Rate: o.Rate, TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":

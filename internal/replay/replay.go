@@ -155,6 +155,10 @@ type Stats struct {
 type Bucket struct {
 	From     time.Time      `json:"from"`
 	Verdicts map[string]int `json:"verdicts"`
+	// P50 and P95 are how long half and 95 % of the decisions took at most; zero
+	// where that was not written down.
+	P50 time.Duration `json:"p50,omitempty"`
+	P95 time.Duration `json:"p95,omitempty"`
 }
 
 // A Count is how often something was.
@@ -178,10 +182,11 @@ type StatsOptions struct {
 	Text    func(c *obstat.Call) string // the call in short, see [explain.TextOf]
 }
 
-// moment is when a decision fell, and how.
+// moment is when a decision fell, how, and how long it took.
 type moment struct {
 	at      time.Time
 	verdict string
+	took    time.Duration
 }
 
 // CountRecords adds the records up.
@@ -205,7 +210,7 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 			s.Answers[r.Verdict]++
 		case ledger.Decision:
 			s.Verdicts[r.Verdict]++
-			moments = append(moments, moment{r.Time, r.Verdict})
+			moments = append(moments, moment{r.Time, r.Verdict, time.Duration(r.Nanos)})
 			if r.Rule != "" {
 				rules[r.Rule]++
 			}
@@ -246,10 +251,21 @@ func (s *Stats) bucket(moments []moment, n int) {
 	}
 	length := max(s.To.Sub(s.From)/time.Duration(n)+1, time.Millisecond)
 	for i := range n {
-		s.Buckets = append(s.Buckets, Bucket{s.From.Add(time.Duration(i) * length), map[string]int{}})
+		s.Buckets = append(s.Buckets, Bucket{From: s.From.Add(time.Duration(i) * length), Verdicts: map[string]int{}})
 	}
+	took := make([][]time.Duration, n)
 	for _, m := range moments {
-		s.Buckets[min(max(int(m.at.Sub(s.From)/length), 0), n-1)].Verdicts[m.verdict]++
+		i := min(max(int(m.at.Sub(s.From)/length), 0), n-1)
+		s.Buckets[i].Verdicts[m.verdict]++
+		if m.took > 0 {
+			took[i] = append(took[i], m.took)
+		}
+	}
+	for i, all := range took {
+		slices.Sort(all)
+		if k := len(all); k > 0 {
+			s.Buckets[i].P50, s.Buckets[i].P95 = all[k/2], all[min(k*95/100, k-1)]
+		}
 	}
 }
 

@@ -81,9 +81,18 @@ func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, erro
 	if err != nil {
 		return nil, err
 	}
-	warnings := append(slices.Clone(l.Warnings), lint.Program(l.Program, nil)...)
+	warnings := append(slices.Clone(l.Warnings), lint.Program(l.Program, lintOptions(l))...)
 	warnings.Sort()
 	return &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Note: up.Note, Warnings: warnings}, nil
+}
+
+// lintOptions has lint speak of the policy's own files alone.
+func lintOptions(l *dialect.Loaded) *lint.Options {
+	o := &lint.Options{Files: []string{}}
+	for _, f := range l.Input.Files {
+		o.Files = append(o.Files, f.Name)
+	}
+	return o
 }
 
 // Upload keeps a policy as the next version. It is not in force yet.

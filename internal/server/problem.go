@@ -47,27 +47,32 @@ var faults = []fault{
 // errForbidden is wrapped by errors that say why a caller may not do something.
 var errForbidden = errors.New("not allowed")
 
-// fail writes what went wrong. An error that nobody expects means that the store
-// cannot be reached.
-func (s *Server) fail(w http.ResponseWriter, err error) {
+// ProblemOf returns what clients are told of an error. One that nobody expects
+// means that the store cannot be reached.
+func ProblemOf(err error) *client.Problem {
 	var p *client.Problem
 	if errors.As(err, &p) {
-		s.problem(w, p)
-		return
+		return p
 	}
 	var es obstat.Errors
 	if errors.As(err, &es) {
-		s.problem(w, &client.Problem{Type: "invalid", Title: "what was sent is not valid", Status: http.StatusUnprocessableEntity, Detail: firstLine(err.Error()), Errors: es})
-		return
+		return &client.Problem{Type: "invalid", Title: "what was sent is not valid", Status: http.StatusUnprocessableEntity, Detail: firstLine(err.Error()), Errors: es}
 	}
 	for _, f := range faults {
 		if errors.Is(err, f.err) {
-			s.problem(w, &client.Problem{Type: f.name, Title: f.title, Status: f.status, Detail: firstLine(err.Error())})
-			return
+			return &client.Problem{Type: f.name, Title: f.title, Status: f.status, Detail: firstLine(err.Error())}
 		}
 	}
-	s.opts.Log.Error("a request failed", "error", err)
-	s.problem(w, &client.Problem{Type: "unavailable", Title: "the server cannot do it now", Status: http.StatusServiceUnavailable, Detail: firstLine(err.Error())})
+	return &client.Problem{Type: "unavailable", Title: "the server cannot do it now", Status: http.StatusServiceUnavailable, Detail: firstLine(err.Error())}
+}
+
+// fail writes what went wrong.
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	p := ProblemOf(err)
+	if p.Type == "unavailable" {
+		s.opts.Log.Error("a request failed", "error", err)
+	}
+	s.problem(w, p)
 }
 
 func firstLine(text string) string {

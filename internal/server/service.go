@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/lint"
 	"github.com/obstat/obstat/internal/replay"
 	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/ledger"
@@ -329,6 +330,49 @@ func (v *Service) Stats(ctx context.Context, since time.Time, buckets int) (*rep
 		o.Program = f.Main().Program
 	}
 	return replay.CountRecords(v.s.store.Records(ctx, ledger.Query{Since: since}), o)
+}
+
+// A RuleUse is a rule of the policy in force, and how often it decided.
+type RuleUse struct {
+	Text    string
+	Verdict string
+	Pos     obstat.Pos
+	N       int
+	Dead    string // why it can decide nothing; "" where it can
+}
+
+// Rules returns the rules of the policy in force in the order of their files, how
+// often each decided since a time, and which can decide nothing.
+func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error) {
+	f, err := v.s.shelf.InForce(&obstat.Call{})
+	if f == nil || f.Main() == nil {
+		return nil, err
+	}
+	used := map[string]int{}
+	for r, err := range v.s.store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: since}) {
+		if err != nil {
+			return nil, err
+		}
+		used[r.Rule]++
+	}
+	dead := map[obstat.Pos]string{}
+	for _, e := range lint.Program(f.Main().Program, lintOptions(f.Main().Loaded)) {
+		if e.Code == obstat.CodeNoEffect {
+			dead[e.Pos] = e.Msg
+		}
+	}
+	var out []RuleUse
+	for _, rules := range f.Main().Program.Rules {
+		for i := range rules {
+			if r := &rules[i]; r.Pos.IsValid() {
+				out = append(out, RuleUse{r.String(), r.Verdict.String(), r.Pos, used[r.String()], dead[r.Pos]})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b RuleUse) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text))
+	})
+	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text && a.Verdict == b.Verdict }), nil
 }
 
 // Status tells how the gate stands.

@@ -1,0 +1,182 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/display"
+	"github.com/obstat/obstat/internal/explain"
+)
+
+// funcs are the functions of the templates. Whatever comes from a call, a file or
+// a person goes through visible or short.
+func funcs() template.FuncMap {
+	return template.FuncMap{
+		"visible": display.Visible,
+		"short":   short,
+		"ago":     ago,
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
+		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"shade":   shade,
+	}
+}
+
+// maxShort is how many characters of a text a table shows.
+const maxShort = 160
+
+func short(s string) string {
+	s = display.Visible(s)
+	if r := []rune(s); len(r) > maxShort {
+		return string(r[:maxShort-1]) + "…"
+	}
+	return s
+}
+
+// ago says when something was.
+func ago(t time.Time) string {
+	switch d := time.Since(t); {
+	case t.IsZero():
+		return "never"
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return t.UTC().Format("2 Jan 2006 15:04")
+}
+
+// shade is the colour of a verdict or of a request's state.
+func shade(v any) string {
+	switch fmt.Sprint(v) {
+	case "allow", "approved", "done", "claimed":
+		return "allow"
+	case "ask", "pending":
+		return "ask"
+	case "deny", "refused", "expired", "canceled", "lapsed":
+		return "deny"
+	}
+	return "none"
+}
+
+// A marked text is a call's text with the part that decided.
+type marked struct{ Before, Mark, After string }
+
+// mark finds the deciding part in a text. Lines stay lines.
+func mark(text, part string) marked {
+	i := strings.Index(text, part)
+	if part == "" || part == text || i < 0 {
+		return marked{Before: lines(text)}
+	}
+	return marked{lines(text[:i]), lines(part), lines(text[i+len(part):])}
+}
+
+func lines(s string) string {
+	parts := strings.Split(s, "\n")
+	for i := range parts {
+		parts[i] = display.Visible(parts[i])
+	}
+	return strings.Join(parts, "\n")
+}
+
+// A diffLine is a line of a change.
+type diffLine struct{ Class, Text string }
+
+// diffOf returns the change that an edit makes.
+func diffOf(c *obstat.Call) (out []diffLine) {
+	for _, l := range display.Edit(c) {
+		out = append(out, diffLine{map[byte]string{'+': "plus", '-': "minus"}[l[0]], display.Visible(l)})
+	}
+	return out
+}
+
+// A shownEffect is one thing that a call would do.
+type shownEffect struct{ Level, Kind, Words string }
+
+// effectsOf returns what a call would do, the most dangerous first.
+func effectsOf(would []explain.Effect) (out []shownEffect) {
+	for _, level := range []string{"high", "mid", ""} {
+		for i := range would {
+			if e := &would[i]; levelOf(e) == level {
+				out = append(out, shownEffect{level, e.Kind, display.Visible(e.Words)})
+			}
+		}
+	}
+	return out
+}
+
+// levelOf says how much of a look an effect deserves.
+func levelOf(e *explain.Effect) string {
+	switch {
+	case e.Harmless:
+		return ""
+	case e.Secret || e.Sensitive != "" || e.Kind == "delete" || e.Kind == "code":
+		return "high"
+	case e.Kind == "write" || e.Kind == "connect":
+		return "mid"
+	}
+	return ""
+}
+
+// whoOf says whose call it is.
+func whoOf(c *obstat.Call) string {
+	var parts []string
+	for _, p := range [][2]string{{"agent ", c.Agent}, {"session ", c.Session}, {"for ", c.User}, {"in ", c.Dir}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+p[1])
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func whereOf(p obstat.Pos) string {
+	if !p.IsValid() {
+		return ""
+	}
+	return p.String()
+}
+
+// A shownWalk is a question's way through the stages.
+type shownWalk struct {
+	Text, Why, Verdict string
+	Decides            bool
+	Steps              []shownStep
+}
+
+// A shownStep is a stage on that way.
+type shownStep struct{ Stage, State, Class, Rule, Where, Note string }
+
+// walksOf returns the picture of a call's way, with the question that decided first.
+func walksOf(view *explain.View) (out []shownWalk) {
+	for i := range view.Walk {
+		w := &view.Walk[i]
+		one := shownWalk{Text: w.Text, Why: w.Why, Verdict: w.Verdict.String(), Decides: w.Decides}
+		for _, s := range w.Steps {
+			one.Steps = append(one.Steps, stepOf(&s))
+		}
+		if w.Decides {
+			out = append([]shownWalk{one}, out...)
+		} else {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func stepOf(s *explain.Step) shownStep {
+	out := shownStep{Stage: s.Stage, State: s.State, Note: s.Note}
+	if s.Rule != nil {
+		out.Rule, out.Where = s.Rule.Text, whereOf(s.Rule.Pos)
+	}
+	switch s.State {
+	case "settled":
+		out.Class, out.State = "settled v-"+s.As.String(), "settled: "+s.As.String()
+	case "not reached":
+		out.Class = "unreached"
+	}
+	return out
+}
