@@ -18,7 +18,7 @@ type Broker struct {
 	opts  Options
 
 	mu      sync.Mutex
-	waiting map[string][]chan struct{} // each gets a value when the request may have changed
+	waiting map[string][]chan *Request // each gets the request when it has changed
 	open    map[string]bool            // requests whose end Options.Settled has not heard of
 }
 
@@ -51,7 +51,7 @@ type Options struct {
 
 // New returns a broker on a store.
 func New(store Store, opts *Options) *Broker {
-	b := &Broker{store: store, waiting: map[string][]chan struct{}{}, open: map[string]bool{}}
+	b := &Broker{store: store, waiting: map[string][]chan *Request{}, open: map[string]bool{}}
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -68,7 +68,7 @@ func New(store Store, opts *Options) *Broker {
 		b.opts.Valid = 15 * time.Minute
 	}
 	if b.opts.Feed != nil {
-		b.opts.Feed.Each(func(r *Request) { b.wake(r.ID) })
+		b.opts.Feed.Each(b.wake)
 	}
 	return b
 }
@@ -174,31 +174,34 @@ func (b *Broker) Follow(ctx context.Context, id string) (during context.Context,
 	return during, func() *Request { return <-ended }
 }
 
-func (b *Broker) watch(id string) chan struct{} {
-	wake := make(chan struct{}, 1)
+func (b *Broker) watch(id string) chan *Request {
+	wake := make(chan *Request, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting[id] = append(b.waiting[id], wake)
 	return wake
 }
 
-func (b *Broker) unwatch(id string, wake chan struct{}) {
+func (b *Broker) unwatch(id string, wake chan *Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := slices.DeleteFunc(b.waiting[id], func(c chan struct{}) bool { return c == wake })
+	left := slices.DeleteFunc(b.waiting[id], func(c chan *Request) bool { return c == wake })
 	if b.waiting[id] = left; len(left) == 0 {
 		delete(b.waiting, id)
 	}
 }
 
-func (b *Broker) wake(id string) {
+// wake hands those who wait for a request what it is now; what it was before, and
+// nobody has taken, is dropped.
+func (b *Broker) wake(r *Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, ch := range b.waiting[id] {
+	for _, ch := range b.waiting[r.ID] {
 		select {
-		case ch <- struct{}{}:
+		case <-ch:
 		default:
 		}
+		ch <- r
 	}
 }
 
@@ -207,7 +210,7 @@ func (b *Broker) wake(id string) {
 const maxFailures = 5
 
 // wait waits for the end of a request, and takes it back when ctx ends.
-func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Request, error) {
+func (b *Broker) wait(ctx context.Context, r *Request, wake chan *Request) (*Request, error) {
 	out, err := b.look(ctx, r, wake)
 	if err != nil && ctx.Err() != nil {
 		return b.end(r.ID, Canceled)
@@ -216,14 +219,19 @@ func (b *Broker) wait(ctx context.Context, r *Request, wake chan struct{}) (*Req
 }
 
 // look waits for the end of a request.
-func (b *Broker) look(ctx context.Context, r *Request, wake chan struct{}) (*Request, error) {
+func (b *Broker) look(ctx context.Context, r *Request, wake chan *Request) (*Request, error) {
 	timeout := time.NewTimer(r.Expires.Sub(b.now()))
 	defer timeout.Stop()
 	poll := time.NewTicker(b.opts.Poll)
 	defer poll.Stop()
 	for failures := 0; ; {
 		select {
-		case <-wake:
+		case now := <-wake:
+			if now.State != Pending {
+				b.tell(now)
+				return now, nil
+			}
+			continue
 		case <-poll.C:
 		case <-timeout.C:
 			return b.end(r.ID, Expired)

@@ -60,7 +60,7 @@ func (b *Broker) settle(ctx context.Context, id string, to State, answers []Answ
 // changed wakes those who wait for a request that was changed.
 func (b *Broker) changed(r *Request, err error) (*Request, error) {
 	if err == nil {
-		b.wake(r.ID)
+		b.wake(r)
 		b.opts.Feed.Kick()
 	}
 	return r, err

@@ -31,6 +31,7 @@ type site struct {
 	agent string // tokens
 	ann   string
 	admin string
+	wire  *http.Transport
 }
 
 func open(t *testing.T, change func(*server.Options)) *site {
@@ -38,6 +39,8 @@ func open(t *testing.T, change func(*server.Options)) *site {
 	s := &site{t: t, store: new(memory.Store), file: filepath.Join(t.TempDir(), "opencode.json")}
 	must(t, os.WriteFile(s.file, []byte(rules), 0o600))
 	s.http = httptest.NewUnstartedServer(nil)
+	s.wire = &http.Transport{MaxIdleConnsPerHost: 256}
+	t.Cleanup(s.wire.CloseIdleConnections)
 	opts := server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{s.http.Listener.Addr().String()}}
 	if change != nil {
 		change(&opts)
@@ -87,7 +90,7 @@ func (s *site) do(token, method, path, body string, headers ...string) (int, str
 		}
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{Transport: s.wire, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(req)
 	must(s.t, err)
 	defer resp.Body.Close()

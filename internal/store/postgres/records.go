@@ -117,6 +117,9 @@ func (s *Store) commit(batch []*job) {
 		case j.request != nil && exists[j.request.ID]:
 			j.err <- fmt.Errorf("%q: %w", j.request.ID, approval.ErrExists)
 		default:
+			if j.request != nil {
+				exists[j.request.ID] = true // for whoever put the same at the same time
+			}
 			j.err <- nil
 		}
 	}
@@ -133,9 +136,9 @@ func (s *Store) put(ctx context.Context, batch []*job, exists map[string]bool) (
 		var chain string
 		var head ledger.Head
 		if chain, head, err = s.own(ctx); err == nil {
-			rows := seal(batch, chain, &head)
+			sealed := seal(batch, &head)
 			clear(exists)
-			if err = s.insert(ctx, batch, rows, exists); err == nil || lost(err) && s.committed(ctx, chain, head, batch) {
+			if err = s.insert(ctx, chain, batch, sealed, exists); err == nil || lost(err) && s.committed(ctx, chain, head, batch) {
 				s.mu.Lock()
 				s.head = head
 				s.mu.Unlock()
@@ -157,49 +160,64 @@ func (s *Store) put(ctx context.Context, batch []*job, exists map[string]bool) (
 	return err
 }
 
+// A column is the values of a column, row by row.
+type column = [][]byte
+
+// rows are the records of a batch as columns.
+type rows struct {
+	seqs, times                                     []int64
+	kinds, agents, sessions, tools, verdicts, rules column
+	lines                                           column
+}
+
 // seal seals the records of a batch behind head, which it moves.
-func seal(batch []*job, chain string, head *ledger.Head) (rows [][]any) {
+func seal(batch []*job, head *ledger.Head) (out rows) {
 	for _, j := range batch {
 		for i, d := range j.drafts {
 			line := d.Seal(*head)
 			r := j.records[i]
 			*head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
-			rows = append(rows, []any{chain, int64(r.Seq), r.Time.UnixNano(), []byte(r.Kind), []byte(r.Agent), []byte(r.Session), []byte(r.Tool), []byte(r.Verdict), []byte(r.Rule), line})
+			out.seqs, out.times = append(out.seqs, int64(r.Seq)), append(out.times, r.Time.UnixNano())
+			for to, text := range map[*column]string{&out.kinds: string(r.Kind), &out.agents: r.Agent, &out.sessions: r.Session, &out.tools: r.Tool, &out.verdicts: r.Verdict, &out.rules: r.Rule} {
+				*to = append(*to, []byte(text))
+			}
+			out.lines = append(out.lines, line)
 		}
 	}
-	return rows
+	return out
 }
 
-// insert writes records with COPY and requests with one INSERT.
-func (s *Store) insert(ctx context.Context, batch []*job, rows [][]any, exists map[string]bool) error {
-	var ids, groups, bodies [][]byte
+// insertBatch writes records and requests: one statement, one way to the database
+// and back, one commit.
+const insertBatch = `WITH records AS (
+		INSERT INTO obstat_records (chain, seq, time, kind, agent, session, tool, verdict, rule, line)
+		SELECT $1, seq, time, kind, agent, session, tool, verdict, rule, line
+		FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bytea[])
+			AS new (seq, time, kind, agent, session, tool, verdict, rule, line) ORDER BY seq)
+	INSERT INTO obstat_requests (id, state, grouped, version, changed, body)
+	SELECT id, 'pending', grouped, 0, ` + micros + `, body FROM unnest($11::bytea[], $12::bytea[], $13::bytea[]) AS new (id, grouped, body)
+	ON CONFLICT (id) DO NOTHING RETURNING id`
+
+// insert writes a batch. exists gets the requests that were there before.
+func (s *Store) insert(ctx context.Context, chain string, batch []*job, r rows, exists map[string]bool) error {
+	var ids, groups, bodies column
 	for _, j := range batch {
 		if j.request != nil {
 			ids, groups, bodies = append(ids, []byte(j.request.ID)), append(groups, []byte(j.request.Group)), append(bodies, j.body)
 		}
 	}
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if len(rows) > 0 {
-			columns := []string{"chain", "seq", "time", "kind", "agent", "session", "tool", "verdict", "rule", "line"}
-			if _, err := tx.CopyFrom(ctx, pgx.Identifier{"obstat_records"}, columns, pgx.CopyFromRows(rows)); err != nil {
-				return err
-			}
-		}
-		if len(ids) == 0 {
-			return nil
-		}
-		put, err := tx.Query(ctx, `INSERT INTO obstat_requests (id, state, grouped, version, changed, body)
-			SELECT id, 'pending', grouped, 0, `+micros+`, body FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS new (id, grouped, body)
-			ON CONFLICT (id) DO NOTHING RETURNING id`, ids, groups, bodies)
-		if err != nil {
-			return err
-		}
-		made, err := pgx.CollectRows(put, pgx.RowTo[[]byte])
-		for _, id := range ids {
-			exists[string(id)] = !slices.ContainsFunc(made, func(m []byte) bool { return string(m) == string(id) })
-		}
+	put, err := s.pool.Query(ctx, insertBatch, chain, r.seqs, r.times, r.kinds, r.agents, r.sessions, r.tools, r.verdicts, r.rules, r.lines, ids, groups, bodies)
+	if err != nil {
 		return err
-	})
+	}
+	made, err := pgx.CollectRows(put, pgx.RowTo[[]byte])
+	for _, id := range ids {
+		exists[string(id)] = true
+	}
+	for _, id := range made {
+		delete(exists, string(id))
+	}
+	return err
 }
 
 // committed tells whether a batch is in the database after all.
