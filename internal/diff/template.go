@@ -86,6 +86,7 @@ func templatesOf(tool string, fields []string) (out []template) {
 		add(file, t.Command, "*** Begin Patch\n*** Add File: %\n+x\n*** End Patch\n")
 	case len(t.Command) > 0:
 		add(command, t.Command, "%")
+		add(command, t.Command[:1], "x/%") // rules may see the last name of a program alone
 		add(file, t.Command[:1], "cat %", "touch %", "rm %", "cat /%", "touch /%", "cat ~/%", "touch ~/%")
 		add(host, t.Command[:1], "curl https://%/")
 	}

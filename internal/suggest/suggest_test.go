@@ -147,10 +147,12 @@ func asks(t *testing.T, pol *obstat.Policy, list []*ledger.Record) (n int) {
 // TestHalf suggests by the first half of a recorded ledger: at least 70 of 100 asks of the other
 // half are gone, and nothing that is known to do harm is newly allowed.
 func TestHalf(t *testing.T) {
-	for who, p := range []struct{ name, text string }{
+	for i, p := range []struct{ name, text string }{
 		{".claude/settings.json", `{"permissions": {"deny": ["Bash(rm *)", "Bash(curl *)", "Read(./.env)", "Read(~/.ssh/**)", "Edit(./.git/**)"], "ask": ["Bash(git push --force *)"]}}`},
 		{"opencode.json", `{"permission": {"bash": {"*": "ask", "git status *": "allow", "ls *": "allow", "cat *": "allow", "grep *": "allow", "rm *": "deny", "curl *": "deny"}, "read": {"*": "allow", ".env": "deny", "~/.ssh/**": "deny"}, "edit": {"*": "ask", ".git/**": "deny"}, "webfetch": "ask"}}`},
+		{"obstat.yaml", "version: 1\nallow:\n  - read workspace except secrets\nask:\n  - run git push --force\ndeny:\n  - run rm, curl\n  - read .env, ~/.ssh\n  - write .git\n"},
 	} {
+		who := i % 2
 		l := load(t, p.name, p.text)
 		all := recorder{rand.New(rand.NewPCG(18, 3))}.ledgerOf(l, 2400, who)
 		first, second := all[:len(all)/2], all[len(all)/2:]

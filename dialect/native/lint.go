@@ -1,0 +1,43 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+)
+
+var _ dialect.Linter = Dialect{}
+
+// minExamples is how many examples show what a rule is for.
+const minExamples = 2
+
+// Lint finds allow rules for commands that are wider than all their examples: `run npm` with the
+// examples `npm test` and `npm test -- x` hands out `npm publish`.
+func (d Dialect) Lint(in *dialect.Input, _ *obstat.Program) (out obstat.Errors) {
+	l := &loader{names: map[string]*rule{}}
+	for i := range in.Files {
+		l.file(&in.Files[i])
+	}
+	for _, r := range l.rules {
+		if r.verdict != obstat.Allow || len(r.examples) < minExamples || r.s == nil || !slices.Contains(r.s.verbs, "run") || len(r.s.targets) != 1 || r.s.targets[0].exactly {
+			continue
+		}
+		start := strings.Fields(r.examples[0].Str)
+		for _, n := range r.examples[1:] {
+			words := strings.Fields(n.Str)
+			same := 0
+			for same < min(len(start), len(words)) && start[same] == words[same] {
+				same++
+			}
+			start = start[:same]
+		}
+		if said := len(strings.Fields(r.s.targets[0].text)); len(start) > said && strings.HasPrefix(strings.Join(start, " "), r.s.targets[0].text) {
+			out = append(out, &obstat.Error{Code: obstat.CodeRisky, Pos: r.pos, Warning: true, Msg: fmt.Sprintf("the rule is wider than its examples, which all start with %q", strings.Join(start, " ")),
+				Hint: "write `run " + strings.Join(start, " ") + "`, or add an example of what else is meant"})
+		}
+	}
+	return out
+}
