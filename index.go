@@ -252,7 +252,7 @@ func (l *list) about(tool string) *toolRules {
 	l.ready()
 	r := &toolRules{list: l, whole: none}
 	if l.kinds != nil {
-		for _, idx := range l.kinds[toolKind(tool)] {
+		for _, idx := range l.kinds[ToolKind(tool)] {
 			r.add(idx)
 		}
 	} else if idx := l.tools[tool]; idx != nil {

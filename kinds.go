@@ -19,9 +19,9 @@ func (p *Program) kinds() bool {
 	return (p.Dialect == "" || p.Dialect == "program") && p.View == "" && p.HasFloor()
 }
 
-// toolKind returns the kind of a tool: that of the catalogue, or the name that the spellings of an
+// ToolKind returns the kind of a tool: that of the catalogue, or the name that the spellings of an
 // MCP server's tool have in common, `canary_poke` of mcp__canary__poke and canary-poke.
-func toolKind(name string) string {
+func ToolKind(name string) string {
 	t, _ := effect.Lookup(name)
 	switch t.Canonical {
 	case "", "mcp":
@@ -55,7 +55,7 @@ func alsoFor(kind string) []string {
 
 // byKind files the rules for a tool under the kinds that they are for.
 func (l *list) byKind(tool string, idx *toolIndex) {
-	kind := toolKind(tool)
+	kind := ToolKind(tool)
 	for _, k := range append(alsoFor(kind), kind) {
 		l.kinds[k] = append(l.kinds[k], idx)
 	}
@@ -69,7 +69,7 @@ func (st *step) has(tool string) bool {
 	if _, named := st.tools[tool]; named || !st.kinds {
 		return named
 	}
-	_, of := st.tools[kindMark+toolKind(tool)]
+	_, of := st.tools[kindMark+ToolKind(tool)]
 	return of
 }
 
@@ -81,7 +81,7 @@ func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) 
 	case l.kinds == nil || t.Flavour != pattern.Exact:
 		return compiled(t).Match(tool)
 	}
-	of, kind := toolKind(t.Text), toolKind(tool)
+	of, kind := ToolKind(t.Text), ToolKind(tool)
 	return of == kind || slices.Contains(alsoFor(of), kind), nil
 }
 

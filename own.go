@@ -59,7 +59,7 @@ func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
 	if lib := pol.opts.Library; lib == nil || lib.Own == nil || !call.FromAgent() || len(call.Subjects) > 0 || !pol.prog.HasFloor() {
 		return nil
 	}
-	own := pol.opts.Library.Own[toolKind(call.Tool)]
+	own := pol.opts.Library.Own[ToolKind(call.Tool)]
 	names := pol.ownNames(call, own.Tools)
 	if len(names) == 0 || len(names) == 1 && names[0] == call.Tool && own.fits(call) {
 		return nil
@@ -86,7 +86,7 @@ func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
 // ownNames returns the names under which a tool is put to the rules: those of its kind that rules
 // have, or else the dialect's own; none where it stays as it is.
 func (pol *Policy) ownNames(call *Call, own []string) (out []string) {
-	kind := toolKind(call.Tool)
+	kind := ToolKind(call.Tool)
 	of, _ := effect.Lookup(call.Tool)
 	alike := effect.Names(of.Canonical)
 	note := func(name string) {
@@ -96,7 +96,7 @@ func (pol *Policy) ownNames(call *Call, own []string) (out []string) {
 	}
 	for t, strict := range pol.toolTexts(call.Mode) {
 		if t.Flavour == pattern.Exact {
-			if t.Text == call.Tool || toolKind(t.Text) == kind || slices.Contains(own, t.Text) {
+			if t.Text == call.Tool || ToolKind(t.Text) == kind || slices.Contains(own, t.Text) {
 				note(t.Text)
 			}
 			continue

@@ -79,6 +79,7 @@ func claudeDecode(p *payload, e *Event) {
 	if among(claudeAfter, e.Name) {
 		p.after(e, "tool_response", "duration_ms")
 	}
+	e.Unattended = p.getenv("CLAUDE_CODE_SESSION_ATTENDED") == "0" || p.getenv("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
 	e.Call.Roots = p.project("CLAUDE_PROJECT_DIR")
 	if e.Name == permissionRequest {
 		p.suggestions(e)

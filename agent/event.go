@@ -30,6 +30,8 @@ type Event struct {
 	// Suggestions are rules that the agent itself offers to remember, in its own
 	// notation: `Bash(npm test)`.
 	Suggestions []obstat.Offer
+	// Unattended: the agent says that nobody sits at it, so that its own prompt is a denial.
+	Unattended bool
 	// Done tells what became of Call, which was decided before; nil: it is to be decided.
 	Done *Done
 	// Variant tells apart the forms that an agent has for one event.
@@ -143,6 +145,12 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 	a.none = e.Housekeeping && !a.failed && (d.Rule == nil || d.Rule.Tool.IsZero()) // a rule for all tools is a default
 	return e.Who().encode(e, a)
 }
+
+// Again tells whether the agent asks for the call once more, before its own prompt.
+func (e *Event) Again() bool { return e.Name == permissionRequest }
+
+// AsksAgain tells whether the agent may ask twice for one call: before its rules, and before its prompt.
+func (a *Agent) AsksAgain() bool { return slices.Contains(a.events, permissionRequest) }
 
 // CanAsk tells whether an ask gets to a human through the agent itself; where it
 // does not, [Event.Encode] denies.

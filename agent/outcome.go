@@ -36,6 +36,16 @@ func (h *Hook) Outcome(r *Reply) Outcome {
 	return h.agent.honours(h, &said{Reply: r, object: whole(r.Stdout), words: len(bytes.TrimSpace(r.Stderr)) > 0})
 }
 
+// As returns the hook as one of an agent's.
+func (h *Hook) As(name string) *Hook {
+	as := *h
+	as.agent = Of(name)
+	return &as
+}
+
+// Honours tells whether the agent takes a reply for what it should be: that the call may run, or not.
+func (h *Hook) Honours(r *Reply, runs bool) bool { return (h.Outcome(r) == Runs) == runs }
+
 // whole returns the object that b is, nil if it is none.
 func whole(b []byte) *tree.Node {
 	n, problems := jsonx.Parse(b, jsonx.Options{})

@@ -170,6 +170,12 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, agent, text string) {
 		e, err := Decode(agent, []byte(text), nil)
+		if e.Done != nil { // the call is over, and nothing is answered
+			if r := e.Encode(&obstat.Decision{Note: "no"}, nil); r.Exit != 0 || len(r.Stdout) > 0 {
+				t.Errorf("%q %q: %q %d", agent, text, r.Stdout, r.Exit)
+			}
+			return
+		}
 		if err != nil {
 			if r := e.Refuse(err.Error()); !denies(e.Agent, r) {
 				t.Errorf("%q %q: %q %q %d", agent, text, r.Stdout, r.Stderr, r.Exit)

@@ -120,6 +120,9 @@ func (a *Agent) Limit() time.Duration { return a.limit }
 // [Request.Offline]; "" if there is nothing to say.
 func (a *Agent) Note() string { return a.note }
 
+// Waits tells whether the agent waits for a network at its start, unless with [Request.Offline].
+func (a *Agent) Waits() bool { return a.note != "" }
+
 // A Limit is one thing that an agent's hooks cover, or do not.
 type Limit struct {
 	About string `json:"about"`

@@ -125,6 +125,11 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 		t.request, t.grant = gr.Request, gr
 		return approve(d, grantWords(gr)), nil
 	}
+	if before := j.by.opts.Before; before != nil {
+		if words := before(t.call); words != "" {
+			return approve(d, words), nil
+		}
+	}
 	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
 		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n)), nil
 	}

@@ -49,6 +49,9 @@ type Options struct {
 	// MayGrant tells without opening the store whether anything is granted in it;
 	// nil: look.
 	MayGrant func() bool
+	// Before tells whether a person has approved this very call for the same run a moment
+	// ago, in words for people; nil and "": nobody has.
+	Before func(c *obstat.Call) string
 	// Parent is the gate of the agent that started this one; nil: nobody did.
 	// A call gets at most what the parent's policy gives it.
 	Parent *Gate
@@ -279,6 +282,8 @@ type Answer struct {
 	obstat.Decision
 	By    *policy.Policy  // whose decision it is; nil where no policy could be loaded
 	Grant *approval.Grant // that settled the call, if one did
+	// Request is the request that was put to humans, "" if none was.
+	Request string
 }
 
 // Answer does what Authorize does, for faces of agents with prompts of their own:
@@ -292,7 +297,7 @@ func (g *Gate) Answer(ctx context.Context, call *obstat.Call, suggested ...strin
 		d = t.ask(ctx, d)
 	}
 	d, err := t.finish(ctx, d)
-	return Answer{d, t.j.By, t.grant}, err
+	return Answer{d, t.j.By, t.grant, t.request}, err
 }
 
 // begin judges a call.

@@ -138,6 +138,9 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 	if (agent.Invocation{Program: r.Program}).Old() {
 		return nil, usagef("%s is of an older obstat; name obstat itself", r.Program)
 	}
+	if o.Offline && !a.Waits() {
+		return nil, usagef("--offline has no effect: %s does not wait for a network", a.Title)
+	}
 	if r.Options, err = o.waiting(a); err != nil {
 		return nil, err
 	}

@@ -83,20 +83,20 @@ func (o *logOptions) filters(cmd *cobra.Command) {
 	fl.StringVar(&o.Until, "until", "", "before this `time`")
 	fl.StringVar(&o.Query.Agent, "agent", "", "`name` of the agent")
 	fl.StringVar(&o.Query.Session, "session", "", "`name` of the session")
-	fl.StringVar(&o.Query.Tool, "tool", "", "`name` of the tool")
+	fl.StringVar(&o.Query.Tool, "tool", "", "`name` of the tool, or a kind of tools: shell, read, write, edit, fetch, ...")
 	fl.StringVar(&o.Query.Verdict, "verdict", "", "`allow`, ask or deny; of an answer approved, refused, expired or canceled")
 	fl.StringVar(&o.Query.Rule, "rule", "", "`rule` that decided, as it is written")
-	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, pin, policy, cut, damage")
+	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, outcome, pin, policy, cut, damage")
 }
 
 // query returns the query with its times read.
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = o.Query
-	kinds := []ledger.Kind{"", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled}
+	kinds := []ledger.Kind{"", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled}
 	if q.Kind = ledger.Kind(o.Kind); !slices.Contains(kinds, q.Kind) {
 		return q, usagef("there is no kind of record %q", o.Kind)
 	}
-	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked"}, q.Verdict) {
+	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked", "ran", "failed", "not run"}, q.Verdict) {
 		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, not %q", q.Verdict)
 	}
 	if q.Limit < 0 {
@@ -187,7 +187,7 @@ func (o *logOptions) print(ctx context.Context, form string) error {
 	}
 	defer s.Close()
 	out := bufio.NewWriter(o.IO.Out)
-	print := recordPrinter(o.IO, out, form)
+	print, entry := recordPrinter(o.IO, out, form), entryPrinter(o.IO, out)
 	tick := o.Tick
 	if tick == nil && o.Follow {
 		t := time.NewTicker(time.Second / 2)
@@ -200,16 +200,17 @@ func (o *logOptions) print(ctx context.Context, form string) error {
 		return err
 	}
 	for last := head.Seq; ; {
-		for r, err := range s.Records(ctx, q) {
-			if ctx.Err() != nil && o.Follow {
-				return nil
-			}
-			if err == nil {
-				last, err = max(last, r.Seq), print(r)
-			}
-			if err != nil {
-				return err
-			}
+		of, wanted := byKind(q)
+		if form == "text" {
+			err = printEntries(ctx, s, of, wanted, &last, entry)
+		} else {
+			err = eachRecord(ctx, s, of, wanted, func(r *ledger.Record) error {
+				last = max(last, r.Seq)
+				return print(r)
+			})
+		}
+		if err != nil || ctx.Err() != nil && o.Follow {
+			return cmp.Or(err, out.Flush())
 		}
 		if err := out.Flush(); err != nil || !o.Follow {
 			return err
@@ -250,19 +251,8 @@ func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) er
 			return rows
 		})
 	}
-	day := ""
-	return func(r *ledger.Record) error {
-		at := r.Time.Local()
-		stamp := at.Format(time.DateTime)
-		if io.OutTTY { // the day once, so that more of the call has room
-			if today := at.Format("Monday, 2 January 2006"); today != day {
-				fmt.Fprintf(w, "%s\n", io.paint(bold, today))
-				day = today
-			}
-			stamp = at.Format(time.TimeOnly)
-		}
-		return printRecord(io, w, stamp, r)
-	}
+	entry := entryPrinter(io, w)
+	return func(r *ledger.Record) error { return entry(&ledger.Entry{Record: r}) }
 }
 
 // csvPrinter returns a function that prints records as rows below a heading. A cell that
@@ -297,44 +287,6 @@ func number(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-// printRecord prints a record on a line, for people.
-func printRecord(io *IO, w io.Writer, stamp string, r *ledger.Record) error {
-	word := cmp.Or(r.Verdict, string(r.Kind))
-	parts := []string{r.Reason}
-	if r.Kind == ledger.Decision || r.Kind == ledger.Ask {
-		parts[0] = strings.TrimSpace(r.Tool + " " + r.About())
-	}
-	if by := cmp.Or(r.Rule, r.Stage); by != "" {
-		if r.Rule != "" && r.Pos.File != "" {
-			pos := r.Pos
-			pos.File = shortPath(pos.File, r.Dir)
-			by += " " + pos.String()
-		}
-		parts = append(parts, "by "+by)
-	}
-	for _, who := range []string{r.Agent, r.Session} {
-		if who != "" {
-			parts = append(parts, who)
-		}
-	}
-	head := fmt.Sprintf("%5d  %s  ", r.Seq, stamp)
-	rest := visible(strings.Join(parts, " · "))
-	if io.OutTTY {
-		rest = clip(rest, max(io.width()-columns(head)-10, 20))
-	}
-	look := dim
-	switch word {
-	case "allow", "approved", "granted":
-		look = green
-	case "ask":
-		look = yellow
-	case "deny", "refused", "expired", "canceled", "revoked":
-		look = red
-	}
-	_, err := fmt.Fprintf(w, "%s%s  %s\n", head, io.paint(look, pad(visible(word), 8)), rest)
-	return err
 }
 
 // logVerifyJSON is the output of obstat log verify --json.

@@ -40,7 +40,7 @@ func newReplay(f *Factory) *cobra.Command {
 	o.Store.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&o.Since, "since", "", sinceUsage)
-	fl.StringVar(&o.Tool, "tool", "", "calls to this `tool`")
+	fl.StringVar(&o.Tool, "tool", "", "calls to this `tool`, or to this kind of tools")
 	fl.StringVar(&o.Agent, "agent", "", "calls of this `agent`")
 	fl.StringVar(&o.Session, "session", "", "calls of this `session`")
 	fl.IntVar(&o.Most, "most", 10, "show at most this `many` of the calls that flip; 0 shows all")
@@ -63,7 +63,8 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	defer store.Close()
 	o.announce(p)
 	q := ledger.Query{Kind: ledger.Decision, Since: since, Tool: o.Tool, Agent: o.Agent, Session: o.Session}
-	rep, err := replay.Run(store.Records(ctx, q), p.Loaded.Policy, nil)
+	q, wanted := byKind(q)
+	rep, err := replay.Run(only(store.Records(ctx, q), wanted), p.Loaded.Policy, nil)
 	if err != nil {
 		return err
 	}
@@ -190,10 +191,33 @@ func (s *screen) stats(st *replay.Stats, top int) {
 	}
 	s.ends(st)
 	s.overTime(st)
+	s.kinds(st.Kinds)
 	s.counts("asked about most", st.Asked)
 	s.counts("denied most", st.Denied)
 	s.counts("rules that decided", st.Rules)
 	s.idle(st.Unused, top)
+}
+
+// kinds writes how calls of each kind of tools came out.
+func (s *screen) kinds(kinds []replay.Kind) {
+	if len(kinds) == 0 {
+		return
+	}
+	s.printf("\nby kind of tool\n")
+	for _, k := range kinds {
+		var out []string
+		for _, word := range []string{"allow", "ask", "deny"} {
+			if n := k.Verdicts[word]; n > 0 {
+				out = append(out, fmt.Sprintf("%s %d", word, n))
+			}
+		}
+		for _, word := range []string{"ran", "failed", "not run"} {
+			if n := k.Outcomes[word]; n > 0 {
+				out = append(out, fmt.Sprintf("%s %d", word, n))
+			}
+		}
+		s.printf("%6d  %-12s %s\n", k.N, visible(k.Kind), strings.Join(out, " · "))
+	}
 }
 
 // ends writes how asks ended.

@@ -73,6 +73,13 @@ func (t *turn) decide(ctx context.Context) answered {
 	if kept != nil {
 		defer kept.Close()
 	}
+	if a.Verdict == obstat.Allow && a.Request != "" && a.Grant == nil && t.event.Who().AsksAgain() && !t.event.Again() {
+		as := *c
+		if a.Input != nil {
+			as.Input = a.Input
+		}
+		t.approved(&as)
+	}
 	return answered{a, t.remembered(&a)}
 }
 
@@ -97,10 +104,18 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 		files.Once = true
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
-		NoWait: t.event.CanAsk(&agent.Options{Interactive: t.Interactive}), Approval: approval.Options{Asked: t.asked},
+		NoWait: t.agentAsks(), Approval: approval.Options{Asked: t.asked},
 		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
 	if t.ledger != nil {
 		o.Ledger = t.ledger
+	}
+	if t.event.Again() {
+		o.Before = func(c *obstat.Call) string {
+			if t.approvedBefore(c) {
+				return "approved a moment ago, before the agent's own rules asked again"
+			}
+			return ""
+		}
 	}
 	if t.Exe != "" {
 		o.Programs = []string{t.Exe}
@@ -120,6 +135,15 @@ func (r *run) sources(name, wd string) *gate.Files {
 		files.Chosen = a.ModelDir
 	}
 	return files
+}
+
+// agentAsks tells whether an ask goes to the agent's own prompt. It does not where a person has said
+// that the hook waits (--wait 60s), nor in a run that nobody attends while somebody is at `obstat ask`.
+func (t *turn) agentAsks() bool {
+	if !t.event.CanAsk(&agent.Options{Interactive: t.Interactive}) || t.Waiting.Always {
+		return false
+	}
+	return !t.event.Unattended || t.Waiting.Off || t.db == "" || !t.taken(t.db)
 }
 
 // suggested returns the rules that the agent shows with its own prompt.

@@ -147,6 +147,7 @@ type Stats struct {
 	Asked    []Count        `json:"asked"`    // most asked commands and paths
 	Denied   []Count        `json:"denied"`   // most denied ones
 	Rules    []Count        `json:"rules"`    // which rules decided
+	Kinds    []Kind         `json:"kinds"`    // of tools, the most used first
 	// Unused are the rules of a policy that decided nothing.
 	Unused []Unused `json:"unused,omitempty"`
 }
@@ -159,6 +160,33 @@ type Bucket struct {
 	// where that was not written down.
 	P50 time.Duration `json:"p50,omitempty"`
 	P95 time.Duration `json:"p95,omitempty"`
+}
+
+// A Kind is how calls of one kind of tools came out: those of Bash, bash and run_shell_command are shell.
+type Kind struct {
+	Kind     string         `json:"kind"`
+	N        int            `json:"n"`
+	Verdicts map[string]int `json:"verdicts"`
+	Outcomes map[string]int `json:"outcomes,omitempty"` // ran, failed, not run; as far as agents tell
+}
+
+// kindOf returns the counts of a tool's kind.
+func kindOf(all map[string]*Kind, tool string) *Kind {
+	name := obstat.ToolKind(tool)
+	if all[name] == nil {
+		all[name] = &Kind{Kind: name, Verdicts: map[string]int{}, Outcomes: map[string]int{}}
+	}
+	return all[name]
+}
+
+// byUse returns the kinds, the most used first.
+func byUse(all map[string]*Kind, top int) []Kind {
+	out := []Kind{}
+	for _, k := range all {
+		out = append(out, *k)
+	}
+	slices.SortFunc(out, func(a, b Kind) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Kind, b.Kind)) })
+	return out[:min(len(out), top)]
 }
 
 // A Count is how often something was.
@@ -193,6 +221,7 @@ type moment struct {
 func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*Stats, error) {
 	s := &Stats{V: 1, Verdicts: map[string]int{}, Answers: map[string]int{}}
 	asked, denied, rules := map[string]int{}, map[string]int{}, map[string]int{}
+	kinds := map[string]*Kind{}
 	var moments []moment
 	for r, err := range records {
 		if err != nil {
@@ -208,7 +237,14 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 		switch r.Kind {
 		case ledger.Answer:
 			s.Answers[r.Verdict]++
+		case ledger.Outcome:
+			kindOf(kinds, r.Tool).Outcomes[r.Verdict]++
 		case ledger.Decision:
+			if r.Tool != "" {
+				k := kindOf(kinds, r.Tool)
+				k.N++
+				k.Verdicts[r.Verdict]++
+			}
 			s.Verdicts[r.Verdict]++
 			moments = append(moments, moment{r.Time, r.Verdict, time.Duration(r.Nanos)})
 			if r.Rule != "" {
@@ -228,6 +264,7 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 	}
 	top := cmp.Or(o.Top, 10)
 	s.Asked, s.Denied, s.Rules = most(asked, top), most(denied, top), most(rules, top)
+	s.Kinds = byUse(kinds, top)
 	s.bucket(moments, cmp.Or(o.Buckets, 60))
 	s.unused(o.Program, rules)
 	return s, nil
