@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -107,15 +108,42 @@ type listed struct {
 	rule *obstat.Rule
 }
 
+// listsOf returns the lists of a Program that decide, those of its mode's stages first: a sentence
+// that is several rules is shown as the first of them.
+func listsOf(p *obstat.Program) (out []string) {
+	var marks []string
+	for _, s := range p.Pipelines[p.Mode].Stages {
+		switch s := s.(type) {
+		case obstat.Match:
+			out = append(out, s.Rules)
+		case obstat.Mark:
+			marks = append(marks, s.Rules)
+		}
+	}
+	for _, list := range slices.Sorted(maps.Keys(p.Rules)) {
+		if !slices.Contains(out, list) && !slices.Contains(marks, list) {
+			out = append(out, list)
+		}
+	}
+	return out
+}
+
 // rules returns the rules that files have; those that a dialect brings along have
 // no place.
 func rules(p *obstat.Program) (out []listed) {
 	if p == nil {
 		return nil
 	}
-	for list, rs := range p.Rules {
+	type written struct {
+		pos  obstat.Pos
+		text string
+	}
+	seen := map[written]bool{}
+	for _, list := range listsOf(p) {
+		rs := p.Rules[list]
 		for i := range rs {
-			if rs[i].Pos.IsValid() {
+			if at := (written{rs[i].Pos, rs[i].Source}); at.pos.IsValid() && !seen[at] {
+				seen[at] = at.text != "" && at.pos.Line > 0
 				out = append(out, listed{list, &rs[i]})
 			}
 		}

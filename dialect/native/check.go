@@ -134,7 +134,7 @@ var exampleFields = []tree.Field{
 
 // example returns the call of an example, made under the conditions of its rule.
 func example(r *rule, n *tree.Node) (c *obstat.Call, why string) {
-	c = &obstat.Call{Tool: "Bash", Dir: exampleDir, Roots: []string{exampleDir}, Time: time.Date(2000, 1, 3, 12, 0, 0, 0, time.UTC)}
+	c = &obstat.Call{Tool: "Bash", Dir: exampleDir, Roots: []string{exampleDir}, Agent: "example", User: "example", Branch: "example", Channel: "example", Time: time.Date(2000, 1, 3, 12, 0, 0, 0, time.UTC)}
 	switch {
 	case n.Is(tree.String):
 		c.Input, _ = json.Marshal(map[string]string{"command": n.Str})

@@ -80,6 +80,8 @@ var importTable = []importRow{
 		why: "convert says Programs in the words of one dialect, and proves it by the engine"},
 	{pkg: "internal/suggest", may: []string{"", "effect", "paths", "dialect", "ledger", "internal/explain"},
 		why: "suggest chooses rules by the ledger; how a rule is said is the dialect's business"},
+	{pkg: "internal/initial", may: []string{"", "dialect", "dialect/native", "internal/tree", "internal/jsonx"},
+		why: "initial drafts a text from what a project has; whether it is written is for a person to say"},
 	{pkg: "internal/replay", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx", "internal/jsonl"},
 		why: "replay decides recorded calls again; it needs the engine and the ledger"},
 	{pkg: "internal/cases/casestest", may: []string{"dialect", "internal/cases", "internal/jsonl/jsonltest"},

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ import (
 func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command("policy", some(0, 0), func(context.Context, []string) error { return cmd.Help() })
-	cmd.AddCommand(newShow(f), newValidate(f), newDiff(f), newLint(f), newGC(f), newSuggest(f), newConvert(f))
+	cmd.AddCommand(newShow(f), newValidate(f), newSchema(f), newDiff(f), newLint(f), newGC(f), newSuggest(f), newConvert(f))
 	return cmd
 }
 
@@ -109,17 +110,20 @@ type validateOptions struct {
 	Policy policyOptions
 	Layers bool // the files are layers of one policy
 	Strict bool // warnings count as errors
+	Watch  bool
+	Tick   <-chan time.Time // looks again when watching; nil: twice a second
 }
 
 func newValidate(f *Factory) *cobra.Command {
 	o := &validateOptions{Factory: f}
-	cmd := command("policy validate", some(0, -1), func(_ context.Context, args []string) error {
+	cmd := command("policy validate", some(0, -1), untilInterrupt(func(ctx context.Context, args []string) error {
 		o.Policy.Files = args
-		return validateRun(o)
-	})
+		return validateRun(ctx, o)
+	}))
 	o.Policy.flags(cmd, false)
 	cmd.Flags().BoolVar(&o.Layers, "layers", false, "read the files as layers of one policy, lowest precedence first")
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "end with an error if there are warnings")
+	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "stay, and report again whenever a file changes")
 	return cmd
 }
 
@@ -133,7 +137,7 @@ type validateJSON struct {
 	Problems obstat.Errors `json:"problems"`
 }
 
-func validateRun(o *validateOptions) error {
+func validateRun(ctx context.Context, o *validateOptions) error {
 	sets := [][]string{o.Policy.Files}
 	if !o.Layers && len(o.Policy.Files) > 0 {
 		sets = nil
@@ -141,15 +145,12 @@ func validateRun(o *validateOptions) error {
 			sets = append(sets, []string{name})
 		}
 	}
-	code := ExitOK
-	for _, files := range sets {
-		po := o.Policy
-		po.Files = files
-		c, err := o.validate(&po)
-		if err != nil {
-			return err
-		}
-		code = worse(code, c)
+	if o.Watch {
+		return o.watch(ctx, sets)
+	}
+	code, err := o.validateAll(sets)
+	if err != nil {
+		return err
 	}
 	return done(code)
 }

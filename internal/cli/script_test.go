@@ -6,8 +6,10 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,7 +37,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", t.TempDir()) // outside of the project: it vouches for it
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "accept": accept, "ledger": sampleLedger},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "until": until, "accept": accept, "ledger": sampleLedger},
 	})
 }
 
@@ -49,6 +51,21 @@ func accept(ts *testscript.TestScript, neg bool, args []string) {
 	in, err := f.Find(w)
 	ts.Check(err)
 	ts.Check(f.Pin(context.Background(), in, w, "ann"))
+}
+
+// until runs a command again and again until what it prints matches: until REGEXP command.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP command...")
+	}
+	want := regexp.MustCompile(args[0])
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		_ = ts.Exec(args[1], args[2:]...) // it may fail until there is something to see
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%s does not print %q", args[1], args[0])
 }
 
 // exitCode runs a command that has to end with the given code: code N command.

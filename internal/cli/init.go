@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/initial"
+	"github.com/obstat/obstat/internal/suggest"
+	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
+)
+
+// initOptions are the options of obstat init.
+type initOptions struct {
+	*Factory
+	Preset string
+	Dir    string
+	Yes    bool
+	DryRun bool
+	User   bool
+	Store  storeOptions
+	Getenv func(string) string
+}
+
+func newInit(f *Factory) *cobra.Command {
+	o := &initOptions{Factory: f, Getenv: os.Getenv}
+	cmd := command("init", some(0, 0), func(ctx context.Context, _ []string) error { return initRun(ctx, o) })
+	fl := cmd.Flags()
+	fl.StringVar(&o.Preset, "preset", native.Balanced, "`name` of the preset to begin with: "+strings.Join(native.Presets(), ", "))
+	fl.BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "show the policy and write nothing")
+	fl.BoolVar(&o.User, "user", false, "your own policy, for all projects, instead of this one's")
+	fl.StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
+	o.Store.flags(cmd)
+	complete(cmd, "preset", native.Presets()...)
+	return cmd
+}
+
+// initJSON is the output of `obstat init --json`.
+type initJSON struct {
+	V       int      `json:"v"`
+	File    string   `json:"file"`
+	Text    string   `json:"text"`
+	Skipped []string `json:"skipped"` // rules that the policy does not say
+	Written bool     `json:"written"`
+}
+
+func initRun(ctx context.Context, o *initOptions) error {
+	if native.Preset(o.Preset) == "" {
+		return usagef("there is no preset %q; the presets are %s", o.Preset, strings.Join(native.Presets(), ", "))
+	}
+	if policy.ByAgent(o.Getenv) && !o.DryRun {
+		return errors.New("an agent runs this; a policy is written by a person, in a terminal of their own (--dry-run shows one)")
+	}
+	dir, err := o.dir(o.Dir)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, native.File)
+	if o.User {
+		if name, err = o.userFile(); err != nil {
+			return err
+		}
+	}
+	if old, err := textedit.ReadFile(name); err != nil || old != nil {
+		return errors.Join(err, fmt.Errorf("%s is there already; `obstat policy suggest` finds rules for it, `obstat policy lint` looks through it", o.short(name)))
+	}
+	draft, err := o.draft(ctx, dir)
+	if err != nil {
+		return err
+	}
+	out := initJSON{1, name, draft.Text, append([]string{}, draft.Skipped...), false}
+	if !o.jsonFlag {
+		o.preview(name, draft)
+	}
+	if !o.DryRun {
+		if err := o.confirm(); err != nil {
+			return err
+		}
+		if err := o.write(ctx, name, dir, draft.Text); err != nil {
+			return err
+		}
+		out.Written = true
+	}
+	if o.jsonFlag {
+		return writeJSON(o.IO.Out, out)
+	}
+	if out.Written {
+		fmt.Fprintf(o.IO.Out, "\nwritten to %s, accepted, and in force for every agent here\nto guard an agent: obstat install AGENT; to answer what it asks: obstat ask\n", visible(o.short(name)))
+	}
+	return nil
+}
+
+// userFile returns the user's own policy.
+func (o *initOptions) userFile() (string, error) {
+	home, _ := o.World.Home("")
+	places, err := native.Dialect{}.Places(&dialect.Where{Home: home, Getenv: o.Getenv})
+	if err != nil {
+		return "", err
+	}
+	if len(places) == 0 || places[0].Layer != dialect.LayerUser {
+		return "", errors.New("the home directory is not known")
+	}
+	return places[0].Name, nil
+}
+
+// draft looks at the project, its agents' own rules and what was asked about here.
+func (o *initOptions) draft(ctx context.Context, dir string) (*initial.Draft, error) {
+	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,", "and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset + "; docs/dialects/native.md has the language.", ""}
+	if o.User {
+		return initial.Write(o.Preset, append([]string{"What agents may do in all my projects; deny comes before ask, ask before allow,"}, heading[1:]...), nil)
+	}
+	lines := initial.Look(os.DirFS(dir))
+	carried, left, err := o.carried(dir)
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, carried...)
+	d, err := initial.Write(o.Preset, heading, lines)
+	if err != nil {
+		return nil, err
+	}
+	if asked := o.asked(ctx, dir, d.Text); len(asked) > 0 {
+		if d, err = initial.Write(o.Preset, heading, append(lines, asked...)); err != nil {
+			return nil, err
+		}
+	}
+	d.Skipped = append(d.Skipped, left...)
+	return d, nil
+}
+
+// carried returns the denials and asks of other files of the project: obstat.yaml decides where there is
+// one.
+func (o *initOptions) carried(dir string) (lines []initial.Line, left []string, err error) {
+	home, _ := o.World.Home("")
+	found, err := (&policy.Finder{NoPins: true}).Find(&policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := found.Err(); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range found.Policies {
+		if p.Place != dir || p.Dialect.Name() == native.Name {
+			continue
+		}
+		file := o.short(namesOf(p)...)
+		more, rest := initial.Carry(p.Program, file)
+		lines = append(lines, more...)
+		for _, r := range rest {
+			left = append(left, file+": "+r)
+		}
+	}
+	return lines, left, nil
+}
+
+// asked returns rules for what people were asked here and allowed. A ledger that is not there, or
+// cannot be read, has none.
+func (o *initOptions) asked(ctx context.Context, dir, text string) (out []initial.Line) {
+	l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}})
+	if err != nil {
+		return nil
+	}
+	store, err := o.Store.openLog(ctx, &IO{Out: io.Discard, Err: io.Discard})
+	if err != nil {
+		return nil
+	}
+	defer store.Close()
+	here := func(yield func(*ledger.Record, error) bool) {
+		for r, err := range store.Records(ctx, ledger.Query{Kind: ledger.Decision}) {
+			if (err != nil || r.Dir == dir || strings.HasPrefix(r.Dir, dir+string(filepath.Separator))) && !yield(r, err) {
+				return
+			}
+		}
+	}
+	rep, err := suggest.Suggest(l, here, nil)
+	if err != nil {
+		return nil
+	}
+	for _, s := range rep.List {
+		for _, rule := range s.Rules {
+			out = append(out, initial.Line{List: obstat.Allow.String(), Sentence: rule, Why: "Asked about here before, and allowed."})
+		}
+	}
+	return out
+}
+
+// preview shows the draft.
+func (o *initOptions) preview(name string, d *initial.Draft) {
+	w := o.IO.Out
+	fmt.Fprintf(w, "%s\n\n", o.IO.paint(bold, visible(o.short(name))))
+	for line := range strings.Lines(d.Text) {
+		ink := func(s string) string { return s }
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			ink = func(s string) string { return o.IO.paint(dim, s) }
+		}
+		fmt.Fprintf(w, "  %s\n", ink(visible(strings.TrimRight(line, "\n"))))
+	}
+	for _, s := range d.Skipped {
+		fmt.Fprintf(o.IO.Err, "not taken over: %s\n", visible(s))
+	}
+}
+
+func (o *initOptions) confirm() error {
+	switch {
+	case o.Yes:
+		return nil
+	case !o.IO.InTTY:
+		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
+	case o.IO.yes("Write this?"):
+		return nil
+	}
+	return errors.New("nothing was written")
+}
+
+// write makes the file and accepts it: a person has seen it.
+func (o *initOptions) write(ctx context.Context, name, dir, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	err := textedit.ReplaceFile(name, 0o644, func(old []byte) ([]byte, error) {
+		if old != nil {
+			return nil, fmt.Errorf("%s was written meanwhile", name)
+		}
+		return []byte(text), nil
+	})
+	if err != nil || o.User {
+		return err
+	}
+	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err}, World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
+	return trustRun(ctx, t)
+}
