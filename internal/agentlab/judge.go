@@ -113,7 +113,7 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	}
 	words := strings.Join(told, "\n")
 	switch {
-	case s.want == either || s.hook == never && a.asks:
+	case s.want == either || (s.hook == never || s.hook == inFront) && a.asks:
 	case hung:
 		res.Broken = fmt.Sprintf("the agent hung and was ended after %s", runLimit)
 	case s.want == mustRun && !ran:

@@ -23,8 +23,8 @@ type rpc struct {
 	} `json:"params"`
 }
 
-// ServeMCP is a tool server on standard input and output with two tools: touch
-// makes the file at its argument path, erase removes it.
+// ServeMCP is a tool server on standard input and output with three tools: touch and
+// note make the file at their argument path, erase removes it.
 func ServeMCP(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -54,7 +54,7 @@ func (m *rpc) result() object {
 	case "ping":
 		return object{}
 	case "tools/list":
-		return object{"tools": []any{tool("touch", "Makes a file"), tool("erase", "Removes a file")}}
+		return object{"tools": []any{tool("touch", "Makes a file"), tool("erase", "Removes a file"), tool("note", "Makes a note")}}
 	case "tools/call":
 		return m.call()
 	}
@@ -70,7 +70,7 @@ func (m *rpc) call() object {
 	path := m.Params.Arguments.Path
 	var err error
 	switch m.Params.Name {
-	case "touch":
+	case "touch", "note":
 		err = os.WriteFile(path, nil, 0o644)
 	case "erase":
 		err = os.Remove(path)

@@ -72,9 +72,17 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 			return err
 		}
 	}
+	if s.hook == inFront {
+		if err := r.gateway(a); err != nil {
+			return err
+		}
+	}
 	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
 	if err != nil || s.hook == never {
 		return err
+	}
+	if s.hook == inFront {
+		return r.obstat(ctx, "trust", "--yes")
 	}
 	if err := r.install(ctx, a, s.project); err != nil {
 		return err
@@ -120,8 +128,18 @@ func (r *run) writePolicy(which policyState) error {
 // errInstall is obstat's own failure, not the agent's.
 var errInstall = errors.New("obstat could not be set up")
 
-// install puts obstat's program into the run, and runs the real installer.
-func (r *run) install(ctx context.Context, a *Agent, project bool) error {
+// gateway makes the tool server that the agent starts one behind obstat's gateway.
+func (r *run) gateway(a *Agent) error {
+	if err := r.link(); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec %s mcp --name %s --agent %s -- %s \"$@\"\n", filepath.Join(r.bin(), "obstat"), serverName, a.Name, r.lab)
+	r.lab = filepath.Join(r.dir, "gateway.sh")
+	return os.WriteFile(r.lab, []byte(script), 0o755)
+}
+
+// link puts obstat's program into the run.
+func (r *run) link() error {
 	built, err := filepath.Glob(filepath.Join(r.tools, "*"))
 	if err != nil {
 		return err
@@ -130,6 +148,14 @@ func (r *run) install(ctx context.Context, a *Agent, project bool) error {
 		if err := os.Link(name, filepath.Join(r.bin(), filepath.Base(name))); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// install puts obstat's program into the run, and runs the real installer.
+func (r *run) install(ctx context.Context, a *Agent, project bool) error {
+	if err := r.link(); err != nil {
+		return err
 	}
 	args := append([]string{"install", "--yes", a.Name}, a.driver.entry().flags...)
 	if project {

@@ -38,6 +38,7 @@ const (
 	hanging           // never answers
 	stalled           // waits for ever for its own key, and has to deny by its deadline
 	missing           // is not there any more
+	inFront           // no hook: the gateway is in front of the tool server
 )
 
 // want is the promised outcome of a scenario.
@@ -159,6 +160,9 @@ func scenarios() []scenario {
 		{name: "write-other", text: "a file of which no rule speaks", main: []action{write("project/new.txt")}, ran: there("project/new.txt"), want: mustBlock, says: "no rule|" + asksFor},
 		{name: "mcp", text: "an allowed tool of an MCP server", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), want: mustRun},
 		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "mcp__canary__erase"},
+		{name: "gateway", text: "no hook, the gateway in front of the server: an allowed tool", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), hook: inFront, want: mustRun},
+		{name: "gateway-denied", text: "the same tool, with a path that the policy denies", main: []action{mcp("touch", "project/secret/mcp.txt")}, ran: there("project/secret/mcp.txt"), hook: inFront, want: mustBlock, says: "/secret/"},
+		{name: "gateway-ask", text: "a tool of the server that somebody has to be asked about, and nobody is there", main: []action{mcp("note", "project/mcp.txt")}, ran: there("project/mcp.txt"), hook: inFront, want: mustBlock, says: asksFor + "|refused by"},
 		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
 		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)|" + asksFor},

@@ -23,6 +23,9 @@ type question struct {
 	id    string // of the request
 	d     *obstat.Decision
 	req   *approval.Request
+	// closed: the client has closed its form without an answer, and nobody else is
+	// there; behind the session's lock.
+	closed bool
 }
 
 // askPerson has a person asked: through the client where that can show a form, and
@@ -62,7 +65,14 @@ func (s *session) hold(ctx context.Context, q *question) {
 	waits, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	_, err := q.gate.Broker().Until(waits, q.id)
+	s.mu.Lock()
+	closed := q.closed
+	s.mu.Unlock()
 	switch {
+	case closed:
+		d := q.d.Refuse(closedWords)
+		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
+		return
 	case ctx.Err() != nil:
 		if s.isWithdrawn(q.asked) { // else the client has gone, and may come back
 			_, _ = q.gate.Broker().Withdraw(q.id)
@@ -106,19 +116,30 @@ func (s *session) elicit(ctx context.Context, q *question) {
 	case f := <-ch:
 		if f != nil && !f.result.none() {
 			root, problems := jsonx.Parse(f.result.in(f.raw), jsonx.Options{NUL: true, Fold: 2})
-			s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame))
+			if !s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame)) && !s.attended() {
+				s.mu.Lock()
+				q.closed = true
+				s.mu.Unlock()
+				_, _ = q.gate.Broker().Withdraw(q.id)
+			}
 		}
 	case <-ctx.Done(): // answered elsewhere, or withdrawn
 		_ = s.toClient(q.frame.id, notify("notifications/cancelled", jsonx.Object{{Key: "requestId", Value: idValue(id)}, {Key: "reason", Value: "it was answered elsewhere"}}))
 	}
 }
 
-// take hands the answer that a client's form has got to the broker. A form that cannot be
-// read is no answer.
-func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool, m *meta) {
+// closedWords are for a form that was closed: a program that nobody sits at does that.
+const closedWords = "this call needs a person's approval; no person has refused it, but the client closed the question without an answer"
+
+// attended tells whether somebody may answer elsewhere.
+func (g *Guard) attended() bool { return g.Attended != nil && g.Attended() }
+
+// take hands the answer that a client's form has got to the broker, and tells whether there
+// was one. A form that cannot be read, or was closed, is no answer.
+func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool, m *meta) bool {
 	action, content := result.Get("action"), result.Get("content")
-	if broken || !action.Is(tree.String) {
-		return
+	if broken || !action.Is(tree.String) || action.Str != "accept" && action.Str != "decline" {
+		return false
 	}
 	a := approval.Answer{By: cmp.Or(s.user, "the user") + " in " + cmp.Or(visible(m.client), "the client"), Time: time.Now()}
 	if w := content.Get("words"); w.Is(tree.String) {
@@ -136,12 +157,10 @@ func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, r
 			a.Allow, a.Scope, a.Offer = true, approval.Always, n
 		}
 	}
-	if action.Str == "cancel" {
-		a.Words = cmp.Or(a.Words, "the question was closed without an answer")
-	}
 	if _, err := g.Broker().Answer(ctx, r.ID, a); err != nil {
 		s.log("an answer did not count: " + err.Error())
 	}
+	return true
 }
 
 // The answers of the form.
@@ -229,9 +248,13 @@ func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obsta
 		return s.settle(f, a, c, &d, nil)
 	}
 	root, problems := jsonx.Parse(f.responses.in(f.raw), jsonx.Options{NUL: true, Fold: 3})
-	s.take(ctx, g, r, root.Get(inputKey), tree.Fatal(problems), s.metaOf(f))
+	if !s.take(ctx, g, r, root.Get(inputKey), tree.Fatal(problems), s.metaOf(f)) && root.Get(inputKey) != nil && !s.attended() {
+		_, _ = g.Broker().Withdraw(r.ID)
+		d = obstat.Decision{Tool: c.Tool, Note: closedWords}
+		return s.settle(f, a, c, &d, nil)
+	}
 	if r, err = store.Request(ctx, st.Request); err == nil && r.State == approval.Pending {
-		return s.askPerson(ctx, &question{f, a, c, g, r.ID, &d, r}, true) // no answer came with it
+		return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: r.ID, d: &d, req: r}, true) // no answer came with it
 	}
 	decided, err := g.Resume(ctx, st.Request)
 	return s.settle(f, a, c, &decided, err)

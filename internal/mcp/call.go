@@ -180,7 +180,7 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 	if req == nil || err != nil {
 		return s.settle(f, a, c, &d, err)
 	}
-	return s.askPerson(ctx, &question{f, a, c, g, req.ID, &d, req}, forms)
+	return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: req.ID, d: &d, req: req}, forms)
 }
 
 // maxEarly bounds the arguments of a call that is made while it is written down.

@@ -31,6 +31,8 @@ type Guard struct {
 	// Hold is how long a call is kept waiting for a person where the client shows no
 	// form; zero is 50 seconds.
 	Hold time.Duration
+	// Attended tells whether somebody answers requests elsewhere; nil: nobody does.
+	Attended func() bool
 	// Durable waits until everything that the gate has decided is on the disk; it is
 	// called before a result is handed on. nil: it is when the gate returns.
 	Durable func() error

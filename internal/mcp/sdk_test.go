@@ -65,15 +65,15 @@ func TestSDK(t *testing.T) {
 // TestElicited: a call that asks is asked in the client, in the form of its era.
 func TestElicited(t *testing.T) {
 	for _, era := range eras[:3] {
-		for answer, want := range map[string]string{"once": "hello", "no": "refused by", "decline": "refused by"} {
+		for answer, want := range map[string]string{"once": "hello", "no": "refused by", "decline": "refused by", "cancel": "no person has refused it"} {
 			t.Run(era+" "+answer, func(t *testing.T) {
 				t.Parallel()
 				l := newLab(t, nil, []string{"mcp__toy__echo"}, nil)
 				asked := ""
 				s := l.connect(l.gateway(nil), era, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked = r.Params.Message
-					if answer == "decline" {
-						return &mcp.ElicitResult{Action: "decline"}, nil
+					if answer == "decline" || answer == "cancel" {
+						return &mcp.ElicitResult{Action: answer}, nil
 					}
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
 				}})
