@@ -53,7 +53,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	}
 	for _, t := range tools {
 		all := r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**")
-		if !all && (strings.Trim(r.Field, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" || len(texts) != 1 || strings.Contains(texts[0], `"`) || own[r.Field]) {
+		if !all && (strings.Trim(r.Field, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" || len(texts) != 1 || strings.Contains(texts[0], `"`) || slices.Contains(own, r.Field)) {
 			return nil, "which field of " + t + " the rule looks at is not known"
 		}
 		if all {
@@ -73,7 +73,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 }
 
 // own are fields of rules that are none of an input.
-var own = map[string]bool{"": true, "agent": true, "skill": true, "pattern": true, "action": true, "args": true, "path": true}
+var own = []string{"", "agent", "skill", "pattern", "action", "args", "path"}
 
 // verbWords: who may not write may not delete either.
 func verbWords(verb string, v obstat.Verdict) string {

@@ -132,8 +132,13 @@ func matchesOf(pl obstat.Pipeline) (out []obstat.Match) {
 func (l *linter) unusedLists() {
 	used := map[string]bool{}
 	for _, pl := range l.p.Pipelines {
-		for _, m := range matchesOf(pl) {
-			used[m.Rules] = true
+		for _, s := range slices.Concat(pl.Stages, pl.Amend) {
+			switch s := s.(type) {
+			case obstat.Match:
+				used[s.Rules] = true
+			case obstat.Mark:
+				used[s.Rules] = true
+			}
 		}
 	}
 	elsewhere := map[place]bool{}

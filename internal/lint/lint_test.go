@@ -51,6 +51,9 @@ func TestProgram(t *testing.T) {
 	unused := one(obstat.First, rule(deny, "t"))
 	unused.Rules["left"] = []obstat.Rule{rule(deny, "t")}
 	unused.Rules["empty"] = nil
+	marked := one(obstat.First, rule(deny, "t"))
+	marked.Rules["marks"] = []obstat.Rule{{ID: "x", Tool: obstat.Is("u")}}
+	marked.Pipelines["m"] = obstat.Pipeline{Default: ask, Stages: append([]obstat.Stage{obstat.Mark{Name: "marks", Rules: "marks"}}, marked.Pipelines["m"].Stages...)}
 	free := one(obstat.First, rule(deny, "t"))
 	free.Pipelines["m"] = obstat.Pipeline{Default: allow, Stages: free.Pipelines["m"].Stages}
 	quiet := one(obstat.First, rule(ask, "t"))
@@ -79,6 +82,7 @@ func TestProgram(t *testing.T) {
 		"a stage that passes":  {passing, []string{"deny rule t(git push *) can never decide: ask rule"}},
 		"alive in a mode":      {otherMode, nil},
 		"unused":               {unused, []string{"no stage of any mode looks at the list left"}},
+		"marks":                {marked, nil},
 		"free":                 {free, []string{"mode m never asks, and what no rule stops is allowed"}},
 		"quiet":                {quiet, []string{"mode m never asks: ask rules deny in it"}},
 		"whole shell":          {one(obstat.First, rule(allow, "Bash")), []string{"allow rule Bash lets Bash run every command"}},
