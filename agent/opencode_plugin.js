@@ -13,7 +13,6 @@ let last = 0;
 const start = () => {
   const run = spawn(command[0], [...command.slice(1), "--serve"]);
   const asked = new Map();
-  const self = { run, asked };
   let stdout = "";
   let stderr = "";
   const end = (why) => {
@@ -21,6 +20,7 @@ const start = () => {
     for (const answer of asked.values()) answer({ status: -1, text: stderr.trim() || why });
     asked.clear();
   };
+  const self = { run, asked, end };
   run.stdout.setEncoding("utf8").on("data", (text) => {
     stdout += text;
     for (let at; (at = stdout.indexOf("\n")) >= 0; stdout = stdout.slice(at + 1)) {
@@ -41,7 +41,10 @@ const ask = (payload) =>
   new Promise((resolve) => {
     const to = (obstat ??= start());
     const id = String(++last);
-    const timer = setTimeout(() => to.run.kill("SIGKILL"), limit);
+    const timer = setTimeout(() => {
+      to.run.kill("SIGKILL");
+      to.end("");
+    }, limit);
     to.asked.set(id, (answer) => {
       clearTimeout(timer);
       resolve(answer);

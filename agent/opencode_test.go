@@ -50,6 +50,7 @@ for (const plugin of process.argv.slice(2)) {
 		"killed":      {`kill -9 $$`, "threw obstat did not answer"},
 		"restarted":   {`read id call; if [ -e "$0.was" ]; then echo "$id 0 {\"decision\":\"allow\"}"; fi; touch "$0.was"`, "threw obstat did not answer|ran"},
 		"sees call":   {`read id call; case $call in *'"tool":"bash"'*'"directory":"/w"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
+		"hanging":     {`exec sleep 600`, "threw obstat did not answer|threw obstat did not answer"},
 		"missing":     {"", "threw Error: spawn"},
 	} {
 		program := filepath.Join(dir, name, "obstat")
@@ -57,7 +58,11 @@ for (const plugin of process.argv.slice(2)) {
 			write(t, program, 0o755, "#!/bin/sh\n"+c.script+"\n")
 		}
 		plugin := filepath.Join(dir, name, "obstat.mjs")
-		write(t, plugin, 0o644, string(openCode().own(Invocation{program, []string{"opencode"}})))
+		text := string(openCode().own(Invocation{program, []string{"opencode"}}))
+		if name == "hanging" {
+			text = strings.Replace(text, "limit = 600000", "limit = 200", 1)
+		}
+		write(t, plugin, 0o644, text)
 		plugins, wants = append(plugins, plugin), append(wants, c.want)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

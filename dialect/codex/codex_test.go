@@ -275,3 +275,31 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// FuzzAddRule: where a file loads, it loads with the rule in it, and nothing else has changed.
+func FuzzAddRule(f *testing.F) {
+	f.Add(rules)
+	f.Add("# no end of line")
+	f.Add("prefix_rule(\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := &dialect.File{Name: "x.rules", Data: []byte(text)}
+		offer := &obstat.Offer{Text: `prefix_rule(pattern=["added", "a b"], decision="allow")`}
+		out, err := (codex.Dialect{}).AddRule(file, offer)
+		if err != nil || !strings.HasPrefix(string(out), text) {
+			t.Fatalf("%q: %q, %v", text, out, err)
+		}
+		if again, err := (codex.Dialect{}).AddRule(&dialect.File{Name: "x.rules", Data: out}, offer); err != nil || string(again) != string(out) {
+			t.Errorf("%q: twice: %q, %v", text, again, err)
+		}
+		if _, err := load(t, nil, text+"\n# prefix_rule("); err != nil {
+			return
+		}
+		l, err := load(t, nil, string(out))
+		if err != nil && !strings.Contains(text, "added") && !strings.Contains(text, "\\") && !strings.ContainsAny(text, "\"'(") {
+			t.Errorf("%q does not load with the rule: %v", text, err)
+		}
+		if err == nil && l.Policy.Decide(bash("added 'a b' c"), nil).Verdict != obstat.Allow && !strings.Contains(text, "added") {
+			t.Errorf("%q: the rule does not hold", out)
+		}
+	})
+}

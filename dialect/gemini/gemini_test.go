@@ -180,7 +180,7 @@ func TestMistakes(t *testing.T) {
 	head := "[[rule]]\ntoolName = \"run_shell_command\"\n"
 	for _, tt := range []struct{ text, want string }{
 		{head + "decision = \"alow\"\npriority = 1\n", `3:12 bad-value did you mean "allow"?`},
-		{head + "decision = \"allow\"\n", "1:2 missing"},
+		{head + "decision = \"allow\"\n", "1:1 missing"},
 		{head + "decison = \"allow\"\npriority = 1\n", `3:1 unknown-key did you mean "decision"?`},
 		{head + "decision = \"allow\"\npriority = \"1\"\n", "4:12 wrong-type"},
 		{head + "decision = \"allow\"\npriority = 1.5\n", "4:12 bad-value"},
@@ -324,6 +324,36 @@ func FuzzLoad(f *testing.F) {
 			if e.Pos.Line < 1 {
 				t.Errorf("%q: no place: %v", text, e)
 			}
+		}
+	})
+}
+
+// FuzzAddRule: where a file loads, it loads with the rule in it, and nothing else has changed.
+func FuzzAddRule(f *testing.F) {
+	f.Add(policy)
+	f.Add("# no end of line")
+	f.Add("rule = []\n")
+	f.Add("[x]\na = 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		offer := &obstat.Offer{Text: `{ toolName = "added", mcpName = "a\"b", decision = "allow", priority = 950 }`}
+		add := func(data []byte) ([]byte, error) {
+			return (gemini.Dialect{}).AddRule(&dialect.File{Name: "x.toml", Data: data}, offer)
+		}
+		out, err := add([]byte(text))
+		if err != nil {
+			return // the file is no TOML, or has its rules in another form
+		}
+		if !strings.HasPrefix(string(out), text) {
+			t.Fatalf("%q: %q", text, out)
+		}
+		if _, err := load(t, nil, text); err != nil {
+			return
+		}
+		if _, err := load(t, nil, string(out)); err != nil {
+			t.Errorf("%q does not load with the rule: %v", text, err)
+		}
+		if again, err := add(out); err != nil || string(again) != string(out) {
+			t.Errorf("%q: twice: %q, %v", text, again, err)
 		}
 	})
 }

@@ -104,7 +104,9 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if tree.Fatal(problems) || tree.Fatal(broken) || !made.Is(tree.Object) {
 		return nil, textedit.ErrRefused
 	}
-	if rules := have.Get(keyRule); rules.Is(tree.Array) {
+	if rules := have.Get(keyRule); rules.Is(tree.Array) && (len(rules.Elems) == 0 || !bytes.HasPrefix(f.Data[rules.Start:], []byte("[["))) {
+		return nil, textedit.ErrRefused // written as a list of values, which takes no further tables
+	} else if rules.Is(tree.Array) {
 		if slices.ContainsFunc(rules.Elems, func(e *tree.Node) bool { return tree.Equal(e, made) }) {
 			return f.Data, nil
 		}

@@ -103,6 +103,9 @@ func (b *builder) table(e *unstable.Node) *tree.Node {
 		key := it.Node()
 		if start < 0 {
 			start = bytes.LastIndexByte(b.src[:b.skipped+int(key.Raw.Offset)], '[')
+			if e.Kind == unstable.ArrayTable {
+				start--
+			}
 		}
 		if !it.IsLast() || e.Kind == unstable.Table {
 			n = b.child(n, key)

@@ -1,6 +1,7 @@
 package tomlx
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat/internal/tree"
@@ -24,6 +25,11 @@ func TestParse(t *testing.T) {
 	} {
 		if n := root.At(tt.path...); string(n.Source([]byte(src))) != tt.want {
 			t.Errorf("%v: %q, want %q", tt.path, n.Source([]byte(src)), tt.want)
+		}
+	}
+	for i, want := range []string{"[[rule]]\nname", "[[rule]]\nopts"} {
+		if at := root.At("rule", i).Start; !strings.HasPrefix(src[at:], want) {
+			t.Errorf("table %d starts at %q", i, src[at:])
 		}
 	}
 	if n := root.At("a", "b", "n"); n.Num != "1000" || root.At("rule").Kind != tree.Array || len(root.At("rule").Elems) != 2 {
