@@ -463,5 +463,8 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 // explore denies that`.
 func (s *When) words(mode Mode, answer string, v Verdict) string {
 	verb := [...]string{"denies", "asks about", "allows"}[min(v, Allow)]
-	return fmt.Sprintf("%s? %s: mode %s %s that", s.Name, answer, mode, verb)
+	return fmt.Sprintf("%s? %s: mode %s %s%s", s.Name, answer, mode, verb, whenEnd)
 }
+
+// whenEnd ends the note of a When stage, which says nothing of the call itself.
+const whenEnd = " that"

@@ -70,6 +70,8 @@ func (d *Decision) Reason() string {
 		}
 	case d.Note == "" && len(d.Faults) == 0:
 		b.WriteString(d.unsettled())
+	case d.Part == "" && d.About != "" && strings.HasSuffix(d.Note, whenEnd):
+		b.WriteString(d.what())
 	}
 	switch {
 	case d.Part != "" && b.Len() > 0:
