@@ -32,6 +32,7 @@ type mcpOptions struct {
 	// Upstream is the address of the server, in place of a command; Listen is where
 	// clients reach the gateway, in place of standard input.
 	Upstream, Listen string
+	Config           string // a file with mcpServers, each of which gets an address
 	Headers          []string
 	Origins          []string
 	Hosts            []string
@@ -61,6 +62,7 @@ func (o *mcpOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP, in place of COMMAND")
 	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address of --upstream, as `Name: value`; ${NAME} is a variable")
 	cmd.Flags().StringVar(&o.Listen, "listen", "", "serve clients over HTTP on `host:port`, in place of standard input and output")
+	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers: serve each of them at --listen, as /mcp/NAME")
 	cmd.Flags().StringArrayVar(&o.Origins, "origin", nil, "`origin` of web pages that may call --listen")
 	cmd.Flags().StringArrayVar(&o.Hosts, "host", nil, "`name` by which --listen is called, besides localhost")
 	complete(cmd, "forms", "on", "off")
@@ -68,6 +70,9 @@ func (o *mcpOptions) flags(cmd *cobra.Command) {
 }
 
 func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
+	if o.Config != "" {
+		return o.many(ctx, args)
+	}
 	if (len(args) == 0) == (o.Upstream == "") {
 		return usagef("say how the server is started (obstat mcp -- COMMAND ARGS) or where it is (--upstream URL)")
 	}
@@ -98,6 +103,47 @@ func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
 		return g.ServeRemote(ctx, remote, o.IO.In, o.IO.Out)
 	}
 	return g.Serve(ctx, process, o.IO.In, o.IO.Out)
+}
+
+// many serves the servers of a file behind one address, each under its own name: rules hang
+// on it.
+func (o *mcpOptions) many(ctx context.Context, args []string) error {
+	if len(args) > 0 || o.Upstream != "" || o.Name != "" || o.Listen == "" {
+		return usagef("--config names all servers, and needs --listen: obstat mcp --config mcp.json --listen localhost:7070")
+	}
+	list, err := agent.Servers(&agent.Where{}, o.Config)
+	if err != nil {
+		return err
+	}
+	st, err := o.station(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	mux := http.NewServeMux()
+	for _, s := range list {
+		g, err := st.Guard(s.Name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.Config, err)
+		}
+		var process *mcp.Process
+		var remote *mcp.Remote
+		if s.URL != "" {
+			if remote = (&mcp.Remote{URL: s.URL, Header: s.Header}); remote.Check() != nil {
+				return fmt.Errorf("%s: %s: %w", o.Config, s.Name, remote.Check())
+			}
+		} else {
+			process = &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: o.IO.Err}
+		}
+		front := g.Handler(process, remote, &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins})
+		defer front.Close()
+		mux.Handle("/mcp/"+s.Name, front)
+		fmt.Fprintf(o.IO.Err, "obstat mcp: %s at /mcp/%s\n", s.Name, s.Name)
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("%s has no mcpServers", o.Config)
+	}
+	return o.listen(ctx, mux)
 }
 
 // hostOf returns the host of an address, "" where it has none.

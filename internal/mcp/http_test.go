@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"io"
@@ -371,5 +372,40 @@ func TestTokens(t *testing.T) {
 		}
 		front.Close()
 		up.Close()
+	}
+}
+
+// TestConfig: the servers of a file behind one address, each under its own name.
+func TestConfig(t *testing.T) {
+	l := newLab(t, []string{"mcp__one__echo", "mcp__two__echo"}, nil, []string{"mcp__two__touch"})
+	server := `{"command":"` + l.self + `","env":{"OBSTAT_MCP_TEST":"sdk"}}`
+	l.write("project/mcp.json", `{"mcpServers":{"one":`+server+`,"two":`+server+`,"far":{"url":"`+sdkUpstream(t, false)+`"}}}`)
+	cmd := l.obstat("mcp", "--config", "mcp.json", "--listen", "localhost:0")
+	cmd.Stderr = nil
+	words, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	address := ""
+	for lines := bufio.NewScanner(words); address == "" && lines.Scan(); {
+		_, address, _ = strings.Cut(lines.Text(), "http://")
+	}
+	go io.Copy(io.Discard, words)
+	for name, denied := range map[string]bool{"one": false, "two": true} {
+		s := l.dial("http://"+address+"/mcp/"+name, "2025-06-18", nil)
+		if text, failed := l.call(s, "echo", map[string]any{"text": name}); failed || text != name {
+			t.Errorf("%s: %q %v", name, text, failed)
+		}
+		text, _ := l.call(s, "touch", map[string]any{"path": filepath.Join(l.dir, name)})
+		if got := strings.Contains(text, "deny rule mcp__two__touch"); got != denied {
+			t.Errorf("%s: %q", name, text)
+		}
 	}
 }
