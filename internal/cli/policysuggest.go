@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,9 +78,13 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	if !o.jsonFlag {
 		s.suggestions(rep, o.title(p.names()))
 	}
+	slices.SortStableFunc(rep.List, func(a, b suggest.Suggestion) int { return strings.Compare(a.Kind(), b.Kind()) })
 	for i := range rep.List {
 		g := &rep.List[i]
 		if !o.jsonFlag {
+			if i == 0 || g.Kind() != rep.List[i-1].Kind() {
+				s.printf("\n%s\n", s.io.paint(bold, g.Kind()))
+			}
 			s.suggestion(g)
 			if err := s.flush(o.IO.Out); err != nil {
 				return err
@@ -123,7 +128,7 @@ func (s *screen) suggestions(rep *suggest.Report, title string) {
 }
 
 func (s *screen) suggestion(g *suggest.Suggestion) {
-	s.printf("\n%s  %s\n", s.io.paint(bold, fmt.Sprintf("%4d asks", g.Asks)), visible(strings.Join(g.Rules, "  and  ")))
+	s.printf("%s  %s\n", fmt.Sprintf("%4d asks", g.Asks), visible(strings.Join(g.Rules, "  and  ")))
 	for _, c := range g.Calls {
 		s.printf("           %s\n", s.io.paint(dim, clip(visible(c), s.width-12)))
 	}

@@ -37,6 +37,14 @@ type Suggestion struct {
 	Calls  []string       `json:"calls"`  // different ones, in short
 }
 
+// Kind is the effect without its target: "run"; "tool" where it is none that is known.
+func (s *Suggestion) Kind() string {
+	if kind, _, ok := strings.Cut(s.Effect, " "); ok {
+		return kind
+	}
+	return "tool"
+}
+
 // A Report is what was found.
 type Report struct {
 	V     int          `json:"v"`
