@@ -44,6 +44,7 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 	}{
 		{Canary{Name: "rm -rf /"}, probe{kind: shellProbe, text: "rm -rf /"}},
 		{Canary{Name: "write to " + filepath.Base(h.File.Name)}, probe{kind: writeProbe, text: h.File.Name}},
+		{Canary{Name: "delete " + filepath.Base(h.File.Name)}, probe{kind: shellProbe, text: "rm -f " + Quote(h.File.Name)}},
 		{Canary{Name: "a tool nobody knows", Mild: true}, probe{kind: otherProbe, text: "obstat_doctor_canary"}},
 		{Canary{Name: "a call cut short", Cut: true}, probe{kind: shellProbe, text: "true", cut: true}},
 	} {
@@ -62,6 +63,28 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 		out = append(out, c.Canary)
 	}
 	return out
+}
+
+// Forge returns a call in the agent's form that runs a command, for the kind `shell`, or writes a file, for
+// `write` and `edit`; nil where the event has no such calls.
+func (h *Hook) Forge(dir, kind, text string) []byte {
+	p := probe{kind: writeProbe, text: text}
+	switch kind {
+	case "shell":
+		p.kind = shellProbe
+	case "write", "edit":
+	default:
+		p.kind = otherProbe
+	}
+	o := h.agent.forge(h.Event, dir, p)
+	if o == nil || among(h.agent.after, h.Event) {
+		return nil
+	}
+	b, err := jsonx.Marshal(o)
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // as returns the tool and its arguments: shell runs a command, write writes the

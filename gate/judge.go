@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -139,11 +140,22 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 			touched = append(touched, p)
 		}
 	}
-	a := world.Analysis(c)
+	a, whole := world.Analysis(c), true
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Where == "" && e.Path != "" {
+		e := &a.Effects[i]
+		if e.Where != "" {
+			continue
+		}
+		if e.Path != "" && !e.Glob {
 			if add(e.Path); e.Real != e.Path && e.Real != "" {
 				add(e.Real)
+			}
+		}
+		if p := patternOf(e); p != "" {
+			dirs, all := policy.Dirs(p)
+			whole = whole && (all || e.Kind == effect.Read)
+			for _, dir := range dirs {
+				add(dir)
 			}
 		}
 	}
@@ -153,7 +165,7 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 	home, _ := g.opts.World.Home("")
 	var others []*policy.InForce
 	dirs, all := g.around.Of(touched, append([]string{c.Dir}, c.Roots...), home)
-	if !all {
+	if !all || !whole {
 		f = f.Crowded()
 	}
 	for _, dir := range dirs {
@@ -167,6 +179,28 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 		return f
 	}
 	return f.With(others...)
+}
+
+// patternOf returns the shell pattern of the directories that an effect reaches besides its path: that
+// of a glob, of a path that is known in part, and of what lies directly below a directory that is
+// changed with all that is in it.
+func patternOf(e *effect.Effect) string {
+	switch p := e.Path; {
+	case e.Kind != effect.Write && e.Kind != effect.Delete && e.Kind != effect.Read:
+		return ""
+	case p != "" && e.Glob:
+		return p
+	case p != "" && e.Recursive && e.Kind != effect.Read:
+		return strings.TrimSuffix(p, "/") + "/*/."
+	case p == "" && strings.HasPrefix(e.Shape(), "/"):
+		return strings.Map(func(r rune) rune {
+			if r < ' ' {
+				return '*'
+			}
+			return r
+		}, e.Shape())
+	}
+	return ""
 }
 
 // A guard is what guards calls under policies in force.

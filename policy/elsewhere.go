@@ -53,8 +53,8 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string, all b
 	now := n.watcher.look()
 	for _, at := range touched {
 		at = filepath.Clean(filepath.FromSlash(at))
-		if len(at) > maxPath || !filepath.IsAbs(at) {
-			continue // nobody can open it
+		if len(at) > maxPath || !filepath.IsAbs(at) || isSystem(at) {
+			continue // nobody can open it, or it is no project's
 		}
 		var found []string
 		inHome := home != "" && paths.Inside(home, at)
@@ -80,6 +80,67 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string, all b
 		out = append(out, found[:min(len(found), maxNeighbours-len(out))]...)
 	}
 	return out, all
+}
+
+// Dirs returns the directories that a shell pattern of an absolute path leads into, `/src/*` of
+// `/src/*/x`; all is false if there are more of them than are looked at.
+func Dirs(pattern string) (out []string, all bool) {
+	out, all = []string{"/"}, true
+	if isSystem(pattern[:max(strings.IndexAny(pattern, "*?["), 0)] + "x") {
+		return nil, true
+	}
+	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
+		var next []string
+		for _, dir := range out {
+			if !strings.ContainsAny(part, "*?[") {
+				next = append(next, filepath.Join(dir, part))
+				continue
+			}
+			list, err := readSome(dir)
+			all = all && err == nil
+			for _, e := range list {
+				if ok, _ := filepath.Match(part, e.Name()); (ok || part == "**") && (e.IsDir() || e.Type()&os.ModeSymlink != 0) {
+					next = append(next, filepath.Join(dir, e.Name()))
+				}
+			}
+		}
+		if all = all && len(next) <= maxDirs; len(next) > maxDirs {
+			next = next[:maxDirs]
+		}
+		if len(next) == 0 {
+			break // what is last need not be there, or is a file
+		}
+		out = next
+	}
+	return out, all
+}
+
+// maxDirs bounds how many directories a pattern leads into, maxEntries how many of one are looked at.
+const (
+	maxDirs    = 128
+	maxEntries = 4096
+)
+
+// readSome reads a directory; one that is not there is empty, and one that is too large an error.
+func readSome(dir string) ([]os.DirEntry, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	list, _ := f.ReadDir(maxEntries)
+	if len(list) == maxEntries {
+		return list, errCrowded
+	}
+	return list, nil
+}
+
+// system are directories of the machine's own programs, which hold no project.
+var system = []string{"/bin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"}
+
+// isSystem tells whether a path is in one of them.
+func isSystem(p string) bool {
+	return slices.ContainsFunc(system, func(dir string) bool { return paths.Inside(dir, p) })
 }
 
 // levels yields the directories above an absolute path, the highest first and without the

@@ -157,7 +157,7 @@ func TestTable(t *testing.T) {
 		{Scenario: "mcp", Outcome: outNotDriven, Note: "no such program"},
 		{Scenario: "mcp-denied", Outcome: outNotDriven, Note: "no such program"},
 	}}})
-	for _, want := range []string{"| 1.2.3 | 2026-01-02 |", "| an allowed command | run | ran |", "| a denied command | blocked | **ran** [1] |", "- [1] it ran", "**not driven** [2]", "- [2] no such program", "| not tried |"} {
+	for _, want := range []string{"| 1.2.3 | 2026-01-02 |", "| an allowed command | Claude Code | run | ran |", "| a denied command | Claude Code | blocked | **ran** [1] |", "- [1] it ran", "**not driven** [2]", "- [2] no such program", "| not tried |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

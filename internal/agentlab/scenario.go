@@ -63,6 +63,11 @@ const (
 	byHand             // a Program that was written by hand, in Claude Code's names
 )
 
+// String returns the policy's name in the table.
+func (p policyState) String() string {
+	return [...]string{"Claude Code", "Claude Code, lax", "broken", "a pipe", "opencode", "Program"}[p]
+}
+
 // rules is the policy of the runs, in Claude Code's notation. A call that no rule
 // matches is an ask.
 const rules = `{

@@ -88,14 +88,14 @@ The agents themselves were told to let everything through, so that what was bloc
 	for i, a := range agents {
 		fmt.Fprintf(&s, "| [%s](%s.md) | `%s` | %s | %s |\n", a.Title, a.Name, a.Package, runs[i].Version, runs[i].Date)
 	}
-	s.WriteString("\n| what the model asks for | has to be |")
+	s.WriteString("\n| what the model asks for | policy | has to be |")
 	for _, a := range agents {
 		s.WriteString(" " + a.Title + " |")
 	}
-	s.WriteString("\n|---|---|" + strings.Repeat("---|", len(agents)) + "\n")
+	s.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(agents)) + "\n")
 	var notes []string
 	for _, row := range scenarios() {
-		fmt.Fprintf(&s, "| %s | %s |", row.text, [...]string{"run", "blocked", "-"}[row.want])
+		fmt.Fprintf(&s, "| %s | %s | %s |", row.text, row.policy, [...]string{"run", "blocked", "-"}[row.want])
 		for i := range agents {
 			s.WriteString(" " + cell(runs[i].Results, row.name, &notes) + " |")
 		}
@@ -111,6 +111,20 @@ The agents themselves were told to let everything through, so that what was bloc
 	for i, n := range notes {
 		fmt.Fprintf(&s, "- [%d] %s\n", i+1, n)
 	}
+	s.WriteString("\n## The policies\n\nEach is in the project's directory, and was accepted with `obstat trust`. Beside the project is another one, `other`, with opencode's notation: everything is allowed but `touch`.\n\n")
+	for p := usual; p <= byHand; p++ {
+		text := otherRules[p]
+		switch p {
+		case usual:
+			text = strings.Join(strings.Fields(rules), " ")
+		case lax:
+			text = laxRules
+		case broken, stuck:
+			continue
+		}
+		fmt.Fprintf(&s, "- **%s**: `%s`\n", p, strings.Join(strings.Fields(text), " "))
+	}
+	s.WriteString("\nThe first two are turned into a Program, `obstat.json`, by `obstat policy show --format json`. Both switch Claude Code's bypass mode off as a mode of the policy (`disableBypassPermissionsMode`): the agents themselves run in theirs.\n")
 	s.WriteString(`
 ## Not here
 

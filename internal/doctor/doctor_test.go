@@ -172,7 +172,7 @@ func TestHolds(t *testing.T) {
 					t.Errorf("%+v", p)
 				}
 			}
-			if len(names) != 4 {
+			if len(names) != 6 {
 				t.Errorf("canaries %v", names)
 			}
 		})
@@ -271,12 +271,12 @@ func TestFindings(t *testing.T) {
 		}, "|unknown-tools-run", true},
 		{"fails open", agent.ClaudeCode, func(s *site) {
 			s.reply = func(*Command) *agent.Reply { return &agent.Reply{Exit: 1, Stderr: []byte("panic")} }
-		}, "fails-open not-held|unknown-tools-run", true},
+		}, "fails-open not-held rule-not-held|unknown-tools-run", true},
 		{"the other's form", agent.Codex, func(s *site) {
 			s.reply = func(*Command) *agent.Reply {
 				return &agent.Reply{Stdout: []byte(`{"decision":"deny","reason":"no"}`)}
 			}
-		}, "fails-open not-held|unknown-tools-run", true},
+		}, "fails-open not-held rule-not-held|unknown-tools-run", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t, c.agent)
@@ -402,5 +402,34 @@ func TestCodesAreDocumented(t *testing.T) {
 	}
 	if n < 35 {
 		t.Errorf("only %d codes were found", n)
+	}
+}
+
+// TestRules: deny rules of the policy are tried in the agent's own form, and one that the hook does not
+// hold is found.
+func TestRules(t *testing.T) {
+	for _, name := range []string{agent.ClaudeCode, agent.Gemini, agent.OpenCode, agent.Codex, agent.Copilot} {
+		s := newSite(t, name)
+		s.file(filepath.Join(s.project, "opencode.json"), 0o644, `{"permission": {"*": "allow", "bash": {"*": "allow", "make deploy *": "deny"}, "edit": {"*": "allow", "gen/*": "deny"}}}`)
+		r := s.examine()
+		tried := 0
+		for _, p := range r.Agents[0].Proofs {
+			if p.Canary == "Bash(rm *)" || strings.Contains(p.Canary, "make deploy") || strings.Contains(p.Canary, "gen/") {
+				tried++
+			}
+		}
+		if tried == 0 || slices.Contains(codes(r, Error), "rule-not-held") {
+			t.Errorf("%s: %d rules were tried: %+v", name, tried, r.Agents[0].Proofs)
+		}
+		real := s.run
+		s.opts.Run = func(ctx context.Context, c *Command) *agent.Reply { // a hook that knows one command alone
+			if bytes.Contains(c.Stdin, []byte("obstat-canary")) {
+				return &agent.Reply{Stdout: []byte(`{"decision":"allow"}`)}
+			}
+			return real(ctx, c)
+		}
+		if r := s.examine(); !slices.Contains(codes(r, Error), "rule-not-held") {
+			t.Errorf("%s: a rule that does not hold is not found: %v", name, codes(r, ""))
+		}
 	}
 }

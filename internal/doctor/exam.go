@@ -39,6 +39,7 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	}
 	x.CheckHooks()
 	x.prove(ctx)
+	x.rules(ctx)
 	x.out.Version, x.out.Limits = x.Agent.Covers()
 	x.out.State = Holds
 	if slices.ContainsFunc(x.Findings, func(f Finding) bool { return f.Level == Error }) {

@@ -145,6 +145,13 @@ func TestElsewhere(t *testing.T) {
 				cell{kind: "shell", arg: "(cd " + inner + "; rm x)", want: "deny"},
 				cell{kind: "shell", arg: "rm " + b + "/x", want: "deny"},
 				cell{kind: "shell", arg: "env -C " + b + "/sub rm x", want: "deny"},
+				cell{kind: "shell", arg: "rm " + home + "/*/x", want: "deny"},
+				cell{kind: "shell", arg: "rm " + home + "/[b]/x", want: "deny"},
+				cell{kind: "shell", arg: "touch " + home + "/*/secret/n", want: "ask"}, // of one of them a rule speaks
+
+				cell{kind: "shell", arg: "find " + home + " -name x -delete -exec rm {} +", want: "deny"},
+				cell{kind: "shell", arg: "rm " + home + "/c*/x", want: "allow"},
+				cell{kind: "shell", arg: "cat /usr/share/doc/*/copyright", want: "allow"},
 			)
 		}
 	}
