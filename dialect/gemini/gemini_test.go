@@ -98,6 +98,7 @@ func TestRules(t *testing.T) {
 		{sh("git log ("), obstat.Ask},
 		{call("Bash", "command", "git push"), obstat.Deny}, // other agents' names
 		{call("Bash", "command", "git log"), obstat.Allow},
+		{call("mcp_exec_command", "command", "git push"), obstat.Deny}, // JiuwenSwarm's shell
 		{call("Read", "file_path", "/p/.env"), obstat.Deny},
 		{call("edit", "filePath", "a/.env"), obstat.Deny},
 		{call("read_file", "path", ".env"), obstat.Deny}, // Cline's

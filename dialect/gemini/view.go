@@ -90,17 +90,16 @@ func toolName(tool string) string {
 	if known(toolNames, tool) || strings.HasPrefix(tool, "mcp__") {
 		return tool
 	}
-	if rest, ok := strings.CutPrefix(tool, "mcp_"); ok {
-		if server, name, ok := strings.Cut(rest, "_"); ok && server != "" && name != "" {
-			return "mcp__" + server + "__" + name
-		}
-		return tool
-	}
 	t, _ := effect.Lookup(tool)
 	names := map[string]string{"shell": shellTool, "read": "read_file", "write": "write_file", "edit": "replace", "patch": "replace", "delete": "replace", "move": "replace", "notebook": "replace", "mkdir": "write_file",
 		"list": "list_directory", "glob": "glob", "grep": "grep_search", "fetch": "web_fetch", "search": "google_web_search", "task": "invoke_agent", "skill": "activate_skill"}
 	if name := names[t.Canonical]; name != "" {
-		return name
+		return name // also JiuwenSwarm's mcp_exec_command
+	}
+	if rest, ok := strings.CutPrefix(tool, "mcp_"); ok {
+		if server, name, ok := strings.Cut(rest, "_"); ok && server != "" && name != "" {
+			return "mcp__" + server + "__" + name
+		}
 	}
 	return tool
 }
