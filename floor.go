@@ -67,6 +67,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		fl.commands()
 	}
 	fl.effects()
+	fl.words()
 	if before == Allow && fl.o.verdict == Ask && pl.nobody {
 		r := fl.o.words()
 		r.note = joinNotes(r.note, noteNobody)
