@@ -403,6 +403,11 @@ func (a *analyzer) finish() *Analysis {
 		if e := &an.Effects[i]; !e.Harmless && (an.ReadOnly || e.Command >= 0 && e.Command < len(an.Commands) && an.Commands[e.Command].ReadOnly) {
 			a.refute(e.Command, e.sentence())
 		}
+		if e := &an.Effects[i]; !e.Harmless && e.Command < 0 { // of a redirect around commands: `{ cat; } < .env`
+			for j := range an.Commands {
+				a.refute(j, e.sentence())
+			}
+		}
 	}
 	if isShell(an.Tool) && len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
 		an.ReadOnly, an.Why = false, "nothing to run"

@@ -87,6 +87,8 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.mount(w)
 	case roleWorkdir:
 		c.workdir = w.Text
+	case roleEntry:
+		c.entry = *w
 	default:
 		return false
 	}

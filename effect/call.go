@@ -30,13 +30,14 @@ type call struct {
 	host                                                       string // that a command runs on
 	found                                                      string // where files are found, if hasFound
 	hasFound                                                   bool
-	starts                                                     []string // the places that found is above, if they are all known
-	foundName                                                  string   // pattern of the names that are found
-	foundShape                                                 string   // what found looks like, if it is not known
-	into                                                       string   // directory that files of any name are put in
-	start                                                      string   // directory before its flags say another
-	moved                                                      string   // as written, the directory that they say
-	workdir                                                    string   // of a container
+	starts                                                     []string   // the places that found is above, if they are all known
+	foundName                                                  string     // pattern of the names that are found
+	foundShape                                                 string     // what found looks like, if it is not known
+	into                                                       string     // directory that files of any name are put in
+	start                                                      string     // directory before its flags say another
+	moved                                                      string     // as written, the directory that they say
+	workdir                                                    string     // of a container
+	entry                                                      shell.Word // program that a container runs
 	overArgs                                                   bool
 	skipped                                                    int // last word that bundle used
 }
@@ -77,6 +78,9 @@ func (c *call) wraps() bool {
 }
 
 func (c *call) run() {
+	if c.name == "tmux" || c.name == "nft" {
+		c.semicolons()
+	}
 	if c.root.hasSubs() && !c.subcommand() {
 		return
 	}
@@ -88,6 +92,15 @@ func (c *call) run() {
 		c.walk(1, len(c.words), false)
 	}
 	c.settle()
+}
+
+// semicolons refuses words behind which another command of the program begins: `tmux ls ';' run x`.
+func (c *call) semicolons() {
+	for i := range c.words {
+		if strings.HasSuffix(c.words[i].Text, ";") || c.name == "nft" && strings.Contains(c.words[i].Text, ";") {
+			c.gap(NotPlain, "another command behind a semicolon", &c.words[i])
+		}
+	}
 }
 
 // subcommand finds the spec of the subcommand and reports whether the analysis goes on.

@@ -20,6 +20,9 @@ func (c *call) inner() {
 		}
 	}
 	if c.rest < 0 {
+		if c.entry.Text != "" || c.entry.Why != "" {
+			c.wrap([]shell.Word{c.entry}, true)
+		}
 		return
 	}
 	place := 0
@@ -27,6 +30,9 @@ func (c *call) inner() {
 		place++
 	}
 	words := c.words[c.rest:]
+	if c.entry.Text != "" || c.entry.Why != "" {
+		words = append([]shell.Word{c.entry}, words...)
+	}
 	switch c.args[min(place, len(c.args)-1)].role {
 	case roleRun:
 		c.wrap(words, true)
@@ -374,8 +380,12 @@ func (c *call) nest(f *frame, w *shell.Word) {
 
 // scriptFile is a file or module that is run: seen by name, not looked into.
 func (c *call) scriptFile(r role, w *shell.Word) {
-	if r == roleScript && (w.Text == "-" || w.Text == "/dev/stdin") && w.Known && c.spec.stdin != nil {
-		c.standardInput(c.spec.stdin)
+	if r == roleScript && (w.Text == "-" || w.Text == "/dev/stdin") && w.Known {
+		if c.spec.stdin != nil {
+			c.standardInput(c.spec.stdin)
+		} else { // `make -f -`
+			c.gap(InlineCode, "code from standard input", w)
+		}
 		return
 	}
 	e := c.newEffect(Code, w)

@@ -2,6 +2,7 @@ package effect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -332,6 +333,9 @@ func (c *call) distrust() string {
 	roots := c.a.opts.Roots
 	if len(roots) == 0 {
 		roots = []string{c.a.opts.Dir}
+	}
+	if c.f.otherRepo && path.Base(dir) != ".git" && !slices.Contains(roots, dir) {
+		return "it is not the project's own" // --git-dir=x: what x is says nobody but its configuration
 	}
 	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
 	why := "it works outside the workspace"

@@ -59,6 +59,7 @@ const (
 	roleMove                  // file that gets another name, by which it can be read
 	roleMount                 // directory that a container is given: here:there
 	roleWorkdir               // directory that a container works in
+	roleEntry                 // program that a container runs, before its operands
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -71,7 +72,7 @@ var roleNames = [...]string{
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
 	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
-	roleMount: "mount", roleWorkdir: "workdir",
+	roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -281,7 +282,7 @@ func (s *spec) stdinAt() int {
 			return i
 		}
 	}
-	if s.stdin.role == roleShell && s.args[0].role == roleText {
+	if (s.stdin.role == roleShell || s.stdin.role == roleCode) && s.args[0].role == roleText {
 		return maxOperands // `at now + 1 hour`
 	}
 	return 0
