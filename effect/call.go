@@ -78,8 +78,11 @@ func (c *call) wraps() bool {
 }
 
 func (c *call) run() {
-	if c.name == "tmux" || c.name == "nft" {
+	switch c.name {
+	case "tmux", "nft":
 		c.semicolons()
+	case "echo", "printf":
+		c.prints()
 	}
 	if c.root.hasSubs() && !c.subcommand() {
 		return

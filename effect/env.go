@@ -93,11 +93,41 @@ func (c *call) listsVariables() bool {
 
 // showVariable is the name of a variable that is printed: `printenv HOME`.
 func (c *call) showVariable(w *shell.Word) {
-	name := strings.ToUpper(w.Text)
+	if !w.Known || tellingName(w.Text) {
+		c.environ(w)
+	}
+}
+
+// tellingName reports whether a variable is called like a secret.
+func tellingName(name string) bool {
+	name = strings.ToUpper(name)
 	for _, secret := range [...]string{"KEY", "TOKEN", "SECRET", "PASS", "PWD_", "CRED", "AUTH", "COOKIE", "DATABASE_URL", "DSN", "CONN"} {
-		if !w.Known || strings.Contains(name, secret) {
-			c.environ(w)
-			return
+		if strings.Contains(name, secret) {
+			return true
+		}
+	}
+	return false
+}
+
+// prints looks for the variables that echo and printf show: `echo $API_KEY`, not `echo ${API_KEY:+set}`.
+func (c *call) prints() {
+	for i := range c.words {
+		w := &c.words[i]
+		for rest := w.Raw; !w.Known; {
+			at := strings.IndexByte(rest, '$')
+			if at < 0 {
+				break
+			}
+			rest = strings.TrimPrefix(rest[at+1:], "{")
+			end := 0
+			for end < len(rest) && (rest[end] == '_' || rest[end]|0x20 >= 'a' && rest[end]|0x20 <= 'z' || rest[end] >= '0' && rest[end] <= '9') {
+				end++
+			}
+			if after := rest[end:]; tellingName(rest[:end]) && !strings.HasPrefix(after, ":+") && !strings.HasPrefix(after, "+") {
+				c.environ(w)
+				break
+			}
+			rest = rest[end:]
 		}
 	}
 }

@@ -105,6 +105,7 @@ func TestEnvironmentIsRead(t *testing.T) {
 	for _, c := range []string{
 		"env", "env -0", "env | grep FOO", "printenv", "printenv AWS_SECRET_ACCESS_KEY", "set", "(set -o posix; set)", "export", "export -p", "declare -p", "declare -x",
 		"typeset", "readonly -p", "ps e", "ps auxe", "ps eww", "jq -n env", "jq -n '$ENV'", "jq -n 'env.HOME'", "awk 'BEGIN{for(k in ENVIRON)print ENVIRON[k]}'",
+		"echo $API_KEY", "echo \"a ${AWS_SECRET_ACCESS_KEY}\"", "printf '%s' $TOKEN", "systemctl show-environment", "tmux show-environment",
 		"cat /proc/self/environ", "strings /proc/1/environ", "kubectl get Secret x -o yaml",
 	} {
 		an := AnalyzeCommand(c, testOptions())
@@ -114,7 +115,7 @@ func TestEnvironmentIsRead(t *testing.T) {
 		}
 	}
 	for _, c := range []string{
-		"printenv HOME", "printenv PATH USER", "set -e", "set -euo pipefail", "set -x; ls", "export FOO", "export FOO=1; ls", "declare -f", "declare -p x", "ps aux", "ps -ef",
+		"echo $HOME", "echo ${API_KEY:+set}", "test -n \"$TOKEN\"", "printenv HOME", "printenv PATH USER", "set -e", "set -euo pipefail", "set -x; ls", "export FOO", "export FOO=1; ls", "declare -f", "declare -p x", "ps aux", "ps -ef",
 		"env FOO=1 ls", "jq .env package.json", "jq . f", "awk '{print $1}' f",
 	} {
 		if an := AnalyzeCommand(c, testOptions()); !an.ReadOnly {
@@ -129,7 +130,8 @@ func TestTablesAreClosed(t *testing.T) {
 		"ruff check -n --fix .", "ruff check -n --fix", "codespell -w f", "rpm -qa --define 'x y'", "openssl list -provider-path . -provider evil", "pip index versions x --index-url=http://h",
 		"man -C x.conf ls", "apt list --option=Dir::Bin::dpkg=./evil", "cargo tree --config 'build.rustc=\"./evil\"'", "ss -tD f", "fuser -vk f", "utmpdump -o f /dev/null",
 		"gpg --list-keys --status-file f", "ssh-keygen -l -k -f f k.pub", "kubectl get pods --frobnicate", "git log --frobnicate", "docker ps --frobnicate=1", "lsblk --log=f",
-		"sqlite3 -readonly db <<< '.shell touch x'", "git remote show http://h/x", "objdump --plugin=./x f", "rg --pre ./x y",
+		"git tag --format=x NEW", "git branch --format=x NEW", "pip --python ./evil list", "git --git-dir=evil status", "tmux ls ';' run-shell x", "nft list ruleset ';' flush ruleset", "npm ls --cache=./x",
+		"entr cat /_", "make -f - <<< x", "{ cat; } < .env", "sqlite3 -readonly db <<< '.shell touch x'", "git remote show http://h/x", "objdump --plugin=./x f", "rg --pre ./x y",
 	} {
 		if an := AnalyzeCommand(c, testOptions()); an.ReadOnly {
 			t.Errorf("%s is read-only", c)
