@@ -121,3 +121,15 @@ type Verified struct {
 	Head    string `json:"head,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
+
+// A Bundle is the policy in force as a server distributes it.
+type Bundle struct {
+	Policy    string `json:"policy"`    // a PolicyVersion as JSON, byte for byte what was signed
+	Signature string `json:"signature"` // Ed25519, base64
+	Key       string `json:"key"`       // public, base64
+}
+
+// Records are sealed records of a machine's own ledger, one line each, in order.
+type Records struct {
+	Lines []string `json:"lines"`
+}

@@ -205,6 +205,17 @@ func (c *Client) Policy(ctx context.Context, version int) (*PolicyVersion, error
 	return &out, c.send(ctx, http.MethodGet, "/v1/policies/"+strconv.Itoa(version), nil, &out)
 }
 
+// Bundle returns the policy in force, signed, for an agent's machine.
+func (c *Client) Bundle(ctx context.Context) (*Bundle, error) {
+	var out Bundle
+	return &out, c.send(ctx, http.MethodGet, "/v1/bundle", nil, &out)
+}
+
+// SendRecords hands records of an agent's machine to the server's ledger.
+func (c *Client) SendRecords(ctx context.Context, lines []string) error {
+	return c.send(ctx, http.MethodPost, "/v1/records", Records{Lines: lines}, nil)
+}
+
 // An Event is something that happened on the server.
 type Event struct {
 	Kind string // request, policy or reset

@@ -15,6 +15,16 @@ import (
 
 // ask settles a call that asks: by a grant, or by a human.
 func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
+	if asks := t.j.by.opts.Asks; asks != nil && len(d.Faults) == 0 {
+		switch approved, words, err := asks(ctx, t.call); {
+		case err != nil:
+			return d.Refuse(unasked + "the server cannot be asked: " + err.Error())
+		case !approved:
+			return d.Refuse(words)
+		default:
+			return approve(d, words)
+		}
+	}
 	d, req := t.question(ctx, d)
 	if req == nil {
 		return d

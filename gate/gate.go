@@ -76,6 +76,9 @@ type Options struct {
 	// the same place, that is pending or was approved and not used: for askers that
 	// may go away before the answer comes, and come back.
 	TakeUp bool
+	// Asks puts a call that asks to people elsewhere, in place of the store, and tells
+	// whether they approved, in words for the model. An error denies.
+	Asks func(ctx context.Context, call *obstat.Call) (approved bool, words string, err error)
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool

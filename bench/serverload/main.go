@@ -151,7 +151,7 @@ func openObstat(dir string) (*target, error) {
 	for i := range rules {
 		patterns[fmt.Sprintf("tool%d run *", i)] = "allow"
 	}
-	text, err := json.Marshal(map[string]any{"permission": map[string]any{"bash": patterns}})
+	text, err := json.Marshal(map[string]any{"permission": map[string]any{"bash": patterns, "doom_loop": "allow"}}) // the same call is made again and again
 	if err != nil {
 		return nil, err
 	}

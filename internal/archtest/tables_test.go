@@ -94,7 +94,7 @@ var importTable = []importRow{
 		why: "desk is a lock that people hold; what they answer is not its business"},
 	{pkg: "internal/display", may: []string{""},
 		why: "display makes texts of calls fit to be looked at; where they are shown is not its business"},
-	{pkg: "internal/hook", may: []string{"", "agent", "approval", "gate", "ledger", "policy", "store", "internal/desk", "internal/statedir"},
+	{pkg: "internal/hook", may: []string{"", "agent", "approval", "gate", "ledger", "policy", "store", "internal/desk", "internal/statedir", "internal/remote"},
 		why: "hook translates between an agent's process and the gate, and sees to it that every failure denies; it decides nothing"},
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/...", "internal/statedir"},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/gofrs/flock"},

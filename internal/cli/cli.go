@@ -139,7 +139,7 @@ func newRoot(f *Factory) *cobra.Command {
 	root.PersistentFlags().BoolVar(&f.jsonFlag, "json", false, "print JSON; docs/json.md has the shapes")
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
 	root.AddCommand(newCheck(f), newExplain(f), newPolicy(f), newTest(f), newEffects(f), newPermissionsCmd(f), newAddDirCmd(f), newAsk(f), newDemo(f), newGrants(f), newStatus(f), newTrust(f), newReplay(f), newStats(f), newVersion(f))
-	root.AddCommand(newLog(f), newServe(f), newToken(f))
+	root.AddCommand(newLog(f), newServe(f), newToken(f), newJoin(f))
 	root.AddCommand(newHook(f), newInit(f), newInstall(f, false), newInstall(f, true), newDoctor(f), newMCP(f))
 	return root
 }

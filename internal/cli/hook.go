@@ -23,6 +23,7 @@ type hookOptions struct {
 	Remember    bool
 	Ledger      string
 	Wait        string
+	Server      string
 	Deadline    time.Duration
 	Serve       bool
 	Getenv      func(string) string
@@ -42,6 +43,7 @@ func (o *hookOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
+	cmd.Flags().StringVar(&o.Server, "server", "", "`URL` of the server that this machine has joined: decide by its policy, ask the people there")
 	cmd.Flags().DurationVar(&o.Deadline, "deadline", hook.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
 	cmd.Flags().BoolVar(&o.Serve, "serve", false, "answer calls until the input ends, a line each: NUMBER CALL, answered by NUMBER CODE REPLY")
 	complete(cmd, "ledger", "on", "off")
@@ -135,7 +137,7 @@ func (o *hookOptions) run() (*hook.Options, error) {
 	}
 	f := o.Factory
 	run := hook.System(&hook.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
-		Waiting: w, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
+		Waiting: w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
 		Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}})
 	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, os.Getwd, f.World
 	return run, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,9 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/console"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/remote"
 	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/store"
 )
@@ -277,5 +280,32 @@ func loginRun(ctx context.Context, o *tokenOptions) error {
 		return err
 	}
 	fmt.Fprintln(o.IO.Out, link)
+	return nil
+}
+
+// joinOptions are the options of obstat join.
+type joinOptions struct {
+	*Factory
+	Token, Key string
+}
+
+func newJoin(f *Factory) *cobra.Command {
+	o := &joinOptions{Factory: f}
+	cmd := command("join", some(1, 1), func(ctx context.Context, args []string) error { return joinRun(ctx, o, args[0]) })
+	cmd.Flags().StringVar(&o.Token, "token", "", "the agent's `token`, of obstat token create (default: OBSTAT_TOKEN)")
+	cmd.Flags().StringVar(&o.Key, "key", "", "the server's `key`, where it is known; else the one it shows is accepted now")
+	return cmd
+}
+
+func joinRun(ctx context.Context, o *joinOptions, url string) error {
+	dir, err := statedir.Dir(os.Getenv)
+	if err != nil {
+		return err
+	}
+	j, err := remote.Join(ctx, dir, url, cmp.Or(o.Token, os.Getenv("OBSTAT_TOKEN")), o.Key)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.IO.Out, "joined %s; it signs with the key\n  %s\nhooks use it with --server %s\n", visible(j.URL), visible(j.Key), visible(j.URL))
 	return nil
 }

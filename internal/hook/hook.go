@@ -50,6 +50,9 @@ type Options struct {
 	// Remember has an agent that can remember what was granted, too.
 	Remember bool
 	Waiting  Waiting
+	// Server is the URL of the server that this machine has joined: its policy counts,
+	// asks and records go to it. "" works alone.
+	Server string
 	// Notify tells somebody that there is something to answer; nil tells nobody.
 	Notify func(title, text string)
 

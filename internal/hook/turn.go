@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/remote"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
@@ -65,6 +66,9 @@ func (t *turn) decide(ctx context.Context) answered {
 		kept = s
 		return s, nil
 	}
+	if err := t.serve(&opts); err != nil {
+		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
+	}
 	g, err := gate.Open(ctx, opts)
 	if err != nil {
 		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
@@ -81,6 +85,35 @@ func (t *turn) decide(ctx context.Context) answered {
 		t.approved(&as)
 	}
 	return answered{a, t.remembered(&a)}
+}
+
+// serve has the policy of a server decide, and asks put to the people there.
+func (t *turn) serve(o *gate.Options) error {
+	if t.Server == "" {
+		return nil
+	}
+	if t.noDB != nil {
+		return t.noDB
+	}
+	dir := filepath.Dir(t.db)
+	j, err := remote.Load(dir)
+	if err != nil {
+		return err
+	}
+	if j.URL != t.Server {
+		return fmt.Errorf("this machine has joined %s, not %s", j.URL, t.Server)
+	}
+	s, err := remote.Open(j, dir, o.Policy, ledger.NewFile(statedir.LedgerOf(t.db)))
+	if err != nil {
+		return err
+	}
+	o.Policy, o.NoWait, o.MayGrant = s, false, func() bool { return false }
+	o.Asks = func(ctx context.Context, call *obstat.Call) (bool, string, error) {
+		most := t.Waiting.Limit(t.event.Agent)
+		t.extend(most + ownMargin)
+		return s.Ask(ctx, call, time.Until(t.began.Add(most)))
+	}
+	return nil
 }
 
 // complete says of a call where it is made, if it does not, and for whom; it returns the process's

@@ -53,6 +53,8 @@ func TestOpenAPI(t *testing.T) {
 		{s.ann, "GET", "/v1/agents", ""},
 		{s.agent, "POST", "/v1/tools", `{"tools":["bash","edit"]}`},
 		{s.agent, "GET", "/v1/me", ""},
+		{s.agent, "GET", "/v1/bundle", ""},
+		{s.agent, "POST", "/v1/records", `{"lines":[]}`},
 		{s.admin, "POST", "/v1/policies/validate", policy},
 		{s.admin, "POST", "/v1/policies", policy},
 		{s.admin, "GET", "/v1/policies", ""},

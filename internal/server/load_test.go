@@ -216,9 +216,12 @@ func inUse() float64 {
 // loadHalf: the latency of allowed decisions at half of what the server can do.
 func loadHalf(t *testing.T) {
 	s := open(t, func(o *server.Options) { o.Rate = 1 << 20 })
+	var n atomic.Int64
 	one := func() time.Duration {
+		// A session that makes the same call again and again is asked about it.
+		call := fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":"git status"},"session":"s%d"}}`, n.Add(1))
 		began := time.Now()
-		if code, body := s.do(s.agent, "POST", "/v1/decisions", aCall); code != 200 {
+		if code, body := s.do(s.agent, "POST", "/v1/decisions", call); code != 200 || !strings.Contains(body, `"allow"`) {
 			t.Errorf("%d %s", code, body)
 		}
 		return time.Since(began)

@@ -98,6 +98,10 @@ func routes() []route {
 		op("GET", "/v1/stats", "Count decisions, answers and rules", people, []string{"since", "buckets"}, getStats),
 		op("GET", "/v1/agents", "List the agents that were seen", people, nil, listAgents),
 		op("POST", "/v1/tools", "Filter a list of tools by what calls to them can get", agents|people, nil, filterTools),
+		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil, func(v *Service, ctx context.Context, _ *request[none]) (*client.Bundle, error) { return v.bundle(ctx) }),
+		op("POST", "/v1/records", "Take records of a machine that decides by itself", agents, nil, func(v *Service, ctx context.Context, r *request[client.Records]) (none, error) {
+			return none{}, v.take(ctx, r.caller, r.body.Lines)
+		}),
 		op("GET", "/v1/me", "Who the server takes the caller for", agents|people, nil, whoAmI),
 		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people, []string{"after"}, (*Server).events),
 	}, policyRoutes(), tokenRoutes(), []route{

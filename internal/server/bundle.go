@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/ledger"
+)
+
+// The kinds of documents of machines that decide by themselves.
+const (
+	keyKind    = "key"
+	sourceKind = "source"
+)
+
+// A signing is the key that all replicas sign with.
+type signing struct {
+	Seed []byte `json:"seed"`
+}
+
+// bundle returns the policy in force, signed.
+func (v *Service) bundle(ctx context.Context) (*client.Bundle, error) {
+	p, err := v.Policy(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Files) == 0 {
+		return nil, bad("the policy in force has no files that could be distributed; upload one and activate it")
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	k, _, err := docs.Get[signing](ctx, v.s.store, keyKind, "policy")
+	if errors.Is(err, docs.ErrNotFound) {
+		k, err = docs.Change(ctx, v.s.store, keyKind, "policy", func(k *signing) error {
+			if k.Seed == nil {
+				k.Seed = make([]byte, ed25519.SeedSize)
+				_, _ = rand.Read(k.Seed) // it cannot fail
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	key := ed25519.NewKeyFromSeed(k.Seed)
+	encode := base64.StdEncoding.EncodeToString
+	return &client.Bundle{Policy: string(text), Signature: encode(ed25519.Sign(key, text)), Key: encode(key.Public().(ed25519.PublicKey))}, nil
+}
+
+// A source is how far the ledger of a machine is in this one.
+type source struct {
+	Head ledger.Head `json:"head"`
+}
+
+// place is where a record was in the chain of its machine.
+type place struct {
+	Seq  uint64      `json:"seq"`
+	Prev ledger.Hash `json:"prev"`
+	Hash ledger.Hash `json:"hash"`
+}
+
+// take adds records of a machine's own ledger to this one. Each keeps the place
+// that it had there; those that are here are left out, and those that do not follow
+// are refused.
+func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
+	if c.agent.token.ID == "" {
+		return fmt.Errorf("%w: records are taken from machines with a token", errForbidden)
+	}
+	now, _, err := docs.Get[source](ctx, v.s.store, sourceKind, c.agent.token.ID)
+	if err != nil && !errors.Is(err, docs.ErrNotFound) {
+		return err
+	}
+	var records []*ledger.Record
+	head := now.Head
+	for i, line := range lines {
+		r, err := ledger.Decode([]byte(strings.TrimSpace(line)))
+		if err != nil {
+			return bad(fmt.Sprintf("line %d is no record: %v", i+1, err))
+		}
+		sum, err := r.Sum()
+		switch {
+		case err != nil || sum != r.Hash:
+			return bad(fmt.Sprintf("line %d does not have its hash", i+1))
+		case r.Seq <= head.Seq:
+			continue
+		case head.Seq > 0 && (r.Seq != head.Seq+1 || r.Prev != head.Hash):
+			return bad(fmt.Sprintf("line %d does not follow record %d", i+1, head.Seq))
+		}
+		head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+		if r.Spool, err = json.Marshal(place{r.Seq, r.Prev, r.Hash}); err != nil {
+			return err
+		}
+		r.Seq, r.Prev, r.Hash = 0, ledger.Hash{}, ledger.Hash{}
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := v.s.store.Append(ctx, records...); err != nil {
+		return err
+	}
+	_, err = docs.Change(ctx, v.s.store, sourceKind, c.agent.token.ID, func(s *source) error {
+		if s.Head.Seq < head.Seq {
+			s.Head = head
+		}
+		return nil
+	})
+	return err
+}
