@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,7 @@ type serveOptions struct {
 	World  string
 	Rate   int
 	OIDC   server.OIDC
+	Demo   bool
 }
 
 func newServe(f *Factory) *cobra.Command {
@@ -63,6 +65,7 @@ func newServe(f *Factory) *cobra.Command {
 	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
 	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
 	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
+	fl.BoolVar(&o.Demo, "demo", false, "serve a sample project, with a sample agent that makes calls to answer")
 	complete(cmd, "world", "auto", "local", "none")
 	return cmd
 }
@@ -74,6 +77,12 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	opts, err := o.server()
 	if err != nil {
 		return err
+	}
+	var agent *demoAgent
+	if o.Demo {
+		if agent, err = o.demonstrate(ctx, opts); err != nil {
+			return err
+		}
 	}
 	keep, err := o.Store.any(ctx)
 	if err != nil {
@@ -101,6 +110,17 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	defer srv.Close()
 	if err := o.greet(ctx, keep, hosts); err != nil {
 		return err
+	}
+	if agent != nil && len(hosts) > 0 {
+		ctx, stop := context.WithCancel(ctx)
+		var works sync.WaitGroup
+		works.Go(func() {
+			if err := agent.work(ctx, keep, "http://"+hosts[0]); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(o.IO.Err, "the sample agent ended:", visible(err.Error()))
+			}
+		})
+		defer works.Wait()
+		defer stop()
 	}
 	return srv.Serve(ctx, tcp, socket)
 }

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
+)
+
+// output is what a command has printed so far.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// TestServe: the server says where it is, an agent with a token from the command
+// line gets an answer by TCP and one without by the socket, and it ends when it is
+// told to.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	file, db, socket := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "obstat.db"), filepath.Join(dir, "run", "s")
+	if err := os.WriteFile(file, []byte(`{"permission":{"bash":{"git status":"allow"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, words := new(output), new(output)
+	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words}), As: "ann", World: "auto", Wait: time.Minute}
+	o.Listen.Addr, o.Listen.Socket = "127.0.0.1:0", socket
+	o.Policy.Files, o.Store.Path = []string{file}, db
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serveRun(ctx, o) }()
+	for deadline := time.Now().Add(60 * time.Second); !strings.Contains(out.String(), "token create") && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, url, _ := strings.Cut(out.String(), "listens on ")
+	url, _, _ = strings.Cut(url, "\n")
+	made := new(output)
+	to := &tokenOptions{Factory: newFactory(&IO{Out: made, Err: words})}
+	to.Token.Agent, to.Store.Path = "coder", db
+	if err := tokenRun(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	secret, _, _ := strings.Cut(made.String(), "\n")
+	for name, opts := range map[string]client.Options{"TCP": {URL: url, Token: secret}, "socket": {Socket: socket}} {
+		c, err := client.New(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Decide(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"git status"}`), Dir: dir}, 0)
+		if err != nil || d.Verdict != "allow" {
+			t.Errorf("by %s: %+v %v\n%s%s", name, d, err, out, words)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(out.String(), "/login?key=") {
+		t.Error(out.String())
+	}
+}
