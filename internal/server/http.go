@@ -370,7 +370,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 func ledgerQuery(r *http.Request) (ledger.Query, error) {
 	v := r.URL.Query()
 	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
-	after, err := number(v, "after", 0, 1<<62)
+	after, err := cursor(v, "after")
 	if err != nil {
 		return q, err
 	}

@@ -200,19 +200,29 @@ func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Re
 	if query.Limit, err = number(q, "limit", 100, 1000); err != nil {
 		return nil, err
 	}
-	after, err := number(q, "after", 0, 1<<62)
-	if err != nil {
+	if query.After, err = cursor(q, "after"); err != nil {
 		return nil, err
 	}
-	query.After = int64(after)
-	rs, cursor, err := v.Requests(ctx, query)
-	out := &client.Requests{Requests: []*approval.Request{}, Cursor: cursor}
+	rs, last, err := v.Requests(ctx, query)
+	out := &client.Requests{Requests: []*approval.Request{}, Cursor: last}
 	for _, one := range rs {
 		if r.agent == nil || r.owns(one) {
 			out.Requests = append(out.Requests, one)
 		}
 	}
 	return out, err
+}
+
+// cursor reads a parameter that is a cursor or a sequence number.
+func cursor(q url.Values, name string) (int64, error) {
+	if q.Get(name) == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(q.Get(name), 10, 64)
+	if err != nil || n < 0 {
+		return 0, bad(fmt.Sprintf("%s is a number from 0 up, not %q", name, q.Get(name)))
+	}
+	return n, nil
 }
 
 // number reads a parameter that is a number up to a limit.

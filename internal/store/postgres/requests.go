@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Req
 		order = "changed"
 	}
 	if limit <= 0 {
-		limit = 1 << 40
+		limit = math.MaxInt32
 	}
 	out, err := s.requests(ctx, "WHERE ($1 = '' OR state = $1) AND ($2 = ''::bytea OR grouped = $2) AND changed > $3 ORDER BY "+order+" DESC LIMIT $4",
 		string(q.State), []byte(q.Group), q.After-window.Microseconds(), limit)
