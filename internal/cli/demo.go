@@ -92,7 +92,7 @@ func (s *show) intro() {
 	margin := s.margin
 	s.margin = 10
 	s.text("project", s.run.Dir)
-	s.text("policy", "opencode.json, in that directory: the file that opencode reads")
+	s.text("policy", "obstat.yaml, in that directory, as obstat init drafts one")
 	s.text("real", "the gate, its policy, the asks, the store and the ledger")
 	s.text("not real", "the model; and its commands are not run. "+answers)
 	s.margin = margin
@@ -105,7 +105,7 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 		return err
 	}
 	s.printf("\n%s %s\n", s.io.paint(bold, fmt.Sprintf("%2d", n)), s.io.paint(dim, st.Says))
-	policy := filepath.Join(s.run.Dir, "opencode.json")
+	policy := filepath.Join(s.run.Dir, "obstat.yaml")
 	before := display.FileNow("", policy)
 	d, err := s.authorize(ctx, st, call)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *show) step(ctx context.Context, n int, st *demo.Step) error {
 	}
 	s.verdict(call, &d)
 	if now := display.FileNow("", policy); now != before {
-		s.line("wrote", "opencode.json, every other byte as it was:")
+		s.line("wrote", "obstat.yaml, every other byte as it was:")
 		s.diff(display.Diff(before, now))
 	}
 	if st.Shows != "" {

@@ -32,9 +32,9 @@ func TestSteps(t *testing.T) {
 	if g := strings.Join(got, " "); g != want {
 		t.Errorf("%s\nwant %s", g, want)
 	}
-	policy, _ := os.ReadFile(r.Dir + "/opencode.json")
+	policy, _ := os.ReadFile(r.Dir + "/obstat.yaml")
 	code, _ := os.ReadFile(r.Dir + "/src/cart.js")
-	if !strings.Contains(string(policy), `"npm run build *": "allow"`) || !strings.Contains(string(policy), "// secrets stay") || !strings.Contains(string(code), "item.quantity") {
+	if !strings.Contains(string(policy), "  - run npm run build\n") || !strings.Contains(string(policy), "# they stay") || !strings.Contains(string(code), "item.quantity") {
 		t.Errorf("%s\n%s", policy, code)
 	}
 	if v, err := ledger.VerifyStore(ctx, r.Store, ledger.Hash{}); err != nil || v.Records < 15 {
