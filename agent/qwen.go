@@ -23,7 +23,7 @@ func qwen() *Agent {
 				timeout: "timeout", unit: time.Millisecond},
 			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
 			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
-			guards:  guards{programs: "qwen", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH"},
+			guards:  guards{programs: "qwen", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH"},
 			version: "0.22.0", covers: qwenCovers}}
 }
 

@@ -131,6 +131,7 @@ func (s *Setup) CheckHooks() {
 		s.entry(h)
 	}
 	s.switches()
+	s.moved()
 	if s.Agent.check != nil {
 		s.Agent.check(s)
 	}
@@ -171,6 +172,15 @@ func (s *Setup) switches() {
 			if n := f.root.At("env", name); n != nil {
 				s.off(f, n, "%s is set: %s runs no hooks", name, s.Agent.Title)
 			}
+		}
+	}
+}
+
+// moved finds variables that make the agent read other settings than those that are looked at here.
+func (s *Setup) moved() {
+	for name := range strings.FieldsSeq(s.Agent.guards.moves) {
+		if s.Where.Getenv != nil && s.Where.Getenv(name) != "" {
+			s.note(Finding{Level: Warning, Code: "moved-settings", Msg: fmt.Sprintf("%s is set: %s may read other settings than these", name, s.Agent.Title), Hint: "unset " + name + ", or see that obstat's hook is there as well"})
 		}
 	}
 }

@@ -153,7 +153,10 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 		}
 		if p := patternOf(e); p != "" {
 			dirs, all := policy.Dirs(p)
-			whole = whole && (all || e.Kind == effect.Read)
+			whole = whole && (all || e.Kind == effect.Read || !e.Glob)
+			if e.Kind == effect.Read {
+				dirs = dirs[:min(len(dirs), 8)] // looking around is not asked about
+			}
 			for _, dir := range dirs {
 				add(dir)
 			}
@@ -183,14 +186,14 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 
 // patternOf returns the shell pattern of the directories that an effect reaches besides its path: that
 // of a glob, of a path that is known in part, and of what lies directly below a directory that is
-// changed with all that is in it.
+// deleted with all that is in it.
 func patternOf(e *effect.Effect) string {
 	switch p := e.Path; {
 	case e.Kind != effect.Write && e.Kind != effect.Delete && e.Kind != effect.Read:
 		return ""
 	case p != "" && e.Glob:
 		return p
-	case p != "" && e.Recursive && e.Kind != effect.Read:
+	case p != "" && e.Recursive && e.Kind == effect.Delete:
 		return strings.TrimSuffix(p, "/") + "/*/."
 	case p == "" && strings.HasPrefix(e.Shape(), "/"):
 		return strings.Map(func(r rune) rune {

@@ -48,7 +48,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.StringVar(&o.agents, "agents", "", "only these, with commas")
 	flags.StringVar(&o.scenarios, "scenarios", "", "only these, with commas")
 	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
-	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes: opencode")
+	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
 	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a network")
