@@ -90,6 +90,10 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 				return Face{fl.f.Call.Tool, field}, true
 			}
 		}
+		if e.Kind == effect.Read && e.Named() { // the names that a search looks at: `.e*`
+			face, ok := fl.pol.prog.Faces[FaceRead]
+			return face, ok
+		}
 		return Face{}, false
 	}
 	if reads, writes := effect.Says(fl.f.Call.Tool); fl.server && reads != writes && e.Kind != effect.Connect && (e.Kind == effect.Read) != reads {
