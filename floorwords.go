@@ -90,7 +90,7 @@ func (fl *floorWalk) mayRead(i int, c *effect.Command, word string, glob bool, p
 	}
 	e := &effect.Effect{Kind: effect.Read, Path: at.Abs, Real: at.Real, Raw: part, Program: c.Program, Command: i, Span: c.Span, Glob: glob}
 	tight, _ := fl.spellings(e, face)
-	if tight.verdict < Allow && tight.rule != nil && !fl.forAll(tight.rule) {
+	if tight.verdict < Allow && tight.rule != nil && !fl.breadth(tight.rule, face.Tool).wide {
 		fl.tighten(outcome{verdict: Ask, stage: "floor", rule: tight.rule}, part, c.Program+" may read "+at.Abs)
 		return
 	}

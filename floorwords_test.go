@@ -1,0 +1,20 @@
+package obstat
+
+import (
+	"slices"
+	"testing"
+)
+
+// The parts of a word that may be a file.
+func TestPieces(t *testing.T) {
+	for word, want := range map[string][]string{
+		"a": {"a"}, "--from-file=a": {"a"}, "src=a": {"src", "a"}, "@a": {"a"}, "f@a": {"f", "a"}, "-oa": {"a"}, "x:a,b": {"x", "a", "b"},
+	} {
+		got := pieces(word)
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%s: %q has no %q", word, got, w)
+			}
+		}
+	}
+}
