@@ -34,7 +34,7 @@ func TestToyDoctor(t *testing.T) {
 		codes      string
 	}{
 		{"holds", "", deny, doctor.Holds, ""},
-		{"the hook lets everything run", "", func([]byte) *agent.Reply { return &agent.Reply{Stdout: []byte(`{"go":true}`)} }, doctor.Broken, "not-held not-held unknown-tools-run fails-open"},
+		{"the hook lets everything run", "", func([]byte) *agent.Reply { return &agent.Reply{Stdout: []byte(`{"go":true}`)} }, doctor.Broken, "not-held not-held not-held unknown-tools-run fails-open"},
 		{"the agent's own switch", `{"playful": true}`, deny, doctor.Broken, "hooks-off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestToyDoctor(t *testing.T) {
 			if got := strings.Join(codes, " "); got != c.codes {
 				t.Errorf("%s, want %s", got, c.codes)
 			}
-			if proofs := len(r.Agents[0].Proofs); (proofs == 4) != (c.more == "") {
+			if proofs := len(r.Agents[0].Proofs); (proofs == 5) != (c.more == "") {
 				t.Errorf("%d proofs", proofs)
 			}
 		})

@@ -60,6 +60,16 @@ allow:
 deny:
   - read secrets
 `, bash("npm run build"), bash("npm run build --verbose")},
+	"codex": {"default.rules", `# ours
+prefix_rule(pattern=["git", "status"], decision="allow")
+prefix_rule(pattern=["npm"], decision="prompt", match=["npm run"])
+`, &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"cargo test --all"}`), Dir: "/src/app", Mode: "untrusted"}, nil},
+	"gemini": {"ours.toml", `# ours
+[[rule]]
+toolName = "run_shell_command"
+decision = "ask_user"
+priority = 100
+`, &obstat.Call{Tool: "run_shell_command", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
 	"chorus": {"agent.json", `{
   "name": "helper",
   "permissions": {"allow": ["tool:view:.*"], "ask": ["tool:bash:.*"]}

@@ -90,6 +90,9 @@ func (f *InForce) unusable() string {
 // bounded asks where the accepted policy allows and the files cannot be loaded:
 // they may deny it by now.
 func (f *InForce) bounded(out *Answer) {
+	if out.Verdict == obstat.Deny && f.Broken[0].Err == errCrowded {
+		return // nothing is stricter, whatever the other projects say
+	}
 	if out.Verdict == obstat.Allow {
 		out.Verdict, out.Rule = obstat.Ask, nil
 	}

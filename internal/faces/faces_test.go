@@ -93,6 +93,9 @@ func library(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
 	}
 	return func(c *obstat.Call) said {
 		a := f.Decide(c, obstat.OS{})
+		if a.Rule == nil && a.Part == "" {
+			a.About = c.Text() // for the reason; the engine leaves that to who shows it
+		}
 		return saidBy(&a.Decision)
 	}, func() {}
 }

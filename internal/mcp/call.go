@@ -17,19 +17,12 @@ type passed struct {
 	guard  *Guard
 	digest [32]byte
 	person bool // a person has allowed it, for once
-	// record is closed when the decision is in the ledger, or cannot be; nil: it was
-	// before the call was made.
-	record    chan struct{}
-	recordErr error
 }
 
 // written waits until the decision is on the disk.
 func (p *passed) written() error {
-	if p.record != nil {
-		<-p.record
-	}
-	if p.guard.Durable == nil || p.recordErr != nil {
-		return p.recordErr
+	if p.guard.Durable == nil {
+		return nil
 	}
 	if err := p.guard.Durable(); err != nil {
 		return fmt.Errorf("the call was made, but its record could not be made durable: %w", err)
@@ -172,32 +165,11 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 			return s.forward(f, a, c, nil, true)
 		}
 	}
-	started := g.Start(ctx, c)
-	if started.Verdict == obstat.Allow && started.Input == nil && len(c.Input) < maxEarly && s.Early != nil && s.Early() {
-		return s.early(ctx, f, a, c, started)
-	}
-	d, req, err := started.Finish(ctx)
+	d, req, err := g.Start(ctx, c).Finish(ctx)
 	if req == nil || err != nil {
 		return s.settle(f, a, c, &d, err)
 	}
 	return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: req.ID, d: &d, req: req}, forms)
-}
-
-// maxEarly bounds the arguments of a call that is made while it is written down.
-const maxEarly = 4 << 10
-
-// early hands a call to the server that the policy allows while it is written down, which
-// takes about as long as the server does. The result is held back until that is done,
-// and is lost where it cannot be.
-func (s *session) early(ctx context.Context, f *frame, a *asked, c *obstat.Call, started *gate.Started) error {
-	p := &passed{guard: s.Guard, record: make(chan struct{})}
-	defer close(p.record)
-	err := s.hand(f.id, a, p, f.raw)
-	if d, _, ferr := started.Finish(ctx); ferr != nil || d.Verdict != obstat.Allow {
-		p.recordErr = fmt.Errorf("the call was made, but its result is held back: %s", d.Reason())
-		s.log(p.recordErr.Error())
-	}
-	return err
 }
 
 // settle does what a decision says.

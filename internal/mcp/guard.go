@@ -36,9 +36,6 @@ type Guard struct {
 	// Durable waits until everything that the gate has decided is on the disk; it is
 	// called before a result is handed on. nil: it is when the gate returns.
 	Durable func() error
-	// Early tells whether a call that the policy allows may be made while it is written
-	// down: the ledger can be written to, as far as can be seen. nil: never.
-	Early func() bool
 	// Pins keep what was accepted of the server's tools; nil: nothing is kept.
 	Pins Pins
 	// Key seals the state that clients carry; it is the installation's.

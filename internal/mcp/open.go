@@ -101,7 +101,7 @@ func (st *Station) Guard(name string) (*Guard, error) {
 		return nil, fmt.Errorf("the installation's key cannot be read: %w", err)
 	}
 	g := &Guard{Name: name, Gate: st.plain, Elicits: st.forms, Agent: st.opts.Agent, User: st.user, Dir: st.opts.Dir, Session: st.session, Hold: st.opts.Hold,
-		Attended: func() bool { return !st.opts.Off && (st.opts.Hold > 0 || desk.Taken(st.db)) }, Durable: st.journal.durable, Early: st.journal.ready, Key: key, Log: st.opts.Log,
+		Attended: func() bool { return !st.opts.Off && (st.opts.Hold > 0 || desk.Taken(st.db)) }, Durable: st.journal.durable, Key: key, Log: st.opts.Log,
 		Store: func(ctx context.Context) (approval.Store, error) { return st.open(ctx) }}
 	if !st.opts.NoPins {
 		g.Pins = &toolPins{place: policy.ToolPlace(name, st.opts.Dir), getenv: st.opts.Getenv}
@@ -212,13 +212,6 @@ func (j *journal) durable() error {
 		return nil
 	}
 	return last()
-}
-
-// ready tells whether a record can be written.
-func (j *journal) ready() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.file != nil && j.file.Ready()
 }
 
 // Key returns the key of the ledger's digests, and makes one where there is none.
