@@ -72,11 +72,10 @@ func TestEveryDenial(t *testing.T) {
 func TestDeadlineRecorded(t *testing.T) {
 	home := place(t, map[string]string{"p/.claude/settings.json": `{"permissions":{"allow":["Bash"]}}`})
 	kept := store.Memory()
-	ended := make(chan int, 1)
 	in, feed := io.Pipe()
 	defer feed.Close()
-	go hookIn(t, &Options{Agent: agent.ClaudeCode, Dir: home + "/p", World: homed{dir: home}, ledger: kept, Deadline: 20 * time.Millisecond, Exit: func(code int) { ended <- code }}, in, nil)
-	if code := <-ended; code != ExitDeny {
+	_, _, code := hookIn(t, &Options{Agent: agent.ClaudeCode, Dir: home + "/p", World: homed{dir: home}, ledger: kept, Deadline: 20 * time.Millisecond}, in, nil)
+	if code != ExitDeny {
 		t.Errorf("ended with %d", code)
 	}
 	if all := records(t, kept); len(all) != 1 || all[0].Verdict != "deny" || !strings.Contains(all[0].Reason, "longer than") {
