@@ -42,7 +42,12 @@ func (r *run) report(e *agent.Event) {
 }
 
 // record writes down a denial that no policy has spoken: of a payload that cannot be read, for example.
-func (r *run) record(why string) { _ = r.refused(why) }
+// Where the time is up, that is the call's one entry.
+func (r *run) record(why string) {
+	if !r.late() {
+		_ = r.refused(why)
+	}
+}
 
 func (r *run) refused(why string) error {
 	r.mu.Lock()
