@@ -3,6 +3,7 @@ package hook
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
 )
 
 // A served is a process that answers an agent's calls, at work.
@@ -152,11 +155,19 @@ func TestServeBadLines(t *testing.T) {
 
 // TestServeDeadline: a call that takes too long is denied, and the others go on.
 func TestServeDeadline(t *testing.T) {
-	s := serve(t, &Options{Deadline: time.Nanosecond}, allowLs)
+	s := serve(t, &Options{Deadline: time.Nanosecond, ledger: slow{store.Memory()}}, allowLs)
 	for i := range 3 {
 		s.send("%d %s\n", i, s.payload("ls x"))
 		if id, code, decision := s.answer(); id != fmt.Sprint(i) || code != "2" || decision != "deny" {
 			t.Errorf("%s %s %s", id, code, decision)
 		}
 	}
+}
+
+// slow is a ledger that takes its time, so that a decision is not there before the time is up.
+type slow struct{ ledger.Appender }
+
+func (s slow) Append(ctx context.Context, records ...*ledger.Record) error {
+	time.Sleep(200 * time.Millisecond)
+	return s.Appender.Append(ctx, records...)
 }
