@@ -16,7 +16,12 @@ import (
 func TestValidateWatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "obstat.yaml")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		// At once, as editors do: a look in between would find half a file.
+		err := os.WriteFile(file+"~", []byte(text), 0o644)
+		if err == nil {
+			err = os.Rename(file+"~", file)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
