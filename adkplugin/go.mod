@@ -9,7 +9,9 @@ require (
 
 require (
 	github.com/gofrs/flock v0.13.1 // indirect
-	github.com/google/jsonschema-go v0.4.2 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
 )
 
 require (

@@ -10,6 +10,8 @@ require (
 
 require (
 	github.com/gofrs/flock v0.13.1 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
 	golang.org/x/crypto v0.51.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	mvdan.cc/sh/v3 v3.14.1 // indirect
