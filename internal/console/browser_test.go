@@ -180,8 +180,8 @@ func TestBrowser(t *testing.T) {
 		ann.see(fmt.Sprintf("document.activeElement.id == %q", first))
 		ann.do(chromedp.KeyEvent("d"))
 		s.waitFor(first, approval.Refused)
-		ann.see(fmt.Sprintf("document.activeElement.id == %q || !document.getElementById(%q)", second, first))
-		ann.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("a"))
+		ann.see(fmt.Sprintf("document.activeElement.id == %q && !document.getElementById(%q)", second, first)) // the next one, without a key
+		ann.do(chromedp.KeyEvent("a"))
 		s.waitFor(second, approval.Approved)
 	})
 	t.Run("always with an edited rule", func(t *testing.T) { alwaysEdited(t, browser) })

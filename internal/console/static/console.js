@@ -16,21 +16,30 @@
     count.hidden = n === 0;
     document.title = document.title.replace(/^\(\d+\) /, "").replace(/^/, n ? `(${n}) ` : "");
     if (!inbox) return;
-    const have = new Map(all("[data-key]", inbox).map((e) => [e.dataset.key, e]));
+    // The focus, which the keys go to, stays on its card, or on the one after it.
+    const heirs = [];
+    for (let e = document.activeElement.closest("[data-key]"); e; e = e.nextElementSibling) heirs.push(e.dataset.key);
+    const held = document.activeElement;
+    const fresh = [...next.children], keys = new Set(fresh.map((e) => e.dataset.key));
+    [...inbox.children].forEach((e) => { if (!keys.has(e.dataset.key)) e.remove(); });
+    const have = new Map([...inbox.children].map((e) => [e.dataset.key, e]));
     let at = inbox.firstElementChild;
-    for (const el of [...next.children]) {
+    for (const el of fresh) {
       const old = have.get(el.dataset.key);
       const keep = old && old.dataset.v === el.dataset.v ? old : el;
-      if (keep !== at) inbox.insertBefore(keep, at);
-      else at = at.nextElementSibling;
-      have.delete(el.dataset.key);
+      if (keep === at) at = at.nextElementSibling;
+      else inbox.insertBefore(keep, at);
       if (old && old !== keep) {
         if (old === at) at = at.nextElementSibling;
         old.remove();
       }
     }
     while (at) { const gone = at; at = at.nextElementSibling; gone.remove(); }
-    have.forEach((e) => e.remove());
+    if (heirs.length && document.activeElement !== held) {
+      const now = new Map([...inbox.children].map((e) => [e.dataset.key, e]));
+      const heir = heirs.map((k) => now.get(k)).find(Boolean);
+      if (heir) heir.focus();
+    }
     tick();
   };
   const refresh = async () => {
