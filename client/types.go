@@ -26,7 +26,25 @@ type DecisionRequest struct {
 	// Lease is in how many seconds the caller reports the outcome of a call that a
 	// person approved; zero: it does not report.
 	Lease int `json:"lease,omitempty"`
+	// Unclaimed leaves an approval for [Client.Claim]: the answer is then an ask whose
+	// request is approved. A caller whose own state can be put back, such as a
+	// framework that resumes from a checkpoint, thus spends an approval once and not
+	// once a resume.
+	Unclaimed bool `json:"unclaimed,omitempty"`
 }
+
+// An ExplainRequest asks how a call would be decided. Nothing is recorded and no
+// person is asked.
+type ExplainRequest struct {
+	Call *obstat.Call `json:"call"`
+}
+
+// API is the version of the HTTP API. Every answer has it in the header
+// [APIHeader], so that a client of another version lets nothing run.
+const (
+	API       = "1"
+	APIHeader = "Obstat-Api"
+)
 
 // A Decision is the gate's answer to a call.
 type Decision struct {

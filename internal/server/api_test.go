@@ -39,6 +39,7 @@ func TestOpenAPI(t *testing.T) {
 	for _, tt := range []struct{ token, method, path, body string }{
 		{s.agent, "POST", "/v1/decisions", aCall},
 		{s.agent, "POST", "/v1/decisions", `{"calls":[{"tool":"bash","input":{"command":"git status"}},{"tool":"bash","input":{"command":"make it"}}]}`},
+		{s.agent, "POST", "/v1/explain", aCall},
 		{s.ann, "GET", "/v1/requests?state=pending", ""},
 		{s.ann, "GET", "/v1/requests/" + id, ""},
 		{s.ann, "POST", "/v1/requests/" + id + "/answer", `{"allow":true,"scope":"session","for":60}`},

@@ -60,6 +60,7 @@ func methods(mux *http.ServeMux, r *http.Request) string {
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
+		head.Set(client.APIHeader, client.API)
 		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Referrer-Policy", "no-referrer")
 		head.Set("X-Frame-Options", "DENY")

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Listening says where a server listens.
@@ -88,6 +90,13 @@ func listenSocket(path string) (net.Listener, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be entered by other users; a socket needs a directory of mode 0700", dir)
 	}
+	// Of servers that start at the same time one gets the socket: it is looked for,
+	// removed and made while a lock is held.
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Close() }()
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("%s is in use by another server", path)
@@ -95,7 +104,15 @@ func listenSocket(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	return net.Listen("unix", path)
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // clients refuse one that others may write
+		_ = ln.Close()
+		return nil, err
+	}
+	return ln, nil
 }
 
 // socketKey marks requests that came by a Unix socket.

@@ -35,7 +35,7 @@ func document(routes []route) object {
 		item[strings.ToLower(rt.method)] = g.operation(rt)
 	}
 	return object{"openapi": "3.0.3",
-		"info":       object{"title": "obstat", "version": "1", "description": "The permission gate for agents' tool calls: allow, ask or deny."},
+		"info":       object{"title": "obstat", "version": client.API, "description": "The permission gate for agents' tool calls: allow, ask or deny."},
 		"paths":      paths,
 		"components": object{"schemas": g.named, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}}}
 }

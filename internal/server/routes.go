@@ -13,6 +13,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/replay"
 	"github.com/obstat/obstat/ledger"
 )
@@ -85,6 +86,7 @@ func routes() []route {
 	ledgerQuery := []string{"after", "since", "until", "kind", "agent", "session", "tool", "verdict", "rule", "limit"}
 	return slices.Concat([]route{
 		op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions),
+		op("POST", "/v1/explain", "Show how a call would be decided; nothing is recorded", agents|people, nil, explainCall),
 		op("GET", "/v1/requests", "List requests", agents|people, []string{"state", "group", "after", "limit"}, listRequests),
 		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"}, getRequest),
 		op("POST", "/v1/requests/{id}/answer", "Answer a request", people, nil, answerRequest),
@@ -191,6 +193,17 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 		}
 	}
 	return out, failed
+}
+
+func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest]) (*explain.View, error) {
+	if r.body.Call == nil {
+		return nil, bad("give call")
+	}
+	if err := r.admit(r.body.Call, v.s.shelf); err != nil {
+		return nil, err
+	}
+	view, _, err := v.Try(r.body.Call, v.s.opts.World)
+	return view, err
 }
 
 func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Requests, error) {

@@ -60,7 +60,7 @@ func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *
 			return nil, err
 		}
 	}
-	if req.State == approval.Pending {
+	if req.State == approval.Pending || in.Unclaimed && req.State == approval.Approved {
 		d.Verdict = obstat.Ask
 		return client.NewDecision(&d, req), nil
 	}
