@@ -96,6 +96,8 @@ var importTable = []importRow{
 		why: "display makes texts of calls fit to be looked at; where they are shown is not its business"},
 	{pkg: "internal/hook", may: []string{"", "agent", "approval", "gate", "ledger", "policy", "store", "internal/desk", "internal/statedir", "internal/remote"},
 		why: "hook translates between an agent's process and the gate, and sees to it that every failure denies; it decides nothing"},
+	{pkg: "internal/inprocess", may: []string{"", "dialect", "dialect/all", "gate", "policy", "internal/explain", "internal/jsonx"},
+		why: "inprocess is linked into a WebAssembly module that other programs load: it brings no server, store or command"},
 	{pkg: "internal/store/...", may: []string{"", "approval", "ledger", "internal/store/...", "internal/statedir"},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/gofrs/flock"},
 		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
@@ -130,7 +132,8 @@ var (
 // mutableVars are package variables (package and name) that hold state, with the
 // reason why nobody can tell.
 var mutableVars = map[string]string{
-	"internal/cli stamped": "the linker sets it, and nothing changes it afterwards",
+	"internal/cli stamped":             "the linker sets it, and nothing changes it afterwards",
+	"internal/inprocess/wasm instance": "it is the memory of a WebAssembly module, whose exported functions have no receiver",
 }
 
 // allowers are the functions (package and name) that may put another verdict
