@@ -46,6 +46,10 @@ type Call struct {
 	// After are the marks that earlier calls of the session got, see [Mark]: what this
 	// session has done so far.
 	After []string `json:"after,omitempty"`
+	// Hint is what the tool's server says that the tool does at worst, as MCP has it:
+	// "read-only", "additive" or "destructive"; "" is not known. It counts only where a
+	// policy believes that server.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Digest returns the hash that binds an approval to this call: tool and input,

@@ -18,7 +18,7 @@ import (
 // The fields that begin with `call.` are those of the call: `call.agent`, `call.user`,
 // `call.role`, `call.channel`, `call.mode`, `call.branch`, `call.time` (UTC, as
 // 2006-01-02T15:04:05Z), `call.clock` and `call.day` where the call was made (15:04, mon) and
-// `call.after` (the session's marks). `input.a.b` is a field of the input, and
+// `call.after` (the session's marks) and `call.hint` (what a server says of its tool). `input.a.b` is a field of the input, and
 // `input.list[].name` that of each element of a list. Any other is a subject of the
 // question.
 //
@@ -37,7 +37,7 @@ const (
 )
 
 // callFields are the circumstances that conditions can look at.
-var callFields = [...]string{"agent", "user", "role", "channel", "mode", "branch", "time", "clock", "day", "after"}
+var callFields = [...]string{"agent", "user", "role", "channel", "mode", "branch", "time", "clock", "day", "after", "hint"}
 
 // A condValue is a value that a condition looks at.
 type condValue struct{ text, json string }
@@ -170,6 +170,8 @@ func (f *Facts) circumstance(name string) (out []condValue, known bool) {
 			out = append(out, condValue{text: m})
 		}
 		return out, true
+	case "hint":
+		return one(c.Hint)
 	}
 	if c.Time.IsZero() {
 		return nil, false

@@ -23,11 +23,12 @@ type Circumstances struct {
 	Project  string         `json:"project,omitempty"`
 	Mode     obstat.Mode    `json:"mode,omitempty"`
 	Repeat   int            `json:"repeat,omitempty"`
-	// Time, Branch and After are those of the call, if a rule looks at them; Marks are
-	// what the session is known to have done since.
+	// Time, Branch, After and Hint are those of the call, if a rule looks at them; Marks
+	// are what the session is known to have done since.
 	Time   time.Time `json:"time,omitzero"`
 	Branch string    `json:"branch,omitempty"`
 	After  []string  `json:"after,omitempty"`
+	Hint   string    `json:"hint,omitempty"`
 	Marks  []string  `json:"marks,omitempty"`
 	// Given is the input that a human or the policy put in place of the call's,
 	// which is the record's; masked as well.
@@ -65,6 +66,6 @@ func (r *Record) Replayable() (*obstat.Call, *Circumstances, error) {
 	}
 	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session, User: r.User, Roles: c.Roles,
 		Channel: c.Channel, Dir: r.Dir, Roots: c.Roots, Project: c.Project, Mode: c.Mode, Repeat: c.Repeat,
-		Time: c.Time, Branch: c.Branch, After: c.After}
+		Time: c.Time, Branch: c.Branch, After: c.After, Hint: c.Hint}
 	return call, &c, nil
 }

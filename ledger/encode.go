@@ -122,6 +122,7 @@ func (c *Circumstances) encode() ([]byte, error) {
 	}
 	w.TextField("branch", c.Branch)
 	w.ListField("after", c.After)
+	w.TextField("hint", c.Hint)
 	w.ListField("marks", c.Marks)
 	w.RawField("given", c.Given)
 	w.TextField("partial", c.Partial)

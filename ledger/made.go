@@ -48,7 +48,7 @@ func (m *Made) Record() *Record {
 		r.Rule, r.Pos = Clip(d.Rule.String()), d.Rule.Pos
 	}
 	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Project: c.Project, Mode: m.Mode, Repeat: c.Repeat,
-		Time: c.Time, Branch: c.Branch, After: c.After, Marks: d.Marks, Suggested: m.Suggested}
+		Time: c.Time, Branch: c.Branch, After: c.After, Hint: c.Hint, Marks: d.Marks, Suggested: m.Suggested}
 	var partial string
 	r.Input, more.Partial = Legible(c.Input)
 	if m.Given != nil {

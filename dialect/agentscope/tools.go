@@ -82,7 +82,7 @@ func (t *toolset) Check(f *obstat.Facts) obstat.Finding {
 	case "PowerShell":
 		return plainAsk("execute a PowerShell command")
 	}
-	if d, ok := t.Tools[f.Call.Tool]; ok {
+	if d, ok := t.declared(f.Call); ok {
 		return t.checkDeclared(f.Call.Tool, d)
 	}
 	switch b, ok := builtins()[f.Call.Tool]; {
@@ -92,6 +92,16 @@ func (t *toolset) Check(f *obstat.Facts) obstat.Finding {
 		return pass()
 	}
 	return plainAsk("a tool that nobody vouches for")
+}
+
+// declared returns what was declared of a tool. An MCP tool of which nothing was is what
+// its server says with the call.
+func (t *toolset) declared(c *obstat.Call) (dialect.Tool, bool) {
+	d, ok := t.Tools[c.Tool]
+	if !ok && c.Hint == "read-only" && strings.HasPrefix(c.Tool, "mcp__") {
+		return dialect.Tool{Kind: "mcp", ReadOnly: true}, true
+	}
+	return d, ok
 }
 
 func (t *toolset) checkDeclared(name string, d dialect.Tool) obstat.Finding {
@@ -147,7 +157,7 @@ func (t *toolset) Holds(f *obstat.Facts) (bool, error) {
 	if f.Call.Tool == "Bash" {
 		return t.readOnlyBash(f), nil
 	}
-	if d, ok := t.Tools[f.Call.Tool]; ok {
+	if d, ok := t.declared(f.Call); ok {
 		return d.ReadOnly && t.believes(f.Call.Tool, d), nil
 	}
 	return builtins()[f.Call.Tool].readOnly, nil

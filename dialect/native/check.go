@@ -165,6 +165,8 @@ func example(r *rule, n *tree.Node) (c *obstat.Call, why string) {
 			c.Branch = text
 		case "mode":
 			c.Mode = obstat.Mode(text)
+		case "hint":
+			c.Hint = text
 		case "after":
 			c.After = []string{text}
 		case "clock":

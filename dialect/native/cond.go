@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	whenTexts  = []string{"agent", "user", "role", "channel", "mode", "branch"}
+	whenTexts  = []string{"agent", "user", "role", "channel", "mode", "branch", "hint"}
 	whenFields = func() (out []tree.Field) {
 		for _, name := range append(slices.Clone(whenTexts), "time", "days") {
 			out = append(out, tree.Field{Name: name, Kinds: []tree.Kind{tree.String, tree.Array}})

@@ -99,6 +99,7 @@ var hints = [...][2]string{
 	{"channel", "write `channel: ci`"},
 	{"mode", "write `mode: plan`"},
 	{"branch", "write `branch: [main, release/*]`"},
+	{"hint", "write `hint: read-only`"},
 	{"time", "write `time: 09:00-17:00`"},
 	{"days", "write `days: mon-fri`"},
 }

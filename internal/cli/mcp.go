@@ -32,7 +32,7 @@ type mcpOptions struct {
 	// Upstream is the address of the server, in place of a command; Listen is where
 	// clients reach the gateway, in place of standard input.
 	Upstream, Listen string
-	Config           string // a file with mcpServers, each of which gets an address
+	Config           string // a file with mcpServers
 	Headers          []string
 	Origins          []string
 	Hosts            []string
@@ -62,7 +62,7 @@ func (o *mcpOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP, in place of COMMAND")
 	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address of --upstream, as `Name: value`; ${NAME} is a variable")
 	cmd.Flags().StringVar(&o.Listen, "listen", "", "serve clients over HTTP on `host:port`, in place of standard input and output")
-	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers: serve each of them at --listen, as /mcp/NAME")
+	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers: serve all of them as one server, and at --listen each as /mcp/NAME as well")
 	cmd.Flags().StringArrayVar(&o.Origins, "origin", nil, "`origin` of web pages that may call --listen")
 	cmd.Flags().StringArrayVar(&o.Hosts, "host", nil, "`name` by which --listen is called, besides localhost")
 	complete(cmd, "forms", "on", "off")
@@ -105,11 +105,11 @@ func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
 	return g.Serve(ctx, process, o.IO.In, o.IO.Out)
 }
 
-// many serves the servers of a file behind one address, each under its own name: rules hang
-// on it.
+// many serves the servers of a file: as one, whose tools have the server's name in front, and
+// over HTTP each by itself as well.
 func (o *mcpOptions) many(ctx context.Context, args []string) error {
-	if len(args) > 0 || o.Upstream != "" || o.Name != "" || o.Listen == "" {
-		return usagef("--config names all servers, and needs --listen: obstat mcp --config mcp.json --listen localhost:7070")
+	if len(args) > 0 || o.Upstream != "" || o.Name != "" {
+		return usagef("--config names all servers: obstat mcp --config mcp.json [--listen localhost:7070]")
 	}
 	list, err := agent.Servers(&agent.Where{}, o.Config)
 	if err != nil {
@@ -120,28 +120,38 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 		return err
 	}
 	defer st.Close()
-	mux := http.NewServeMux()
+	b := &mcp.Bundle{Version: thisVersion().Version, Log: o.IO.Err}
 	for _, s := range list {
 		g, err := st.Guard(s.Name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.Config, err)
 		}
-		var process *mcp.Process
-		var remote *mcp.Remote
+		m := mcp.Member{Guard: g}
 		if s.URL != "" {
-			if remote = (&mcp.Remote{URL: s.URL, Header: s.Header}); remote.Check() != nil {
-				return fmt.Errorf("%s: %s: %w", o.Config, s.Name, remote.Check())
+			if m.Remote = (&mcp.Remote{URL: s.URL, Header: s.Header}); m.Remote.Check() != nil {
+				return fmt.Errorf("%s: %s: %w", o.Config, s.Name, m.Remote.Check())
 			}
 		} else {
-			process = &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: o.IO.Err}
+			m.Process = &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: o.IO.Err}
 		}
-		front := g.Handler(process, remote, &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins})
-		defer front.Close()
-		mux.Handle("/mcp/"+s.Name, front)
-		fmt.Fprintf(o.IO.Err, "obstat mcp: %s at /mcp/%s\n", s.Name, s.Name)
+		b.Members = append(b.Members, m)
 	}
 	if len(list) == 0 {
 		return fmt.Errorf("%s has no mcpServers", o.Config)
+	}
+	if o.Listen == "" {
+		return b.Serve(ctx, o.IO.In, o.IO.Out)
+	}
+	reached := &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}
+	mux := http.NewServeMux()
+	serve := func(what, path string, f *mcp.Front) {
+		mux.Handle(path, f)
+		context.AfterFunc(ctx, f.Close)
+		fmt.Fprintf(o.IO.Err, "obstat mcp: %s at %s\n", what, path)
+	}
+	serve("all of them", "/mcp", b.Handler(reached))
+	for _, m := range b.Members {
+		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, reached))
 	}
 	return o.listen(ctx, mux)
 }

@@ -151,9 +151,12 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 		}
 	}()
 	if f.method == "tools/call" {
-		c.Channel = "mcp " + s.tools.digest(f.name) // an answer is for this tool as it describes itself now
+		digest, hint := s.tools.said(f.name)
+		c.Channel = "mcp " + digest // an answer is for this tool as it describes itself now
 		if why := s.tools.doubt(f.name); why != "" {
 			ctx = gate.Doubted(ctx, why)
+		} else {
+			c.Hint = hint
 		}
 	}
 	g, forms := s.gateFor(s.metaOf(f))
@@ -260,9 +263,7 @@ func (f *frame) member(s span) span {
 // serverAsks decides a request of the server's: sampling spends the client's money,
 // roots tell the server about the machine. Others are the client's own business.
 func (s *session) serverAsks(ctx context.Context, f *frame) error {
-	switch f.method {
-	case "sampling/createMessage", "roots/list":
-	default:
+	if f.method != "sampling/createMessage" && f.method != "roots/list" || s.relays {
 		return s.toClient(s.belongs(f), f.raw)
 	}
 	c, why := s.callOf(f)

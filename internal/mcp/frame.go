@@ -17,12 +17,14 @@ type frame struct {
 	kind kind
 	// id as it is written, `7` or `"a"`; "" for a notification.
 	id     string
+	idAt   span
 	method string
 
 	params, result, failure span
 
 	// Of params.
 	name, uri string
+	nameAt    span
 	arguments span
 	meta      meta
 	state     string // requestState
@@ -119,6 +121,7 @@ func (r *reader) read(raw []byte) (*frame, error) {
 			version = s.Next() == jsonx.Str && s.Text == "2.0"
 		case "id":
 			f.id, err = r.id()
+			f.idAt = span{s.Start, s.End}
 		case "method":
 			if s.Next() != jsonx.Str {
 				err = errors.New("the method is not a text")
@@ -206,7 +209,7 @@ func (r *reader) param(f *frame, key string, at int) error {
 		if key == "uri" {
 			f.uri = strings.Clone(s.Text)
 		} else {
-			f.name = strings.Clone(s.Text)
+			f.name, f.nameAt = strings.Clone(s.Text), span{s.Start, s.End}
 		}
 	case "arguments":
 		if k := s.Value(); k != jsonx.ObjectStart && k != jsonx.Null {

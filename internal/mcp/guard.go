@@ -43,7 +43,8 @@ type Guard struct {
 	// Log takes words for people; nil: none.
 	Log io.Writer
 
-	bare bool // lists are left as the server sends them, to be looked at
+	bare   bool // lists are left as the server sends them, to be looked at
+	relays bool // calls pass: what stands behind decides
 }
 
 // defaultHold is less than the minute after which most clients give a call up.

@@ -398,6 +398,12 @@ func TestConfig(t *testing.T) {
 		_, address, _ = strings.Cut(lines.Text(), "http://")
 	}
 	go io.Copy(io.Discard, words)
+	for _, era := range eras {
+		s := l.dial("http://"+address+"/mcp", era, nil)
+		if text, failed := l.call(s, "two__echo", map[string]any{"text": era}); failed || text != era {
+			t.Errorf("all, %s: %q %v", era, text, failed)
+		}
+	}
 	for name, denied := range map[string]bool{"one": false, "two": true} {
 		s := l.dial("http://"+address+"/mcp/"+name, "2025-06-18", nil)
 		if text, failed := l.call(s, "echo", map[string]any{"text": name}); failed || text != name {

@@ -100,7 +100,7 @@ func (g *Guard) definitions(ctx context.Context, p *Process, r *Remote) ([]Defin
 		s.toServer = (&sink{w: pipe.in}).write
 		go func() {
 			s.serverEnded(s.readServer(ctx, pipe.out))
-			_ = pipe.cmd.Wait()
+			_ = pipe.wait()
 			close(ended)
 		}()
 		defer pipe.stop(ended)

@@ -59,6 +59,12 @@ func sdkServer(args []string) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "touch", Description: "makes a file"}, func(_ context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, any, error) {
 		return text("made %s", i.Path), nil, os.WriteFile(i.Path, []byte(i.Text), 0o644)
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "look", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+		return text("looked"), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "add", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+		return text("added"), nil, nil
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "erase", Description: "removes a file"}, func(_ context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, any, error) {
 		return text("removed %s", i.Path), nil, os.Remove(i.Path)
 	})

@@ -105,16 +105,22 @@ type Process struct {
 	Dir     string   // "" is the current one
 	Env     []string // besides the gateway's own
 	Stderr  io.Writer
+
+	bundle *Bundle // in place of a command
 }
 
 // A pipe is a running server.
 type pipe struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out io.Reader
+	in   io.WriteCloser
+	out  io.Reader
+	wait func() error
+	tell func(os.Signal) // to end
 }
 
 func (p *Process) start() (*pipe, error) {
+	if p.bundle != nil {
+		return p.bundle.start(), nil
+	}
 	if len(p.Command) == 0 {
 		return nil, errors.New("there is no command to start the server with")
 	}
@@ -134,7 +140,7 @@ func (p *Process) start() (*pipe, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("the server cannot be started: %w", err)
 	}
-	return &pipe{cmd, in, out}, nil
+	return &pipe{in, out, cmd.Wait, func(s os.Signal) { _ = cmd.Process.Signal(s) }}, nil
 }
 
 // How long a server has to end after its input was closed, and after it was told to.
@@ -154,7 +160,7 @@ func (p *pipe) stop(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-time.After(step.wait):
-			_ = p.cmd.Process.Signal(step.sig)
+			p.tell(step.sig)
 		}
 	}
 }
@@ -188,7 +194,7 @@ func (g *Guard) Serve(ctx context.Context, server *Process, in io.Reader, out io
 	}()
 	why := s.readServer(ctx, p.out)
 	close(ended)
-	werr := p.cmd.Wait()
+	werr := p.wait()
 	select {
 	case <-left:
 		return nil
@@ -206,18 +212,42 @@ func (g *Guard) Serve(ctx context.Context, server *Process, in io.Reader, out io
 	return fmt.Errorf("the server has ended: %w", why)
 }
 
+// messages yields the lines of a stream; an envelopeError for one that cannot be one, which
+// may be followed by others, and at last what has ended the stream, if that is no end.
+func messages(in io.Reader) func(yield func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		for l := newLines(in); ; {
+			line, err := l.next()
+			var long *longError
+			switch {
+			case err == nil:
+			case errors.As(err, &long):
+				err = &envelopeError{long.id(), codeRequest, long.Error()}
+			case errors.Is(err, errCut):
+				yield(nil, &envelopeError{"", codeParse, err.Error()})
+				return
+			default:
+				if !errors.Is(err, io.EOF) {
+					yield(nil, err)
+				}
+				return
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
 // readClient takes the client's messages until there are no more.
 func (s *session) readClient(ctx context.Context, in io.Reader) {
-	for l := newLines(in); ; {
-		line, err := l.next()
-		var long *longError
+	for msg, err := range messages(in) {
+		var e *envelopeError
 		switch {
 		case err == nil:
-			err = s.fromClient(ctx, line)
-		case errors.As(err, &long):
-			err = s.refuseFrame(&envelopeError{long.id(), codeRequest, long.Error()})
-		case errors.Is(err, errCut):
-			_ = s.refuseFrame(&envelopeError{"", codeParse, err.Error()})
+			err = s.fromClient(ctx, msg)
+		case errors.As(err, &e):
+			err = s.refuseFrame(err)
 		}
 		if err != nil {
 			return
@@ -228,23 +258,19 @@ func (s *session) readClient(ctx context.Context, in io.Reader) {
 // readServer takes the server's messages until there are no more, or the client cannot be
 // written to.
 func (s *session) readServer(ctx context.Context, out io.Reader) error {
-	for l := newLines(out); ; {
-		line, err := l.next()
-		var long *longError
+	for msg, err := range messages(out) {
+		var e *envelopeError
 		switch {
 		case err == nil:
-			err = s.fromServer(ctx, line)
-		case errors.As(err, &long):
-			err = s.refuseServer(&envelopeError{long.id(), codeRequest, long.Error()})
-		case errors.Is(err, errCut):
-			_ = s.refuseServer(&envelopeError{"", codeParse, err.Error()})
-		case errors.Is(err, io.EOF):
-			return nil
+			err = s.fromServer(ctx, msg)
+		case errors.As(err, &e):
+			err = s.refuseServer(err)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // drained waits until nothing is under way: a client that has closed its end may still

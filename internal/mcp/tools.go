@@ -28,13 +28,16 @@ type toolbox struct {
 	s *Guard
 
 	mu    sync.Mutex
-	whole bool              // all pages were seen, and nothing has changed since
-	seen  map[string]string // digest of the definition, by name
+	whole bool             // all pages were seen, and nothing has changed since
+	seen  map[string]known // by name
 	pages map[string]Definition
 	pins  map[string]string // accepted digests; nil: none were
 	err   error             // why the pins cannot be read
 	read  bool
 }
+
+// known is what was seen of a tool: the digest of its definition, and its hint.
+type known struct{ digest, hint string }
 
 // A Definition is a tool as its server describes it: the part of an entry of tools/list that
 // reaches the model or says how the tool is to be taken.
@@ -43,6 +46,7 @@ type Definition struct {
 	// Text is the canonical JSON of name, title, description, both schemas and
 	// annotations.
 	Text []byte
+	hint string // see [obstat.Call]
 }
 
 // Digest returns the hash that a pin holds.
@@ -60,7 +64,7 @@ type Pins interface {
 	Keep(ctx context.Context, defs []Definition, by string) error
 }
 
-func (g *Guard) toolbox() *toolbox { return &toolbox{s: g, seen: map[string]string{}} }
+func (g *Guard) toolbox() *toolbox { return &toolbox{s: g, seen: map[string]known{}} }
 
 // ready tells whether all tools are known as they are now.
 func (t *toolbox) ready() bool {
@@ -76,15 +80,13 @@ func (t *toolbox) stale() {
 	t.whole, t.pages = false, nil
 }
 
-// digest returns the digest of a tool's definition as it was seen last, shortened; "" where
-// it was not seen.
-func (t *toolbox) digest(name string) string {
+// said returns what a tool was seen last to say of itself: the digest of its definition,
+// shortened, and its hint; "" where it was not seen.
+func (t *toolbox) said(name string) (digest, hint string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d := t.seen[name]; d != "" {
-		return d[:16]
-	}
-	return ""
+	k := t.seen[name]
+	return k.digest[:min(16, len(k.digest))], k.hint
 }
 
 // doubt says what about a tool nobody has accepted; "" for nothing.
@@ -95,7 +97,7 @@ func (t *toolbox) doubt(name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	accept := fmt.Sprintf("`obstat mcp tools %s` shows the difference and accepts it", t.s.Name)
-	switch was, now := t.pins[name], t.seen[name]; {
+	switch was, now := t.pins[name], t.seen[name].digest; {
 	case t.err != nil:
 		return "what was accepted of the server's tools cannot be read: " + t.err.Error()
 	case now == "":
@@ -198,7 +200,25 @@ func definition(e *tree.Node) Definition {
 	if err != nil {
 		return Definition{}
 	}
-	return Definition{name.Str, text}
+	return Definition{name.Str, text, hintOf(e.Get("annotations"))}
+}
+
+// hintOf returns what annotations say that a tool does at worst. A tool that says nothing may
+// destroy something.
+func hintOf(annotations *tree.Node) string {
+	says := func(key string, otherwise bool) bool {
+		if v := annotations.Get(key); v.Is(tree.Bool) {
+			return v.Bool
+		}
+		return otherwise
+	}
+	switch {
+	case says("readOnlyHint", false):
+		return "read-only"
+	case says("destructiveHint", true):
+		return "destructive"
+	}
+	return "additive"
 }
 
 // learn takes a page of the server's tools. What a server shows when it is first seen is
@@ -210,12 +230,12 @@ func (t *toolbox) learn(ctx context.Context, l toolList, further bool) {
 	if !further || t.pages == nil {
 		t.pages = map[string]Definition{}
 		if !further {
-			t.seen = map[string]string{}
+			t.seen = map[string]known{}
 		}
 	}
 	for _, d := range l.defs {
 		if d.Name != "" && len(t.pages) < maxTools {
-			t.pages[d.Name], t.seen[d.Name] = d, d.Digest()
+			t.pages[d.Name], t.seen[d.Name] = d, known{d.Digest(), d.hint}
 		}
 	}
 	if l.next != "" {

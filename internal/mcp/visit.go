@@ -78,7 +78,7 @@ func (f *Front) start(r *http.Request, modern bool) (*visit, *statusError) {
 		v.mu.Lock()
 		v.dead = errors.New("the server has ended")
 		v.mu.Unlock()
-		_ = p.cmd.Wait()
+		_ = p.wait()
 		close(v.ended)
 	}()
 	return v, nil
