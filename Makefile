@@ -5,6 +5,8 @@
 # make bench  obstat's decisions beside other engines'
 # make build  bin/obstat
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
+# make sdk    the packages for Python and Node, in dist/, with the binary's version
+# make test-sdk  both packages around every framework there is, at all versions that are tested
 # make run    a sample agent works through a gate, and asks you
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
@@ -28,6 +30,9 @@ LABARGS  ?=
 # or "-update -versions codex=0.166.0"; where the agents are kept is OBSTAT_AGENTS.
 AGENTARGS ?= -update
 
+# Where the frameworks are kept that the tests of sdk/ run, each in an environment of its own.
+export OBSTAT_SDK ?= $(HOME)/.cache/obstat-sdk
+
 # Where the servers are kept that the tests of internal/mcp start.
 export OBSTAT_MCP_SERVERS ?= $(HOME)/.cache/obstat-mcp-servers
 
@@ -39,11 +44,14 @@ PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.
 # Modules of their own, so that what they need stays out of the main one's way.
 MODULES  := adkplugin chorusdiscord
 
+# Packages in other languages: each has test.sh, where FULL=1 runs everything, and pack.sh VERSION DIR.
+SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
+
 # Systems that the binary is built for besides this one.
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist test cross race fuzz bench run crash lint setup servers test-agents test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run crash lint setup servers venv test-agents test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
@@ -54,6 +62,7 @@ test: setup servers
 	$(GO) test $$rest || failed=1; \
 	test -z "$$failed"
 	@set -e; for m in $(MODULES); do echo "$$m:"; (cd $$m && $(GO) vet ./... && $(GO) test ./...); done
+	@for sdk in $(SDKS); do sh $$sdk/test.sh || exit 1; done
 	@$(MAKE) --no-print-directory cross
 
 # What is built for other systems compiles, its tests too.
@@ -87,6 +96,13 @@ build:
 # Two builds of one commit are the same, byte for byte. DISTARGS="-only linux_amd64" builds one.
 dist:
 	$(GO) run ./internal/dist/make $(DISTARGS)
+
+sdk:
+	@set -e; version=$$($(GO) run ./internal/dist/make -version); for sdk in $(SDKS); do sh $$sdk/pack.sh $$version dist; done
+
+# The frameworks that are too large for make test as well.
+test-sdk: setup venv node
+	@for sdk in $(SDKS); do FULL=1 sh $$sdk/test.sh || exit 1; done
 
 run:
 	@$(GO) run ./cmd/obstat demo
@@ -124,13 +140,15 @@ setup:
 	fi
 
 # Real servers of the Model Context Protocol for the tests of internal/mcp, once.
-servers: node
+servers: node venv
+	@sh internal/mcp/servers.sh $(OBSTAT_MCP_SERVERS)
+
+venv:
 	@python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; \
 		else echo "python3's venv is missing: install python3-venv"; exit 1; fi; \
 	}
-	@sh internal/mcp/servers.sh $(OBSTAT_MCP_SERVERS)
 
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node

@@ -16,7 +16,17 @@ import (
 func main() {
 	out := flag.String("out", "dist", "directory that gets the packages")
 	only := flag.String("only", "", "targets to build, as linux_amd64,darwin_arm64; all where empty")
+	version := flag.Bool("version", false, "print the version that would be built, and build nothing")
 	flag.Parse()
+	if *version {
+		at, err := head()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "dist:", err)
+			os.Exit(1)
+		}
+		fmt.Println(at.version)
+		return
+	}
 	if err := run(*out, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)

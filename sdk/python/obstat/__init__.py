@@ -1,0 +1,83 @@
+"""obstat decides the tool calls of AI agents: allow, ask a person, or deny.
+
+    decision = obstat.authorize(obstat.Call("Bash", {"command": "git status"}))
+    if decision.allowed:
+        ...
+
+The functions use one client for the process, `obstat.client()`. Approvals stay in the server: a
+decision holds the id of a request, and only the server says whether a person has approved it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ._types import BadCall, Call, ConfigError, Decision, Denied, Effect, ObstatError, Pending, Rule, SocketError, VersionError
+from ._version import __version__
+from .client import AsyncClient, Client
+from .guard import Guard
+
+__all__ = [
+    "AsyncClient",
+    "BadCall",
+    "Call",
+    "Client",
+    "ConfigError",
+    "Decision",
+    "Denied",
+    "Effect",
+    "Guard",
+    "ObstatError",
+    "Pending",
+    "Rule",
+    "SocketError",
+    "VersionError",
+    "__version__",
+    "authorize",
+    "claim",
+    "client",
+    "explain",
+    "report",
+    "run",
+]
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_client: Client | None = None
+
+
+def client() -> Client:
+    """Returns the client that the functions of this module use."""
+    global _client
+    with _lock:
+        if _client is None:
+            _client = Client()
+        return _client
+
+
+def authorize(call: Call, *, wait: float = 0) -> Decision:
+    """Decides a call; see `Client.authorize`."""
+    return client().authorize(call, wait=wait)
+
+
+def claim(id: str, call: Call) -> Decision:
+    """Takes the approval of a request, to run this call once; see `Client.claim`."""
+    return client().claim(id, call)
+
+
+def report(id: str | None, ok: bool, words: str = "") -> None:
+    """Says how a claimed call went; see `Client.report`."""
+    client().report(id, ok, words)
+
+
+def explain(call: Call) -> dict[str, Any]:
+    """Shows how a call would be decided; see `Client.explain`."""
+    return client().explain(call)
+
+
+def run(call: Call, fn: Callable[[dict[str, Any]], T], *, wait: float = 0) -> T:
+    """Runs `fn` with the call's input if that is allowed; see `Client.run`."""
+    return client().run(call, fn, wait=wait)

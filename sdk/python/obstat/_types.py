@@ -1,0 +1,232 @@
+"""Calls, decisions and errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Effect = Literal["allow", "ask", "deny"]
+
+MAX_INPUT = 7 << 20
+"""How many bytes an input may have as JSON; the server takes bodies of 8 MiB."""
+
+MAX_DEPTH = 200
+MAX_VALUES = 1_000_000
+
+
+class ObstatError(Exception):
+    """Something kept a call from being decided. `decision` is the deny that it means."""
+
+    def __init__(self, reason: str, decision: Decision | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.decision = decision or Decision("deny", reason)
+
+
+class BadCall(ObstatError):
+    """The call cannot be sent: its input is not JSON, or too large."""
+
+
+class ConfigError(ObstatError):
+    """The server's address or the token makes no sense."""
+
+
+class SocketError(ObstatError):
+    """The socket is not the user's own: others could answer in the server's place."""
+
+
+class VersionError(ObstatError):
+    """What answers is no obstat server of this API's version."""
+
+
+class Denied(ObstatError):
+    """`run` did not run the call: it was denied."""
+
+
+class Pending(ObstatError):
+    """`run` did not run the call: a person is asked. `decision.id` names the request."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The rule that decided."""
+
+    text: str
+    verdict: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer to a call. Only `allow` lets it run: now, and once.
+
+    `id` names the request that people were asked with. It is a handle, not a verdict: the
+    approval stays in the server.
+    """
+
+    effect: Effect
+    reason: str
+    rule: Rule | None = None
+    id: str | None = None
+    state: str | None = None
+    input: dict[str, Any] | None = None
+    """Replaces the call's input, where a person or the policy has changed it."""
+    safety: bool = False
+    error: str | None = None
+    """unreachable, timeout, unreadable or refused: the server's policy did not give this deny."""
+    digest: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        """Tells whether the call may run."""
+        return self.effect == "allow"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call.
+
+    `id` is the framework's id of the call and `session` its thread or run: a call that is put
+    again with both, after a resume or a crash, is the same ask. Other arguments make another
+    call, which is decided anew.
+    """
+
+    tool: str
+    input: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+    session: str = ""
+    agent: str = ""
+    user: str = ""
+    dir: str | None = None
+    """Where relative paths start; the process's working directory if not given."""
+    roots: tuple[str, ...] = ()
+    mode: str = ""
+
+    def put(self) -> Put:
+        """Writes the call down as the bytes that are sent. Raises `BadCall`."""
+        if not isinstance(self.tool, str) or not self.tool:
+            raise BadCall(f"a call's tool is a name, not {self.tool!r:.100}")
+        raw = encode(self.input)
+        try:
+            tool = self.tool.encode()
+            where = self.dir if self.dir is not None else os.getcwd()
+        except UnicodeEncodeError:
+            raise BadCall(f"the tool's name holds half a character: {self.tool!r:.100}") from None
+        except OSError as e:
+            raise BadCall(f"there is no working directory: {e}") from None
+        rest = {"dir": where, "agent": self.agent, "session": self.session, "user": self.user, "mode": self.mode, "roots": list(self.roots)}
+        tail = encode({k: v for k, v in rest.items() if v}, "call")
+        body = b'{"tool":' + encode_text(self.tool) + b',"input":' + raw + (b"," + tail[1:] if len(tail) > 2 else b"}")
+        sum = hashlib.sha256(len(tool).to_bytes(8, "big") + tool + len(raw).to_bytes(8, "big") + raw)
+        digest = sum.hexdigest()
+        key = None
+        if self.id:
+            key = hashlib.sha256("\0".join((self.session, self.id, digest)).encode("utf-8", "surrogatepass")).hexdigest()
+        return Put(body, raw, digest, key)
+
+
+@dataclass(frozen=True)
+class Put:
+    """A call as it is sent."""
+
+    body: bytes
+    raw: bytes  # the input
+    digest: str
+    key: str | None
+
+    def input(self) -> dict[str, Any]:
+        """Returns a copy of the input as it was sent, which nobody else can change."""
+        out: dict[str, Any] = json.loads(self.raw)
+        return out
+
+
+class _Not(Exception):
+    """A value that is not JSON; `path` is filled in on the way out."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.path: list[str] = []
+
+
+def _check(value: object, depth: int, left: list[int]) -> None:
+    """Raises where `value` is not plain JSON, or json.dumps would change it unseen."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise _Not(f"it has more than {MAX_VALUES:,} values")
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return
+    if not isinstance(value, (dict, list, tuple)):
+        raise _Not(f"{type(value).__name__} is not JSON")
+    if depth >= MAX_DEPTH:
+        raise _Not(f"it is nested more than {MAX_DEPTH} deep, or holds itself")
+    if isinstance(value, dict):
+        for k, v in value.items():
+            if not isinstance(k, str):
+                raise _Not(f"the key {k!r:.60} is {type(k).__name__}, and JSON has strings as keys")
+            try:
+                _check(v, depth + 1, left)
+            except _Not as e:
+                e.path.append("." + k)
+                raise
+        return
+    for i, v in enumerate(value):
+        try:
+            _check(v, depth + 1, left)
+        except _Not as e:
+            e.path.append(f"[{i}]")
+            raise
+
+
+def encode_text(text: str) -> bytes:
+    """Returns a JSON string."""
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
+def encode(value: Mapping[str, Any], name: str = "input") -> bytes:
+    """Returns an object as JSON: keys sorted, no spaces. Raises `BadCall` with the place."""
+    if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
+            raise BadCall(f"{name} is a JSON object, not {type(value).__name__}")
+        value = dict(value)
+    try:
+        _check(value, 0, [MAX_VALUES])
+        out = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except _Not as e:
+        path = "".join(reversed(e.path))
+        raise BadCall(f"{name}{path if len(path) < 200 else path[:200] + '...'}: {e}") from None
+    except UnicodeEncodeError as e:
+        raise BadCall(f"{name}: half a character (a lone surrogate) at {e.start}, which no UTF-8 has") from None
+    except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError) as e:  # NaN; changed while it is written
+        raise BadCall(f"{name}: {e}") from None
+    if len(out) > MAX_INPUT:
+        raise BadCall(f"{name} has {len(out):,} bytes; {MAX_INPUT:,} are the most")
+    return out
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a key is there twice")
+    return out
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def decode_input(text: str) -> dict[str, Any]:
+    """Reads the arguments that a model wrote. A key that is there twice raises `BadCall`: the
+    function could see another value than the policy."""
+    try:
+        out = json.loads(text or "{}", object_pairs_hook=_no_twins, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as e:
+        raise BadCall(f"the arguments are not JSON: {e}") from None
+    if not isinstance(out, dict):
+        raise BadCall(f"the arguments are a JSON object, not {type(out).__name__}")
+    return out

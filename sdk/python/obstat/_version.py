@@ -1,0 +1,3 @@
+"""The version: `make sdk` writes the binary's."""
+
+__version__ = "0.0.0.dev0"

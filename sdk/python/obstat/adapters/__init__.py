@@ -1,0 +1,1 @@
+"""obstat around the tools of agents' frameworks, one module each."""

@@ -1,0 +1,42 @@
+#!/bin/sh
+# test.sh checks the Python package: types, style, its own tests, and the adversarial suite around
+# the real frameworks, each in an environment of its own that is kept in OBSTAT_SDK.
+# FULL=1 takes the large frameworks as well, and the oldest and newest Python there is.
+# UPDATE=1 writes the results that docs/frameworks/results.md shows.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${OBSTAT_SDK:-$HOME/.cache/obstat-sdk}
+python=${PYTHON:-python3}
+mkdir -p "$cache/bin"
+(cd "$here/../.." && go build -trimpath -o "$cache/bin/obstat" ./cmd/obstat)
+export OBSTAT_BIN="$cache/bin/obstat" PYTHONPATH="$here" PYTHONDONTWRITEBYTECODE=1
+unset OBSTAT_SERVER OBSTAT_TOKEN OBSTAT_START
+
+# env NAME prints the directory of an environment with requirements/NAME.txt, which lists
+# everything, so that nothing is resolved anew.
+env() {
+	file=$here/requirements/$1.txt
+	dir=$cache/python-$1-$( (cat "$file"; $python --version) | cksum | cut -d' ' -f1)
+	if [ ! -f "$dir/complete" ]; then
+		rm -rf "$cache/python-$1"-*
+		$python -m venv "$dir"
+		"$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$file"
+		touch "$dir/complete"
+	fi
+	echo "$dir/bin"
+}
+
+cd "$here"
+tools=$(env tools)
+"$tools/ruff" format --quiet --check .
+"$tools/ruff" check --quiet .
+"$tools/mypy" --no-error-summary
+echo "sdk/python: the package"
+"$tools/python" -m pytest -q tests
+for name in ${FRAMEWORKS:-langchain openai-agents pydantic-ai google-adk ${FULL:+adk-fluent agentscope agentscope-2.0.4 claude-agent-sdk}}; do
+	[ -f "requirements/$name.txt" ] || continue
+	echo "sdk/python: $name"
+	bin=$(env "$name") || exit 1
+	"$bin/python" -m suite "$name"
+done
+python3 ../results.py ${UPDATE:+--write}
