@@ -11,6 +11,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -310,8 +311,9 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 	if len(c.Roots) == 0 && c.Dir != "" {
 		c.Roots = []string{c.Dir} // the workspace of a call that names none
 	}
-	c.Repeat = max(c.Repeat, g.repeated(&c))
-	t := &turn{g: g, call: &c, digest: hexDigest(&c), began: began, world: g.world()}
+	digest := c.Digest()
+	c.Repeat = max(c.Repeat, g.repeated(&c, digest))
+	t := &turn{g: g, call: &c, digest: hex.EncodeToString(digest[:]), began: began, world: g.world()}
 	t.j = g.judge(ctx, &c, t.world)
 	return t
 }
@@ -358,8 +360,8 @@ func (g *Gate) masks(text string) string {
 }
 
 // repeated counts how often the session made this very call in a row before.
-func (g *Gate) repeated(c *obstat.Call) int {
-	digest, key := c.Digest(), c.Agent+"\x00"+c.Session
+func (g *Gate) repeated(c *obstat.Call, digest [32]byte) int {
+	key := c.Agent + "\x00" + c.Session
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r, ok := g.repeats[key]

@@ -35,7 +35,7 @@ func (t *turn) record(d *obstat.Decision) *ledger.Record {
 	}
 	call := *t.call
 	call.Project = t.j.Call.Project
-	m := &ledger.Made{Call: &call, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
+	m := &ledger.Made{Call: &call, Digest: t.digest, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
 		Policy: t.j.digest(), Request: t.request, Suggested: t.suggested}
 	return m.Record()
 }

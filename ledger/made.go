@@ -21,6 +21,7 @@ const (
 // Made is a decision on its way into the ledger.
 type Made struct {
 	Call     *obstat.Call // as it was made
+	Digest   string       // of the call, in hexadecimal; "" is worked out
 	Decision *obstat.Decision
 	Said     obstat.Verdict // the policy's own verdict, before anybody was asked
 	Mode     obstat.Mode    // the call was judged in
@@ -40,9 +41,12 @@ type Made struct {
 // Nothing is masked yet.
 func (m *Made) Record() *Record {
 	c, d := m.Call, m.Decision
-	digest := c.Digest()
+	if m.Digest == "" {
+		digest := c.Digest()
+		m.Digest = hex.EncodeToString(digest[:])
+	}
 	r := &Record{Time: time.Now(), Kind: Decision, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: m.Request,
-		Tool: c.Tool, Call: hex.EncodeToString(digest[:]), Policy: m.Policy, Trace: m.Trace, World: m.World,
+		Tool: c.Tool, Call: m.Digest, Policy: m.Policy, Trace: m.Trace, World: m.World,
 		Verdict: d.Verdict.String(), Stage: d.Stage, Reason: Clip(d.Reason())}
 	if d.Rule != nil {
 		r.Rule, r.Pos = Clip(d.Rule.String()), d.Rule.Pos

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/obstat/obstat/internal/jsonx"
 )
 
 // Mask stands where a secret was: `TOKEN=[masked] make`.
@@ -36,7 +39,30 @@ type Masker struct {
 	pointers [][]string
 	max      int
 	known    known
+	walkers  sync.Pool // of *walker, with the buffers that they have used
 }
+
+// walker returns a walker to mask with; [Masker.done] takes it back.
+func (m *Masker) walker() *walker {
+	w, ok := m.walkers.Get().(*walker)
+	if !ok {
+		w = new(walker)
+	}
+	w.m, w.rules, w.pointers, w.ours, w.src, w.out, w.path, w.found = m, m.secrets(), nil, false, "", w.out[:0], w.path[:0], nil
+	return w
+}
+
+func (m *Masker) done(w *walker) {
+	if cap(w.out) <= maxKept {
+		w.src = ""
+		w.s.Reset("", jsonx.Options{})
+		w.pairs.Reset("", jsonx.Options{})
+		m.walkers.Put(w)
+	}
+}
+
+// maxKept bounds the buffers that stay with a walker.
+const maxKept = 64 << 10
 
 // NewMasker returns a masker for o, which may be nil.
 func NewMasker(o *MaskOptions) (*Masker, error) {
@@ -89,13 +115,14 @@ func (m *Masker) Mask(r *Record) {
 		r.Detail, found = m.json(r.Detail, nil, true)
 		add("detail", found)
 	}
-	for _, f := range []struct {
+	for _, f := range [...]struct {
 		name string
 		text *string
 	}{{"reason", &r.Reason}, {"rule", &r.Rule}} {
-		w := &walker{m: m, rules: m.secrets()}
+		w := m.walker()
 		*f.text = w.text(*f.text)
 		add(f.name, w.found)
+		m.done(w)
 	}
 }
 
@@ -107,7 +134,8 @@ func (m *Masker) Input(raw json.RawMessage) (json.RawMessage, []Masked) {
 
 // Text returns a text without its secrets.
 func (m *Masker) Text(s string) string {
-	w := &walker{m: m, rules: m.secrets()}
+	w := m.walker()
+	defer m.done(w)
 	return w.text(s)
 }
 
@@ -140,7 +168,9 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 	case !json.Valid(raw):
 		return whole("not JSON")
 	}
-	w := &walker{m: m, rules: m.secrets(), pointers: pointers, ours: ours}
+	w := m.walker()
+	defer m.done(w)
+	w.pointers, w.ours = pointers, ours
 	switch {
 	case !w.walk(string(raw)):
 		return whole("too deep")
@@ -150,7 +180,7 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 	if len(w.found) == 0 {
 		return raw, nil
 	}
-	return w.out, w.found
+	return slices.Clone(w.out), w.found
 }
 
 // digest tells equal values from others without giving them away.

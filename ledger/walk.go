@@ -18,6 +18,8 @@ type walker struct {
 
 	src   string
 	s     jsonx.Scanner
+	pairs jsonx.Scanner // looks ahead
+	log   tree.Log
 	out   []byte
 	path  []string
 	found []Masked
@@ -29,15 +31,16 @@ const maxWalk = 32
 // walk copies src and tells whether all of it could be read.
 func (w *walker) walk(src string) bool {
 	w.src = src
-	begin(&w.s, src)
+	w.begin(&w.s, src)
 	w.value(w.s.Next(), innocent, "")
 	return w.s.Next() == jsonx.End
 }
 
 // begin starts reading; equal keys and broken characters do not end it.
-func begin(s *jsonx.Scanner, src string) {
+func (w *walker) begin(s *jsonx.Scanner, src string) {
 	s.Reset(src, jsonx.Options{NUL: true, NoMark: true})
-	s.Log = new(tree.Log)
+	w.log = tree.Log{}
+	s.Log = &w.log
 }
 
 func (w *walker) raw() string { return w.src[w.s.Start:w.s.End] }
@@ -182,7 +185,10 @@ func (w *walker) object(st strength) {
 		}
 		key := w.spoken(w.s.Text)
 		w.out = append(w.out, ':')
-		inner, why := max(st, w.m.known.name(w.rules, key)), "value of "+key
+		inner, why := max(st, w.m.known.name(w.rules, key)), ""
+		if inner != innocent {
+			why = "value of " + key
+		}
 		if k := strings.ToLower(key); pair != "" && (k == "value" || k == "values" || k == "val") {
 			inner, why = strong, "value of "+pair
 		}
@@ -199,12 +205,12 @@ func (w *walker) object(st strength) {
 // pair returns the secret name in an object of the form {"name": ..., "value":
 // ...}, which src begins with.
 func (w *walker) pair(src string) (name string) {
-	var s jsonx.Scanner
-	begin(&s, src)
+	s := &w.pairs
+	w.begin(s, src)
 	for s.Next(); s.Next() == jsonx.Key; {
 		key := strings.ToLower(src[s.Start:s.End])
 		if s.Value() == jsonx.Str && (key == `"name"` || key == `"key"` || key == `"header"` || key == `"variable"`) && w.rules.name(s.Text) == strong {
-			name = s.Text
+			name = strings.Clone(s.Text) // objects within this one are read with the same scanner
 		}
 	}
 	return name

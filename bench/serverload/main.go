@@ -18,16 +18,19 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/logging"
 	"github.com/open-policy-agent/opa/v1/runtime"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/server"
@@ -48,11 +51,22 @@ func main() {
 
 // A target is a server under load.
 type target struct {
-	name, url, token, body string
-	ok                     string // a part of every good answer
+	name, url, token string
+	bodies           []string // sent in turn
+	ok               string   // a part of every good answer
+	gc               int      // percent that the heap may grow until it is collected
 }
 
-const rules = 100
+// programs and verbs are the hundred rules: `git status *` and so on.
+var (
+	programs = []string{"git", "npm", "go", "cargo", "docker", "kubectl", "make", "pip", "terraform", "helm"}
+	verbs    = []string{"status", "log", "test", "build", "list", "show", "get", "check", "version", "diff"}
+)
+
+// calls are commands that the rules allow.
+var calls = []string{"git status --short", "git log --oneline -5", "git diff --stat", "npm test --silent", "go test ./...", "go build ./cmd/app", "cargo test --workspace",
+	"cargo build --release", "docker version --format json", "kubectl get pods -n web", "make test -j4", "make build VERBOSE=1", "pip list --outdated", "pip show requests",
+	"terraform show -json", "helm list --all"}
 
 func run(span time.Duration, clients, rounds int, profile string) error {
 	dir, err := os.MkdirTemp("", "serverload-")
@@ -64,7 +78,7 @@ func run(span time.Duration, clients, rounds int, profile string) error {
 	if err != nil {
 		return err
 	}
-	bare, err := openBare(ours.body)
+	bare, err := openBare(ours.bodies)
 	if err != nil {
 		return err
 	}
@@ -72,7 +86,7 @@ func run(span time.Duration, clients, rounds int, profile string) error {
 	if err != nil {
 		return err
 	}
-	rates := map[string][]float64{}
+	rates, costs := map[string][]float64{}, map[string][]float64{}
 	for range rounds {
 		for _, t := range []*target{bare, ours, opa} {
 			if t == ours && profile != "" {
@@ -84,36 +98,52 @@ func run(span time.Duration, clients, rounds int, profile string) error {
 					return err
 				}
 			}
-			r, err := t.measure(span, clients)
+			debug.SetGCPercent(t.gc)
+			r, cpu, err := t.measure(span, clients)
 			pprof.StopCPUProfile()
 			if err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
 			rates[t.name] = append(rates[t.name], r)
+			costs[t.name] = append(costs[t.name], cpu)
 		}
 	}
-	median := func(name string) float64 {
-		slices.Sort(rates[name])
-		return rates[name][len(rates[name])/2]
-	}
 	for _, t := range []*target{bare, ours, opa} {
-		fmt.Printf("%-8s %8.0f decisions/s\n", t.name, median(t.name))
+		fmt.Printf("%-8s %8.0f decisions/s, %6.1f us of processor time each, the client's included\n", t.name, median(rates[t.name]), median(costs[t.name]))
 	}
-	fmt.Printf("obstat against the bare handler: %.2f\nobstat against OPA's server: %.2f\n", median("obstat")/median("bare"), median("obstat")/median("OPA"))
+	fmt.Printf("obstat against the bare handler: %.2f, by processor time %.2f\n", median(rates["obstat"])/median(rates["bare"]), median(costs["bare"])/median(costs["obstat"]))
+	fmt.Printf("obstat against OPA's server: %.2f, by processor time %.2f\n", median(rates["obstat"])/median(rates["OPA"]), median(costs["OPA"])/median(costs["obstat"]))
 	return nil
 }
 
-func (t *target) measure(span time.Duration, clients int) (float64, error) {
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+// cpu returns how many microseconds the process has used.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
+}
+
+// measure returns how many decisions a second there were, and the microseconds of
+// processor time of each.
+func (t *target) measure(span time.Duration, clients int) (rate, cost float64, err error) {
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer c.CloseIdleConnections()
 	var n atomic.Int64
 	var failed atomic.Pointer[error]
 	var wg sync.WaitGroup
+	before := cpu()
 	end := time.Now().Add(span)
-	for range clients {
+	for i := range clients {
 		wg.Go(func() {
-			for time.Now().Before(end) && failed.Load() == nil {
-				if err := t.send(c); err != nil {
+			for ; time.Now().Before(end) && failed.Load() == nil; i++ {
+				if err := t.send(c, t.bodies[i%len(t.bodies)]); err != nil {
 					failed.Store(&err)
 				}
 				n.Add(1)
@@ -122,13 +152,13 @@ func (t *target) measure(span time.Duration, clients int) (float64, error) {
 	}
 	wg.Wait()
 	if err := failed.Load(); err != nil {
-		return 0, *err
+		return 0, 0, *err
 	}
-	return float64(n.Load()) / span.Seconds(), nil
+	return float64(n.Load()) / span.Seconds(), (cpu() - before) / float64(n.Load()), nil
 }
 
-func (t *target) send(c *http.Client) error {
-	req, err := http.NewRequest("POST", t.url, strings.NewReader(t.body))
+func (t *target) send(c *http.Client, body string) error {
+	req, err := http.NewRequest("POST", t.url, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -139,23 +169,25 @@ func (t *target) send(c *http.Client) error {
 		return err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || !bytes.Contains(body, []byte(t.ok)) {
-		return fmt.Errorf("%d %s %w", resp.StatusCode, body, err)
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 || !bytes.Contains(got, []byte(t.ok)) {
+		return fmt.Errorf("%s: %d %s %w", body, resp.StatusCode, got, err)
 	}
 	return nil
 }
 
 func openObstat(dir string) (*target, error) {
-	patterns := map[string]string{}
-	for i := range rules {
-		patterns[fmt.Sprintf("tool%d run *", i)] = "allow"
+	var allow []string
+	for _, p := range programs {
+		for _, v := range verbs {
+			allow = append(allow, "Bash("+p+" "+v+" *)")
+		}
 	}
-	text, err := json.Marshal(map[string]any{"permission": map[string]any{"bash": patterns, "doom_loop": "allow"}}) // the same call is made again and again
+	text, err := json.Marshal(map[string]any{"permissions": map[string]any{"allow": allow}})
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, "opencode.json")
+	name := filepath.Join(dir, "settings.json")
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		return nil, err
 	}
@@ -173,11 +205,19 @@ func openObstat(dir string) (*target, error) {
 		return nil, err
 	}
 	url, err := serve(srv.Handler())
-	return &target{"obstat", url + "/v1/decisions", tok.Secret, `{"call":{"tool":"bash","input":{"command":"tool42 run all the tests"},"session":"s","dir":"/src"}}`, `"verdict":"allow"`}, err
+	return &target{"obstat", url + "/v1/decisions", tok.Secret, bodies(`{"call":{"tool":"Bash","input":{"command":%q},"session":"s","dir":"/src"}}`), `"verdict":"allow"`, 400}, err // as obstat serve
+}
+
+// bodies returns the calls as a server takes them.
+func bodies(form string) (out []string) {
+	for _, c := range calls {
+		out = append(out, fmt.Sprintf(form, c))
+	}
+	return out
 }
 
 // openBare decodes the same JSON and encodes an answer of the same form.
-func openBare(body string) (*target, error) {
+func openBare(bodies []string) (*target, error) {
 	url, err := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in client.DecisionRequest
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -185,10 +225,10 @@ func openBare(body string) (*target, error) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(&client.Decision{Verdict: "allow", Reason: "allow rule \"bash\": {\"tool42 run *\": \"allow\"} (/tmp/opencode.json:1:17)", Stage: "last match",
-			Rule: &client.Rule{Text: `"bash": {"tool42 run *": "allow"}`, Verdict: "allow"}})
+		_ = json.NewEncoder(w).Encode(&client.Decision{Verdict: "allow", Reason: "allow rule Bash(git status *) (/tmp/serverload/settings.json:1:25)", Stage: "allow rules",
+			Rule: &client.Rule{Text: "Bash(git status *)", Verdict: "allow", Pos: obstat.Pos{File: "/tmp/serverload/settings.json", Line: 1, Col: 25}}})
 	}))
-	return &target{"bare", url, "", body, `"verdict":"allow"`}, err
+	return &target{"bare", url, "", bodies, `"verdict":"allow"`, 100}, err
 }
 
 func serve(h http.Handler) (string, error) {
@@ -204,8 +244,10 @@ func serve(h http.Handler) (string, error) {
 func openOPA(dir string) (*target, error) {
 	var b strings.Builder
 	b.WriteString("package t\nimport rego.v1\ndefault verdict := \"ask\"\n")
-	for i := range rules {
-		fmt.Fprintf(&b, "verdict := \"allow\" if { input.tool == \"bash\"; glob.match(\"tool%d run *\", [], input.input.command) }\n", i)
+	for _, p := range programs {
+		for _, v := range verbs {
+			fmt.Fprintf(&b, "verdict := \"allow\" if { input.tool == \"Bash\"; glob.match(\"%s %s *\", null, input.input.command) }\n", p, v)
+		}
 	}
 	name := filepath.Join(dir, "t.rego")
 	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
@@ -228,9 +270,9 @@ func openOPA(dir string) (*target, error) {
 		return nil, err
 	}
 	go func() { _ = rt.Serve(context.Background()) }()
-	t := &target{"OPA", "http://" + addr + "/v1/data/t/verdict", "", `{"input":{"tool":"bash","input":{"command":"tool42 run all the tests"},"session":"s","dir":"/src"}}`, `"result":"allow"`}
+	t := &target{"OPA", "http://" + addr + "/v1/data/t/verdict", "", bodies(`{"input":{"tool":"Bash","input":{"command":%q},"session":"s","dir":"/src"}}`), `"result":"allow"`, 100}
 	for range 100 {
-		if err = t.send(http.DefaultClient); err == nil {
+		if err = t.send(http.DefaultClient, t.bodies[0]); err == nil {
 			return t, nil
 		}
 		time.Sleep(100 * time.Millisecond)

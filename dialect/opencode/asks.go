@@ -66,8 +66,8 @@ type callView struct {
 	// learn: the patterns of "always" are wanted as well.
 	learn bool
 	args  *tree.Node
-	// fields are the names that another agent's tool has for opencode's.
-	fields map[string][]string
+	// theirs is the tool of another agent that is called; nil: it is opencode's own.
+	theirs *effect.Tool
 	perm   string
 	main   []Ask    // what the tool asks
 	dirs   distinct // directories outside, as patterns
@@ -159,7 +159,33 @@ const doomLoop = 3
 // optional returns a field that need not be there, by opencode's name for it or the
 // one that another agent's tool has.
 func (c *callView) optional(field string) (text string, there bool, err error) {
-	return dialect.Text(c.f.Call.Tool, c.args, append([]string{field}, c.fields[field]...)...)
+	return dialect.Text(c.f.Call.Tool, c.args, append([]string{field}, c.fields(field)...)...)
+}
+
+// fields returns the names that another agent's tool has for a field of opencode's.
+func (c *callView) fields(field string) []string {
+	if c.theirs == nil {
+		return nil
+	}
+	switch field {
+	case "command", "patchText":
+		return c.theirs.Command
+	case "workdir":
+		return c.theirs.Dir
+	case "path":
+		return c.theirs.Paths
+	case "url":
+		return []string{"uri"}
+	case "subagent_type":
+		return []string{"agent_type", "agent_name"}
+	case "name":
+		return []string{"skill", "command"}
+	case "pattern":
+		if c.theirs.Canonical == "glob" {
+			return c.theirs.Names
+		}
+	}
+	return nil
 }
 
 // text returns a field that has to be there.

@@ -38,11 +38,7 @@ func (c *callView) foreign() (is bool, err error) {
 	}
 	own := *c
 	own.perm = t.permission
-	own.fields = map[string][]string{"command": e.Command, "patchText": e.Command, "workdir": e.Dir, "path": e.Paths, "url": {"uri"},
-		"subagent_type": {"agent_type", "agent_name"}, "name": {"skill", "command"}}
-	if e.Canonical == "glob" {
-		own.fields["pattern"] = e.Names
-	}
+	own.theirs = &e
 	if err := t.ask(&own); err != nil { // it says something else than that tool can: its files and addresses count
 		gaps := c.f.Analysis().Gaps
 		if e.Canonical != "fetch" && slices.ContainsFunc(gaps, func(g effect.Gap) bool { return g.Kind == effect.BadInput }) {

@@ -56,7 +56,8 @@ func Parse(src []byte, opt Options) (*tree.Node, []tree.Problem) {
 		log.Add(tree.Problem{Offset: MaxBytes, Code: tree.CodeSize, Msg: fmt.Sprintf("the document has more than %d bytes", MaxBytes)})
 		return nil, log.Problems()
 	}
-	var p parser
+	p := &parser{}
+	p.s.open, p.s.keys = p.open[:0], p.keys[:0]
 	p.s.Reset(string(src), opt)
 	p.s.Log = &log
 	root := p.value(p.s.Next())
@@ -70,6 +71,20 @@ type parser struct {
 	s     Scanner
 	nodes int
 	full  bool // there are more nodes than MaxNodes
+	// Most documents are small: their buffers come with the parser.
+	open [6]container
+	keys [24]seenKey
+	slab []tree.Node
+}
+
+// node returns a new node. They are made in stretches that grow with the document.
+func (p *parser) node() *tree.Node {
+	if len(p.slab) == 0 {
+		p.slab = make([]tree.Node, min(256, max(8, p.nodes)))
+	}
+	n := &p.slab[0]
+	p.slab = p.slab[1:]
+	return n
 }
 
 // value builds the node of the value whose first token was read last.
@@ -82,7 +97,8 @@ func (p *parser) value(k Kind) *tree.Node {
 		p.s.Log.Add(tree.Problem{Offset: p.s.Start, Code: tree.CodeSize, Msg: fmt.Sprintf("the document holds more than %d values", MaxNodes)})
 		return nil
 	}
-	n := &tree.Node{Start: p.s.Start, End: p.s.End}
+	n := p.node()
+	n.Start, n.End = p.s.Start, p.s.End
 	switch k {
 	case ObjectStart:
 		n.Kind, n.Style = tree.Object, tree.Flow
@@ -104,7 +120,11 @@ func (p *parser) value(k Kind) *tree.Node {
 
 func (p *parser) object(n *tree.Node) {
 	for !p.full && p.s.Next() == Key {
-		key := &tree.Node{Kind: tree.String, Style: tree.Double, Start: p.s.Start, End: p.s.End, Str: p.s.Text}
+		key := p.node()
+		key.Kind, key.Style, key.Start, key.End, key.Str = tree.String, tree.Double, p.s.Start, p.s.End, p.s.Text
+		if n.Members == nil {
+			n.Members = make([]tree.Member, 0, 4)
+		}
 		if v := p.value(p.s.Next()); v != nil {
 			n.Members = append(n.Members, tree.Member{Key: key.Str, KeyNode: key, Value: v})
 		}

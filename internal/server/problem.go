@@ -103,7 +103,7 @@ func bad(detail string) *client.Problem {
 
 // readJSON reads a body strictly: duplicate and unknown keys and values of the
 // wrong kind are problems with a position, all at once.
-func readJSON(r *http.Request, limit int64, v any) error {
+func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
 	data, err := readBody(r, limit)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func readJSON(r *http.Request, limit int64, v any) error {
 		if !n.Is(tree.Object) {
 			return bad("the body is to be a JSON object")
 		}
-		problems = append(problems, n.Decode(data, v)...)
+		problems = append(problems, as.Decode(n, data, v)...)
 	}
 	if tree.Fatal(problems) {
 		f := dialect.File{Name: "body", Data: data}

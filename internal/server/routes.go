@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/replay"
+	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -56,10 +57,11 @@ const maxBody = 8 << 20
 // or its error written.
 func op[In, Out any](method, path, summary string, who who, query []string, do func(*Service, context.Context, *request[In]) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	as := tree.NewDecoder(in)
 	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, query: query, serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
 		req := &request[In]{caller: c, Request: r}
 		if in != reflect.TypeFor[none]() {
-			if err := readJSON(r, maxBody, &req.body); err != nil {
+			if err := readJSON(r, maxBody, as, &req.body); err != nil {
 				s.fail(w, err)
 				return
 			}
