@@ -53,8 +53,8 @@ type Server struct {
 	Dir     string
 	URL     string
 	Header  http.Header
-	// Guarded: obstat's gateway is in front of it.
-	Guarded bool
+	// Gateway is the command of obstat's gateway in front of it, nil where there is none.
+	Gateway []string
 }
 
 // file returns the place's file, "" where there is none in such surroundings.
@@ -153,7 +153,7 @@ func (p *serverPlace) server(name string, n *tree.Node) Server {
 		}
 	}
 	if own := behind(s.Command); own != nil {
-		s.Command, s.Guarded = own, true
+		s.Gateway, s.Command = s.Command[:len(s.Command)-len(own)], own
 	}
 	return s
 }
@@ -177,6 +177,11 @@ func behind(command []string) []string {
 		return command[i+1:]
 	}
 	return nil
+}
+
+// Gateway returns the command that stands in front of a server's own.
+func Gateway(program, server, agent string) []string {
+	return []string{program, "mcp", "--name", server, "--agent", agent, "--"}
 }
 
 // GuardServers returns the changes that put obstat's gateway in front of the servers that
@@ -272,12 +277,12 @@ func (p *serverPlace) guard(old []byte, name string, r *Request, remove bool) ([
 		}
 		for _, m := range root.Members {
 			s := p.server(m.Key, m.Value)
-			if s.Command == nil || remove && !s.Guarded {
+			if s.Command == nil || remove && s.Gateway == nil {
 				continue
 			}
 			command := s.Command
 			if !remove {
-				command = append([]string{r.Program, "mcp", "--name", m.Key, "--agent", p.agent, "--"}, s.Command...)
+				command = append(Gateway(r.Program, m.Key, p.agent), s.Command...)
 			}
 			var err error
 			if textOf, err = p.setCommand(textOf, name, append(slices.Clone(keys), m.Key), command); err != nil {

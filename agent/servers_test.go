@@ -75,7 +75,7 @@ func TestGuardServers(t *testing.T) {
 			}
 			for i := range before {
 				b, a := before[i], after[i]
-				if !slices.Equal(a.Command, b.Command) || a.Name != b.Name || a.URL != b.URL || a.Guarded != (b.Command != nil) || !slices.Equal(a.Env, b.Env) {
+				if !slices.Equal(a.Command, b.Command) || a.Name != b.Name || a.URL != b.URL || (a.Gateway != nil) != (b.Command != nil) || !slices.Equal(a.Env, b.Env) {
 					t.Errorf("%+v, was %+v", a, b)
 				}
 			}

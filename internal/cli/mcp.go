@@ -49,7 +49,7 @@ func newMCP(f *Factory) *cobra.Command {
 	})
 	o.flags(cmd)
 	cmd.Flags().SetInterspersed(false) // what comes behind the command is the server's
-	cmd.AddCommand(newMCPTools(f))
+	cmd.AddCommand(newMCPTools(f), &cobra.Command{Use: "canary", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }})
 	return cmd
 }
 

@@ -165,7 +165,7 @@ func (r *Report) policies(o *Options, name string) {
 		return
 	}
 	if len(loaded) == 0 {
-		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir, Msg: "there is no policy here, so everything is asked or denied", Hint: "write an obstat.json, or use the agent's own rules"})
+		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir, Msg: "there is no policy here, so the built-in one is in force: balanced", Hint: "obstat init writes one for this project"})
 	}
 	for _, l := range loaded {
 		warnings := l.Warnings

@@ -22,6 +22,7 @@ type exam struct {
 func (x *exam) judge(ctx context.Context, named bool) {
 	defer func() { x.out.Findings = x.Findings }()
 	x.CheckFiles()
+	x.gateways(ctx)
 	for _, h := range x.Hooks {
 		x.out.Entries = append(x.out.Entries, Entry{Scope: h.File.Scope.String(), File: h.File.Name, Line: h.Line, Event: h.Event, Command: h.Text, Timeout: h.Timeout.Seconds()})
 	}
