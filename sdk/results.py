@@ -73,7 +73,7 @@ def page() -> str:
             + (f" (ran: {', '.join(row[side]['ran'])})" if row[side].get("ran") and not row[side]["held"] else "")
             for row in sorted(r["rows"], key=lambda row: list(CASES).index(row["case"]))
             for side, who in (("obstat", "obstat"), ("own", "its own"))
-            if row.get(side) and row[side].get("note")
+            if row.get(side) and row[side].get("note") and not (row["case"] in ("gone", "late") and row[side]["held"] is None)
         ]
         if notes:
             out.append(f"- {r['framework']} {r['version']} ({r['language']})")

@@ -58,9 +58,9 @@ def client() -> Client:
         return _client
 
 
-def authorize(call: Call, *, wait: float = 0) -> Decision:
+def authorize(call: Call, *, wait: float = 0, claim: bool = True) -> Decision:
     """Decides a call; see `Client.authorize`."""
-    return client().authorize(call, wait=wait)
+    return client().authorize(call, wait=wait, claim=claim)
 
 
 def claim(id: str, call: Call) -> Decision:

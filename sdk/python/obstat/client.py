@@ -50,7 +50,7 @@ class _Base:
 
     # -- the operations
 
-    def _authorize(self, put: Put, wait: float) -> Steps[Decision]:
+    def _authorize(self, put: Put, wait: float, claim: bool = True) -> Steps[Decision]:
         key = put.key or (secrets.token_hex(16) if wait > 0 else None)
         until = time.monotonic() + wait
         while True:
@@ -63,6 +63,8 @@ class _Base:
             answer = yield Ask("POST", "/v1/decisions", body + b"}", self.timeout + hold)
             d = _decision(answer, put)
             if d.effect == "ask" and d.id is not None:
+                if d.state == "approved" and not claim:
+                    return d
                 if d.state == "approved":
                     return (yield from self._claim(d.id, put))
                 if hold and time.monotonic() < until - 0.5:
@@ -195,13 +197,14 @@ class Client(_Base):
         self._pid = os.getpid()
         self._starting = threading.Lock()
 
-    def authorize(self, call: Call, *, wait: float = 0) -> Decision:
+    def authorize(self, call: Call, *, wait: float = 0, claim: bool = True) -> Decision:
         """Decides a call. `wait` is for how many seconds a person's answer is waited for.
 
-        An approval is claimed here: `allow` means run it now, once. Raises `BadCall`,
+        An approval is claimed here: `allow` means run it now, once. With `claim=False` it is left
+        where it is, and the answer stays an ask whose `state` is "approved". Raises `BadCall`,
         `SocketError` and `VersionError`; every other fault is a deny with `error`.
         """
-        return self._drive(self._authorize(call.put(), wait))
+        return self._drive(self._authorize(call.put(), wait, claim))
 
     def claim(self, id: str, call: Call) -> Decision:
         """Takes the approval of a request, to run this call. It works once."""
@@ -360,9 +363,9 @@ class AsyncClient(_Base):
         super().__init__(server, token=token, timeout=timeout, start=start)
         self._idle: list[tuple[asyncio.AbstractEventLoop, int, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def authorize(self, call: Call, *, wait: float = 0) -> Decision:
+    async def authorize(self, call: Call, *, wait: float = 0, claim: bool = True) -> Decision:
         """See `Client.authorize`."""
-        return await self._drive(self._authorize(call.put(), wait))
+        return await self._drive(self._authorize(call.put(), wait, claim))
 
     async def claim(self, id: str, call: Call) -> Decision:
         """See `Client.claim`."""

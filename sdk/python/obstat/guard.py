@@ -87,6 +87,17 @@ class Guard:
         except Exception as e:
             return _denied(e)
 
+    async def needs_pause(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> bool:
+        """Tells whether the run has to pause until a person has answered. It takes no approval:
+        `check` does that, right before the tool runs."""
+        if self.ask != "pause":
+            return False
+        try:
+            d = await self._async.authorize(self._call(tool, args, id, session), claim=False)
+        except Exception:
+            return False  # the check denies it, with the reason
+        return d.effect == "ask" and d.state == "pending"
+
     def done(self, checked: Checked, error: BaseException | None = None) -> None:
         """Reports how the call went. The call has run, so that nothing here may fail it."""
         with contextlib.suppress(ObstatError):

@@ -1,0 +1,118 @@
+"""OpenAI Agents SDK: `needs_approval` and RunState on the other side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, ClassVar
+
+from agents import Agent as Plain
+from agents import FunctionTool, ModelBehaviorError, Runner, RunState, function_tool, set_tracing_disabled
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+from obstat.adapters.openai_agents import ObstatAgent
+
+from .cases import SUB, Driver, Turn, World
+
+PACKAGE = "openai-agents"
+set_tracing_disabled(True)
+
+
+def script(w: World, turns: list[Turn], at: int = 0) -> ScriptedModel:
+    """The model, from a turn on: a run that is resumed has had its first."""
+    steps: list[Any] = []
+    for n, turn in enumerate(turns):
+        if isinstance(turn, str):
+            steps.append([assistant_message(turn)])
+        else:
+            steps.append([function_call(name, args, call_id=w.id(n, i)) for i, (name, args) in enumerate(turn)])
+    return ScriptedModel([*steps[at:], [assistant_message("end")], [assistant_message("end")]])
+
+
+class Agent(Driver):
+    """One run; what is saved is the RunState as JSON."""
+
+    notes: ClassVar = {
+        ("forged", True): "the state is the approval: whoever can write it approves",
+        ("replayed", True): "a state that is resumed twice runs the call twice",
+        ("edited", True): "the approval in the state is for the call's id: other arguments run",
+        ("other-tool", True): "the approval in the state is for the call's id and its tool",
+        ("crash", True): "every process that resumes the state runs the call",
+        ("added", True): "a tool without needs_approval runs",
+        ("edited", False): "the saved state is changed: the framework has no edit",
+        ("other-tool", False): "the saved state is changed: the framework has no edit",
+    }
+
+    def __init__(self, world: World, turns: list[Turn], **more: Any) -> None:
+        super().__init__(world, turns, **more)
+        self.state: Any = None
+        self.agent = self.build(script(world, turns))
+
+    def tools(self) -> list[Any]:
+        w, own = self.world, self.world.own
+        out: list[FunctionTool] = [function_tool(w.safe)]
+        out += [function_tool(f, needs_approval=own) for f in (w.pay, w.wipe)]
+        return out
+
+    def make(self, name: str, model: ScriptedModel, tools: list[Any]) -> Any:
+        if self.world.own:
+            return Plain(name=name, model=model, tools=tools)
+        return ObstatAgent(name=name, model=model, tools=tools, guard=self.world.guard())
+
+    def build(self, model: ScriptedModel) -> Any:
+        tools = self.tools()
+        if self.sub:
+            inner = self.make("inner", script(self.world, SUB), self.tools())
+            tools.append(inner.as_tool(tool_name="helper", tool_description="Asks another agent."))
+            self.inner = inner
+        return self.make("outer", model, tools)
+
+    def go(self, given: Any) -> None:
+        async def run() -> Any:
+            if not self.stream:
+                return await Runner.run(self.agent, given)
+            result = Runner.run_streamed(self.agent, given)
+            async for _ in result.stream_events():
+                pass
+            return result
+
+        try:
+            self.result = asyncio.run(run())
+        except ModelBehaviorError as e:
+            self.state, self.world.refused = None, str(e).partition(".")[0]
+            return
+        self.state = self.result.to_state() if self.result.interruptions else None
+
+    def start(self) -> None:
+        turns = self.turns
+        if self.sub:
+            turns = [[("helper", {"input": "go on"})], "end"]
+            self.agent.model = script(self.world, turns)
+        self.go("go on")
+
+    def resume(self, edit: dict[str, Any] | None = None, tool: str | None = None) -> None:
+        if self.state is None:
+            return
+        for item in self.state.get_interruptions():
+            if item.name == "pay":
+                self.state.approve(item)
+            else:
+                self.state.reject(item)
+        if edit is not None:
+            text = json.dumps(self.state.to_json()).replace(
+                json.dumps(json.dumps({"to": "bob", "amount": 5}, separators=(",", ":"))), json.dumps(json.dumps(edit))
+            )
+            if tool:
+                text = text.replace('"pay"', json.dumps(tool))
+            self.load(text)
+        self.go(self.state)
+
+    def save(self) -> Any:
+        return json.dumps(self.state.to_json())
+
+    def load(self, saved: Any) -> None:
+        self.agent = self.build(script(self.world, self.turns, 1))
+        self.state = asyncio.run(RunState.from_json(self.agent, json.loads(saved)))
+
+    def add(self) -> None:
+        self.agent.tools.append(function_tool(self.world.wipe2))

@@ -1,0 +1,123 @@
+"""Pydantic AI: `requires_approval` and DeferredToolResults on the other side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, ClassVar
+
+import pydantic_ai
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, Tool, ToolApproved
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+
+from obstat.adapters.pydantic_ai import ObstatCapability
+
+from .cases import SUB, Driver, Turn, World
+
+PACKAGE = "pydantic-ai-slim"
+pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
+
+
+def script(w: World, turns: list[Turn]) -> FunctionModel:
+    """Does what the turn says: as many turns are over as there are answers of it."""
+
+    def now(messages: list[Any]) -> tuple[int, Turn]:
+        at = sum(isinstance(m, ModelResponse) for m in messages)
+        return at, turns[at] if at < len(turns) else "end"
+
+    def answer(messages: list[Any], _: Any) -> ModelResponse:
+        at, turn = now(messages)
+        if isinstance(turn, str):
+            return ModelResponse([TextPart(turn)])
+        return ModelResponse([ToolCallPart(n, a, w.id(at, i)) for i, (n, a) in enumerate(turn)])
+
+    async def stream(messages: list[Any], _: Any) -> Any:
+        at, turn = now(messages)
+        if isinstance(turn, str):
+            yield turn
+            return
+        for i, (n, a) in enumerate(turn):
+            yield {i: DeltaToolCall(n, json.dumps(a), tool_call_id=w.id(at, i))}
+
+    return FunctionModel(answer, stream_function=stream)
+
+
+class Agent(Driver):
+    """One conversation; what is saved are its messages."""
+
+    notes: ClassVar = {
+        ("forged", True): "the results are the approval: whoever sends them approves",
+        ("replayed", True): "messages that are sent twice run the call twice",
+        ("edited", True): "override_args are checked against the schema alone",
+        ("other-tool", True): "the messages are the application's: the approval is for the call's id",
+        ("crash", True): "every process that has the messages runs the call",
+        ("added", True): "a tool without requires_approval runs",
+    }
+
+    def __init__(self, world: World, turns: list[Turn], **more: Any) -> None:
+        super().__init__(world, turns, **more)
+        self.messages: Any = None
+        self.asked: DeferredToolRequests | None = None
+        self.build()
+
+    def agent(self, turns: list[Turn], tools: Any) -> Any:
+        w = self.world
+        more = {} if w.own else {"capabilities": [ObstatCapability(w.guard())]}
+        return pydantic_ai.Agent(script(w, turns), toolsets=[tools], output_type=[str, DeferredToolRequests], **more)
+
+    def tools(self) -> Any:
+        w, own = self.world, self.world.own
+        return FunctionToolset([Tool(w.safe), Tool(w.pay, requires_approval=own), Tool(w.wipe, requires_approval=own)])
+
+    def build(self) -> None:
+        self.toolset = self.tools()
+        if self.sub:
+            inner = self.agent(SUB, self.tools())
+
+            async def helper(request: str) -> str:
+                """Asks another agent."""
+                return str((await inner.run(request)).output)
+
+            self.toolset.add_function(helper)
+        self.outer = self.agent(self.turns, self.toolset)
+
+    def go(self, prompt: str | None, **more: Any) -> None:
+        async def run() -> Any:
+            if not self.stream:
+                return await self.outer.run(prompt, **more)
+            async with self.outer.run_stream(prompt, **more) as result:
+                await result.get_output()
+                return result
+
+        result = asyncio.run(run())
+        output = asyncio.run(result.get_output()) if self.stream else result.output
+        self.messages = result.all_messages()
+        self.asked = output if isinstance(output, DeferredToolRequests) else None
+
+    def start(self) -> None:
+        self.go("go on")
+
+    def resume(self, edit: dict[str, Any] | None = None, tool: str | None = None) -> None:
+        if self.asked is None:
+            return
+        approvals: dict[str, Any] = {}
+        for call in self.asked.approvals:
+            approvals[call.tool_call_id] = (ToolApproved(override_args=edit) if edit and not tool else True) if call.tool_name == "pay" else False
+        if tool:
+            for message in self.messages:
+                for part in message.parts:
+                    if isinstance(part, ToolCallPart) and part.tool_name == "pay":
+                        part.tool_name, part.args = tool, edit
+        self.go(None, message_history=self.messages, deferred_tool_results=DeferredToolResults(approvals=approvals))
+
+    def save(self) -> Any:
+        return ModelMessagesTypeAdapter.dump_json(self.messages), self.asked
+
+    def load(self, saved: Any) -> None:
+        self.messages, self.asked = ModelMessagesTypeAdapter.validate_json(saved[0]), saved[1]
+        self.build()
+
+    def add(self) -> None:
+        self.toolset.add_function(self.world.wipe2)
