@@ -89,7 +89,7 @@ func (b *Bundle) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	left, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
-		c.read(ctx, in)
+		_ = each(in, func(msg []byte) error { return c.fromClient(ctx, msg) }, c.refuse)
 	}()
 	go func() {
 		defer close(ended)
@@ -133,22 +133,6 @@ func (c *crowd) join(ctx context.Context, from *Member) (*member, error) {
 		close(m.gone)
 	}()
 	return m, nil
-}
-
-// read takes the client's messages until there are no more.
-func (c *crowd) read(ctx context.Context, in io.Reader) {
-	for msg, err := range messages(in) {
-		var e *envelopeError
-		switch {
-		case err == nil:
-			err = c.fromClient(ctx, msg)
-		case errors.As(err, &e):
-			err = c.refuse(err)
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // refuse answers a message that cannot be read.

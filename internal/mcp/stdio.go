@@ -239,38 +239,33 @@ func messages(in io.Reader) func(yield func([]byte, error) bool) {
 	}
 }
 
-// readClient takes the client's messages until there are no more.
-func (s *session) readClient(ctx context.Context, in io.Reader) {
+// each hands every message of a stream to take, and what cannot be one to refuse, until
+// there are no more or one of them fails.
+func each(in io.Reader, take func([]byte) error, refuse func(error) error) error {
 	for msg, err := range messages(in) {
 		var e *envelopeError
 		switch {
 		case err == nil:
-			err = s.fromClient(ctx, msg)
+			err = take(msg)
 		case errors.As(err, &e):
-			err = s.refuseFrame(err)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// readServer takes the server's messages until there are no more, or the client cannot be
-// written to.
-func (s *session) readServer(ctx context.Context, out io.Reader) error {
-	for msg, err := range messages(out) {
-		var e *envelopeError
-		switch {
-		case err == nil:
-			err = s.fromServer(ctx, msg)
-		case errors.As(err, &e):
-			err = s.refuseServer(err)
+			err = refuse(err)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readClient takes the client's messages until there are no more.
+func (s *session) readClient(ctx context.Context, in io.Reader) {
+	_ = each(in, func(msg []byte) error { return s.fromClient(ctx, msg) }, s.refuseFrame)
+}
+
+// readServer takes the server's messages until there are no more, or the client cannot be
+// written to.
+func (s *session) readServer(ctx context.Context, out io.Reader) error {
+	return each(out, func(msg []byte) error { return s.fromServer(ctx, msg) }, s.refuseServer)
 }
 
 // drained waits until nothing is under way: a client that has closed its end may still
