@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/display"
 )
 
 // A Question is a confirmation as it is put to people.
@@ -28,30 +28,11 @@ type Question struct {
 func (q *Question) Text() string {
 	category, detail, _ := strings.Cut(strings.TrimPrefix(q.Action, "tool:"), ":")
 	var b strings.Builder
-	fmt.Fprintf(&b, "Agent wants to execute:\n  %s: %s\n\nAction: %s\n\n", visible(category), visible(detail), visible(q.Action))
+	fmt.Fprintf(&b, "Agent wants to execute:\n  %s: %s\n\nAction: %s\n\n", display.Visible(category), display.Visible(detail), display.Visible(q.Action))
 	if q.Why != "" {
-		fmt.Fprintf(&b, "Note: %s\n\n", visible(q.Why))
+		fmt.Fprintf(&b, "Note: %s\n\n", display.Visible(q.Why))
 	}
 	b.WriteString("React with checkmark to approve or X to deny.")
-	return b.String()
-}
-
-// visible writes line breaks, control characters and characters without a shape
-// or with a direction of their own as escapes.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r != ' ' && !unicode.IsPrint(r), unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-			fmt.Fprintf(&b, `\u{%x}`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
 	return b.String()
 }
 

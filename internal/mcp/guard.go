@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/display"
 )
 
 // A Guard stands in front of one server: it says how the server's calls are put to a
@@ -62,20 +63,12 @@ func CheckName(name string) error {
 // Tool returns the name that rules have for a server's tool.
 func Tool(server, tool string) string { return "mcp__" + server + "__" + tool }
 
-// visible returns a text of others for a terminal, its control characters escaped.
+// visible returns a text of others for a terminal, its beginning where it is long.
 func visible(s string) string {
-	var b strings.Builder
-	for _, ch := range s {
-		if ch < 0x20 || ch == 0x7f || ch >= 0x80 && ch < 0xa0 || ch >= 0x202a && ch <= 0x202e || ch >= 0x2066 && ch <= 0x2069 {
-			fmt.Fprintf(&b, `\u%04x`, ch)
-			continue
-		}
-		b.WriteRune(ch)
+	if len(s) > 4000 {
+		s = strings.ToValidUTF8(s[:4000], "") + "…"
 	}
-	if b.Len() > 4000 {
-		return strings.ToValidUTF8(b.String()[:4000], "") + "…"
-	}
-	return b.String()
+	return display.Visible(s)
 }
 
 // Agents are told by what their clients call themselves.
