@@ -39,4 +39,18 @@ for name in ${FRAMEWORKS:-langchain openai-agents pydantic-ai google-adk ${FULL:
 	bin=$(env "$name") || exit 1
 	"$bin/python" -m suite "$name"
 done
+# The frameworks' own tests with obstat in their place. AgentScope's are in its repository alone.
+if [ -n "${FULL:-}" ]; then
+	echo "sdk/python: adk-fluent's own tests"
+	theirs=$cache/theirs-adk-fluent-0.18.0
+	if [ ! -d "$theirs" ]; then
+		"$(env adk-fluent)/pip" download --quiet --disable-pip-version-check --no-deps --no-binary adk-fluent -d "$cache" adk-fluent==0.18.0
+		mkdir "$theirs.new" && tar xzf "$cache/adk_fluent-0.18.0.tar.gz" -C "$theirs.new" --strip-components 1 && mv "$theirs.new" "$theirs"
+	fi
+	"$(env adk-fluent)/python" -m theirs adk-fluent "$theirs"
+	echo "sdk/python: AgentScope's own tests"
+	theirs=${AGENTSCOPE_TESTS:-$cache/theirs-agentscope-2.0.4/tests}
+	[ -d "$theirs" ] || git clone --quiet --depth 1 --branch v2.0.4 https://github.com/agentscope-ai/agentscope "$cache/theirs-agentscope-2.0.4"
+	"$(env agentscope-2.0.4)/python" -m theirs agentscope "$theirs"
+fi
 python3 ../results.py ${UPDATE:+--write}

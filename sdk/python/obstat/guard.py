@@ -87,16 +87,19 @@ class Guard:
         except Exception as e:
             return _denied(e)
 
-    async def needs_pause(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> bool:
-        """Tells whether the run has to pause until a person has answered. It takes no approval:
-        `check` does that, right before the tool runs."""
-        if self.ask != "pause":
-            return False
+    async def peek(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> Checked:
+        """Tells what `acheck` would say now, and takes no approval: one that is there is an ask
+        whose state is "approved"."""
         try:
-            d = await self._async.authorize(self._call(tool, args, id, session), claim=False)
-        except Exception:
-            return False  # the check denies it, with the reason
-        return d.effect == "ask" and d.state == "pending"
+            call = self._call(tool, args, id, session)
+            d = await self._async.authorize(call, claim=False)
+            return Checked(d, call.put().input())
+        except Exception as e:
+            return _denied(e)
+
+    async def needs_pause(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> bool:
+        """Tells whether the run has to pause until a person has answered."""
+        return self.ask == "pause" and (await self.peek(tool, args, id=id, session=session)).decision.state == "pending"
 
     def done(self, checked: Checked, error: BaseException | None = None) -> None:
         """Reports how the call went. The call has run, so that nothing here may fail it."""

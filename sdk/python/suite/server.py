@@ -37,12 +37,13 @@ class UnixHTTP(http.client.HTTPConnection):
 class Server:
     """An obstat server on a socket of its own, and a person's token for it."""
 
-    def __init__(self, policy: str = POLICY) -> None:
+    def __init__(self, policy: str = POLICY, name: str = "opencode.json") -> None:
         self.dir = Path(tempfile.mkdtemp(prefix="ob"))
         self.dir.chmod(0o700)
         self.path = str(self.dir / "s")
         self.address = "unix:" + self.path
-        (self.dir / "opencode.json").write_text(policy)
+        self._policy = self.dir / name
+        self._policy.write_text(policy)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
         made = subprocess.run(
@@ -54,7 +55,7 @@ class Server:
 
     def start(self) -> None:
         env = {**os.environ, "HOME": str(self.dir), "XDG_STATE_HOME": str(self.dir / "state")}
-        command = [binary(), "serve", "--addr=", "--socket", self.path, "--store", str(self.dir / "obstat.db"), "--policy", str(self.dir / "opencode.json")]
+        command = [binary(), "serve", "--addr=", "--socket", self.path, "--store", str(self.dir / "obstat.db"), "--policy", str(self._policy)]
         with open(self.dir / "log", "ab") as log:
             self._process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         until = time.monotonic() + 60

@@ -1,0 +1,43 @@
+"""adk-fluent: its PermissionPlugin with a handler on the other side."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from adk_fluent import Agent as Fluent
+from adk_fluent import PermissionPlugin, PermissionPolicy
+from google.adk.runners import InMemoryRunner
+from google.adk.tools.agent_tool import AgentTool
+
+from obstat.adapters.adk_fluent import ObstatPermissionPlugin
+
+from . import google_adk
+from .cases import SUB, NotThere, Turn
+
+PACKAGE = "adk-fluent"
+
+
+class Agent(google_adk.Agent):
+    """The agent of Google ADK's suite, made with adk-fluent."""
+
+    notes: ClassVar = {k: v for k, v in google_adk.Agent.notes.items() if not k[1]}
+
+    def fluent(self, name: str, turns: list[Turn], more: list[Any]) -> Any:
+        w = self.world
+        out = Fluent(name).model(google_adk.Script(model="m", world=w, turns=turns))
+        for tool in (w.safe, w.pay, w.wipe, *more):
+            out = out.tool(tool)
+        return out.build()
+
+    def build(self) -> None:
+        w = self.world
+        more = [AgentTool(self.fluent("helper", SUB, []))] if self.sub else []
+        self.agent = self.fluent("outer", self.turns, more)
+        policy = PermissionPolicy(allow=frozenset({"safe", "helper"}), ask=frozenset({"pay"}), deny=frozenset({"wipe"}))
+        plugin = PermissionPlugin(policy, handler=lambda *_: False) if w.own else ObstatPermissionPlugin(w.guard())
+        self.runner = InMemoryRunner(self.agent, app_name="suite", plugins=[plugin])
+
+    def resume(self, edit: dict[str, Any] | None = None, tool: str | None = None) -> None:
+        if self.world.own:
+            raise NotThere("a handler answers at once, and nothing is resumed")
+        super().resume(edit, tool)
