@@ -77,6 +77,7 @@ func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
 		}
 		for _, as := range calls {
 			as.Tool = name
+			own.sameAnalysis(call, &as, world)
 			out = append(out, &as)
 		}
 	}
@@ -229,6 +230,21 @@ func (t *OwnTool) calls(call *Call, world World) []Call {
 		return []Call{*call}
 	}
 	return out
+}
+
+// sameAnalysis spares a call of the dialect's own shell its analysis where the agent's call has the
+// same text in the same place: opencode's `bash {"command": "ls", "description": "List"}`.
+func (t *OwnTool) sameAnalysis(call, as *Call, world World) {
+	r, ok := world.(*Recorder)
+	of, _ := effect.Lookup(call.Tool)
+	own, _ := effect.Lookup(as.Tool)
+	if !ok || t.Command == "" || as.Dir != call.Dir || of.Canonical != own.Canonical {
+		return
+	}
+	f := &Facts{Call: call, World: world}
+	if text, isText := f.String(t.Command); isText && text == f.Analysis().Source {
+		r.known(as, f.Analysis())
+	}
 }
 
 // inDir returns where the directory d of a call that is made in dir is.

@@ -23,8 +23,14 @@ type Recorder struct {
 	dirs  map[string]bool
 	count int
 
-	of       Call // what analysis is of: tool, input and directory
-	analysis *effect.Analysis
+	analyses []analysed // of the call to decide, and of those that mean the same
+}
+
+// analysed is the analysis of a call, which is known by its tool, input and directory.
+type analysed struct {
+	tool, dir string
+	input     []byte
+	analysis  *effect.Analysis
 }
 
 var _ World = (*Recorder)(nil)
@@ -32,14 +38,21 @@ var _ World = (*Recorder)(nil)
 // Analysis returns what a call would do. For the first call that it is asked
 // about, which is the one to decide, it is worked out once for all policies.
 func (r *Recorder) Analysis(c *Call) *effect.Analysis {
-	if r.analysis != nil && r.of.Tool == c.Tool && r.of.Dir == c.Dir && bytes.Equal(r.of.Input, c.Input) {
-		return r.analysis
+	for i := range r.analyses {
+		if of := &r.analyses[i]; of.tool == c.Tool && of.dir == c.Dir && bytes.Equal(of.input, c.Input) {
+			return of.analysis
+		}
 	}
 	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Workspace(), FS: r}})
-	if r.analysis == nil {
-		r.of, r.analysis = Call{Tool: c.Tool, Dir: c.Dir, Input: bytes.Clone(c.Input)}, a // the caller may use the buffer again
+	if r.analyses == nil {
+		r.known(c, a)
 	}
 	return a
+}
+
+// known keeps the analysis of a call.
+func (r *Recorder) known(c *Call, a *effect.Analysis) {
+	r.analyses = append(r.analyses, analysed{c.Tool, c.Dir, bytes.Clone(c.Input), a}) // the caller may use the buffer again
 }
 
 // Home returns a home directory.

@@ -10,20 +10,29 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// Limits of one analysis. Rules are tried on every command and effect, so these bound the time of a
-// decision, too. Past a limit nothing is known: a hiding gap says so.
+// maxWork is how much work one analysis may be, with reading the shell text. It is counted, not
+// timed, so that a text has the same answer on every machine: a unit is about a microsecond of the
+// analysis and of what rules and self-protection do with its result. Past it nothing is known: a
+// hiding gap says so, and what was found until then stays.
+const maxWork = 40_000
+
+// The work that things are.
 const (
-	maxDepth    = 32       // commands inside commands
-	maxCommands = 500      // commands
-	maxEffects  = 1_000    // effects
-	maxGaps     = 1_000    // gaps
-	maxRepeated = 64 << 10 // bytes that commands and scripts inside others repeat: `xargs xargs xargs ...`
-	maxDir      = 1 << 10  // longest working directory that is followed
-	maxLookups  = 20_000   // names that are looked up in the file system
-	maxGlobs    = 500      // patterns that are held against the sensitive paths
-	maxPattern  = 512      // bytes of one of them
-	maxPairs    = 10_000   // files that are written, each held against each that is run
-	bytesOfName = 4        // that a name of a path has at least, by and large
+	commandWork = 40 // a command
+	effectWork  = 20 // an effect
+	gapWork     = 10 // a gap
+	globWork    = 40 // a pattern that is held against the sensitive paths
+	homeWork    = 40 // the home of a user
+	bytesOfWork = 32 // bytes of a command or script for 1: `xargs xargs xargs ...`
+	bytesOfWord = 64 // that a word counts for besides its text
+	bytesOfName = 4  // bytes of a path for 1, a name that is looked up
+)
+
+// Bounds of single things.
+const (
+	maxDepth   = 32      // commands inside commands
+	maxDir     = 1 << 10 // longest working directory that is followed
+	maxPattern = 512     // longest pattern
 )
 
 // analyzer collects the analysis of one call.
@@ -36,15 +45,14 @@ type analyzer struct {
 	vars  map[string]string // what the parser is told
 	seen  []seen            // scratch of the calls on the stack
 	ops   []int
-	globs int
-	bytes int  // of the commands and scripts so far
-	names int  // looked up in the file system
-	full  bool // a limit was reached: a TooBig gap has been added
+	work  int  // done so far
+	full  bool // there was too much: a TooBig gap has been added
+
+	globbing globOptions // see globs
 
 	writes  []written // files that are written, files that are run, and texts that were looked into
 	started []started
 	ran     []string
-	pairs   int
 }
 
 // analyzers keeps the scratch space of analyses that are done.
@@ -159,15 +167,23 @@ func (f *frame) inner(name string, owner int) frame {
 
 // script analyses shell text. It is the only way in for text, however deep.
 func (a *analyzer) script(src string, f *frame) {
-	if !a.room(len(src), f.span(shell.Span{End: len(src)}), f.owner) {
+	size := len(src)
+	if a.depth == 0 {
+		size = 0 // as much as it takes to read it
+	}
+	if !a.room(size, f.span(shell.Span{End: len(src)}), f.owner) {
 		return
 	}
 	a.depth++
-	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxCommands: maxCommands}
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxCommands: maxWork / (commandWork + effectWork), MaxWork: maxWork - a.work}
 	s := shell.Parse(src, &opts)
+	a.afford(s.Work)
 	if a.depth == 1 {
 		a.reserve(s.Commands)
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
+		if opts.Vars == nil {
+			a.an.script = s
+		}
 	}
 	for i := range s.Gaps {
 		g := &s.Gaps[i]
@@ -266,8 +282,11 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 
 func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 	r := paths.Resolver{FS: a.opts.FS, Dir: dir, FoldCase: a.opts.FoldCase}
-	if a.names += (len(dir)+len(w.Text))/bytesOfName + 1; a.names > maxLookups {
-		a.tooMuch("more paths than are followed")
+	cost := (len(dir)+len(w.Text))/bytesOfName + 1
+	if w.Tilde && len(w.Text) > 1 && w.Text[1] != '/' {
+		cost += homeWork
+	}
+	if !a.afford(cost) {
 		r.FS = nil
 	}
 	if w.Tilde {
@@ -280,7 +299,7 @@ func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
 func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame) {
 	size := 0
 	for i := range words {
-		size += len(words[i].Text) + 1
+		size += len(words[i].Text) + bytesOfWord
 	}
 	if !a.room(size, f.span(words[0].Span), f.owner) {
 		return
@@ -350,43 +369,38 @@ func (a *analyzer) room(size int, at shell.Span, owner int) bool {
 		a.gap(TooDeep, "commands inside commands inside commands", at, owner)
 		return false
 	}
-	if a.bytes += size; len(a.an.Commands) >= maxCommands || a.bytes > maxRepeated+2*len(a.an.Source) {
-		a.tooMuch("more commands than are looked at")
+	return a.afford(commandWork + size/bytesOfWork)
+}
+
+// afford counts work and reports whether there was not too much so far. What is found behind that
+// is left out.
+func (a *analyzer) afford(n int) bool {
+	if a.work += n; a.work > maxWork && !a.full {
+		a.full = true
+		a.addGap(TooBig, "more commands, files and patterns than are looked at", shell.Span{End: len(a.an.Source)}, -1)
 	}
 	return !a.full
 }
 
 func (a *analyzer) effect(e Effect) {
-	if len(a.an.Effects) >= maxEffects {
-		a.tooMuch("more effects than are listed")
-		return
+	if a.afford(effectWork) {
+		a.an.Effects = append(a.an.Effects, e)
 	}
-	a.an.Effects = append(a.an.Effects, e)
 }
 
 func (a *analyzer) gap(k GapKind, why string, span shell.Span, cmd int) {
-	if len(a.an.Gaps) >= maxGaps {
-		a.tooMuch("more gaps than are listed")
-		return
-	}
 	if n := len(a.an.Gaps); n > 0 {
 		if last := &a.an.Gaps[n-1]; last.Kind == k && last.Span == span && last.Command == cmd {
 			return
 		}
 	}
-	a.addGap(k, why, span, cmd)
+	if a.afford(gapWork) {
+		a.addGap(k, why, span, cmd)
+	}
 }
 
 func (a *analyzer) addGap(k GapKind, why string, span shell.Span, cmd int) {
 	a.an.Gaps = append(a.an.Gaps, Gap{Kind: k, Why: why, Span: span, Command: cmd, Hides: k.hides()})
-}
-
-// tooMuch says that a limit was reached, once: what follows is not looked at.
-func (a *analyzer) tooMuch(why string) {
-	if !a.full {
-		a.full = true
-		a.addGap(TooBig, why, shell.Span{End: len(a.an.Source)}, -1)
-	}
 }
 
 // finish draws the conclusions, what is read-only, and why not, and returns the analysis.

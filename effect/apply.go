@@ -180,7 +180,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	p := a.resolve(f.dir, w)
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
-	e.dots = w.Glob && (strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB"))
+	e.dots = w.Glob && a.globs().dots
 	if p.Why != "" {
 		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""
 	}
@@ -218,8 +218,7 @@ func (a *analyzer) classify(e *Effect, p string, glob bool) {
 // glob looks for a sensitive path that a shell pattern reaches. That costs more than anything
 // else about a word, so there is a limit, and behind it nothing is known.
 func (a *analyzer) glob(p string) (paths.Entry, bool) {
-	if a.globs++; a.globs > maxGlobs || len(p) > maxPattern {
-		a.tooMuch("more patterns than are looked at")
+	if !a.afford(globWork) || len(p) > maxPattern {
 		return paths.Entry{Class: "unknown", Reason: "one of very many patterns", Secret: true, Guarded: true}, true
 	}
 	return a.opts.Sensitive.Glob(p)

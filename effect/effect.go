@@ -172,6 +172,7 @@ type Analysis struct {
 	Findings   []shell.Finding
 	Constructs []shell.Construct
 	names      string // pattern of the names that a search tool looks at
+	script     *shell.Script
 	Why        string // the first reason why it is not read-only, or what that hangs on
 	Full       bool   // nothing is hidden
 	ReadOnly   bool   // it provably only reads
@@ -202,4 +203,13 @@ func AnalyzeCommand(cmd string, o *Options) *Analysis {
 	a.an.Source, a.an.Tool = cmd, "shell"
 	a.script(cmd, &frame{dir: a.opts.Dir, owner: -1})
 	return a.finish()
+}
+
+// Script returns how the shell reads a text, nil where the analysis does not have that: of another
+// text, or of one that variables known from outside are put into.
+func (a *Analysis) Script(text string) *shell.Script {
+	if a.script == nil || a.script.Source != text {
+		return nil
+	}
+	return a.script
 }

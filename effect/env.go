@@ -31,16 +31,14 @@ func parseEnvRules(head, body string) []envRule {
 }
 
 // assign gives an assignment its effect: some variables change what programs run.
-// maxAssigned is how many names of variables an analysis lists.
-const maxAssigned = 1000
-
 func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) {
 	if i := strings.IndexByte(name, '['); i > 0 {
 		name = name[:i]
 	}
-	if len(a.an.Assigned) < maxAssigned {
-		a.an.Assigned = append(a.an.Assigned, name)
+	if !a.afford(1) {
+		return
 	}
+	a.an.Assigned = append(a.an.Assigned, name)
 	r := envLookup(name)
 	if r == nil || !r.harm {
 		return

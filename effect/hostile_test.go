@@ -100,7 +100,7 @@ func TestHostile(t *testing.T) {
 				if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
 					t.Errorf("%s: %d MB allocated for %d bytes", name, mb, len(src))
 				}
-				if len(an.Commands) > maxCommands || len(an.Effects) > maxEffects || len(an.Gaps) > maxGaps+1 {
+				if len(an.Commands)*commandWork+len(an.Effects)*effectWork+len(an.Gaps)*gapWork > maxWork+gapWork {
 					t.Errorf("%s: %d commands, %d effects, %d gaps", name, len(an.Commands), len(an.Effects), len(an.Gaps))
 				}
 				for i := range an.Gaps {

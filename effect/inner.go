@@ -282,7 +282,7 @@ func (c *call) startsAt(w *shell.Word) {
 	case at == "" && w.Known:
 		c.foundShape = fromAnywhere(w.Text)
 	}
-	if c.starts = append(c.starts, at); at == "" || len(c.starts) > maxStarts {
+	if c.starts = append(c.starts, at); at == "" {
 		c.starts = []string{""} // one that is not known is among them
 	}
 	if c.hasFound {
@@ -290,9 +290,6 @@ func (c *call) startsAt(w *shell.Word) {
 	}
 	c.found, c.hasFound = at, true
 }
-
-// maxStarts is how many places a search begins at that are told from one another.
-const maxStarts = 32
 
 // places are where files are found: each place that a search begins at, or what is above all of them.
 func (f *frame) places() []string {

@@ -8,6 +8,22 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
+// globOptions is how the shell reads patterns, as far as the text may say so.
+type globOptions struct {
+	known bool
+	dots  bool // a star also stands for a leading dot
+	stars bool // ** stands for directories at any depth
+}
+
+// globs returns how patterns are read; the text is searched once.
+func (a *analyzer) globs() globOptions {
+	if !a.globbing.known {
+		a.globbing = globOptions{known: true, stars: strings.Contains(a.an.Source, "globstar"),
+			dots: strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB")}
+	}
+	return a.globbing
+}
+
 // throughLinks adds, for a shell pattern, an effect for each link that it may stand for or lead
 // through: in `cp x li*out/` and `cat s*/link/x` the link leads elsewhere.
 func (a *analyzer) throughLinks(e *Effect) {
@@ -28,7 +44,7 @@ func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) b
 	name, rest, deeper := strings.Cut(pattern, "/")
 	if !hasGlob(name) {
 		at := path.Join(dir, name)
-		if a.names++; a.names > maxLookups {
+		if !a.afford(1) {
 			return false
 		}
 		if _, link := a.opts.FS.Readlink(at); link {
@@ -41,7 +57,7 @@ func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) b
 		set = set.WithHidden()
 	}
 	links, dirs, all := fs.List(dir)
-	if a.names += len(links) + len(dirs); !all || a.names > maxLookups {
+	if !a.afford(len(links)+len(dirs)) || !all {
 		return false
 	}
 	for _, link := range links {
@@ -52,7 +68,7 @@ func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) b
 	if name == "**" && deeper && !a.linksBelow(e, fs, dir, rest) {
 		return false
 	}
-	tree := name == "**" && strings.Contains(a.an.Source, "globstar")
+	tree := name == "**" && a.globs().stars
 	for _, d := range dirs {
 		at := path.Join(dir, d)
 		if !deeper && !tree || !set.Has(d) || !a.opts.FS.IsDir(at) {

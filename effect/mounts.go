@@ -48,7 +48,8 @@ func (c *call) mount(w *shell.Word) {
 		p := c.a.resolve(c.f.dir, &shell.Word{Text: from, Known: true, Tilde: true})
 		m.host = or(p.Real, p.Abs)
 	}
-	c.f.mounts = append(c.f.mounts[:len(c.f.mounts):len(c.f.mounts)], m)
+	c.f.mounts = append(c.f.mounts[:len(c.f.mounts):len(c.f.mounts)], m) // a list of this frame's own
+	c.a.afford(len(c.f.mounts))
 }
 
 // throughMounts turns an effect inside a container into one on this machine, where a directory
@@ -57,6 +58,9 @@ func (c *call) mount(w *shell.Word) {
 func (a *analyzer) throughMounts(e *Effect, w *shell.Word, f *frame) {
 	var found []Effect
 	for _, m := range f.mounts {
+		if !a.afford(1) {
+			break
+		}
 		rest, ok := m.below(w, f.dir, e.Recursive)
 		if !ok {
 			continue

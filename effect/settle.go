@@ -83,7 +83,7 @@ func (c *call) settleFlags() bool {
 		return true
 	}
 	c.start = c.f.dir
-	for i := c.seenAt; i < len(c.a.seen); i++ {
+	for i := c.seenAt; i < len(c.a.seen) && c.a.afford(1); i++ {
 		s := &c.a.seen[i]
 		if !s.has {
 			continue
@@ -95,7 +95,7 @@ func (c *call) settleFlags() bool {
 			c.putInto(&val)
 		}
 	}
-	for i := c.seenAt; i < len(c.a.seen); i++ {
+	for i := c.seenAt; i < len(c.a.seen) && c.a.afford(1); i++ {
 		s := c.a.seen[i]
 		for j := range s.flag.deeds {
 			if !s.flag.deeds[j].verb.harmless() {
@@ -239,6 +239,9 @@ func (c *call) operands(ops []int) {
 		}
 	}
 	for k, i := range ops {
+		if !c.a.afford(1) {
+			return
+		}
 		w := &c.words[i]
 		at := k
 		if many >= 0 && k >= many {

@@ -90,7 +90,7 @@ func (e *Effect) Reaches(files, dirs []string) string {
 	}
 	set.Text = strings.ToLower(set.Text)
 	for _, d := range dirs {
-		if (paths.Set{Text: string(paths.AnyText) + "/" + d, Below: true}).Meets(set) {
+		if mayHold(set.Text, d) && (paths.Set{Text: string(paths.AnyText) + "/" + d, Below: true}).Meets(set) {
 			return d
 		}
 	}
@@ -99,11 +99,27 @@ func (e *Effect) Reaches(files, dirs []string) string {
 		return ""
 	}
 	for _, f := range files {
-		if (paths.Set{Text: string(paths.AnyText) + "/" + f}).Meets(set) {
+		if mayHold(set.Text, f) && (paths.Set{Text: string(paths.AnyText) + "/" + f}).Meets(set) {
 			return f
 		}
 	}
 	return ""
+}
+
+// mayHold reports whether a name of the path may be a given one, by how it begins: a quick look
+// before [paths.Set.Meets].
+func mayHold(text, name string) bool {
+	if strings.IndexByte(text, paths.AnyText) >= 0 || strings.IndexByte(name, '/') >= 0 {
+		return true
+	}
+	for part := range strings.SplitSeq(text, "/") {
+		known := paths.Set{Text: part}.Known()
+		n := min(len(known), len(name))
+		if known[:n] == name[:n] && (n == len(name) || len(known) < len(part) && (n > 0 || part[0] != paths.Visible || name[0] != '.')) {
+			return true
+		}
+	}
+	return false
 }
 
 // Shape is what a path that is known only at run time looks like, absolute as far as that

@@ -104,10 +104,7 @@ func (c *call) linksTo(ops []int) {
 	at := c.a.resolve(c.f.dir, &name).Abs
 	for _, i := range ops {
 		to := c.words[i]
-		if len(l.links) >= maxLinked {
-			c.a.tooMuch("more links are made than are followed")
-		}
-		if at == "" || !name.Known || !to.Known || c.a.full {
+		if at == "" || !name.Known || !to.Known || !c.a.afford(len(l.links)) {
 			return
 		}
 		p := at
@@ -121,9 +118,6 @@ func (c *call) linksTo(ops []int) {
 	}
 	c.a.opts.FS = l
 }
-
-// maxLinked is how many links of a command's own are followed.
-const maxLinked = 100
 
 // runWritten analyses the files that were both written and run.
 func (a *analyzer) runWritten() {
@@ -158,8 +152,7 @@ const maxCopies = 8
 
 // runFile analyses what a file holds according to the writes to it.
 func (a *analyzer) runFile(s *started, file *Effect, copies int) {
-	if a.pairs += len(a.writes); a.pairs > maxPairs {
-		a.tooMuch("more files that are written and run than are looked at")
+	if !a.afford(2 * len(a.writes)) {
 		return
 	}
 	var text strings.Builder

@@ -142,6 +142,9 @@ func (r *secretRules) name(s string) strength {
 	if len(s) > maxName {
 		s = s[len(s)-maxName:]
 	}
+	if lettersOf(s) < shortestPhrase {
+		return innocent // most flags: -a
+	}
 	w := newPhrase(words(s))
 	ends := w.endsWith
 	switch {
@@ -153,6 +156,19 @@ func (r *secretRules) name(s string) strength {
 		return weak
 	}
 	return innocent
+}
+
+// shortestPhrase is how many letters the shortest name of a secret has: pw.
+const shortestPhrase = 2
+
+// lettersOf returns how many bytes of a name are letters, or may be.
+func lettersOf(s string) (n int) {
+	for i := range len(s) {
+		if s[i] >= 0x80 || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z' {
+			n++
+		}
+	}
+	return n
 }
 
 // fused is how long words must be, written together, to be found in a name that

@@ -23,7 +23,7 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	if w.opts.Lang == POSIX {
 		return nil, "braces, which not every sh expands"
 	}
-	if w.steps > maxSteps {
+	if !w.afford(0) {
 		return nil, "expands to very many words"
 	}
 	left := maxFields
@@ -31,7 +31,7 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	if !ok {
 		return nil, "expands to very many words"
 	}
-	w.steps += len(lists)
+	w.out.Work += len(lists)
 	for _, l := range lists {
 		if gluesName(l) {
 			return nil, "a variable next to braces"

@@ -54,7 +54,7 @@ func (w *walker) words(args []*syntax.Word) []Word {
 		return nil
 	}
 	out := make([]Word, 0, len(args))
-	w.steps += len(args) // of the command that goes beyond the limit they are still said
+	w.out.Work += len(args) // of the command that goes beyond the limit they are still said
 	for _, a := range args {
 		out = w.fields(out, a)
 	}

@@ -7,10 +7,9 @@ import (
 
 // limits that keep variable tracking small whatever the script does.
 const (
-	maxValue  = 16 << 10 // longest value that is tracked
-	maxShape  = 2 << 10  // longest shape
-	maxWhy    = 256      // longest reason that another variable's is added to
-	maxExpand = 1 << 20  // most bytes that expansion may produce in one script
+	maxValue = 16 << 10 // longest value that is tracked
+	maxShape = 2 << 10  // longest shape
+	maxWhy   = 256      // longest reason that another variable's is added to
 )
 
 type varState uint8

@@ -30,7 +30,7 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 		w.out.gap(TooDeep, "code within code, nested too deep", at)
 		return
 	}
-	if w.code += len(code); w.code > maxCode || tooCostly(code) {
+	if !w.afford(len(code)/codeCost) || w.out.tooCostly(code) {
 		w.out.gap(TooBig, "too much code in a string", at)
 		return
 	}
@@ -86,7 +86,7 @@ func (w *walker) evalDocumentAt(code string, n Nest, at Span) {
 		return
 	}
 	t, ok := newText(code, needsMask(code))
-	if !ok || w.calls >= maxCalls || tooDeep(code, w.opts.MaxDepth) || tooCostly(code) {
+	if !ok || w.calls >= maxCalls || tooDeep(code, w.opts.MaxDepth) || w.out.tooCostly(code) {
 		w.out.gap(DynamicCode, "code in a string that is too complex", at)
 		return
 	}

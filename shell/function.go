@@ -229,7 +229,7 @@ func (w *walker) enterAny(f *function) {
 	for name, v := range f.any.changes {
 		w.env.set(name, variable{why: "set in a function", calc: v.calc, fns: joinFns(v.fns, w.env.get(name).fns)})
 	}
-	w.steps += len(f.any.changes)
+	w.out.Work += len(f.any.changes)
 	if f.any.moved {
 		w.env.setDir(&dirState{cur: Word{Why: "cd in a function"}, unsure: true})
 	}

@@ -13,12 +13,15 @@ const (
 	defaultMaxDepth    = 1000
 	defaultMaxCommands = 10_000
 
-	maxSteps  = 40_000   // work of one walk: a word is 1
-	stepCost  = 4        // a statement, an expression, ...
-	maxFields = 256      // words that one word may expand to
-	maxCalls  = 12       // nested function calls, evals, aliases
-	maxCode   = 64 << 10 // bytes of code in strings: eval, trap, aliases
-	maxDir    = 1 << 10  // longest working directory that is followed
+	defaultMaxWork = 40_000
+
+	stepCost  = 4       // work of a statement, an expression, ...; a word is 1
+	codeCost  = 2       // bytes of code in strings - eval, trap, aliases - for 1
+	textCost  = 32      // bytes of expansions for 1
+	parseCost = 1000    // nanoseconds of parsing, as estimated, for 1
+	maxFields = 256     // words that one word may expand to
+	maxCalls  = 12      // nested function calls, evals, aliases
+	maxDir    = 1 << 10 // longest working directory that is followed
 )
 
 var errTooDeep = errors.New("nested too deep")
@@ -97,17 +100,18 @@ const (
 	maxCost   = 18_000_000
 )
 
-// tooCostly estimates what parsing src takes. Data that the parser
+// tooCostly estimates what parsing src takes, and counts it. Data that the parser
 // skips over - quoted strings, here-documents, comments - costs nothing, as long as the
 // text up to there is plain enough to be certain that it is data; after the first
 // substitution everything counts.
-func tooCostly(src string) bool {
+func (s *Script) tooCostly(src string) bool {
 	if len(src) <= smallText {
 		return false
 	}
-	s := costScan{src: src}
-	s.run()
-	return s.cost > maxCost
+	c := costScan{src: src}
+	c.run()
+	s.Work += c.cost / parseCost
+	return c.cost > maxCost
 }
 
 type costScan struct {

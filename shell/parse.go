@@ -49,7 +49,7 @@ func (s *Script) readable(o *Options) (m marks, ok bool) {
 	case tooDeep(s.Source, o.MaxDepth):
 		s.gap(TooDeep, "nested deeper than the limit", whole)
 		return m, false
-	case tooCostly(s.Source):
+	case s.tooCostly(s.Source):
 		s.gap(TooBig, "too many tokens", whole)
 		return m, false
 	}
@@ -73,6 +73,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.MaxDepth <= 0 || out.MaxDepth > defaultMaxDepth {
 		out.MaxDepth = defaultMaxDepth
+	}
+	if out.MaxWork <= 0 || out.MaxWork > defaultMaxWork {
+		out.MaxWork = defaultMaxWork
 	}
 	if out.MaxCommands <= 0 || out.MaxCommands > defaultMaxCommands {
 		out.MaxCommands = defaultMaxCommands

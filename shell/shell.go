@@ -46,6 +46,7 @@ type Options struct {
 	MaxBytes    int               // longest text that is parsed; zero: 1 MiB
 	MaxDepth    int               // deepest nesting that is parsed; zero: 1,000, which is also the most
 	MaxCommands int               // most commands that are reported; zero: 10,000
+	MaxWork     int               // most work to follow the text, in steps of about a microsecond; zero: 40,000
 	Vars        map[string]string // values known from outside, e.g. HOME; read only, nil is fine
 }
 
@@ -61,6 +62,7 @@ type Script struct {
 	Findings   []Finding   // suspicious but harmless to the parse
 	Constructs []Construct // what the text is built of, by start, outer first
 	Implied    []Implied   // variables that are set without an assignment
+	Work       int         // that it took to follow the text; see Options.MaxWork
 }
 
 // Implied is a variable that something else than an assignment sets: arithmetic (`$((x=1))`,

@@ -23,18 +23,16 @@ type walker struct {
 	bombs    []bomb   // values that run a command if arithmetic ever sees them
 	defused  []string // texts that arithmetic has been followed into
 	frames   []frame
-	loops    int // loops around the current command
-	heredocs int // here-documents met
-	printed  int // substitutions around the current text, which bash prints and parses again
-	calls    int // functions, evals and aliases around the current command
-	steps    int
-	code     int // bytes of code in strings that were read
-	expanded int
+	loops    int  // loops around the current command
+	heredocs int  // here-documents met
+	printed  int  // substitutions around the current text, which bash prints and parses again
+	calls    int  // functions, evals and aliases around the current command
 	returned bool // a return, break or continue was met since the flag was cleared
 	keywords bool // set -k: words NAME=value anywhere in a command are assignments
 	errexit  bool // set -e: a command that fails ends the script
 	stopped  bool // a limit was reached
 	testing  bool // inside [[ ]]
+	extended bool // an extended pattern was met
 	vague    bool // arithmetic on an unknown variable was met
 }
 
@@ -72,21 +70,27 @@ func (w *walker) step() bool {
 	if w.stopped {
 		return false
 	}
-	if w.steps += stepCost; w.steps > maxSteps {
+	if !w.afford(stepCost) {
 		w.halt(Timeout, "too much work to follow the script")
 		return false
 	}
 	return true
 }
 
+// afford counts work and reports whether there was not too much so far.
+func (w *walker) afford(n int) bool {
+	w.out.Work += n
+	return w.out.Work <= w.opts.MaxWork
+}
+
 // weaken and forget are those of the environment, and count the work.
 func (w *walker) weaken(mark int, why string, keepDir bool) {
-	w.steps += w.env.weaken(mark, why, keepDir)
+	w.out.Work += w.env.weaken(mark, why, keepDir)
 }
 
 func (w *walker) forget(why string) {
 	w.env.forget(why)
-	w.steps += len(w.env.vars)
+	w.out.Work += len(w.env.vars)
 }
 
 func (w *walker) halt(kind GapKind, why string) {

@@ -174,7 +174,7 @@ func (b *builder) shape(text string) string {
 	if text == "" && string(b.rest) == Unknown || len(b.rest) >= maxShape {
 		return Unknown
 	}
-	if b.w.expanded += len(text) + len(b.rest); b.w.expanded > maxExpand {
+	if !b.w.afford((len(text) + len(b.rest)) / textCost) {
 		return Unknown
 	}
 	whole := text + string(b.rest)
@@ -190,7 +190,7 @@ func (b *builder) add(s string) {
 		}
 		return
 	}
-	if b.w.expanded += len(s); b.w.expanded > maxExpand {
+	if !b.w.afford(len(s) / textCost) {
 		b.unknown("a very long expansion", true)
 		return
 	}
@@ -426,8 +426,11 @@ func (b *builder) extGlob(p *syntax.ExtGlob) {
 	if strings.ContainsAny(p.Pattern.Value, "$`'\"\\<>;&#\n") {
 		b.w.gap(Syntax, "code inside an extended pattern", p)
 	}
-	if !b.w.testing && !strings.Contains(b.w.out.Source, "extglob") {
-		b.w.gap(Syntax, "an extended pattern, but extglob is not set", p)
+	if !b.w.testing && !b.w.extended {
+		b.w.extended = true // looked up, or said, once
+		if !strings.Contains(b.w.out.Source, "extglob") {
+			b.w.gap(Syntax, "an extended pattern, but extglob is not set", p)
+		}
 	}
 	b.add(p.Op.String() + p.Pattern.Value + ")")
 	b.f.Glob = true

@@ -38,7 +38,7 @@ func (c *callView) bash() error {
 // commands asks about the simple commands of a script. A script that has none
 // is asked about as a whole: it may write files, and run code in a subscript.
 func (c *callView) commands(cmd string, part bool) {
-	s := shell.Parse(cmd, nil)
+	s := c.script(cmd)
 	var texts, always distinct
 	by := map[string][]string{}
 	quiet := !s.Opaque() && len(s.Gaps) == 0
@@ -70,6 +70,19 @@ func (c *callView) commands(cmd string, part bool) {
 		patterns = []string{strings.TrimSpace(cmd)}
 	}
 	c.main = append(c.main, Ask{Permission: c.perm, Patterns: patterns, Always: always.texts, by: by})
+}
+
+// script reads a command. With the floor on, one that is more than is looked at may be any command
+// here: the floor puts the part of it that is known to the rules.
+func (c *callView) script(cmd string) *shell.Script {
+	a := c.f.Analysis()
+	switch s := a.Script(cmd); {
+	case c.Floor && slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Kind == effect.TooBig }):
+		return &shell.Script{Source: cmd, Gaps: []shell.Gap{{Kind: shell.TooBig}}}
+	case s != nil:
+		return s
+	}
+	return shell.Parse(cmd, nil)
 }
 
 // maxLearned bounds how many commands of a script are worth remembering.

@@ -25,10 +25,14 @@ func TestHostile(t *testing.T) {
 		command string
 		found   bool
 	}{
-		"many names":         {names.String(), false}, // each is looked at, and none may be an item
-		"the same name":      {strings.Repeat("rm a${x}b; ", 3000), false},
+		"many names":         {names.String(), true}, // more than is looked at: the last may be an item
+		"fewer names":        {names.String()[:4000], false},
+		"an item at the end": {strings.Repeat("rm a; ", 3000) + "rm obst*", true},
+		"operands":           {"rm " + strings.Repeat("a ", 3000) + "obstat.json", true},
+		"the same name":      {strings.Repeat("rm a${x}b; ", 3000), true},
 		"many lists":         {strings.Repeat("ls | xargs rm; ", 1000), true},
-		"many substitutions": {strings.Repeat("rm $(cat /nowhere); ", 1000), false},
+		"many substitutions": {strings.Repeat("rm $(cat /nowhere); ", 1000), true},
+		"some substitutions": {strings.Repeat("rm $(cat /nowhere); ", 100), false},
 		"a long name":        {"rm " + long, false},
 		"many levels":        {strings.Repeat("echo $(", 200) + strings.Repeat(")", 200), false},
 		"a text of products": {"python3 -c '" + strings.ReplaceAll(names.String(), "$", "*") + "'", false},

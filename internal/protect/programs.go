@@ -12,6 +12,9 @@ import (
 
 // isObstat tells whether a word names one of obstat's programs.
 func isObstat(s string) bool {
+	if len(s) > maxPath {
+		return false
+	}
 	switch strings.TrimSuffix(path.Base(fold(s)), ".exe") {
 	case "obstat", "obstat-hook":
 		return true

@@ -121,6 +121,9 @@ func (k *check) look() *Finding {
 			return f
 		}
 	}
+	if slices.ContainsFunc(k.a.Gaps, func(g effect.Gap) bool { return g.Kind == effect.TooBig }) {
+		return &Finding{Part: clip(k.a.Source), Why: "it is more than is looked at, so that nobody can tell what it changes; a person allows that, or give it in parts"}
+	}
 	for i := range k.a.Commands {
 		if f := k.command(i); f != nil {
 			return f

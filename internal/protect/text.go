@@ -30,6 +30,9 @@ func (k *check) words(list []shell.Word, dir string) *Finding {
 // is known only at run time, it is what that looks like.
 func (k *check) names(w *shell.Word, dir string) *Finding {
 	t, cut := w.Text, "=:,@"
+	if w.Known && !mayBePath(t) {
+		return nil
+	}
 	pieces := []string{t}
 	switch {
 	case !w.Known:
@@ -54,7 +57,7 @@ func (k *check) names(w *shell.Word, dir string) *Finding {
 func (k *check) text(t, dir, part string, glob bool) *Finding {
 	t = strings.TrimPrefix(t, "file://")
 	open := strings.Contains(t, shell.Unknown)
-	if len(t) > maxPath || !open && (!strings.ContainsAny(t, "./~*?[{\\") || strings.HasSuffix(t, "...")) {
+	if len(t) > maxPath || !open && (!mayBePath(t) || strings.HasSuffix(t, "...")) {
 		return nil // most words are no paths, and nothing that guards has such a name
 	}
 	if open {
@@ -84,6 +87,9 @@ func (k *check) text(t, dir, part string, glob bool) *Finding {
 	}
 	return nil
 }
+
+// mayBePath tells whether a text has a character that the paths of items have.
+func mayBePath(t string) bool { return strings.ContainsAny(t, "./~*?[{\\") }
 
 // mentions tells whether a text that is not understood speaks of an item, by its name or
 // by a pattern, as in `ssh localhost 'rm obst*'`, or of a command of obstat's that changes
