@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
+import io
 import json
 import logging
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
-from .cases import CASES, Result, try_case
+from .cases import CASES, Result, World, try_case
 from .server import Server
 
+PAGES = Path(__file__).resolve().parent.parent.parent.parent / "docs" / "frameworks"
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
 
 def word(r: Result) -> str:
     """Returns one side of a row."""
     return "-" if r.held is None else "held" if r.held else "RAN " + " ".join(r.ran)
+
+
+def example(module: Any, name: str, server: Server) -> str:
+    """Runs the first example of the framework's page, with a model that calls wipe; returns what it prints."""
+    text = (PAGES / f"{name}.md").read_text()
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found, f"{name}.md has no example"
+    os.environ["OBSTAT_SERVER"] = server.address
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(found[1], f"{name}.md", "exec"), {"model": module.model(World(server, False))})  # noqa: S102
+    return out.getvalue()
 
 
 def main() -> None:
@@ -37,6 +54,11 @@ def main() -> None:
             if mine.held is False:
                 failed.append(f"{case} does not hold: {mine.ran}")
             rows.append({"case": case, "obstat": mine.json(), "own": own.json()})
+        if not only:
+            said = example(module, family, server)
+            print(f"  example     {said.strip()[:60]}")
+            if "Denied: deny rule" not in said:
+                failed.append(f"the example of {family}.md prints {said!r}")
     finally:
         server.close()
     if not only:

@@ -15,6 +15,7 @@ from . import google_adk
 from .cases import SUB, NotThere, Turn
 
 PACKAGE = "adk-fluent"
+model = google_adk.model
 
 
 class Agent(google_adk.Agent):

@@ -54,6 +54,11 @@ class Script(ChatModelBase):
         return ChatResponse(content=content, is_last=True)
 
 
+def model(w: World) -> Any:
+    """The model of the page's example."""
+    return Script(w, SUB)
+
+
 def rules(behavior: Any, *tools: str) -> dict[str, list[Any]]:
     """Rules for whole tools."""
     return {t: [PermissionRule(tool_name=t, rule_content=None, behavior=behavior, source="suite")] for t in tools}

@@ -40,6 +40,11 @@ class Script(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=parts))
 
 
+def model(w: World) -> Any:
+    """The model of the page's example."""
+    return Script(model="m", world=w, turns=SUB)
+
+
 class Agent(Driver):
     """One session; what is saved are its events."""
 

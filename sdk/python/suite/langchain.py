@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from obstat.adapters.langchain import ObstatMiddleware
 
-from .cases import SUB, Driver, Turn
+from .cases import SUB, Driver, Turn, World
 
 PACKAGE = "langchain"
 
@@ -42,6 +42,11 @@ class Script(BaseChatModel):
         else:
             message = AIMessage("", tool_calls=[{"name": n, "args": a, "id": self.world.id(at, i)} for i, (n, a) in enumerate(turn)])
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def model(w: World) -> Any:
+    """The model of the page's example."""
+    return Script(world=w, turns=SUB)
 
 
 class Dynamic(AgentMiddleware):

@@ -29,6 +29,11 @@ def script(w: World, turns: list[Turn], at: int = 0) -> ScriptedModel:
     return ScriptedModel([*steps[at:], [assistant_message("end")], [assistant_message("end")]])
 
 
+def model(w: World) -> Any:
+    """The model of the page's example."""
+    return script(w, SUB)
+
+
 class Agent(Driver):
     """One run; what is saved is the RunState as JSON."""
 

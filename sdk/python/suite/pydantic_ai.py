@@ -44,6 +44,11 @@ def script(w: World, turns: list[Turn]) -> FunctionModel:
     return FunctionModel(answer, stream_function=stream)
 
 
+def model(w: World) -> Any:
+    """The model of the page's example."""
+    return script(w, SUB)
+
+
 class Agent(Driver):
     """One conversation; what is saved are its messages."""
 

@@ -1,0 +1,45 @@
+"""The examples of the README, and the wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import obstat
+from suite.server import Server
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+def test_readme(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server('{"permission": {"*": "deny", "Bash": "allow"}}')
+    monkeypatch.setenv("OBSTAT_SERVER", server.address)
+    monkeypatch.setattr(obstat, "_client", None)
+    try:
+        (code,) = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
+        names: dict[str, object] = {}
+        exec(compile(code, "README.md", "exec"), names)  # noqa: S102
+        assert capsys.readouterr().out.startswith("allow allow rule") and names["output"] == "ran git status"
+    finally:
+        server.close()
+
+
+def test_wheel(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("wheel", HERE / "wheel.py")
+    assert spec and spec.loader
+    wheel = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(wheel)
+    version = wheel.python_version("v1.2.3-0.20261116155230-0123456789ab")
+    assert version == "1.2.3.dev20261116155230+0123456789ab" and wheel.python_version("v1.2.3") == "1.2.3"
+    with pytest.raises(SystemExit):
+        wheel.python_version("latest")
+    one, two = (tmp_path / d / wheel.build(str(tmp_path / d), version) for d in ("a", "b"))
+    assert one.read_bytes() == two.read_bytes(), "two builds are the same"
+    names = zipfile.ZipFile(one).namelist()
+    assert {"obstat/py.typed", "obstat/adapters/langchain.py", f"obstat-{version}.dist-info/RECORD"} <= set(names)
+    assert not [n for n in names if n.startswith(("tests", "suite", "theirs"))]
+    assert version.encode() in zipfile.ZipFile(one).read("obstat/_version.py")
