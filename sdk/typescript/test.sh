@@ -26,6 +26,10 @@ ln -sfn "$dir/node_modules" node_modules
 
 rm -rf build
 node_modules/.bin/tsc -p .
-node_modules/.bin/oxlint --deny-warnings src test bench
+node_modules/.bin/oxlint --deny-warnings src test suite bench
 echo "sdk/typescript: the package"
 node --test --test-reporter=dot --test-timeout=120000 build/test/*.test.js
+for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
+	echo "sdk/typescript: $name"
+	node build/suite/run.js "$name"
+done

@@ -1,0 +1,79 @@
+// What all adapters share: a call is decided where its function would run, by the server, each time.
+import { Client } from "../client.js";
+import { BadCall, ConfigError, Denied, ObstatError, Pending } from "../errors.js";
+import type { Call, Decision } from "../types.js";
+
+/** Options of every adapter. */
+export interface GuardOptions {
+  /** Without it one on OBSTAT_SERVER, or the user's own server. */
+  readonly client?: Client;
+  /** What an ask does: `pause` stops the run by the framework's own means until it is resumed; `wait` holds the call until a
+   * person has answered; `deny` denies. Without it `pause` where the framework can. */
+  readonly ask?: "pause" | "wait" | "deny";
+  /** Seconds that `wait` waits; without it 300. */
+  readonly wait?: number;
+  /** The conversation that calls belong to. Give each one its own: an approval is found again by session, call id and input. */
+  readonly session?: string;
+  readonly agent?: string;
+  readonly user?: string;
+  /** The working directory of calls; without it that of the process. */
+  readonly dir?: string;
+  readonly roots?: readonly string[];
+}
+
+/** Decides and runs the calls of one framework. */
+export class Guard {
+  readonly client: Client;
+  readonly ask: "pause" | "wait" | "deny";
+  readonly seconds: number;
+  readonly #who: Omit<Call, "tool" | "input" | "id">;
+
+  constructor(options: GuardOptions, ask: "pause" | "wait" = "pause") {
+    this.ask = options.ask ?? ask;
+    if (!["pause", "wait", "deny"].includes(this.ask)) throw new ConfigError(`ask is pause, wait or deny, not ${String(this.ask)}`);
+    if (this.ask === "pause" && ask === "wait") throw new ConfigError("this framework cannot pause a call; ask is wait or deny");
+    this.seconds = options.wait ?? 300;
+    this.client = options.client ?? new Client();
+    const { session, agent, user, dir, roots } = options;
+    this.#who = { ...(session && { session }), ...(agent && { agent }), ...(user && { user }), ...(dir && { dir }), ...(roots && { roots }) };
+  }
+
+  /** Makes a call. `more` is what the framework knows better than the options. */
+  call(tool: string, input: unknown, id: string | undefined, more: { session?: string | undefined; dir?: string | undefined } = {}): Call {
+    const given = Object.fromEntries(Object.entries(more).filter(([name, v]) => v && !(name in this.#who)));
+    return { ...this.#who, ...given, tool, input, ...(id && { id }) };
+  }
+
+  /** Whether a person has to be asked, or has just approved: some frameworks want to hear it again when a run is resumed.
+   * A fault says no: {@link Guard.run} then denies. */
+  async asks(call: Call): Promise<boolean> {
+    if (this.ask !== "pause") return false;
+    try {
+      return (await this.client.authorize(call, { claim: false })).effect === "ask";
+    } catch {
+      return false;
+    }
+  }
+
+  /** Runs a call's function if that is allowed; throws {@link Denied} or {@link Pending} otherwise. */
+  run<T>(call: Call, fn: (input: Record<string, unknown>) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.client.run(call, fn, this.options(signal));
+  }
+
+  /** The options of a decision after which the call runs. */
+  options(signal?: AbortSignal): { wait: number; signal: AbortSignal | undefined } {
+    return { wait: this.ask === "wait" ? this.seconds : 0, signal };
+  }
+}
+
+/** What a model is told of a call that did not run; undefined where something else than obstat threw. */
+export function refusal(e: unknown): string | undefined {
+  if (e instanceof Pending) return `This call has not run: a person has to approve it first (${e.reason}).`;
+  if (e instanceof Denied || e instanceof BadCall || e instanceof ObstatError) return `This call was denied: ${e.reason}`;
+  return undefined;
+}
+
+/** The words for a decision that does not allow. */
+export function words(d: Decision): string {
+  return refusal(new (d.effect === "ask" ? Pending : Denied)(d.reason, d)) ?? d.reason;
+}

@@ -1,0 +1,23 @@
+// Runs the suite around one framework: node build/suite/run.js NAME. UPDATE=1 writes the results.
+import { readFileSync, writeFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { results, type Driver } from "./common.js";
+
+const drivers: Record<string, () => Promise<Driver>> = {
+  "ai-6": async () => (await import("./ai.js")).driver(),
+  "openai-agents": async () => (await import("./openai-agents.js")).driver(),
+  langchain: async () => (await import("./langchain.js")).driver(),
+};
+
+const name = process.argv[2] ?? "";
+const make = drivers[name];
+if (!make) throw new Error(`the frameworks are ${Object.keys(drivers).join(", ")}`);
+const got = JSON.parse(JSON.stringify(await results(await make()))) as { rows: { case: string; obstat: { held: boolean | null; ran: string[] } }[] };
+const file = new URL(`../../../results/typescript-${name}.json`, import.meta.url);
+for (const row of got.rows) if (row.obstat.held === false) console.error(`${name}: ${row.case} did not hold: ${row.obstat.ran.join(" ")}`);
+if (process.env["UPDATE"]) writeFileSync(file, JSON.stringify(got, null, 1) + "\n");
+else if (!isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), got)) {
+  console.error(`${name}: the results differ from ${file.pathname}; UPDATE=1 writes them:\n${JSON.stringify(got, null, 1)}`);
+  process.exitCode = 1;
+}
+if (got.rows.some((row) => row.obstat.held === false)) process.exitCode = 1;
