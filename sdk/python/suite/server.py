@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow"}}'
+POLICY = (
+    '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "mcp__suite__safe": "allow", "mcp__suite__pay": "ask"}}'
+)
 
 
 def binary() -> str:

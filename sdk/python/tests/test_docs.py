@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent.parent
 
 
 def test_readme(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    server = Server('{"permission": {"*": "deny", "Bash": "allow"}}')
+    server = Server('{"permission": {"*": "allow"}}')
     monkeypatch.setenv("OBSTAT_SERVER", server.address)
     monkeypatch.setattr(obstat, "_client", None)
     try:
