@@ -53,6 +53,7 @@ type analyzer struct {
 	writes  []written // files that are written, files that are run, and texts that were looked into
 	started []started
 	ran     []string
+	copies  []copied
 }
 
 // analyzers keeps the scratch space of analyses that are done.
@@ -385,6 +386,7 @@ func (a *analyzer) afford(n int) bool {
 func (a *analyzer) effect(e Effect) {
 	if a.afford(effectWork) {
 		a.an.Effects = append(a.an.Effects, e)
+		a.throughCopies(&e)
 	}
 }
 

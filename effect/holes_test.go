@@ -3,6 +3,8 @@ package effect
 import (
 	"slices"
 	"testing"
+
+	"github.com/obstat/obstat/paths"
 )
 
 func hides(an *Analysis) bool {
@@ -135,6 +137,50 @@ func TestTablesAreClosed(t *testing.T) {
 	} {
 		if an := AnalyzeCommand(c, testOptions()); an.ReadOnly {
 			t.Errorf("%s is read-only", c)
+		}
+	}
+}
+
+// Copies of the project that git makes hold the same files, and so do the tree that it searches or
+// packs, and the files that entr is fed.
+func TestReadsByWayOfGit(t *testing.T) {
+	env := paths.Exactly("/home/user/project/.env")
+	reads := func(c string) bool {
+		return slices.ContainsFunc(AnalyzeCommand(c, testOptions()).Effects, func(e Effect) bool { return e.Kind == Read && !e.Tags.Has(List) && e.Target().Meets(env) })
+	}
+	for _, c := range []string{
+		"git worktree add ../w && cat ../w/.env", "git worktree add -b x ../w main; cd ../w && cat .env", "git worktree add ../w && grep -r S ../w", "git worktree add ../w; cat < ../w/.env",
+		"git clone . /tmp/c && cat /tmp/c/.env", "git clone file:///home/user/project /tmp/c; head /tmp/c/.e*", "git clone ./.git /tmp/c && tail /tmp/c/.env",
+		"git bundle create /tmp/b HEAD && git clone /tmp/b /tmp/c && cat /tmp/c/.env", "git --work-tree=/tmp/wt checkout -- . && cat /tmp/wt/.env",
+		"git grep SECRET", "git grep -n -e S HEAD", "git archive HEAD", "git archive HEAD | tar xO", "git stash show -p", "ls -a | entr cat /_", "find . | entr -p head -3 /_",
+	} {
+		if !reads(c) {
+			t.Errorf("%s does not read .env: %+v", c, AnalyzeCommand(c, testOptions()).Effects)
+		}
+	}
+	for _, c := range []string{
+		"git worktree add ../w && cat ../w/README.md", "git worktree add ../w", "git clone . /tmp/c", "git clone https://example.com/x.git && cat x/.env", "git grep -l SECRET", "git grep S -- src",
+		"git stash show", "git archive HEAD src", "ls src/*.go | entr go test ./...",
+	} {
+		if reads(c) {
+			t.Errorf("%s reads .env: %+v", c, AnalyzeCommand(c, testOptions()).Effects)
+		}
+	}
+}
+
+// A file that a program takes its commands from is code where the command writes it.
+func TestWrittenForAProgram(t *testing.T) {
+	for _, c := range []string{
+		"printf 'x:\\n\\tcat .env\\n' > Makefile && make", "echo 'x: ; cat .env' >> ./makefile; make x", `echo '{"scripts":{"x":"cat .env"}}' > package.json && npm run x`, "cd web && echo x | tee package.json && yarn x",
+		"echo 'import os' > conftest.py; pytest -q",
+	} {
+		if an := AnalyzeCommand(c, testOptions()); !hides(an) {
+			t.Errorf("%s: nothing hides what runs: %+v", c, an.Gaps)
+		}
+	}
+	for _, c := range []string{"echo x > notes.txt && make", "make > Makefile.log", "echo x > a/package.json; npm test", "touch Makefile && make", "npm install left-pad && npm test"} {
+		if an := AnalyzeCommand(c, testOptions()); hides(an) {
+			t.Errorf("%s: %+v", c, an.Gaps)
 		}
 	}
 }

@@ -35,6 +35,13 @@ func (c *call) inner() {
 	}
 	switch c.args[min(place, len(c.args)-1)].role {
 	case roleRun:
+		if c.name == "entr" { // which puts the name of the first file there
+			why := "read from standard input"
+			if c.lists() {
+				why = whyFound
+			}
+			words = c.fill(words, "/_", why)
+		}
 		c.wrap(words, true)
 	case roleRunMore:
 		c.wrap(c.more(words), true)

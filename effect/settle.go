@@ -34,12 +34,14 @@ func (c *call) settle() {
 	c.operands(ops)
 	c.filled(before)
 	c.linksTo(ops)
+	c.copiesTree(ops)
 	for i := before; i < len(c.a.an.Effects) && c.into != ""; i++ {
 		if e := &c.a.an.Effects[i]; e.Unnamed && e.Tags.Has(Contents) && e.Command == c.cmd && e.Where == "" {
 			e.at = c.into
 		}
 	}
-	if c.recursive && len(c.a.an.Effects) == operands && c.reads() {
+	if whole := c.wholeTree(); (whole || c.recursive && c.reads()) && len(c.a.an.Effects) == operands {
+		c.recursive = true
 		here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
 		c.readFile(&here, true)
 	}
@@ -429,5 +431,5 @@ func (c *call) pathLike(t string) bool {
 	if strings.Contains(t, "..") && !strings.HasPrefix(t, "../") && !strings.Contains(t, "/..") {
 		return false // a range
 	}
-	return c.dashes() || strings.ContainsAny(t, "./*?[")
+	return c.dashes() || strings.ContainsAny(t, "./*?[") || c.words[c.at[0]].Text == "archive" && t != c.words[c.ops()[0]].Text
 }

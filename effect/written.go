@@ -125,6 +125,7 @@ func (a *analyzer) runWritten() {
 		return
 	}
 	a.installed()
+	a.implied()
 	for i := 0; i < len(a.started) && !a.full; i++ {
 		s := a.started[i]
 		a.runFile(&s, &s.file, 0)
@@ -145,6 +146,44 @@ func (a *analyzer) installed() {
 			}
 		}
 	}
+}
+
+// implied notes the files that programs read as code without being told, as make its Makefile.
+func (a *analyzer) implied() {
+	for i := range a.an.Commands {
+		c := &a.an.Commands[i]
+		for _, file := range codeOf(c.Program) {
+			e := Effect{Kind: Read, Raw: file}
+			if c.Dir != "" {
+				e.Path = path.Join(c.Dir, file)
+			}
+			f := frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}
+			a.started = append(a.started, started{e, c.Words, f, i, c.Span, c.Program})
+		}
+	}
+}
+
+// codeOf returns the files of a project that hold what a program runs.
+func codeOf(program string) []string {
+	switch program {
+	case "make", "gmake":
+		return []string{"Makefile", "makefile", "GNUmakefile"}
+	case "npm", "pnpm", "yarn", "bun":
+		return []string{"package.json"}
+	case "just":
+		return []string{"justfile", ".justfile", "Justfile"}
+	case "rake":
+		return []string{"Rakefile"}
+	case "task":
+		return []string{"Taskfile.yml", "Taskfile.yaml"}
+	case "pytest", "tox":
+		return []string{"conftest.py", "tox.ini"}
+	case "cargo":
+		return []string{"build.rs"}
+	case "gradle":
+		return []string{"build.gradle", "build.gradle.kts"}
+	}
+	return nil
 }
 
 // maxCopies is how often a copy of a copy is followed.
