@@ -1,12 +1,10 @@
 package native
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -101,9 +99,9 @@ func (l *loader) checkExamples(p *obstat.Program, lib *obstat.Library) {
 	for _, r := range l.rules {
 		for _, n := range r.examples {
 			l.r.File = r.file
-			call, why := example(r, n)
-			if call == nil {
-				l.r.Fail(n, obstat.CodeWrongType, "an example is a command, or `{tool: Read, input: {file_path: .env}}`", "%s", why)
+			call, err := example(r, n)
+			if err != nil {
+				l.r.Fail(n, obstat.CodeBadValue, "use values that JSON has", "no call has this input: %v", err)
 				continue
 			}
 			if pol == nil {
@@ -132,94 +130,44 @@ var exampleFields = []tree.Field{
 	{Name: "input", Kinds: []tree.Kind{tree.Object}},
 }
 
+// exampleShapes reports examples that are neither a command nor a call.
+func (l *loader) exampleShapes(list []*tree.Node) {
+	for _, n := range list {
+		switch {
+		case n.Is(tree.Object):
+			l.fields(n, exampleFields)
+		case !n.Is(tree.String):
+			l.r.Fail(n, obstat.CodeWrongType, "an example is a command, or `{tool: Read, input: {file_path: .env}}`", "an example is a command or a call, not %s", n.Kind)
+		}
+	}
+}
+
 // example returns the call of an example, made under the conditions of its rule.
-func example(r *rule, n *tree.Node) (c *obstat.Call, why string) {
-	c = &obstat.Call{Tool: "Bash", Dir: exampleDir, Roots: []string{exampleDir}, Agent: "example", User: "example", Branch: "example", Channel: "example", Time: time.Date(2000, 1, 3, 12, 0, 0, 0, time.UTC)}
-	switch {
-	case n.Is(tree.String):
-		c.Input, _ = json.Marshal(map[string]string{"command": n.Str})
-	case n.Is(tree.Object):
-		for _, p := range n.Check(exampleFields...) {
-			return nil, p.Msg
-		}
-		c.Tool, c.Input = n.Get("tool").Str, plain(n.Get("input"))
-	default:
-		return nil, fmt.Sprintf("an example is a command or a call, not %s", n.Kind)
+func example(r *rule, n *tree.Node) (*obstat.Call, error) {
+	sample := r.sample
+	c := &sample
+	c.Tool, c.Dir, c.Roots = "Bash", exampleDir, []string{exampleDir}
+	for _, field := range [...]*string{&c.Agent, &c.User, &c.Branch, &c.Channel} {
+		*field = or(*field, "example")
 	}
-	for _, cond := range r.conds {
-		name, ok := strings.CutPrefix(cond.Field, "call.")
-		if !ok || cond.Not {
-			continue
-		}
-		text := strings.ReplaceAll(cond.Any[0].Text, "(?s)", "")
-		switch name {
-		case "agent":
-			c.Agent = text
-		case "user":
-			c.User = text
-		case "role":
-			c.Roles = []string{text}
-		case "channel":
-			c.Channel = text
-		case "branch":
-			c.Branch = text
-		case "mode":
-			c.Mode = obstat.Mode(text)
-		case "hint":
-			c.Hint = text
-		case "after":
-			c.After = []string{text}
-		case "clock":
-			if t, err := time.Parse("15:04", strings.TrimLeft(text, "<>=")[:5]); err == nil {
-				c.Time = time.Date(2000, 1, 3, t.Hour(), t.Minute(), 0, 0, time.UTC)
-			}
-		case "day":
-			for strings.ToLower(c.Time.Format("Mon")) != text {
-				c.Time = c.Time.AddDate(0, 0, 1)
-			}
+	if c.Time.IsZero() {
+		c.Time = exampleTime(0, 12, 0)
+	}
+	input := &tree.Node{Kind: tree.Object}
+	if n.Is(tree.String) {
+		input.Members = []tree.Member{{Key: "command", Value: n}}
+	} else {
+		c.Tool = n.Get("tool").Str
+		if given := n.Get("input"); given != nil {
+			input = given
 		}
 	}
-	return c, ""
+	var err error
+	c.Input, err = jsonx.Marshal(input)
+	return c, err
 }
 
-// plain writes a value of the file as JSON.
-func plain(n *tree.Node) json.RawMessage {
-	if n == nil {
-		return json.RawMessage("{}")
-	}
-	b, err := json.Marshal(goValue(n))
-	if err != nil {
-		return nil
-	}
-	return b
-}
-
-func goValue(n *tree.Node) any {
-	switch n.Kind {
-	case tree.String:
-		return n.Str
-	case tree.Array:
-		out := []any{}
-		for _, e := range n.Elems {
-			out = append(out, goValue(e))
-		}
-		return out
-	case tree.Object:
-		out := map[string]any{}
-		for _, m := range n.Members {
-			out[m.Key] = goValue(m.Value)
-		}
-		return out
-	case tree.Number:
-		return json.Number(n.Num)
-	case tree.Bool:
-		return n.Bool
-	}
-	return nil
-}
-
-// jsonText writes a text as JSON.
-func jsonText(s string) string {
-	b, _ := json.Marshal(s)
-	return string(b)
+// exampleTime is a time on the nth day of a week, Monday first.
+func exampleTime(day, hour, minute int) time.Time {
+	return time.Date(2000, 1, 3+day, hour, minute, 0, 0, time.UTC) // 3 January 2000 was a Monday
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -54,6 +55,7 @@ func (l *loader) details(r *rule, n *tree.Node) {
 	}
 	if ex := n.Get("examples"); ex.Is(tree.Array) {
 		r.examples = ex.Elems
+		l.exampleShapes(ex.Elems)
 	}
 }
 
@@ -98,6 +100,7 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 			no.Any = append(no.Any, t)
 		} else {
 			yes.Any = append(yes.Any, t)
+			r.suppose(key, strings.ReplaceAll(name, "*", "x"))
 		}
 		if key == "mode" && !strings.Contains(name, "*") && !slices.Contains(l.modes, name) {
 			l.modes = append(l.modes, name)
@@ -107,6 +110,19 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 		if len(c.Any) > 0 {
 			r.conds = append(r.conds, c)
 		}
+	}
+}
+
+// suppose lets the examples of a rule be calls under one of its conditions.
+func (r *rule) suppose(key, text string) {
+	c := &r.sample
+	for name, field := range map[string]*string{"agent": &c.Agent, "user": &c.User, "channel": &c.Channel, "branch": &c.Branch, "mode": (*string)(&c.Mode), "hint": &c.Hint} {
+		if name == key {
+			*field = or(*field, text)
+		}
+	}
+	if key == "role" && c.Roles == nil {
+		c.Roles = []string{text}
 	}
 }
 
@@ -124,6 +140,9 @@ func (l *loader) hours(r *rule, n *tree.Node) {
 			continue
 		}
 		from, to = a.Format("15:04"), b.Format("15:04")
+		if len(c.Any) == 0 {
+			r.sample.Time = exampleTime(0, a.Hour(), a.Minute())
+		}
 		if a.Before(b) {
 			c.Any = append(c.Any, between(from, to))
 		} else {
@@ -152,6 +171,13 @@ func (l *loader) days(r *rule, n *tree.Node) {
 		if i < 0 || j < 0 {
 			l.r.Fail(e, obstat.CodeBadValue, "the days are "+strings.Join(weekdays, ", ")+", or `mon-fri`", "%q is no day", e.Str)
 			continue
+		}
+		if len(c.Any) == 0 {
+			hour, minute := 12, 0
+			if at := r.sample.Time; !at.IsZero() {
+				hour, minute = at.Hour(), at.Minute()
+			}
+			r.sample.Time = exampleTime(i, hour, minute)
 		}
 		for ; ; i = (i + 1) % len(weekdays) {
 			if c.Any = append(c.Any, obstat.Is(weekdays[i])); i == j {
@@ -218,7 +244,7 @@ func value(p *predicate, v phrase) obstat.Text {
 	if _, err := pattern.Compile(pattern.JSON, v.text); err == nil && !v.quoted && v.text[0] != '"' {
 		return obstat.Text{Flavour: pattern.JSON, Text: v.text}
 	}
-	return obstat.Text{Flavour: pattern.JSON, Text: jsonText(v.text)}
+	return obstat.Text{Flavour: pattern.JSON, Text: jsonx.Quote(v.text)}
 }
 
 // A marked is a sentence that `after` names, and its mark.
@@ -234,6 +260,7 @@ func (l *loader) link() {
 		for _, n := range r.after {
 			if id := l.mark(r, n); id != "" {
 				c.Any = append(c.Any, obstat.Is(id))
+				r.sample.After = []string{id}
 			}
 		}
 		if len(c.Any) > 0 {

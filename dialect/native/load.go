@@ -25,6 +25,7 @@ type rule struct {
 	conds    []obstat.Cond
 	after    []*tree.Node
 	examples []*tree.Node
+	sample   obstat.Call // who makes the examples, and when
 	pos      obstat.Pos
 	out      []obstat.Rule
 }
@@ -37,6 +38,7 @@ type loader struct {
 	names  map[string]*rule
 	modes  []string // that rules look at
 	marked []marked
+	deny   bool // what no rule is about is denied, not asked about
 }
 
 // maxRules bounds the rules of all files.
@@ -44,6 +46,7 @@ const maxRules = 100_000
 
 var fileFields = []tree.Field{
 	{Name: "version", Kinds: []tree.Kind{tree.Number}, Required: true},
+	{Name: "otherwise", Kinds: []tree.Kind{tree.String}},
 	{Name: "places", Kinds: []tree.Kind{tree.Object}},
 	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
@@ -82,6 +85,7 @@ func (l *loader) fields(n *tree.Node, fields []tree.Field) {
 // hints say how the value of a key is written.
 var hints = [...][2]string{
 	{"version", "write `version: 1`"},
+	{"otherwise", "write `otherwise: deny`, or leave it out: what no rule is about is asked about"},
 	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
 	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
 	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
@@ -92,6 +96,8 @@ var hints = [...][2]string{
 	{"when", "write `when: {agent: codex}`"},
 	{"until", "write `until: 2026-12-31`"},
 	{"after", "write `after: read secrets`"},
+	{"tool", "write `tool: Read`"},
+	{"input", "write `input: {file_path: .env}`"},
 	{"examples", "write `examples: [git push origin main]`"},
 	{"agent", "write `agent: codex` or `agent: [codex, claude-code]`"},
 	{"user", "write `user: ann`"},
@@ -127,6 +133,13 @@ func (l *loader) file(f *dialect.File) {
 	l.fields(root, fileFields)
 	if v := root.Get("version"); v.Is(tree.Number) && string(v.Source(f.Data)) != "1" {
 		l.r.Fail(v, obstat.CodeBadValue, "write `version: 1`", "version %s of the language is not known", v.Source(f.Data))
+	}
+	switch o := root.Get("otherwise"); {
+	case !o.Is(tree.String) || o.Str == "ask":
+	case o.Str == "deny":
+		l.deny = true
+	default:
+		l.r.Fail(o, obstat.CodeBadValue, hintFor(`"otherwise"`), "what no rule is about can be asked about or denied, not %q", o.Str)
 	}
 	l.readPlaces(root.Get("places"))
 	for _, m := range root.Members {
@@ -303,6 +316,9 @@ func (r *rule) compile() (out []obstat.Rule) {
 		m := r.targets[i].match(allow)
 		one := base
 		one.Field, one.Pattern = m.field, m.pattern
+		if t := &r.targets[i]; allow && t.kind == place && t.place != placeSettings { // which a rule has to name
+			one.Except = append(slices.Clip(one.Except), obstat.Cond{Field: fieldGuarded, Any: []obstat.Text{obstat.Is("yes")}})
+		}
 		switch verb := r.s.verbs[0]; {
 		case allow && (verb == "run" || verb == "tool"):
 			// It speaks for all that the command, or the tool, does.

@@ -154,7 +154,7 @@ func (l *loader) program() *obstat.Program {
 		obstat.Match{Name: "known effects", Rules: listSeen},
 	}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
-		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow,
+		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow,
 			Source: "known effects", Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs}, obstat.FaceWrite: {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
@@ -168,9 +168,19 @@ func (l *loader) program() *obstat.Program {
 		stages = append([]obstat.Stage{obstat.Mark{Name: "marks", Rules: listMarks}}, stages...)
 	}
 	pl := obstat.Pipeline{Stages: stages, Default: obstat.Ask}
+	if l.deny {
+		pl.Default = obstat.Deny
+	}
 	p.Pipelines[modeDefault] = pl
 	for _, m := range l.modes {
 		p.Pipelines[obstat.Mode(m)] = pl
 	}
 	return p
+}
+
+// settings asks about changes of what an agent or obstat is told by, which only a rule that names
+// them allows: `write settings`, `write .claude/commands`, `write anything`.
+func settings() obstat.Rule {
+	return obstat.Rule{Field: fieldGuarded, Pattern: obstat.Is("yes"), Verdict: obstat.Ask, Source: "settings", Layer: "built in",
+		Reason: "what an agent may do is written there; a rule has to name it to allow this"}
 }

@@ -49,23 +49,20 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	if holds(tempDirs, set) {
 		say(fieldPlace, placeTemp)
 	}
+	entry, listed := (paths.Sensitive{}).Lookup(text)
+	if listed && (entry.Class == "agent-settings" || entry.Class == "obstat") {
+		say(fieldPlace, placeSettings)
+		if verb != "read" {
+			say(fieldGuarded, "yes")
+		}
+	}
 	switch {
-	case secret(text, e):
+	case e != nil && e.Secret || listed && entry.Secret:
 		say(fieldPlace, placeSecrets)
 	case e != nil && e.Command >= 0 && strings.HasSuffix(text, everyFile) && !e.VisibleOnly():
 		say(fieldMaybe, placeSecrets) // those of a project lie at its top
 	}
 	return out
-}
-
-// secret tells whether a path is one of the table of secrets, or the analysis says that the effect
-// gives one away.
-func secret(text string, e *effect.Effect) bool {
-	if e != nil && e.Secret {
-		return true
-	}
-	entry, ok := (paths.Sensitive{}).Lookup(text)
-	return ok && entry.Secret
 }
 
 // tops are the directories that paths are told from, each as it is called and where it leads.

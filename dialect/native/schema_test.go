@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -88,30 +89,16 @@ func asList(v any) []any {
 }
 
 // value turns a document into what JSON would have.
-func value(n *tree.Node) any {
-	switch n.Kind {
-	case tree.String:
-		return n.Str
-	case tree.Number:
-		var f float64
-		fmt.Sscan(n.Num, &f)
-		return f
-	case tree.Bool:
-		return n.Bool
-	case tree.Array:
-		out := []any{}
-		for _, e := range n.Elems {
-			out = append(out, value(e))
-		}
-		return out
-	case tree.Object:
-		out := map[string]any{}
-		for _, m := range n.Members {
-			out[m.Key] = value(m.Value)
-		}
-		return out
+func value(t *testing.T, n *tree.Node) (v any) {
+	t.Helper()
+	text, err := jsonx.Marshal(n)
+	if err == nil {
+		err = json.Unmarshal(text, &v)
 	}
-	return nil
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // TestSchema: what the schema takes and refuses is what loading does, as far as keys, types and verbs go.
@@ -124,7 +111,7 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	full := "version: 1\nplaces: {gen: [out/**], secrets: ['*.k']}\nallow:\n  - read workspace\n  - {rule: run x, name: a, reason: r, when: {agent: codex, user: [a], role: r, channel: c, mode: m, branch: not main, time: 09:00-10:00, days: mon}, until: '2030-01-01', after: [read secrets], examples: [x, {tool: Bash, input: {command: x}}]}\nask:\n"
+	full := "version: 1\notherwise: deny\nplaces: {gen: [out/**], secrets: ['*.k']}\nallow:\n  - read workspace\n  - {rule: run x, name: a, reason: r, when: {agent: codex, user: [a], role: r, channel: c, mode: m, branch: not main, time: 09:00-10:00, days: mon}, until: '2030-01-01', after: [read secrets], examples: [x, {tool: Bash, input: {command: x}}]}\nask:\n"
 	for name, doc := range map[string]struct {
 		text string
 		want bool
@@ -132,14 +119,14 @@ func TestSchema(t *testing.T) {
 		"example": {example, true}, "careful": {native.Preset("careful"), true}, "balanced": {native.Preset("balanced"), true}, "trusting": {native.Preset("trusting"), true}, "everything": {full, true},
 		"no version": {"allow: []\n", false}, "version": {"version: 2\n", false}, "key": {"version: 1\nalow: []\n", false}, "list": {"version: 1\nallow: read x\n", false},
 		"verb": {"version: 1\nallow: [raed x]\n", false}, "rule key": {"version: 1\nallow: [{rule: read x, resaon: y}]\n", false}, "no rule": {"version: 1\nallow: [{reason: y}]\n", false},
-		"when": {"version: 1\nallow: [{rule: read x, when: {agnt: y}}]\n", false}, "when type": {"version: 1\nallow: [{rule: read x, when: {agent: 5}}]\n", false}, "place": {"version: 1\nplaces: {a: [5]}\n", false},
+		"when": {"version: 1\nallow: [{rule: read x, when: {agnt: y}}]\n", false}, "when type": {"version: 1\nallow: [{rule: read x, when: {agent: 5}}]\n", false}, "place": {"version: 1\nplaces: {a: [5]}\n", false}, "otherwise": {"version: 1\notherwise: allow\n", false},
 		"example type": {"version: 1\nallow: [{rule: read x, examples: [5]}]\n", false}, "number": {"version: 1\nallow: [5]\n", false}, "until": {"version: 1\nallow: [{rule: read x, until: 5}]\n", false},
 	} {
 		root, problems := textedit.YAML.Parse([]byte(doc.text))
 		if tree.Fatal(problems) {
 			t.Fatal(problems)
 		}
-		err := valid(schema, value(root))
+		err := valid(schema, value(t, root))
 		if (err == nil) != doc.want {
 			t.Errorf("%s: the schema says %v", name, err)
 		}

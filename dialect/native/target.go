@@ -18,9 +18,10 @@ const (
 	fieldSeen    = "seen"    // the same and other spellings of it, as deny and ask rules see it
 	fieldPath    = "path"    // from the project or a root of the workspace
 	fieldAbs     = "abs"
-	fieldHome    = "home"  // from the home directory
-	fieldPlace   = "place" // a named place that the path is certainly in
-	fieldMaybe   = "maybe" // one that it may be in
+	fieldHome    = "home"    // from the home directory
+	fieldPlace   = "place"   // a named place that the path is certainly in
+	fieldMaybe   = "maybe"   // one that it may be in
+	fieldGuarded = "guarded" // "yes": a write of settings, which no rule for a wider place allows
 	fieldHost    = "host"
 	fieldTool    = "tool"
 	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
@@ -34,9 +35,10 @@ const (
 	placeHome      = "home"
 	placeTemp      = "temp"
 	placeSecrets   = "secrets"
+	placeSettings  = "settings" // of agents and of obstat: what they may do is written there
 )
 
-var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets}
+var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets, placeSettings}
 
 // anything are the words for every target.
 var anything = []string{"anything", "anywhere", "everything"}
@@ -245,7 +247,7 @@ func (t *target) contains(o *target) bool {
 	case t.kind == place:
 		return t.holds(o)
 	case t.kind == path:
-		return o.kind == path && t.glob.contains(&o.glob) || o.kind == place && o.place == placeSecrets
+		return o.kind == path && t.glob.contains(&o.glob) || o.kind == place && byTable(o.place)
 	case t.kind != o.kind:
 		return false
 	case t.kind == command:
@@ -265,10 +267,13 @@ func anyStar(words []byte) []byte {
 	return out
 }
 
+// byTable tells whether a table says what is in a place, wherever it lies.
+func byTable(place string) bool { return place == placeSecrets || place == placeSettings }
+
 // holds tells whether a place certainly holds o. Secrets in an exception are those in the place.
 func (t *target) holds(o *target) bool {
 	if o.kind == place {
-		return o.place == t.place || o.place == placeSecrets || t.place == placeOutside && (o.place == placeTemp || o.place == placeHome)
+		return o.place == t.place || byTable(o.place) && !byTable(t.place) || t.place == placeOutside && (o.place == placeTemp || o.place == placeHome)
 	}
 	switch t.place {
 	case placeWorkspace:
@@ -280,5 +285,5 @@ func (t *target) holds(o *target) bool {
 	case placeTemp:
 		return o.glob.base == fieldAbs && slices.ContainsFunc(tempDirs, func(dir string) bool { return strings.HasPrefix(o.glob.text, dir+"/") })
 	}
-	return len(o.glob.tokens) > 0 && string(o.glob.tokens) != string(tokAny) // those of the secrets that are called so
+	return len(o.glob.tokens) > 0 && string(o.glob.tokens) != string(tokAny) // those of the table that are called so
 }

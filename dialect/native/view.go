@@ -164,7 +164,31 @@ func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
 	if g.Command >= 0 {
 		exact = w.a.Commands[g.Command].Text
 	}
-	w.ask("run", obstat.Subject{Field: fieldCommand, Text: ""}, obstat.Subject{Field: fieldSeen, Text: ""}, obstat.Subject{Field: fieldExact, Text: exact})
+	subjects := []obstat.Subject{{Field: fieldCommand, Text: ""}, {Field: fieldSeen, Text: ""}, {Field: fieldExact, Text: exact}}
+	if g.Kind == effect.ForeignShell || g.Kind == effect.Syntax {
+		for _, text := range pieces(w.a.Source) {
+			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
+		}
+	}
+	w.ask("run", subjects...)
+}
+
+// pieces cuts a text that the reader of shells does not understand, PowerShell or one with an open
+// quote, where commands may begin: a rule that denies `rm` is about `ls | rm x` and `& "rm" x`.
+func pieces(text string) (out []string) {
+	if len(text) > maxCommand {
+		return nil
+	}
+	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`", r) }) {
+		words := strings.Fields(piece)
+		if len(words) == 0 {
+			continue
+		}
+		if words[0] = strings.Trim(words[0], `"'`); words[0] != "" {
+			out = append(out, strings.Join(words, " "))
+		}
+	}
+	return out
 }
 
 // tool asks whether a tool may be called: one that is known by its effects is, if these are.

@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/convert"
 	"github.com/obstat/obstat/internal/initial"
 	"github.com/obstat/obstat/internal/suggest"
 	"github.com/obstat/obstat/internal/textedit"
@@ -156,10 +157,12 @@ func (o *initOptions) carried(dir string) (lines []initial.Line, left []string, 
 			continue
 		}
 		file := o.short(namesOf(p)...)
-		more, rest := initial.Carry(p.Program, file)
-		lines = append(lines, more...)
+		said, rest := convert.Denials(p.Loaded)
+		for _, s := range said {
+			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text, Why: "From " + file + "."})
+		}
 		for _, r := range rest {
-			left = append(left, file+": "+r)
+			left = append(left, fmt.Sprintf("%s: %s %s: %s", file, r.Verdict, r.Rule, r.Why))
 		}
 	}
 	return lines, left, nil

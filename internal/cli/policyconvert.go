@@ -16,6 +16,7 @@ type convertOptions struct {
 	*Factory
 	Policy policyOptions
 	To     string
+	Loose  bool
 	Most   int
 }
 
@@ -30,6 +31,7 @@ func newConvert(f *Factory) *cobra.Command {
 	})
 	o.Policy.flags(cmd, false)
 	cmd.Flags().StringVar(&o.To, "to", native.Name, "`dialect` to convert to; there is only native, obstat.yaml")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "keep sentences that allow more than the original does, and list what")
 	cmd.Flags().IntVar(&o.Most, "most", 10, "list at most this `many` differences; 0 lists all")
 	complete(cmd, "to", native.Name)
 	return cmd
@@ -45,15 +47,20 @@ func convertRun(o *convertOptions) error {
 		return usagef("%s is an obstat.yaml already", o.title(p.names()))
 	}
 	o.announce(p)
-	res, err := convert.ToNative(p.Loaded)
+	res, err := convert.ToNative(p.Loaded, &convert.Options{Loose: o.Loose})
 	if err != nil {
 		return err
 	}
-	if o.jsonFlag {
+	refused := res.Differences.Looser > 0 && !o.Loose
+	switch {
+	case o.jsonFlag:
 		err = writeJSON(o.IO.Out, res)
-	} else if _, err = io.WriteString(o.IO.Out, res.Text); err == nil {
+	case !refused:
+		_, err = io.WriteString(o.IO.Out, res.Text)
+	}
+	if err == nil && !o.jsonFlag {
 		s := newScreen(o.IO)
-		s.converted(res, o.Most)
+		s.converted(res, o.Most, refused)
 		err = s.flush(o.IO.Err)
 	}
 	if err != nil || res.Differences.Looser == 0 {
@@ -63,7 +70,10 @@ func convertRun(o *convertOptions) error {
 }
 
 // converted lists what has no sentence and where the two policies differ.
-func (s *screen) converted(res *convert.Result, most int) {
+func (s *screen) converted(res *convert.Result, most int, refused bool) {
+	if refused {
+		s.printf("nothing is written: some calls would be freer than before; --loose writes it all the same\n\n")
+	}
 	s.printf("%s; %s without one\n", plural(res.Said, "sentence"), plural(len(res.Unsaid), "rule"))
 	for i := range res.Unsaid {
 		u := &res.Unsaid[i]

@@ -2,13 +2,13 @@
 //
 // It owns the words: which sentence a rule becomes, and what has none. That the result means the
 // same is not believed but tried: calls that tell the two policies apart are looked for (package
-// diff), a sentence that allows more than the original is taken out again, and what differs in the
-// end is told with a call that shows it.
+// diff), a sentence that allows more than the original is taken out again, what the original asks
+// about or denies and no sentence does gets one, and what differs in the end is told with a call
+// that shows it.
 package convert
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,7 +19,6 @@ import (
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/pattern"
 )
 
 // A Result is a policy as obstat.yaml has it, and how far it is the same.
@@ -30,9 +29,17 @@ type Result struct {
 	Unsaid []Unsaid `json:"unsaid"`
 	// Differences are the regions of calls that the two decide otherwise.
 	Differences *diff.Report `json:"differences"`
-	// ByEffect counts those that are left out of them: what a sentence allows to one tool it allows
-	// to all, and the original asks about tools that it does not know.
-	ByEffect int `json:"by_effect"`
+	// OtherTools counts those that are left out of them: what a rule allows to bash, a sentence allows
+	// to the shells of other agents, which the original does not know.
+	OtherTools int `json:"other_tools"`
+}
+
+// Options are for [ToNative]; nil is the zero Options.
+type Options struct {
+	// Loose keeps sentences for files, hosts and tools that also allow what the original asks about
+	// without a rule of the user's: what is allowed to one tool is allowed to all. They are told as
+	// differences.
+	Loose bool
 }
 
 // Unsaid is a rule that could not be said.
@@ -62,9 +69,13 @@ func (l *line) sentence() string {
 // limit bounds the calls of one comparison.
 const limit = 12_000
 
-// ToNative converts a policy.
-func ToNative(l *dialect.Loaded) (*Result, error) {
-	c := &conversion{l: l, out: &Result{V: 1, Unsaid: []Unsaid{}}}
+// ToNative converts a policy. Without [Options.Loose] no call that was tried is freer in the result;
+// where that could not be reached, the Result says so in its Differences.
+func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	c := &conversion{l: l, loose: o.Loose, out: &Result{V: 1, Unsaid: []Unsaid{}}}
 	c.say()
 	if err := c.prove(); err != nil {
 		return nil, err
@@ -75,22 +86,46 @@ func ToNative(l *dialect.Loaded) (*Result, error) {
 			c.out.Said++
 		}
 	}
-	c.out.Differences.Regions = slices.DeleteFunc(c.out.Differences.Regions, func(r diff.Region) bool {
-		at := c.lineOf(&r)
-		if !r.Looser || r.WasBy.Stage != "default" || at < 0 || about(c.lines[at].from, r.Call.Tool) {
-			return false
-		}
-		c.out.ByEffect++
-		c.out.Differences.Looser--
-		return true
-	})
+	d := c.out.Differences
+	d.Regions = slices.DeleteFunc(d.Regions, func(r diff.Region) bool { return c.otherTool(&r) })
+	c.out.OtherTools = d.Looser + d.Tighter - len(d.Regions)
+	d.Looser -= c.out.OtherTools
 	c.out.Text = c.text()
 	return c.out, nil
 }
 
+// A Sentence is a rule of obstat.yaml.
+type Sentence struct {
+	Verdict obstat.Verdict
+	Text    string
+}
+
+// Denials returns what a policy denies and asks about as sentences, and the rules that have none. They
+// are for a policy that has its own allow rules, so that nothing is proved.
+func Denials(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
+	c := &conversion{l: l, out: &Result{}}
+	c.say()
+	for i := range c.lines {
+		if ln := &c.lines[i]; ln.verdict != obstat.Allow {
+			out = append(out, Sentence{ln.verdict, ln.sentence()})
+		}
+	}
+	for _, u := range c.out.Unsaid {
+		if u.Verdict != obstat.Allow {
+			unsaid = append(unsaid, u)
+		}
+	}
+	if c.deny {
+		unsaid = append(unsaid, Unsaid{Verdict: obstat.Deny, Rule: "what no rule is about", Why: "`otherwise: deny` says so"})
+	}
+	return out, unsaid
+}
+
 type conversion struct {
 	l     *dialect.Loaded
+	loose bool
 	lines []line
+	deny  bool // what no rule is about
 	out   *Result
 }
 
@@ -127,7 +162,7 @@ func (c *conversion) say() {
 			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
 		}
 	case obstat.Deny:
-		c.out.Unsaid = append(c.out.Unsaid, Unsaid{Verdict: obstat.Deny, Rule: "what no rule is about", Why: "obstat.yaml asks about it; nothing there denies all the rest"})
+		c.deny = true
 	}
 }
 
@@ -142,7 +177,7 @@ func (c *conversion) exceptions(ln *line, before []int) {
 		}
 		with := *ln
 		with.except = append(slices.Clone(ln.except), otarget)
-		if text, _ := yaml([]line{with}); loads(text) { // narrower than the line, which native proves
+		if text, _ := yaml([]line{with}, false); loads(text) { // narrower than the line, which native proves
 			ln.except = with.except
 		}
 	}
@@ -194,142 +229,23 @@ func loads(text string) bool {
 	return err == nil
 }
 
-// maxRounds bounds how often sentences are taken out.
-const maxRounds = 12
-
-// prove compares the two policies, and takes out what allows more than the original, until nothing
-// does.
-func (c *conversion) prove() error {
-	for range maxRounds {
-		if err := c.compare(); err != nil {
-			return err
-		}
-		at, why := c.looser()
-		if at < 0 {
-			return nil
-		}
-		if from := c.lines[at].from; from != nil {
-			c.unsaid(from, why)
-		}
-		c.lines = slices.Delete(c.lines, at, at+1)
-	}
-	return c.compare()
-}
-
-// looser returns a line that allows what the original denies, or asks about by a rule of the user's;
-// or, of a command or host, anything that it asks about. A path is allowed to whatever tool: that
-// is what the sentences are for, and is told as a difference.
-func (c *conversion) looser() (at int, why string) {
-	for i := range c.out.Differences.Regions {
-		r := &c.out.Differences.Regions[i]
-		if !r.Looser || r.Now != obstat.Allow {
-			continue
-		}
-		at := c.lineOf(r)
-		if at < 0 {
-			continue
-		}
-		verb, _, _ := strings.Cut(c.lines[at].text, " ")
-		special := r.WasBy.Pos.IsValid() && !c.general(r.WasBy.Pos) || r.Was == obstat.Deny && r.WasBy.Stage != "default"
-		if special || !r.WasBy.Pos.IsValid() && (verb == "run" || verb == "connect") && about(c.lines[at].from, r.Call.Tool) {
-			return at, fmt.Sprintf("`%s` would allow %s %s as well, which is %s: %s", c.lines[at].sentence(), r.Call.Tool, r.Call.Input, past(r.Was), r.WasBy.Reason)
-		}
-	}
-	return -1, ""
-}
-
-// lineOf returns the line that allows the calls of a region, -1 where none does.
-func (c *conversion) lineOf(r *diff.Region) int {
-	return slices.IndexFunc(c.lines, func(ln line) bool {
-		return r.Now == obstat.Allow && ln.verdict == obstat.Allow && ln.sentence() == r.NowBy.Rule
-	})
-}
-
-// general tells whether the rule at a place is about everything that a tool does, as a default is.
-func (c *conversion) general(at obstat.Pos) bool {
-	for _, rules := range c.l.Program.Rules {
-		for i := range rules {
-			if texts, _, ok := globs(rules[i].Pattern); rules[i].Pos == at && ok && strings.Trim(texts[0][strings.LastIndexByte(texts[0], ':')+1:], "*") == "" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// about tells whether a rule is for a tool; one of Chorus's says so in its action.
-func about(r *obstat.Rule, tool string) bool {
-	if r == nil || r.Tool.IsZero() {
-		return r == nil || strings.HasPrefix(r.Pattern.Text, "tool:"+tool+":")
-	}
-	p, err := pattern.Compile(r.Tool.Flavour, r.Tool.Text)
-	if err != nil {
-		return false
-	}
-	ok, _ := p.Match(tool)
-	return ok
-}
-
-func past(v obstat.Verdict) string { return [...]string{"denied", "asked about", "allowed"}[v] }
-
-// compare looks for calls that the two decide otherwise. A sentence that does not load is taken out.
-func (c *conversion) compare() error {
-	for {
-		n, err := load(c.text())
-		if err == nil {
-			c.out.Differences = diff.Compare(c.l.Policy, n.Policy, &diff.Options{Limit: limit, Readable: true})
-			return nil
-		}
-		var problems obstat.Errors
-		if !errors.As(err, &problems) || !c.drop(problems[0]) {
-			return err
-		}
-	}
-}
-
-// drop takes the line out that a problem of the file is about.
-func (c *conversion) drop(e *obstat.Error) bool {
-	_, at := yaml(c.lines)
-	i, ok := at[e.Pos.Line-1] // a comment is the first line
-	if !ok {
-		return false
-	}
-	if from := c.lines[i].from; from != nil {
-		c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), e.Msg))
-	}
-	c.lines = slices.Delete(c.lines, i, i+1)
-	return true
-}
-
-// builtin adds sentences for what the dialect allows by itself, where they make the two more alike
-// and nothing looser.
-func (c *conversion) builtin() {
-	for _, t := range []string{"read workspace", "write workspace"} {
-		was := c.out.Differences
-		if !slices.ContainsFunc(was.Regions, func(r diff.Region) bool { return !r.Looser && r.Was == obstat.Allow && r.WasBy.Pos.Line == 0 }) {
-			return
-		}
-		c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
-		if c.compare() != nil || c.out.Differences.Looser > was.Looser || c.out.Differences.Tighter >= was.Tighter {
-			c.lines, c.out.Differences = c.lines[:len(c.lines)-1], was
-		}
-	}
-}
-
 // text writes the file.
 func (c *conversion) text() string {
 	names := make([]string, 0, len(c.l.Input.Files))
 	for _, f := range c.l.Input.Files {
 		names = append(names, filepath.ToSlash(f.Name))
 	}
-	text, _ := yaml(c.lines)
+	text, _ := yaml(c.lines, c.deny)
 	return "# Converted from " + cmp.Or(strings.Join(names, ", "), c.l.Dialect.Name()) + " by obstat policy convert.\n" + text
 }
 
 // yaml writes lines as a file, and returns which line of it each is.
-func yaml(lines []line) (text string, at map[int]int) {
+func yaml(lines []line, deny bool) (text string, at map[int]int) {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
+	if deny {
+		b.WriteString("otherwise: deny\n")
+	}
 	at = map[int]int{}
 	for v := obstat.Allow; ; v-- {
 		head := false

@@ -41,6 +41,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 			target := "anything"
 			if !r.Whole() {
 				target = targetOf(v, r.Field, t, exact)
+				if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
+					target = below + "/*" // what is in it, and not the directory
+				}
 			}
 			if target == "" {
 				return nil, fmt.Sprintf("%s %s cannot be said", v, t)
@@ -169,7 +172,7 @@ func targetOf(verb, field, text string, exact bool) string {
 }
 
 func commandOf(text string, exact bool) string {
-	text = strings.ReplaceAll(text, "**", "*")
+	text = quoteWords(strings.ReplaceAll(text, "**", "*"))
 	if rest, ok := strings.CutSuffix(text, " *"); ok {
 		text = rest
 	}
@@ -185,9 +188,36 @@ func commandOf(text string, exact bool) string {
 	return text
 }
 
+// quoteWords writes words as commands are shown to rules: `a\ b`, as Codex's rules have it, is 'a b'.
+func quoteWords(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var words []string
+	word, odd := "", false
+	for i := 0; i <= len(text); i++ {
+		switch {
+		case i == len(text) || text[i] == ' ':
+			if odd {
+				word = "'" + word + "'"
+			}
+			words, word, odd = append(words, word), "", false
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			word, odd = word+text[i:i+1], true
+		default:
+			word += text[i : i+1]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // pathOf writes a path from where the field says that it starts.
 func pathOf(field, text string) string {
 	text = strings.TrimPrefix(strings.TrimSuffix(text, "/"), "./")
+	if of, key, ok := strings.Cut(field, "."); ok && (of == "args" || of == "seen") { // Gemini's
+		field = key
+	}
 	if strings.HasPrefix(field, "path") { // JiuwenSwarm's, for globs and expressions
 		field = "file_path"
 	}
@@ -246,9 +276,17 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 	return nil, false, false
 }
 
+// geminiRest is what may follow the words of Gemini CLI's commandPrefix: a blank and anything.
+const geminiRest = `(?:(?:[\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"]|\\")(?s:.*))?`
+
+// isWord tells whether a character behind a backslash may mean something else than itself.
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c >= 0x80
+}
+
 // expression reads the regular expressions that people and dialects write for globs.
 func expression(t obstat.Text) (out []string, exact, ok bool) {
-	text := strings.TrimPrefix(t.Text, "(?s)")
+	text := strings.TrimPrefix(strings.TrimPrefix(t.Text, "(?s)"), "(?a)")
 	out, exact = []string{""}, true
 	add := func(s string) {
 		for i := range out {
@@ -262,7 +300,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 	text = strings.TrimPrefix(text, "^")
 	for text != "" {
 		piece := ""
-		for _, p := range [...][2]string{{"(?: .*)?", " *"}, {`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, {`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"}, {".*", "**"}, {".+", "**"}} {
+		for _, p := range [...][2]string{{geminiRest, " *"}, {"(?:__.*)?", "__*"}, {"(?: .*)?", " *"}, {`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, {`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"}, {`(?s:.*)`, "**"}, {`[^\n\r\u2028\u2029]*`, "**"}, {".*", "**"}, {".+", "**"}} {
 			if strings.HasPrefix(text, p[0]) {
 				piece, exact = p[0], false
 				add(p[1])
@@ -273,7 +311,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 		case piece != "":
 		case text == "$":
 			piece = "$"
-		case text[0] == '\\' && len(text) > 1 && strings.IndexByte(`.*+?()[]{}|^$\/- `, text[1]) >= 0:
+		case text[0] == '\\' && len(text) > 1 && !isWord(text[1]):
 			piece = text[:2]
 			add(text[1:2])
 		case text[0] == '(':

@@ -22,8 +22,11 @@ type Options struct {
 	Limit int
 	// Calls are tried besides those that are made up.
 	Calls []*obstat.Call
+	// Only tries these and makes none up.
+	Only bool
 	// Readable leaves out calls that the first policy cannot read, and those whose text it does not
-	// look at: between dialects, each knows tools that the other does not.
+	// look at, and tells regions apart by kinds of tools: between dialects, each knows tools that the
+	// other does not.
 	Readable bool
 	// World is what the calls see of the machine; nil: a home directory and nothing else.
 	World obstat.World
@@ -40,6 +43,8 @@ type Report struct {
 	Regions []Region `json:"regions"`
 	// Cut: the limit was reached, so there may be more.
 	Cut bool `json:"cut,omitempty"`
+	// Freer are all calls that were tried and are in a looser region.
+	Freer []*obstat.Call `json:"-"`
 }
 
 // A Region is the calls that go from one rule's verdict to another's.
@@ -87,7 +92,9 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	for _, call := range o.Calls {
 		c.try(call, true)
 	}
-	newSearch(c).run()
+	if !o.Only {
+		newSearch(c).run()
+	}
 	return c.finish()
 }
 
@@ -121,7 +128,8 @@ type region struct {
 	was, now       obstat.Verdict
 	wasBy, nowBy   obstat.Pos
 	wasRule, nowIs string
-	other          bool // not in the mode in force
+	other          bool   // not in the mode in force
+	kind           string // of the tool, see [Options.Readable]
 }
 
 // try decides a call in all modes, and under all circumstances that rules want.
@@ -158,6 +166,10 @@ func (c *comparison) decide(call *obstat.Call) {
 		return
 	}
 	key := region{was: a.Verdict, now: b.Verdict, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
+	if c.readable {
+		t, _ := effect.Lookup(call.Tool)
+		key.kind = t.Canonical
+	}
 	if a.Rule != nil {
 		key.wasBy, key.wasRule = a.Rule.Pos, a.Rule.String()
 	}
@@ -169,7 +181,9 @@ func (c *comparison) decide(call *obstat.Call) {
 		f = &Region{Looser: b.Verdict > a.Verdict, Was: a.Verdict, Now: b.Verdict}
 		c.regions[key] = f
 	}
-	f.Calls++
+	if f.Calls++; f.Looser {
+		c.report.Freer = append(c.report.Freer, call)
+	}
 	if f.Call == nil || smaller(call, f.Call) {
 		f.Call, f.WasBy, f.NowBy = call, byOf(&a), byOf(&b)
 	}

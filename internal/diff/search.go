@@ -479,7 +479,7 @@ func (s *search) probe(t *template) (out []reader, ok bool) {
 	for i, pol := range []*obstat.Policy{s.was, s.now} {
 		d, tr := pol.Explain(call, s.world)
 		ok = ok || len(d.Faults) == 0
-		if seen := strings.Contains(fmt.Sprint(tr.Questions), mark); s.readable && i == 0 && (!seen || !ok) {
+		if s.readable && i == 0 && (!ok || !shows(tr, mark)) {
 			return nil, false
 		}
 		for _, q := range tr.Questions {

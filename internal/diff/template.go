@@ -114,3 +114,15 @@ func templatesOf(tool string, fields []string) (out []template) {
 // maxKeys is how many names of a field are tried that no rule looks at: tools of a kind do not all
 // have the same.
 const maxKeys = 4
+
+// shows tells whether a policy looks at a text of the call.
+func shows(tr *obstat.Trace, text string) bool {
+	for _, q := range tr.Questions {
+		for _, sub := range q.Question.Subjects {
+			if strings.Contains(sub.Text, text) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -5,9 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/initial"
 )
@@ -47,34 +44,5 @@ func TestWrite(t *testing.T) {
 	}
 	if _, err := initial.Write("bold", nil, nil); err == nil {
 		t.Error("a preset that is not there")
-	}
-}
-
-// TestCarry: denials of Claude Code's settings hold in the draft, and what cannot be said is listed.
-func TestCarry(t *testing.T) {
-	l, err := dialect.Load(claudecode.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "settings.json", Data: []byte(`{"permissions": {"allow": ["Bash(make *)"],
-		"deny": ["Bash(rm *)", "Bash(curl:*)", "Read(./.env)", "Read(~/.ssh/**)", "Edit(/src/gen/**)", "WebFetch(domain:evil.example)", "mcp__db", "Agent(x)"], "ask": ["Bash(git push *)"]}}`)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, left := initial.Carry(l.Program, ".claude/settings.json")
-	if len(left) != 1 || !strings.Contains(left[0], "Agent(x)") {
-		t.Errorf("left %q", left)
-	}
-	d, err := initial.Write(native.Balanced, nil, lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "obstat.yaml", Data: []byte(d.Text)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	world := &obstat.Snapshot{HomeDir: "/home/u"}
-	for input, tool := range map[string]string{`{"command":"rm x"}`: "Bash", `{"command":"env curl x.example"}`: "Bash", `{"file_path":"/p/.env"}`: "Read", `{"command":"cat ~/.ssh/config"}`: "Bash",
-		`{"file_path":"/p/src/gen/a.go"}`: "Write", `{"url":"https://evil.example/"}`: "WebFetch", `{"x":1}`: "mcp__db__drop"} {
-		c := &obstat.Call{Tool: tool, Input: []byte(input), Dir: "/p", Roots: []string{"/p"}}
-		if v := draft.Policy.Decide(c, world).Verdict; v != obstat.Deny {
-			t.Errorf("%s %s: %s\n%s", tool, input, v, d.Text)
-		}
 	}
 }
