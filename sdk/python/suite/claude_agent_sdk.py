@@ -18,7 +18,7 @@ from obstat.adapters.claude_agent_sdk import ObstatHooks
 from .cases import PAY, Driver, NotThere, Turn, World
 
 PACKAGE = "claude-agent-sdk"
-PREFIX = "mcp__suite__"
+PREFIX = "mcp__suite__"  # suite_pay and so on in the policy, which has opencode's names for tools of MCP
 PRINTS = "PreToolUse"  # the page's example
 ONCE = "the callback answers at once, and nothing is resumed"
 PARAMETERS: dict[str, dict[str, Any]] = {"safe": {"x": int}, "pay": {"to": str, "amount": int}, "wipe": {"path": str}, "wipe2": {"path": str}}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 POLICY = (
-    '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "mcp__suite__safe": "allow", "mcp__suite__pay": "ask"}}'
+    '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "suite_safe": "allow", "suite_pay": "ask"}}'
 )
 
 
@@ -68,6 +68,10 @@ class Server:
             except OSError:
                 time.sleep(0.02)
         raise AssertionError((self.dir / "log").read_text())
+
+    @property
+    def stopped(self) -> bool:
+        return self._process is None
 
     def stop(self) -> None:
         if self._process is not None:
