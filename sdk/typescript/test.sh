@@ -33,3 +33,6 @@ for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
 	echo "sdk/typescript: $name"
 	node build/suite/run.js "$name"
 done
+
+echo "sdk/typescript: the examples of the documents"
+node build/suite/docs.js

@@ -81,3 +81,6 @@ export function driver(ai: AI = ai6, pkg = "ai"): Driver {
     },
   };
 }
+
+/** The model of the documents' example. */
+export const example = model([{ tool: "pay", input: { to: "Bob", amount: 5 } }]);

@@ -94,3 +94,6 @@ function decisions(stopped: { tasks: readonly { interrupts: readonly { value: un
   };
   return { decisions: list.map((a) => one(a.name)) };
 }
+
+/** The model of the documents' example. */
+export const example = new Scripted([{ tool: "pay", input: { to: "Bob", amount: 5 } }]);

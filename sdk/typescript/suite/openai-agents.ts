@@ -66,3 +66,6 @@ export function driver(): Driver {
     start: (setup) => go(setup, agentOf(setup), "go"),
   };
 }
+
+/** The model of the documents' example. */
+export const example = model([{ tool: "pay", input: { to: "Bob", amount: 5 } }]);

@@ -16,8 +16,8 @@ test("decides", async () => {
   assert.equal(denied.effect, "deny");
   assert.equal(denied.rule?.text, '"wipe": "deny"');
   assert.throws(() => engine.decide({ tool: "safe", input: { n: NaN } }), BadCall);
-  assert.ok(engine.decide({ tool: "safe", input: { text: "x".repeat(5_000_000) } }).allowed);
-  for (let i = 0; i < 500; i++) assert.ok(engine.decide({ tool: "safe", input: { i } }).allowed);
+  assert.ok(engine.decide({ tool: "safe", input: { text: "x".repeat(1_000_000) } }).allowed);
+  for (let i = 0; i < 100; i++) assert.ok(engine.decide({ tool: "safe", input: { i } }).allowed);
 });
 
 test("refuses a policy with all that is wrong with it", async () => {

@@ -1,0 +1,37 @@
+// Runs the TypeScript examples of the documents around a real server: node build/suite/docs.js
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { promisify } from "node:util";
+import ts from "typescript";
+import { Server } from "../test/harness.js";
+
+const root = new URL("../../../../", import.meta.url);
+const out = new URL("../examples/", import.meta.url);
+
+/** The pages, where their models come from, and what each example prints. */
+const pages: readonly { page: string; model?: string; prints: readonly RegExp[] }[] = [
+  { page: "sdk/typescript/README.md", prints: [/^deny /, /^allow$/] },
+  { page: "docs/frameworks/vercel-ai-sdk.md", model: "ai", prints: [/tool-call.*tool-approval-request/s] },
+  { page: "docs/frameworks/langchain.md", model: "langchain", prints: [/'human', 'ai'/] },
+  { page: "docs/frameworks/openai-agents.md", model: "openai-agents", prints: [/'pay'/] },
+];
+
+const server = await Server.open();
+mkdirSync(out, { recursive: true });
+try {
+  for (const { page, model, prints } of pages) {
+    const blocks = [...readFileSync(new URL(page, root), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map((m) => m[1] ?? "");
+    if (blocks.length !== prints.length) throw new Error(`${page} has ${blocks.length} examples, ${prints.length} are known`);
+    for (const [i, code] of blocks.entries()) {
+      const file = new URL(`${page.replaceAll(/\W/g, "-")}-${i}.js`, out);
+      const head = model ? `import { example as model } from "../suite/${model}.js";\n` : "";
+      writeFileSync(file, head + ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 } }).outputText);
+      const env = { ...process.env, OBSTAT_SERVER: server.address };
+      const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", file.pathname], { env, timeout: 120_000 });
+      if (!prints[i]?.test(stdout.trim())) throw new Error(`example ${i + 1} of ${page} printed ${stdout}`);
+      console.log(`${page} ${i + 1}: ${stdout.trim().replaceAll(/\s+/g, " ").slice(0, 100)}`);
+    }
+  }
+} finally {
+  await server.close();
+}
