@@ -142,26 +142,6 @@ func (f *File) Write(ctx context.Context, records ...*Record) (durable func() er
 	return sync.OnceValue(func() error { return <-p.err }), nil
 }
 
-// Ready tells whether a record can be written now, as far as that can be seen without
-// writing it: no append is under way, the file is the one that was opened, the disk
-// takes writes, and there is room in the file.
-func (f *File) Ready() bool {
-	select {
-	case f.token <- struct{}{}:
-	default:
-		return false
-	}
-	defer func() { <-f.token }()
-	if f.view == nil || f.dirty {
-		return false
-	}
-	now, err := os.Stat(f.path)
-	return err == nil && os.SameFile(f.view.id, now) && now.Size()-(f.last.end-f.view.base) >= readyRoom && writable(f.view.f)
-}
-
-// readyRoom is more than any record takes that is written while a call is under way.
-const readyRoom = 16 << 10
-
 // gather takes the appends that wait; only the holder of the token may.
 func (f *File) gather() (batch []*pending) {
 	for len(batch) < maxBatch {

@@ -15,10 +15,3 @@ func syncData(f *os.File) error {
 		}
 	}
 }
-
-// writable tells whether the file system that a file is on takes writes.
-func writable(f *os.File) bool {
-	var st syscall.Statfs_t
-	const readOnly = 1
-	return syscall.Fstatfs(int(f.Fd()), &st) == nil && st.Flags&readOnly == 0
-}

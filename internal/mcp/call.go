@@ -168,7 +168,7 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 			return s.forward(f, a, c, nil, true)
 		}
 	}
-	d, req, err := g.Start(ctx, c).Finish(ctx)
+	d, req, err := g.Put(ctx, c)
 	if req == nil || err != nil {
 		return s.settle(f, a, c, &d, err)
 	}
