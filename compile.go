@@ -441,7 +441,7 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 		for _, t := range s.Tools {
 			st.tools[t] = struct{}{}
 			if st.kinds = c.prog.kinds(); st.kinds {
-				for _, k := range append(alsoFor(ToolKind(t)), ToolKind(t)) {
+				for _, k := range ToolKinds(t) {
 					st.tools[kindMark+k] = struct{}{}
 				}
 			}

@@ -53,10 +53,16 @@ func alsoFor(kind string) []string {
 	return nil
 }
 
+// ToolKinds returns the kinds that a rule for a tool is about: `edit`, `write`, `patch` and more of
+// Edit.
+func ToolKinds(name string) []string {
+	kind := ToolKind(name)
+	return append(alsoFor(kind), kind)
+}
+
 // byKind files the rules for a tool under the kinds that they are for.
 func (l *list) byKind(tool string, idx *toolIndex) {
-	kind := ToolKind(tool)
-	for _, k := range append(alsoFor(kind), kind) {
+	for _, k := range ToolKinds(tool) {
 		l.kinds[k] = append(l.kinds[k], idx)
 	}
 }
@@ -81,8 +87,7 @@ func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) 
 	case l.kinds == nil || t.Flavour != pattern.Exact:
 		return compiled(t).Match(tool)
 	}
-	of, kind := ToolKind(t.Text), ToolKind(tool)
-	return of == kind || slices.Contains(alsoFor(of), kind), nil
+	return slices.Contains(ToolKinds(t.Text), ToolKind(tool)), nil
 }
 
 // fromAnchor returns a path of the call as rules write it, from where they start; "" where it is

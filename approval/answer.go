@@ -17,6 +17,12 @@ import (
 // agree, an approval may leave the request pending; one refusal settles it.
 func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
 	var out *Request
+	if b.gone(id) {
+		if _, err := b.settle(ctx, id, Canceled, nil); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%q: %w: it was withdrawn, for the agent that asked is gone", id, ErrSettled)
+	}
 	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
 		if err := b.admit(r, &a); err != nil {
 			return nil, nil, err

@@ -85,6 +85,7 @@ func (b *Broker) Ask(ctx context.Context, r *Request) (*Request, error) {
 	}
 	wake := b.watch(r.ID)
 	defer b.unwatch(r.ID, wake)
+	defer b.attend(r.ID)()
 	if err := b.Put(ctx, r); err != nil {
 		return nil, err
 	}
@@ -270,7 +271,7 @@ func (b *Broker) end(id string, to State) (*Request, error) {
 func (b *Broker) Withdraw(id string) (*Request, error) { return b.end(id, Canceled) }
 
 // Pending returns the requests that can still be answered, oldest first. Those
-// whose time is over, because the asking process ended before, are settled on the way.
+// whose time is over, or whose asking process was killed, are settled on the way.
 func (b *Broker) Pending(ctx context.Context) ([]*Request, error) {
 	out, _, err := b.pending(ctx)
 	return out, err
@@ -283,11 +284,15 @@ func (b *Broker) pending(ctx context.Context) (open, over []*Request, err error)
 	}
 	now := b.now()
 	for _, r := range all {
+		to := Expired
 		if now.Before(r.Expires) {
-			open = append(open, r)
-			continue
+			if !b.gone(r.ID) {
+				open = append(open, r)
+				continue
+			}
+			to = Canceled
 		}
-		if r, err := b.settle(ctx, r.ID, Expired, nil); err == nil {
+		if r, err := b.settle(ctx, r.ID, to, nil); err == nil {
 			b.tell(r)
 			over = append(over, r)
 		} else if !errors.Is(err, ErrSettled) {

@@ -36,6 +36,29 @@ type Clock interface {
 	Now() time.Time
 }
 
+// An Attendance is a store that knows whether the process that waits for an answer is
+// still there: a hook that was killed cannot withdraw its request.
+type Attendance interface {
+	// Attend says that this process waits for the answer to a request, until leave.
+	Attend(id string) (leave func())
+	// Gone tells whether such a process has ended without leave; false where none is known.
+	Gone(id string) bool
+}
+
+// attend says that this process waits, where the store can tell others.
+func (b *Broker) attend(id string) (leave func()) {
+	if a, ok := b.store.(Attendance); ok {
+		return a.Attend(id)
+	}
+	return func() {}
+}
+
+// gone tells whether the process that waited for an answer has ended.
+func (b *Broker) gone(id string) bool {
+	a, ok := b.store.(Attendance)
+	return ok && a.Gone(id)
+}
+
 // now returns the store's time, or this machine's.
 func (b *Broker) now() time.Time {
 	if c, ok := b.store.(Clock); ok {

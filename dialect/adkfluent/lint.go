@@ -141,3 +141,8 @@ func (p *Policy) withoutMutating(tools []string) string {
 	}
 	return fmt.Sprintf("%q: [%s]", keyMutating, strings.Join(rest, ", "))
 }
+
+// ToolNames returns the tool of a rule; adk-fluent's tools are called as their authors like.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	return dialect.OneTool(r.Tool), true
+}

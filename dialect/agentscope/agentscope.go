@@ -129,3 +129,8 @@ const (
 	checkName    = "agentscope.check_permissions"
 	readOnlyName = "agentscope.check_read_only"
 )
+
+// ToolNames returns the tool of a rule; AgentScope's tools are called as their authors like.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	return dialect.OneTool(r.Tool), true
+}

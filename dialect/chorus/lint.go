@@ -65,3 +65,13 @@ func lintPattern(text string) (code obstat.Code, hint, msg string) {
 	}
 	return "", "", ""
 }
+
+// ToolNames returns the tool of a pattern such as `tool:bash:.*`.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	rest, ok := strings.CutPrefix(r.Source, toolPrefix)
+	name, _, whole := strings.Cut(rest, ":")
+	if !ok || !whole || strings.ContainsAny(name, `.*+?()[]{}|\\^$`) {
+		return nil, true
+	}
+	return []string{name}, true
+}

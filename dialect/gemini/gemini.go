@@ -165,3 +165,8 @@ func (Dialect) Library() *obstat.Library {
 
 // known tells whether a name is one of a list's.
 func known(list []string, name string) bool { return slices.Contains(list, name) }
+
+// ToolNames returns the tool of a rule.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	return dialect.OneTool(r.Tool), false
+}

@@ -41,3 +41,8 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 
 // executors are tools that run code and are in no category of the document.
 var executors = []string{"code", "powershell"}
+
+// ToolNames returns the tool of a rule; JiuwenSwarm's tools are called as their authors like.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	return dialect.OneTool(r.Tool), true
+}

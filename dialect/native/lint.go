@@ -41,3 +41,11 @@ func (d Dialect) Lint(in *dialect.Input, _ *obstat.Program) (out obstat.Errors) 
 	}
 	return out
 }
+
+// ToolNames returns the tool that a target of `tool` names.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	if r.Field != fieldTool {
+		return nil, false
+	}
+	return dialect.OneTool(r.Pattern), false
+}

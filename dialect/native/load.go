@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/pattern"
@@ -327,12 +328,32 @@ func (r *rule) compile() (out []obstat.Rule) {
 			}
 		}
 		out = append(out, one)
-		if server, ok := serverTool(r.targets[i].text); ok && r.targets[i].kind == toolName {
-			one.Field, one.Pattern = fieldServer, glued(server)
+		for _, m := range r.targets[i].spellings() {
+			one.Field, one.Pattern = m.field, m.pattern
 			out = append(out, one)
 		}
 	}
 	return out
+}
+
+// spellings returns how other agents' calls of a tool are matched: by the tool's kind, so that a rule for
+// Agent holds for spawn_agent, or by the name that the spellings of a server's tool have in common.
+func (t *target) spellings() []match {
+	if t.kind != toolName {
+		return nil
+	}
+	known, ok := effect.Lookup(t.text)
+	server, prefixed := serverTool(t.text)
+	switch {
+	case prefixed:
+		return []match{{fieldServer, glued(server)}}
+	case strings.ContainsAny(t.text, "*?"):
+		return nil
+	case ok && known.Canonical != "mcp":
+		return []match{{fieldKind, obstat.Text{Flavour: pattern.Full, Text: strings.Join(obstat.ToolKinds(t.text), "|")}}}
+	}
+	server, _ = serverTool("mcp__" + t.text) // as opencode and Copilot write it
+	return []match{{fieldServer, glued(server)}}
 }
 
 // maybes returns, for each place that a deny or ask rule is about, the rule for what may lead
@@ -382,8 +403,8 @@ func (r *rule) excepts(allow bool) (out []obstat.Cond) {
 		if allow && m.field == fieldPlace {
 			out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})
 		}
-		if server, ok := serverTool(r.except[i].text); ok && m.field == fieldTool {
-			out = append(out, obstat.Cond{Field: fieldServer, Any: []obstat.Text{glued(server)}})
+		for _, m := range r.except[i].spellings() {
+			out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
 		}
 	}
 	return out

@@ -16,8 +16,8 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	text := set.Text
 	say(fieldAbs, text)
 	t := w.tops()
-	for i := range t.roots {
-		if rel, ok := from(t.roots[i], text); ok {
+	for _, dir := range t.anchors {
+		if rel, ok := from(dir, text); ok {
 			say(fieldPath, rel)
 		}
 	}
@@ -68,7 +68,10 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 // tops are the directories that paths are told from, each as it is called and where it leads.
 type tops struct {
 	roots []string // the project first
-	homes []string
+	// anchors are the roots that path rules start from: the project, and others beside it. A root
+	// inside the project is none, for `secret/**` is about the project's own directory.
+	anchors []string
+	homes   []string
 }
 
 func (w *callWalk) tops() *tops {
@@ -88,8 +91,13 @@ func (w *callWalk) tops() *tops {
 		}
 	}
 	add(&t.roots, w.f.Call.Anchor())
-	for _, r := range w.f.Call.Workspace() {
+	t.anchors = t.roots
+	for _, r := range w.f.Call.Roots { // not the working directory: the model may have chosen that
+		n := len(t.roots)
 		add(&t.roots, r)
+		if beside := t.roots[n:]; !within(t.anchors, beside...) {
+			t.anchors = append(t.anchors[:len(t.anchors):len(t.anchors)], beside...)
+		}
 	}
 	if w.f.World != nil {
 		if home, ok := w.f.World.Home(""); ok {
@@ -103,6 +111,18 @@ func contains(list []string, s string) bool {
 	for _, v := range list {
 		if v == s {
 			return true
+		}
+	}
+	return false
+}
+
+// within tells whether a directory, by one of its names, lies in one of others.
+func within(dirs []string, names ...string) bool {
+	for _, d := range dirs {
+		for _, name := range names {
+			if paths.Inside(d, name) {
+				return true
+			}
 		}
 	}
 	return false

@@ -24,6 +24,7 @@ const (
 	fieldGuarded = "guarded" // "yes": a write of settings, which no rule for a wider place allows
 	fieldHost    = "host"
 	fieldTool    = "tool"
+	fieldKind    = "tool-kind"   // what other agents call differently: "subagent"
 	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
 	fieldKnown   = "known"       // all that it does is known: "yes"
 )

@@ -47,6 +47,8 @@ func (view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	t, known := effect.Lookup(f.Call.Tool)
 	if !t.Shell() {
 		w.tool(&t, known)
+	} else if kind := w.kind(); kind != nil {
+		w.ask("tool", append(kind, obstat.Subject{Field: fieldKnown, Text: "yes"})...) // its commands are judged by themselves
 	}
 	for i := range w.a.Commands {
 		w.command(i)
@@ -105,6 +107,14 @@ func (w *callWalk) ask(tool string, subjects ...obstat.Subject) {
 	w.s.questions = append(w.s.questions, obstat.Question{Tool: tool, Subjects: w.s.subjects[at : at+len(subjects) : at+len(subjects)]})
 }
 
+// kind says which kind of tool is called, where a rule looks at that.
+func (w *callWalk) kind() []obstat.Subject {
+	if !w.f.Wants(fieldKind) {
+		return nil
+	}
+	return []obstat.Subject{{Field: fieldKind, Text: obstat.ToolKind(w.f.Call.Tool)}}
+}
+
 // command asks whether a command may run.
 func (w *callWalk) command(i int) {
 	c := &w.a.Commands[i]
@@ -129,16 +139,17 @@ func (w *callWalk) command(i int) {
 // exactly this command sees.
 func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	if i < 0 || i >= len(w.a.Commands) {
-		return nil
+		return w.kind()
 	}
 	c := &w.a.Commands[i]
 	if c.Text == "" || c.Program == "" || len(c.Text) > maxCommand {
-		return nil
+		return w.kind()
 	}
-	if !w.f.Wants(fieldExact) {
-		return []obstat.Subject{{Field: fieldCommand, Text: c.Text}}
+	out := append(w.kind(), obstat.Subject{Field: fieldCommand, Text: c.Text})
+	if w.f.Wants(fieldExact) {
+		out = append(out, obstat.Subject{Field: fieldExact, Text: c.Text})
 	}
-	return []obstat.Subject{{Field: fieldCommand, Text: c.Text}, {Field: fieldExact, Text: c.Text}}
+	return out
 }
 
 // known tells whether all that a command does is known, so that its effects stand for it.
@@ -170,7 +181,7 @@ func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
 			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
 		}
 	}
-	w.ask("run", subjects...)
+	w.ask("run", append(subjects, w.kind()...)...)
 }
 
 // pieces cuts a text that the reader of shells does not understand, PowerShell or one with an open
@@ -194,7 +205,7 @@ func pieces(text string) (out []string) {
 // tool asks whether a tool may be called: one that is known by its effects is, if these are.
 func (w *callWalk) tool(t *effect.Tool, known bool) {
 	name := w.f.Call.Tool
-	subjects := []obstat.Subject{{Field: fieldTool, Text: name}}
+	subjects := append(w.kind(), obstat.Subject{Field: fieldTool, Text: name})
 	if server := !known || t.Canonical == "mcp"; server {
 		spelled, ok := serverTool(name)
 		if !ok {
@@ -249,7 +260,7 @@ func (w *callWalk) by(e *effect.Effect) []obstat.Subject {
 	case e.Command >= 0:
 		return w.commandSubjects(e.Command)
 	}
-	out := []obstat.Subject{{Field: fieldTool, Text: w.f.Call.Tool}}
+	out := append(w.kind(), obstat.Subject{Field: fieldTool, Text: w.f.Call.Tool})
 	if spelled, ok := serverTool(w.f.Call.Tool); ok {
 		out = append(out, obstat.Subject{Field: fieldServer, Text: spelled})
 	}
@@ -344,9 +355,13 @@ func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool
 	if s, ok := f.Scratch.(*scratch); ok && s.have {
 		w.s.tops, w.s.have = s.tops, true
 	}
-	w.ask(verb, w.subjects(verb, paths.Exactly(p), nil, false)...)
+	var by []obstat.Subject
+	if tool == f.Call.Tool { // opencode's own `write`: a rule for the tool speaks for its file
+		by = append(w.kind(), obstat.Subject{Field: fieldTool, Text: tool})
+	}
+	w.ask(verb, append(w.subjects(verb, paths.Exactly(p), nil, false), by...)...)
 	if real != "" && real != p {
-		w.ask(verb, w.subjects(verb, paths.Exactly(real), nil, false)...)
+		w.ask(verb, append(w.subjects(verb, paths.Exactly(real), nil, false), by...)...)
 	}
 	return w.s.questions, true
 }
@@ -373,9 +388,9 @@ func (view) Outline(tool string) []obstat.Question {
 	case isVerb(tool) && tool != "tool":
 		return []obstat.Question{of(tool, fieldCommand, fieldSeen, fieldHost)}
 	case t.Shell():
-		return []obstat.Question{of("run", fieldCommand, fieldSeen)}
+		return []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldKind, Text: "shell"}, {Field: fieldKnown, Text: "yes"}}}, of("run", fieldCommand, fieldSeen, fieldKind)}
 	}
-	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}}}}
+	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}, {Field: fieldKind, Text: obstat.ToolKind(tool)}}}}
 	switch {
 	case t.Canonical == "fetch" || t.Canonical == "search":
 		out = append(out, of("connect", fieldHost))

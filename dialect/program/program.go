@@ -14,14 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/pattern"
 )
 
 // Dialect reads Programs. The zero value is ready for use.
@@ -34,7 +30,7 @@ type Dialect struct {
 var (
 	_ dialect.Librarian = Dialect{}
 	_ dialect.Layered   = Dialect{}
-	_ dialect.Linter    = Dialect{}
+	_ dialect.ToolNamer = Dialect{}
 )
 
 // Name returns "program".
@@ -130,25 +126,7 @@ func (d Dialect) LibraryFor(p *obstat.Program) *obstat.Library {
 	return d.Library()
 }
 
-// Lint warns of rules for tools that no agent has: they would never match. A name with a
-// separator in it may be a server's tool.
-func (Dialect) Lint(_ *dialect.Input, p *obstat.Program) (out obstat.Errors) {
-	if p.View != "" || p.Dialect != "" && p.Dialect != "program" {
-		return nil
-	}
-	for _, rules := range p.Rules {
-		for i := range rules {
-			r := &rules[i]
-			name := r.Tool.Text
-			if _, known := effect.Lookup(name); known || r.Tool.Flavour != pattern.Exact || name == "search" || strings.ContainsAny(name, "_-:.") {
-				continue
-			}
-			e := &obstat.Error{Code: obstat.CodeNoEffect, Pos: r.Pos, Warning: true, Msg: fmt.Sprintf("no agent has a tool %s", name), Hint: "docs/program.md has the kinds of tools"}
-			if near, ok := tree.Nearest(name, "Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebFetch", "WebSearch", "Agent", "Skill", "shell", "fetch", "subagent"); ok {
-				e.Hint = "is " + near + " meant?"
-			}
-			out = append(out, e)
-		}
-	}
-	return out
+// ToolNames returns the tool of a rule of a Program that was written by hand.
+func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
+	return dialect.OneTool(r.Tool), false
 }

@@ -152,18 +152,3 @@ func BenchmarkLoad(b *testing.B) {
 		})
 	}
 }
-
-// TestLint: a tool that no agent has is a warning, and a kind, another agent's name or a server's
-// tool is none.
-func TestLint(t *testing.T) {
-	for tool, want := range map[string]string{"Bsh": "is Bash meant?", "frobnicate": "docs/program.md", "run_shell_command": "", "search": "", "subagent": "", "canary_poke": "", "mcp__a__b": ""} {
-		p, err := obstat.ParseProgram("obstat.json", []byte(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"r","rules":"r"}],"default":"allow"}},"rules":{"r":[{"tool":"`+tool+`","verdict":"deny"}]}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := program.Dialect{}.Lint(nil, p)
-		if len(got) > 0 != (want != "") || want != "" && (!got[0].Warning || !strings.Contains(got[0].Hint, want)) {
-			t.Errorf("%s: %v", tool, got)
-		}
-	}
-}

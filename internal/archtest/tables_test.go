@@ -46,7 +46,7 @@ var importTable = []importRow{
 	{pkg: "internal/archtest",
 		why: "archtest looks at source text only"},
 
-	{pkg: "dialect", may: []string{"", "pattern", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit"},
+	{pkg: "dialect", may: []string{"", "pattern", "effect", "internal/tree", "internal/jsonx", "internal/yamlx", "internal/textedit"},
 		why: "dialect is the contract of all dialects; it cannot know one of them"},
 	{pkg: "dialect/all", may: []string{"", "dialect/..."},
 		why: "dialect/all is the one list of dialects, and only a list"},

@@ -182,7 +182,7 @@ func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 			return ctx.Err()
 		case <-tick.C:
 			if d.over(ctx, r) {
-				fmt.Fprintln(out, "\nsomebody else answered it, or its time is over")
+				fmt.Fprintln(out, "\nsomebody else answered it, its agent is gone, or its time is over")
 				return nil
 			}
 		case line, ok := <-d.lines:

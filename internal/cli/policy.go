@@ -208,10 +208,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 			}
 		}
 		res.Rules = len(places)
-		res.Problems = append(res.Problems, pol.Warnings...)
-		if lt, ok := pol.Dialect.(dialect.Linter); ok {
-			res.Problems = append(res.Problems, lt.Lint(pol.Input, pol.Program)...)
-		}
+		res.Problems = slices.Concat(res.Problems, pol.Warnings, dialect.Lint(pol.Loaded))
 		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees})...)
 	}
 	res.Problems.Sort()

@@ -168,11 +168,7 @@ func (r *Report) policies(o *Options, name string) {
 		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir, Msg: "there is no policy here, so the built-in one is in force: balanced", Hint: "obstat init writes one for this project"})
 	}
 	for _, l := range loaded {
-		warnings := l.Warnings
-		if linter, ok := l.Dialect.(dialect.Linter); ok {
-			warnings = append(slices.Clone(warnings), linter.Lint(l.Input, l.Program)...)
-		}
-		for _, w := range warnings {
+		for _, w := range slices.Concat(l.Warnings, dialect.Lint(l)) {
 			if w.Code == obstat.CodeNoEffect {
 				r.add(problem(Warning, "dead-rule", w))
 			}

@@ -8,13 +8,19 @@ import (
 	"testing"
 )
 
-// notations are one policy in eight notations. It allows git status, git log, npm, make and echo,
+// notations are one policy in nine notations. It allows git status, git log, npm, make and echo,
 // and files below src/ to be written; it asks about git push and denies rm, curl and files below
 // secret/. What it does not speak of is asked, in Chorus, which has no such thing, denied.
 var notations = []struct{ name, file, text string }{
 	{"claudecode", ".claude/settings.json", `{"permissions":{
 		"allow":["Bash(git status *)","Bash(git log *)","Bash(npm *)","Bash(make *)","Bash(echo *)","Edit(/src/**)","Agent","mcp__canary__touch"],
 		"ask":["Bash(git push *)","Skill"],"deny":["Bash(rm *)","Bash(curl *)","Edit(/secret/**)","Read(/secret/**)","WebFetch","mcp__canary__poke"]}}`},
+	{"native", "obstat.yaml", `
+version: 1
+allow: ["run git status, git log, npm, make, echo", write src, read workspace, "tool Agent, mcp__canary__touch"]
+ask: [run git push, tool Skill]
+deny: ["run rm, curl", read and write ./secret, "tool WebFetch, mcp__canary__poke"]
+`},
 	{"opencode", "opencode.json", `{"permission":{"*":"ask","bash":{"*":"ask","git status *":"allow","git log *":"allow","npm *":"allow","make *":"allow","echo *":"allow","git push *":"ask","rm *":"deny","curl *":"deny"},
 		"edit":{"*":"ask","src/*":"allow","secret/*":"deny"},"read":{"*":"allow","secret/*":"deny"},"task":"allow","skill":"ask","webfetch":"deny","canary_poke":"deny","canary_touch":"allow"}}`},
 	{"program", "obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"deny","rules":"deny"},{"match":"ask","rules":"ask"},{"match":"allow","rules":"allow"}],"default":"ask"}},

@@ -79,6 +79,7 @@ var guarded = map[string][2]string{
 	"opencode":   {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","edit":{"*":"allow","secret/*":"deny","gen/out/*":"deny"},"bash":{"*":"allow","rm *":"deny"}}}`},
 	"program": {"obstat.json", `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"deny rules","rules":"deny"}],"default":"allow"}},"faces":{"write":{"tool":"Write","field":"file_path"}},
 		"rules":{"deny":[{"tool":"Bash","field":"command","match":{"fnmatch":"rm *"},"verdict":"deny"},{"tool":"Edit","field":"file_path","match":{"minimatch":"{secret,gen/out}/**"},"verdict":"deny"}]}}`},
+	"native": {"obstat.yaml", "version: 1\nallow: ['read, write and delete anywhere', run anything, connect anywhere, tool anything, code, system]\ndeny: [run rm, 'write ./secret, gen/out']\n"},
 }
 
 // TestAnchors: a path rule starts where it was written, wherever the agent stands and whichever
@@ -157,6 +158,9 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// everything allows what no other sentence of an obstat.yaml is about.
+const everything = "version: 1\nallow: ['read, write and delete anywhere', run anything, connect anywhere, tool anything, code, system]\n"
+
 // kinds are the names that each notation has for a kind of tool.
 var kinds = []struct{ kind, claude, opencode string }{
 	{"shell", "Bash", "bash"}, {"write", "Edit", "edit"}, {"edit", "Edit", "edit"}, {"read", "Read", "read"}, {"task", "Agent", "task"}, {"skill", "Skill", "skill"},
@@ -172,14 +176,17 @@ func TestKinds(t *testing.T) {
 	}
 	for _, k := range kinds {
 		for name, p := range map[string][3]string{
-			"opencode denies":     {"opencode.json", fmt.Sprintf(`{"permission":{"*":"allow",%q:"deny"}}`, k.opencode), "deny"},
-			"opencode allows":     {"opencode.json", fmt.Sprintf(`{"permission":{"*":"ask",%q:"allow"}}`, k.opencode), "allow"},
-			"claudecode denies":   {".claude/settings.json", fmt.Sprintf(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"deny":[%q]}}`, k.claude), "deny"},
-			"claudecode allows":   {".claude/settings.json", fmt.Sprintf(`{"permissions":{"allow":[%q]}}`, k.claude), "allow"},
-			"a Program denies":    {"obstat.json", program(k.claude, "deny", "allow"), "deny"},
-			"a Program allows":    {"obstat.json", program(k.claude, "allow", "deny"), "allow"},
-			"a Program denies it": {"obstat.json", program(k.opencode, "deny", "allow"), "deny"},
-			"a Program allows it": {"obstat.json", program(k.opencode, "allow", "deny"), "allow"},
+			"opencode denies":       {"opencode.json", fmt.Sprintf(`{"permission":{"*":"allow",%q:"deny"}}`, k.opencode), "deny"},
+			"opencode allows":       {"opencode.json", fmt.Sprintf(`{"permission":{"*":"ask",%q:"allow"}}`, k.opencode), "allow"},
+			"claudecode denies":     {".claude/settings.json", fmt.Sprintf(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"deny":[%q]}}`, k.claude), "deny"},
+			"claudecode allows":     {".claude/settings.json", fmt.Sprintf(`{"permissions":{"allow":[%q]}}`, k.claude), "allow"},
+			"a Program denies":      {"obstat.json", program(k.claude, "deny", "allow"), "deny"},
+			"a Program allows":      {"obstat.json", program(k.claude, "allow", "deny"), "allow"},
+			"a Program denies it":   {"obstat.json", program(k.opencode, "deny", "allow"), "deny"},
+			"a Program allows it":   {"obstat.json", program(k.opencode, "allow", "deny"), "allow"},
+			"obstat.yaml denies":    {"obstat.yaml", everything + "deny: [tool " + k.claude + "]\n", "deny"},
+			"obstat.yaml denies it": {"obstat.yaml", everything + "deny: [tool " + k.opencode + "]\n", "deny"},
+			"obstat.yaml allows":    {"obstat.yaml", "version: 1\nallow: [tool " + k.claude + "]\n", "allow"},
 		} {
 			home := place(t, map[string]string{"p/" + p[0]: p[1], "p/a": ""})
 			arg := home + "/p/a"

@@ -123,6 +123,9 @@ func (t *turn) complete(c *obstat.Call) string {
 	if c.Dir == "" {   // rules for paths start somewhere
 		c.Dir = wd
 	}
+	if a := t.event.Who(); a.ModelDir && len(c.Roots) == 0 && wd != "" {
+		c.Roots = []string{wd} // the directory that the model chose is not the workspace
+	}
 	if u, err := user.Current(); c.User == "" && err == nil {
 		c.User = u.Username
 	}

@@ -160,13 +160,13 @@ func TestElsewhere(t *testing.T) {
 	})
 }
 
-// TestGone: the request of a hook that is gone does not stay.
+// TestGone: the request of a hook that is gone does not stay, also where it was killed long before its time is over.
 func TestGone(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
 		m.asking()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			cmd := exec.Command(program[0], append(append([]string{}, program[1:]...), "--wait", "3s", agent.Codex)...)
+			cmd := exec.Command(program[0], append(append([]string{}, program[1:]...), "--wait", "300s", agent.Codex)...)
 			var out, words bytes.Buffer
 			cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.proj, m.env, bytes.NewReader(m.payload(agent.Codex, "make test")), &out, &words
 			cmd.WaitDelay = 10 * time.Second
