@@ -29,7 +29,7 @@ const claudeAfter = "PostToolUse PostToolUseFailure PermissionDenied"
 
 // after reads an event that tells what became of a call: its result is at the key result.
 func (p *payload) after(e *Event, result, took string) {
-	d := &Done{State: Ran, Took: p.millis(took)}
+	d := &Done{State: Ran, Took: p.millis(p.root, took)}
 	if n := p.root.Get(result); n != nil {
 		d.Result = n.Source(p.src)
 		if err := n.Get("error"); err != nil && !err.Is(tree.Null) && !isBool(err, false) {
@@ -62,8 +62,8 @@ func wordsOf(n *tree.Node, src []byte) string {
 }
 
 // millis returns the milliseconds at a key, zero where there are none.
-func (p *payload) millis(key string) time.Duration {
-	if n := p.root.Get(key); n.Is(tree.Number) {
+func (p *payload) millis(of *tree.Node, key string) time.Duration {
+	if n := of.Get(key); n.Is(tree.Number) {
 		if v, err := strconv.ParseFloat(n.Num, 64); err == nil && v >= 0 && v < 1e12 {
 			return time.Duration(v * float64(time.Millisecond))
 		}

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,8 @@ import (
 func TestDone(t *testing.T) {
 	const claude = `{"session_id":"s","transcript_path":"/t","cwd":"/w","permission_mode":"default","hook_event_name":"EVENT","tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"1"MORE}`
 	const cursor = `{"conversation_id":"c","cursor_version":"2","workspace_roots":["/w"],"hook_event_name":"EVENT"MORE}`
+	const opencode = `{"hook_event_name":"EVENT","tool":"bash","sessionID":"s","callID":"c","args":{"command":"ls"},"directory":"/w"MORE}`
+	const cline = `{"clineVersion":"3","hookName":"EVENT","taskId":"t","workspaceRoots":["/w"],"postToolUse":{"toolName":"execute_command","parameters":{"command":"ls"}MORE}}`
 	for _, c := range []struct {
 		agent, in, event, more string
 		want                   Done
@@ -28,6 +33,10 @@ func TestDone(t *testing.T) {
 		{Qwen, strings.Replace(claude, `"cwd"`, `"timestamp":"x","cwd"`, 1), "PostToolUse", `,"tool_response":{}`, Done{State: Ran}, `{}`},
 		{Cursor, cursor, "afterShellExecution", `,"command":"ls","output":"x","duration":20,"cwd":"/w"`, Done{State: Ran, Took: 20 * time.Millisecond}, `"x"`},
 		{Cursor, cursor, "afterMCPExecution", `,"tool_name":"poke","tool_input":"{}","mcp_server_name":"canary","result_json":"{}","duration":1`, Done{State: Ran, Took: time.Millisecond}, `"{}"`},
+		{OpenCode, opencode, "tool.execute.after", `,"output":"x","duration_ms":12`, Done{State: Ran, Took: 12 * time.Millisecond}, `"x"`},
+		{OpenCode, opencode, "tool.execute.after", `,"error":"no such file"`, Done{State: Failed, Error: "no such file"}, ""},
+		{Cline, cline, "PostToolUse", `,"result":"x","success":true,"executionTimeMs":7`, Done{State: Ran, Took: 7 * time.Millisecond}, `"x"`},
+		{Cline, cline, "PostToolUse", `,"result":"exit 1","success":false`, Done{State: Failed, Error: "exit 1"}, `"exit 1"`},
 		{Windsurf, `{"agent_action_name":"EVENT","trajectory_id":"t","tool_info":{"command_line":"ls","cwd":"/w"}}`, "post_run_command", "", Done{State: Ran}, ""},
 	} {
 		in := strings.NewReplacer("EVENT", c.event, "MORE", c.more).Replace(c.in)
@@ -53,9 +62,37 @@ func TestInBackground(t *testing.T) {
 	for _, a := range All().Installable() {
 		for _, event := range strings.Fields(a.after) {
 			line := a.lineOf(event, Invocation{"/opt/obstat", []string{a.Name}})
-			if c, ours := a.invocation(splitWords(line)); !ours || c.Program != "/opt/obstat" || !strings.Contains(line, inBackground) || strings.Contains(line, "exit 2") {
+			if c, ours := a.invocation(splitWords(line)); !ours || c.Program != "/opt/obstat" || !strings.Contains(line, inBackground) || !strings.Contains(line, readFirst) || strings.Contains(line, "exit 2") {
 				t.Errorf("%s %s: %s", a.Name, event, line)
 			}
 		}
 	}
+}
+
+// TestReadFirst: the whole payload reaches the command, also where the agent stops writing when the shell
+// has ended.
+func TestReadFirst(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	dir := t.TempDir()
+	program, got := filepath.Join(dir, "obstat"), filepath.Join(dir, "got")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nsleep 0.2; cat > "+dir+"/part; mv "+dir+"/part "+got+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	payload := strings.Repeat(`{"x":"\\ %s $y"}`, 20_000) // more than a pipe holds
+	cmd := exec.Command("/bin/sh", "-c", codex().lineOf("PostToolUse", Invocation{program, []string{Codex}}))
+	cmd.Stdin = strings.NewReader(payload)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("%s, %v", out, err)
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if b, err := os.ReadFile(got); err == nil {
+			if string(b) != payload {
+				t.Errorf("%d of %d bytes came", len(b), len(payload))
+			}
+			return
+		}
+	}
+	t.Error("the command was not run")
 }

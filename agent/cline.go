@@ -3,10 +3,12 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // cline is Cline, in both of its documented generations.
@@ -14,7 +16,7 @@ func cline() *Agent {
 	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
 		wire: wire{decode: clineDecode, encode: clineEncode, housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
 			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
-		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile,
+		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore,
 			script: clineWords, reads: func(name string) bool { return name == preToolUse },
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
@@ -39,11 +41,16 @@ var clineCovers = []Limit{
 // clineOther are the events that ask for no permission.
 const clineOther = "TaskStart TaskResume TaskCancel TaskComplete PostToolUse UserPromptSubmit PreCompact"
 
+// clineAfter tells what became of a call; its script is a second file beside the other.
+const clineAfter = "PostToolUse"
+
 func clineDecode(p *payload, e *Event) {
 	r := p.root
-	p.keys(r, "clineVersion hookName taskId workspaceRoots workspacePath preToolUse")
-	use := r.Get("preToolUse")
+	p.keys(r, "clineVersion hookName taskId workspaceRoots workspacePath preToolUse postToolUse")
+	use, done := r.Get("preToolUse"), r.Get("postToolUse")
 	switch {
+	case e.Name == clineAfter && use == nil && done != nil:
+		use = done
 	case among(clineOther, e.Name) && use == nil:
 		return
 	case e.Name != "" && e.Name != preToolUse:
@@ -51,7 +58,7 @@ func clineDecode(p *payload, e *Event) {
 	case use == nil:
 		p.fail("preToolUse is missing")
 	}
-	p.keys(use, "toolName tool parameters")
+	p.keys(use, "toolName tool parameters result success executionTimeMs")
 	if use.Get("toolName") != nil && use.Get("tool") != nil {
 		p.fail("the tool is named twice")
 	}
@@ -68,6 +75,21 @@ func clineDecode(p *payload, e *Event) {
 		c.Dir = c.Roots[0]
 	}
 	e.Call = c
+	if done != nil && use == done {
+		e.Done = clineDone(p, use)
+	}
+}
+
+// clineDone reads what became of a call.
+func clineDone(p *payload, use *tree.Node) *Done {
+	d := &Done{State: Ran, Took: p.millis(use, "executionTimeMs")}
+	if n := use.Get("result"); n != nil {
+		d.Result = n.Source(p.src)
+	}
+	if isBool(use.Get("success"), false) {
+		d.State, d.Error = Failed, text(use, "result")
+	}
+	return d
 }
 
 func clineEncode(_ *Event, a *answer) Reply {
@@ -88,6 +110,29 @@ const clineScript = `#!/bin/sh
 [ $? = 2 ] && exit 2
 echo '{"cancel":true,"errorMessage":"obstat did not answer, so the call is denied"}'
 `
+
+// clineAfterScript leaves obstat behind, so that Cline does not wait.
+const clineAfterScript = `#!/bin/sh
+# Written by ` + "`obstat install cline`" + `: tells obstat what became of a tool call.
+%s
+echo '{"cancel":false}'
+`
+
+// clineMore adds the script for calls that are over, or takes it back.
+func clineMore(t *target, _ *Request, remove bool) []Change {
+	name := filepath.Join(filepath.Dir(t.file), clineAfter)
+	mine := fmt.Sprintf(clineAfterScript, readFirst+shellWords(t.call.Argv())+inBackground)
+	return []Change{{Name: name, Mode: 0o755, Edit: func(old []byte) ([]byte, error) {
+		ours := old == nil || strings.Contains(string(old), "Written by `obstat install cline`")
+		switch {
+		case !ours: // somebody else's
+			return old, nil
+		case remove:
+			return nil, nil
+		}
+		return []byte(mine), nil
+	}}}
+}
 
 func clineFile(c Invocation) []byte { return fmt.Appendf(nil, clineScript, shellWords(c.Argv())) }
 

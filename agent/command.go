@@ -99,15 +99,19 @@ func (a *Agent) lineOf(event string, c Invocation) string {
 	if !among(a.after, event) || runtime.GOOS == "windows" {
 		return a.line(c)
 	}
-	words := shellWords(c.Argv()) + inBackground
+	words := readFirst + shellWords(c.Argv()) + inBackground
 	if a.guard == guardShell {
 		return "/bin/sh -c " + Quote(words)
 	}
 	return words
 }
 
-// inBackground hands a command the standard input, and lets go of all else.
-const inBackground = " <&0 >/dev/null 2>&1 &"
+// readFirst takes the payload before the shell ends: Codex stops writing it then. inBackground leaves
+// the command behind, which lets go of the agent's pipes.
+const (
+	readFirst    = `call=$(cat); printf %s "$call" | `
+	inBackground = " >/dev/null 2>&1 &"
+)
 
 // all returns the events that obstat has an entry for.
 func (a *Agent) all() []string {
@@ -176,7 +180,7 @@ func splitWords(line string) (out []string) {
 	if runtime.GOOS == "windows" {
 		line = strings.ReplaceAll(line, `\`, `\\`) // a separator there, not an escape
 	}
-	script := shell.Parse(line, nil)
+	script := shell.Parse(strings.TrimPrefix(line, readFirst), nil)
 	if len(script.Commands) == 0 {
 		return nil
 	}

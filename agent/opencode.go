@@ -19,7 +19,7 @@ func openCode() *Agent {
 	return &Agent{Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
 		wire: wire{decode: openCodeDecode, encode: openCodeEncode, housekeeping: "todowrite todoread invalid",
 			marks: func(s *sent) likeness {
-				return surelyIf(s.event == executeBefore || s.has("sessionID") && s.has("callID"))
+				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			}},
 		settings: settings{events: []string{executeBefore}, limit: patient, ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
 			note:  "Without a network opencode now waits for its plugin package at every start; see --offline.",
@@ -50,16 +50,22 @@ var openCodeCovers = []Limit{
 	{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with --offline."},
 }
 
-const executeBefore = "tool.execute.before"
+const (
+	executeBefore = "tool.execute.before"
+	executeAfter  = "tool.execute.after"
+)
 
 func openCodeDecode(p *payload, e *Event) {
 	r := p.root
 	p.keys(r, "hook_event_name tool sessionID callID args directory")
-	if e.Name != "" && e.Name != executeBefore {
+	if e.Name != "" && e.Name != executeBefore && e.Name != executeAfter {
 		p.noEvent(e)
 	}
 	e.Call = &obstat.Call{Tool: p.need(r, "tool"), Input: p.input(r, "args", false), Session: p.text(r, "sessionID"), Dir: p.text(r, "directory")}
 	e.ToolUse = p.text(r, "callID")
+	if e.Name == executeAfter {
+		p.after(e, "output", "duration_ms")
+	}
 }
 
 // openCodeEncode: the plugin throws unless it reads an allow and the exit code is

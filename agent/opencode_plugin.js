@@ -52,18 +52,36 @@ const ask = (payload) =>
     to.run.stdin.write(`${id} ${payload}\n`);
   });
 
+const running = new Map(); // calls that obstat allowed, by their IDs
+
 export const Obstat = async ({ directory }) => ({
-  "tool.execute.before": async (input, output) => {
-    const said = await ask(
+  // Tells what became of a call; nobody waits for it.
+  event: async ({ event }) => {
+    const part = event?.properties?.part;
+    const state = part?.state;
+    if (event?.type !== "message.part.updated" || part?.type !== "tool" || !["completed", "error"].includes(state?.status)) return;
+    const call = running.get(part.callID);
+    if (!running.delete(part.callID)) return;
+    void ask(
       JSON.stringify({
-        hook_event_name: "tool.execute.before",
-        tool: input.tool,
-        sessionID: input.sessionID,
-        callID: input.callID,
-        args: output.args ?? {},
-        directory,
+        ...call,
+        hook_event_name: "tool.execute.after",
+        output: state.output,
+        error: state.error,
+        duration_ms: state.time?.end - state.time?.start,
       }),
     );
+  },
+  "tool.execute.before": async (input, output) => {
+    const call = {
+      hook_event_name: "tool.execute.before",
+      tool: input.tool,
+      sessionID: input.sessionID,
+      callID: input.callID,
+      args: output.args ?? {},
+      directory,
+    };
+    const said = await ask(JSON.stringify(call));
     let answer;
     try {
       answer = JSON.parse(said.text);
@@ -78,5 +96,6 @@ export const Obstat = async ({ directory }) => ({
       for (const key of Object.keys(output.args)) delete output.args[key];
       Object.assign(output.args, answer.args);
     }
+    running.set(input.callID, { ...call, args: { ...call.args, ...answer.args } });
   },
 });

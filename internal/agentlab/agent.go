@@ -37,6 +37,7 @@ type entry struct {
 	file           string // below home
 	timeout, short string // how long the agent waits: where that stands, and three seconds instead
 	flags          []string
+	asking         []string // further flags that bring asks of a headless run to obstat ask
 	// userOnly: the agent does not run hooks of a project that is not trusted, and
 	// obstat does not install them there.
 	userOnly bool

@@ -27,5 +27,5 @@ func (copilot) calls(a action) []Call {
 }
 
 func (copilot) entry() entry {
-	return entry{file: ".copilot/hooks/obstat.json", timeout: `("timeoutSec":\s*)\d+`, short: "${1}3", userOnly: true}
+	return entry{file: ".copilot/hooks/obstat.json", timeout: `("timeoutSec":\s*)\d+`, short: "${1}3", userOnly: true, asking: []string{"--wait", "60s"}}
 }

@@ -1,6 +1,7 @@
 package agentlab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ const (
 )
 
 // runLimit is how long an agent may take; the longest takes half a minute,
-// more where the machine has other things to do.
-const runLimit = 2 * time.Minute
+// four times that where ten others want the same two cores.
+const runLimit = 5 * time.Minute
 
 // hangLimit is how long it may take with a hook that hangs and three seconds for
 // it: some agents then wait for the hook's own end.
@@ -78,12 +79,23 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	if s.hook == hanging {
 		limit = hangLimit
 	}
-	hung, err := r.start(a, limit)
+	var seat *seat
+	if s.asked() {
+		if seat, err = r.sit(s); err != nil {
+			res.Note, res.Detail, res.Broken = "it cannot be started", err.Error(), errInstall.Error()
+			return res
+		}
+		defer seat.leave()
+	}
+	hung, err := r.start(a, limit, seat.during())
 	if err != nil {
 		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res
 	}
-	s.judge(&res, a, r, hung)
+	s.judge(&res, a, r, hung && !s.dies)
+	if res.Broken == "" {
+		res.Broken = cmp.Or(seat.wrong(), r.untold(s))
+	}
 	res.Took = time.Since(begin)
 	return res
 }
@@ -101,6 +113,9 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 		res.Outcome = outHung
 	case ran:
 		res.Outcome = outRan
+	case s.dies:
+		res.Outcome = outBlocked
+		return
 	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
 		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call"
 		res.Detail = r.lastLines()

@@ -24,7 +24,8 @@ type options struct {
 	agents    string
 	scenarios string
 	versions  string
-	overhead  int // calls of which the time is taken; none: the scenarios are played
+	env       string // further variables for the agents
+	overhead  int    // calls of which the time is taken; none: the scenarios are played
 	keep      bool
 	update    bool
 	tools     string // where obstat was built; "" is for the run that has the network
@@ -48,6 +49,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.StringVar(&o.agents, "agents", "", "only these, with commas")
 	flags.StringVar(&o.scenarios, "scenarios", "", "only these, with commas")
 	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
+	flags.StringVar(&o.env, "env", "", "start the agents with these variables as well, as in CLAUDE_CODE_SIMPLE=1, to see what they switch off")
 	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
@@ -185,7 +187,7 @@ func (o *options) inner(agents []Agent) error {
 	})()
 	begin := time.Now()
 	newRun := func(a *Agent, n int) *run {
-		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep}
+		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep, extra: fields(o.env)}
 	}
 	if o.overhead > 0 {
 		return o.compare(agents, newRun)

@@ -72,7 +72,7 @@ func (o *options) timed(a *Agent, r *run, obstat bool) ([]time.Duration, error) 
 			return nil, err
 		}
 	}
-	if _, err := r.start(a, runLimit); err != nil {
+	if _, err := r.start(a, runLimit, nil); err != nil {
 		return nil, err
 	}
 	times := model.Took()

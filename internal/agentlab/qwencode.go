@@ -33,5 +33,5 @@ func (qwenCode) calls(a action) []Call {
 }
 
 func (qwenCode) entry() entry {
-	return entry{file: ".qwen/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000"}
+	return entry{file: ".qwen/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000", asking: []string{"--wait", "60s"}}
 }

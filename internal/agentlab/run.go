@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,10 +23,11 @@ type run struct {
 	tools    string // where obstat was built
 	policies map[policyState]string
 	model    *Model
-	hook     string // the settings that the hook is in, below dir
-	keep     bool   // the directory stays, with what the agent sent
-	at       string // where the agent is started, below the project
-	hastened bool   // the agent waits less for its hook than it was installed with
+	hook     string   // the settings that the hook is in, below dir
+	keep     bool     // the directory stays, with what the agent sent
+	at       string   // where the agent is started, below the project
+	extra    []string // variables for the agent
+	hastened bool     // the agent waits less for its hook than it was installed with
 }
 
 func (r *run) home(rel string) string { return filepath.Join(r.dir, "home", filepath.FromSlash(rel)) }
@@ -67,7 +69,7 @@ func (r *run) replace(name, pattern, with string) error {
 // prepare lays the directories out and installs obstat's hook.
 func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	r.at = s.at
-	for _, dir := range []string{"home", "project/allowed", "project/secret", "project/src/deep", "other", "bin", "tmp"} {
+	for _, dir := range []string{"home", "project/allowed", "project/secret", "project/src/deep", "project/inner", "other", "bin", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, filepath.FromSlash(dir)), 0o755); err != nil {
 			return err
 		}
@@ -77,14 +79,14 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 			return err
 		}
 	}
-	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules), r.write(filepath.Join(r.project(), "inner", "opencode.json"), nestedRules), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
 	if err != nil || s.hook == never {
 		return err
 	}
 	if s.hook == inFront {
 		return r.obstat(ctx, "trust", "--yes")
 	}
-	if err := r.install(ctx, a, s.project); err != nil {
+	if err := r.install(ctx, a, s); err != nil {
 		return err
 	}
 	if s.policy.accepted() {
@@ -117,10 +119,12 @@ func (r *run) writePolicy(which policyState) error {
 		return r.write(r.policyFile(), "{")
 	case stuck:
 		return pipe(r.policyFile())
-	case theirs:
+	case theirs, asking:
 		return r.write(filepath.Join(r.project(), "opencode.json"), otherRules[which])
 	case byHand:
 		return r.write(r.policyFile(), otherRules[which])
+	case native:
+		return r.write(filepath.Join(r.project(), "obstat.yaml"), otherRules[which])
 	}
 	return r.write(r.policyFile(), r.policies[which])
 }
@@ -153,13 +157,16 @@ func (r *run) link() error {
 }
 
 // install puts obstat's program into the run, and runs the real installer.
-func (r *run) install(ctx context.Context, a *Agent, project bool) error {
+func (r *run) install(ctx context.Context, a *Agent, s *scenario) error {
 	if err := r.link(); err != nil {
 		return err
 	}
 	args := append([]string{"install", "--yes", a.Name}, a.driver.entry().flags...)
-	if project {
+	if s.project {
 		args = append(args, "--project")
+	}
+	if s.asked() {
+		args = append(args, a.driver.entry().asking...)
 	}
 	return r.obstat(ctx, args...)
 }
@@ -199,8 +206,9 @@ func (r *run) env() []string {
 // logName is the file for the agent's output.
 func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 
-// start runs the agent to its end, or to the limit. hung tells which.
-func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
+// start runs the agent to its end, or to the limit. hung tells which. during, if any, is called while it
+// runs, and what it returns in the end.
+func (r *run) start(a *Agent, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
 	args, env, err := a.driver.command(r, Prompt(MainMarker))
 	if err != nil {
 		return false, err
@@ -213,10 +221,17 @@ func (r *run) start(a *Agent, limit time.Duration) (hung bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.cwd(), append(r.env(), env...), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.cwd(), slices.Concat(r.env(), env, r.extra), log, log
 	cmd.WaitDelay = 5 * time.Second
 	inGroup(cmd)
-	err = cmd.Run()
+	if during == nil {
+		during = func(*exec.Cmd) func() { return func() {} }
+	}
+	if err = cmd.Start(); err == nil {
+		end := during(cmd)
+		err = cmd.Wait()
+		end()
+	}
 	endStrays(mark(r.dir))
 	var status *exec.ExitError
 	if ctx.Err() != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/obstat/obstat/approval"
 )
 
 // A scenario is one run of an agent: the calls of the model, the state of obstat's
@@ -23,6 +25,15 @@ type scenario struct {
 	// ran looks whether the call in question had its effect.
 	ran  func(r *run) bool
 	want want
+	// answers are given to the requests that come to obstat ask, one after the other; the last holds for
+	// all that follow. A person sits there where there are some.
+	answers []approval.Answer
+	// asks is how many requests there have to be in the end.
+	asks int
+	// dies: the agent and all that it started are killed while somebody is asked.
+	dies bool
+	// told is the state that the ledger has to have of what became of the first call, "" if none.
+	told string
 	// says has to be in the result that the model gets for a blocked call: it shows
 	// that the call was blocked, and did not merely fail. A bar is an or.
 	says string
@@ -61,11 +72,13 @@ const (
 	stuck              // cannot be read in any time
 	theirs             // in opencode's notation, in its own file
 	byHand             // a Program that was written by hand, in Claude Code's names
+	native             // sentences of obstat.yaml
+	asking             // opencode's notation again: commands are asked about
 )
 
 // String returns the policy's name in the table.
 func (p policyState) String() string {
-	return [...]string{"Claude Code", "Claude Code, lax", "broken", "a pipe", "opencode", "Program"}[p]
+	return [...]string{"Claude Code", "Claude Code, lax", "broken", "a pipe", "opencode", "Program", "obstat.yaml", "opencode, asking"}[p]
 }
 
 // rules is the policy of the runs, in Claude Code's notation. A call that no rule
@@ -73,7 +86,7 @@ func (p policyState) String() string {
 const rules = `{
   "permissions": {
     "allow": ["Bash(touch *)", "Bash(echo *)", "Edit(/allowed/**)", "mcp__canary__touch", "Agent"],
-    "ask": ["Bash(mkdir *)"],
+    "ask": ["Bash(mkdir *)", "Bash(tee *)"],
     "deny": ["Bash(rm *)", "Edit(/secret/**)", "mcp__canary__erase"],
     "disableBypassPermissionsMode": "disable"
   }
@@ -87,7 +100,15 @@ var otherRules = map[policyState]string{
 	byHand: `{"obstat": 1, "mode": "all", "pipelines": {"all": {"stages": [{"match": "deny", "rules": "deny"}], "default": "allow"}}, "faces": {"write": {"tool": "Write", "field": "file_path"}},
   "rules": {"deny": [{"tool": "Bash", "field": "command", "match": {"wildcard": "rm *"}, "verdict": "deny"}, {"tool": "Agent", "verdict": "deny"},
     {"tool": "Edit", "field": "file_path", "match": {"minimatch": "secret/**"}, "verdict": "deny"}]}}`,
+	native: `version: 1
+allow: ["read, write and delete anywhere", run anything, connect anywhere, tool anything, code, system]
+deny: [run rm, write ./secret, tool Agent]
+`,
+	asking: `{"permission": {"*": "allow", "bash": {"*": "ask", "touch *": "allow"}}}`,
 }
+
+// nestedRules are the policy of a project inside the agent's.
+const nestedRules = `{"permission": {"*": "allow", "bash": {"*": "allow", "touch *": "deny"}}}`
 
 // neighbourRules are the policy of another project beside the agent's own.
 const neighbourRules = `{"permission": {"*": "allow", "bash": {"*": "allow", "touch *": "deny"}}}`
@@ -122,6 +143,15 @@ func there(path string) func(*run) bool {
 	}
 }
 
+// holds tells whether a file below the run's directory has just this text: a call ran as often as it
+// was to.
+func holds(path, text string) func(*run) bool {
+	return func(r *run) bool {
+		b, err := os.ReadFile(filepath.Join(r.dir, path))
+		return err == nil && string(b) == text
+	}
+}
+
 // gone tells whether a file below the run's directory is no longer there.
 func gone(path string) func(*run) bool {
 	return func(r *run) bool {
@@ -151,6 +181,9 @@ func scenarios() []scenario {
 	remove := []action{shell("rm " + kept)}
 	removed := gone("project/" + kept)
 	spawn := []action{{do: doSpawn}}
+	tee := []action{shell("tee -a asked.txt < " + kept)}
+	once, twice := holds("project/asked.txt", "x\n"), holds("project/asked.txt", "x\nx\n")
+	yes := approval.Answer{Allow: true, Scope: approval.Once}
 	return []scenario{
 		{name: "control", text: "obstat is not installed, the command is one that the policy denies", main: remove, ran: removed, hook: never, want: mustRun},
 		{name: "harmless", text: "an allowed command", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), want: mustRun},
@@ -179,12 +212,22 @@ func scenarios() []scenario {
 		{name: "below", text: "the agent in a subdirectory, a command that writes where the policy denies it", at: "src/deep", main: []action{shell("touch ../../secret/x.txt")}, ran: there("project/secret/x.txt"), want: mustBlock, says: "/secret/"},
 		{name: "below-write", text: "the same with the agent's own tool", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), want: mustBlock, says: "/secret/"},
 		{name: "neighbour", text: "a command in another project, whose policy denies it", main: []action{shell("cd ../other && touch x.txt")}, ran: there("other/x.txt"), want: mustBlock, says: "touch *"},
+		{name: "nested", text: "the same in a project inside the agent's", main: []action{shell("cd inner && touch x.txt")}, ran: there("project/inner/x.txt"), want: mustBlock, says: "touch *"},
 		{name: "opencode", text: "the denied command, by a policy in opencode's notation", main: remove, ran: removed, policy: theirs, want: mustBlock, says: "rm *"},
 		{name: "opencode-write", text: "a file where that policy denies it, from a subdirectory", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), policy: theirs, want: mustBlock, says: "secret/"},
 		{name: "opencode-task", text: "a subagent, which that policy denies", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), policy: theirs, want: mustBlock, says: "task"},
 		{name: "hand", text: "the denied command, by a Program written by hand", main: remove, ran: removed, policy: byHand, want: mustBlock, says: "Bash(rm *)"},
 		{name: "hand-write", text: "a file where that Program denies it, from a subdirectory", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), policy: byHand, want: mustBlock, says: "secret/"},
 		{name: "hand-task", text: "a subagent, which that Program denies", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), policy: byHand, want: mustBlock, says: "Agent"},
+		{name: "native", text: "the denied command, by an obstat.yaml", main: remove, ran: removed, policy: native, want: mustBlock, says: "run rm"},
+		{name: "native-write", text: "a file where that policy denies it, from a subdirectory", at: "src/deep", main: []action{write("project/secret/new.txt")}, ran: there("project/secret/new.txt"), policy: native, want: mustBlock, says: "secret"},
+		{name: "native-task", text: "a subagent, which that policy denies", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), policy: native, want: mustBlock, says: "tool Agent"},
+		{name: "outcome", text: "an allowed command, and the ledger has to tell that it ran", main: []action{shell("touch ran.txt")}, ran: there("project/ran.txt"), want: mustRun, told: "ran"},
+		{name: "ask-yes", text: "a command that is asked about, and somebody says yes", main: tee, ran: once, answers: []approval.Answer{yes}, asks: 1, want: mustRun},
+		{name: "ask-session", text: "the same command twice, and somebody says yes for the session", main: append(tee[:1:1], tee...), ran: twice, answers: []approval.Answer{{Allow: true, Scope: approval.Session}}, asks: 1, want: mustRun},
+		{name: "ask-always", text: "the same, and somebody says always", main: append(tee[:1:1], tee...), ran: twice, policy: asking, answers: []approval.Answer{{Allow: true, Scope: approval.Always, Offer: 1}}, asks: 1, want: mustRun},
+		{name: "ask-no", text: "the command, and somebody says no", main: tee, ran: there("project/asked.txt"), answers: []approval.Answer{{Words: "use make instead"}}, asks: 1, want: mustBlock, says: "use make instead"},
+		{name: "ask-killed", text: "the command, and the agent is killed while somebody is asked", main: tee, ran: there("project/asked.txt"), dies: true, asks: 0, want: mustBlock},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
@@ -193,7 +236,7 @@ func scenarios() []scenario {
 
 // goesOn tells whether the run ends with a call that obstat allows: an agent
 // that was refused something has to be able to go on.
-func (s *scenario) goesOn() bool { return s.hook == healthy && s.policy.accepted() }
+func (s *scenario) goesOn() bool { return s.hook == healthy && s.policy.accepted() && !s.dies }
 
 // accepted tells whether a person can accept the policy: it can be read.
 func (p policyState) accepted() bool { return p != broken && p != stuck }

@@ -111,8 +111,8 @@ The agents themselves were told to let everything through, so that what was bloc
 	for i, n := range notes {
 		fmt.Fprintf(&s, "- [%d] %s\n", i+1, n)
 	}
-	s.WriteString("\n## The policies\n\nEach is in the project's directory, and was accepted with `obstat trust`. Beside the project is another one, `other`, with opencode's notation: everything is allowed but `touch`.\n\n")
-	for p := usual; p <= byHand; p++ {
+	s.WriteString("\n## The policies\n\nEach is in the project's directory, and was accepted with `obstat trust`. Beside the project is another one, `other`, with opencode's notation: everything is allowed but `touch`; the same is in the directory `inner` of the project.\n\n")
+	for p := usual; p <= asking; p++ {
 		text := otherRules[p]
 		switch p {
 		case usual:
