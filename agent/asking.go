@@ -14,6 +14,7 @@ type Asking struct {
 	mode string // of the payload
 	env  string // a variable that the agent sets then, NAME=VALUE
 	file bool   // it is about a file tool
+	args string // of the agent's command line
 }
 
 // At is where a person is asked.
@@ -43,12 +44,20 @@ func Askings() []Asking {
 		{Agent: Qwen, Way: "interactive, every approval mode", At: AtPrompt},
 		{Agent: Qwen, Way: "-p", At: AtObstat, With: "--wait 60s", Says: "without it Qwen Code answers no by itself"},
 		{Agent: Crush, Way: "interactive", At: AtPrompt},
-		{Agent: Crush, Way: "--yolo, run", At: AtObstat, With: "--wait 50s", Says: "without it Crush answers yes by itself: obstat cannot tell that it is run so"},
+		{Agent: Crush, Way: "--yolo, run", At: AtObstat, args: "--yolo", Says: "Crush would answer yes by itself; on macOS and Windows, where obstat cannot see its command line, that takes --wait 50s"},
 		{Agent: Cursor, Way: "commands and MCP calls", At: AtPrompt},
 		{Agent: Cursor, Way: "files and subagents", At: AtObstat, file: true},
 		{Agent: Windsurf, Way: "always", At: AtObstat},
 		{Agent: Cline, Way: "always", At: AtObstat},
 	}
+}
+
+// Started returns the agent's command line when it is run that way, nil where that says nothing.
+func (a *Asking) Started() []string {
+	if a.args == "" {
+		return nil
+	}
+	return append([]string{a.Agent}, strings.Fields(a.args)...)
 }
 
 // Payload returns a call in the form that the agent sends when it is run that way, and the variables

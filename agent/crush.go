@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ var crushPlaces = []place{
 
 var crushCovers = []Limit{
 	{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
-	{"asking", Yes, "No answer is Crush's own prompt."},
+	{"asking", Partly, "No answer is Crush's own prompt. With --yolo, and in crush run, it would answer yes by itself: there an ask is a denial, or goes to obstat ask; on macOS and Windows obstat cannot tell, and needs --wait."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
 	{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
 }
@@ -47,7 +48,13 @@ func crushDecode(p *payload, e *Event) {
 	e.Call.Mode = ""
 }
 
-func crushEncode(_ *Event, a *answer) Reply {
+// crushYes are words of Crush's command line by which it answers its prompts itself, with yes.
+const crushYes = "--yolo -y run"
+
+func crushEncode(e *Event, a *answer) Reply {
+	if len(e.Started) > 1 && slices.ContainsFunc(e.Started[1:], func(w string) bool { return among(crushYes, w) }) {
+		a = a.denied()
+	}
 	if a.none || a.verdict == obstat.Ask {
 		return Reply{}
 	}

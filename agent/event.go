@@ -31,6 +31,9 @@ type Event struct {
 	// notation: `Bash(npm test)`.
 	Suggestions []obstat.Offer
 	// Unattended: the agent says that nobody sits at it, so that its own prompt is a denial.
+	// Started is the agent's command line, nil where that is not known: `crush --yolo` answers its own
+	// prompts with yes.
+	Started    []string
 	Unattended bool
 	// Done tells what became of Call, which was decided before; nil: it is to be decided.
 	Done *Done

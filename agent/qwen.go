@@ -23,8 +23,8 @@ func qwen() *Agent {
 				timeout: "timeout", unit: time.Millisecond},
 			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
 			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
-			guards:  guards{programs: "qwen", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH"},
-			version: "0.22.0", covers: qwenCovers}}
+			guards:  guards{programs: "qwen", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE"},
+			version: "0.24.4", covers: qwenCovers}}
 }
 
 var qwenPlaces = []place{
@@ -39,7 +39,7 @@ var qwenCovers = []Limit{
 	{"asking", Partly, "An allow does not skip Qwen Code's own prompt; an ask is a prompt of its own."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
 	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
-	{"trust", Partly, "A project's hooks run only in a trusted folder; --bare and --safe-mode run none."},
+	{"trust", Partly, "A project's hooks run only in a trusted folder; --bare, --safe-mode, QWEN_CODE_SIMPLE and QWEN_CODE_SAFE_MODE run none."},
 }
 
 func qwenDecode(p *payload, e *Event) {

@@ -17,7 +17,10 @@ import (
 // Dialect reads the policies of Gemini CLI. The zero value is ready for use.
 type Dialect struct{}
 
-var _ dialect.Layered = Dialect{}
+var (
+	_ dialect.Layered = Dialect{}
+	_ dialect.Speaker = Dialect{}
+)
 
 // Name returns "gemini".
 func (Dialect) Name() string { return "gemini" }
@@ -70,13 +73,16 @@ func (Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
 		add(dialect.LayerUser, w.Home, policyDir)
 	}
 	add(dialect.LayerManaged, w.Machine, ManagedDir())
-	return out, nil
+	return append(out, settingsPlaces(w)...), nil
 }
 
 // Detect knows a policy by where it lies, or by the keys of its rules.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
-	if path.Ext(name) != ".toml" {
+	switch {
+	case strings.HasSuffix("/"+name, "/"+settingsFile), strings.HasSuffix(strings.ToLower(name), "/gemini-cli/settings.json"), strings.HasSuffix(name, "/GeminiCli/settings.json"):
+		return dialect.Sure
+	case path.Ext(name) != ".toml":
 		return dialect.No
 	}
 	dir := path.Dir(name)
@@ -142,8 +148,11 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		l.defaults()
 	}
 	for i := range in.Files {
-		l.file(&in.Files[i])
+		if !isSettings(in.Files[i].Name) {
+			l.file(&in.Files[i])
+		}
 	}
+	l.settingsOf(in.Files)
 	if l.Errs.Fatal() != nil {
 		return nil, l.Errs
 	}

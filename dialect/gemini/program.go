@@ -40,6 +40,9 @@ type params struct {
 	Floor bool `json:"floor,omitempty"`
 	// Checkers are the modes that have safety checkers.
 	Checkers []string `json:"checkers,omitempty"`
+	// Servers are the tool servers that rules name. Other agents write their tools without the prefix:
+	// canary_poke, canary-poke.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // some is the pattern of a subject that only has to be there.
@@ -59,7 +62,7 @@ func (l *loader) program(name string, mode obstat.Mode, floor bool) *obstat.Prog
 	if l.alone {
 		def = obstat.Deny
 	}
-	ps := params{Floor: floor}
+	ps := params{Floor: floor, Servers: l.servers}
 	for _, m := range modeNames {
 		out, checks := []obstat.Rule{}, []obstat.Rule{}
 		for i := range l.rules {

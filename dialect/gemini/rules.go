@@ -52,9 +52,10 @@ func (r *rule) in(mode string) bool { return len(r.modes) == 0 || known(r.modes,
 // A loader collects the rules of all files.
 type loader struct {
 	dialect.Reader
-	home  string
-	alone bool // nobody can be asked
-	rules []rule
+	home    string
+	alone   bool // nobody can be asked
+	rules   []rule
+	servers []string // that rules name
 }
 
 // decisions are Gemini CLI's words for verdicts.
@@ -341,6 +342,7 @@ func (l *loader) tool(n, server *tree.Node, r *rule) bool {
 	if r.name = n.Str; server == nil && strings.Contains(n.Str, "__") {
 		l.Warn(n, obstat.CodeRisky, "", `the notation with "__" is out of use; write mcpName = "server"`)
 	}
+	l.serversOf(n.Str, server)
 	var exact bool
 	if r.tool, exact = toolText(n.Str, server); !exact && r.verdict == obstat.Allow {
 		l.Warn(n, obstat.CodeNoEffect, "", "Gemini CLI takes this name by the letter, so that the rule allows nothing")
@@ -353,6 +355,25 @@ func (l *loader) tool(n, server *tree.Node, r *rule) bool {
 		}
 	}
 	return true
+}
+
+// serversOf notes the servers that a rule names. Without mcpName the server's name may end at any
+// underscore.
+func (l *loader) serversOf(name string, server *tree.Node) {
+	note := func(s string) {
+		if s != "" && s != "*" && !slices.Contains(l.servers, s) {
+			l.servers = append(l.servers, s)
+		}
+	}
+	if server != nil {
+		note(server.Str)
+	} else if rest, ok := strings.CutPrefix(name, "mcp_"); ok {
+		for i := range rest {
+			if rest[i] == '_' && i+1 < len(rest) {
+				note(rest[:i])
+			}
+		}
+	}
 }
 
 // text returns the rule as one line of TOML.

@@ -23,7 +23,7 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := toolName(f.Call.Tool)
+	name := v.toolName(f.Call.Tool)
 	args = renamed(f.Call.Tool, name, args)
 	if one := v.single(f, name, args); one != nil {
 		return one, nil
@@ -102,6 +102,21 @@ func toolName(tool string) string {
 		}
 	}
 	return tool
+}
+
+// toolName returns Gemini CLI's name for a tool, also for that of a server that rules name: canary-poke
+// of Copilot and canary_poke of opencode are mcp__canary__poke.
+func (v *view) toolName(tool string) string {
+	name := toolName(tool)
+	if _, known := effect.Lookup(tool); known || name != tool {
+		return name
+	}
+	for _, server := range v.Servers {
+		if rest, ok := strings.CutPrefix(tool, server); ok && len(rest) > 1 && (rest[0] == '_' || rest[0] == '-') {
+			return "mcp__" + server + "__" + rest[1:]
+		}
+	}
+	return name
 }
 
 // renamed gives arguments of another agent's tool the names that Gemini CLI's has, beside
@@ -268,7 +283,7 @@ var (
 
 // Outline returns the questions of any call to a tool.
 func (v *view) Outline(tool string) []obstat.Question {
-	name := toolName(tool)
+	name := v.toolName(tool)
 	subjects := []obstat.Subject{{Field: fieldSeen, Text: "{"}, {Field: fieldArgs, Text: "{"}}
 	key := map[string]string{shellTool: "command", "read_file": "file_path", "write_file": "file_path", "replace": "file_path", "list_directory": "dir_path", "web_fetch": "prompt"}[name]
 	if key != "" {

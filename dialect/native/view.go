@@ -145,11 +145,11 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	if c.Text == "" || c.Program == "" || len(c.Text) > maxCommand {
 		return w.kind()
 	}
-	out := append(w.kind(), obstat.Subject{Field: fieldCommand, Text: c.Text})
+	out := []obstat.Subject{{Field: fieldCommand, Text: c.Text}}
 	if w.f.Wants(fieldExact) {
 		out = append(out, obstat.Subject{Field: fieldExact, Text: c.Text})
 	}
-	return out
+	return append(out, w.kind()...)
 }
 
 // known tells whether all that a command does is known, so that its effects stand for it.
@@ -205,7 +205,7 @@ func pieces(text string) (out []string) {
 // tool asks whether a tool may be called: one that is known by its effects is, if these are.
 func (w *callWalk) tool(t *effect.Tool, known bool) {
 	name := w.f.Call.Tool
-	subjects := append(w.kind(), obstat.Subject{Field: fieldTool, Text: name})
+	subjects := append([]obstat.Subject{{Field: fieldTool, Text: name}}, w.kind()...)
 	if server := !known || t.Canonical == "mcp"; server {
 		spelled, ok := serverTool(name)
 		if !ok {
@@ -260,7 +260,7 @@ func (w *callWalk) by(e *effect.Effect) []obstat.Subject {
 	case e.Command >= 0:
 		return w.commandSubjects(e.Command)
 	}
-	out := append(w.kind(), obstat.Subject{Field: fieldTool, Text: w.f.Call.Tool})
+	out := append([]obstat.Subject{{Field: fieldTool, Text: w.f.Call.Tool}}, w.kind()...)
 	if spelled, ok := serverTool(w.f.Call.Tool); ok {
 		out = append(out, obstat.Subject{Field: fieldServer, Text: spelled})
 	}

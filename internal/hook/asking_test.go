@@ -27,6 +27,7 @@ func (s *scene) asking(row *agent.Asking, desk bool) *turn {
 	if err != nil || e.Call == nil {
 		s.t.Fatalf("%s, %s: %+v, %v", row.Agent, row.Way, e, err)
 	}
+	e.Started = row.Started()
 	o := s.opts
 	o.taken, o.Waiting = func(string) bool { return desk }, Waiting{}
 	switch name, value, _ := strings.Cut(row.With, " "); name {

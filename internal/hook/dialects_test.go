@@ -137,6 +137,7 @@ type difference struct {
 // differences are all that the documents say otherwise. What is denied is denied in all of them.
 var differences = []difference{
 	{"claudecode", "an allow rule is about the command itself: of wrappers only timeout, nice and the like are looked through, not env and sh -c", []string{"env CI=1 ", "sh -c"}},
+	{"native", "a shell that is started is a program of its own, which no rule here is about", []string{"sh -c"}},
 	{"opencode", "a pattern is about the command as it is written, wrappers included", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice "}},
 	{"program", "a match is about the whole command line as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd "}},
 	{"agentscope", "a prefix is about the start of the command line as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "> src/new"}},

@@ -83,3 +83,16 @@ func gone(list []process) bool {
 	}
 	return false
 }
+
+// startedBy returns the command line of the agent above a process, nil where there is no /proc.
+func startedBy(pid int) []string {
+	above := ancestors(pid)
+	if len(above) == 0 {
+		return nil
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(above[len(above)-1].pid) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+}

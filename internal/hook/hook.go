@@ -255,6 +255,9 @@ func (r *run) answer() reply {
 		r.record(why)
 		return reply{Reply: e.Refuse(why)}
 	}
+	if e.Agent == agent.Crush {
+		e.Started = startedBy(os.Getppid())
+	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
 	return reply{e.Encode(&a.Decision, &agent.Options{Interactive: r.Interactive, Accepted: a.remember}), a.Verdict == obstat.Allow && a.Input == nil}
 }

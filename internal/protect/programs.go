@@ -141,7 +141,7 @@ func (k *check) agent(c *effect.Command) *Finding {
 	}
 	for _, w := range c.Args() {
 		name, _, _ := strings.Cut(w.Text, "=")
-		if is("bare", name) || strings.Contains(lower(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
+		if is("bare", name) || w.Text == "hook" || strings.Contains(lower(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
 			return &Finding{Part: c.Text, Why: "it would start an agent without what guards it; only a person allows that"}
 		}
 	}
