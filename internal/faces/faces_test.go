@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/agentscope"
@@ -21,6 +23,7 @@ import (
 	hostopencode "github.com/obstat/obstat/host/opencode"
 	"github.com/obstat/obstat/internal/cli"
 	"github.com/obstat/obstat/internal/hook"
+	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/memory"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
@@ -32,6 +35,7 @@ var faces = []face{
 	{name: "check", open: check},
 	{name: "hook", open: runHook},
 	{name: "gate", open: openGate},
+	{name: "server", open: askServer},
 	{name: "host/agentscope", dialect: "agentscope", open: scopeSession},
 	{name: "host/opencode", dialect: "opencode", open: opencodeInstance},
 	{name: "host/chorus", dialect: "chorus", open: chorusHost},
@@ -173,6 +177,36 @@ func openGate(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
 		}
 		return saidBy(&d)
 	}, g.Close
+}
+
+// askServer puts calls to a server's /v1/decisions.
+func askServer(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
+	store := new(memory.Store)
+	srv, err := server.Open(t.Context(), server.Options{Store: store, Policy: s.source(), World: obstat.OS{}, Rate: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := server.NewToken(t.Context(), store, client.TokenRequest{Kind: "agent", Name: "faces"}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(srv.Handler())
+	to, err := client.New(client.Options{URL: web.URL, Token: token.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *obstat.Call) said {
+		t.Helper()
+		d, err := to.Decide(context.Background(), c, 0)
+		if err != nil {
+			t.Fatalf("%s %s: %v", c.Tool, c.Input, err)
+		}
+		out := said{verdict: d.Verdict, reason: d.Reason}
+		if d.Rule != nil {
+			out.rule = d.Rule.Text
+		}
+		return out
+	}, func() { web.Close(); srv.Close() }
 }
 
 // written opens a host on a gate whose ledger tells the answer: the ask that was
