@@ -7,7 +7,8 @@
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
 # make sdk    the packages for Python and Node, in dist/, with the binary's version
 # make test-sdk  both packages around every framework there is, at all versions that are tested
-# make run    a sample agent works through a gate, and asks you
+# make run    the server with its console, and a sample agent whose calls you answer there
+# make demo   the same agent on the terminal
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
@@ -51,7 +52,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run crash lint setup servers venv test-agents test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
@@ -105,6 +106,9 @@ test-sdk: setup venv node
 	@for sdk in $(SDKS); do FULL=1 sh $$sdk/test.sh || exit 1; done
 
 run:
+	@$(GO) run ./cmd/obstat serve --demo
+
+demo:
 	@$(GO) run ./cmd/obstat demo
 
 # The screens of docs/screens.md, drawn anew.

@@ -94,6 +94,12 @@ func (b *Broker) Ask(ctx context.Context, r *Request) (*Request, error) {
 
 // Put puts r to humans and returns at once; [Broker.Wait] waits for the answer.
 func (b *Broker) Put(ctx context.Context, r *Request) error {
+	return b.PutBy(ctx, r, b.store.PutRequest)
+}
+
+// PutBy is Put with the function that keeps the request, for a caller that has the
+// store keep something else with it.
+func (b *Broker) PutBy(ctx context.Context, r *Request, keep func(context.Context, *Request) error) error {
 	if r.ID == "" {
 		r.ID = NewID("req_")
 	}
@@ -102,7 +108,7 @@ func (b *Broker) Put(ctx context.Context, r *Request) error {
 		r.Expires = r.Created.Add(b.opts.Timeout)
 	}
 	b.follow(r.ID)
-	if err := b.store.PutRequest(ctx, r); err != nil {
+	if err := keep(ctx, r); err != nil {
 		b.mu.Lock()
 		delete(b.open, r.ID)
 		b.mu.Unlock()

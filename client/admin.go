@@ -6,6 +6,9 @@ import (
 	"github.com/obstat/obstat"
 )
 
+// AnyAgent in [TokenRequest].Agent makes a token for all agents of a machine.
+const AnyAgent = "*"
+
 // A TokenRequest makes a token.
 type TokenRequest struct {
 	Kind  string   `json:"kind"` // agent or person

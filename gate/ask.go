@@ -29,6 +29,9 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if req == nil {
 		return d
 	}
+	if err := t.g.append(ctx, t.asked(req)); err != nil {
+		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
+	}
 	r, err := t.j.by.Broker().Ask(ctx, req)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
@@ -82,7 +85,7 @@ func (s *Started) Finish(ctx context.Context) (obstat.Decision, *approval.Reques
 			return d, req, nil
 		}
 		if d, req = t.question(ctx, d); req != nil {
-			err := t.j.by.Broker().Put(ctx, req)
+			err := t.put(ctx, req)
 			if err == nil {
 				return d, req, nil
 			}
@@ -91,6 +94,30 @@ func (s *Started) Finish(ctx context.Context) (obstat.Decision, *approval.Reques
 	}
 	d, err := t.finish(ctx, d)
 	return d, nil, err
+}
+
+// A Keeper is a Store that keeps a request and records about it in one commit.
+type Keeper interface {
+	PutRecorded(ctx context.Context, r *approval.Request, records ...*ledger.Record) error
+}
+
+// put puts a request to humans, and writes down that it is put: before anybody can
+// answer it, or at once where the store keeps both.
+func (t *turn) put(ctx context.Context, req *approval.Request) error {
+	g, broker, rec := t.g, t.j.by.Broker(), t.asked(req)
+	g.mu.Lock()
+	both, ok := g.store.(Keeper)
+	ok = ok && g == t.j.by && !g.opts.NoRecord && g.opts.Ledger == ledger.Appender(g.store)
+	mask, err := g.masker()
+	g.mu.Unlock()
+	if ok && err == nil {
+		mask.Mask(rec)
+		return broker.PutBy(ctx, req, func(ctx context.Context, r *approval.Request) error { return both.PutRecorded(ctx, r, rec) })
+	}
+	if err := g.append(ctx, rec); err != nil {
+		return fmt.Errorf("the ledger cannot be written: %w", err)
+	}
+	return broker.Put(ctx, req)
 }
 
 // earlier returns a request for the same call that is still open, or nil. What
@@ -120,8 +147,8 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 }
 
 // question settles a call that asks without a human, by a grant or because
-// nobody can be asked, or makes the request for one and writes down that it is
-// put. Without a request the decision stands.
+// nobody can be asked, or makes the request for one. Without a request the decision
+// stands.
 func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
 	j := t.j
 	if len(d.Faults) > 0 {
@@ -166,9 +193,6 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 	}
 	req := t.makeRequest(ctx, &d)
 	req.Expires, t.request = expires, req.ID
-	if err := t.g.append(ctx, t.asked(req)); err != nil {
-		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error()), nil
-	}
 	return d, req
 }
 

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -135,5 +138,45 @@ func TestDoubted(t *testing.T) {
 	}
 	if _, r, _ := b.Put(ctx, bash("git status")); r == nil {
 		t.Error("no grant settles a doubt")
+	}
+}
+
+// A keeper keeps a request with its record at once, or fails.
+type keeper struct {
+	*memory.Store
+	fails   bool
+	records int
+}
+
+func (k *keeper) PutRecorded(ctx context.Context, r *approval.Request, records ...*ledger.Record) error {
+	if k.fails {
+		return errors.New("the disk is full")
+	}
+	k.records += len(records)
+	return k.PutRequest(ctx, r)
+}
+
+// TestPutTogether: a store that can keeps the request with the record that it was put;
+// where that fails the call is denied.
+func TestPutTogether(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		k := &keeper{Store: new(memory.Store), fails: fails}
+		b := open(t, policy, func(o *gate.Options) { o.Store = k })
+		d, r, _ := b.Put(t.Context(), bash("make all"))
+		asks := 0
+		for rec, err := range k.Records(t.Context(), ledger.Query{Kind: ledger.Ask}) {
+			if err != nil || rec != nil {
+				asks++
+			}
+		}
+		if asks != 0 {
+			t.Errorf("%d records by themselves", asks)
+		}
+		if fails && (d.Verdict != obstat.Deny || r != nil || !strings.Contains(d.Reason(), "the disk is full")) {
+			t.Errorf("%v %v %s", d.Verdict, r, d.Reason())
+		}
+		if !fails && (d.Verdict != obstat.Ask || r == nil || k.records != 1) {
+			t.Errorf("%v %v, %d records with the request", d.Verdict, r, k.records)
+		}
 	}
 }

@@ -215,6 +215,15 @@ func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 	return out
 }
 
+// ModeOf returns the mode of a call for a policy of another machine: "", the policy's own, where
+// the agent's word for it is none of the policy's.
+func (p *Policy) ModeOf(c *obstat.Call) obstat.Mode {
+	if c.Mode != "" && p.hasMode(c.Mode, c.Agent) {
+		return c.Mode
+	}
+	return ""
+}
+
 // hasMode tells whether an agent's word for its mode is one of the policy's: Claude Code's
 // `default` is not adk-fluent's, whose policy may be in the mode `plan`.
 func (p *Policy) hasMode(m obstat.Mode, agent string) bool {

@@ -107,6 +107,19 @@ type Policy struct {
 	from string // where a policy without a Place was written; "" is not known
 }
 
+// Server returns the server that hooks work with by these policies: the first that
+// names one in `server:`; "" where none does.
+func (f *InForce) Server() string {
+	if f != nil {
+		for _, p := range f.Policies {
+			if s := native.Server(p.Program); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
 // Broken is a configuration that cannot be loaded. Bound: its accepted version still
 // decides, and nothing is allowed unasked.
 type Broken struct {

@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ type loader struct {
 	rules  []*rule
 	names  map[string]*rule
 	modes  []string // that rules look at
+	server string   // that hooks work with
 	marked []marked
 	deny   bool // what no rule is about is denied, not asked about
 }
@@ -48,6 +50,7 @@ const maxRules = 100_000
 var fileFields = []tree.Field{
 	{Name: "version", Kinds: []tree.Kind{tree.Number}, Required: true},
 	{Name: "otherwise", Kinds: []tree.Kind{tree.String}},
+	{Name: "server", Kinds: []tree.Kind{tree.String}},
 	{Name: "places", Kinds: []tree.Kind{tree.Object}},
 	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
@@ -87,6 +90,7 @@ func (l *loader) fields(n *tree.Node, fields []tree.Field) {
 var hints = [...][2]string{
 	{"version", "write `version: 1`"},
 	{"otherwise", "write `otherwise: deny`, or leave it out: what no rule is about is asked about"},
+	{"server", "write `server: https://obstat.example.com:8470`, the server that this machine has joined"},
 	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
 	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
 	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
@@ -142,6 +146,7 @@ func (l *loader) file(f *dialect.File) {
 	default:
 		l.r.Fail(o, obstat.CodeBadValue, hintFor(`"otherwise"`), "what no rule is about can be asked about or denied, not %q", o.Str)
 	}
+	l.readServer(root.Get("server"))
 	l.readPlaces(root.Get("places"))
 	for _, m := range root.Members {
 		v := slices.Index(lists[:], m.Key)
@@ -155,6 +160,27 @@ func (l *loader) file(f *dialect.File) {
 			}
 			l.rule(obstat.Verdict(v), f, n)
 		}
+	}
+}
+
+// params are a Program's parameters that are none of its rules.
+type params struct {
+	Server string `json:"server,omitempty"`
+}
+
+// readServer reads which server hooks work with. Of several files the first, the machine's or
+// the user's, says it.
+func (l *loader) readServer(n *tree.Node) {
+	if !n.Is(tree.String) {
+		return
+	}
+	switch u, err := url.Parse(n.Str); {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "":
+		l.r.Fail(n, obstat.CodeBadValue, hintFor(`"server"`), "%q is not the address of a server", n.Str)
+	case l.server != "" && l.server != n.Str:
+		l.r.Warn(n, obstat.CodeNoEffect, "", "the server is %s, as a file before this one says", l.server)
+	default:
+		l.server = n.Str
 	}
 }
 

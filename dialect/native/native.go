@@ -128,11 +128,23 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		return nil, l.r.Errs
 	}
 	p := l.program()
+	if l.server != "" {
+		p.Params, _ = json.Marshal(params{l.server}) // a text
+	}
 	l.checkExamples(p, d.Library())
 	if l.r.Errs.Fatal() != nil {
 		return nil, l.r.Errs
 	}
 	return p, l.r.Errs
+}
+
+// Server returns the server that hooks under a Program of this dialect work with; "": none.
+func Server(p *obstat.Program) string {
+	var out params
+	if len(p.Params) == 0 || p.Dialect != (Dialect{}).Name() || json.Unmarshal(p.Params, &out) != nil {
+		return ""
+	}
+	return out.Server
 }
 
 // Library returns the view of this dialect's Programs.

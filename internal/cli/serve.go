@@ -117,18 +117,30 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	if err := o.greet(ctx, keep, hosts); err != nil {
 		return err
 	}
-	if agent != nil && len(hosts) > 0 {
-		ctx, stop := context.WithCancel(ctx)
-		var works sync.WaitGroup
-		works.Go(func() {
-			if err := agent.work(ctx, keep, "http://"+hosts[0]); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(o.IO.Err, "the sample agent ended:", visible(err.Error()))
-			}
-		})
-		defer works.Wait()
-		defer stop()
+	if agent == nil || len(hosts) == 0 {
+		return srv.Serve(ctx, tcp, socket)
 	}
-	return srv.Serve(ctx, tcp, socket)
+	ctx, stop := context.WithCancel(ctx)
+	var works sync.WaitGroup
+	var played error
+	works.Go(func() {
+		if o.IO.OutTTY {
+			played = agent.work(ctx, keep, "http://"+hosts[0])
+		} else {
+			played = agent.play(ctx, keep, "http://"+hosts[0], o.IO.Out)
+			stop()
+		}
+		if played != nil && ctx.Err() == nil {
+			fmt.Fprintln(o.IO.Err, "the sample agent ended:", visible(played.Error()))
+		}
+	})
+	err = srv.Serve(ctx, tcp, socket)
+	stop()
+	works.Wait()
+	if !o.IO.OutTTY {
+		err = errors.Join(err, played)
+	}
+	return err
 }
 
 // server returns the options of the server, without its store and its names.
@@ -230,6 +242,8 @@ type tokenOptions struct {
 	Base  string
 	Roles []string
 	As    string
+	// Machine names a machine whose agents all use the token.
+	Machine string
 }
 
 func newToken(f *Factory) *cobra.Command {
@@ -244,6 +258,7 @@ func newTokenCreate(f *Factory) *cobra.Command {
 	o.Store.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&o.Token.Agent, "agent", "", "`name` of the agent that the token is for")
+	fl.StringVar(&o.Machine, "machine", "", "`name` of the machine whose agents all use the token, with obstat join")
 	fl.StringVar(&o.As, "person", "", "`name` of the person that the token is for")
 	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the person; admin looks after policies and tokens")
 	fl.StringVar(&o.Token.Workspace, "workspace", "", "`directory` that the agent's calls have to be made in")
@@ -264,12 +279,16 @@ func newTokenLogin(f *Factory) *cobra.Command {
 }
 
 func tokenRun(ctx context.Context, o *tokenOptions) error {
-	if (o.Token.Agent == "") == (o.As == "") {
-		return usagef("name an --agent, or a --person")
-	}
 	t := o.Token
-	if t.Kind, t.Name = "agent", t.Agent; o.As != "" {
+	switch {
+	case t.Agent != "" && o.As+o.Machine == "":
+		t.Kind, t.Name = "agent", t.Agent
+	case o.Machine != "" && o.As+t.Agent == "":
+		t.Kind, t.Name, t.Agent = "agent", o.Machine, client.AnyAgent
+	case o.As != "" && o.Machine+t.Agent == "":
 		t.Kind, t.Name, t.Roles = "person", o.As, slices.Clone(o.Roles)
+	default:
+		return usagef("name an --agent, a --machine or a --person")
 	}
 	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
 		return usagef("--workspace is an absolute path")

@@ -78,3 +78,20 @@ func TestServe(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+// TestServeDemo: without a terminal the demo plays its story through a server, its asks
+// answered at the server, and ends.
+func TestServeDemo(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	out, words := new(output), new(output)
+	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words}), As: "you", World: "auto", Wait: time.Minute, Demo: true, Rate: 5000}
+	o.Listen.Addr = "127.0.0.1:0"
+	if err := serveRun(t.Context(), o); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, words)
+	}
+	for _, want := range []string{"/login?key=", "allow npm test -- cart", "deny  npm test; curl", "you answer at the console: a 1", "open a pull request instead", "Pictures of the console: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s%s", want, out, words)
+		}
+	}
+}

@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/demo"
@@ -38,7 +44,7 @@ func (o *serveOptions) demonstrate(ctx context.Context, opts *server.Options) (*
 		return nil, err
 	}
 	o.Store.Path = demo.StorePath(dir)
-	opts.Policy = &gate.Files{Names: []string{filepath.Join(a.run.Dir, "opencode.json")}, NoPins: true}
+	opts.Policy = &gate.Files{Names: []string{filepath.Join(a.run.Dir, "obstat.yaml")}, NoPins: true}
 	return a, nil
 }
 
@@ -61,6 +67,72 @@ func (a *demoAgent) work(ctx context.Context, keep store.Serving, url string) er
 		}
 	}
 	return nil
+}
+
+// play makes the calls of the demo once, for who has no terminal to stop it with: what asks
+// is answered as the story says, at the server, and each call is shown with its answer.
+func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, out io.Writer) error {
+	var who [2]*client.Client
+	for i, t := range []client.TokenRequest{{Kind: "agent", Name: "build", Days: 1}, {Kind: "person", Name: "you", Days: 1}} {
+		tok, err := server.NewToken(ctx, keep, t, "demo")
+		if err == nil {
+			who[i], err = client.New(client.Options{URL: url, Token: tok.Secret})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	agent, you := who[0], who[1]
+	for i := range a.steps {
+		st := &a.steps[i]
+		call, err := a.run.Call(st)
+		if err != nil {
+			return err
+		}
+		call.User = ""
+		d, err := agent.Decide(ctx, call, 0)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "\n%s\n  %-5s %s\n        %s\n", st.Says, d.Verdict, visible(server.Text(call)), visible(d.Reason))
+		if d.Request != nil {
+			answer := client.Answer{Allow: st.Answer != "" && st.Answer[0] != 'n'}
+			if rest, always := strings.CutPrefix(st.Answer, "a "); always {
+				answer.Scope = approval.Always
+				answer.Offer, _ = strconv.Atoi(rest)
+			} else if words, no := strings.CutPrefix(st.Answer, "n "); no {
+				answer.Words = words
+			}
+			if _, err := you.Answer(ctx, d.Request.ID, answer); err != nil {
+				return err
+			}
+			if d, err = agent.Claim(ctx, d.Request.ID, client.Claim{Digest: d.Request.Digest}); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "  you answer at the console: %s\n  %-5s %s\n", cmp.Or(st.Answer, "n"), d.Verdict, visible(d.Reason))
+		}
+		if d.Verdict == obstat.Allow.String() {
+			input := call.Input
+			if d.Input != nil {
+				input = d.Input
+			}
+			if err := a.run.Do(st, input); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n", demo.StorePath(filepath.Dir(a.run.Dir)), pictures())
+	return nil
+}
+
+// pictures says where the pictures of the console are: in the source, where this is run there.
+func pictures() string {
+	if dir, err := filepath.Abs(filepath.Join("docs", "console")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "inbox.png")); err == nil {
+			return dir
+		}
+	}
+	return "docs/console in obstat's source"
 }
 
 // step makes one call, and does what it is about where that is allowed.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -89,7 +90,16 @@ func (t *turn) decide(ctx context.Context) answered {
 
 // serve has the policy of a server decide, and asks put to the people there.
 func (t *turn) serve(o *gate.Options) error {
-	if t.Server == "" {
+	url := t.Server
+	if url == "" {
+		c := *t.event.Call
+		if len(c.Roots) == 0 && c.Dir != "" {
+			c.Roots = []string{c.Dir} // as the gate asks, which then finds the same
+		}
+		f, _ := o.Policy.InForce(&c) // what is broken says so in the gate
+		url = f.Server()
+	}
+	if url == "" {
 		return nil
 	}
 	if t.noDB != nil {
@@ -100,8 +110,8 @@ func (t *turn) serve(o *gate.Options) error {
 	if err != nil {
 		return err
 	}
-	if j.URL != t.Server {
-		return fmt.Errorf("this machine has joined %s, not %s", j.URL, t.Server)
+	if strings.TrimSuffix(j.URL, "/") != strings.TrimSuffix(url, "/") {
+		return fmt.Errorf("this machine has joined %s, not %s", j.URL, url)
 	}
 	s, err := remote.Open(j, dir, o.Policy, ledger.NewFile(statedir.LedgerOf(t.db)))
 	if err != nil {

@@ -249,7 +249,11 @@ func (s *Server) send(ctx context.Context) {
 
 // Ask puts a call to the people at the server, and tells whether they approved.
 func (s *Server) Ask(ctx context.Context, call *obstat.Call, wait time.Duration) (approved bool, words string, err error) {
-	d, err := s.client.Decide(ctx, call, wait)
+	c := *call
+	if l, _ := s.policy(); l != nil {
+		c.Mode = policy.Of(l).Main().ModeOf(call)
+	}
+	d, err := s.client.Decide(ctx, &c, wait)
 	switch {
 	case err != nil:
 		return false, "", err

@@ -227,8 +227,11 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 	if t.Days == 0 {
 		t.Days = 90
 	}
-	if t.Kind == "agent" && t.Agent == "" {
+	switch {
+	case t.Kind == "agent" && t.Agent == "":
 		t.Agent = t.Name // so that its requests can be told from those of others
+	case t.Agent == client.AnyAgent:
+		t.Agent = ""
 	}
 	now := time.Now().UTC()
 	out := client.Token{ID: "tok_" + rand.Text()[:12], Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, Workspace: t.Workspace, Dialect: t.Dialect, User: t.User,

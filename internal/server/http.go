@@ -342,13 +342,21 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 	w.Header().Set("Cache-Control", "no-store")
 	ctl := http.NewResponseController(w)
 	follow := r.URL.Query().Get("follow") != ""
+	// Replicas have chains of their own, whose records are numbered each by itself and may
+	// be committed late: who follows looks a while back each time, past what was sent.
+	sent, newest := map[ledger.Hash]time.Time{}, time.Now().Add(-followWindow)
 	for {
 		for rec, err := range s.store.Records(r.Context(), q) {
 			if err != nil {
 				s.opts.Log.Error("the ledger could not be read", "error", err)
 				return
 			}
-			q.After = rec.Seq
+			if _, again := sent[rec.Hash]; again {
+				continue
+			}
+			if follow && rec.Time.After(newest.Add(-followWindow)) {
+				sent[rec.Hash] = rec.Time
+			}
 			_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit))
 			if json.NewEncoder(w).Encode(rec) != nil {
 				return
@@ -357,7 +365,17 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		if !follow {
 			return
 		}
+		for hash, at := range sent {
+			if at.Before(newest.Add(-followWindow)) {
+				delete(sent, hash)
+			} else if at.After(newest) {
+				newest = at
+			}
+		}
 		q.Limit = 0
+		if since := newest.Add(-followWindow); since.After(q.Since) {
+			q.Since = since
+		}
 		_ = ctl.Flush()
 		select {
 		case <-r.Context().Done():
@@ -366,6 +384,10 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		}
 	}
 }
+
+// followWindow is how far the clocks of replicas may differ, and how late a record may
+// be committed, for who follows the ledger to get it.
+const followWindow = 30 * time.Second
 
 // ledgerQuery reads the parameters of a query.
 func ledgerQuery(r *http.Request) (ledger.Query, error) {

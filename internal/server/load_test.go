@@ -94,10 +94,7 @@ func loadAsks(t *testing.T, url string) {
 			return err
 		}))
 		asks = append(asks, rate(t, func(c, i int) error {
-			if err := store.Append(t.Context(), &ledger.Record{Kind: ledger.Ask, Tool: "bash", Input: json.RawMessage(`{"command":"make test"}`), Reason: "ask rule"}); err != nil {
-				return err
-			}
-			return store.PutRequest(t.Context(), anAsk(fmt.Sprint(round, " ", c, " ", i)))
+			return store.PutRecorded(t.Context(), anAsk(fmt.Sprint(round, " ", c, " ", i)), &ledger.Record{Kind: ledger.Ask, Tool: "bash", Input: json.RawMessage(`{"command":"make test"}`), Reason: "ask rule"})
 		}))
 	}
 	report(t, "asks (request and record) against bare inserts", asks, bare)

@@ -16,7 +16,7 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// A job waits to be written: records, or a request.
+// A job waits to be written: records, a request, or both.
 type job struct {
 	drafts  []*ledger.Draft
 	records []*ledger.Record
@@ -55,19 +55,29 @@ func (s *Store) do(ctx context.Context, j *job) error {
 // Append seals records behind the last one of this replica's chain. Appends of
 // several goroutines are committed together.
 func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
-	j := &job{records: records}
-	for _, r := range records {
-		d, err := r.Draft()
-		if err != nil {
-			return err
-		}
-		j.drafts = append(j.drafts, d)
+	j, err := newJob(records)
+	if err != nil {
+		return err
 	}
 	return s.do(ctx, j)
 }
 
+// newJob encodes records, which is every caller's own work.
+func newJob(records []*ledger.Record) (*job, error) {
+	j := &job{records: records}
+	for _, r := range records {
+		d, err := r.Draft()
+		if err != nil {
+			return nil, err
+		}
+		j.drafts = append(j.drafts, d)
+	}
+	return j, nil
+}
+
 // write commits what waits, in batches, until ctx ends.
 func (s *Store) write(ctx context.Context) {
+	callers, took := 0, time.Duration(0) // of the batch before, and those who came meanwhile
 	for {
 		var batch []*job
 		select {
@@ -77,16 +87,42 @@ func (s *Store) write(ctx context.Context) {
 		case j := <-s.queue:
 			batch = append(batch, j)
 		}
-		for more := true; more && len(batch) < maxBatch; {
-			select {
-			case j := <-s.queue:
-				batch = append(batch, j)
-			default:
-				more = false
-			}
-		}
+		batch = s.gather(batch, callers, min(took/4, maxGather))
+		began := time.Now()
 		s.commit(batch)
+		callers, took = len(batch)+len(s.queue), time.Since(began)
 	}
+}
+
+// maxGather is how long a batch waits at most for those who were in the one before.
+const maxGather = 2 * time.Millisecond
+
+// gather takes what waits. Callers that the batch before has just answered often come
+// back at once: where there are several, it waits a part of a commit's time for all of
+// them, so that they share a commit and do not take turns in two halves.
+func (s *Store) gather(batch []*job, callers int, wait time.Duration) []*job {
+	var over <-chan time.Time
+	for len(batch) < maxBatch {
+		select {
+		case j := <-s.queue:
+			batch = append(batch, j)
+			continue
+		default:
+		}
+		if len(batch) >= callers {
+			return batch
+		}
+		if over == nil {
+			over = time.After(wait)
+		}
+		select {
+		case j := <-s.queue:
+			batch = append(batch, j)
+		case <-over:
+			return batch
+		}
+	}
+	return batch
 }
 
 // refuse ends what waits when the store is closed.
@@ -178,9 +214,9 @@ func seal(batch []*job, head *ledger.Head) (out rows) {
 			r := j.records[i]
 			*head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
 			out.seqs, out.times = append(out.seqs, int64(r.Seq)), append(out.times, r.Time.UnixNano())
-			for to, text := range map[*column]string{&out.kinds: string(r.Kind), &out.agents: r.Agent, &out.sessions: r.Session, &out.tools: r.Tool, &out.verdicts: r.Verdict, &out.rules: r.Rule} {
-				*to = append(*to, []byte(text))
-			}
+			out.kinds, out.agents = append(out.kinds, []byte(r.Kind)), append(out.agents, []byte(r.Agent))
+			out.sessions, out.tools = append(out.sessions, []byte(r.Session)), append(out.tools, []byte(r.Tool))
+			out.verdicts, out.rules = append(out.verdicts, []byte(r.Verdict)), append(out.rules, []byte(r.Rule))
 			out.lines = append(out.lines, line)
 		}
 	}

@@ -14,18 +14,28 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/ledger"
 )
 
 // PutRequest adds a pending request, together with others that are put at the same
 // time.
 func (s *Store) PutRequest(ctx context.Context, r *approval.Request) error {
-	c := *r
-	c.State = approval.Pending
-	body, err := json.Marshal(&c)
+	return s.PutRecorded(ctx, r)
+}
+
+// PutRecorded adds a pending request and records about it, in one commit.
+func (s *Store) PutRecorded(ctx context.Context, r *approval.Request, records ...*ledger.Record) error {
+	j, err := newJob(records)
 	if err != nil {
 		return err
 	}
-	return s.do(ctx, &job{request: &c, body: body})
+	c := *r
+	c.State = approval.Pending
+	j.request = &c
+	if j.body, err = json.Marshal(&c); err != nil {
+		return err
+	}
+	return s.do(ctx, j)
 }
 
 // window is how far behind its cursor a reader looks again: rows that get their

@@ -5,12 +5,15 @@ package storetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/store/postgres"
 	"github.com/obstat/obstat/internal/store/postgres/pgtest"
 	"github.com/obstat/obstat/ledger"
@@ -117,5 +120,38 @@ func TestPostgresRestarts(t *testing.T) {
 		}
 	}
 	must(t, err)
+	verify(t, s)
+}
+
+// TestPostgresTogether: a request and its record come in one commit, many callers
+// share it, and a request that is there is told by each.
+func TestPostgresTogether(t *testing.T) {
+	s := openPostgres(t, pgtest.Start(t).Database(), 0)
+	const callers = 40
+	errs := make(chan error, 2*callers)
+	for i := range 2 * callers {
+		go func() { errs <- s.PutRecorded(ctx(), request(fmt.Sprint("r", i%callers)), record(i)) }()
+	}
+	there := 0
+	for range 2 * callers {
+		if err := <-errs; errors.Is(err, approval.ErrExists) {
+			there++
+		} else {
+			must(t, err)
+		}
+	}
+	list, err := s.Requests(ctx(), approval.Query{State: approval.Pending})
+	must(t, err)
+	if there != callers || len(list) != callers {
+		t.Errorf("%d were there before, %d are pending", there, len(list))
+	}
+	n := 0
+	for _, err := range s.Records(ctx(), ledger.Query{}) {
+		must(t, err)
+		n++
+	}
+	if n != 2*callers {
+		t.Errorf("%d records", n)
+	}
 	verify(t, s)
 }

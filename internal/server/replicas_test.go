@@ -1,0 +1,117 @@
+//go:build unix
+
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/store/postgres"
+	"github.com/obstat/obstat/internal/store/postgres/pgtest"
+	"github.com/obstat/obstat/ledger"
+)
+
+// openReplicas opens servers that share a PostgreSQL.
+func openReplicas(t *testing.T, n int) (out []*site) {
+	url := pgtest.Start(t).Database()
+	for range n {
+		store, err := postgres.Open(t.Context(), url, nil)
+		must(t, err)
+		t.Cleanup(func() { store.Close() })
+		out = append(out, open(t, func(o *server.Options) { o.Store = store }))
+	}
+	return out
+}
+
+// TestPolicyOnReplicas: a version that one replica activates decides on every other
+// within two seconds, and so does the one before when it is rolled back.
+func TestPolicyOnReplicas(t *testing.T) {
+	replicas := openReplicas(t, 3)
+	first := replicas[0]
+	code, body := first.do(first.admin, "POST", "/v1/policies", `{"files":[{"name":"opencode.json","text":"{\"permission\": {\"bash\": {\"*\": \"deny\", \"make *\": \"allow\"}}}"}]}`)
+	if code != 200 || !strings.Contains(body, `"version":1`) {
+		t.Fatalf("%d %s", code, body)
+	}
+	n := 0
+	in := func(verdict string) {
+		t.Helper()
+		began, slowest := time.Now(), time.Duration(0)
+		for _, s := range replicas {
+			// Another call each time: one that is made again and again is asked about.
+			for ask := time.Now(); s.decide(fmt.Sprint("make ", n), "").Verdict != verdict; ask = time.Now() {
+				n, slowest = n+1, max(slowest, time.Since(ask))
+				if time.Since(began) > time.Minute {
+					t.Fatalf("make is not %s on every replica", verdict)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			n++
+		}
+		// Where a question takes long, so does looking for the policy.
+		if took := time.Since(began); took > 2*time.Second+4*slowest {
+			t.Errorf("%s on all replicas after %s", verdict, took)
+		}
+	}
+	in("ask")
+	if code, body := first.do(first.admin, "POST", "/v1/policies/1/activate", ""); code != 204 {
+		t.Fatalf("%d %s", code, body)
+	}
+	in("allow")
+	if code, body := replicas[1].do(replicas[1].admin, "POST", "/v1/policies/rollback", ""); code != 204 {
+		t.Fatalf("%d %s", code, body)
+	}
+	in("ask")
+}
+
+// TestFollowReplicas: who follows the ledger on one replica gets the records of all,
+// each once, though every chain numbers its own.
+func TestFollowReplicas(t *testing.T) {
+	replicas := openReplicas(t, 2)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, "GET", replicas[0].http.URL+"/v1/ledger?follow=1&kind=decision", nil)
+	must(t, err)
+	req.Header.Set("Authorization", "Bearer "+replicas[0].ann)
+	for i := range 5 { // this chain is the longer one
+		replicas[0].decide(fmt.Sprint("rm ", i), "")
+	}
+	resp, err := (&http.Client{Transport: replicas[0].wire}).Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	got := make(chan ledger.Record)
+	go func() {
+		defer close(got)
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			var r ledger.Record
+			if json.Unmarshal(lines.Bytes(), &r) == nil {
+				got <- r
+			}
+		}
+	}()
+	for range 5 {
+		<-got
+	}
+	seen := map[ledger.Hash]bool{}
+	for i := range 3 {
+		replicas[1].decide(fmt.Sprint("rm x", i), "")
+		replicas[0].decide(fmt.Sprint("rm y", i), "")
+		for range 2 {
+			select {
+			case r := <-got:
+				if r.Verdict != "deny" || seen[r.Hash] {
+					t.Fatalf("round %d: %+v", i, r)
+				}
+				seen[r.Hash] = true
+			case <-time.After(time.Minute):
+				t.Fatalf("round %d: after %d records nothing comes", i, len(seen))
+			}
+		}
+	}
+}
