@@ -214,7 +214,14 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		fmt.Fprintf(o.IO.Out, "obstat listens on %s\n", o.Listen.Socket)
 		return nil
 	}
-	link, err := loginLink(ctx, keep, scheme+"://"+hosts[0], o.As, []string{server.RoleAdmin})
+	at := hosts[0]
+	if len(o.Hosts) > 0 { // an address such as 0.0.0.0 is none that a browser goes to
+		at = o.Hosts[0]
+		if _, port, ok := strings.Cut(hosts[0], ":"); ok && !strings.Contains(at, ":") {
+			at += ":" + port
+		}
+	}
+	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), o.As, []string{server.RoleAdmin})
 	if err != nil {
 		return err
 	}

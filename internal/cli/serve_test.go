@@ -44,6 +44,7 @@ func TestServe(t *testing.T) {
 	out, words := new(output), new(output)
 	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words}), As: "ann", World: "auto", Wait: time.Minute}
 	o.Listen.Addr, o.Listen.Socket = "127.0.0.1:0", socket
+	o.Hosts = []string{"obstat.example"}
 	o.Policy.Files, o.Store.Path = []string{file}, db
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -74,7 +75,7 @@ func TestServe(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(out.String(), "/login?key=") {
+	if !strings.Contains(out.String(), "http://obstat.example:") || !strings.Contains(out.String(), "/login?key=") {
 		t.Error(out.String())
 	}
 }
