@@ -43,6 +43,7 @@ type serveOptions struct {
 	As     string
 	World  string
 	Rate   int
+	Traces string
 	OIDC   server.OIDC
 	Demo   bool
 }
@@ -63,6 +64,7 @@ func newServe(f *Factory) *cobra.Command {
 	fl.StringVar(&o.As, "as", userName(), "`name` of the person that the login link is for")
 	fl.StringVar(&o.World, "world", "auto", "whether paths of calls are looked up on this machine: `auto`, local or none; auto does on loopback")
 	fl.IntVar(&o.Rate, "rate", 5000, "how many requests a `second` one caller may send")
+	fl.StringVar(&o.Traces, "traces", "", "`URL` of an OpenTelemetry collector that gets a span for each request, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)")
 	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
 	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
 	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
@@ -154,7 +156,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 		return nil, err
 	}
 	host, _, _ := strings.Cut(o.Listen.Addr, ":")
-	opts := &server.Options{Console: console.New, AskTimeout: o.Wait, Rate: o.Rate, TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+	opts := &server.Options{Console: console.New, AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":

@@ -131,6 +131,9 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // serveRoute finds out who calls, whether that is for them, and serves.
 func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
+	if s.traces != nil {
+		defer s.traces.begin(rt, r, w)()
+	}
 	c, err := s.admit(rt.who, r)
 	if err != nil {
 		s.refuse(w, err)

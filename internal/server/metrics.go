@@ -68,14 +68,14 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 		fmt.Fprintf(w, "obstat_decision_seconds_bucket{le=%q} %d\n", le, sum)
 	}
 	fmt.Fprintf(w, "obstat_decision_seconds_sum %g\nobstat_decision_seconds_count %d\n", float64(m.total.Load())/1e6, sum)
-	gauges := []struct {
-		name, kind, help string
-		value            int64
-	}{
+	gauges := []gauge{
 		{"obstat_asks_total", "counter", "requests put to people", m.asks.Load()},
 		{"obstat_answers_total", "counter", "answers of people that counted", m.answers.Load()},
 		{"obstat_event_streams", "gauge", "open streams of events", int64(s.hub.streams())},
 		{"obstat_policy_version", "gauge", "version of the policy in force; zero is the files", int64(s.shelf.version())},
+	}
+	if s.traces != nil {
+		gauges = append(gauges, gauge{"obstat_spans_lost_total", "counter", "spans that the collector did not take", s.traces.lost.Load()})
 	}
 	for _, g := range gauges {
 		header(w, g.name, g.kind, g.help)
@@ -97,6 +97,12 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 	for code, n := range m.codes {
 		fmt.Fprintf(w, "obstat_http_responses_total{code=\"%d\"} %d\n", code, n)
 	}
+}
+
+// A gauge is a metric without labels.
+type gauge struct {
+	name, kind, help string
+	value            int64
 }
 
 func header(w io.Writer, name, kind, help string) {

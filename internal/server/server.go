@@ -55,6 +55,9 @@ type Options struct {
 	// Guarded and Programs are files that agents on this machine may not change
 	// unasked; see [gate.Options].
 	Guarded, Programs []string
+	// Traces is the address of a collector that gets a span for each request, by OTLP
+	// over HTTP: `http://localhost:4318`. "" sends none.
+	Traces string
 	// Log gets what goes wrong; nil drops it.
 	Log *slog.Logger
 }
@@ -71,6 +74,7 @@ type Server struct {
 	auth    *auth
 	metrics *metrics
 	limits  *limits
+	traces  *traces
 	handler http.Handler
 	routes  []route
 	// bodyLimit is how long a body may take to arrive.
@@ -97,7 +101,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if opts.World == nil {
 		opts.World = &obstat.Snapshot{}
 	}
-	s := &Server{opts: opts, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate)}
+	s := &Server{opts: opts, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy}
 	if err := s.shelf.refresh(ctx); err != nil {
@@ -123,6 +127,11 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	s.stop = stop
 	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.shelf.run, s.service.flush} {
 		s.work.Go(func() { do(run) })
+	}
+	if s.traces != nil {
+		s.work.Go(func() {
+			s.traces.run(run, func(err error) { s.opts.Log.Warn("traces were lost", "error", err) })
+		})
 	}
 	return s, nil
 }
