@@ -91,6 +91,10 @@ func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.
 // EffectRun is the effect of running a program, beside those that have a face.
 const EffectRun = "run"
 
+// AnyBelow stands, in the target of an effect, between a directory and the ending of files at any depth
+// of it: `/p/src/**/*.go`.
+const AnyBelow = "/**/*"
+
 // A Generalizer is a Dialect that can say an effect as a rule: to run a command that starts with
 // words, `npm run`; to read, write or delete below a directory; to connect to a host. A directory
 // is absolute; anchor is the one that the policy's paths start from. ok is false where it has no

@@ -205,8 +205,12 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 	if kind == dialect.EffectRun {
 		target = quotedCommand(target)
 	} else if kind != obstat.FaceConnect {
-		if target = (&offering{call: &obstat.Call{Project: anchor}}).spell(target); target == "" {
+		dir, ending, _ := strings.Cut(target, dialect.AnyBelow)
+		if target = (&offering{call: &obstat.Call{Project: anchor}}).spell(dir); target == "" || ending != "" && strings.HasSuffix(target, `"`) {
 			return obstat.Offer{}, false
+		}
+		if ending != "" {
+			target += dialect.AnyBelow + ending
 		}
 	}
 	text := kind + " " + target

@@ -18,7 +18,7 @@ import (
 type thing struct{ kind, target string }
 
 // things returns the effects of a deed from narrow to wide: `run npm run lint`, `run npm run`;
-// `write src/a`, `write src`.
+// `write src/a`, `write src/**/*.go`, `write src`.
 func (d *deed) things() (out []thing) {
 	a := explain.Analyze(d.call, d.world)
 	for i := range a.Commands {
@@ -44,15 +44,22 @@ func (d *deed) things() (out []thing) {
 		case e.Kind == effect.Connect && e.Host != "":
 			out = append(out, thing{obstat.FaceConnect, e.Host})
 		case kind != "" && e.Path != "" && len(a.Commands) == 0:
+			ext := path.Ext(e.Path)
 			for dir := path.Dir(e.Path); paths.Inside(d.call.Anchor(), dir); dir = path.Dir(dir) {
 				if out = append(out, thing{kind, dir}); dir == d.call.Anchor() {
 					break
+				}
+				if len(ext) > 1 && strings.Trim(ext[1:], letters) == "" { // narrower than all of the directory
+					out = append(out, thing{kind, dir + dialect.AnyBelow + ext})
 				}
 			}
 		}
 	}
 	return out
 }
+
+// letters are what the ending of a file's name is made of.
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // minAlike is how many different narrower effects a generalisation needs: `cargo test` and
 // `cargo build` do not make `cargo`.

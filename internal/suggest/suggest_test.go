@@ -145,17 +145,14 @@ func asks(t *testing.T, pol *obstat.Policy, list []*ledger.Record) (n int) {
 }
 
 // TestHalf suggests by the first half of a recorded ledger: at least 70 of 100 asks of the other
-// half are gone, and nothing that is known to do harm is newly allowed. Of obstat.yaml it is 60: its
-// rules are by effect, and `write ./src` would let `sed -i s/foo/bar/g src/app.ts` through, which is
-// among what is known to do harm.
+// half are gone, and nothing that is known to do harm is newly allowed.
 func TestHalf(t *testing.T) {
 	for i, p := range []struct {
 		name, text string
-		gone       int
 	}{
-		{".claude/settings.json", `{"permissions": {"deny": ["Bash(rm *)", "Bash(curl *)", "Read(./.env)", "Read(~/.ssh/**)", "Edit(./.git/**)"], "ask": ["Bash(git push --force *)"]}}`, 70},
-		{"opencode.json", `{"permission": {"bash": {"*": "ask", "git status *": "allow", "ls *": "allow", "cat *": "allow", "grep *": "allow", "rm *": "deny", "curl *": "deny"}, "read": {"*": "allow", ".env": "deny", "~/.ssh/**": "deny"}, "edit": {"*": "ask", ".git/**": "deny"}, "webfetch": "ask"}}`, 70},
-		{"obstat.yaml", "version: 1\nallow:\n  - read workspace except secrets\nask:\n  - run git push --force\ndeny:\n  - run rm, curl\n  - read .env, ~/.ssh\n  - write .git\n", 60},
+		{".claude/settings.json", `{"permissions": {"deny": ["Bash(rm *)", "Bash(curl *)", "Read(./.env)", "Read(~/.ssh/**)", "Edit(./.git/**)"], "ask": ["Bash(git push --force *)"]}}`},
+		{"opencode.json", `{"permission": {"bash": {"*": "ask", "git status *": "allow", "ls *": "allow", "cat *": "allow", "grep *": "allow", "rm *": "deny", "curl *": "deny"}, "read": {"*": "allow", ".env": "deny", "~/.ssh/**": "deny"}, "edit": {"*": "ask", ".git/**": "deny"}, "webfetch": "ask"}}`},
+		{"obstat.yaml", "version: 1\nallow:\n  - read workspace except secrets\nask:\n  - run git push --force\ndeny:\n  - run rm, curl\n  - read .env, ~/.ssh\n  - write .git\n"},
 	} {
 		who := i % 2
 		l := load(t, p.name, p.text)
@@ -176,7 +173,7 @@ func TestHalf(t *testing.T) {
 		}
 		before, after := asks(t, l.Policy, second), asks(t, now, second)
 		t.Logf("%s: %d rules; asks of the other half: %d before, %d after, %d %% gone", p.name, len(offers), before, after, 100*(before-after)/before)
-		if before < 300 || (before-after)*100 < p.gone*before {
+		if before < 300 || (before-after)*100 < 70*before {
 			t.Errorf("%s: %d asks of the other half are %d", p.name, before, after)
 		}
 		for _, r := range second { // nothing that people would have refused
