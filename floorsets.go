@@ -291,12 +291,15 @@ func (s *setSpace) elsewhere(text string) string {
 	return placeholder + "/" + placeholder
 }
 
+// manifests are files that every project has, with nothing in them that a directory is closed for.
+const manifests = " package.json tsconfig.json go.mod go.sum Cargo.toml pyproject.toml setup.py requirements.txt pom.xml build.gradle Gemfile composer.json README.md Makefile Dockerfile CMakeLists.txt "
+
 // mayFind tells whether a rule that may meet a set is about a file that a search by name finds.
 // A rule for all that is in a directory, such as `.git/**`, is not about the sources, `*.ts`,
-// that are looked for around it.
+// that are looked for around it, nor about package.json.
 func mayFind(p *pattern.Pattern, text string) bool {
 	i := strings.LastIndexByte(text, paths.AnyText)
-	if i < 0 || i+3 >= len(text) || text[i+1] != '/' || text[i+2] != paths.AnyName || strings.Count(text[i:], "/") > 1 {
+	if i < 0 || i+3 >= len(text) || text[i+1] != '/' || text[i+2] != paths.AnyName && !strings.Contains(manifests, " "+text[i+2:]+" ") || strings.Count(text[i:], "/") > 1 {
 		return true
 	}
 	return !p.MayMeet(text[:i+2]+placeholder, false)

@@ -252,6 +252,9 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	}
 	c.place(&e, w)
 	e.visible = e.Recursive && !e.Glob && c.visibleOnly()
+	if e.Recursive && !e.Glob && c.searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(&e)) {
+		e.name = nameFilter(c.words) // `grep -r x --include='*.go' .`
+	}
 	if c.recursive && !e.Secret && c.a.below(&e) {
 		e.Secret = true
 	}

@@ -73,22 +73,28 @@ func (c *call) wholeTree() bool {
 	if c.name != "git" || !c.sub || c.help {
 		return false
 	}
-	says := func(flags string) bool {
-		for i := range c.words[1:] {
-			t, _, _ := strings.Cut(c.words[1+i].Text, "=")
-			if isFlag(t) && strings.Contains(flags, " "+t+" ") {
-				return true
-			}
-		}
-		return false
-	}
 	switch c.words[c.at[0]].Text {
 	case "grep":
-		return !says(" -l --files-with-matches --name-only -L --files-without-match -c --count -q --quiet ")
+		return !c.flagged(" -l --files-with-matches --name-only -L --files-without-match -c --count -q --quiet ")
 	case "archive":
-		return !says(" -l --list ") && len(c.ops()) < 2
+		return !c.flagged(" -l --list ") && len(c.ops()) < 2
+	case "fast-export":
+		return true
+	case "format-patch":
+		return c.flagged(" --stdout ") && c.flagged(" --root ")
 	case "stash":
-		return c.words[c.at[1]].Text == "show" && says(" -p -u --patch ")
+		return c.words[c.at[1]].Text == "show" && c.flagged(" -p -u --patch ")
+	}
+	return false
+}
+
+// flagged reports whether one of some flags, between blanks, was given.
+func (c *call) flagged(flags string) bool {
+	for i := range c.words[1:] {
+		t, _, _ := strings.Cut(c.words[1+i].Text, "=")
+		if isFlag(t) && strings.Contains(flags, " "+t+" ") {
+			return true
+		}
 	}
 	return false
 }

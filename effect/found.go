@@ -39,6 +39,16 @@ func (c *call) foundEffects(e *Effect) {
 	}
 }
 
+// searches reports whether the program looks into the files of a directory, and takes a pattern of
+// their names.
+func (c *call) searches() bool {
+	switch c.name {
+	case "grep", "egrep", "fgrep", "rg":
+		return true
+	}
+	return false
+}
+
 // visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
 func (c *call) visibleOnly() bool {
 	if c.name != "rg" {
@@ -71,7 +81,7 @@ func nameFilter(words []shell.Word) string {
 	for i := 1; i < len(words); i++ {
 		t, value := words[i].Text, ""
 		switch {
-		case !words[i].Known, t == "-o", t == "-or", t == ",":
+		case !words[i].Known, find && (t == "-o" || t == "-or" || t == ","):
 			return ""
 		case find && (t == "!" || t == "-not"): // which leaves less
 			if i++; i+1 < len(words) && isFlag(words[i].Text) && !isFlag(words[i+1].Text) {

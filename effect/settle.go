@@ -31,6 +31,7 @@ func (c *call) settle() {
 		c.deed(&does[i])
 	}
 	operands := len(c.a.an.Effects)
+	c.recursive = c.recursive || c.name == "git" && c.flagged(" --no-index ")
 	c.operands(ops)
 	c.filled(before)
 	c.linksTo(ops)
@@ -406,6 +407,11 @@ func (c *call) blob(w *shell.Word) {
 			v = shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why, Bound: w.Bound}.WithShape(shape)
 			e := c.newEffect(Read, &v)
 			e.Harmless = true
+			c.a.effect(e)
+		} else if c.words[c.at[0]].Text == "cat-file" { // any object, `xargs git cat-file -p`
+			any := shell.Unknown
+			e := c.newEffect(Read, &v)
+			e.Harmless, e.shape, e.bound = true, &any, true
 			c.a.effect(e)
 		}
 		return

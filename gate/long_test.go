@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/gate"
@@ -144,8 +143,8 @@ func longGate(t *testing.T, dir, dialect, text string, world obstat.World) *gate
 	return g
 }
 
-// TestLongCommands: whatever a command of 64 kB repeats, a call through the gate takes bounded work:
-// memory and questions to the machine are counted, and time is held to many times what it takes.
+// TestLongCommands: whatever a command of 64 kB repeats, a call through the gate takes bounded work,
+// in memory and in questions to the machine.
 func TestLongCommands(t *testing.T) {
 	for dialect, text := range longPolicies {
 		dir := t.TempDir()
@@ -157,12 +156,10 @@ func TestLongCommands(t *testing.T) {
 			world.n = 0
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
 			g.Judge(t.Context(), c)
-			took := time.Since(start)
 			runtime.ReadMemStats(&after)
-			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 || world.n > 30_000 || took > 3*time.Second {
-				t.Errorf("%s, %s: %d MB allocated, %d questions, %v", dialect, name, mb, world.n, took)
+			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 || world.n > 30_000 {
+				t.Errorf("%s, %s: %d MB allocated, %d questions", dialect, name, mb, world.n)
 			}
 		}
 	}
