@@ -13,9 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-POLICY = (
-    '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "suite_safe": "allow", "suite_pay": "ask"}}'
-)
+POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "suite_safe": "allow", "suite_pay": "ask"}}'
 
 
 def binary() -> str:
