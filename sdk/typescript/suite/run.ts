@@ -5,6 +5,8 @@ import { results, type Driver } from "./common.js";
 
 const drivers: Record<string, () => Promise<Driver>> = {
   "ai-6": async () => (await import("./ai.js")).driver(),
+  // Needs Node 22; what is used of it has the types of 6.
+  "ai-7": async () => (await import("./ai.js")).driver((await import("ai7" as string)) as never, "ai7"),
   "openai-agents": async () => (await import("./openai-agents.js")).driver(),
   langchain: async () => (await import("./langchain.js")).driver(),
 };
