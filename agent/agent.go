@@ -67,6 +67,9 @@ type wire struct {
 	housekeeping string
 	// fileTools are its tools, separated by blanks, that have to name a file.
 	fileTools string
+	// others are its tools besides those for commands and files, each with the argument that tells what it is
+	// about: `read=Read:file_path fetch=WebFetch:url`.
+	others string
 	// lists: the command of a shell tool may be a list, a program and its arguments.
 	lists bool
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
 )
@@ -18,6 +19,7 @@ type Canary struct {
 type probe struct {
 	kind probeKind
 	text string
+	args object // of the other tool; nil: any
 	cut  bool
 }
 
@@ -65,8 +67,10 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 	return out
 }
 
-// Forge returns a call in the agent's form that runs a command, for the kind `shell`, or writes a file, for
-// `write` and `edit`; nil where the event has no such calls.
+// Forge returns a call in the agent's form: for the kind `shell` it runs a command, for `write` and `edit` it
+// writes a file, for `mcp` it calls the tool mcp__server__tool, for others, such as `read`, `fetch` or `task`,
+// it calls the agent's tool of that kind with the text. It is nil where the agent, or the event, has no such
+// calls.
 func (h *Hook) Forge(dir, kind, text string) []byte {
 	p := probe{kind: writeProbe, text: text}
 	switch kind {
@@ -74,7 +78,18 @@ func (h *Hook) Forge(dir, kind, text string) []byte {
 		p.kind = shellProbe
 	case "write", "edit":
 	default:
-		p.kind = otherProbe
+		tool, field := h.agent.toolOf(kind)
+		if tool == "" || !among(strings.Join(h.agent.events[:1], " "), h.Event) {
+			return nil
+		}
+		if kind == "mcp" {
+			server, name, ok := strings.Cut(strings.TrimPrefix(text, "mcp__"), "__")
+			if !ok {
+				return nil
+			}
+			tool, field = strings.NewReplacer("SERVER", server, "TOOL", name).Replace(tool), "x"
+		}
+		p = probe{kind: otherProbe, text: tool, args: obj(field, text)}
 	}
 	o := h.agent.forge(h.Event, dir, p)
 	if o == nil || among(h.agent.after, h.Event) {
@@ -87,6 +102,17 @@ func (h *Hook) Forge(dir, kind, text string) []byte {
 	return b
 }
 
+// toolOf returns the agent's tool of a kind, and the argument that tells what it is about; "" if it has none
+// that its hook is asked about.
+func (a *Agent) toolOf(kind string) (tool, field string) {
+	for entry := range strings.FieldsSeq(a.others) {
+		if name, rest, _ := strings.Cut(entry, "="); name == kind {
+			tool, field, _ = strings.Cut(rest, ":")
+		}
+	}
+	return tool, field
+}
+
 // as returns the tool and its arguments: shell runs a command, write writes the
 // file in its argument pathKey.
 func (p probe) as(shell, write, pathKey, contentKey string) (tool string, args object) {
@@ -95,6 +121,9 @@ func (p probe) as(shell, write, pathKey, contentKey string) (tool string, args o
 		return shell, obj("command", p.text)
 	case writeProbe:
 		return write, obj(pathKey, p.text, contentKey, "")
+	}
+	if p.args != nil {
+		return p.text, p.args
 	}
 	return p.text, obj("x", 1)
 }

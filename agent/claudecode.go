@@ -15,7 +15,7 @@ import (
 // claudeCode is Claude Code. Several others have copied its protocol.
 func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
-		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
+		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode, others: "read=Read:file_path fetch=WebFetch:url search=WebSearch:query task=Agent:prompt skill=Skill:skill mcp=mcp__SERVER__TOOL",
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse PostToolUseFailure", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",

@@ -11,7 +11,7 @@ import (
 // Claude Code's where it reads that agent's settings.
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
-		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, housekeeping: "report_intent update_todo read_agent list_agents sql list_bash read_bash stop_bash"},
+		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: "report_intent update_todo read_agent list_agents sql list_bash read_bash stop_bash"},
 		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,

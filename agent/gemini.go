@@ -14,7 +14,7 @@ import (
 // gemini is Gemini CLI, with its hooks and its external safety checkers.
 func gemini() *Agent {
 	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
-		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode,
+		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode, others: "read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL",
 			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
 		settings: settings{events: []string{beforeTool}, after: afterTool, limit: patient, format: textedit.JSONC, guard: guardSuffix,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",

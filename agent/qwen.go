@@ -12,6 +12,7 @@ import (
 func qwen() *Agent {
 	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
 		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: "todo_write",
+			others: "read=read_file:file_path fetch=web_fetch:url search=web_search:query task=agent:prompt skill=skill:skill mcp=mcp__SERVER__TOOL",
 			marks: func(s *sent) likeness {
 				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
 					return alike

@@ -433,3 +433,32 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestKinds: a rule for each kind of tools is tried with the agent's own tool of that kind.
+func TestKinds(t *testing.T) {
+	for _, name := range []string{agent.ClaudeCode, agent.Gemini, agent.OpenCode, agent.Copilot, agent.Qwen} {
+		s := newSite(t, name)
+		s.file(filepath.Join(s.project, "obstat.json"), 0o644, `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"d","rules":"d"}],"default":"ask"}},"rules":{"d":[{"tool":"Bash","verdict":"deny"},{"tool":"Read","verdict":"deny"},
+			{"tool":"Edit","verdict":"deny"},{"tool":"WebFetch","verdict":"deny"},{"tool":"WebSearch","verdict":"deny"},{"tool":"Agent","verdict":"deny"},{"tool":"Skill","verdict":"deny"},{"tool":"mcp__canary__poke","verdict":"deny"}]}}`)
+		var sent []string
+		real := s.run
+		s.opts.Run = func(ctx context.Context, c *Command) *agent.Reply {
+			sent = append(sent, string(c.Stdin))
+			return real(ctx, c)
+		}
+		r := s.examine()
+		if slices.Contains(codes(r, Error), "rule-not-held") {
+			t.Errorf("%s: %+v", name, r.Agents[0].Findings)
+		}
+		all := strings.Join(sent, "\n")
+		for _, tool := range map[string][]string{
+			agent.ClaudeCode: {`"Read"`, `"WebFetch"`, `"WebSearch"`, `"Agent"`, `"Skill"`, `"mcp__canary__poke"`}, agent.Gemini: {`"read_file"`, `"web_fetch"`, `"google_web_search"`, `"invoke_agent"`, `"activate_skill"`, `"mcp_canary_poke"`},
+			agent.OpenCode: {`"read"`, `"webfetch"`, `"websearch"`, `"task"`, `"skill"`, `"canary_poke"`}, agent.Copilot: {`"view"`, `"web_fetch"`, `"web_search"`, `"task"`, `"skill"`, `"canary-poke"`},
+			agent.Qwen: {`"read_file"`, `"web_fetch"`, `"web_search"`, `"agent"`, `"skill"`, `"mcp__canary__poke"`},
+		}[name] {
+			if !strings.Contains(all, tool) {
+				t.Errorf("%s: %s was not tried", name, tool)
+			}
+		}
+	}
+}

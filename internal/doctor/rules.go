@@ -15,8 +15,8 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// maxRuleCanaries bounds how many of a policy's rules are tried in each agent.
-const maxRuleCanaries = 8
+// maxRuleCanaries bounds how many of a policy's rules are tried in each agent for a kind of tools.
+const maxRuleCanaries = 4
 
 // A ruleCanary is a call that a deny rule of the policy is about.
 type ruleCanary struct {
@@ -55,11 +55,13 @@ func (x *exam) rules(ctx context.Context) {
 // ruleCanaries returns calls of the kinds that agents have, each denied by a rule: of every kind of tools
 // the first rules whose pattern says what such a call looks like.
 func ruleCanaries(loaded []*dialect.Loaded, dir string) (out []ruleCanary) {
+	tried := map[string]int{}
 	for _, l := range loaded {
 		for _, name := range slices.Sorted(maps.Keys(l.Program.Rules)) {
 			for i := range l.Program.Rules[name] {
 				r := &l.Program.Rules[name][i]
-				if c, ok := ruleCanaryOf(l, r, dir); ok && len(out) < maxRuleCanaries {
+				if c, ok := ruleCanaryOf(l, r, dir); ok && tried[c.kind] < maxRuleCanaries {
+					tried[c.kind]++
 					out = append(out, c)
 				}
 			}
@@ -95,6 +97,27 @@ func ruleCanaryOf(l *dialect.Loaded, r *obstat.Rule, dir string) (c ruleCanary, 
 		}
 		if l.Dialect.Name() == "opencode" {
 			fields = map[string]string{"filePath": c.text}
+		}
+	case "read":
+		if !r.Pattern.IsZero() && filepath.IsAbs(r.Pattern.Text) {
+			return c, false // whose root that is, the notation knows
+		}
+		c.text = filepath.Join(dir, c.text)
+		for _, f := range tool.Paths {
+			fields[f] = c.text
+		}
+	case "fetch", "search", "task", "skill", "mcp":
+		if !r.Pattern.IsZero() {
+			return c, false
+		}
+		switch tool.Canonical {
+		case "fetch":
+			c.text = "https://obstat-canary.example/"
+		case "mcp":
+			c.text = name
+		}
+		for _, f := range append(append([]string{"prompt", "query", "skill", "name"}, tool.URL...), tool.Names...) {
+			fields[f] = c.text
 		}
 	default:
 		return c, false
