@@ -32,6 +32,9 @@ const Name = "native"
 // File is what a policy of a project is called.
 const File = "obstat.yaml"
 
+// ByEffects is the rule that frees a tool because all that it does is judged by itself.
+const ByEffects = "known effects"
+
 // Dialect reads obstat.yaml. The zero value is ready for use.
 type Dialect struct{}
 
@@ -167,7 +170,7 @@ func (l *loader) program() *obstat.Program {
 	}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
 		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow,
-			Source: "known effects", Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
+			Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs}, obstat.FaceWrite: {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
 	for _, r := range l.rules {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/explain"
@@ -96,13 +97,19 @@ func (c *conversion) exactly(r *diff.Region, at int) (line, bool) {
 // otherTool tells whether calls of a region are freer only because their tool does the same as the one
 // that a rule names, under another agent's name.
 func (c *conversion) otherTool(r *diff.Region) bool {
-	at := c.lineOf(r)
-	if !r.Looser || r.WasBy.Stage != "default" || at < 0 || c.lines[at].from != nil && about(c.lines[at].from, r.Call.Tool) {
+	if !r.Looser || r.WasBy.Stage != "default" {
 		return false
 	}
 	t, _ := effect.Lookup(r.Call.Tool)
-	verb, _, _ := strings.Cut(c.lines[at].text, " ")
-	return verbOf(t.Canonical) == verb
+	same := func(ln line) bool {
+		verb, _, _ := strings.Cut(ln.text, " ")
+		return verbOf(t.Canonical) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
+	}
+	if at := c.lineOf(r); at >= 0 {
+		return same(c.lines[at])
+	}
+	// The tool is free because of what it does, which a line allows.
+	return r.NowBy.Rule == native.ByEffects && slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
 }
 
 // tooLoose tells whether a line allows what the original denies, or asks about by a rule of the
