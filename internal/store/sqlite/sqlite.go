@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	driver "modernc.org/sqlite"
 
@@ -82,11 +83,21 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := prepare(ctx, path, s.log, true); err != nil {
 		return nil, err
 	}
-	if err := s.open(ctx); err != nil {
+	err := s.open(ctx)
+	for end := time.Now().Add(patience); isCode(err, codeBusy) && ctx.Err() == nil && time.Now().Before(end); err = s.open(ctx) {
+		_ = s.closeDBs()
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.closeAll())
 	}
 	return s, nil
 }
+
+// patience is how long a store waits for others that use the database. SQLite's own time-out
+// is not all of it: of two that make the write-ahead log, or mend it after a crash, one
+// is sent away at once.
+const patience = 10 * time.Second
 
 func newLog(path string, getenv func(string) string) *ledger.File {
 	return ledger.NewFile(statedir.LedgerOf(path), statedir.Heads(path, getenv)...)
@@ -155,13 +166,15 @@ func (s *Store) open(ctx context.Context) (err error) {
 	return s.catchUp(ctx)
 }
 
-func (s *Store) closeAll() (err error) {
+func (s *Store) closeAll() error { return errors.Join(s.closeDBs(), s.log.Close()) }
+
+func (s *Store) closeDBs() (err error) {
 	for _, db := range []*sql.DB{s.write, s.index, s.read} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
 	}
-	return errors.Join(err, s.log.Close())
+	return err
 }
 
 // foreign tells whether the file is another program's database, by its first
@@ -187,7 +200,7 @@ func foreign(path string) bool {
 
 func open(path string, conns int, sync string) (*sql.DB, error) {
 	q := url.Values{}
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "secure_delete(1)"} {
+	for _, p := range []string{fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()), "journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "secure_delete(1)"} {
 		q.Add("_pragma", p)
 	}
 	q.Set("_txlock", "immediate")
@@ -246,6 +259,7 @@ func notOurs(err error) error {
 
 // The results of SQLite that are told apart.
 const (
+	codeBusy         = 5
 	codeReadOnly     = 8
 	codeConstraint   = 19
 	codeNotADatabase = 26
