@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // A ToolNamer is a Dialect whose rules name tools.
@@ -76,23 +77,10 @@ func unknownTool(name string, own []string, open bool, pos obstat.Pos) *obstat.E
 	return e
 }
 
-// misspelt tells whether two names differ by one letter that is missing, too many, another, or by two
-// that changed places: `Bsh` and `Bash`.
+// misspelt tells whether two names are one slip apart: `Bsh` and `Bash`.
 func misspelt(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if a == b || len(b)-len(a) > 1 || len(a) < 3 {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	return short >= 3 && long-short <= 1 && tree.Distance(a, b) == 1
 }
 
 // OneTool returns the one name that a tool's pattern stands for, none for a pattern.

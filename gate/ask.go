@@ -48,36 +48,21 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 // once it is answered. Without a request the decision is final and in the
 // ledger. The offers, if any, are proposed in place of the dialect's own.
 func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error) {
-	s := g.Start(ctx, call)
-	s.t.proposed = offers
-	return s.Finish(ctx)
-}
-
-// A Started call is judged, and neither asked about nor written down yet.
-type Started struct {
-	obstat.Decision // of the policy
-	t               *turn
-}
-
-// Start judges a call; Finish does the rest of [Gate.Put]. It is for a face that lets a
-// call begin which the policy allows while it is written down, and holds back what
-// comes of it until that is done.
-func (g *Gate) Start(ctx context.Context, call *obstat.Call) *Started {
 	t := g.begin(ctx, call)
-	return &Started{t.j.Decision, t}
+	t.proposed = offers
+	return t.decide(ctx)
 }
 
 // PutAs is [Gate.Put] with the ID that a request gets. A call whose request is
 // there is denied.
 func (g *Gate) PutAs(ctx context.Context, id string, call *obstat.Call) (obstat.Decision, *approval.Request, error) {
-	s := g.Start(ctx, call)
-	s.t.id = id
-	return s.Finish(ctx)
+	t := g.begin(ctx, call)
+	t.id = id
+	return t.decide(ctx)
 }
 
-// Finish asks where the policy does, and writes the decision down.
-func (s *Started) Finish(ctx context.Context) (obstat.Decision, *approval.Request, error) {
-	t := s.t
+// decide puts a request where the policy asks, or writes the decision down.
+func (t *turn) decide(ctx context.Context) (obstat.Decision, *approval.Request, error) {
 	d := t.j.Decision
 	if d.Verdict == obstat.Ask {
 		req := t.earlier(ctx)

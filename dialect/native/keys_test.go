@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -42,14 +41,7 @@ func ruleSchema(s map[string]any) map[string]any {
 // TestEveryKey: each key of the language, misspelled or with a value of each other type, is an error at
 // its place with a hint. The keys are those of the schema, which is made of the tables of the reader.
 func TestEveryKey(t *testing.T) {
-	text, err := native.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	schema := readSchema(t)
 	samples := map[string]string{"string": "text", "number": "5", "boolean": "true", "null": "null", "array": "[x]", "object": "{x: y}"}
 	n := 0
 	for _, lv := range levels {

@@ -101,16 +101,21 @@ func value(t *testing.T, n *tree.Node) (v any) {
 	return v
 }
 
-// TestSchema: what the schema takes and refuses is what loading does, as far as keys, types and verbs go.
-func TestSchema(t *testing.T) {
+func readSchema(t *testing.T) (schema map[string]any) {
+	t.Helper()
 	text, err := native.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var schema map[string]any
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
+	return schema
+}
+
+// TestSchema: what the schema takes and refuses is what loading does, as far as keys, types and verbs go.
+func TestSchema(t *testing.T) {
+	schema := readSchema(t)
 	full := "version: 1\notherwise: deny\nplaces: {gen: [out/**], secrets: ['*.k']}\nallow:\n  - read workspace\n  - {rule: run x, name: a, reason: r, when: {agent: codex, user: [a], role: r, channel: c, mode: m, branch: not main, time: 09:00-10:00, days: mon}, until: '2030-01-01', after: [read secrets], examples: [x, {tool: Bash, input: {command: x}}]}\nask:\n"
 	for name, doc := range map[string]struct {
 		text string

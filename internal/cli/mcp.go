@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -127,12 +128,8 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", o.Config, err)
 		}
 		m := mcp.Member{Guard: g}
-		if s.URL != "" {
-			if m.Remote = (&mcp.Remote{URL: s.URL, Header: s.Header}); m.Remote.Check() != nil {
-				return fmt.Errorf("%s: %s: %w", o.Config, s.Name, m.Remote.Check())
-			}
-		} else {
-			m.Process = &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: o.IO.Err}
+		if m.Process, m.Remote = reached(&s, o.IO.Err); m.Remote != nil && m.Remote.Check() != nil {
+			return fmt.Errorf("%s: %s: %w", o.Config, s.Name, m.Remote.Check())
 		}
 		b.Members = append(b.Members, m)
 	}
@@ -142,18 +139,26 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 	if o.Listen == "" {
 		return b.Serve(ctx, o.IO.In, o.IO.Out)
 	}
-	reached := &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}
+	addressed := &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}
 	mux := http.NewServeMux()
 	serve := func(what, path string, f *mcp.Front) {
 		mux.Handle(path, f)
 		context.AfterFunc(ctx, f.Close)
 		fmt.Fprintf(o.IO.Err, "obstat mcp: %s at %s\n", what, path)
 	}
-	serve("all of them", "/mcp", b.Handler(reached))
+	serve("all of them", "/mcp", b.Handler(addressed))
 	for _, m := range b.Members {
-		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, reached))
+		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, addressed))
 	}
 	return o.listen(ctx, mux)
+}
+
+// reached returns how a server of agents' settings is reached: as a process, or at an address.
+func reached(s *agent.Server, words io.Writer) (*mcp.Process, *mcp.Remote) {
+	if s.URL != "" {
+		return nil, &mcp.Remote{URL: s.URL, Header: s.Header}
+	}
+	return &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: words}, nil
 }
 
 // hostOf returns the host of an address, "" where it has none.

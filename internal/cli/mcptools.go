@@ -196,11 +196,7 @@ func (o *mcpToolsOptions) targets(names, server []string) (out []toolsTarget, er
 			continue
 		}
 		t := toolsTarget{name: s.Name, from: s.File}
-		if s.URL != "" {
-			t.remote = &mcp.Remote{URL: s.URL, Header: s.Header}
-		} else {
-			t.process = &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir}
-		}
+		t.process, t.remote = reached(&s, nil)
 		out = append(out, t)
 	}
 	if len(out) == 0 {

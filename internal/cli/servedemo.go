@@ -51,11 +51,7 @@ func (o *serveOptions) demonstrate(ctx context.Context, opts *server.Options) (*
 // work makes the calls of the demo again and again until ctx ends. What asks waits
 // for a person at the console.
 func (a *demoAgent) work(ctx context.Context, keep store.Serving, url string) error {
-	tok, err := server.NewToken(ctx, keep, client.TokenRequest{Kind: "agent", Name: "build", User: "you", Days: 1}, "demo")
-	if err != nil {
-		return err
-	}
-	c, err := client.New(client.Options{URL: url, Token: tok.Secret})
+	c, err := demoClient(ctx, keep, url, client.TokenRequest{Kind: "agent", Name: "build", User: "you", Days: 1})
 	if err != nil {
 		return err
 	}
@@ -72,17 +68,14 @@ func (a *demoAgent) work(ctx context.Context, keep store.Serving, url string) er
 // play makes the calls of the demo once, for who has no terminal to stop it with: what asks
 // is answered as the story says, at the server, and each call is shown with its answer.
 func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, out io.Writer) error {
-	var who [2]*client.Client
-	for i, t := range []client.TokenRequest{{Kind: "agent", Name: "build", Days: 1}, {Kind: "person", Name: "you", Days: 1}} {
-		tok, err := server.NewToken(ctx, keep, t, "demo")
-		if err == nil {
-			who[i], err = client.New(client.Options{URL: url, Token: tok.Secret})
-		}
-		if err != nil {
-			return err
-		}
+	agent, err := demoClient(ctx, keep, url, client.TokenRequest{Kind: "agent", Name: "build", Days: 1})
+	if err != nil {
+		return err
 	}
-	agent, you := who[0], who[1]
+	you, err := demoClient(ctx, keep, url, client.TokenRequest{Kind: "person", Name: "you", Days: 1})
+	if err != nil {
+		return err
+	}
 	for i := range a.steps {
 		st := &a.steps[i]
 		call, err := a.run.Call(st)
@@ -111,14 +104,8 @@ func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, ou
 			}
 			fmt.Fprintf(out, "  you answer at the console: %s\n  %-5s %s\n", cmp.Or(st.Answer, "n"), d.Verdict, visible(d.Reason))
 		}
-		if d.Verdict == obstat.Allow.String() {
-			input := call.Input
-			if d.Input != nil {
-				input = d.Input
-			}
-			if err := a.run.Do(st, input); err != nil {
-				return err
-			}
+		if err := a.do(st, call, d); err != nil {
+			return err
 		}
 	}
 	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n", demo.StorePath(filepath.Dir(a.run.Dir)), pictures())
@@ -148,12 +135,29 @@ func (a *demoAgent) step(ctx context.Context, c *client.Client, s *demo.Step, ro
 	}
 	call.Session, call.User = fmt.Sprint("demo ", round), ""
 	d, err := c.Decide(ctx, call, 5*time.Minute)
-	if err != nil || d.Verdict != "allow" {
-		return nil // denied, or nobody was there: the next step
+	if err != nil {
+		return nil // nobody was there: the next step
+	}
+	return a.do(s, call, d)
+}
+
+// do does what a call is about where that is allowed, with the input that was put in its place.
+func (a *demoAgent) do(s *demo.Step, call *obstat.Call, d *client.Decision) error {
+	if d.Verdict != obstat.Allow.String() {
+		return nil
 	}
 	input := call.Input
 	if d.Input != nil {
 		input = d.Input
 	}
 	return a.run.Do(s, input)
+}
+
+// demoClient returns a client with a token of its own.
+func demoClient(ctx context.Context, keep store.Serving, url string, t client.TokenRequest) (*client.Client, error) {
+	tok, err := server.NewToken(ctx, keep, t, "demo")
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{URL: url, Token: tok.Secret})
 }

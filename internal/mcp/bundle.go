@@ -184,17 +184,27 @@ func (c *crowd) fromClient(ctx context.Context, raw []byte) error {
 	if m == nil {
 		return c.fail(f.id, codeParams, why)
 	}
-	c.mu.Lock()
-	twice := c.routes[f.id] != nil || c.gathers[f.id] != nil
-	if !twice {
-		c.routes[f.id] = m
-	}
-	c.mu.Unlock()
-	if twice {
+	if !c.begin(f.id, m, nil) {
 		return c.fail(f.id, codeRequest, "a request with this id is under way")
 	}
 	_ = m.s.fromClient(ctx, raw) // what cannot be passed on is answered
 	return nil
+}
+
+// begin notes which server has a request, or that all of them do; false where one with the
+// id is under way.
+func (c *crowd) begin(id string, m *member, g *gather) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.routes[id] != nil || c.gathers[id] != nil {
+		return false
+	}
+	if m != nil {
+		c.routes[id] = m
+	} else {
+		c.gathers[id] = g
+	}
+	return true
 }
 
 // notify passes a notification on: a withdrawal to the server that works on the request, any

@@ -47,13 +47,7 @@ func (c *crowd) gather(ctx context.Context, f *frame) error {
 		return c.fail(f.id, codeParams, "the list has one page, and no cursor was given out")
 	}
 	g := &gather{c: c, ctx: ctx, f: f, waits: len(c.members), from: map[*member]*answers{}}
-	c.mu.Lock()
-	twice := c.gathers[f.id] != nil || c.routes[f.id] != nil
-	if !twice {
-		c.gathers[f.id] = g
-	}
-	c.mu.Unlock()
-	if twice {
+	if !c.begin(f.id, nil, g) {
 		return c.fail(f.id, codeRequest, "a request with this id is under way")
 	}
 	for _, m := range c.members {

@@ -96,7 +96,7 @@ func Nearest(word string, known ...string) (string, bool) {
 		if strings.EqualFold(k, word) {
 			return k, true
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < far {
+		if d := Distance(strings.ToLower(word), strings.ToLower(k)); d < far {
 			best, far = k, d
 		}
 	}
@@ -138,9 +138,9 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// distance is the number of letters to insert, drop, change or swap with their
+// Distance is the number of letters to insert, drop, change or swap with their
 // neighbour that turn a into b.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	before, prev, cur := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range prev {
