@@ -48,6 +48,14 @@ type PartView interface {
 	File(f *Facts, tool, path, real string) (qs []Question, ok bool)
 }
 
+// A SpellingView is a [PartView] whose rules may write a path in several ways, of which the one
+// that a rule names counts: opencode's `*/.env` is not about `.env`, but about `./.env`.
+type SpellingView interface {
+	PartView
+	// Spellings is File with a list of questions for each way.
+	Spellings(f *Facts, tool, path, real string) (ways [][]Question, ok bool)
+}
+
 // A PrefixView is a [PartView] that knows the question about a command of which only
 // the beginning is certain, such as `rm ` of `rm $x`.
 type PrefixView interface {

@@ -174,12 +174,18 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 // and in every spelling to others.
 func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[int, outcome] {
 	return func(yield func(int, outcome) bool) {
-		if fl.parts != nil {
+		if v, ok := fl.parts.(SpellingView); ok {
+			if ways, ok := v.Spellings(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
+				for i, qs := range ways {
+					if !yield(i, fl.judgeQuestions(qs, p)) {
+						return
+					}
+				}
+				return
+			}
+		} else if fl.parts != nil {
 			if qs, ok := fl.parts.File(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
-				var o outcome
-				fl.part.Text = p
-				fl.answered(qs, &o)
-				yield(0, o)
+				yield(0, fl.judgeQuestions(qs, p))
 				return
 			}
 		}
@@ -190,6 +196,13 @@ func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[
 			}
 		}
 	}
+}
+
+// judgeQuestions puts the questions about a path to the rules.
+func (fl *floorWalk) judgeQuestions(qs []Question, p string) (o outcome) {
+	fl.part.Text = p
+	fl.answered(qs, &o)
+	return o
 }
 
 // real returns where links lead from a path, if that is not known yet.

@@ -69,6 +69,7 @@ type callView struct {
 	// theirs is the tool of another agent that is called; nil: it is opencode's own.
 	theirs *effect.Tool
 	perm   string
+	part   bool     // it is made up of a file that a call touches
 	main   []Ask    // what the tool asks
 	dirs   distinct // directories outside, as patterns
 }

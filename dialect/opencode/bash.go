@@ -213,10 +213,10 @@ func device(p string) bool {
 }
 
 func (c *callView) effect(e *effect.Effect, p string) {
-	dir := slices.Contains(moves, e.Program) || c.isDir(p)
+	dir := slices.Contains(moves, e.Program)
 	if e.Glob {
 		cut := cutGlob(p)
-		dir = strings.HasSuffix(cut, "/") || c.isDir(path.Clean(cut))
+		dir = strings.HasSuffix(cut, "/")
 		p = path.Clean(cut)
 	}
 	c.outside(p, dir)

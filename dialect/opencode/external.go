@@ -8,8 +8,13 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// dir returns the instance's directory.
-func (c *callView) dir() string { return c.f.Call.Dir }
+// dir returns the instance's directory; for a part of a call, where rules start.
+func (c *callView) dir() string {
+	if c.part {
+		return c.worktree()
+	}
+	return c.f.Call.Dir
+}
 
 // worktree returns the root of the repository, which rules start from: "/" where there
 // is none. A host that names no root works in the directory.
@@ -30,14 +35,19 @@ func joinPath(dir, p string) string {
 // that leads.
 func (c *callView) relative(p string) string {
 	tree := c.worktree()
-	if real := c.real(tree); real != tree && paths.Inside(real, p) && !paths.Inside(tree, p) {
-		tree = real
+	if !paths.Inside(tree, p) {
+		if real := c.real(tree); real != tree && paths.Inside(real, p) {
+			tree = real
+		}
 	}
 	return relative(tree, p)
 }
 
 // relative is what Node's path.relative returns for clean absolute paths.
 func relative(from, to string) string {
+	if rest, below := strings.CutPrefix(to, from); below && len(from) > 1 && from[0] == '/' && strings.HasPrefix(rest, "/") {
+		return rest[1:]
+	}
 	rel, err := filepath.Rel(from, to)
 	if err != nil || from == "" || !path.IsAbs(to) {
 		return to
@@ -53,11 +63,16 @@ func relative(from, to string) string {
 // are looked at for being outside.
 func (c *callView) place(p string, dir bool) []string {
 	abs := c.absolute(p)
+	return c.places(abs, c.real(abs), dir)
+}
+
+// places is place for a path whose links were followed.
+func (c *callView) places(abs, real string, dir bool) []string {
 	out := []string{c.relative(abs)}
-	c.outside(abs, dir || c.isDir(abs))
-	if real := c.real(abs); real != abs {
+	c.outside(abs, dir)
+	if real != abs {
 		out = appendNew(out, c.relative(real))
-		c.outside(real, dir || c.isDir(real))
+		c.outside(real, dir)
 	}
 	return out
 }
@@ -73,13 +88,13 @@ func (c *callView) real(abs string) string {
 func (c *callView) isDir(p string) bool { return c.f.World != nil && c.f.World.IsDir(p) }
 
 // outside notes a path that lies outside the project: its directory, or in the
-// document's order the path itself.
+// document's order the path itself. dir says that it is a directory; else World does.
 func (c *callView) outside(p string, dir bool) {
 	if !c.isOutside(p) {
 		return
 	}
 	if c.Order == Last {
-		if !dir {
+		if !dir && !c.isDir(p) {
 			p = path.Dir(p)
 		}
 		p = joinPath(p, "*")

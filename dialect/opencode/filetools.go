@@ -113,7 +113,7 @@ func (c *callView) searched(dir bool) error {
 		return err
 	}
 	abs := c.absolute(p)
-	c.outside(abs, dir || c.isDir(abs))
+	c.outside(abs, dir)
 	return nil
 }
 

@@ -172,6 +172,7 @@ func (l *loader) program() *obstat.Program {
 	pr := params{Order: l.order, Floor: l.floor()}
 	if pr.Floor {
 		pr.Named = named(Merge(user, session))
+		pr.Absolute = absolute(Merge(user, session))
 	}
 	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
 	p.Rules[listRules] = l.compile(Merge(user, session))
@@ -199,6 +200,18 @@ func named(rules Ruleset) (out []string) {
 		p := rules[i].Permission
 		if _, own := tools()[p]; !own && strings.Trim(p, "*") != "" && strings.ContainsAny(p, "_-") && p != permExternal && p != permDoomLoop {
 			out = appendNew(out, p)
+		}
+	}
+	return out
+}
+
+// absolute returns the beginnings of absolute patterns of rules that deny or ask about files.
+func absolute(rules Ruleset) (out []string) {
+	for i := range rules {
+		r := &rules[i]
+		if known, _, _ := strings.Cut(r.Pattern, "*"); r.Action != obstat.Allow && len(known) > 1 && known[0] == '/' && slices.ContainsFunc([]string{"read", "edit"}, func(p string) bool { return wildcard(r.Permission, p) }) {
+			known, _, _ = strings.Cut(known, "?")
+			out = appendNew(out, known)
 		}
 	}
 	return out

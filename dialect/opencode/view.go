@@ -3,8 +3,13 @@ package opencode
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
 )
 
 // params are the settings of a configuration that the view needs.
@@ -16,6 +21,10 @@ type params struct {
 	// Named are permissions of the rules that are none of opencode's own: tools of MCP
 	// servers, which other agents spell otherwise.
 	Named []string `json:"named,omitempty"`
+	// Absolute are the beginnings of absolute patterns that deny or ask about files. The
+	// program has paths from the worktree alone, where such a rule never matches: with the floor
+	// on, it is about the files it names.
+	Absolute []string `json:"absolute,omitempty"`
 }
 
 func readParams(raw json.RawMessage) (params, error) {
@@ -36,7 +45,10 @@ func readParams(raw json.RawMessage) (params, error) {
 // A view turns a call into its tool's asks: a permission and a pattern each.
 type view struct{ params }
 
-var _ obstat.Outliner = view{}
+var (
+	_ obstat.Outliner     = view{}
+	_ obstat.SpellingView = view{}
+)
 
 func newView(raw json.RawMessage) (obstat.View, error) {
 	p, err := readParams(raw)
@@ -56,6 +68,62 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 		}
 	}
 	return out, nil
+}
+
+// Command leaves it to the floor to put a part of a command as a call of its own.
+func (v view) Command(*obstat.Facts, int) ([]obstat.Question, bool) { return nil, false }
+
+// File returns what one of opencode's own file tools would ask about a file, in the program's
+// order.
+func (v view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool) {
+	ways, ok := v.Spellings(f, tool, p, real)
+	return slices.Concat(ways...), ok
+}
+
+// Spellings returns what a file tool would ask about a file, and what a rule that begins with a
+// star or a home directory would have to match, `./.env` and `~/.env`: as it is written, `*/.env`
+// is not about the file at the top.
+func (v view) Spellings(f *obstat.Facts, tool, p, real string) ([][]obstat.Question, bool) {
+	if v.Order != Last || tool != "read" && tool != "write" && tool != "edit" {
+		return nil, false
+	}
+	perm, home := tools()[tool].permission, ""
+	if real == "" {
+		real = p
+	}
+	if f.World != nil {
+		home, _ = f.World.Home("")
+	}
+	c := &callView{params: v.params, f: f, part: true}
+	patterns := c.places(p, real, false)
+	qs := make([]obstat.Question, 0, len(c.dirs.texts)+len(patterns)+1)
+	for _, dir := range c.dirs.texts {
+		qs = append(qs, question(permExternal, dir))
+	}
+	for _, text := range patterns {
+		qs = append(qs, question(perm, text))
+	}
+	ways := append(make([][]obstat.Question, 0, 3), qs)
+	if rel := patterns[0]; rel != ".." && !strings.HasPrefix(rel, "../") {
+		ways = append(ways, []obstat.Question{question(perm, "./"+rel)})
+	} else if home != "" && paths.Inside(home, p) {
+		ways = append(ways, []obstat.Question{question(perm, "~"+strings.TrimPrefix(p, path.Clean(home)))})
+	}
+	for _, at := range [...]string{p, real} {
+		if v.absolute(at) {
+			ways = append(ways, []obstat.Question{question(perm, at)})
+		}
+	}
+	return ways, true
+}
+
+// absolute tells whether a rule with an absolute pattern may be about a path, of which marks of
+// a set and what follows them are not known.
+func (v view) absolute(p string) bool {
+	if i := strings.IndexFunc(p, func(r rune) bool { return r > unicode.MaxLatin1 }); i >= 0 {
+		p = p[:i]
+	}
+	return slices.ContainsFunc(v.Absolute, func(known string) bool { return strings.HasPrefix(p, known) || strings.HasPrefix(known, p) })
 }
 
 func question(permission, pattern string) obstat.Question {

@@ -272,3 +272,44 @@ func FuzzAsks(f *testing.F) {
 		}
 	})
 }
+
+// TestSpellings: with the floor on, a rule that names a file in a way that the program never
+// asks about, from the root, from home or with a star for no directory, is about it as well, and
+// only where it denies or asks.
+func TestSpellings(t *testing.T) {
+	in := func(read string) string {
+		return `{"permission": {"*": "allow", "external_directory": "allow", "read": ` + read + `}}`
+	}
+	const abs = `{"*": "allow", "/w/p/config/*": "deny", "/etc/*": "ask"}`
+	const home = `{"*": "allow", "~/.ssh/**": "deny"}`
+	const star = `{"*": "allow", "**/.env": "deny"}`
+	const narrow = `{"*": "deny", "src/**": "allow", "/home/u/**": "allow"}`
+	for _, tc := range []struct {
+		read, cmd string
+		want      obstat.Verdict
+	}{
+		{abs, "cat config/prod", obstat.Deny},
+		{abs, "cat /w/p/config/prod", obstat.Deny},
+		{abs, "cat conf*/prod", obstat.Ask},
+		{abs, "cat link/passwd", obstat.Ask},
+		{abs, "cat src/a", obstat.Allow},
+		{home, "cat ~/.ssh/id_rsa", obstat.Deny},
+		{home, "cat ../../home/u/.ssh/id_rsa", obstat.Deny},
+		{home, "cat ~/.ss?/id_rsa", obstat.Ask},
+		{home, "cat ~/notes", obstat.Allow},
+		{star, "cat .env", obstat.Deny},
+		{star, "cat src/.env", obstat.Deny},
+		{star, "cat src/a", obstat.Allow},
+		{narrow, "cat src/a", obstat.Allow},
+		{narrow, "cat a", obstat.Deny},
+		{narrow, "cat ~/notes", obstat.Deny},
+	} {
+		l := load(t, map[string]string{}, "opencode.json", in(tc.read))
+		input, _ := json.Marshal(map[string]string{"command": tc.cmd})
+		call := callOf("bash", string(input))
+		call.Roots = []string{"/w/p"}
+		if d := l.Policy.Decide(call, world); d.Verdict != tc.want {
+			t.Errorf("%s: %s: %v, want %v (%s)", tc.read, tc.cmd, d.Verdict, tc.want, d.Reason())
+		}
+	}
+}
