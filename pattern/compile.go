@@ -152,7 +152,7 @@ func read(f Flavour, text string) (*reading, error) {
 func (p *Pattern) reached() *language {
 	l := p.reach.Load()
 	if l == nil {
-		l = &language{tree: p.read().whole()}
+		l = &language{tree: p.read().whole(), backslash: p.flavour == Wildcard && !strings.Contains(p.text, `\`)}
 		if !p.reach.CompareAndSwap(nil, l) {
 			l = p.reach.Load()
 		}

@@ -18,7 +18,8 @@ const (
 
 // A language is made when it is first wanted.
 type language struct {
-	tree *node
+	tree      *node
+	backslash bool // it is a slash in texts, and the pattern names none itself
 
 	once  sync.Once
 	auto  *automaton // nil: too large, nothing can be told

@@ -61,9 +61,9 @@ func (l *language) meets(set string, below bool) bool {
 		case anyText:
 			s = l.many(s, everyRune)
 		case anyName:
-			s = l.many(s, inName)
+			s = l.many(s, l.inName())
 		case oneChar:
-			s = l.some(s, inName)
+			s = l.some(s, l.inName())
 		case classOf:
 			end := i
 			for end < len(set) && set[end] != classEnd {
@@ -72,7 +72,7 @@ func (l *language) meets(set string, below bool) bool {
 			s = l.oneOf(s, set[i:end])
 			i = min(end+1, len(set))
 		case visible: // and the anyName behind it
-			s = l.union(s, l.many(l.some(s, firstOfName), inName))
+			s = l.union(s, l.many(l.some(s, l.firstOfName()), l.inName()))
 			i += min(1, len(set)-i)
 		default:
 			s = l.step(s, r)
@@ -89,7 +89,24 @@ var (
 	everyRune   = []rune{}
 	inName      = []rune{'/'}
 	firstOfName = []rune{'/', '.'}
+	backslashed = []rune{'/', '\\', '.'} // the same where a backslash is a slash
 )
+
+// inName returns the characters that a name does not have, and firstOfName those that a visible
+// one does not begin with.
+func (l *language) inName() []rune {
+	if l.backslash {
+		return backslashed[:2]
+	}
+	return inName
+}
+
+func (l *language) firstOfName() []rune {
+	if l.backslash {
+		return backslashed
+	}
+	return firstOfName
+}
 
 // some returns the states after one character that is none of those in not.
 func (l *language) some(s *langSet, not []rune) *langSet {

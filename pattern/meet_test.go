@@ -33,6 +33,10 @@ func TestMayMeet(t *testing.T) {
 		{Full, `config/prod\.yaml`, "config/p\x01.yaml", false, true},
 		{Full, `config/prod\.yaml`, "config/d\x01.yaml", false, false},
 		{Search, `\.env$`, "/p/.e\x00", false, true},
+		{Wildcard, "**/.env", "dist/\x03\x01", false, false}, // which takes a backslash for a slash, but names have none
+		{Wildcard, "**/.env", "dist/.e\x01", false, true},
+		{Wildcard, "**/.env", "\x00/.env", false, true},
+		{Wildcard, `a\\b*`, "a\x01", false, true},
 	} {
 		p, err := Compile(tc.flavour, tc.pattern)
 		if err != nil {
