@@ -63,7 +63,7 @@ func TestEffects(t *testing.T) {
 		{"tar -cf a.tar x -C src y", "read /home/user/project/src list; write /home/user/project/a.tar; read /home/user/project/x recursive; read /home/user/project/src/y recursive"},
 		{"env -C sub rm x", "read /home/user/project/sub list; delete /home/user/project/sub/x"},
 		{"git push --force origin main", "connect push, force; code the repository's hooks"},
-		{"git mv a b", "delete /home/user/project/a; write /home/user/project/b"},
+		{"git mv a b", "delete /home/user/project/a; read /home/user/project/a; write /home/user/project/b"},
 		{"sed -i s/a/b/ f", "write /home/user/project/f"},
 		{"sed -n 'r x\nw y' f", "read /home/user/project/x; write /home/user/project/y; read /home/user/project/f"},
 		{"awk '{print > \"o\"}' f", "write /home/user/project/o; read /home/user/project/f"},

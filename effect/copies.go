@@ -14,38 +14,53 @@ type copied struct{ from, to string }
 
 // copiesTree notes the worktree or clone that git makes.
 func (c *call) copiesTree(ops []int) {
-	if c.name != "git" || !c.sub || len(ops) == 0 || c.f.where != "" {
+	if c.name != "git" || !c.sub || c.f.where != "" {
 		return
 	}
-	first := &c.words[ops[0]]
-	at := func(w *shell.Word) string {
-		p := c.a.resolve(c.f.dir, w)
-		return or(p.Real, p.Abs)
-	}
-	note := func(from, to string) {
-		for _, before := range c.a.copies { // a copy of a copy
-			if paths.Inside(before.to, from) {
-				from = before.from + from[len(before.to):]
-			}
-		}
-		c.a.copies = append(c.a.copies, copied{from, to})
+	first := &shell.Word{}
+	if len(ops) > 0 {
+		first = &c.words[ops[0]]
 	}
 	switch sub := c.words[c.at[0]].Text; {
 	case c.moved != "" && strings.Contains(c.a.an.Source, "--work-tree"):
-		note(c.a.worktree(c.start), c.f.dir)
+		c.noteCopy(c.a.worktree(c.start), c.f.dir)
+	case sub == "checkout-index", sub == "read-tree":
+		for i := range c.words {
+			if prefix, ok := strings.CutPrefix(c.words[i].Text, "--prefix="); ok {
+				c.noteCopy(c.a.worktree(c.f.dir), c.realPath(&shell.Word{Text: prefix, Known: true}))
+			}
+		}
+	case len(ops) == 0:
+	case sub == "bundle" && first.Text == "-":
+		c.readTree()
 	case sub == "bundle":
-		note(c.a.worktree(c.f.dir), at(first))
+		c.noteCopy(c.a.worktree(c.f.dir), c.realPath(first))
 	case sub == "worktree" && c.words[c.at[1]].Text == "add":
-		note(c.a.worktree(c.f.dir), at(first))
-	case sub == "clone" && first.Known && !strings.ContainsAny(strings.TrimPrefix(first.Text, "file://"), ":@"):
+		c.noteCopy(c.a.worktree(c.f.dir), c.realPath(first))
+	case (sub == "clone" || sub == "submodule") && first.Known && !strings.ContainsAny(strings.TrimPrefix(first.Text, "file://"), ":@"):
 		from := *first
 		from.Text = strings.TrimPrefix(from.Text, "file://")
 		to := shell.Word{Text: strings.TrimSuffix(path.Base(strings.TrimSuffix(from.Text, "/.git")), ".git"), Known: true}
 		if len(ops) > 1 {
 			to = c.words[ops[1]]
 		}
-		note(strings.TrimSuffix(at(&from), "/.git"), at(&to))
+		c.noteCopy(strings.TrimSuffix(c.realPath(&from), "/.git"), c.realPath(&to))
 	}
+}
+
+func (c *call) realPath(w *shell.Word) string {
+	p := c.a.resolve(c.f.dir, w)
+	return or(p.Real, p.Abs)
+}
+
+// noteCopy notes a copy, or a copy of a copy.
+func (c *call) noteCopy(from, to string) {
+	for _, before := range c.a.copies {
+		if paths.Inside(before.to, from) {
+			from = before.from + from[len(before.to):]
+		}
+	}
+	c.a.copies = append(c.a.copies, copied{from, to})
 }
 
 // throughCopies adds what a read of a copy is a read of.
@@ -68,6 +83,13 @@ func (a *analyzer) throughCopies(e *Effect) {
 	}
 }
 
+// readTree adds a read of all that is below.
+func (c *call) readTree() {
+	c.recursive = true
+	here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
+	c.readFile(&here, true)
+}
+
 // wholeTree reports whether git shows what is in all tracked files below: `git grep x`, `git archive HEAD`.
 func (c *call) wholeTree() bool {
 	if c.name != "git" || !c.sub || c.help {
@@ -77,13 +99,28 @@ func (c *call) wholeTree() bool {
 	case "grep":
 		return !c.flagged(" -l --files-with-matches --name-only -L --files-without-match -c --count -q --quiet ")
 	case "archive":
-		return !c.flagged(" -l --list ") && len(c.ops()) < 2
-	case "fast-export":
+		return !c.flagged(" -l --list ")
+	case "fast-export", "upload-pack", "upload-archive", "http-backend", "daemon", "pack-objects":
 		return true
+	case "checkout-index":
+		return c.flagged(" --prefix --temp ")
+	case "diff", "diff-tree", "diff-index":
+		return c.fromNothing()
 	case "format-patch":
 		return c.flagged(" --stdout ") && c.flagged(" --root ")
 	case "stash":
-		return c.words[c.at[1]].Text == "show" && c.flagged(" -p -u --patch ")
+		return c.words[c.at[1]].Text == "show" && c.flagged(" -p -u --patch --include-untracked --only-untracked ")
+	}
+	return false
+}
+
+// fromNothing reports whether a diff begins at the empty tree, which makes it show whole files.
+func (c *call) fromNothing() bool {
+	for _, i := range c.ops() {
+		switch w := &c.words[i]; {
+		case strings.HasPrefix(w.Text, "4b825dc"), strings.HasPrefix(w.Text, "6ef19b4"), !w.Known && strings.Contains(c.a.an.Source, "hash-object"):
+			return true
+		}
 	}
 	return false
 }

@@ -172,15 +172,67 @@ func TestReadsByWayOfGit(t *testing.T) {
 func TestWrittenForAProgram(t *testing.T) {
 	for _, c := range []string{
 		"printf 'x:\\n\\tcat .env\\n' > Makefile && make", "echo 'x: ; cat .env' >> ./makefile; make x", `echo '{"scripts":{"x":"cat .env"}}' > package.json && npm run x`, "cd web && echo x | tee package.json && yarn x",
-		"echo 'import os' > conftest.py; pytest -q",
+		"echo 'import os' > conftest.py; pytest -q", "npm pkg set scripts.x='cat .env' && npm run x", "npm set-script x 'cat .env'; npm run x", "pnpm pkg set --json \"scripts={}\" && pnpm test", "npm pkg set \"$x\" && npm test",
+		"npm config set script-shell ./x && npm test", "npm set shell=./x; npm test", "echo script-shell=./x > .npmrc && npm test", "echo x > setup.py && pip install .", "echo x > noxfile.py; nox", "echo x > .cargo/config.toml && cargo build",
+		"echo x > CMakeLists.txt && cmake .", "echo x > vite.config.ts && vite build",
 	} {
 		if an := AnalyzeCommand(c, testOptions()); !hides(an) {
 			t.Errorf("%s: nothing hides what runs: %+v", c, an.Gaps)
 		}
 	}
-	for _, c := range []string{"echo x > notes.txt && make", "make > Makefile.log", "echo x > a/package.json; npm test", "touch Makefile && make", "npm install left-pad && npm test"} {
+	for _, c := range []string{"echo x > notes.txt && make", "make > Makefile.log", "echo x > a/package.json; npm test", "touch Makefile && make", "npm install left-pad && npm test",
+		"npm pkg set version=1.2.3 && npm run build", "npm pkg set private=true --json; npm test", "npm config set registry http://h/ && npm ci", "npm version patch && npm run build"} {
 		if an := AnalyzeCommand(c, testOptions()); hides(an) {
 			t.Errorf("%s: %+v", c, an.Gaps)
+		}
+	}
+}
+
+// An extended pattern is a set of names.
+func TestExtendedPatterns(t *testing.T) {
+	env := paths.Exactly("/home/user/project/.env")
+	for _, c := range []string{"shopt -s extglob\ncat .+(env)", "shopt -s extglob\ncat .!(git)", "shopt -s extglob\nhead ./.@(env|x)", "shopt -s extglob\ncat @(.env)", "shopt -s extglob\ncat ?(.)env"} {
+		an := AnalyzeCommand(c, testOptions())
+		if !hides(an) && !slices.ContainsFunc(an.Effects, func(e Effect) bool { return e.Kind == Read && e.Target().Meets(env) }) {
+			t.Errorf("%s does not read .env: %+v", c, an.Effects)
+		}
+	}
+	for _, c := range []string{"shopt -s extglob\nls !(a)", "[[ $x == @(*.js|*.ts) ]]"} {
+		if an := AnalyzeCommand(c, testOptions()); hides(an) {
+			t.Errorf("%s: %+v", c, an.Gaps)
+		}
+	}
+}
+
+// What git takes for the files that it shows: from the top, without regard to case, all but some.
+func TestPathspecs(t *testing.T) {
+	env, other := paths.Exactly("/p/.env"), paths.Exactly("/p/config/prod.yaml")
+	opts := &Options{Dir: "/p", FS: dirsOf{"/p": true, "/p/.git": true, "/p/src": true, "/p/config": true}}
+	reads := func(c string, set paths.Set) bool {
+		return slices.ContainsFunc(AnalyzeCommand(c, opts).Effects, func(e Effect) bool { return e.Kind == Read && !e.Tags.Has(List) && e.Target().Meets(set) })
+	}
+	for _, c := range []string{
+		"git grep '' -- ':(icase).ENV'", "git grep '' -- ':(glob)**/.env'", "git grep '' -- ':(top).env'", "git grep '' -- ':/.env'", "git grep '' -- '*nv'", "git grep '' '*nv'", "git grep x -- ':!src'", "git grep x -- '*'",
+		"git show HEAD -- ':(icase).ENV'", "git show HEAD '*nv'", "git diff HEAD~1 -- '*nv'", "git log -p -- '*nv'", "git log --patch -- ':(top,icase).EnV'", "git log -U9 -- .env", "git format-patch -1 --stdout '*nv'",
+		"git archive HEAD ':!src'", "git diff 4b825dc642cb6eb9a060e54bf8d69288fbee4904 -- .", "git diff $(git hash-object -t tree /dev/null)",
+		"git upload-pack .", "git upload-archive .", "git http-backend", "git daemon --export-all", "git pack-objects --stdout --all", "git bundle create - HEAD", "git checkout-index --prefix=/tmp/x/ -a",
+		"git checkout-index --temp .env", "git --work-tree=/tmp/x checkout -f && cat /tmp/x/.env", "git read-tree --prefix=x/ -u HEAD && cat x/.env", "git submodule add ./. x && cat x/.env", "git mv .env e && cat e",
+	} {
+		if !reads(c, env) {
+			t.Errorf("%s does not read .env: %+v", c, AnalyzeCommand(c, opts).Effects)
+		}
+	}
+	for _, c := range []string{"git log -p -- config/prod.yaml", "git log -p -- 'config/*.yaml'", "git log $x -- config/prod.yaml", "git show HEAD:config/prod.yaml", "cd src && git show HEAD:config/prod.yaml", "git log -p -- ':/config'"} {
+		if !reads(c, other) {
+			t.Errorf("%s does not read config/prod.yaml: %+v", c, AnalyzeCommand(c, opts).Effects)
+		}
+	}
+	for _, c := range []string{
+		"git diff -- .", "git diff -- . ':!package-lock.json'", "git log -p -- src", "git log --oneline -- config/prod.yaml", "git diff main -- '*.go'", "git show HEAD -- src", "git log -p -3", "git diff $BASE",
+		"git grep x -- '*.go'", "git format-patch -1", "git bundle create /tmp/b HEAD", "git show :/fix", "git log --until=now -- config/prod.yaml",
+	} {
+		if reads(c, env) || reads(c, other) {
+			t.Errorf("%s reads .env or config/prod.yaml: %+v", c, AnalyzeCommand(c, opts).Effects)
 		}
 	}
 }

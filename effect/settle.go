@@ -42,9 +42,7 @@ func (c *call) settle() {
 		}
 	}
 	if whole := c.wholeTree(); (whole || c.recursive && c.reads()) && len(c.a.an.Effects) == operands {
-		c.recursive = true
-		here := shell.Word{Text: ".", Known: true, Span: c.words[0].Span}
-		c.readFile(&here, true)
+		c.readTree()
 	}
 	c.foundHere()
 	c.inner()
@@ -175,6 +173,9 @@ func (c *call) deed(d *deed) {
 		e.Kind, e.Sensitive, e.Secret, e.Harmless = Read, "environment", true, false
 	case doesLoads:
 		c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, false)
+		return
+	case doesSaves:
+		c.changeFile(Write, &shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span})
 		return
 	case doesInPlace:
 		if len(c.ops()) > 0 {
@@ -373,69 +374,4 @@ func (a *analyzer) strange(dir, root string) bool {
 		}
 	}
 	return false
-}
-
-// revision is a revision, or the path of a tracked file, which may be a secret.
-func (c *call) revision(w *shell.Word) {
-	p := w.Text
-	if i := strings.LastIndexByte(p, ':'); i >= 0 {
-		p = p[i+1:]
-	}
-	if p == "" || !w.Known {
-		return // what is tracked is not secret to those who can read the repository
-	}
-	e, ok := c.a.opts.Sensitive.Lookup(p)
-	if !ok && w.Glob {
-		e, ok = c.a.glob(p)
-	}
-	if ok && e.Secret {
-		v := *w
-		v.Text = p
-		c.readFile(&v, true)
-	}
-}
-
-// blob is a revision, or a tracked file whose content is shown: `HEAD:config/prod.yaml`, or
-// behind -- a path or a pattern of git's own.
-func (c *call) blob(w *shell.Word) {
-	v := *w
-	if !w.Known {
-		if shape := w.Shape(); strings.Trim(shape, shell.Unknown) != "" {
-			if i := strings.LastIndexByte(shape, ':'); i >= 0 {
-				shape = shape[i+1:]
-			}
-			v = shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why, Bound: w.Bound}.WithShape(shape)
-			e := c.newEffect(Read, &v)
-			e.Harmless = true
-			c.a.effect(e)
-		} else if c.words[c.at[0]].Text == "cat-file" { // any object, `xargs git cat-file -p`
-			any := shell.Unknown
-			e := c.newEffect(Read, &v)
-			e.Harmless, e.shape, e.bound = true, &any, true
-			c.a.effect(e)
-		}
-		return
-	}
-	if i := strings.LastIndexByte(v.Text, ':'); i >= 0 {
-		v.Text = v.Text[i+1:]
-	} else if !c.pathLike(v.Text) {
-		return
-	}
-	if v.Text == "" {
-		return
-	}
-	v.Glob = v.Glob || hasGlob(v.Text)
-	e := c.newEffect(Read, &v)
-	c.place(&e, &v)
-	e.Recursive = e.Recursive || c.a.dirAt(&e)
-	e.Harmless = !e.Secret
-	c.a.effect(e)
-}
-
-// pathLike reports whether a word of git's is more likely a path than a revision.
-func (c *call) pathLike(t string) bool {
-	if strings.Contains(t, "..") && !strings.HasPrefix(t, "../") && !strings.Contains(t, "/..") {
-		return false // a range
-	}
-	return c.dashes() || strings.ContainsAny(t, "./*?[") || c.words[c.at[0]].Text == "archive" && t != c.words[c.ops()[0]].Text
 }

@@ -114,6 +114,7 @@ const (
 	doesRepo                   // read, but the repository's configuration may run programs
 	doesEnviron                // print the environment
 	doesLoads                  // read the file in parentheses
+	doesSaves                  // write the file in parentheses
 	doesCreate                 // write the archive instead of reading it
 	doesTree                   // read everything below the working directory if no path is given
 	doesIdle                   // without operands, standard input is not read
@@ -124,7 +125,7 @@ const (
 var verbNames = [...]string{
 	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
 	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
-	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesCreate: "create", doesTree: "tree",
+	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create", doesTree: "tree",
 	doesIdle: "idle", doesLinked: "linked",
 }
 

@@ -165,26 +165,61 @@ func (a *analyzer) implied() {
 
 // codeOf returns the files of a project that hold what a program runs.
 func codeOf(program string) []string {
-	switch program {
-	case "make", "gmake":
-		return []string{"Makefile", "makefile", "GNUmakefile"}
-	case "npm", "pnpm", "yarn", "bun":
-		return []string{"package.json"}
-	case "just":
-		return []string{"justfile", ".justfile", "Justfile"}
-	case "rake":
-		return []string{"Rakefile"}
-	case "task":
-		return []string{"Taskfile.yml", "Taskfile.yaml"}
-	case "pytest", "tox":
-		return []string{"conftest.py", "tox.ini"}
-	case "cargo":
-		return []string{"build.rs"}
-	case "gradle":
-		return []string{"build.gradle", "build.gradle.kts"}
+	for line := range strings.SplitSeq(codeFiles, "\n") {
+		names, files, _ := strings.Cut(line, ": ")
+		if strings.Contains(" "+names+" ", " "+program+" ") {
+			return strings.Fields(files)
+		}
 	}
 	return nil
 }
+
+// codeFiles are the files that programs take for code, or for settings that name code.
+const codeFiles = `make gmake: Makefile makefile GNUmakefile
+npm pnpm yarn bun npx: package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml
+just: justfile .justfile Justfile
+rake: Rakefile
+task go-task: Taskfile.yml Taskfile.yaml
+pytest py.test tox nox: conftest.py tox.ini noxfile.py pytest.ini
+cargo: build.rs .cargo/config.toml .cargo/config
+gradle gradlew: build.gradle build.gradle.kts settings.gradle init.gradle
+mvn mvnw: pom.xml
+cmake ctest: CMakeLists.txt
+meson: meson.build
+scons: SConstruct
+pip pip3 uv: setup.py
+invoke inv: tasks.py
+fab: fabfile.py
+doit: dodo.py
+gulp: gulpfile.js
+grunt: Gruntfile.js
+eslint: eslint.config.js eslint.config.mjs .eslintrc.js
+prettier: prettier.config.js .prettierrc.js
+jest: jest.config.js
+mocha: .mocharc.js .mocharc.cjs .mocharc.json
+vite vitest: vite.config.js vite.config.ts vitest.config.ts
+webpack: webpack.config.js
+rollup: rollup.config.js
+deno: deno.json deno.jsonc
+composer: composer.json
+mix: mix.exs
+bundle bundler: Gemfile
+vagrant: Vagrantfile
+pre-commit: .pre-commit-config.yaml
+lefthook: lefthook.yml
+direnv: .envrc
+mise: mise.toml .mise.toml
+docker-compose podman-compose: docker-compose.yml compose.yaml
+ansible-playbook ansible: ansible.cfg
+terraform tofu: main.tf
+git: .gitmodules
+tmux: .tmux.conf
+gdb: .gdbinit
+lldb: .lldbinit
+vim vi nvim ex view: .vimrc .exrc
+julia: startup.jl
+perl: sitecustomize.pl
+python python3: sitecustomize.py usercustomize.py`
 
 // maxCopies is how often a copy of a copy is followed.
 const maxCopies = 8
@@ -249,6 +284,9 @@ func keepsContent(words []shell.Word) bool {
 		return false
 	}
 	name, _ := programName(words[0].Text)
+	if setsScripts(words) {
+		return false
+	}
 	switch name {
 	case "chmod", "chown", "chgrp", "touch", "mkdir", "setfacl", "git", "go", "cargo", "make", "ninja", "cmake", "rustc", "javac", "kotlinc", "swiftc",
 		"tsc", "esbuild", "ld", "ar", "strip", "npm", "pnpm", "yarn", "gofmt", "shfmt", "rm", "mktemp":
@@ -256,6 +294,23 @@ func keepsContent(words []shell.Word) bool {
 	}
 	for _, compiler := range [...]string{"gcc", "g++", "cc", "c++", "clang", "clang++"} {
 		if name == compiler || strings.HasPrefix(name, compiler+"-") || strings.HasSuffix(name, "-"+compiler) {
+			return true
+		}
+	}
+	return false
+}
+
+// setsScripts reports whether npm and its kin are told to write a script into package.json:
+// `npm pkg set scripts.x=rm`.
+func setsScripts(words []shell.Word) bool {
+	writes := false
+	for i := 1; i < len(words); i++ {
+		switch t := words[i].Text; {
+		case t == "set-script":
+			return true
+		case t == "pkg":
+			writes = true
+		case writes && (!words[i].Known || strings.Contains(t, "scripts")):
 			return true
 		}
 	}

@@ -421,7 +421,7 @@ func (w *walker) substitution(p *syntax.CmdSubst, document bool) {
 	w.testing, w.printed = testing, printed
 }
 
-// extGlob adds an extended pattern. The parser takes its inside for plain text.
+// extGlob adds an extended pattern, `.+(env)`. The parser takes its inside for plain text.
 func (b *builder) extGlob(p *syntax.ExtGlob) {
 	if strings.ContainsAny(p.Pattern.Value, "$`'\"\\<>;&#\n") {
 		b.w.gap(Syntax, "code inside an extended pattern", p)
@@ -432,6 +432,9 @@ func (b *builder) extGlob(p *syntax.ExtGlob) {
 			b.w.gap(Syntax, "an extended pattern, but extglob is not set", p)
 		}
 	}
-	b.add(p.Op.String() + p.Pattern.Value + ")")
+	if !b.w.testing && strings.Contains(p.Pattern.Value, ".") {
+		b.w.gap(Syntax, "a dot inside an extended pattern, which may begin a hidden name", p)
+	}
+	b.add("*") // as a path it is at most that
 	b.f.Glob = true
 }
