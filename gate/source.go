@@ -74,6 +74,7 @@ type Files struct {
 		roots []string
 		*kept
 	}
+	ahead bool // last was found a moment ago, for the call that is decided next
 }
 
 var _ Source = (*Files)(nil)
@@ -93,7 +94,9 @@ const maxPlaces = 1000
 func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	f.mu.Lock() // one at a time, so that no older policy takes a newer one's place
 	defer f.mu.Unlock()
-	if k := f.last.kept; k != nil && f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots) && k.latest != nil && !k.latest.Changed() {
+	ahead := f.ahead
+	f.ahead = false
+	if k := f.last.kept; k != nil && f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots) && k.latest != nil && (ahead || !k.latest.Changed()) {
 		return k.latest, k.err
 	}
 	w := f.where(c)
@@ -110,6 +113,16 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	}
 	f.last.dir, f.last.roots, f.last.kept = c.Dir, slices.Clone(c.Roots), k
 	return k.latest, k.err
+}
+
+// Ahead finds the policies for a call that a gate is about to decide. With Once, the gate's first look
+// gets the same without reading the files a second time; any later one looks again.
+func (f *Files) Ahead(c *obstat.Call) (*policy.InForce, error) {
+	out, err := f.InForce(c)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ahead = f.Once
+	return out, err
 }
 
 func (f *Files) find(w *policy.Where, k *kept) {

@@ -45,6 +45,8 @@ func Prompt(marker string) string { return "Please run the " + marker + "." }
 type Model struct {
 	script Script
 	dump   string // where requests are kept to look at, "" nowhere
+	// before, if any, is called before the model asks for a call of the main list.
+	before func(call int)
 	server *http.Server
 	addr   string
 
@@ -139,6 +141,9 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	marker, calls := m.next(c)
 	m.clock(marker, len(c.results) > 0)
 	defer m.clock(marker, false)
+	if m.before != nil && marker == MainMarker {
+		m.before(len(c.results))
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = form.write(w, callID(marker, len(c.results)), calls)
 }

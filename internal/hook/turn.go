@@ -96,7 +96,11 @@ func (t *turn) serve(o *gate.Options) error {
 		if len(c.Roots) == 0 && c.Dir != "" {
 			c.Roots = []string{c.Dir} // as the gate asks, which then finds the same
 		}
-		f, _ := o.Policy.InForce(&c) // what is broken says so in the gate
+		files, ok := o.Policy.(*gate.Files)
+		if !ok {
+			return nil
+		}
+		f, _ := files.Ahead(&c) // what is broken says so in the gate
 		url = f.Server()
 	}
 	if url == "" {
