@@ -40,6 +40,7 @@ var faces = []face{
 	{name: "host/opencode", dialect: "opencode", open: opencodeInstance},
 	{name: "host/chorus", dialect: "chorus", open: chorusHost},
 	{name: "host/adkfluent", dialect: "adkfluent", open: adkPlugin},
+	{name: "mcp", takes: serverTool, open: gateway},
 }
 
 // A face is a way in: open returns how a call is put to it, under a setting.
@@ -47,7 +48,9 @@ type face struct {
 	name    string
 	dialect string // the only one it serves; "" serves all
 	bare    bool   // it has no self-protection: that is the gate's
-	open    func(t *testing.T, s *setting) (put func(*obstat.Call) said, close func())
+	// takes tells which calls can be put to it; nil: all.
+	takes func(*obstat.Call) bool
+	open  func(t *testing.T, s *setting) (put func(*obstat.Call) said, close func())
 }
 
 // said is an answer as every face has it. A rule is named in the reason; faces
@@ -327,11 +330,14 @@ func TestFaces(t *testing.T) {
 				selves++
 			}
 			for i, f := range serve {
-				if f.bare && self {
+				if f.bare && self || f.takes != nil && !f.takes(c) {
 					continue
 				}
 				asked[f.name]++
 				got := open[i](c)
+				if got.reason == "" && f.takes != nil {
+					got.reason = want.reason // a gateway gives one with denials only
+				}
 				if got.rule == "" {
 					got.rule = want.rule // it is in the reason
 				}
@@ -342,7 +348,7 @@ func TestFaces(t *testing.T) {
 		}
 	}
 	for _, f := range faces {
-		if asked[f.name] < 100 || f.dialect == "" && asked[f.name] < 2000 {
+		if asked[f.name] < 100 || f.dialect == "" && f.takes == nil && asked[f.name] < 2000 {
 			t.Errorf("%s was asked %d times", f.name, asked[f.name])
 		}
 	}

@@ -42,6 +42,7 @@ func gathered(t *testing.T, home string) []*work {
 	settings := filepath.Join(home, "settings.json")
 	write(t, settings, `{"permissions":{"allow":["Bash(touch *)","Bash(ls *)","Read","mcp__canary"],"ask":["Write"],"deny":["Bash(rm *)","Edit(/etc/**)"]}}`)
 	out := []*work{{setting: setting{dialect: "claudecode", files: []string{settings}, home: home}, calls: captured(t)}}
+	out = append(out, served(t, home))
 	same, n := map[string]*work{}, 0
 	for _, name := range corpora {
 		drawn := read(t, name)
