@@ -18,7 +18,7 @@ import (
 func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
 	var out *Request
 	if b.gone(id) {
-		if _, err := b.settle(ctx, id, Canceled, nil); err != nil {
+		if _, err := b.withdraw(ctx, id, Canceled, true); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%q: %w: it was withdrawn, for the agent that asked is gone", id, ErrSettled)

@@ -290,15 +290,15 @@ func (b *Broker) pending(ctx context.Context) (open, over []*Request, err error)
 	}
 	now := b.now()
 	for _, r := range all {
-		to := Expired
+		to, gone := Expired, b.gone(r.ID)
 		if now.Before(r.Expires) {
-			if !b.gone(r.ID) {
+			if !gone {
 				open = append(open, r)
 				continue
 			}
 			to = Canceled
 		}
-		if r, err := b.settle(ctx, r.ID, to, nil); err == nil {
+		if r, err := b.withdraw(ctx, r.ID, to, gone); err == nil {
 			b.tell(r)
 			over = append(over, r)
 		} else if !errors.Is(err, ErrSettled) {

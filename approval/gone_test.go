@@ -15,6 +15,12 @@ import (
 type watched struct {
 	memory.Store
 	there map[string]bool
+	ended []string
+}
+
+func (w *watched) Ended(_ context.Context, r *approval.Request, why string) error {
+	w.ended = append(w.ended, r.ID+" "+string(r.State)+": "+why)
+	return nil
 }
 
 func (w *watched) Attend(id string) func() {
@@ -57,6 +63,9 @@ func TestGone(t *testing.T) {
 			}
 			cancel()
 			<-end
+			if len(store.ended) != 1 || !strings.HasPrefix(store.ended[0], "r canceled: ") {
+				t.Errorf("written down: %q", store.ended)
+			}
 			if len(store.there) != 0 {
 				t.Error("it has not left")
 			}

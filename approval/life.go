@@ -43,6 +43,8 @@ type Attendance interface {
 	Attend(id string) (leave func())
 	// Gone tells whether such a process has ended without leave; false where none is known.
 	Gone(id string) bool
+	// Ended writes down how a request ended that such a process has left behind.
+	Ended(ctx context.Context, r *Request, why string) error
 }
 
 // attend says that this process waits, where the store can tell others.
@@ -57,6 +59,16 @@ func (b *Broker) attend(id string) (leave func()) {
 func (b *Broker) gone(id string) bool {
 	a, ok := b.store.(Attendance)
 	return ok && a.Gone(id)
+}
+
+// withdraw ends a request that nobody has answered. Where its asker has gone, it has that written down:
+// nobody else does. A broker that Logs leaves it to its owner.
+func (b *Broker) withdraw(ctx context.Context, id string, to State, gone bool) (*Request, error) {
+	r, err := b.settle(ctx, id, to, nil)
+	if a, ok := b.store.(Attendance); ok && err == nil && gone && !b.opts.Logs {
+		err = a.Ended(ctx, r, "the request was withdrawn: the agent that asked is gone")
+	}
+	return r, err
 }
 
 // now returns the store's time, or this machine's.

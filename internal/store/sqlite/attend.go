@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/ledger"
 )
 
 var _ approval.Attendance = (*Store)(nil)
@@ -56,6 +58,12 @@ func (s *Store) Gone(id string) bool {
 	}
 	_, err = os.Lstat(name)
 	return err == nil // else it has left just now, with its answer
+}
+
+// Ended writes down how a request ended that nobody waits for any more.
+func (s *Store) Ended(ctx context.Context, r *approval.Request, why string) error {
+	return s.log.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Answer, Agent: r.Call.Agent, Session: r.Call.Session, User: r.Call.User, Dir: r.Call.Dir, Tool: r.Call.Tool,
+		Request: r.ID, Call: r.Digest, Policy: r.Policy, Verdict: string(r.State), Reason: why})
 }
 
 // tidyAttendance removes files that processes left behind long ago.

@@ -1,11 +1,45 @@
 package sqlite_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/ledger"
 )
+
+// TestLeftBehind: the ledger says that the request of a killed process was withdrawn, once, by whoever
+// looks at the requests first.
+func TestLeftBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	asker, seat := open(t, path), open(t, path)
+	r := &approval.Request{ID: "req_1", Call: obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`), Agent: "codex", Session: "s"}, Digest: "d"}
+	if err := approval.New(asker, nil).Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	asker.Attend("req_1")()
+	if err := os.WriteFile(filepath.Join(path+".asking", "req_1"), nil, 0o600); err != nil { // as a killed one leaves it
+		t.Fatal(err)
+	}
+	for range 2 {
+		if open, err := approval.New(seat, nil).Pending(t.Context()); err != nil || len(open) > 0 {
+			t.Errorf("%v, %v", open, err)
+		}
+	}
+	n := 0
+	for rec, err := range seat.Records(t.Context(), ledger.Query{Kind: ledger.Answer}) {
+		if n++; err != nil || rec.Request != "req_1" || rec.Verdict != string(approval.Canceled) || rec.Agent != "codex" || rec.Reason == "" {
+			t.Errorf("%+v, %v", rec, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d records", n)
+	}
+}
 
 // TestAttend: another process sees that somebody waits for an answer, that he has left, and that
 // he was killed, which leaves a file without a lock.

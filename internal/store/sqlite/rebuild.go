@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
@@ -97,9 +96,7 @@ func (s *Store) lapse(ctx context.Context, tx *sql.Tx) error {
 	}
 	for _, r := range open {
 		r.State = approval.Canceled
-		rec := &ledger.Record{Time: time.Now(), Kind: ledger.Answer, Agent: r.Call.Agent, Session: r.Call.Session, User: r.Call.User, Dir: r.Call.Dir, Tool: r.Call.Tool,
-			Request: r.ID, Call: r.Digest, Policy: r.Policy, Verdict: string(r.State), Reason: "the request lapsed: the database that held what it asks was gone"}
-		if err := s.log.Append(ctx, rec); err != nil {
+		if err := s.Ended(ctx, r, "the request lapsed: the database that held what it asks was gone"); err != nil {
 			return err
 		}
 		if err := update(tx, r.Spent()); err != nil {
