@@ -1,9 +1,13 @@
 package policy_test
 
 import (
+	"os"
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/all"
 )
 
 // TestAgentFiles: an agent's own rules are in force for it, also beside another agent's; each
@@ -31,5 +35,29 @@ func TestAgentFiles(t *testing.T) {
 		if t.Failed() {
 			t.Fatal(agent)
 		}
+	}
+}
+
+// TestPageListsFiles: docs/policy.md names every file of a project that is found, and the order in which
+// systems count names obstat's own.
+func TestPageListsFiles(t *testing.T) {
+	page, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all.All() {
+		for _, file := range d.Info().Files {
+			named := false
+			for name := file; name != "."; name = path.Dir(name) { // a file, or a directory of such files
+				short := strings.TrimSuffix(name, "c")
+				named = named || strings.Contains(string(page), "`"+name) || strings.Contains(string(page), "`"+path.Base(name)+"`") || strings.Contains(string(page), "`"+short+"(c)`")
+			}
+			if !named {
+				t.Errorf("%s: %s is not named", d.Name(), file)
+			}
+		}
+	}
+	if !strings.Contains(string(page), "`obstat.yaml` or `obstat.json` decides") {
+		t.Error("it is not said whose files decide")
 	}
 }
