@@ -68,7 +68,8 @@ type wire struct {
 	// fileTools are its tools, separated by blanks, that have to name a file.
 	fileTools string
 	// others are its tools besides those for commands and files, each with the argument that tells what it is
-	// about: `read=Read:file_path fetch=WebFetch:url`.
+	// about: `read=Read:file_path fetch=WebFetch:url`. Where another event than the first is asked about it,
+	// that follows: `read=Read:file_path:beforeReadFile`.
 	others string
 	// lists: the command of a shell tool may be a list, a program and its arguments.
 	lists bool

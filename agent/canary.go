@@ -68,7 +68,7 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 }
 
 // Forge returns a call in the agent's form: for the kind `shell` it runs a command, for `write` and `edit` it
-// writes a file, for `mcp` it calls the tool mcp__server__tool, for others, such as `read`, `fetch` or `task`,
+// writes a file, for `mcp` it calls the tool mcp__server__tool, for others, such as `read`, `delete` or `task`,
 // it calls the agent's tool of that kind with the text. It is nil where the agent, or the event, has no such
 // calls.
 func (h *Hook) Forge(dir, kind, text string) []byte {
@@ -78,9 +78,12 @@ func (h *Hook) Forge(dir, kind, text string) []byte {
 		p.kind = shellProbe
 	case "write", "edit":
 	default:
-		tool, field := h.agent.toolOf(kind)
-		if tool == "" || !among(strings.Join(h.agent.events[:1], " "), h.Event) {
+		tool, field, event := h.agent.toolOf(kind)
+		if tool == "" || event != h.Event {
 			return nil
+		}
+		if tool == "apply_patch" {
+			text = "*** Begin Patch\n*** Delete File: " + text + "\n*** End Patch"
 		}
 		if kind == "mcp" {
 			server, name, ok := strings.Cut(strings.TrimPrefix(text, "mcp__"), "__")
@@ -102,15 +105,18 @@ func (h *Hook) Forge(dir, kind, text string) []byte {
 	return b
 }
 
-// toolOf returns the agent's tool of a kind, and the argument that tells what it is about; "" if it has none
-// that its hook is asked about.
-func (a *Agent) toolOf(kind string) (tool, field string) {
+// toolOf returns the agent's tool of a kind, the argument that tells what it is about, and the event that asks
+// about it; "" if it has none that its hook is asked about.
+func (a *Agent) toolOf(kind string) (tool, field, event string) {
 	for entry := range strings.FieldsSeq(a.others) {
 		if name, rest, _ := strings.Cut(entry, "="); name == kind {
-			tool, field, _ = strings.Cut(rest, ":")
+			tool, rest, _ = strings.Cut(rest, ":")
+			if field, event, _ = strings.Cut(rest, ":"); event == "" {
+				event = a.events[0]
+			}
 		}
 	}
-	return tool, field
+	return tool, field, event
 }
 
 // as returns the tool and its arguments: shell runs a command, write writes the
@@ -126,6 +132,14 @@ func (p probe) as(shell, write, pathKey, contentKey string) (tool string, args o
 		return p.text, p.args
 	}
 	return p.text, obj("x", 1)
+}
+
+// ofServer returns the server and the tool of a call of an MCP server's.
+func (p probe) ofServer() (server, tool string) {
+	if server, tool, ok := strings.Cut(p.text, "/"); ok {
+		return server, tool
+	}
+	return "canary", p.text
 }
 
 // Command returns the words that the agent starts for the hook, and the variables

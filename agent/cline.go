@@ -14,7 +14,7 @@ import (
 // cline is Cline, in both of its documented generations.
 func cline() *Agent {
 	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
-		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context", housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
+		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x", housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
 			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
 		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore,
 			script: clineWords, reads: func(name string) bool { return name == preToolUse },
@@ -145,6 +145,10 @@ func clineWords(line string) []string {
 
 func clineForge(event, dir string, p probe) object {
 	tool, args := p.as("execute_command", "write_to_file", "path", "content")
+	if p.args != nil && strings.Contains(p.text, "/") {
+		server, name := p.ofServer()
+		tool, args = "use_mcp_tool", obj("server_name", server, "tool_name", name, "arguments", "{}")
+	}
 	return obj("clineVersion", "3.0.0", "hookName", event, "timestamp", "1767225600000", "taskId", canarySession, "workspaceRoots", []any{dir}, "userId", canarySession,
 		"preToolUse", obj("toolName", tool, "parameters", args))
 }

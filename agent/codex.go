@@ -24,7 +24,7 @@ import (
 // an ask or an empty standard error make it run the call.
 func codex() *Agent {
 	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
-		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, others: "task=spawn_agent:message mcp=mcp__SERVER__TOOL", housekeeping: codexHousekeeping},
+		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, others: "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL", housekeeping: codexHousekeeping},
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,

@@ -13,7 +13,8 @@ import (
 func cursor() *Agent {
 	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
 		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode,
-			marks: func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
+			others: "read=Read:file_path:beforeReadFile delete=Delete:file_path:preToolUse task=Task:task:subagentStart mcp=SERVER/TOOL:x:beforeMCPExecution",
+			marks:  func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
 		// Commands and MCP calls have events of their own, where an ask is honoured;
 		// the event for tools is for the rest.
 		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, after: cursorShellDone + " " + cursorMCPDone, limit: patient, format: textedit.JSON, first: obj("version", 1),
@@ -135,8 +136,11 @@ func cursorForge(event, dir string, p probe) object {
 	case event == cursorShell && p.kind == shellProbe:
 		return append(o, obj("command", p.text, "cwd", dir, "sandbox", false)...)
 	case event == cursorMCP && p.kind == otherProbe:
-		return append(o, obj("tool_name", p.text, "tool_input", `{"x":1}`, "mcp_server_name", "canary", "command", "canary")...)
-	case event == cursorTool && p.kind == writeProbe:
+		server, tool := p.ofServer()
+		return append(o, obj("tool_name", tool, "tool_input", `{"x":1}`, "mcp_server_name", server, "command", server)...)
+	case (event == cursorRead || event == cursorAgent) && p.kind == otherProbe && p.args != nil:
+		return append(o, append(obj("subagent_type", "explore"), p.args...)...)
+	case event == cursorTool && (p.kind == writeProbe || p.kind == otherProbe && p.args != nil):
 		tool, args := p.as("", "Write", "file_path", "content")
 		return append(o, obj("tool_name", tool, "tool_input", args, "tool_use_id", "canary", "cwd", dir)...)
 	case p.cut:

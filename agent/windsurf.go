@@ -12,7 +12,7 @@ import (
 // windsurf is Windsurf: an exit code, and words on standard error.
 func windsurf() *Agent {
 	return &Agent{Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
-		wire: wire{decode: windsurfDecode, encode: windsurfEncode,
+		wire: wire{decode: windsurfDecode, encode: windsurfEncode, others: "read=view_file:file_path:pre_read_code mcp=SERVER/TOOL:x:pre_mcp_tool_use",
 			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }},
 		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, after: "post_run_command post_write_code post_mcp_tool_use", format: textedit.JSON, guard: guardShell,
 			form:  form{commands: []string{"command"}, fields: obj("show_output", true)},
@@ -86,7 +86,10 @@ func windsurfForge(event, dir string, p probe) object {
 	case event == "pre_write_code" && p.kind == writeProbe:
 		return info("file_path", p.text, "edits", []any{obj("old_string", "a", "new_string", "b")})
 	case event == "pre_mcp_tool_use" && p.kind == otherProbe:
-		return info("mcp_server_name", "canary", "mcp_tool_name", p.text, "mcp_tool_arguments", obj("x", 1))
+		server, tool := p.ofServer()
+		return info("mcp_server_name", server, "mcp_tool_name", tool, "mcp_tool_arguments", obj("x", 1))
+	case event == "pre_read_code" && p.kind == otherProbe && p.args != nil:
+		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp", "2026-01-01T00:00:00Z", "tool_info", p.args)
 	case p.cut:
 		return info("file_path", filepath.Join(dir, "a"))
 	}

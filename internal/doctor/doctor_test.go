@@ -434,11 +434,23 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestKinds: a rule for each kind of tools is tried with the agent's own tool of that kind.
+// TestKinds: a rule for each kind of tools is tried with the agent's own tool of that kind, at the event that
+// asks about it.
 func TestKinds(t *testing.T) {
-	for _, name := range []string{agent.ClaudeCode, agent.Gemini, agent.OpenCode, agent.Copilot, agent.Qwen} {
+	for name, tools := range map[string][]string{
+		agent.ClaudeCode: {`"Read"`, `"WebFetch"`, `"WebSearch"`, `"Agent"`, `"Skill"`, `"mcp__canary__poke"`},
+		agent.Codex:      {`"spawn_agent"`, `"mcp__canary__poke"`, `Delete File: `},
+		agent.Gemini:     {`"read_file"`, `"web_fetch"`, `"google_web_search"`, `"invoke_agent"`, `"activate_skill"`, `"mcp_canary_poke"`},
+		agent.OpenCode:   {`"read"`, `"webfetch"`, `"websearch"`, `"task"`, `"skill"`, `"canary_poke"`, `Delete File: `},
+		agent.Copilot:    {`"view"`, `"web_fetch"`, `"web_search"`, `"task"`, `"skill"`, `"canary-poke"`},
+		agent.Qwen:       {`"read_file"`, `"web_fetch"`, `"web_search"`, `"agent"`, `"skill"`, `"mcp__canary__poke"`},
+		agent.Crush:      {`"view"`, `"fetch"`, `"web_search"`, `"agent"`, `"mcp_canary_poke"`},
+		agent.Cursor:     {`"beforeReadFile"`, `"subagentStart"`, `"tool_name":"Delete"`, `"mcp_server_name":"canary"`, `"tool_name":"poke"`},
+		agent.Windsurf:   {`"agent_action_name":"pre_read_code"`, `"mcp_tool_name":"poke"`},
+		agent.Cline:      {`"read_file"`, `"web_fetch"`, `"new_task"`, `"tool_name":"poke"`},
+	} {
 		s := newSite(t, name)
-		s.file(filepath.Join(s.project, "obstat.json"), 0o644, `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"d","rules":"d"}],"default":"ask"}},"rules":{"d":[{"tool":"Bash","verdict":"deny"},{"tool":"Read","verdict":"deny"},
+		s.file(filepath.Join(s.project, "obstat.json"), 0o644, `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"d","rules":"d"}],"default":"ask"}},"rules":{"d":[{"tool":"Bash","verdict":"deny"},{"tool":"Read","verdict":"deny"},{"tool":"Delete","verdict":"deny"},
 			{"tool":"Edit","verdict":"deny"},{"tool":"WebFetch","verdict":"deny"},{"tool":"WebSearch","verdict":"deny"},{"tool":"Agent","verdict":"deny"},{"tool":"Skill","verdict":"deny"},{"tool":"mcp__canary__poke","verdict":"deny"}]}}`)
 		var sent []string
 		real := s.run
@@ -451,11 +463,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %+v", name, r.Agents[0].Findings)
 		}
 		all := strings.Join(sent, "\n")
-		for _, tool := range map[string][]string{
-			agent.ClaudeCode: {`"Read"`, `"WebFetch"`, `"WebSearch"`, `"Agent"`, `"Skill"`, `"mcp__canary__poke"`}, agent.Gemini: {`"read_file"`, `"web_fetch"`, `"google_web_search"`, `"invoke_agent"`, `"activate_skill"`, `"mcp_canary_poke"`},
-			agent.OpenCode: {`"read"`, `"webfetch"`, `"websearch"`, `"task"`, `"skill"`, `"canary_poke"`}, agent.Copilot: {`"view"`, `"web_fetch"`, `"web_search"`, `"task"`, `"skill"`, `"canary-poke"`},
-			agent.Qwen: {`"read_file"`, `"web_fetch"`, `"web_search"`, `"agent"`, `"skill"`, `"mcp__canary__poke"`},
-		}[name] {
+		for _, tool := range tools {
 			if !strings.Contains(all, tool) {
 				t.Errorf("%s: %s was not tried", name, tool)
 			}

@@ -86,7 +86,7 @@ func ruleCanaryOf(l *dialect.Loaded, r *obstat.Rule, dir string) (c ruleCanary, 
 	switch tool.Canonical {
 	case "shell":
 		fields["command"] = c.text
-	case "write", "edit":
+	case "write", "edit", "delete":
 		if c.text = strings.TrimPrefix(c.text, "/"); !filepath.IsAbs(text) || !strings.HasPrefix(r.Pattern.Text, "//") {
 			c.text = filepath.Join(dir, c.text)
 		}
