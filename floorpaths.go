@@ -55,6 +55,14 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		fl.tighten(loosest, e.Raw, whyEffect(e))
 	}
 	fl.possibly(e, face)
+	if reads, ok := fl.pol.prog.Faces[FaceRead]; ok && reads.Tool != face.Tool && fl.searches(e) {
+		fl.possibly(e, reads) // what lies in there it reads, whatever the rules for searching say
+	}
+}
+
+// searches tells whether e is a search tool's look into the files of a directory.
+func (fl *floorWalk) searches(e *effect.Effect) bool {
+	return e.Kind == effect.Read && e.Recursive && !fl.shell() && !fl.server
 }
 
 // shell tells whether the call runs a command.
@@ -90,11 +98,9 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 				return Face{fl.f.Call.Tool, field}, true
 			}
 		}
-		if e.Kind == effect.Read && e.Named() { // the names that a search looks at: `.e*`
-			face, ok := fl.pol.prog.Faces[FaceRead]
-			return face, ok
+		if !(e.Kind == effect.Read && e.Named() || fl.listed(e)) { // the names that a search looks at, `.e*`, and those of a list
+			return Face{}, false
 		}
-		return Face{}, false
 	}
 	if reads, writes := effect.Says(fl.f.Call.Tool); fl.server && reads != writes && e.Kind != effect.Connect && (e.Kind == effect.Read) != reads {
 		return Face{}, false // what its name does not say
@@ -115,6 +121,14 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 		face, ok = fl.pol.prog.Faces[FaceWrite]
 	}
 	return face, ok
+}
+
+// listed tells whether e is about one of a list of paths that a file tool takes: `{"include": ["a", "b"]}`.
+func (fl *floorWalk) listed(e *effect.Effect) bool {
+	return e.Raw != "" && slices.ContainsFunc(fl.tool.Paths, func(field string) bool {
+		text, ok := fl.f.Field(field)
+		return ok && strings.HasPrefix(strings.TrimSpace(text), "[")
+	})
 }
 
 // host puts a connection to the rules; a default about it does not count.

@@ -15,12 +15,12 @@ import (
 
 // possibly asks if a rule may apply to one of the paths that e touches.
 func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
-	if fl.o.verdict < Allow || e.Tags.Has(effect.List) || e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch) {
-		return // names only, or a program's own books, an archive's files, git's working tree: nobody names them
+	if fl.o.verdict == Deny || e.Tags.Has(effect.List) || e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch|effect.Contents) {
+		return // names only, or a program's own books, git's working tree: nobody names them
 	}
-	if !fl.shell() && e.Recursive && !e.Named() {
-		return // a search tool passes by what it may not read, as far as is known
-	}
+	// Nobody names an archive's files, and a search tool passes by what it may not read, as far as is known:
+	// only a rule for all that is in the directory is about them.
+	whole := e.Unnamed && e.Tags.Has(effect.Contents) && !e.Tags.Has(effect.Found|effect.Patch) || !fl.shell() && e.Recursive && !e.Named()
 	sets := [...]paths.Set{e.Target(), e.RealTarget()}
 	if e.Loose() {
 		sets[0], sets[1] = paths.Anything(), paths.Anything()
@@ -29,15 +29,20 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if set.IsZero() || set.Exact() || i > 0 && set == sets[0] {
 			continue
 		}
-		if set.Below && !set.Marked() { // it, and what is in it, certainly gets the verdict of a file there
+		if set.Below && !set.Marked() && !e.Tags.Has(effect.Patch) { // it, and what is in it, certainly gets the verdict of a file there
 			for _, p := range [...]string{set.Text, set.Text + "/" + placeholder} {
 				inside := *e
-				inside.Path, inside.Real = p, ""
+				if inside.Path, inside.Real = p, ""; set == sets[1] || sets[1].IsZero() {
+					inside.Real = p
+				}
 				if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
 					fl.tighten(tight, fl.origin(e), "it would "+verbOf(e)+" all that is in "+set.Text)
 					return
 				}
 			}
+		}
+		if whole || fl.o.verdict < Allow {
+			continue
 		}
 		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))
 		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs()}

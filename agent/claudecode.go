@@ -24,7 +24,7 @@ func claudeCode() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: claudePlaces, guards: guards{programs: "claude", bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
+			places: claudePlaces, guards: guards{programs: "claude claude-code", bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
 			version: "2.1.325", covers: claudeCovers}}
 }
 

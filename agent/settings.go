@@ -75,7 +75,7 @@ type settings struct {
 // guards are things about an agent that can take its hooks away; each field is a
 // list that is separated by blanks.
 type guards struct {
-	programs string // that start the agent: `claude`
+	programs string // that start the agent, and the last names of its packages: `claude`, `claude-code` of npx @anthropic-ai/claude-code
 	bare     string // flags by which it runs without its hooks or with other settings
 	moves    string // variables, besides those of its places, that move its settings
 	off      string // variables that switch its hooks off

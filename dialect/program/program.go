@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // Dialect reads Programs. The zero value is ready for use.
@@ -62,7 +63,8 @@ func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 
 // Detect is sure of an object with a key "obstat": the key holds the version of
 // the Program's form and nobody else has it. Whatever else stands in a file that
-// is called obstat.json is a Program that is broken.
+// is called obstat.json is a Program that is broken, but for obstat's own entry in a
+// directory of hooks, as in .copilot/hooks/obstat.json.
 func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	found := dialect.No
 	if dialect.Named(d, f.Name) {
@@ -71,8 +73,12 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if len(f.Data) > jsonx.MaxBytes {
 		return max(found, detectLarge(f.Data))
 	}
-	if n, _ := jsonx.Parse(f.Data, jsonx.Options{}); n.Get("obstat") != nil {
+	n, _ := jsonx.Parse(f.Data, jsonx.Options{})
+	switch {
+	case n.Get("obstat") != nil:
 		return dialect.Sure
+	case n.Get("hooks").Is(tree.Object) && filepath.Base(filepath.Dir(f.Name)) == "hooks":
+		return dialect.No
 	}
 	return found
 }

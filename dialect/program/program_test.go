@@ -54,6 +54,15 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%.40q: %v, want %v", text, got, want)
 		}
 	}
+	// A file of that name is a Program, broken or not, unless it is obstat's entry among an agent's hooks.
+	for name, want := range map[string]dialect.Confidence{"p/obstat.json": dialect.Maybe, ".copilot/hooks/obstat.json": dialect.No} {
+		if got := (program.Dialect{}).Detect(&dialect.File{Name: name, Data: []byte(`{"version":1,"hooks":{"preToolUse":[]}}`)}); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if got := (program.Dialect{}).Detect(&dialect.File{Name: ".copilot/hooks/obstat.json", Data: []byte(`{"hooks":`)}); got != dialect.Maybe {
+		t.Errorf("a broken one: %v", got)
+	}
 }
 
 func TestRefused(t *testing.T) {

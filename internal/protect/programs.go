@@ -129,11 +129,24 @@ func matchesObstat(args []shell.Word) bool {
 	return false
 }
 
-func isAgent(program string) bool { return is("agent", strings.TrimSuffix(fold(program), ".exe")) }
+// isAgent tells whether a program, or a package that npx runs, is an agent: `claude`,
+// `@anthropic-ai/claude-code@latest`.
+func isAgent(program string) bool {
+	name := strings.TrimSuffix(strings.TrimSuffix(fold(program), ".exe"), ".js")
+	if at := strings.LastIndexByte(name, '@'); at > 0 {
+		name = name[:at]
+	}
+	return is("agent", path.Base(name))
+}
+
+// startsAgent tells whether a command is an agent, or has one run: `bunx opencode-ai`, `node gemini.js`.
+func startsAgent(c *effect.Command) bool {
+	return isAgent(c.Program) || is("runs", c.Program) && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return isAgent(w.Text) })
+}
 
 // agent looks at an agent that is started without its hooks.
 func (k *check) agent(c *effect.Command) *Finding {
-	if c.ReadOnly || !isAgent(c.Program) || isObstat(c.Program) {
+	if c.ReadOnly || !startsAgent(c) || isObstat(c.Program) {
 		return nil
 	}
 	if as := slices.IndexFunc(c.Via, func(v string) bool { return is("inside", v) }); as >= 0 {
@@ -156,7 +169,7 @@ func (k *check) variables() *Finding {
 	}
 	for i := range k.a.Commands {
 		c := &k.a.Commands[i]
-		if c.ReadOnly || !isAgent(c.Program) {
+		if c.ReadOnly || !startsAgent(c) {
 			continue
 		}
 		if slices.ContainsFunc(k.a.Commands, forgets) {
