@@ -66,7 +66,7 @@ func (o *checkOptions) run(stream bool) error {
 		return err
 	}
 	defer p.close()
-	if err := checkMode(p, o.Call.Mode); err != nil {
+	if err := o.Call.check(p); err != nil {
 		return err
 	}
 	o.announce(p)

@@ -122,12 +122,15 @@ func readTime(flag, s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
+	if t, err := time.Parse("15:04", s); err == nil {
+		return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location()), nil
+	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, usagef("%s takes a time such as 2026-01-31, 2026-01-31T15:04 or 12h, not %q", flag, s)
+	return time.Time{}, usagef("%s takes a time such as 2026-01-31, 2026-01-31T15:04, 15:04 (today) or 12h (ago), not %q", flag, s)
 }
 
 // openLog opens a ledger that is there. Where the database cannot be used, as on

@@ -74,7 +74,7 @@ func TestLogFollow(t *testing.T) {
 func TestReadTime(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.Local)
 	for s, want := range map[string]time.Time{"": {}, "90m": now.Add(-90 * time.Minute), "3d": now.AddDate(0, 0, -3), "2026-01-31": time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local),
-		"2026-01-31T15:04": time.Date(2026, 1, 31, 15, 4, 0, 0, time.Local), "2026-01-31T15:04:05Z": time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC)} {
+		"15:04": time.Date(2026, 3, 10, 15, 4, 0, 0, time.Local), "2026-01-31T15:04": time.Date(2026, 1, 31, 15, 4, 0, 0, time.Local), "2026-01-31T15:04:05Z": time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC)} {
 		if got, err := readTime("--since", s, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v %v, want %v", s, got, err, want)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/explain"
-	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/policy"
@@ -140,8 +135,12 @@ func (*loaded) Accept(context.Context, *gate.Accepted) error {
 // it is made.
 func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, error) {
 	if p.gate == nil {
-		var err error
-		if p.gate, err = gate.Open(context.Background(), gate.Options{Policy: p, World: world, NoStart: true}); err != nil {
+		opts := gate.Options{Policy: p, World: world, NoStart: true}
+		dir, err := statedir.Dir(os.Getenv)
+		if err == nil {
+			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
+		}
+		if p.gate, err = gate.Open(context.Background(), opts); err != nil {
 			return policy.Answer{}, err
 		}
 	}
@@ -294,192 +293,4 @@ func (p *loaded) isNews() bool {
 		_ = os.WriteFile(statedir.Warned(dir), append(known, line...), 0o600)
 	}
 	return true
-}
-
-// callOptions say which call a command works with.
-type callOptions struct {
-	Tool  string
-	Input string // JSON
-
-	Command, Path, URL string // the one field of the input that matters
-
-	Roots    []string
-	Mode     string
-	Channel  string
-	Agent    string
-	User     string
-	Roles    []string
-	Subjects []string
-}
-
-func (o *callOptions) flags(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&o.Command, "command", "", "the `command` of a shell call, in place of INPUT-JSON")
-	fl.StringVar(&o.Path, "path", "", "the `path` of a call to a file tool, in place of INPUT-JSON")
-	fl.StringVar(&o.URL, "url", "", "the `URL` of a call that fetches, in place of INPUT-JSON")
-	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
-	fl.StringVarP(&o.Mode, "mode", "m", "", "`mode` to decide in (default: the policy's)")
-	fl.StringVar(&o.Channel, "channel", "", "`channel` that the call comes through")
-	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent")
-	fl.StringVar(&o.User, "user", "", "`name` of the user that the agent works for")
-	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the user")
-	fl.StringArrayVar(&o.Subjects, "subject", nil, "`text` to match in place of what the dialect makes of the input")
-}
-
-// fields are the flags that stand for an input.
-func (o *callOptions) fields() map[string]string {
-	out := map[string]string{}
-	for k, v := range map[string]string{"command": o.Command, "path": o.Path, "url": o.URL} {
-		if v != "" {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-// args takes the positional arguments: TOOL and INPUT-JSON.
-func (o *callOptions) args(args []string) error {
-	if len(args) == 0 {
-		if len(o.fields()) > 0 {
-			return usagef("--command, --path and --url need a TOOL")
-		}
-		return nil
-	}
-	o.Tool = args[0]
-	if len(args) > 1 {
-		if len(o.fields()) > 0 {
-			return usagef("give INPUT-JSON or --command, --path and --url, not both")
-		}
-		o.Input = args[1]
-	}
-	if o.Tool == "" {
-		return usagef("TOOL is empty")
-	}
-	return nil
-}
-
-// call makes the call that o describes. Agents have different names for a
-// tool's path: of those that are known the first is taken that the policy's
-// dialect can read.
-func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
-	c := &obstat.Call{Tool: o.Tool}
-	o.defaults(c, p.Dir)
-	if o.Input != "" {
-		c.Input = json.RawMessage(o.Input)
-		return c, o.checkInput()
-	}
-	fields := o.fields()
-	fault := func(input string) string {
-		named := *c
-		named.Input = json.RawMessage(input)
-		for _, f := range p.Loaded.Policy.Decide(&named, w).Faults {
-			return f.Msg
-		}
-		return ""
-	}
-	// A name that the tool does not have leaves the call with the fault that it has without it.
-	missing, best := fault("{}"), ""
-	for n := 0; n < maxNames && len(fields) > 0; n++ {
-		input := map[string]string{}
-		for kind, text := range fields {
-			input[fieldName(o.Tool, kind, n)] = text
-		}
-		b, err := marshal(input)
-		if err != nil {
-			return nil, err
-		}
-		text := string(bytes.TrimSpace(b))
-		said := fault(text)
-		if n == 0 || said == "" || said != missing && fault(best) == missing {
-			best = text
-		}
-		if said == "" {
-			break
-		}
-	}
-	if best != "" {
-		c.Input = json.RawMessage(best)
-	}
-	return c, nil
-}
-
-// maxNames bounds how many names of a field are tried.
-const maxNames = 8
-
-// checkInput refuses an INPUT-JSON that is not JSON, with the way to write a command.
-func (o *callOptions) checkInput() error {
-	_, problems := jsonx.Parse([]byte(o.Input), jsonx.Options{NUL: true})
-	f := dialect.File{Name: "INPUT-JSON", Data: []byte(o.Input)}
-	err := f.Problems(problems).Fatal()
-	if err == nil || strings.HasPrefix(strings.TrimSpace(o.Input), "{") {
-		return err
-	}
-	hint := "write the input as a JSON object"
-	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
-		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
-	} else if len(t.Paths) > 0 {
-		hint = fmt.Sprintf("write %s --path %s", o.Tool, agent.Quote(o.Input))
-	}
-	return obstat.Errors{{Code: obstat.CodeSyntax, Msg: fmt.Sprintf("INPUT-JSON is not JSON: %s", o.Input), Hint: hint}}
-}
-
-// fieldName returns the n-th name that a tool may have for its command, path or
-// URL; the last where there are not so many.
-func fieldName(tool, kind string, n int) string {
-	t, _ := effect.Lookup(tool)
-	names := map[string][]string{"command": t.Command, "path": t.Paths, "url": t.URL}[kind]
-	if len(names) == 0 {
-		return kind
-	}
-	return names[min(n, len(names)-1)]
-}
-
-// defaults fills in the fields that a call leaves empty.
-func (o *callOptions) defaults(c *obstat.Call, dir string) {
-	if c.Dir == "" {
-		c.Dir = dir
-	}
-	if c.Roots == nil {
-		for _, r := range o.Roots {
-			if !filepath.IsAbs(r) {
-				r = filepath.Join(dir, r)
-			}
-			c.Roots = append(c.Roots, r)
-		}
-		if len(c.Roots) == 0 {
-			c.Roots = []string{c.Dir}
-		}
-	}
-	if c.Mode == "" {
-		c.Mode = obstat.Mode(o.Mode)
-	}
-	if c.Subjects == nil {
-		c.Subjects = o.Subjects
-	}
-	if c.Roles == nil {
-		c.Roles = o.Roles
-	}
-	for to, from := range map[*string]string{&c.Channel: o.Channel, &c.Agent: o.Agent, &c.User: o.User} {
-		if *to == "" {
-			*to = from
-		}
-	}
-}
-
-// checkMode refuses a mode that the policy does not have: deciding would deny
-// everything for a typing mistake.
-func checkMode(p *loaded, mode string) error {
-	if _, ok := p.Program.Pipelines[obstat.Mode(mode)]; ok || mode == "" {
-		return nil
-	}
-	return obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("the policy has no mode %q", mode),
-		Hint: "it has " + strings.Join(modesOf(p.Program), ", ")}}
-}
-
-// callWords names a call by its tool and its command, path or URL: `Bash git status`.
-func callWords(c *obstat.Call) string {
-	if text := explain.TextOf(c); text != c.Tool {
-		return c.Tool + " " + text
-	}
-	return c.Tool
 }

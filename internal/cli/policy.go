@@ -72,7 +72,7 @@ func showRun(o *showOptions) error {
 		return err
 	}
 	if o.Mode != allModes {
-		if err := checkMode(p, o.Mode); err != nil {
+		if err := (&callOptions{Mode: o.Mode}).check(p); err != nil {
 			return err
 		}
 	}
