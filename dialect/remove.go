@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // Without returns the configuration, and the bytes of the file, with the rule taken out that is
-// written at a place: the element of a list or the member of an object that stands there. Every
-// other byte stays. It is refused where another rule would go, or change, with it.
+// written at a place: the element of a list, the member of an object or the statement that stands there, with
+// the comment that is about it alone. Every other byte stays. It is refused where another rule would go, or change, with it.
 func (l *Loaded) Without(at obstat.Pos) (*Loaded, []byte, error) {
 	i := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == at.File })
 	if i < 0 {
@@ -20,35 +21,107 @@ func (l *Loaded) Without(at obstat.Pos) (*Loaded, []byte, error) {
 	in := *l.Input
 	in.Files = slices.Clone(in.Files)
 	f := &in.Files[i]
-	var refused error
+	text, err := cut(l.Dialect, f, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Data = tidy(f.Data, text)
+	without, err := Load(l.Dialect, &in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("without the rule the policy would not load: %w", err)
+	}
+	if !lacksOnly(l.Program, without.Program, at) {
+		return nil, nil, fmt.Errorf("%s: more than this rule would go with it", at)
+	}
+	return without, f.Data, nil
+}
+
+// A Liner is a dialect with files that are neither JSON nor YAML.
+type Liner interface {
+	Dialect
+	// RuleLines returns the first and the last line of the statement that is written at a
+	// place, zeros where there is none that stands alone.
+	RuleLines(f *File, at obstat.Pos) (first, last int)
+}
+
+// cut returns the text of a file without the rule at a place.
+func cut(d Dialect, f *File, at obstat.Pos) ([]byte, error) {
+	if d, ok := d.(Liner); ok {
+		if first, last := d.RuleLines(f, at); first > 0 {
+			lines := slices.Collect(bytes.Lines(f.Data))
+			return bytes.Join(slices.Delete(lines, first-1, last), nil), nil
+		}
+	}
+	refused := fmt.Errorf("%s: there is no rule here that can be taken out", at)
 	for _, format := range []textedit.Format{textedit.JSON, textedit.JSONC, textedit.YAML} {
 		root, problems := format.Parse(f.Data)
 		if tree.Fatal(problems) {
 			continue
 		}
-		path := pathTo(f, root, at)
-		if path == nil {
-			continue
-		}
-		text, err := format.Delete(f.Data, path...)
-		if err != nil {
+		if path := pathTo(f, root, at); path != nil {
+			text, err := format.Delete(f.Data, path...)
+			if err == nil {
+				return text, nil
+			}
 			refused = err
-			continue
 		}
-		f.Data = text
-		without, err := Load(l.Dialect, &in)
-		if err != nil {
-			return nil, nil, fmt.Errorf("without the rule the policy would not load: %w", err)
-		}
-		if !lacksOnly(l.Program, without.Program, at) {
-			return nil, nil, fmt.Errorf("%s: more than this rule would go with it", at)
-		}
-		return without, text, nil
 	}
-	if refused != nil {
-		return nil, nil, refused
+	return nil, refused
+}
+
+// tidy looks at where whole lines were taken out of a text: a comment right above goes with them
+// if no further line follows that it could be about, and of two blank lines that meet there one
+// goes. A comment that the file begins with stays.
+func tidy(old, text []byte) []byte {
+	if rest, ok := bytes.CutPrefix(old, text); ok && !bytes.HasSuffix(old, []byte("\n")) { // the last line, which has no line break
+		brk := rest[:bytes.IndexByte(rest, '\n')+1]
+		if len(brk) == 0 || len(bytes.TrimSpace(brk)) > 0 {
+			return text
+		}
+		return bytes.TrimSuffix(tidy(slices.Concat(old, brk), slices.Concat(text, brk)), brk)
 	}
-	return nil, nil, fmt.Errorf("%s: there is no rule here that can be taken out", at)
+	n, at := len(old)-len(text), 0
+	for at < len(text) && old[at] == text[at] {
+		at++
+	}
+	at = bytes.LastIndexByte(text[:at], '\n') + 1
+	if n <= 0 || !bytes.Equal(old[at+n:], text[at:]) {
+		return text // not whole lines
+	}
+	after, _, _ := bytes.Cut(text[at:], []byte("\n"))
+	gone := old[at : at+n]
+	margin := func(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) }
+	start := at
+	if next := bytes.TrimSpace(after); len(next) == 0 || isComment(next) || bytes.IndexByte([]byte("]})"), next[0]) >= 0 || margin(after) < margin(gone) {
+		for start > 0 && isComment(lineBefore(text, start)) {
+			start -= len(lineBefore(text, start))
+		}
+		if start == 0 {
+			start = at
+		}
+	}
+	above := lineBefore(text, start)
+	switch blank := len(bytes.TrimSpace(after)) == 0; {
+	case start > 0 && len(bytes.TrimSpace(above)) > 0 || !blank:
+	case at == len(text):
+		start -= len(above)
+	default:
+		at = min(at+len(after)+1, len(text))
+	}
+	return slices.Concat(text[:start], text[at:])
+}
+
+// lineBefore returns the line that ends where another starts.
+func lineBefore(text []byte, start int) []byte {
+	if start == 0 {
+		return nil
+	}
+	return text[bytes.LastIndexByte(text[:start-1], '\n')+1 : start]
+}
+
+func isComment(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))
 }
 
 // Remove takes the rule at a place out of its file; see [Loaded.Without].
@@ -95,16 +168,14 @@ func pathTo(f *File, n *tree.Node, at obstat.Pos) []any {
 	return nil
 }
 
-// lacksOnly tells whether the rules of b are those of a without those of one place.
+// lacksOnly tells whether the rules of b are those of a without those of one place. Rules without
+// a place follow from others.
 func lacksOnly(a, b *obstat.Program, at obstat.Pos) bool {
+	written := func(rules []obstat.Rule, not obstat.Pos) []obstat.Rule {
+		return slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return !r.Pos.IsValid() || r.Pos == not })
+	}
 	for name, rules := range a.Rules {
-		var want []obstat.Rule
-		for _, r := range rules {
-			if r.Pos != at {
-				want = append(want, r)
-			}
-		}
-		if !slices.EqualFunc(want, b.Rules[name], func(x, y obstat.Rule) bool { return x.Same(&y) }) {
+		if !slices.EqualFunc(written(rules, at), written(b.Rules[name], obstat.Pos{}), func(x, y obstat.Rule) bool { return x.Same(&y) }) {
 			return false
 		}
 	}

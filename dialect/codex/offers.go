@@ -14,6 +14,7 @@ import (
 var (
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Editor  = Dialect{}
+	_ dialect.Liner   = Dialect{}
 )
 
 // maxOffers is how many commands of one line rules are proposed for.
@@ -69,4 +70,19 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		out = append(out, '\n')
 	}
 	return append(out, offer.Text+"\n"...), nil
+}
+
+// RuleLines returns the lines of a call that is a statement by itself; one in a loop or a function
+// makes more than one rule.
+func (Dialect) RuleLines(f *dialect.File, at obstat.Pos) (first, last int) {
+	parsed, err := parse(f)
+	if err != nil || isRequirements(strings.ReplaceAll(f.Name, `\`, "/")) {
+		return 0, 0
+	}
+	for _, s := range parsed.Stmts {
+		if start, end := s.Span(); place(f, start) == at {
+			return int(start.Line), int(end.Line)
+		}
+	}
+	return 0, 0
 }

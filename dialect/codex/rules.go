@@ -56,8 +56,7 @@ func (l *loader) file(f *dialect.File) {
 		l.Fail(nil, obstat.CodeTooLarge, "", "%d bytes; rules have at most %d", len(f.Data), maxRulesFile)
 		return
 	}
-	opts := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
-	parsed, err := opts.Parse(f.Name, f.Data, 0)
+	parsed, err := parse(f)
 	if err != nil {
 		l.starlark(err)
 		return
@@ -82,6 +81,11 @@ func (l *loader) file(f *dialect.File) {
 		l.starlark(err)
 	}
 	s.examples()
+}
+
+func parse(f *dialect.File) (*syntax.File, error) {
+	opts := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
+	return opts.Parse(f.Name, f.Data, 0)
 }
 
 // bound ends a thread that makes texts or lists without end. In a step a value can at most

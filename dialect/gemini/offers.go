@@ -19,6 +19,7 @@ var (
 	_ dialect.Offerer = Dialect{}
 	_ dialect.Editor  = Dialect{}
 	_ dialect.Trier   = Dialect{}
+	_ dialect.Liner   = Dialect{}
 )
 
 // alwaysPriority is that of the rules that Gemini CLI writes for "always allow".
@@ -126,4 +127,33 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		fmt.Fprintf(&b, "%s = %s\n", m.Key, m.Value.Source(line))
 	}
 	return b.Bytes(), nil
+}
+
+// RuleLines returns the lines of a table, from its header to its last value.
+func (Dialect) RuleLines(f *dialect.File, at obstat.Pos) (first, last int) {
+	root, problems := tomlx.Parse(f.Data)
+	if isSettings(f.Name) || tree.Fatal(problems) {
+		return 0, 0
+	}
+	for _, key := range []string{keyRule, keyChecker} {
+		list := root.Get(key)
+		if !list.Is(tree.Array) || !bytes.HasPrefix(f.Data[list.Start:], []byte("[[")) {
+			continue
+		}
+		for _, e := range list.Elems {
+			if p := f.Pos(e.Start); p.Line == at.Line && p.Col == at.Col {
+				return p.Line, f.Pos(endOf(e) - 1).Line
+			}
+		}
+	}
+	return 0, 0
+}
+
+// endOf returns where the last value of a table ends.
+func endOf(n *tree.Node) int {
+	end := max(n.End, n.Start+1)
+	for _, m := range n.Members {
+		end = max(end, endOf(m.Value))
+	}
+	return end
 }

@@ -186,7 +186,7 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 		return nil, nil, err
 	}
 	for _, pol := range p.inForce.Policies {
-		opts := &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees}
+		opts := &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Whole: true}
 		all := lint.Program(pol.Program, opts)
 		if uses != nil && uses.Calls > 0 {
 			all = append(all, lint.Used(pol.Program, uses, opts)...)

@@ -31,6 +31,9 @@ type Options struct {
 	// Sees are fields that show every text that other fields show, as Claude Code's `seen` shows
 	// each `command`: a rule on the first covers rules on the others.
 	Sees map[string][]string
+	// Whole leaves out what is unused of a rule of which other parts decide, `git log` of `run git status,
+	// git log`: for those that take out what stands at a place.
+	Whole bool
 }
 
 // Program returns the warnings about p, in the order of their places. What one

@@ -74,6 +74,14 @@ const minUses = 8
 func Used(p *obstat.Program, u *Uses, opts *Options) obstat.Errors {
 	l := newLinter(p, opts)
 	since := u.From.Local().Format(time.DateOnly)
+	busy := map[obstat.Pos]bool{}
+	for _, rules := range p.Rules {
+		for i := range rules {
+			if u.by[rules[i].String()] != nil {
+				busy[rules[i].Pos] = true
+			}
+		}
+	}
 	for _, name := range l.lists() {
 		for i := range p.Rules[name] {
 			r := &p.Rules[name][i]
@@ -81,6 +89,10 @@ func Used(p *obstat.Program, u *Uses, opts *Options) obstat.Errors {
 				continue
 			}
 			switch used := u.by[r.String()]; {
+			case used == nil && busy[r.Pos]:
+				if !l.opts.Whole {
+					l.warn(r, obstat.CodeUnused, "take it out of its rule, the rest of which is used", "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
+				}
 			case used == nil:
 				l.warn(r, obstat.CodeUnused, "obstat policy gc takes it out", "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
 			case r.Verdict == obstat.Allow && used.n >= minUses:

@@ -31,7 +31,7 @@ func TestUsed(t *testing.T) {
 		return r
 	}
 	p := one(obstat.First, at(rule(obstat.Deny, "t", "rm *"), 1), at(rule(obstat.Allow, "t", "git *"), 2), at(rule(obstat.Allow, "t", "npm *"), 3),
-		at(rule(obstat.Ask, "t", "docker *"), 4), at(rule(obstat.Allow, "t", "make *"), 5))
+		at(rule(obstat.Ask, "t", "docker *"), 4), at(rule(obstat.Allow, "t", "make *"), 5), at(rule(obstat.Allow, "t", "ninja *"), 5))
 	var calls [][2]string
 	for range 10 {
 		calls = append(calls, [2]string{"t(git *)", "git status -s"}, [2]string{"t(git *)", "git status"}, [2]string{"t(make *)", "make x"}, [2]string{"t(make *)", "make test"}, [2]string{"", "ls"})
@@ -44,16 +44,24 @@ func TestUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, e := range lint.Used(p, uses, nil) {
-		got = append(got, e.Pos.String()+" "+e.Msg)
+	told := func(opts *lint.Options) (out []string) {
+		for _, e := range lint.Used(p, uses, opts) {
+			out = append(out, e.Pos.String()+" "+e.Msg)
+		}
+		return out
 	}
+	got := told(nil)
 	want := []string{
 		"f:2:1 allow rule t(git *) is wider than its uses: all 20 start with git status",
 		"f:3:1 allow rule t(npm *) decided none of the 50 calls since 2026-01-01",
 		"f:4:1 ask rule t(docker *) decided none of the 50 calls since 2026-01-01",
+		"f:5:1 allow rule t(ninja *) decided none of the 50 calls since 2026-01-01",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// What stands at line 5 is in use: it is not for the bin.
+	if got := told(&lint.Options{Whole: true}); strings.Join(got, "\n") != strings.Join(want[:3], "\n") {
+		t.Errorf("to be taken out:\n%s", strings.Join(got, "\n"))
 	}
 }
