@@ -74,7 +74,7 @@ var importTable = []importRow{
 		why: "explain is a view of Programs and Decisions; it must say what the engine says, not decide again"},
 	{pkg: "internal/lint", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx"},
 		why: "lint analyses Programs, whichever dialect they came from"},
-	{pkg: "internal/diff", may: []string{"", "pattern", "effect"},
+	{pkg: "internal/diff", may: []string{"", "pattern", "effect", "internal/jsonx", "internal/textedit", "internal/tree"},
 		why: "diff compares what two Programs decide, whichever dialects they came from"},
 	{pkg: "internal/convert", may: []string{"", "pattern", "effect", "dialect", "dialect/native", "internal/diff", "internal/explain", "internal/jsonx"},
 		why: "convert says Programs in the words of one dialect, and proves it by the engine"},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/diff"
@@ -206,10 +207,19 @@ func witness(c *obstat.Call) string {
 	if len(c.Subjects) > 0 {
 		return "the action " + c.Subjects[0]
 	}
+	out := c.Tool + " " + string(c.Input)
 	if text := explain.TextOf(c); text != c.Tool && text != string(c.Input) {
-		return c.Tool + " " + text
+		out = c.Tool + " " + text
 	}
-	return c.Tool + " " + string(c.Input)
+	for _, with := range [...][2]string{{"agent", c.Agent}, {"user", c.User}, {"role", strings.Join(c.Roles, ",")}, {"channel", c.Channel}, {"branch", c.Branch}, {"hint", c.Hint}, {"after", strings.Join(c.After, ",")}} {
+		if with[1] != "" {
+			out += " --" + with[0] + " " + agent.Quote(with[1])
+		}
+	}
+	if !c.Time.IsZero() {
+		out += " --time " + c.Time.Format("2006-01-02T15:04:05Z07:00")
+	}
+	return out
 }
 
 func (s *screen) decidedBy(label string, by *diff.By) {

@@ -88,7 +88,11 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if c.report.Was == c.report.Now {
 		return c.report
 	}
-	c.modes = commonModes(was.Program(), now.Program())
+	a, b := was.Program(), now.Program()
+	c.modes = commonModes(a, b)
+	if a.Dialect == b.Dialect {
+		c.lacks = map[*obstat.Policy][]obstat.Mode{was: missing(b, a), now: missing(a, b)}
+	}
 	for _, call := range o.Calls {
 		c.try(call, true)
 	}
@@ -112,13 +116,24 @@ func commonModes(a, b *obstat.Program) []obstat.Mode {
 	return out
 }
 
+// missing returns the modes of a that b does not have.
+func missing(a, b *obstat.Program) (out []obstat.Mode) {
+	for m := range a.Pipelines {
+		if _, has := b.Pipelines[m]; !has {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 type comparison struct {
 	was, now *obstat.Policy
 	world    obstat.World
 	modes    []obstat.Mode
+	lacks    map[*obstat.Policy][]obstat.Mode // modes that only the other has
 	readable bool
-	left     int           // calls that may still be decided
-	under    []obstat.Call // circumstances to try each call under, besides none
+	left     int       // calls that may still be decided
+	under    []setting // circumstances to try each call under, besides none
 	regions  map[region]*Region
 	report   *Report
 }
@@ -134,12 +149,11 @@ type region struct {
 
 // try decides a call in all modes, and under all circumstances that rules want.
 func (c *comparison) try(call *obstat.Call, given bool) {
-	for i := range c.under {
-		if in, u := *call, &c.under[i]; !given {
-			in.Agent, in.User, in.Roles, in.Channel, in.Branch, in.After = u.Agent, u.User, u.Roles, u.Channel, u.Branch, u.After
+	for _, u := range c.under {
+		if in, ok := u.apply(call); ok && !given {
 			c.left--
 			c.report.Tried++
-			c.decide(&in)
+			c.decide(in)
 		}
 	}
 	for _, mode := range c.modes {
@@ -161,7 +175,7 @@ func (c *comparison) try(call *obstat.Call, given bool) {
 
 // decide decides a call by both policies and files it under its region.
 func (c *comparison) decide(call *obstat.Call) {
-	a, b := c.was.Decide(call, c.world), c.now.Decide(call, c.world)
+	a, b := c.answer(c.was, call), c.answer(c.now, call)
 	if a.Verdict == b.Verdict || c.readable && len(a.Faults) > 0 {
 		return
 	}
@@ -189,6 +203,15 @@ func (c *comparison) decide(call *obstat.Call) {
 	}
 }
 
+// answer decides a call; an agent's word for its mode that is none of the policy's says nothing to it.
+func (c *comparison) answer(pol *obstat.Policy, call *obstat.Call) obstat.Decision {
+	if lacking := c.lacks[pol]; slices.Contains(lacking, call.Mode) {
+		in := *call
+		in.Mode, call = "", &in
+	}
+	return pol.Decide(call, c.world)
+}
+
 func byOf(d *obstat.Decision) By {
 	by := By{Stage: d.Stage, Reason: d.Reason()}
 	if d.Rule != nil {
@@ -206,7 +229,7 @@ func smaller(a, b *obstat.Call) bool {
 // extras counts what a call says besides tool and input, and a tool that no agent has.
 func extras(c *obstat.Call) (n int) {
 	t, known := effect.Lookup(c.Tool)
-	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0, c.Branch != "", len(c.After) > 0} {
+	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0, c.Branch != "", len(c.After) > 0, c.Hint != "", !c.Time.IsZero()} {
 		if there {
 			n++
 		}

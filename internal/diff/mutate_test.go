@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -108,7 +109,14 @@ func (d drawer) mutate(l *dialect.Loaded) (*obstat.Program, string) {
 	i := pick(d, own)
 	r := rules[i]
 	how := ""
-	switch d.IntN(6) {
+	kinds := 6
+	if len(r.If) > 0 {
+		kinds = 12 // conditions are as likely as all else
+	}
+	switch d.IntN(kinds) {
+	default:
+		r.If = d.otherConds(r.If)
+		how, rules[i] = fmt.Sprintf("if %v", r.If), r
 	case 0:
 		how, rules = "remove", slices.Delete(rules, i, i+1)
 	case 1:
@@ -139,13 +147,42 @@ func (d drawer) mutate(l *dialect.Loaded) (*obstat.Program, string) {
 	changed := len(rules) != len(p.Rules[name])
 	for k := 0; k < len(rules) && !changed; k++ {
 		a, b := rules[k], p.Rules[name][k]
-		changed = a.Tool != b.Tool || a.Pattern != b.Pattern || a.Verdict != b.Verdict
+		changed = a.Tool != b.Tool || a.Pattern != b.Pattern || a.Verdict != b.Verdict || fmt.Sprint(a.If) != fmt.Sprint(b.If)
 	}
 	if !changed {
 		return nil, ""
 	}
 	p.Rules[name] = rules
 	return p, name + ": " + how
+}
+
+// otherConds drops a condition, turns it around, or has it compare with something else.
+func (d drawer) otherConds(conds []obstat.Cond) []obstat.Cond {
+	out := slices.Clone(conds)
+	i := d.IntN(len(out))
+	c := &out[i]
+	c.Any = slices.Clone(c.Any)
+	j := d.IntN(len(c.Any))
+	switch d.IntN(4) {
+	case 0:
+		return slices.Delete(out, i, i+1)
+	case 1:
+		c.Not = !c.Not
+	case 2:
+		if len(c.Any) > 1 {
+			c.Any = slices.Delete(c.Any, j, j+1)
+			break
+		}
+		fallthrough
+	default:
+		t := &c.Any[j]
+		if digit := strings.IndexAny(t.Text, "123456"); digit >= 0 {
+			t.Text = t.Text[:digit] + string(t.Text[digit]+1) + t.Text[digit+1:]
+		} else if *t = d.otherText(*t); d.IntN(2) == 0 {
+			c.Any = append(c.Any, conds[i].Any[j])
+		}
+	}
+	return out
 }
 
 var aWord = regexp.MustCompile(`[a-z]{3,}`)
@@ -192,7 +229,7 @@ var (
 
 // texts are what calls are made of: the patterns as a person would fill them in.
 func texts(progs ...*obstat.Program) (tools, out []string) {
-	tools = []string{"Bash", "bash", "Read", "read", "read_file", "Write", "write_file", "Edit", "edit", "WebFetch", "webfetch", "web_fetch", "view", "create_file", "str_replace", "git_push", "delete_file", "grep", "skill", "task", "Agent"}
+	tools = []string{"Bash", "bash", "Read", "read", "read_file", "Write", "write_file", "Edit", "edit", "WebFetch", "webfetch", "web_fetch", "view", "create_file", "str_replace", "git_push", "delete_file", "grep", "skill", "task", "Agent", "mcp__db__query", "mcp__files__list"}
 	out = append(out, shown...)
 	for _, p := range progs {
 		for _, rules := range p.Rules {
@@ -223,8 +260,20 @@ func (d drawer) probes(n int, progs ...*obstat.Program) (out []*obstat.Call) {
 		if name == "git_push" {
 			in = map[string]any{"remote": pick(d, []string{"origin", "zeta"}), "branch": "main"}
 		}
+		if strings.HasPrefix(name, "mcp__") && d.IntN(2) == 0 {
+			in = map[string]any{"table": pick(d, []string{"users", "orders", "zeta", "status"}), "limit": d.IntN(700), "rows": []any{map[string]any{"kind": pick(d, []string{"plain", "docs"})}}}
+		}
 		raw, _ := json.Marshal(in)
-		out = append(out, &obstat.Call{Tool: name, Input: raw, Dir: diff.Dir, Roots: []string{diff.Dir}})
+		call := &obstat.Call{Tool: name, Input: raw, Dir: diff.Dir, Roots: []string{diff.Dir}}
+		if d.IntN(2) == 0 {
+			call.Branch, call.Hint = pick(d, []string{"", "main", "zeta", "status", "release/1"}), pick(d, []string{"", "read-only", "additive", "destructive"})
+			call.Agent, call.User = pick(d, []string{"", "codex", "claude-code"}), pick(d, []string{"", "ann", "env"})
+			call.Time = time.Date(2026+d.IntN(3), time.Month(1+d.IntN(12)), 1+d.IntN(28), d.IntN(24), d.IntN(60), 0, 0, time.UTC)
+			if d.IntN(2) == 0 {
+				call.After = []string{pick(d, []string{"read secrets", "run make", "read docs"})}
+			}
+		}
+		out = append(out, call)
 	}
 	return out
 }

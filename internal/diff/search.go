@@ -20,9 +20,9 @@ type search struct {
 	rules    []rule // of both, each once
 	all      bool   // more than rules differ
 	patterns map[obstat.Text]*pattern.Pattern
-	seen     map[string]bool     // templates that would be decided like others
-	tools    []string            // named by When stages
-	inputs   map[string][]string // texts that conditions want of fields of an input
+	seen     map[string]bool // templates that would be decided like others
+	tools    []string        // named by When stages
+	toolName map[string]bool // fields of rules that show the tool's name
 	groups   map[string]*group
 	same     map[string]*group
 	names    map[string]*name
@@ -40,6 +40,16 @@ func newSearch(c *comparison) *search {
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
 	s.conditions()
+	s.toolName = map[string]bool{}
+	const some = serverPrefix + mark + "__x"
+	for _, pol := range []*obstat.Policy{c.was, c.now} {
+		_, tr := pol.Explain(callOf(some, nil), c.world)
+		for _, q := range tr.Questions {
+			for _, sub := range q.Question.Subjects {
+				s.toolName[sub.Field] = s.toolName[sub.Field] || sub.Text == some
+			}
+		}
+	}
 	for _, p := range []*obstat.Program{a, b} {
 		for _, pl := range p.Pipelines {
 			for _, st := range slices.Concat(pl.Stages, pl.Amend) {
@@ -188,62 +198,8 @@ func (s *search) fields() (out []string) {
 			out = append(out, f)
 		}
 	}
-	for name := range s.inputs {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
 	slices.Sort(out)
 	return out
-}
-
-// conditions collects what rules that differ want of a call besides its effects: texts of the
-// input's fields, and an agent, a branch or the like, under which each call is tried as well.
-func (s *search) conditions() {
-	s.inputs = map[string][]string{}
-	for i := range s.rules {
-		if !s.rules[i].changed && !s.all {
-			continue
-		}
-		var under obstat.Call
-		for _, c := range s.rules[i].If {
-			for _, t := range c.Any {
-				samples, _ := (&pattern.Sampling{Patterns: []*pattern.Pattern{s.compiled(t)}, Of: []bool{true}}).Samples()
-				text := t.Text
-				if len(samples) > 0 {
-					text = samples[0].Text
-				}
-				if name, ok := strings.CutPrefix(c.Field, "input."); ok && !strings.ContainsAny(name, ".[") {
-					s.inputs[name] = append(s.inputs[name], text)
-				}
-				set(&under, strings.TrimPrefix(c.Field, "call."), text)
-			}
-		}
-		if extras(&under) > 1 && len(s.under) < maxUnder {
-			s.under = append(s.under, under)
-		}
-	}
-}
-
-// maxUnder bounds the circumstances that each call is tried under.
-const maxUnder = 8
-
-// set gives a call a circumstance.
-func set(c *obstat.Call, name, value string) {
-	switch name {
-	case "agent":
-		c.Agent = value
-	case "user":
-		c.User = value
-	case "role":
-		c.Roles = []string{value}
-	case "channel":
-		c.Channel = value
-	case "branch":
-		c.Branch = value
-	case "after":
-		c.After = []string{value}
-	}
 }
 
 // toolNames returns the tools to make calls of: those that rules name, samples of the patterns of
@@ -259,6 +215,9 @@ func (s *search) toolNames() (out []string) {
 	asked := map[obstat.Text]bool{}
 	for i := range s.rules {
 		t := s.rules[i].Tool
+		if p := s.rules[i].Pattern; s.toolName[s.rules[i].Field] && strings.Contains(p.Text, serverPrefix) { // else any word
+			t = p
+		}
 		if t.Flavour == pattern.Exact {
 			add(t.Text)
 		}
@@ -366,7 +325,7 @@ func (s *search) template(t *template) {
 	for _, r := range readers {
 		shown[r.tool+" "+r.field] = true
 	}
-	sign := fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool))
+	sign := fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool), s.naming(t.tool))
 	for _, r := range readers {
 		about := s.about(r.tool)
 		sign += fmt.Sprint(r.field, r.before, about.id)
@@ -398,11 +357,29 @@ func (s *search) template(t *template) {
 		sampling.Of = nil
 	}
 	if whole || usual {
-		for _, x := range append(t.kind.usual(), s.inputs[t.key]...) {
+		for _, x := range t.kind.usual() {
 			s.try(t.call(x), false)
 		}
 	}
 	s.sample(t, sampling)
+}
+
+// serverPrefix begins the names of tools of servers.
+const serverPrefix = "mcp__"
+
+// naming returns the rules that show by another field than Tool that they are for a server's tool.
+func (s *search) naming(tool string) (out []int) {
+	if !strings.HasPrefix(tool, serverPrefix) {
+		return nil
+	}
+	for i := range s.rules {
+		if r := &s.rules[i]; s.toolName[r.Field] && !r.Whole() {
+			if ok, _ := s.compiled(r.Pattern).Match(tool); ok {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
 }
 
 // texts returns the patterns of a rule that look at a field: its own, and those that it leaves out.
