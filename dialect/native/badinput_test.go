@@ -40,7 +40,7 @@ func TestBadInput(t *testing.T) {
 		{"a key twice", "version: 1\nallow:\n  - read workspace\nallow:\n  - code\n", "4:1: "},
 		{"a text for a list", "version: 1\nallow: read workspace\n", `2:8: "allow" should be a list or null, not a string [wrong-type]; write ` + "`allow:` and rules below it, each behind a dash: `- read workspace`"},
 		{"a number for a rule", "version: 1\nallow:\n  - 5\n", "3:5: a rule is a sentence, not a number"},
-		{"tabs", "version: 1\nallow:\n\t- read workspace\n", "3:1: "},
+		{"tabs", "version: 1\nallow:\n\t- read workspace\n", "3:1: a tab cannot indent YAML [syntax]; use spaces"},
 		{"a colon", "version: 1\nallow:\n  - run git commit -m: x\n", `3:5: unknown key "run git commit -m"`},
 		{"a verb", rules("raed workspace"), `3:5: "raed" is not something that a call does [bad-value]; did you mean "read"?`},
 		{"no verb", rules("workspace"), `3:5: "workspace" is not something that a call does [bad-value]; a rule begins with read, write`},
@@ -74,6 +74,16 @@ func TestBadInput(t *testing.T) {
 		{"hours", "version: 1\nallow:\n  - rule: read src\n    when: {time: 9-17}\n", `4:18: "9-17" is no part of a day [bad-value]; write ` + "`time: 09:00-17:00`"},
 		{"days", "version: 1\nallow:\n  - rule: read src\n    when: {days: montag}\n", `4:18: "montag" is no day`},
 		{"no day at all", "version: 1\nallow:\n  - rule: read src\n    when: {days: []}\n", "4:18: days names nothing: the rule could never apply"},
+		{"a hint that no server gives", "version: 1\nallow:\n  - rule: tool t\n    when: {hint: readonly}\n", `4:18: no server says that a tool is "readonly" [bad-value]; did you mean "read-only"?`},
+		{"no hint of any server", "version: 1\nallow:\n  - rule: tool t\n    when: {hint: harmless}\n", `4:18: no server says that a tool is "harmless" [bad-value]; servers say read-only, additive, destructive`},
+		{"a branch and not that branch", "version: 1\nallow:\n  - rule: run make\n    when: {branch: [main, not main]}\n", "4:20: the rule could never apply: no branch is all of this [no-effect]; take one of them out"},
+		{"an agent that is left out", "version: 1\nallow:\n  - rule: run make\n    when: {agent: [codex, not co*]}\n", "4:19: the rule could never apply"},
+		{"two values at once", rules("tool mcp__a__b where input.x is 1 and input.x is 2"), "3:43: the rule could never apply: no input.x is all that the rule wants of it [bad-value]; write a rule for each"},
+		{"more and less", rules("tool mcp__a__b where input.x > 5 and input.x < 3"), "3:42: the rule could never apply"},
+		{"a value that is left out", rules(`tool mcp__a__b where input.x is "u1" and input.x not like u*`), "3:46: the rule could never apply"},
+		{"after an empty list", "version: 1\ndeny:\n  - rule: connect anywhere\n    after: []\n", "4:12: after names nothing: the rule could never apply [bad-value]; name one"},
+		{"after a number", "version: 1\ndeny:\n  - rule: connect anywhere\n    after: [5]\n", "4:13: element 1 of after should be a string, not a number [wrong-type]; write `after: read secrets`"},
+		{"a number among agents", "version: 1\nallow:\n  - rule: read src\n    when: {agent: [codex, 5]}\n", "4:27: element 2 of agent should be a string, not a number [wrong-type]; write `agent: codex`"},
 		{"until", "version: 1\nallow:\n  - rule: read src\n    until: tomorrow\n", `4:12: "tomorrow" is no day`},
 		{"after nothing", "version: 1\ndeny:\n  - rule: connect anywhere\n    after: leak\n", "4:12: no rule is called leak"},
 		{"after a mistake", "version: 1\ndeny:\n  - rule: connect anywhere\n    after: raed secrets\n", `4:12: "raed" is not something that a call does`},
@@ -110,6 +120,28 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestUntil: a day is written as it is in the documents, without a warning that YAML has two words for it.
+func TestUntil(t *testing.T) {
+	if l := load(t, "version: 1\nallow:\n  - rule: read src\n    until: 2030-12-31\n"); len(l.Warnings) > 0 {
+		t.Error(l.Warnings)
+	}
+}
+
+// TestPossible: conditions that a value can fit are no mistake.
+func TestPossible(t *testing.T) {
+	for _, where := range []string{"input.x > 5 and input.x < 7", "input.x > 5 and input.x < 6", "input.x >= 5 and input.x <= 5", "input.x > 5 and input.x > 7", "input.x in [1, 2] and input.x is not 1", "input.x is 5 and input.x > 4",
+		"input.x is true and input.y is false", "input.x[].n is 1 and input.x[].n is 2", "input.x like a* and input.x like *b", "input.x not in [1] and input.x not in [2]", `input.x is "5" and input.x like 5`} {
+		if es := problems(rules("tool mcp__a__b where " + where)); len(es) > 0 {
+			t.Errorf("%s: %v", where, es)
+		}
+	}
+	for _, when := range []string{"branch: [main, not dev]", "branch: [not main, not dev]", "branch: [release/*, not release/1]", "branch: ['*', not main]", "hint: '*'", "hint: [read-only, not destructive]"} {
+		if es := problems("version: 1\nallow:\n  - rule: run make\n    when: {" + when + "}\n"); len(es) > 0 {
+			t.Errorf("%s: %v", when, es)
+		}
+	}
+}
+
 // TestAllAtOnce: a file with many mistakes is told all of them, in order.
 func TestAllAtOnce(t *testing.T) {
 	es := problems("version: 1\nallow:\n  - raed src\n  - read secrts\n  - run git except npm\n  - rule: read lib\n    util: x\nplaces: {home: [x]}\nfoo: 1\n")
@@ -119,6 +151,13 @@ func TestAllAtOnce(t *testing.T) {
 	}
 	if got := strings.Join(lines, " "); got != "3 4 5 7 8 9" {
 		t.Errorf("problems in lines %s:\n%v", got, es)
+	}
+	lines = nil
+	for _, e := range problems("version: 1\nallow:\n\t- read src\r\n  \t- read lib\n\n\t# a comment\n\t\n  - read docs\ndeny:\n\t- raed x\n") {
+		lines = append(lines, fmt.Sprintf("%d:%d", e.Pos.Line, e.Pos.Col))
+	}
+	if got := strings.Join(lines, " "); got != "3:1 4:3 10:1" {
+		t.Errorf("tabs at %s", got)
 	}
 }
 

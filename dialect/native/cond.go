@@ -51,7 +51,7 @@ func (l *loader) details(r *rule, n *tree.Node) {
 	case after.Is(tree.String):
 		r.after = []*tree.Node{after}
 	case after.Is(tree.Array):
-		r.after = l.r.Texts(after, "after")
+		r.after = l.texts(after, "after")
 	}
 	if ex := n.Get("examples"); ex.Is(tree.Array) {
 		r.examples = ex.Elems
@@ -77,7 +77,12 @@ func (l *loader) texts(n *tree.Node, what string) []*tree.Node {
 		l.r.Fail(n, obstat.CodeBadValue, "name one, or take the key out", "%s names nothing: the rule could never apply", what)
 		return nil
 	case n.Is(tree.Array):
-		return l.r.Texts(n, what)
+		out, problems := n.Strings(what)
+		for i := range problems {
+			problems[i].Hint = hintFor(`"` + what + `"`)
+		}
+		l.r.Add(problems...)
+		return out
 	}
 	return nil // which was reported
 }
@@ -90,6 +95,11 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 		name, not := strings.CutPrefix(e.Str, "not ")
 		if name = strings.TrimSpace(name); name == "" {
 			l.r.Fail(e, obstat.CodeBadValue, "name it, or take the key out", "%s is empty", key)
+			continue
+		}
+		if key == "hint" && !strings.Contains(name, "*") && !slices.Contains(serverHints, name) {
+			hint := dialect.Near(name, serverHints...)
+			l.r.Fail(e, obstat.CodeBadValue, or(hint, "servers say "+strings.Join(serverHints, ", ")), "no server says that a tool is %q", name)
 			continue
 		}
 		t := glued(name)
@@ -106,12 +116,18 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 			l.modes = append(l.modes, name)
 		}
 	}
+	if len(yes.Any) > 0 && !possible([]obstat.Cond{yes, no}) {
+		l.r.Fail(n, obstat.CodeNoEffect, "take one of them out", "the rule could never apply: no %s is all of this", key)
+	}
 	for _, c := range []obstat.Cond{yes, no} {
 		if len(c.Any) > 0 {
 			r.conds = append(r.conds, c)
 		}
 	}
 }
+
+// serverHints are what servers can say of a tool.
+var serverHints = []string{"read-only", "additive", "destructive"}
 
 // suppose lets the examples of a rule be calls under one of its conditions.
 func (r *rule) suppose(key, text string) {
@@ -201,6 +217,8 @@ func (l *loader) until(r *rule, n *tree.Node) {
 			end = end.AddDate(0, 0, 1)
 		}
 	}
+	at := l.r.Pos(n)
+	l.r.Errs = slices.DeleteFunc(l.r.Errs, func(e *obstat.Error) bool { return e.Warning && e.Code == obstat.CodeRisky && e.Pos == at }) // that YAML has two words for a day
 	if err != nil {
 		l.r.Fail(n, obstat.CodeBadValue, "write `until: 2026-12-31`, the last day, or a time such as 2026-12-31T18:00:00Z", "%q is no day", n.Str)
 		return
@@ -227,6 +245,15 @@ func (l *loader) predicates(r *rule) {
 				continue
 			}
 			c.Any = append(c.Any, t)
+		}
+		same := []obstat.Cond{c}
+		for _, o := range r.conds {
+			if o.Field == c.Field {
+				same = append(same, o)
+			}
+		}
+		if len(same) > 1 && !strings.Contains(c.Field, "[]") && !possible(same) {
+			l.at(r, mistake{p.at, fmt.Sprintf("the rule could never apply: no %s is all that the rule wants of it", c.Field), "write a rule for each, or `in [...]`"})
 		}
 		r.conds = append(r.conds, c)
 	}

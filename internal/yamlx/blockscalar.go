@@ -120,7 +120,7 @@ func (p *parser) blockLines(indent int, r *raw) (lines []textLine, blanks int) {
 			continue
 		case n < indent:
 			if rest[n] == '\t' {
-				p.syntax(p.pos+n, "a tab cannot indent YAML; use spaces")
+				p.tabs(p.pos + n)
 			}
 			return lines, blanks
 		}

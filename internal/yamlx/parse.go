@@ -11,6 +11,7 @@
 package yamlx
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -243,11 +244,38 @@ func (p *parser) fresh() bool {
 func (p *parser) tabbed() bool {
 	for i := p.line; i < p.pos && isSpace(p.src[i]); i++ {
 		if p.src[i] == '\t' {
-			p.syntax(i, "a tab cannot indent YAML; use spaces")
+			p.tabs(i)
 			return true
 		}
 	}
 	return false
+}
+
+// maxTabs is how many lines with tabs are told.
+const maxTabs = 20
+
+// tabs reports a tab in the indentation of a line, and of all lines after it: whoever indents with tabs
+// does it everywhere.
+func (p *parser) tabs(at int) {
+	if p.lost {
+		return
+	}
+	p.lost = true
+	for n := 0; n < maxTabs; n++ {
+		p.note(at, tree.CodeSyntax, "a tab cannot indent YAML", "use spaces")
+		for found := false; !found; {
+			line := bytes.IndexByte(p.src[at:], '\n') + 1
+			if line == 0 {
+				return
+			}
+			at += line
+			margin := p.src[at : len(p.src)-len(bytes.TrimLeft(p.src[at:], " \t"))]
+			tab, end := bytes.IndexByte(margin, '\t'), at+len(margin)
+			if found = tab >= 0 && end < len(p.src) && !isBlank(p.src[end]) && p.src[end] != '#'; found {
+				at += tab
+			}
+		}
+	}
 }
 
 func (p *parser) column() int { return p.pos - p.line }
