@@ -21,19 +21,21 @@ func (l *Loaded) Without(at obstat.Pos) (*Loaded, []byte, error) {
 	in := *l.Input
 	in.Files = slices.Clone(in.Files)
 	f := &in.Files[i]
-	text, err := cut(l.Dialect, f, at)
-	if err != nil {
-		return nil, nil, err
+	old := f.Data
+	refused := fmt.Errorf("%s: there is no rule here that can be taken out", at)
+	for _, text := range cuts(l.Dialect, f, at) {
+		f.Data = tidy(old, text)
+		without, err := Load(l.Dialect, &in)
+		switch {
+		case err != nil:
+			refused = fmt.Errorf("without the rule the policy would not load: %w", err)
+		case !lacksOnly(l.Program, without.Program, at):
+			refused = fmt.Errorf("%s: more than this rule would go with it", at)
+		default:
+			return without, f.Data, nil
+		}
 	}
-	f.Data = tidy(f.Data, text)
-	without, err := Load(l.Dialect, &in)
-	if err != nil {
-		return nil, nil, fmt.Errorf("without the rule the policy would not load: %w", err)
-	}
-	if !lacksOnly(l.Program, without.Program, at) {
-		return nil, nil, fmt.Errorf("%s: more than this rule would go with it", at)
-	}
-	return without, f.Data, nil
+	return nil, nil, refused
 }
 
 // A Liner is a dialect with files that are neither JSON nor YAML.
@@ -44,34 +46,36 @@ type Liner interface {
 	RuleLines(f *File, at obstat.Pos) (first, last int)
 }
 
-// cut returns the text of a file without the rule at a place.
-func cut(d Dialect, f *File, at obstat.Pos) ([]byte, error) {
+// cuts returns the text of a file without what is written at a place, and without what that is a
+// part of: of `{rule: run make, until: 2026-12-31}` the sentence is at the rule's place.
+func cuts(d Dialect, f *File, at obstat.Pos) (out [][]byte) {
 	if d, ok := d.(Liner); ok {
 		if first, last := d.RuleLines(f, at); first > 0 {
 			lines := slices.Collect(bytes.Lines(f.Data))
-			return bytes.Join(slices.Delete(lines, first-1, last), nil), nil
+			return [][]byte{bytes.Join(slices.Delete(lines, first-1, last), nil)}
 		}
 	}
-	refused := fmt.Errorf("%s: there is no rule here that can be taken out", at)
 	for _, format := range []textedit.Format{textedit.JSON, textedit.JSONC, textedit.YAML} {
 		root, problems := format.Parse(f.Data)
 		if tree.Fatal(problems) {
 			continue
 		}
-		if path := pathTo(f, root, at); path != nil {
-			text, err := format.Delete(f.Data, path...)
-			if err == nil {
-				return text, nil
+		path := pathTo(f, root, at)
+		for n := len(path); n > max(len(path)-2, 0); n-- {
+			if text, err := format.Delete(f.Data, path[:n]...); err == nil {
+				out = append(out, text)
 			}
-			refused = err
+		}
+		if len(out) > 0 {
+			break
 		}
 	}
-	return nil, refused
+	return out
 }
 
 // tidy looks at where whole lines were taken out of a text: a comment right above goes with them
-// if no further line follows that it could be about, and of two blank lines that meet there one
-// goes. A comment that the file begins with stays.
+// if no further line follows that it could be about, and of two blank lines that meet there, or one
+// that would begin a list, one goes. A comment that the file begins with stays.
 func tidy(old, text []byte) []byte {
 	if rest, ok := bytes.CutPrefix(old, text); ok && !bytes.HasSuffix(old, []byte("\n")) { // the last line, which has no line break
 		brk := rest[:bytes.IndexByte(rest, '\n')+1]
@@ -102,8 +106,8 @@ func tidy(old, text []byte) []byte {
 	}
 	above := lineBefore(text, start)
 	switch blank := len(bytes.TrimSpace(after)) == 0; {
-	case start > 0 && len(bytes.TrimSpace(above)) > 0 || !blank:
-	case at == len(text):
+	case start > 0 && !opens(above) || !blank:
+	case at == len(text) && len(bytes.TrimSpace(above)) == 0:
 		start -= len(above)
 	default:
 		at = min(at+len(after)+1, len(text))
@@ -117,6 +121,12 @@ func lineBefore(text []byte, start int) []byte {
 		return nil
 	}
 	return text[bytes.LastIndexByte(text[:start-1], '\n')+1 : start]
+}
+
+// opens tells whether a line is blank, or what follows it belongs to it: `allow:`, `rules = [`.
+func opens(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || bytes.IndexByte([]byte(":[{("), line[len(line)-1]) >= 0
 }
 
 func isComment(line []byte) bool {

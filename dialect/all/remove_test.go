@@ -26,6 +26,8 @@ func TestWithout(t *testing.T) {
 		{"obstat.yaml", "version: 1\nallow:\n  # to look at\n  - read src\n\n  # to build\n  - run make # all\n\ndeny: [read secrets]\n", "run make", "version: 1\nallow:\n  # to look at\n  - read src\n\ndeny: [read secrets]\n"},
 		{"obstat.yaml", "version: 1\nallow:\n  # to build\n  - run make\n  - run ninja\n", "run make", "version: 1\nallow:\n  # to build\n  - run ninja\n"},
 		{"obstat.yaml", "version: 1\r\nallow:\r\n  - read src\r\n  # to build\r\n  - run make", "run make", "version: 1\r\nallow:\r\n  - read src"},
+		{"obstat.yaml", "version: 1\nallow:\n  - read src\n  - rule: run make # all\n    reason: it builds\n", "run make", "version: 1\nallow:\n  - read src\n"},
+		{"obstat.yaml", "version: 1\nallow: [read src, {reason: x, rule: run make}]\n", "run make", "version: 1\nallow: [read src]\n"},
 		{"obstat.yaml", "version: 1\nallow: [read src, run make]", "run make", "version: 1\nallow: [read src]"},
 		{".codex/rules/x.rules", "prefix_rule([\"make\"])", "make", ""},
 		{".gemini/policies/p.toml", gitStatus + "\n# no pushes\n" + gitPush + "\n# logs\n" + gitLog, "git push", gitStatus + "\n# logs\n" + gitLog},

@@ -209,7 +209,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 		}
 		res.Rules = len(places)
 		res.Problems = slices.Concat(res.Problems, pol.Warnings, dialect.Lint(pol.Loaded))
-		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees})...)
+		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Now: time.Now()})...)
 	}
 	res.Problems.Sort()
 	return res

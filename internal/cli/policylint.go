@@ -186,7 +186,7 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 		return nil, nil, err
 	}
 	for _, pol := range p.inForce.Policies {
-		opts := &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Whole: true}
+		opts := &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Whole: true, Now: time.Now()}
 		all := lint.Program(pol.Program, opts)
 		if uses != nil && uses.Calls > 0 {
 			all = append(all, lint.Used(pol.Program, uses, opts)...)
@@ -213,8 +213,11 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		fmt.Fprintf(w, "    it stays: %s\n", visible(err.Error()))
 		return false, nil
 	}
-	rep := diff.Compare(p.Loaded.Policy, without.Policy, nil)
-	if len(rep.Regions) == 0 {
+	rep := &diff.Report{}
+	if !ended(p.Program, e.Pos) {
+		rep = diff.Compare(p.Loaded.Policy, without.Policy, nil)
+	}
+	if rep.Tried > 0 && len(rep.Regions) == 0 {
 		fmt.Fprintf(w, "    without it no call is decided otherwise (%s tried)\n", plural(rep.Tried, "call"))
 	}
 	for _, r := range rep.Regions[:min(3, len(rep.Regions))] {
@@ -228,4 +231,17 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		return false, nil
 	}
 	return true, p.Remove(e.Pos)
+}
+
+// ended tells whether all that is written at a place counts no more.
+func ended(p *obstat.Program, at obstat.Pos) bool {
+	now := time.Now()
+	for _, rules := range p.Rules {
+		for i := range rules {
+			if rules[i].Pos == at && !lint.Ended(&rules[i], now) {
+				return false
+			}
+		}
+	}
+	return true
 }

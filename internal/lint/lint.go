@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -34,6 +36,8 @@ type Options struct {
 	// Whole leaves out what is unused of a rule of which other parts decide, `git log` of `run git status,
 	// git log`: for those that take out what stands at a place.
 	Whole bool
+	// Now finds rules whose time is over; zero looks for none.
+	Now time.Time
 }
 
 // Program returns the warnings about p, in the order of their places. What one
@@ -45,6 +49,7 @@ func Program(p *obstat.Program, opts *Options) obstat.Errors {
 	l.secrets()
 	l.duplicates()
 	l.empty()
+	l.over()
 	l.shadowed()
 	l.wideAllows()
 	l.silentModes()
@@ -188,6 +193,31 @@ func (l *linter) empty() {
 			}
 		}
 	}
+}
+
+// over finds rules that counted until a time that has passed.
+func (l *linter) over() {
+	if l.opts.Now.IsZero() {
+		return
+	}
+	for _, name := range l.lists() {
+		for i := range l.p.Rules[name] {
+			if r := &l.p.Rules[name][i]; !l.silent(r) && Ended(r, l.opts.Now) {
+				l.warn(r, obstat.CodeNoEffect, "take it out, or give it another end", "%s rule %s counts no more: its time is over", r.Verdict, r)
+			}
+		}
+	}
+}
+
+// Ended tells whether a rule counted until a time that has passed.
+func Ended(r *obstat.Rule, now time.Time) bool {
+	for _, c := range r.If {
+		if c.Field == "call.time" && !c.Not && len(c.Any) == 1 {
+			end, err := time.Parse(time.RFC3339, strings.TrimPrefix(c.Any[0].Text, "<"))
+			return err == nil && !now.Before(end)
+		}
+	}
+	return false
 }
 
 // proves tells whether the patterns of wide together match all that narrow does, as long as there
