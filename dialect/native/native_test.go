@@ -254,3 +254,27 @@ deny:
 		t.Error("another agent's name of the tool is not meant")
 	}
 }
+
+// TestOffersOfGroups: what is offered for always names the word that says what a subcommand does.
+func TestOffersOfGroups(t *testing.T) {
+	l := load(t, "version: 1\nallow:\n  - read workspace\n")
+	for text, want := range map[string]string{
+		"docker compose logs web":   "run docker compose logs web, run docker compose logs",
+		"npm run lint --fix":        "run npm run lint --fix, run npm run lint",
+		"npm run lint":              "run npm run lint",
+		"cargo build --release":     "run cargo build --release, run cargo build",
+		"docker compose -f x logs":  "run docker compose -f x logs",
+		"gh pr view 5":              "run gh pr view 5, run gh pr view",
+		"terraform plan -out a.pla": "run terraform plan -out a.pla, run terraform plan",
+	} {
+		c := call(text)
+		d := l.Policy.Decide(c, world)
+		var got []string
+		for _, o := range l.Offers(c, world, &d) {
+			got = append(got, o.Text)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: %q, want %s", text, got, want)
+		}
+	}
+}

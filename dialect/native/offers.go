@@ -103,6 +103,10 @@ func (o *offering) say(sentence string) {
 	}
 }
 
+// groups are subcommands that say nothing without the next word: `npm run env` runs anything, and
+// `docker compose down` is not `docker compose logs`.
+const groups = "bisect buildx compose config container env exec image lfs mod network pip pr issue release remote repo run run-script s3 secret service stack stash submodule system task tool volume workflow workspace worktree"
+
 // command proposes a command with further arguments, its first words, or the very command where more
 // would hand out a shell.
 func (o *offering) command(c *effect.Command) {
@@ -111,7 +115,13 @@ func (o *offering) command(c *effect.Command) {
 	}
 	text, head := "run "+quotedCommand(c.Text), ""
 	if len(c.Words) > 2 && plainWord(c.Words[1].Text) && c.Path == c.Program {
-		if head = "run " + c.Program + " " + c.Words[1].Text; broad(head) {
+		head = "run " + c.Program + " " + c.Words[1].Text
+		if slices.Contains(strings.Fields(groups), c.Words[1].Text) {
+			if head += " " + c.Words[2].Text; !plainWord(c.Words[2].Text) || len(c.Words) == 3 {
+				head = ""
+			}
+		}
+		if head != "" && broad(head) {
 			head = ""
 		}
 	}

@@ -118,7 +118,7 @@ func (o *initOptions) userFile() (string, error) {
 
 // draft looks at the project, its agents' own rules and what was asked about here.
 func (o *initOptions) draft(ctx context.Context, dir string) (*initial.Draft, error) {
-	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,", "and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset + "; docs/dialects/native.md has the language.", ""}
+	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,", "and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset + "; docs/dialects/native.md has the language."}
 	if o.User {
 		return initial.Write(o.Preset, append([]string{"What agents may do in all my projects; deny comes before ask, ask before allow,"}, heading[1:]...), nil)
 	}
@@ -181,7 +181,7 @@ func (o *initOptions) asked(ctx context.Context, dir, text string) (out []initia
 	}
 	defer store.Close()
 	here := func(yield func(*ledger.Record, error) bool) {
-		for r, err := range store.Records(ctx, ledger.Query{Kind: ledger.Decision}) {
+		for r, err := range store.Records(ctx, ledger.Query{}) {
 			if (err != nil || r.Dir == dir || strings.HasPrefix(r.Dir, dir+string(filepath.Separator))) && !yield(r, err) {
 				return
 			}

@@ -67,7 +67,7 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	}
 	defer store.Close()
 	o.announce(p)
-	rep, err := suggest.Suggest(p.Loaded, store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: since}), &suggest.Options{Min: max(o.Min, 1)})
+	rep, err := suggest.Suggest(p.Loaded, store.Records(ctx, ledger.Query{Since: since}), &suggest.Options{Min: max(o.Min, 1)})
 	if err != nil {
 		return err
 	}

@@ -60,10 +60,11 @@ type deed struct {
 	world   obstat.World
 	said    obstat.Verdict // by the policy as it is
 	refused bool           // a person said no to one of them, or nobody answered
+	open    int            // prompts of the agent whose answer is not known
 	n       int
 }
 
-// Suggest looks through records for asks that rules of l's dialect would settle.
+// Suggest looks through records, of decisions and of outcomes, for asks that rules of l's dialect would settle.
 func Suggest(l *dialect.Loaded, records iter.Seq2[*ledger.Record, error], o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -105,15 +106,22 @@ type search struct {
 // read takes the calls out of the records and decides each by the policy as it is.
 func (s *search) read(records iter.Seq2[*ledger.Record, error]) error {
 	known := map[string]*deed{}
+	open := map[prompt]*deed{}
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
+		at := prompt{r.Agent, r.Session, r.Call}
+		if d := open[at]; r.Kind == ledger.Outcome && d != nil && (r.Verdict == "ran" || r.Verdict == "failed") {
+			d.open-- // which it did since a person said yes
+			delete(open, at)
+		}
 		call, more, err := r.Replayable()
-		if err != nil {
+		if err != nil || r.Kind != ledger.Decision {
 			continue
 		}
-		refused := more.Said == obstat.Ask && r.Verdict != obstat.Allow.String()
+		asked := r.Verdict == obstat.Ask.String()
+		refused := more.Said == obstat.Ask && r.Verdict == obstat.Deny.String()
 		key := strings.Join([]string{call.Tool, string(call.Input), call.Dir, call.Agent, string(call.Mode)}, "\x00")
 		d := known[key]
 		if d == nil {
@@ -125,11 +133,21 @@ func (s *search) read(records iter.Seq2[*ledger.Record, error]) error {
 			known[key] = d
 			s.deeds = append(s.deeds, d)
 		}
+		if asked && (r.Call == "" || open[at] == nil) {
+			d.open++
+			open[at] = d
+		}
 		d.n++
 		d.refused = d.refused || refused || more.Partial != ""
 	}
+	for _, d := range s.deeds {
+		d.refused = d.refused || d.open > 0
+	}
 	return nil
 }
+
+// A prompt is an ask that the agent put to its user; only what becomes of the call tells the answer.
+type prompt struct{ agent, session, call string }
 
 // A candidate is rules that would settle some ask.
 type candidate struct {

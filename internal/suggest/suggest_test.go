@@ -186,6 +186,35 @@ func TestHalf(t *testing.T) {
 	}
 }
 
+// TestPrompts: what the agent itself asked its user about counts as allowed once the agent has told that
+// the call ran, and only then.
+func TestPrompts(t *testing.T) {
+	l := load(t, "obstat.yaml", "version: 1\nallow:\n  - read workspace\n")
+	ask := func(id, command string) *ledger.Record {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		return &ledger.Record{Kind: ledger.Decision, Agent: "claude-code", Session: "s", Call: id, Tool: "Bash", Input: input, Dir: project, Verdict: "ask", World: world, Detail: json.RawMessage(`{"said":"ask","roots":["` + project + `"]}`)}
+	}
+	end := func(id, state string) *ledger.Record {
+		return &ledger.Record{Kind: ledger.Outcome, Agent: "claude-code", Session: "s", Call: id, Tool: "Bash", Dir: project, Verdict: state}
+	}
+	for name, tt := range map[string]struct {
+		records []*ledger.Record
+		want    int
+	}{
+		"both ran":              {[]*ledger.Record{ask("a", "go vet ./..."), end("a", "ran"), ask("b", "go vet ./src"), end("b", "failed")}, 1},
+		"nothing was told":      {[]*ledger.Record{ask("a", "go vet ./..."), ask("b", "go vet ./src")}, 0},
+		"one was refused":       {[]*ledger.Record{ask("a", "go vet ./..."), end("a", "ran"), ask("b", "go vet ./src"), end("b", "not run")}, 0},
+		"refused the next time": {[]*ledger.Record{ask("a", "go vet ./..."), end("a", "ran"), ask("b", "go vet ./src"), end("b", "ran"), ask("a", "go vet ./...")}, 0},
+		"asked twice, ran once": {[]*ledger.Record{ask("a", "go vet ./..."), ask("a", "go vet ./..."), end("a", "ran"), ask("b", "go vet ./src"), end("b", "ran")}, 1},
+		"calls without a name":  {[]*ledger.Record{ask("", "go vet ./..."), ask("", "go vet ./src"), end("", "ran")}, 0},
+	} {
+		rep, err := suggest.Suggest(l, seq(tt.records), nil)
+		if err != nil || len(rep.List) != tt.want {
+			t.Errorf("%s: %v, %+v", name, err, rep)
+		}
+	}
+}
+
 // harmless decides what is known to do harm, in the place where it was seen to.
 func harmless(t *testing.T, name string, was, now *obstat.Policy, tool string) {
 	t.Helper()
