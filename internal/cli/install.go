@@ -275,7 +275,7 @@ func (o *installOptions) after() error {
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
 		fmt.Fprintln(out, note)
 	}
-	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\n", o.Agent)
+	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\nIn a project without a policy the preset balanced is in force; obstat init writes one there\n", o.Agent)
 	if !o.Project {
 		return nil
 	}
