@@ -2,6 +2,7 @@
 # test.sh checks the Python package: types, style, its own tests, and the adversarial suite around
 # the real frameworks, each in an environment of its own that is kept in OBSTAT_SDK.
 # FULL=1 takes all frameworks, and their own tests.
+# PYTHONS="python3.10 python3.13" runs the package's own tests with other interpreters as well.
 # UPDATE=1 writes the results that docs/frameworks/results.md shows.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +19,7 @@ env() {
 	file=$here/requirements/$1.txt
 	dir=$cache/python-$1-$( (cat "$file"; $python --version) | cksum | cut -d' ' -f1)
 	if [ ! -f "$dir/complete" ]; then
-		rm -rf "$cache/python-$1"-*
+		[ "$1" = pytest ] || rm -rf "$cache/python-$1"-*
 		$python -m venv "$dir"
 		"$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$file"
 		touch "$dir/complete"
@@ -33,7 +34,11 @@ tools=$(env tools)
 "$tools/mypy" --no-error-summary
 echo "sdk/python: the package"
 "$tools/python" -m pytest -q tests
-for name in ${FRAMEWORKS:-langchain openai-agents ${FULL:+pydantic-ai google-adk adk-fluent agentscope agentscope-2.0.4 claude-agent-sdk}}; do
+for other in ${PYTHONS:-}; do
+	echo "sdk/python: the package, $($other --version)"
+	"$(python=$other env pytest)/python" -m pytest -q tests
+done
+for name in ${FRAMEWORKS:-langchain openai-agents ${FULL:+pydantic-ai google-adk adk-fluent agentscope agentscope-2.0.4 claude-agent-sdk jiuwenswarm}}; do
 	[ -f "requirements/$name.txt" ] || continue
 	echo "sdk/python: $name"
 	bin=$(env "$name") || exit 1
