@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -101,4 +102,10 @@ const AnyBelow = "/**/*"
 // words for it.
 type Generalizer interface {
 	RuleFor(l *Loaded, effect, target, anchor string) (offer obstat.Offer, ok bool)
+}
+
+// Subcommand tells whether the second word of a command may say what its program does, as `push` of `git
+// push` does: it is no flag, path, host or setting.
+func Subcommand(word string) bool {
+	return word != "" && word[0] != '-' && !strings.ContainsAny(word, "./ =:'\"\\")
 }

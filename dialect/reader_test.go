@@ -24,3 +24,12 @@ func TestCursor(t *testing.T) {
 		}
 	})
 }
+
+// TestSubcommand: only a word that may say what a program does stands in a rule without its arguments.
+func TestSubcommand(t *testing.T) {
+	for word, want := range map[string]bool{"push": true, "run-script": true, "-C": false, "./x": false, "a.txt": false, "x=1": false, "host:80": false, "'a b'": false, "": false} {
+		if Subcommand(word) != want {
+			t.Errorf("%q: want %t", word, want)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func commands(l *dialect.Loaded, call *obstat.Call, world obstat.World, a *effec
 
 // firstWords returns the program and its subcommand.
 func firstWords(c *effect.Command) string {
-	if len(c.Words) < 2 || strings.HasPrefix(c.Words[1].Text, "-") || strings.ContainsAny(c.Words[1].Text, "./ =:") {
+	if len(c.Words) < 2 || !dialect.Subcommand(c.Words[1].Text) {
 		return ""
 	}
 	return c.Program + " " + c.Words[1].Text

@@ -47,7 +47,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 		for j := range c.Words {
 			words[j] = c.Words[j].Text
 		}
-		if len(words) > 2 && !strings.HasPrefix(words[1], "-") && !strings.ContainsAny(words[1], "./ =:") {
+		if len(words) > 2 && dialect.Subcommand(words[1]) {
 			add(words[:2])
 		}
 		add(words)

@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -171,9 +170,6 @@ func (Dialect) Library() *obstat.Library {
 		viewName: dialect.Code(func(p *params) obstat.View { return &view{p} }),
 	}}
 }
-
-// known tells whether a name is one of a list's.
-func known(list []string, name string) bool { return slices.Contains(list, name) }
 
 // ToolNames returns the tool of a rule.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {

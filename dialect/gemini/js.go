@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ func (re *jsRegexp) look(r *rule) (field string, t obstat.Text) {
 	if r.verdict == obstat.Allow {
 		field = fieldArgs
 	}
-	if re.key != "" && known(toolNames, r.tool.Text) {
+	if re.key != "" && slices.Contains(toolNames, r.tool.Text) {
 		return field + "." + re.key, obstat.Text{Flavour: pattern.Full, Text: "(?a)" + re.rest}
 	}
 	return field, re.search()

@@ -53,7 +53,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 			if len(c.Via) > 0 || !c.Known || len(c.Env) > 0 || len(out) >= 2*maxOffers || strings.ContainsAny(c.Text, "\n\r\x00") {
 				continue
 			}
-			if len(c.Words) > 2 && !strings.HasPrefix(c.Words[1].Text, "-") && !strings.ContainsAny(c.Words[1].Text, "./ =:'\"\\") {
+			if len(c.Words) > 2 && dialect.Subcommand(c.Words[1].Text) {
 				add(shellTool, "commandPrefix", c.Path+" "+c.Words[1].Text)
 			}
 			add(shellTool, "commandPrefix", strings.TrimSpace(a.Source[c.Span.Start:c.Span.End]))

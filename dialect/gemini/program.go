@@ -121,7 +121,7 @@ func (r *rule) compile(out []obstat.Rule, mode string, def obstat.Verdict) []obs
 	made.Field, made.Pattern = r.regexp.look(r)
 	before := obstat.Rule{Tool: obstat.Is(shellTool), Verdict: def, Layer: layerBuiltIn, ID: made.ID}
 	whole, allow := r.regexp == nil, r.verdict == obstat.Allow
-	if r.tier == tierDefault && whole && known(fileTools, r.tool.Text) {
+	if r.tier == tierDefault && whole && slices.Contains(fileTools, r.tool.Text) {
 		made.Field, made.Pattern = fieldCall, some
 	}
 	if before.Pattern = some; !whole && r.regexp.why == "" {

@@ -47,7 +47,7 @@ type rule struct {
 func (r *rule) shell() bool { return r.tool.IsZero() || r.tool == obstat.Is(shellTool) }
 
 // in tells whether the rule counts in a mode.
-func (r *rule) in(mode string) bool { return len(r.modes) == 0 || known(r.modes, mode) }
+func (r *rule) in(mode string) bool { return len(r.modes) == 0 || slices.Contains(r.modes, mode) }
 
 // A loader collects the rules of all files.
 type loader struct {
@@ -124,7 +124,7 @@ func (l *loader) table(f *dialect.File, t tier, n *tree.Node, checker bool) {
 	if inter := n.Get("interactive"); inter.Is(tree.Bool) && inter.Bool == l.alone {
 		return // for the other kind of session
 	}
-	if t == tierExtension && !checker && (r.verdict == obstat.Allow || known(r.modes, modeYolo)) {
+	if t == tierExtension && !checker && (r.verdict == obstat.Allow || slices.Contains(r.modes, modeYolo)) {
 		l.Warn(n, obstat.CodeNoEffect, "", "an extension may only tighten; this rule is not used")
 		return
 	}
@@ -183,7 +183,7 @@ func (l *loader) scalars(n *tree.Node, r *rule, checker bool) bool {
 	}
 	if m := n.Get("modes"); m != nil {
 		for _, e := range l.Texts(m, "modes") {
-			if !known(modeNames, e.Str) {
+			if !slices.Contains(modeNames, e.Str) {
 				fail(e, dialect.Near(e.Str, modeNames...), "there is no mode %q; there are %s", e.Str, strings.Join(modeNames, ", "))
 			}
 			r.modes = append(r.modes, e.Str)
@@ -348,7 +348,7 @@ func (l *loader) tool(n, server *tree.Node, r *rule) bool {
 		l.Warn(n, obstat.CodeNoEffect, "", "Gemini CLI takes this name by the letter, so that the rule allows nothing")
 		return false
 	}
-	r.agent = server == nil && r.tool == obstat.Is(n.Str) && !known(toolNames, n.Str)
+	r.agent = server == nil && r.tool == obstat.Is(n.Str) && !slices.Contains(toolNames, n.Str)
 	if r.agent && !l.builtIn() {
 		if near := dialect.Near(n.Str, toolNames...); near != "" {
 			l.Warn(n, obstat.CodeUnknownName, near, "no tool of Gemini CLI is called %q", n.Str)

@@ -118,13 +118,13 @@ func redirected(a *effect.Analysis) bool {
 // dangerous tells whether a command is asked about although a rule allows all commands.
 func dangerous(c *effect.Command) bool {
 	has := func(words ...string) bool {
-		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return known(words, w.Text) })
+		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return slices.Contains(words, w.Text) })
 	}
 	switch {
 	case len(c.Words) < 2:
 		return false
 	case c.Program == "rm":
-		return known([]string{"-f", "-rf", "-fr"}, c.Words[1].Text)
+		return slices.Contains([]string{"-f", "-rf", "-fr"}, c.Words[1].Text)
 	case c.Program == "sudo":
 		inner := effect.Command{Program: base(c.Words[1].Text), Words: c.Words[1:]}
 		return dangerous(&inner)
@@ -149,10 +149,10 @@ var safePrograms = []string{"cat", "cd", "cut", "echo", "expr", "false", "grep",
 // safe tells whether a line is one command that Gemini CLI may know, and that provably only
 // reads, in the workspace and no secret.
 func (c *asked) safe(a *effect.Analysis) bool {
-	if len(a.Commands) != 1 || !a.ReadOnly || !a.Full || !known(safePrograms, a.Commands[0].Path) || len(a.Commands[0].Env) > 0 {
+	if len(a.Commands) != 1 || !a.ReadOnly || !a.Full || !slices.Contains(safePrograms, a.Commands[0].Path) || len(a.Commands[0].Env) > 0 {
 		return false
 	}
-	if words := a.Commands[0].Words; words[0].Text == "git" && (len(words) < 2 || !known([]string{"status", "log", "diff", "show", "branch"}, words[1].Text)) {
+	if words := a.Commands[0].Words; words[0].Text == "git" && (len(words) < 2 || !slices.Contains([]string{"status", "log", "diff", "show", "branch"}, words[1].Text)) {
 		return false
 	}
 	for i := range a.Effects {

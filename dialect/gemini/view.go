@@ -42,7 +42,7 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 		out[0].Subjects = append(out[0].Subjects, obstat.Subject{Field: fieldCall, Text: name})
 	}
 	build := c.buildFile()
-	if f.Part() == nil && (build != "" || known(v.Checkers, string(f.Mode))) {
+	if f.Part() == nil && (build != "" || slices.Contains(v.Checkers, string(f.Mode))) {
 		out = append(out, c.checked(build))
 	}
 	return out, nil
@@ -51,7 +51,7 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 // single asks about each file of another agent's tool that has no one path, such as a patch, as
 // Gemini CLI's tools would be called for it; nil where the call has a path, or is its own.
 func (v *view) single(f *obstat.Facts, name string, args *tree.Node) (out []obstat.Question) {
-	if !known(fileTools, name) || args.Get("file_path") != nil {
+	if !slices.Contains(fileTools, name) || args.Get("file_path") != nil {
 		return nil
 	}
 	a := f.Analysis()
@@ -72,7 +72,7 @@ func (v *view) single(f *obstat.Facts, name string, args *tree.Node) (out []obst
 		q := c.question()
 		if f.Part() == nil {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCall, Text: tool})
-			if build := c.buildFile(); build != "" || known(v.Checkers, string(f.Mode)) {
+			if build := c.buildFile(); build != "" || slices.Contains(v.Checkers, string(f.Mode)) {
 				out = append(out, c.checked(build))
 			}
 		}
@@ -87,7 +87,7 @@ func toolName(tool string) string {
 	if alias := aliases[tool]; alias != "" {
 		return alias
 	}
-	if known(toolNames, tool) || strings.HasPrefix(tool, "mcp__") {
+	if slices.Contains(toolNames, tool) || strings.HasPrefix(tool, "mcp__") {
 		return tool
 	}
 	t, _ := effect.Lookup(tool)
@@ -256,7 +256,7 @@ var editWords = []string{"write", "edit", "replace", "patch", "update", "create"
 // project is built.
 func (c *asked) buildFile() string {
 	words := strings.FieldsFunc(strings.ToLower(c.tool), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
-	if !slices.ContainsFunc(words, func(w string) bool { return known(editWords, w) }) {
+	if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(editWords, w) }) {
 		return ""
 	}
 	for _, key := range []string{"file_path", "path", "filePath", "file"} {
@@ -266,7 +266,7 @@ func (c *asked) buildFile() string {
 		}
 		at := paths.Resolver{FS: c.f.World, Dir: c.f.Call.Dir}.Literal(strings.ReplaceAll(strings.TrimSpace(n.Str), `\`, "/"))
 		for _, p := range []string{at.Real, at.Abs, n.Str} {
-			if name := base(p); n.Is(tree.String) && p != "" && (known(buildNames, name) || strings.HasPrefix(name, "Dockerfile.") || strings.HasPrefix(name, "Containerfile.") || known(buildEnds, strings.ToLower(path.Ext(name)))) {
+			if name := base(p); n.Is(tree.String) && p != "" && (slices.Contains(buildNames, name) || strings.HasPrefix(name, "Dockerfile.") || strings.HasPrefix(name, "Containerfile.") || slices.Contains(buildEnds, strings.ToLower(path.Ext(name)))) {
 				return p
 			}
 		}
