@@ -353,14 +353,14 @@ func (d drawer) rewrite(l *dialect.Loaded) (*obstat.Program, string) {
 	return p, name + ": " + how + " " + r.String()
 }
 
+var leadingFlags = regexp.MustCompile(`^(?:\(\?[a-z]+\))*`)
+
 // samePattern returns a pattern in another form.
 func samePattern(t obstat.Text) obstat.Text {
 	switch t.Flavour {
 	case pattern.Full, pattern.Search:
-		t.Text = "(?:" + t.Text + ")"
-		if rest, ok := strings.CutPrefix(t.Text, "(?:(?s)"); ok {
-			t.Text = "(?s)(?:" + rest
-		}
+		flags := leadingFlags.FindString(t.Text) // which stand first
+		t.Text = flags + "(?:" + t.Text[len(flags):] + ")"
 	case pattern.Fnmatch:
 		t.Text = strings.ReplaceAll(t.Text, "*", "**")
 	}
