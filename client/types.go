@@ -179,6 +179,30 @@ type ToolReaches struct {
 	Hidden []string    `json:"hidden,omitempty"` // denied whatever the input
 }
 
+// MCPServers is a list of servers of the Model Context Protocol.
+type MCPServers struct {
+	Servers []MCPServer `json:"servers"`
+}
+
+// An MCPServer is a server behind the policy, and what it offers.
+type MCPServer struct {
+	Server string    `json:"server"`
+	From   string    `json:"from,omitempty"`  // the file that names it
+	Error  string    `json:"error,omitempty"` // why it could not be asked
+	Tools  []MCPTool `json:"tools"`
+}
+
+// An MCPTool is a tool of a server: which verdicts calls of it can get, and how it differs
+// from what was accepted.
+type MCPTool struct {
+	Name       string   `json:"name"`
+	Strictest  string   `json:"strictest,omitempty"`
+	Loosest    string   `json:"loosest,omitempty"`
+	State      string   `json:"state,omitempty"`  // "" is as accepted; new, changed or gone
+	Hidden     string   `json:"hidden,omitempty"` // why agents are not shown it
+	Difference []string `json:"difference,omitempty"`
+}
+
 // An AgentSeen is an agent that has put calls to the server.
 type AgentSeen struct {
 	Agent    string    `json:"agent"`

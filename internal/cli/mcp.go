@@ -112,29 +112,14 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 	if len(args) > 0 || o.Upstream != "" || o.Name != "" {
 		return usagef("--config names all servers: obstat mcp --config mcp.json [--listen localhost:7070]")
 	}
-	list, err := agent.Servers(&agent.Where{}, o.Config)
-	if err != nil {
-		return err
-	}
 	st, err := o.station(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	b := &mcp.Bundle{Version: thisVersion().Version, Log: o.IO.Err}
-	for _, s := range list {
-		g, err := st.Guard(s.Name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", o.Config, err)
-		}
-		m := mcp.Member{Guard: g}
-		if m.Process, m.Remote = reached(&s, o.IO.Err); m.Remote != nil && m.Remote.Check() != nil {
-			return fmt.Errorf("%s: %s: %w", o.Config, s.Name, m.Remote.Check())
-		}
-		b.Members = append(b.Members, m)
-	}
-	if len(list) == 0 {
-		return fmt.Errorf("%s has no mcpServers", o.Config)
+	if b.Members, err = members(o.Config, o.IO.Err, st.Guard); err != nil {
+		return err
 	}
 	if o.Listen == "" {
 		return b.Serve(ctx, o.IO.In, o.IO.Out)
@@ -151,6 +136,26 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, addressed))
 	}
 	return o.listen(ctx, mux)
+}
+
+// members returns the servers of a file, each with its guard.
+func members(file string, words io.Writer, guard func(name string) (*mcp.Guard, error)) (out []mcp.Member, err error) {
+	list, err := agent.Servers(&agent.Where{}, file)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s has no mcpServers", file)
+	}
+	for i := range list {
+		g, err := guard(list[i].Name)
+		m := mcp.Member{Guard: g}
+		if m.Process, m.Remote = reached(&list[i], words); err == nil && m.Remote != nil {
+			err = m.Remote.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", file, list[i].Name, err)
+		}
+		out = append(out, m)
+	}
+	return out, err
 }
 
 // reached returns how a server of agents' settings is reached: as a process, or at an address.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/mcp"
 )
 
@@ -43,27 +44,10 @@ func newMCPTools(f *Factory) *cobra.Command {
 	return cmd
 }
 
-// A serverTools is a server and what it offers.
-type serverTools struct {
-	Server string     `json:"server"`
-	From   string     `json:"from,omitempty"` // the file that names it
-	Error  string     `json:"error,omitempty"`
-	Tools  []toolJSON `json:"tools"`
-}
-
-type toolJSON struct {
-	Name       string   `json:"name"`
-	Strictest  string   `json:"strictest,omitempty"`
-	Loosest    string   `json:"loosest,omitempty"`
-	State      string   `json:"state,omitempty"`
-	Hidden     string   `json:"hidden,omitempty"`
-	Difference []string `json:"difference,omitempty"`
-}
-
 // mcpToolsJSON is the output of --json.
 type mcpToolsJSON struct {
-	V       int           `json:"v"`
-	Servers []serverTools `json:"servers"`
+	V int `json:"v"`
+	client.MCPServers
 }
 
 func mcpToolsRun(ctx context.Context, o *mcpToolsOptions, names, server []string) error {
@@ -76,10 +60,10 @@ func mcpToolsRun(ctx context.Context, o *mcpToolsOptions, names, server []string
 		return err
 	}
 	defer st.Close()
-	out := mcpToolsJSON{V: 1, Servers: []serverTools{}}
+	out := mcpToolsJSON{1, client.MCPServers{Servers: []client.MCPServer{}}}
 	var accept []func() error
 	for _, t := range targets {
-		one := serverTools{Server: t.name, From: t.from, Tools: []toolJSON{}}
+		one := client.MCPServer{Server: t.name, From: t.from, Tools: []client.MCPTool{}}
 		g, err := st.Guard(t.name)
 		if err == nil {
 			var all []mcp.Offered
@@ -88,7 +72,7 @@ func mcpToolsRun(ctx context.Context, o *mcpToolsOptions, names, server []string
 				different := false
 				for i := range all {
 					different = different || all[i].State != ""
-					one.Tools = append(one.Tools, toolOf(&all[i]))
+					one.Tools = append(one.Tools, all[i].Wire())
 				}
 				if different {
 					accept = append(accept, func() error { return g.Accept(ctx, defs, userName()) })
@@ -127,18 +111,7 @@ func (o *mcpToolsOptions) accept(all []func() error) error {
 	return nil
 }
 
-func toolOf(t *mcp.Offered) toolJSON {
-	out := toolJSON{Name: t.Name, State: t.State, Hidden: t.Hidden}
-	if t.State != "gone" {
-		out.Strictest, out.Loosest = t.Reach.Strictest.String(), t.Reach.Loosest.String()
-	}
-	if t.State == "changed" || t.State == "new" {
-		out.Difference = mcp.Differences(t.Was, t.Now)
-	}
-	return out
-}
-
-func layTools(s *screen, servers []serverTools) {
+func layTools(s *screen, servers []client.MCPServer) {
 	for _, server := range servers {
 		s.printf("%s", visible(server.Server))
 		if server.From != "" {

@@ -24,6 +24,7 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/console"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/remote"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/statedir"
@@ -45,6 +46,7 @@ type serveOptions struct {
 	Rate   int
 	Traces string
 	OIDC   server.OIDC
+	MCP    string
 	Demo   bool
 }
 
@@ -68,6 +70,7 @@ func newServe(f *Factory) *cobra.Command {
 	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
 	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
 	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
+	fl.StringVar(&o.MCP, "mcp", "", "`file` with mcpServers: agents reach them behind the policy at /mcp/NAME, and all as one at /mcp")
 	fl.BoolVar(&o.Demo, "demo", false, "serve a sample project, with a sample agent that makes calls to answer")
 	complete(cmd, "world", "auto", "local", "none")
 	return cmd
@@ -176,6 +179,9 @@ func (o *serveOptions) server() (*server.Options, error) {
 		o.OIDC.Secret = os.Getenv("OBSTAT_OIDC_SECRET")
 		opts.OIDC = &o.OIDC
 	}
+	if opts.MCP, err = o.guarded(dir); err != nil {
+		return nil, err
+	}
 	if o.Roster != "" {
 		roster, err := readRoster(o.Roster)
 		if err != nil {
@@ -184,6 +190,14 @@ func (o *serveOptions) server() (*server.Options, error) {
 		opts.Who = func(c *obstat.Call, d *obstat.Decision) approval.Who { return roster.For(c, d) }
 	}
 	return opts, nil
+}
+
+// guarded returns the servers of --mcp.
+func (o *serveOptions) guarded(dir string) ([]mcp.Member, error) {
+	if o.MCP == "" {
+		return nil, nil
+	}
+	return members(o.MCP, o.IO.Err, func(name string) (*mcp.Guard, error) { return &mcp.Guard{Name: name, Dir: dir}, mcp.CheckName(name) })
 }
 
 // rosterJSON is the file of --roster.

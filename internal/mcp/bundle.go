@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/jsonx"
 )
 
@@ -65,12 +67,16 @@ type back struct {
 // Serve relays between a client on in and out and the servers, until the client ends or
 // all servers have.
 func (b *Bundle) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	return b.serve(ctx, Caller{}, in, out)
+}
+
+func (b *Bundle) serve(ctx context.Context, who Caller, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &crowd{Bundle: b, out: &sink{w: out}, gathers: map[string]*gather{}, routes: map[string]*member{}, asks: map[string]back{}, uris: map[string]*member{}}
 	c.client.fold = 3
 	for i := range b.Members {
-		if m, err := c.join(ctx, &b.Members[i]); err == nil {
+		if m, err := c.join(ctx, &b.Members[i], who); err == nil {
 			c.members = append(c.members, m)
 		} else {
 			b.Members[i].Guard.log("it is left out: " + err.Error())
@@ -111,16 +117,17 @@ func (b *Bundle) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // join starts one server.
-func (c *crowd) join(ctx context.Context, from *Member) (*member, error) {
+func (c *crowd) join(ctx context.Context, from *Member, who Caller) (*member, error) {
 	m := &member{name: from.Guard.Name, gone: make(chan struct{})}
 	m.s = from.Guard.session(func(_ string, msg []byte) error { return c.fromMember(m, msg) }, nil)
-	m.s.id = from.Guard.Session
+	m.s.id = cmp.Or(from.Guard.Session, "mcp-"+approval.NewID(""))
+	m.s.by(who)
 	if from.Remote != nil {
 		l := from.Remote.link(ctx, m.s)
 		m.s.toServer, m.end = l.send, sync.OnceFunc(func() { l.end(); close(m.gone) })
 		return m, nil
 	}
-	p, err := from.Process.start()
+	p, err := from.Process.start(who)
 	if err != nil {
 		return nil, err
 	}
@@ -320,13 +327,13 @@ func (b *Bundle) Handler(o *HTTPOptions) *Front {
 }
 
 // start starts the servers behind a pipe.
-func (b *Bundle) start() *pipe {
+func (b *Bundle) start(who Caller) *pipe {
 	in, toIn := io.Pipe()
 	fromOut, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		err := b.Serve(ctx, in, out)
+		err := b.serve(ctx, who, in, out)
 		_ = out.Close()
 		done <- err
 	}()

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -79,7 +80,7 @@ func (s *session) call(ctx context.Context, f *frame, a *asked) error {
 // callOf returns the call that a request is, or why it is none.
 func (s *session) callOf(f *frame) (c *obstat.Call, why string) {
 	m := s.metaOf(f)
-	c = &obstat.Call{Agent: s.agent(m), Session: s.id, User: s.user, Dir: s.Dir, Channel: "mcp"}
+	c = &obstat.Call{Agent: cmp.Or(s.as, s.agent(m)), Session: s.id, User: s.user, Dir: s.Dir, Channel: "mcp"}
 	if s.Dir != "" {
 		c.Roots = []string{s.Dir}
 	}
@@ -162,6 +163,9 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 	g, forms := s.gateFor(s.metaOf(f))
 	if f.state != "" {
 		if sealed, ours := s.unseal(f.state); ours {
+			if !forms {
+				sealed = nil // it was given out to another client, or by nobody
+			}
 			return s.answeredCall(ctx, f, a, c, sealed)
 		}
 		if s.goesOn(c.Digest(), f.state, false) {

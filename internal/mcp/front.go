@@ -23,8 +23,8 @@ type Front struct {
 	opts    HTTPOptions
 
 	mu       sync.Mutex
-	sessions map[string]*visit
-	idle     []*visit // that serve clients without sessions, one request at a time
+	sessions map[string]*visit   // by the caller's ID and theirs: see [Front.key]
+	idle     map[Caller][]*visit // that serve clients without sessions, one request at a time
 	tools    map[string]*toolbox
 }
 
@@ -35,13 +35,28 @@ type HTTPOptions struct {
 	Hosts, Origins []string
 	// OwnTokens: tokens that clients send are for this front; they never go further.
 	OwnTokens bool
-	// User returns who a request is from; nil: the guard's own user.
-	User func(*http.Request) string
+	// Caller returns who a request is from, for a face that knows its callers and has checked
+	// Host and Origin already; nil: everybody is the guard's own user.
+	Caller func(*http.Request) Caller
+}
+
+// A Caller is one of several who use a front.
+type Caller struct {
+	ID          string // sessions belong to it: others do not find them
+	Agent, User string // of its calls; "" is as the guard has it
+}
+
+// caller returns who a request is from.
+func (f *Front) caller(r *http.Request) Caller {
+	if f.opts.Caller == nil {
+		return Caller{}
+	}
+	return f.opts.Caller(r)
 }
 
 // Handler returns a front for a server: a process, or one at an address.
 func (g *Guard) Handler(p *Process, r *Remote, o *HTTPOptions) *Front {
-	f := &Front{guard: g, process: p, remote: r, sessions: map[string]*visit{}, tools: map[string]*toolbox{}}
+	f := &Front{guard: g, process: p, remote: r, sessions: map[string]*visit{}, idle: map[Caller][]*visit{}, tools: map[string]*toolbox{}}
 	if o != nil {
 		f.opts = *o
 	}
@@ -51,7 +66,7 @@ func (g *Guard) Handler(p *Process, r *Remote, o *HTTPOptions) *Front {
 // Limits of a front.
 const (
 	maxVisits   = 1000
-	maxIdle     = 8
+	maxIdle     = 8 // of one caller
 	visitLife   = time.Hour
 	maxUnheard  = 100
 	codeHeaders = -32020 // HeaderMismatch
@@ -59,7 +74,7 @@ const (
 
 // ServeHTTP answers one request.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if why := f.stranger(r); why != "" {
+	if why := f.stranger(r); f.opts.Caller == nil && why != "" {
 		http.Error(w, "obstat: "+why, http.StatusForbidden)
 		return
 	}
@@ -69,9 +84,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet:
 		f.listen(w, r)
 	case http.MethodDelete:
+		key := f.key(r, r.Header.Get("Mcp-Session-Id"))
 		f.mu.Lock()
-		v := f.sessions[r.Header.Get("Mcp-Session-Id")]
-		delete(f.sessions, r.Header.Get("Mcp-Session-Id"))
+		v := f.sessions[key]
+		delete(f.sessions, key)
 		f.mu.Unlock()
 		if v == nil {
 			http.Error(w, "no such session", http.StatusNotFound)
@@ -173,9 +189,10 @@ func (f *Front) visit(r *http.Request, m *frame) (*visit, *statusError) {
 	f.sweep()
 	switch {
 	case m.meta.modern() && m.method != "initialize":
-		if n := len(f.idle); n > 0 && f.process != nil {
-			v := f.idle[n-1]
-			f.idle = f.idle[:n-1]
+		who := f.caller(r)
+		if idle := f.idle[who]; len(idle) > 0 && f.process != nil {
+			v := idle[len(idle)-1]
+			f.idle[who] = idle[:len(idle)-1]
 			return v, nil
 		}
 		return f.start(r, true)
@@ -184,7 +201,7 @@ func (f *Front) visit(r *http.Request, m *frame) (*visit, *statusError) {
 	case id == "":
 		return nil, &statusError{status: http.StatusBadRequest, body: []byte("Mcp-Session-Id is missing")}
 	}
-	if v := f.sessions[id]; v != nil {
+	if v := f.sessions[f.key(r, id)]; v != nil {
 		v.used = time.Now()
 		return v, nil
 	}
@@ -193,12 +210,15 @@ func (f *Front) visit(r *http.Request, m *frame) (*visit, *statusError) {
 		v, status := f.start(r, false)
 		if v != nil {
 			v.link.id = id
-			f.sessions[id] = v
+			f.sessions[f.key(r, id)] = v
 		}
 		return v, status
 	}
 	return nil, &statusError{status: http.StatusNotFound, body: []byte("there is no such session")}
 }
+
+// key returns what a session is found by: only the caller who began it finds it.
+func (f *Front) key(r *http.Request, session string) string { return f.caller(r).ID + "\x00" + session }
 
 // sweep ends sessions that were not used for long; f.mu is held.
 func (f *Front) sweep() {

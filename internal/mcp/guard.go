@@ -37,9 +37,12 @@ type Guard struct {
 	// Durable waits until everything that the gate has decided is on the disk; it is
 	// called before a result is handed on. nil: it is when the gate returns.
 	Durable func() error
-	// Pins keep what was accepted of the server's tools; nil: nothing is kept.
-	Pins Pins
-	// Key seals the state that clients carry; it is the installation's.
+	// Pins keep what was accepted of the server's tools; nil: nothing is kept. Accepting
+	// says how a person accepts changed ones; "" is `obstat mcp tools`.
+	Pins      Pins
+	Accepting string
+	// Key seals the state that clients carry; it is the installation's. nil: no state is
+	// given out, and none is taken.
 	Key []byte
 	// Log takes words for people; nil: none.
 	Log io.Writer

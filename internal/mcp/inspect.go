@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/policy"
@@ -28,6 +29,18 @@ type Offered struct {
 	Was, Now []byte
 }
 
+// Wire returns the tool as the API and `obstat mcp tools --json` have it.
+func (o *Offered) Wire() client.MCPTool {
+	out := client.MCPTool{Name: o.Name, State: o.State, Hidden: o.Hidden}
+	if o.State != "gone" {
+		out.Strictest, out.Loosest = o.Reach.Strictest.String(), o.Reach.Loosest.String()
+	}
+	if o.State == "changed" || o.State == "new" {
+		out.Difference = Differences(o.Was, o.Now)
+	}
+	return out
+}
+
 // Inspect starts a server, or calls it, and returns its tools beside what was accepted.
 // The definitions are what [Guard.Accept] takes.
 func (g *Guard) Inspect(ctx context.Context, p *Process, r *Remote) ([]Offered, []Definition, error) {
@@ -38,8 +51,8 @@ func (g *Guard) Inspect(ctx context.Context, p *Process, r *Remote) ([]Offered, 
 		return nil, nil, err
 	}
 	var kept []policy.PinTool
-	if pins, ok := g.Pins.(*toolPins); ok {
-		if kept, err = pins.finder().Accepted(); err != nil {
+	if g.Pins != nil {
+		if kept, err = g.Pins.Accepted(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -92,7 +105,7 @@ func (g *Guard) definitions(ctx context.Context, p *Process, r *Remote) ([]Defin
 		defer l.end()
 		s.toServer = l.send
 	} else {
-		pipe, err := p.start()
+		pipe, err := p.start(Caller{})
 		if err != nil {
 			return nil, err
 		}

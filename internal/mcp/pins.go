@@ -14,24 +14,19 @@ type toolPins struct {
 
 func (p *toolPins) finder() *policy.Tools { return &policy.Tools{Place: p.place, Getenv: p.getenv} }
 
-// Accepted returns the digests that were accepted.
-func (p *toolPins) Accepted(context.Context) (map[string]string, error) {
-	kept, err := p.finder().Accepted()
-	if kept == nil || err != nil {
-		return nil, err
-	}
-	out := make(map[string]string, len(kept))
-	for _, t := range kept {
-		out[t.Name] = t.Digest
-	}
-	return out, nil
-}
+// Accepted returns the tools that were accepted.
+func (p *toolPins) Accepted(context.Context) ([]policy.PinTool, error) { return p.finder().Accepted() }
 
 // Keep accepts definitions.
 func (p *toolPins) Keep(ctx context.Context, defs []Definition, by string) error {
+	return p.finder().Accept(ctx, PinTools(defs), by)
+}
+
+// PinTools returns definitions as they are kept.
+func PinTools(defs []Definition) []policy.PinTool {
 	tools := make([]policy.PinTool, len(defs))
 	for i := range defs {
 		tools[i] = policy.PinTool{Name: defs[i].Name, Digest: defs[i].Digest(), Text: defs[i].Text}
 	}
-	return p.finder().Accept(ctx, tools, by)
+	return tools
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ const sealPrefix = "obstat1."
 
 // cipherOf returns what seals states: a key made of the installation's.
 func (g *Guard) cipherOf() (cipher.AEAD, error) {
+	if len(g.Key) == 0 {
+		return nil, errors.New("there is no key") // with none, anybody could make a state
+	}
 	m := hmac.New(sha256.New, g.Key)
 	m.Write([]byte("obstat mcp state\n"))
 	block, err := aes.NewCipher(m.Sum(nil))

@@ -24,6 +24,7 @@ type session struct {
 	refused func(id string, e *statusError) bool
 	id      string // of the agent's session
 	user    string
+	as      string // the agent, where who calls is known; "": the client says
 
 	client, server reader
 
@@ -61,6 +62,11 @@ func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]b
 	s.client.fold, s.server.fold, s.user = 3, 2, srv.User
 	s.tools = srv.toolbox()
 	return s
+}
+
+// by notes who makes the calls of a session, where that is not the guard's own user.
+func (s *session) by(c Caller) {
+	s.as, s.user = c.Agent, cmp.Or(c.User, s.user)
 }
 
 // harmless are the client's requests that do nothing but look, or that only tell the

@@ -117,9 +117,10 @@ type pipe struct {
 	tell func(os.Signal) // to end
 }
 
-func (p *Process) start() (*pipe, error) {
+// start starts the server; who is the caller that it is started for.
+func (p *Process) start(who Caller) (*pipe, error) {
 	if p.bundle != nil {
-		return p.bundle.start(), nil
+		return p.bundle.start(who), nil
 	}
 	if len(p.Command) == 0 {
 		return nil, errors.New("there is no command to start the server with")
@@ -168,7 +169,7 @@ func (p *pipe) stop(ended <-chan struct{}) {
 // Serve relays between a client on in and out and a server, until one of them ends. The
 // error is nil where the client has ended first.
 func (g *Guard) Serve(ctx context.Context, server *Process, in io.Reader, out io.Writer) error {
-	p, err := server.start()
+	p, err := server.start(Caller{})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/policy"
 )
 
 // Limits of lists of tools.
@@ -57,12 +59,14 @@ func (d *Definition) Digest() string {
 
 // Pins keep what was accepted of a server's tools.
 type Pins interface {
-	// Accepted returns the digests that were accepted, by name; nil where the server was
-	// never seen.
-	Accepted(ctx context.Context) (map[string]string, error)
+	// Accepted returns the tools that were accepted; nil where the server was never seen.
+	Accepted(ctx context.Context) ([]policy.PinTool, error)
 	// Keep accepts definitions, in place of those of before.
 	Keep(ctx context.Context, defs []Definition, by string) error
 }
+
+// FirstSight accepts what a server shows when it is first seen.
+const FirstSight = "first sight"
 
 func (g *Guard) toolbox() *toolbox { return &toolbox{s: g, seen: map[string]known{}} }
 
@@ -96,7 +100,7 @@ func (t *toolbox) doubt(name string) string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	accept := fmt.Sprintf("`obstat mcp tools %s` shows the difference and accepts it", t.s.Name)
+	accept := cmp.Or(t.s.Accepting, fmt.Sprintf("`obstat mcp tools %s` shows the difference and accepts it", t.s.Name))
 	switch was, now := t.pins[name], t.seen[name].digest; {
 	case t.err != nil:
 		return "what was accepted of the server's tools cannot be read: " + t.err.Error()
@@ -250,7 +254,7 @@ func (t *toolbox) learn(ctx context.Context, l toolList, further bool) {
 		defs = append(defs, d)
 	}
 	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
-	if t.err = t.s.Pins.Keep(ctx, defs, "first sight"); t.err != nil {
+	if t.err = t.s.Pins.Keep(ctx, defs, FirstSight); t.err != nil {
 		t.s.log("what the server's tools are could not be kept: " + t.err.Error())
 		return
 	}
@@ -261,8 +265,17 @@ func (t *toolbox) learn(ctx context.Context, l toolList, further bool) {
 // readPins reads what was accepted. It may have been accepted meanwhile, so that it is
 // read for every list; t.mu is held.
 func (t *toolbox) readPins(ctx context.Context) {
-	if t.s.Pins != nil {
-		t.pins, t.err = t.s.Pins.Accepted(ctx)
+	if t.s.Pins == nil {
+		return
+	}
+	var kept []policy.PinTool
+	if kept, t.err = t.s.Pins.Accepted(ctx); kept == nil || t.err != nil {
+		t.pins = nil
+		return
+	}
+	t.pins = make(map[string]string, len(kept))
+	for _, k := range kept {
+		t.pins[k.Name] = k.Digest
 	}
 }
 

@@ -23,6 +23,7 @@ type visit struct {
 	ended chan struct{} // the process has
 	stop  context.CancelFunc
 	used  time.Time
+	who   Caller
 
 	mu      sync.Mutex
 	waiting map[string]chan delivery // by the id of the client's request
@@ -44,12 +45,10 @@ func (f *Front) start(r *http.Request, modern bool) (*visit, *statusError) {
 		return nil, &statusError{status: http.StatusServiceUnavailable, body: []byte("there are too many sessions")}
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
-	v := &visit{front: f, stop: stop, used: time.Now(), waiting: map[string]chan delivery{}}
+	v := &visit{front: f, stop: stop, used: time.Now(), who: f.caller(r), waiting: map[string]chan delivery{}}
 	v.s = f.guard.session(v.deliver, nil)
 	v.s.id = "mcp-" + approval.NewID("")
-	if f.opts.User != nil {
-		v.s.user = f.opts.User(r)
-	}
+	v.s.by(v.who)
 	if modern { // tools are the same for every request with the same credentials
 		sum := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		key := hex.EncodeToString(sum[:8])
@@ -65,7 +64,7 @@ func (f *Front) start(r *http.Request, modern bool) (*visit, *statusError) {
 		v.s.refused = func(id string, e *statusError) bool { return v.give(id, delivery{refused: e, last: true}) }
 		return v, nil
 	}
-	p, err := f.process.start()
+	p, err := f.process.start(v.who)
 	if err != nil {
 		f.guard.log(err.Error())
 		return nil, &statusError{status: http.StatusBadGateway, body: []byte(err.Error())}
@@ -175,24 +174,30 @@ func (v *visit) take(w http.ResponseWriter, r *http.Request, m *frame) {
 // Close ends all sessions.
 func (f *Front) Close() {
 	f.mu.Lock()
-	all := f.idle
+	var all []*visit
+	for _, idle := range f.idle {
+		all = append(all, idle...)
+	}
 	for _, v := range f.sessions {
 		all = append(all, v)
 	}
-	f.sessions, f.idle = map[string]*visit{}, nil
+	clear(f.sessions)
+	clear(f.idle)
 	f.mu.Unlock()
+	var ending sync.WaitGroup
 	for _, v := range all {
-		v.end()
+		ending.Go(v.end)
 	}
+	ending.Wait()
 }
 
 // leave gives a visit that served one request to the next, or ends it.
 func (v *visit) leave(done bool) {
 	f := v.front
 	f.mu.Lock()
-	keep := done && v.pipe != nil && len(f.idle) < maxIdle && v.dead == nil
+	keep := done && v.pipe != nil && len(f.idle[v.who]) < maxIdle && v.dead == nil
 	if keep {
-		f.idle = append(f.idle, v)
+		f.idle[v.who] = append(f.idle[v.who], v)
 	}
 	f.mu.Unlock()
 	if !keep {
@@ -211,11 +216,11 @@ func (v *visit) reply(w http.ResponseWriter, r *http.Request, m *frame, ch chan 
 			case d.refused != nil:
 				relayRefusal(w, d.refused, streams)
 			case d.last && !streams:
-				v.introduce(w, m)
+				v.introduce(w, r, m)
 				answer(w, http.StatusOK, d.msg)
 			default:
 				if !streams {
-					v.introduce(w, m)
+					v.introduce(w, r, m)
 					streams = true
 					w.Header().Set("Content-Type", "text/event-stream")
 					w.Header().Set("Cache-Control", "no-cache")
@@ -240,7 +245,7 @@ func (v *visit) reply(w http.ResponseWriter, r *http.Request, m *frame, ch chan 
 }
 
 // introduce names the session to a client that begins one.
-func (v *visit) introduce(w http.ResponseWriter, m *frame) {
+func (v *visit) introduce(w http.ResponseWriter, r *http.Request, m *frame) {
 	if m.method != "initialize" {
 		return
 	}
@@ -254,7 +259,7 @@ func (v *visit) introduce(w http.ResponseWriter, m *frame) {
 	}
 	f := v.front
 	f.mu.Lock()
-	f.sessions[id] = v
+	f.sessions[f.key(r, id)] = v
 	f.mu.Unlock()
 	w.Header().Set("Mcp-Session-Id", id)
 }
@@ -278,7 +283,7 @@ func relayRefusal(w http.ResponseWriter, e *statusError, streams bool) {
 // listen is the stream of what the server says by itself.
 func (f *Front) listen(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	v := f.sessions[r.Header.Get("Mcp-Session-Id")]
+	v := f.sessions[f.key(r, r.Header.Get("Mcp-Session-Id"))]
 	f.mu.Unlock()
 	if v == nil {
 		w.Header().Set("Allow", "POST")

@@ -27,9 +27,8 @@ const (
 // Last-Event-ID gets what it missed; a request may come twice. An `event: reset`
 // says that too much was missed, and everything is to be loaded anew.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
-	leave, ok := s.hub.enter(c.id(), maxStreams)
-	if !ok {
-		s.problem(w, &client.Problem{Type: "too-many-streams", Title: "too many streams of events are open", Status: http.StatusTooManyRequests})
+	st, leave := s.stream(w, c)
+	if st == nil {
 		return
 	}
 	defer leave()
@@ -39,14 +38,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 		s.fail(w, err)
 		return
 	}
-	head := w.Header()
-	head.Set("Content-Type", "text/event-stream")
-	head.Set("Cache-Control", "no-store, no-transform")
-	head.Set("X-Accel-Buffering", "no")
-	st := &stream{w: w, ctl: http.NewResponseController(w)}
-	st.write(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(1000)))
+	st.form = func(f *frame) []byte { return f.text }
+	st.begin(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(1000)))
 	if reset {
-		st.write([]byte("event: reset\ndata: {}\n\n"))
+		st.write(st.reset)
 	}
 	for _, m := range missed {
 		if text, err := encodeEvent("request", m.Changed, m); err == nil {
@@ -55,6 +50,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	st.flush()
 	s.follow(r, st, n)
+}
+
+// stream begins a stream for a caller; nil: there are too many, which was said.
+func (s *Server) stream(w http.ResponseWriter, c *caller) (st *stream, leave func()) {
+	leave, ok := s.hub.enter(c.id(), maxStreams)
+	if !ok {
+		s.problem(w, &client.Problem{Type: "too-many-streams", Title: "too many streams of events are open", Status: http.StatusTooManyRequests})
+		return nil, nil
+	}
+	return &stream{w: w, ctl: http.NewResponseController(w), beat: heartbeat, alive: func() []byte { return []byte(": alive\n\n") }, reset: []byte("event: reset\ndata: {}\n\n")}, leave
 }
 
 // backlog returns what a stream has missed; reset: too much.
@@ -79,16 +84,21 @@ func (s *Server) backlog(r *http.Request) (missed []*approval.Request, reset boo
 
 // follow sends events from number n on until the client goes or the server ends.
 func (s *Server) follow(r *http.Request, st *stream, n int) {
-	beat := time.NewTimer(heartbeat)
+	beat := time.NewTimer(st.beat)
 	defer beat.Stop()
 	for st.err == nil {
 		frames, more, lost, ended := s.hub.after(n)
 		if lost {
-			st.write([]byte("event: reset\ndata: {}\n\n"))
+			if st.reset == nil {
+				return
+			}
+			st.write(st.reset)
 			n = s.hub.now()
 		}
 		for i := range frames {
-			st.write(frames[i].text)
+			if text := st.form(&frames[i]); text != nil {
+				st.write(text)
+			}
 		}
 		if n += len(frames); len(frames) > 0 || lost {
 			st.flush()
@@ -99,9 +109,9 @@ func (s *Server) follow(r *http.Request, st *stream, n int) {
 		select {
 		case <-more:
 		case <-beat.C:
-			st.write([]byte(": alive\n\n"))
+			st.write(st.alive())
 			st.flush()
-			beat.Reset(heartbeat)
+			beat.Reset(st.beat)
 		case <-r.Context().Done():
 			return
 		}
@@ -113,6 +123,20 @@ type stream struct {
 	w   http.ResponseWriter
 	ctl *http.ResponseController
 	err error
+
+	form  func(*frame) []byte // an event as this client wants it; nil: not at all
+	beat  time.Duration       // how often a quiet stream says that it is alive, and how
+	alive func() []byte
+	reset []byte // says that something was missed; nil: the stream ends then
+}
+
+// begin writes the header and the first event.
+func (st *stream) begin(text []byte) {
+	head := st.w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("Cache-Control", "no-store, no-transform")
+	head.Set("X-Accel-Buffering", "no")
+	st.write(text)
 }
 
 func (st *stream) write(text []byte) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/obstat/obstat/approval"
 )
@@ -16,6 +17,8 @@ type hub struct {
 	more  chan struct{} // closed when there is another event
 	ended bool
 	open  map[string]int // streams, by whose they are
+
+	opencode atomic.Int32 // streams of opencode's clients
 }
 
 // A frame is an event as it is sent. Its cursor is zero where nothing is missed
@@ -23,6 +26,7 @@ type hub struct {
 type frame struct {
 	cursor int64
 	text   []byte
+	opencode
 }
 
 // maxFrames bounds how many events a listener may be behind.
@@ -31,16 +35,23 @@ const maxFrames = 4096
 func newHub() *hub { return &hub{more: make(chan struct{}), open: map[string]int{}} }
 
 // request adds the event that a request was put or changed.
-func (h *hub) request(r *approval.Request) { h.add("request", r.Changed, r) }
+func (h *hub) request(r *approval.Request) {
+	var oc opencode
+	if h.opencode.Load() > 0 {
+		oc = opencodeEvent(r)
+	}
+	h.add("request", r.Changed, r, oc)
+}
 
-func (h *hub) add(kind string, cursor int64, v any) {
+// add adds an event; oc is the same for opencode's clients.
+func (h *hub) add(kind string, cursor int64, v any, oc opencode) {
 	text, err := encodeEvent(kind, cursor, v)
 	if err != nil {
 		return // a request that was read from JSON can be written as JSON
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.last = append(h.last, frame{cursor, text}); len(h.last) > maxFrames {
+	if h.last = append(h.last, frame{cursor, text, oc}); len(h.last) > maxFrames {
 		h.first += len(h.last) - maxFrames/2
 		h.last = append([]frame(nil), h.last[len(h.last)-maxFrames/2:]...)
 	}

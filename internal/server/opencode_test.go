@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -47,5 +50,63 @@ func TestOpencodePermissions(t *testing.T) {
 	var r struct{ State, Reason string }
 	if s.get(s.ann, fmt.Sprintf("/v1/requests/%s", ids["npm test"]), &r); r.State != "refused" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestOpencodeEvents: opencode's clients hear of requests that are put and answered, in
+// their own form, and of those of their directory alone.
+func TestOpencodeEvents(t *testing.T) {
+	s := open(t, nil)
+	type event struct {
+		ID, Type   string
+		Properties struct {
+			ID, SessionID, RequestID, Reply, Permission string
+			Patterns                                    []string
+		}
+	}
+	listen := func(path string) chan event {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.http.URL+path, nil)
+		must(t, err)
+		req.Header.Set("Authorization", "Bearer "+s.ann)
+		resp, err := s.http.Client().Do(req)
+		must(t, err)
+		t.Cleanup(func() { resp.Body.Close() })
+		if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" {
+			t.Fatalf("%d %s", resp.StatusCode, got)
+		}
+		out := make(chan event, 16)
+		go func() {
+			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+				var e event
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &e) == nil {
+					out <- e
+				}
+			}
+		}()
+		if e := <-out; e.Type != "server.connected" || e.ID == "" {
+			t.Fatalf("%+v", e)
+		}
+		return out
+	}
+	all, other := listen("/event?directory=/src"), listen("/event?directory=/other")
+	for _, tt := range []struct{ command, answer, reply string }{{"make a", `{"reply":"once"}`, "once"}, {"make b", `{"reply":"always"}`, "always"}, {"make c", `{"reply":"reject"}`, "reject"}} {
+		id := s.decide(tt.command, "").Request.ID
+		if e := <-all; e.Type != "permission.asked" || e.Properties.ID != id || e.Properties.SessionID != "s" || e.Properties.Permission != "bash" || len(e.Properties.Patterns) != 1 {
+			t.Errorf("%s: %+v", tt.command, e)
+		}
+		if code, body := s.do(s.ann, "POST", "/permission/"+id+"/reply", tt.answer); code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+		if e := <-all; e.Type != "permission.replied" || e.Properties.RequestID != id || e.Properties.Reply != tt.reply {
+			t.Errorf("%s: %+v", tt.command, e)
+		}
+	}
+	select {
+	case e := <-other:
+		t.Errorf("another directory hears of %+v", e)
+	default:
+	}
+	if code, _ := s.do(s.agent, "GET", "/event", ""); code != 403 {
+		t.Errorf("an agent listens: %d", code)
 	}
 }

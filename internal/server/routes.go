@@ -113,7 +113,7 @@ func routes() []route {
 		raw("GET", "/readyz", "Can calls be decided and written down", "text/plain", anybody, nil, (*Server).serveReady),
 		raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics),
 		raw("GET", "/openapi.json", "This document", "application/json", anybody, nil, (*Server).serveOpenAPI),
-	}, authzenRoutes(), opencodeRoutes())
+	}, authzenRoutes(), opencodeRoutes(), mcpRoutes())
 }
 
 func policyRoutes() []route {

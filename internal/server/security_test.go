@@ -266,6 +266,32 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// TestLongWait: the time that a body may take does not end a call that waits for a person
+// for longer.
+func TestLongWait(t *testing.T) {
+	s := open(t, nil)
+	limit := 200 * time.Millisecond
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	srv := server.HTTPServer(s.srv, limit)
+	go srv.Serve(ln)
+	t.Cleanup(func() { srv.Close() })
+	s.http.URL = "http://" + ln.Addr().String()
+	got := make(chan client.Decision, 1)
+	go func() { got <- s.decide("make", `,"wait":60`) }()
+	var list client.Requests
+	for len(list.Requests) == 0 {
+		s.get(s.ann, "/v1/requests?state=pending", &list)
+	}
+	time.Sleep(2 * limit)
+	if code, body := s.do(s.ann, "POST", "/v1/requests/"+list.Requests[0].ID+"/answer", `{"allow":true}`); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	if d := <-got; d.Verdict != "allow" {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestText: what people and agents write comes back as JSON, and in no header.
 func TestText(t *testing.T) {
 	s := open(t, nil)

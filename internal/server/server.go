@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/store/docs"
 )
 
@@ -52,6 +53,9 @@ type Options struct {
 	OIDC *OIDC
 	// Rate is how many requests a second one caller may send; zero is 5,000.
 	Rate int
+	// MCP are servers of the Model Context Protocol that agents reach at /mcp/NAME: each
+	// with a Guard that has its Name and the Dir where calls are made, and nothing more.
+	MCP []mcp.Member
 	// Guarded and Programs are files that agents on this machine may not change
 	// unasked; see [gate.Options].
 	Guarded, Programs []string
@@ -75,6 +79,7 @@ type Server struct {
 	metrics *metrics
 	limits  *limits
 	traces  *traces
+	guards  guards
 	handler http.Handler
 	routes  []route
 	// bodyLimit is how long a body may take to arrive.
@@ -107,9 +112,12 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
+	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
+		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true}}
 	var err error
-	s.gate, err = gate.Open(ctx, gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
-		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true}})
+	if s.gate, err = gate.Open(ctx, gated); err == nil {
+		err = s.openGuards(ctx, gated)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +126,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.service = &Service{s: s, seen: map[string]*seen{}}
-	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}) }
+	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}, opencode{}) }
 	s.routes = routes()
 	if s.handler, err = s.build(); err != nil {
 		return nil, err
@@ -146,6 +154,7 @@ func (s *Server) Service() *Service { return s.service }
 func (s *Server) Close() {
 	s.stop()
 	s.hub.close()
+	s.guards.close()
 	s.work.Wait()
 }
 

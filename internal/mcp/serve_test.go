@@ -1,0 +1,84 @@
+package mcp_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// withToken sends a token with everything.
+type withToken string
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(w))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestServeMCP: obstat serve --mcp starts servers as processes for agents with a token, each
+// with its own session, in every era; when it ends, so do they.
+func TestServeMCP(t *testing.T) {
+	l := newLab(t, []string{"mcp__one__echo"}, nil, []string{"mcp__one__touch"})
+	l.write("project/mcp.json", `{"mcpServers":{"one":{"command":"`+l.self+`","env":{"OBSTAT_MCP_TEST":"sdk"}}}}`)
+	rules := filepath.Join(filepath.Dir(l.dir), ".claude", "settings.json")
+	db := filepath.Join(l.dir, "obstat.db")
+	cmd := l.obstat("serve", "--mcp", "mcp.json", "--addr", "127.0.0.1:0", "--store", db, "--policy", rules)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			_ = cmd.Process.Signal(os.Interrupt)
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(end)
+	address := ""
+	for lines := bufio.NewScanner(out); address == "" && lines.Scan(); {
+		_, address, _ = strings.Cut(lines.Text(), "listens on ")
+	}
+	go io.Copy(io.Discard, out)
+	made := l.obstat("token", "create", "--agent", "coder", "--store", db)
+	text, err := made.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, _ := strings.Cut(string(text), "\n")
+	for _, era := range eras {
+		for path, tool := range map[string]string{"/mcp/one": "", "/mcp": "one__"} {
+			c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
+			s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address + path, HTTPClient: &http.Client{Transport: withToken(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if text, failed := l.call(s, tool+"echo", map[string]any{"text": era}); failed || text != era {
+					t.Errorf("%s %s: %q %v", era, path, text, failed)
+				}
+			}
+			mark := filepath.Join(l.dir, "made")
+			if text, failed := l.call(s, tool+"touch", map[string]any{"path": mark}); !failed || !strings.Contains(text, "deny rule mcp__one__touch") {
+				t.Errorf("%s %s: %q %v", era, path, text, failed)
+			}
+			if _, err := os.Stat(mark); err == nil {
+				t.Errorf("%s %s: a denied call has run", era, path)
+			}
+			_ = s.Close()
+		}
+	}
+	end()
+}
