@@ -275,6 +275,12 @@ type Query struct {
 	// After is a cursor: only requests that changed since. A request may come
 	// twice, with the same Version, and none is left out.
 	After int64
+	// Late bounds how much later than others a change may become visible and still come,
+	// for a reader that looks again without it; zero is as late as the store knows.
+	Late time.Duration
+	// Told, if not nil, tells of a request that it need not come again as it is: a store may
+	// leave it out, and spare reading it.
+	Told  func(id string, version int) bool
 	Limit int // at most so many, the newest; zero is all
 }
 

@@ -86,40 +86,61 @@ func (f *Feed) Run(ctx context.Context) {
 	tick := time.NewTicker(f.poll)
 	defer tick.Stop()
 	for {
+		late := soon
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			late = 0
 		case <-f.kick:
 		case <-hints:
 		}
-		_ = f.pull(ctx) // it is looked for again
+		_ = f.pull(ctx, late) // it is looked for again
 	}
 }
 
-// pull tells of what has changed since the last time.
-func (f *Feed) pull(ctx context.Context) error {
+// soon is how late a change may come to be found by the look that a hint asks for: of two
+// transactions at once, the later one may be seen first. What comes later than that is
+// found by the next poll, which reads all that was changed lately.
+const soon = 100 * time.Millisecond
+
+// pull tells of what has changed since the last time, and of what was late; see [Query].
+func (f *Feed) pull(ctx context.Context, late time.Duration) error {
 	if f.Cursor() == 0 {
 		if err := f.Begin(ctx); err != nil {
 			return err
 		}
 	}
-	changed, err := f.store.Requests(ctx, Query{After: f.Cursor()})
-	if err != nil || len(changed) == 0 {
+	f.mu.Lock()
+	before, after := f.seen, f.cursor
+	f.mu.Unlock()
+	seen := map[string]int{} // what does not come any more is forgotten
+	told := func(id string, version int) bool {
+		v, was := before[id]
+		if was = was && v == version; was {
+			seen[id] = v
+		}
+		return was
+	}
+	changed, err := f.store.Requests(ctx, Query{After: after, Late: late, Told: told})
+	if err != nil {
 		return err
 	}
+	changed = slices.DeleteFunc(changed, func(r *Request) bool { return told(r.ID, r.Version) })
+	if late > 0 { // what is not so late may come again
+		for id, v := range before {
+			seen[id] = v
+		}
+	}
 	f.mu.Lock()
-	before, tell := f.seen, slices.Clone(f.tell)
-	f.seen = make(map[string]int, len(changed))
 	for _, r := range changed {
-		f.seen[r.ID] = r.Version
+		seen[r.ID] = r.Version
 		f.cursor = max(f.cursor, r.Changed)
 	}
+	f.seen = seen
+	tell := slices.Clone(f.tell)
 	f.mu.Unlock()
 	for _, r := range changed {
-		if v, told := before[r.ID]; told && v == r.Version {
-			continue
-		}
 		for _, hear := range tell {
 			hear(r)
 		}

@@ -233,6 +233,10 @@ func nudge(ch chan struct{}) {
 // channel is what replicas listen on.
 const channel = "obstat_changes"
 
+// notify is a transaction that writes to the log of the database, although nothing that has
+// to last: it waits for no disk.
+const notify = "SET LOCAL synchronous_commit = off; NOTIFY " + channel
+
 // send tells others of changes: once for all that were made since it did last.
 func (s *Store) send(ctx context.Context) {
 	for {
@@ -241,7 +245,7 @@ func (s *Store) send(ctx context.Context) {
 			return
 		case <-s.poke:
 			limit, cancel := context.WithTimeout(ctx, 3*time.Second)
-			_, _ = s.pool.Exec(limit, "NOTIFY "+channel) // they look each second anyway
+			_, _ = s.pool.Exec(limit, notify, pgx.QueryExecModeSimpleProtocol) // they look each second anyway
 			cancel()
 		}
 	}

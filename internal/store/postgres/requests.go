@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/store/docs"
@@ -51,32 +52,41 @@ func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Req
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
-	out, err := s.requests(ctx, "WHERE ($1 = '' OR state = $1) AND ($2 = ''::bytea OR grouped = $2) AND changed > $3 ORDER BY "+order+" DESC LIMIT $4",
-		string(q.State), []byte(q.Group), q.After-window.Microseconds(), limit)
+	back := window
+	if q.Late > 0 {
+		back = min(back, q.Late)
+	}
+	out, err := s.requests(ctx, q.Told, "WHERE ($1 = '' OR state = $1) AND ($2 = ''::bytea OR grouped = $2) AND changed > $3 ORDER BY "+order+" DESC LIMIT $4",
+		string(q.State), []byte(q.Group), q.After-back.Microseconds(), limit)
 	slices.Reverse(out)
 	return out, err
 }
 
-func (s *Store) requests(ctx context.Context, where string, args ...any) ([]*approval.Request, error) {
-	rows, err := s.pool.Query(ctx, "SELECT changed, version, body FROM obstat_requests "+where, args...)
+// requests returns rows, without those that told knows; nil: all.
+func (s *Store) requests(ctx context.Context, told func(string, int) bool, where string, args ...any) (out []*approval.Request, err error) {
+	rows, err := s.pool.Query(ctx, "SELECT id, changed, version, body FROM obstat_requests "+where, args...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*approval.Request, error) {
-		r, body := new(approval.Request), []byte(nil)
-		changed, version := int64(0), 0
-		if err := row.Scan(&changed, &version, &body); err != nil {
-			return nil, err
+	var id, body pgtype.DriverBytes // the connection's own bytes, which hold until the next row
+	var changed int64
+	var version int
+	_, err = pgx.ForEachRow(rows, []any{&id, &changed, &version, &body}, func() error {
+		if told != nil && told(string(id), version) {
+			return nil
 		}
+		r := new(approval.Request)
 		err := json.Unmarshal(body, r)
 		r.Changed, r.Version = changed, version
-		return r, err
+		out = append(out, r)
+		return err
 	})
+	return out, err
 }
 
 // Request returns one request.
 func (s *Store) Request(ctx context.Context, id string) (*approval.Request, error) {
-	rs, err := s.requests(ctx, "WHERE id = $1", []byte(id))
+	rs, err := s.requests(ctx, nil, "WHERE id = $1", []byte(id))
 	if err == nil && len(rs) == 0 {
 		err = fmt.Errorf("%q: %w", id, approval.ErrNotFound)
 	}

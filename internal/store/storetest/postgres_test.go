@@ -155,3 +155,65 @@ func TestPostgresTogether(t *testing.T) {
 	}
 	verify(t, s)
 }
+
+// TestPostgresFeed: another replica hears at once of what is put and answered; a change that
+// is committed long after others that were made later comes as well, and none comes twice.
+func TestPostgresFeed(t *testing.T) {
+	url := pgtest.Start(t).Database()
+	here, there := openPostgres(t, url, 0), openPostgres(t, url, 0)
+	quick, slow := approval.NewFeed(there, time.Hour), approval.NewFeed(here, 200*time.Millisecond)
+	told := map[*approval.Feed]chan string{}
+	for _, f := range []*approval.Feed{quick, slow} {
+		heard := make(chan string, 100)
+		told[f] = heard
+		f.Each(func(r *approval.Request) { heard <- fmt.Sprint(r.ID, " ", r.State) })
+		must(t, f.Begin(ctx()))
+		run, stop := context.WithCancel(ctx())
+		t.Cleanup(stop)
+		go f.Run(run)
+	}
+	next := func(f *approval.Feed, want string) {
+		t.Helper()
+		select {
+		case got := <-told[f]:
+			if got != want {
+				t.Errorf("%s, not %s", got, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("nothing is told of ", want)
+		}
+	}
+	db, err := pgx.Connect(ctx(), url)
+	must(t, err)
+	defer db.Close(ctx())
+	tx, err := db.Begin(ctx())
+	must(t, err)
+	late := request("late")
+	late.State = approval.Pending
+	body, err := json.Marshal(late)
+	must(t, err)
+	_, err = tx.Exec(ctx(), "INSERT INTO obstat_requests (id, state, grouped, version, changed, body) VALUES ('late', 'pending', '', 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $1)", body)
+	must(t, err)
+	for i := range 3 {
+		id := fmt.Sprint("r", i)
+		r := request(id)
+		r.Expires = time.Now().Add(time.Hour)
+		must(t, here.PutRequest(ctx(), r))
+		next(quick, id+" pending")
+		next(slow, id+" pending")
+		_, err := approval.New(here, nil).Answer(ctx(), id, approval.Answer{By: "ann", Allow: true})
+		must(t, err)
+		next(quick, id+" approved")
+		next(slow, id+" approved")
+	}
+	_, err = tx.Exec(ctx(), "UPDATE obstat_requests SET changed = $1 WHERE id = 'late'", slow.Cursor()-time.Second.Microseconds()) // further than the look after a hint goes back
+	must(t, err)
+	must(t, tx.Commit(ctx()))
+	next(slow, "late pending")
+	time.Sleep(500 * time.Millisecond)
+	for f, heard := range told {
+		if len(heard) > 0 {
+			t.Errorf("%v: told twice: %s", f == quick, <-heard)
+		}
+	}
+}
