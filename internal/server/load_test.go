@@ -11,7 +11,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ import (
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/postgres"
 	"github.com/obstat/obstat/internal/store/postgres/pgtest"
+	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -213,9 +216,16 @@ func inUse() float64 {
 	return float64(m.HeapInuse + m.StackInuse)
 }
 
-// loadHalf: the latency of allowed decisions at half of what the server can do.
+// loadHalf: the latency of allowed decisions at half of what the server can do, with the
+// store and the garbage collector as obstat serve has them.
 func loadHalf(t *testing.T) {
-	s := open(t, func(o *server.Options) { o.Rate = 1 << 20 })
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	s := open(t, func(o *server.Options) {
+		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "obstat.db"))
+		must(t, err)
+		t.Cleanup(func() { store.Close() })
+		o.Rate, o.Store = 1<<20, store
+	})
 	var n atomic.Int64
 	one := func() time.Duration {
 		// A session that makes the same call again and again is asked about it.
