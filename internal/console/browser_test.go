@@ -223,6 +223,7 @@ func TestBrowser(t *testing.T) {
 		ann.do(chromedp.SendKeys(card(id, ".words"), " moment"))
 		ann.see(fmt.Sprintf("document.querySelector(%q).value == 'wait a moment'", card(id, ".words")))
 	})
+	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
 	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
 	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
 	t.Run("pages", func(t *testing.T) { pages(t, browser) })

@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/console"
+	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/memory"
 )
@@ -38,13 +39,13 @@ type site struct {
 	file  string
 }
 
-func open(t *testing.T) *site {
+func open(t *testing.T, behind ...mcp.Member) *site {
 	t.Helper()
 	s := &site{t: t, store: new(memory.Store), file: "opencode.json"}
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile(s.file, []byte(rules), 0o600))
 	h := httptest.NewUnstartedServer(nil)
-	srv, err := server.Open(t.Context(), server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{h.Listener.Addr().String()}, Console: console.New})
+	srv, err := server.Open(t.Context(), server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{h.Listener.Addr().String()}, Console: console.New, MCP: behind})
 	must(t, err)
 	t.Cleanup(srv.Close)
 	h.Config.Handler = srv.Handler()

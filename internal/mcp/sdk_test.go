@@ -69,9 +69,12 @@ func TestElicited(t *testing.T) {
 			t.Run(era+" "+answer, func(t *testing.T) {
 				t.Parallel()
 				l := newLab(t, nil, []string{"mcp__toy__echo"}, nil)
-				asked := ""
+				asked, times := "", 0
 				s := l.connect(l.gateway(nil), era, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked = r.Params.Message
+					if times++; times > 1 {
+						return &mcp.ElicitResult{Action: "decline"}, nil
+					}
 					if answer == "decline" || answer == "cancel" {
 						return &mcp.ElicitResult{Action: answer}, nil
 					}
@@ -83,6 +86,9 @@ func TestElicited(t *testing.T) {
 				}
 				if !strings.Contains(asked, `mcp__toy__echo`) || !strings.Contains(asked, "hello") {
 					t.Errorf("asked: %q", asked)
+				}
+				if text, failed := l.call(s, "echo", map[string]any{"text": "hello"}); !failed || times != 2 {
+					t.Errorf("the answer was for one run, but asked %d times: %q", times, text)
 				}
 			})
 		}

@@ -2,14 +2,19 @@ package mcp_test
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/obstat/obstat/internal/cli"
 )
 
 // withToken sends a token with everything.
@@ -81,4 +86,73 @@ func TestServeMCP(t *testing.T) {
 		}
 	}
 	end()
+}
+
+// TestAskedAtTerminal: a call that asks waits while somebody runs obstat ask; yes lets it run
+// once, and no tells the model the words.
+func TestAskedAtTerminal(t *testing.T) {
+	for answer, want := range map[string]string{"y": "hello", "n use the other tool": "use the other tool"} {
+		t.Run(answer, func(t *testing.T) {
+			l := newLab(t, nil, []string{"mcp__toy__echo"}, nil)
+			for _, v := range l.env {
+				if name, value, _ := strings.Cut(v, "="); name == "HOME" || strings.HasPrefix(name, "XDG_") {
+					t.Setenv(name, value)
+				}
+			}
+			keys, types := io.Pipe()
+			screen := new(shown)
+			left := make(chan int, 1)
+			go func() {
+				left <- int(cli.Main([]string{"ask", "--as", "ann"}, &cli.IO{In: keys, Out: screen, Err: screen, InTTY: true}))
+			}()
+			screen.shows(t, "")
+			s := l.connect(l.gateway([]string{"--wait", "1m"}), "2025-06-18", nil)
+			type result struct {
+				text   string
+				failed bool
+			}
+			done := make(chan result, 1)
+			go func() {
+				text, failed := l.call(s, "echo", map[string]any{"text": "hello"})
+				done <- result{text, failed}
+			}()
+			screen.shows(t, "mcp__toy__echo")
+			if _, err := io.WriteString(types, answer+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-done; !strings.Contains(got.text, want) || got.failed != (answer != "y") {
+				t.Errorf("%+v", got)
+			}
+			_ = types.Close()
+			<-left
+		})
+	}
+}
+
+// shown is what a command has printed so far.
+type shown struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shown) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(b)
+}
+
+// shows waits until a text was printed.
+func (s *shown) shows(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		s.mu.Lock()
+		all := s.buf.String()
+		s.mu.Unlock()
+		if strings.Contains(all, text) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%q is not shown: %s", text, all)
+		}
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,19 +263,31 @@ func TestPolicies(t *testing.T) {
 // gone is a store whose database comes and goes.
 type gone struct {
 	server.Store
-	err *error
+	lost *fault
+}
+
+// A fault is why a store cannot be used, if anything.
+type fault struct{ why atomic.Pointer[string] }
+
+func (f *fault) set(why string) { f.why.Store(&why) }
+
+func (f *fault) err() error {
+	if why := f.why.Load(); why != nil && *why != "" {
+		return errors.New(*why)
+	}
+	return nil
 }
 
 func (g gone) Append(ctx context.Context, r ...*ledger.Record) error {
-	if *g.err != nil {
-		return *g.err
+	if err := g.lost.err(); err != nil {
+		return err
 	}
 	return g.Store.Append(ctx, r...)
 }
 
 func (g gone) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, error) {
-	if *g.err != nil {
-		return nil, *g.err
+	if err := g.lost.err(); err != nil {
+		return nil, err
 	}
 	return g.Store.Requests(ctx, q)
 }
@@ -281,13 +295,13 @@ func (g gone) Requests(ctx context.Context, q approval.Query) ([]*approval.Reque
 // TestLostDatabase: while the ledger cannot be written, decisions deny with the
 // reason; and it comes back by itself.
 func TestLostDatabase(t *testing.T) {
-	var lost error
-	s := open(t, func(o *server.Options) { o.Store = gone{o.Store, &lost} })
-	lost = fmt.Errorf("the disk is full")
+	lost := new(fault)
+	s := open(t, func(o *server.Options) { o.Store = gone{o.Store, lost} })
+	lost.set("the disk is full")
 	if d := s.decide("git status", ""); d.Verdict != "deny" || !strings.Contains(d.Reason, "the disk is full") {
 		t.Errorf("%+v", d)
 	}
-	lost = nil
+	lost.set("")
 	if d := s.decide("git status", ""); d.Verdict != "allow" {
 		t.Errorf("%+v", d)
 	}

@@ -65,6 +65,9 @@ type caller struct {
 	person  *Person
 	cookie  bool // the person is known by a cookie, which a browser sends by itself
 	address string
+	// lost says why the store could not be asked who this is: it is who it was before, and
+	// gets denials alone.
+	lost error
 }
 
 // id names the caller, for limits.
@@ -158,9 +161,11 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 	if !ok || now.Sub(k.looked) > known {
 		var err error
 		if k, err = a.look(ctx, kind, secret); err != nil {
-			a.mu.Lock()
-			delete(a.known, hash)
-			a.mu.Unlock()
+			if errors.Is(err, errWho) {
+				a.mu.Lock()
+				delete(a.known, hash)
+				a.mu.Unlock()
+			}
 			return nil, err
 		}
 		k.looked = now
@@ -177,6 +182,19 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 	c := k.caller
 	c.address = address
 	return &c, nil
+}
+
+// before returns the agent that a token was known for before the store was lost, for
+// denials with the reason; nil: none.
+func (a *auth) before(r *http.Request, lost error) *caller {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k, ok := a.known[tokenKind+hashOf(token)]
+	if !ok || k.caller.agent == nil || !time.Now().Before(k.until) {
+		return nil
+	}
+	return &caller{agent: k.caller.agent, lost: lost}
 }
 
 // look reads a token or session from the store.

@@ -135,6 +135,11 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 		defer s.traces.begin(rt, r, w)()
 	}
 	c, err := s.admit(rt.who, r)
+	if err != nil && rt.denies && ProblemOf(err).Type == "unavailable" {
+		if c = s.auth.before(r, err); c != nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		s.refuse(w, err)
 		return

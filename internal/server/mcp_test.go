@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,9 +26,10 @@ const mcpRules = `{"permissions": {"allow": ["mcp__toy__echo"], "ask": ["mcp__to
 
 // A toy is a server of the official SDK over HTTP; it counts the calls that reach it.
 type toy struct {
-	url   string
-	calls atomic.Int32
-	said  atomic.Value // how echo describes itself
+	url    string
+	server *httptest.Server
+	calls  atomic.Int32
+	said   atomic.Value // how echo describes itself
 }
 
 func newToy(t *testing.T, modern bool) *toy {
@@ -48,7 +50,7 @@ func newToy(t *testing.T, modern bool) *toy {
 	}, &mcp.StreamableHTTPOptions{Stateless: modern})
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	y.url = s.URL
+	y.url, y.server = s.URL, s
 	return y
 }
 
@@ -56,13 +58,18 @@ func newToy(t *testing.T, modern bool) *toy {
 func openMCP(t *testing.T, toys map[string]*toy) *site {
 	file := filepath.Join(t.TempDir(), "settings.json")
 	must(t, os.WriteFile(file, []byte(mcpRules), 0o600))
-	return open(t, func(o *server.Options) {
+	var s *site
+	lost := new(fault)
+	s = open(t, func(o *server.Options) {
+		o.Store = gone{o.Store, lost}
 		o.Policy = &gate.Files{Names: []string{file}, Dialect: "claudecode", NoPins: true}
 		for name, y := range toys {
 			o.MCP = append(o.MCP, guarded.Member{Guard: &guarded.Guard{Name: name, Dir: "/src"}, Remote: &guarded.Remote{URL: y.url}})
 		}
 		slices.SortFunc(o.MCP, func(a, b guarded.Member) int { return strings.Compare(a.Guard.Name, b.Guard.Name) })
 	})
+	s.file, s.lost = file, lost
+	return s
 }
 
 // bearer sends a token with everything.
@@ -263,4 +270,57 @@ func TestMCPChangedTools(t *testing.T) {
 	if got := shown(); !slices.Equal(got, []string{"echo", "touch"}) {
 		t.Errorf("accepted: %v", got)
 	}
+}
+
+// TestMCPFaults: whatever breaks, no call is forwarded that was not allowed, the model hears
+// why, and it goes on when it is mended.
+func TestMCPFaults(t *testing.T) {
+	y := newToy(t, true)
+	s := openMCP(t, map[string]*toy{"toy": y})
+	cs, err := s.dial(s.agent, "/mcp/toy", "2026-07-28")
+	must(t, err)
+	n := 0
+	allowed := func() {
+		t.Helper()
+		n++
+		if text, failed := s.call(cs, "echo", fmt.Sprint(n)); failed || text != fmt.Sprint("echo ", n) {
+			t.Errorf("mended: %q", text)
+		}
+	}
+	allowed()
+	for name, tt := range map[string]struct {
+		fault, mend func()
+		tool, says  string
+	}{
+		"store lost":           {func() { s.lost.set("the disk is full") }, func() { s.lost.set("") }, "echo", "the disk is full"},
+		"store lost, ask":      {func() { s.lost.set("the disk is full") }, func() { s.lost.set("") }, "touch", "the disk is full"},
+		"policy broken":        {func() { must(t, os.WriteFile(s.file, []byte(`{"permissions":`), 0o600)) }, func() { must(t, os.WriteFile(s.file, []byte(mcpRules), 0o600)) }, "echo", "the policy cannot be loaded"},
+		"policy gone":          {func() { must(t, os.Remove(s.file)) }, func() { must(t, os.WriteFile(s.file, []byte(mcpRules), 0o600)) }, "echo", "policy"},
+		"a tool nobody listed": {func() {}, func() {}, "unheard-of", "denied"},
+	} {
+		before := y.calls.Load()
+		tt.fault()
+		if tt.tool == "unheard-of" {
+			go s.refuse()
+		}
+		text, failed := s.call(cs, tt.tool, name)
+		if !failed || !strings.Contains(text, tt.says) || y.calls.Load() != before {
+			t.Errorf("%s: %q %v, and %d arrived", name, text, failed, y.calls.Load()-before)
+		}
+		tt.mend()
+		allowed()
+	}
+	y.server.Close()
+	if r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "x"}}); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("upstream killed: %+v %v", r, err)
+	}
+}
+
+// refuse refuses the next request that waits.
+func (s *site) refuse() {
+	var list client.Requests
+	for len(list.Requests) == 0 && s.t.Context().Err() == nil {
+		s.get(s.ann, "/v1/requests?state=pending", &list)
+	}
+	s.do(s.ann, "POST", "/v1/requests/"+list.Requests[0].ID+"/answer", `{"allow":false}`)
 }

@@ -115,3 +115,63 @@ func TestFollowReplicas(t *testing.T) {
 		}
 	}
 }
+
+// TestLostPostgres: while PostgreSQL is away the server is not ready and decisions deny with
+// the reason, also when tokens cannot be looked up any more; nobody else learns anything.
+// When it is back, everything goes on by itself.
+func TestLostPostgres(t *testing.T) {
+	db := pgtest.Start(t)
+	store, err := postgres.Open(t.Context(), db.Database(), nil)
+	must(t, err)
+	t.Cleanup(func() { store.Close() })
+	s := open(t, func(o *server.Options) { o.Store = store })
+	if d := s.decide("git status", ""); d.Verdict != "allow" {
+		t.Fatalf("%+v", d)
+	}
+	db.Kill()
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	until("it stays ready", func() bool {
+		code, body := s.do("", "GET", "/readyz", "")
+		return code == 503 && strings.Contains(body, "store cannot be read")
+	})
+	if code, _ := s.do("", "GET", "/healthz", ""); code != 200 {
+		t.Errorf("the process is alive: %d", code)
+	}
+	n := 0
+	until("the token is never looked up", func() bool {
+		for _, command := range []string{"git status", "make", "rm x"} {
+			n++
+			d := s.decide(command, fmt.Sprintf(`,"key":"k%d"`, n))
+			if d.Verdict != "deny" || d.Reason == "" {
+				t.Fatalf("%s: %+v", command, d)
+			}
+			if strings.Contains(d.Reason, "the store cannot be read") {
+				return true
+			}
+		}
+		return false
+	})
+	code, body := s.do(s.agent, "POST", "/v1/decisions", `{"calls":[{"tool":"bash","input":{"command":"git status"}},{"tool":"bash","input":{"command":"make"}}]}`)
+	if code != 200 || strings.Count(body, `"verdict":"deny"`) != 2 {
+		t.Errorf("several: %d %s", code, body)
+	}
+	for token, want := range map[string]int{"": 401, "oba_nothing": 503, s.ann: 503} {
+		if code, body := s.do(token, "POST", "/v1/decisions", aCall); code != want || strings.Contains(body, "verdict") {
+			t.Errorf("%.4s: %d %s", token, code, body)
+		}
+	}
+	db.Restart(0)
+	until("it does not come back", func() bool {
+		code, body := s.do(s.agent, "POST", "/v1/decisions", fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":"git status"},"session":"n%d"}}`, n))
+		n++
+		return code == 200 && strings.Contains(body, `"verdict":"allow"`)
+	})
+	until("it does not get ready", func() bool { code, _ := s.do("", "GET", "/readyz", ""); return code == 200 })
+}

@@ -40,6 +40,7 @@ type route struct {
 	in, out               reflect.Type
 	query                 []string // names of parameters; others are refused
 	kind                  string   // media type of the answer; "" is JSON
+	denies                bool     // callers whose token cannot be looked up get denials
 	serve                 func(s *Server, w http.ResponseWriter, r *http.Request, c *caller)
 }
 
@@ -87,7 +88,7 @@ func raw(method, path, summary, kind string, who who, query []string, serve func
 func routes() []route {
 	ledgerQuery := []string{"after", "since", "until", "kind", "agent", "session", "tool", "verdict", "rule", "limit"}
 	return slices.Concat([]route{
-		op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions),
+		deciding(op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions)),
 		op("POST", "/v1/explain", "Show how a call would be decided; nothing is recorded", agents|people, nil, explainCall),
 		op("GET", "/v1/requests", "List requests", agents|people, []string{"state", "group", "after", "limit"}, listRequests),
 		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"}, getRequest),
@@ -155,6 +156,24 @@ const (
 	maxCalls = 100
 )
 
+func deciding(rt route) route {
+	rt.denies = true
+	return rt
+}
+
+// lostReply denies every call, since the store cannot be asked who puts them.
+func lostReply(in *client.DecisionRequest, err error) *client.DecisionReply {
+	d := obstat.Decision{}.Refuse("the store cannot be read: " + firstLine(err.Error()) + "; what cannot be written down does not run")
+	if in.Call != nil {
+		return &client.DecisionReply{Decision: client.NewDecision(&d, nil)}
+	}
+	out := &client.DecisionReply{Decisions: make([]client.Decision, len(in.Calls))}
+	for i := range out.Decisions {
+		out.Decisions[i] = *client.NewDecision(&d, nil)
+	}
+	return out
+}
+
 func decisions(v *Service, ctx context.Context, r *request[client.DecisionRequest]) (*client.DecisionReply, error) {
 	in := &r.body
 	switch {
@@ -164,6 +183,9 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 		return nil, bad(fmt.Sprintf("wait is %d seconds at most, lease %d", maxWait, maxLease))
 	case len(in.Calls) > maxCalls:
 		return nil, bad(fmt.Sprintf("%d calls at a time at most", maxCalls))
+	}
+	if r.lost != nil {
+		return lostReply(in, r.lost), nil
 	}
 	if in.Call != nil {
 		d, err := v.decide(ctx, r.caller, in.Call, in, in.Key)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -14,6 +15,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/console"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/docs"
 )
@@ -233,6 +235,32 @@ func TestBadInput(t *testing.T) {
 		}
 		if code, body := s.do(token, tt.method, tt.path, tt.body); code != tt.code || !strings.Contains(body, tt.says) || !strings.Contains(body, "urn:obstat:problem:") {
 			t.Errorf("%s: %d %.300s", name, code, body)
+		}
+	}
+}
+
+// TestPathTricks: no spelling of a path leads a caller to what is not for him, or out of
+// the pages' files.
+func TestPathTricks(t *testing.T) {
+	s := open(t, func(o *server.Options) { o.Console = console.New })
+	_, want := s.do(s.admin, "GET", "/v1/tokens", "")
+	for _, path := range []string{"/v1/requests/../tokens", "/v1//tokens", "//v1/tokens", "/v1/./tokens", "/static/../v1/tokens", "/static/%2e%2e/v1/tokens", "/static/..%2fv1/tokens",
+		"/v1/tokens/", "/V1/tokens", "/v1/tokens%00", "/v1/tokens;x=1", "/v1%2ftokens", "/static/../../../../etc/passwd", "/static/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "/mcp/../v1/tokens", "/mcp/..%2f..%2fetc%2fpasswd"} {
+		for _, token := range []string{"", s.agent, s.ann} {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", s.http.URL, nil)
+			must(t, err)
+			req.URL.Opaque = path // as it stands, not cleaned by the client
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			resp, err := s.wire.RoundTrip(req)
+			must(t, err)
+			body, err := io.ReadAll(resp.Body)
+			must(t, err)
+			resp.Body.Close()
+			if resp.StatusCode < 300 || string(body) == want || strings.Contains(string(body), "root:") || strings.Contains(string(body), "tok_") {
+				t.Errorf("GET %s as %.4q: %d %.200s", path, token, resp.StatusCode, body)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ type site struct {
 	ann   string
 	admin string
 	wire  *http.Transport
+	lost  *fault // why the store cannot be written, where a test sets it
 }
 
 func open(t *testing.T, change func(*server.Options)) *site {
