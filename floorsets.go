@@ -235,54 +235,23 @@ func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	if s.within {
 		return !p.MayMeet(s.elsewhere(known), true), false
 	}
-	if s.visible && s.below && !visibleMeets(p, text) || s.stars && !starsMeet(p, text, s.below) {
+	if s.visible && s.below && !p.MayMeetAcross(text, "", false) || s.stars && !starsMeet(p, text, s.below) {
 		return false, false
 	}
 	return mayFind(p, text), false
-}
-
-// maxLevels is how many levels of directories are tried with visible names alone. What lies
-// deeper is met by the same rules: a rule would have to name more levels than that.
-const maxLevels = 16
-
-// visibleMeets tells whether a pattern may match a path below text, which ends in a visible
-// name, that has no hidden name on any level: `rg x` does not read a/.env.
-func visibleMeets(p *pattern.Pattern, text string) bool {
-	if countsLevels(p) {
-		return true
-	}
-	for range maxLevels {
-		if p.MayMeet(text, false) {
-			return true
-		}
-		text += "/" + anyVisible
-	}
-	return false
 }
 
 // starsMeet tells whether a pattern may match a path of text in which AnyText stands for visible
 // directories, as `**` does: `cat **/*.md` does not read .git/x.md.
 func starsMeet(p *pattern.Pattern, text string, below bool) bool {
 	before, after, ok := strings.Cut(text, string(paths.AnyText)+"/")
-	if !ok || countsLevels(p) || strings.IndexByte(after, paths.AnyText) >= 0 || before != "" && !strings.HasSuffix(before, "/") {
+	if !ok || strings.IndexByte(after, paths.AnyText) >= 0 || before != "" && !strings.HasSuffix(before, "/") {
 		return true
 	}
-	for range maxLevels {
-		if p.MayMeet(before+after, below) {
-			return true
-		}
-		before += anyVisible + "/"
-	}
-	return false
+	return p.MayMeet(before+after, below) || p.MayMeetAcross(before+anyVisible, "/"+after, below)
 }
 
 const anyVisible = string(paths.Visible) + string(paths.AnyName)
-
-// countsLevels tells whether a pattern may be about more levels of directories than are tried.
-func countsLevels(p *pattern.Pattern) bool {
-	regexp := p.Flavour() == pattern.Full || p.Flavour() == pattern.Search
-	return regexp && strings.Contains(p.String(), "{") || strings.Count(p.String(), "/") > maxLevels-4
-}
 
 // elsewhere is a directory of the same project that nobody has: a rule that may meet it as well
 // is about a name, not about the place that a set is in.

@@ -100,13 +100,24 @@ func (s Set) Meets(o Set) bool {
 	if !markA && !markB {
 		return a == b || s.Below && below(a, b) || o.Below && below(b, a)
 	}
-	if n := min(len(s.Known()), len(o.Known())); a[:n] != b[:n] {
+	known := min(len(s.Known()), len(o.Known()))
+	if a[:known] != b[:known] || !s.Below && !o.Below && !sameEnd(a, b) {
 		return false
 	}
 	if len(a)*len(b) > maxMeet {
 		return true
 	}
-	return (&product{a: a, b: b, belowA: s.Below, belowB: o.Below}).meets()
+	return (&product{a: a, b: b, belowA: s.Below, belowB: o.Below}).meets(known)
+}
+
+// sameEnd tells whether what stands behind the last mark of one text may be the end of the other.
+func sameEnd(a, b string) bool {
+	for i, j := len(a)-1, len(b)-1; i >= 0 && j >= 0 && a[i] > ClassEnd && b[j] > ClassEnd; i, j = i-1, j-1 {
+		if a[i] != b[j] {
+			return false
+		}
+	}
+	return true
 }
 
 // below reports whether p lies below dir; both are clean.
@@ -284,9 +295,10 @@ type product struct {
 	todo           [][2]int32
 }
 
-func (p *product) meets() bool {
+// meets begins behind what is known of both, which is the same.
+func (p *product) meets(known int) bool {
 	p.seen = make([]uint64, ((len(p.a)+2)*(len(p.b)+2)+63)/64)
-	p.push(0, 0)
+	p.push(known, known)
 	for len(p.todo) > 0 {
 		i, j := int(p.todo[len(p.todo)-1][0]), int(p.todo[len(p.todo)-1][1])
 		p.todo = p.todo[:len(p.todo)-1]

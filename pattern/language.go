@@ -56,52 +56,76 @@ func (l *language) findAlive() {
 // A langSet is a set of instructions that wait for a character, and of the match.
 type langSet struct {
 	list []uint32
-	seen []bool
+	seen []uint32 // of each instruction: the turn that it was added in last
+	turn uint32
 }
+
+func (l *language) set() *langSet { return &langSet{seen: make([]uint32, len(l.alive)), turn: 1} }
+
+func (s *langSet) has(i uint32) bool { return s.seen[i] == s.turn }
+
+func (s *langSet) clear() { s.list, s.turn = s.list[:0], s.turn+1 }
 
 // enter adds i and all that is reached from it without a character.
 func (l *language) enter(s *langSet, i uint32) {
-	stack := []uint32{i}
-	for len(stack) > 0 {
-		i = stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if s.seen[i] || !l.alive[i] {
-			continue
-		}
-		s.seen[i] = true
-		if in := &l.auto.insts[i]; in.op == opFork {
-			stack = append(stack, in.alt, in.out)
-		} else {
+	for l.alive[i] && !s.has(i) {
+		s.seen[i] = s.turn
+		in := &l.auto.insts[i]
+		if in.op != opFork {
 			s.list = append(s.list, i)
+			return
 		}
+		l.enter(s, in.out)
+		i = in.alt
 	}
 }
 
-func (l *language) step(s *langSet, r rune) *langSet {
-	out := &langSet{seen: make([]bool, len(l.alive))}
-	for _, i := range s.list {
+// step adds to out the states that a character leads to from those in list.
+func (l *language) step(out *langSet, list []uint32, r rune) {
+	for _, i := range list {
 		if in := &l.auto.insts[i]; in.op == opRune && in.set.has(r) {
 			l.enter(out, in.out)
 		}
 	}
-	return out
+}
+
+// A langWalk follows texts through a language: s are the states that they have led to.
+type langWalk struct {
+	*language
+	s, to *langSet
+}
+
+// walk begins at the start; nil if nothing can be told of texts as long as this one.
+func (l *language) walk(text string) *langWalk {
+	l.once.Do(l.build)
+	if l.auto == nil || utf8.RuneCountInString(text) > maxLangPrefix {
+		return nil
+	}
+	w := &langWalk{l, l.set(), l.set()}
+	l.enter(w.s, l.auto.start)
+	return w
+}
+
+// turn makes the states that were added to w.to those of now.
+func (w *langWalk) turn() {
+	w.s, w.to = w.to, w.s
+	w.to.clear()
 }
 
 // after returns the instructions that are possible after prefix, nil if that
 // cannot be told.
 func (l *language) after(prefix string) *langSet {
-	l.once.Do(l.build)
-	if l.auto == nil || utf8.RuneCountInString(prefix) > maxLangPrefix {
+	w := l.walk(prefix)
+	if w == nil {
 		return nil
 	}
-	s := &langSet{seen: make([]bool, len(l.alive))}
-	l.enter(s, l.auto.start)
-	for i := 0; i < len(prefix) && len(s.list) > 0; {
-		r, w := decode(prefix, i)
-		s = l.step(s, r)
-		i += w
+	for i := 0; i < len(prefix) && len(w.s.list) > 0; {
+		r, n := decode(prefix, i)
+		w.step(w.to, w.s.list, r)
+		w.turn()
+		i += n
 	}
-	return s
+	return w.s
 }
 
 // may reports whether the language may hold a text that starts with prefix.
@@ -121,7 +145,7 @@ func (l *language) must(prefix string, line bool) bool {
 	for todo := []*langSet{s}; len(todo) > 0; {
 		s = todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if !s.seen[0] {
+		if !s.has(0) {
 			return false
 		}
 		slices.Sort(s.list)
@@ -135,7 +159,9 @@ func (l *language) must(prefix string, line bool) bool {
 			return false
 		}
 		for _, r := range runes {
-			todo = append(todo, l.step(s, r))
+			next := l.set()
+			l.step(next, s.list, r)
+			todo = append(todo, next)
 		}
 	}
 	return true

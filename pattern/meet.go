@@ -1,7 +1,5 @@
 package pattern
 
-import "unicode/utf8"
-
 // The marks of a set's text; see MayMeet. They are those of package paths.
 const (
 	anyText  = '\x00'
@@ -20,19 +18,46 @@ const (
 //
 // So `src/*.go` may meet `src/m*`, and does not meet `.env`.
 func (p *Pattern) MayMeet(set string, below bool) bool {
-	if p.empty() {
+	l := p.meeting(set, set, below)
+	return l != nil && l.meets(set, below)
+}
+
+// MayMeetAcross reports whether p could match one of the texts that begin as the set before
+// says, go on with any number of names behind slashes that do not begin with a dot, and end
+// as the set after says: `rg x` in src reads src/a/b.go, not src/.cache/b.go.
+func (p *Pattern) MayMeetAcross(before, after string, below bool) bool {
+	l := p.meeting(before, after, below)
+	if l == nil {
 		return false
+	}
+	w := l.walk(before + after)
+	if w == nil {
+		return true
+	}
+	w.follow(before)
+	w.levels()
+	w.follow(after)
+	return w.ends(below)
+}
+
+// meeting returns the language of p; nil if it matches nothing that begins and ends as two sets say.
+func (p *Pattern) meeting(begin, end string, below bool) *language {
+	if p.empty() {
+		return nil
 	}
 	sh := p.shape()
-	known := set[:knownPart(set)]
+	known := begin[:knownPart(begin)]
 	if n := min(len(known), len(sh.Prefix)); known[:n] != sh.Prefix[:n] {
-		return false
+		return nil
 	}
 	if sh.Exact {
-		items := textNodes(sh.Prefix)
-		return (&language{tree: cat(items...)}).meets(set, below)
+		return &language{tree: cat(textNodes(sh.Prefix)...)}
 	}
-	return p.reached().meets(set, below)
+	known = end[knownEnd(end):]
+	if n := min(len(known), len(sh.Suffix)); !below && known[len(known)-n:] != sh.Suffix[len(sh.Suffix)-n:] {
+		return nil
+	}
+	return p.reached()
 }
 
 // knownPart returns where the first mark of a set's text is.
@@ -45,43 +70,65 @@ func knownPart(set string) int {
 	return len(set)
 }
 
+// knownEnd returns where the part behind the last mark of a set's text begins.
+func knownEnd(set string) int {
+	i := len(set)
+	for i > 0 && set[i-1] > classEnd {
+		i--
+	}
+	return i
+}
+
 // meets follows all texts of a set at once: after each mark the states are those that some
 // text leads to.
 func (l *language) meets(set string, below bool) bool {
-	l.once.Do(l.build)
-	if l.auto == nil || utf8.RuneCountInString(set) > maxLangPrefix {
+	w := l.walk(set)
+	if w == nil {
 		return true
 	}
-	s := &langSet{seen: make([]bool, len(l.alive))}
-	l.enter(s, l.auto.start)
-	for i := 0; i < len(set) && len(s.list) > 0; {
-		r, w := decode(set, i)
-		i += w
+	w.follow(set)
+	return w.ends(below)
+}
+
+// follow goes on with the texts of a set.
+func (w *langWalk) follow(set string) {
+	for i := 0; i < len(set) && len(w.s.list) > 0; {
+		r, n := decode(set, i)
+		i += n
 		switch r {
 		case anyText:
-			s = l.many(s, everyRune)
+			w.many(w.s, everyRune)
 		case anyName:
-			s = l.many(s, l.inName())
+			w.many(w.s, w.inName())
 		case oneChar:
-			s = l.some(s, l.inName())
+			w.some(w.to, w.s.list, w.inName())
+			w.turn()
 		case classOf:
 			end := i
 			for end < len(set) && set[end] != classEnd {
 				end++
 			}
-			s = l.oneOf(s, set[i:end])
+			w.oneOf(set[i:end])
 			i = min(end+1, len(set))
 		case visible: // and the anyName behind it
-			s = l.union(s, l.many(l.some(s, l.firstOfName()), l.inName()))
+			w.visible()
 			i += min(1, len(set)-i)
 		default:
-			s = l.step(s, r)
+			w.step(w.to, w.s.list, r)
+			w.turn()
 		}
 	}
-	if s.seen[0] {
-		return true
+}
+
+// ends tells whether one of the texts may end here; below: or behind a slash that follows.
+func (w *langWalk) ends(below bool) bool {
+	if w.s.has(0) || !below {
+		return w.s.has(0)
 	}
-	return below && l.many(l.step(s, '/'), everyRune).seen[0]
+	w.step(w.to, w.s.list, '/')
+	w.turn()
+	w.many(w.s, everyRune)
+	return w.s.has(0)
 }
 
 // The characters that a mark stands for, as those that it does not.
@@ -108,14 +155,8 @@ func (l *language) firstOfName() []rune {
 	return firstOfName
 }
 
-// some returns the states after one character that is none of those in not.
-func (l *language) some(s *langSet, not []rune) *langSet {
-	out := &langSet{seen: make([]bool, len(l.alive))}
-	l.addSome(out, s.list, not)
-	return out
-}
-
-func (l *language) addSome(out *langSet, list []uint32, not []rune) {
+// some adds the states after one character that is none of those in not.
+func (l *language) some(out *langSet, list []uint32, not []rune) {
 	for _, i := range list {
 		if in := &l.auto.insts[i]; in.op == opRune && in.set.hasOther(not) {
 			l.enter(out, in.out)
@@ -123,37 +164,53 @@ func (l *language) addSome(out *langSet, list []uint32, not []rune) {
 	}
 }
 
-// oneOf returns the states after one character of a class.
-func (l *language) oneOf(s *langSet, class string) *langSet {
+// many adds the states after any number of characters that are none of those in not.
+func (l *language) many(s *langSet, not []rune) {
+	for done := 0; done < len(s.list); {
+		next := s.list[done:]
+		done = len(s.list)
+		l.some(s, next, not)
+	}
+}
+
+// oneOf goes on with one character of a class.
+func (w *langWalk) oneOf(class string) {
 	if len(class) > 1 && class[0] == '!' {
-		return l.some(s, append([]rune(class[1:]), '/'))
-	}
-	out := &langSet{seen: make([]bool, len(l.alive))}
-	for _, r := range class {
-		out = l.union(l.step(s, r), out)
-	}
-	return out
-}
-
-// many returns the states after any number of characters that are none of those in not.
-func (l *language) many(s *langSet, not []rune) *langSet {
-	out := &langSet{list: append([]uint32(nil), s.list...), seen: append([]bool(nil), s.seen...)}
-	for done := 0; done < len(out.list); {
-		next := out.list[done:]
-		done = len(out.list)
-		l.addSome(out, next, not)
-	}
-	return out
-}
-
-func (l *language) union(a, b *langSet) *langSet {
-	for _, i := range a.list {
-		if !b.seen[i] {
-			b.seen[i] = true
-			b.list = append(b.list, i)
+		w.some(w.to, w.s.list, append([]rune(class[1:]), '/'))
+	} else {
+		for _, r := range class {
+			w.step(w.to, w.s.list, r)
 		}
 	}
-	return b
+	w.turn()
+}
+
+// visible goes on with a name that does not begin with a dot, or with none.
+func (w *langWalk) visible() {
+	w.some(w.to, w.s.list, w.firstOfName())
+	w.many(w.to, w.inName())
+	for _, i := range w.s.list {
+		w.enter(w.to, i)
+	}
+	w.turn()
+}
+
+// levels goes on with any number of visible names, each behind a slash.
+func (w *langWalk) levels() {
+	all := w.set()
+	for {
+		known := len(all.list)
+		for _, i := range w.s.list {
+			w.enter(all, i)
+		}
+		if len(all.list) == known {
+			break
+		}
+		w.step(w.to, all.list[known:], '/')
+		w.turn()
+		w.visible()
+	}
+	w.s = all
 }
 
 // hasOther reports whether the set has a character that is none of some.

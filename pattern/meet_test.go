@@ -87,3 +87,42 @@ func TestMayMeetHoldsMatches(t *testing.T) {
 		t.Errorf("only %d matched", matched)
 	}
 }
+
+// Any number of levels is as many as anybody tries one by one.
+func TestMayMeetAcross(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	random := func(letters string, n int) string {
+		var b strings.Builder
+		for range r.IntN(n + 1) {
+			b.WriteByte(letters[r.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	var met, missed int
+	for range 20000 {
+		p, err := Compile([]Flavour{Fnmatch, Minimatch, Wildcard, Full, Search}[r.IntN(5)], random("ab.*?/", 8))
+		if err != nil {
+			continue
+		}
+		before, after, below := random("ab./\x00\x01\x02", 3)+"\x03\x01", random("ab./\x00\x01\x02", 3), r.IntN(2) == 0
+		want := false
+		for at, n := before, 0; n < 12 && !want; n++ {
+			want = p.MayMeet(at+after, below)
+			at += "/\x03\x01"
+		}
+		if got := p.MayMeetAcross(before, after, below); got != want {
+			t.Fatalf("%s %q from %q to %q (below %v): %v, one by one %v", p.Flavour(), p, before, after, below, got, want)
+		}
+		if want {
+			met++
+		} else {
+			missed++
+		}
+	}
+	if met < 1000 || missed < 1000 {
+		t.Errorf("%d met, %d did not", met, missed)
+	}
+	if (*Pattern)(nil).MayMeetAcross("\x00", "\x00", true) {
+		t.Error("no pattern meets something")
+	}
+}
