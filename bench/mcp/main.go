@@ -1,6 +1,8 @@
 // Command mcp measures what the gateway adds to a call of an MCP tool: the same client and
 // server of the official SDK, connected directly, through `obstat mcp`, and through a
-// proxy that is written with the SDK's typed handlers. All take turns in one run.
+// proxy that is written with the SDK's typed handlers; a relay that looks at nothing, and one
+// that has a line on the disk for each call, say what a process in between and a durable
+// record cost by themselves. All take turns in one run.
 //
 //	cd bench && go run ./mcp
 package main
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
 )
 
 const role = "OBSTAT_BENCH_MCP"
@@ -31,7 +34,12 @@ func main() {
 	case "proxy":
 		proxy()
 	case "relay":
-		relay()
+		relay(nil)
+	case "synced":
+		f, err := os.CreateTemp("", "obstat-bench-mcp")
+		check(err)
+		defer os.Remove(f.Name())
+		relay(f)
 	default:
 		measure()
 	}
@@ -66,27 +74,55 @@ func proxy() {
 	check(s.Run(ctx, &mcp.StdioTransport{}))
 }
 
-// relay copies bytes: what a process in between costs that looks at nothing.
-func relay() {
+// relay copies bytes: what a process in between costs that looks at nothing. With a file, a line for
+// each call is in it before the call is handed on, and on the disk before the answer is.
+func relay(f *os.File) {
 	cmd := as("server")
 	in, err := cmd.StdinPipe()
 	check(err)
 	out, err := cmd.StdoutPipe()
 	check(err)
 	check(cmd.Start())
+	synced := make(chan error, 1000)
+	at := int64(0)
+	record := func() {
+		if f == nil {
+			return
+		}
+		if at%room == 0 {
+			_, err := f.WriteAt(make([]byte, room), at)
+			check(err)
+		}
+		_, err := f.WriteAt(make([]byte, line), at)
+		check(err)
+		at += line
+		go func() { synced <- unix.Fdatasync(int(f.Fd())) }()
+	}
+	wait := func() {
+		if f != nil {
+			check(<-synced)
+		}
+	}
 	go func() {
-		copyAll(in.(*os.File), os.Stdin)
+		copyAll(in.(*os.File), os.Stdin, record)
 		in.Close()
 	}()
-	copyAll(os.Stdout, out.(*os.File))
+	copyAll(os.Stdout, out.(*os.File), wait)
 	_ = cmd.Wait()
 }
 
-func copyAll(to, from *os.File) {
+// line is about as long as a record, and room is written ahead of time.
+const (
+	line = 700
+	room = 1000 * line
+)
+
+func copyAll(to, from *os.File, before func()) {
 	buf := make([]byte, 1<<20)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
+			before()
 			_, _ = to.Write(buf[:n])
 		}
 		if err != nil {
@@ -125,14 +161,14 @@ func measure() {
 	dir, err := os.MkdirTemp("", "obstat-bench-mcp")
 	check(err)
 	defer os.RemoveAll(dir)
-	ways := []*way{{name: "direct"}, {name: "relay"}, {name: "obstat"}, {name: "typed"}}
+	ways := []*way{{name: "direct"}, {name: "relay"}, {name: "synced"}, {name: "obstat"}, {name: "typed"}}
 	for _, w := range ways {
 		var cmd *exec.Cmd
 		switch w.name {
 		case "direct":
 			cmd = as("server")
-		case "relay":
-			cmd = as("relay")
+		case "relay", "synced":
+			cmd = as(w.name)
 		case "typed":
 			cmd = as("proxy")
 		case "obstat":
@@ -164,7 +200,7 @@ func measure() {
 func report(ways []*way, size int) {
 	at := func(w *way, q float64) time.Duration { return w.took[int(float64(len(w.took)-1)*q)] }
 	slices.SortFunc(ways, func(a, b *way) int { return strings.Compare(a.name, b.name) })
-	var direct, obstat, typed time.Duration
+	var direct, obstat, synced, typed time.Duration
 	for _, w := range ways {
 		slices.Sort(w.took)
 		switch w.name {
@@ -172,6 +208,8 @@ func report(ways []*way, size int) {
 			direct = at(w, 0.5)
 		case "obstat":
 			obstat = at(w, 0.5)
+		case "synced":
+			synced = at(w, 0.5)
 		case "typed":
 			typed = at(w, 0.5)
 		}
@@ -180,7 +218,7 @@ func report(ways []*way, size int) {
 	for _, w := range ways {
 		fmt.Printf("%-8s p10 %8s  p50 %8s  p90 %8s  p99 %8s  %.2f times direct\n", w.name, at(w, 0.1).Round(time.Microsecond/10), at(w, 0.5).Round(time.Microsecond/10), at(w, 0.9).Round(time.Microsecond), at(w, 0.99).Round(time.Microsecond), float64(at(w, 0.5))/float64(direct))
 	}
-	fmt.Printf("obstat is %.2f times direct and %.2f times as fast as the typed proxy\n", float64(obstat)/float64(direct), float64(typed)/float64(obstat))
+	fmt.Printf("obstat is %.2f times direct, %.2f times the relay with a line on the disk, and %.2f times as fast as the typed proxy\n", float64(obstat)/float64(direct), float64(obstat)/float64(synced), float64(typed)/float64(obstat))
 }
 
 // gateway builds obstat and returns the command of a gateway with a policy of a hundred rules.
