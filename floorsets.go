@@ -45,7 +45,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 			continue
 		}
 		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))
-		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs()}
+		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs(), changes: e.Kind != effect.Read}
 		r := fl.ruleFor(set, face, like)
 		if r == nil && within && set.Marked() && !e.VisibleOnly() {
 			set.Below = false // what a pattern stands for is more than what is in it
@@ -221,6 +221,7 @@ type setSpace struct {
 	within  bool   // a directory inside the project
 	visible bool   // hidden names are passed by
 	stars   bool   // AnyText stands for directories that are not hidden: `**`
+	changes bool   // they are written or deleted
 	dir     string // of the call
 }
 
@@ -238,7 +239,7 @@ func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	if s.visible && s.below && !p.MayMeetAcross(text, "", false) || s.stars && !starsMeet(p, text, s.below) {
 		return false, false
 	}
-	return mayFind(p, text), false
+	return mayFind(p, text) || s.changes && findsVisible(p, text, s.below), false
 }
 
 // starsMeet tells whether a pattern may match a path of text in which AnyText stands for visible
@@ -249,6 +250,19 @@ func starsMeet(p *pattern.Pattern, text string, below bool) bool {
 		return true
 	}
 	return p.MayMeet(before+after, below) || p.MayMeetAcross(before+anyVisible, "/"+after, below)
+}
+
+// findsVisible tells whether a pattern may match a file that a search by name finds in directories that
+// are not hidden: `find . -name '*.ts' -delete` deletes src/a.ts, and nothing of .git that anybody means.
+func findsVisible(p *pattern.Pattern, text string, below bool) bool {
+	before, after, ok := strings.Cut(text, string(paths.AnyText)+"/")
+	switch {
+	case !ok || strings.IndexByte(after, paths.AnyText) >= 0:
+		return true
+	case before == "" || strings.HasSuffix(before, "/"):
+		return starsMeet(p, text, below)
+	}
+	return p.MayMeetAcross(before, "/"+after, below)
 }
 
 const anyVisible = string(paths.Visible) + string(paths.AnyName)

@@ -1,17 +1,20 @@
 package obstat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
 )
 
-// maxWords is how many words of a call are taken for files that a program may read.
+// maxWords is how many words of a call are taken for files that a program may read or write.
 const maxWords = 500
 
-// words asks where a rule denies, or asks about, reading a file that is a word of a command of
-// which is not known what it does with it: `visidata .env`, `aws s3 cp .env s3://b`, `gcc @.env`.
+// words asks where a rule denies, or asks about, reading or writing a file that is a word of a command
+// of which is not known what it does with it: `visidata .env`, `aws s3 cp .env s3://b`, `gcc @.env`,
+// `ffmpeg -i a.mp4 locked/b.mp4`.
 func (fl *floorWalk) words() {
 	if !fl.shell() || fl.exact() {
 		return
@@ -22,7 +25,8 @@ func (fl *floorWalk) words() {
 			return
 		}
 		c := &fl.a.Commands[i]
-		if !fl.takesFiles(i) {
+		reads, writes := fl.takesFiles(i)
+		if !reads && !writes {
 			continue
 		}
 		for j := range c.Args() {
@@ -34,8 +38,14 @@ func (fl *floorWalk) words() {
 				fl.cap(c.Text, "a path rule might apply to one of very many words")
 				return
 			}
+			e := effect.Effect{Raw: fl.text(w.Span), Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
 			for _, piece := range pieces(w.Text) {
-				fl.mayRead(i, c, piece, w.Glob, fl.text(w.Span))
+				if e.Kind = effect.Read; reads {
+					fl.mayTouch(c, e, piece)
+				}
+				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j)) && !fl.said(i, w.Span) {
+					fl.mayTouch(c, e, piece)
+				}
 			}
 		}
 	}
@@ -45,26 +55,60 @@ func (fl *floorWalk) words() {
 const maxWord = 4 << 10
 
 // takesFiles tells whether a command may read files that are words of it, without an effect that
-// says so: a program that is not known, or one that connects, runs code or writes files that it does not name.
-func (fl *floorWalk) takesFiles(i int) bool {
-	known := fl.a.Commands[i].Catalogued
+// says so, and whether it may write some of them: a program that is not known, or one that connects,
+// runs code or writes files that it does not name.
+func (fl *floorWalk) takesFiles(i int) (reads, writes bool) {
+	reads = !fl.a.Commands[i].Catalogued
+	writes = reads
 	for j := range fl.a.Effects {
 		e := &fl.a.Effects[j]
 		if e.Command != i {
 			continue
 		}
 		if e.Where != "" {
-			return false // its files are another machine's
+			return false, false // its files are another machine's
 		}
 		switch e.Kind {
-		case effect.Connect, effect.Code, effect.System:
-			known = known && e.Harmless
+		case effect.Connect, effect.System:
+			reads = reads || !e.Harmless
+		case effect.Code:
+			reads, writes = reads || !e.Harmless, true
 		case effect.Write:
-			known = known && (e.Harmless || !e.Unnamed)
+			reads, writes = reads || !e.Harmless && e.Unnamed, true
 		}
 	}
-	return !known
+	return reads, writes
 }
+
+// said tells whether an effect says what becomes of a word of a command.
+func (fl *floorWalk) said(i int, at shell.Span) bool {
+	for j := range fl.a.Effects {
+		if e := &fl.a.Effects[j]; e.Command == i && e.Span == at && (e.Kind == effect.Read || e.Kind == effect.Write || e.Kind == effect.Delete) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOutput tells whether the name of a flag says that a word, behind it or in it, is written:
+// `pytest --junitxml=report.xml`, `pandoc -o page.html`.
+func isOutput(args []shell.Word, i int) bool {
+	flag := args[i].Text
+	if !strings.HasPrefix(flag, "-") {
+		if i == 0 || strings.Contains(args[i-1].Text, "=") {
+			return false
+		}
+		flag = args[i-1].Text
+	}
+	name, _, _ := strings.Cut(strings.ToLower(flag), "=")
+	if name == "-mf" || strings.HasPrefix(name, "-o") {
+		return true
+	}
+	return strings.HasPrefix(name, "-") && slices.ContainsFunc(outputs, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// outputs are parts of the names of flags whose values are written.
+var outputs = []string{"out", "dest", "report", "junit", "export", "save", "dump", "profile", "basetemp", "logfile", "log-file"}
 
 // pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a` and `-oa` it is a.
 func pieces(word string) []string {
@@ -78,9 +122,9 @@ func pieces(word string) []string {
 	return append(out, strings.FieldsFunc(word, func(r rune) bool { return r == '=' || r == '@' || r == ',' || r == ':' })...)
 }
 
-// mayRead asks if a rule speaks of reading a file that a word of a command names.
-func (fl *floorWalk) mayRead(i int, c *effect.Command, word string, glob bool, part string) {
-	face, ok := fl.pol.prog.Faces[FaceRead]
+// mayTouch asks if a rule speaks of what e says, of a file that a word of a command names.
+func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
+	face, ok := fl.face(&e)
 	if !ok || word == "" || word[0] == '-' || c.Dir == "" && !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "~") {
 		return
 	}
@@ -88,13 +132,26 @@ func (fl *floorWalk) mayRead(i int, c *effect.Command, word string, glob bool, p
 	if at.Abs == "" || at.Abs == c.Dir {
 		return
 	}
-	e := &effect.Effect{Kind: effect.Read, Path: at.Abs, Real: at.Real, Raw: part, Program: c.Program, Command: i, Span: c.Span, Glob: glob}
-	tight, _ := fl.spellings(e, face)
-	if tight.verdict < Allow && tight.rule != nil && !fl.breadth(tight.rule, face.Tool).wide {
-		fl.tighten(outcome{verdict: Ask, stage: "floor", rule: tight.rule}, part, c.Program+" may read "+at.Abs)
+	e.Path, e.Real = at.Abs, at.Real
+	switch {
+	case fl.mayBe(c, &e, face):
+		return
+	case e.Glob:
+		fl.possibly(&e, face)
+		return
+	case e.Kind == effect.Read:
 		return
 	}
-	if glob {
-		fl.possibly(e, face)
+	e.Path, e.Real = at.Abs+"/"+placeholder, at.Real+"/"+placeholder // it may be a directory
+	fl.mayBe(c, &e, face)
+}
+
+// mayBe asks if a rule speaks of what e says.
+func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) bool {
+	tight, _ := fl.spellings(e, face)
+	if tight.verdict == Allow || tight.rule == nil || fl.breadth(tight.rule, face.Tool).wide {
+		return false
 	}
+	fl.tighten(outcome{verdict: Ask, stage: "floor", rule: tight.rule}, e.Raw, c.Program+" may "+verbOf(e)+" "+strings.TrimSuffix(e.Path, "/"+placeholder))
+	return true
 }

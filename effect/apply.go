@@ -310,7 +310,7 @@ func processSubst(w *shell.Word) bool {
 // listFile is a path of which only name and metadata are read.
 func (c *call) listFile(w *shell.Word) {
 	if c.inPlace { // `ruff check --fix src`
-		c.changeFile(Write, w)
+		c.format(w)
 		return
 	}
 	if c.spec.style&styleFind != 0 {
@@ -327,6 +327,26 @@ func (c *call) listFile(w *shell.Word) {
 	}
 	e.Recursive = c.recursive
 	c.a.effect(e)
+}
+
+// format is a file that is rewritten, or a directory in which every file is that is not hidden:
+// `black .` does not write to .git.
+func (c *call) format(w *shell.Word) {
+	if !w.Known && w.Why != whyFound { // `prettier --write $(git diff --name-only)`
+		w = &shell.Word{Text: ".", Raw: w.Raw, Known: true, Span: w.Span}
+	}
+	n := len(c.a.an.Effects)
+	c.changeFile(Write, w)
+	if !w.Known || len(c.a.an.Effects) == n {
+		return
+	}
+	switch e := c.a.an.Effects[n]; {
+	case w.Glob: // of files, and perhaps of directories
+		e.visible = true
+		c.a.effect(e)
+	case e.Path != "":
+		c.a.an.Effects[n].visible = w.Text == "." || c.a.dirAt(&e)
+	}
 }
 
 // changeFile is a path that is written or removed.

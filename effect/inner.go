@@ -411,6 +411,9 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 		}
 	}
 	c.a.effect(e)
+	if w.Text == "inplace" && strings.HasSuffix(c.name, "awk") {
+		c.inPlace = true // `awk -i inplace '{ print }' f`
+	}
 }
 
 // unless is text that does no harm unless it has one of some words; env, $ENV, e and E print the

@@ -178,10 +178,10 @@ func (c *call) deed(d *deed) {
 		c.changeFile(Write, &shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span})
 		return
 	case doesInPlace:
-		if len(c.ops()) > 0 {
-			return // they are written
+		if c.inPlace = true; len(c.ops()) == 0 { // `ruff format`
+			c.format(&shell.Word{Text: ".", Raw: ".", Known: true, Span: c.words[0].Span})
 		}
-		e.Kind, e.Detail = Write, or(d.detail, "the files that it finds")
+		return
 	case doesTree:
 		c.recursive = true
 		return

@@ -48,12 +48,12 @@ func (e *Effect) targetAt(p string) paths.Set {
 	case e.name != "":
 		return foundIn(p, e.name)
 	}
-	if e.visible {
-		return paths.Set{Text: strings.TrimSuffix(p, "/") + "/" + string(paths.Visible) + string(paths.AnyName), Below: true}
-	}
 	s := paths.Exactly(p)
 	if e.Glob {
 		s = paths.Matching(p)
+	}
+	if e.visible {
+		return paths.Set{Text: strings.TrimSuffix(s.Text, "/") + "/" + string(paths.Visible) + string(paths.AnyName), Below: true}
 	}
 	if e.dots {
 		s = s.WithHidden()

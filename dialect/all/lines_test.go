@@ -45,6 +45,24 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
+// A file that a program is told to write, in whatever way, is held to the rules for writing it.
+func TestLocked(t *testing.T) {
+	w := &obstat.Snapshot{HomeDir: home, Dirs: []string{dir, dir + "/src", dir + "/src/locked"}, Files: []string{dir + "/src/locked/a.ts"}}
+	for _, name := range pathDialects {
+		p := load(t, name, "*/locked/*")
+		for _, c := range lines(t, "locked.txt") {
+			if d := decide(p, c, w); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: allowed: %s", name, c, d.Reason())
+			}
+		}
+		for _, c := range lines(t, "beside.txt") {
+			if d := decide(p, c, w); d.Verdict != obstat.Allow && !strings.Contains(d.Reason(), "statically analyzed") {
+				t.Errorf("%s: %s: %v: %s", name, c, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
 // A repository that a file .git names is not the project's own, and runs its own configuration's programs.
 func TestGitFile(t *testing.T) {
 	w := &obstat.Snapshot{HomeDir: home, Dirs: []string{dir, dir + "/.git", dir + "/sub"}, Files: []string{dir + "/sub/.git"}}
