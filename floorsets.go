@@ -290,7 +290,8 @@ func mayFind(p *pattern.Pattern, text string) bool {
 	if i < 0 || i+3 >= len(text) || text[i+1] != '/' || text[i+2] != paths.AnyName && !strings.Contains(manifests, " "+text[i+2:]+" ") || strings.Count(text[i:], "/") > 1 {
 		return true
 	}
-	return !p.MayMeet(text[:i+2]+placeholder, false)
+	p = p.Itself() // `config/prod.yaml` is also about what is in a directory of that name
+	return p.MayMeet(text, false) && !p.MayMeet(text[:i+2]+placeholder, false)
 }
 
 // hideMarks writes the marks of a set with characters that a dialect takes for letters, and

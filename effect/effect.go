@@ -171,7 +171,7 @@ type Analysis struct {
 	Assigned   []string // names of the variables that are set, by whatever means
 	Findings   []shell.Finding
 	Constructs []shell.Construct
-	names      string // pattern of the names that a search tool looks at
+	names      []string // patterns of the names that a search tool looks at
 	script     *shell.Script
 	Why        string // the first reason why it is not read-only, or what that hangs on
 	Full       bool   // nothing is hidden

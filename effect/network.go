@@ -88,7 +88,7 @@ func (c *call) data(r role, w *shell.Word) {
 		}
 		v = after(w, i+1)
 	}
-	if len(v.Text) > 1 && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
+	if v.Text != "" && (len(v.Text) > 1 || !v.Known) && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
 		f := after(&v, 1)
 		if i := strings.IndexAny(f.Text, ",;"); i > 0 && r == roleForm {
 			f.Text = f.Text[:i]

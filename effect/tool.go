@@ -216,6 +216,10 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 		if contains(tool.Names, key) {
 			a.nameField(tool, in.values[i])
 		}
+		if uri, ok := in.values[i].(string); ok && key == "uri" && hasScheme(uri, "file:") {
+			a.path(tool, kind, filePath(uri))
+			found = true
+		}
 	}
 	defer a.nameEffects()
 	if found {
@@ -282,35 +286,6 @@ func (a *analyzer) path(tool *Tool, kind Kind, p string) {
 	}
 	e.Harmless = kind == Read && !e.Secret
 	a.effect(e)
-}
-
-// nameEffects gives what a search by name reads that name.
-func (a *analyzer) nameEffects() {
-	name := a.an.names
-	if name == "" || strings.ContainsAny(name, "/{!") {
-		return
-	}
-	for i := range a.an.Effects {
-		if e := &a.an.Effects[i]; e.Kind == Read && e.Recursive {
-			e.name = name
-		}
-	}
-}
-
-// nameField is a pattern of the file names that a search looks at.
-func (a *analyzer) nameField(tool *Tool, v any) {
-	p, ok := v.(string)
-	if !ok || tool.Canonical != "grep" {
-		return
-	}
-	a.an.names = p
-	e, hit := a.opts.Sensitive.Lookup(p)
-	if !hit {
-		e, hit = a.glob(p)
-	}
-	if hit && e.Secret {
-		a.effect(Effect{Kind: Read, Raw: p, Program: tool.Name, Command: -1, Sensitive: e.Class, Secret: true, Glob: true})
-	}
 }
 
 func (a *analyzer) fetchTool(tool *Tool, in *input) {
@@ -405,49 +380,6 @@ func (a *analyzer) unified(tool *Tool, p string) {
 	a.path(tool, Write, p)
 }
 
-// pathKeys are the names that tools give to fields that hold paths.
-var pathKeys = []string{"path", "file_path", "filePath", "target_file", "file", "old_path", "new_path", "source_path", "dest_path",
-	"directory", "dir", "filename", "notebook_path", "paths", "files", "source", "destination", "uri", "cwd"}
-
-// otherTool analyses a tool that is not known: what its fields look like is all there is.
-func (a *analyzer) otherTool(tool *Tool, in *input) {
-	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
-	for i, key := range in.keys {
-		if list, ok := in.values[i].([]any); ok && contains(pathKeys, key) {
-			for _, v := range list {
-				if p, ok := v.(string); ok && p != "" {
-					a.otherPath(tool, p)
-				}
-			}
-			continue
-		}
-		v, ok := in.values[i].(string)
-		switch {
-		case !ok:
-		case strings.HasPrefix(strings.ToLower(v), "file://"):
-			a.otherPath(tool, "/"+strings.TrimLeft(v[len("file://"):], "/"))
-		case key == "command" || key == "cmd":
-			a.an.Source = v
-			a.script(v, &frame{dir: a.opts.Dir, owner: -1})
-		case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n"):
-			_, host := urlHost(v)
-			a.effect(Effect{Kind: Connect, Raw: v, Host: host, Program: tool.Name, Command: -1})
-		case contains(pathKeys, key) && v != "":
-			a.otherPath(tool, v)
-		}
-	}
-}
-
-// otherPath is a path that a tool of which nothing is known may read and may write.
-func (a *analyzer) otherPath(tool *Tool, p string) {
-	from := len(a.an.Effects)
-	a.path(tool, Read, p)
-	a.path(tool, Write, p)
-	for i := from; i < len(a.an.Effects); i++ {
-		a.an.Effects[i].Certain = false
-	}
-}
-
 // Says reports whether the name of a server's tool says that it reads, and that it writes.
 func Says(name string) (reads, writes bool) {
 	if i := strings.LastIndex(name, "__"); i >= 0 {
@@ -457,8 +389,10 @@ func Says(name string) (reads, writes bool) {
 		switch w {
 		case "read", "get", "list", "view", "show", "stat", "search", "tree", "info":
 			reads = true
-		case "write", "create", "edit", "delete", "remove", "move", "rename", "append", "save", "put", "patch", "replace", "update", "insert", "copy", "set":
+		case "write", "create", "edit", "delete", "remove", "append", "save", "put", "patch", "replace", "update", "insert", "set":
 			writes = true
+		case "move", "rename", "copy": // what is read under another name
+			reads, writes = true, true
 		}
 	}
 	return reads, writes

@@ -160,6 +160,27 @@ func (p *Pattern) reached() *language {
 	return l
 }
 
+// below is the end of a pattern of paths that is about what lies below them as well.
+const below = "(?:/.*)?"
+
+// Itself returns the pattern without what lies below a path: of `a/b(?:/.*)?` it is `a/b`. A
+// pattern of another form is its own.
+func (p *Pattern) Itself() *Pattern {
+	text, cut := strings.CutSuffix(p.text, below)
+	if !cut || p.flavour != Full {
+		return p
+	}
+	own := p.itself.Load()
+	if own == nil {
+		own, _ = Compile(Full, text)
+		if own == nil {
+			own = p
+		}
+		p.itself.CompareAndSwap(nil, own)
+	}
+	return own
+}
+
 // MustCompile is Compile for tables and tests: it panics where Compile fails.
 func MustCompile(f Flavour, text string) *Pattern {
 	p, err := Compile(f, text)

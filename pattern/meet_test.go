@@ -126,3 +126,23 @@ func TestMayMeetAcross(t *testing.T) {
 		t.Error("no pattern meets something")
 	}
 }
+
+// TestItself: a pattern of paths without what lies below them.
+func TestItself(t *testing.T) {
+	p := MustCompile(Full, `config/prod\.yaml(?:/.*)?`)
+	own := p.Itself()
+	for text, want := range map[string][2]bool{"config/prod.yaml": {true, true}, "config/prod.yaml/x": {true, false}, "config": {false, false}} {
+		if a, _ := p.Match(text); a != want[0] {
+			t.Errorf("%s: %v", text, a)
+		}
+		if a, _ := own.Match(text); a != want[1] {
+			t.Errorf("itself, %s: %v", text, a)
+		}
+	}
+	if p.Itself() != own || own.Itself() != own {
+		t.Error("it is made anew")
+	}
+	if g := MustCompile(Minimatch, "a/**"); g.Itself() != g {
+		t.Error("a pattern of another form is not its own")
+	}
+}

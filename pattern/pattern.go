@@ -43,6 +43,7 @@ type Pattern struct {
 	text    string
 	made    atomic.Pointer[body]
 	reach   atomic.Pointer[language]
+	itself  atomic.Pointer[Pattern]
 }
 
 // A body is what is made of a pattern's text.

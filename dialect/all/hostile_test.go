@@ -60,7 +60,7 @@ func TestHostile(t *testing.T) {
 		for _, name := range []string{"claudecode", "opencode", "agentscope", "program"} {
 			p, start := load(t, name, "**/.env"), time.Now()
 			d := decide(p, tc.command, tc.world)
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > time.Minute { // by the clock, on a machine that does other things; package effect counts processor time
 				t.Errorf("%s, %s: %v", name, tc.name, took)
 			}
 			if d.Verdict == obstat.Allow || d.Reason() == "" || d.Stage == "fault" || strings.Contains(d.Reason(), "failed") {

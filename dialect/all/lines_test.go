@@ -73,3 +73,23 @@ func TestGitFile(t *testing.T) {
 		}
 	}
 }
+
+// A search by name reads the files of that name: `*.yaml` finds config/prod.yaml, and a rule for a directory is
+// not about the sources that are looked for around it.
+func TestSearchesByName(t *testing.T) {
+	for _, name := range pathDialects {
+		p := load(t, name, "**/config/prod.yaml")
+		for _, c := range []string{"find . -name '*.yaml' -exec cat {} +", "grep -r x --include='*.yaml' .", "rg x -g '*.yaml'", "git grep x -- '*.yaml'", "find . -name 'p*' | xargs cat", "git log -p -- '*.yaml'"} {
+			if d := decide(p, c, world); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: allowed: %s", name, c, d.Reason())
+			}
+		}
+		for _, c := range []string{"find . -name '*.ts' -exec cat {} +", "grep -rn x --include='*.go' .", "git grep x -- '*.go'", "find . -name package.json | xargs cat", "git diff -- '*.md'"} {
+			for _, rule := range []string{"**/config/prod.yaml", "**/secrets/**"} {
+				if d := decide(load(t, name, rule), c, world); d.Verdict != obstat.Allow {
+					t.Errorf("%s, %s: %s: %s", name, rule, c, d.Reason())
+				}
+			}
+		}
+	}
+}
