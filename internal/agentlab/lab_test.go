@@ -149,6 +149,14 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// TestMended: a run of some scenarios leaves the others' results.
+func TestMended(t *testing.T) {
+	got := mended([]Result{{Scenario: "a", Outcome: outRan}, {Scenario: "b", Outcome: outNotDriven}}, []Result{{Scenario: "b", Outcome: outBlocked}})
+	if len(got) != 2 || got[0].Outcome != outRan || got[1].Outcome != outBlocked {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestTable(t *testing.T) {
 	a := Agents()[:1]
 	text := table(a, []lastRun{{Version: "1.2.3", Date: "2026-01-02", Results: []Result{

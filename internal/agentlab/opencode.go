@@ -14,7 +14,7 @@ func (openCode) setup(r *run) error {
 
 func (openCode) command(r *run, prompt string) (args, env []string, err error) {
 	bin, err := r.installed("opencode-PLATFORM/bin/opencode")
-	return []string{bin, "run", "--format", "json", "--print-logs", prompt},
+	return []string{bin, "run", "--auto", "--format", "json", "--print-logs", prompt},
 		[]string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"}, err
 }
 

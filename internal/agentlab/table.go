@@ -2,7 +2,6 @@ package agentlab
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,22 +25,23 @@ func (o *options) lastName(a *Agent) string {
 	return filepath.Join(o.cache, "results-"+strings.ReplaceAll(a.id(), "/", "-")+".json")
 }
 
-// writeTable remembers the results of a run of all scenarios, and puts those of
-// all agents into the docs.
+// writeTable remembers the results, and puts those of all agents into the docs. Those of a run of some
+// scenarios take the place of the agent's older ones, if they are of the same version.
 func (o *options) writeTable(agents []Agent, results []Result) error {
-	if o.scenarios != "" {
-		return errors.New("-update is for a run of all scenarios")
-	}
 	for i := range agents {
 		a := &agents[i]
-		last := lastRun{Version: o.version(a), Date: time.Now().Format(time.DateOnly)}
+		now := lastRun{Version: o.version(a), Date: time.Now().Format(time.DateOnly)}
 		for _, r := range results {
 			if r.Agent == a.id() {
 				r.Detail, r.Took = "", 0
-				last.Results = append(last.Results, r)
+				now.Results = append(now.Results, r)
 			}
 		}
-		b, err := json.Marshal(last)
+		var before lastRun
+		if b, err := os.ReadFile(o.lastName(a)); err == nil && o.scenarios != "" && json.Unmarshal(b, &before) == nil && before.Version == now.Version {
+			now.Results = mended(before.Results, now.Results)
+		}
+		b, err := json.Marshal(now)
 		if err == nil {
 			err = os.WriteFile(o.lastName(a), b, 0o644)
 		}
@@ -60,6 +60,14 @@ func (o *options) writeTable(agents []Agent, results []Result) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(o.root, filepath.FromSlash(tableName)), []byte(table(all, runs)), 0o644)
+}
+
+// mended returns results with newer ones in their places.
+func mended(before, now []Result) []Result {
+	kept := slices.DeleteFunc(slices.Clone(before), func(old Result) bool {
+		return slices.ContainsFunc(now, func(r Result) bool { return r.Scenario == old.Scenario })
+	})
+	return append(kept, now...)
 }
 
 // version returns the version that npm installed, also for a word such as latest.
