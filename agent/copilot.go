@@ -5,6 +5,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/tree"
 )
 
 // copilot is Copilot CLI. It has its own protocol, in camel case, and speaks
@@ -154,6 +155,13 @@ func copilotForge(_, dir string, p probe) object {
 
 func copilotCheck(s *Setup) {
 	claudeSwitches(s)
+	for _, f := range s.Files { // by a digest of Copilot's own, so that it cannot be told whose hook it is
+		if n := f.root.Get("disabledHooks"); n.Is(tree.Array) && len(n.Elems) > 0 && len(s.Hooks) > 0 {
+			found := Finding{Level: Warning, Code: "hooks-listed", File: f.Name, Msg: "disabledHooks: Copilot does not run the hooks that are listed here by digest, and obstat's may be one of them", Hint: "see that it is on in Copilot's /hooks, or take the list out"}
+			found.Line, found.Col = tree.LineCol(f.data, n.Start)
+			s.note(found)
+		}
+	}
 	for _, h := range s.Hooks {
 		if h.File.Scope == Project {
 			s.Add(Warning, "skipped-scope", h, s.Again(), "Copilot skips hooks of a project unless its folder is trusted, and says nothing")

@@ -253,6 +253,12 @@ func TestFindings(t *testing.T) {
 			_ = os.Remove(s.target(agent.Copilot))
 			s.file(filepath.Join(s.project, ".github", "hooks", "obstat.json"), 0o644, string(text))
 		}, "|skipped-scope", true},
+		{"Copilot's list", agent.Copilot, func(s *site) {
+			s.file(filepath.Join(s.home, ".copilot", "settings.json"), 0o644, `{"disabledHooks": ["3f2a"]}`)
+		}, "|hooks-listed", true},
+		{"Copilot's list is empty", agent.Copilot, func(s *site) {
+			s.file(filepath.Join(s.home, ".copilot", "settings.json"), 0o644, `{"disabledHooks": []}`)
+		}, "", true},
 		{"no failClosed", agent.Cursor, func(s *site) { s.change(s.target(agent.Cursor), `"failClosed": true`, `"failClosed": false`) }, "fails-open", true},
 		{"one event is missing", agent.Windsurf, func(s *site) { s.change(s.target(agent.Windsurf), `pre_write_code`, `post_cascade_response`) }, "missing-event|other-event", true},
 		{"plugin was edited", agent.OpenCode, func(s *site) { s.change(s.target(agent.OpenCode), `throw new Error`, `console.log`) }, "changed-file", false},
@@ -289,7 +295,7 @@ func TestFindings(t *testing.T) {
 			if got != c.want {
 				t.Errorf("found %s, want %s\n%+v\n%+v", got, c.want, r.Agents[0].Findings, r.Policy)
 			}
-			if ok := strings.HasPrefix(c.want, "|"); r.OK() != ok {
+			if ok := c.want == "" || strings.HasPrefix(c.want, "|"); r.OK() != ok {
 				t.Errorf("OK is %v", r.OK())
 			}
 			if (s.sent > 0) != c.canaries {

@@ -3,6 +3,8 @@ package hook
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -249,5 +251,28 @@ func TestOwnNames(t *testing.T) {
 			}
 			check(t, tc.name, home, home+"/p", tc.cells...)
 		})
+	}
+}
+
+// TestSameCallsPage: docs/agents/dialects.md lists the differences that TestSameCalls lets pass.
+func TestSameCallsPage(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The same calls in every dialect\n\nMade by `go test ./internal/hook -run TestSameCallsPage -update`. `TestSameCalls` sends %d calls (commands alone, behind wrappers and in lists, files, subagents, skills, pages and a server's tools) in the wire form of %d agents, under the same policy in %d dialects; `-full` sends each call for each agent, and all answers are the same but for these.\n\nWhat the policy denies or asks about is denied or asked about in every dialect, by every agent. A call that it allows may be asked about where the dialect's document has it so:\n\n| dialect | asked about | because |\n|---|---|---|\n", len(sameCalls("/p")), len(hosts), len(notations))
+	for _, d := range differences {
+		var in []string
+		for _, text := range d.in {
+			in = append(in, "`"+strings.ReplaceAll(strings.TrimSpace(text), "|", `\|`)+"`")
+		}
+		fmt.Fprintf(&b, "| %s | commands with %s | %s |\n", d.dialect, strings.Join(in, ", "), d.why)
+	}
+	b.WriteString("\nCodex's rules are about commands alone, and adk-fluent's about names of tools: they cannot say this policy. `TestOwnNames` holds adk-fluent's, and Codex's are compared with the answers of `codex execpolicy check`.\n")
+	name := filepath.Join("..", "..", "docs", "agents", "dialects.md")
+	if *update {
+		if err := os.WriteFile(name, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != b.String() {
+		t.Errorf("docs/agents/dialects.md is not as the table is: run with -update (%v)", err)
 	}
 }
