@@ -338,6 +338,10 @@ func (c *call) format(w *shell.Word) {
 	n := len(c.a.an.Effects)
 	c.changeFile(Write, w)
 	if !w.Known || len(c.a.an.Effects) == n {
+		for ; n < len(c.a.an.Effects); n++ {
+			e := &c.a.an.Effects[n]
+			e.visible = e.name == "" // of what is found by a name, that says more
+		}
 		return
 	}
 	switch e := c.a.an.Effects[n]; {

@@ -233,7 +233,7 @@ func (a *analyzer) runFile(s *started, file *Effect, copies int) {
 	all, parts := true, 0
 	for _, w := range a.writes {
 		e := &a.an.Effects[w.effect]
-		if !same(e, file) {
+		if e.visible || !same(e, file) { // a formatter leaves what it means
 			continue
 		}
 		words := a.wordsOf(e)
