@@ -256,13 +256,10 @@ func starsMeet(p *pattern.Pattern, text string, below bool) bool {
 // are not hidden: `find . -name '*.ts' -delete` deletes src/a.ts, and nothing of .git that anybody means.
 func findsVisible(p *pattern.Pattern, text string, below bool) bool {
 	before, after, ok := strings.Cut(text, string(paths.AnyText)+"/")
-	switch {
-	case !ok || strings.IndexByte(after, paths.AnyText) >= 0:
-		return true
-	case before == "" || strings.HasSuffix(before, "/"):
-		return starsMeet(p, text, below)
+	if ok && before != "" && !strings.HasSuffix(before, "/") && strings.IndexByte(after, paths.AnyText) < 0 {
+		return p.MayMeetAcross(before, "/"+after, below)
 	}
-	return p.MayMeetAcross(before, "/"+after, below)
+	return starsMeet(p, text, below)
 }
 
 const anyVisible = string(paths.Visible) + string(paths.AnyName)
