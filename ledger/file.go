@@ -28,13 +28,14 @@ type File struct {
 	token  chan struct{} // full while a goroutine uses the fields below
 	closed chan struct{}
 	once   sync.Once
+	sync   sync.Mutex // held by a Sync, whose fdatasync runs without the token
 
 	view  *View // the open file; nil: to be opened
 	size  int64
 	last  kept  // the last record
 	fresh bool  // the file was opened and not yet compared with the kept head
 	wrote int64 // bytes that this process has appended
-	dirty bool  // another process wrote, and may have died before it was durable
+	dirty bool  // what was written may not be durable: by another process, which may have died, or by Write
 	force bool  // the head files name a record that is not there: overwrite them
 	buf   []byte
 }
@@ -109,37 +110,65 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 	}
 }
 
-// Write is an Append in two steps: the records are in the file when it returns, so that
-// the end of this process cannot lose them, and durable returns once they will
-// survive the machine's. It is for a caller that has other work to wait for
-// meanwhile. The file is busy until then.
-func (f *File) Write(ctx context.Context, records ...*Record) (durable func() error, err error) {
-	p := &pending{make([]*Draft, len(records)), make(chan error, 1)}
+// Write is the first half of an Append: the records are in the file when it returns, so
+// that the end of this process cannot lose them; [File.Sync] has them survive the
+// machine's. It is for a caller that has other work to do meanwhile.
+func (f *File) Write(ctx context.Context, records ...*Record) error {
+	p := &pending{drafts: make([]*Draft, len(records))}
 	for i, r := range records {
+		var err error
 		if p.drafts[i], err = r.Draft(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := f.take(ctx); err != nil {
-		return nil, err
+		return err
 	}
+	defer func() { <-f.token }()
 	select {
 	case <-f.closed:
-		<-f.token
-		return nil, ErrClosed
+		return ErrClosed
 	default:
 	}
-	if _, err := f.writeOut([]*pending{p}); err != nil {
+	_, err := f.writeOut([]*pending{p})
+	f.dirty = true
+	return f.named(err)
+}
+
+// Sync returns once everything that was in the file when it was called will survive a
+// crash. Others may write meanwhile. After an error it can be called again: the records
+// stay, since what they allow may be under way.
+func (f *File) Sync(ctx context.Context) error {
+	f.sync.Lock()
+	defer f.sync.Unlock()
+	for {
+		if err := f.take(ctx); err != nil {
+			return err
+		}
+		if !f.dirty {
+			<-f.token
+			return nil
+		}
+		if err := f.open(); err != nil {
+			<-f.token
+			return f.named(err)
+		}
+		view, last := f.view, f.last
 		<-f.token
-		return nil, f.named(err)
+		err := syncData(view.f)
+		f.token <- struct{}{}
+		if err != nil && f.view != view { // it was opened anew meanwhile
+			<-f.token
+			continue
+		}
+		if err == nil {
+			f.dirty = f.last != last
+			err = f.keep(last, f.force)
+			f.force = err != nil && f.force
+		}
+		<-f.token
+		return f.named(err)
 	}
-	go func() {
-		err := f.durable()
-		f.dirty = f.dirty || err != nil // the records stay: what they allow is under way
-		<-f.token
-		p.err <- f.named(err)
-	}()
-	return sync.OnceValue(func() error { return <-p.err }), nil
 }
 
 // gather takes the appends that wait; only the holder of the token may.
@@ -334,6 +363,8 @@ func (f *File) End(ctx context.Context) (Head, int64, error) {
 // opens it again.
 func (f *File) Close() error {
 	f.once.Do(func() { close(f.closed) })
+	f.sync.Lock()
+	defer f.sync.Unlock()
 	f.token <- struct{}{}
 	for batch := f.gather(); len(batch) > 0; batch = f.gather() {
 		f.commit(batch)

@@ -445,38 +445,3 @@ func TestRecent(t *testing.T) {
 		}
 	}
 }
-
-// TestWrite: a record is in the file when Write returns, and durable when what it returns
-// does; appends go on behind it.
-func TestWrite(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.ledger")
-	f := ledger.NewFile(path)
-	for i := range 5 {
-		durable, err := f.Write(t.Context(), record(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, err := range ledger.NewFile(path).Forward(0) {
-			if n++; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n != 2*i+1 {
-			t.Errorf("%d records after write %d", n, i)
-		}
-		if err := errors.Join(durable(), durable()); err != nil {
-			t.Error(err)
-		}
-		if err := f.Append(t.Context(), record(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if v, err := f.Verify(t.Context(), ledger.Hash{}); err != nil || v.Records != 10 {
-		t.Errorf("%+v, %v", v, err)
-	}
-	f.Close()
-	if _, err := f.Write(t.Context(), record(1)); !errors.Is(err, ledger.ErrClosed) {
-		t.Error(err)
-	}
-}

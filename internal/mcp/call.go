@@ -15,17 +15,18 @@ import (
 
 // A passed call is one that was handed to the server.
 type passed struct {
-	guard  *Guard
 	digest [32]byte
 	person bool // a person has allowed it, for once
 }
 
-// written waits until the decision is on the disk.
-func (p *passed) written() error {
-	if p.guard.Durable == nil {
+// written waits until what was decided is on the disk, before a client that may be on
+// another machine sees the result. A client on this one does not outlive it: for that the
+// record is in the file before the call is made.
+func (s *session) written() error {
+	if s.Durable == nil || !s.away {
 		return nil
 	}
-	if err := p.guard.Durable(); err != nil {
+	if err := s.Durable(); err != nil {
 		return fmt.Errorf("the call was made, but its record could not be made durable: %w", err)
 	}
 	return nil
@@ -198,7 +199,7 @@ func (s *session) forward(f *frame, a *asked, c *obstat.Call, given []byte, pers
 	} else if s.ours(f) {
 		raw = f.with(nil)
 	}
-	return s.hand(f.id, a, &passed{guard: s.Guard, digest: c.Digest(), person: person}, raw)
+	return s.hand(f.id, a, &passed{digest: c.Digest(), person: person}, raw)
 }
 
 // hand passes a call to the server, unless the client has withdrawn it meanwhile.
@@ -210,7 +211,11 @@ func (s *session) hand(id string, a *asked, p *passed, raw []byte) error {
 	if !open {
 		return nil
 	}
-	return s.pass(id, raw)
+	err := s.pass(id, raw)
+	if s.Durable != nil && s.away {
+		go func() { _ = s.Durable() }() // while the server works; written gets the error
+	}
+	return err
 }
 
 // with returns the message with other arguments, if any, and without the state and the

@@ -44,14 +44,18 @@ type HTTPOptions struct {
 type Caller struct {
 	ID          string // sessions belong to it: others do not find them
 	Agent, User string // of its calls; "" is as the guard has it
+
+	away bool // it is reached over HTTP, and may be on another machine
 }
 
 // caller returns who a request is from.
 func (f *Front) caller(r *http.Request) Caller {
-	if f.opts.Caller == nil {
-		return Caller{}
+	var c Caller
+	if f.opts.Caller != nil {
+		c = f.opts.Caller(r)
 	}
-	return f.opts.Caller(r)
+	c.away = true
+	return c
 }
 
 // Handler returns a front for a server: a process, or one at an address.

@@ -35,7 +35,8 @@ type Guard struct {
 	// Attended tells whether somebody answers requests elsewhere; nil: nobody does.
 	Attended func() bool
 	// Durable waits until everything that the gate has decided is on the disk; it is
-	// called before a result is handed on. nil: it is when the gate returns.
+	// called before a result goes to a client that may outlive this machine. nil: it is
+	// when the gate returns.
 	Durable func() error
 	// Pins keep what was accepted of the server's tools; nil: nothing is kept. Accepting
 	// says how a person accepts changed ones; "" is `obstat mcp tools`.

@@ -173,16 +173,20 @@ func agentSession() string {
 	return fmt.Sprintf("mcp-%d%s", ppid, started)
 }
 
-// A journal is the ledger of a process that waits for the disk only before it hands on a
-// result: the record is in the file before the call is made.
+// A journal is the ledger of a process that writes a record to the file before the call is
+// made, and has the disk take it while the call is under way or a moment later.
 type journal struct {
 	station *Station
 	mu      sync.Mutex
 	file    *ledger.File
-	last    func() error
+	armed   bool  // late is going to be called
+	failed  error // the disk has not taken the last records
 }
 
-// Append writes records to the file.
+// diskAfter is how long a record may wait for the disk: it takes all of them at once.
+const diskAfter = 5 * time.Millisecond
+
+// Append writes records to the file. Nothing is added to records that the disk does not take.
 func (j *journal) Append(ctx context.Context, records ...*ledger.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -196,9 +200,15 @@ func (j *journal) Append(ctx context.Context, records ...*ledger.Record) error {
 		}
 		j.file = f
 	}
-	durable, err := j.file.Write(ctx, records...)
-	if err == nil {
-		j.last = durable
+	if j.failed != nil {
+		if j.failed = j.file.Sync(ctx); j.failed != nil {
+			return j.failed
+		}
+	}
+	err := j.file.Write(ctx, records...)
+	if err == nil && !j.armed {
+		j.armed = true
+		time.AfterFunc(diskAfter, func() { _ = j.durable() }) // the next Append tells
 	}
 	return err
 }
@@ -206,12 +216,19 @@ func (j *journal) Append(ctx context.Context, records ...*ledger.Record) error {
 // durable waits until what was written is on the disk.
 func (j *journal) durable() error {
 	j.mu.Lock()
-	last := j.last
+	f := j.file
+	j.armed = false
 	j.mu.Unlock()
-	if last == nil {
+	if f == nil {
 		return nil
 	}
-	return last()
+	err := f.Sync(context.Background())
+	if err != nil {
+		j.mu.Lock()
+		j.failed = err
+		j.mu.Unlock()
+	}
+	return err
 }
 
 // Key returns the key of the ledger's digests, and makes one where there is none.
@@ -227,9 +244,11 @@ func (j *journal) Key() ([]byte, error) {
 }
 
 func (j *journal) close() {
+	_ = j.durable()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
 		_ = j.file.Close()
 	}
+	j.file = nil
 }

@@ -25,6 +25,7 @@ type session struct {
 	id      string // of the agent's session
 	user    string
 	as      string // the agent, where who calls is known; "": the client says
+	away    bool   // the client may be on another machine
 
 	client, server reader
 
@@ -66,7 +67,7 @@ func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]b
 
 // by notes who makes the calls of a session, where that is not the guard's own user.
 func (s *session) by(c Caller) {
-	s.as, s.user = c.Agent, cmp.Or(c.User, s.user)
+	s.as, s.user, s.away = c.Agent, cmp.Or(c.User, s.user), c.away
 }
 
 // harmless are the client's requests that do nothing but look, or that only tell the
@@ -238,7 +239,7 @@ func (s *session) serverAnswers(ctx context.Context, f *frame) error {
 	case a.method == "initialize" && !f.result.none():
 		s.introduced(f)
 	case a.call != nil:
-		err = a.call.written() // the record is on the disk before the result is seen
+		err = s.written()
 		a.call.answered(s, f)
 	}
 	if err != nil {
