@@ -339,6 +339,12 @@ func pages(t *testing.T, browser context.Context) {
 	s := open(t)
 	past(s)
 	root := s.tab(browser, "ann", server.RoleAdmin)
+	s.run("npm test")
+	root.sees("npm test")
+	pending, err := s.store.Requests(t.Context(), approval.Query{State: approval.Pending})
+	must(t, err)
+	root.do(chromedp.Click(card(pending[0].ID, "button[value=session]")))
+	root.sees("Nothing stands in the way")
 	story(s)
 	root.do(chromedp.Navigate(s.url + "/"))
 	root.sees("git push --force")
@@ -353,6 +359,9 @@ func pages(t *testing.T, browser context.Context) {
 		}
 		if name == "charts" {
 			root.see(`document.querySelectorAll(".plot canvas").length == 2`)
+		}
+		if name == "grants" {
+			root.sees("npm test")
 		}
 		root.picture(name)
 	}

@@ -130,7 +130,7 @@ type recordPage struct {
 	Where   string
 	Took    string
 	Hash    string
-	Call    marked
+	Call    []piece
 	Diff    []diffLine
 	Related []*ledger.Record
 	View    *explain.View
@@ -160,7 +160,7 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 		if view, same, err := c.v.Explain(r.Context(), rec); err == nil {
 			p.View, p.Same, p.Effects, p.Walks = view, same, effectsOf(view.Would), walksOf(view)
 			if view.Mark.End > 0 && view.Mark.End <= len(view.Text) {
-				p.Call = mark(view.Text, view.Text[view.Mark.Start:view.Mark.End])
+				p.Call = mark(view.Text, view.Text[view.Mark.Start:view.Mark.End], risky(view.Would)...)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type card struct {
 	ID, Tool, Who, Why, Rule, Where, Needs, CSRF, Text, Label string
 	Version                                                   int
 	Expires                                                   time.Time
-	Call                                                      marked
+	Call                                                      []piece
 	Diff                                                      []diffLine
 	Effects                                                   []shownEffect
 	Hidden                                                    []string
@@ -98,9 +98,10 @@ func groupOf(rs []*approval.Request) *group {
 func (c *console) card(r *approval.Request, p *server.Person) card {
 	text := explain.TextOf(&r.Call)
 	a := explain.Analyze(&r.Call, c.world)
+	would := explain.Effects(a, &r.Call, c.world)
 	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: whyOf(r), Rule: r.Rule, Where: whereOf(r.Pos), Needs: needs(r, p), CSRF: p.CSRF, Text: text,
-		Label: r.Call.Tool + " waits for an answer: " + short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part), Diff: diffOf(&r.Call),
-		Effects: effectsOf(explain.Effects(a, &r.Call, c.world)), Risky: r.Safety}
+		Label: r.Call.Tool + " waits for an answer: " + short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part, risky(would)...), Diff: diffOf(&r.Call),
+		Effects: effectsOf(would), Risky: r.Safety}
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)
 	}

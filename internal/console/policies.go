@@ -35,7 +35,7 @@ type shownError struct {
 type tried struct {
 	Tool, Text string
 	View       *explain.View
-	Call       marked
+	Call       []piece
 	Effects    []shownEffect
 	Walks      []shownWalk
 }
@@ -234,7 +234,7 @@ func (c *console) tryCall(w http.ResponseWriter, r *http.Request) error {
 	if view.Mark.End > 0 && view.Mark.End <= len(view.Text) {
 		part = view.Text[view.Mark.Start:view.Mark.End]
 	}
-	p.Tried = tried{tool, text, view, mark(view.Text, part), effectsOf(view.Would), walksOf(view)}
+	p.Tried = tried{tool, text, view, mark(view.Text, part, risky(view.Would)...), effectsOf(view.Would), walksOf(view)}
 	return c.render(w, http.StatusOK, "policies", "frame", p)
 }
 

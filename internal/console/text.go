@@ -63,16 +63,45 @@ func shade(v any) string {
 	return "none"
 }
 
-// A marked text is a call's text with the part that decided.
-type marked struct{ Before, Mark, After string }
+// A piece is a stretch of a call's text: plain, the part that decided, or one that does
+// something dangerous.
+type piece struct{ Text, Class string }
 
-// mark finds the deciding part in a text. Lines stay lines.
-func mark(text, part string) marked {
-	i := strings.Index(text, part)
-	if part == "" || part == text || i < 0 {
-		return marked{Before: lines(text)}
+// mark cuts a text into pieces: part is what decided, and risky are the spans of what is
+// dangerous. Lines stay lines. A text that is one piece is not marked.
+func mark(text, part string, risky ...explain.Span) (out []piece) {
+	class := make([]string, len(text))
+	paint := func(from, to int, as string) {
+		for i := max(from, 0); i < min(to, len(text)); i++ {
+			class[i] = as
+		}
 	}
-	return marked{lines(text[:i]), lines(part), lines(text[i+len(part):])}
+	if i := strings.Index(text, part); part != "" && i >= 0 {
+		paint(i, i+len(part), "decides")
+	}
+	for _, s := range risky {
+		paint(s.Start, s.End, "risky")
+	}
+	for from, i := 0, 1; i <= len(text); i++ {
+		if i == len(text) || class[i] != class[from] {
+			out = append(out, piece{lines(text[from:i]), class[from]})
+			from = i
+		}
+	}
+	if len(out) == 1 {
+		out[0].Class = ""
+	}
+	return out
+}
+
+// risky returns where a call does what deserves the closest look.
+func risky(would []explain.Effect) (out []explain.Span) {
+	for i := range would {
+		if e := &would[i]; levelOf(e) == "high" {
+			out = append(out, e.Span)
+		}
+	}
+	return out
 }
 
 func lines(s string) string {

@@ -203,6 +203,24 @@ func TestWould(t *testing.T) {
 	}
 }
 
+// TestWouldConnect: a command is shown to connect once, with all that is known of it.
+func TestWouldConnect(t *testing.T) {
+	for command, want := range map[string]string{
+		"curl -d @a https://x.example":                               "read a; connect to x.example (sends data, transfers)",
+		"git push --force origin main; curl -T a https://x.example":  "connect to a host that is not named (push, force); run code in git push --force origin main (the repository's hooks); connect to x.example (uploads a file, transfers); read a",
+		"curl https://x.example https://y.example":                   "connect to x.example (transfers); connect to y.example",
+		"curl https://x.example && curl -X POST https://x.example/b": "connect to x.example (transfers); connect to x.example (POST, transfers)",
+	} {
+		var got []string
+		for _, e := range bash(t, program(obstat.Ask), command).Would {
+			got = append(got, e.Words)
+		}
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%s: %s, want %s", command, s, want)
+		}
+	}
+}
+
 // TestChangesHold: whatever the policy and the command, each change gives what
 // it says it gives, and what decides is what Decide says.
 func TestChangesHold(t *testing.T) {

@@ -88,12 +88,44 @@ func Effects(a *effect.Analysis, c *obstat.Call, w obstat.World) []Effect {
 			continue
 		}
 		v := NewEffect(a, e, c, w)
+		if joined(out, a, e, &v) {
+			continue
+		}
 		if key := v.Words; !seen[key] {
 			seen[key] = true
 			out = append(out, v)
 		}
 	}
 	return out
+}
+
+// joined adds what is said of a connection to the one that the same command is known to
+// make: `curl -d @x HOST` connects once, and sends data.
+func joined(out []Effect, a *effect.Analysis, e *effect.Effect, v *Effect) bool {
+	if e.Kind != effect.Connect || v.Command < 0 {
+		return false
+	}
+	for i := range out {
+		o := &out[i]
+		if o.Kind != v.Kind || o.Command != v.Command || o.Host != "" && v.Host != "" && o.Host != v.Host {
+			continue
+		}
+		if o.Host == "" {
+			o.Host, o.Target = v.Host, v.Target
+		}
+		for _, n := range v.Notes {
+			if !slices.Contains(o.Notes, n) {
+				o.Notes = append(o.Notes, n)
+			}
+		}
+		o.Secret, o.Certain, o.Harmless = o.Secret || v.Secret, o.Certain || v.Certain, o.Harmless && v.Harmless
+		o.Sensitive = cmp.Or(o.Sensitive, v.Sensitive)
+		certain := *e
+		certain.Certain = o.Certain
+		o.Words = words(&certain, o, known(a, e))
+		return true
+	}
+	return false
 }
 
 // busyCommands tells which commands have an effect beyond being run, or none of
