@@ -435,9 +435,20 @@ func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
 }
 
 // asCall makes a part of the call a call of its own: tool, with text in one
-// field, from dir if that is known.
+// field, from dir if that is known. What a search looks for stays as it is.
 func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
-	input, err := json.Marshal(map[string]string{field: text})
+	fields := map[string]string{field: text}
+	if tool == fl.f.Call.Tool {
+		for _, name := range fl.tool.Names {
+			if sought, ok := fl.f.String(name); ok && name != field {
+				fields[name] = sought
+			}
+		}
+		if sought, ok := fl.f.String("pattern"); ok && fl.tool.Canonical == "grep" {
+			fields["pattern"] = sought
+		}
+	}
+	input, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,36 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	if reads, ok := fl.pol.prog.Faces[FaceRead]; ok && reads.Tool != face.Tool && fl.searches(e) {
 		fl.possibly(e, reads) // what lies in there it reads, whatever the rules for searching say
 	}
+	if also, ok := fl.alike(e, face); ok {
+		tight, _ := fl.spellings(e, also)
+		fl.tighten(tight, e.Raw, whyEffect(e))
+		fl.possibly(e, also)
+	}
+}
+
+// alike returns how the dialect's rules speak of what a file tool does that is none of those that the dialect's
+// document knows by their names: a rule against editing a file holds for a tool `move_file`, too.
+func (fl *floorWalk) alike(e *effect.Effect, face Face) (Face, bool) {
+	if fl.shell() || fl.server || face.Tool != fl.f.Call.Tool || e.Tags.Has(effect.List) || fl.pol.owns(face) {
+		return Face{}, false
+	}
+	also, ok := fl.common(e)
+	return also, ok && also != face
+}
+
+// faceOf returns the name of the face that an effect of a kind has.
+func faceOf(k effect.Kind) string {
+	switch k {
+	case effect.Read:
+		return FaceRead
+	case effect.Write:
+		return FaceWrite
+	case effect.Delete:
+		return FaceDelete
+	case effect.Connect:
+		return FaceConnect
+	}
+	return ""
 }
 
 // searches tells whether e is a search tool's look into the files of a directory.
@@ -98,37 +128,23 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 				return Face{fl.f.Call.Tool, field}, true
 			}
 		}
-		if !(e.Kind == effect.Read && e.Named() || fl.listed(e)) { // the names that a search looks at, `.e*`, and those of a list
+		if e.Raw == "" && !(e.Kind == effect.Read && e.Named()) { // else it is a name that a search looks at, `.e*`, one of a list, or an address
 			return Face{}, false
 		}
 	}
 	if reads, writes := effect.Says(fl.f.Call.Tool); fl.server && reads != writes && e.Kind != effect.Connect && (e.Kind == effect.Read) != reads {
 		return Face{}, false // what its name does not say
 	}
-	name := ""
-	switch e.Kind {
-	case effect.Read:
-		name = FaceRead
-	case effect.Write:
-		name = FaceWrite
-	case effect.Delete:
-		name = FaceDelete
-	case effect.Connect:
-		name = FaceConnect
-	}
-	face, ok := fl.pol.prog.Faces[name]
-	if !ok && name == FaceDelete {
+	return fl.common(e)
+}
+
+// common returns the tool whose rules speak of files that commands touch as e does.
+func (fl *floorWalk) common(e *effect.Effect) (Face, bool) {
+	face, ok := fl.pol.prog.Faces[faceOf(e.Kind)]
+	if !ok && e.Kind == effect.Delete {
 		face, ok = fl.pol.prog.Faces[FaceWrite]
 	}
 	return face, ok
-}
-
-// listed tells whether e is about one of a list of paths that a file tool takes: `{"include": ["a", "b"]}`.
-func (fl *floorWalk) listed(e *effect.Effect) bool {
-	return e.Raw != "" && slices.ContainsFunc(fl.tool.Paths, func(field string) bool {
-		text, ok := fl.f.Field(field)
-		return ok && strings.HasPrefix(strings.TrimSpace(text), "[")
-	})
 }
 
 // host puts a connection to the rules; a default about it does not count.

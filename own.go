@@ -53,6 +53,19 @@ func (c *Call) FromAgent() bool {
 	return c.Agent != "" && strings.Contains(agents, " "+c.Agent+" ")
 }
 
+// owns tells whether a tool, with a path in that field, is one that the dialect's document has rules for by its name.
+func (pol *Policy) owns(f Face) bool {
+	if pol.opts.Library == nil {
+		return false
+	}
+	for _, t := range pol.opts.Library.Own {
+		if slices.Contains(t.Tools, f.Tool) && (t.Path == f.Field || t.Path == "") {
+			return true
+		}
+	}
+	return false
+}
+
 // AsOwn returns the calls of the dialect's own tools that a call is put to the rules as; none
 // where it is put to them as it is.
 func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {

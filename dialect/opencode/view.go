@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -84,6 +85,9 @@ func (v view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bo
 // star or a home directory would have to match, `./.env` and `~/.env`: as it is written, `*/.env`
 // is not about the file at the top.
 func (v view) Spellings(f *obstat.Facts, tool, p, real string) ([][]obstat.Question, bool) {
+	if t, known := effect.Lookup(tool); known && !t.Shell() { // another agent's, or multiedit
+		tool = ownTools[t.Canonical]
+	}
 	if v.Order != Last || tool != "read" && tool != "write" && tool != "edit" {
 		return nil, false
 	}
