@@ -28,7 +28,7 @@ func codex() *Agent {
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
-			places: codexPlaces, guards: guards{programs: "codex", bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile --remote"},
+			places: codexPlaces, guards: guards{programs: "codex", bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote"},
 			version: "0.166.0", covers: codexCovers}}
 }
 

@@ -20,7 +20,7 @@ const guardedHead = `# The agents' settings, made from package agent: go test ./
 func guardedTable() string {
 	var lines []string
 	for _, a := range All() {
-		for kind, list := range map[string]string{"agent": a.guards.programs, "bare": a.guards.bare, "moves": a.guards.moves + " " + a.guards.off, "hook": a.guards.paths} {
+		for kind, list := range map[string]string{"agent": a.guards.programs, "bare": a.guards.bare, "moves": a.guards.moves, "off": a.guards.off, "hook": a.guards.paths} {
 			for word := range strings.FieldsSeq(list) {
 				lines = append(lines, kind+" "+word)
 			}

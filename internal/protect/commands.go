@@ -81,6 +81,8 @@ func (k *check) loose(i int) *Finding {
 	if f := k.words(c.Args(), c.Dir); f != nil || !b.text {
 		return f
 	}
+	k.agents = isAgent(c.Program)
+	defer func() { k.agents = false }()
 	for j := range k.a.Effects {
 		if e := &k.a.Effects[j]; e.Command == i && e.Tags.Has(effect.Inline) {
 			if f := k.code(e.Raw, c.Dir); f != nil {
@@ -93,7 +95,7 @@ func (k *check) loose(i int) *Finding {
 			return nil
 		}
 		f := k.mentions(k.a.Source) // what it is fed stands there as well
-		k.quiet = f == nil
+		k.quiet = f == nil && !k.agents
 		return f
 	}
 	return k.mentions(c.Text)
@@ -118,13 +120,13 @@ func (k *check) script(i int) *Finding {
 		return nil
 	}
 	text, whole := k.content(name, maxList)
-	of := k.spoken(lower(text))
+	of, bare := k.spoken(lower(text)), switchIn(text)
 	switch {
 	case strings.IndexByte(text[:min(len(text), 512)], 0) >= 0:
 		return nil // a program
-	case !whole || of != "" && k.depth >= maxScripts:
+	case !whole || of+bare != "" && k.depth >= maxScripts:
 		return &Finding{Part: name, Why: "it runs " + name + ", and more or longer scripts than are looked into; only a person allows that"}
-	case of == "":
+	case of+bare == "":
 		return nil
 	}
 	first, _, _ := strings.Cut(text, "\n")
@@ -134,7 +136,10 @@ func (k *check) script(i int) *Finding {
 		}
 		return nil
 	}
-	if low := strings.ToLower(text); !says("removing", low) && !says("changing", low) {
+	if bare != "" && !k.startsAgent(c) { // an agent's own program has all its flags in it
+		return &Finding{Part: name, Why: "it runs " + name + ", which may start an agent without what guards it (" + bare + "); only a person allows that"}
+	}
+	if low := strings.ToLower(text); of == "" || !says("removing", low) && !says("changing", low) {
 		return nil
 	}
 	return &Finding{Part: name, Why: "it runs " + name + ", which changes files and speaks of " + of + "; only a person allows that"}

@@ -72,12 +72,14 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 	p.write(filepath.Join(p.proj, "outer.sh"), "#!/bin/bash\n# "+file[0]+"\nbash open.sh\n")
 	p.write(filepath.Join(p.proj, "show.sh"), "#!/bin/sh\ncat "+file[0]+"\nmake\n")
 	p.write(filepath.Join(p.proj, "show.py"), "print(open('"+file[0]+"').read())\n")
+	p.write(filepath.Join(p.proj, "bare.sh"), "#!/bin/sh\ngemini --no-hooks -p x\n")
+	p.write(filepath.Join(p.proj, "bare.js"), "require('child_process').spawn('opencode', ['--pure', 'run'])\n")
 	p.write(filepath.Join(p.home, ".claude", "settings.json"), `{"hooks":{}}`)
 	p.write(filepath.Join(p.home, ".local", "state", "obstat", "obstat.db"), "x")
 	if err := os.Mkdir(filepath.Join(p.proj, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for link, to := range map[string]string{"here": p.proj, "state": filepath.Join(p.home, ".local", "state"), "rules": filepath.Join(p.proj, file[0])} {
+	for link, to := range map[string]string{"g": "/usr/lib/node_modules/@google/gemini-cli/bundle/gemini.js", "here": p.proj, "state": filepath.Join(p.home, ".local", "state"), "rules": filepath.Join(p.proj, file[0])} {
 		if err := os.Symlink(to, filepath.Join(p.home, link)); err != nil {
 			t.Fatal(err)
 		}

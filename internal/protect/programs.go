@@ -129,61 +129,6 @@ func matchesObstat(args []shell.Word) bool {
 	return false
 }
 
-// isAgent tells whether a program, or a package that npx runs, is an agent: `claude`,
-// `@anthropic-ai/claude-code@latest`.
-func isAgent(program string) bool {
-	name := strings.TrimSuffix(strings.TrimSuffix(fold(program), ".exe"), ".js")
-	if at := strings.LastIndexByte(name, '@'); at > 0 {
-		name = name[:at]
-	}
-	return is("agent", path.Base(name))
-}
-
-// startsAgent tells whether a command is an agent, or has one run: `bunx opencode-ai`, `node gemini.js`.
-func startsAgent(c *effect.Command) bool {
-	return isAgent(c.Program) || is("runs", c.Program) && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return isAgent(w.Text) })
-}
-
-// agent looks at an agent that is started without its hooks.
-func (k *check) agent(c *effect.Command) *Finding {
-	if c.ReadOnly || !startsAgent(c) || isObstat(c.Program) {
-		return nil
-	}
-	if as := slices.IndexFunc(c.Via, func(v string) bool { return is("inside", v) }); as >= 0 {
-		return &Finding{Part: c.Text, Why: "inside " + c.Via[as] + " an agent does not find what guards it; only a person allows that"}
-	}
-	for _, w := range c.Args() {
-		name, _, _ := strings.Cut(w.Text, "=")
-		if is("bare", name) || w.Text == "hook" || strings.Contains(lower(w.Text), "hooks") && !strings.ContainsAny(w.Text, " \n") {
-			return &Finding{Part: c.Text, Why: "it would start an agent without what guards it; only a person allows that"}
-		}
-	}
-	return nil
-}
-
-// variables looks at assignments that make obstat, or an agent that is started,
-// look elsewhere.
-func (k *check) variables() *Finding {
-	if slices.ContainsFunc(k.a.Assigned, func(name string) bool { return strings.HasPrefix(name, "OBSTAT_") }) {
-		return &Finding{Part: clip(k.a.Source), Why: "it sets a variable of obstat's; only a person does that"}
-	}
-	for i := range k.a.Commands {
-		c := &k.a.Commands[i]
-		if c.ReadOnly || !startsAgent(c) {
-			continue
-		}
-		if slices.ContainsFunc(k.a.Commands, forgets) {
-			return &Finding{Part: clip(k.a.Source), Why: "without its variables, " + c.Program + " does not find what guards it; only a person allows that"}
-		}
-		for _, name := range k.a.Assigned {
-			if is("moves", name) {
-				return &Finding{Part: clip(k.a.Source), Why: "with " + name + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
-			}
-		}
-	}
-	return nil
-}
-
 // forgets tells whether a command takes variables away.
 func forgets(c effect.Command) bool {
 	return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {

@@ -112,6 +112,8 @@ type check struct {
 	depth int     // of scripts that are run by scripts
 	asked int     // files that were looked at
 	quiet bool    // the source of a mentions no item
+	// agents: the command that is looked at is an agent, whose own words were looked at
+	agents bool
 }
 
 // look holds every effect and every command of the call against what guards.

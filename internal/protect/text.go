@@ -99,6 +99,9 @@ func (k *check) mentions(text string) *Finding {
 	if name := k.spoken(t); name != "" {
 		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + onlyPersons}
 	}
+	if of := switchIn(text); of != "" && !k.agents {
+		return &Finding{Part: clip(text), Why: "it may start an agent without what guards it (" + of + "); only a person allows that"}
+	}
 	if changesObstat(t) {
 		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
 	}
