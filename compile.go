@@ -76,6 +76,7 @@ type Policy struct {
 	kinds     bool // rules are about kinds of tools
 	patterns  map[Text]*pattern.Pattern
 	fields    map[string]bool // that rules look at
+	dotted    bool            // a pattern begins with ./
 	opts      Options         // for With
 	walks     sync.Pool
 }
@@ -323,6 +324,7 @@ func (c *compiler) compileRule(list string, r *Rule) {
 	c.compileText(r.Pattern, r)
 	c.compileConds(r)
 	c.policy.fields[r.Field] = true
+	c.policy.dotted = c.policy.dotted || strings.HasPrefix(r.Pattern.Text, "./")
 }
 
 func (c *compiler) compileText(t Text, r *Rule) {

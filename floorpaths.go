@@ -246,8 +246,8 @@ func (fl *floorWalk) real(p, known string) string {
 	return (paths.Resolver{FS: fl.f.World}).Literal(p).Real
 }
 
-// spell returns the ways to write a path: absolute, from where rules start and from the
-// home directory. A path that links were followed in is also written below the roots as they
+// spell returns the ways to write a path: absolute, from where rules start, also as ./src/a where
+// rules do so, and from the home directory. A path that links were followed in is also written below the roots as they
 // are called: of a project that is itself behind a link.
 func (fl *floorWalk) spell(p string, real bool) []string {
 	var out []string
@@ -265,7 +265,11 @@ func (fl *floorWalk) spell(p string, real bool) []string {
 	written := func(p string) {
 		add(p)
 		if dir != "" && paths.Inside(dir, p) && p != dir {
-			add(strings.TrimPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/"))
+			rel := strings.TrimPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/")
+			add(rel)
+			if fl.pol.dotted {
+				add("./" + rel)
+			}
 		}
 		if world == nil {
 			return

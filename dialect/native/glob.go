@@ -31,6 +31,8 @@ func newGlob(text string) (g glob, why string) {
 	switch {
 	case p == "" || strings.ContainsFunc(p, func(r rune) bool { return r < ' ' }):
 		return g, "a path is a text without control characters"
+	case variable(p):
+		return g, "a path's variables are not looked up: write ~/ for the home directory"
 	case strings.HasPrefix(p, "~/"):
 		g.base, p = fieldHome, p[2:]
 	case p[0] == '~':
@@ -55,6 +57,14 @@ func newGlob(text string) (g glob, why string) {
 	}
 	g.tokens = tokenize(strings.TrimSuffix(p, "/**"))
 	return g, ""
+}
+
+// variable tells whether a path begins with a variable of the environment, `$HOME/x` or `${TMPDIR}/x`.
+func variable(p string) bool {
+	name, _, _ := strings.Cut(p, "/")
+	rest, ok := strings.CutPrefix(name, "$")
+	rest = strings.Trim(rest, "{}")
+	return ok && rest != "" && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // tokenize cuts a pattern into characters and wildcards.

@@ -83,9 +83,9 @@ func (v view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bo
 
 // Spellings returns what a file tool would ask about a file, and what a rule that begins with a
 // star or a home directory would have to match, `./.env` and `~/.env`: as it is written, `*/.env`
-// is not about the file at the top.
+// is not about the file at the top. Another agent's file tool asks as opencode's does.
 func (v view) Spellings(f *obstat.Facts, tool, p, real string) ([][]obstat.Question, bool) {
-	if t, known := effect.Lookup(tool); known && !t.Shell() { // another agent's, or multiedit
+	if t, known := effect.Lookup(tool); v.Floor && known && !t.Shell() { // another agent's, or multiedit
 		tool = ownTools[t.Canonical]
 	}
 	if v.Order != Last || tool != "read" && tool != "write" && tool != "edit" {
