@@ -20,6 +20,7 @@ type Broker struct {
 	mu      sync.Mutex
 	waiting map[string][]chan *Request // each gets the request when it has changed
 	open    map[string]bool            // requests whose end Options.Settled has not heard of
+	attends map[string]func()          // ends saying that this process waits for a request, see Options.Attends
 }
 
 // Options configure a Broker; nil means the defaults.
@@ -35,6 +36,9 @@ type Options struct {
 	// Feed tells of changes in other processes, so that a waiting request is
 	// looked up when it has changed; nil: it is looked up each Poll.
 	Feed *Feed
+	// Attends: requests that are put without waiting are withdrawn when this process ends: the agent that
+	// asked ends with it.
+	Attends bool
 	// Logs: who takes answers with this broker writes them down, so that who claims
 	// an approval does not; see [Request].Logged.
 	Logs bool
@@ -51,7 +55,7 @@ type Options struct {
 
 // New returns a broker on a store.
 func New(store Store, opts *Options) *Broker {
-	b := &Broker{store: store, waiting: map[string][]chan *Request{}, open: map[string]bool{}}
+	b := &Broker{store: store, waiting: map[string][]chan *Request{}, open: map[string]bool{}, attends: map[string]func(){}}
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -108,6 +112,12 @@ func (b *Broker) PutBy(ctx context.Context, r *Request, keep func(context.Contex
 		r.Expires = r.Created.Add(b.opts.Timeout)
 	}
 	b.follow(r.ID)
+	if b.opts.Attends { // before anybody can see it
+		leave := b.attend(r.ID)
+		b.mu.Lock()
+		b.attends[r.ID] = leave
+		b.mu.Unlock()
+	}
 	if err := keep(ctx, r); err != nil {
 		b.mu.Lock()
 		delete(b.open, r.ID)
@@ -160,10 +170,13 @@ func (b *Broker) Until(ctx context.Context, id string) (*Request, error) {
 	if err == nil && r.State != Pending {
 		b.tell(r)
 	}
-	if err != nil || r.State != Pending {
-		return r, err
+	if err == nil && r.State == Pending {
+		r, err = b.look(ctx, r, wake)
 	}
-	return b.look(ctx, r, wake)
+	if err == nil && r.State != Pending {
+		b.Leave(id)
+	}
+	return r, err
 }
 
 // Follow waits for a request in the background, for a host that shows it to

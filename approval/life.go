@@ -55,6 +55,18 @@ func (b *Broker) attend(id string) (leave func()) {
 	return func() {}
 }
 
+// Leave ends saying that this process waits for a request that it has put, see [Options].Attends: another may
+// take up the answer.
+func (b *Broker) Leave(id string) {
+	b.mu.Lock()
+	leave := b.attends[id]
+	delete(b.attends, id)
+	b.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
 // gone tells whether the process that waited for an answer has ended.
 func (b *Broker) gone(id string) bool {
 	a, ok := b.store.(Attendance)
@@ -95,6 +107,9 @@ func (b *Broker) settle(ctx context.Context, id string, to State, answers []Answ
 // changed wakes those who wait for a request that was changed.
 func (b *Broker) changed(r *Request, err error) (*Request, error) {
 	if err == nil {
+		if r.State != Pending {
+			b.Leave(r.ID)
+		}
 		b.wake(r)
 		b.opts.Feed.Kick()
 	}

@@ -74,11 +74,12 @@ func (s *session) hold(ctx context.Context, q *question) {
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
 	case ctx.Err() != nil:
-		if s.isWithdrawn(q.asked) { // else the client has gone, and may come back
+		if s.Piped || s.isWithdrawn(q.asked) { // else the client has gone, and may come back
 			_, _ = q.gate.Broker().Withdraw(q.id)
 		}
 		return
 	case err != nil && waits.Err() != nil:
+		q.gate.Broker().Leave(q.id) // the agent hears that it waits
 		d := q.d.Refuse(fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer", q.id, q.req.Expires.Format(time.TimeOnly)))
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
@@ -107,6 +108,7 @@ func (s *session) elicit(ctx context.Context, q *question) {
 		delete(s.own, id)
 		s.mu.Unlock()
 	}()
+	shown := time.Now()
 	err := s.toClient(q.frame.id, message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)},
 		{Key: "method", Value: "elicitation/create"}, {Key: "params", Value: s.form(q)}}))
 	if err != nil {
@@ -116,7 +118,7 @@ func (s *session) elicit(ctx context.Context, q *question) {
 	case f := <-ch:
 		if f != nil && !f.result.none() {
 			root, problems := jsonx.Parse(f.result.in(f.raw), jsonx.Options{NUL: true, Fold: 2})
-			if !s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame)) && !s.attended() {
+			if !s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame), shown) && !s.attended() {
 				s.mu.Lock()
 				q.closed = true
 				s.mu.Unlock()
@@ -135,9 +137,13 @@ const closedWords = "this call needs a person's approval; no person has refused 
 func (g *Guard) attended() bool { return g.Attended != nil && g.Attended() }
 
 // take hands the answer that a client's form has got to the broker, and tells whether there
-// was one. A form that cannot be read, or was closed, is no answer.
-func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool, m *meta) bool {
+// was one. A form that cannot be read, or was closed, is no answer, nor is one that was declined before
+// anybody can have read it.
+func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool, m *meta, shown time.Time) bool {
 	action, content := result.Get("action"), result.Get("content")
+	if action.Is(tree.String) && action.Str == "decline" && time.Since(shown) < cmp.Or(s.Quickest, quickest) {
+		return false
+	}
 	if broken || !action.Is(tree.String) || action.Str != "accept" && action.Str != "decline" {
 		return false
 	}
@@ -248,13 +254,15 @@ func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obsta
 		return s.settle(f, a, c, &d, nil)
 	}
 	root, problems := jsonx.Parse(f.responses.in(f.raw), jsonx.Options{NUL: true, Fold: 3})
-	if !s.take(ctx, g, r, root.Get(inputKey), tree.Fatal(problems), s.metaOf(f)) && root.Get(inputKey) != nil && !s.attended() {
+	form := root.Get(inputKey)
+	taken := s.take(ctx, g, r, form, tree.Fatal(problems), s.metaOf(f), r.Created)
+	if !taken && form != nil && !s.attended() {
 		_, _ = g.Broker().Withdraw(r.ID)
 		d = obstat.Decision{Tool: c.Tool, Note: closedWords}
 		return s.settle(f, a, c, &d, nil)
 	}
 	if r, err = store.Request(ctx, st.Request); err == nil && r.State == approval.Pending {
-		return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: r.ID, d: &d, req: r}, true) // no answer came with it
+		return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: r.ID, d: &d, req: r}, form == nil) // no answer came with it; a form that nobody looks at is not shown again
 	}
 	decided, err := g.Resume(ctx, st.Request)
 	return s.settle(f, a, c, &decided, err)

@@ -32,6 +32,12 @@ type Guard struct {
 	// Hold is how long a call is kept waiting for a person where the client shows no
 	// form; zero is 50 seconds.
 	Hold time.Duration
+	// Quickest is the least time that a person takes for a form: one that is declined sooner was
+	// declined by a program that nobody sits at, as `codex exec` does. Zero is a second.
+	Quickest time.Duration
+	// Piped: the client is at the other end of this process's input. When that ends it does not come back, and
+	// its requests are withdrawn.
+	Piped bool
 	// Attended tells whether somebody answers requests elsewhere; nil: nobody does.
 	Attended func() bool
 	// Durable waits until everything that the gate has decided is on the disk; it is
@@ -54,6 +60,9 @@ type Guard struct {
 
 // defaultHold is less than the minute after which most clients give a call up.
 const defaultHold = 50 * time.Second
+
+// quickest is less than anybody needs to read a question and to refuse it.
+const quickest = time.Second
 
 // CheckName returns an error for a name that no server may have: rules cut
 // `mcp__NAME__TOOL` at the second `__`.

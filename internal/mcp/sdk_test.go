@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -74,6 +75,9 @@ func TestElicited(t *testing.T) {
 					asked = r.Params.Message
 					if times++; times > 1 {
 						return &mcp.ElicitResult{Action: "decline"}, nil
+					}
+					if answer == "decline" {
+						time.Sleep(1100 * time.Millisecond) // as a person would, at the least
 					}
 					if answer == "decline" || answer == "cancel" {
 						return &mcp.ElicitResult{Action: answer}, nil

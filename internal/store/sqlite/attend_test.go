@@ -76,3 +76,36 @@ func TestAttend(t *testing.T) {
 		t.Error("the other is gone")
 	}
 }
+
+// TestAttends: a request that a process has put without waiting for it is open while the process is there, and
+// withdrawn when it has ended, whenever that was.
+func TestAttends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	seat := open(t, path)
+	for _, ends := range []bool{true, false} {
+		asker := approval.New(open(t, path), &approval.Options{Attends: true})
+		r := &approval.Request{Call: obstat.Call{Tool: "Bash"}, Digest: "x"}
+		if err := asker.Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(path+".asking", r.ID)
+		if pending, err := approval.New(seat, nil).Pending(t.Context()); err != nil || len(pending) != 1 {
+			t.Fatalf("%v, %v", pending, err)
+		}
+		if ends { // a lock on another file than the one that is there is as good as none
+			if err := os.Rename(file, file+".old"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := asker.Withdraw(r.ID); err != nil {
+			t.Fatal(err)
+		} else if _, err := os.Lstat(file); err == nil {
+			t.Error("the request has ended, and is still waited for")
+		}
+		if pending, err := approval.New(seat, nil).Pending(t.Context()); err != nil || len(pending) != 0 {
+			t.Errorf("%v, %v", pending, err)
+		}
+	}
+}
