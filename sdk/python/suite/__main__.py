@@ -54,6 +54,9 @@ def main() -> None:
             if mine.held is False:
                 failed.append(f"{case} does not hold: {mine.ran}")
             rows.append({"case": case, "obstat": mine.json(), "own": own.json()})
+        for check in getattr(module, "CHECKS", ()) if not only else ():
+            check(World(server, False))
+            print(f"  {check.__name__}")
         if not only:
             said = example(module, family, server)
             print(f"  example     {said.strip()[:60]}")

@@ -40,6 +40,7 @@ class World:
         self.ran: list[str] = []
         self.nonce = uuid.uuid4().hex[:12]
         self.refused = ""  # by the framework, with these words
+        self.approved = False  # a person has said yes
         self.reached = True  # obstat was asked about the call that must not run
         self._lock = threading.Lock()
 
@@ -76,10 +77,11 @@ class World:
 
     def decided(self, tool: str, words: str) -> bool:
         """Tells whether obstat was asked about a call; else the framework refused it before."""
-        return self.own or any(r.get("tool") == tool and words in str(r.get("input", "")) for r in self.server.ledger()[-20:])
+        return self.own or any(str(r.get("tool")).endswith(tool) and words in str(r.get("input", "")) for r in self.server.ledger()[-20:])
 
     def approve(self) -> None:
         """A person approves what is being asked. The framework's own approval asks elsewhere."""
+        self.approved = True
         if not self.own:
             self.server.approve_all()
 

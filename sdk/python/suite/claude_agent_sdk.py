@@ -7,28 +7,41 @@ import json
 import os
 import tempfile
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-from claude_agent_sdk import ClaudeAgentOptions, PermissionResultAllow, PermissionResultDeny, ResultMessage, create_sdk_mcp_server, query, tool
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, PermissionResultDeny, ResultMessage, create_sdk_mcp_server, query, tool
 
 from obstat.adapters.claude_agent_sdk import ObstatHooks
 
-from .cases import PAY, Driver, NotThere, Turn, World
+from .cases import PAY, SUB, Driver, Turn, World
 
 PACKAGE = "claude-agent-sdk"
 PREFIX = "mcp__suite__"  # suite_pay and so on in the policy, which has opencode's names for tools of MCP
-PRINTS = "PreToolUse"  # the page's example
-ONCE = "the callback answers at once, and nothing is resumed"
+TASK = "the helper's task"
 PARAMETERS: dict[str, dict[str, Any]] = {"safe": {"x": int}, "pay": {"to": str, "amount": int}, "wipe": {"path": str}, "wipe2": {"path": str}}
 
 
+def use(id: str, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """Returns a call as the model makes it; the helper is an agent of the CLI's own."""
+    if name == "helper":
+        return {
+            "type": "tool_use",
+            "id": "toolu_sub" + id,
+            "name": "Agent",
+            "input": {"description": "help", "prompt": TASK, "subagent_type": "general-purpose"},
+        }
+    return {"type": "tool_use", "id": "toolu_" + id, "name": name if name == "Bash" else PREFIX + name, "input": args}
+
+
 class Model(BaseHTTPRequestHandler):
-    """Speaks /v1/messages: as many turns are over as there are results of tools."""
+    """Speaks /v1/messages: as many turns are over as there are messages of its own."""
 
     world: Any
     turns: list[Turn]
+    streams = True
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -43,11 +56,15 @@ class Model(BaseHTTPRequestHandler):
             self._send("application/json", b'{"input_tokens": 1}')
             return
         at = sum(m["role"] == "assistant" for m in asked.get("messages", ()))
-        turn: Turn = self.turns[at] if at < len(self.turns) and asked.get("tools") else "end"
+        if asked.get("stream") and not self.streams:
+            self._send("application/json", b'{"type": "error", "error": {"type": "not_found_error", "message": "no stream"}}', 404)
+            return
+        turns = SUB if TASK in json.dumps(asked.get("messages", [""])[0]) else self.turns
+        turn: Turn = turns[at] if at < len(turns) and asked.get("tools") else "end"
         if isinstance(turn, str):
             blocks: list[Any] = [{"type": "text", "text": turn}]
         else:
-            blocks = [{"type": "tool_use", "id": "toolu_" + self.world.id(at, i), "name": PREFIX + n, "input": a} for i, (n, a) in enumerate(turn)]
+            blocks = [use(self.world.id(at, i), n, a) for i, (n, a) in enumerate(turn)]
         message = {"id": f"msg_{self.world.nonce}_{at}", "type": "message", "role": "assistant", "model": asked.get("model", "m"), "stop_sequence": None}
         reason, usage = ("end_turn" if isinstance(turn, str) else "tool_use"), {"input_tokens": 1, "output_tokens": 1}
         if not asked.get("stream"):
@@ -62,56 +79,104 @@ class Model(BaseHTTPRequestHandler):
         events += [{"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}, {"type": "message_stop"}]
         self._send("text/event-stream", "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode())
 
-    def _send(self, kind: str, body: bytes) -> None:
-        self.send_response(200)
+    def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
 
+def serve(world: World, turns: list[Turn], streams: bool = True) -> ThreadingHTTPServer:
+    """Starts a model."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Model,), {"world": world, "turns": turns, "streams": streams}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def cli(home: str, model: ThreadingHTTPServer) -> dict[str, str]:
+    """The CLI's environment: a model, a home of its own, and nothing else that it talks to."""
+    off = ("DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX")
+    to = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.server_port}", "ANTHROPIC_API_KEY": "none"}
+    return {"HOME": home, "CLAUDE_CONFIG_DIR": home, **to, **dict.fromkeys(off, "1")}
+
+
 class Agent(Driver):
-    """One query; the tools are those of an MCP server in this process."""
+    """One session of the CLI; the tools are those of an MCP server in this process. A turn of several
+    calls is held while people are asked; else an ask ends the run, which is resumed."""
 
     notes: ClassVar = {
         ("forged", True): "an allow rule in a settings file keeps the callback from being asked",
         ("forged", False): "the approval is an allow rule in a settings file",
+        ("replayed", True): "a session that is resumed twice runs the call twice",
+        ("edited", True): "the saved session is changed, and the approval is for the call's id",
+        ("edited", False): "the saved session is changed: the framework has no edit",
+        ("other-tool", True): "the saved session is changed, and the approval is for the call's id",
+        ("other-tool", False): "the saved session is changed: the framework has no edit",
+        ("crash", True): "every process that resumes the session runs the call",
         ("added", True): "an allow rule for the whole server covers a tool that is added to it",
     }
 
     def __init__(self, world: World, turns: list[Turn], **more: Any) -> None:
         super().__init__(world, turns, **more)
-        if self.stream or self.sub:
-            raise NotThere("its input is always a stream" if self.stream else "not tried")
         self.names = ["safe", "pay", "wipe"]
-        # Nothing is resumed here: the approval that nobody gave is a rule in a settings file.
-        self.forged = turns[0] == [PAY]
+        self.rules: list[str] = []
+        self.batch = len(turns[0]) > 1
+        self.session = ""
+        self.deferred: Any = None
+        self.saved: dict[str, bytes] = {}  # what the CLI has kept of the session
+        self.error: BaseException | None = None
+        self.answered = threading.Event()
+        self.thread: threading.Thread | None = None
 
     def start(self) -> None:
-        asyncio.run(self.go())
+        if not self.batch:
+            asyncio.run(self.go(False))
+            assert not self.sub or self.blocked or (not self.world.own and self.world.decided("wipe", "/")), "the helper called nothing"
+            return
+        # Both ways hold the call while a person is asked: the run goes on beside.
+        self.thread = threading.Thread(target=self.held)
+        self.thread.start()
+        until = time.monotonic() + 60
+        while self.thread.is_alive() and not self.asking() and time.monotonic() < until:
+            time.sleep(0.02)
 
-    async def go(self) -> None:
+    def held(self) -> None:
+        try:
+            asyncio.run(self.go(False))
+        except BaseException as e:
+            self.error = e
+
+    def asking(self) -> bool:
+        if self.world.own:
+            return self.waiting
+        return not self.world.server.stopped and any(r["call"].get("agent") == "suite" for r in self.world.server.pending())
+
+    waiting = blocked = False
+    streams = True
+
+    async def go(self, approved: bool) -> None:
+        """Runs the CLI until it ends; `approved` is what the application believes of the call it resumes."""
         w = self.world
-        handler = type("Handler", (Model,), {"world": w, "turns": self.turns})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server = serve(w, self.turns, self.streams)
         with tempfile.TemporaryDirectory(prefix="ob", ignore_cleanup_errors=True) as home:
-            Path(home, "p", ".claude").mkdir(parents=True)
-            if self.forged:
-                Path(home, "settings.json").write_text(json.dumps({"permissions": {"allow": [PREFIX + "pay", "mcp__suite"]}}))
-            env = {"HOME": home, "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_port}", "ANTHROPIC_API_KEY": "none", "DISABLE_TELEMETRY": "1"}
-            env.update(CLAUDE_CONFIG_DIR=home, DISABLE_AUTOUPDATER="1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", IS_SANDBOX="1")
+            for name, data in {**self.saved, "p/x": b"", "settings.json": json.dumps({"permissions": {"allow": self.rules}}).encode()}.items():
+                Path(home, name).parent.mkdir(parents=True, exist_ok=True)
+                Path(home, name).write_bytes(data)
             options = ClaudeAgentOptions(
                 cwd=os.path.join(home, "p"),
-                env=env,
+                env=cli(home, server),
                 max_turns=4,
                 setting_sources=["user"],
                 mcp_servers={"suite": create_sdk_mcp_server("suite", tools=self.tools())},
+                include_partial_messages=self.stream,
+                resume=self.session or None,
             )
             if w.own:
                 options.can_use_tool = self.can_use_tool
+                options.hooks = {"PreToolUse": [HookMatcher(hooks=[self.defer if not approved else self.allow])]} if not self.rules and not self.batch else None
             else:
-                gate = ObstatHooks(w.guard(ask="wait", wait=3))
+                gate = ObstatHooks(w.guard(ask="wait" if self.batch else "pause", wait=60))
                 options.hooks, options.can_use_tool = gate.hooks(), gate.can_use_tool  # type: ignore[assignment]
 
             async def prompt() -> Any:
@@ -119,7 +184,8 @@ class Agent(Driver):
 
             async for m in query(prompt=prompt(), options=options):
                 if isinstance(m, ResultMessage):
-                    break
+                    self.session, self.deferred = m.session_id, m.deferred_tool_use
+            self.saved = {str(p.relative_to(home)): p.read_bytes() for p in Path(home, "projects").rglob("*.jsonl")}
         server.shutdown()
 
     def tools(self) -> list[Any]:
@@ -132,24 +198,87 @@ class Agent(Driver):
 
         return [make(n) for n in self.names]
 
+    # The framework's own way: a hook defers what a person has to approve, and allows it, by the call's
+    # id, in the run that is resumed; the callback waits.
+
+    async def defer(self, given: Any, _: str | None, __: Any) -> Any:
+        return own("defer") if given["tool_name"] == PREFIX + "pay" else {}
+
+    async def allow(self, given: Any, id: str | None, __: Any) -> Any:
+        return own("allow") if id == self.deferred.id else {}
+
     async def can_use_tool(self, name: str, _: dict[str, Any], __: Any) -> Any:
-        return PermissionResultAllow() if name == PREFIX + "safe" else PermissionResultDeny(message="nobody has answered")
+        if name == PREFIX + "pay":
+            self.waiting = True
+            while not self.answered.is_set():
+                await asyncio.sleep(0.01)
+        if name == PREFIX + "wipe":
+            self.blocked = True
+            return PermissionResultDeny(message="it is blocked")
+        return PermissionResultAllow()
 
     def resume(self, edit: dict[str, Any] | None = None, tool: str | None = None) -> None:
-        if edit is not None or not self.forged:
-            raise NotThere(ONCE)
+        self.answered.set()
+        if self.thread is not None:
+            self.thread.join(120)
+            if self.error is not None:
+                raise self.error
+            return
+        assert self.deferred is not None, "nothing was asked"
+        if not self.world.approved:  # the made-up approval is a rule in a settings file
+            self.rules = ["mcp__suite"]
+            self.session = "" if self.world.own else self.session
+        if edit is not None:
+            self.edit(tool or self.deferred.name.removeprefix(PREFIX), edit)
+        asyncio.run(self.go(True))
+
+    def edit(self, name: str, args: dict[str, Any]) -> None:
+        """Puts another call in the place of the one that is asked about, wherever the session has it."""
+
+        def change(v: Any) -> Any:
+            if isinstance(v, list):
+                return [change(x) for x in v]
+            if not isinstance(v, dict):
+                return v
+            if v.get("type") == "tool_use":
+                return {**v, "name": PREFIX + name, "input": args}
+            if v.get("type") == "hook_deferred_tool":
+                return {**v, "toolName": PREFIX + name, "toolInput": args}
+            return {k: change(x) for k, x in v.items()}
+
+        for path, data in self.saved.items():
+            lines = [change(json.loads(line)) for line in data.splitlines()]
+            self.saved[path] = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
 
     def save(self) -> Any:
-        raise NotThere(ONCE)
+        return self.session, self.deferred, dict(self.saved)
 
     def load(self, saved: Any) -> None:
-        raise NotThere(ONCE)
+        self.session, self.deferred, self.saved = saved[0], saved[1], dict(saved[2])
 
     def add(self) -> None:
         self.names.append("wipe2")
-        self.forged = True
+        self.rules = ["mcp__suite"]
+
+
+def own(decision: str) -> Any:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}}
 
 
 def model(w: World) -> Any:
-    """The page's example has no model: the CLI asks one by itself."""
-    return None
+    """Has the CLI of the page's example ask a model that calls a tool of the CLI's own."""
+    server = serve(w, [[("Bash", {"command": "rm -rf build"})], "end"])
+    home = tempfile.mkdtemp(prefix="home", dir=w.server.dir)
+    os.environ.update(cli(home, server), HOME=home)
+
+
+def passed_over(w: World) -> None:
+    """A model that does not stream, so that several calls come in one message: there the CLI passes over
+    a hook's "defer" and goes by its own rules, which allow everything here."""
+    d = Agent(w, [[("safe", {"x": 1}), PAY], "end"])
+    d.batch, d.streams, d.rules = False, False, ["mcp__suite"]
+    d.start()
+    assert d.deferred is None and w.ran == ["safe(1)"], (d.deferred, w.ran)
+
+
+CHECKS = [passed_over]

@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "suite_safe": "allow", "suite_pay": "ask"}}'
+POLICY = json.dumps(
+    {"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "Agent": "allow", "suite_safe": "allow", "suite_pay": "ask"}}
+)
 
 
 def binary() -> str:

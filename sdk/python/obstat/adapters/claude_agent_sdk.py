@@ -10,6 +10,7 @@ which `bypassPermissions`, `allowed_tools` and rules in settings files prevent. 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny
@@ -19,49 +20,73 @@ from ..guard import Checked, Guard
 __all__ = ["ObstatHooks"]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A call that the hook has decided."""
+
+    session: str
+    tool: str
+    given: Any
+    checked: Checked
+
+
 class ObstatHooks:
-    """Decides every tool call of a session, those of sub-agents included. Nothing pauses here, so
-    that an ask waits for the person, `Guard.wait` seconds."""
+    """Decides every tool call of a session, those of sub-agents included.
+
+    An ask waits for the person, `Guard.wait` seconds. With `Guard(ask="pause")` it ends the run,
+    whose `ResultMessage` then has `deferred_tool_use`; a run with `resume=` looks again.
+    """
 
     def __init__(self, guard: Guard | None = None) -> None:
         self.guard = guard or Guard(agent="claude-agent-sdk", ask="wait")
-        self._allowed: OrderedDict[str, Checked] = OrderedDict()
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
 
     def hooks(self) -> dict[str, list[Any]]:
         """Returns the hooks for `ClaudeAgentOptions`."""
         limit = (self.guard.wait if self.guard.ask == "wait" else 0) + 60
+        before = [self.before, self.otherwise] if self.guard.ask == "pause" else [self.before]
         return {
-            "PreToolUse": [HookMatcher(hooks=[self.before], timeout=limit, on_failure="block")],
+            "PreToolUse": [HookMatcher(hooks=before, timeout=limit, on_failure="block")],
             "PostToolUse": [HookMatcher(hooks=[self.after])],
+            "PostToolUseFailure": [HookMatcher(hooks=[self.after])],
         }
 
     async def before(self, given: Any, tool_use_id: str | None, _: Any) -> dict[str, Any]:
         """Decides a call. What runs is a copy of what was decided."""
-        id = tool_use_id or given.get("tool_use_id")
-        checked = await self.guard.acheck(given["tool_name"], given["tool_input"], id=id, session=given.get("session_id", ""))
-        out: dict[str, Any] = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": checked.message}
+        id, session = tool_use_id or given.get("tool_use_id"), given.get("session_id", "")
+        checked = await self.guard.acheck(given["tool_name"], given["tool_input"], id=id, session=session)
+        if id:
+            self._seen[id] = _Seen(session, given["tool_name"], given["tool_input"], checked)
+            while len(self._seen) > 10_000:
+                self._seen.popitem(last=False)
         if checked.allowed:
-            out.update(permissionDecision="allow", permissionDecisionReason=checked.decision.reason, updatedInput=checked.args)
-            if id:
-                self._allowed[id] = checked
-                while len(self._allowed) > 10_000:
-                    self._allowed.popitem(last=False)
-        return {"hookSpecificOutput": out}
+            return _answer("allow", checked.decision.reason, updatedInput=checked.args)
+        return _answer("defer" if checked.asking and id else "deny", checked.message)
+
+    async def otherwise(self, *_: Any) -> dict[str, Any]:
+        """Has `can_use_tool` asked where the CLI passes over "defer", as it does with several calls in
+        one message: without this it would go by its own rules. Of two hooks the stricter counts."""
+        return _answer("ask", "obstat decides")
 
     async def after(self, given: Any, tool_use_id: str | None, _: Any) -> dict[str, Any]:
-        """Reports that a call has run."""
-        checked = self._allowed.pop(tool_use_id or given.get("tool_use_id") or "", None)
-        if checked is not None:
-            await self.guard.adone(checked)
+        """Reports how a call went."""
+        seen = self._seen.pop(tool_use_id or given.get("tool_use_id") or "", None)
+        if seen is not None and seen.checked.allowed:
+            failed = given.get("hook_event_name") == "PostToolUseFailure"
+            await self.guard.adone(seen.checked, RuntimeError(given.get("error")) if failed else None)
         return {}
 
     async def can_use_tool(self, tool: str, given: dict[str, Any], context: Any) -> Any:
-        """Answers where the CLI asks beside the hook: for a call that the hook has allowed with the
-        same input, yes; any other is decided now."""
-        known = self._allowed.get(context.tool_use_id or "")
-        if known is not None and known.args == given:
-            return PermissionResultAllow()
-        checked = await self.guard.acheck(tool, given, id=context.tool_use_id)
+        """Answers where the CLI asks beside the hook: for a call that the hook has allowed, yes, with
+        what was decided; any other is decided now."""
+        seen = self._seen.get(context.tool_use_id or "")
+        if seen is not None and seen.checked.allowed and seen.tool == tool and given in (seen.given, seen.checked.args):
+            return PermissionResultAllow(updated_input=seen.checked.args)
+        checked = await self.guard.acheck(tool, given, id=context.tool_use_id, session=seen.session if seen else "")
         if checked.allowed:
             return PermissionResultAllow(updated_input=checked.args)
         return PermissionResultDeny(message=checked.message)
+
+
+def _answer(decision: str, reason: str, **more: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason, **more}}
