@@ -4,10 +4,15 @@ package obstat
 
 import "os"
 
-// Readlink returns the target of a symbolic link.
+// Readlink returns the target of a symbolic link. One that cannot be read, as links to absolute
+// paths in some hosts of WebAssembly, leads to itself: nobody knows where, and nothing follows it.
 func (OS) Readlink(path string) (string, bool) {
 	t, err := os.Readlink(path)
-	return t, err == nil
+	if err == nil {
+		return t, true
+	}
+	st, err := os.Lstat(path)
+	return path, err == nil && st.Mode()&os.ModeSymlink != 0
 }
 
 // IsDir reports whether path is a directory, links followed.

@@ -44,6 +44,14 @@ for name in ${FRAMEWORKS:-langchain openai-agents ${FULL:+pydantic-ai google-adk
 	bin=$(env "$name") || exit 1
 	"$bin/python" -m suite "$name"
 done
+# The engine in process, with the module of sdk/typescript, and on the 2,000 cases that package inprocess compares.
+if [ -n "${FULL:-}" ]; then
+	echo "sdk/python: the engine as WebAssembly"
+	bin=$(env wasm)
+	sh ../typescript/wasm.sh "$cache/bin/obstat.wasm"
+	OBSTAT_WASM="$cache/bin/obstat.wasm" "$bin/python" -m pytest -q tests/wasm_engine.py
+	(cd ../.. && OBSTAT_WASM_HOST="$bin/python $here/tests/wasm_host.py" go test -count=1 -run TestWASM ./internal/inprocess)
+fi
 # The frameworks' own tests with obstat in their place. AgentScope's are in its repository alone.
 if [ -n "${FULL:-}" ]; then
 	echo "sdk/python: adk-fluent's own tests"

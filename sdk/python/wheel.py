@@ -1,7 +1,7 @@
 """Builds the wheel: a PEP 517 backend of its own, so that building needs no network.
 
-`python3 wheel.py VERSION DIR` writes DIR/obstat-VERSION-py3-none-any.whl. Two builds of one
-version are the same, byte for byte.
+`python3 wheel.py VERSION DIR MODULE` writes DIR/obstat-VERSION-py3-none-any.whl, with the engine as
+WebAssembly in it. Two builds of one version are the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def own_version() -> str:
     return m[1]
 
 
-def build(directory: str, version: str | None = None, links: dict[str, bytes] | None = None) -> str:
+def build(directory: str, version: str | None = None, links: dict[str, bytes] | None = None, module: str | None = None) -> str:
     """Writes the wheel, of `links` in place of the package where an editable one is wanted."""
     name = version or own_version()
     info = f"obstat-{name}.dist-info"
@@ -52,6 +52,8 @@ def build(directory: str, version: str | None = None, links: dict[str, bytes] | 
         "License-Expression: Apache-2.0\nRequires-Python: >=3.10\nDescription-Content-Type: text/markdown\n\n" + (HERE / "README.md").read_text()
     )
     content = dict(links if links is not None else files(version))
+    if module is not None:
+        content["obstat/obstat.wasm"] = Path(module).read_bytes()
     content[f"{info}/METADATA"] = meta.encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: obstat\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     record = [f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for path, data in content.items()]
@@ -78,6 +80,6 @@ def build_editable(wheel_directory: str, config_settings: object = None, metadat
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         raise SystemExit(__doc__)
-    print(build(sys.argv[2], python_version(sys.argv[1])))
+    print(build(sys.argv[2], python_version(sys.argv[1]), module=sys.argv[3]))

@@ -20,7 +20,7 @@ def test_readme(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.setenv("OBSTAT_SERVER", server.address)
     monkeypatch.setattr(obstat, "_client", None)
     try:
-        (code,) = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
+        code = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)[0]  # wasm_engine.py runs the other
         names: dict[str, object] = {}
         exec(compile(code, "README.md", "exec"), names)  # noqa: S102
         assert capsys.readouterr().out.startswith("allow allow rule") and names["output"] == "ran git status"
@@ -40,6 +40,9 @@ def test_wheel(tmp_path: Path) -> None:
     one, two = (tmp_path / d / wheel.build(str(tmp_path / d), version) for d in ("a", "b"))
     assert one.read_bytes() == two.read_bytes(), "two builds are the same"
     names = zipfile.ZipFile(one).namelist()
+    (tmp_path / "m").write_bytes(b"module")
+    engine = zipfile.ZipFile(tmp_path / wheel.build(str(tmp_path), version, module=str(tmp_path / "m"))).read("obstat/obstat.wasm")
+    assert engine == b"module" and "obstat/obstat.wasm" not in names
     assert {"obstat/py.typed", "obstat/adapters/langchain.py", f"obstat-{version}.dist-info/RECORD"} <= set(names)
     assert not [n for n in names if n.startswith(("tests", "suite", "theirs"))]
     assert version.encode() in zipfile.ZipFile(one).read("obstat/_version.py")

@@ -1,0 +1,158 @@
+"""The engine in this process, as WebAssembly: no server, no approvals, no ledger.
+
+    engine = Engine([{"name": "obstat.yaml", "text": "version: 1\\n"}])
+    engine.decide(Call("Bash", {"command": "git status"})).allowed
+
+What a policy asks about is denied. It needs the package `wasmtime`, which this one does not bring.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import struct
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ._types import Call, Decision, ObstatError
+from ._wire import API, Answer
+from .client import _decision
+
+__all__ = ["Engine", "PolicyError"]
+
+
+class PolicyError(ObstatError):
+    """A policy that cannot be used. `problems` is all that is wrong with it, each with its place."""
+
+    def __init__(self, problems: list[dict[str, Any]]) -> None:
+        super().__init__("\n".join(_line(p) for p in problems) or "the policy was refused")
+        self.problems = problems
+
+
+def _line(problem: dict[str, Any]) -> str:
+    pos = problem.get("pos") or {}
+    return ":".join([*(str(pos[k]) for k in ("file", "line", "col") if k in pos), f" {problem.get('msg')}"])
+
+
+class Engine:
+    """A policy that decides calls in this process. It may be used by several threads, which take turns.
+
+    `files` are as `{"text": ..., "name": ..., "layer": ...}`, of which only the text has to be there, lowest
+    precedence first; without `dialect` the first one's name and shape tell it. `module` is the file
+    obstat.wasm, without it the one that comes with this package. It is compiled once for each user and
+    kept in wasmtime's cache; `cache=False` compiles it each time. Raises `PolicyError`.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Mapping[str, str]],
+        *,
+        dialect: str = "",
+        options: Mapping[str, str] | None = None,
+        module: str | None = None,
+        cache: bool = True,
+    ) -> None:
+        self._module = _Module(module or str(Path(__file__).with_name("obstat.wasm")), cache)
+        self._lock, self._broken = threading.Lock(), ""
+        policy = {"files": [dict(f) for f in files], "dialect": dialect, "options": dict(options or {})}
+        got = json.loads(self._module.send("obstat_load", json.dumps(policy).encode()))
+        if not got.get("policy"):
+            raise PolicyError(got.get("errors") or [])
+        self.dialect: str = got["dialect"]
+        self.digest: str = got["digest"]
+        """Equal digests decide equally."""
+        self.warnings: list[dict[str, Any]] = got.get("warnings") or []
+
+    def decide(self, call: Call) -> Decision:
+        """Decides a call: allow or deny. Raises `BadCall`; every other fault denies."""
+        put = call.put()
+        with self._lock:
+            if not self._broken:
+                try:
+                    reply = self._module.send("obstat_decide", b'{"call":' + put.body + b"}", 1)
+                except Exception as e:  # what trapped cannot go on: its memory is in no known state
+                    self._broken = f"the engine broke: {e}"
+            if self._broken:
+                return Decision("deny", self._broken, error="unreachable", digest=put.digest)
+        d = _decision(Answer(200, API, reply, True), put)
+        if d.effect == "ask":
+            return Decision("deny", "the engine's answer cannot be read", error="unreadable", digest=put.digest)
+        return d
+
+
+class _Module:
+    """The module's memory and functions."""
+
+    def __init__(self, path: str, cache: bool, root: str | None = "/") -> None:
+        import wasmtime
+
+        config = wasmtime.Config()
+        if cache:  # it cannot be set to False
+            config.cache = True
+        engine = wasmtime.Engine(config)
+        wasi = wasmtime.WasiConfig()
+        wasi.inherit_env()
+        if root is not None:
+            wasi.preopen_dir(root, "/", False)  # links and directories are looked at, as the binary does, and nothing is written
+        self._store = wasmtime.Store(engine)
+        self._store.set_wasi(wasi)
+        linker = wasmtime.Linker(engine)
+        linker.define_wasi()
+        if root is not None:
+            _see_links(linker, root)
+        self._exports: Any = linker.instantiate(self._store, wasmtime.Module.from_file(engine, path)).exports(self._store)
+        self._exports["_initialize"](self._store)
+
+    def send(self, name: str, message: bytes, *before: int) -> bytes:
+        """Calls one of its functions with a message, and returns the reply."""
+        x, store = self._exports, self._store
+        at = x["obstat_buffer"](store, len(message)) & 0xFFFFFFFF
+        if at == 0:
+            raise ValueError(f"a message of {len(message):,} bytes is too large")
+        x["memory"].write(store, message, at)
+        n = x[name](store, *before, len(message))
+        at = x["obstat_reply"](store) & 0xFFFFFFFF
+        return bytes(x["memory"].read(store, at, at + n))
+
+
+def _see_links(linker: Any, root: str) -> None:
+    """Lets the module read links to absolute paths, and see what they lead to, as the binary does: wasmtime itself has
+    neither. Of its descriptors the third is the root, and the only one that paths start from."""
+    import wasmtime
+
+    def path(caller: Any, fd: int, at: int, n: int) -> bytes:
+        if fd != 3:
+            raise OSError(errno.EBADF, "not the root")
+        return os.path.join(os.fsencode(root), bytes(caller["memory"].read(caller, at, at + n)))
+
+    def readlink(caller: Any, fd: int, at: int, n: int, to: int, room: int, used: int) -> int:
+        try:
+            target = os.readlink(path(caller, fd, at, n))[:room]
+        except OSError as e:
+            return _ERRNO.get(e.errno or 0, 29)
+        caller["memory"].write(caller, target, to)
+        caller["memory"].write(caller, struct.pack("<I", len(target)), used)
+        return 0
+
+    def look(caller: Any, fd: int, flags: int, at: int, n: int, to: int) -> int:
+        try:
+            st = os.stat(path(caller, fd, at, n), follow_symlinks=bool(flags & 1))
+        except OSError as e:
+            return _ERRNO.get(e.errno or 0, 29)
+        kind = next((k for is_kind, k in ((stat.S_ISDIR, 3), (stat.S_ISREG, 4), (stat.S_ISLNK, 7)) if is_kind(st.st_mode)), 0)
+        packed = struct.pack("<QQB7xQQQQQ", st.st_dev, st.st_ino, kind, st.st_nlink, st.st_size, st.st_atime_ns, st.st_mtime_ns, st.st_ctime_ns)
+        caller["memory"].write(caller, packed, to)
+        return 0
+
+    linker.allow_shadowing = True
+    for name, run, takes in (("path_readlink", readlink, 6), ("path_filestat_get", look, 5)):
+        kind = wasmtime.FuncType([wasmtime.ValType.i32()] * takes, [wasmtime.ValType.i32()])
+        linker.define_func("wasi_snapshot_preview1", name, kind, run, access_caller=True)
+
+
+_ERRNO = {errno.EACCES: 2, errno.EBADF: 8, errno.EINVAL: 28, errno.ELOOP: 32, errno.ENAMETOOLONG: 37, errno.ENOENT: 44, errno.ENOTDIR: 54}
+"""Errors as WASI numbers them; any other is EIO, 29."""
