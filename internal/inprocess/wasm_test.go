@@ -183,8 +183,8 @@ func natively(t *testing.T, l *dialect.Loaded, c *cases.Case) (out decided) {
 	return out
 }
 
-// TestWASMSeesLinks gives the module a machine with links: they count as what they lead to, and
-// without a file system nothing is allowed.
+// TestWASMSeesLinks gives the module a machine with links: they count as what they lead to,
+// nothing is allowed behind one that cannot be read, nor without a file system.
 func TestWASMSeesLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -212,6 +212,11 @@ func TestWASMSeesLinks(t *testing.T) {
 	for i, reply := range host(t, module, "/", messages)[1:] {
 		if d := read[decided](t, reply); d.Verdict != wants[i+1] {
 			t.Errorf("%s: got %s, want %s", messages[i+1], reply, wants[i+1])
+		}
+	}
+	for i, reply := range host(t, module, "blind", messages)[1:] {
+		if d := read[decided](t, reply); strings.Contains(messages[i+1], "/abs") && d.Verdict != "deny" {
+			t.Errorf("%s behind a link that cannot be read: got %s", messages[i+1], reply)
 		}
 	}
 	for i, reply := range host(t, module, "none", messages)[1:] {
