@@ -1,48 +1,31 @@
 """Times a decision from Python beside echoes over Unix sockets, in one run.
 
-`python3 bench/decide.py [N]`. Three round trips of the same client take turns, so that all meet the
-same machine; medians. "bare" is the server's own GET /healthz: no policy, no record. "durable" is a
-process that appends each request to a file, waits for fdatasync and answers: what any answer costs
-that is written down before it is given, as a decision is.
+    (cd bench && go build -o /tmp/echo ./echo) && OBSTAT_BIN=bin/obstat ECHO=/tmp/echo python3 sdk/python/bench/decide.py [N]
+
+Round trips of the same client take turns, so that all meet the same machine; medians, and the processor
+time of this process. "echo" is a bare net/http server that sends back the body, of the size of a
+decision's; "durable" is the same server, which first appends the body to a file and waits for fdatasync:
+what any answer costs that is written down before it is given, as a decision is. Last the processor time
+that the server takes for a decision.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
-import socket
 import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from obstat import AsyncClient, Call, Client
-from obstat._wire import Ask
+from obstat._wire import Answer, Ask
 from suite.server import Server
-
-BARE = Ask("GET", "/healthz", None, 5)
-
-
-def keep(path: str, log: str, ready: Any) -> None:
-    """Answers a connection at a time; each request is on the disk before its answer is sent."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    os.chmod(path, 0o600)
-    listener.listen(4)
-    ready.set()
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    body = b'{"verdict":"allow","reason":"echo"}'
-    answer = b"HTTP/1.1 200 OK\r\nObstat-Api: 1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    while True:
-        conn, _ = listener.accept()
-        while data := conn.recv(65536):
-            os.write(file, data)
-            os.fdatasync(file)
-            conn.sendall(answer)
 
 
 def call(i: int) -> Call:
@@ -50,58 +33,72 @@ def call(i: int) -> Call:
     return Call("safe", {"x": i}, dir="/")
 
 
-def sync(server: Server, durable: str, n: int) -> list[list[float]]:
+BODY = b'{"call":' + call(1000).put().body + b',"unclaimed":true}'
+"""What is sent for one."""
+
+
+def ways(c: Any, e: Any) -> dict[str, Callable[[int], Any]]:
+    """The round trips: with a client of the server, and one of the echo."""
+    return {
+        "echo": lambda i: e._exchange(Ask("POST", "/echo", BODY, 5)),
+        "durable": lambda i: e._exchange(Ask("POST", "/durable", BODY, 5)),
+        "decision": lambda i: c.authorize(call(i)),
+    }
+
+
+def good(name: str, got: Any) -> None:
+    """Fails where a round trip was not what it should be."""
+    ok = got.allowed if name == "decision" else isinstance(got, Answer) and got.status == 200
+    if not ok:
+        raise SystemExit(f"{name}: {got}")
+
+
+def sync(c: Any, e: Any, n: int) -> dict[str, list[tuple[float, float]]]:
     """Times the client for threads."""
-    c, e = Client(server.address), Client(durable)
-    times: list[list[float]] = [[], [], []]
+    out: dict[str, list[tuple[float, float]]] = {}
     for i in range(n):
-        at = [time.perf_counter()]
-        c._exchange(BARE)
-        at.append(time.perf_counter())
-        assert e.authorize(call(i)).allowed
-        at.append(time.perf_counter())
-        assert c.authorize(call(i)).allowed
-        at.append(time.perf_counter())
-        for k in range(3):
-            times[k].append(at[k + 1] - at[k])
-    return times
+        for name, way in ways(c, e).items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            got = way(i)
+            out.setdefault(name, []).append((time.perf_counter() - wall, time.process_time() - cpu))
+            good(name, got)
+    return out
 
 
-async def asynchronous(server: Server, durable: str, n: int) -> list[list[float]]:
+async def asynchronous(c: Any, e: Any, n: int) -> dict[str, list[tuple[float, float]]]:
     """Times the client for asyncio."""
-    c, e = AsyncClient(server.address), AsyncClient(durable)
-    times: list[list[float]] = [[], [], []]
+    out: dict[str, list[tuple[float, float]]] = {}
     for i in range(n):
-        at = [time.perf_counter()]
-        await c._exchange(BARE)
-        at.append(time.perf_counter())
-        assert (await e.authorize(call(i))).allowed
-        at.append(time.perf_counter())
-        assert (await c.authorize(call(i))).allowed
-        at.append(time.perf_counter())
-        for k in range(3):
-            times[k].append(at[k + 1] - at[k])
-    return times
+        for name, way in ways(c, e).items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            made: Awaitable[Any] = way(i)
+            got = await made
+            out.setdefault(name, []).append((time.perf_counter() - wall, time.process_time() - cpu))
+            good(name, got)
+    return out
 
 
 def main() -> None:
     """Prints the medians and their ratios."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     server = Server()
-    ready = multiprocessing.Event()
     path = server.dir / "echo"
-    process = multiprocessing.Process(target=keep, args=(str(path), str(server.dir / "echo.log"), ready), daemon=True)
-    process.start()
-    ready.wait(10)
+    process = subprocess.Popen([os.environ["ECHO"], str(path), str(server.dir / "echo.log")])
     try:
-        for name in ("Client", "AsyncClient"):
-            got = sync(server, f"unix:{path}", n) if name == "Client" else asyncio.run(asynchronous(server, f"unix:{path}", n))
-            bare, durable, decide = (statistics.median(t) * 1e6 for t in got)
-            print(f"{name:<12} bare {bare:5.0f} µs   durable {durable:5.0f} µs   decision {decide:5.0f} µs", end="   ")
-            print(f"{decide / bare:.2f} times bare, {decide / durable:.2f} times durable   load {os.getloadavg()[0]:.1f}")
-            process.join(0)
+        while not path.exists() or path.stat().st_mode & 0o077:
+            time.sleep(0.01)
+        for name, kind in (("Client", Client), ("AsyncClient", AsyncClient)):
+            c, e = kind(server.address), kind(f"unix:{path}")
+            used = server.cpu()
+            got = sync(c, e, n) if kind is Client else asyncio.run(asynchronous(c, e, n))
+            wall = {k: statistics.median(t for t, _ in v) * 1e6 for k, v in got.items()}
+            cpu = {k: statistics.median(t for _, t in v) * 1e6 for k, v in got.items()}
+            print(f"{name:<12}" + "".join(f"{k} {wall[k]:5.0f} µs ({cpu[k]:3.0f} of its own)   " for k in wall), end="")
+            ratios = f"{wall['decision'] / wall['echo']:.2f} times echo, {wall['decision'] / wall['durable']:.2f} times durable"
+            print(f"{ratios}   server {(server.cpu() - used) / n * 1e6:.0f} µs   load {os.getloadavg()[0]:.1f}")
     finally:
         process.terminate()
+        process.wait()
         server.close()
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Effect = Literal["allow", "ask", "deny"]
 
@@ -120,19 +120,21 @@ class Call:
             raise BadCall(f"the tool's name holds half a character: {self.tool!r:.100}") from None
         except OSError as e:
             raise BadCall(f"there is no working directory: {e}") from None
-        rest = {"dir": where, "agent": self.agent, "session": self.session, "user": self.user, "mode": self.mode, "roots": list(self.roots)}
-        tail = encode({k: v for k, v in rest.items() if v}, "call")
-        body = b'{"tool":' + encode_text(self.tool) + b',"input":' + raw + (b"," + tail[1:] if len(tail) > 2 else b"}")
+        body = b'{"tool":' + encode_text(self.tool) + b',"input":' + raw + b',"dir":' + _text("dir", where)
+        for name in ("agent", "session", "user", "mode"):
+            if value := getattr(self, name):
+                body += b',"%s":%s' % (name.encode(), _text(name, value))
+        if self.roots:
+            body += b',"roots":[' + b",".join(_text("roots", r) for r in self.roots) + b"]"
         sum = hashlib.sha256(len(tool).to_bytes(8, "big") + tool + len(raw).to_bytes(8, "big") + raw)
         digest = sum.hexdigest()
         key = None
         if self.id:
             key = hashlib.sha256("\0".join((self.session, self.id, digest)).encode("utf-8", "surrogatepass")).hexdigest()
-        return Put(body, raw, digest, key)
+        return Put(body + b"}", raw, digest, key)
 
 
-@dataclass(frozen=True)
-class Put:
+class Put(NamedTuple):
     """A call as it is sent."""
 
     body: bytes
@@ -183,9 +185,23 @@ def _check(value: object, depth: int, left: list[int]) -> None:
             raise
 
 
+# json.dumps would make one for each call.
+_write = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode_text(text: str) -> bytes:
     """Returns a JSON string."""
-    return json.dumps(text, ensure_ascii=False).encode()
+    return _write(text).encode()
+
+
+def _text(name: str, value: object) -> bytes:
+    """Returns a field of a call that is text. Raises `BadCall`."""
+    if not isinstance(value, str):
+        raise BadCall(f"{name} is text, not {type(value).__name__}")
+    try:
+        return encode_text(value)
+    except UnicodeEncodeError:
+        raise BadCall(f"{name} holds half a character (a lone surrogate), which no UTF-8 has") from None
 
 
 def encode(value: Mapping[str, Any], name: str = "input") -> bytes:
@@ -196,7 +212,7 @@ def encode(value: Mapping[str, Any], name: str = "input") -> bytes:
         value = dict(value)
     try:
         _check(value, 0, [MAX_VALUES])
-        out = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        out = _write(value).encode()
     except _Not as e:
         path = "".join(reversed(e.path))
         raise BadCall(f"{name}{path if len(path) < 200 else path[:200] + '...'}: {e}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_HEAD = 64 << 10
 MAX_BODY = 16 << 20
@@ -13,8 +13,7 @@ class Unreadable(Exception):
     """What came is no answer."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """A request, and how long the whole answer may take."""
 
     method: str
@@ -23,8 +22,7 @@ class Ask:
     timeout: float
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A response."""
 
     status: int
@@ -33,8 +31,7 @@ class Answer:
     keep: bool
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """Why there is no response."""
 
     code: str

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator
+from types import NoneType
 from typing import Any, TypeVar
 
 from . import _find
@@ -156,20 +157,28 @@ def _decision(answer: Answer | Fault, put: Put) -> Decision:
     if answer.status != 200:
         return Decision("deny", _problem(answer), error="refused", digest=put.digest)
     d = _object(answer.body)
-    bad = Decision("deny", "the server's answer cannot be read as a decision", error="unreadable", digest=put.digest)
     if d is None:
-        return bad
+        return _bad(put)
     effect, reason, changed, asked = d.get("verdict"), d.get("reason"), d.get("input"), d.get("request")
     if effect not in ("allow", "ask", "deny") or not isinstance(reason, str) or not reason:
-        return bad
-    if any(name in d and not isinstance(d[name], dict) for name in ("input", "request")):
-        return bad
+        return _bad(put)
+    if (
+        (changed is None and "input" in d)
+        or (asked is None and "request" in d)
+        or not isinstance(changed, (dict, NoneType))
+        or not isinstance(asked, (dict, NoneType))
+    ):
+        return _bad(put)
     id = state = None
-    if isinstance(asked, dict):
+    if asked is not None:
         id, state = asked.get("id"), asked.get("state")
         if not isinstance(id, str) or not isinstance(state, str) or asked.get("digest") != put.digest:
-            return bad
+            return _bad(put)
     return Decision(effect, reason, _rule(d.get("rule")), id, state, changed, d.get("safety") is True, None, put.digest)
+
+
+def _bad(put: Put) -> Decision:
+    return Decision("deny", "the server's answer cannot be read as a decision", error="unreadable", digest=put.digest)
 
 
 def _rule(r: object) -> Rule | None:

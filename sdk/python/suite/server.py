@@ -69,6 +69,12 @@ class Server:
                 time.sleep(0.02)
         raise AssertionError((self.dir / "log").read_text())
 
+    def cpu(self) -> float:
+        """Seconds of processor time that it has used."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     @property
     def stopped(self) -> bool:
         return self._process is None

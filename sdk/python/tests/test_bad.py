@@ -83,6 +83,15 @@ def test_bad_tool(shared: Server, tool: Any) -> None:
         Client(shared.address).authorize(Call(tool))
 
 
+@pytest.mark.parametrize("bad", [5, b"x", ["x"], "\ud800"])
+@pytest.mark.parametrize("name", ["agent", "session", "user", "mode", "dir"])
+def test_bad_field(shared: Server, name: str, bad: Any) -> None:
+    with pytest.raises(BadCall, match=name):
+        Client(shared.address).authorize(Call("safe", **{name: bad}))
+    with pytest.raises(BadCall, match="roots"):
+        Client(shared.address).authorize(Call("safe", roots=("/a", bad)))
+
+
 def test_odd_but_good(shared: Server) -> None:
     """What JSON has is sent as it is, and the server sees the same bytes."""
     call = Call("pay", {"é": "😀\u2028\x7f", "n": 10**30, "t": (1, 2), "z": None, "a": True, "e": {}})
@@ -192,6 +201,8 @@ UNREADABLE = {
     "two lengths": (http(head=b"Obstat-Api: 1\r\nContent-Length: 2\r\n"), "unreadable"),
     "a length and chunks": (http(head=b"Obstat-Api: 1\r\nTransfer-Encoding: chunked\r\n"), "unreadable"),
     "more than its length": (http() + http(), "unreadable"),
+    "a line that is no field": (http(head=b"Obstat-Api: 1\r\nnothing\r\n"), "unreadable"),
+    "two versions": (http(head=b"Obstat-Api: 1\r\nobstat-api: 1\r\n"), "unreadable"),
     "a long head": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "unreadable"),
     "a long body": (b"HTTP/1.1 200 OK\r\nObstat-Api: 1\r\nContent-Length: 99999999\r\n\r\n", "unreadable"),
     "bad chunks": (b"HTTP/1.1 200 OK\r\nObstat-Api: 1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "unreadable"),

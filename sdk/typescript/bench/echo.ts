@@ -1,85 +1,58 @@
-// A decision beside a bare echo of the same bytes over a Unix socket, taking turns in one run.
+// A decision beside echoes of the same bytes over Unix sockets, taking turns in one run.
 //
-//     OBSTAT_BIN=bin/obstat node build/bench/echo.js [ROUNDS]
-import { fork } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import http from "node:http";
-import net from "node:net";
-import { tmpdir } from "node:os";
+//     (cd bench && go build -o /tmp/echo ./echo) && OBSTAT_BIN=bin/obstat ECHO=/tmp/echo node sdk/typescript/build/bench/echo.js [N]
+//
+// All with the transport of this package. "echo" is a bare net/http server that sends back the body; "durable" is the same server, which
+// first appends the body to a file and waits for fdatasync, as a decision is written down before it is given.
+import { spawn } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { Client } from "../src/index.js";
-import { Server } from "../test/harness.js";
+import { place } from "../src/place.js";
+import { Transport } from "../src/transport.js";
+import { put } from "../src/wire.js";
+import { Server, sleep } from "../test/harness.js";
 
-const REQUEST = 420; // bytes of a decision's request with its head, and of the answer
-const ANSWER = 560;
-
-if (process.argv[2] === "serve") {
-  const [raw, web] = process.argv.slice(3) as [string, string];
-  const answer = Buffer.alloc(ANSWER, "x");
-  net.createServer((s) => s.on("data", () => s.write(answer))).listen(raw);
-  http.createServer((req, res) => req.resume().on("end", () => res.setHeader("Content-Length", 300).end(Buffer.alloc(300, "x")))).listen(web, () => process.send?.("ready"));
-} else {
-  await main(Number(process.argv[2] ?? 15));
-}
-
-async function main(rounds: number): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "ob"));
-  chmodSync(dir, 0o700);
-  const child = fork(process.argv[1] ?? "", ["serve", join(dir, "raw"), join(dir, "web")]);
-  await new Promise((done) => child.once("message", done));
-  const server = await Server.open();
-  const client = new Client({ server: server.address, timeout: 60 });
-  const socket = net.connect(join(dir, "raw"));
-  const request = Buffer.alloc(REQUEST, "x");
-  const agent = new http.Agent({ keepAlive: true });
-  let n = 0;
-  const ways: Record<string, () => Promise<unknown>> = {
-    "echo, bare socket": () =>
-      new Promise((done) => {
-        let got = 0;
-        const take = (b: Buffer): void => {
-          if ((got += b.length) < ANSWER) return;
-          socket.off("data", take);
-          done(undefined);
-        };
-        socket.on("data", take).write(request);
-      }),
-    "echo, node:http": () =>
-      new Promise((done) => {
-        const req = http.request({ socketPath: join(dir, "web"), method: "POST", agent }, (res) => void res.resume().on("end", done));
-        req.end("x".repeat(200));
-      }),
-    "healthz, same socket": () =>
-      new Promise((done) => {
-        http.get({ socketPath: server.path, path: "/healthz", agent }, (res) => void res.resume().on("end", done));
-      }),
-    "decision": async () => {
-      const d = await client.authorize({ tool: "safe", input: { x: n++ }, dir: "/srv/app", session: "bench" });
-      if (!d.allowed) throw new Error(d.reason);
-    },
-  };
-  const times: Record<string, number[]> = {};
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, run] of Object.entries(ways)) {
-      const took: number[] = [];
-      for (let i = 0; i < 300; i++) {
-        const began = performance.now();
-        await run();
-        took.push((performance.now() - began) * 1000);
-      }
-      if (round > 0) (times[name] ??= []).push(median(took)); // the first warms up
-    }
+const n = Number(process.argv[2] ?? 2000);
+const server = await Server.open();
+const path = join(server.dir, "echo");
+const child = spawn(process.env["ECHO"] ?? "echo", [path, path + ".log"], { stdio: "inherit" });
+while (!existsSync(path) || statSync(path).mode & 0o077) await sleep(10);
+const client = new Client({ server: server.address, timeout: 60 });
+const transport = new Transport(place("unix:" + path), "", false);
+const call = (i: number): { tool: string; input: object; dir: string } => ({ tool: "safe", input: { x: i }, dir: "/" });
+const send = async (to: string, body: string): Promise<void> => {
+  if ((await transport.send({ method: "POST", path: to, body, timeout: 60_000 })).status !== 200) throw new Error(to);
+};
+const ways: Record<string, (i: number, body: string) => Promise<void>> = {
+  echo: (_, body) => send("/echo", body),
+  durable: (_, body) => send("/durable", body),
+  decision: async (i) => {
+    const d = await client.authorize(call(i));
+    if (!d.allowed) throw new Error(d.reason);
+  },
+};
+const wall: Record<string, number[]> = {};
+const cpu: Record<string, number[]> = {};
+for (let i = 0; i < n; i++) {
+  const body = `{"call":${put(call(i)).body},"unclaimed":true}`;
+  for (const [name, way] of Object.entries(ways)) {
+    const used = process.cpuUsage();
+    const began = performance.now();
+    await way(i, body);
+    const took = (performance.now() - began) * 1000;
+    const { user, system } = process.cpuUsage(used);
+    if (i < n / 4) continue; // the compiler warms up
+    (wall[name] ??= []).push(took);
+    (cpu[name] ??= []).push(user + system);
   }
-  const base = median(times["echo, bare socket"] ?? []);
-  for (const [name, list] of Object.entries(times)) console.log(`${name.padEnd(20)} ${median(list).toFixed(0).padStart(5)} µs  ${(median(list) / base).toFixed(2)}`);
-  client.close();
-  socket.destroy();
-  agent.destroy();
-  child.kill();
-  await server.close();
-  rmSync(dir, { recursive: true });
 }
-
-function median(list: readonly number[]): number {
-  return [...list].sort((a, b) => a - b)[list.length >> 1] ?? NaN;
-}
+const of = (list: Record<string, number[]>, name: string): number => [...(list[name] ?? [])].sort((a, b) => a - b)[(list[name]?.length ?? 0) >> 1] ?? NaN;
+const columns = Object.keys(ways).map((name) => `${name} ${of(wall, name).toFixed(0)} µs (${of(cpu, name).toFixed(0)} of its own)`);
+const times = (name: string): string => (of(wall, "decision") / of(wall, name)).toFixed(2);
+console.log(`Node   ${columns.join("   ")}   ${times("echo")} times echo, ${times("durable")} times durable   load ${loadavg()[0]?.toFixed(1)}`);
+client.close();
+transport.close();
+child.kill();
+await server.close();

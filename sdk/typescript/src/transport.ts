@@ -14,6 +14,7 @@ const CONNECT = 2_000;
 const START = 10_000;
 /** How much of an answer is read. */
 const MAX_ANSWER = 16 * 1024 * 1024;
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A request. */
 export interface Ask {
@@ -167,7 +168,7 @@ export class Transport {
     const status = res.statusCode ?? 0;
     if (status >= 300 && status < 400) throw new Fault("unreadable", `${this.#place.name} sends elsewhere, which obstat never does`);
     try {
-      return { status, body: new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)) };
+      return { status, body: UTF8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)) };
     } catch {
       throw new Fault("unreadable", `the answer of ${this.#place.name} is no UTF-8`);
     }

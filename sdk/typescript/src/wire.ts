@@ -56,7 +56,7 @@ function digestOf(tool: string, input: string): string {
   const hash = createHash("sha256");
   for (const part of [tool, input]) {
     const n = Buffer.alloc(8);
-    n.writeBigUInt64BE(BigInt(Buffer.byteLength(part)));
+    n.writeUInt32BE(Buffer.byteLength(part), 4); // of 64 bits; none is that long
     hash.update(n).update(part);
   }
   return hash.digest("hex");
