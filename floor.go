@@ -282,6 +282,9 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}
+	if !fl.speaks(&o, fl.f.Call.Tool) && fl.by.verdict == Allow && fl.by.rule != nil && fl.a.Given(i) {
+		o.verdict = Allow // as that around it is
+	}
 	if fl.by.rule == nil && c.ReadOnly && fl.a.ReadOnly && !o.ruled() {
 		o.verdict = Allow // the call is allowed since all of it only reads, and this is a part of it
 	}

@@ -54,6 +54,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	if must && loosest.verdict < Allow {
 		fl.tighten(loosest, e.Raw, whyEffect(e))
 	}
+	fl.inside(e, face)
 	fl.possibly(e, face)
 	if reads, ok := fl.pol.prog.Faces[FaceRead]; ok && reads.Tool != face.Tool && fl.searches(e) {
 		fl.possibly(e, reads) // what lies in there it reads, whatever the rules for searching say
@@ -63,6 +64,19 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 		fl.tighten(tight, e.Raw, whyEffect(e))
 		fl.possibly(e, also)
 	}
+}
+
+// inside puts a file in a directory that a command writes to, of which nobody says the name, to the rules: `wget -P src URL`.
+func (fl *floorWalk) inside(e *effect.Effect, face Face) {
+	if !e.Tags.Has(effect.Into) {
+		return
+	}
+	in := *e
+	if in.Path += "/" + placeholder; in.Real != "" {
+		in.Real += "/" + placeholder
+	}
+	tight, _ := fl.spellings(&in, face)
+	fl.tighten(tight, e.Raw, "it would write in "+e.Path)
 }
 
 // alike returns how the dialect's rules speak of what a file tool does that is none of those that the dialect's

@@ -15,12 +15,12 @@ import (
 
 // possibly asks if a rule may apply to one of the paths that e touches.
 func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
-	if fl.o.verdict == Deny || e.Tags.Has(effect.List) || e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch|effect.Contents) {
+	if fl.o.verdict == Deny || e.Tags.Has(effect.List) || e.Unnamed && e.Path == "" && !e.Tags.Has(effect.Found|effect.Patch|effect.Contents) {
 		return // names only, or a program's own books, git's working tree: nobody names them
 	}
-	// Nobody names an archive's files, and a search tool passes by what it may not read, as far as is known:
-	// only a rule for all that is in the directory is about them.
-	whole := e.Unnamed && e.Tags.Has(effect.Contents) && !e.Tags.Has(effect.Found|effect.Patch) || !fl.shell() && e.Recursive && !e.Named()
+	// Nobody names an archive's files, nor those that a program makes where it was sent to, and a search tool
+	// passes by what it may not read, as far as is known: only a rule for all that is in the directory is about them.
+	whole := e.Unnamed && !e.Tags.Has(effect.Found|effect.Patch) || !fl.shell() && e.Recursive && !e.Named()
 	sets := [...]paths.Set{e.Target(), e.RealTarget()}
 	if e.Loose() {
 		sets[0], sets[1] = paths.Anything(), paths.Anything()

@@ -59,7 +59,7 @@ const maxWord = 4 << 10
 // runs code or writes files that it does not name.
 func (fl *floorWalk) takesFiles(i int) (reads, writes bool) {
 	reads = !fl.a.Commands[i].Catalogued
-	writes = reads
+	writes = reads || fl.guesses(i)
 	for j := range fl.a.Effects {
 		e := &fl.a.Effects[j]
 		if e.Command != i {
@@ -80,10 +80,22 @@ func (fl *floorWalk) takesFiles(i int) (reads, writes bool) {
 	return reads, writes
 }
 
+// guesses tells whether a command has a flag or a subcommand that is not known, so that the word behind it
+// may be something else than it seems.
+func (fl *floorWalk) guesses(i int) bool {
+	return slices.ContainsFunc(fl.a.Gaps, func(g effect.Gap) bool {
+		return g.Command == i && (g.Kind == effect.UnknownFlag || g.Kind == effect.UnknownSub)
+	})
+}
+
 // said tells whether an effect says what becomes of a word of a command.
 func (fl *floorWalk) said(i int, at shell.Span) bool {
 	for j := range fl.a.Effects {
-		if e := &fl.a.Effects[j]; e.Command == i && e.Span == at && (e.Kind == effect.Read || e.Kind == effect.Write || e.Kind == effect.Delete) {
+		e := &fl.a.Effects[j]
+		if e.Command != i || e.Span != at {
+			continue
+		}
+		if e.Kind == effect.Write || e.Kind == effect.Delete || e.Kind == effect.Read && !e.Tags.Has(effect.List) && !fl.guesses(i) {
 			return true
 		}
 	}
@@ -101,14 +113,18 @@ func isOutput(args []shell.Word, i int) bool {
 		flag = args[i-1].Text
 	}
 	name, _, _ := strings.Cut(strings.ToLower(flag), "=")
-	if name == "-mf" || strings.HasPrefix(name, "-o") {
+	switch {
+	case name == "-mf" || name == "--emit" || name == "--html" || name == "--xml" || name == "--log":
+		return true
+	case strings.HasPrefix(name, "-o"), strings.HasPrefix(name, "-wl,-map"), strings.HasPrefix(name, "-wa,-a"):
 		return true
 	}
 	return strings.HasPrefix(name, "-") && slices.ContainsFunc(outputs, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // outputs are parts of the names of flags whose values are written.
-var outputs = []string{"out", "dest", "report", "junit", "export", "save", "dump", "profile", "basetemp", "logfile", "log-file"}
+var outputs = strings.Fields(`out dest report junit export save dump profile basetemp temp-dir tempdir logfile log-file resultlog result-json artifact dist-dir site-dir target-dir envdir install-dir
+	build-dir builddir cache-dir cachedir cache-location cache-file coveragedirectory declarationdir buildinfo generatetrace metafile metadata-file diagnostics data-file pidfile pid-file state-file statefile screenshot record results-dir symlink_prefix logger`)
 
 // pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a` and `-oa` it is a.
 func pieces(word string) []string {

@@ -45,11 +45,21 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.readFile(w, false)
 	case roleList:
 		c.listFile(w)
-	case roleWrite, roleMaybe:
+	case roleMaybe:
+		if c.read != nil { // `ssh-keygen -l -f key.pub`
+			c.listFile(w)
+			return true
+		}
+		c.changeFile(Write, w)
+	case roleWrite:
 		if flag && w.Known && w.Text == "-" {
 			return true // standard output
 		}
+		n := len(c.a.an.Effects)
 		c.changeFile(Write, w)
+		if (flag || !harmlessDeeds(c.spec.does)) && n < len(c.a.an.Effects) {
+			c.putIn(&c.a.an.Effects[n])
+		}
 	case roleDelete:
 		c.changeFile(Delete, w)
 	case roleDir:
@@ -151,8 +161,11 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 	case roleGitConfig:
 		if flag {
 			c.gitConfig(w)
-		} else if len(c.ops()) > 1 && (!w.Known || gitRuns(strings.ToLower(w.Text))) { // git config NAME VALUE
-			c.gap(NotPlain, "a setting that can make git run a program", w)
+		} else if len(c.ops()) > 1 { // git config NAME VALUE
+			if !w.Known || gitRuns(strings.ToLower(w.Text)) {
+				c.gap(NotPlain, "a setting that can make git run a program", w)
+			}
+			c.configFile()
 		}
 	case roleSSHOption:
 		c.sshOption(w)
@@ -160,6 +173,15 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 		return false
 	}
 	return true
+}
+
+// configFile is the file that git's settings are written to, if a flag says so.
+func (c *call) configFile() {
+	for i := range c.seen() {
+		if s := &c.seen()[i]; s.has && s.flag.role == roleRead {
+			c.changeFile(Write, &s.val)
+		}
+	}
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {

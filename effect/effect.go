@@ -90,10 +90,29 @@ type Command struct {
 	Catalogued  bool       // the knowledge base has the program
 	Wrapper     bool       // it runs the command that follows it
 	Transparent bool       // a wrapper that does nothing of its own
+	Loads       bool       // a wrapper that runs whatever program a package brings: npx, `uv run`
 	ReadOnly    bool       // it provably only reads, with what it runs
 
 	fed   bool // what is piped into it was looked at
 	owner int  // the command that runs it, or -1
+}
+
+// Given reports whether who allows the command that runs command i has allowed it with that: one that runs whatever a
+// package brings has code of the package run, `npx eslint`, and one in a container what is in there.
+func (a *Analysis) Given(i int) bool {
+	c := &a.Commands[i]
+	if c.owner < 0 {
+		return false
+	}
+	code := !c.Catalogued
+	for j := range a.Effects {
+		e := &a.Effects[j]
+		if e.Command == i && e.Where == "container" {
+			return true
+		}
+		code = code || e.Command == i && e.Kind == Code
+	}
+	return code && a.Commands[c.owner].Loads
 }
 
 // around are the places of a command that have no part in what it does.

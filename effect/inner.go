@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -67,6 +68,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	cmd := &c.a.an.Commands[c.cmd]
 	cmd.Wrapper = true
 	cmd.Transparent = transparent && c.harmlessSpec()
+	cmd.Loads = transparent && slices.ContainsFunc(c.spec.does, func(d deed) bool { return d.verb == doesCode })
 	if len(words) == 0 {
 		return
 	}
@@ -394,8 +396,8 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	}
 	e := c.newEffect(Code, w)
 	e.Detail, e.Tags = "runs "+w.Text, Script
-	if r == roleModule && (w.Text == "zipfile" || w.Text == "tarfile") {
-		c.unpacks()
+	if r == roleModule {
+		c.module(w)
 	}
 	switch {
 	case !w.Known:

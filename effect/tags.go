@@ -39,6 +39,8 @@ const (
 	Linked
 	// Inline: the code stands in the call: `python3 -c`.
 	Inline
+	// Into: files are put in the directory, of names that nobody says: `wget -P dir`.
+	Into
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.

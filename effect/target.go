@@ -236,11 +236,24 @@ func (a *analyzer) worktree(dir string) string {
 
 // putInto is the directory that files of any name are put in.
 func (c *call) putInto(w *shell.Word) {
+	from := len(c.a.an.Effects)
 	c.changeFile(Write, w)
+	for ; from < len(c.a.an.Effects); from++ {
+		c.a.an.Effects[from].Tags |= Into
+	}
 	if p := c.a.resolve(c.f.dir, w); w.Known {
 		c.into = or(p.Real, p.Abs)
 	} else {
 		c.into = "/" // it may be anywhere
+	}
+}
+
+// putIn notes that what a program is told to write is a directory, or a pattern that may be one: `go build -o bin ./...`.
+func (c *call) putIn(e *Effect) {
+	if e.Glob {
+		e.Recursive = true
+	} else if c.a.dirAt(e) {
+		e.Tags |= Into
 	}
 }
 

@@ -181,3 +181,27 @@ func TestSearchForms(t *testing.T) {
 		}
 	}
 }
+
+// Who allows a program that runs whatever a package brings has allowed the package's programs, and what runs in a container; the
+// machine's own programs need a rule, and denials hold.
+func TestPackagesPrograms(t *testing.T) {
+	allow := map[string]string{
+		"claudecode": `{"permissions":{"allow":["Bash(npx *)","Bash(uv *)","Bash(docker *)"],"deny":["Bash(rm *)"]}}`,
+		"opencode":   `{"permission":{"*":"allow","bash":{"*":"ask","npx *":"allow","uv *":"allow","docker *":"allow","rm *":"deny"}}}`,
+	}
+	for name, policy := range allow {
+		d, _ := all.Find(name)
+		l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(policy)}}, Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, want := range map[string]obstat.Verdict{
+			"npx eslint src --fix": obstat.Allow, "npx some-package": obstat.Allow, "uv run pytest -q": obstat.Allow, "docker exec web rake db:migrate": obstat.Allow, "npx jest": obstat.Allow,
+			"npx cp a b": obstat.Ask, "npx sh -c 'cp a b'": obstat.Ask, "npx rm x": obstat.Deny, "uv run rm x": obstat.Deny, "npx eslint && cp a b": obstat.Ask, "docker exec web rm x": obstat.Deny,
+		} {
+			if d := decide(l.Policy, c, world); d.Verdict != want {
+				t.Errorf("%s: %s: %v, want %v: %s", name, c, d.Verdict, want, d.Reason())
+			}
+		}
+	}
+}
