@@ -43,6 +43,11 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 	e.Harmless = e.Kind == Read && !e.Secret
 	a.effect(e)
 	a.throughLinks(&e)
+	if r.Op == "<>" && kind == Write { // it can be read, too
+		in := *r
+		in.Op = "<"
+		a.redirect(&in, cmd, f)
+	}
 }
 
 // descriptor reports whether the target of a duplication is a descriptor: 1, 2-, -.
