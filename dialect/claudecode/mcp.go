@@ -8,7 +8,8 @@ import (
 )
 
 // glued is what stands between an MCP server and its tool in agents that give
-// no other sign of it: github_create_issue, github-create_issue.
+// no other sign of it: github_create_issue, github-create_issue. In Crush's mcp_my_server_get_file
+// the server's name has no end either.
 var glued = []struct{ agent, by string }{{"opencode", "_"}, {"copilot", "-"}}
 
 // mcpName returns mcp__server__tool for other agents' spellings of it.
@@ -36,23 +37,30 @@ func (v *view) mcpNames(agent, tool string) []string {
 			sep = g.by
 		}
 	}
-	if _, known := effect.Lookup(tool); known || sep == "" || len(v.Servers) == 0 || knownTool(tool) {
-		return []string{tool}
+	name, crush := strings.CutPrefix(tool, "mcp_")
+	if crush = crush && !strings.HasPrefix(name, "_"); crush {
+		sep = "_"
+	} else {
+		name = tool
+	}
+	t, known := effect.Lookup(tool)
+	if known && !crush || sep == "" || len(v.Servers) == 0 || knownTool(tool) {
+		return []string{mcpName(tool, &t)}
 	}
 	var out []string
 	for at, n := 0, 0; n < maxSplits; n++ {
-		i := strings.Index(tool[at:], sep)
+		i := strings.Index(name[at:], sep)
 		if i < 0 {
 			break
 		}
-		server, rest := tool[:at+i], tool[at+i+1:]
+		server, rest := name[:at+i], name[at+i+1:]
 		if rest != "" && slices.ContainsFunc(v.Servers, func(s string) bool { return fits(s, server) }) {
 			out = append(out, "mcp__"+server+"__"+rest)
 		}
 		at += i + 1
 	}
 	if out == nil || slices.ContainsFunc(v.Named, func(s string) bool { return fits(s, tool) }) {
-		out = append(out, tool)
+		out = append(out, mcpName(tool, &t))
 	}
 	return out
 }

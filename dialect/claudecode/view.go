@@ -67,6 +67,9 @@ func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 		out = []obstat.Question{q}
 	}
 	if len(out) == 0 {
+		if t.Canonical == "mcp" {
+			name = f.Call.Tool
+		}
 		for _, n := range v.mcpNames(f.Call.Agent, name) {
 			out = append(out, obstat.Question{Tool: n})
 		}

@@ -105,14 +105,18 @@ func toolName(tool string) string {
 }
 
 // toolName returns Gemini CLI's name for a tool, also for that of a server that rules name: canary-poke
-// of Copilot and canary_poke of opencode are mcp__canary__poke.
+// of Copilot and canary_poke of opencode are mcp__canary__poke, and mcp_my_server_get of Crush is mcp__my_server__get.
 func (v *view) toolName(tool string) string {
 	name := toolName(tool)
-	if _, known := effect.Lookup(tool); known || name != tool {
+	glued, crush := strings.CutPrefix(tool, "mcp_")
+	if crush = crush && strings.HasPrefix(name, "mcp__") && name != tool; !crush {
+		glued = tool
+	}
+	if _, known := effect.Lookup(tool); !crush && (known || name != tool) {
 		return name
 	}
 	for _, server := range v.Servers {
-		if rest, ok := strings.CutPrefix(tool, server); ok && len(rest) > 1 && (rest[0] == '_' || rest[0] == '-') {
+		if rest, ok := strings.CutPrefix(glued, server); ok && len(rest) > 1 && (rest[0] == '_' || rest[0] == '-') {
 			return "mcp__" + server + "__" + rest[1:]
 		}
 	}

@@ -82,7 +82,7 @@ func (c *callView) server() (out []string) {
 	}
 	flat := strings.ReplaceAll(name, "-", "_")
 	for _, named := range c.Named {
-		if known, _, _ := strings.Cut(named, "*"); wildcard(strings.ReplaceAll(named, "-", "_"), flat) {
+		if known, _, _ := strings.Cut(named, "*"); wildcard(flatten(named), flat) {
 			out = appendNew(out, known+name[len(known):])
 		}
 	}
@@ -90,6 +90,16 @@ func (c *callView) server() (out []string) {
 		out = []string{name}
 	}
 	return out
+}
+
+// flatten writes a name of the rules, in which stars stay, as all agents' spellings of it are compared: a.b_*
+// as a_b_*.
+func flatten(name string) string {
+	parts := strings.Split(strings.ReplaceAll(name, "-", "_"), "*")
+	for i := range parts {
+		parts[i] = sanitize(parts[i])
+	}
+	return strings.Join(parts, "*")
 }
 
 // mcpTool returns opencode's name of a tool of an MCP server that others write
