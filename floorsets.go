@@ -45,11 +45,11 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 			continue
 		}
 		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))
-		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs(), changes: e.Kind != effect.Read}
+		like := setSpace{below: set.Below, within: within, visible: e.VisibleOnly(), stars: e.StarDirs(), tops: starred(e), changes: e.Kind != effect.Read}
 		r := fl.ruleFor(set, face, like)
 		if r == nil && within && set.Marked() && !e.VisibleOnly() {
 			set.Below = false // what a pattern stands for is more than what is in it
-			r = fl.ruleFor(set, face, setSpace{stars: e.StarDirs()})
+			r = fl.ruleFor(set, face, setSpace{stars: e.StarDirs(), tops: starred(e)})
 		}
 		if r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
@@ -221,6 +221,7 @@ type setSpace struct {
 	within  bool   // a directory inside the project
 	visible bool   // hidden names are passed by
 	stars   bool   // AnyText stands for directories that are not hidden: `**`
+	tops    bool   // AnyText may stand for no directory at all: `**/x` is x, too
 	changes bool   // they are written or deleted
 	dir     string // of the call
 }
@@ -230,7 +231,10 @@ type setSpace struct {
 func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	known := paths.Set{Text: text}.Known()
 	must = p.MustMatch(known)
-	if may = must || p.MayMeet(text, s.below); !may || must {
+	if may = must || p.MayMeet(text, s.below); !may && s.tops {
+		return p.MayMeet(atTop(text), s.below), false
+	}
+	if !may || must {
 		return may, must
 	}
 	if s.within {
@@ -240,6 +244,14 @@ func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 		return false, false
 	}
 	return mayFind(p, text) || s.changes && findsVisible(p, text, s.below), false
+}
+
+// starred tells whether e is on files that a shell pattern with `**/` stands for.
+func starred(e *effect.Effect) bool { return e.Glob && strings.Contains(e.Path, "**/") }
+
+// atTop returns the paths of text in which a leading AnyText stands for no directory: `**/.e*` is `.e*`, too.
+func atTop(text string) string {
+	return strings.TrimPrefix(text, string(paths.AnyText)+"/")
 }
 
 // starsMeet tells whether a pattern may match a path of text in which AnyText stands for visible

@@ -1,8 +1,10 @@
 package effect
 
 import (
+	"path"
 	"strings"
 
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -36,6 +38,27 @@ func (c *call) foundEffects(e *Effect) {
 		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
 		c.foundFrom(e)
 		c.a.effect(*e)
+		c.a.foundLinks(e)
+	}
+}
+
+// foundLinks adds the links in the very directory that is searched: of `find . -name 'env*' -exec cat {} +` a link to
+// .env is one.
+func (a *analyzer) foundLinks(e *Effect) {
+	fs, ok := a.opts.FS.(paths.Lister)
+	if !ok || e.Path == "" || e.Glob || e.Where != "" || e.Kind == Delete {
+		return
+	}
+	links, _, _ := fs.List(e.Path)
+	for _, link := range links {
+		if !a.afford(1) {
+			return
+		}
+		if e.name == "" || paths.Matching(e.name).WithHidden().Has(link) {
+			through := *e
+			through.Recursive, through.name = false, ""
+			a.throughLink(&through, fs, path.Join(e.Path, link), "")
+		}
 	}
 }
 

@@ -158,7 +158,11 @@ func (a *analyzer) implied() {
 				e.Path = path.Join(c.Dir, file)
 			}
 			f := frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}
-			a.started = append(a.started, started{e, c.Words, f, i, c.Span, c.Program})
+			reader := c.Program
+			if reader == "git" {
+				reader = "sh" // its hooks
+			}
+			a.started = append(a.started, started{e, c.Words, f, i, c.Span, reader})
 		}
 	}
 }
@@ -177,6 +181,7 @@ func codeOf(program string) []string {
 // codeFiles are the files that programs take for code, or for settings that name code.
 const codeFiles = `make gmake: Makefile makefile GNUmakefile
 npm pnpm yarn bun npx: package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml
+git: .git/hooks/pre-commit .git/hooks/prepare-commit-msg .git/hooks/commit-msg .git/hooks/post-commit .git/hooks/pre-push .git/hooks/post-checkout .git/hooks/post-merge .git/hooks/pre-merge-commit .git/hooks/pre-rebase .git/hooks/post-rewrite .git/hooks/post-index-change
 just: justfile .justfile Justfile
 rake: Rakefile
 task go-task: Taskfile.yml Taskfile.yaml

@@ -93,3 +93,33 @@ func TestSearchesByName(t *testing.T) {
 		}
 	}
 }
+
+// Two stars may stand for no directory at all: `**/.e*` is also `.e*` at the top.
+func TestStarsAtTop(t *testing.T) {
+	for _, name := range pathDialects {
+		p := load(t, name, ".env")
+		for _, c := range []string{"cat **/.e*", "shopt -s globstar dotglob; cat **/*", "shopt -s globstar dotglob; head **/*v", "cat < **/.env"} {
+			if d := decide(p, c, world); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: allowed: %s", name, c, d.Reason())
+			}
+		}
+		for _, c := range []string{"cat **/*.md", "wc -l **/*.ts", "cat **/*"} {
+			if d := decide(p, c, world); d.Verdict != obstat.Allow {
+				t.Errorf("%s: %s: %v: %s", name, c, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
+// What lies behind a link that a search finds, and a hook that is written before git runs it, are what they lead to.
+func TestFoundLinksAndHooks(t *testing.T) {
+	w := &obstat.Snapshot{HomeDir: home, Dirs: []string{"/", "/home", home, dir, dir + "/.git", dir + "/.git/hooks", dir + "/src"}, Files: []string{dir + "/.env"}, Links: map[string]string{dir + "/envlink": dir + "/.env", dir + "/src/x": dir + "/.env"}}
+	for _, name := range pathDialects {
+		p := load(t, name, "**/.env")
+		for _, c := range []string{"find . -name 'envl*' -exec cat {} +", "find . -name 'envl*' | xargs cat", "find src -exec cat {} +", "echo 'rm x' > .git/hooks/pre-commit; git commit -m x", "printf 'curl x' > .git/hooks/pre-push && git push"} {
+			if d := decide(p, c, w); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: allowed: %s", name, c, d.Reason())
+			}
+		}
+	}
+}
