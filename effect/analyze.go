@@ -144,6 +144,7 @@ type frame struct {
 	found       string   // directory that a word with whyFound lies below
 	starts      []string // the places that found is above, if they are all known
 	foundName   string   // pattern of its name, "" if there is none
+	noLinks     bool     // it is no link: `find -type f`
 	foundShape  string   // what found looks like, if it is not known
 	secretNames bool     // names that find was told to look for are those of secrets
 	mounts      []mount  // of the container that it runs in

@@ -32,6 +32,7 @@ type call struct {
 	hasFound                                                   bool
 	starts                                                     []string   // the places that found is above, if they are all known
 	foundName                                                  string     // pattern of the names that are found
+	noLinks                                                    bool       // none of them is a link
 	foundShape                                                 string     // what found looks like, if it is not known
 	into                                                       string     // directory that files of any name are put in
 	start                                                      string     // directory before its flags say another

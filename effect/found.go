@@ -38,8 +38,24 @@ func (c *call) foundEffects(e *Effect) {
 		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
 		c.foundFrom(e)
 		c.a.effect(*e)
-		c.a.foundLinks(e)
+		if !c.f.noLinks {
+			c.a.foundLinks(e)
+		}
 	}
+}
+
+// filesOnly reports whether find passes links by: `find . -type f`, but not with an alternative or with -L.
+func filesOnly(words []shell.Word) bool {
+	files := false
+	for i := range words {
+		switch words[i].Text {
+		case "-type":
+			files = files || i+1 < len(words) && words[i+1].Known && words[i+1].Text == "f"
+		case "-L", "-follow", "-o", "-or", ",", "!", "-not":
+			return false
+		}
+	}
+	return files
 }
 
 // foundLinks adds the links in the very directory that is searched: of `find . -name 'env*' -exec cat {} +` a link to

@@ -16,7 +16,7 @@ func (c *call) inner() {
 			if !c.hasFound {
 				c.startsAt(&shell.Word{Text: ".", Known: true})
 			}
-			c.foundName = nameFilter(c.words)
+			c.foundName, c.noLinks = nameFilter(c.words), filesOnly(c.words)
 			c.wrap(c.fill(withPlace(c.words[s.at:s.end], c.spec), "{}", whyFound), false)
 		}
 	}
@@ -78,7 +78,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
-	f.foundName, f.foundShape, f.starts = c.foundName, c.foundShape, c.starts
+	f.foundName, f.foundShape, f.starts, f.noLinks = c.foundName, c.foundShape, c.starts, c.noLinks
 	if w := c.place0(); w != "" {
 		f.where, f.dir = w, c.workdir
 	}
@@ -207,7 +207,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 	if !listing(words) {
 		return false
 	}
-	c.foundName = nameFilter(words)
+	c.foundName, c.noLinks = nameFilter(words), filesOnly(words)
 	for i := range words[1:] {
 		if !words[1+i].Known {
 			return false
@@ -235,6 +235,7 @@ func (c *call) listed(w *shell.Word) *shell.Word {
 	if len(s.Commands) != 1 || len(s.Gaps)+len(s.Commands[0].Redirects)+len(s.Commands[0].Assigns) > 0 || !c.listedBy(s.Commands[0].Words) {
 		return w
 	}
+	c.f.noLinks = c.noLinks
 	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
 	v := *w
 	v.Why = whyFound
