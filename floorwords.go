@@ -43,7 +43,7 @@ func (fl *floorWalk) words() {
 				if e.Kind = effect.Read; reads {
 					fl.mayTouch(c, e, piece)
 				}
-				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j)) && !fl.said(i, w.Span) {
+				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j) || fl.unknownFlag(i, j)) && !fl.said(i, w.Span) {
 					fl.mayTouch(c, e, piece)
 				}
 			}
@@ -85,6 +85,15 @@ func (fl *floorWalk) takesFiles(i int) (reads, writes bool) {
 func (fl *floorWalk) guesses(i int) bool {
 	return slices.ContainsFunc(fl.a.Gaps, func(g effect.Gap) bool {
 		return g.Command == i && (g.Kind == effect.UnknownFlag || g.Kind == effect.UnknownSub)
+	})
+}
+
+// unknownFlag tells whether a word is a flag that is not known, or behind one of one letter, and may be its value:
+// `javac -d src A.java`. Most long ones that are given without a value, as `prettier --check src`, take none.
+func (fl *floorWalk) unknownFlag(i, j int) bool {
+	args := fl.a.Commands[i].Args()
+	return slices.ContainsFunc(fl.a.Gaps, func(g effect.Gap) bool {
+		return g.Command == i && g.Kind == effect.UnknownFlag && (g.Span == args[j].Span || j > 0 && g.Span == args[j-1].Span && len(args[j-1].Text) == 2)
 	})
 }
 
