@@ -1,6 +1,9 @@
 package agent
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // An Asking says where an ask of obstat's goes in one way to run an agent.
 type Asking struct {
@@ -50,6 +53,11 @@ func Askings() []Asking {
 		{Agent: Windsurf, Way: "always", At: AtObstat},
 		{Agent: Cline, Way: "always", At: AtObstat},
 	}
+}
+
+// MayPrompt tells whether it is the entry that has asks shown in the agent's own prompt, by --interactive.
+func (a *Agent) MayPrompt() bool {
+	return slices.ContainsFunc(Askings(), func(row Asking) bool { return row.Agent == a.Name && row.With == "--interactive" })
 }
 
 // Started returns the agent's command line when it is run that way, nil where that says nothing.

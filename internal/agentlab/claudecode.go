@@ -31,3 +31,24 @@ func (claudeCode) calls(a action) []Call {
 func (claudeCode) entry() entry {
 	return entry{file: ".claude/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"}
 }
+
+// talk starts it as for somebody who has been asked about everything but calls: the theme, the key, the folder.
+func (c claudeCode) talk(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("@anthropic-ai/claude-code-PLATFORM/claude")
+	if err == nil {
+		err = r.writeJSON(r.home(".claude.json"), object{"hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
+			"customApiKeyResponses": object{"approved": []string{"sk-ant-dummy"}, "rejected": []string{}},
+			"projects":              object{r.cwd(): object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}})
+	}
+	_, env, _ = c.command(r, prompt)
+	return []string{bin, prompt, "--model", "claude-sonnet-4-5", "--permission-mode", c.mode}, append(env, terminal), err
+}
+
+// dialog: in bypassPermissions obstat asks by itself. For a call that a hook asks about, Claude Code offers
+// yes and no alone.
+func (c claudeCode) dialog() dialog {
+	if c.mode == "bypassPermissions" {
+		return dialog{}
+	}
+	return dialog{shows: "Do you want to proceed?", yes: "1", no: "ESC"}
+}

@@ -87,3 +87,15 @@ func (c codexCode) calls(a action) []Call {
 	}
 	return nil
 }
+
+func (codex) talk(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("@openai/codex-PLATFORM/vendor/*/bin/codex")
+	if err == nil { // as for somebody who has trusted the folder, and does not want another model
+		err = r.replace(r.home(".codex/config.toml"), `(?s)$`, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n\n[notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n", r.project()))
+	}
+	return []string{bin, "--dangerously-bypass-approvals-and-sandbox", "-C", r.cwd(), prompt}, []string{"SCRIPTED_API_KEY=dummy", terminal}, err
+}
+
+func (codex) dialog() dialog {
+	return dialog{first: []step{{shows: "Try new model", keys: "DOWN ENTER"}}}
+}

@@ -29,3 +29,13 @@ func (copilot) calls(a action) []Call {
 func (copilot) entry() entry {
 	return entry{file: ".copilot/hooks/obstat.json", timeout: `("timeoutSec":\s*)\d+`, short: "${1}3", userOnly: true, asking: []string{"--wait", "60s"}}
 }
+
+func (c copilot) talk(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("@github/copilot-PLATFORM/copilot")
+	_, env, _ = c.command(r, prompt)
+	return []string{bin, "-i", prompt, "--allow-all-tools", "--allow-all-paths"}, append(env, terminal), err
+}
+
+func (copilot) dialog() dialog {
+	return dialog{shows: "Do you want to allow this tool call?", yes: "1", no: "ESC", first: []step{{shows: "Do you trust the files in this folder?", keys: "ENTER"}}}
+}

@@ -37,3 +37,14 @@ func (geminiCLI) calls(a action) []Call {
 func (geminiCLI) entry() entry {
 	return entry{file: ".gemini/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000"}
 }
+
+func (g geminiCLI) talk(r *run, prompt string) (args, env []string, err error) {
+	bundle, err := r.installed("@google/gemini-cli/bundle/gemini.js")
+	_, env, _ = g.command(r, prompt)
+	return []string{"node", bundle, "-i", prompt, "-m", "gemini-2.5-pro", "--approval-mode", "yolo"}, append(env, terminal), err
+}
+
+// dialog: its answer for the session is for its own rules, and the hook asks again.
+func (geminiCLI) dialog() dialog {
+	return dialog{shows: "Allow execution of", yes: "ENTER", no: "ESC", flags: []string{"--interactive"}}
+}

@@ -43,6 +43,9 @@ const runLimit = 5 * time.Minute
 // it: some agents then wait for the hook's own end.
 const hangLimit = time.Minute
 
+// ttyLimit is how long it may take on a terminal, where an agent does not end by itself.
+const ttyLimit = 3 * time.Minute
+
 // try plays one scenario with one agent in r's directory.
 func (s *scenario) try(a *Agent, r *run) Result {
 	res := Result{Agent: a.id(), Scenario: s.name, Outcome: outNotDriven}
@@ -76,24 +79,33 @@ func (s *scenario) try(a *Agent, r *run) Result {
 		return res
 	}
 	limit := runLimit
-	if s.hook == hanging {
+	switch {
+	case s.hook == hanging:
 		limit = hangLimit
+	case s.tty:
+		limit = ttyLimit
 	}
 	var seat *seat
-	if s.asked() {
+	here := s.asksHere(a)
+	if s.asked() && !here {
 		if seat, err = r.sit(s); err != nil {
 			res.Note, res.Detail, res.Broken = "it cannot be started", err.Error(), errInstall.Error()
 			return res
 		}
 		defer seat.leave()
 	}
-	hung, err := r.start(a, limit, seat.during())
+	hung, err := r.start(a, s, limit, seat.during())
 	if err != nil {
 		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res
 	}
 	s.judge(&res, a, r, hung && !s.dies)
-	if res.Broken == "" {
+	if here && res.Broken == "" && res.Outcome != outNotDriven {
+		if d := a.driver.(talker).dialog(); r.asked != s.times(&d) {
+			res.Broken = fmt.Sprintf("the agent asked %d times", r.asked)
+		}
+	}
+	if res.Broken == "" && !(s.hook == inFront && a.asks) { // its own prompt, which nobody answers, comes first
 		res.Broken = cmp.Or(seat.wrong(), r.untold(s))
 	}
 	res.Took = time.Since(begin)
@@ -113,7 +125,7 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 		res.Outcome = outHung
 	case ran:
 		res.Outcome = outRan
-	case s.dies:
+	case s.dies, r.asked > 0 && len(told) == 0: // killed, or its turn ended with a no
 		res.Outcome = outBlocked
 		return
 	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
@@ -130,12 +142,12 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	switch {
 	case s.want == either || (s.hook == never || s.hook == inFront) && a.asks:
 	case hung:
-		res.Broken = fmt.Sprintf("the agent hung and was ended after %s", runLimit)
+		res.Broken = "the agent hung, and was ended"
 	case s.want == mustRun && !ran:
 		res.Broken = "it did not run"
 	case s.want == mustBlock && ran:
 		res.Broken = "it ran"
-	case s.says != "" && !slices.ContainsFunc(strings.Split(s.says, "|"), func(w string) bool { return strings.Contains(words, w) }):
+	case s.says != "" && r.asked == 0 && !slices.ContainsFunc(strings.Split(s.says, "|"), func(w string) bool { return strings.Contains(words, w) }):
 		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason", s.says)
 	case s.name == atOnceName && !(there("project/one.txt")(r) && there("project/two.txt")(r)):
 		res.Broken = "the allowed ones did not run"

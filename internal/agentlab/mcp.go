@@ -3,6 +3,7 @@ package agentlab
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 )
@@ -23,8 +24,9 @@ type rpc struct {
 	} `json:"params"`
 }
 
-// ServeMCP is a tool server on standard input and output with three tools: touch and
-// note make the file at their argument path, erase removes it.
+// ServeMCP is a tool server on standard input and output with three tools: touch makes the
+// file at its argument path, note adds a line to it, so that two calls can be told from one,
+// and erase removes it.
 func ServeMCP(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -70,8 +72,10 @@ func (m *rpc) call() object {
 	path := m.Params.Arguments.Path
 	var err error
 	switch m.Params.Name {
-	case "touch", "note":
+	case "touch":
 		err = os.WriteFile(path, nil, 0o644)
+	case "note":
+		err = appendLine(path)
 	case "erase":
 		err = os.Remove(path)
 	default:
@@ -82,4 +86,13 @@ func (m *rpc) call() object {
 		text = err.Error()
 	}
 	return object{"content": []any{object{"type": "text", "text": text}}, "isError": err != nil}
+}
+
+func appendLine(path string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("x\n")
+	return errors.Join(err, f.Close())
 }

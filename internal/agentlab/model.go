@@ -73,6 +73,13 @@ func NewModel(script Script) (*Model, error) {
 // URL is where the server is, without a slash at the end.
 func (m *Model) URL() string { return "http://" + m.addr }
 
+// notify has a function called before the model asks for a call of the main list.
+func (m *Model) notify(before func(call int)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = before
+}
+
 // Close ends the server and all its connections.
 func (m *Model) Close() error { return m.server.Close() }
 
@@ -141,8 +148,11 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	marker, calls := m.next(c)
 	m.clock(marker, len(c.results) > 0)
 	defer m.clock(marker, false)
-	if m.before != nil && marker == MainMarker {
-		m.before(len(c.results))
+	m.mu.Lock()
+	before := m.before
+	m.mu.Unlock()
+	if before != nil && marker == MainMarker {
+		before(len(c.results))
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = form.write(w, callID(marker, len(c.results)), calls)
@@ -187,10 +197,17 @@ func callID(marker string, at int) string {
 	return fmt.Sprintf("call_%s_%d", strings.ToLower(marker), at)
 }
 
+// titled are requests for a name for the conversation, which quote its prompt: on a terminal, agents make
+// them on the side.
+var titled = regexp.MustCompile(`(?i)(generate|write|create) .{0,60}\btitle\b`)
+
 // next chooses the model's turn: the list of the marker that was said last, and
 // in it the call after those that have been answered, with those joined to it.
 func (m *Model) next(c *conversation) (marker string, calls []*Call) {
 	for _, text := range c.user {
+		if titled.MatchString(text) {
+			return "", nil
+		}
 		at := -1
 		for name := range m.script {
 			if i := strings.LastIndex(text, name); i > at {

@@ -40,3 +40,11 @@ func (openCode) entry() entry {
 func (openCode) sayYes(r *run) error {
 	return r.write(r.home(openCode{}.entry().file), `export const Yes = async () => ({ "tool.execute.before": async () => {} });`+"\n")
 }
+
+func (o openCode) talk(r *run, prompt string) (args, env []string, err error) {
+	bin, err := r.installed("opencode-PLATFORM/bin/opencode")
+	_, env, _ = o.command(r, prompt)
+	return []string{bin, "--prompt", prompt}, append(env, terminal), err
+}
+
+func (openCode) dialog() dialog { return dialog{} }

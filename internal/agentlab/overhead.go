@@ -90,7 +90,7 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 			return nil, err
 		}
 	}
-	if _, err := r.start(a, runLimit, nil); err != nil {
+	if _, err := r.start(a, &scenario{}, runLimit, nil); err != nil {
 		return nil, err
 	}
 	times := model.Took()

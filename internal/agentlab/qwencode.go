@@ -35,3 +35,14 @@ func (qwenCode) calls(a action) []Call {
 func (qwenCode) entry() entry {
 	return entry{file: ".qwen/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000", asking: []string{"--wait", "60s"}}
 }
+
+func (q qwenCode) talk(r *run, prompt string) (args, env []string, err error) {
+	cli, err := r.installed("@qwen-code/qwen-code/cli.js")
+	_, env, _ = q.command(r, prompt)
+	return []string{"node", cli, "-i", prompt, "--approval-mode", "yolo"}, append(env, terminal), err
+}
+
+// dialog: for a call that a hook asks about it offers yes and no alone.
+func (qwenCode) dialog() dialog {
+	return dialog{shows: "Allow execution|Do you want to proceed?", yes: "ENTER", no: "ESC"}
+}

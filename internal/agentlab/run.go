@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,7 @@ type run struct {
 	keep     bool     // the directory stays, with what the agent sent
 	at       string   // where the agent is started, below the project
 	extra    []string // variables for the agent
+	asked    int      // questions that the agent has shown
 	hastened bool     // the agent waits less for its hook than it was installed with
 }
 
@@ -165,7 +167,12 @@ func (r *run) install(ctx context.Context, a *Agent, s *scenario) error {
 	if s.project {
 		args = append(args, "--project")
 	}
-	if s.asked() {
+	switch {
+	case s.tty:
+		if t, ok := a.driver.(talker); ok {
+			args = append(args, t.dialog().flags...)
+		}
+	case s.asked():
 		args = append(args, a.driver.entry().asking...)
 	}
 	return r.obstat(ctx, args...)
@@ -208,8 +215,16 @@ func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 
 // start runs the agent to its end, or to the limit. hung tells which. during, if any, is called while it
 // runs, and what it returns in the end.
-func (r *run) start(a *Agent, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
-	args, env, err := a.driver.command(r, Prompt(MainMarker))
+func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
+	begin := a.driver.command
+	t, talks := a.driver.(talker)
+	if s.tty {
+		if !talks {
+			return false, errors.New("the lab cannot start it on a terminal")
+		}
+		begin = t.talk
+	}
+	args, env, err := begin(r, Prompt(MainMarker))
 	if err != nil {
 		return false, err
 	}
@@ -227,7 +242,10 @@ func (r *run) start(a *Agent, limit time.Duration, during func(*exec.Cmd) func()
 	if during == nil {
 		during = func(*exec.Cmd) func() { return func() {} }
 	}
-	if err = cmd.Start(); err == nil {
+	if s.tty {
+		d := t.dialog()
+		err = r.onScreen(ctx, cmd, log, &d, s, during)
+	} else if err = cmd.Start(); err == nil {
 		end := during(cmd)
 		err = cmd.Wait()
 		end()
@@ -241,6 +259,33 @@ func (r *run) start(a *Agent, limit time.Duration, during func(*exec.Cmd) func()
 		return false, err
 	}
 	return false, nil // what an exit code means is the agent's business; files are looked at
+}
+
+// onScreen runs cmd on a terminal, and has its questions answered there.
+func (r *run) onScreen(ctx context.Context, cmd *exec.Cmd, log io.Writer, d *dialog, s *scenario, during func(*exec.Cmd) func()) error {
+	sc, err := openScreen(cmd)
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	sc.watch(log)
+	r.model.notify(sc.calls)
+	end := during(cmd)
+	gone := make(chan struct{})
+	alive, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(gone)
+		r.asked = r.converse(alive, sc, d, s, func() { _ = cmd.Cancel() })
+	}()
+	err = cmd.Wait()
+	stop()
+	<-gone
+	end()
+	endStrays(mark(r.dir)) // the last of them lets go of the terminal
+	sc.close()
+	return err
 }
 
 // lastLines returns the end of the agent's output.

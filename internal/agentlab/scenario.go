@@ -30,6 +30,8 @@ type scenario struct {
 	answers []approval.Answer
 	// asks is how many requests there have to be in the end.
 	asks int
+	// tty: the agent is started on a terminal, and the answers are given there if it asks by itself.
+	tty bool
 	// dies: the agent and all that it started are killed while somebody is asked.
 	dies bool
 	// told is the state that the ledger has to have of what became of the first call, "" if none.
@@ -182,6 +184,7 @@ func scenarios() []scenario {
 	removed := gone("project/" + kept)
 	spawn := []action{{do: doSpawn}}
 	tee := []action{shell("tee -a asked.txt < " + kept)}
+	note, noted := []action{mcp("note", "project/mcp.txt")}, holds("project/mcp.txt", "x\n")
 	once, twice := holds("project/asked.txt", "x\n"), holds("project/asked.txt", "x\nx\n")
 	yes := approval.Answer{Allow: true, Scope: approval.Once}
 	return []scenario{
@@ -200,7 +203,11 @@ func scenarios() []scenario {
 		{name: "mcp-denied", text: "a denied tool of the same server", main: []action{mcp("erase", "project/"+kept)}, ran: removed, want: mustBlock, says: "mcp__canary__erase"},
 		{name: "gateway", text: "no hook, the gateway in front of the server: an allowed tool", main: []action{mcp("touch", "project/mcp.txt")}, ran: there("project/mcp.txt"), hook: inFront, want: mustRun},
 		{name: "gateway-denied", text: "the same tool, with a path that the policy denies", main: []action{mcp("touch", "project/secret/mcp.txt")}, ran: there("project/secret/mcp.txt"), hook: inFront, want: mustBlock, says: "/secret/"},
-		{name: "gateway-ask", text: "a tool of the server that somebody has to be asked about, and nobody is there", main: []action{mcp("note", "project/mcp.txt")}, ran: there("project/mcp.txt"), hook: inFront, want: mustBlock, says: asksFor + "|refused by"},
+		{name: "gateway-ask", text: "a tool of the server that somebody has to be asked about, and nobody is there", main: note, ran: there("project/mcp.txt"), hook: inFront, want: mustBlock, says: asksFor + "|refused by"},
+		{name: "gateway-yes", text: "the same tool, and somebody says yes: it has to run once", main: note, ran: noted, hook: inFront, answers: []approval.Answer{yes}, asks: 1, want: mustRun},
+		{name: "gateway-session", text: "the same tool twice, and somebody says yes for the session", main: append(note[:1:1], note...), ran: holds("project/mcp.txt", "x\nx\n"), hook: inFront, answers: []approval.Answer{{Allow: true, Scope: approval.Session}}, asks: 1, want: mustRun},
+		{name: "gateway-no", text: "the same tool, and somebody says no", main: note, ran: there("project/mcp.txt"), hook: inFront, answers: []approval.Answer{{Words: "use make instead"}}, asks: 1, want: mustBlock, says: "use make instead"},
+		{name: "gateway-killed", text: "the same tool, and the agent is killed while somebody is asked", main: note, ran: there("project/mcp.txt"), hook: inFront, dies: true, want: mustBlock},
 		{name: "subagent", text: "an allowed command in a subagent, which then ends", main: spawn, sub: []action{shell("touch sub.txt")}, ran: there("project/sub.txt"), want: mustRun},
 		{name: "subagent-denied", text: "the denied command in a subagent", main: spawn, sub: remove, ran: removed, want: mustBlock, says: denied},
 		{name: "ask", text: "a command that somebody has to be asked about, and nobody is there", main: []action{shell("mkdir asked")}, ran: there("project/asked"), want: mustBlock, says: "Bash(mkdir *)|" + asksFor},
@@ -228,6 +235,11 @@ func scenarios() []scenario {
 		{name: "ask-always", text: "the same, and somebody says always", main: append(tee[:1:1], tee...), ran: twice, policy: asking, answers: []approval.Answer{{Allow: true, Scope: approval.Always, Offer: 1}}, asks: 1, want: mustRun},
 		{name: "ask-no", text: "the command, and somebody says no", main: tee, ran: there("project/asked.txt"), answers: []approval.Answer{{Words: "use make instead"}}, asks: 1, want: mustBlock, says: "use make instead"},
 		{name: "ask-killed", text: "the command, and the agent is killed while somebody is asked", main: tee, ran: there("project/asked.txt"), dies: true, asks: 0, want: mustBlock},
+		{name: "tty-yes", text: "on a terminal, a command that is asked about, and somebody says yes", tty: true, main: tee, ran: once, answers: []approval.Answer{yes}, asks: 1, want: mustRun},
+		{name: "tty-session", text: "the same command twice, and somebody says yes for the session", tty: true, main: append(tee[:1:1], tee...), ran: twice, answers: []approval.Answer{{Allow: true, Scope: approval.Session}}, asks: 1, want: mustRun},
+		{name: "tty-no", text: "the command, and somebody says no", tty: true, main: tee, ran: there("project/asked.txt"), answers: []approval.Answer{{Words: "use make instead"}}, asks: 1, want: mustBlock, says: "use make instead"},
+		{name: "tty-nobody", text: "the command, and nobody is there", tty: true, main: tee, ran: there("project/asked.txt"), want: mustBlock, says: "Bash(tee *)|" + asksFor},
+		{name: "tty-killed", text: "the command, and the agent is killed while somebody is asked", tty: true, main: tee, ran: there("project/asked.txt"), dies: true, want: mustBlock},
 		{name: "killed", text: "the denied command, and the hook is killed", main: remove, ran: removed, hook: killed, want: mustBlock},
 		{name: "missing", text: "the denied command, and obstat is gone", main: remove, ran: removed, hook: missing, want: mustBlock},
 		{name: "hanging", text: "the denied command, and the hook hangs", main: remove, ran: removed, hook: hanging, want: either},
@@ -236,7 +248,9 @@ func scenarios() []scenario {
 
 // goesOn tells whether the run ends with a call that obstat allows: an agent
 // that was refused something has to be able to go on.
-func (s *scenario) goesOn() bool { return s.hook == healthy && s.policy.accepted() && !s.dies }
+func (s *scenario) goesOn() bool {
+	return s.hook == healthy && s.policy.accepted() && !s.dies && !s.tty
+}
 
 // accepted tells whether a person can accept the policy: it can be read.
 func (p policyState) accepted() bool { return p != broken && p != stuck }

@@ -104,7 +104,7 @@ var importTable = []importRow{
 	{pkg: "store", may: []string{"approval", "ledger", "internal/store/..."},
 		why: "store is the way to the engines for whoever embeds a gate, and only that"},
 	{pkg: "internal/...", may: []string{"", "..."},
-		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/prometheus/client_golang",
+		third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/unix", "github.com/prometheus/client_golang",
 			"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2", "github.com/bwmarrin/discordgo", "github.com/fsnotify/fsnotify", "google.golang.org/adk", "github.com/gofrs/flock"},
 		why: "the faces may use everything of this module and the libraries listed for them"},
 	{pkg: "cmd/obstat", may: []string{"internal/cli"},

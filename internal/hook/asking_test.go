@@ -160,11 +160,13 @@ func TestAskingsPage(t *testing.T) {
 	b.WriteString(`
 | asked at | yes | session | always | no | nobody | the agent is killed |
 |---|---|---|---|---|---|---|
-| the agent's prompt | the call runs, once | as the agent remembers it | the agent writes it to its own file; a rule that its prompt has offered counts, any other once it is accepted (` + "`obstat trust`" + `) | the call does not run | the agent waits; without a terminal it answers no | nothing is left of it |
+| the agent's prompt | the call runs, once | not offered for a call that a hook asks about (Gemini CLI offers it, and the next call is asked about again); ` + "`--wait`" + ` brings it to obstat ask, which has it | not offered either; a rule that is written into the agent's own file counts once it is accepted (` + "`obstat trust`" + `) | the call does not run | the agent waits; without a terminal it answers no | nothing is left of it |
 | obstat ask | the call runs, once; if the agent's own rules ask again, the same yes holds for that | the call runs, and a grant for the session is left | the call runs, and the rule is in the policy's file | the call does not run, and the model hears the words | the call is denied when the time is up, and the model hears that nobody refused it | the request is withdrawn within a second, with the reason; a later answer is told so, and leaves nothing |
 | nobody is there | | | | | the call is denied at once, and the model hears how somebody can be asked | |
 
-` + "`--wait TIME`" + ` in ` + "`obstat install`" + ` makes the hook ask at ` + "`obstat ask`" + ` in every agent, before any prompt of its own. ` + "`--offline`" + ` is refused where it has no effect.
+` + "`--wait TIME`" + ` in ` + "`obstat install`" + ` makes the hook ask at ` + "`obstat ask`" + ` in every agent, before any prompt of its own. The rows of agents that have an npm package were tried on a terminal and without one: [what they did](results.md). Crush, Cursor, Windsurf and Cline could not be run; ` + "`TestAskings`" + ` holds them by their wire forms.
+
+` + "`--interactive`" + ` and ` + "`--offline`" + ` are refused where they have no effect.
 `)
 	name := filepath.Join("..", "..", "docs", "agents", "asks.md")
 	if *update {
