@@ -145,8 +145,14 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 	}
 	a := &answer{verdict: d.Verdict, reason: words(d.Reason()), input: d.Input, interactive: o.Interactive, accepted: o.Accepted}
 	a.failed = len(d.Faults) > 0
-	a.none = e.Housekeeping && !a.failed && (d.Rule == nil || d.Rule.Tool.IsZero()) // a rule for all tools is a default
+	a.none = e.Left(d)
 	return e.Who().encode(e, a)
+}
+
+// Left tells whether a call is left to the agent: its tool does nothing to the outside, and no rule names it. A
+// rule for all tools is a default.
+func (e *Event) Left(d *obstat.Decision) bool {
+	return e.Housekeeping && len(d.Faults) == 0 && (d.Rule == nil || d.Rule.Tool.IsZero())
 }
 
 // Again tells whether the agent asks for the call once more, before its own prompt.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -146,6 +147,12 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 	case gr != nil:
 		t.request, t.grant = gr.Request, gr
 		return approve(d, grantWords(gr)), nil
+	}
+	if leaves := j.by.opts.Leaves; leaves != nil {
+		if why := leaves(&d); why != "" {
+			d.Note = strings.TrimPrefix(d.Note+"; "+why, "; ")
+			return d, nil
+		}
 	}
 	if before := j.by.opts.Before; before != nil {
 		if words := before(t.call); words != "" {

@@ -69,6 +69,9 @@ type Options struct {
 	// NoWait makes an ask that no grant settles come back as an ask, for hosts
 	// that ask by themselves.
 	NoWait bool
+	// Leaves says why an ask is left to the agent, "" if it is not: it is returned as it is, and nobody is
+	// asked. nil leaves none.
+	Leaves func(d *obstat.Decision) (why string)
 	// Waits is asked before a request is put whether somebody may answer it, and
 	// how long that is waited for; where not, why, in words for the model. nil
 	// always waits, for as long as Approval says.

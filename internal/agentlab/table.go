@@ -114,6 +114,10 @@ The agents themselves were told to let everything through, so that what was bloc
 - Killed or gone, obstat cannot answer; the entry that the installer writes then refuses in its place.
 - How long a hook may hang is the agent's own affair: the row has it at three seconds instead of the ten minutes that are installed. obstat does not let it come to that: whatever it
   waits for, it refuses by itself long before, as in the row where its own state takes for ever.
+- On a terminal Claude Code (not in bypassPermissions), Gemini CLI (installed with ` + "`--interactive`" + `), Copilot CLI and Qwen Code show the question by themselves, in their bypass modes
+  too, and the answer is given there, by keys; for the others it is given at ` + "`obstat ask`" + `. For a call that a hook asks about none of these prompts has a yes for the session that
+  counts: they ask again, ` + "`obstat ask`" + ` asks once. [Who is asked, and where](asks.md).
+- Through the gateway, somebody at ` + "`obstat ask`" + ` answers while the agent waits. Codex and Copilot CLI decline the gateway's form by themselves without a terminal, which is taken for no answer.
 - In Claude Code's default mode the agent itself refuses what nobody answers for, and a change of its own settings; what ran there ran because obstat allowed it.
 `)
 	for i, n := range notes {

@@ -178,3 +178,43 @@ func TestAskingsPage(t *testing.T) {
 		t.Errorf("docs/agents/asks.md is not as the table is: run with -update (%v)", err)
 	}
 }
+
+// TestLeft: a tool that only keeps house is put to nobody where a default asks, though somebody is there, and
+// the ledger says that it was left to the agent; a rule that names it is asked about.
+func TestLeft(t *testing.T) {
+	for _, who := range hosts {
+		tool := tools[who]["housekeeping"][0]
+		if tool == "" {
+			continue
+		}
+		for _, named := range []bool{false, true} {
+			s := newScene(t)
+			text := `{"permission":{"*":"ask"}}`
+			if named {
+				text = fmt.Sprintf(`{"permission":{"*":"allow",%q:"ask"}}`, tool)
+			}
+			if err := os.WriteFile(s.file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			e, err := agent.Decode(who, []byte(payload(t, who, "housekeeping", "", "/src", "")), s.opts.Getenv)
+			if err != nil || !e.Housekeeping {
+				t.Fatalf("%s: %+v, %v", who, e, err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				o := s.opts
+				o.Waiting = Waiting{Always: true, For: 50 * time.Second}
+				a := &turn{run: &run{Options: o, began: time.Now(), timer: time.NewTimer(time.Hour)}, event: e}
+				a.Policy.Files = []string{s.file}
+				done := make(chan obstat.Decision, 1)
+				go func() { done <- a.decide(t.Context()).Decision }()
+				synctest.Wait()
+				if open, err := approval.New(s.store, nil).Pending(t.Context()); err != nil || (len(open) == 1) != named {
+					t.Errorf("%s, named %v: %d requests, %v", who, named, len(open), err)
+				}
+				if d := <-done; !named && (d.Verdict != obstat.Ask || !strings.Contains(d.Reason(), "keeps house") || !e.Left(&d)) {
+					t.Errorf("%s: %v, %s", who, d.Verdict, d.Reason())
+				}
+			})
+		}
+	}
+}

@@ -155,7 +155,7 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
 		NoWait: t.agentAsks(), Approval: approval.Options{Asked: t.asked},
-		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
+		Leaves: t.leaves, Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
 	if t.ledger != nil {
 		o.Ledger = t.ledger
 	}
@@ -233,6 +233,14 @@ func (t *turn) remembered(a *gate.Answer) []obstat.Offer {
 		out = []obstat.Offer{s}
 	}
 	return out
+}
+
+// leaves says why an ask is left to the agent.
+func (t *turn) leaves(d *obstat.Decision) string {
+	if t.event.Left(d) {
+		return "the tool only keeps house, and is left to the agent"
+	}
+	return ""
 }
 
 // waits tells how long the hook may wait for a person, or why it does not.
