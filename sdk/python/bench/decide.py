@@ -81,9 +81,10 @@ async def asynchronous(c: Any, e: Any, n: int) -> dict[str, list[tuple[float, fl
 def main() -> None:
     """Prints the medians and their ratios."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    echo = os.environ["ECHO"]
     server = Server()
     path = server.dir / "echo"
-    process = subprocess.Popen([os.environ["ECHO"], str(path), str(server.dir / "echo.log")])
+    process = subprocess.Popen([echo, str(path), str(server.dir / "echo.log")])
     try:
         while not path.exists() or path.stat().st_mode & 0o077:
             time.sleep(0.01)

@@ -110,6 +110,8 @@ def test_key_depends_on_all() -> None:
 def test_models_arguments(text: str) -> None:
     with pytest.raises(BadCall):
         decode_input(text)
+    checked = obstat.Guard("unix:/nobody/s").check("safe", text)
+    assert checked.decision.effect == "deny" and "the arguments are" in checked.message and checked.args == {}
 
 
 @pytest.mark.parametrize(

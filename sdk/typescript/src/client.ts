@@ -56,13 +56,13 @@ export class Client {
 
   /** Decides a call. An approval is claimed here: `allow` means run it now, once, with `decision.input` if there is one.
    * Throws `BadCall`, `SocketError` and `VersionError`; every other fault is a deny with `error`. */
-  authorize(call: Call, options: AuthorizeOptions = {}): Promise<Decision> {
-    return this.#authorize(put(call), options);
+  async authorize(call: Call, options: AuthorizeOptions = {}): Promise<Decision> {
+    return await this.#authorize(put(call), options);
   }
 
   /** Takes the approval of a request, to run this very call. It works once. */
-  claim(id: string, call: Call): Promise<Decision> {
-    return this.#claim(id, put(call));
+  async claim(id: string, call: Call): Promise<Decision> {
+    return await this.#claim(id, put(call));
   }
 
   /** Says how a claimed call went. */

@@ -14,6 +14,8 @@ const CONNECT = 2_000;
 const START = 10_000;
 /** How much of an answer is read. */
 const MAX_ANSWER = 16 * 1024 * 1024;
+/** Others, as Bun, which opencode runs plugins in, take no notice of {@link SocketAgent}. */
+const NODE = !("bun" in process.versions) && !("deno" in process.versions);
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A request. */
@@ -109,11 +111,19 @@ export class Transport {
     return new Promise((resolve, reject) => {
       let failed: Error | undefined;
       const { socket, host, port, tls } = this.#place;
+      try {
+        if (socket && !NODE) check(socket);
+      } catch (e) {
+        return reject(e instanceof ObstatError ? e : this.#unreachable(e));
+      }
       const options: http.RequestOptions = { method: ask.method, path: ask.path, agent: this.#agent, headers: this.#headers };
       const to = socket ? { ...options, socketPath: socket, host: "obstat" } : { ...options, host, port };
       const req = (tls ? https : http).request(to);
+      // Bun does not tell of a request that was destroyed.
       const stop = (e: Error): void => {
         failed ??= e;
+        end();
+        reject(failed);
         req.destroy(e);
       };
       const timer = setTimeout(
@@ -127,8 +137,8 @@ export class Transport {
       };
       req.on("error", (e: NodeJS.ErrnoException) => {
         end();
-        if (failed) reject(failed);
-        else if (e instanceof ObstatError) reject(e);
+        if (failed) return;
+        if (e instanceof ObstatError) reject(e);
         else if (req.reusedSocket && (e.code === "ECONNRESET" || e.code === "EPIPE")) resolve("stale");
         else if (e.code?.startsWith("HPE_")) reject(new Fault("unreadable", `what answered at ${this.#place.name} cannot be read: ${e.message}`));
         else reject(this.#unreachable(e));
@@ -142,7 +152,7 @@ export class Transport {
         });
         res.on("error", (e) => {
           end();
-          reject(failed ?? this.#unreachable(e));
+          reject(this.#unreachable(e));
         });
         res.on("end", () => {
           end();

@@ -14,6 +14,9 @@ export interface Made {
 export interface Setup {
   /** Options for the adapter; undefined: the framework's own approval. */
   readonly guard: GuardOptions | undefined;
+  /** Where the server is, for programs of their own, and whether it asks somebody. */
+  readonly address: string;
+  asked(): Promise<boolean>;
   /** The calls of the model's first turn. */
   readonly calls: readonly Made[];
   readonly stream?: boolean;
@@ -43,6 +46,8 @@ export interface Driver {
   readonly name: string;
   readonly version: string;
   start(setup: Setup): Promise<Run>;
+  /** false: calls have sessions of the framework's own making. */
+  readonly sessions?: boolean;
   /** Milliseconds that it may take to start a program of its own. */
   readonly slack?: number;
   /** Cases that the framework cannot have, and why; "own " before the name: for its own approval only. */
@@ -167,10 +172,12 @@ async function withObstat(driver: Driver, name: string, server: Server): Promise
   const fake = name === "late" ? await Fake.open(null) : undefined;
   const session = newSession();
   const client = new Client({ server: fake?.address ?? server.address, timeout: fake ? LATE : 60 });
-  const start: Stage["start"] = (calls, more) => driver.start({ guard: { client, session }, calls, log, ...more });
+  const before = (await server.pending()).length; // what earlier cases have left
+  const asked = async (): Promise<boolean> => name !== "gone" && (await server.pending()).length > before;
+  const start: Stage["start"] = (calls, more) => driver.start({ guard: { client, session }, address: fake?.address ?? server.address, asked, calls, log, ...more });
   if (name === "gone") await server.stop();
   try {
-    const held = await (CASES[name] as Case)({ start, log, slack: driver.slack ?? 0, approve: async () => void (await server.approve(session)) });
+    const held = await (CASES[name] as Case)({ start, log, slack: driver.slack ?? 0, approve: async () => void (await server.approve(driver.sessions === false ? undefined : session)) });
     return { held, ran: log.sort() };
   } finally {
     client.close();
@@ -183,7 +190,7 @@ async function withObstat(driver: Driver, name: string, server: Server): Promise
 async function withOwn(driver: Driver, name: string): Promise<Outcome> {
   if (name === "gone" || name === "late") return { held: null, ran: [], note: "it has no server" };
   const log: string[] = [];
-  const start: Stage["start"] = (calls, more) => driver.start({ guard: undefined, calls, log, ...more });
+  const start: Stage["start"] = (calls, more) => driver.start({ guard: undefined, address: "", asked: async () => false, calls, log, ...more });
   try {
     const held = await (CASES[name] as Case)({ start, log, slack: driver.slack ?? 0, approve: async () => {} });
     return { held, ran: log.sort() };

@@ -10,6 +10,7 @@ const drivers: Record<string, () => Promise<Driver>> = {
   "openai-agents": async () => (await import("./openai-agents.js")).driver(),
   // Large, and in make test-sdk alone.
   "claude-agent-sdk": async () => (await import("./claude-agent-sdk.js")).driver((await import("@anthropic-ai/claude-agent-sdk" as string)) as never),
+  opencode: async () => (await import("./opencode.js")).driver(),
   langchain: async () => (await import("./langchain.js")).driver(),
 };
 

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { runInNewContext } from "node:vm";
 import { BadCall, Client, ConfigError, ObstatError, SocketError, VersionError, type Call, type Decision } from "../src/index.js";
+import { guard } from "../src/adapters/openai-agents.js";
 import { put } from "../src/wire.js";
 import { BINARY, Fake, reply, Server, session, sleep } from "./harness.js";
 
@@ -64,10 +65,23 @@ const bad: Record<string, [unknown, RegExp]> = {
 
 for (const [name, [input, says]] of Object.entries(bad)) {
   test(`input: ${name}`, async () => {
-    await refused(async () => await c.authorize({ tool: "safe", input }), BadCall, says);
+    await refused(() => c.authorize({ tool: "safe", input }), BadCall, says);
     await refused(async () => await c.run({ tool: "safe", input }, () => assert.fail("it ran")), BadCall, says);
   });
 }
+
+test("arguments that a model has written badly", async () => {
+  const ran: string[] = [];
+  const tool = { type: "function", name: "safe", needsApproval: async () => false, invoke: async (_: unknown, input: string) => void ran.push(input) };
+  const agent = { name: "clerk", tools: [tool], handoffs: [], getAllTools: async () => [tool] };
+  const [guarded] = await guard(agent as never as { getAllTools(): Promise<(typeof tool)[]> }, { client: c }).getAllTools();
+  for (const input of ["{", "[1]", '"x"', '{"x": NaN}', '{"a": "\\ud800"}']) {
+    assert.match(String(await guarded?.invoke({}, input)), /denied/, input);
+  }
+  assert.deepEqual(ran, []);
+  await guarded?.invoke({}, '{"x": 1, "x": 2}');
+  assert.deepEqual(ran, ['{"x":2}'], "what is decided is what runs");
+});
 
 test("bad calls", async () => {
   for (const tool of ["", undefined, null, 5, "a\ud800"]) await refused(async () => await c.authorize({ tool } as unknown as Call), BadCall, /tool/);
