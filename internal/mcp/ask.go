@@ -102,10 +102,10 @@ func (s *session) isWithdrawn(a *asked) bool {
 // 2026-07-28, and takes its answer.
 func (s *session) elicit(ctx context.Context, q *question) {
 	id := jsonx.Quote("obstat-" + approval.NewID(""))
-	ch := s.ask(id)
+	ch := s.ask(s.forms, id)
 	defer func() {
 		s.mu.Lock()
-		delete(s.own, id)
+		delete(s.forms, id)
 		s.mu.Unlock()
 	}()
 	shown := time.Now()
@@ -182,7 +182,7 @@ func (s *session) form(q *question) jsonx.Object {
 	names := []any{"Yes, this once", "Yes, for this session"}
 	for i := range q.req.Offers[:min(3, len(q.req.Offers))] {
 		choices = append(choices, fmt.Sprintf("always %d", i+1))
-		names = append(names, "Always: "+clean(q.req.Offers[i].Text))
+		names = append(names, "Always: "+visible(q.req.Offers[i].Text))
 	}
 	choices, names = append(choices, answerNo), append(names, "No")
 	obj := func(kv ...any) (o jsonx.Object) {

@@ -356,6 +356,10 @@ func (f *frame) classify() error {
 	return nil
 }
 
+// notice tells whether a notification is one: every revision begins their names in one way.
+// What has the name of a request is none, for a server may run it all the same.
+func (f *frame) notice() bool { return strings.HasPrefix(f.method, "notifications/") }
+
 // modern tells whether a message is of the stateless revisions, 2026-07-28 and later.
 func (m *meta) modern() bool { return m.version >= firstModern }
 

@@ -23,8 +23,9 @@ type sealed struct {
 	Server  string    `json:"s"`
 	Agent   string    `json:"a,omitempty"`
 	User    string    `json:"u,omitempty"`
-	Call    string    `json:"c"` // digest of tool and arguments
-	Channel string    `json:"d"` // holds the digest of the tool's description
+	Dir     string    `json:"w,omitempty"` // what a path is relative to
+	Call    string    `json:"c"`           // digest of tool and arguments
+	Channel string    `json:"d"`           // holds the digest of the tool's description
 	Expires time.Time `json:"e"`
 }
 
@@ -52,7 +53,7 @@ func hexDigest(c *obstat.Call) string {
 }
 
 func (s *session) seal(q *question) (string, error) {
-	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, hexDigest(q.call), q.call.Channel, q.req.Expires})
+	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, q.call.Dir, hexDigest(q.call), q.call.Channel, q.req.Expires})
 	if err != nil {
 		return "", err
 	}
@@ -98,6 +99,8 @@ func (s *session) fits(st *sealed, c *obstat.Call) string {
 		return "the state that came with it is not one that obstat has given out"
 	case st.Server != s.Name || st.Agent != c.Agent || st.User != c.User:
 		return "the answer was for another server or client"
+	case st.Dir != c.Dir:
+		return "the answer was for a call in another directory"
 	case st.Call != hexDigest(c):
 		return "the answer was for other arguments"
 	case st.Channel != c.Channel:

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/obstat/obstat/internal/jsonx"
@@ -32,10 +34,12 @@ type session struct {
 	mu   sync.Mutex
 	meta meta // of initialize
 	// asked are the client's requests that the server has not answered, wanted the
-	// server's that the client has not, own those of the gateway itself.
+	// server's that the client has not, own and forms those of the gateway itself: to the
+	// server, and to the client, whose person the server must not speak for.
 	asked  map[string]*asked
 	wanted map[string]bool
 	own    map[string]chan *frame
+	forms  map[string]chan *frame
 	tools  *toolbox
 	logs   bool // the server has said that it sends log messages
 	told   int
@@ -59,7 +63,7 @@ type asked struct {
 }
 
 func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]byte) error) *session {
-	s := &session{Guard: srv, toClient: toClient, toServer: toServer, asked: map[string]*asked{}, wanted: map[string]bool{}, own: map[string]chan *frame{}}
+	s := &session{Guard: srv, toClient: toClient, toServer: toServer, asked: map[string]*asked{}, wanted: map[string]bool{}, own: map[string]chan *frame{}, forms: map[string]chan *frame{}}
 	s.client.fold, s.server.fold, s.user = 3, 2, srv.User
 	s.tools = srv.toolbox()
 	return s
@@ -90,7 +94,10 @@ func (s *session) fromClient(ctx context.Context, raw []byte) error {
 	case response:
 		return s.clientAnswers(f)
 	case notification:
-		if f.method == "notifications/cancelled" && s.withdraw(f.cancels) {
+		switch {
+		case !f.notice():
+			return s.tell("a message of the client's was refused: " + visible(f.method) + " without an id would be a call that nobody answers for")
+		case f.method == "notifications/cancelled" && s.withdraw(f.cancels):
 			return nil // the server has never heard of the call
 		}
 		return s.toServer(f.raw)
@@ -157,8 +164,8 @@ func (s *session) withdraw(id string) bool {
 // that has asked.
 func (s *session) clientAnswers(f *frame) error {
 	s.mu.Lock()
-	ch, wanted := s.own[f.id], s.wanted[f.id]
-	delete(s.own, f.id)
+	ch, wanted := s.forms[f.id], s.wanted[f.id]
+	delete(s.forms, f.id)
 	delete(s.wanted, f.id)
 	s.mu.Unlock()
 	switch {
@@ -182,14 +189,19 @@ func (s *session) fromServer(ctx context.Context, raw []byte) error {
 	case response:
 		return s.serverAnswers(ctx, f)
 	case notification:
-		if f.method == "notifications/tools/list_changed" {
+		switch {
+		case !f.notice():
+			return s.tell("a message of the server's was refused: " + visible(f.method) + " without an id would be a request that nobody answers for")
+		case f.method == "notifications/tools/list_changed":
 			s.tools.stale()
 		}
 		return s.toClient(s.belongs(f), f.raw)
 	}
 	s.mu.Lock()
-	twice := s.wanted[f.id] || s.own[f.id] != nil
-	s.wanted[f.id] = !twice
+	twice := s.wanted[f.id] || s.forms[f.id] != nil
+	if !twice {
+		s.wanted[f.id] = true
+	}
 	s.mu.Unlock()
 	if twice {
 		return s.toServer(failure(f.id, codeRequest, "obstat: a request with this id is under way", nil))
@@ -256,12 +268,13 @@ func (s *session) introduced(f *frame) {
 	s.logs = root.Get("capabilities").Get("logging") != nil
 }
 
-// ask sends a request of the gateway's own and returns the channel of the answer.
-func (s *session) ask(id string) chan *frame {
+// ask notes a request of the gateway's own, in own or forms, and returns the channel of the
+// answer.
+func (s *session) ask(of map[string]chan *frame, id string) chan *frame {
 	ch := make(chan *frame, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own[id] = ch
+	of[id] = ch
 	return ch
 }
 
@@ -333,8 +346,11 @@ func (s *session) serverEnded(why error) {
 	s.mu.Lock()
 	open := s.asked
 	s.asked, s.ended = map[string]*asked{}, true
-	own := s.own
-	s.own = map[string]chan *frame{}
+	var own []chan *frame
+	for _, of := range []map[string]chan *frame{s.own, s.forms} {
+		own = slices.AppendSeq(own, maps.Values(of))
+		clear(of)
+	}
 	s.mu.Unlock()
 	for id, a := range open {
 		if a.cancel != nil {

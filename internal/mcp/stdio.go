@@ -94,8 +94,31 @@ type sink struct {
 func (s *sink) write(msg []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.w.Write(append(msg, '\n'))
+	_, err := s.w.Write(append(oneLine(msg), '\n'))
 	return err
+}
+
+// oneLine returns a message without the line ends that JSON may have between its parts,
+// where a space means the same: who reads line by line would take what begins behind one
+// for a message of its own, that nobody has looked at. Some end a line with a carriage
+// return, too: one that another message could begin behind is a space as well.
+func oneLine(msg []byte) []byte {
+	if bytes.IndexByte(msg, '\n') < 0 && bytes.IndexByte(msg, '\r') < 0 {
+		return msg
+	}
+	out := append(make([]byte, 0, len(msg)+1), msg...)
+	for i, c := range out {
+		if c == '\n' || c == '\r' && begins(msg[i:]) {
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
+// begins tells whether a message could begin with a text, but for blanks.
+func begins(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // A Process is a server that the gateway starts and talks to over its standard input and

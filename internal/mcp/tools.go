@@ -132,7 +132,7 @@ func (t *toolbox) fetch(ctx context.Context, s *session, call *frame) {
 			}
 		}
 		id := jsonx.Quote("obstat-" + approval.NewID(""))
-		ch := s.ask(id)
+		ch := s.ask(s.own, id)
 		err := s.toServer(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "method", Value: "tools/list"}, {Key: "params", Value: params}}))
 		if err != nil {
 			return

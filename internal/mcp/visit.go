@@ -320,7 +320,7 @@ func (f *Front) listen(w http.ResponseWriter, r *http.Request) {
 }
 
 func event(w http.ResponseWriter, msg []byte) {
-	_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", msg)
+	_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", oneLine(msg))
 	_ = http.NewResponseController(w).Flush()
 }
 
