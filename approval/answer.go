@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -16,6 +17,22 @@ import (
 // a later one gets ErrSettled and leaves nothing behind. Where several must
 // agree, an approval may leave the request pending; one refusal settles it.
 func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, error) {
+	out := b.AnswerWith(ctx, id, a)
+	return out.Request, out.Err
+}
+
+// AnswerWith is Answer for a caller that wants to know which other requests an answer
+// for All has ended, as one whose broker Logs has to.
+func (b *Broker) AnswerWith(ctx context.Context, id string, a Answer) Answered {
+	r, err := b.answer(ctx, id, a)
+	out := Answered{Request: r, Err: err}
+	if err == nil && !a.Allow && a.All {
+		out.Others = b.refuseOthers(ctx, r, &a)
+	}
+	return out
+}
+
+func (b *Broker) answer(ctx context.Context, id string, a Answer) (*Request, error) {
 	var out *Request
 	if b.gone(id) {
 		if _, err := b.withdraw(ctx, id, Canceled, true); err != nil {
@@ -40,16 +57,17 @@ func (b *Broker) Answer(ctx context.Context, id string, a Answer) (*Request, err
 		out = r.with(Approved, answers)
 		out.Logged, out.ClaimBy = b.opts.Logs, b.now().Add(b.opts.Valid)
 		said := agreed(answers)
-		return out, said.grant(r), nil
+		left := said.grant(r)
+		if left != nil && left.Scope == Session && b.opts.Apart {
+			left.Of = owner(&r.Call)
+		}
+		return out, left, nil
 	}))
 	if err != nil {
 		return nil, err
 	}
 	if out.State != Pending {
 		b.tell(out)
-	}
-	if !a.Allow && a.All {
-		b.refuseOthers(ctx, out)
 	}
 	return out, nil
 }
@@ -193,20 +211,28 @@ func (a *Answer) sensible(r *Request) error {
 	return nil
 }
 
-// refuseOthers takes the session's other pending requests along.
-func (b *Broker) refuseOthers(ctx context.Context, r *Request) {
+// refuseOthers takes the session's other pending requests along, and returns them:
+// those that the person may answer as well. A call that names no session is by itself.
+func (b *Broker) refuseOthers(ctx context.Context, r *Request, by *Answer) (refused []*Request) {
+	if r.Call.Session == "" {
+		return nil
+	}
 	pending, err := b.store.Requests(ctx, Query{State: Pending})
 	if err != nil {
-		return
+		return nil
 	}
 	for _, o := range pending {
-		if o.Call.Session == r.Call.Session && o.ID != r.ID {
-			refusal := Answer{By: "obstat", Time: b.now(), Words: "another request of this session was refused"}
-			if o, err := b.settle(ctx, o.ID, Refused, []Answer{refusal}); err == nil {
-				b.tell(o)
-			}
+		other := o.ID == r.ID || o.Call.Session != r.Call.Session || b.opts.Apart && owner(&o.Call) != owner(&r.Call)
+		if other || b.admit(o, by) != nil {
+			continue
+		}
+		refusal := Answer{By: "obstat", Time: b.now(), Words: "another request of this session was refused"}
+		if o, err := b.settle(ctx, o.ID, Refused, []Answer{refusal}); err == nil {
+			b.tell(o)
+			refused = append(refused, o)
 		}
 	}
+	return refused
 }
 
 // grant returns the grant that an approval leaves; nil where it is for this once.
@@ -259,9 +285,12 @@ func Keys(c *obstat.Call) map[Scope]string {
 	return map[Scope]string{Session: c.Session, Agent: c.Agent, Workspace: c.Dir, User: c.User}
 }
 
+// owner names the agent and the user that a call is of, and its session with it.
+func owner(c *obstat.Call) string { return strconv.Quote(c.Agent) + " " + strconv.Quote(c.User) }
+
 // For tells whether the grant holds for these keys.
 func (g *Grant) For(keys map[Scope]string, now time.Time) bool {
-	return g.InForce(now) && g.Key != "" && keys[g.Scope] == g.Key
+	return g.InForce(now) && g.Key != "" && keys[g.Scope] == g.Key && (g.Of == "" || g.Of == owner(&obstat.Call{Agent: keys[Agent], User: keys[User]}))
 }
 
 // Covers tells whether the grant settles a call: its scope is the call's, and

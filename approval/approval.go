@@ -188,9 +188,12 @@ type Answer struct {
 // A Grant is a remembered approval. It is bound to a call's digest, or to a
 // rule, and never lifts a denial.
 type Grant struct {
-	ID      string    `json:"id"`
-	Scope   Scope     `json:"scope"`
-	Key     string    `json:"key"` // session, agent, workspace or user it holds for
+	ID    string `json:"id"`
+	Scope Scope  `json:"scope"`
+	Key   string `json:"key"` // session, agent, workspace or user it holds for
+	// Of is the agent and user whose session that is, of a broker that keeps agents Apart;
+	// "" where the session's name says enough.
+	Of      string    `json:"of,omitempty"`
 	Tool    string    `json:"tool"`
 	Digest  string    `json:"digest,omitempty"`
 	About   string    `json:"about,omitempty"` // the call that was approved, in a line without secrets
@@ -216,8 +219,8 @@ func agreed(answers []Answer) Answer {
 	last := answers[len(answers)-1]
 	for i := range answers {
 		o := &answers[i]
-		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until) || o.ForSeconds != last.ForSeconds) {
-			last.Scope, last.Offer, last.Rule, last.Until, last.ForSeconds = Once, 0, nil, time.Time{}, 0
+		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until) || o.ForSeconds != last.ForSeconds || !slices.Equal(o.More, last.More)) {
+			last.Scope, last.Offer, last.More, last.Rule, last.Until, last.ForSeconds = Once, 0, nil, nil, time.Time{}, 0
 			break
 		}
 	}

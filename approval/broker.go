@@ -42,6 +42,9 @@ type Options struct {
 	// Logs: who takes answers with this broker writes them down, so that who claims
 	// an approval does not; see [Request].Logged.
 	Logs bool
+	// Apart: agents that know nothing of each other use the store, and each says by itself
+	// what its session is called. A session is then that of its agent and user alone.
+	Apart bool
 	// Check is asked about an answer before it counts: whether an accepted rule
 	// works and is no broader than the call. nil takes any.
 	Check func(r *Request, a *Answer) error

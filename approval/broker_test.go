@@ -159,6 +159,38 @@ func TestRefusalTakesTheSessionAlong(t *testing.T) {
 	})
 }
 
+// TestRefusalLeavesOthers: a refusal for all takes along no request of another agent's
+// session by the same name, none without a session, and none that the person may not answer.
+func TestRefusalLeavesOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := approval.New(new(memory.Store), &approval.Options{Apart: true})
+		var ends []<-chan *approval.Request
+		for i, change := range []func(*approval.Request){
+			func(r *approval.Request) {},
+			func(r *approval.Request) { r.Call.Agent = "another" },
+			func(r *approval.Request) { r.Who.Roles = []string{"lead"} },
+			func(r *approval.Request) { r.Call.Session = "" },
+			func(r *approval.Request) { r.Call.Session = "" },
+			func(r *approval.Request) {},
+		} {
+			r := request(fmt.Sprint(i), "s")
+			change(r)
+			ends = append(ends, asked(b, t.Context(), r))
+		}
+		for _, id := range []string{"0", "3"} {
+			out := b.AnswerWith(t.Context(), id, approval.Answer{By: "bob", All: true})
+			if want := map[string]int{"0": 1}[id]; out.Err != nil || len(out.Others) != want {
+				t.Errorf("%s: %v, and %d others", id, out.Err, len(out.Others))
+			}
+		}
+		for i, want := range []approval.State{approval.Refused, approval.Expired, approval.Expired, approval.Refused, approval.Expired, approval.Refused} {
+			if r := <-ends[i]; r.State != want {
+				t.Errorf("request %d is %s, not %s", i, r.State, want)
+			}
+		}
+	})
+}
+
 func TestGrantIsBound(t *testing.T) {
 	now := time.Now()
 	g := approval.Grant{Scope: approval.Session, Key: "s", Tool: "Bash", Digest: "d", Expires: now.Add(time.Minute)}
@@ -184,12 +216,13 @@ func TestAgreement(t *testing.T) {
 		{approval.Answer{By: "a", Allow: true, Scope: approval.Once}, approval.Answer{By: "b", Allow: true, Scope: approval.Session}, 0},
 		{approval.Answer{By: "a", Allow: true, Scope: approval.Session}, approval.Answer{By: "b", Allow: true, Scope: approval.User}, 0},
 		{approval.Answer{By: "a", Allow: true, Scope: approval.Session}, approval.Answer{By: "b", Allow: true, Scope: approval.Session, Offer: 1}, 0},
+		{approval.Answer{By: "a", Allow: true, Scope: approval.Session, Offer: 1}, approval.Answer{By: "b", Allow: true, Scope: approval.Session, Offer: 1, More: []int{2}}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store := new(memory.Store)
 			b := approval.New(store, nil)
 			r := request("r", "s")
-			r.Who.Needed = 2
+			r.Who.Needed, r.Offers = 2, append(r.Offers, r.Offers[0])
 			end := asked(b, t.Context(), r)
 			for _, a := range []approval.Answer{tt.first, tt.second} {
 				if _, err := b.Answer(t.Context(), "r", a); err != nil {

@@ -31,7 +31,8 @@ const maxGroupGrant = 24 * time.Hour
 
 // Answered is what became of one request of a group.
 type Answered struct {
-	Request *Request // nil where the answer did not count
+	Request *Request   // nil where the answer did not count
+	Others  []*Request // that a refusal for All has ended as well
 	Err     error
 }
 
@@ -70,7 +71,7 @@ func (b *Broker) AnswerGroup(ctx context.Context, ids []string, a Answer) ([]Ans
 		if key := Keys(&r.Call)[a.Scope]; grants && granted[key] {
 			one.Scope, one.Offer, one.More, one.Until, one.ForSeconds = Once, 0, nil, time.Time{}, 0
 		}
-		if out[i].Request, out[i].Err = b.Answer(ctx, id, one); out[i].Err == nil && one.Scope == a.Scope {
+		if out[i] = b.AnswerWith(ctx, id, one); out[i].Err == nil && one.Scope == a.Scope {
 			granted[Keys(&r.Call)[a.Scope]] = true
 		}
 	}
