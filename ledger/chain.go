@@ -194,7 +194,7 @@ func vouches(line []byte, missing Head) bool {
 	}
 	var d cutDetail
 	r, err := Decode(line)
-	return err == nil && r.Kind == Cut && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
+	return err == nil && r.Kind == Cut && !r.Elsewhere() && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
 }
 
 // Verify walks the file and compares it with the head that was kept apart from

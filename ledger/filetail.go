@@ -138,7 +138,7 @@ func Broken(reason string) *Record {
 
 // IsBroken tells whether a record says that something was done to the file which no
 // crash can do, such as putting an older copy in its place.
-func IsBroken(r *Record) bool { return r.Kind == Damage && r.Verdict == broken }
+func IsBroken(r *Record) bool { return r.Kind == Damage && r.Verdict == broken && !r.Elsewhere() }
 
 // create makes the head file and then the ledger. Of several processes that do so
 // at once one wins.

@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -102,7 +103,8 @@ type Record struct {
 	World *obstat.Snapshot `json:"world,omitempty"`
 
 	// Spool is the place that the record had in a chain of its own, as ledgers of
-	// before kept the records of hooks: {"seq", "prev", "hash"}.
+	// before kept the records of hooks: {"seq", "prev", "hash"}; with "from", the chain is
+	// that of a machine which has sent it to a server.
 	Spool json.RawMessage `json:"spool,omitempty"`
 
 	Prev Hash `json:"prev"`
@@ -112,6 +114,10 @@ type Record struct {
 	// read from. It is no part of the record.
 	Offset int64 `json:"-"`
 }
+
+// Elsewhere tells whether a machine has sent the record to this ledger: it says what
+// happened there, by that machine's word, and nothing about what this ledger's store keeps.
+func (r *Record) Elsewhere() bool { return bytes.Contains(r.Spool, []byte(`"from":"`)) }
 
 // A Masked names a value that was taken out before the record was written.
 type Masked struct {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,9 @@ func readLoose(r *http.Request, v any) error {
 	if err != nil {
 		return err
 	}
-	n, problems := jsonx.Parse(data, jsonx.Options{NUL: true})
+	// Names that differ in case are two members to AuthZEN and one to json: down to
+	// those of an action or subject among several evaluations they are refused.
+	n, problems := jsonx.Parse(data, jsonx.Options{NUL: true, Fold: 4})
 	switch {
 	case tree.Fatal(problems):
 		line, col := tree.LineCol(data, problems[0].Offset)
@@ -93,7 +96,9 @@ func readLoose(r *http.Request, v any) error {
 	case !n.Is(tree.Object):
 		return bad("the body is to be a JSON object")
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.UseNumber() // a call is decided with the numbers that it was made with
+	if err := in.Decode(v); err != nil {
 		return bad(err.Error())
 	}
 	return nil
@@ -256,7 +261,14 @@ func (s *Server) evaluated(ctx context.Context, c *caller, call *obstat.Call, e 
 	if err := c.admit(call, s.shelf); err != nil {
 		return nil, err
 	}
-	return s.service.claimRequest(ctx, c, id, client.Claim{Digest: digestOf(call)})
+	r, err := s.service.owned(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if !sameCall(&r.Call, r.Digest, call) {
+		return nil, fmt.Errorf("%q: %w", id, approval.ErrOther)
+	}
+	return s.service.claimRequest(ctx, c, id, client.Claim{Digest: r.Digest})
 }
 
 // serveAuthzen says where the endpoints are.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/store/docs"
@@ -59,7 +61,8 @@ func (v *Service) bundle(ctx context.Context) (*client.Bundle, error) {
 
 // A source is how far the ledger of a machine is in this one.
 type source struct {
-	Head ledger.Head `json:"head"`
+	Head  ledger.Head `json:"head"`
+	First ledger.Hash `json:"first,omitzero"` // of the chain's first record, where that was sent
 }
 
 // place is where a record was in the chain of its machine.
@@ -67,27 +70,38 @@ type place struct {
 	Seq  uint64      `json:"seq"`
 	Prev ledger.Hash `json:"prev"`
 	Hash ledger.Hash `json:"hash"`
+	From string      `json:"from"` // the token that it came by; see [ledger.Record.Elsewhere]
 }
 
 // take adds records of a machine's own ledger to this one. Each keeps the place
 // that it had there; those that are here are left out, and those that do not follow
-// are refused.
+// are refused. A machine that was set up anew begins another chain, which is written
+// down. Hooks send at the same time: one after the other is heard.
 func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
 	if c.agent.token.ID == "" {
 		return fmt.Errorf("%w: records are taken from machines with a token", errForbidden)
 	}
+	lock, _ := v.taking.LoadOrStore(c.agent.token.ID, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
 	now, _, err := docs.Get[source](ctx, v.s.store, sourceKind, c.agent.token.ID)
 	if err != nil && !errors.Is(err, docs.ErrNotFound) {
 		return err
 	}
 	var records []*ledger.Record
-	head := now.Head
+	head, first := now.Head, now.First
 	for i, line := range lines {
 		r, err := ledger.Decode([]byte(strings.TrimSpace(line)))
 		if err != nil {
 			return bad(fmt.Sprintf("line %d is no record: %v", i+1, err))
 		}
 		sum, err := r.Sum()
+		if r.Seq == 1 && sum == r.Hash && r.Hash != first {
+			if head.Seq > 0 {
+				records = append(records, &ledger.Record{Time: time.Now(), Kind: ledger.Damage, Reason: fmt.Sprintf("the ledger of the machine %s began anew; record %d was the last of the one before that is here", c.agent.token.Name, head.Seq)})
+			}
+			head, first = ledger.Head{}, r.Hash
+		}
 		switch {
 		case err != nil || sum != r.Hash:
 			return bad(fmt.Sprintf("line %d does not have its hash", i+1))
@@ -97,7 +111,7 @@ func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
 			return bad(fmt.Sprintf("line %d does not follow record %d", i+1, head.Seq))
 		}
 		head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
-		if r.Spool, err = json.Marshal(place{r.Seq, r.Prev, r.Hash}); err != nil {
+		if r.Spool, err = json.Marshal(place{r.Seq, r.Prev, r.Hash, c.agent.token.ID}); err != nil {
 			return err
 		}
 		r.Seq, r.Prev, r.Hash = 0, ledger.Hash{}, ledger.Hash{}
@@ -110,8 +124,8 @@ func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
 		return err
 	}
 	_, err = docs.Change(ctx, v.s.store, sourceKind, c.agent.token.ID, func(s *source) error {
-		if s.Head.Seq < head.Seq {
-			s.Head = head
+		if s.First != first || s.Head.Seq < head.Seq {
+			s.Head, s.First = head, first
 		}
 		return nil
 	})

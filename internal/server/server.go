@@ -113,7 +113,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
-		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true}}
+		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true, Apart: true}}
 	var err error
 	if s.gate, err = gate.Open(ctx, gated); err == nil {
 		err = s.openGuards(ctx, gated)

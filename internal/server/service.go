@@ -30,6 +30,8 @@ import (
 type Service struct {
 	s *Server
 
+	taking sync.Map // by token: a *sync.Mutex, held while a machine's records are taken
+
 	mu   sync.Mutex
 	seen map[string]*seen // agents, since they were last written down
 }
@@ -101,7 +103,7 @@ func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call, key str
 			return d, nil, nil
 		}
 	}
-	if old.Digest != digestOf(call) {
+	if !sameCall(&old.Call, old.Digest, call) {
 		return obstat.Decision{}, nil, fmt.Errorf("%w: the key was used for another call before", approval.ErrOther)
 	}
 	return obstat.Decision{Verdict: obstat.Ask, Note: cmp.Or(old.Reason, "it was asked before"), Tool: call.Tool}, old, nil
@@ -111,6 +113,12 @@ func (v *Service) asked(req *approval.Request) {
 	if req != nil {
 		v.s.metrics.asks.Add(1)
 	}
+}
+
+// sameCall tells whether a call that the caller repeats is the one that was put: its
+// bytes, and where and for whom it is made, which the digest does not say.
+func sameCall(put *obstat.Call, digest string, c *obstat.Call) bool {
+	return digest == digestOf(c) && put.Dir == c.Dir && put.Agent == c.Agent && put.User == c.User
 }
 
 func digestOf(c *obstat.Call) string {
@@ -189,6 +197,11 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 		}
 	}
 	call.Agent, call.User, call.Roles = cmp.Or(t.Agent, call.Agent), cmp.Or(t.User, call.User), nil
+	if t.ID == "" || t.Agent != "" {
+		// What rules go by beside the call itself is the server's to know, and no agent's to
+		// say. A machine that decides by itself, as the other tokens are for, knows it.
+		call.Subjects, call.Project, call.Time, call.Branch, call.After, call.Hint = nil, "", time.Time{}, "", nil, ""
+	}
 	if t.Dialect != "" {
 		f, _ := policies.InForce(call)
 		if f == nil || f.Main() == nil || f.Main().Dialect.Name() != t.Dialect {
@@ -219,15 +232,15 @@ func answerBy(p *Person, a *client.Answer) approval.Answer {
 
 // Answer takes a person's answer to a request.
 func (v *Service) Answer(ctx context.Context, p *Person, id string, a client.Answer) (*approval.Request, error) {
-	r, err := v.s.gate.Broker().Answer(ctx, id, answerBy(p, &a))
-	if err != nil {
-		return nil, err
+	out := v.s.gate.Broker().AnswerWith(ctx, id, answerBy(p, &a))
+	if out.Err != nil {
+		return nil, out.Err
 	}
 	v.s.metrics.answers.Add(1)
-	if r.State == approval.Pending {
-		return r, nil
+	if out.Request.State == approval.Pending {
+		return out.Request, nil
 	}
-	return r, v.s.gate.Log(ctx, r)
+	return out.Request, v.s.gate.Log(ctx, append(out.Others, out.Request)...)
 }
 
 // AnswerGroup takes a person's answer to several similar requests.
@@ -249,7 +262,7 @@ func (v *Service) AnswerGroup(ctx context.Context, p *Person, ids []string, a cl
 		}
 		v.s.metrics.answers.Add(1)
 		if out[i].State = r.Request.State; r.Request.State != approval.Pending {
-			ended = append(ended, r.Request)
+			ended = append(append(ended, r.Request), r.Others...)
 		}
 	}
 	return out, v.s.gate.Log(ctx, ended...)

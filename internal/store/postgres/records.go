@@ -442,7 +442,7 @@ func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.He
 			return ledger.Verified{}, err
 		}
 		var a anchors
-		if json.Unmarshal(r.Detail, &a) == nil {
+		if !r.Elsewhere() && json.Unmarshal(r.Detail, &a) == nil {
 			for name, h := range a.Heads {
 				heads[name] = append(heads[name], h)
 			}

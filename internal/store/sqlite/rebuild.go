@@ -16,7 +16,7 @@ func restore(tx *sql.Tx, header *ledger.Record, line []byte) error {
 		return nil
 	}
 	r, err := ledger.Decode(line)
-	if err != nil {
+	if err != nil || r.Elsewhere() {
 		return err
 	}
 	if r.Kind == ledger.Grant {
