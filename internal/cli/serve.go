@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -230,13 +231,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		fmt.Fprintf(o.IO.Out, "obstat listens on %s\n", o.Listen.Socket)
 		return nil
 	}
-	at := hosts[0]
-	if len(o.Hosts) > 0 { // an address such as 0.0.0.0 is none that a browser goes to
-		at = o.Hosts[0]
-		if _, port, ok := strings.Cut(hosts[0], ":"); ok && !strings.Contains(at, ":") {
-			at += ":" + port
-		}
-	}
+	at := browsed(hosts[0], o.Hosts)
 	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), o.As, []string{server.RoleAdmin})
 	if err != nil {
 		return err
@@ -245,6 +240,21 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 	fmt.Fprintf(o.IO.Out, "log in, once and within 15 minutes:\n  %s\n", link)
 	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME\n")
 	return nil
+}
+
+// browsed returns the host and port that a browser goes to, of the address that is listened
+// on and the names that were given: 0.0.0.0 is none of them.
+func browsed(address string, names []string) string {
+	host, port, _ := net.SplitHostPort(address)
+	switch ip := net.ParseIP(host); {
+	case len(names) > 0 && strings.Contains(names[0], ":"):
+		return names[0]
+	case len(names) > 0:
+		return net.JoinHostPort(names[0], port)
+	case host == "" || ip != nil && ip.IsUnspecified():
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
 }
 
 func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string) (string, error) {

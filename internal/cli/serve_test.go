@@ -96,3 +96,26 @@ func TestServeDemo(t *testing.T) {
 		}
 	}
 }
+
+// TestBrowsed: the login link leads to an address that a browser can go to.
+func TestBrowsed(t *testing.T) {
+	for _, tt := range []struct {
+		address, name, want string
+	}{
+		{"127.0.0.1:8470", "", "127.0.0.1:8470"},
+		{"[::1]:8470", "", "[::1]:8470"},
+		{":8470", "", "localhost:8470"},
+		{"0.0.0.0:8470", "", "localhost:8470"},
+		{"[::]:8470", "", "localhost:8470"},
+		{"[::]:8470", "gate.example.com", "gate.example.com:8470"},
+		{":8470", "gate.example.com:443", "gate.example.com:443"},
+	} {
+		var names []string
+		if tt.name != "" {
+			names = append(names, tt.name)
+		}
+		if got := browsed(tt.address, names); got != tt.want {
+			t.Errorf("%s, %q: %s", tt.address, tt.name, got)
+		}
+	}
+}

@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -79,9 +81,12 @@ func Load(dir string) (*Joined, error) {
 
 // Join asks a server for its key and its policy, and keeps both. With a key, the
 // server has to have that one.
-func Join(ctx context.Context, dir, url, token, key string) (*Joined, error) {
-	j := &Joined{URL: url, Token: token, Key: key}
-	c, err := client.New(client.Options{URL: url, Token: token})
+func Join(ctx context.Context, dir, at, token, key string) (*Joined, error) {
+	if err := private(at); err != nil {
+		return nil, err
+	}
+	j := &Joined{URL: at, Token: token, Key: key}
+	c, err := client.New(client.Options{URL: at, Token: token})
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +107,19 @@ func Join(ctx context.Context, dir, url, token, key string) (*Joined, error) {
 		return nil, err
 	}
 	return j, write(joinedPath(dir), j)
+}
+
+// private says why a server is not to be joined at an address: on the way to another machine
+// the token could be read, and another policy be put in the place of the server's.
+func private(at string) error {
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "http" {
+		return nil // https, or what the client says is wrong with it
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s is another machine, so it is joined by https", u.Host)
 }
 
 // write replaces a file whole.

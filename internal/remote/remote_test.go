@@ -51,6 +51,11 @@ func TestMachine(t *testing.T) {
 	if _, err := remote.Join(t.Context(), dir, at.URL, "oba_wrong", ""); err == nil {
 		t.Error("joined with a wrong token")
 	}
+	for _, far := range []string{"http://192.0.2.1:8470", "http://gate.example:8470"} {
+		if _, err := remote.Join(t.Context(), dir, far, tok.Secret, ""); err == nil || !strings.Contains(err.Error(), "by https") {
+			t.Errorf("%s: %v", far, err)
+		}
+	}
 	j, err := remote.Join(t.Context(), dir, at.URL, tok.Secret, "")
 	must(t, err)
 	if again, err := remote.Load(dir); err != nil || *again != *j {

@@ -9,7 +9,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -94,6 +96,7 @@ type login struct {
 }
 
 const (
+	maxDays     = 3650 // of a token
 	sessionLife = 12 * time.Hour
 	loginLife   = 15 * time.Minute
 	// known is how long a token or session is not looked up again: so long may one
@@ -136,7 +139,7 @@ var errWho = errors.New("nobody is known by that token or cookie")
 // caller finds out who sent a request: by a token, or by a cookie. It returns
 // errWho where neither is good, and no caller where neither is there.
 func (a *auth) caller(r *http.Request) (*caller, error) {
-	address, _, _ := strings.Cut(r.RemoteAddr, ":")
+	address := addressOf(r)
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -149,6 +152,15 @@ func (a *auth) caller(r *http.Request) (*caller, error) {
 		return &caller{address: address}, nil
 	}
 	return a.find(r.Context(), sessionKind, cookie.Value, address)
+}
+
+// addressOf returns the machine that a request comes from.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr // of a Unix socket
+	}
+	return host
 }
 
 // find looks a secret up.
@@ -242,8 +254,11 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 	case t.Kind == "person" && t.Agent+t.Workspace+t.Dialect+t.User != "":
 		return client.Token{}, bad("agent, workspace, dialect and user are for an agent's token")
 	}
-	if t.Days == 0 {
+	switch {
+	case t.Days == 0:
 		t.Days = 90
+	case t.Days > maxDays:
+		return client.Token{}, bad(fmt.Sprintf("a token holds for %d days at most", maxDays))
 	}
 	switch {
 	case t.Kind == "agent" && t.Agent == "":
@@ -340,8 +355,11 @@ func (a *auth) cookieName(r *http.Request) string {
 	if a.tls {
 		return "__Host-obstat"
 	}
-	_, port, _ := strings.Cut(r.Host, ":")
-	return "obstat-" + cmp.Or(port, "80")
+	port := r.Host[strings.LastIndexByte(r.Host, ':')+1:]
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		port = "80"
+	}
+	return "obstat-" + port
 }
 
 // sameSecret compares secrets in a time that tells nothing about them.

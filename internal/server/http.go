@@ -166,13 +166,12 @@ func (s *Server) admit(for_ who, r *http.Request) (*caller, error) {
 		if err == nil && bySocket(r) {
 			c.agent = &agentID{client.Token{Kind: "agent", Name: "socket"}}
 		} else if for_&anybody == 0 {
-			address, _, _ := strings.Cut(r.RemoteAddr, ":")
-			if !s.limits.take(&caller{address: address}, time.Now()) {
+			if !s.limits.take(&caller{address: addressOf(r)}, time.Now()) {
 				return nil, errTooMany
 			}
 			return nil, cmp.Or(err, errWho)
 		} else {
-			c = &caller{}
+			c = &caller{address: addressOf(r)}
 		}
 	}
 	if !s.limits.take(c, time.Now()) {
@@ -280,8 +279,7 @@ func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		s.loginPage(w, http.StatusOK)
 		return
 	}
-	address, _, _ := strings.Cut(r.RemoteAddr, ":")
-	if !s.limits.take(&caller{address: address}, time.Now()) {
+	if !s.limits.take(&caller{address: addressOf(r)}, time.Now()) {
 		s.refuse(w, errTooMany)
 		return
 	}

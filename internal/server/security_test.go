@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -354,6 +355,53 @@ func TestRate(t *testing.T) {
 	}
 	if code, _ := s.do(s.ann, "GET", "/v1/me", ""); code != 200 {
 		t.Errorf("somebody else: %d", code)
+	}
+}
+
+// TestTokenDays: a token that would hold for ever is refused as what it is.
+func TestTokenDays(t *testing.T) {
+	s := open(t, nil)
+	for days, want := range map[string]int{"3650": 200, "3651": 400, "99999999999": 400} {
+		if code, body := s.do(s.admin, "POST", "/v1/tokens", `{"kind":"person","name":"x","days":`+days+`}`); code != want {
+			t.Errorf("%s days: %d %s", days, code, body)
+		}
+	}
+}
+
+// TestAddresses: people log in at an IPv6 address as well, and a machine that floods what
+// needs no token keeps no other from asking whether the server is ready.
+func TestAddresses(t *testing.T) {
+	s := open(t, func(o *server.Options) { o.Hosts = nil })
+	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"})
+	must(t, err)
+	get := func(path, from, host string, cookies ...*http.Cookie) *http.Response {
+		r := httptest.NewRequest("GET", path, nil)
+		r.RemoteAddr, r.Host = from, host
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		s.srv.Handler().ServeHTTP(w, r)
+		return w.Result()
+	}
+	in := get("/login?key="+key, "[::1]:5000", "[::1]:8470")
+	if len(in.Cookies()) != 1 || in.Cookies()[0].Name != "obstat-8470" {
+		t.Fatalf("%d %v", in.StatusCode, in.Header)
+	}
+	if me := get("/v1/me", "[::1]:5000", "[::1]:8470", in.Cookies()...); me.StatusCode != 200 {
+		t.Errorf("logged in at [::1]: %d", me.StatusCode)
+	}
+	for _, path := range []string{"/readyz", "/v1/me"} {
+		last := 0
+		for range 100 {
+			last = get(path, "[2001:db8::1]:5000", "x").StatusCode
+		}
+		if last != http.StatusTooManyRequests {
+			t.Errorf("%s a hundred times: %d", path, last)
+		}
+		if code := get(path, "[2001:db8::2]:5000", "x").StatusCode; code == http.StatusTooManyRequests {
+			t.Errorf("%s from another machine: %d", path, code)
+		}
 	}
 }
 
