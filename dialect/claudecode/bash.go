@@ -206,7 +206,8 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		}
 		switch {
 		case e.Kind == effect.Read && e.Path != "/dev/null":
-			reads = reads && w.inside(e) && !e.Secret
+			within := w.inside(e)
+			reads, stays = reads && within && !e.Secret, stays && within
 		case e.Kind == effect.Delete && w.critical(e):
 			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
