@@ -131,7 +131,7 @@ func TestTablesAreClosed(t *testing.T) {
 	for _, c := range []string{
 		"ruff check -n --fix .", "ruff check -n --fix", "codespell -w f", "rpm -qa --define 'x y'", "openssl list -provider-path . -provider evil", "pip index versions x --index-url=http://h",
 		"man -C x.conf ls", "apt list --option=Dir::Bin::dpkg=./evil", "cargo tree --config 'build.rustc=\"./evil\"'", "ss -tD f", "fuser -vk f", "utmpdump -o f /dev/null",
-		"gpg --list-keys --status-file f", "ssh-keygen -l -k -f f k.pub", "kubectl get pods --frobnicate", "git log --frobnicate", "docker ps --frobnicate=1", "lsblk --log=f",
+		"gpg --list-keys --status-file f", "gpg --status-file f --version", "ssh-keygen -l -k -f f k.pub", "kubectl get pods --frobnicate", "git log --frobnicate", "docker ps --frobnicate=1", "lsblk --log=f",
 		"git tag --format=x NEW", "git branch --format=x NEW", "pip --python ./evil list", "git --git-dir=evil status", "tmux ls ';' run-shell x", "nft list ruleset ';' flush ruleset", "npm ls --cache=./x",
 		"entr cat /_", "make -f - <<< x", "{ cat; } < .env", "sqlite3 -readonly db <<< '.shell touch x'", "git remote show http://h/x", "objdump --plugin=./x f", "rg --pre ./x y",
 	} {

@@ -78,9 +78,19 @@ func (c *call) harmful() bool {
 	return false
 }
 
+// openedBefore are the files that flags have written, whatever else is only printed: `gpg --status-file x --version` makes x.
+func (c *call) openedBefore() {
+	for i := c.seenAt; i < len(c.a.seen) && c.a.afford(1); i++ {
+		if s := c.a.seen[i]; s.has && (s.flag.role == roleWrite || s.flag.role == roleMaybe || s.flag.role == roleDelete) {
+			c.apply(s.flag.role, s.flag.lang, &s.val, true)
+		}
+	}
+}
+
 // settleFlags turns the flags into effects and reports whether that is all there is.
 func (c *call) settleFlags() bool {
 	if c.help {
+		c.openedBefore()
 		return true
 	}
 	c.start = c.f.dir
