@@ -170,7 +170,9 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 			return s.answeredCall(ctx, f, a, c, sealed)
 		}
 		if s.goesOn(c.Digest(), f.state, false) {
-			return s.forward(f, a, c, nil, true)
+			if now, _ := g.Judge(ctx, c); now.Verdict == obstat.Ask {
+				return s.forward(f, a, c, nil, true) // what the policy allows or denies by now is decided below
+			}
 		}
 	}
 	d, req, err := g.Put(ctx, c)
