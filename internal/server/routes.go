@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -203,8 +204,14 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 			key = in.Key + "/" + strconv.Itoa(i)
 		}
 		go func() {
-			d, err := v.decide(ctx, r.caller, &in.Calls[i], in, key)
-			results[i] <- result{d, err}
+			out := result{err: errors.New("something in obstat is broken")}
+			defer func() {
+				if broke := recover(); broke != nil {
+					v.s.opts.Log.Error("a call of several broke", "panic", broke, "tool", in.Calls[i].Tool)
+				}
+				results[i] <- out
+			}()
+			out.d, out.err = v.decide(ctx, r.caller, &in.Calls[i], in, key)
 		}()
 	}
 	out := &client.DecisionReply{Decisions: make([]client.Decision, len(in.Calls))}
