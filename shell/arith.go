@@ -165,7 +165,7 @@ func (w *walker) arithPart(p syntax.WordPart, sw *syntax.Word) {
 		b.whole = true
 		b.expansion(p, true)
 		val := b.one()
-		if _, ok := p.(*syntax.ParamExp); ok {
+		if _, ok := p.(*syntax.ArithmExp); !ok { // that is a number
 			w.evalArithWord(val)
 		}
 	}

@@ -260,6 +260,7 @@ func (w *walker) declared(variant, flags, name string) {
 	}
 	if strings.Contains(flags, "i") || variant == "integer" {
 		w.env.set(name, variable{why: "arithmetic", calc: true})
+		w.vague = true // read, printf -v, for and defaults calculate what they put there
 	}
 }
 
