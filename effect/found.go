@@ -37,9 +37,13 @@ func (c *call) foundEffects(e *Effect) {
 	for _, at := range c.f.places() {
 		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
 		c.foundFrom(e)
-		c.a.effect(*e)
+		here := *e
+		if e.Where != "" { // in a container: `docker run -v .:/w -w /w alpine sh -c 'find | xargs cat'`
+			c.a.throughMounts(&here, &shell.Word{Text: at, Known: true}, &c.f)
+		}
+		c.a.effect(here)
 		if !c.f.noLinks {
-			c.a.foundLinks(e)
+			c.a.foundLinks(&here)
 		}
 	}
 }

@@ -175,6 +175,7 @@ func TestWrittenForAProgram(t *testing.T) {
 		"echo 'import os' > conftest.py; pytest -q", "npm pkg set scripts.x='cat .env' && npm run x", "npm set-script x 'cat .env'; npm run x", "pnpm pkg set --json \"scripts={}\" && pnpm test", "npm pkg set \"$x\" && npm test",
 		"npm config set script-shell ./x && npm test", "npm set shell=./x; npm test", "echo script-shell=./x > .npmrc && npm test", "echo x > setup.py && pip install .", "echo x > noxfile.py; nox", "echo x > .cargo/config.toml && cargo build",
 		"echo x > CMakeLists.txt && cmake .", "echo x > vite.config.ts && vite build",
+		"echo 'echo x > Makefile && make' > q.sh && . ./q.sh",
 	} {
 		if an := AnalyzeCommand(c, testOptions()); !hides(an) {
 			t.Errorf("%s: nothing hides what runs: %+v", c, an.Gaps)

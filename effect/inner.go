@@ -354,6 +354,9 @@ func (c *call) joined(words []shell.Word, where string) {
 	}
 	f := c.f.inner(c.name, c.cmd)
 	f.where, f.host = or(where, f.where), or(c.host, f.host)
+	if where != "" && thisMachine(c.host) {
+		f.where, f.dir = c.f.where, c.a.resolve("", &shell.Word{Text: "~", Known: true, Tilde: true}).Abs // where a login begins
+	}
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
 	c.a.script(b.String(), &f)
 }

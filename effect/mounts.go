@@ -105,8 +105,26 @@ func (m *mount) below(w *shell.Word, dir string, tree bool) (rest string, ok boo
 	if tree && paths.Inside(at, m.inside) {
 		return ".", true // all that is in it
 	}
+	if w.Glob {
+		return m.globbed(at)
+	}
 	if !paths.Inside(m.inside, at) {
 		return "", false
 	}
 	return "." + at[len(strings.TrimSuffix(m.inside, "/")):], true
+}
+
+// globbed is below for a pattern, which may lead into the mount by its name: `cat /*/.env`.
+func (m *mount) globbed(at string) (rest string, ok bool) {
+	inside := strings.Split(strings.TrimSuffix(m.inside, "/"), "/")
+	names := strings.Split(at, "/")
+	for i, name := range inside {
+		if i >= len(names) {
+			return "", false
+		}
+		if names[i] != name && !paths.Matching(names[i]).Has(name) {
+			return "", false
+		}
+	}
+	return path.Join(append([]string{"."}, names[len(inside):]...)...), true
 }

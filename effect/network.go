@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -14,6 +15,9 @@ func (c *call) connect(host string, w *shell.Word, harmless bool) {
 
 // hostOf takes the host out of user@host:port.
 func hostOf(s string) string {
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		s, _, _ = strings.Cut(rest, "/")
+	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = s[i+1:]
 	}
@@ -21,6 +25,9 @@ func hostOf(s string) string {
 		if i := strings.IndexByte(s, ']'); i > 0 {
 			return s[1:i]
 		}
+	}
+	if _, err := netip.ParseAddr(s); err == nil {
+		return s // of IPv6
 	}
 	if i := strings.IndexByte(s, ':'); i >= 0 {
 		s = s[:i]
@@ -115,4 +122,13 @@ func (c *call) method(w *shell.Word) {
 	e := c.newEffect(Connect, w)
 	e.Detail = strings.ToUpper(w.Text)
 	c.a.effect(e)
+}
+
+// thisMachine reports whether a login goes nowhere: `ssh me@localhost`.
+func thisMachine(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback() || ip.IsUnspecified()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

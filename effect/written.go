@@ -43,10 +43,10 @@ func (a *analyzer) wrote(from int, f *frame) {
 
 // starts notes a file that is run.
 func (a *analyzer) starts(w *shell.Word, words []shell.Word, reader string, cmd int, f *frame) {
-	if f.where != "" {
+	if f.where != "" && len(f.mounts) == 0 {
 		return
 	}
-	e := Effect{Kind: Read, Raw: w.Text}
+	e := Effect{Kind: Read, Raw: w.Text, Where: f.where}
 	a.place(&e, w, f)
 	a.started = append(a.started, started{e, words, *f, cmd, f.span(w.Span), reader})
 }
@@ -125,10 +125,11 @@ func (a *analyzer) runWritten() {
 		return
 	}
 	a.installed()
-	a.implied()
+	from := a.implied(0)
 	for i := 0; i < len(a.started) && !a.full; i++ {
 		s := a.started[i]
 		a.runFile(&s, &s.file, 0)
+		from = a.implied(from) // of what that file runs
 	}
 }
 
@@ -149,8 +150,8 @@ func (a *analyzer) installed() {
 }
 
 // implied notes the files that programs read as code without being told, as make its Makefile.
-func (a *analyzer) implied() {
-	for i := range a.an.Commands {
+func (a *analyzer) implied(from int) int {
+	for i := from; i < len(a.an.Commands); i++ {
 		c := &a.an.Commands[i]
 		for _, file := range codeOf(c.Program) {
 			e := Effect{Kind: Read, Raw: file}
@@ -165,6 +166,7 @@ func (a *analyzer) implied() {
 			a.started = append(a.started, started{e, c.Words, f, i, c.Span, reader})
 		}
 	}
+	return len(a.an.Commands)
 }
 
 // codeOf returns the files of a project that hold what a program runs.
@@ -181,7 +183,7 @@ func codeOf(program string) []string {
 // codeFiles are the files that programs take for code, or for settings that name code.
 const codeFiles = `make gmake: Makefile makefile GNUmakefile
 npm pnpm yarn bun npx: package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml
-git: .git/hooks/pre-commit .git/hooks/prepare-commit-msg .git/hooks/commit-msg .git/hooks/post-commit .git/hooks/pre-push .git/hooks/post-checkout .git/hooks/post-merge .git/hooks/pre-merge-commit .git/hooks/pre-rebase .git/hooks/post-rewrite .git/hooks/post-index-change
+git: .git/hooks/pre-commit .git/hooks/prepare-commit-msg .git/hooks/commit-msg .git/hooks/post-commit .git/hooks/pre-push .git/hooks/post-checkout .git/hooks/post-merge .git/hooks/pre-merge-commit .git/hooks/pre-rebase .git/hooks/post-rewrite .git/hooks/post-index-change .husky/pre-commit .husky/prepare-commit-msg .husky/commit-msg .husky/post-commit .husky/pre-push .husky/post-checkout .husky/post-merge .githooks/pre-commit .githooks/prepare-commit-msg .githooks/commit-msg .githooks/post-commit .githooks/pre-push .githooks/post-checkout .githooks/post-merge .gitmodules .pre-commit-config.yaml lefthook.yml
 just: justfile .justfile Justfile
 rake: Rakefile
 task go-task: Taskfile.yml Taskfile.yaml
@@ -217,7 +219,6 @@ mise: mise.toml .mise.toml
 docker-compose podman-compose: docker-compose.yml compose.yaml
 ansible-playbook ansible: ansible.cfg
 terraform tofu: main.tf
-git: .gitmodules
 tmux: .tmux.conf
 gdb: .gdbinit
 lldb: .lldbinit

@@ -92,7 +92,7 @@ func (k *check) text(t, dir, part string, glob bool) *Finding {
 func mayBePath(t string) bool { return strings.ContainsAny(t, "./~*?[{\\") }
 
 // mentions tells whether a text that is not understood speaks of an item, by its name or
-// by a pattern, as in `ssh localhost 'rm obst*'`, or of a command of obstat's that changes
+// by a pattern, as in `ssh box 'rm obst*'`, or of a command of obstat's that changes
 // something.
 func (k *check) mentions(text string) *Finding {
 	t := lower(text)
