@@ -127,9 +127,17 @@ type Verified struct {
 
 // A Bundle is the policy in force as a server distributes it.
 type Bundle struct {
-	Policy    string `json:"policy"`    // a PolicyVersion as JSON, byte for byte what was signed
+	Policy    string `json:"policy"`    // a NumberedPolicy as JSON, byte for byte what was signed
 	Signature string `json:"signature"` // Ed25519, base64
 	Key       string `json:"key"`       // public, base64
+}
+
+// A NumberedPolicy is a policy in the order of those that a server has distributed: each that
+// differs from the one before has a higher number, also after a rollback, so that a machine can
+// tell an old one that is played back to it.
+type NumberedPolicy struct {
+	Number uint64 `json:"number"`
+	PolicyVersion
 }
 
 // Records are sealed records of a machine's own ledger, one line each, in order.

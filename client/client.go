@@ -216,6 +216,11 @@ func (c *Client) SendRecords(ctx context.Context, lines []string) error {
 	return c.send(ctx, http.MethodPost, "/v1/records", Records{Lines: lines}, nil)
 }
 
+// SendProofs tells the server what obstat doctor found on an agent's machine.
+func (c *Client) SendProofs(ctx context.Context, proofs []Proof) error {
+	return c.send(ctx, http.MethodPost, "/v1/agents/proofs", Proofs{Proofs: proofs}, nil)
+}
+
 // An Event is something that happened on the server.
 type Event struct {
 	Kind string // request, policy or reset

@@ -207,11 +207,23 @@ type MCPTool struct {
 type AgentSeen struct {
 	Agent    string    `json:"agent"`
 	Token    string    `json:"token,omitempty"`
+	From     []string  `json:"from,omitempty"` // addresses that its calls came from, the latest first
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
 	Calls    int       `json:"calls"`
 	Doctor   string    `json:"doctor,omitempty"` // what obstat doctor found last
 	DoctorAt time.Time `json:"doctor_at,omitzero"`
+}
+
+// A Proof is what obstat doctor found of an agent: holds, broken or open.
+type Proof struct {
+	Agent string `json:"agent"`
+	State string `json:"state"`
+}
+
+// Proofs are what obstat doctor found on a machine.
+type Proofs struct {
+	Proofs []Proof `json:"proofs"`
 }
 
 // Agents is a list of the agents seen.

@@ -19,11 +19,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/doctor"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/hook"
+	"github.com/obstat/obstat/internal/remote"
+	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/store/sqlite"
 	inforce "github.com/obstat/obstat/policy"
 )
 
@@ -91,6 +96,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 		opts.Where.Projects = nil
 	}
 	r := doctor.Examine(ctx, opts)
+	o.tell(ctx, r)
 	code := ExitOK
 	if !r.OK() {
 		code = ExitError
@@ -99,6 +105,36 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 		r.Agents = []*doctor.Agent{}
 	}
 	return cmp.Or(o.show(doctorJSON{explain.Version, r.OK(), r}, func(s *screen) { s.report(r, home) }), done(code))
+}
+
+// tell has the findings shown on the console's page of agents: that of the server which this
+// machine has joined, and that which obstat serve shows of the store here.
+func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
+	var proofs []client.Proof
+	for _, a := range r.Agents {
+		proofs = append(proofs, client.Proof{Agent: a.Name, State: string(a.State)})
+	}
+	dir, err := statedir.Dir(o.Getenv)
+	if err != nil || len(proofs) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if path := filepath.Join(dir, "obstat.db"); sqlite.Exists(path) {
+		var s *sqlite.Store
+		if s, err = sqlite.Open(ctx, path); err == nil {
+			err = errors.Join(server.KeepProofs(ctx, s, proofs), s.Close())
+		}
+	}
+	if j, gone := remote.Load(dir); gone == nil {
+		var c *client.Client
+		if c, gone = client.New(client.Options{URL: j.URL, Token: j.Token}); gone == nil {
+			err = errors.Join(err, c.SendProofs(ctx, proofs))
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(o.IO.Err, "obstat: the console does not show this: %s\n", visible(err.Error()))
+	}
 }
 
 // canaryLimit is longer than obstat's own deadline.

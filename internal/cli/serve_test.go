@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,13 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/doctor"
+	"github.com/obstat/obstat/internal/remote"
+	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
 // output is what a command has printed so far.
@@ -117,5 +125,45 @@ func TestBrowsed(t *testing.T) {
 		if got := browsed(tt.address, names); got != tt.want {
 			t.Errorf("%s, %q: %s", tt.address, tt.name, got)
 		}
+	}
+}
+
+// TestDoctorTells: what obstat doctor found is kept where the console looks: in the store of
+// this machine, and at the server that it has joined.
+func TestDoctorTells(t *testing.T) {
+	state := t.TempDir()
+	dir := filepath.Join(state, "obstat")
+	file := filepath.Join(t.TempDir(), "opencode.json")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(file, []byte(`{"permission":{"bash":"ask"}}`), 0o600))
+	there := new(memory.Store)
+	srv, err := server.Open(t.Context(), server.Options{Store: there, Policy: &gate.Files{Names: []string{file}, NoPins: true}})
+	must(err)
+	t.Cleanup(srv.Close)
+	at := httptest.NewServer(srv.Handler())
+	t.Cleanup(at.Close)
+	tok, err := server.NewToken(t.Context(), there, client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent}, "test")
+	must(err)
+	_, err = remote.Join(t.Context(), dir, at.URL, tok.Secret, "")
+	must(err)
+	here, err := sqlite.Open(t.Context(), filepath.Join(dir, "obstat.db"))
+	must(err)
+	t.Cleanup(func() { here.Close() })
+	words := new(output)
+	o := &doctorOptions{Factory: newFactory(&IO{Out: words, Err: words}), Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}
+	o.tell(t.Context(), &doctor.Report{Agents: []*doctor.Agent{{Name: "codex", State: doctor.Holds}}})
+	for name, store := range map[string]docs.Store{"here": here, "there": there} {
+		if got, _, err := docs.Get[client.AgentSeen](t.Context(), store, "agent", "codex"); err != nil || got.Doctor != "holds" || got.DoctorAt.IsZero() {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+	at.Close()
+	if o.tell(t.Context(), &doctor.Report{Agents: []*doctor.Agent{{Name: "codex", State: doctor.Broken}}}); !strings.Contains(words.String(), "the console does not show this") {
+		t.Errorf("%q", words)
 	}
 }

@@ -34,6 +34,8 @@ type Joined struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 	Key   string `json:"key"` // of the server, base64: what it has not signed does not count
+	// Number is that of the newest policy that came from the server: an older one does not count.
+	Number uint64 `json:"number"`
 }
 
 // kept is what is remembered between calls.
@@ -97,9 +99,11 @@ func Join(ctx context.Context, dir, at, token, key string) (*Joined, error) {
 	if j.Key == "" {
 		j.Key = b.Key
 	}
-	if _, err := read(b, j.Key); err != nil {
+	v, err := j.read(b)
+	if err != nil {
 		return nil, err
 	}
+	j.Number = v.Number
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -140,9 +144,10 @@ func write(path string, v any) error {
 	return os.Rename(f.Name(), path)
 }
 
-// read returns the policy of a bundle that the key has signed.
-func read(b *client.Bundle, key string) (*client.PolicyVersion, error) {
-	pub, err := base64.StdEncoding.DecodeString(key)
+// read returns the policy of a bundle that the server's key has signed, unless it is older than
+// one that was here before.
+func (j *Joined) read(b *client.Bundle) (*client.NumberedPolicy, error) {
+	pub, err := base64.StdEncoding.DecodeString(j.Key)
 	if err != nil || len(pub) != ed25519.PublicKeySize {
 		return nil, errors.New("the server's key is no key")
 	}
@@ -150,8 +155,29 @@ func read(b *client.Bundle, key string) (*client.PolicyVersion, error) {
 	if err != nil || !ed25519.Verify(pub, []byte(b.Policy), sig) {
 		return nil, errors.New("the server's policy is not signed by the key that was accepted when this machine joined")
 	}
-	v := new(client.PolicyVersion)
-	return v, json.Unmarshal([]byte(b.Policy), v)
+	v := new(client.NumberedPolicy)
+	if err := json.Unmarshal([]byte(b.Policy), v); err != nil {
+		return nil, err
+	}
+	if v.Number < j.Number {
+		return nil, fmt.Errorf("the server's policy has the number %d, and this machine has had %d: an old one was played back, or the server was restored from a backup, which obstat join accepts", v.Number, j.Number)
+	}
+	return v, nil
+}
+
+// raise remembers that a policy of that number was here. Another process may have seen a newer
+// one meanwhile, or joined another server.
+func (s *Server) raise(number uint64) error {
+	j, err := Load(s.dir)
+	if err != nil {
+		return err
+	}
+	if j.Key == s.joined.Key && j.Number < number {
+		j.Number = number
+		err = write(joinedPath(s.dir), j)
+	}
+	s.joined.Number = max(s.joined.Number, number)
+	return err
 }
 
 // Open returns the server that was joined. files are the policies of this machine,
@@ -204,11 +230,11 @@ func (s *Server) policy() (*dialect.Loaded, error) {
 		s.err = s.fetch()
 	}
 	if s.last == nil {
-		v, err := read(&s.kept.Bundle, s.joined.Key)
+		v, err := s.joined.read(&s.kept.Bundle)
 		if err != nil {
 			return nil, errors.Join(s.err, err)
 		}
-		if s.last, err = compile(v); err != nil {
+		if s.last, err = compile(&v.PolicyVersion); err != nil {
 			return nil, err
 		}
 	}
@@ -235,8 +261,14 @@ func (s *Server) fetch() error {
 	if err != nil {
 		return err
 	}
-	if _, err := read(b, s.joined.Key); err != nil {
+	v, err := s.joined.read(b)
+	if err != nil {
 		return err
+	}
+	if v.Number > s.joined.Number {
+		if err := s.raise(v.Number); err != nil {
+			return err
+		}
 	}
 	s.kept.Bundle, s.kept.Fetched, s.last = *b, time.Now(), nil
 	s.send(ctx)

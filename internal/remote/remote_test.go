@@ -2,10 +2,14 @@ package remote_test
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,4 +134,82 @@ func TestMachine(t *testing.T) {
 	if d := decide(machine(own), "git status"); d.Verdict != obstat.Deny {
 		t.Errorf("allowed by another key: %s", d.Reason())
 	}
+}
+
+// TestReplayed: a policy that the server signed before counts no longer once a newer one was
+// here, whoever sends it, and one that is rolled back to is a new one.
+func TestReplayed(t *testing.T) {
+	store := new(memory.Store)
+	files := write(t, rules)
+	srv, err := server.Open(t.Context(), server.Options{Store: store, Policy: files})
+	must(t, err)
+	t.Cleanup(srv.Close)
+	var replay atomic.Pointer[[]byte] // is sent in place of the server's policy
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if old := replay.Load(); old != nil && r.URL.Path == "/v1/bundle" {
+			w.Header().Set(client.APIHeader, client.API)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(*old)
+			return
+		}
+		srv.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(at.Close)
+	tok, err := server.NewToken(t.Context(), store, client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent}, "test")
+	must(t, err)
+	dir := t.TempDir()
+	_, err = remote.Join(t.Context(), dir, at.URL, tok.Secret, "")
+	must(t, err)
+	kept := filepath.Join(dir, "server-policy.json")
+	first, err := os.ReadFile(kept)
+	must(t, err)
+	verdict := func() (obstat.Verdict, string) {
+		t.Helper()
+		data, err := os.ReadFile(kept)
+		must(t, err)
+		must(t, os.WriteFile(kept, regexp.MustCompile(`"fetched":"20..`).ReplaceAll(data, []byte(`"fetched":"2020`)), 0o600))
+		return verdictOf(t, dir)
+	}
+	allowed := func(what string) {
+		t.Helper()
+		if v, why := verdict(); v != obstat.Allow {
+			t.Errorf("%s: %s %s", what, v, why)
+		}
+	}
+	allowed("the first policy")
+	c, err := client.New(client.Options{URL: at.URL, Token: tok.Secret})
+	must(t, err)
+	b, err := c.Bundle(t.Context())
+	must(t, err)
+	old, err := json.Marshal(b)
+	must(t, err)
+	must(t, os.WriteFile(files.Names[0], []byte(`{"permission": {"bash": {"*": "deny"}}}`), 0o600))
+	if v, why := verdict(); v != obstat.Deny {
+		t.Errorf("the second policy: %s %s", v, why)
+	}
+	replay.Store(&old)
+	if v, why := verdict(); v == obstat.Allow {
+		t.Errorf("the first one is played back: %s %s", v, why)
+	}
+	must(t, os.WriteFile(kept, first, 0o600))
+	if v, why := verdictOf(t, dir); v != obstat.Deny || !strings.Contains(why, "an old one was played back") {
+		t.Errorf("the first one is put back into the file: %s %s", v, why)
+	}
+	replay.Store(nil)
+	must(t, os.WriteFile(files.Names[0], []byte(rules), 0o600))
+	allowed("rolled back")
+}
+
+func verdictOf(t *testing.T, dir string) (obstat.Verdict, string) {
+	t.Helper()
+	j, err := remote.Load(dir)
+	must(t, err)
+	s, err := remote.Open(j, dir, write(t, `{"permission": {"bash": "allow"}}`), nil)
+	must(t, err)
+	log := ledger.NewFile(filepath.Join(t.TempDir(), "l"))
+	defer log.Close()
+	g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: log, NoStart: true, World: &obstat.Snapshot{}})
+	must(t, err)
+	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"git status"}`), Dir: "/src"})
+	return d.Verdict, d.Reason()
 }

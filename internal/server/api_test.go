@@ -54,6 +54,7 @@ func TestOpenAPI(t *testing.T) {
 		{s.ann, "GET", "/v1/ledger/verify", ""},
 		{s.ann, "GET", "/v1/stats", ""},
 		{s.ann, "GET", "/v1/agents", ""},
+		{s.ann, "POST", "/v1/agents/proofs", `{"proofs":[{"agent":"coder","state":"open"}]}`},
 		{s.agent, "POST", "/mcp/none", ""},
 		{s.agent, "GET", "/mcp/none", ""},
 		{s.agent, "DELETE", "/mcp/none", ""},

@@ -23,9 +23,12 @@ const (
 	sourceKind = "source"
 )
 
-// A signing is the key that all replicas sign with.
+// A signing is the key that all replicas sign with, and the number of the policy that was signed
+// last.
 type signing struct {
-	Seed []byte `json:"seed"`
+	Seed   []byte `json:"seed"`
+	Number uint64 `json:"number"`
+	Policy string `json:"policy"` // hash of it
 }
 
 // bundle returns the policy in force, signed.
@@ -41,17 +44,24 @@ func (v *Service) bundle(ctx context.Context) (*client.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	hash := hashOf(string(text))
 	k, _, err := docs.Get[signing](ctx, v.s.store, keyKind, "policy")
-	if errors.Is(err, docs.ErrNotFound) {
+	if errors.Is(err, docs.ErrNotFound) || err == nil && k.Policy != hash {
 		k, err = docs.Change(ctx, v.s.store, keyKind, "policy", func(k *signing) error {
 			if k.Seed == nil {
 				k.Seed = make([]byte, ed25519.SeedSize)
 				_, _ = rand.Read(k.Seed) // it cannot fail
 			}
+			if k.Policy != hash {
+				k.Number, k.Policy = k.Number+1, hash
+			}
 			return nil
 		})
 	}
 	if err != nil {
+		return nil, err
+	}
+	if text, err = json.Marshal(client.NumberedPolicy{Number: k.Number, PolicyVersion: *p}); err != nil {
 		return nil, err
 	}
 	key := ed25519.NewKeyFromSeed(k.Seed)
@@ -89,6 +99,7 @@ func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
 		return err
 	}
 	var records []*ledger.Record
+	made := map[string]int{} // calls, by agent
 	head, first := now.Head, now.First
 	for i, line := range lines {
 		r, err := ledger.Decode([]byte(strings.TrimSpace(line)))
@@ -116,12 +127,18 @@ func (v *Service) take(ctx context.Context, c *caller, lines []string) error {
 		}
 		r.Seq, r.Prev, r.Hash = 0, ledger.Hash{}, ledger.Hash{}
 		records = append(records, r)
+		if r.Kind == ledger.Decision {
+			made[r.Agent]++
+		}
 	}
 	if len(records) == 0 {
 		return nil
 	}
 	if err := v.s.store.Append(ctx, records...); err != nil {
 		return err
+	}
+	for agent, n := range made {
+		v.note(c, agent, n)
 	}
 	_, err = docs.Change(ctx, v.s.store, sourceKind, c.agent.token.ID, func(s *source) error {
 		if s.First != first || s.Head.Seq < head.Seq {

@@ -102,7 +102,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c *caller) {
 			}
 		}
 	}
-	s.service.note(c, call)
+	s.service.note(c, call.Agent, 1)
 	who := mcp.Caller{ID: c.id(), Agent: call.Agent, User: call.User}
 	front.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 }

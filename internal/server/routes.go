@@ -103,6 +103,7 @@ func routes() []route {
 		op("GET", "/v1/ledger/verify", "Verify the ledger's chain", people, nil, verifyLedger),
 		op("GET", "/v1/stats", "Count decisions, answers and rules", people, []string{"since", "buckets"}, getStats),
 		op("GET", "/v1/agents", "List the agents that were seen", people, nil, listAgents),
+		op("POST", "/v1/agents/proofs", "Take what obstat doctor found of the agents on a machine", agents|people, nil, takeProofs),
 		op("POST", "/v1/tools", "Filter a list of tools by what calls to them can get", agents|people, nil, filterTools),
 		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil, func(v *Service, ctx context.Context, _ *request[none]) (*client.Bundle, error) { return v.bundle(ctx) }),
 		op("POST", "/v1/records", "Take records of a machine that decides by itself", agents, nil, func(v *Service, ctx context.Context, r *request[client.Records]) (none, error) {
@@ -247,14 +248,23 @@ func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Re
 	if query.After, err = cursor(q, "after"); err != nil {
 		return nil, err
 	}
-	rs, last, err := v.Requests(ctx, query)
-	out := &client.Requests{Requests: []*approval.Request{}, Cursor: last}
-	for _, one := range rs {
-		if r.agent == nil || r.owns(one) {
-			out.Requests = append(out.Requests, one)
-		}
+	if query.Limit == 0 {
+		return nil, bad("limit is 1 at least")
 	}
-	return out, err
+	rs, last, err := v.Requests(ctx, query)
+	for asked := query.Limit; r.agent != nil && err == nil; {
+		all := len(rs) < asked
+		rs = slices.DeleteFunc(rs, func(one *approval.Request) bool { return !r.owns(one) })
+		if all || len(rs) >= query.Limit {
+			rs = rs[max(0, len(rs)-query.Limit):]
+			break
+		}
+		asked *= 8 // the limit is for what the agent may see
+		more := query
+		more.Limit = asked
+		rs, last, err = v.Requests(ctx, more)
+	}
+	return &client.Requests{Requests: append([]*approval.Request{}, rs...), Cursor: last}, err
 }
 
 // cursor reads a parameter that is a cursor or a sequence number.

@@ -20,7 +20,6 @@ import (
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/lint"
 	"github.com/obstat/obstat/internal/replay"
-	"github.com/obstat/obstat/internal/store/docs"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/paths"
 )
@@ -48,7 +47,9 @@ func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *
 		return nil, err
 	}
 	began := time.Now()
-	v.note(c, call)
+	if c.agent != nil && !c.agent.machine() {
+		v.note(c, call.Agent, 1) // a machine's calls are counted by its records
+	}
 	d, req, err := v.put(ctx, c, call, key)
 	if err != nil {
 		return nil, err
@@ -390,77 +391,6 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 
 // Status tells how the gate stands.
 func (v *Service) Status(ctx context.Context) gate.Status { return v.s.gate.Status(ctx) }
-
-// note remembers that an agent was there.
-func (v *Service) note(c *caller, call *obstat.Call) {
-	if c.agent == nil {
-		return
-	}
-	name := cmp.Or(call.Agent, c.agent.token.Name, "unnamed")
-	now := time.Now()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	a := v.seen[name]
-	if a == nil {
-		if len(v.seen) > 10_000 {
-			return
-		}
-		a = &seen{AgentSeen: client.AgentSeen{Agent: name, First: now}}
-		v.seen[name] = a
-	}
-	a.Last, a.Token, a.news = now, c.agent.token.Name, true
-	a.Calls++
-}
-
-// agentKind is the kind of the documents of agents.
-const agentKind = "agent"
-
-// flush writes down now and then which agents were there.
-func (v *Service) flush(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			v.flushOnce(ctx)
-		}
-	}
-}
-
-func (v *Service) flushOnce(ctx context.Context) {
-	var news []client.AgentSeen
-	v.mu.Lock()
-	for _, a := range v.seen {
-		if a.news {
-			news = append(news, a.AgentSeen)
-			a.news, a.Calls = false, 0
-		}
-	}
-	v.mu.Unlock()
-	for _, n := range news {
-		_, err := docs.Change(ctx, v.s.store, agentKind, n.Agent, func(a *client.AgentSeen) error {
-			if a.First.IsZero() {
-				a.First = n.First
-			}
-			a.Agent, a.Token, a.Last = n.Agent, n.Token, n.Last
-			a.Calls += n.Calls
-			return nil
-		})
-		if err != nil {
-			v.s.opts.Log.Warn("it could not be written down that an agent was seen", "agent", n.Agent, "error", err)
-		}
-	}
-}
-
-// Agents returns the agents that were seen, the latest first.
-func (v *Service) Agents(ctx context.Context) ([]client.AgentSeen, error) {
-	v.flushOnce(ctx)
-	out, err := docs.All[client.AgentSeen](ctx, v.s.store, agentKind)
-	slices.SortFunc(out, func(a, b client.AgentSeen) int { return b.Last.Compare(a.Last) })
-	return out, err
-}
 
 // Tools returns which verdicts calls to tools can get, and leaves out the tools
 // that are denied whatever their input.
