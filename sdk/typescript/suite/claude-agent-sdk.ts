@@ -86,7 +86,8 @@ async function once(sdk: SDK, setup: Setup, from: Left | undefined, how: Resume,
   const home = mkdtempSync(join(tmpdir(), "oc"));
   homes.push(home);
   if (from) cpSync(join(from.home, "projects"), join(home, "projects"), { recursive: true });
-  mkdirSync(join(home, "p"), { recursive: true });
+  const cwd = join(from?.home ?? home, "p"); // an approval is for the directory that it was asked for
+  mkdirSync(cwd, { recursive: true });
   if (from && how.edit) edit(join(home, "projects"), how.edit);
   // The approval that nobody gave is a rule in a settings file; a tool that is added later is covered by one for the server.
   const rules = how.forged || setup.added ? ["mcp__suite"] : [];
@@ -101,7 +102,7 @@ async function once(sdk: SDK, setup: Setup, from: Left | undefined, how: Resume,
   let helped = !setup.nested;
   const served = await model(setup.calls, setup.nested, () => (helped = true));
   const plain = {
-    cwd: join(home, "p"),
+    cwd,
     env: cli(home, served),
     maxTurns: 4,
     settingSources: ["user"],
