@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -162,6 +163,8 @@ def _check(value: object, depth: int, left: list[int]) -> None:
     if left[0] < 0:
         raise _Not(f"it has more than {MAX_VALUES:,} values")
     if value is None or isinstance(value, (str, bool, int, float)):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _Not(f"{value} is a number that JSON has no word for")
         return
     if not isinstance(value, (dict, list, tuple)):
         raise _Not(f"{type(value).__name__} is not JSON")

@@ -25,9 +25,7 @@ export function put(call: Call): Put {
   if (typeof call !== "object" || call === null) throw new BadCall("a call is an object with a tool and its input");
   const tool = text("tool", call.tool);
   if (tool === "") throw new BadCall("the call names no tool");
-  const given = call.input ?? {};
-  if (!plain(given)) throw new BadCall(`the input of ${short(tool)} is ${kind(given)}; it should be a plain object`);
-  const input = write(given);
+  const input = written(tool, call);
   const id = optional("id", call.id);
   const session = optional("session", call.session);
   const dir = optional("dir", call.dir) || process.cwd();
@@ -44,6 +42,17 @@ export function put(call: Call): Put {
   const key = id ? createHash("sha256").update(`${session}\0${id}\0${digest}`).digest("hex") : "";
   const body = `{"tool":${JSON.stringify(tool)},"input":${input},${JSON.stringify(rest).slice(1)}`;
   return { tool, input, body, digest, key };
+}
+
+/** Writes the input of a call, whose members may be code that fails. */
+function written(tool: string, call: Call): string {
+  try {
+    const given = call.input ?? {};
+    if (!plain(given)) throw new BadCall(`the input of ${short(tool)} is ${kind(given)}; it should be a plain object`);
+    return write(given);
+  } catch (e) {
+    throw e instanceof BadCall ? e : new BadCall(`the input of ${short(tool)} cannot be read: ${String(e)}`);
+  }
 }
 
 /** Reads the input that was decided: a new value each time. */

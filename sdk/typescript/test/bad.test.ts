@@ -58,6 +58,7 @@ const bad: Record<string, [unknown, RegExp]> = {
   "a value that writes itself": [{ v: { toJSON: () => "safe" } }, /plain/],
   "lone surrogate": [{ text: "a\ud800b" }, /surrogate/],
   "lone surrogate in a key": [{ "\udc00": 1 }, /surrogate/],
+  "a member that throws": [{ get x(): string { throw new TypeError("not now"); } }, /the input of safe cannot be read: TypeError: not now/], // prettier-ignore
   list: [[1], /a list/],
   string: ['{"x": 1}', /a string/],
   number: [1, /a number/],
