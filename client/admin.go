@@ -100,6 +100,7 @@ type Flip struct {
 type Witness struct {
 	Tool  string `json:"tool"`
 	Text  string `json:"text"`
+	Mode  string `json:"mode,omitempty"` // that the agent is in
 	Was   string `json:"was"`
 	Now   string `json:"now"`
 	WasBy string `json:"was_by"` // why

@@ -323,6 +323,9 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 	default:
 		return usagef("name an --agent, a --machine or a --person")
 	}
+	if t.Days < 1 {
+		return usagef("--days is 1 at least")
+	}
 	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
 		return usagef("--workspace is an absolute path")
 	}

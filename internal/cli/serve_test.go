@@ -65,6 +65,10 @@ func TestServe(t *testing.T) {
 	made := new(output)
 	to := &tokenOptions{Factory: newFactory(&IO{Out: made, Err: words})}
 	to.Token.Agent, to.Store.Path = "coder", db
+	if err := tokenRun(t.Context(), to); err == nil || !strings.Contains(err.Error(), "--days is 1 at least") {
+		t.Errorf("a token for no days: %v", err)
+	}
+	to.Token.Days = 90
 	if err := tokenRun(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type console struct {
 }
 
 // New returns the pages of a server.
-func New(v *server.Service) http.Handler {
+func New(v *server.Service) *http.ServeMux {
 	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{}}
 	for _, name := range []string{"inbox", "request", "history", "record", "policies", "charts", "grants", "agents", "message"} {
 		shared := []string{"pages/frame.html", "pages/walks.html", "pages/" + name + ".html"}
@@ -46,7 +46,7 @@ func New(v *server.Service) http.Handler {
 	return c.routes()
 }
 
-func (c *console) routes() http.Handler {
+func (c *console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	static, _ := fs.Sub(files, "static") // it is embedded, so it is there
 	serve := http.StripPrefix("/static/", http.FileServerFS(static))
@@ -71,7 +71,9 @@ func (c *console) routes() http.Handler {
 		"GET /grants":                       c.grants,
 		"POST /grants/{id}/revoke":          c.revoke,
 		"GET /agents":                       c.agents,
-		"/":                                 func(http.ResponseWriter, *http.Request) error { return approval.ErrNotFound },
+		"/": func(_ http.ResponseWriter, r *http.Request) error {
+			return &client.Problem{Type: "not-found", Title: "There is no such page", Status: http.StatusNotFound, Detail: r.URL.Path}
+		},
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := page(w, r); err != nil {

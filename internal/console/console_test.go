@@ -132,7 +132,10 @@ func (s *site) visitor(name string, roles ...string) *visitor {
 
 func (v *visitor) get(path string) (int, string) {
 	v.t.Helper()
-	resp, err := v.http.Get(v.url + path)
+	req, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.url+path, nil)
+	must(v.t, err)
+	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	resp, err := v.http.Do(req)
 	must(v.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
@@ -297,7 +300,7 @@ func TestPolicy(t *testing.T) {
 	s.run("rm x")
 	bad := strings.Replace(rules, `"git push *": "ask"`, `"git push *": "perhaps"`, 1)
 	form := func(do, text string) url.Values {
-		return url.Values{"do": {do}, "name": {"opencode.json"}, "dialect": {"opencode"}, "text": {text}}
+		return url.Values{"do": {do}, "name": {"opencode.json"}, "dialect": {"opencode"}, "text": {text}, "active": {"0"}}
 	}
 	code, page := admin.post("/policies", form("activate", bad))
 	if code != http.StatusUnprocessableEntity || !strings.Contains(page, `data-line="3"`) || !strings.Contains(htmlText(page), "perhaps") {
@@ -318,6 +321,10 @@ func TestPolicy(t *testing.T) {
 	}
 	if d := s.run("rm z"); d.Verdict != "ask" {
 		t.Errorf("%+v", d)
+	}
+	late := strings.Replace(rules, `"rm *": "deny"`, `"rm *": "allow"`, 1)
+	if code, page = admin.post("/policies", form("activate", late)); code != http.StatusConflict || !strings.Contains(page, "Another version was put in force since you began") || !strings.Contains(htmlText(page), `"rm *": "allow"`) {
+		t.Errorf("a version that nobody has looked at is replaced: %d %s", code, page)
 	}
 	if code, page = ann.post("/policies/try", url.Values{"tool": {"bash"}, "text": {"rm z"}}); code != 200 || !strings.Contains(page, "settled: ask") {
 		t.Errorf("%d %s", code, page)
@@ -384,5 +391,43 @@ func TestTimeLeft(t *testing.T) {
 	d := s.run("make")
 	if !strings.Contains(func() string { _, p := ann.get("/"); return p }(), `data-left="`+d.Request.Expires.UTC().Format(time.RFC3339)+`"`) {
 		t.Error("the page does not say until when")
+	}
+}
+
+// TestPolicyFiles: each file of a policy has the editor, and the others stay as they are.
+func TestPolicyFiles(t *testing.T) {
+	s := open(t)
+	admin := s.visitor("root", server.RoleAdmin)
+	tok, err := server.NewToken(t.Context(), s.store, client.TokenRequest{Kind: "person", Name: "root", Roles: []string{server.RoleAdmin}}, "test")
+	must(t, err)
+	api, err := client.New(client.Options{URL: s.url, Token: tok.Secret})
+	must(t, err)
+	v, err := api.Upload(t.Context(), client.PolicyUpload{Files: []client.PolicyFile{{Name: "a.json", Layer: "global", Text: `{"permission": {"bash": "ask"}}`}, {Name: "b.json", Layer: "project", Text: `{"permission": {"edit": "deny"}}`}}, Dialect: "opencode"})
+	must(t, err)
+	must(t, api.Activate(t.Context(), v.Version))
+	if code, page := admin.get("/policies?file=1"); code != 200 || !strings.Contains(htmlText(page), `{"edit": "deny"}}</textarea>`) || !strings.Contains(page, "file=0#edit") {
+		t.Errorf("%d %s", code, page)
+	}
+	form := url.Values{"do": {"check"}, "name": {"b.json"}, "dialect": {"opencode"}, "version": {"1"}, "file": {"1"}, "active": {"1"}, "text": {"{\"permission\":\n {\"edit\": \"never\"}}"}}
+	if code, page := admin.post("/policies", form); code != http.StatusUnprocessableEntity || !strings.Contains(page, `data-line="2"`) {
+		t.Errorf("%d %s", code, page)
+	}
+	form.Set("do", "activate")
+	form.Set("text", `{"permission": {"edit": "ask"}}`)
+	if code, page := admin.post("/policies", form); code != 200 || !strings.Contains(page, "version 2 is in force") {
+		t.Errorf("%d %s", code, page)
+	}
+	got, err := api.Policy(t.Context(), 0)
+	must(t, err)
+	if len(got.Files) != 2 || got.Files[0].Text != `{"permission": {"bash": "ask"}}` || got.Files[1].Text != `{"permission": {"edit": "ask"}}` || got.Files[1].Layer != "project" {
+		t.Errorf("%+v", got.Files)
+	}
+	for _, wrong := range []string{"/policies?file=2", "/policies?file=x", "/policies?version=-1"} {
+		if code, _ := admin.get(wrong); code != http.StatusBadRequest {
+			t.Errorf("%s: %d", wrong, code)
+		}
+	}
+	if code, page := admin.get("/nothing"); code != http.StatusNotFound || !strings.Contains(page, "There is no such page: /nothing") {
+		t.Errorf("%d %s", code, page)
 	}
 }

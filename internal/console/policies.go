@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -49,15 +50,28 @@ type policyPage struct {
 	Since    int
 	Rules    []shownRule
 	Files    []client.PolicyFile
+	Shown    int // version of the files
+	File     int // the one in the editor
 	Versions []client.PolicyVersion
 	Errors   []shownError
 	Diff     *client.PolicyDiff
 	Tried    tried
 }
 
-// policyPage returns the page with the files of a version in its editor; zero is
-// the policy in force.
-func (c *console) policyPage(r *http.Request, version int) (*policyPage, error) {
+// policyPage returns the page with a file of a version in its editor, which the form says;
+// version zero is the policy in force.
+func (c *console) policyPage(r *http.Request) (*policyPage, error) {
+	var version, file int
+	for name, n := range map[string]*int{"version": &version, "file": &file} {
+		text := r.FormValue(name)
+		if text == "" {
+			continue
+		}
+		var err error
+		if *n, err = strconv.Atoi(text); err != nil || *n < 0 {
+			return nil, wrong("a %s is a number, not %q", name, text)
+		}
+	}
 	f, err := c.frame(r, "policies", "Policy")
 	if err != nil {
 		return nil, err
@@ -66,13 +80,16 @@ func (c *console) policyPage(r *http.Request, version int) (*policyPage, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &policyPage{frame: f, Active: all.Active, Versions: all.Policies, Since: countedDays}
+	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies, Since: countedDays}
 	shown, err := c.v.Policy(r.Context(), version)
 	if err != nil {
 		p.Problem = err.Error() // the page is where it is mended
 		return p, nil
 	}
 	p.Dialect, p.Files, p.Options = shown.Dialect, shown.Files, shown.Options
+	if p.File = file; file > 0 && file >= len(p.Files) {
+		return nil, wrong("version %d of the policy has no file %d", p.Shown, file+1)
+	}
 	return p, c.rules(r, p)
 }
 
@@ -94,19 +111,12 @@ func (c *console) rules(r *http.Request, p *policyPage) error {
 }
 
 func (c *console) policies(w http.ResponseWriter, r *http.Request) error {
-	version := 0
-	if text := r.URL.Query().Get("version"); text != "" {
-		var err error
-		if version, err = strconv.Atoi(text); err != nil || version < 0 {
-			return wrong("a version is a number, not %q", text)
-		}
-	}
-	p, err := c.policyPage(r, version)
+	p, err := c.policyPage(r)
 	if err != nil {
 		return err
 	}
-	if version > 0 && version != p.Active {
-		if p.Diff, err = c.v.Diff(r.Context(), version); err != nil {
+	if p.Shown != p.Active {
+		if p.Diff, err = c.v.Diff(r.Context(), p.Shown); err != nil {
 			return err
 		}
 	}
@@ -116,14 +126,15 @@ func (c *console) policies(w http.ResponseWriter, r *http.Request) error {
 // editPolicy checks the text in the editor, and keeps it, and puts it in force.
 // What was typed stays in the editor.
 func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.policyPage(r, 0)
+	p, err := c.policyPage(r)
 	if err != nil {
 		return err
 	}
 	if len(p.Files) == 0 {
 		p.Files = []client.PolicyFile{{}}
 	}
-	p.Files[0] = client.PolicyFile{Name: r.PostFormValue("name"), Layer: p.Files[0].Layer, Text: asWritten(p.Files[0].Text, r.PostFormValue("text"))}
+	edited := &p.Files[p.File]
+	*edited = client.PolicyFile{Name: r.PostFormValue("name"), Layer: edited.Layer, Text: asWritten(edited.Text, r.PostFormValue("text"))}
 	up := &client.PolicyUpload{Files: p.Files, Dialect: r.PostFormValue("dialect"), Options: p.Options, Note: r.PostFormValue("note")}
 	checked, err := c.v.Validate(up)
 	if err != nil {
@@ -132,18 +143,22 @@ func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		p.Problem = "The text is not a policy. Nothing was changed."
-		p.Errors = shownErrors(list, false)
+		p.Errors = shownErrors(list, edited.Name, false)
 		return c.render(w, http.StatusUnprocessableEntity, "policies", "frame", p)
 	}
-	p.Errors = shownErrors(checked.Warnings, true)
-	do := r.PostFormValue("do")
-	if do == "save" || do == "activate" {
+	p.Errors = shownErrors(checked.Warnings, edited.Name, true)
+	do, status := r.PostFormValue("do"), http.StatusOK
+	switch {
+	case do == "activate" && p.Admin() && r.PostFormValue("active") != strconv.Itoa(p.Active):
+		p.Problem = "Another version was put in force since you began. Nothing was changed; this is what would change now."
+		status = http.StatusConflict
+	case do == "save" || do == "activate":
 		return c.keep(w, r, up, do == "activate")
 	}
 	if p.Diff, err = c.v.DiffWith(r.Context(), up, 0); err != nil {
 		return err
 	}
-	return c.render(w, http.StatusOK, "policies", "frame", p)
+	return c.render(w, status, "policies", "frame", p)
 }
 
 // asWritten gives a text from a form the line ends that the file has: a browser
@@ -182,9 +197,14 @@ func admin(p *server.Person) error {
 	return &client.Problem{Type: "forbidden", Title: "it takes the role " + server.RoleAdmin, Status: http.StatusForbidden}
 }
 
-func shownErrors(list obstat.Errors, warning bool) (out []shownError) {
+// shownErrors returns problems; those of another file than the one in the editor have no line there.
+func shownErrors(list obstat.Errors, file string, warning bool) (out []shownError) {
 	for _, e := range list {
-		out = append(out, shownError{Line: e.Pos.Line, Where: e.Pos.String(), Msg: e.Msg, Hint: e.Hint, Warning: warning})
+		one := shownError{Where: e.Pos.String(), Msg: e.Msg, Hint: e.Hint, Warning: warning}
+		if e.Pos.File == file {
+			one.Line = e.Pos.Line
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -217,7 +237,7 @@ func (c *console) rollback(w http.ResponseWriter, r *http.Request) error {
 
 // tryCall shows how the policy decides a call that nobody makes.
 func (c *console) tryCall(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.policyPage(r, 0)
+	p, err := c.policyPage(r)
 	if err != nil {
 		return err
 	}

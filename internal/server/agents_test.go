@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/console"
+	"github.com/obstat/obstat/internal/server"
 )
 
 // TestAgentsRequests: the limit of a list counts what the agent may see of it, however many
@@ -63,5 +66,31 @@ func TestProofs(t *testing.T) {
 	}
 	if a := got["codex"]; a.Doctor != "broken" || a.Calls != 0 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestWrongRequests: what is no route is a problem, whoever asks and wherever pages could be,
+// and a word that no record or request has is refused instead of finding nothing.
+func TestWrongRequests(t *testing.T) {
+	s := open(t, func(o *server.Options) { o.Console = console.New })
+	for _, tt := range []struct {
+		token, method, path, body string
+		code                      int
+		says                      string
+	}{
+		{s.agent, "POST", "/v2/decisions", `{}`, 404, "POST /v2/decisions"},
+		{"", "GET", "/v2/decisions", "", 404, "there is no such route"},
+		{s.ann, "DELETE", "/history", "", 404, "there is no such route"},
+		{s.ann, "GET", "/v1/requests?state=waiting", "", 400, `there is no state .*waiting.*; it is one of`},
+		{s.ann, "GET", "/v1/ledger?kind=decisions", "", 400, `there is no kind .*decisions`},
+		{s.ann, "GET", "/v1/policies/7", "", 404, `"detail":"version 7"`},
+		{s.admin, "POST", "/v1/policies/7/activate", "", 404, `there is no such version of the policy`},
+		{s.admin, "DELETE", "/v1/tokens/none", "", 404, "there is no such token"},
+		{s.admin, "POST", "/v1/tokens", `{"kind":"agent","name":"a","days":9999}`, 400, "1 to 3650 days, not 9999"},
+	} {
+		code, body := s.do(tt.token, tt.method, tt.path, tt.body)
+		if code != tt.code || !regexp.MustCompile(tt.says).MatchString(body) || !strings.Contains(body, "urn:obstat:problem:") {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, code, body)
+		}
 	}
 }

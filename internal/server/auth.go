@@ -257,8 +257,8 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 	switch {
 	case t.Days == 0:
 		t.Days = 90
-	case t.Days > maxDays:
-		return client.Token{}, bad(fmt.Sprintf("a token holds for %d days at most", maxDays))
+	case t.Days < 0 || t.Days > maxDays:
+		return client.Token{}, bad(fmt.Sprintf("a token holds for 1 to %d days, not %d", maxDays, t.Days))
 	}
 	switch {
 	case t.Kind == "agent" && t.Agent == "":
@@ -381,5 +381,5 @@ func (a *auth) revoke(ctx context.Context, id string) error {
 			return docs.Delete(ctx, a.store, tokenKind, keys[i])
 		}
 	}
-	return fmt.Errorf("token %q: %w", id, docs.ErrNotFound)
+	return &client.Problem{Type: "not-found", Title: "there is no such token", Status: http.StatusNotFound, Detail: id}
 }

@@ -232,10 +232,11 @@ func PersonOf(ctx context.Context) *Person {
 const maxForm = 2 << 20
 
 // pages serves the console to people who are logged in. Files of the pages that
-// are below /static/ need no login.
-func (s *Server) pages(console, missing http.Handler) http.Handler {
+// are below /static/ need no login. Who asks for what is no page gets a problem, unless it
+// is a person who went there.
+func (s *Server) pages(console *http.ServeMux, missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/access/") || r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/") {
+		if _, page := console.Handler(r); page == "/" && !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			missing.ServeHTTP(w, r)
 			return
 		}
@@ -399,6 +400,9 @@ const followWindow = 30 * time.Second
 func ledgerQuery(r *http.Request) (ledger.Query, error) {
 	v := r.URL.Query()
 	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
+	if err := oneOf(v, "kind", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy, ledger.Cut, ledger.Pin, ledger.Outcome, ledger.Damage, ledger.Anchor); err != nil {
+		return q, err
+	}
 	after, err := cursor(v, "after")
 	if err != nil {
 		return q, err

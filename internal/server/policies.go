@@ -162,7 +162,7 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 func witnesses(now, next *dialect.Loaded) []client.Witness {
 	out := []client.Witness{}
 	for _, r := range diff.Compare(now.Policy, next.Policy, &diff.Options{Limit: 10_000}).Regions {
-		out = append(out, client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason})
+		out = append(out, client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Mode: string(r.Call.Mode), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason})
 	}
 	return out
 }

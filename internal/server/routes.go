@@ -241,7 +241,10 @@ func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest
 func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Requests, error) {
 	q := r.URL.Query()
 	query := approval.Query{State: approval.State(q.Get("state")), Group: q.Get("group")}
-	var err error
+	err := oneOf(q, "state", approval.Pending, approval.Approved, approval.Refused, approval.Expired, approval.Canceled, approval.Claimed, approval.Done, approval.Lapsed)
+	if err != nil {
+		return nil, err
+	}
 	if query.Limit, err = number(q, "limit", 100, 1000); err != nil {
 		return nil, err
 	}
@@ -265,6 +268,14 @@ func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Re
 		rs, last, err = v.Requests(ctx, more)
 	}
 	return &client.Requests{Requests: append([]*approval.Request{}, rs...), Cursor: last}, err
+}
+
+// oneOf refuses a parameter that is none of some words.
+func oneOf[T ~string](q url.Values, name string, words ...T) error {
+	if got := T(q.Get(name)); got != "" && !slices.Contains(words, got) {
+		return bad(fmt.Sprintf("there is no %s %q; it is one of %q", name, got, words))
+	}
+	return nil
 }
 
 // cursor reads a parameter that is a cursor or a sequence number.

@@ -48,7 +48,8 @@ type Options struct {
 	// TLS: the server is reached by https, so that cookies may be marked so.
 	TLS bool
 	// Console makes the pages; nil: there are none.
-	Console func(*Service) http.Handler
+	// The pattern "/" is what it shows people where there is no page.
+	Console func(*Service) *http.ServeMux
 	// OIDC lets people log in with another server; nil: they do not.
 	OIDC *OIDC
 	// Rate is how many requests a second one caller may send; zero is 5,000.

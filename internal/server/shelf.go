@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -167,6 +168,9 @@ func load(up *client.PolicyUpload) (*dialect.Loaded, error) {
 // get returns a version.
 func (s *shelf) get(ctx context.Context, version int) (client.PolicyVersion, error) {
 	v, _, err := docs.Get[client.PolicyVersion](ctx, s.store, policyKind, fmt.Sprintf("%08d", version))
+	if errors.Is(err, docs.ErrNotFound) {
+		err = &client.Problem{Type: "not-found", Title: "there is no such version of the policy", Status: http.StatusNotFound, Detail: fmt.Sprintf("version %d", version)}
+	}
 	return v, err
 }
 
