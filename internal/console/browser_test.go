@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/ledger"
 )
@@ -305,6 +306,7 @@ func phone(t *testing.T, browser context.Context) {
 		if len(wide) > 0 {
 			t.Errorf("%s: sticks out: %q", path, wide)
 		}
+		ann.see(`document.querySelector("#live").checkVisibility() && document.querySelector("form[action='/logout'] button").getBoundingClientRect().bottom < 60`)
 	}
 }
 
@@ -338,6 +340,7 @@ func past(s *site) {
 func pages(t *testing.T, browser context.Context) {
 	s := open(t)
 	past(s)
+	must(t, server.KeepProofs(t.Context(), s.store, []client.Proof{{Agent: "coder", State: "holds"}, {Agent: "codex", State: "broken"}, {Agent: "gemini", State: "open"}}))
 	root := s.tab(browser, "ann", server.RoleAdmin)
 	s.run("npm test")
 	root.sees("npm test")
@@ -359,6 +362,11 @@ func pages(t *testing.T, browser context.Context) {
 		}
 		if name == "charts" {
 			root.see(`document.querySelectorAll(".plot canvas").length == 2`)
+		}
+		if name == "agents" {
+			root.sees("proved")
+			root.sees("does not hold")
+			root.sees("from 127.0.0.1")
 		}
 		if name == "grants" {
 			root.sees("npm test")

@@ -21,6 +21,8 @@ type series struct {
 	Label  string     `json:"label"`
 	Ink    string     `json:"ink"`
 	Values []*float64 `json:"values"` // null where there is none
+	// Tops are where its bars end: they stand on those of the series after it.
+	Tops []*float64 `json:"tops,omitempty"`
 }
 
 type tile struct {
@@ -88,6 +90,17 @@ func verdictPlot(s *replay.Stats) string {
 			one.Values = append(one.Values, &n)
 		}
 		p.Series = append(p.Series, one)
+	}
+	sums := make([]float64, len(s.Buckets))
+	for k := len(p.Series) - 1; k >= 0; k-- {
+		one := &p.Series[k]
+		one.Tops = make([]*float64, len(sums))
+		for i, n := range one.Values {
+			sums[i] += *n
+			if top := sums[i]; *n > 0 {
+				one.Tops[i] = &top
+			}
+		}
 	}
 	return p.over(s)
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -20,6 +21,7 @@ import (
 	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/ledger"
 )
 
 const rules = `{
@@ -429,5 +431,60 @@ func TestPolicyFiles(t *testing.T) {
 	}
 	if code, page := admin.get("/nothing"); code != http.StatusNotFound || !strings.Contains(page, "There is no such page: /nothing") {
 		t.Errorf("%d %s", code, page)
+	}
+}
+
+// TestStacked: the bars of answers stand on each other, so that what is seen of each is its count.
+func TestStacked(t *testing.T) {
+	s := open(t)
+	at := time.Now().Add(-time.Hour)
+	for _, verdict := range []string{"allow", "allow", "deny", "deny", "deny", "ask"} {
+		must(t, s.store.Append(t.Context(), &ledger.Record{Time: at, Kind: ledger.Decision, Agent: "coder", Tool: "bash", Input: []byte(`{"command":"x"}`), Verdict: verdict}))
+	}
+	_, page := s.visitor("ann").get("/charts")
+	m := regexp.MustCompile(`data-plot="([^"]*bars[^"]*)"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal(page)
+	}
+	var plot struct {
+		Series []struct {
+			Label        string
+			Values, Tops []*float64
+		}
+	}
+	must(t, json.Unmarshal([]byte(htmlText(m[1])), &plot))
+	got := ""
+	for _, one := range plot.Series {
+		for i, n := range one.Values {
+			if *n > 0 {
+				got += fmt.Sprintf("%s %v up to %v; ", one.Label, *n, *one.Tops[i])
+			} else if one.Tops[i] != nil {
+				t.Errorf("%s has a bar where nothing was", one.Label)
+			}
+		}
+	}
+	if got != "allowed 2 up to 6; asked 1 up to 4; denied 3 up to 3; " {
+		t.Error(got)
+	}
+}
+
+// TestLoginPage: who is not logged in sees the console's own looks, which need no login.
+func TestLoginPage(t *testing.T) {
+	s := open(t)
+	resp, err := http.Get(s.url + "/login")
+	must(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	for _, file := range regexp.MustCompile(`href="(/static/[^"]+)"`).FindAllStringSubmatch(string(body), -1) {
+		got, err := http.Get(s.url + file[1])
+		must(t, err)
+		got.Body.Close()
+		if got.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", file[1], got.Status)
+		}
+	}
+	if !strings.Contains(string(body), "/static/console.css") || !strings.Contains(string(body), "obstat token login") {
+		t.Errorf("%s", body)
 	}
 }

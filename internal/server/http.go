@@ -265,11 +265,13 @@ func (s *Server) loginPage(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	more := ""
 	if s.opts.OIDC != nil {
-		more = `<p><a href="/oidc/start">Log in with ` + htmlEscape(s.opts.OIDC.Name) + `</a></p>`
+		more = `<p><a class="button" href="/oidc/start">Log in with ` + htmlEscape(s.opts.OIDC.Name) + `</a></p>`
 	}
-	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>obstat: log in</title>
-<main><h1>obstat</h1><p>You are not logged in, or your link was used or is too old.</p>%s
-<p>Open the link that <code>obstat serve</code> printed when it started, or make a new one with <code>obstat token login</code>.</p></main></html>`, more)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Log in · obstat</title>
+<link rel="icon" href="/static/mark.svg"><link rel="stylesheet" href="/static/console.css"><body class="login"><main><div class="card">
+<div class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><circle cx="16" cy="16" r="13" fill="none" stroke="currentColor" stroke-width="3"/><path d="M9.5 16.5l4.5 4.5 8.5-9" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>obstat</div>
+<h1>Log in</h1><p>You are not logged in, or your link was used or is too old.</p>%s
+<p>Open the link that <code>obstat serve</code> printed when it started, or make a new one with <code>obstat token login</code>.</p></div></main></body></html>`, more)
 }
 
 // serveLogin trades the secret of a login link for a cookie. The answer is a

@@ -159,8 +159,10 @@
     const ink = (name) => css.getPropertyValue(name).trim();
     const axis = { stroke: ink("--soft"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
     const series = data.series.map((s) => ({ label: s.label, stroke: ink(s.ink), width: 2, points: { show: false },
-      fill: data.bars ? ink(s.ink) : undefined, paths: data.bars ? uPlot.paths.bars({ size: [0.8, 40] }) : undefined, value: (_, v) => (v == null ? "–" : data.unit ? `${v.toFixed(2)} ${data.unit}` : v) }));
-    return new uPlot({ width: el.clientWidth, height: 220, series: [{}, ...series], axes: [axis, { ...axis, size: 56 }], scales: { y: { range: (_, lo, hi) => [0, Math.max(hi, 1e-3) * 1.1] } }, cursor: { y: false } }, [data.at, ...data.series.map((s) => s.values)], el);
+      fill: data.bars ? ink(s.ink) : undefined, paths: data.bars ? uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
+      value: (_, v, i, at) => { v = at == null ? v : data.series[i - 1].values[at]; return v == null ? "–" : data.unit ? `${v.toFixed(2)} ${data.unit}` : v; } }));
+    const counts = data.bars ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7] } : {};
+    return new uPlot({ width: el.clientWidth, height: 220, series: [{}, ...series], axes: [axis, { ...axis, ...counts, size: 56 }], scales: { y: { range: (_, lo, hi) => [0, Math.max(hi, 1e-3) * 1.1] } }, cursor: { y: false } }, [data.at, ...data.series.map((s) => s.tops || s.values)], el);
   };
   if (window.uPlot) {
     const plots = all(".plot[data-plot]").map((el) => [el, draw(el)]);
