@@ -181,6 +181,9 @@ func (w *Who) words() string {
 	return fmt.Sprintf("it is for %q to answer, or for one of the roles %q", w.Users, w.Roles)
 }
 
+// maxSeconds is how long a grant may hold, ten years: more than a Duration may take is no time.
+const maxSeconds = 10 * 366 * 24 * 3600
+
 // sensible tells whether an approval says one thing.
 func (a *Answer) sensible(r *Request) error {
 	rule := a.Rule != nil || a.Offer != 0
@@ -195,6 +198,8 @@ func (a *Answer) sensible(r *Request) error {
 		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
 	case a.ForSeconds < 0 || a.ForSeconds > 0 && !a.Until.IsZero():
 		return errors.New("a grant holds for some seconds or until a time, not both")
+	case a.ForSeconds > maxSeconds || !a.Until.IsZero() && !a.Until.After(a.Time):
+		return fmt.Errorf("a grant ends after now, and holds for %d seconds at most", maxSeconds)
 	case (a.Scope == Once || a.Scope == "") && (rule || !a.Until.IsZero() || a.ForSeconds > 0):
 		return errors.New("an approval for once leaves nothing behind, neither a rule nor a time")
 	case a.Scope == Always && (!a.Until.IsZero() || a.ForSeconds > 0):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"fmt"
 	"sync"
 	"testing"
@@ -274,6 +275,8 @@ func TestSenselessAnswers(t *testing.T) {
 			"once with a time":  {Until: time.Now().Add(time.Hour)},
 			"always until":      {Scope: approval.Always, Offer: 1, Until: time.Now().Add(time.Hour)},
 			"edited and a rule": {Scope: approval.Session, Offer: 1, Input: json.RawMessage(`{}`)},
+			"over before":       {Scope: approval.Session, Until: time.Now().Add(-time.Hour)},
+			"longer than time":  {Scope: approval.Session, ForSeconds: math.MaxInt},
 			"not JSON":          {Input: json.RawMessage(`{`)},
 		} {
 			a.By, a.Allow = "bob", true

@@ -49,7 +49,7 @@ func (b *Broker) AnswerGroup(ctx context.Context, ids []string, a Answer) ([]Ans
 		return nil, fmt.Errorf("%w: a rule for good is given to one request, not to a group", ErrBad)
 	case grants && a.ForSeconds == 0 && a.Until.IsZero():
 		return nil, fmt.Errorf("%w: the grant of a group needs an end", ErrBad)
-	case grants && (end > maxGroupGrant || time.Duration(a.ForSeconds)*time.Second > maxGroupGrant):
+	case grants && (end > maxGroupGrant || a.ForSeconds > int(maxGroupGrant/time.Second)):
 		return nil, fmt.Errorf("%w: the grant of a group holds for %s at most", ErrBad, maxGroupGrant)
 	}
 	group, granted := "", map[string]bool{}

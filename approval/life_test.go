@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"errors"
+	"math"
 	"fmt"
 	"sync"
 	"testing"
@@ -173,6 +174,7 @@ func TestGroup(t *testing.T) {
 		for name, a := range map[string]approval.Answer{
 			"no end":          {Scope: approval.Session},
 			"too long":        {Scope: approval.Session, ForSeconds: 7 * 24 * 3600},
+			"too long by far": {Scope: approval.Session, ForSeconds: math.MaxInt},
 			"for good":        {Scope: approval.Always, Offer: 1},
 			"other arguments": {Input: []byte(`{}`)},
 		} {
