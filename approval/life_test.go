@@ -3,8 +3,8 @@ package approval_test
 import (
 	"context"
 	"errors"
-	"math"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
