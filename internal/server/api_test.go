@@ -330,6 +330,11 @@ func TestAuthZEN(t *testing.T) {
 			t.Errorf("%s: %d %s", text, code, body)
 		}
 	}
+	for token, want := range map[string]int{"": 401, "oba_wrong": 401} {
+		if code, body := s.do(token, "POST", "/access/v1/evaluations", one("make", "")); code != want || !strings.HasPrefix(body, `"log in`) {
+			t.Errorf("%d %s", code, body)
+		}
+	}
 	_, body = s.do(s.agent, "POST", "/access/v1/evaluation", one("make", ""))
 	var ask struct {
 		Context struct {

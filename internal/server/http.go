@@ -140,6 +140,11 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 			err = nil
 		}
 	}
+	if err != nil && strings.HasPrefix(rt.path, "/access/v1/") {
+		echo(w, r)
+		s.failText(w, refusal(w, err))
+		return
+	}
 	if err != nil {
 		s.refuse(w, err)
 		return
@@ -206,17 +211,19 @@ func csrfOf(r *http.Request) string {
 var errTooMany = errors.New("too many requests")
 
 // refuse tells a caller that it is not known, or too fast.
-func (s *Server) refuse(w http.ResponseWriter, err error) {
+func (s *Server) refuse(w http.ResponseWriter, err error) { s.fail(w, refusal(w, err)) }
+
+// refusal returns what such a caller is told, and sets the headers that say what to do.
+func refusal(w http.ResponseWriter, err error) *client.Problem {
 	switch {
 	case errors.Is(err, errTooMany):
 		w.Header().Set("Retry-After", "1")
-		s.problem(w, &client.Problem{Type: "too-many", Title: "too many requests; slow down", Status: http.StatusTooManyRequests})
+		return &client.Problem{Type: "too-many", Title: "too many requests; slow down", Status: http.StatusTooManyRequests}
 	case errors.Is(err, errWho):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		s.problem(w, &client.Problem{Type: "unauthorized", Title: "log in, or send a token", Status: http.StatusUnauthorized, Detail: err.Error()})
-	default:
-		s.fail(w, err)
+		return &client.Problem{Type: "unauthorized", Title: "log in, or send a token", Status: http.StatusUnauthorized, Detail: err.Error()}
 	}
+	return ProblemOf(err)
 }
 
 // personKey is the key of the person in the context of a page's request.
