@@ -53,7 +53,12 @@ type serveOptions struct {
 
 func newServe(f *Factory) *cobra.Command {
 	o := &serveOptions{Factory: f}
-	cmd := command("serve", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return serveRun(ctx, o) }))
+	cmd := command("serve", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return serveRun(ctx, o)
+	}))
 	o.Policy.flags(cmd, true)
 	o.Store.flags(cmd)
 	fl := cmd.Flags()
@@ -77,10 +82,38 @@ func newServe(f *Factory) *cobra.Command {
 	return cmd
 }
 
-func serveRun(ctx context.Context, o *serveOptions) (err error) {
-	if (o.Listen.Cert == "") != (o.Listen.Key == "") {
+// check refuses flags that mean nothing.
+func (o *serveOptions) check() error {
+	switch traces, err := url.Parse(o.Traces); {
+	case (o.Listen.Cert == "") != (o.Listen.Key == ""):
 		return usagef("--tls-cert and --tls-key go together")
+	case o.Listen.Addr == "" && o.Listen.Socket == "":
+		return usagef("there is nowhere to listen: give --addr or --socket")
+	case o.Wait <= 0:
+		return usagef("--ask-timeout is a time from now on, not %s", o.Wait)
+	case o.Rate <= 0:
+		return usagef("--rate is 1 at least, not %d", o.Rate)
+	case o.Traces != "" && (err != nil || traces.Scheme != "http" && traces.Scheme != "https" || traces.Host == ""):
+		return usagef("--traces is a URL as http://localhost:4318, not %q", o.Traces)
+	case o.OIDC.Issuer == "" && o.OIDC.ClientID+o.OIDC.PublicURL != "":
+		return usagef("--oidc-client and --public-url go with --oidc-issuer")
 	}
+	for _, h := range o.Hosts {
+		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" {
+			return usagef("--host is a name, or name:port, not %q", h)
+		}
+	}
+	return nil
+}
+
+// local tells whether an address is of this machine alone; "" is the socket's.
+func local(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return addr == "" || err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	if os.Getenv("GOGC") == "" {
 		// A server's heap is small, and what a request allocates is gone with it: by
 		// default a third of a busy server's time would go into collecting it.
@@ -159,12 +192,11 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, _, _ := strings.Cut(o.Listen.Addr, ":")
 	opts := &server.Options{Console: console.New, AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":
-		if host == "127.0.0.1" || host == "localhost" || host == "" || host == "[" {
+		if local(o.Listen.Addr) {
 			opts.World = o.Factory.World
 		}
 	case "local":

@@ -171,3 +171,36 @@ func TestDoctorTells(t *testing.T) {
 		t.Errorf("%q", words)
 	}
 }
+
+// TestServeFlags: flags that mean nothing are refused before anything is opened, and only an
+// address of this machine alone has the paths of calls looked up here.
+func TestServeFlags(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "none"))
+	for args, want := range map[string]string{
+		"--rate 0":                    "--rate is 1 at least",
+		"--rate -5":                   "--rate is 1 at least",
+		"--ask-timeout -3s":           "--ask-timeout is a time from now on",
+		"--addr=":                     "nowhere to listen",
+		"--tls-cert c.pem":            "go together",
+		"--oidc-client x":             "go with --oidc-issuer",
+		"--public-url http://x":       "go with --oidc-issuer",
+		"--traces banana":             "--traces is a URL",
+		"--traces http://":            "--traces is a URL",
+		"--host a/b":                  "--host is a name",
+		"--host user@gate.example":    "--host is a name",
+		"--host gate.example:8470:80": "--host is a name",
+	} {
+		words := new(output)
+		if code := Main(append([]string{"serve"}, strings.Fields(args)...), &IO{Out: words, Err: words}); code != ExitError || !strings.Contains(words.String(), want) {
+			t.Errorf("%s: %d %s", args, code, words)
+		}
+	}
+	if _, err := os.Stat(os.Getenv("XDG_STATE_HOME")); err == nil {
+		t.Error("a store was made")
+	}
+	for addr, want := range map[string]bool{"": true, "127.0.0.1:1": true, "localhost:1": true, "[::1]:1": true, ":1": false, "0.0.0.0:1": false, "[::]:1": false, "[2001:db8::1]:1": false, "10.0.0.1:1": false} {
+		if local(addr) != want {
+			t.Errorf("%q: %v", addr, !want)
+		}
+	}
+}
