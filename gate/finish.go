@@ -45,6 +45,22 @@ func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 	return d, nil
 }
 
+// Mend tells whether decisions can be written down. Where the last one could not be, it tries a
+// record that says so: who waits for that to end puts no calls meanwhile.
+func (g *Gate) Mend(ctx context.Context) error {
+	g.mu.Lock()
+	lost := g.lost
+	g.mu.Unlock()
+	if lost == nil {
+		return nil
+	}
+	err := g.append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Damage, Reason: ledger.Clip("decisions could not be written down, and were denied: " + lost.Error())})
+	g.mu.Lock()
+	g.lost = err
+	g.mu.Unlock()
+	return err
+}
+
 // Resume takes up a request whose asker ended before it was answered, perhaps in
 // another process: it waits for the answer and decides the request's call, by
 // the policy of now. What was decided once is not decided again: an approval is

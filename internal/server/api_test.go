@@ -302,9 +302,20 @@ func TestLostDatabase(t *testing.T) {
 	if d := s.decide("git status", ""); d.Verdict != "deny" || !strings.Contains(d.Reason, "the disk is full") {
 		t.Errorf("%+v", d)
 	}
+	if code, body := s.do("", "GET", "/readyz", ""); code != 503 || !strings.Contains(body, "the disk is full") {
+		t.Errorf("it is ready: %d %s", code, body)
+	}
 	lost.set("")
+	for range 2 {
+		if code, body := s.do("", "GET", "/readyz", ""); code != 200 {
+			t.Errorf("it is not ready again without a call: %d %s", code, body)
+		}
+	}
 	if d := s.decide("git status", ""); d.Verdict != "allow" {
 		t.Errorf("%+v", d)
+	}
+	if _, lines := s.do(s.ann, "GET", "/v1/ledger?kind=damage", ""); strings.Count(lines, "could not be written down") != 1 {
+		t.Errorf("%s", lines)
 	}
 }
 

@@ -333,6 +333,9 @@ func (s *Server) ready(ctx context.Context) error {
 	if st.Broken != "" {
 		return errors.New("the policy: " + firstLine(st.Broken))
 	}
+	if err := s.gate.Mend(ctx); err != nil {
+		return fmt.Errorf("the ledger cannot be written: %w", err)
+	}
 	return nil
 }
 
