@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -51,7 +52,7 @@ func (re *jsRegexp) search() obstat.Text {
 // prefixRegexp returns the expression of a commandPrefix: the command begins with it, and then
 // comes a blank, a quote or the end.
 func prefixRegexp(prefix string) *jsRegexp {
-	text := jsonString(prefix)
+	text := jsonx.Quote(prefix)
 	text = quote(text[1 : len(text)-1])
 	return &jsRegexp{python: `"command":"` + text + `(?:[` + spaces + `"]|\\")`, key: "command", rest: text + `(?:(?:[` + spaces + `"]|\\")(?s:.*))?`, prefix: prefix}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
@@ -63,7 +64,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 	case name == "read_file" || name == "write_file" || name == "replace":
 		for i := range a.Effects {
 			if raw := a.Effects[i].Raw; raw != "" && call.Tool == name {
-				add(name, "argsPattern", `\x00`+quote(`"file_path":`+jsonString(raw))+`\x00`)
+				add(name, "argsPattern", `\x00`+quote(`"file_path":`+jsonx.Quote(raw))+`\x00`)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tomlx"
 	"github.com/obstat/obstat/internal/tree"
 )
@@ -397,5 +398,5 @@ func tomlText(s string) string {
 	if !strings.ContainsAny(s, "'\n\r\t\x00") && strings.ContainsAny(s, `"\`) {
 		return "'" + s + "'"
 	}
-	return jsonString(s)
+	return jsonx.Quote(s)
 }

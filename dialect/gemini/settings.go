@@ -102,7 +102,7 @@ func (l *loader) setting(s setting, n *tree.Node) {
 	}
 	narrowed := false
 	for _, e := range l.Texts(n, s.section+"."+s.key) {
-		r := rule{priority: s.priority, verdict: s.verdict, modes: modes, source: s.section + "." + s.key + ": " + jsonString(e.Str)}
+		r := rule{priority: s.priority, verdict: s.verdict, modes: modes, source: s.section + "." + s.key + ": " + jsonx.Quote(e.Str)}
 		if s.servers {
 			l.set(r, e, "*", e.Str)
 			continue

@@ -6,64 +6,40 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 )
+
+// javaScript writes values as JSON.stringify does, keys in the order of JavaScript: by the
+// halves of their characters.
+var javaScript = tree.Notation{
+	Comma: ",", Colon: ":",
+	Order: func(a, b string) int { return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b))) },
+	Scalar: func(n *tree.Node) string {
+		switch n.Kind {
+		case tree.String:
+			return jsonx.Quote(n.Str)
+		case tree.Number:
+			return number(n.Num)
+		case tree.Bool:
+			return strconv.FormatBool(n.Bool)
+		}
+		return "null"
+	},
+}
 
 // stable writes arguments as Gemini CLI does for its rules: keys in order, no blanks, and a
 // zero byte around each top-level pair, which no value can have in it.
 func stable(args *tree.Node) string {
-	var b strings.Builder
-	writeValue(&b, args, true)
-	return b.String()
-}
-
-func writeValue(b *strings.Builder, n *tree.Node, top bool) {
-	switch n.Kind {
-	case tree.Object:
-		b.WriteByte('{')
-		for i, m := range sorted(n.Members) {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if top {
-				b.WriteByte(0)
-			}
-			b.WriteString(jsonString(m.Key) + ":")
-			writeValue(b, m.Value, false)
-			if top {
-				b.WriteByte(0)
-			}
-		}
-		b.WriteByte('}')
-	case tree.Array:
-		b.WriteByte('[')
-		for i, e := range n.Elems {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeValue(b, e, false)
-		}
-		b.WriteByte(']')
-	case tree.String:
-		b.WriteString(jsonString(n.Str))
-	case tree.Number:
-		b.WriteString(number(n.Num))
-	case tree.Bool:
-		b.WriteString(strconv.FormatBool(n.Bool))
-	default:
-		b.WriteString("null")
+	if !args.Is(tree.Object) {
+		return javaScript.Write(args)
 	}
-}
-
-// sorted returns members in the order of JavaScript: by the halves of their characters.
-func sorted(ms []tree.Member) []tree.Member {
-	out := slices.Clone(ms)
-	slices.SortStableFunc(out, func(a, b tree.Member) int {
-		return slices.Compare(utf16.Encode([]rune(a.Key)), utf16.Encode([]rune(b.Key)))
-	})
-	return out
+	var pairs []string
+	for _, m := range javaScript.Sorted(args) {
+		pairs = append(pairs, "\x00"+javaScript.Key(m.Key)+javaScript.Write(m.Value)+"\x00")
+	}
+	return "{" + strings.Join(pairs, ",") + "}"
 }
 
 // number writes a number as JavaScript does.
@@ -80,37 +56,4 @@ func number(text string) string {
 		return mantissa + "e" + exp[:1] + strings.TrimLeft(exp[1:], "0")
 	}
 	return strconv.FormatFloat(f, 'f', -1, 64)
-}
-
-// jsonString writes a text as JSON.stringify does.
-func jsonString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch r {
-		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '\b':
-			b.WriteString(`\b`)
-		case '\f':
-			b.WriteString(`\f`)
-		case '\n':
-			b.WriteString(`\n`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '\t':
-			b.WriteString(`\t`)
-		default:
-			if r < 0x20 {
-				b.WriteString(`\u00` + string("0123456789abcdef"[r>>4]) + string("0123456789abcdef"[r&15]))
-			} else {
-				b.WriteString(s[i : i+size])
-			}
-		}
-		i += size
-	}
-	b.WriteByte('"')
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/paths"
 )
@@ -180,16 +181,16 @@ func (c *asked) question() obstat.Question {
 		if !c.f.Wants(args) && !c.f.Wants(seen) {
 			continue
 		}
-		value := jsonString(m.Value.Str)
+		value := jsonx.Quote(m.Value.Str)
 		bare := value[1 : len(value)-1]
 		tail := bare
-		if at := strings.Index(c.text, "\x00"+jsonString(m.Key)+":\""); at >= 0 {
-			tail = c.text[at+len(jsonString(m.Key))+3:]
+		if at := strings.Index(c.text, "\x00"+jsonx.Quote(m.Key)+":\""); at >= 0 {
+			tail = c.text[at+len(jsonx.Quote(m.Key))+3:]
 		}
 		q.Subjects = append(q.Subjects, obstat.Subject{Field: args, Text: tail}, obstat.Subject{Field: seen, Text: bare}, obstat.Subject{Field: seen, Text: tail})
 		for _, other := range c.spellings(m.Key, m.Value.Str) {
-			value := jsonString(other)
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: seen, Text: value[1 : len(value)-1]}, obstat.Subject{Field: fieldSeen, Text: strings.Replace(c.text, jsonString(m.Key)+":"+jsonString(m.Value.Str), jsonString(m.Key)+":"+value, 1)})
+			value := jsonx.Quote(other)
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: seen, Text: value[1 : len(value)-1]}, obstat.Subject{Field: fieldSeen, Text: strings.Replace(c.text, jsonx.Quote(m.Key)+":"+jsonx.Quote(m.Value.Str), jsonx.Quote(m.Key)+":"+value, 1)})
 		}
 	}
 	return q

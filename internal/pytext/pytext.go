@@ -48,47 +48,21 @@ func Str(n *tree.Node) string {
 	if n.Is(tree.String) {
 		return n.Str
 	}
-	var b strings.Builder
-	writeRepr(&b, n)
-	return b.String()
+	return repr.Write(n)
 }
 
-// writeRepr is repr(x).
-func writeRepr(b *strings.Builder, n *tree.Node) {
-	if n == nil {
-		b.WriteString("None")
-		return
+// repr is repr(x).
+var repr = tree.Notation{Comma: ", ", Colon: ": ", Scalar: func(n *tree.Node) string {
+	switch {
+	case n.Is(tree.Bool):
+		return map[bool]string{true: "True", false: "False"}[n.Bool]
+	case n.Is(tree.Number):
+		return number(n.Num)
+	case n.Is(tree.String):
+		return Quote(n.Str)
 	}
-	switch n.Kind {
-	case tree.Bool:
-		b.WriteString(map[bool]string{true: "True", false: "False"}[n.Bool])
-	case tree.Number:
-		b.WriteString(number(n.Num))
-	case tree.String:
-		b.WriteString(Quote(n.Str))
-	case tree.Array:
-		b.WriteByte('[')
-		for i, e := range n.Elems {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			writeRepr(b, e)
-		}
-		b.WriteByte(']')
-	case tree.Object:
-		b.WriteByte('{')
-		for i, m := range n.Members {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(Quote(m.Key) + ": ")
-			writeRepr(b, m.Value)
-		}
-		b.WriteByte('}')
-	default:
-		b.WriteString("None")
-	}
-}
+	return "None"
+}}
 
 // number is repr of the number that Python reads from a JSON text: an int
 // keeps its digits, a float is written in the shortest way that reads back.

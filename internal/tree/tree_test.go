@@ -132,3 +132,32 @@ func TestEqual(t *testing.T) {
 		t.Error("nil")
 	}
 }
+
+func TestNotation(t *testing.T) {
+	scalar := func(n *tree.Node) string {
+		switch {
+		case n.Is(tree.String):
+			return "<" + n.Str + ">"
+		case n.Is(tree.Number):
+			return n.Num
+		case n.Is(tree.Bool):
+			return fmt.Sprint(n.Bool)
+		}
+		return "none"
+	}
+	asWritten := tree.Notation{Comma: "; ", Colon: " = ", Scalar: scalar}
+	sorted := tree.Notation{Comma: ",", Colon: ":", Scalar: scalar, Order: strings.Compare}
+	n := parse(t, `{"b": [1, "x", [], {}], "a": {"d": null, "c": true}}`)
+	if got, want := asWritten.Write(n), `{<b> = [1; <x>; []; {}]; <a> = {<d> = none; <c> = true}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := sorted.Write(n), `{<a>:{<c>:true,<d>:none},<b>:[1,<x>,[],{}]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := n.Members[0].Key; got != "b" {
+		t.Errorf("writing in order has changed the tree: %s comes first", got)
+	}
+	if got := sorted.Write(nil); got != "none" {
+		t.Errorf("no value is %s", got)
+	}
+}
