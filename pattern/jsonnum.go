@@ -2,13 +2,13 @@ package pattern
 
 import "strings"
 
-// A jsonNumber is 0.DIGITS times ten to the exp, where the digits are those of
-// text, without the point, from the first that is not 0 to the last.
+// A jsonNumber is 0.DIGITS times ten to the exp, where the digits are those of whole and
+// then of fraction, from the first that is not 0 to the last.
 type jsonNumber struct {
-	negative bool
-	text     string // the digits, perhaps with a point among them; "" is 0
-	exp      int64
-	wild     bool // the exponent is beyond all reason: equal to nothing
+	negative        bool
+	whole, fraction string // as they stand before and behind the point; both "" is 0
+	exp             int64
+	wild            bool // the exponent is beyond all reason: equal to nothing
 }
 
 // maxExponent is where an exponent is beyond all reason.
@@ -21,11 +21,21 @@ func newNumber(text string) (n jsonNumber) {
 		n.exp = exponent(text[i+1:])
 		text = text[:i]
 	}
-	whole := strings.IndexByte(text, '.')
-	if whole < 0 {
-		whole = len(text)
+	n.wild = n.exp >= maxExponent || n.exp <= -maxExponent
+	whole, fraction, _ := strings.Cut(text, ".")
+	n.whole, n.fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
+	n.exp += int64(len(n.whole))
+	if n.whole == "" {
+		n.exp -= int64(len(n.fraction))
+		n.fraction = strings.TrimLeft(n.fraction, "0")
+		n.exp += int64(len(n.fraction))
 	}
-	n.normalize(text, whole)
+	if n.fraction == "" {
+		n.whole = strings.TrimRight(n.whole, "0")
+	}
+	if n.whole+n.fraction == "" {
+		return jsonNumber{}
+	}
 	return n
 }
 
@@ -41,50 +51,7 @@ func exponent(s string) (exp int64) {
 	return exp
 }
 
-// normalize takes the digits, of which whole stand before the point, in the
-// form of the type's comment.
-func (n *jsonNumber) normalize(text string, whole int) {
-	n.wild = n.exp >= maxExponent || n.exp <= -maxExponent
-	n.exp += int64(whole)
-	for text != "" && (text[0] == '0' || text[0] == '.') {
-		if text[0] == '0' {
-			n.exp--
-		}
-		text = text[1:]
-	}
-	if strings.IndexByte(text, '.') >= 0 {
-		text = strings.TrimRight(text, "0")
-		text = strings.TrimSuffix(text, ".")
-	}
-	if strings.IndexByte(text, '.') < 0 {
-		text = strings.TrimRight(text, "0")
-	}
-	n.text = text
-	if text == "" {
-		*n = jsonNumber{}
-	}
-}
-
 // equal compares by value.
 func (n jsonNumber) equal(o jsonNumber) bool {
-	if n.wild || o.wild || n.negative != o.negative || n.exp != o.exp {
-		return false
-	}
-	i, j := 0, 0
-	for {
-		if i < len(n.text) && n.text[i] == '.' {
-			i++
-		}
-		if j < len(o.text) && o.text[j] == '.' {
-			j++
-		}
-		if i == len(n.text) || j == len(o.text) {
-			return i == len(n.text) && j == len(o.text)
-		}
-		if n.text[i] != o.text[j] {
-			return false
-		}
-		i++
-		j++
-	}
+	return !n.wild && !o.wild && n.negative == o.negative && n.exp == o.exp && n.whole+n.fraction == o.whole+o.fraction
 }
