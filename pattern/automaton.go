@@ -205,7 +205,7 @@ func exceptLiterals(look, star *node) *node {
 		return nil
 	}
 	set := star.subs[0].set
-	if !set.full() && !sameSpans(set.spans, lineSet.spans) {
+	if !set.full() && !slices.Equal(set.spans, lineSet.spans) {
 		return nil
 	}
 	var lits [][]rune
@@ -317,9 +317,12 @@ func (s *pcSet) reset(size int) {
 	}
 }
 
+// has reports whether n was added.
+func (s *pcSet) has(n uint32) bool { return s.stamps[n] == s.stamp }
+
 // add reports whether n is new.
 func (s *pcSet) add(n uint32) bool {
-	if s.stamps[n] == s.stamp {
+	if s.has(n) {
 		return false
 	}
 	s.stamps[n] = s.stamp

@@ -55,21 +55,19 @@ func (l *language) findAlive() {
 
 // A langSet is a set of instructions that wait for a character, and of the match.
 type langSet struct {
+	pcSet
 	list []uint32
-	seen []uint32 // of each instruction: the turn that it was added in last
-	turn uint32
 }
 
-func (l *language) set() *langSet { return &langSet{seen: make([]uint32, len(l.alive)), turn: 1} }
-
-func (s *langSet) has(i uint32) bool { return s.seen[i] == s.turn }
-
-func (s *langSet) clear() { s.list, s.turn = s.list[:0], s.turn+1 }
+func (l *language) set() *langSet {
+	s := new(langSet)
+	s.reset(len(l.alive))
+	return s
+}
 
 // enter adds i and all that is reached from it without a character.
 func (l *language) enter(s *langSet, i uint32) {
-	for l.alive[i] && !s.has(i) {
-		s.seen[i] = s.turn
+	for l.alive[i] && s.add(i) {
 		in := &l.auto.insts[i]
 		if in.op != opFork {
 			s.list = append(s.list, i)
@@ -109,7 +107,8 @@ func (l *language) walk(text string) *langWalk {
 // turn makes the states that were added to w.to those of now.
 func (w *langWalk) turn() {
 	w.s, w.to = w.to, w.s
-	w.to.clear()
+	w.to.list = w.to.list[:0]
+	w.to.reset(len(w.alive))
 }
 
 // after returns the instructions that are possible after prefix, nil if that
@@ -149,7 +148,7 @@ func (l *language) must(prefix string, line bool) bool {
 			return false
 		}
 		slices.Sort(s.list)
-		key := langKey(s.list)
+		key := setKey(s.list)
 		if known[key] {
 			continue
 		}
@@ -165,14 +164,6 @@ func (l *language) must(prefix string, line bool) bool {
 		}
 	}
 	return true
-}
-
-func langKey(list []uint32) string {
-	key := make([]byte, 0, 2*len(list))
-	for _, i := range list {
-		key = append(key, byte(i), byte(i>>8))
-	}
-	return string(key)
 }
 
 // kinds returns a character of every kind that the states of s tell apart.

@@ -81,15 +81,3 @@ func sequenceOf(n *node) []*node {
 	}
 	return []*node{n}
 }
-
-func sameSpans(a, b []span) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}

@@ -67,14 +67,13 @@ type prog struct {
 
 type progBuilder struct {
 	prog
-	groups int
-	inner  int // atomic groups we are in
-	over   bool
+	inner int // atomic groups we are in
+	over  bool
 }
 
 // compileProg returns nil if the program would be too large.
 func compileProg(n *node, groups int, full bool) *prog {
-	b := &progBuilder{groups: groups}
+	b := &progBuilder{}
 	b.full, b.short = full, shortRun
 	b.slots = 2 * groups
 	b.atomics = n.any(func(n *node) bool { return n.op == nAtomic })
