@@ -364,36 +364,24 @@ func (s *pinStore) read(offset int64) (*Pin, ledger.Hash, error) {
 
 // pinOf reads a pin that has the mark: it is as append has written it.
 func pinOf(n *tree.Node) (p *Pin, err error) {
-	text := func(n *tree.Node, key string) string {
-		if n = n.Get(key); n.Is(tree.String) {
-			return n.Str
-		}
-		return ""
-	}
-	list := func(n *tree.Node, key string) []*tree.Node {
-		if n = n.Get(key); n.Is(tree.Array) {
-			return n.Elems
-		}
-		return nil
-	}
 	yes := func(n *tree.Node, key string) bool { n = n.Get(key); return n.Is(tree.Bool) && n.Bool }
-	p = &Pin{Place: text(n, "place"), Off: yes(n, "off")}
+	p = &Pin{Place: n.Get("place").Text(), Off: yes(n, "off")}
 	if v := n.Get("v"); v.Is(tree.Number) {
 		p.V, err = strconv.Atoi(v.Num)
 	}
-	if after := text(n, "after"); after != "" {
+	if after := n.Get("after").Text(); after != "" {
 		err = errors.Join(err, p.After.UnmarshalText([]byte(after)))
 	}
-	for _, f := range list(n, "files") {
-		p.Files = append(p.Files, PinFile{text(f, "name"), text(f, "layer"), text(f, "digest"), yes(f, "own")})
+	for _, f := range n.Get("files").Items() {
+		p.Files = append(p.Files, PinFile{f.Get("name").Text(), f.Get("layer").Text(), f.Get("digest").Text(), yes(f, "own")})
 	}
-	for _, e := range list(n, "policies") {
-		one := PinPolicy{Dialect: text(e, "dialect")}
-		for _, f := range list(e, "files") {
+	for _, e := range n.Get("policies").Items() {
+		one := PinPolicy{Dialect: e.Get("dialect").Text()}
+		for _, f := range e.Get("files").Items() {
 			one.Files = append(one.Files, f.Str)
 		}
 		var perr error
-		one.Program, perr = base64.StdEncoding.DecodeString(text(e, "program"))
+		one.Program, perr = base64.StdEncoding.DecodeString(e.Get("program").Text())
 		err, p.Policies = errors.Join(err, perr), append(p.Policies, one)
 	}
 	return p, err

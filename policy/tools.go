@@ -65,10 +65,10 @@ func (t *Tools) Accepted() ([]PinTool, error) {
 	for i := range pin.Policies {
 		raw, err := unpack(pin.Policies[i].Program)
 		root, problems := jsonx.Parse(raw, jsonx.Options{NUL: true})
-		if err != nil || tree.Fatal(problems) || !root.Is(tree.Array) {
+		if err != nil || tree.Fatal(problems) {
 			continue // the digests count
 		}
-		for _, e := range root.Elems {
+		for _, e := range root.Items() {
 			if name := e.Get("name"); name.Is(tree.String) {
 				texts[name.Str] = e.Source(raw)
 			}

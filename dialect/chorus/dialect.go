@@ -44,7 +44,7 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 		return dialect.Sure // which Load refuses, with what to write
 	}
 	perms := root.Get(keyPermissions)
-	_, preset := Presets()[textOf(perms)]
+	_, preset := Presets()[perms.Text()]
 	profile := bareProfile(perms)
 	switch {
 	case preset, profile && (agent || talksOfTools(perms)):
@@ -60,20 +60,10 @@ func bareProfile(n *tree.Node) bool {
 	return n.Get(keyAllow).Is(tree.Array) && n.Get(keyAsk).Is(tree.Array)
 }
 
-func textOf(n *tree.Node) string {
-	if n.Is(tree.String) {
-		return n.Str
-	}
-	return ""
-}
-
 // talksOfTools tells whether a pattern of the profile is about actions.
 func talksOfTools(perms *tree.Node) bool {
-	lists := [][]*tree.Node{perms.Get(keyAllow).Elems, perms.Get(keyAsk).Elems}
-	if deny := perms.Get(keyDeny); deny.Is(tree.Array) {
-		lists = append(lists, deny.Elems)
-	}
-	return slices.ContainsFunc(slices.Concat(lists...), func(n *tree.Node) bool { return strings.HasPrefix(textOf(n), toolPrefix) })
+	all := slices.Concat(perms.Get(keyAllow).Items(), perms.Get(keyAsk).Items(), perms.Get(keyDeny).Items())
+	return slices.ContainsFunc(all, func(n *tree.Node) bool { return strings.HasPrefix(n.Text(), toolPrefix) })
 }
 
 // Load reads config.json and agent.json, or either.

@@ -42,10 +42,8 @@ func (l *loader) requirements(f *dialect.File) {
 	if list.Is(tree.Array) && len(list.Elems) == 0 {
 		l.Fail(list, obstat.CodeMissing, "", "rules.prefix_rules has no rule; leave the table out")
 	}
-	if list.Is(tree.Array) {
-		for _, n := range list.Elems {
-			l.required(f, n)
-		}
+	for _, n := range list.Items() {
+		l.required(f, n)
 	}
 }
 

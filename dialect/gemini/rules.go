@@ -104,10 +104,7 @@ func (l *loader) tables(f *dialect.File, t tier) {
 		fields []tree.Field
 	}{{keyRule, ruleFields}, {keyChecker, checkerFields}} {
 		n := root.Get(list.key)
-		if !n.Is(tree.Array) {
-			continue
-		}
-		for _, e := range n.Elems {
+		for _, e := range n.Items() {
 			before := len(l.Errs)
 			l.Fields(e, list.fields...)
 			if !e.Is(tree.Object) || l.Errs[before:].Fatal() != nil {

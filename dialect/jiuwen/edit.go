@@ -26,10 +26,7 @@ func Section(src []byte) (*tree.Node, error) {
 
 // EntryIndex returns the place of the first object of a list with that id, or -1.
 func EntryIndex(list *tree.Node, id string) int {
-	if !list.Is(tree.Array) {
-		return -1
-	}
-	return slices.IndexFunc(list.Elems, func(e *tree.Node) bool {
+	return slices.IndexFunc(list.Items(), func(e *tree.Node) bool {
 		n := e.Get("id")
 		return n != nil && pytext.Str(n) == id
 	})

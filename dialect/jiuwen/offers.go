@@ -215,7 +215,7 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 func addOverride(src []byte, sec *tree.Node, tool, pattern string) ([]byte, error) {
 	list := sec.Get(listOverrides)
 	rule := ruleConfig{category: categories[tool], pattern: pattern}
-	if list.Is(tree.Array) && slices.ContainsFunc(list.Elems, func(e *tree.Node) bool { return sameOverride(e, tool, pattern) }) {
+	if slices.ContainsFunc(list.Items(), func(e *tree.Node) bool { return sameOverride(e, tool, pattern) }) {
 		return src, nil
 	}
 	id := freeID(list, overrideID(tool, rule.matchType(), pattern))

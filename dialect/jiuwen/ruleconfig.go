@@ -97,9 +97,7 @@ func (r *reader) rule(space, what string, e *tree.Node) (rule ruleConfig, ok boo
 		id = pytext.Str(n)
 	}
 	rule = ruleConfig{label: space + "[" + id + "]", bare: r.bare, pos: r.Pos(e)}
-	if n := e.Get("source"); n.Is(tree.String) {
-		rule.source = n.Str
-	}
+	rule.source = e.Get("source").Text()
 	if !r.ruleTools(what, e, &rule) {
 		return rule, false
 	}
@@ -218,12 +216,8 @@ func CheckRule(rule []byte) error {
 	return errors.New(msg)
 }
 
-func text(n *tree.Node) string {
-	if n.Is(tree.String) {
-		return pytext.Strip(n.Str)
-	}
-	return ""
-}
+// text returns a text without the blanks around it, "" for anything else.
+func text(n *tree.Node) string { return pytext.Strip(n.Text()) }
 
 // effectPatterns reads the expressions of a rule's effects.
 func (r *reader) effectPatterns(what string, n *tree.Node) (out []string) {

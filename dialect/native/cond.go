@@ -25,7 +25,7 @@ var (
 
 // details reads the keys of a rule beside its sentence.
 func (l *loader) details(r *rule, n *tree.Node) {
-	r.reason = text(n.Get("reason"))
+	r.reason = n.Get("reason").Text()
 	if name := n.Get("name"); name.Is(tree.String) {
 		switch old := l.names[name.Str]; {
 		case !isName(name.Str):
@@ -53,17 +53,8 @@ func (l *loader) details(r *rule, n *tree.Node) {
 	case after.Is(tree.Array):
 		r.after = l.texts(after, "after")
 	}
-	if ex := n.Get("examples"); ex.Is(tree.Array) {
-		r.examples = ex.Elems
-		l.exampleShapes(ex.Elems)
-	}
-}
-
-func text(n *tree.Node) string {
-	if n.Is(tree.String) {
-		return n.Str
-	}
-	return ""
+	r.examples = n.Get("examples").Items()
+	l.exampleShapes(r.examples)
 }
 
 // texts returns a text, or the texts of a list.

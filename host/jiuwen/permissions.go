@@ -176,10 +176,8 @@ func (c *Command) show() Item {
 		fmt.Fprintf(&b, "%s → %s\n", m.Key, plain(level))
 	}
 	fmt.Fprintf(&b, "── %s ──\n", c.text(msgRules))
-	if list := rules.Get("rules"); list.Is(tree.Array) {
-		for _, r := range list.Elems {
-			b.WriteString(showRule(r))
-		}
+	for _, r := range rules.Get("rules").Items() {
+		b.WriteString(showRule(r))
 	}
 	return Item{Kind: "info", Text: strings.TrimSuffix(b.String(), "\n")}
 }

@@ -172,7 +172,7 @@ func (h *request) get(keys ...string) func(*tree.Node) (any, error) {
 			case "rules", "approval_overrides":
 				f.Value = objectsOf(sec.Get(key))
 			case "deny_guidance_message":
-				f.Value = text(sec.Get(key))
+				f.Value = pytext.Strip(sec.Get(key).Text())
 			}
 			out = append(out, f)
 		}
@@ -182,11 +182,9 @@ func (h *request) get(keys ...string) func(*tree.Node) (any, error) {
 
 func objectsOf(list *tree.Node) []any {
 	out := []any{}
-	if list.Is(tree.Array) {
-		for _, e := range list.Elems {
-			if e.Is(tree.Object) {
-				out = append(out, e)
-			}
+	for _, e := range list.Items() {
+		if e.Is(tree.Object) {
+			out = append(out, e)
 		}
 	}
 	return out
@@ -194,7 +192,7 @@ func objectsOf(list *tree.Node) []any {
 
 // delete removes the entry with an id from a list of the section.
 func (h *request) delete(list, what string, p *tree.Node) (any, error) {
-	id := pytext.Strip(text(p.Get("id")))
+	id := pytext.Strip(p.Get("id").Text())
 	if id == "" {
 		return nil, bad("id is required")
 	}

@@ -123,7 +123,7 @@ func (h *request) rulesCreate(p *tree.Node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := pytext.Strip(text(given.Get("id")))
+	id := pytext.Strip(given.Get("id").Text())
 	if id == "" {
 		id = "ui_rule_" + h.newID()
 	}
@@ -206,7 +206,7 @@ func ruleToolNames(n *tree.Node) ([]string, error) {
 }
 
 func (h *request) rulesUpdate(p *tree.Node) (any, error) {
-	id := pytext.Strip(text(p.Get("id")))
+	id := pytext.Strip(p.Get("id").Text())
 	patch := p.Get("patch")
 	switch {
 	case id == "":

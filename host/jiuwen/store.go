@@ -8,9 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/pytext"
 	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
 )
 
 // A Store is a config.yaml that can be changed. Update hands the bytes to fn
@@ -74,12 +72,4 @@ func checkRule(rule jsonx.Object) error {
 		return bad("%v", err)
 	}
 	return nil
-}
-
-// text returns a string without the blanks around it, "" for anything else.
-func text(n *tree.Node) string {
-	if n.Is(tree.String) {
-		return pytext.Strip(n.Str)
-	}
-	return ""
 }

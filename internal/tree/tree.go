@@ -143,6 +143,22 @@ func (n *Node) At(path ...any) *Node {
 // Is reports whether n is a value of kind k.
 func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }
 
+// Text returns the text of a string, "" for any other value and for none.
+func (n *Node) Text() string {
+	if n.Is(String) {
+		return n.Str
+	}
+	return ""
+}
+
+// Items returns the elements of a list, none for any other value and for none.
+func (n *Node) Items() []*Node {
+	if n.Is(Array) {
+		return n.Elems
+	}
+	return nil
+}
+
 // Source returns the bytes of src that n was written with, or nil where n does
 // not lie in src.
 func (n *Node) Source(src []byte) []byte {
