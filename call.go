@@ -3,6 +3,7 @@ package obstat
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"time"
@@ -63,6 +64,12 @@ func (c *Call) Digest() [32]byte {
 		h.Write(part)
 	}
 	return [32]byte(h.Sum(nil))
+}
+
+// DigestText returns the digest in hexadecimal.
+func (c *Call) DigestText() string {
+	d := c.Digest()
+	return hex.EncodeToString(d[:])
 }
 
 // Anchor returns the directory that path rules start from: the policy's project, else the first

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -250,8 +249,7 @@ func (a *Answer) grant(r *Request) *Grant {
 	if a.Input != nil {
 		other := r.Call
 		other.Input = a.Input
-		digest := other.Digest()
-		g.Digest = hex.EncodeToString(digest[:])
+		g.Digest = other.DigestText()
 	}
 	if rules := a.Rules(r); len(rules) > 0 {
 		g.Digest, g.Rules = "", rules

@@ -196,7 +196,7 @@ const unasked = "this call needs a person's approval; no person has refused it, 
 // that settles it. Nobody is asked and nothing is written down.
 func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
 	c := *call
-	t := &turn{g: g, call: &c, digest: hexDigest(&c), world: g.world()}
+	t := &turn{g: g, call: &c, digest: c.DigestText(), world: g.world()}
 	t.j = g.judge(ctx, &c, t.world)
 	d := t.j.Decision
 	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {

@@ -32,5 +32,5 @@ func (g *Gate) Report(ctx context.Context, c *obstat.Call, o *Outcome) error {
 		return err
 	}
 	return g.append(context.WithoutCancel(ctx), &ledger.Record{Time: time.Now(), Kind: ledger.Outcome, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Tool: c.Tool,
-		Call: hexDigest(c), Verdict: o.State, Nanos: o.Took.Nanoseconds(), Reason: ledger.ClipTo(o.Error, 500), Detail: mask.Result(o.Result)})
+		Call: c.DigestText(), Verdict: o.State, Nanos: o.Took.Nanoseconds(), Reason: ledger.ClipTo(o.Error, 500), Detail: mask.Result(o.Result)})
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -14,11 +13,6 @@ import (
 
 // maxInput is how much of an input is shown to a human.
 const maxInput = 1 << 20
-
-func hexDigest(c *obstat.Call) string {
-	d := c.Digest()
-	return hex.EncodeToString(d[:])
-}
 
 // base is what every record about the turn's call says.
 func (t *turn) base(kind ledger.Kind) *ledger.Record {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -42,8 +41,7 @@ type Made struct {
 func (m *Made) Record() *Record {
 	c, d := m.Call, m.Decision
 	if m.Digest == "" {
-		digest := c.Digest()
-		m.Digest = hex.EncodeToString(digest[:])
+		m.Digest = c.DigestText()
 	}
 	r := &Record{Time: time.Now(), Kind: Decision, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: m.Request,
 		Tool: c.Tool, Call: m.Digest, Policy: m.Policy, Trace: m.Trace, World: m.World,

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -47,13 +46,8 @@ func (g *Guard) cipherOf() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-func hexDigest(c *obstat.Call) string {
-	d := c.Digest()
-	return hex.EncodeToString(d[:])
-}
-
 func (s *session) seal(q *question) (string, error) {
-	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, q.call.Dir, hexDigest(q.call), q.call.Channel, q.req.Expires})
+	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, q.call.Dir, q.call.DigestText(), q.call.Channel, q.req.Expires})
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +95,7 @@ func (s *session) fits(st *sealed, c *obstat.Call) string {
 		return "the answer was for another server or client"
 	case st.Dir != c.Dir:
 		return "the answer was for a call in another directory"
-	case st.Call != hexDigest(c):
+	case st.Call != c.DigestText():
 		return "the answer was for other arguments"
 	case st.Channel != c.Channel:
 		return "the tool describes itself differently by now"

@@ -148,9 +148,6 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 // Handler returns the HTTP face.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Service returns the server's operations, for faces in the same process.
-func (s *Server) Service() *Service { return s.service }
-
 // Close ends what runs beside the requests. It does not close the store.
 func (s *Server) Close() {
 	s.stop()

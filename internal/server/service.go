@@ -67,7 +67,7 @@ func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *
 		d.Verdict = obstat.Ask
 		return client.NewDecision(&d, req), nil
 	}
-	return v.claim(ctx, c, req, client.Claim{Digest: digestOf(call), Key: key, Lease: in.Lease})
+	return v.claim(ctx, c, req, client.Claim{Digest: call.DigestText(), Key: key, Lease: in.Lease})
 }
 
 // hold waits some seconds for the end of a pending request.
@@ -119,12 +119,7 @@ func (v *Service) asked(req *approval.Request) {
 // sameCall tells whether a call that the caller repeats is the one that was put: its
 // bytes, and where and for whom it is made, which the digest does not say.
 func sameCall(put *obstat.Call, digest string, c *obstat.Call) bool {
-	return digest == digestOf(c) && put.Dir == c.Dir && put.Agent == c.Agent && put.User == c.User
-}
-
-func digestOf(c *obstat.Call) string {
-	d := c.Digest()
-	return hex.EncodeToString(d[:])
+	return digest == c.DigestText() && put.Dir == c.Dir && put.Agent == c.Agent && put.User == c.User
 }
 
 // claim decides a call by its request, once.
@@ -389,8 +384,6 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text && a.Verdict == b.Verdict }), nil
 }
 
-// Status tells how the gate stands.
-func (v *Service) Status(ctx context.Context) gate.Status { return v.s.gate.Status(ctx) }
 
 // Tools returns which verdicts calls to tools can get, and leaves out the tools
 // that are denied whatever their input.
