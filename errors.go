@@ -2,6 +2,7 @@ package obstat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -91,6 +92,15 @@ func (es Errors) Error() string {
 		lines[i] = e.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// ErrorsOf returns the problems of an error; one that has none is a problem itself.
+func ErrorsOf(err error) Errors {
+	var es Errors
+	if errors.As(err, &es) {
+		return es
+	}
+	return Errors{{Code: CodeBadValue, Msg: err.Error()}}
 }
 
 // Sort orders es by file, line and column, keeping the order of equals.

@@ -108,16 +108,12 @@ func Main(args []string, s *IO) ExitCode {
 
 // report writes an error for people, or as JSON where JSON was asked for.
 func (f *Factory) report(cmd *cobra.Command, err error) {
-	var es obstat.Errors
-	isProblems := errors.As(err, &es)
 	if f.jsonFlag {
-		if !isProblems {
-			es = obstat.Errors{{Code: obstat.CodeBadValue, Msg: err.Error()}}
-		}
-		writeJSON(f.IO.Out, errorsJSON{1, es})
+		writeJSON(f.IO.Out, errorsJSON{1, obstat.ErrorsOf(err)})
 		return
 	}
-	if isProblems {
+	var es obstat.Errors
+	if errors.As(err, &es) {
 		f.problems(f.IO.Err, es, f.IO.ErrTTY)
 		return
 	}

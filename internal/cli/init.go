@@ -86,7 +86,7 @@ func initRun(ctx context.Context, o *initOptions) error {
 		o.preview(name, draft)
 	}
 	if !o.DryRun {
-		if err := o.confirm(); err != nil {
+		if err := o.confirm(o.Yes); err != nil {
 			return err
 		}
 		if err := o.write(ctx, name, dir, draft.Text); err != nil {
@@ -213,18 +213,6 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 	for _, s := range d.Skipped {
 		fmt.Fprintf(o.IO.Err, "not taken over: %s\n", visible(s))
 	}
-}
-
-func (o *initOptions) confirm() error {
-	switch {
-	case o.Yes:
-		return nil
-	case !o.IO.InTTY:
-		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
-	case o.IO.yes("Write this?"):
-		return nil
-	}
-	return errors.New("nothing was written")
 }
 
 // write makes the file and accepts it: a person has seen it.

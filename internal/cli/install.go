@@ -103,7 +103,7 @@ func installRun(o *installOptions) error {
 	if nothing || o.DryRun {
 		return nil
 	}
-	if err := o.confirm(); err != nil {
+	if err := o.confirm(o.Yes); err != nil {
 		return err
 	}
 	for _, p := range todo {
@@ -216,19 +216,6 @@ func (o *installOptions) show(p *pendingChange) {
 	for _, line := range display.Diff(string(p.old), string(p.text)) {
 		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.TrimSuffix(line, "\r"))))
 	}
-}
-
-// confirm asks whether the change may be made.
-func (o *installOptions) confirm() error {
-	switch {
-	case o.Yes:
-		return nil
-	case !o.IO.InTTY:
-		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
-	case o.IO.yes("Write this?"):
-		return nil
-	}
-	return errors.New("nothing was written")
 }
 
 // write makes a change; the file may have changed meanwhile, so that it is

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -194,7 +193,7 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 		err = p.inForce.Err()
 	}
 	if err != nil {
-		res.Problems = append(res.Problems, problemsOf(err)...)
+		res.Problems = append(res.Problems, obstat.ErrorsOf(err)...)
 		return res
 	}
 	res.Valid, res.Dialect = true, p.inForce.Main().Dialect.Name()
@@ -213,15 +212,6 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 	}
 	res.Problems.Sort()
 	return res
-}
-
-// problemsOf returns err as problems.
-func problemsOf(err error) obstat.Errors {
-	var es obstat.Errors
-	if errors.As(err, &es) {
-		return es
-	}
-	return obstat.Errors{{Code: obstat.CodeBadValue, Msg: err.Error()}}
 }
 
 func count(es obstat.Errors) (errs, warnings int) {

@@ -147,7 +147,7 @@ func (t *tester) broken(n int, err error) error {
 	t.failed++
 	t.clear()
 	return t.Factory.show(failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()}, func(s *screen) {
-		for _, e := range problemsOf(err) {
+		for _, e := range obstat.ErrorsOf(err) {
 			place := fmt.Sprintf("%s:%d", t.file, n)
 			if e.Pos.IsValid() {
 				place = e.Pos.String()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -166,6 +167,19 @@ func (s *IO) yes(question string) bool {
 	var word string
 	_, err := fmt.Fscanln(s.In, &word) // and not a byte of what follows
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(word))
+}
+
+// confirm asks whether what was shown may be written.
+func (f *Factory) confirm(yes bool) error {
+	switch {
+	case yes:
+		return nil
+	case !f.IO.InTTY:
+		return errors.New("nothing was written: there is no terminal to ask at; say --yes, or --dry-run to look")
+	case f.IO.yes("Write this?"):
+		return nil
+	}
+	return errors.New("nothing was written")
 }
 
 // An ink is how a piece of text looks on a terminal.

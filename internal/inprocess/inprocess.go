@@ -75,7 +75,7 @@ type decideReply struct {
 func (e *Engine) Load(src []byte) []byte {
 	p, err := load(src)
 	if err != nil {
-		return reply(loadReply{Errors: problems(err)})
+		return reply(loadReply{Errors: obstat.ErrorsOf(err)})
 	}
 	e.policies = append(e.policies, p)
 	l := p.loaded
@@ -193,14 +193,6 @@ func decode(name string, src []byte, v any) error {
 		return err
 	}
 	return f.Problems(n.Decode(src, v)).Fatal()
-}
-
-func problems(err error) obstat.Errors {
-	var es obstat.Errors
-	if errors.As(err, &es) {
-		return es
-	}
-	return obstat.Errors{{Code: obstat.CodeBadValue, Msg: err.Error()}}
 }
 
 func reply(v any) []byte {
