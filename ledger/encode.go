@@ -89,6 +89,7 @@ func writeWorld(w *jsonx.Writer, s *obstat.Snapshot) {
 	writeMap(w, "homes", s.Homes)
 	writeMap(w, "links", s.Links)
 	w.ListField("dirs", s.Dirs)
+	w.ListField("files", s.Files)
 	w.End('}')
 }
 

@@ -33,7 +33,7 @@ func drawRecord(t *rapid.T) *Record {
 	}
 	if rapid.Bool().Draw(t, "has world") {
 		m := rapid.MapOfN(text, text, 0, 3)
-		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs")}
+		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs"), Files: rapid.SliceOfN(text, 0, 3).Draw(t, "files")}
 	}
 	if rapid.Bool().Draw(t, "has spool") {
 		r.Spool = json.RawMessage(fmt.Sprintf(`{"seq":%d,"prev":"%s","hash":"%s"}`, rapid.Uint64().Draw(t, "spool seq"), hash(), hash()))
@@ -65,7 +65,11 @@ func TestEncode(t *testing.T) {
 		}
 		texts := rapid.SliceOfN(rapid.String(), 0, 2)
 		c := &Circumstances{Said: rapid.SampledFrom([]obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}).Draw(t, "said"), Subjects: texts.Draw(t, "subjects"),
-			Roles: texts.Draw(t, "roles"), Channel: r.Agent, Roots: texts.Draw(t, "roots"), Mode: obstat.Mode(r.Tool), Repeat: r.V, Given: r.Input, Partial: r.Reason}
+			Roles: texts.Draw(t, "roles"), Channel: r.Agent, Roots: texts.Draw(t, "roots"), Mode: obstat.Mode(r.Tool), Repeat: r.V, Given: r.Input, Partial: r.Reason,
+			Project: r.Dir, Branch: r.Rule, Hint: r.Stage, After: texts.Draw(t, "after"), Marks: texts.Draw(t, "marks"), Suggested: texts.Draw(t, "suggested")}
+		if rapid.Bool().Draw(t, "has a time") {
+			c.Time = r.Time
+		}
 		if want, err = encode(c); err != nil {
 			t.Fatal(err)
 		}
