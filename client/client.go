@@ -109,8 +109,11 @@ func (c *Client) open(ctx context.Context, method, path string, in any, header h
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode < 300 {
+	if v := resp.Header.Get(APIHeader); resp.StatusCode < 300 && v == API {
 		return resp, nil
+	} else if resp.StatusCode < 300 {
+		resp.Body.Close()
+		return nil, fmt.Errorf("the server's answer is of version %q of the API, and this client knows %q", v, API)
 	}
 	defer resp.Body.Close()
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
