@@ -73,13 +73,11 @@ var ErrClosed = errors.New("the store is closed")
 // goroutines are committed together. On an error none of them is in the file.
 func (f *File) Append(ctx context.Context, records ...*Record) error {
 	// Encoding is every caller's own work; one of them commits.
-	p := &pending{make([]*Draft, len(records)), make(chan error, 1)}
-	for i, r := range records {
-		var err error
-		if p.drafts[i], err = r.Draft(); err != nil {
-			return err
-		}
+	drafts, err := Drafts(records)
+	if err != nil {
+		return err
 	}
+	p := &pending{drafts, make(chan error, 1)}
 	select {
 	case <-f.closed:
 		return ErrClosed
@@ -114,12 +112,9 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 // that the end of this process cannot lose them; [File.Sync] has them survive the
 // machine's. It is for a caller that has other work to do meanwhile.
 func (f *File) Write(ctx context.Context, records ...*Record) error {
-	p := &pending{drafts: make([]*Draft, len(records))}
-	for i, r := range records {
-		var err error
-		if p.drafts[i], err = r.Draft(); err != nil {
-			return err
-		}
+	drafts, err := Drafts(records)
+	if err != nil {
+		return err
 	}
 	if err := f.take(ctx); err != nil {
 		return err
@@ -130,7 +125,7 @@ func (f *File) Write(ctx context.Context, records ...*Record) error {
 		return ErrClosed
 	default:
 	}
-	_, err := f.writeOut([]*pending{p})
+	_, err = f.writeOut([]*pending{{drafts: drafts}})
 	f.dirty = true
 	return f.named(err)
 }

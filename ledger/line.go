@@ -63,8 +63,17 @@ func (r *Record) Draft() (*Draft, error) {
 	return &Draft{r, b[len(linePrefix)+1 : len(b)-linkLen]}, nil
 }
 
-// Record returns the record that is being written.
-func (d *Draft) Record() *Record { return d.r }
+// Drafts encodes several records.
+func Drafts(records []*Record) ([]*Draft, error) {
+	out := make([]*Draft, len(records))
+	for i, r := range records {
+		var err error
+		if out[i], err = r.Draft(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
 
 // settled returns a line as it will be written after it was read once: bytes
 // that are no UTF-8 are written as an escape, and read as a character.

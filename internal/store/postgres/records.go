@@ -64,15 +64,8 @@ func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
 
 // newJob encodes records, which is every caller's own work.
 func newJob(records []*ledger.Record) (*job, error) {
-	j := &job{records: records}
-	for _, r := range records {
-		d, err := r.Draft()
-		if err != nil {
-			return nil, err
-		}
-		j.drafts = append(j.drafts, d)
-	}
-	return j, nil
+	drafts, err := ledger.Drafts(records)
+	return &job{records: records, drafts: drafts}, err
 }
 
 // write commits what waits, in batches, until ctx ends.
