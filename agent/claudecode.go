@@ -68,7 +68,8 @@ const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion Pos
 
 const claudeKeys = "session_id transcript_path cwd permission_mode hook_event_name agent_id agent_type tool_name tool_input tool_use_id permission_suggestions"
 
-const claudeHousekeeping = "TodoWrite TodoRead TaskOutput BashOutput TaskList TaskGet TaskUpdate TaskStop ToolSearch EnterPlanMode ListAgents"
+const claudeHousekeeping = `TodoWrite TodoRead TaskCreate TaskList TaskGet TaskUpdate TaskStop TaskOutput BashOutput KillShell KillBash ToolSearch ListAgents
+	AskUserQuestion EnterPlanMode ExitPlanMode ReportFindings ScheduleWakeup CronList CronDelete StructuredOutput ListMcpResources ListMcpResourcesTool`
 
 func claudeDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys)

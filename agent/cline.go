@@ -14,7 +14,7 @@ import (
 // cline is Cline, in both of its documented generations.
 func cline() *Agent {
 	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
-		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x", housekeeping: "attempt_completion plan_mode_respond ask_followup_question condense summarize_task",
+		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x", housekeeping: "attempt_completion plan_mode_respond act_mode_respond ask_followup_question focus_chain condense summarize_task load_mcp_documentation report_bug generate_explanation",
 			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
 		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore,
 			script: clineWords, reads: func(name string) bool { return name == preToolUse },

@@ -65,11 +65,12 @@ func codexMarks(s *sent) likeness {
 
 const codexOther = "PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit SubagentStart SubagentStop Stop"
 
-// codexHousekeeping are waiting for and closing subagents, with their namespace
+// codexHousekeeping are plans and questions, and waiting for and closing subagents, with their namespace
 // glued on. Whole names: an MCP server may call its tools as it likes.
-const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_agent close_agent list_agents
+const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_agent close_agent list_agents interrupt_agent
 	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
-	collaborationwait_agent collaborationclose_agent collaborationlist_agents`
+	collaborationwait_agent collaborationclose_agent collaborationlist_agents collaborationinterrupt_agent clocksleep
+	request_user_input request_user_input_async tool_search list_mcp_resources list_mcp_resource_templates`
 
 func codexDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys+" turn_id model")

@@ -12,13 +12,17 @@ import (
 // Claude Code's where it reads that agent's settings.
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
-		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: "report_intent update_todo read_agent list_agents sql list_bash read_bash stop_bash"},
+		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: copilotHousekeeping},
 		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
 			places: copilotPlaces, guards: guards{programs: "copilot", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
 			version: "1.0.102", covers: copilotCovers}}
 }
+
+// copilotHousekeeping has sql, which is for the session's own tables.
+const copilotHousekeeping = `report_intent update_todo task_complete ask_user exit_plan_mode read_agent list_agents sql session_store_sql store_memory
+	list_bash read_bash stop_bash list_powershell read_powershell stop_powershell fetch_copilot_cli_documentation`
 
 var copilotPlaces = []place{
 	{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "hooks", dir: true, install: true},

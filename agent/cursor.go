@@ -12,7 +12,7 @@ import (
 // calls, files and subagents.
 func cursor() *Agent {
 	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
-		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode,
+		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode, housekeeping: "TodoWrite AskQuestion SwitchMode CreatePlan UpdateCurrentStep ReadLints",
 			others: "read=Read:file_path:beforeReadFile delete=Delete:file_path:preToolUse task=Task:task:subagentStart mcp=SERVER/TOOL:x:beforeMCPExecution",
 			marks:  func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
 		// Commands and MCP calls have events of their own, where an ask is honoured;

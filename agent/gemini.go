@@ -15,7 +15,7 @@ import (
 func gemini() *Agent {
 	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
 		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode, others: "read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL",
-			housekeeping: "complete_task update_topic write_todos enter_plan_mode"}, // without complete_task a subagent never ends
+			housekeeping: geminiHousekeeping},
 		settings: settings{events: []string{beforeTool}, after: afterTool, limit: patient, format: textedit.JSONC, guard: guardSuffix,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
 				timeout: "timeout", unit: time.Millisecond},
@@ -26,6 +26,10 @@ func gemini() *Agent {
 			places: geminiPlaces, guards: guards{programs: "gemini gemini-cli", bare: "--disable-hooks --no-hooks", moves: "GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH"},
 			version: "0.61.0", covers: geminiCovers}}
 }
+
+// geminiHousekeeping has complete_task, without which a subagent never ends.
+const geminiHousekeeping = `complete_task update_topic write_todos ask_user enter_plan_mode exit_plan_mode list_background_processes read_background_output
+	tracker_create_task tracker_update_task tracker_get_task tracker_list_tasks tracker_add_dependency tracker_visualize get_internal_docs list_mcp_resources save_memory`
 
 var geminiPlaces = []place{
 	{scope: User, under: ".gemini", path: "settings.json", install: true},

@@ -17,7 +17,7 @@ import (
 // between the plugin that obstat writes and obstat.
 func openCode() *Agent {
 	return &Agent{Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
-		wire: wire{decode: openCodeDecode, encode: openCodeEncode, others: "read=read:filePath delete=apply_patch:patchText fetch=webfetch:url search=websearch:query task=task:prompt skill=skill:name mcp=SERVER_TOOL", housekeeping: "todowrite todoread invalid",
+		wire: wire{decode: openCodeDecode, encode: openCodeEncode, others: "read=read:filePath delete=apply_patch:patchText fetch=webfetch:url search=websearch:query task=task:prompt skill=skill:name mcp=SERVER_TOOL", housekeeping: "todowrite todoread question plan_enter plan_exit invalid StructuredOutput",
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			}},

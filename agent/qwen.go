@@ -11,7 +11,7 @@ import (
 // qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.
 func qwen() *Agent {
 	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
-		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: "todo_write",
+		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: qwenHousekeeping,
 			others: "read=read_file:file_path fetch=web_fetch:url search=web_search:query task=agent:prompt skill=skill:skill mcp=mcp__SERVER__TOOL",
 			marks: func(s *sent) likeness {
 				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
@@ -27,6 +27,9 @@ func qwen() *Agent {
 			guards:  guards{programs: "qwen qwen-code", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE"},
 			version: "0.24.4", covers: qwenCovers}}
 }
+
+const qwenHousekeeping = `todo_write task_create task_update task_list task_stop ask_user_question enter_plan_mode exit_plan_mode get_goal update_goal
+	list_agents tool_search structured_output report_findings record_source loop_wakeup cron_list cron_delete save_memory`
 
 var qwenPlaces = []place{
 	{scope: User, env: "QWEN_HOME", under: ".qwen", path: "settings.json", install: true},

@@ -15,7 +15,7 @@ var toolsText string
 // Tool is what the catalogue knows of a tool.
 type Tool struct {
 	Name      string   // as the agent calls it
-	Canonical string   // shell, powershell, read, write, edit, notebook, patch, delete, move, mkdir, list, glob, grep, fetch, search, task, skill, code, none, kill, mcp
+	Canonical string   // shell, powershell, read, write, edit, notebook, patch, delete, move, mkdir, list, glob, grep, fetch, search, task, skill, code, todo, question, plan, none, kill, mcp
 	Command   []string // input fields that hold the command or patch, best first
 	Paths     []string // input fields that hold paths
 	Dir       []string // input fields that hold the working directory

@@ -141,12 +141,9 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 	text := in.text
 	dir := a.opts.Dir
 	if !in.given {
-		if argv := in.words(tool.Command); argv != nil {
-			a.vector(argv)
-			return
-		}
+		argv := in.words(tool.Command)
 		s, there, ok := in.str(tool.Command)
-		if !there || !ok {
+		if argv == nil && (!there || !ok) {
 			a.gap(BadInput, "the command is not a text", shell.Span{}, -1)
 			return
 		}
@@ -158,6 +155,10 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 		if ok && there && d != "" {
 			dir = a.chdir(dir, &shell.Word{Text: d, Known: ok, Tilde: true})
 		}
+		if argv != nil {
+			a.vector(argv, dir)
+			return
+		}
 		text = s
 	}
 	a.an.Source = text
@@ -165,23 +166,33 @@ func (a *analyzer) shellTool(tool *Tool, in *input) {
 }
 
 // vector analyses a command that is given as a list of words: no shell is in between.
-func (a *analyzer) vector(argv []string) {
+func (a *analyzer) vector(argv []string, dir string) {
 	if len(argv) == 0 {
 		a.gap(BadInput, "an empty command", shell.Span{}, -1)
 		return
 	}
-	words := make([]shell.Word, len(argv))
+	words, typed := make([]shell.Word, len(argv)), make([]string, len(argv))
 	for i, s := range argv {
-		words[i] = shell.Word{Text: s, Raw: s, Known: true}
+		words[i], typed[i] = shell.Word{Text: s, Raw: s, Known: true}, asTyped(s)
 	}
-	a.an.Source = strings.Join(argv, " ")
-	a.command(words, nil, &frame{dir: a.opts.Dir, owner: -1})
+	a.an.Source = strings.Join(typed, " ")
+	a.command(words, nil, &frame{dir: dir, owner: -1})
+}
+
+// asTyped returns a word in the quotes in which a shell takes it for the same one.
+func asTyped(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r > 'z' || r < '%' || strings.ContainsRune("&'()*;<>?[\\]^`", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // fileTool analyses a tool that works on paths or addresses.
 func (a *analyzer) fileTool(tool *Tool, in *input) {
 	switch tool.Canonical {
-	case "none":
+	case "none", "todo", "question", "plan":
 	case "patch":
 		a.patchTool(tool, in)
 	case "fetch":

@@ -24,6 +24,11 @@ func TestTools(t *testing.T) {
 		{"Bash", `[1]`, "gap bad input (hides)"},
 		{"Bash", `{"command":"ls"} x`, "gap bad input (hides)"},
 		{"shell", `{"command":["bash","-lc","rm x"]}`, "delete /home/user/project/x"},
+		{"shell", `{"command":["touch","../x"],"workdir":"src"}`, "write /home/user/project/x"},
+		{"shell", `{"command":["bash","-lc","rm x"],"workdir":"/tmp/y"}`, "delete /tmp/y/x"},
+		{"grep", `{"pattern":"x","paths":["src","/etc/shadow"]}`, "read /home/user/project/src; read /etc/shadow SECRET"},
+		{"EditNotebook", `{"target_notebook":"a.ipynb"}`, "write /home/user/project/a.ipynb"},
+		{"write_todos", `{"todos":[]}`, ""},
 		{"PowerShell", `{"command":"Remove-Item x"}`, "gap foreign shell (hides)"},
 		{"Read", `{"file_path":"/home/user/project/a"}`, "read /home/user/project/a"},
 		{"Read", `{"file_path":"~/.ssh/id_rsa"}`, "read /home/user/.ssh/id_rsa SECRET"},
@@ -54,6 +59,12 @@ func TestTools(t *testing.T) {
 		an := Analyze(&Request{Tool: tt.tool, Input: []byte(tt.input), Options: *testOptions()})
 		if got := describe(an); got != tt.want {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.input, got, tt.want)
+		}
+	}
+	// As text, a list of words means the same.
+	for list, want := range map[string]string{`["bash","-lc","cat a b"]`: `bash -lc 'cat a b'`, `["echo","it's","$HOME","","a=b"]`: `echo 'it'\''s' '$HOME' '' a=b`, `["git","log","-1"]`: "git log -1", `["ls","*","~","{a,b}","é"]`: `ls '*' '~' '{a,b}' 'é'`} {
+		if got := Analyze(&Request{Tool: "shell", Input: []byte(`{"command":` + list + `}`), Options: *testOptions()}).Source; got != want {
+			t.Errorf("%s: %s, want %s", list, got, want)
 		}
 	}
 }

@@ -97,23 +97,22 @@ func canonical(kind string) (name string, ok bool) {
 		name = "Agent"
 	case "skill":
 		name = "Skill"
+	case "todo":
+		name = "TodoWrite"
 	case "none":
-		name = "TaskList"
+		name = "TaskOutput"
 	case "kill":
 		name = "TaskStop"
 	}
 	return name, name != ""
 }
 
-// asked are tools that exist to ask the user, so no rule answers for them.
-var asked = []string{"AskUserQuestion", "ExitPlanMode", "ask_user", "ask_followup_question", "question", "exit_plan_mode", "plan_exit"}
-
 // toolName returns Claude Code's name for a tool of any agent.
 func toolName(tool string, t *effect.Tool) string {
 	switch name, ok := canonical(t.Canonical); {
 	case tool == "Task":
 		return "Agent"
-	case knownTool(tool) || slices.Contains(asked, tool):
+	case knownTool(tool) || t.Canonical == "question" || t.Canonical == "plan": // they exist to ask the user, so no rule answers for them
 		return tool
 	case t.Canonical == "mcp":
 		return mcpName(tool, t)

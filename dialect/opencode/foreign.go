@@ -19,6 +19,16 @@ const ownAgent = "opencode"
 var ownTools = map[string]string{
 	"shell": "bash", "read": "read", "write": "write", "edit": "edit", "glob": "glob", "grep": "grep", "list": "list", "task": "task", "skill": "skill",
 	"notebook": "edit", "delete": "edit", "move": "edit", "mkdir": "edit", "patch": "apply_patch", "fetch": "webfetch", "search": "websearch",
+	"todo": "todowrite", "question": "question",
+}
+
+// otherName tells whether a permission is another agent's name, such as `todos`, for a tool that asks for nothing but
+// itself.
+func otherName(p string) bool {
+	e, _ := effect.Lookup(p)
+	name, counterpart := ownTools[e.Canonical]
+	_, asks := tools()[name]
+	return counterpart && !asks && p != name
 }
 
 // foreign asks what opencode's own tool would, if the call is another agent's and
@@ -28,9 +38,13 @@ func (c *callView) foreign() (is bool, err error) {
 		return false, nil
 	}
 	e, _ := effect.Lookup(c.f.Call.Tool)
-	t, known := tools()[ownTools[e.Canonical]]
+	name, counterpart := ownTools[e.Canonical]
+	t, known := tools()[name]
 	if !known {
 		names := c.server()
+		if counterpart { // a tool that asks for nothing but itself
+			names = appendNew(names, name)
+		}
 		for _, c.perm = range names {
 			c.ask([]string{"*"}, []string{"*"})
 		}

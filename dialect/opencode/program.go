@@ -198,7 +198,7 @@ func (l *loader) program() *obstat.Program {
 func named(rules Ruleset) (out []string) {
 	for i := range rules {
 		p := rules[i].Permission
-		if _, own := tools()[p]; !own && strings.Trim(p, "*") != "" && strings.ContainsAny(p, "_-") && p != permExternal && p != permDoomLoop {
+		if _, own := tools()[p]; !own && strings.Trim(p, "*") != "" && (strings.ContainsAny(p, "_-") || otherName(p)) && p != permExternal && p != permDoomLoop {
 			out = appendNew(out, p)
 		}
 	}

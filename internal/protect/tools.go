@@ -41,7 +41,7 @@ func (k *check) input() *Finding {
 			return k.mentions(string(k.call.Input))
 		}
 		return nil
-	case "read", "list", "glob", "grep", "search", "fetch", "task", "skill", "none", "kill":
+	case "read", "list", "glob", "grep", "search", "fetch", "task", "skill", "none", "todo", "question", "plan", "kill":
 		return nil
 	}
 	unknown := tool == "mcp" || tool == ""
