@@ -105,6 +105,7 @@ func (p *payload) read(e *Event) {
 		return
 	}
 	e.Call.Agent = e.Agent
+	typed(e.Call)
 	e.Housekeeping = e.Housekeeping || among(e.who.housekeeping, e.Call.Tool)
 	p.check(e)
 }
@@ -248,6 +249,40 @@ func (p *payload) project(variable string) []string {
 	return nil
 }
 
+// typed writes a command that is a list of words as the text that means the same, for rules are about texts:
+// `["bash", "-lc", "make all"]` as `make all`, which is what a shell tool does with a text. Tools that take none but texts
+// are left out, and refused.
+func typed(c *obstat.Call) {
+	if among(shellTools, c.Tool) || obstat.ToolKind(c.Tool) != "shell" {
+		return
+	}
+	n, problems := jsonx.Parse(c.Input, jsonx.Options{})
+	if tree.Fatal(problems) {
+		return
+	}
+	for _, key := range []string{"command", "cmd"} {
+		v := n.Get(key)
+		if !v.Is(tree.Array) || len(v.Elems) == 0 {
+			continue
+		}
+		var words []string
+		for _, e := range v.Elems {
+			if !e.Is(tree.String) {
+				return // judged as it is, and refused
+			}
+			words = append(words, e.Str)
+		}
+		line := shellWords(words)
+		if len(words) == 3 && among("sh bash zsh dash", path.Base(words[0])) && among("-c -lc", words[1]) {
+			line = words[2]
+		}
+		if text, err := jsonx.Marshal(line); err == nil {
+			c.Input = slices.Concat(c.Input[:v.Start], text, c.Input[v.End:])
+		}
+		return
+	}
+}
+
 // mcp names a tool of a server the way rules do: `mcp__github__create_issue`.
 func mcp(server, tool string) string { return "mcp__" + server + "__" + tool }
 
@@ -265,8 +300,8 @@ func (p *payload) check(e *Event) {
 	if c.Tool == "" {
 		p.fail("the call names no tool")
 	}
-	if strings.ContainsFunc(c.Tool, unicode.IsControl) {
-		p.fail("the name of the tool %q has a control character in it", c.Tool)
+	if strings.TrimSpace(c.Tool) != c.Tool || strings.ContainsFunc(c.Tool, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		p.fail("the name of the tool %q has a blank at its end, or a character in it that is not shown", c.Tool)
 	}
 	if c.Dir != "" && !absolute(c.Dir) {
 		p.fail("the working directory %q is not absolute", c.Dir)

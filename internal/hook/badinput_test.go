@@ -80,6 +80,9 @@ func TestStrange(t *testing.T) {
 		}
 		if who != agent.Cursor { // it names no tool there
 			bad["a name with a control character"] = strings.Replace(good, name, strings.TrimSuffix(name, `"`)+`\u0007"`, 1)
+			for _, more := range []string{" ", "\\u200b", "\\u202e", "\\u00a0", "\\u2028"} { // blanks, and what is not shown
+				bad["a name with "+more] = strings.Replace(good, name, strings.TrimSuffix(name, `"`)+more+`"`, 1)
+			}
 			bad["a name that is no text"] = strings.Replace(good, name, `["x"]`, 1)
 		}
 		if strings.Contains(good, fmt.Sprintf(`%q`, home+"/p")) {

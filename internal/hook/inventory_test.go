@@ -173,3 +173,32 @@ func TestHouse(t *testing.T) {
 		}
 	}
 }
+
+// TestLists: a command that is a list of words gets the answers of the text that means the same, in every notation, in
+// the directory that the call names.
+func TestLists(t *testing.T) {
+	for _, n := range notations {
+		home := place(t, map[string]string{"p/" + n.file: rulesOf(n.text), "p/src/a": "", "p/secret/s": "", "p/docs/a": ""})
+		for line, want := range map[string]string{"make all": "allow", "git log -1": "allow", "git push origin main": "ask", "rm x": "deny", "echo x > secret/new": "deny", "make all && rm x": "deny"} {
+			words, _ := json.Marshal(strings.Fields(line))
+			text, _ := json.Marshal(line)
+			forms := []string{`{"command":["bash","-lc",` + string(text) + `]}`, `{"command":["/bin/sh","-c",` + string(text) + `],"timeout_ms":1000}`}
+			if !strings.ContainsAny(line, ">&") {
+				forms = append(forms, `{"command":`+string(words)+`}`, `{"cmd":`+string(words)+`,"workdir":`+fmt.Sprintf("%q", home+"/p")+`}`)
+			}
+			for i, form := range forms {
+				tool := []string{"shell", "local_shell", "container.exec", "exec_command"}[i]
+				if got, why := sends(t, agent.Codex, home, home+"/p", tool, form, ""); got != want {
+					t.Errorf("%s: %s %s: %s, want %s: %s", n.name, tool, form, got, want, why)
+				}
+			}
+		}
+		for _, c := range [][3]string{{`["touch","../secret/x"]`, "touch ../secret/x", "src"}, {`["bash","-lc","touch ../secret/x"]`, "touch ../secret/x", home + "/p/src"}, {`["touch","x"]`, "touch x", "secret"}, {`["cp","../src/a","my file"]`, "cp ../src/a 'my file'", "secret"}} {
+			got, why := sends(t, agent.Codex, home, home+"/p", "shell", fmt.Sprintf(`{"command":%s,"workdir":%q}`, c[0], c[2]), "")
+			text, _ := sends(t, agent.Codex, home, home+"/p", "exec_command", fmt.Sprintf(`{"cmd":%q,"workdir":%q}`, c[1], c[2]), "")
+			if got != text || got == "allow" {
+				t.Errorf("%s: %s in %s: %s, and %s as a text: %s", n.name, c[0], c[2], got, text, why)
+			}
+		}
+	}
+}
