@@ -78,7 +78,7 @@ func TestRunsOthers(t *testing.T) {
 		"npx rm x", "npx -c 'rm x'", "npx --call='rm x'", "npm exec -- rm x", "npm exec -c 'rm x'", "npm run env -- rm x", "npm run env rm x", "npm run -s env -- rm x",
 		"fakeroot rm x", "valgrind rm x", "perf stat rm x", "cmake -E rm x", "cmake -E env rm x", "tmux new -d 'rm x'", "tmux new-session -d rm x", "screen -dm rm x",
 		"git difftool -y -x 'rm x' HEAD", "git difftool -yx 'rm x'", "git difftool --extcmd='rm x' -y", "git fetch-pack --exec='rm x;' .", "git send-pack --exec='rm x' .",
-		"git ls-remote --upload-pack='rm x' .", "gdb --args rm x", "xvfb-run rm x", "dbus-run-session rm x", "rg --pre rm foo", "npm explore a -- rm x", "nix-shell -p a --run 'rm x'", "dotenv rm x", "dotenv -f x run -- rm x",
+		"git ls-remote --upload-pack='rm x' .", "gdb --args rm x", "xvfb-run rm x", "dbus-run-session rm x", "rg --pre rm foo", "npm explore a -- rm x", "nix-shell -p a --run 'rm x'", "dotenv rm x", "dotenv -f x run -- rm x", "sudo -s <<< 'rm x'", "echo 'rm x' | sudo -i", "newgrp <<< 'rm x'", "aws-vault exec p -- rm x", "op run --env-file=e -- rm x", "doppler run --command 'rm x'", "infisical run --env=dev -- rm x", "chamber exec s -- rm x",
 	} {
 		an := AnalyzeCommand(c, testOptions())
 		if !slices.ContainsFunc(an.Commands, func(c Command) bool { return c.Program == "rm" }) {
