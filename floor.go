@@ -361,57 +361,6 @@ func (fl *floorWalk) answered(qs []Question, o *outcome) {
 	fl.f.part = nil
 }
 
-// maxTail bounds how many ends of an unknown program's arguments are looked at.
-const maxTail = 64
-
-// maxTails bounds the bytes of all of them in a call: each is parsed anew.
-const maxTails = 128 << 10
-
-// unknownWrapper asks whether a rule would stop the end of an unknown program's
-// arguments if it were a command: the program may run it, as in `unknownwrap -x a rm f`. With more arguments than are looked at, any rule might.
-func (fl *floorWalk) unknownWrapper(i int, c *effect.Command) {
-	for at := 1; at < len(c.Words); at++ {
-		if at > maxTail || fl.tails > maxTails {
-			fl.manyArguments(c)
-			return
-		}
-		if !strings.HasPrefix(c.Words[at].Text, "-") && fl.tail(i, at, "is not a program that is known, and might run this") {
-			return
-		}
-	}
-}
-
-// manyArguments lowers the verdict of a command with more arguments than are looked at, if a rule
-// might stop any command.
-func (fl *floorWalk) manyArguments(c *effect.Command) {
-	fl.doubted(fl.mayTightenCommand("", c.Dir), fl.text(c.Span), "might apply: "+c.Program+" may run its arguments, which are more than are looked at")
-}
-
-// tail lowers the verdict if a rule would stop the words of command i from at on as a command, and
-// reports that.
-func (fl *floorWalk) tail(i, at int, why string) bool {
-	c := &fl.a.Commands[i]
-	text := joinWords(c.Words[at:])
-	fl.tails += len(text)
-	if word := c.Words[at].Text; strings.HasPrefix(word, "/") {
-		text = text[strings.LastIndexByte(word, '/')+1:] // `/bin/rm x`
-	}
-	o := fl.judgeCommand(i, text, "a program might run its arguments")
-	if o.rule == nil || o.verdict == Allow || o.rule.Whole() {
-		return false
-	}
-	fl.cap(text, c.Program+" "+why)
-	return true
-}
-
-func joinWords(words []shell.Word) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = w.Text
-	}
-	return strings.Join(texts, " ")
-}
-
 // judge puts a call to tool with one field, which is a part of the call, to the
 // stages, as if an agent had made it.
 func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {

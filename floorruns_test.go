@@ -105,3 +105,32 @@ func TestFloorWritten(t *testing.T) {
 	}
 	bashAt(pol, b.String(), world) // ends
 }
+
+// A denied program that stands inside a word of one that runs code, or is not known, is found there: as a string of some
+// language, behind an equals sign, in a makefile's function. A message that speaks of it is none.
+func TestFloorTextThatRuns(t *testing.T) {
+	pol := denyRm(t)
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p"}}
+	for _, c := range []string{
+		`make CC='rm v'`, `make 'X=$(shell rm v)'`, "make X='`rm v`'", `mvn exec:exec -Dexec.executable=rm -Dexec.args=v`, `gradle -Pcmd='rm v' run`, `cargo run --config 'target.x.runner="rm"'`,
+		`crystal eval 'system "rm v"'`, `frobnicate --run='rm v'`, `frobnicate '{"cmd": "rm v"}'`, `frobnicate -c 'a; rm v'`, `frobnicate '!rm v'`, `elixir -e 'System.cmd("rm", ["v"])'`,
+		`salt-call cmd.run 'true && /bin/rm v'`, `python manage.py shell -c 'os.system("rm v")'`, `php artisan tinker --execute='system("rm v");'`, `rails runner 'system("rm v")'`,
+		`ssh h <<< 'rm v'`, `gnuplot -e 'system "rm v"'`, `lftp -c '!rm v'`, `parallel < f`, `script -q /dev/null rm v`, `ssh-agent rm v`, `gh alias set x '!rm v'`, `svn diff --diff-cmd rm`,
+	} {
+		if d := bashAt(pol, c, world); d.Verdict == obstat.Allow {
+			t.Errorf("%s is allowed: %s", c, d.Reason())
+		}
+	}
+	for _, c := range []string{
+		`git commit -m 'run "rm v" no more'`, `gh pr create --body 'uses (rm v)'`, `make CC=gcc`, `mvn -Dtest='FooTest#bar' test`, `frobnicate '{"cmd": "ls v"}'`, `npx jest -t 'it rm files'`, `ssh h`, `ssh -T git@github.com`, `ssh h uptime`,
+		`grep -rn 'exec("rm v")' src`, `python manage.py test`,
+	} {
+		if d := bashAt(pol, c, world); d.Verdict != obstat.Allow {
+			t.Errorf("%s: %v: %s", c, d.Verdict, d.Reason())
+		}
+	}
+	many := `frobnicate '` + strings.Repeat(`("x") `, 2000) + `'` // past what is looked at nothing is known
+	if d := bashAt(pol, many, world); d.Verdict == obstat.Allow {
+		t.Errorf("very many texts are allowed: %s", d.Reason())
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // maxWords is how many words of a call are taken for files that a program may read or write.
-const maxWords = 500
+const maxWords = 1000
 
 // words asks where a rule denies, or asks about, reading or writing a file that is a word of a command
 // of which is not known what it does with it: `visidata .env`, `aws s3 cp .env s3://b`, `gcc @.env`,
@@ -29,17 +29,20 @@ func (fl *floorWalk) words() {
 		if !reads && !writes {
 			continue
 		}
+		transfers := fl.transfers(i)
 		for j := range c.Args() {
 			w := &c.Args()[j]
 			if !w.Known || len(w.Text) > maxWord || strings.IndexByte(w.Text, '\n') >= 0 {
 				continue
 			}
-			if left--; left < 0 {
-				fl.cap(c.Text, "a path rule might apply to one of very many words")
-				return
-			}
 			e := effect.Effect{Raw: fl.text(w.Span), Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
-			for _, piece := range pieces(w.Text) {
+			code := !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
+			e.Recursive = transfers && !fl.said(i, w.Span)
+			for _, piece := range pieces(w.Text, code) {
+				if left--; left < 0 {
+					fl.cap(c.Text, "a path rule might apply to one of very many words")
+					return
+				}
 				if e.Kind = effect.Read; reads {
 					fl.mayTouch(c, e, piece)
 				}
@@ -78,6 +81,14 @@ func (fl *floorWalk) takesFiles(i int) (reads, writes bool) {
 		}
 	}
 	return reads, writes
+}
+
+// transfers tells whether a command sends files somewhere, or keeps copies of them: a directory that it is given goes with all
+// that is in it, `restic backup .`.
+func (fl *floorWalk) transfers(i int) bool {
+	return slices.ContainsFunc(fl.a.Effects, func(e effect.Effect) bool {
+		return e.Command == i && e.Tags.Has(effect.Transfer) && !e.Harmless
+	})
 }
 
 // guesses tells whether a command has a flag or a subcommand that is not known, so that the word behind it
@@ -135,16 +146,21 @@ func isOutput(args []shell.Word, i int) bool {
 var outputs = strings.Fields(`out dest report junit export save dump profile basetemp temp-dir tempdir logfile log-file resultlog result-json artifact dist-dir site-dir target-dir envdir install-dir
 	build-dir builddir cache-dir cachedir cache-location cache-file coveragedirectory declarationdir buildinfo generatetrace metafile metadata-file diagnostics data-file pidfile pid-file state-file statefile screenshot record results-dir symlink_prefix logger`)
 
-// pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a` and `-oa` it is a.
-func pieces(word string) []string {
-	if !strings.ContainsAny(word, "=@,:") && !strings.HasPrefix(word, "-") {
+// pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a` and `-oa` it is a. Of
+// code it is also what stands in quotes or between blanks: `lookup("file", "a")`, `cat a`.
+func pieces(word string, code bool) []string {
+	seps := "=@,:"
+	if code {
+		seps += "\"'`()[]{};|&<> \t\n"
+	}
+	if !strings.ContainsAny(word, seps) && !strings.HasPrefix(word, "-") {
 		return []string{word}
 	}
 	out := []string{word}
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
 		out = append(out, word[2:])
 	}
-	return append(out, strings.FieldsFunc(word, func(r rune) bool { return r == '=' || r == '@' || r == ',' || r == ':' })...)
+	return append(out, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(seps, r) })...)
 }
 
 // mayTouch asks if a rule speaks of what e says, of a file that a word of a command names.
@@ -154,10 +170,13 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 		return
 	}
 	at := (paths.Resolver{FS: fl.f.World, Dir: c.Dir}).Resolve(word)
-	if at.Abs == "" || at.Abs == c.Dir {
+	if at.Abs == "" || at.Abs == c.Dir && !e.Recursive {
 		return
 	}
 	e.Path, e.Real = at.Abs, at.Real
+	if e.Recursive && e.Kind == effect.Read {
+		fl.possibly(&e, face)
+	}
 	switch {
 	case fl.mayBe(c, &e, face):
 		return

@@ -10,7 +10,7 @@ func TestPieces(t *testing.T) {
 	for word, want := range map[string][]string{
 		"a": {"a"}, "--from-file=a": {"a"}, "src=a": {"src", "a"}, "@a": {"a"}, "f@a": {"f", "a"}, "-oa": {"a"}, "x:a,b": {"x", "a", "b"},
 	} {
-		got := pieces(word)
+		got := pieces(word, false)
 		for _, w := range want {
 			if !slices.Contains(got, w) {
 				t.Errorf("%s: %q has no %q", word, got, w)

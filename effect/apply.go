@@ -139,7 +139,7 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 // applySetting handles the roles of variables and settings.
 func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 	switch r {
-	case roleEnv, roleMark:
+	case roleEnv, roleMark, roleDefine:
 	case roleAssign:
 		if name, _, ok := strings.Cut(w.Text, "="); ok && name != "" {
 			v := after(w, len(name)+1)
@@ -203,6 +203,9 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	p := a.resolve(f.dir, w)
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
 	e.dots = w.Glob && a.globs().dots
+	if w.Glob && a.globs().cases { // `shopt -s nocaseglob; cat .ENV*`
+		e.Path, e.Real = strings.Map(openLetter, e.Path), ""
+	}
 	if p.Why != "" {
 		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""
 	}

@@ -82,7 +82,7 @@ type Command struct {
 	Via         []string     // programs it runs inside of, outermost first
 	Env         []string     // names assigned for it
 	Dir         string       // where it runs, absolute; "" if unknown
-	Tails       []int        // words of a known program at which a command may begin that it runs: `perf stat rm x`
+	Tails       []int        // words of a known program in which a command may stand that it runs: `perf stat rm x`, `make CC='curl x'`
 	Span        shell.Span
 	Why         string     // why it is not read-only, or what that hangs on
 	Nest        shell.Nest // what it stands in: a substitution, a pipeline

@@ -36,6 +36,7 @@ func allDigits(s string) bool {
 // word is its value, is not known.
 func (c *call) unlisted(i int) {
 	c.unsure = true
+	c.mayRun(i)
 	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
 }
 
@@ -51,6 +52,9 @@ func (c *call) longWord(sp *spec, i, to int) int {
 		name = name[:eq]
 	}
 	f := sp.longFlag(name)
+	if len(name) == 1 && strings.HasPrefix(w.Text, "--") && sp.style&styleDash == 0 {
+		f = nil // `--C` is not -C
+	}
 	switch {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i

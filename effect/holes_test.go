@@ -237,3 +237,29 @@ func TestPathspecs(t *testing.T) {
 		}
 	}
 }
+
+// What is put into the environment of a command is read where that prints its environment; what is piped to ssh runs
+// there; a file of a revision that is not known may be any; a letter behind two dashes is not that letter's flag.
+func TestLoadedAndPiped(t *testing.T) {
+	opts := &Options{Dir: "/p", FS: dirsOf{"/p": true, "/p/.git": true}}
+	env := paths.Exactly("/p/.env")
+	for c, want := range map[string]bool{
+		"pipenv run env": true, "pipenv run printenv": true, "pipenv run pytest": false, "direnv exec . env": true, "direnv export bash": true, "foreman run env": true, "git show HEAD:$f": true, "git show $rev": false,
+		"rclone cat .env": true, "history -r .env; history": true, "caddy file-server": true, "busybox httpd -f -h .": true, "shopt -s nocaseglob; cat .ENV*": true, "cat .[[:lower:]]nv": true, "docker-compose config": true,
+	} {
+		reads := func(e Effect) bool { return e.Kind == Read && !e.Tags.Has(List) && e.Target().Meets(env) }
+		if got := slices.ContainsFunc(AnalyzeCommand(c, opts).Effects, reads); got != want {
+			t.Errorf("%s: reads .env: %v", c, got)
+		}
+	}
+	for _, c := range []string{"ssh h <<< 'rm v'", "echo 'rm v' | ssh h", "ssh-agent rm v", "parallel <<< 'rm v'"} {
+		if a := AnalyzeCommand(c, opts); !slices.ContainsFunc(a.Commands, func(c Command) bool { return c.Program == "rm" }) {
+			t.Errorf("%s does not run rm: %+v", c, a.Commands)
+		}
+	}
+	for _, c := range []string{"awk --C '{ print }' f", "gpg --homedir k -k", "cargo fmt -- src/a.rs", "git show HEAD:$f", "git diff HEAD -- '*env'"} {
+		if AnalyzeCommand(c, opts).ReadOnly {
+			t.Errorf("%s is read-only", c)
+		}
+	}
+}

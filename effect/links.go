@@ -13,13 +13,15 @@ type globOptions struct {
 	known bool
 	dots  bool // a star also stands for a leading dot
 	stars bool // ** stands for directories at any depth
+	cases bool // a letter also stands for the other case
 }
 
 // globs returns how patterns are read; the text is searched once.
 func (a *analyzer) globs() globOptions {
 	if !a.globbing.known {
 		a.globbing = globOptions{known: true, stars: strings.Contains(a.an.Source, "globstar"),
-			dots: strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB")}
+			dots:  strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB"),
+			cases: strings.Contains(a.an.Source, "nocaseglob") || strings.Contains(a.an.Source, "GLOB")}
 	}
 	return a.globbing
 }

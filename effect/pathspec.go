@@ -79,15 +79,17 @@ func (c *call) blob(w *shell.Word) {
 // unknownBlob is a word that is known only at run time.
 func (c *call) unknownBlob(w *shell.Word) {
 	shape := w.Shape()
-	if i := strings.LastIndexByte(shape, ':'); i >= 0 {
-		shape = shape[i+1:]
-	}
+	colon := strings.LastIndexByte(shape, ':')
+	shape = shape[colon+1:]
 	v := *w
 	switch {
 	case strings.Trim(shape, shell.Unknown) != "":
 		v = shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why, Bound: w.Bound}.WithShape(shape)
-	case c.words[c.at[0]].Text != "cat-file":
-		return
+	case colon < 0 && c.words[c.at[0]].Text != "cat-file":
+		return // a revision; `HEAD:$f` is a file of one
+	}
+	if colon >= 0 {
+		c.gap(DynamicOperand, "which file is read is known only at run time", w)
 	}
 	e := c.newEffect(Read, &v)
 	if e.Harmless = true; e.shape == nil || strings.Trim(shape, shell.Unknown) == "" { // any object, `xargs git cat-file -p`
@@ -168,6 +170,9 @@ func (c *call) tracks(w *shell.Word, spec pathspec) {
 	switch {
 	case name != "":
 		e.name, e.Recursive = name, true
+		if bare := strings.TrimLeft(name, "*"); c.a.secretWord(&shell.Word{Text: bare}) || c.a.secretWord(&shell.Word{Text: "." + bare}) {
+			e.Secret = true // `-- '*env'`
+		}
 	case v.Glob:
 		e.Path, e.Real, e.dots = strings.ReplaceAll(e.Path, "*", "**"), "", true
 	case e.Path != "" && paths.Inside(e.Path, c.a.worktree(c.f.dir)):

@@ -45,9 +45,26 @@ func (c *call) settle() {
 		c.readTree()
 	}
 	c.foundHere()
+	inside := len(c.a.an.Effects)
 	c.inner()
+	c.exported(inside)
 	if c.spec.stdin != nil && len(ops) <= c.spec.stdinAt() && c.rest < 0 && !c.overArgs && !c.idle {
 		c.standardInput(c.spec.stdin)
+	}
+}
+
+// exported is the file that is put into the environment of what the program runs, if that prints its environment:
+// `pipenv run env` shows what is in .env, `pipenv run pytest` does not.
+func (c *call) exported(from int) {
+	for i := range c.spec.does {
+		d := &c.spec.does[i]
+		if d.verb != doesExports {
+			continue
+		}
+		shows := func(e Effect) bool { return e.Kind == Read && e.Sensitive == "environment" }
+		if slices.ContainsFunc(c.a.an.Effects[from:], shows) {
+			c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, true)
+		}
 	}
 }
 
@@ -115,6 +132,10 @@ func (c *call) settleFlags() bool {
 		}
 		if s.flag.role == roleExec {
 			continue // after the operands: it needs the start
+		}
+		if s.flag.role == roleDefine {
+			c.mayRun(s.at)
+			c.mayRun(min(s.at+1, len(c.words)-1))
 		}
 		if s.has && s.flag.role != roleText && s.flag.role != roleDir && s.flag.role != roleInto {
 			c.apply(s.flag.role, s.flag.lang, &s.val, true)
@@ -266,6 +287,7 @@ func (c *call) operands(ops []int) {
 		}
 		if at >= len(c.args) {
 			c.gap(UnknownFlag, "one argument more than is understood", w)
+			c.mayRun(i)
 			continue
 		}
 		o := &c.args[at]
@@ -273,8 +295,8 @@ func (c *call) operands(ops []int) {
 			c.envWord(w)
 			continue
 		}
-		if o.role == roleText && c.startsOthers() {
-			c.a.an.Commands[c.cmd].Tails = append(c.a.an.Commands[c.cmd].Tails, i)
+		if o.role == roleText || o.role == roleUnless || o.role == roleDefine {
+			c.mayRun(i)
 		}
 		w = c.listed(w)
 		c.splitOperand(w)
@@ -300,6 +322,13 @@ func (c *call) fileURL(w *shell.Word, r role) {
 	}
 }
 
+// mayRun notes a word in which a command may stand that the program runs: `perf stat rm x`, `make CC='curl x'`.
+func (c *call) mayRun(at int) {
+	if cmd := &c.a.an.Commands[c.cmd]; c.startsOthers() {
+		cmd.Tails = append(cmd.Tails, at)
+	}
+}
+
 // startsOthers reports whether the program runs code or starts something, so that an operand whose
 // meaning is not known may be a command.
 func (c *call) startsOthers() bool {
@@ -309,7 +338,7 @@ func (c *call) startsOthers() bool {
 			return true
 		}
 	}
-	return false
+	return len(c.args) > 1 && (c.args[0].role == roleScript || c.args[0].role == roleModule) // `python manage.py shell -c 'code'`
 }
 
 // splitOperand objects to a word that may be several when one of those could be delicate.

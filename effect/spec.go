@@ -60,6 +60,7 @@ const (
 	roleMount                 // directory that a container is given: here:there
 	roleWorkdir               // directory that a container works in
 	roleEntry                 // program that a container runs, before its operands
+	roleDefine                // NAME=value, of which the program may run the value: `make CC=x`
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -72,14 +73,14 @@ var roleNames = [...]string{
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
 	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
-	roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry",
+	roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
 // risky flag is not read-only when a word that could be that flag is not known.
 func (r role) risky() bool {
 	switch r {
-	case roleText, rolePeek, roleList, roleName, roleRev, roleBlob, roleMark, roleUnless:
+	case roleText, rolePeek, roleList, roleName, roleRev, roleBlob, roleMark, roleUnless, roleDefine:
 		return false
 	}
 	return true
@@ -119,6 +120,7 @@ const (
 	doesTree                   // read everything below the working directory if no path is given
 	doesIdle                   // without operands, standard input is not read
 	doesLinked                 // the files that are read get a second name
+	doesExports                // put the file in parentheses into the environment of what it runs
 )
 
 // verbNames are the verbs as the knowledge base writes them.
@@ -126,7 +128,7 @@ var verbNames = [...]string{
 	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
 	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
 	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create", doesTree: "tree",
-	doesIdle: "idle", doesLinked: "linked",
+	doesIdle: "idle", doesLinked: "linked", doesExports: "exports",
 }
 
 // harmless reports whether the verb alone changes nothing.
@@ -282,6 +284,9 @@ func (s *spec) stdinAt() int {
 		if s.args[i].role == s.stdin.role && s.stdin.role == roleSQL {
 			return i
 		}
+	}
+	if s.stdin.role == roleRemote {
+		return 1 // `ssh host`
 	}
 	if (s.stdin.role == roleShell || s.stdin.role == roleCode) && s.args[0].role == roleText {
 		return maxOperands // `at now + 1 hour`

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -9,9 +10,15 @@ import (
 // standardInput analyses what a program that reads its program from standard input would run.
 func (c *call) standardInput(o *operand) {
 	w, known := c.input()
-	if o.role == roleBlob {
+	switch {
+	case o.role == roleBlob:
 		c.blobs(&w, known)
 		return
+	case o.role == roleRemote && known:
+		c.joined([]shell.Word{w}, "ssh")
+		return
+	case o.role == roleRemote && !c.fedByOther():
+		return // a person's terminal
 	}
 	if !known {
 		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
@@ -20,6 +27,16 @@ func (c *call) standardInput(o *operand) {
 		return
 	}
 	c.apply(o.role, o.lang, &w, false)
+}
+
+// fedByOther reports whether standard input is a file or what another command prints.
+func (c *call) fedByOther() bool {
+	s := c.f.script
+	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
+		return false
+	}
+	from := &s.Commands[c.f.at]
+	return from.Stdin >= 0 || slices.ContainsFunc(from.Redirects, func(r shell.Redirect) bool { return strings.HasPrefix(r.Op, "<") && r.Target.Text != "/dev/null" })
 }
 
 // input returns the literal text that a program reads from standard input.

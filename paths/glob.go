@@ -216,12 +216,28 @@ func newGlobSeg(s string) globSeg {
 	if first < 0 {
 		return globSeg{text: s, literal: true}
 	}
-	g := globSeg{text: strings.ReplaceAll(s, "[!", "[^"), prefix: s[:first]}
+	g := globSeg{text: strings.ReplaceAll(openClasses(s), "[!", "[^"), prefix: s[:first]}
 	if last >= first && s[last] != '\\' {
 		g.suffix = s[last+1:]
 	}
 	g.generic = s[0] != '.' && strings.Trim(s, "*?[]!^-.") == ""
 	return g
+}
+
+// openClasses writes the classes of a pattern that name characters, `[[:lower:]]`, as any character.
+func openClasses(s string) string {
+	for i := 0; strings.Contains(s, "[:") || strings.Contains(s, "[=") || strings.Contains(s, "[."); i++ {
+		at := strings.IndexByte(s[min(i, len(s)):], '[')
+		if at < 0 {
+			break
+		}
+		at += i
+		if end := classEnd(s, at); end > 0 && strings.IndexByte(s[at+1:end], '[') >= 0 {
+			s = s[:at] + "?" + s[end+1:]
+		}
+		i = at
+	}
+	return s
 }
 
 func (g *globSeg) match(s string) bool {

@@ -240,8 +240,13 @@ func classEnd(p string, i int) int {
 		j++
 	}
 	for ; j < len(p) && p[j] != '/'; j++ {
-		if p[j] == ']' {
+		switch {
+		case p[j] == ']':
 			return j
+		case p[j] == '[' && j+1 < len(p) && strings.IndexByte(":=.", p[j+1]) >= 0: // `[[:lower:]]`
+			if end := strings.Index(p[j+2:], p[j+1:j+2]+"]"); end >= 0 {
+				j += 2 + end + 1
+			}
 		}
 	}
 	return 0

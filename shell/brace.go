@@ -32,12 +32,32 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 		return nil, "expands to very many words"
 	}
 	w.out.Work += len(lists)
-	for _, l := range lists {
+	for i, l := range lists {
 		if gluesName(l) {
 			return nil, "a variable next to braces"
 		}
+		lists[i] = joinTilde(l)
 	}
 	return lists, ""
+}
+
+// joinTilde puts the literals together that a word begins with if it begins with a tilde: of `{~,x}/.ssh`, which
+// the shell reads as `~/.ssh x/.ssh`, the tilde is a literal of its own.
+func joinTilde(parts []syntax.WordPart) []syntax.WordPart {
+	text, n := "", 0
+	for ; n < len(parts); n++ {
+		lit, ok := parts[n].(*syntax.Lit)
+		if !ok || n == 0 && !strings.HasPrefix(lit.Value, "~") {
+			break
+		}
+		text += lit.Value
+	}
+	if n < 2 {
+		return parts
+	}
+	joined := *parts[0].(*syntax.Lit)
+	joined.Value = text
+	return append([]syntax.WordPart{&joined}, parts[n:]...)
 }
 
 // matchingBraces reports whether the unquoted braces of a word pair up in a way on which

@@ -42,6 +42,9 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 			w.out = append(w.out, v.place(f, "Edit", "/dev/tcp/"+e.Host))
 		case e.Tags.Has(effect.Redirect) && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null":
 			w.out = append(w.out, v.path(f, "Edit", e)...)
+			if why := e.Reaches(protectedFiles, protectedDirs); why != "" { // `ls > .gi?/config`
+				w.say(&w.out[len(w.out)-1], fieldProtected, why)
+			}
 		}
 	}
 	return w.out
@@ -198,8 +201,8 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		if e.Tags.Has(effect.Redirect) && w.alone {
 			continue
 		}
-		if connects(e) {
-			reads = false // a connection may be a group's, and no command's own
+		if connects(e) || e.Command < 0 && e.Kind == effect.Read && e.Secret {
+			reads = false // a connection or a file may be a group's or a function's, and no command's own: `f < .env`
 		}
 		if e.Command < i || e.Command > i && !w.under(i, e.Command) {
 			continue

