@@ -145,11 +145,13 @@ func (c *crowd) join(ctx context.Context, from *Member, who Caller) (*member, er
 // refuse answers a message that cannot be read.
 func (c *crowd) refuse(err error) error {
 	var e *envelopeError
-	if errors.As(err, &e) && e.id != "" {
-		return c.fail(e.id, e.code, "the message is refused: "+e.msg)
+	if !errors.As(err, &e) || e.id == "" {
+		c.log("a message of the client's was refused: " + err.Error())
 	}
-	c.log("a message of the client's was refused: " + err.Error())
-	return nil
+	if e == nil {
+		return nil
+	}
+	return c.fail(cmp.Or(e.id, "null"), e.code, "the message is refused: "+e.msg)
 }
 
 func (c *crowd) log(text string) {

@@ -129,7 +129,7 @@ func TestBundleFrames(t *testing.T) {
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for _, tt := range []struct{ send, want string }{
 		{`{"jsonrpc":"2.0","id":2,"id":3,"method":"tools/list"}`, "refused"},
-		{`[{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`, ""},
+		{`[{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`, `"id":null,"error"`},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"one","arguments":{}}}`, "none of the servers"},
 		{`{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"cursor":"x"}}`, "no cursor"},
 		{`{"jsonrpc":"2.0","id":6,"method":"tasks/get","params":{"taskId":"x"}}`, "connect to the one"},

@@ -251,7 +251,7 @@ func TestBadClient(t *testing.T) {
 		"two names":           {`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","name":"erase"}}`, `"id":5,"error"`},
 		"name in capitals":    {`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","NAME":"erase"}}`, `"id":5,"error"`},
 		"two arguments":       {`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":{"path":"a","path":"b"}}}`, `"id":5,"error"`},
-		"batch":               {`[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, "batches"},
+		"batch":               {`[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, `"id":null,"error":{"code":-32600,"message":"obstat: the message is refused: batches`},
 		"null id":             {`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"erase"}}`, "the id has to be"},
 		"fraction id":         {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "the id has to be"},
 		"exponent id":         {`{"jsonrpc":"2.0","id":1e0,"method":"ping"}`, "the id has to be"},
@@ -278,7 +278,6 @@ func TestBadClient(t *testing.T) {
 			t.Parallel()
 			w := newWire(t, `{"allow":["mcp__toy__echo"],"deny":["mcp__toy__erase"]}`)
 			w.lists("echo", "erase")
-			w.s.logs = true // the server sends log messages, so that the client hears what has no id
 			w.says(tt.line)
 			if got := w.next(w.client); !strings.Contains(got, tt.want) {
 				t.Errorf("the client hears %.300s, want %q", got, tt.want)

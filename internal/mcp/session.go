@@ -289,7 +289,12 @@ func (s *session) refuseFrame(err error) error {
 	if errors.As(err, &e) && e.id != "" && s.idle(e.id) {
 		return s.fail(e.id, e.code, "the message is refused: "+e.msg)
 	}
-	return s.tell("a message of the client's was refused: " + err.Error())
+	text := "a message of the client's was refused: " + err.Error()
+	if e != nil && e.id == "" { // as JSON-RPC has it where the id cannot be told
+		s.note(text)
+		return s.fail("null", e.code, "the message is refused: "+e.msg)
+	}
+	return s.tell(text)
 }
 
 // idle tells whether no request with the id is under way, so that an error for it
@@ -321,18 +326,23 @@ const maxTold = 100
 // tell says to people, on standard error, and to a client that wants log messages
 // what happened to a message that nobody waits for an answer to.
 func (s *session) tell(text string) error {
+	if !s.note(text) {
+		return nil
+	}
+	return s.toClient("", notify("notifications/message", jsonx.Object{{Key: "level", Value: "warning"}, {Key: "logger", Value: "obstat"}, {Key: "data", Value: text}}))
+}
+
+// note writes a complaint to the log, and tells whether the client is to hear it.
+func (s *session) note(text string) bool {
 	s.mu.Lock()
 	s.told++
 	n, logs := s.told, s.logs
 	s.mu.Unlock()
 	if n > maxTold {
-		return nil
+		return false
 	}
 	s.log(text)
-	if !logs {
-		return nil
-	}
-	return s.toClient("", notify("notifications/message", jsonx.Object{{Key: "level", Value: "warning"}, {Key: "logger", Value: "obstat"}, {Key: "data", Value: text}}))
+	return logs
 }
 
 func (srv *Guard) log(text string) {
