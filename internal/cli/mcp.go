@@ -71,6 +71,14 @@ func (o *mcpOptions) flags(cmd *cobra.Command) {
 }
 
 func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
+	switch {
+	case o.Listen != "" && !local(o.Listen):
+		return usagef("%s can be reached from other machines, and the gateway knows nobody by a token: listen on localhost, or use obstat serve --mcp, which does", o.Listen)
+	case o.Listen == "" && len(o.Hosts)+len(o.Origins) > 0:
+		return usagef("--host and --origin go with --listen")
+	case o.Upstream == "" && len(o.Headers) > 0:
+		return usagef("--header goes with --upstream")
+	}
 	if o.Config != "" {
 		return o.many(ctx, args)
 	}
