@@ -49,6 +49,19 @@ func (l *Loaded) written(name string, now []byte, offers []obstat.Offer) (*Loade
 	if err != nil {
 		return nil, err
 	}
+	in, err := l.adding(ed, at, now, offers)
+	if err != nil {
+		return nil, err
+	}
+	with, err := Load(l.Dialect, in)
+	if err != nil {
+		return nil, fmt.Errorf("with the rule in it the policy would not load: %w", err)
+	}
+	return with, nil
+}
+
+// adding returns the input with the offers added to one of its files.
+func (l *Loaded) adding(ed Editor, at int, now []byte, offers []obstat.Offer) (_ *Input, err error) {
 	in := *l.Input
 	in.Files = slices.Clone(in.Files)
 	f := &in.Files[at]
@@ -60,11 +73,21 @@ func (l *Loaded) written(name string, now []byte, offers []obstat.Offer) (*Loade
 			return nil, err
 		}
 	}
-	with, err := Load(l.Dialect, &in)
+	return &in, nil
+}
+
+// WithIn returns the policy with the offers written into one of its files, for an Editor
+// whose rules mean something only where they stand.
+func (l *Loaded) WithIn(at int, offers ...obstat.Offer) (*obstat.Policy, error) {
+	in, err := l.adding(l.Dialect.(Editor), at, nil, offers)
 	if err != nil {
-		return nil, fmt.Errorf("with the rule in it the policy would not load: %w", err)
+		return nil, err
 	}
-	return with, nil
+	with, err := Load(l.Dialect, in)
+	if err != nil {
+		return nil, err
+	}
+	return with.Policy, nil
 }
 
 // editor returns what adds rules to the file of that name, and which of the files it is.

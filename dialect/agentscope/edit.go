@@ -43,21 +43,9 @@ func Path(data []byte) []any {
 
 // With returns the policy with the offers in the context: a tool that matches its rules
 // itself is asked about theirs, too.
-func (d *Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+func (*Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
 	if !slices.ContainsFunc(offers, func(o obstat.Offer) bool { return o.Rule.Field == ownField }) {
 		return l.Policy.With(offers...)
 	}
-	in := *l.Input
-	in.Files = slices.Clone(in.Files)
-	for i := range offers {
-		var err error
-		if in.Files[0].Data, err = d.AddRule(&in.Files[0], &offers[i]); err != nil {
-			return nil, err
-		}
-	}
-	with, err := dialect.Load(d, &in)
-	if err != nil {
-		return nil, err
-	}
-	return with.Policy, nil
+	return l.WithIn(0, offers...)
 }

@@ -31,18 +31,25 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 		return nil // an ask rule is asked each time
 	}
 	for _, text := range remembered(l, call, world) {
-		s, err := parseSpec(text)
-		if err != nil {
-			continue
+		if o, ok := offer(text); ok && !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
+			out = append(out, o)
 		}
-		r, trap := s.compile(obstat.Allow, LayerLocal)
-		if trap != nil || slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
-			continue
-		}
-		r.Source = text
-		out = append(out, obstat.Offer{Rule: *r, List: listAllow, Scope: "always", Text: text})
 	}
 	return out
+}
+
+// offer returns the offer of a rule as it is written; ok is false for one that would do nothing.
+func offer(text string) (o obstat.Offer, ok bool) {
+	s, err := parseSpec(text)
+	if err != nil {
+		return o, false
+	}
+	r, trap := s.compile(obstat.Allow, LayerLocal)
+	if trap != nil {
+		return o, false
+	}
+	r.Source = text
+	return obstat.Offer{Rule: *r, List: listAllow, Scope: "always", Text: text}, true
 }
 
 func remembered(l *dialect.Loaded, call *obstat.Call, world obstat.World) (out []string) {
@@ -89,7 +96,7 @@ func commands(l *dialect.Loaded, call *obstat.Call, world obstat.World, a *effec
 			continue
 		}
 		one := *call
-		one.Input = []byte(`{"command":` + quoteJSON(c.Text) + `}`)
+		one.Input = []byte(`{"command":` + jsonx.Quote(c.Text) + `}`)
 		if l.Policy.Decide(&one, world).Verdict != obstat.Ask {
 			continue
 		}
@@ -108,14 +115,6 @@ func firstWords(c *effect.Command) string {
 		return ""
 	}
 	return c.Program + " " + c.Words[1].Text
-}
-
-func quoteJSON(s string) string {
-	b, err := jsonText(s)
-	if err != nil {
-		return `""`
-	}
-	return b
 }
 
 // RuleFor says an effect as a rule: Bash(npm run *), Edit(/src/**).
@@ -138,16 +137,7 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 			text = "WebFetch(domain:" + target + ")"
 		}
 	}
-	s, err := parseSpec(text)
-	if err != nil {
-		return obstat.Offer{}, false
-	}
-	r, trap := s.compile(obstat.Allow, LayerLocal)
-	if trap != nil {
-		return obstat.Offer{}, false
-	}
-	r.Source = text
-	return obstat.Offer{Rule: *r, List: listAllow, Scope: "always", Text: text}, true
+	return offer(text)
 }
 
 // AddRule writes the rule to the end of permissions.allow.
@@ -161,9 +151,4 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 		list = listAllow
 	}
 	return textedit.JSON.AppendOnce(src, offer.Text, "permissions", list)
-}
-
-func jsonText(s string) (string, error) {
-	b, err := jsonx.Marshal(s)
-	return string(b), err
 }

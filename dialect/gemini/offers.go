@@ -73,9 +73,8 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 
 // With returns the policy with the rules in the last file that is not the administrator's:
 // where they stand among the others hangs on their priority.
-func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
-	in := *l.Input
-	in.Files = slices.Clone(in.Files)
+func (Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy, error) {
+	in := l.Input
 	at := slices.IndexFunc(in.Files, func(f dialect.File) bool { return tierOf(&f, in.Home) == tierAdmin }) - 1
 	if at == -2 {
 		at = len(in.Files) - 1
@@ -83,18 +82,7 @@ func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy
 	if at < 0 {
 		return nil, errors.New("there is no file to write the rule to")
 	}
-	for i := range offers {
-		text, err := d.AddRule(&in.Files[at], &offers[i])
-		if err != nil {
-			return nil, err
-		}
-		in.Files[at].Data = text
-	}
-	with, err := dialect.Load(d, &in)
-	if err != nil {
-		return nil, err
-	}
-	return with.Policy, nil
+	return l.WithIn(at, offers...)
 }
 
 // AddRule writes the rule as the last table of a file.
