@@ -17,7 +17,7 @@ import (
 // openPins finds out whether pins count, and opens them. Pins that cannot be read
 // are no pins: nothing of a project is accepted then.
 func (s *search) openPins() {
-	dir := s.stateDir()
+	dir, _ := stateDir(s.State, s.w.Getenv)
 	switch {
 	case s.NoPins:
 		s.off, s.out.Pinned, s.out.Pins = true, false, "left out"
@@ -29,7 +29,7 @@ func (s *search) openPins() {
 		s.out.Pins = "the project's settings set " + s.foreign + ", and what they lead to cannot vouch for it"
 		return
 	}
-	s.pins = s.newPinStore(dir)
+	s.pins = newPinStore(dir, s.w.Getenv)
 	index := s.watch(s.pins.indexPath()) // every new pin is in it
 	old, err := s.pins.open()
 	if index != nil {
@@ -212,11 +212,11 @@ func (f *Finder) writer(w *Where) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := s.stateDir()
-	if dir == "" {
+	dir, err := stateDir(s.State, s.w.Getenv)
+	if err != nil {
 		return nil, errors.New("there is no state directory to keep pins in")
 	}
-	s.pins = s.newPinStore(dir)
+	s.pins = newPinStore(dir, s.w.Getenv)
 	return s, nil
 }
 
@@ -251,17 +251,12 @@ func (s *search) makePin(st *site) (*Pin, error) {
 // unchanged returns [ErrChanged] where the files of a site are not as they were
 // found.
 func (s *search) unchanged(st *site) error {
-	now := &site{dir: st.dir, key: st.key}
 	s.memo, s.have, s.glob = map[string]*content{}, map[string]bool{}, map[string][]string{}
-	sets, err := s.sets(st.dir)
+	sets, err := s.here(st.dir)
 	if err != nil {
 		return err
 	}
-	for _, set := range sets {
-		if set.speaksHere() {
-			now.sets = append(now.sets, set)
-		}
-	}
+	now := &site{dir: st.dir, key: st.key, sets: sets}
 	if !slices.Equal(now.pinFiles(), st.pinFiles()) {
 		return ErrChanged
 	}
@@ -274,7 +269,7 @@ func (f *Finder) Off(ctx context.Context, w *Where, off bool, by string) error {
 	if err != nil {
 		return err
 	}
-	reader := s.newPinStore(s.pins.dir)
+	reader := newPinStore(s.pins.dir, s.w.Getenv)
 	if _, err := reader.open(); err != nil {
 		return err
 	}

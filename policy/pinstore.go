@@ -136,8 +136,8 @@ type pinEntry struct {
 	Doubt bool
 }
 
-func (s *search) newPinStore(dir string) *pinStore {
-	out := &pinStore{dir: dir, heads: statedir.Heads(statedir.Store(dir), s.w.Getenv)}
+func newPinStore(dir string, getenv func(string) string) *pinStore {
+	out := &pinStore{dir: dir, heads: statedir.Heads(statedir.Store(dir), getenv)}
 	out.file = ledger.NewFile(statedir.Ledger(dir), out.heads...)
 	return out
 }
@@ -475,14 +475,14 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string) (err e
 	return file.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Pin, User: by, Dir: p.Place, Reason: reason, Detail: detail})
 }
 
-// stateDir returns the directory that pins are kept in, "" where none is known.
-func (s *search) stateDir() string {
-	if s.State != "" {
-		return s.State
+// stateDir returns the directory that pins are kept in: the one that is named, or the user's.
+func stateDir(named string, getenv func(string) string) (string, error) {
+	if named != "" {
+		return named, nil
 	}
-	dir, err := statedir.Dir(s.w.Getenv)
+	dir, err := statedir.Dir(getenv)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return filepath.Clean(dir)
+	return filepath.Clean(dir), nil
 }

@@ -217,25 +217,30 @@ func (s *search) discover(at string) (chains [][]*site, err error) {
 // at returns the site at a directory, nil where it has neither files nor a pin.
 func (s *search) at(dir string, linked bool) (*site, error) {
 	st := &site{dir: dir, key: dir}
+	var err error
 	if linked {
-		var err error
 		if st.key, err = resolve(dir); err != nil {
 			return nil, obstat.Errors{dialect.IOError(dir, err)}
 		}
 	}
-	sets, err := s.sets(dir)
-	if err != nil {
+	if st.sets, err = s.here(dir); err != nil {
 		return nil, err
-	}
-	for _, set := range sets {
-		if set.speaksHere() {
-			st.sets = append(st.sets, set)
-		}
 	}
 	if s.accepted(st); st.sets == nil && st.pin == nil {
 		return nil, nil
 	}
 	return st, nil
+}
+
+// here returns the sets of a directory whose own files have something to say.
+func (s *search) here(dir string) (out []*set, err error) {
+	sets, err := s.sets(dir)
+	for _, st := range sets {
+		if st.speaksHere() {
+			out = append(out, st)
+		}
+	}
+	return out, err
 }
 
 // sets reads the files that the dialects know for a directory, "" for the user's

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/tree"
 )
 
@@ -33,16 +32,12 @@ type PinTool struct {
 func ToolPlace(server, dir string) string { return "mcp:" + server + "@" + filepath.Clean(dir) }
 
 func (t *Tools) open() (*pinStore, error) {
-	dir := t.State
-	if dir == "" {
-		d, err := statedir.Dir(t.Getenv)
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Clean(d)
+	dir, err := stateDir(t.State, t.Getenv)
+	if err != nil {
+		return nil, err
 	}
-	s := (&search{w: Where{Getenv: t.Getenv}}).newPinStore(dir)
-	_, err := s.open()
+	s := newPinStore(dir, t.Getenv)
+	_, err = s.open()
 	return s, err
 }
 
