@@ -44,6 +44,15 @@ type Input struct {
 	Home    string // the user's home directory, for ~ in configurations; "" unknown
 }
 
+// Names returns the names of the files; none is an empty list.
+func (in *Input) Names() []string {
+	out := []string{}
+	for i := range in.Files {
+		out = append(out, in.Files[i].Name)
+	}
+	return out
+}
+
 // A Confidence says how sure a dialect is that a file is one of its own.
 type Confidence uint8
 

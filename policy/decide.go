@@ -111,7 +111,7 @@ func (f *InForce) waiting(out, disk *Answer) {
 			out.Waits = nw.Place
 		}
 	}
-	says := "only the default of " + strings.Join(disk.By.names(), ", ")
+	says := "only the default of " + strings.Join(disk.By.Input.Names(), ", ")
 	if disk.Rule != nil {
 		says = "only " + disk.Rule.String()
 		if disk.Rule.Pos.IsValid() { // the built-in policy's rules are in no file
@@ -127,14 +127,6 @@ func (f *InForce) waiting(out, disk *Answer) {
 		how += "; what was accepted before does not count: " + f.Pins
 	}
 	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; %s", says, disk.Verdict, how))
-}
-
-// names returns the names of the policy's files.
-func (p *Policy) names() (out []string) {
-	for _, f := range p.Input.Files {
-		out = append(out, f.Name)
-	}
-	return out
 }
 
 func join(a, b string) string {

@@ -158,7 +158,7 @@ type byJSON struct {
 }
 
 func newByJSON(a *policy.Answer) byJSON {
-	return byJSON{a.By.Dialect.Name(), a.By.Loaded.Policy.Digest(), namesOf(a.By), a.Waits}
+	return byJSON{a.By.Dialect.Name(), a.By.Loaded.Policy.Digest(), a.By.Input.Names(), a.Waits}
 }
 
 // checkJSON is the output of obstat check --json for one call.
@@ -186,7 +186,7 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 		err = writeJSON(w, checkJSON{explain.Version, line, d, newByJSON(&a)})
 	case line == 0:
 		s := newScreen(f.IO)
-		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), namesOf(a.By))))
+		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), a.By.Input.Names())))
 		s.offers(choices, "")
 		err = s.flush(w)
 	default:
@@ -239,7 +239,7 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		return obstat.Deny, err
 	}
 	by := a.By
-	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: namesOf(by),
+	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: by.Input.Names(),
 		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
 		Also: func(o []obstat.Offer) []string { return p.also(&a, o) }}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
@@ -255,7 +255,7 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	if f.jsonFlag {
 		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})
 	}
-	names := namesOf(by)
+	names := by.Input.Names()
 	v.By.Pos.File, v.Why = f.shorten(v.By.Pos.File, names), f.shorten(v.Why, names)
 	for i := range v.Changes {
 		v.Changes[i].Words = f.shorten(v.Changes[i].Words, names)

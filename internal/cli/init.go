@@ -156,7 +156,7 @@ func (o *initOptions) carried(dir string) (lines []initial.Line, left []string, 
 		if p.Place != dir || p.Dialect.Name() == native.Name {
 			continue
 		}
-		file := o.short(namesOf(p)...)
+		file := o.short(p.Input.Names()...)
 		said, rest := convert.Denials(p.Loaded)
 		for _, s := range said {
 			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text, Why: "From " + file + "."})

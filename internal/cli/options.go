@@ -75,17 +75,6 @@ func (p *loaded) close() {
 	}
 }
 
-// names returns the names of the files.
-func (p *loaded) names() []string { return namesOf(p.Policy) }
-
-func namesOf(p *policy.Policy) []string {
-	out := []string{}
-	for _, f := range p.Input.Files {
-		out = append(out, f.Name)
-	}
-	return out
-}
-
 // short returns names as they are written from the current directory, where that is
 // shorter.
 func (f *Factory) short(names ...string) string {
@@ -238,7 +227,7 @@ func (f *Factory) announce(p *loaded) {
 		return
 	}
 	for _, pol := range p.inForce.Policies {
-		switch names := namesOf(pol); {
+		switch names := pol.Input.Names(); {
 		case !pol.OnDisk || pol.Role != policy.Own:
 		case len(names) == 0:
 			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")

@@ -80,7 +80,7 @@ func showRun(o *showOptions) error {
 	w := o.IO.Out
 	switch {
 	case o.jsonFlag:
-		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.names(), p.Program, p.Warnings})
+		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.Input.Names(), p.Program, p.Warnings})
 	case o.Format == "json":
 		return writePretty(w, p.Program)
 	case o.Format == "mermaid":
@@ -88,7 +88,7 @@ func showRun(o *showOptions) error {
 		return err
 	}
 	s := newScreen(o.IO)
-	s.program(p, o.title(p.names()), o.modes(p), o.All)
+	s.program(p, o.title(p.Input.Names()), o.modes(p), o.All)
 	return s.flush(w)
 }
 
@@ -201,14 +201,14 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 	for _, pol := range p.inForce.Policies {
 		for _, rules := range pol.Program.Rules {
 			for i := range rules {
-				if writtenIn(&rules[i], namesOf(pol)) {
+				if writtenIn(&rules[i], pol.Input.Names()) {
 					places[rules[i].Pos] = true
 				}
 			}
 		}
 		res.Rules = len(places)
 		res.Problems = slices.Concat(res.Problems, pol.Warnings, dialect.Lint(pol.Loaded))
-		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Now: time.Now()})...)
+		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Now: time.Now()})...)
 	}
 	res.Problems.Sort()
 	return res
@@ -250,7 +250,7 @@ func (s *screen) program(p *loaded, title string, modes []string, all bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
 		if used[name] || len(modes) == len(prog.Pipelines) {
-			s.list(name, prog.Rules[name], func(r *obstat.Rule) bool { return !all && len(p.names()) > 0 && !writtenIn(r, p.names()) })
+			s.list(name, prog.Rules[name], func(r *obstat.Rule) bool { return !all && len(p.Input.Names()) > 0 && !writtenIn(r, p.Input.Names()) })
 		}
 	}
 	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {

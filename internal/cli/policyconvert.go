@@ -44,7 +44,7 @@ func convertRun(o *convertOptions) error {
 		return err
 	}
 	if p.Dialect.Name() == native.Name {
-		return usagef("%s is an obstat.yaml already", o.title(p.names()))
+		return usagef("%s is an obstat.yaml already", o.title(p.Input.Names()))
 	}
 	o.announce(p)
 	res, err := convert.ToNative(p.Loaded, &convert.Options{Loose: o.Loose})

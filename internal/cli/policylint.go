@@ -109,7 +109,7 @@ func (o *lintOptions) idle(uses *lint.Uses) (out obstat.Errors) {
 		return nil // examine has told
 	}
 	for _, pol := range p.inForce.Policies {
-		out = append(out, lint.Used(pol.Program, uses, &lint.Options{Files: namesOf(pol)})...)
+		out = append(out, lint.Used(pol.Program, uses, &lint.Options{Files: pol.Input.Names()})...)
 	}
 	return out
 }
@@ -186,7 +186,7 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 		return nil, nil, err
 	}
 	for _, pol := range p.inForce.Policies {
-		opts := &lint.Options{Files: namesOf(pol), Sees: pol.Dialect.Info().Sees, Whole: true, Now: time.Now()}
+		opts := &lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Whole: true, Now: time.Now()}
 		all := lint.Program(pol.Program, opts)
 		if uses != nil && uses.Calls > 0 {
 			all = append(all, lint.Used(pol.Program, uses, opts)...)

@@ -76,7 +76,7 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	var accepted []obstat.Offer
 	s := newScreen(o.IO)
 	if !o.jsonFlag {
-		s.suggestions(rep, o.title(p.names()))
+		s.suggestions(rep, o.title(p.Input.Names()))
 	}
 	slices.SortStableFunc(rep.List, func(a, b suggest.Suggestion) int { return strings.Compare(a.Kind(), b.Kind()) })
 	for i := range rep.List {

@@ -69,7 +69,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 		return err
 	}
 	slices.SortStableFunc(rep.Flips, func(a, b replay.Flip) int { return b.Count - a.Count })
-	return o.show(rep, func(s *screen) { s.replay(rep, o.title(p.names()), o.Most) })
+	return o.show(rep, func(s *screen) { s.replay(rep, o.title(p.Input.Names()), o.Most) })
 }
 
 func (s *screen) replay(rep *replay.Report, title string, most int) {
@@ -149,7 +149,7 @@ func statsRun(ctx context.Context, o *statsOptions) error {
 	opts := &replay.StatsOptions{Top: max(o.Top, 1), Buckets: min(o.IO.width()-10, 70), Text: callWords}
 	p, err := o.load(&o.Policy)
 	switch {
-	case err == nil && len(p.names()) > 0:
+	case err == nil && len(p.Input.Names()) > 0:
 		opts.Program = p.Program
 	case err == nil: // the built-in policy has no rules that could be idle
 	case len(o.Policy.Files) > 0:

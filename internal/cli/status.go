@@ -102,10 +102,10 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 func (st *statusJSON) fill(p *loaded) {
 	in := p.inForce
 	if main := in.Main(); main != nil {
-		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), namesOf(main)
+		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), main.Input.Names()
 	}
 	for _, pol := range in.Policies {
-		st.InForce = append(st.InForce, inForceJSON{pol.Loaded.Policy.Digest(), pol.Dialect.Name(), namesOf(pol), pol.Role.String(), pol.Why, pol.OnDisk, pol.Accepted})
+		st.InForce = append(st.InForce, inForceJSON{pol.Loaded.Policy.Digest(), pol.Dialect.Name(), pol.Input.Names(), pol.Role.String(), pol.Why, pol.OnDisk, pol.Accepted})
 	}
 	st.Looked, st.New, st.Pins = append(st.Looked, in.Looked...), append(st.New, in.New...), in.Pins
 }

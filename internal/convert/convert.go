@@ -231,12 +231,9 @@ func loads(text string) bool {
 
 // text writes the file.
 func (c *conversion) text() string {
-	names := make([]string, 0, len(c.l.Input.Files))
-	for _, f := range c.l.Input.Files {
-		names = append(names, filepath.ToSlash(f.Name))
-	}
+	names := filepath.ToSlash(strings.Join(c.l.Input.Names(), ", "))
 	text, _ := yaml(c.lines, c.deny)
-	return "# Converted from " + cmp.Or(strings.Join(names, ", "), c.l.Dialect.Name()) + " by obstat policy convert.\n" + text
+	return "# Converted from " + cmp.Or(names, c.l.Dialect.Name()) + " by obstat policy convert.\n" + text
 }
 
 // yaml writes lines as a file, and returns which line of it each is.

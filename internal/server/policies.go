@@ -89,9 +89,7 @@ func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, erro
 // lintOptions has lint speak of the policy's own files alone.
 func lintOptions(l *dialect.Loaded) *lint.Options {
 	o := &lint.Options{Files: []string{}}
-	for _, f := range l.Input.Files {
-		o.Files = append(o.Files, f.Name)
-	}
+	o.Files = append(o.Files, l.Input.Names()...)
 	return o
 }
 
