@@ -111,7 +111,6 @@ func aboutKey(src string) (key, rest string, ok bool) {
 type jsParser struct {
 	src   string
 	at    int
-	depth int
 	out   strings.Builder
 	split bool // it has alternatives that stand in no group
 	why   string
