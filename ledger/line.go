@@ -63,6 +63,9 @@ func (r *Record) Draft() (*Draft, error) {
 	return &Draft{r, b[len(linePrefix)+1 : len(b)-linkLen]}, nil
 }
 
+// Record returns the record that is being written.
+func (d *Draft) Record() *Record { return d.r }
+
 // Drafts encodes several records.
 func Drafts(records []*Record) ([]*Draft, error) {
 	out := make([]*Draft, len(records))
