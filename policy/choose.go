@@ -111,7 +111,7 @@ func (s *search) users(covered bool) {
 		case !covered && counts:
 			s.user(st, &Policy{Why: "the user's own; no project has a policy here", OnDisk: true, Accepted: accepted})
 			s.first = s.first || !accepted
-		case covered && s.beside(st):
+		case covered && (s.beside(st) || counts && !s.inForce(st) && !s.decided()):
 			s.user(st, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
 		case covered && s.inForce(st): // it was read together with the project's
 		default:
@@ -140,14 +140,19 @@ func (s *search) firstSight(own []*set) {
 }
 
 // beside tells whether the denials of a user's set have to be asked for by
-// themselves: those of obstat's own file everywhere, those of another dialect
-// where it is in force, unless the dialect looks after them itself.
+// themselves though others count: those of obstat's own file everywhere, those of another
+// dialect where it is in force, unless the dialect looks after them itself.
 func (s *search) beside(set *set) bool {
 	inForce := s.inForce(set)
 	if set.d.Info().DenyWins && inForce {
 		return false
 	}
 	return inForce || dialect.OwnedBy(set.d, "*")
+}
+
+// decided tells whether a file of obstat's own is in force, which decides for all agents.
+func (s *search) decided() bool {
+	return slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return dialect.OwnedBy(p.Dialect, "*") })
 }
 
 // inForce tells whether a policy of the set's dialect is in force.

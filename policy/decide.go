@@ -141,8 +141,8 @@ func (p *Policy) counts(d *obstat.Decision) bool {
 	switch p.Role {
 	case Inner:
 		return d.Stage != "default" && d.Verdict != obstat.Allow || len(d.Faults) > 0
-	case User:
-		return d.Verdict == obstat.Deny
+	case User: // what a rule denies; no default lifts or stops what a project says
+		return d.Verdict == obstat.Deny && (d.Stage != "default" || len(d.Faults) > 0)
 	}
 	return true
 }

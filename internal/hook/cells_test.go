@@ -126,3 +126,37 @@ func TestHookFileIsNoPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestUsersDenials: what the user's own files deny, of whichever agent they are, no project lifts with a policy in
+// another notation; their defaults stop nothing there, and where a file of obstat's own decides they do not count.
+func TestUsersDenials(t *testing.T) {
+	users := map[string][2]string{
+		"opencode":   {".config/opencode/opencode.json", `{"permission":{"*":"deny","bash":{"*":"allow","rm *":"deny"},"edit":{"*":"allow","secret/*":"deny"},"task":"deny"}}`},
+		"claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"dontAsk","deny":["Bash(rm *)","Edit(**/secret/**)","Agent"]}}`},
+		"codex":      {".codex/rules/default.rules", "prefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\n"},
+		"gemini":     {".gemini/policies/p.toml", "[[rule]]\ntoolName = [\"invoke_agent\"]\ndecision = \"deny\"\npriority = 300\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 300\n" + "[[rule]]\ntoolName = [\"write_file\", \"replace\"]\nargsPattern = '\"file_path\":\"[^\"]*secret/'\ndecision = \"deny\"\npriority = 300\n"},
+	}
+	projects := map[string][2]string{
+		"opencode": {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","bash":{"*":"allow","touch *":"deny"}}}`}, "claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash","Edit","Agent"],"deny":["Bash(touch *)"]}}`},
+		"native": {"obstat.yaml", everything + "deny: [run touch]\n"},
+	}
+	for user, u := range users {
+		for project, p := range projects {
+			if user == project {
+				continue // layers of one notation, which its own document merges
+			}
+			home := place(t, map[string]string{u[0]: u[1], "p/" + p[0]: p[1], "p/src/a": ""})
+			want := "deny"
+			if project == "native" {
+				want = "allow"
+			}
+			for _, cwd := range []string{home + "/p", home + "/p/src"} {
+				cells := []cell{{kind: "shell", arg: "rm a", want: want}, {kind: "shell", arg: "touch a", want: "deny"}, {kind: "shell", arg: "make all", want: "allow"}, {kind: "write", arg: home + "/p/src/b", want: "allow"}}
+				if user != "codex" { // its rules are about commands
+					cells = append(cells, cell{kind: "write", arg: home + "/p/secret/b", want: want}, cell{kind: "edit", arg: home + "/p/secret/b", want: want}, cell{kind: "task", want: want})
+				}
+				check(t, user+"'s rules of the user in a project of "+project, home, cwd, cells...)
+			}
+		}
+	}
+}
