@@ -13,19 +13,21 @@ type envRule struct {
 	pattern string
 	harm    bool
 	why     string
-	values  []string // values that do no harm although the name can
+	values  []string // words of values that do no harm although the name can
 	project bool     // places inside the workspace only add its own code
+	address bool     // names another server, and no program
 }
 
 // parseEnvRules reads a block `env harmless` or `env WHY`: patterns of names, each with the
 // values that do no harm in parentheses.
 func parseEnvRules(head, body string) []envRule {
 	head, project := strings.CutPrefix(strings.TrimSpace(head), "project ")
+	head, address := strings.CutPrefix(head, "address ")
 	lex := lexer{text: body}
 	var out []envRule
 	for tok := lex.next(); tok != ""; tok = lex.next() {
 		name, values, _ := cutCall(tok)
-		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values), project: project})
+		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values), project: project, address: address})
 	}
 	return out
 }
@@ -43,18 +45,41 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	if r == nil || !r.harm {
 		return
 	}
-	if v.Known {
-		for _, ok := range r.values {
-			if ok == v.Text {
-				return
-			}
+	switch {
+	case v.Known && r.allows(v.Text):
+	case r.project && a.ownPlaces(v):
+		a.effect(Effect{Kind: Code, Detail: name + " adds code of the project", Command: cmd, Span: span, Certain: true})
+	case name == "PATH" && appends(v) && !strings.Contains(a.an.Source, "unset"):
+		a.effect(Effect{Kind: Code, Detail: "PATH has more programs", Command: cmd, Span: span, Certain: true})
+	case r.address:
+		a.gap(DynamicOperand, name+" "+r.why, span, cmd)
+	default:
+		a.gap(Environment, name+" "+r.why, span, cmd)
+	}
+}
+
+// allows reports whether every word of a value is one that does no harm: `RUSTFLAGS='-D warnings'`.
+func (r *envRule) allows(value string) bool {
+	if len(r.values) == 0 || value == "" || strings.ContainsAny(value, "'\"\\`$;|&<>\n") {
+		return false
+	}
+	for word := range strings.FieldsSeq(value) {
+		if !slices.ContainsFunc(r.values, func(ok string) bool { return starMatch(ok, word) }) {
+			return false
 		}
 	}
-	if r.project && a.ownPlaces(v) {
-		a.effect(Effect{Kind: Code, Detail: name + " adds code of the project", Command: cmd, Span: span, Certain: true})
-		return
+	return true
+}
+
+// appends reports whether a value of PATH only adds places behind those that there are, so that no program is another
+// than before: `$PATH:$HOME/go/bin`.
+func appends(v *shell.Word) bool {
+	_, value, _ := strings.Cut(v.Raw, "PATH=")
+	if value == "" {
+		value = v.Raw
 	}
-	a.gap(Environment, name+" "+r.why, span, cmd)
+	value = strings.TrimLeft(value, `"`)
+	return !v.Known && (strings.HasPrefix(value, "$PATH:") || strings.HasPrefix(value, "${PATH}:")) && !strings.ContainsAny(value, "`(")
 }
 
 // ownPlaces reports whether a value is a list of places inside the workspace.

@@ -224,24 +224,6 @@ func (c *call) listedBy(words []shell.Word) bool {
 	return true
 }
 
-// listed returns an operand as a file that was found if it is what a listing prints, as in
-// `wc -l $(git ls-files '*.py')`.
-func (c *call) listed(w *shell.Word) *shell.Word {
-	inside, ok := strings.CutPrefix(w.Raw, "$(")
-	if inside, ok = strings.CutSuffix(inside, ")"); w.Known || !ok || c.hasFound || len(inside) > maxPattern {
-		return w
-	}
-	s := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang})
-	if len(s.Commands) != 1 || len(s.Gaps)+len(s.Commands[0].Redirects)+len(s.Commands[0].Assigns) > 0 || !c.listedBy(s.Commands[0].Words) {
-		return w
-	}
-	c.f.noLinks = c.noLinks
-	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
-	v := *w
-	v.Why = whyFound
-	return &v
-}
-
 // startsOf returns the places that a listing begins at: of find the words before its
 // expression, of grep those behind what it looks for.
 func startsOf(words []shell.Word) (out []shell.Word) {
@@ -307,34 +289,6 @@ func (f *frame) places() []string {
 		return []string{f.found}
 	}
 	return f.starts
-}
-
-// listing reports whether a command prints nothing but names of files that are there.
-func listing(words []shell.Word) bool {
-	if len(words) == 0 || !words[0].Known {
-		return false
-	}
-	name, ok := programName(words[0].Text)
-	switch {
-	case !ok || name == "git" && (len(words) < 2 || words[1].Text != "ls-files"):
-		return false
-	case name != "find" && name != "fd" && name != "ls" && name != "git" && name != "rg" && name != "grep":
-		return false
-	}
-	names := name != "rg" && name != "grep"
-	for i := range words[1:] {
-		t := words[1+i].Text
-		switch flag, _, _ := strings.Cut(t, "="); flag {
-		case "-l", "-rl", "--files", "--files-with-matches":
-			names = true
-		case "--label", "--format", "-printf", "-fprintf", "-fprint", "-fprint0", "-exec", "-execdir", "-ok", "-okdir", "-files0-from", "-x", "-X", "--exec", "--exec-batch", "--search-path", "--base-directory":
-			return false // it prints what it is told to, or begins elsewhere
-		}
-		if strings.HasPrefix(t, "--for") || strings.HasPrefix(t, "--lab") || name == "fd" && strings.HasPrefix(t, "-x") {
-			return false
-		}
-	}
-	return names
 }
 
 // joined analyses words that a shell puts together again, here or on another machine.

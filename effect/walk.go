@@ -90,7 +90,7 @@ func (c *call) operand(i, place int, flags bool, sp *spec) int {
 		switch {
 		case sp.runs && !w.Known:
 			c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
-		case sp.harmful || sp.risky && !w.Known:
+		case (sp.harmful || sp.risky && !w.Known) && !c.namesFile(w):
 			c.gap(DynamicOperand, "an argument that is known only at run time could be a flag", w)
 		}
 	}
@@ -115,6 +115,19 @@ func (c *call) operand(i, place int, flags bool, sp *spec) int {
 		place++
 	}
 	return place
+}
+
+// namesFile reports whether a word that is known only at run time is the name of a file that was found: `*.go`, in a loop
+// over it `$f`, or a line of `find .`. That somebody calls a file like a flag counts only for flags that run something.
+func (c *call) namesFile(w *shell.Word) bool {
+	shape := w.Text
+	if !w.Known {
+		shape = w.Shape()
+	}
+	if ext := strings.LastIndexByte(shape, '.'); ext > 0 && shape[0] == '*' && len(shape) > ext+1 && (w.Known || shell.IsName(w)) {
+		return !strings.ContainsFunc(shape[ext+1:], func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })
+	}
+	return !w.Known && c.lister(w) != nil
 }
 
 // couldBeFlag reports whether a word may begin with a dash, or become several words.

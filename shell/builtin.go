@@ -63,7 +63,7 @@ func (w *walker) variableBuiltin(name string, args []Word) {
 	case "unset":
 		w.unset(args)
 	case "read":
-		w.names(args, "adinNptu", "read")
+		w.names(args, "adinNptu", w.lineOf(args))
 		w.env.set("REPLY", variable{why: "read"})
 	case "mapfile", "readarray":
 		w.callback(args, "-C")

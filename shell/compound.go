@@ -52,7 +52,7 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 // pipeline walks a pipeline, given by its first command and its operators from the
 // outside in.
 func (w *walker) pipeline(first func(), ops []*syntax.Stmt) {
-	stdin, nest := w.stdin, w.nest
+	stdin, nest, outer := w.stdin, w.nest, w.piped
 	part := func(fn func(), last bool) {
 		from, traps := len(w.out.Commands), len(w.traps)
 		mark, blind := w.env.mark(), w.env.blind
@@ -73,9 +73,37 @@ func (w *walker) pipeline(first func(), ops []*syntax.Stmt) {
 		if _, ok := b.Y.Cmd.(*syntax.TimeClause); ok {
 			w.gap(Syntax, "time is a program, not a keyword, after a pipe", b.Y)
 		}
+		w.piped = piped{w.stdin, b}
 		part(func() { w.stmt(b.Y) }, i == 0)
 	}
-	w.stdin, w.nest = stdin, nest
+	w.stdin, w.nest, w.piped = stdin, nest, outer
+}
+
+// piped is the pipe that feeds commands, and the index of the one on its left.
+type piped struct {
+	stdin int
+	by    *syntax.BinaryCmd
+}
+
+// LineOf begins the reason why a variable is not known that holds one of the lines which some commands print,
+// in a loop over `$(find . -name '*.go')` or in `find . -name '*.go' | while read f`. The commands follow.
+const LineOf = "a line of "
+
+// lineOf says that a variable is one of the lines that are piped to `read`, as far as that is so.
+func (w *walker) lineOf(args []Word) string {
+	by := "read"
+	if n := len(args); n == 0 || n > 2 || n == 2 && args[0].Text != "-r" || w.piped.by == nil || w.stdin != w.piped.stdin || w.nest&MixedStdin != 0 {
+		return by
+	}
+	if at := len(w.out.Commands) - 1; at < 0 || len(w.out.Commands[at].Redirects) > 0 {
+		return by
+	}
+	start, _ := w.text.node(w.piped.by.X)
+	end := int(w.piped.by.OpPos.Offset())
+	if start < 0 || end > len(w.text.orig) || end-start > maxWhy {
+		return by
+	}
+	return LineOf + w.text.orig[start:end]
 }
 
 // feed makes the commands written since from the input of what follows.
@@ -288,6 +316,9 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	from := w.output()
 	for _, it := range items {
 		v := variable{why: "loop variable " + name, shape: it.Shape()}
+		if inside, ok := strings.CutPrefix(it.Raw, "$("); ok && len(items) == 1 && len(inside) < maxWhy && strings.HasSuffix(inside, ")") {
+			v.why = LineOf + inside[:len(inside)-1]
+		}
 		if it.Known {
 			v = variable{state: varKnown, text: it.Text, tilde: it.Tilde, glob: it.Glob}
 		}

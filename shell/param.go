@@ -216,7 +216,9 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		b.splice(v.text, quoted)
 	default:
 		why := "variable " + name
-		if v.why != "" && len(v.why) < maxWhy && !strings.Contains(v.why, name) {
+		if strings.HasPrefix(v.why, LineOf) {
+			why = v.why
+		} else if v.why != "" && len(v.why) < maxWhy && !strings.Contains(v.why, name) {
 			why += ", " + v.why
 		}
 		if name == "PWD" && v.shape == "" {

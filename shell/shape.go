@@ -52,6 +52,9 @@ func printedShape(p *syntax.CmdSubst) string {
 // whyName begins the reason of a word that is a file's name, which a pattern has found.
 const whyName = "a file name in variable "
 
+// IsName reports whether a word is a file's name that a loop over a pattern has put into a variable.
+func IsName(w *Word) bool { return strings.HasPrefix(w.Why, whyName) }
+
 // here is the shape of the directory that the command is in.
 const here = "."
 

@@ -16,6 +16,7 @@ type walker struct {
 	env   env
 	nest  Nest
 	stdin int // index of the command that feeds the current one, or -1
+	piped piped
 
 	aliases  map[string][]string // all that an alias was ever given
 	aliasing []string            // aliases being followed

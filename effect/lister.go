@@ -1,0 +1,131 @@
+package effect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// listed returns an operand as a file that was found if it is what a listing prints, as in
+// `wc -l $(git ls-files '*.py')`.
+func (c *call) listed(w *shell.Word) *shell.Word {
+	if !w.Known && shell.IsName(w) && c.namesFile(w) { // `for f in *.go; do gofmt -l $f; done`
+		return &shell.Word{Text: w.Shape(), Raw: w.Raw, Span: w.Span, Known: true, Glob: true}
+	}
+	if w.Known || c.hasFound {
+		return w
+	}
+	if words := c.lister(w); words == nil || !c.listedBy(words) {
+		return w
+	}
+	c.f.noLinks = c.noLinks
+	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
+	v := *w
+	v.Why = whyFound
+	return &v
+}
+
+// lister returns the command that lists files of which a word is one, nil if there is none.
+func (c *call) lister(w *shell.Word) []shell.Word {
+	inside, ok := printedBy(w)
+	if !ok || len(inside) > maxPattern {
+		return nil
+	}
+	s := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang})
+	if len(s.Commands) == 0 || len(s.Gaps) > 0 {
+		return nil
+	}
+	for i := range s.Commands {
+		k := &s.Commands[i]
+		if len(k.Assigns) > 0 || slices.ContainsFunc(k.Redirects, notErrors) || i > 0 && (k.Stdin != i-1 || k.Nest&shell.MixedStdin != 0 || !selects(k.Words)) {
+			return nil
+		}
+	}
+	if !listing(s.Commands[0].Words) {
+		return nil
+	}
+	return s.Commands[0].Words
+}
+
+// printedBy returns the commands of which a word is a line that they print: `$(find .)`, or a variable that a loop sets to it.
+func printedBy(w *shell.Word) (string, bool) {
+	if inside, ok := strings.CutPrefix(w.Raw, "$("); ok {
+		return strings.CutSuffix(inside, ")")
+	}
+	name := strings.Trim(w.Raw, `"${}`)
+	if strings.ContainsFunc(name, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) || strings.Count(w.Raw, "$") != 1 || strings.Trim(w.Raw[:strings.IndexByte(w.Raw, '$')], `"`) != "" {
+		return "", false
+	}
+	return strings.CutPrefix(w.Why, shell.LineOf)
+}
+
+// notErrors reports whether a redirect is more than `2>/dev/null`.
+func notErrors(r shell.Redirect) bool { return r.Fd != "2" || r.Target.Text != "/dev/null" }
+
+// selects reports whether a command prints some of the lines that it reads, and nothing else: `head -20`, `grep -v test`.
+func selects(words []shell.Word) bool {
+	if len(words) == 0 || !words[0].Known {
+		return false
+	}
+	operands, most, flags := 0, 0, ""
+	switch words[0].Text {
+	case "head", "tail":
+		flags = "n0123456789+"
+	case "sort":
+		flags = "urnV"
+	case "grep":
+		flags, most = "viEFPwx", 1
+	case "uniq", "tac":
+	default:
+		return false
+	}
+	for i := range words[1:] {
+		t := words[1+i].Text
+		switch {
+		case !words[1+i].Known || strings.HasPrefix(t, "--"):
+			return false
+		case len(t) > 1 && t[0] == '-':
+			if strings.Trim(t[1:], flags) != "" {
+				return false
+			}
+		case allDigits(t) && flags[0] == 'n': // `head -n 20`
+		default:
+			operands++
+		}
+	}
+	return operands <= most
+}
+
+// listing reports whether a command prints nothing but names of files that are there.
+func listing(words []shell.Word) bool {
+	if len(words) == 0 || !words[0].Known {
+		return false
+	}
+	name, ok := programName(words[0].Text)
+	switch {
+	case !ok || name == "git" && (len(words) < 2 || words[1].Text != "ls-files" && !namesOnly(words)):
+		return false
+	case name != "find" && name != "fd" && name != "ls" && name != "git" && name != "rg" && name != "grep":
+		return false
+	}
+	names := name != "rg" && name != "grep"
+	for i := range words[1:] {
+		t := words[1+i].Text
+		switch flag, _, _ := strings.Cut(t, "="); flag {
+		case "-l", "-rl", "--files", "--files-with-matches":
+			names = true
+		case "--label", "--format", "-printf", "-fprintf", "-fprint", "-fprint0", "-exec", "-execdir", "-ok", "-okdir", "-files0-from", "-x", "-X", "--exec", "--exec-batch", "--search-path", "--base-directory":
+			return false // it prints what it is told to, or begins elsewhere
+		}
+		if strings.HasPrefix(t, "--for") || strings.HasPrefix(t, "--lab") || name == "fd" && strings.HasPrefix(t, "-x") {
+			return false
+		}
+	}
+	return names
+}
+
+// namesOnly reports whether git prints the names of changed files: `git diff --name-only HEAD~1`.
+func namesOnly(words []shell.Word) bool {
+	return words[1].Text == "diff" && slices.ContainsFunc(words[2:], func(w shell.Word) bool { return w.Text == "--name-only" })
+}
