@@ -360,6 +360,9 @@ func (c *call) format(w *shell.Word) {
 	if !w.Known && w.Why != whyFound { // `prettier --write $(git diff --name-only)`
 		w = &shell.Word{Text: ".", Raw: w.Raw, Known: true, Span: w.Span}
 	}
+	if dir, ok := strings.CutSuffix(w.Text, "/..."); ok && w.Known { // `go fmt ./...`
+		w = &shell.Word{Text: dir, Raw: w.Raw, Known: true, Span: w.Span}
+	}
 	n := len(c.a.an.Effects)
 	c.changeFile(Write, w)
 	if !w.Known || len(c.a.an.Effects) == n {

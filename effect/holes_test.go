@@ -257,7 +257,7 @@ func TestLoadedAndPiped(t *testing.T) {
 			t.Errorf("%s does not run rm: %+v", c, a.Commands)
 		}
 	}
-	for _, c := range []string{"awk --C '{ print }' f", "gpg --homedir k -k", "cargo fmt -- src/a.rs", "git show HEAD:$f", "git diff HEAD -- '*env'"} {
+	for _, c := range []string{"awk --C '{ print }' f", "gpg --homedir k -k", "cargo fmt -- src/a.rs", "go fmt ./...", "go fmt ./src/...", "go fmt x", "git show HEAD:$f", "git diff HEAD -- '*env'"} {
 		if AnalyzeCommand(c, opts).ReadOnly {
 			t.Errorf("%s is read-only", c)
 		}
