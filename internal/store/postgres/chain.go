@@ -39,8 +39,20 @@ func (s *Store) own(ctx context.Context) (string, ledger.Head, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.chain, s.head = chain, head
-	return chain, head, nil
+	if s.chain == "" {
+		s.chain, s.head = chain, head
+	}
+	return s.chain, s.head, nil // of whoever was first
+}
+
+// wrote moves the end of a chain. Another process may have taken it over meanwhile, and this
+// one may have another by now, whose end it is not.
+func (s *Store) wrote(chain string, head ledger.Head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chain == chain {
+		s.head = head
+	}
 }
 
 // take gets a chain: the one that this process has, one whose owner is gone, or a

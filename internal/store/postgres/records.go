@@ -168,9 +168,7 @@ func (s *Store) put(ctx context.Context, batch []*job, exists map[string]bool) (
 			sealed := seal(batch, &head)
 			clear(exists)
 			if err = s.insert(ctx, chain, batch, sealed, exists); err == nil || lost(err) && s.committed(ctx, chain, head, batch) {
-				s.mu.Lock()
-				s.head = head
-				s.mu.Unlock()
+				s.wrote(chain, head)
 				return nil
 			}
 		}
