@@ -35,9 +35,9 @@ func (fl *floorWalk) words() {
 			if !w.Known || len(w.Text) > maxWord || strings.IndexByte(w.Text, '\n') >= 0 {
 				continue
 			}
-			e := effect.Effect{Raw: fl.text(w.Span), Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
+			e := effect.Effect{Raw: w.Raw, Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
 			code := !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
-			e.Recursive = transfers && !fl.said(i, w.Span)
+			e.Recursive = transfers && !fl.said(i, w)
 			for _, piece := range pieces(w.Text, code) {
 				if left--; left < 0 {
 					fl.cap(c.Text, "a path rule might apply to one of very many words")
@@ -46,7 +46,7 @@ func (fl *floorWalk) words() {
 				if e.Kind = effect.Read; reads {
 					fl.mayTouch(c, e, piece)
 				}
-				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j) || fl.unknownFlag(i, j)) && !fl.said(i, w.Span) {
+				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j) || fl.unknownFlag(i, j)) && !fl.said(i, w) {
 					fl.mayTouch(c, e, piece)
 				}
 			}
@@ -103,16 +103,30 @@ func (fl *floorWalk) guesses(i int) bool {
 // `javac -d src A.java`. Most long ones that are given without a value, as `prettier --check src`, take none.
 func (fl *floorWalk) unknownFlag(i, j int) bool {
 	args := fl.a.Commands[i].Args()
+	letter := j > 0 && len(args[j-1].Text) == 2
 	return slices.ContainsFunc(fl.a.Gaps, func(g effect.Gap) bool {
-		return g.Command == i && g.Kind == effect.UnknownFlag && (g.Span == args[j].Span || j > 0 && g.Span == args[j-1].Span && len(args[j-1].Text) == 2)
+		switch {
+		case g.Command != i || g.Kind != effect.UnknownFlag:
+			return false
+		case !fl.shown(&args[j]): // which flag it is cannot be told
+			return letter && args[j-1].Text[0] == '-' || args[j].Text != "" && args[j].Text[0] == '-'
+		}
+		return g.Span == args[j].Span || letter && g.Span == args[j-1].Span
 	})
 }
 
+// shown tells whether a word stands in the call's text as it is, so that its place is its own: the words of
+// `eval "$x"` all have the place of `"$x"`.
+func (fl *floorWalk) shown(w *shell.Word) bool { return w.Raw != "" && fl.text(w.Span) == w.Raw }
+
 // said tells whether an effect says what becomes of a word of a command.
-func (fl *floorWalk) said(i int, at shell.Span) bool {
+func (fl *floorWalk) said(i int, w *shell.Word) bool {
+	if !fl.shown(w) {
+		return false
+	}
 	for j := range fl.a.Effects {
 		e := &fl.a.Effects[j]
-		if e.Command != i || e.Span != at {
+		if e.Command != i || e.Span != w.Span {
 			continue
 		}
 		if e.Kind == effect.Write || e.Kind == effect.Delete || e.Kind == effect.Read && !e.Tags.Has(effect.List) && !fl.guesses(i) {

@@ -295,7 +295,7 @@ func (c *call) operands(ops []int) {
 			c.envWord(w)
 			continue
 		}
-		if o.role == roleText || o.role == roleUnless || o.role == roleDefine {
+		if o.role == roleText || o.role == roleDefine || o.role == roleUnless && strings.Contains(w.Text, "=") { // `make all` names no command
 			c.mayRun(i)
 		}
 		w = c.listed(w)
