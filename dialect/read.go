@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,18 +70,21 @@ func Arguments(f *obstat.Facts) (*tree.Node, error) {
 // under one alone; found is false where it is missing, or null.
 func Text(tool string, args *tree.Node, names ...string) (text string, found bool, err error) {
 	var n *tree.Node
+	var given string
 	for _, name := range names {
 		have := args.Get(name)
 		if n != nil && have != nil && have != n {
-			return "", false, fmt.Errorf("%s is called with %s at once; which one counts is not known", tool, strings.Join(names, " and "))
+			return "", false, fmt.Errorf("%s is called with %s and %s at once; which one counts is not known", tool, given, name)
 		}
-		n = cmp.Or(n, have)
+		if n == nil && have != nil {
+			n, given = have, name
+		}
 	}
 	switch {
 	case n == nil || n.Is(tree.Null):
 		return "", false, nil
 	case !n.Is(tree.String):
-		return "", false, fmt.Errorf("%s of %s should be a text, not %s", strings.Join(names, " or "), tool, n.Kind)
+		return "", false, fmt.Errorf("%s of %s should be a text, not %s", given, tool, n.Kind)
 	}
 	return n.Str, true, nil
 }
