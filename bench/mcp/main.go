@@ -157,6 +157,7 @@ func measure() {
 	n := flag.Int("n", 3000, "calls of each")
 	size := flag.Int("size", 100, "bytes of the argument")
 	version := flag.String("version", "", "protocol version; the newest if empty")
+	row := flag.Int("row", 1, "calls in a row before the next one's turn")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "obstat-bench-mcp")
 	check(err)
@@ -179,22 +180,30 @@ func measure() {
 		defer w.session.Close()
 	}
 	text := strings.Repeat("x", *size)
-	for i := range *n + 200 {
+	for i := 0; i < *n+200; i += *row {
 		rand.Shuffle(len(ways), func(a, b int) { ways[a], ways[b] = ways[b], ways[a] })
 		for _, w := range ways {
-			began := time.Now()
-			r, err := w.session.CallTool(context.Background(), &mcp.CallToolParams{Name: "echo", Arguments: echo{text}})
-			took := time.Since(began)
-			check(err)
-			if len(r.Content) != 1 || r.Content[0].(*mcp.TextContent).Text != text {
-				log.Fatalf("%s: another answer: %v", w.name, r.Content[0])
-			}
-			if i >= 200 { // everything is warm
-				w.took = append(w.took, took)
+			for range *row {
+				took := w.call(text)
+				if i >= 200 { // everything is warm
+					w.took = append(w.took, took)
+				}
 			}
 		}
 	}
 	report(ways, *size)
+}
+
+// call returns how long a call takes.
+func (w *way) call(text string) time.Duration {
+	began := time.Now()
+	r, err := w.session.CallTool(context.Background(), &mcp.CallToolParams{Name: "echo", Arguments: echo{text}})
+	took := time.Since(began)
+	check(err)
+	if len(r.Content) != 1 || r.Content[0].(*mcp.TextContent).Text != text {
+		log.Fatalf("%s: another answer: %v", w.name, r.Content[0])
+	}
+	return took
 }
 
 func report(ways []*way, size int) {
