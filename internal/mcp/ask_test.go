@@ -91,6 +91,9 @@ func TestClientGone(t *testing.T) {
 		}
 		cancel()
 		if !piped {
+			if got := w.next(w.client); !strings.Contains(got, "notifications/cancelled") {
+				t.Errorf("the form is not taken back: %s", got)
+			}
 			w.through(`{"jsonrpc":"2.0","id":50,"method":"ping"}`, `{"jsonrpc":"2.0","id":50,"result":{}}`)
 			if _, r := w.pending(); r == nil {
 				t.Error("the request has ended with the connection")
