@@ -37,7 +37,9 @@ func (fl *floorWalk) words() {
 			}
 			e := effect.Effect{Raw: w.Raw, Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
 			code := !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
-			e.Recursive = transfers && !fl.said(i, w)
+			said := fl.said(i, w)
+			e.Recursive = transfers && !said
+			out := writes && !said && (!c.Catalogued || isOutput(c.Args(), j) || fl.unknownFlag(i, j))
 			for _, piece := range pieces(w.Text, code) {
 				if left--; left < 0 {
 					fl.cap(c.Text, "a path rule might apply to one of very many words")
@@ -46,7 +48,7 @@ func (fl *floorWalk) words() {
 				if e.Kind = effect.Read; reads {
 					fl.mayTouch(c, e, piece)
 				}
-				if e.Kind = effect.Write; writes && (!c.Catalogued || isOutput(c.Args(), j) || fl.unknownFlag(i, j)) && !fl.said(i, w) {
+				if e.Kind = effect.Write; out {
 					fl.mayTouch(c, e, piece)
 				}
 			}

@@ -195,13 +195,13 @@ func FuzzDecode(f *testing.F) {
 func TestTyped(t *testing.T) {
 	for in, want := range map[string]string{
 		`"shell","tool_input":{"command":["bash","-lc","make all | tee x"],"workdir":"/w"}`: `{"command":"make all | tee x","workdir":"/w"}`,
-		`"shell","tool_input":{"command":["git","commit","-m","it's \"a b\""]}`:              `{"command":"git commit -m 'it'\\''s \"a b\"'"}`,
-		`"exec_command","tool_input":{"cmd":["/usr/bin/zsh","-c","ls"]}`:                     `{"cmd":"ls"}`,
-		`"shell","tool_input":{"command":["bash","-c","ls","x"]}`:                            `{"command":"bash -c ls x"}`,
-		`"shell","tool_input":{"command":["bash","-xc","ls"]}`:                               `{"command":"bash -xc ls"}`,
-		`"shell","tool_input":{"command":["ls",7]}`:                                          `{"command":["ls",7]}`,
-		`"mcp__x__shell","tool_input":{"command":["ls","a b"]}`:                              `{"command":["ls","a b"]}`,
-		`"Bash","tool_input":{"command":["bash","-lc","ls"]}`:                                "",
+		`"shell","tool_input":{"command":["git","commit","-m","it's \"a b\""]}`:             `{"command":"git commit -m 'it'\\''s \"a b\"'"}`,
+		`"exec_command","tool_input":{"cmd":["/usr/bin/zsh","-c","ls"]}`:                    `{"cmd":"ls"}`,
+		`"shell","tool_input":{"command":["bash","-c","ls","x"]}`:                           `{"command":"bash -c ls x"}`,
+		`"shell","tool_input":{"command":["bash","-xc","ls"]}`:                              `{"command":"bash -xc ls"}`,
+		`"shell","tool_input":{"command":["ls",7]}`:                                         `{"command":["ls",7]}`,
+		`"mcp__x__shell","tool_input":{"command":["ls","a b"]}`:                             `{"command":["ls","a b"]}`,
+		`"Bash","tool_input":{"command":["bash","-lc","ls"]}`:                               "",
 	} {
 		e, err := Decode(Codex, []byte(`{"session_id":"s","turn_id":"t","transcript_path":"/t","cwd":"/w","permission_mode":"default","model":"m","hook_event_name":"PreToolUse","tool_use_id":"1","tool_name":`+in+`}`), nil)
 		if want == "" && err == nil || want != "" && (err != nil || string(e.Call.Input) != want) {

@@ -138,7 +138,9 @@ func TestRequests(t *testing.T) {
 			func(ctx context.Context, c *client.Client) (any, error) { _, err := c.Bundle(ctx); return nil, err },
 			"GET", "/v1/bundle", ``, nil},
 		{"records", ``,
-			func(ctx context.Context, c *client.Client) (any, error) { return nil, c.SendRecords(ctx, []string{"{}"}) },
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return nil, c.SendRecords(ctx, []string{"{}"})
+			},
 			"POST", "/v1/records", `{"lines": ["{}"]}`, nil},
 	}
 	for _, test := range tests {

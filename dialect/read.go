@@ -72,11 +72,11 @@ func Text(tool string, args *tree.Node, names ...string) (text string, found boo
 	var n *tree.Node
 	var given string
 	for _, name := range names {
-		have := args.Get(name)
-		if n != nil && have != nil && have != n {
+		switch have := args.Get(name); {
+		case have == nil || have == n:
+		case n != nil:
 			return "", false, fmt.Errorf("%s is called with %s and %s at once; which one counts is not known", tool, given, name)
-		}
-		if n == nil && have != nil {
+		default:
 			n, given = have, name
 		}
 	}

@@ -111,7 +111,7 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 	case roleURL:
 		c.url(w)
 	case roleHost:
-		c.host = hostOf(w.Text)
+		_, c.host = urlHost(w.Text) // `ssh ssh://me@host:22`, `ssh me@host`
 		c.connect(c.host, w, false)
 	case roleLookup:
 		c.connect(w.Text, w, true)

@@ -15,9 +15,6 @@ func (c *call) connect(host string, w *shell.Word, harmless bool) {
 
 // hostOf takes the host out of user@host:port.
 func hostOf(s string) string {
-	if _, rest, ok := strings.Cut(s, "://"); ok {
-		s, _, _ = strings.Cut(rest, "/")
-	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = s[i+1:]
 	}

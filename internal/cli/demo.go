@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat/internal/demo"
 	"github.com/obstat/obstat/internal/display"
 	"github.com/obstat/obstat/internal/explain"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -259,7 +260,7 @@ func (s *show) next(dir string) {
 	for _, l := range [][2]string{
 		{"to have the command", "go install ./cmd/obstat"},
 		{"why a call was denied, step by step", "cd " + s.run.Dir + "\n  obstat explain bash --command 'cat .env'"},
-		{"what another policy would have said", "obstat replay --store " + demo.StorePath(dir) + " -p NEW"},
+		{"what another policy would have said", "obstat replay --store " + statedir.Store(dir) + " -p NEW"},
 		{"what your own project's files mean", "cd YOUR-PROJECT && obstat policy show"},
 		{"answer your agents in a terminal of your own", "obstat ask"},
 	} {

@@ -120,7 +120,7 @@ func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if path := filepath.Join(dir, "obstat.db"); sqlite.Exists(path) {
+	if path := statedir.Store(dir); sqlite.Exists(path) {
 		var s *sqlite.Store
 		if s, err = sqlite.Open(ctx, path); err == nil {
 			err = errors.Join(server.KeepProofs(ctx, s, proofs), s.Close())
@@ -128,7 +128,7 @@ func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
 	}
 	if j, gone := remote.Load(dir); gone == nil {
 		var c *client.Client
-		if c, gone = client.New(client.Options{URL: j.URL, Token: j.Token}); gone == nil {
+		if c, gone = j.Client(); gone == nil {
 			err = errors.Join(err, c.SendProofs(ctx, proofs))
 		}
 	}

@@ -109,8 +109,7 @@ func (o *serveOptions) check() error {
 // local tells whether an address is of this machine alone; "" is the socket's.
 func local(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return addr == "" || err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+	return addr == "" || err == nil && server.Loopback(host)
 }
 
 func serveRun(ctx context.Context, o *serveOptions) (err error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/demo"
 	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/store"
 )
 
@@ -43,7 +44,7 @@ func (o *serveOptions) demonstrate(ctx context.Context, opts *server.Options) (*
 	if err := a.run.Close(); err != nil { // the server opens the store
 		return nil, err
 	}
-	o.Store.Path = demo.StorePath(dir)
+	o.Store.Path = statedir.Store(dir)
 	opts.Policy = &gate.Files{Names: []string{filepath.Join(a.run.Dir, "obstat.yaml")}, NoPins: true}
 	return a, nil
 }
@@ -108,7 +109,7 @@ func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, ou
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n", demo.StorePath(filepath.Dir(a.run.Dir)), pictures())
+	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n", statedir.Store(filepath.Dir(a.run.Dir)), pictures())
 	return nil
 }
 

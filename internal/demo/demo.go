@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -50,9 +51,6 @@ type Run struct {
 	Guard *gate.Gate
 }
 
-// StorePath returns where a demo in dir keeps its ledger.
-func StorePath(dir string) string { return filepath.Join(dir, "obstat.db") }
-
 // Start makes the project and its store in dir and opens the gate; asked is
 // told of every request.
 func Start(ctx context.Context, dir string, asked func(*approval.Request)) (*Run, error) {
@@ -61,7 +59,7 @@ func Start(ctx context.Context, dir string, asked func(*approval.Request)) (*Run
 		return nil, err
 	}
 	var err error
-	if r.Store, err = sqlite.Open(ctx, StorePath(dir)); err != nil {
+	if r.Store, err = sqlite.Open(ctx, statedir.Store(dir)); err != nil {
 		return nil, err
 	}
 	r.Guard, err = gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: r.Dir, NoPins: true}, Store: r.Store,

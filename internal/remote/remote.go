@@ -88,7 +88,7 @@ func Join(ctx context.Context, dir, at, token, key string) (*Joined, error) {
 		return nil, err
 	}
 	j := &Joined{URL: at, Token: token, Key: key}
-	c, err := client.New(client.Options{URL: at, Token: token})
+	c, err := j.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +180,15 @@ func (s *Server) raise(number uint64) error {
 	return err
 }
 
+// Client returns a client of the server.
+func (j *Joined) Client() (*client.Client, error) {
+	return client.New(client.Options{URL: j.URL, Token: j.Token})
+}
+
 // Open returns the server that was joined. files are the policies of this machine,
 // which count as well; log has the records that are sent, nil sends none.
 func Open(j *Joined, dir string, files gate.Source, log ledger.Reader) (*Server, error) {
-	c, err := client.New(client.Options{URL: j.URL, Token: j.Token})
+	c, err := j.Client()
 	return &Server{joined: *j, dir: dir, client: c, files: files, log: log}, err
 }
 

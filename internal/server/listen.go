@@ -45,7 +45,7 @@ func (l *Listening) listen() (net.Listener, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--addr is host:port: %w", err)
 	}
-	if l.Cert == "" && !loopback(host) {
+	if l.Cert == "" && !Loopback(host) {
 		return nil, nil, fmt.Errorf("%s can be reached from other machines, so it needs TLS: give --tls-cert and --tls-key, or listen on 127.0.0.1", l.Addr)
 	}
 	ln, err := net.Listen("tcp", l.Addr)
@@ -68,8 +68,8 @@ func (l *Listening) listen() (net.Listener, []string, error) {
 	return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), hosts, nil
 }
 
-// loopback tells whether only this machine can reach a host.
-func loopback(host string) bool {
+// Loopback tells whether only this machine can reach a host.
+func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

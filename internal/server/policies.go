@@ -88,9 +88,7 @@ func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, erro
 
 // lintOptions has lint speak of the policy's own files alone.
 func lintOptions(l *dialect.Loaded) *lint.Options {
-	o := &lint.Options{Files: []string{}}
-	o.Files = append(o.Files, l.Input.Names()...)
-	return o
+	return &lint.Options{Files: l.Input.Names()}
 }
 
 // Upload keeps a policy as the next version. It is not in force yet.

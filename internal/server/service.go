@@ -384,7 +384,6 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text && a.Verdict == b.Verdict }), nil
 }
 
-
 // Tools returns which verdicts calls to tools can get, and leaves out the tools
 // that are denied whatever their input.
 func (v *Service) Tools(call *obstat.Call, names []string) (*client.ToolReaches, error) {
