@@ -2,6 +2,7 @@ package effect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -121,17 +122,26 @@ func (c *call) linksTo(ops []int) {
 
 // runWritten analyses the files that were both written and run.
 func (a *analyzer) runWritten() {
+	a.writes = slices.DeleteFunc(a.writes, func(w written) bool { return a.keeps(&a.an.Effects[w.effect]) })
 	if len(a.writes) == 0 {
 		return
 	}
 	a.installed()
-	from := a.implied(0)
-	for i := 0; i < len(a.started) && !a.full; i++ {
+	at := 0
+	for i := 0; (i < len(a.started) || at < len(a.an.Commands)) && !a.full; {
+		if i == len(a.started) {
+			a.runImplied(at) // of what was typed, and of what that runs
+			at++
+			continue
+		}
 		s := a.started[i]
 		a.runFile(&s, &s.file, 0)
-		from = a.implied(from) // of what that file runs
+		i++
 	}
 }
+
+// keeps reports whether a write leaves what the file means.
+func (a *analyzer) keeps(e *Effect) bool { return e.visible || keepsContent(a.wordsOf(e)) }
 
 // installed notes the programs that are run by name and were put where programs are found.
 func (a *analyzer) installed() {
@@ -149,35 +159,36 @@ func (a *analyzer) installed() {
 	}
 }
 
-// implied notes the files that programs read as code without being told, as make its Makefile.
-func (a *analyzer) implied(from int) int {
-	for i := from; i < len(a.an.Commands); i++ {
-		c := &a.an.Commands[i]
-		for _, file := range codeOf(c.Program) {
-			e := Effect{Kind: Read, Raw: file}
-			if c.Dir != "" {
-				e.Path = path.Join(c.Dir, file)
-			}
-			f := frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}
-			reader := c.Program
-			if reader == "git" {
-				reader = "sh" // its hooks
-			}
-			a.started = append(a.started, started{e, c.Words, f, i, c.Span, reader})
-		}
+// runImplied analyses the files that a command reads as code without being told, as make its Makefile.
+func (a *analyzer) runImplied(i int) {
+	c := a.an.Commands[i]
+	s := started{words: c.Words, f: frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}, cmd: i, span: c.Span, reader: c.Program}
+	if s.reader == "git" {
+		s.reader = "sh" // its hooks
 	}
-	return len(a.an.Commands)
+	for file := range strings.FieldsSeq(codeOf(c.Program)) {
+		s.file = Effect{Kind: Read, Raw: file}
+		if c.Dir != "" {
+			s.file.Path = path.Join(c.Dir, file)
+		}
+		a.runFile(&s, &s.file, 0)
+	}
 }
 
 // codeOf returns the files of a project that hold what a program runs.
-func codeOf(program string) []string {
+func codeOf(program string) string {
+	if program == "" || !strings.Contains(codeFiles, program) {
+		return ""
+	}
 	for line := range strings.SplitSeq(codeFiles, "\n") {
 		names, files, _ := strings.Cut(line, ": ")
-		if strings.Contains(" "+names+" ", " "+program+" ") {
-			return strings.Fields(files)
+		for name := range strings.FieldsSeq(names) {
+			if name == program {
+				return files
+			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // codeFiles are the files that programs take for code, or for settings that name code.
@@ -239,13 +250,10 @@ func (a *analyzer) runFile(s *started, file *Effect, copies int) {
 	all, parts := true, 0
 	for _, w := range a.writes {
 		e := &a.an.Effects[w.effect]
-		if e.visible || !same(e, file) { // a formatter leaves what it means
+		if !same(e, file) || a.keeps(e) {
 			continue
 		}
 		words := a.wordsOf(e)
-		if keepsContent(words) {
-			continue
-		}
 		parts++
 		if from, ok := copiedFrom(words, e); ok && copies < maxCopies {
 			a.runCopies(s, from, copies)

@@ -162,15 +162,11 @@ func isClean(p string) bool {
 		return p == "/"
 	}
 	for i := 0; i < len(p); {
-		j := i
-		for j < len(p) && p[j] != '/' {
-			j++
-		}
-		seg := p[i:j]
-		if (seg == "" && i != 0) || seg == "." || seg == ".." || j == len(p)-1 {
+		seg, _, more := strings.Cut(p[i:], "/")
+		if (seg == "" && i != 0) || seg == "." || seg == ".." || more && i+len(seg) == len(p)-1 {
 			return false
 		}
-		i = j + 1
+		i += len(seg) + 1
 	}
 	return true
 }

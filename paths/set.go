@@ -96,12 +96,17 @@ func (s Set) Meets(o Set) bool {
 	if a == "" || b == "" {
 		return false
 	}
-	markA, markB := hasMark(a), hasMark(b)
-	if !markA && !markB {
+	known, n := 0, min(len(a), len(b))
+	for known < n && a[known] == b[known] && a[known] > ClassEnd {
+		known++
+	}
+	if known < n && a[known] > ClassEnd && b[known] > ClassEnd {
+		return false // most pairs end here
+	}
+	if !hasMark(a[known:]) && !hasMark(b[known:]) {
 		return a == b || s.Below && below(a, b) || o.Below && below(b, a)
 	}
-	known := min(len(s.Known()), len(o.Known()))
-	if a[:known] != b[:known] || !s.Below && !o.Below && !sameEnd(a, b) {
+	if !s.Below && !o.Below && !sameEnd(a, b) {
 		return false
 	}
 	if len(a)*len(b) > maxMeet {

@@ -56,6 +56,9 @@ func (k *check) startsAgent(c *effect.Command) bool {
 
 // agent looks at an agent that is started without its hooks.
 func (k *check) agent(c *effect.Command) *Finding {
+	if c.ReadOnly {
+		return nil
+	}
 	why := ""
 	if as := slices.IndexFunc(c.Via, func(v string) bool { return is("inside", v) }); as >= 0 {
 		why = "inside " + c.Via[as] + " an agent does not find what guards it; only a person allows that"
@@ -119,8 +122,11 @@ func (k *check) variables() *Finding {
 func (k *check) startup() *Finding {
 	for i := range k.a.Effects {
 		e := &k.a.Effects[i]
+		if e.Kind != effect.Write {
+			continue
+		}
 		name := path.Base(fold(e.Path))
-		if e.Kind != effect.Write || !is("startup", name) && !strings.HasPrefix(name, ".env") {
+		if !is("startup", name) && !strings.HasPrefix(name, ".env") {
 			continue
 		}
 		if of := switchIn(string(k.call.Input)); of != "" {

@@ -76,7 +76,10 @@ func (k *check) text(t, dir, part string, glob bool) *Finding {
 	if p.Abs == "" {
 		return k.touches(paths.Shaped(shell.Unknown+"/"+path.Clean(strings.TrimLeft(t, "./"))), part, partly)
 	}
-	for _, at := range [...]string{p.Abs, p.Real} {
+	for i, at := range [...]string{p.Abs, p.Real} {
+		if i > 0 && at == p.Abs {
+			break // no link leads elsewhere
+		}
 		s := paths.Exactly(at)
 		if glob {
 			s = paths.Matching(at)

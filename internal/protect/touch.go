@@ -43,7 +43,10 @@ func (k *check) effect(e *effect.Effect) *Finding {
 	case e.Path == "" && e.Shape() != "":
 		how = partly
 	}
-	for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
+	for i, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
+		if i > 0 && s == e.Target() {
+			break // no link leads elsewhere
+		}
 		if f := k.touches(s, e.Raw, how); f != nil {
 			return f
 		}
@@ -224,9 +227,10 @@ func (k *check) path(name, part string) *Finding {
 	if e := named(p); e != nil {
 		return finding(name, e.what, part)
 	}
-	for i, it := range k.own() {
-		if it.set.Has(p) {
-			return finding(k.g.items[i].name, it.what, part)
+	one, items := paths.Exactly(p), k.own()
+	for i := range items {
+		if items[i].set.Meets(one) {
+			return finding(items[i].name, items[i].what, part)
 		}
 	}
 	return nil
