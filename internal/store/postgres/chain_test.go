@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat/ledger"
@@ -22,6 +23,16 @@ func TestWroteAnotherChain(t *testing.T) {
 		s.wrote("first", end)
 		if s.head != c.want {
 			t.Errorf("after a record of the first chain, with the chain %q now: its end is %v", c.now, s.head)
+		}
+	}
+}
+
+// TestUnreachable: a database that is not there is told of on one line.
+func TestUnreachable(t *testing.T) {
+	for _, at := range []string{"127.0.0.1:1", "nosuch.invalid"} {
+		_, err := Open(t.Context(), "postgres://ann@"+at+"/db", nil)
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "cannot be reached") || !strings.Contains(err.Error(), at) {
+			t.Errorf("%s: %v", at, err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	}
 	if err := s.migrate(ctx); err != nil {
 		s.pool.Close()
-		return nil, err
+		return nil, unreachable(err)
 	}
 	if err := s.tick(ctx); err != nil {
 		s.pool.Close()
@@ -111,6 +111,16 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		s.work.Go(func() { do(run) })
 	}
 	return s, nil
+}
+
+// unreachable says why nobody answers, on one line: the driver has one for each of its tries.
+func unreachable(err error) error {
+	var e *pgconn.ConnectError
+	if !errors.As(err, &e) {
+		return err
+	}
+	why, _, _ := strings.Cut(e.Unwrap().Error(), "\n")
+	return errors.New("the database cannot be reached: " + why)
 }
 
 // migrate makes the tables. Of several processes that do so at once each finds in
