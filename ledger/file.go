@@ -224,7 +224,7 @@ func (f *File) writeOut(batch []*pending) (before kept, err error) {
 	for _, p := range batch {
 		for _, d := range p.drafts {
 			last.at = before.end + int64(len(buf))
-			buf = append(append(buf, d.Seal(last.Head)...), '\n')
+			buf = append(d.AppendSeal(buf, last.Head), '\n')
 			last.Head, last.end = Head{d.r.Seq, d.r.Hash}, before.end+int64(len(buf))
 			d.r.Offset = last.at
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -44,23 +45,17 @@ func (r *Record) Draft() (*Draft, error) {
 	if y := r.Time.UTC().Year(); y < 1970 || y > 2261 {
 		return nil, fmt.Errorf("no record can be of the year %d", y)
 	}
-	c := *r
-	c.Seq, c.Prev, c.Hash = 0, Hash{}, Hash{}
-	c.Time = c.Time.UTC().Round(0)
-	if c.V == 0 {
-		c.V = Version
-	}
-	b, err := c.encode()
+	b, err := r.encodeMiddle()
 	if err == nil && bytes.Contains(b, []byte(`\ufffd`)) {
 		b, err = settled(b)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxRecord {
+	if len(linePrefix)+1+len(b)+linkLen > maxRecord {
 		return nil, ErrTooLarge
 	}
-	return &Draft{r, b[len(linePrefix)+1 : len(b)-linkLen]}, nil
+	return &Draft{r, b}, nil
 }
 
 // Record returns the record that is being written.
@@ -78,32 +73,35 @@ func Drafts(records []*Record) ([]*Draft, error) {
 	return out, nil
 }
 
-// settled returns a line as it will be written after it was read once: bytes
+// settled returns the middle of a line as it will be written after it was read once: bytes
 // that are no UTF-8 are written as an escape, and read as a character.
-func settled(b []byte) ([]byte, error) {
-	r, err := Decode(b)
+func settled(middle []byte) ([]byte, error) {
+	r, err := Decode(slices.Concat([]byte(linePrefix+"0"), middle, []byte("}")))
 	if err != nil {
 		return nil, err
 	}
-	return r.encode()
+	return r.encodeMiddle()
 }
 
 // Seal puts the record behind another one, and returns it as a line without the
 // newline.
-func (d *Draft) Seal(after Head) []byte {
-	r := d.r
-	b := d.body(after)
+func (d *Draft) Seal(after Head) []byte { return d.AppendSeal(nil, after) }
+
+// AppendSeal does what Seal does, and appends the line to b.
+func (d *Draft) AppendSeal(b []byte, after Head) []byte {
+	r, from := d.r, len(b)
+	b = d.body(b, after)
 	if r.V == 0 {
 		r.V = Version
 	}
 	r.Time = r.Time.UTC().Round(0)
-	r.Seq, r.Prev, r.Hash = after.Seq+1, after.Hash, sha256.Sum256(b)
+	r.Seq, r.Prev, r.Hash = after.Seq+1, after.Hash, sha256.Sum256(b[from:])
 	return appendHash(b, r.Hash)
 }
 
-// body returns the bytes that the hash is made over.
-func (d *Draft) body(after Head) []byte {
-	b := append(make([]byte, 0, len(d.rest)+linkLen+64), linePrefix...)
+// body appends the bytes that the hash is made over.
+func (d *Draft) body(b []byte, after Head) []byte {
+	b = append(slices.Grow(b, len(d.rest)+linkLen+64), linePrefix...)
 	b = strconv.AppendUint(b, after.Seq+1, 10)
 	b = append(b, d.rest...)
 	b = append(b, prevPrefix...)

@@ -142,7 +142,7 @@ func (r *Record) Sum() (Hash, error) {
 	if err != nil {
 		return Hash{}, err
 	}
-	return sha256.Sum256(d.body(Head{r.Seq - 1, r.Prev})), nil
+	return sha256.Sum256(d.body(nil, Head{r.Seq - 1, r.Prev})), nil
 }
 
 // Seal makes r the record after the one with the given sequence number and
@@ -161,7 +161,7 @@ func (r *Record) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(appendHash(d.body(Head{r.Seq - 1, r.Prev}), r.Hash), '\n'), nil
+	return append(appendHash(d.body(nil, Head{r.Seq - 1, r.Prev}), r.Hash), '\n'), nil
 }
 
 // Decode reads a record from a line of JSON.

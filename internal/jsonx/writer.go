@@ -55,10 +55,17 @@ func (w *Writer) Raw(raw []byte) {
 	w.Buf = buf.Bytes()
 }
 
-// TextField writes a field, unless its text is "".
+// field writes a key that has nothing to escape.
+func (w *Writer) field(name string) {
+	w.next()
+	w.Buf = append(append(append(w.Buf, '"'), name...), '"', ':')
+}
+
+// TextField writes a field, unless its text is "". The names of fields are written as
+// they are.
 func (w *Writer) TextField(name, s string) {
 	if s != "" {
-		w.Key(name)
+		w.field(name)
 		w.String(s)
 	}
 }
@@ -66,7 +73,7 @@ func (w *Writer) TextField(name, s string) {
 // IntField writes a field, unless its number is zero.
 func (w *Writer) IntField(name string, n int64) {
 	if n != 0 {
-		w.Key(name)
+		w.field(name)
 		w.Int(n)
 	}
 }
@@ -74,7 +81,7 @@ func (w *Writer) IntField(name string, n int64) {
 // TrueField writes a field, unless it is false.
 func (w *Writer) TrueField(name string, yes bool) {
 	if yes {
-		w.Key(name)
+		w.field(name)
 		w.Buf = append(w.Buf, "true"...)
 	}
 }
@@ -82,7 +89,7 @@ func (w *Writer) TrueField(name string, yes bool) {
 // RawField writes a field, unless its JSON is empty.
 func (w *Writer) RawField(name string, raw []byte) {
 	if len(raw) > 0 {
-		w.Key(name)
+		w.field(name)
 		w.Raw(raw)
 	}
 }
@@ -92,7 +99,7 @@ func (w *Writer) ListField(name string, list []string) {
 	if len(list) == 0 {
 		return
 	}
-	w.Key(name)
+	w.field(name)
 	w.Begin('[')
 	for _, s := range list {
 		w.String(s)
