@@ -67,6 +67,7 @@ type caller struct {
 	person  *Person
 	cookie  bool // the person is known by a cookie, which a browser sends by itself
 	address string
+	named   string // for limits, where it is known already
 	// lost says why the store could not be asked who this is: it is who it was before, and
 	// gets denials alone.
 	lost error
@@ -75,6 +76,8 @@ type caller struct {
 // id names the caller, for limits.
 func (c *caller) id() string {
 	switch {
+	case c.named != "":
+		return c.named
 	case c.agent != nil:
 		return "agent " + cmp.Or(c.agent.token.ID, c.agent.token.Name)
 	case c.person != nil:
@@ -112,8 +115,21 @@ type auth struct {
 	tls   bool
 
 	mu    sync.Mutex
-	known map[string]remembered // by the hash of a secret
+	known map[secretHash]remembered
 }
+
+// A secretHash is the kind of a secret and what is kept of it.
+type secretHash struct {
+	kind string
+	sum  [sha256.Size]byte
+}
+
+func hashFor(kind, secret string) secretHash {
+	return secretHash{kind, sha256.Sum256([]byte(secret))}
+}
+
+// text returns what the store has in place of the secret.
+func (h *secretHash) text() string { return hex.EncodeToString(h.sum[:]) }
 
 // remembered is what was found for a secret.
 type remembered struct {
@@ -123,14 +139,14 @@ type remembered struct {
 }
 
 func newAuth(store docs.Store, tls bool) *auth {
-	return &auth{store: store, tls: tls, known: map[string]remembered{}}
+	return &auth{store: store, tls: tls, known: map[secretHash]remembered{}}
 }
 
 // hashOf returns what is kept of a secret. A secret has 130 random bits, so that a
 // plain hash cannot be turned back.
 func hashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
+	h := hashFor("", secret)
+	return h.text()
 }
 
 // errWho means that nobody is known by what was sent.
@@ -165,14 +181,14 @@ func addressOf(r *http.Request) string {
 
 // find looks a secret up.
 func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller, error) {
-	hash := kind + hashOf(secret)
+	hash := hashFor(kind, secret)
 	a.mu.Lock()
 	k, ok := a.known[hash]
 	a.mu.Unlock()
 	now := time.Now()
 	if !ok || now.Sub(k.looked) > known {
 		var err error
-		if k, err = a.look(ctx, kind, secret); err != nil {
+		if k, err = a.look(ctx, &hash, secret); err != nil {
 			if errors.Is(err, errWho) {
 				a.mu.Lock()
 				delete(a.known, hash)
@@ -180,7 +196,7 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 			}
 			return nil, err
 		}
-		k.looked = now
+		k.looked, k.caller.named = now, k.caller.id()
 		a.mu.Lock()
 		if len(a.known) >= maxKnown {
 			clear(a.known)
@@ -202,7 +218,7 @@ func (a *auth) before(r *http.Request, lost error) *caller {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k, ok := a.known[tokenKind+hashOf(token)]
+	k, ok := a.known[hashFor(tokenKind, token)]
 	if !ok || k.caller.agent == nil || !time.Now().Before(k.until) {
 		return nil
 	}
@@ -210,8 +226,8 @@ func (a *auth) before(r *http.Request, lost error) *caller {
 }
 
 // look reads a token or session from the store.
-func (a *auth) look(ctx context.Context, kind, secret string) (remembered, error) {
-	hash := hashOf(secret)
+func (a *auth) look(ctx context.Context, secretHash *secretHash, secret string) (remembered, error) {
+	kind, hash := secretHash.kind, secretHash.text()
 	missing := func(err error) error {
 		if errors.Is(err, docs.ErrNotFound) {
 			return errWho
@@ -341,7 +357,7 @@ func (a *auth) end(ctx context.Context, w http.ResponseWriter, r *http.Request) 
 		return nil
 	}
 	a.mu.Lock()
-	delete(a.known, sessionKind+hashOf(cookie.Value))
+	delete(a.known, hashFor(sessionKind, cookie.Value))
 	a.mu.Unlock()
 	if err := docs.Delete(ctx, a.store, sessionKind, hashOf(cookie.Value)); !errors.Is(err, docs.ErrNotFound) {
 		return err
@@ -375,8 +391,12 @@ func (a *auth) revoke(ctx context.Context, id string) error {
 	}
 	for i := range list {
 		if list[i].ID == id {
+			hash := secretHash{kind: tokenKind}
+			if sum, err := hex.DecodeString(keys[i]); err == nil {
+				copy(hash.sum[:], sum)
+			}
 			a.mu.Lock()
-			delete(a.known, tokenKind+keys[i])
+			delete(a.known, hash)
 			a.mu.Unlock()
 			return docs.Delete(ctx, a.store, tokenKind, keys[i])
 		}

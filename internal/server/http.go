@@ -59,12 +59,7 @@ func methods(mux *http.ServeMux, r *http.Request) string {
 // guard makes the checks that hold for everything.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		head := w.Header()
-		head.Set(client.APIHeader, client.API)
-		head.Set("X-Content-Type-Options", "nosniff")
-		head.Set("Referrer-Policy", "no-referrer")
-		head.Set("X-Frame-Options", "DENY")
-		head.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		setHeaders(w.Header(), r)
 		rec := &recorder{ResponseWriter: w, code: http.StatusOK}
 		defer func() {
 			if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -84,6 +79,30 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(rec, r)
 		}
 	})
+}
+
+// The values of headers that every answer has; answers share them.
+var (
+	apiVersion = []string{client.API}
+	noSniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noFrame    = []string{"DENY"}
+	isJSON     = []string{"application/json"}
+	noStore    = []string{"no-store"}
+	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+	dataPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
+)
+
+// setHeaders sets the headers that every answer has. What a token was sent for is shown by no
+// browser: none sends a bearer token with a page that it opens, so such an answer gets the
+// policy of data.
+func setHeaders(h http.Header, r *http.Request) {
+	h[client.APIHeader], h["X-Content-Type-Options"] = apiVersion, noSniff
+	if auth := r.Header["Authorization"]; len(auth) > 0 && strings.HasPrefix(auth[0], "Bearer ") {
+		h["Content-Security-Policy"] = dataPolicy
+		return
+	}
+	h["Referrer-Policy"], h["X-Frame-Options"], h["Content-Security-Policy"] = noReferrer, noFrame, pagePolicy
 }
 
 // fromElsewhere tells whether a page of another site sent the request. A browser
@@ -149,10 +168,12 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, err)
 		return
 	}
-	for name := range r.URL.Query() {
-		if !slices.Contains(rt.query, name) {
-			s.fail(w, bad(fmt.Sprintf("there is no parameter %q here", name)))
-			return
+	if r.URL.RawQuery != "" {
+		for name := range r.URL.Query() {
+			if !slices.Contains(rt.query, name) {
+				s.fail(w, bad(fmt.Sprintf("there is no parameter %q here", name)))
+				return
+			}
 		}
 	}
 	if r.ContentLength != 0 {

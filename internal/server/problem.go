@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,21 +126,26 @@ func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
 
 // readBody reads a body of a bounded size, of JSON by its type.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, &client.Problem{Type: "media-type", Title: "a body comes as application/json", Status: http.StatusUnsupportedMediaType}
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != "application/json" {
+			return nil, &client.Problem{Type: "media-type", Title: "a body comes as application/json", Status: http.StatusUnsupportedMediaType}
+		}
 	}
-	var buf bytes.Buffer
+	var data []byte
+	var err error
 	if n := r.ContentLength; n > 0 && n <= limit {
-		buf.Grow(int(n) + bytes.MinRead)
+		data = make([]byte, n)
+		_, err = io.ReadFull(r.Body, data) // net/http ends the body there
+	} else {
+		data, err = io.ReadAll(io.LimitReader(r.Body, limit+1))
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
 	switch {
-	case n > limit:
+	case int64(len(data)) > limit:
 		return nil, &client.Problem{Type: "too-large", Title: "the body is too large", Status: http.StatusRequestEntityTooLarge}
 	case err != nil:
 		return nil, bad("the body could not be read: " + err.Error())
 	}
-	return buf.Bytes(), nil
+	return data, nil
 }
 
 // writeJSON answers with a value.
@@ -151,8 +155,8 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 		s.fail(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	head := w.Header()
+	head["Content-Type"], head["Cache-Control"] = isJSON, noStore
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

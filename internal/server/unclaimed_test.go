@@ -83,6 +83,30 @@ func TestAPIHeader(t *testing.T) {
 	}
 }
 
+// TestPolicyOfAnswers: a browser may do nothing with an answer to a token, and with a page
+// no more than the console needs.
+func TestPolicyOfAnswers(t *testing.T) {
+	s := open(t, nil)
+	for authorization, want := range map[string][2]string{
+		"Bearer " + s.agent: {"default-src 'none'; frame-ancestors 'none'", ""},
+		"Bearer nobody":     {"default-src 'none'; frame-ancestors 'none'", ""},
+		"Basic YTpi":        {"default-src 'none'; script-src 'self'; ", "DENY"}, // a browser sends it with pages
+		"":                  {"default-src 'none'; script-src 'self'; ", "DENY"},
+	} {
+		req, err := http.NewRequest("GET", s.http.URL+"/v1/me", nil)
+		must(t, err)
+		if authorization != "" {
+			req.Header.Set("Authorization", authorization)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		resp.Body.Close()
+		if h := resp.Header; !strings.HasPrefix(h.Get("Content-Security-Policy"), want[0]) || h.Get("X-Frame-Options") != want[1] || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%q: %v", authorization, h)
+		}
+	}
+}
+
 // TestSocketOfOne: of servers that start together one gets the socket, and it is
 // its user's alone whatever the umask.
 func TestSocketOfOne(t *testing.T) {
