@@ -145,7 +145,7 @@ func TestLineRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var header ledger.Record
+		header := *rapid.SampledFrom([]*ledger.Record{{}, back, {Agent: "other", Session: back.Agent, Rule: back.Tool}}).Draw(t, "before")
 		if err := ledger.ReadHeader(&header, line); err != nil || header.Seq != back.Seq || !header.Time.Equal(back.Time) || header.Kind != back.Kind || header.Agent != back.Agent ||
 			header.Session != back.Session || header.Tool != back.Tool || header.Verdict != back.Verdict || header.Rule != back.Rule || header.Hash != back.Hash {
 			t.Fatalf("%s\nbegins with\n%+v %v", line, header, err)
@@ -164,6 +164,18 @@ func TestNewerRecord(t *testing.T) {
 	line := bytes.Replace(chain(t, 1)[0], []byte(`"v":1`), []byte(`"v":2`), 1)
 	if _, err := ledger.Decode(line); !errors.Is(err, ledger.ErrNewer) {
 		t.Errorf("a record from the future: %v", err)
+	}
+}
+
+// TestHeaderAgain: the header of a record like the one before is read without copying its texts.
+func TestHeaderAgain(t *testing.T) {
+	line := chain(t, 2)[1]
+	var header ledger.Record
+	if err := ledger.ReadHeader(&header, line); err != nil || header.Agent == "" || header.Rule == "" {
+		t.Fatalf("%+v %v", header, err)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = ledger.ReadHeader(&header, line) }); n > 1 {
+		t.Errorf("%.0f allocations", n)
 	}
 }
 

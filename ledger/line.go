@@ -189,31 +189,28 @@ func unhex(h *Hash, b []byte) bool {
 
 // ReadHeader reads the beginning of a sealed line into r: the fields that stores
 // have columns for, the version, and the place in the chain. It reads nothing of
-// the rest, so an index is made without decoding the JSON.
+// the rest, so an index is made without decoding the JSON. Texts that r has already, as of
+// the record before, are not copied again.
 func ReadHeader(r *Record, line []byte) error {
 	s, err := unseal(line)
 	if err != nil {
 		return err
 	}
+	before := *r
 	*r = Record{Seq: s.Seq, Prev: s.prev, Hash: s.Hash}
 	_, rest, _ := cutUint(line[len(linePrefix):])
 	h := headerReader{rest: rest}
-	var when, kind string
-	for _, f := range [...]struct {
-		key   string
-		value *string
-	}{
-		{`,"time":`, &when}, {`,"kind":`, &kind},
-		{`,"agent":`, &r.Agent}, {`,"session":`, &r.Session}, {`,"tool":`, &r.Tool}, {`,"verdict":`, &r.Verdict}, {`,"rule":`, &r.Rule},
-	} {
-		h.field(f.key, f.value)
-	}
+	when := h.field(`,"time":`, "")
+	r.Kind = Kind(h.field(`,"kind":`, string(before.Kind)))
+	r.Agent, r.Session = h.field(`,"agent":`, before.Agent), h.field(`,"session":`, before.Session)
+	r.Tool, r.Verdict = h.field(`,"tool":`, before.Tool), h.field(`,"verdict":`, before.Verdict)
+	r.Rule = h.field(`,"rule":`, before.Rule)
 	v, ok := bytes.CutPrefix(h.rest, []byte(`,"v":`))
 	n, _, isNumber := cutUint(v)
 	if h.bad || !ok || !isNumber || n > 1<<30 {
 		return errLine
 	}
-	r.Kind, r.V = Kind(kind), int(n)
+	r.V = int(n)
 	if r.Time, err = time.Parse(time.RFC3339Nano, when); err != nil {
 		return errLine
 	}
@@ -229,15 +226,16 @@ type headerReader struct {
 	bad  bool
 }
 
-// field reads the text behind a key, if the key comes next.
-func (h *headerReader) field(key string, to *string) {
+// field returns the text behind a key, "" unless the key comes next. before is a text that
+// it may be.
+func (h *headerReader) field(key, before string) string {
 	text, ok := bytes.CutPrefix(h.rest, []byte(key))
 	if !ok {
-		return
+		return ""
 	}
 	if len(text) == 0 || text[0] != '"' {
 		h.bad = true
-		return
+		return ""
 	}
 	end, plain := 1, true
 	for end < len(text) && text[end] != '"' {
@@ -249,12 +247,16 @@ func (h *headerReader) field(key string, to *string) {
 	}
 	if end >= len(text) {
 		h.bad = true
-		return
+		return ""
 	}
 	h.rest = text[end+1:]
-	if plain {
-		*to = string(text[1:end])
-	} else if json.Unmarshal(text[:end+1], to) != nil {
-		h.bad = true
+	switch {
+	case plain && string(text[1:end]) == before:
+		return before
+	case plain:
+		return string(text[1:end])
 	}
+	var decoded string
+	h.bad = json.Unmarshal(text[:end+1], &decoded) != nil || h.bad
+	return decoded
 }

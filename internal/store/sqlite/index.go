@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat/ledger"
@@ -123,11 +124,8 @@ func (p *pass) stretch(ctx context.Context) (more bool, err error) {
 
 // insert indexes records until there are enough for one transaction.
 func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
-	stmt, err := tx.Prepare("INSERT OR REPLACE INTO records (seq, time, kind, agent, session, tool, verdict, rule, at) VALUES (?,?,?,?,?,?,?,?,?)")
-	if err != nil {
-		return false, err
-	}
-	defer stmt.Close()
+	rows := &rowWriter{tx: tx}
+	defer rows.close()
 	from := p.at
 	var r ledger.Record
 	for l, err := range p.view.Lines(p.at) {
@@ -144,7 +142,7 @@ func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
 		case err != nil:
 			continue // no record: verifying the file tells
 		}
-		if _, err := stmt.Exec(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, l.Offset); err != nil {
+		if err := rows.add(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, l.Offset); err != nil {
 			return false, err
 		}
 		p.fed = ledger.Head{Seq: r.Seq, Hash: r.Hash}
@@ -153,11 +151,58 @@ func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
 				return false, err
 			}
 		}
-		if p.at-from > stretch {
-			return true, nil
+		if more = p.at-from > stretch; more {
+			break
 		}
 	}
-	return false, nil
+	return more, rows.flush()
+}
+
+// A rowWriter inserts rows of the index, several with each statement: a statement costs
+// as much as a row.
+type rowWriter struct {
+	tx   *sql.Tx
+	full *sql.Stmt // inserts atOnce rows
+	args []any
+}
+
+const (
+	atOnce    = 32
+	insertSQL = "INSERT OR REPLACE INTO records (seq, time, kind, agent, session, tool, verdict, rule, at) VALUES "
+	rowSQL    = "(?,?,?,?,?,?,?,?,?)"
+)
+
+// add inserts a row, at once or with those that follow.
+func (w *rowWriter) add(row ...any) (err error) {
+	w.args = append(w.args, row...)
+	if len(w.args) < atOnce*len(row) {
+		return nil
+	}
+	if w.full == nil {
+		if w.full, err = w.tx.Prepare(insertSQL + rowSQL + strings.Repeat(","+rowSQL, atOnce-1)); err != nil {
+			return err
+		}
+	}
+	_, err = w.full.Exec(w.args...)
+	w.args = w.args[:0]
+	return err
+}
+
+// flush inserts the rows that wait.
+func (w *rowWriter) flush() error {
+	n := len(w.args) / strings.Count(rowSQL, "?")
+	if n == 0 {
+		return nil
+	}
+	_, err := w.tx.Exec(insertSQL+rowSQL+strings.Repeat(","+rowSQL, n-1), w.args...)
+	w.args = w.args[:0]
+	return err
+}
+
+func (w *rowWriter) close() {
+	if w.full != nil {
+		w.full.Close()
+	}
 }
 
 // columns appends a row of the index as linesSQL returns it.

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,35 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestManyRows: records that are indexed together are all found, also where they do not
+// fill the last statement or are more than one transaction takes.
+func TestManyRows(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "obstat.db"))
+	must(t, err)
+	defer s.Close()
+	n := 0
+	for _, more := range []int{1, 31, 32, 33, 64, 4000} {
+		records := make([]*ledger.Record, more)
+		for i := range records {
+			records[i] = &ledger.Record{Kind: ledger.Decision, Session: fmt.Sprint("s", n%7), Reason: strings.Repeat("why ", 200)}
+			n++
+		}
+		must(t, s.Append(t.Context(), records...))
+		if got := len(strings.Fields(all(t, s))); got != n {
+			t.Fatalf("%d records are found of %d", got, n)
+		}
+	}
+	got := 0
+	for _, err := range s.Records(t.Context(), ledger.Query{Session: "s3"}) {
+		must(t, err)
+		got++
+	}
+	if got != (n-4)/7+1 {
+		t.Errorf("%d records of a session are found of %d", got, (n-4)/7+1)
+	}
+	must(t, verified(t, s))
 }
 
 // TestDatabaseGone: the database is made anew from the file: records, grants, and
