@@ -72,8 +72,9 @@ type Policy struct {
 	pipelines map[Mode]*pipeline
 	inForce   *pipeline // of the Program's own mode
 	lists     map[listKey]*list
-	view      View // nil: the built-in one
-	kinds     bool // rules are about kinds of tools
+	view      View               // nil: the built-in one
+	own       map[string]OwnTool // the dialect's own tools, if calls of other agents are put to the rules as theirs
+	kinds     bool               // rules are about kinds of tools
 	patterns  map[Text]*pattern.Pattern
 	fields    map[string]bool // that rules look at
 	dotted    bool            // a pattern begins with ./
@@ -93,82 +94,10 @@ type pipeline struct {
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
 	lists         bool // all stages ask rule lists
 	marks         bool // a stage is a Mark
-	// plans holds a plan for each tool that was asked about, at most maxPlans. The map
-	// is replaced, never changed: looking up takes half as long as in a sync.Map.
-	plans    atomic.Pointer[map[string]*plan]
+	// plans holds a plan for each tool that was asked about, at most maxPlans. It is
+	// replaced, never changed.
+	plans    atomic.Pointer[plans]
 	planning sync.Mutex
-}
-
-// maxPlans bounds how many tools are remembered: servers name theirs as they like.
-const maxPlans = 512
-
-// A plan is a pipeline as questions about one tool see it: of each stage that asks
-// a list, the rules about that tool. They are looked up when a question gets there.
-type plan struct {
-	tool  string
-	rules []atomic.Pointer[toolRules]  // by stage
-	few   [4]atomic.Pointer[toolRules] // room for them
-	scan  sync.Once
-	last  int // see strict
-	// breadths holds how much rules speak for: breadth by *Rule.
-	breadths sync.Map
-}
-
-// plan returns the plan for a tool.
-func (pl *pipeline) plan(tool string) *plan {
-	if plans := pl.plans.Load(); plans != nil {
-		if p := (*plans)[tool]; p != nil {
-			return p
-		}
-	}
-	pl.planning.Lock()
-	defer pl.planning.Unlock()
-	plans := map[string]*plan{}
-	if old := pl.plans.Load(); old != nil && len(*old) < maxPlans {
-		maps.Copy(plans, *old)
-	}
-	p := plans[tool]
-	if p == nil {
-		tool = strings.Clone(tool) // it may be in a buffer of the host
-		p = &plan{tool: tool}
-		if p.rules = p.few[:]; len(pl.stages) > len(p.few) {
-			p.rules = make([]atomic.Pointer[toolRules], len(pl.stages))
-		}
-		plans[tool] = p
-		pl.plans.Store(&plans)
-	}
-	return p
-}
-
-// strict returns how many stages, from the first, have all the rules about the tool
-// that deny or ask.
-func (p *plan) strict(pl *pipeline, compiled func(Text) *pattern.Pattern) int {
-	p.scan.Do(func() {
-		for i := range pl.stages {
-			switch stage := pl.stages[i].stage.(type) {
-			case Match:
-				about := p.about(pl, i)
-				if about.all(p.tool, compiled); about.strict > 0 {
-					p.last = i + 1
-				}
-			case When:
-				if stage.Is == "" {
-					p.last = i + 1
-				}
-			}
-		}
-	})
-	return p.last
-}
-
-// about returns the rules of a stage that are about the plan's tool.
-func (p *plan) about(pl *pipeline, stage int) *toolRules {
-	r := p.rules[stage].Load()
-	if r == nil {
-		r = pl.stages[stage].list.about(p.tool)
-		p.rules[stage].Store(r)
-	}
-	return r
 }
 
 // A step is a stage, compiled: the rule list, check or predicate that it names is
@@ -211,7 +140,9 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 	}
 	c.prog.addFloor()
 	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
-	c.policy.kinds = c.prog.kinds()
+	if c.policy.kinds = c.prog.kinds(); c.prog.HasFloor() {
+		c.policy.own = c.opts.Library.Own
+	}
 	c.compileView()
 	c.compileRules()
 	c.compilePipelines()

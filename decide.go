@@ -57,7 +57,7 @@ type walk struct {
 // way denies, with the reason among the faults.
 func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 	defer recovered(call, &d)
-	if !pol.decideOwn(call, world, nil, &d) {
+	if !pol.foreign(call) || !pol.decideOwn(call, world, nil, &d) {
 		pol.walk(call, world, nil, &d)
 	}
 	return d
@@ -67,7 +67,7 @@ func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
 	t = &Trace{}
 	defer recovered(call, &d)
-	if !pol.decideOwn(call, world, t, &d) {
+	if !pol.foreign(call) || !pol.decideOwn(call, world, t, &d) {
 		pol.walk(call, world, t, &d)
 	}
 	return d, t

@@ -66,13 +66,18 @@ func (pol *Policy) owns(f Face) bool {
 	return false
 }
 
+// foreign tells whether a call may have to be put to the rules as calls of the dialect's own tools.
+func (pol *Policy) foreign(call *Call) bool {
+	return pol.own != nil && call.FromAgent() && len(call.Subjects) == 0
+}
+
 // AsOwn returns the calls of the dialect's own tools that a call is put to the rules as; none
 // where it is put to them as it is.
 func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
-	if lib := pol.opts.Library; lib == nil || lib.Own == nil || !call.FromAgent() || len(call.Subjects) > 0 || !pol.prog.HasFloor() {
+	if !pol.foreign(call) {
 		return nil
 	}
-	own := pol.opts.Library.Own[ToolKind(call.Tool)]
+	own := pol.own[ToolKind(call.Tool)]
 	names := pol.ownNames(call, own.Tools)
 	if len(names) == 0 || len(names) == 1 && names[0] == call.Tool && own.fits(call) {
 		return nil
