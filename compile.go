@@ -94,6 +94,9 @@ type pipeline struct {
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
 	lists         bool // all stages ask rule lists
 	marks         bool // a stage is a Mark
+	// rulesOnly: all stages ask rules without conditions, and nothing amends the answer but
+	// the floor, which leaves given subjects alone.
+	rulesOnly bool
 	// plans holds a plan for each tool that was asked about, at most maxPlans. It is
 	// replaced, never changed.
 	plans    atomic.Pointer[plans]
@@ -279,11 +282,13 @@ func (c *compiler) compilePipelines() {
 		if pl.Default > Allow {
 			c.fail(Pos{}, CodeBadValue, "pipeline %q has no default verdict", mode)
 		}
-		stages := c.steps(mode, pl.Stages, false)
-		nobody := slices.ContainsFunc(stages, func(s step) bool { return s.askDenies })
-		lists := !slices.ContainsFunc(stages, func(s step) bool { return s.list == nil })
-		marks := slices.ContainsFunc(stages, func(s step) bool { return s.mark })
-		c.policy.pipelines[mode] = &pipeline{marks: marks, stages: stages, amend: c.steps(mode, pl.Amend, true), def: pl.Default, nobody: nobody, lists: lists}
+		out := &pipeline{stages: c.steps(mode, pl.Stages, false), amend: c.steps(mode, pl.Amend, true), def: pl.Default}
+		out.nobody = slices.ContainsFunc(out.stages, func(s step) bool { return s.askDenies })
+		out.lists = !slices.ContainsFunc(out.stages, func(s step) bool { return s.list == nil })
+		out.marks = slices.ContainsFunc(out.stages, func(s step) bool { return s.mark })
+		out.rulesOnly = out.lists && !out.marks && !slices.ContainsFunc(out.amend, func(s step) bool { return !s.floor }) &&
+			!slices.ContainsFunc(out.stages, func(s step) bool { return anyGuarded(c.prog.Rules[s.stage.(Match).Rules]) })
+		c.policy.pipelines[mode] = out
 	}
 }
 

@@ -82,18 +82,18 @@ func recovered(call *Call, d *Decision) {
 
 // walk decides with everything that a call may need.
 func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
-	w := pol.walks.Get().(*walk)
-	mode := call.Mode
-	if mode == "" {
-		mode = pol.prog.Mode
-	}
-	w.pol, w.trace = pol, trace
-	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
-	pl := pol.inForce
+	pl, mode := pol.inForce, pol.prog.Mode
 	if call.Mode != "" {
-		pl = pol.pipelines[mode]
+		pl, mode = pol.pipelines[call.Mode], call.Mode
 	}
 	var o outcome
+	if trace == nil && len(call.Subjects) == 1 && pl != nil && pl.rulesOnly && pl.subject(call.Tool, call.Subjects[0], &o) {
+		settle(&o, call, mode, d)
+		return
+	}
+	w := pol.walks.Get().(*walk)
+	w.pol, w.trace = pol, trace
+	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
 	d.Marks = w.marks
@@ -225,6 +225,25 @@ func (q *Question) label() string {
 	return strings.Clone(q.Subjects[0].Text)
 }
 
+// subject answers a call of one given subject where the rules are all there is to ask,
+// without a walk. It reports false, and nothing else, where the answer takes words.
+func (pl *pipeline) subject(tool, text string, o *outcome) bool {
+	subjects := [...]Subject{{anyField, text}}
+	plan := pl.plan(tool)
+	for i := range pl.stages {
+		about := plan.about(pl, i)
+		rank, err := about.among(subjects[:], about.whole, nil)
+		switch pl.stages[i].byRule(rank, err, o) {
+		case settled:
+			return true
+		case unusual:
+			return false
+		}
+	}
+	o.verdict, o.stage = pl.def, stageDefault
+	return true
+}
+
 // givenSubjects answers a call whose subjects the host has derived itself: a
 // question for each.
 func (w *walk) givenSubjects(f *Facts, pl *pipeline, o *outcome) {
@@ -273,7 +292,8 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 				continue
 			}
 			if w.trace == nil {
-				switch st.byRule(about, f, q, o) {
+				rank, err := about.best(f, q)
+				switch st.byRule(rank, err, o) {
 				case settled:
 					return
 				case passed:
@@ -300,10 +320,9 @@ const (
 	settled
 )
 
-// byRule puts q to a list of rules. It settles q or passes, which most stages do
-// with most calls; anything else is left to match.
-func (st *step) byRule(about *toolRules, f *Facts, q *Question, o *outcome) stepEnd {
-	rank, err := about.best(f, q)
+// byRule answers with the rule that a list has found. It settles the question or passes,
+// which most stages do with most calls; anything else is left to match.
+func (st *step) byRule(rank uint32, err error, o *outcome) stepEnd {
 	if err != nil {
 		return unusual
 	}

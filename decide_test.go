@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/pattern"
+	"pgregory.net/rapid"
 )
 
 // sample is a small program: deny, then ask, then allow, then ask.
@@ -160,7 +163,7 @@ func TestExcept(t *testing.T) {
 	}
 }
 
-// TestRewrite: a check's new input reaches the decision.
+// TestSubjectsGiven: each given subject is judged, and the strictest answer counts.
 func TestSubjectsGiven(t *testing.T) {
 	p := sample(rule(obstat.Deny, "bash", "command", "rm *"), rule(obstat.Allow, "bash", "command", "git *"))
 	pol := mustCompile(t, p)
@@ -169,6 +172,48 @@ func TestSubjectsGiven(t *testing.T) {
 			t.Errorf("%q: %v, want %v", subjects, d.Verdict, want)
 		}
 	}
+}
+
+// TestOneSubjectGiven: a call of one given subject, which most policies answer without a
+// walk, gets the answer that Explain walks to, conditions, words and all.
+func TestOneSubjectGiven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, call := genProgram(t), genCall(t)
+		for _, rules := range p.Rules {
+			if len(rules) > 0 && rapid.IntRange(0, 3).Draw(t, "guarded") == 0 {
+				rules[0].If = []obstat.Cond{{Field: "call.branch", Any: []obstat.Text{obstat.Is("main")}}}
+			}
+		}
+		call.Branch = rapid.SampledFrom([]string{"", "main"}).Draw(t, "branch")
+		call.Subjects = []string{rapid.SampledFrom([]string{"git push", "rm -rf src/a.go", "a", ""}).Draw(t, "subject")}
+		pol := mustCompile(t, p)
+		got := pol.Decide(call, nil)
+		if want, _ := pol.Explain(call, nil); !reflect.DeepEqual(got, want) {
+			t.Fatalf("Decide says %+v, Explain %+v", got, want)
+		}
+	})
+}
+
+// TestManyTools: each tool is answered by its own rules, however many were asked about
+// and however alike their names are.
+func TestManyTools(t *testing.T) {
+	var rules []obstat.Rule
+	for i := range 700 {
+		rules = append(rules, rule([]obstat.Verdict{obstat.Deny, obstat.Allow}[i%2], fmt.Sprintf("mcp__%03d__list", i), "", ""))
+	}
+	rules = append(rules, rule(obstat.Deny, "ls", "", ""), rule(obstat.Allow, "rm", "", ""))
+	pol := mustCompile(t, sample(rules...))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for _, r := range rules {
+				if d := pol.Decide(&obstat.Call{Tool: r.Tool.Text, Subjects: []string{"x"}}, nil); d.Verdict != r.Verdict {
+					t.Errorf("%s: %v, want %v", r.Tool.Text, d.Verdict, r.Verdict)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // TestReusedBuffer: a host that reads each input into one buffer, as a server

@@ -304,30 +304,36 @@ func (r *toolRules) all(tool string, compiled func(Text) *pattern.Pattern) []abo
 // the rank of a rule whose answer could have been better and did not come in
 // time.
 func (r *toolRules) best(f *Facts, q *Question) (best uint32, fault error) {
-	if r.fault != nil {
-		return r.faulted, r.fault
+	if !r.list.conds {
+		return r.among(q.Subjects, r.whole, nil)
 	}
 	best = r.whole
-	var keep func(uint32) bool
-	if r.list.conds {
-		keep = func(rank uint32) bool {
-			rule := r.list.ranked[rank]
-			return !rule.guarded() || rule.applies(f, q, r.list.compiled)
+	keep := func(rank uint32) bool {
+		rule := r.list.ranked[rank]
+		return !rule.guarded() || rule.applies(f, q, r.list.compiled)
+	}
+	for _, rank := range r.guarded {
+		if rank < best && keep(rank) {
+			best = rank
+			break
 		}
-		for _, rank := range r.guarded {
-			if rank < best && keep(rank) {
-				best = rank
-				break
-			}
-		}
+	}
+	return r.among(q.Subjects, best, keep)
+}
+
+// among is best of the rules with a pattern, where best is known already, and of those
+// whose rank keep, if not nil, takes.
+func (r *toolRules) among(subjects []Subject, best uint32, keep func(uint32) bool) (uint32, error) {
+	if r.fault != nil {
+		return r.faulted, r.fault
 	}
 	for i := range r.fields {
 		set := &r.fields[i]
 		if set.min >= best {
 			break
 		}
-		for j := range q.Subjects {
-			s := &q.Subjects[j]
+		for j := range subjects {
+			s := &subjects[j]
 			if s.Field != set.name && s.Field != anyField {
 				continue
 			}

@@ -32,17 +32,14 @@ type plans struct {
 	n     int
 }
 
-// toolHash hashes a name by its length and its ends.
+// toolHash hashes a name by its length, its middle and its end, where names of tools differ:
+// mcp__github__list_issues and mcp__github__create_issue.
 func toolHash(tool string) uint32 {
-	var a, b uint32
-	if n := len(tool); n >= 8 {
-		a, b = fourBytes(tool[n-8:]), fourBytes(tool[n-4:])
-	} else if n >= 4 {
-		a, b = fourBytes(tool), fourBytes(tool[n-4:])
-	} else if n > 0 {
-		a, b = uint32(tool[0]), uint32(tool[n-1])
+	n := len(tool)
+	if n < 4 {
+		return uint32(n) << 30
 	}
-	return (bits.RotateLeft32(a*0x9E3779B1, 7) ^ b ^ uint32(len(tool))) * 0x85EBCA6B
+	return (fourBytes(tool[n-4:]) ^ uint32(n)<<8 ^ uint32(tool[n/2])) * 0x9E3779B1
 }
 
 func fourBytes(s string) uint32 {
