@@ -107,7 +107,11 @@ func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
 	if err != nil {
 		return err
 	}
-	n, problems := jsonx.Parse(data, jsonx.Options{NoMark: true, Fold: 2, NUL: true})
+	options := jsonx.Options{NoMark: true, Fold: 2, NUL: true}
+	if jsonx.Into(data, options, as, v) {
+		return nil
+	}
+	n, problems := jsonx.Parse(data, options) // which tells what is wrong, if anything is
 	if !tree.Fatal(problems) {
 		if !n.Is(tree.Object) {
 			return bad("the body is to be a JSON object")

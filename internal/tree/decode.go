@@ -20,17 +20,30 @@ func (n *Node) Decode(src []byte, v any) []Problem {
 
 // A Decoder reads values into a type whose fields it has looked up once. It is safe
 // for concurrent use.
-type Decoder struct{ structs map[reflect.Type]*form }
+type Decoder struct{ structs map[reflect.Type]*Form }
 
-// A form is a struct's fields that have keys.
-type form struct {
-	known  []Field
-	fields []reflect.StructField
+// A Form is a struct's fields that have keys.
+type Form struct {
+	Known  []Field
+	Fields []reflect.StructField
+}
+
+// Form returns the form of a struct that the type is made of, nil where it is none.
+func (d *Decoder) Form(t reflect.Type) *Form { return d.structs[t] }
+
+// Find returns which field has a key, or -1.
+func (f *Form) Find(key string) int {
+	for i := range f.Known {
+		if f.Known[i].Name == key {
+			return i
+		}
+	}
+	return -1
 }
 
 // NewDecoder returns a decoder for values of a type.
 func NewDecoder(t reflect.Type) *Decoder {
-	d := &Decoder{map[reflect.Type]*form{}}
+	d := &Decoder{map[reflect.Type]*Form{}}
 	d.look(t)
 	return d
 }
@@ -43,15 +56,15 @@ func (d *Decoder) look(t reflect.Type) {
 	if t.Kind() != reflect.Struct || d.structs[t] != nil || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return
 	}
-	f := new(form)
+	f := new(Form)
 	d.structs[t] = f
 	for _, sf := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		if name == "" || name == "-" {
 			continue
 		}
-		f.known = append(f.known, Field{Name: name, Required: options == ""})
-		f.fields = append(f.fields, sf)
+		f.Known = append(f.Known, Field{Name: name, Required: options == ""})
+		f.Fields = append(f.Fields, sf)
 		d.look(sf.Type)
 	}
 }
@@ -147,15 +160,15 @@ func (d *reading) value(at place, n *Node, v reflect.Value) {
 // object reads an object into a struct.
 func (d *reading) object(n *Node, v reflect.Value) {
 	form := d.structs[v.Type()]
-	for i := range form.fields {
-		f := &form.fields[i]
-		m := n.Get(form.known[i].Name)
-		if m == nil || m.Kind == Null && !form.known[i].Required && f.Type != reflect.TypeFor[json.RawMessage]() {
+	for i := range form.Fields {
+		f := &form.Fields[i]
+		m := n.Get(form.Known[i].Name)
+		if m == nil || m.Kind == Null && !form.Known[i].Required && f.Type != reflect.TypeFor[json.RawMessage]() {
 			continue
 		}
-		d.value(place{key: form.known[i].Name}, m, v.FieldByIndex(f.Index))
+		d.value(place{key: form.Known[i].Name}, m, v.FieldByIndex(f.Index))
 	}
-	for _, p := range n.Check(form.known...) {
+	for _, p := range n.Check(form.Known...) {
 		d.log.Add(p)
 	}
 }
