@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// known remembers texts without secrets and what names say, for a process that writes
+// known remembers texts and JSON without secrets and what names say, for a process that writes
 // many records: directories, rules and names of fields are the same in most of them. It
 // begins with the second record, so that a hook does not pay for it. The zero value is
 // ready for use.
@@ -13,6 +13,7 @@ type known struct {
 	mu      sync.Mutex
 	records int
 	texts   map[string]bool
+	json    [2]map[string]bool // inputs, and details
 	names   map[string]strength
 }
 
@@ -27,9 +28,36 @@ func (k *known) begin() {
 	defer k.mu.Unlock()
 	switch k.records++; {
 	case k.records == 1:
-	case k.texts == nil, len(k.texts) > maxKnown, len(k.names) > maxKnown:
+	case k.texts == nil, len(k.texts) > maxKnown, len(k.names) > maxKnown, len(k.json[0]) > maxKnown, len(k.json[1]) > maxKnown:
 		k.texts, k.names = make(map[string]bool, 64), make(map[string]strength, 64)
+		k.json = [2]map[string]bool{{}, {}}
 	}
+}
+
+// cleanJSON tells whether an input, or a detail, is known to have no secrets.
+func (k *known) cleanJSON(detail bool, raw []byte) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.json[index(detail)][string(raw)]
+}
+
+// noteJSON remembers an input, or a detail, that nothing had to be masked in.
+func (k *known) noteJSON(detail bool, raw []byte) {
+	if len(raw) > maxKnownText {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.texts != nil {
+		k.json[index(detail)][string(raw)] = true
+	}
+}
+
+func index(detail bool) int {
+	if detail {
+		return 1
+	}
+	return 0
 }
 
 // clean tells whether a text is known to have no secrets.

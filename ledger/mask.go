@@ -119,6 +119,9 @@ func (m *Masker) Mask(r *Record) {
 		name string
 		text *string
 	}{{"reason", &r.Reason}, {"rule", &r.Rule}} {
+		if m.known.clean(*f.text) {
+			continue
+		}
 		w := m.walker()
 		*f.text = w.text(*f.text)
 		add(f.name, w.found)
@@ -161,7 +164,7 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 		return json.RawMessage(`"` + Mask + `"`), []Masked{{Why: why, Digest: m.digest(raw)}}
 	}
 	switch {
-	case string(raw) == `"`+Mask+`"`:
+	case string(raw) == `"`+Mask+`"`, m.known.cleanJSON(ours, raw):
 		return raw, nil
 	case len(raw) > limit:
 		return whole("too large to keep")
@@ -178,6 +181,7 @@ func (m *Masker) json(raw json.RawMessage, pointers [][]string, ours bool) (json
 		return whole("too many secrets")
 	}
 	if len(w.found) == 0 {
+		m.known.noteJSON(ours, raw)
 		return raw, nil
 	}
 	return slices.Clone(w.out), w.found

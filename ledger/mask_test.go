@@ -221,3 +221,23 @@ func TestMaskAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskDetailIsNoInput: JSON that has no secret as a detail, whose fields are ours, is looked at
+// again where an agent sends it.
+func TestMaskDetailIsNoInput(t *testing.T) {
+	m, err := ledger.NewMasker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := `{"key":"q8Zk3vR1xT7bN5wL2mC9"}`
+	for range 3 {
+		r := &ledger.Record{Kind: ledger.Decision, Detail: []byte(raw)}
+		if m.Mask(r); string(r.Detail) != raw {
+			t.Fatalf("the detail is %s", r.Detail)
+		}
+		r = &ledger.Record{Kind: ledger.Decision, Input: []byte(raw)}
+		if m.Mask(r); strings.Contains(string(r.Input), "q8Zk") {
+			t.Fatalf("the input is %s", r.Input)
+		}
+	}
+}

@@ -43,14 +43,13 @@ func merge(spans []span) []span {
 
 // scanTokens finds tokens that are known by their prefix, such as `ghp_...`.
 func (r *secretRules) scanTokens(s string, out []span) []span {
-	for i := range r.tokens {
-		t := &r.tokens[i]
-		for at := 0; ; {
-			j := strings.Index(s[at:], t.prefix)
-			if j < 0 {
-				break
+	var ends [maxTokens]int // where the last of each kind ended
+	for from := 0; from < len(s); from++ {
+		for _, i := range r.first[s[from]] {
+			t := &r.tokens[i]
+			if from < ends[i] || !strings.HasPrefix(s[from:], t.prefix) {
+				continue
 			}
-			from := at + j
 			to := from + len(t.prefix)
 			for to < len(s) && t.in(s[to]) {
 				to++
@@ -58,7 +57,7 @@ func (r *secretRules) scanTokens(s string, out []span) []span {
 			if to-from-len(t.prefix) >= t.least && t.stands(s, from, to) {
 				out = append(out, span{from, to, t.why})
 			}
-			at = to
+			ends[i] = to
 		}
 	}
 	return out

@@ -35,7 +35,11 @@ type prefixed struct {
 type secretRules struct {
 	any, end, weak, not []phrase
 	tokens              []prefixed
+	first               [256][]uint8 // the tokens by the first byte of their prefix
 }
+
+// maxTokens bounds how many kinds of tokens there are.
+const maxTokens = 64
 
 // builtin returns the rules that come with the package.
 var builtin = sync.OnceValue(func() *secretRules {
@@ -50,7 +54,7 @@ var builtin = sync.OnceValue(func() *secretRules {
 
 func readSecrets(text string) (*secretRules, error) {
 	const many = 64
-	r := &secretRules{any: make([]phrase, 0, many), weak: make([]phrase, 0, many), tokens: make([]prefixed, 0, many)}
+	r := &secretRules{any: make([]phrase, 0, many), weak: make([]phrase, 0, many), tokens: make([]prefixed, 0, maxTokens)}
 	all := make([]string, 0, 8*many) // the words of all lines, in one piece
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -98,9 +102,10 @@ func (r *secretRules) addToken(f []string) bool {
 	}
 	in := charset(f[1])
 	least, err := strconv.Atoi(f[2])
-	if in == nil || err != nil || least < 8 {
+	if in == nil || err != nil || least < 8 || len(r.tokens) == maxTokens {
 		return false
 	}
+	r.first[f[0][0]] = append(r.first[f[0][0]], uint8(len(r.tokens)))
 	r.tokens = append(r.tokens, prefixed{f[0], in, least, strings.Join(f[3:], " ")})
 	return true
 }
