@@ -85,17 +85,25 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 	}
 	select {
 	case f.queue <- p:
-	case <-f.closed:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // it is full; waiting for several things costs more than one
+		select {
+		case f.queue <- p:
+		case <-f.closed:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	// The goroutine that gets the token commits all that waits, its own and the
 	// others': a caller that is alone waits for no other goroutine.
 	select {
-	case err := <-p.err:
-		return err
 	case f.token <- struct{}{}:
+	default:
+		select {
+		case err := <-p.err:
+			return err
+		case f.token <- struct{}{}:
+		}
 	}
 	defer func() { <-f.token }()
 	for {
