@@ -271,8 +271,7 @@ func elsewhere(c *effect.Command) bool {
 
 // inside tells whether a file, and where it leads, lies in the working directories.
 func (w *lineWalk) inside(e *effect.Effect) bool {
-	an := w.v.anchors(w.f)
-	return e.Path != "" && an.holds(slashed(e.Path)) && (e.Real == "" || e.Real == e.Path || an.holds(slashed(e.Real)))
+	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (e.Real == "" || e.Real == e.Path || w.v.holds(w.f, slashed(e.Real)))
 }
 
 // critical tells whether removing what e removes is asked about in every mode:

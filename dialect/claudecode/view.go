@@ -217,13 +217,13 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 	}
 	say("path", p)
 	say(fieldAbs, strings.TrimPrefix(p, "/"))
-	an := v.anchors(f)
-	for i := range an.list {
-		if rel, ok := an.list[i].from(p); ok {
-			say(an.list[i].field, rel)
+	anchors := v.anchors(f)
+	for i := range anchors {
+		if rel, ok := anchors[i].from(p); ok {
+			say(anchors[i].field, rel)
 		}
 	}
-	if an.holds(p) {
+	if v.holds(f, p) {
 		say(fieldInside, "yes")
 	}
 	if why := protected(p); why != "" {
@@ -232,19 +232,20 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 	return q
 }
 
-// anchors are the directories that paths of a call are given from, and the working
-// directories. They are looked up once for a call.
-type anchors struct {
-	list []anchor
-	work []string
-}
-
 // A scratch is what is kept of a call while it is decided, and memory for questions.
 type scratch struct {
-	anchors
-	anchored  bool
-	questions []obstat.Question
-	subjects  []obstat.Subject
+	anchors        []anchor // the directories that paths of the call are given from
+	work           []string // its working directories
+	anchored, sees bool     // these are looked up
+	dirs           []ways
+	questions      []obstat.Question
+	subjects       []obstat.Subject
+}
+
+// ways is a directory, as it is called and, where that is not the same, where it leads.
+type ways struct {
+	dir  string
+	both [2]string
 }
 
 var _ obstat.Scratch = (*scratch)(nil)
@@ -259,7 +260,7 @@ func (s *scratch) Reset() {
 	}
 	clear(s.subjects)
 	clear(s.questions)
-	*s = scratch{anchors: anchors{s.list[:0], s.work[:0]}, questions: s.questions[:0], subjects: s.subjects[:0]}
+	*s = scratch{anchors: s.anchors[:0], work: s.work[:0], dirs: s.dirs[:0], questions: s.questions[:0], subjects: s.subjects[:0]}
 }
 
 func scratchOf(f *obstat.Facts) *scratch {
@@ -304,51 +305,62 @@ func (a *anchor) from(p string) (rel string, ok bool) {
 	return "", false
 }
 
-// holds tells whether a path lies in the working directories.
-func (a *anchors) holds(p string) bool {
-	return slices.ContainsFunc(a.work, func(dir string) bool { return paths.Inside(dir, p) })
+// holds tells whether a path lies in the working directories, which are looked up once for a call.
+func (v *view) holds(f *obstat.Facts, p string) bool {
+	s := scratchOf(f)
+	if !s.sees {
+		s.sees = true
+		for _, dir := range f.Call.Workspace() {
+			both := s.bothWays(f.World, dir)
+			s.work = append(s.work, both[:]...)
+		}
+		for _, dir := range v.Dirs {
+			at := paths.Resolver{FS: f.World, Dir: f.Call.Anchor()}.Resolve(dir)
+			s.work = append(s.work, at.Abs, at.Real)
+		}
+	}
+	return slices.ContainsFunc(s.work, func(dir string) bool { return paths.Inside(dir, p) })
 }
 
-func (v *view) anchors(f *obstat.Facts) *anchors {
+// anchors returns the directories that paths of a call are given from, which are looked up once
+// for a call.
+func (v *view) anchors(f *obstat.Facts) []anchor {
 	s := scratchOf(f)
-	a := &s.anchors
 	if s.anchored {
-		return a
+		return s.anchors
 	}
 	s.anchored = true
 	add := func(field, dir string) {
 		if dir != "" && f.Wants(field) {
-			a.list = append(a.list, anchor{field, bothWays(f.World, dir)})
+			s.anchors = append(s.anchors, anchor{field, s.bothWays(f.World, dir)})
 		}
 	}
 	add(fieldCwd, f.Call.Anchor())
 	for _, root := range roots(f.Call) {
 		add(fieldRoot, root)
 	}
-	if home, _ := homeOf(f.World); home != "" {
-		add(fieldHome, home)
+	home, _ := homeOf(f.World)
+	add(fieldHome, home)
+	if home != "" && f.Wants(fieldUser) {
 		add(fieldUser, path.Join(home, ".claude"))
 	}
-	for _, dir := range f.Call.Workspace() {
-		ways := bothWays(f.World, dir)
-		a.work = append(a.work, ways[:]...)
-	}
-	for _, dir := range v.Dirs {
-		at := paths.Resolver{FS: f.World, Dir: f.Call.Anchor()}.Resolve(dir)
-		a.work = append(a.work, at.Abs, at.Real)
-	}
-	return a
+	return s.anchors
 }
 
-// bothWays returns a directory as it is called and, where that is not the same, where
-// it leads.
-func bothWays(world obstat.World, dir string) (out [2]string) {
-	dir = slashed(dir)
-	real := (paths.Resolver{FS: world}).Literal(dir).Real
-	if out[0] = path.Clean(dir); real != out[0] {
-		out[1] = real
+// bothWays looks a directory up once for a call: most often one is project, root and workspace.
+func (s *scratch) bothWays(world obstat.World, dir string) [2]string {
+	for i := range s.dirs {
+		if s.dirs[i].dir == dir {
+			return s.dirs[i].both
+		}
 	}
-	return out
+	at := slashed(dir)
+	both := [2]string{path.Clean(at)}
+	if real := (paths.Resolver{FS: world}).Literal(at).Real; real != both[0] {
+		both[1] = real
+	}
+	s.dirs = append(s.dirs, ways{dir, both})
+	return both
 }
 
 // roots returns the directories that `/path` starts from.
@@ -368,17 +380,20 @@ func homeOf(world obstat.World) (string, bool) {
 
 // protected returns which protected place p is, "" if it is none.
 func protected(p string) string {
-	if base := path.Base(p); !strings.Contains(p, "/.") && strings.IndexByte(base, '.') < 0 {
+	hidden, base := strings.Contains(p, "/."), path.Base(p)
+	if !hidden && strings.IndexByte(base, '.') < 0 {
 		return "" // each has a dot
 	}
-	low := strings.ToLower(p) + "/"
-	for _, dir := range protectedDirs {
-		i := strings.Index(low, "/"+dir+"/")
-		if i >= 0 && !(dir == ".claude" && strings.HasPrefix(low[i:], "/.claude/worktrees/")) {
-			return dir
+	if hidden { // each directory begins with one
+		low := strings.ToLower(p) + "/"
+		for _, dir := range protectedDirs {
+			i := strings.Index(low, "/"+dir+"/")
+			if i >= 0 && !(dir == ".claude" && strings.HasPrefix(low[i:], "/.claude/worktrees/")) {
+				return dir
+			}
 		}
 	}
-	if base := path.Base(strings.ToLower(p)); slices.Contains(protectedFiles, base) {
+	if base = strings.ToLower(base); slices.Contains(protectedFiles, base) {
 		return base
 	}
 	return ""
