@@ -336,9 +336,29 @@ func (c *call) startsOthers() bool {
 		switch c.spec.does[i].verb {
 		case doesCode, doesOpaque, doesSystem:
 			return true
+		case doesConnect:
+			if c.saysCommand() {
+				return true
+			}
 		}
 	}
 	return len(c.args) > 1 && (c.args[0].role == roleScript || c.args[0].role == roleModule) // `python manage.py shell -c 'code'`
+}
+
+// saysCommand reports whether a word before what is looked at says that a command follows: `heroku run rm x`,
+// `gcloud compute ssh h -- rm x`, `aws ecs execute-command --command 'rm x'`. Elsewhere `rm` is what a service is told to do.
+func (c *call) saysCommand() bool {
+	for i := 1; i < len(c.words); i++ {
+		switch t := c.words[i].Text; {
+		case t == "--", t == "-C", t == "-c", t == "-x":
+			return true
+		case strings.IndexByte(t, ' ') >= 0 || len(t) > 40:
+		case strings.Contains(t, "exec"), strings.Contains(t, "run"), strings.Contains(t, "ssh"), strings.Contains(t, "shell"),
+			strings.Contains(t, "command"), strings.Contains(t, "script"), t == "lock", t == "watch":
+			return true
+		}
+	}
+	return false
 }
 
 // splitOperand objects to a word that may be several when one of those could be delicate.
