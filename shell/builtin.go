@@ -35,6 +35,7 @@ func (w *walker) builtin(at int, name string) {
 		w.returned = true
 	case "export", "declare", "typeset", "local", "readonly", "nameref", "integer", "float":
 		w.declareWords(name, args)
+		w.exportsFunctions(name, args)
 	case "exec":
 		if len(args) == 0 {
 			w.execRedirects(at)
@@ -278,6 +279,20 @@ func (w *walker) callback(args []Word, options ...string) {
 				w.out.gap(DynamicCode, "code known only at run time", args[i+1].Span)
 			}
 			w.evalText(args[i+1].Text, InEval|Uncertain, args[i+1].Span, true)
+		}
+	}
+}
+
+// exportsFunctions follows `export -f f` and `declare -fx f`: a shell that is started later may call f.
+func (w *walker) exportsFunctions(variant string, args []Word) {
+	flags := ""
+	for i := range args {
+		if f := declFlags(args[i]); f != "" {
+			flags += f
+			continue
+		}
+		if strings.Contains(flags, "f") && (variant == "export" || strings.Contains(flags, "x")) && args[i].Known && validName(args[i].Text) {
+			w.evalText(args[i].Text, InEval|Uncertain, args[i].Span, true)
 		}
 	}
 }

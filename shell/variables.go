@@ -176,6 +176,7 @@ func (w *walker) declaration(s *syntax.Stmt, c *syntax.DeclClause) {
 		items = append(items, it)
 	}
 	w.out.Commands[at].Words, w.out.Commands[at].Assigns = words, assigns
+	w.exportsFunctions(c.Variant.Value, words[1:])
 	flags := ""
 	for i := range items {
 		it := &items[i]
