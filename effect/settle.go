@@ -348,6 +348,9 @@ func (c *call) startsOthers() bool {
 // saysCommand reports whether a word before what is looked at says that a command follows: `heroku run rm x`,
 // `gcloud compute ssh h -- rm x`, `aws ecs execute-command --command 'rm x'`. Elsewhere `rm` is what a service is told to do.
 func (c *call) saysCommand() bool {
+	if len(c.words) > 64 { // it is asked of each word
+		return true
+	}
 	for i := 1; i < len(c.words); i++ {
 		switch t := c.words[i].Text; {
 		case t == "--", t == "-C", t == "-c", t == "-x":
