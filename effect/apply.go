@@ -211,6 +211,10 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	if p.Abs == "" && e.shape == nil && p.Text != "" {
 		shape := fromAnywhere(p.Text)
+		if w.Tilde && p.Text[0] == '~' { // `~-/x`, `~ann/x`: whose directory that is, is not known
+			_, rest, _ := strings.Cut(p.Text, "/")
+			shape = fromAnywhere(rest)
+		}
 		e.shape, e.bound = &shape, true
 	}
 	a.classify(e, p.Text, w.Glob)

@@ -261,7 +261,7 @@ func (a *analyzer) secretWord(w *shell.Word) bool {
 func (c *call) startsAt(w *shell.Word) {
 	p := c.a.resolve(c.f.dir, w)
 	e := Effect{Path: p.Abs, Real: p.Real, Raw: w.Text}
-	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || c.a.below(&e) {
+	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || w.Glob && c.a.secretWord(w) || c.a.below(&e) {
 		c.names = true
 	}
 	at, shape := or(p.Real, p.Abs), w.Shape()
@@ -360,9 +360,16 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	switch {
 	case !w.Known:
 		c.gap(DynamicCode, "which code is run is known only at run time", w)
+	case r == roleModule:
+		for _, file := range [...]string{".py", "/__main__.py", "/__init__.py"} { // `python -m a.b`
+			c.alsoStarts(strings.ReplaceAll(w.Text, ".", "/")+file, w)
+		}
 	case r == roleScript:
 		c.place(&e, w)
 		c.a.starts(w, c.words, c.name, c.cmd, &c.f)
+		if c.spec.stdin != nil && c.spec.stdin.lang == "JavaScript" {
+			c.alsoStarts(w.Text+"/index.js", w) // `node .`
+		}
 		if !processSubst(w) {
 			c.readFile(w, false)
 		}

@@ -134,8 +134,8 @@ func (c *call) settleFlags() bool {
 			continue // after the operands: it needs the start
 		}
 		if s.flag.role == roleDefine {
-			c.mayRun(s.at)
-			c.mayRun(min(s.at+1, len(c.words)-1))
+			cmd := &c.a.an.Commands[c.cmd]
+			cmd.Tails = append(cmd.Tails, s.at, min(s.at+1, len(c.words)-1))
 		}
 		if s.has && s.flag.role != roleText && s.flag.role != roleDir && s.flag.role != roleInto {
 			c.apply(s.flag.role, s.flag.lang, &s.val, true)

@@ -141,10 +141,9 @@ func couldBeFlag(w *shell.Word) bool {
 	return w.Split || w.Text == "" || w.Text[0] == '-'
 }
 
-func isAssignment(w *shell.Word) bool {
-	i := strings.IndexByte(w.Text, '=')
-	return i > 0 && validName(w.Text[:i])
-}
+// isAssignment reports whether a program such as env takes a word for a variable; its name may be any text:
+// `env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls`.
+func isAssignment(w *shell.Word) bool { return strings.IndexByte(w.Text, '=') > 0 }
 
 func validName(s string) bool {
 	for i := 0; i < len(s); i++ {

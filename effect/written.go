@@ -52,6 +52,13 @@ func (a *analyzer) starts(w *shell.Word, words []shell.Word, reader string, cmd 
 	a.started = append(a.started, started{e, words, *f, cmd, f.span(w.Span), reader})
 }
 
+// alsoStarts notes a file that a word stands for which names code, if the command writes any.
+func (c *call) alsoStarts(file string, w *shell.Word) {
+	if len(c.a.writes) > 0 {
+		c.a.starts(&shell.Word{Text: file, Raw: w.Raw, Known: true, Span: w.Span}, c.words, c.name, c.cmd, &c.f)
+	}
+}
+
 // linked is the file system with the links that the command itself makes: of
 // `ln -s . x; cat x/.env` the second is about .env.
 type linked struct {
@@ -162,14 +169,14 @@ func (a *analyzer) installed() {
 // runImplied analyses the files that a command reads as code without being told, as make its Makefile.
 func (a *analyzer) runImplied(i int) {
 	c := a.an.Commands[i]
-	s := started{words: c.Words, f: frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}, cmd: i, span: c.Span, reader: c.Program}
-	if s.reader == "git" {
-		s.reader = "sh" // its hooks
-	}
+	s := started{words: c.Words, f: frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}, cmd: i, span: c.Span}
 	for file := range strings.FieldsSeq(codeOf(c.Program)) {
+		if s.reader = c.Program; s.reader == "git" && !strings.HasSuffix(file, "config") {
+			s.reader = "sh" // its hooks
+		}
 		s.file = Effect{Kind: Read, Raw: file}
-		if c.Dir != "" {
-			s.file.Path = path.Join(c.Dir, file)
+		if p := a.resolve(c.Dir, &shell.Word{Text: file, Known: true, Tilde: true}); c.Dir != "" || file[0] == '~' {
+			s.file.Path, s.file.Real = p.Abs, p.Real
 		}
 		a.runFile(&s, &s.file, 0)
 	}
@@ -193,8 +200,8 @@ func codeOf(program string) string {
 
 // codeFiles are the files that programs take for code, or for settings that name code.
 const codeFiles = `make gmake: Makefile makefile GNUmakefile
-npm pnpm yarn bun npx: package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml
-git: .git/hooks/pre-commit .git/hooks/prepare-commit-msg .git/hooks/commit-msg .git/hooks/post-commit .git/hooks/pre-push .git/hooks/post-checkout .git/hooks/post-merge .git/hooks/pre-merge-commit .git/hooks/pre-rebase .git/hooks/post-rewrite .git/hooks/post-index-change .husky/pre-commit .husky/prepare-commit-msg .husky/commit-msg .husky/post-commit .husky/pre-push .husky/post-checkout .husky/post-merge .githooks/pre-commit .githooks/prepare-commit-msg .githooks/commit-msg .githooks/post-commit .githooks/pre-push .githooks/post-checkout .githooks/post-merge .gitmodules .pre-commit-config.yaml lefthook.yml
+npm pnpm yarn bun npx: package.json .npmrc ~/.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml
+git: .git/config ~/.gitconfig ~/.config/git/config .git/hooks/pre-commit .git/hooks/prepare-commit-msg .git/hooks/commit-msg .git/hooks/post-commit .git/hooks/pre-push .git/hooks/post-checkout .git/hooks/post-merge .git/hooks/pre-merge-commit .git/hooks/pre-rebase .git/hooks/post-rewrite .git/hooks/post-index-change .husky/pre-commit .husky/prepare-commit-msg .husky/commit-msg .husky/post-commit .husky/pre-push .husky/post-checkout .husky/post-merge .githooks/pre-commit .githooks/prepare-commit-msg .githooks/commit-msg .githooks/post-commit .githooks/pre-push .githooks/post-checkout .githooks/post-merge .gitmodules .pre-commit-config.yaml lefthook.yml
 just: justfile .justfile Justfile
 rake: Rakefile
 task go-task: Taskfile.yml Taskfile.yaml
@@ -230,10 +237,16 @@ mise: mise.toml .mise.toml
 docker-compose podman-compose: docker-compose.yml compose.yaml
 ansible-playbook ansible: ansible.cfg
 terraform tofu: main.tf
-tmux: .tmux.conf
-gdb: .gdbinit
-lldb: .lldbinit
-vim vi nvim ex view: .vimrc .exrc
+tmux: .tmux.conf ~/.tmux.conf
+gdb: .gdbinit ~/.gdbinit
+lldb: .lldbinit ~/.lldbinit
+vim vi nvim ex view: .vimrc .exrc ~/.vimrc
+bash: ~/.bashrc ~/.bash_profile ~/.bash_login ~/.profile
+zsh: ~/.zshrc ~/.zshenv ~/.zprofile
+sh dash ksh: ~/.profile
+ssh scp sftp: ~/.ssh/config
+psql: ~/.psqlrc
+sqlite3: ~/.sqliterc
 julia: startup.jl
 perl: sitecustomize.pl
 python python3: sitecustomize.py usercustomize.py`
