@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -300,10 +301,12 @@ func TestMCPFaults(t *testing.T) {
 	} {
 		before := y.calls.Load()
 		tt.fault()
+		var person sync.WaitGroup
 		if tt.tool == "unheard-of" {
-			go s.refuse()
+			person.Go(s.refuse)
 		}
 		text, failed := s.call(cs, tt.tool, name)
+		person.Wait()
 		if !failed || !strings.Contains(text, tt.says) || y.calls.Load() != before {
 			t.Errorf("%s: %q %v, and %d arrived", name, text, failed, y.calls.Load()-before)
 		}
