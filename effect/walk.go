@@ -145,16 +145,6 @@ func couldBeFlag(w *shell.Word) bool {
 // `env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls`.
 func isAssignment(w *shell.Word) bool { return strings.IndexByte(w.Text, '=') > 0 }
 
-func validName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		ch := s[i]
-		if ch != '_' && (ch|0x20 < 'a' || ch|0x20 > 'z') && (i == 0 || ch < '0' || ch > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // keyValue takes an operand name=value as a flag.
 func (c *call) keyValue(sp *spec, i int) bool {
 	w := &c.words[i]

@@ -134,8 +134,10 @@ func TestChangedByPin(t *testing.T) {
 	at := w.where("claude-code")
 	w.trust(at)
 	f := w.find(at)
-	if f.Changed() || f.Changed() {
-		t.Error("nothing has changed")
+	for range 2 {
+		if f.Changed() {
+			t.Error("nothing has changed")
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (g *generator) call() (string, map[string]any) {
 		}
 		return tool, args
 	case 7:
-		return g.one("mcp_github_create_issue", "mcp_fs_read", "mcp_github_list", "mcp_x"), map[string]any{"title": g.one("one two", "x"), "n": g.one2(1, 2.5, 1e21, -0.0, 1e-7), "deep": map[string]any{"b": nil, "a": []any{1, "x", true}}, "path": nil}
+		return g.one("mcp_github_create_issue", "mcp_fs_read", "mcp_github_list", "mcp_x"), map[string]any{"title": g.one("one two", "x"), "n": g.one2(1, 2.5, 1e21, 0.0, 1e-7), "deep": map[string]any{"b": nil, "a": []any{1, "x", true}}, "path": nil}
 	case 8:
 		return "invoke_agent", map[string]any{"agent_name": g.one("my_agent", "codebase_investigator", "other"), "prompt": "x"}
 	}

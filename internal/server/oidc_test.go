@@ -81,8 +81,7 @@ func newProvider(t *testing.T) *provider {
 // login, too old or with an answer of another browser lets nobody in.
 func TestOIDC(t *testing.T) {
 	p := newProvider(t)
-	var s *site
-	s = open(t, func(o *server.Options) {
+	s := open(t, func(o *server.Options) {
 		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0]}
 	})
 	login := func(change func(map[string]any)) (int, *http.Client) {

@@ -61,8 +61,10 @@ func TestAttend(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil { // as a killed one leaves it
 		t.Fatal(err)
 	}
-	if !seat.Gone("req_1") || !seat.Gone("req_1") {
-		t.Error("one that was killed is there")
+	for range 2 { // also for who looks again
+		if !seat.Gone("req_1") {
+			t.Error("one that was killed is there")
+		}
 	}
 	old := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(file, old, old); err != nil {
