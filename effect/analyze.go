@@ -233,6 +233,9 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	}
 	for i := range c.Assigns {
 		as := &c.Assigns[i]
+		if splitsLine(as, c, f.script) {
+			continue
+		}
 		a.assign(as.Name, &as.Value, f.span(as.Span), min(cmd, len(a.an.Commands)-1))
 	}
 	for i := range c.Redirects {

@@ -47,6 +47,8 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	}
 	switch {
 	case v.Known && r.allows(v.Text):
+	case name == "PATH" && a.systemFirst(v):
+		a.effect(Effect{Kind: Code, Detail: "PATH has more programs", Command: cmd, Span: span, Certain: true})
 	case r.project && a.ownPlaces(v):
 		a.effect(Effect{Kind: Code, Detail: name + " adds code of the project", Command: cmd, Span: span, Certain: true})
 	case name == "PATH" && appends(v) && !strings.Contains(a.an.Source, "unset"):
@@ -60,7 +62,10 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 
 // allows reports whether every word of a value is one that does no harm: `RUSTFLAGS='-D warnings'`.
 func (r *envRule) allows(value string) bool {
-	if len(r.values) == 0 || value == "" || strings.ContainsAny(value, "'\"\\`$;|&<>\n") {
+	if value == "" {
+		return slices.Contains(r.values, "cat") // no pager at all
+	}
+	if len(r.values) == 0 || strings.Contains(value, "..") || strings.ContainsAny(value, "'\"\\`$;|&<>\n") || strings.Contains(value, "..") {
 		return false
 	}
 	for word := range strings.FieldsSeq(value) {
@@ -80,6 +85,26 @@ func appends(v *shell.Word) bool {
 	}
 	value = strings.TrimLeft(value, `"`)
 	return !v.Known && (strings.HasPrefix(value, "$PATH:") || strings.HasPrefix(value, "${PATH}:")) && !strings.ContainsAny(value, "`(")
+}
+
+// systemFirst reports whether a value of PATH only puts a directory of the system before the others, which the command
+// does not speak of elsewhere: `/usr/local/go/bin:$PATH`.
+func (a *analyzer) systemFirst(v *shell.Word) bool {
+	value := strings.Trim(strings.TrimPrefix(v.Raw, "PATH="), `"`)
+	dir, rest, _ := strings.Cut(value, ":")
+	switch dir {
+	case "/bin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/local/go/bin", "/opt/homebrew/bin":
+		return !v.Known && (rest == "$PATH" || rest == "${PATH}") && strings.Count(a.an.Source, dir) == 1 && !strings.Contains(a.an.Source, "unset")
+	}
+	return false
+}
+
+// splitsLine reports whether an assignment only says at what `read` splits its line: `while IFS=, read -r a b`.
+func splitsLine(as *shell.Assign, c *shell.Command, s *shell.Script) bool {
+	if as.Name != "IFS" || len(c.Words) == 0 || !c.Words[0].Known || s == nil || s.Redefines(c.Words[0].Text) {
+		return false
+	}
+	return c.Words[0].Text == "read" || c.Words[0].Text == "mapfile" || c.Words[0].Text == "readarray"
 }
 
 // ownPlaces reports whether a value is a list of places inside the workspace.

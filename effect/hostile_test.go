@@ -51,6 +51,8 @@ func hostile(size int) map[string]string {
 		"url":            "curl http://" + rep("a."),
 		"assignments":    "env " + strings.Repeat("GIT_X=b ", 4000) + "ls",
 		"programs":       programs(),
+		"service words":  "heroku " + strings.Repeat("x ", 30000),
+		"printed words":  strings.Repeat("git push $(nproc) $(git ls-files);", 900) + "f() { x; }",
 		"eval eval":      rep("eval "),
 		"xargs xargs":    rep("xargs "),
 		"redirects":      "ls " + rep(">a "),
@@ -151,5 +153,21 @@ func BenchmarkHostile(b *testing.B) {
 		}
 		b.ReportMetric(float64(worst)/1e6, "worst-ms")
 		b.Logf("the worst is %q", which)
+	}
+}
+
+// Whether a word says that a command follows is asked of each word, and of a call with very many it is taken for said:
+// what they may run is not missed, and the answer stays as small as the budget says.
+func TestServiceWords(t *testing.T) {
+	for _, n := range []int{1, 60, 62, 63, 64, 65, 300, 3000, 30000} {
+		for _, run := range []string{"run rm y", "rm y"} {
+			an := AnalyzeCommand("heroku "+strings.Repeat("x ", n)+run, testOptions())
+			if told := run != "rm y" || n > 64; an.ReadOnly || told && len(an.Gaps) == 0 && len(an.Commands[0].Tails) == 0 {
+				t.Errorf("%d words before %s: only reads is %v, and nothing may run", n, run, an.ReadOnly)
+			}
+			if len(an.Commands)*commandWork+len(an.Effects)*effectWork+len(an.Gaps)*gapWork > maxWork+gapWork {
+				t.Errorf("%d words before %s: %d commands, %d effects, %d gaps", n, run, len(an.Commands), len(an.Effects), len(an.Gaps))
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ func (c *call) lister(w *shell.Word) []shell.Word {
 			return nil
 		}
 	}
-	if !listing(s.Commands[0].Words) {
+	if !listing(s.Commands[0].Words) || c.f.script != nil && c.f.script.Redefines(path.Base(s.Commands[0].Words[0].Text)) {
 		return nil
 	}
 	return s.Commands[0].Words
@@ -113,16 +114,26 @@ func listing(words []shell.Word) bool {
 	for i := range words[1:] {
 		t := words[1+i].Text
 		switch flag, _, _ := strings.Cut(t, "="); flag {
-		case "-l", "-rl", "--files", "--files-with-matches":
+		case "--files", "--files-with-matches":
 			names = true
 		case "--label", "--format", "-printf", "-fprintf", "-fprint", "-fprint0", "-exec", "-execdir", "-ok", "-okdir", "-files0-from", "-x", "-X", "--exec", "--exec-batch", "--search-path", "--base-directory":
 			return false // it prints what it is told to, or begins elsewhere
 		}
+		names = names || printsNames(name, t)
 		if strings.HasPrefix(t, "--for") || strings.HasPrefix(t, "--lab") || name == "fd" && strings.HasPrefix(t, "-x") {
 			return false
 		}
 	}
 	return names
+}
+
+// printsNames reports whether letters that stand together and take no value make a search print names: `grep -rlZ`.
+func printsNames(name, letters string) bool {
+	none := "rRnilwxEFGPIsHZzva"
+	if name == "rg" {
+		none = "nilwxFPsSHv0u"
+	}
+	return len(letters) > 1 && letters[0] == '-' && strings.Trim(letters[1:], none) == "" && strings.Contains(letters, "l") && (name == "rg" || name == "grep")
 }
 
 // namesOnly reports whether git prints the names of changed files: `git diff --name-only HEAD~1`.

@@ -135,7 +135,7 @@ func couldBeFlag(w *shell.Word) bool {
 	if w.Known {
 		return w.Glob && strings.IndexByte("*?[", w.Text[0]) >= 0
 	}
-	if w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") {
+	if w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") || shell.IsPrinted(w) {
 		return false
 	}
 	return w.Split || w.Text == "" || w.Text[0] == '-'

@@ -216,7 +216,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		b.splice(v.text, quoted)
 	default:
 		why := "variable " + name
-		if strings.HasPrefix(v.why, LineOf) {
+		if strings.HasPrefix(v.why, LineOf) || onePrinted(v) {
 			why = v.why
 		} else if v.why != "" && len(v.why) < maxWhy && !strings.Contains(v.why, name) {
 			why += ", " + v.why
@@ -288,6 +288,12 @@ func (b *builder) operator(name string, v variable, p *syntax.ParamExp, quoted b
 	default:
 		b.w.aside(p.Exp.Word)
 		b.prompt(v, p)
+		if v.state == varKnown && v.glob && !v.tilde {
+			if rest, ok := changedName(v.text, p); ok && rest != "" {
+				b.plain(name, variable{state: varKnown, text: rest, glob: hasGlob(rest, false)}, quoted)
+				return
+			}
+		}
 		b.shaped("variable "+name+", changed", changed(v, p), quoted)
 	}
 }

@@ -15,26 +15,22 @@ func shapeOf(w Word) string {
 	return w.Shape()
 }
 
-// printedShape returns the shape of $(echo text) and $(printf text), where all of it is plain.
-func printedShape(p *syntax.CmdSubst) string {
-	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 || p.Stmts[0].Negated || p.Stmts[0].Background {
-		return Unknown
+// printedShape returns the shape of $(echo text), $(printf text) and of commands that print one word, where all of it is
+// plain, and why the word is not known.
+func (w *walker) printedShape(p *syntax.CmdSubst) (why, shape string) {
+	why, shape = "command substitution", Unknown
+	args := plainCommand(p)
+	if len(args) == 0 {
+		return why, shape
 	}
-	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || len(call.Args) > maxPrinted {
-		return Unknown
-	}
-	args := make([]string, len(call.Args))
-	for i, a := range call.Args {
-		if args[i], ok = textOf(a); !ok && !isPattern(a) {
-			return Unknown
-		}
+	if text, ok := printsWord(args); ok && !w.out.Redefines(args[0]) && !(args[0] == "git" && w.out.refs) {
+		return whyPrinted + args[0], text
 	}
 	switch {
 	case args[0] == "pwd", strings.Join(args, " ") == "git rev-parse --show-toplevel":
-		return here
+		return why, here
 	case len(args) < 2:
-		return Unknown
+		return why, shape
 	}
 	text, ok := "", false
 	switch args[0] {
@@ -44,9 +40,27 @@ func printedShape(p *syntax.CmdSubst) string {
 		text, ok = formatted(args[1:])
 	}
 	if text = strings.TrimRight(text, "\n"); !ok || text == "" || len(text) > maxValue {
-		return Unknown
+		return why, shape
 	}
-	return text
+	return why, text
+}
+
+// plainCommand returns the words of a substitution that is one simple command of plain text, nil for any other.
+func plainCommand(p *syntax.CmdSubst) []string {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 || p.Stmts[0].Negated || p.Stmts[0].Background {
+		return nil
+	}
+	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || len(call.Args) > maxPrinted {
+		return nil
+	}
+	args := make([]string, len(call.Args))
+	for i, a := range call.Args {
+		if args[i], ok = textOf(a); !ok && !isPattern(a) {
+			return nil
+		}
+	}
+	return args
 }
 
 // whyName begins the reason of a word that is a file's name, which a pattern has found.
@@ -157,6 +171,21 @@ func changed(v variable, p *syntax.ParamExp) string {
 		return strings.ToLower(v.text) // whoever compares it does so without regard to case
 	}
 	return Unknown
+}
+
+// changedName is ${x%.js} and ${x##*/} of a file's name that a pattern has found: what is left of the pattern.
+func changedName(pattern string, p *syntax.ParamExp) (string, bool) {
+	open := strings.LastIndexAny(pattern, "*?[]")
+	cut, plain := textOf(p.Exp.Word)
+	switch {
+	case p.Exp.Op == syntax.RemSmallSuffix && plain && cut != "" && strings.HasSuffix(pattern[open+1:], cut):
+		return pattern[:len(pattern)-len(cut)], true
+	case p.Exp.Op == syntax.RemSmallSuffix && cut == ".*" && strings.Contains(pattern[open+1:], "."):
+		return pattern[:strings.LastIndexByte(pattern, '.')], true
+	case p.Exp.Op == syntax.RemLargePrefix && cut == "*/" && !strings.ContainsAny(pattern, "[{"):
+		return pattern[strings.LastIndexByte(pattern, '/')+1:], true
+	}
+	return "", false
 }
 
 // cutShort is ${x%.*}, ${x##*/} and their relatives: a star and a text.

@@ -63,6 +63,10 @@ type Script struct {
 	Constructs []Construct // what the text is built of, by start, outer first
 	Implied    []Implied   // variables that are set without an assignment
 	Work       int         // that it took to follow the text; see Options.MaxWork
+
+	meant   map[string]bool // see Redefines
+	defines bool
+	refs    bool // git's refs are written by hand, and may be called like flags
 }
 
 // Implied is a variable that something else than an assignment sets: arithmetic (`$((x=1))`,

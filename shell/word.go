@@ -206,7 +206,7 @@ func (b *builder) shaped(why, shape string, quoted bool) {
 	if shape == "" {
 		shape = Unknown
 	}
-	b.loose = b.loose || !(quoted && shape == Unknown) && !strings.HasPrefix(why, whyName)
+	b.loose = b.loose || !(quoted && shape == Unknown) && !strings.HasPrefix(why, whyName) && !strings.HasPrefix(why, whyPrinted)
 	if len(b.rest) < maxShape {
 		b.rest = append(b.rest, shape...)
 	}
@@ -385,7 +385,12 @@ func (b *builder) expansion(p syntax.WordPart, quoted bool) {
 	case *syntax.CmdSubst:
 		w.constructOf(CommandSubst, p)
 		w.substitution(p, b.document)
-		b.shaped("command substitution", printedShape(p), quoted)
+		why, shape := w.printedShape(p)
+		if shape != Unknown && strings.HasPrefix(why, whyPrinted) {
+			b.splice(shape, quoted)
+			return
+		}
+		b.shaped(why, shape, quoted)
 	case *syntax.ProcSubst:
 		w.constructOf(ProcessSubst, p)
 		if start, _ := w.text.node(p); strings.HasPrefix(w.text.src[min(start+1, len(w.text.src)):], "((") {

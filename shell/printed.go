@@ -1,0 +1,122 @@
+package shell
+
+import "strings"
+
+// whyPrinted begins the reason of a word that one command prints, of which it is known that it prints one plain word:
+// `$(nproc)`.
+const whyPrinted = "a word that is printed by "
+
+// IsPrinted reports whether a dynamic word is what a command prints that prints numbers, names or paths, so that it
+// begins with no dash and is not split: `git push origin "$(git branch --show-current)"`.
+func IsPrinted(w *Word) bool {
+	return !w.Known && w.Text == "" && w.Bound && strings.HasPrefix(w.Why, whyPrinted)
+}
+
+// onePrinted reports whether a variable is nothing but such a word.
+func onePrinted(v variable) bool {
+	return strings.HasPrefix(v.why, whyPrinted) && v.shape == Unknown
+}
+
+// printsWord returns what a command prints that prints plain words: the very text, or Unknown.
+func printsWord(args []string) (shape string, ok bool) {
+	flags := func(known ...string) bool { return oneOf(strings.Join(args[1:], " "), known...) }
+	switch args[0] {
+	case "mktemp":
+		return temporary(args[1:])
+	case "dirname":
+		return parent(args[1:])
+	case "nproc", "whoami":
+		return Unknown, len(args) == 1
+	case "id":
+		return Unknown, flags("-u", "-g", "-un", "-gn")
+	case "uname":
+		return Unknown, flags("", "-s", "-m", "-r")
+	case "date":
+		return Unknown, len(args) == 2 && len(args[1]) > 1 && args[1][0] == '+' && args[1][1] != '-' && !strings.ContainsAny(args[1], " \t\n")
+	case "git":
+		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD",
+			"describe --tags", "describe --tags --always", "describe --tags --abbrev=0", "describe --always", "describe --tags --always --dirty")
+	case "docker", "podman":
+		return Unknown, flags("ps -q", "ps -a -q", "ps -aq", "ps -qa", "images -q", "container ls -q", "container ls -aq", "compose ps -q")
+	}
+	return "", false
+}
+
+func oneOf(s string, list ...string) bool {
+	for _, x := range list {
+		if s == x {
+			return true
+		}
+	}
+	return false
+}
+
+// temporary is the file that mktemp makes, which no other has: its letters stand for those that it takes.
+func temporary(args []string) (shape string, ok bool) {
+	if len(args) > 0 && args[0] == "-d" {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0:
+		return "/tmp/tmp.XXXXXXXXXX", true
+	case len(args) > 1 || !strings.HasPrefix(args[0], "/tmp/") || !strings.Contains(args[0], "XXX") || strings.Contains(args[0], "..") || strings.ContainsAny(args[0], " \t\n*?["):
+		return "", false
+	}
+	return args[0], true
+}
+
+// parent is what dirname prints of one plain path.
+func parent(args []string) (shape string, ok bool) {
+	if len(args) != 1 || args[0] == "" || args[0][0] == '-' || strings.ContainsAny(args[0], " \t\n*?[") {
+		return "", false
+	}
+	p := strings.TrimRight(args[0], "/")
+	at := strings.LastIndexByte(p, '/')
+	switch {
+	case p == "":
+		return "/", true
+	case at < 0:
+		return here, true
+	}
+	if p = strings.TrimRight(p[:at], "/"); p == "" {
+		return "/", true
+	}
+	return p, true
+}
+
+// Redefines reports whether a text may give a program's name another meaning: a function, an alias, or what only eval
+// sees. Nobody else may look at the script meanwhile.
+func (s *Script) Redefines(name string) bool {
+	if s.meant == nil {
+		s.meant = map[string]bool{}
+		for _, word := range [...]string{"function", "alias", "eval"} {
+			s.defines = s.defines || strings.Contains(s.Source, word)
+		}
+		s.refs = strings.Contains(s.Source, "symbolic-ref") || strings.Contains(s.Source, "update-ref") || strings.Contains(s.Source, ".git/")
+	}
+	if s.defines {
+		return true
+	}
+	found, asked := s.meant[name]
+	if !asked && len(s.meant) < maxPrinted {
+		found = definesFunction(s.Source, name)
+		s.meant[name] = found
+	}
+	return found || !asked && len(s.meant) >= maxPrinted
+}
+
+// definesFunction reports whether a name stands before a parenthesis.
+func definesFunction(source, name string) bool {
+	for at := strings.Index(source, name); at >= 0; {
+		rest := source[at+len(name):]
+		if after := strings.TrimLeft(rest, " \t\r\n\\"); after != "" && after[0] == '(' {
+			return true
+		}
+		next := strings.Index(rest, name)
+		if next < 0 {
+			return false
+		}
+		at += len(name) + next
+	}
+	return false
+}
