@@ -65,7 +65,7 @@ func (r *envRule) allows(value string) bool {
 	if value == "" {
 		return slices.Contains(r.values, "cat") // no pager at all
 	}
-	if len(r.values) == 0 || strings.Contains(value, "..") || strings.ContainsAny(value, "'\"\\`$;|&<>\n") || strings.Contains(value, "..") {
+	if len(r.values) == 0 || strings.Contains(value, "..") || strings.ContainsAny(value, "'\"\\`$;|&<>\n") {
 		return false
 	}
 	for word := range strings.FieldsSeq(value) {
