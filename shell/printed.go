@@ -32,14 +32,34 @@ func printsWord(args []string) (shape string, ok bool) {
 	case "uname":
 		return Unknown, flags("", "-s", "-m", "-r")
 	case "date":
-		return Unknown, len(args) == 2 && len(args[1]) > 1 && args[1][0] == '+' && args[1][1] != '-' && !strings.ContainsAny(args[1], " \t\n")
+		return Unknown, len(args) == 2 && plainDate(args[1])
 	case "git":
-		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD",
-			"describe --tags", "describe --tags --always", "describe --tags --abbrev=0", "describe --always", "describe --tags --always --dirty")
+		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD")
 	case "docker", "podman":
 		return Unknown, flags("ps -q", "ps -a -q", "ps -aq", "ps -qa", "images -q", "container ls -q", "container ls -aq", "compose ps -q")
 	}
 	return "", false
+}
+
+// plainDate reports whether a format of date gives one word that begins with a digit or a letter: `+%F`, `+v%Y.%m`. Of
+// `+%n-rf`, `+%Z` and `+%z` the word is, or may be, a flag.
+func plainDate(format string) bool {
+	format, ok := strings.CutPrefix(format, "+")
+	if !ok || format == "" || strings.IndexByte("-_.:", format[0]) >= 0 {
+		return false
+	}
+	for i := 0; i < len(format); i++ {
+		switch ch := format[i]; {
+		case ch == '%':
+			if i++; i == len(format) || strings.IndexByte("YymdHMSFTsjNDRuVG", format[i]) < 0 {
+				return false
+			}
+		case ch|0x20 >= 'a' && ch|0x20 <= 'z', ch >= '0' && ch <= '9', strings.IndexByte("-_.:", ch) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func oneOf(s string, list ...string) bool {

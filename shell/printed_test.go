@@ -24,7 +24,11 @@ func TestPrinted(t *testing.T) {
 		"B=$(git rev-parse HEAD); use $B":                      "word",
 		"use $(docker ps -q) $(docker ps --format x)":          "word dynamic",
 		"use $(date +%F) $(date +-x) $(date '+%F x')":          "word dynamic dynamic",
+		"use $(date +v%Y.%m-%d_%H%M) $(date +%s)":              "word word",
+		"use $(date +%n-rf) $(date +%Z) $(date +%z)":           "dynamic dynamic dynamic",
+		"use $(date +%t-rf) $(date +%p-rf) $(date +%)":         "dynamic dynamic dynamic",
 		"use $(git rev-parse --x) $(git branch)":               "dynamic dynamic",
+		"use $(git describe --tags)":                           "dynamic", // a tag of another's
 		"use $(nproc)$x":                                       "dynamic",
 		`use "$(nproc)$x"`:                                     "word",
 		`B="$(nproc)$x"; use $B`:                               "dynamic",
