@@ -94,8 +94,8 @@ type pipeline struct {
 	nobody        bool // an ask of some stage settles as deny: no human answers in this mode
 	lists         bool // all stages ask rule lists
 	marks         bool // a stage is a Mark
-	// rulesOnly: all stages ask rules without conditions, and nothing amends the answer but
-	// the floor, which leaves given subjects alone.
+	// rulesOnly: all stages ask rules, and nothing amends the answer but the floor, which
+	// leaves given subjects alone.
 	rulesOnly bool
 	// plans holds a plan for each tool that was asked about, at most maxPlans. It is
 	// replaced, never changed.
@@ -286,8 +286,7 @@ func (c *compiler) compilePipelines() {
 		out.nobody = slices.ContainsFunc(out.stages, func(s step) bool { return s.askDenies })
 		out.lists = !slices.ContainsFunc(out.stages, func(s step) bool { return s.list == nil })
 		out.marks = slices.ContainsFunc(out.stages, func(s step) bool { return s.mark })
-		out.rulesOnly = out.lists && !out.marks && !slices.ContainsFunc(out.amend, func(s step) bool { return !s.floor }) &&
-			!slices.ContainsFunc(out.stages, func(s step) bool { return anyGuarded(c.prog.Rules[s.stage.(Match).Rules]) })
+		out.rulesOnly = out.lists && !out.marks && !slices.ContainsFunc(out.amend, func(s step) bool { return !s.floor })
 		c.policy.pipelines[mode] = out
 	}
 }

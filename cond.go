@@ -45,16 +45,6 @@ type condValue struct{ text, json string }
 // guarded tells whether more than its pattern says what the rule is about.
 func (r *Rule) guarded() bool { return len(r.If) > 0 || len(r.Except) > 0 }
 
-// anyGuarded tells whether a rule has conditions.
-func anyGuarded(rules []Rule) bool {
-	for i := range rules {
-		if rules[i].guarded() {
-			return true
-		}
-	}
-	return false
-}
-
 // applies tells whether a rule whose pattern matches is about the question.
 func (r *Rule) applies(f *Facts, q *Question, compiled func(Text) *pattern.Pattern) bool {
 	for i := range r.If {

@@ -225,25 +225,6 @@ func (q *Question) label() string {
 	return strings.Clone(q.Subjects[0].Text)
 }
 
-// subject answers a call of one given subject where the rules are all there is to ask,
-// without a walk. It reports false, and nothing else, where the answer takes words.
-func (pl *pipeline) subject(tool, text string, o *outcome) bool {
-	subjects := [...]Subject{{anyField, text}}
-	plan := pl.plan(tool)
-	for i := range pl.stages {
-		about := plan.about(pl, i)
-		rank, err := about.among(subjects[:], about.whole, nil)
-		switch pl.stages[i].byRule(rank, err, o) {
-		case settled:
-			return true
-		case unusual:
-			return false
-		}
-	}
-	o.verdict, o.stage = pl.def, stageDefault
-	return true
-}
-
 // givenSubjects answers a call whose subjects the host has derived itself: a
 // question for each.
 func (w *walk) givenSubjects(f *Facts, pl *pipeline, o *outcome) {

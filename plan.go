@@ -132,3 +132,26 @@ func (p *plan) about(pl *pipeline, stage int) *toolRules {
 	}
 	return r
 }
+
+// subject answers a call of one given subject where the rules are all there is to ask,
+// without a walk. It reports false, and nothing else, where rules have conditions or the
+// answer takes words.
+func (pl *pipeline) subject(tool, text string, o *outcome) bool {
+	subjects := [...]Subject{{anyField, text}}
+	plan := pl.plan(tool)
+	for i := range pl.stages {
+		about := plan.about(pl, i)
+		if about.list.conds {
+			return false
+		}
+		rank, err := about.among(subjects[:], about.whole, nil)
+		switch pl.stages[i].byRule(rank, err, o) {
+		case settled:
+			return true
+		case unusual:
+			return false
+		}
+	}
+	o.verdict, o.stage = pl.def, stageDefault
+	return true
+}

@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // whyPrinted begins the reason of a word that one command prints, of which it is known that it prints one plain word:
 // `$(nproc)`.
@@ -19,7 +22,7 @@ func onePrinted(v variable) bool {
 
 // printsWord returns what a command prints that prints plain words: the very text, or Unknown.
 func printsWord(args []string) (shape string, ok bool) {
-	flags := func(known ...string) bool { return oneOf(strings.Join(args[1:], " "), known...) }
+	flags := func(known ...string) bool { return slices.Contains(known, strings.Join(args[1:], " ")) }
 	switch args[0] {
 	case "mktemp":
 		return temporary(args[1:])
@@ -60,15 +63,6 @@ func plainDate(format string) bool {
 		}
 	}
 	return true
-}
-
-func oneOf(s string, list ...string) bool {
-	for _, x := range list {
-		if s == x {
-			return true
-		}
-	}
-	return false
 }
 
 // temporary is the file that mktemp makes, which no other has: its letters stand for those that it takes.

@@ -226,8 +226,8 @@ func (a *auth) before(r *http.Request, lost error) *caller {
 }
 
 // look reads a token or session from the store.
-func (a *auth) look(ctx context.Context, secretHash *secretHash, secret string) (remembered, error) {
-	kind, hash := secretHash.kind, secretHash.text()
+func (a *auth) look(ctx context.Context, of *secretHash, secret string) (remembered, error) {
+	kind, hash := of.kind, of.text()
 	missing := func(err error) error {
 		if errors.Is(err, docs.ErrNotFound) {
 			return errWho
