@@ -415,12 +415,14 @@ func hasStart(text, word string) bool {
 	}
 }
 
-// code is code in another language: it is not looked into.
+// code is code in another language: beyond what only computes and prints, it is not looked into.
 func (c *call) code(lang string, w *shell.Word) {
 	e := c.newEffect(Code, w)
 	e.Detail, e.Tags = or(lang, "inline")+" code", Inline
 	c.a.effect(e)
-	c.gap(InlineCode, "code that is not looked into", w)
+	if !c.inline(lang, w) {
+		c.gap(InlineCode, "code that is not looked into", w)
+	}
 }
 
 // parallel analyses GNU parallel's template.

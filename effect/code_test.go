@@ -1,0 +1,103 @@
+package effect
+
+import (
+	"strings"
+	"testing"
+)
+
+// uses writes what code uses, "?" if it is not understood.
+func usesOf(lang, text string) string {
+	uses, ok := readCode(lang, text)
+	if !ok {
+		return "?"
+	}
+	var out []string
+	for _, u := range uses {
+		out = append(out, strings.TrimSpace(u.how+" "+u.name))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestPythonReader(t *testing.T) {
+	for text, want := range map[string]string{
+		"print(1+1)":                                "",
+		"print('rm -rf /')":                         "",
+		"import sys; print(sys.version)":            "module sys",
+		"import numpy":                              "module numpy",
+		"import numpy as np; print(np.__version__)": "module numpy",
+		"import torch; print(torch.__version__, torch.cuda.is_available())":                                                                                      "module torch",
+		"import json,sys; d=json.load(sys.stdin); print(d['version'])":                                                                                           "module json, module sys",
+		"import json; print(json.load(open('package.json'))['name'])":                                                                                            "module json, read package.json",
+		"import json\nwith open('a.json', 'r', encoding='utf-8') as f:\n    d = json.load(f)\nfor k, v in d.items():\n    print(f\"{k}: {v!r:>10} {len(v)}\")\n": "module json, read a.json",
+		"open('out.txt','w').write('x')":                                                                                                                         "write out.txt",
+		"open('out.txt', mode='a').write('x')":                                                                                                                   "write out.txt",
+		"import yaml; yaml.safe_load(open('.github/workflows/ci.yml'))":                                                                                          "module yaml, read .github/workflows/ci.yml",
+		"from collections import Counter; print(Counter('abc').most_common(2))":                                                                                  "module collections",
+		"from pkg.mod import thing":                                                                                                                              "module pkg.mod, module pkg.mod.thing",
+		"import os; print(os.path.join('a','b'), os.getcwd())":                                                                                                   "module os",
+		"import os; print(os.environ.get('HOME'))":                                                                                                               "module os, environ",
+		"import os; print(os.listdir('src'))":                                                                                                                    "module os, list src",
+		"import datetime; print(datetime.datetime.now().isoformat())":                                                                                            "module datetime",
+		"import re\nx = re.sub(r'\\d+', lambda m: m.group(0)*2, 'a1')\nprint(x)":                                                                                 "module re",
+		"def f(a, b=2):\n  return a+b\nprint(f(1), [f(i) for i in range(3)])":                                                                                    "",
+		"import importlib.metadata as m; print(m.version('pip'))":                                                                                                "module importlib.metadata",
+		"try:\n  import foo\nexcept ImportError as e:\n  print('missing', e)":                                                                                    "module foo",
+		"assert 1 == 1, 'x'": "",
+		"x = 5 if True else 6; print(x ** 2, x // 2, not x)": "",
+		"import sys; sys.exit(0)":                            "module sys",
+
+		"import os; os.system('rm x')": "?", "import os; os.remove('x')": "?", "__import__('os').remove('x')": "?", "eval('1')": "?", "exec('1')": "?",
+		"import subprocess; subprocess.run(['rm','x'])": "?", "from os import remove; remove('x')": "?", "from os import remove as print; print('x')": "?",
+		"from shutil import rmtree; list(map(rmtree, ['x']))": "?", "import shutil as json; json.rmtree('x')": "?", "import json, os as json; json.remove('x')": "?",
+		"open('x'+'y').read()": "?", "open('.en' 'v').read()": "?", "open(name).read()": "?", "map(open, ['x'])": "?", "open('x', **{'mode':'w'})": "?", "open('x', 'r', 0)": "?", "open('x', opener=f)": "?",
+		"open('\\x2eenv')": "?", "open(f'{1}.env')": "?", "open = print": "?", "x = open": "?",
+		"().__class__.__base__.__subclasses__()": "?", "1..__class__": "?", "1 .__class__": "?", "''.__class__": "?", "print.__self__.open": "?", "getattr(int,'x')": "?",
+		"f'{__import__(\"os\")}'": "?", "f'{a[\"!r\"] + __import__(\"os\").name}'": "?", "f'''{x # }\n}'''": "?", "f'{x}' f'{open}'": "?",
+		"import requests; requests.get('http://h')": "?", "import requests as r; r.version('x')": "?", "g = requests": "?", "import os; f = os.remove": "?", "import os; os": "?",
+		"import sys; sys.modules['os']": "?", "import sys; sys.path.insert(0,'x')": "?", "from os import *": "?", "from . import x": "?", "import statistics; statistics.sys": "?",
+		"# coding: utf-7\n#+AAo-x": "?", "x\r": "?", "User.objects.all()": "?", "frob('x')": "?", "print(frob('x'), a=1)": "?", "print(x)": "?", "globals()": "?", "input()": "?", "x = `1`": "?",
+		"import operator; operator.attrgetter('x')": "?", "from pathlib import Path; Path('x').unlink()": "?", "class X: __del__ = 1": "?", "async def f(): pass": "?",
+		"import(os)": "?", "(": "?", ")": "?", "'": "?", "print(1))": "?", "'''": "?", "f'{'": "?", "f'}'": "?", "\\": "?",
+		"import json as open; open.load": "?",
+	} {
+		if got := usesOf("Python", text); got != want {
+			t.Errorf("Python %q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestJavaScriptReader(t *testing.T) {
+	for text, want := range map[string]string{
+		"console.log('Hello world!')":       "",
+		"process.version":                   "",
+		"require('./package.json').version": "read ./package.json",
+		"const p = require('./package.json'); console.log(p.name, p.scripts.build)":                          "read ./package.json",
+		"const fs = require('fs'); console.log(JSON.parse(fs.readFileSync('a.json', 'utf8')).x)":             "read a.json",
+		"require('node:fs').readFileSync(0, 'utf8')":                                                         "",
+		"require('fs').writeFileSync('out.json', JSON.stringify({a: 1}, null, 2))":                           "write out.json",
+		"[1,2,3].map(x => x * 2).filter((x, i) => x > i).join(',')":                                          "",
+		"const add = (a, b) => a + b; console.log(add(1, 2), `sum ${add(1, 2)}`)":                            "",
+		"function f(a) { return a.length / 2 } console.log(f('abc'))":                                        "",
+		"for (const [k, v] of Object.entries(require('./a.json'))) console.log(k, v)":                        "read ./a.json",
+		"console.log(require('typescript').version)":                                                         "module typescript",
+		"require('./src/index.js')":                                                                          "module ./src/index.js",
+		"let d=''; process.stdin.on('data', c => d += c).on('end', () => console.log(JSON.parse(d).length))": "",
+		"console.log(process.env.HOME)":                                                                      "environ",
+		"'a/b'.split('/').length":                                                                            "", "'x'.replace(/a+/g, '').trim()": "", "new Date().toISOString()": "", "Math.max(1, 2) / 3": "", "typeof undefined": "",
+		"const {name, version} = require('./package.json'); console.log(name + version)": "read ./package.json",
+		"x = 1": "?",
+
+		"require('child_process').execSync('rm x')": "?", "const cp = require('child_process'); cp.exec('rm x')": "?", "const a = 1, cp = require('child_process'); cp.exec('rm x')": "?",
+		"const {execSync} = require('child_process'); execSync('rm x')": "?", "const x = require('child_process').exec; x('rm')": "?", "cp = require('child_process')": "?", "['rm'].map(require('child_process').execSync)": "?",
+		"fs.unlinkSync('x')": "?", "require('fs').unlinkSync('x')": "?", "require('fs').rmSync('x')": "?", "fs.readFileSync('x', {flag: 'w'})": "?", "fs.readFileSync(name)": "?", "fs.readFileSync('.e' + 'nv')": "?", "['.env'].map(fs.readFileSync)": "?",
+		"eval('1')": "?", "Function('return 1')()": "?", "[].constructor.constructor('x')()": "?", "[]['constructor']": "?", "[]['con' + 'structor']": "?", "const k = 'a'; [][k]": "?", "const {constructor: c} = []": "?", "const {['con' + 'structor']: c} = []": "?",
+		"const {a, ['x']: c} = []": "?", "const {'constructor': c} = []": "?", "const {'\\x63onstructor': c} = []": "?", "process.exit.call(1)": "?", "globalThis": "?", "this": "?", "process": "?", "const {env} = process": "?", "process.mainModule": "?", "process.binding('fs')": "?",
+		"import('fs')": "?", "import fs from 'fs'": "?", "fetch('http://h')": "?", "new Function('x')": "?", "require(x)": "?", "require('f' + 's')": "?", "const r = require; r('fs')": "?", "require?.('fs')": "?", "a?.['x']": "?",
+		"(1, eval)('x')": "?", "if (1) /'/.test(1); process.exit(); '/": "?", "x <!-- '": "?", "`${require('fs').rmSync('x')}`": "?", "`${process.exit`x`}`": "?", "\\u0065val('x')": "?", "1..constructor": "?", "const x = {exec() {}}": "?",
+		"setTimeout('x')": "?", "module.constructor": "?", "with (process) exit()": "?", "class A {}": "?", "(": "?", "'": "?", "`": "?", "/": "?", ")=>)=>": "?",
+	} {
+		if got := usesOf("JavaScript", text); got != want {
+			t.Errorf("JavaScript %q: %q, want %q", text, got, want)
+		}
+	}
+}
