@@ -82,7 +82,7 @@ func TestJavaScriptReader(t *testing.T) {
 		"console.log(require('typescript').version)":                                                         "module typescript",
 		"require('./src/index.js')":                                                                          "module ./src/index.js",
 		"let d=''; process.stdin.on('data', c => d += c).on('end', () => console.log(JSON.parse(d).length))": "",
-		"console.log(process.env.HOME)":                                                                      "environ",
+		"console.log(process.env.HOME)":                                                                      "?", // bun and dotenv put .env there
 		"'a/b'.split('/').length":                                                                            "", "'x'.replace(/a+/g, '').trim()": "", "new Date().toISOString()": "", "Math.max(1, 2) / 3": "", "typeof undefined": "",
 		"const {name, version} = require('./package.json'); console.log(name + version)": "read ./package.json",
 		"x = 1": "?",

@@ -8,12 +8,12 @@ import (
 
 // gitConfig is a setting given on git's command line: most can make it run programs.
 func (c *call) gitConfig(w *shell.Word) {
-	name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")
+	name, value, _ := strings.Cut(strings.ToLower(w.Text), "=")
 	if !w.Known && !strings.Contains(w.Text, "=") {
 		c.gap(NotPlain, "which setting is changed is known only at run time", w)
 		return
 	}
-	if harmlessGitConfig(name) {
+	if harmlessGitConfig(name) || name == "core.hookspath" && value == "/dev/null" && w.Known { // no hooks
 		return
 	}
 	if strings.HasPrefix(name, "alias.") {

@@ -39,9 +39,33 @@ func printsWord(args []string) (shape string, ok bool) {
 	case "git":
 		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD")
 	case "docker", "podman":
-		return Unknown, flags("ps -q", "ps -a -q", "ps -aq", "ps -qa", "images -q", "container ls -q", "container ls -aq", "compose ps -q")
+		return Unknown, printsIDs(args[1:])
 	}
 	return "", false
+}
+
+// printsIDs reports whether docker prints nothing but identifiers: `ps -aq --filter name=db`.
+func printsIDs(args []string) bool {
+	if len(args) > 1 && slices.Contains([]string{"container ls", "image ls", "volume ls", "network ls", "compose ps"}, args[0]+" "+args[1]) {
+		args = args[1:]
+	} else if len(args) == 0 || args[0] != "ps" && args[0] != "images" {
+		return false
+	}
+	quiet := false
+	for i := 1; i < len(args); i++ {
+		switch name, _, attached := strings.Cut(args[i], "="); name {
+		case "-q", "-aq", "-qa", "--quiet":
+			quiet = true
+		case "-a", "--all", "-l", "--latest", "--no-trunc":
+		case "-f", "--filter":
+			if !attached {
+				i++
+			}
+		default:
+			return false
+		}
+	}
+	return quiet
 }
 
 // plainDate reports whether a format of date gives one word that begins with a digit or a letter: `+%F`, `+v%Y.%m`. Of
