@@ -101,6 +101,8 @@ func readCode(lang, text string) (uses []codeUse, ok bool) {
 	case "Python":
 		r.lang = python()
 		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && r.each(r.judgePython)
+	case "Perl":
+		ok = readPerl(text)
 	case "JavaScript":
 		r.lang = javaScript()
 		ok = r.lexJavaScript(text) && r.each(r.bindJavaScript) && r.each(r.judgeJavaScript)
@@ -255,7 +257,7 @@ func openMode(t []codeToken) string {
 
 // inline gives code in a language its effects, if it is understood.
 func (c *call) inline(lang string, w *shell.Word) bool {
-	if !w.Known || !c.a.afford(len(w.Text)/8) {
+	if !w.Known || !c.a.afford(len(w.Text)/8) || lang == "Perl" && !c.plainNames(w) {
 		return false
 	}
 	uses, ok := readCode(lang, w.Text)
@@ -275,6 +277,18 @@ func (c *call) inline(lang string, w *shell.Word) bool {
 			c.environ(&v)
 		case "module":
 			c.loads(lang, &v)
+		}
+	}
+	return true
+}
+
+// plainNames reports whether no word besides the code is a file that Perl opens in its own way: of `perl -pe s/a/b/ 'rm x|'`
+// it reads what rm prints.
+func (c *call) plainNames(code *shell.Word) bool {
+	for i := range c.words {
+		w := &c.words[i]
+		if w.Text != code.Text && (!w.Known || strings.ContainsAny(w.Text, "|<>") || w.Glob && strings.HasSuffix(w.Text, "*")) {
+			return false
 		}
 	}
 	return true
