@@ -111,7 +111,7 @@ func (s *search) users(covered bool) {
 		case !covered && counts:
 			s.user(st, &Policy{Why: "the user's own; no project has a policy here", OnDisk: true, Accepted: accepted})
 			s.first = s.first || !accepted
-		case covered && (s.beside(st) || counts && !s.inForce(st) && !s.decided()):
+		case covered && (s.beside(st) || counts && !s.inForce(st)):
 			s.user(st, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
 		case covered && s.inForce(st): // it was read together with the project's
 		default:
@@ -148,11 +148,6 @@ func (s *search) beside(set *set) bool {
 		return false
 	}
 	return inForce || dialect.OwnedBy(set.d, "*")
-}
-
-// decided tells whether a file of obstat's own is in force, which decides for all agents.
-func (s *search) decided() bool {
-	return slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return dialect.OwnedBy(p.Dialect, "*") })
 }
 
 // inForce tells whether a policy of the set's dialect is in force.

@@ -128,7 +128,7 @@ func TestHookFileIsNoPolicy(t *testing.T) {
 }
 
 // TestUsersDenials: what the user's own files deny, of whichever agent they are, no project lifts with a policy in
-// another notation; their defaults stop nothing there, and where a file of obstat's own decides they do not count.
+// another notation, an obstat.yaml included; their defaults stop nothing there.
 func TestUsersDenials(t *testing.T) {
 	users := map[string][2]string{
 		"opencode":   {".config/opencode/opencode.json", `{"permission":{"*":"deny","bash":{"*":"allow","rm *":"deny"},"edit":{"*":"allow","secret/*":"deny"},"task":"deny"}}`},
@@ -146,14 +146,10 @@ func TestUsersDenials(t *testing.T) {
 				continue // layers of one notation, which its own document merges
 			}
 			home := place(t, map[string]string{u[0]: u[1], "p/" + p[0]: p[1], "p/src/a": ""})
-			want := "deny"
-			if project == "native" {
-				want = "allow"
-			}
 			for _, cwd := range []string{home + "/p", home + "/p/src"} {
-				cells := []cell{{kind: "shell", arg: "rm a", want: want}, {kind: "shell", arg: "touch a", want: "deny"}, {kind: "shell", arg: "make all", want: "allow"}, {kind: "write", arg: home + "/p/src/b", want: "allow"}}
+				cells := []cell{{kind: "shell", arg: "rm a", want: "deny"}, {kind: "shell", arg: "touch a", want: "deny"}, {kind: "shell", arg: "make all", want: "allow"}, {kind: "write", arg: home + "/p/src/b", want: "allow"}}
 				if user != "codex" { // its rules are about commands
-					cells = append(cells, cell{kind: "write", arg: home + "/p/secret/b", want: want}, cell{kind: "edit", arg: home + "/p/secret/b", want: want}, cell{kind: "task", want: want})
+					cells = append(cells, cell{kind: "write", arg: home + "/p/secret/b", want: "deny"}, cell{kind: "edit", arg: home + "/p/secret/b", want: "deny"}, cell{kind: "task", want: "deny"})
 				}
 				check(t, user+"'s rules of the user in a project of "+project, home, cwd, cells...)
 			}
