@@ -415,12 +415,17 @@ func list(dir string) ([]string, error) {
 // part that is. Links that lead in circles are an error.
 func resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
+	if _, named := err.(*fs.PathError); err != nil && !named {
+		err = errCircle // the only error of its own
+	}
 	if err == nil || !absent(err) || path == filepath.Dir(path) {
 		return real, err
 	}
 	real, err = resolve(filepath.Dir(path))
 	return filepath.Join(real, filepath.Base(path)), err
 }
+
+var errCircle = errors.New("its links lead in circles")
 
 // ancestors returns the directories that a project may start in, outermost first:
 // below a home directory, or below the root.
