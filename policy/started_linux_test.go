@@ -24,18 +24,32 @@ func TestStartedAbove(t *testing.T) {
 		"nobody":                     {[]string{"HOME=/", "OBSTAT_TRUST=/other"}, false},
 		"above one that is not read": {[]string{"", value}, true},
 	} {
-		own, known := startedAbove(len(tt.environs), "OBSTAT_TRUST", "/", func(file string) ([]byte, error) {
-			var pid int
-			if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil || pid < 1 {
-				return nil, fs.ErrNotExist
-			}
-			if strings.HasSuffix(file, "/stat") {
-				return fmt.Appendf(nil, "%d (a) b) S %d 1 1", pid, pid-1), nil
-			}
-			return []byte(tt.environs[len(tt.environs)-pid]), nil
-		})
+		own, known := startedAbove(len(tt.environs), "OBSTAT_TRUST", "/", processes(tt.environs...))
 		if own != tt.want || !known {
 			t.Errorf("%s: %v, %v", name, own, known)
 		}
+	}
+}
+
+// TestMarkedAbove: an agent is seen behind processes without its mark.
+func TestMarkedAbove(t *testing.T) {
+	for want, environs := range map[bool][]string{true: {"HOME=/", "", "CLAUDECODE=1", "HOME=/"}, false: {"HOME=/", "CLAUDECODER=1"}} {
+		if got := markedAbove(len(environs), processes(environs...)); got != want {
+			t.Errorf("%q: %v", environs, got)
+		}
+	}
+}
+
+// processes reads /proc of a process with these environments, its parent's next, up to the first process.
+func processes(environs ...string) func(string) ([]byte, error) {
+	return func(file string) ([]byte, error) {
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil || pid < 1 {
+			return nil, fs.ErrNotExist
+		}
+		if strings.HasSuffix(file, "/stat") {
+			return fmt.Appendf(nil, "%d (a) b) S %d 1 1", pid, pid-1), nil
+		}
+		return []byte(environs[len(environs)-pid]), nil
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,6 +128,10 @@ func sets(text, name string) bool {
 // has one was started by an agent, and so was an agent that has one.
 var markers = []string{"CLAUDECODE=", "CODEX_SANDBOX=", "CODEX_SANDBOX_NETWORK_DISABLED=", "GEMINI_CLI=", "QWEN_CODE=", "OPENCODE=", "CURSOR_AGENT=", "COPILOT_CLI=", "CLINE_ACTIVE=",
 	"CLAUDE_PROJECT_DIR=", "GEMINI_PROJECT_DIR=", "COPILOT_PROJECT_DIR="} // the last three for the shells that run hooks
+
+// BelowAgent tells whether an agent has started this process, or one that it comes
+// from, as far as their environments say so.
+func BelowAgent() bool { return ByAgent(os.Getenv) || agentAbove() }
 
 // ByAgent tells whether an agent has started this process, as far as the
 // environment says so.

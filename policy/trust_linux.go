@@ -27,18 +27,42 @@ func startedAbove(pid int, name, value string, read func(string) ([]byte, error)
 			found, marked := gave(string(environ), name, value)
 			own = !marked && (own || found)
 		}
-		stat, err := read(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
+		up, ok := parent(pid, read)
+		if !ok {
 			return own, own || n > 0
 		}
-		// The name in parentheses may hold anything; behind it come state and parent.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) < 2 {
-			return own, own || n > 0
-		}
-		if pid, err = strconv.Atoi(fields[1]); err != nil {
-			return own, own || n > 0
-		}
+		pid = up
 	}
 	return own, true
+}
+
+// parent returns the process that has started another one.
+func parent(pid int, read func(string) ([]byte, error)) (int, bool) {
+	stat, err := read(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	// The name in parentheses may hold anything; behind it come state and parent.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return 0, false
+	}
+	up, err := strconv.Atoi(fields[1])
+	return up, err == nil
+}
+
+// agentAbove tells whether an agent has started one of the processes that this one
+// comes from.
+func agentAbove() bool { return markedAbove(os.Getppid(), os.ReadFile) }
+
+// markedAbove is agentAbove for a process and those above it. It sees the agent behind
+// `env -u CLAUDECODE obstat trust --yes` in a script that the agent runs.
+func markedAbove(pid int, read func(string) ([]byte, error)) bool {
+	for ok := true; ok && pid > 0; pid, ok = parent(pid, read) {
+		environ, _ := read(fmt.Sprintf("/proc/%d/environ", pid))
+		if _, marked := gave(string(environ), "", ""); marked {
+			return true
+		}
+	}
+	return false
 }

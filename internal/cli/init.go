@@ -61,7 +61,7 @@ func initRun(ctx context.Context, o *initOptions) error {
 	if native.Preset(o.Preset) == "" {
 		return usagef("there is no preset %q; the presets are %s", o.Preset, strings.Join(native.Presets(), ", "))
 	}
-	if policy.ByAgent(o.Getenv) && !o.DryRun {
+	if o.byAgent() && !o.DryRun {
 		return errors.New("an agent runs this; a policy is written by a person, in a terminal of their own (--dry-run shows one)")
 	}
 	dir, err := o.dir(o.Dir)

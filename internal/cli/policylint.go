@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -25,7 +24,6 @@ type lintOptions struct {
 	Store  storeOptions
 	Unused string // how long a rule may be idle
 	Yes    bool   // gc: without a question
-	Getenv func(string) string
 }
 
 func (o *lintOptions) flags(cmd *cobra.Command) {
@@ -35,7 +33,7 @@ func (o *lintOptions) flags(cmd *cobra.Command) {
 }
 
 func newLint(f *Factory) *cobra.Command {
-	o := &lintOptions{Factory: f, Getenv: os.Getenv}
+	o := &lintOptions{Factory: f}
 	cmd := command("policy lint", some(0, -1), func(ctx context.Context, args []string) error {
 		o.Policy.Files = args
 		return lintRun(ctx, o)
@@ -115,7 +113,7 @@ func (o *lintOptions) idle(uses *lint.Uses) (out obstat.Errors) {
 }
 
 func newGC(f *Factory) *cobra.Command {
-	o := &lintOptions{Factory: f, Getenv: os.Getenv}
+	o := &lintOptions{Factory: f}
 	cmd := command("policy gc", some(0, -1), func(ctx context.Context, args []string) error {
 		o.Policy.Files = args
 		return gcRun(ctx, o)
@@ -135,7 +133,7 @@ type gcJSON struct {
 // gcRun takes rules out one by one, since every removal moves what stands behind it.
 func gcRun(ctx context.Context, o *lintOptions) error {
 	switch {
-	case policy.ByAgent(o.Getenv):
+	case o.byAgent():
 		return errors.New("an agent runs this; rules are taken out by a person, in a terminal of their own")
 	case o.jsonFlag && !o.Yes:
 		return usagef("--json asks nothing: give --yes as well, or use obstat policy lint --json")

@@ -15,7 +15,6 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/suggest"
 	"github.com/obstat/obstat/ledger"
-	"github.com/obstat/obstat/policy"
 )
 
 // suggestOptions are the options of obstat policy suggest.
@@ -53,7 +52,7 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Accept && policy.ByAgent(o.Getenv) {
+	if o.Accept && o.byAgent() {
 		return errors.New("an agent runs this; rules are accepted by a person, in a terminal of their own")
 	}
 	o.Policy.Parse = true
@@ -72,7 +71,7 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 		return err
 	}
 	out := suggestJSON{rep, []string{}, p.Into()}
-	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && !policy.ByAgent(o.Getenv)
+	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && !o.byAgent()
 	var accepted []obstat.Offer
 	s := newScreen(o.IO)
 	if !o.jsonFlag {

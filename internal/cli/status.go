@@ -231,7 +231,7 @@ type trustJSON struct {
 }
 
 func trustRun(ctx context.Context, o *trustOptions) error {
-	if policy.ByAgent(o.Getenv) {
+	if o.byAgent() {
 		return errors.New("an agent runs this; what its policy is worth is for a person to say, in a terminal of their own")
 	}
 	w, err := o.where()
@@ -339,7 +339,7 @@ func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 		return err
 	}
 	found, err := new(policy.Finder).Find(w)
-	if err != nil || len(found.New) == 0 || f.jsonFlag || policy.ByAgent(os.Getenv) {
+	if err != nil || len(found.New) == 0 || f.jsonFlag || f.byAgent() {
 		return err
 	}
 	if f.IO.InTTY {
