@@ -49,6 +49,9 @@ func askRun(ctx context.Context, o *askOptions) error {
 	if !o.List && (!s.InTTY || o.jsonFlag) {
 		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
 	}
+	if !o.List && o.byAgent() {
+		return errors.New("an agent runs this; requests are answered by a person, in a terminal of their own")
+	}
 	open := o.Store.make
 	if o.List {
 		open = o.Store.open
