@@ -1,6 +1,10 @@
 package ledger
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
 
 // A Result is the detail of an [Outcome]: what a call gave, without its text. Whether the call ran,
 // failed or was not run is the record's Verdict, how long it took its Nanos, and what went wrong its Reason.
@@ -26,7 +30,7 @@ type Entry struct {
 	Outcome *Record
 }
 
-// Join makes one entry of the records about each call, in the order of the decisions. An outcome is of
+// Join makes one entry of the records about each call, in the order of their last decisions. An outcome is of
 // the last decision about that call, in its session, that has none yet; one without a decision is an
 // entry of its own, and so is every other record.
 func Join(records []*Record) []*Entry {
@@ -54,5 +58,6 @@ func Join(records []*Record) []*Entry {
 		}
 		out = append(out, &Entry{Record: r})
 	}
+	slices.SortStableFunc(out, func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
