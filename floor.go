@@ -62,8 +62,10 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		fl.parts, _ = w.pol.view.(PartView)
 	}
 	before := fl.o.verdict
-	if fl.field != "" {
+	if fl.field != "" || tool.Shell() { // `Bash {}`: what it would run is in no field that is known
 		fl.gaps()
+	}
+	if fl.field != "" {
 		fl.commands()
 	}
 	fl.effects()
@@ -184,7 +186,7 @@ func (fl *floorWalk) gaps() {
 		}
 		text := fl.text(g.Span)
 		switch {
-		case unparsed(g.Kind):
+		case unparsed(g.Kind) && fl.field != "":
 			fl.cap(text, "what cannot be parsed is not allowed: "+g.Why)
 		case fl.exact():
 		case !fl.wide():

@@ -136,6 +136,26 @@ func TestFloorCommandField(t *testing.T) {
 	}
 }
 
+// TestFloorNoCommand: a shell's input without a command may hold one under a name that is not known, so a rule
+// against some commands may be about it. Without such a rule there is nothing to ask about.
+func TestFloorNoCommand(t *testing.T) {
+	all, git, noRm := rule(obstat.Allow, "Bash", "", ""), rule(obstat.Allow, "Bash", "command", "git *"), rule(obstat.Deny, "Bash", "command", "rm *")
+	for _, input := range []string{`{}`, `{"Command":"rm -rf x"}`, `{"line":"rm -rf x"}`} {
+		for _, tt := range []struct {
+			rules []obstat.Rule
+			want  obstat.Verdict
+		}{{[]obstat.Rule{all}, obstat.Allow}, {[]obstat.Rule{all, noRm}, obstat.Ask}, {[]obstat.Rule{git}, obstat.Ask}} {
+			pol, err := obstat.Compile(shellProgram(obstat.Ask, tt.rules...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := pol.Decide(&obstat.Call{Tool: "Bash", Input: []byte(input), Dir: "/home/u/proj"}, testWorld); d.Verdict != tt.want {
+				t.Errorf("%s, %d rules: %s, want %s: %s", input, len(tt.rules), d.Verdict, tt.want, d.Reason())
+			}
+		}
+	}
+}
+
 func TestFloorPaths(t *testing.T) {
 	pol := mustCompile(t, shellProgram(obstat.Ask,
 		rule(obstat.Allow, "Write", "file_path", "/home/u/proj/*"), rule(obstat.Allow, "Write", "file_path", "src/*"),
