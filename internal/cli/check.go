@@ -246,8 +246,11 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		r.Matched = d.Matched
 	}
 	v := explain.Explain(r)
-	if a.Waits != "" || v.Verdict != a.Verdict {
-		v.Decision, v.By, v.Why, v.Changes = explain.NewDecision(&a.Decision), explain.By{Kind: "check", Text: a.Stage}, a.Reason(), nil
+	if reason := a.Reason(); a.Waits != "" || v.Reason != reason { // more than this policy has spoken: pins, self-protection
+		if v.Stage != a.Stage {
+			v.By = explain.By{Kind: "check", Text: a.Stage}
+		}
+		v.Decision, v.Why, v.Changes = explain.NewDecision(&a.Decision), reason, nil
 		if a.Waits != "" {
 			v.Changes = []explain.Change{{Kind: explain.ChangeAccept, Words: "accept what is new: obstat trust " + a.Waits, Verdict: obstat.Allow}}
 		}
