@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/explain"
 )
 
@@ -76,6 +77,25 @@ func (e usageError) Error() string { return e.msg }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
+// mistyped is the usage error for a word that is none of the known ones. It names the one
+// that is written most like it: `obstat chek` is about check.
+func mistyped(msg, word string, known []string) error {
+	if near := dialect.Near(word, known...); near != "" {
+		msg += "; " + near
+	}
+	return usageError{msg}
+}
+
+// wrongFlag makes a usage error of a wrong flag.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: ")
+	if !unknown {
+		return usageError{err.Error()}
+	}
+	words := strings.Fields(cmd.Flags().FlagUsages())
+	return mistyped(err.Error(), name, slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, "--") }))
+}
+
 // A Factory holds the streams, the world and the flags that all commands share.
 type Factory struct {
 	IO       *IO
@@ -98,6 +118,14 @@ func Main(args []string, s *IO) ExitCode {
 	root := newRoot(f)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
+	var word string
+	if n, _ := fmt.Sscanf(fmt.Sprint(err), "unknown command %q", &word); n == 1 {
+		var known []string
+		for _, c := range cmd.Commands() {
+			known = append(known, c.Name())
+		}
+		err = mistyped(err.Error(), word, known)
+	}
 	var code exit
 	switch {
 	case err == nil:
@@ -120,7 +148,11 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 		f.problems(f.IO.Err, es, f.IO.ErrTTY)
 		return
 	}
-	fmt.Fprintf(f.IO.Err, "obstat: %s\n", visible(err.Error()))
+	text := strings.Split(err.Error(), "\n") // several errors, each on its line
+	for i := range text {
+		text[i] = visible(text[i])
+	}
+	fmt.Fprintf(f.IO.Err, "obstat: %s\n", strings.Join(text, "\n"))
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(f.IO.Err, "\nUsage: %s\nSee \"%s --help\".\n", cmd.UseLine(), cmd.CommandPath())
@@ -129,12 +161,12 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 
 func newRoot(f *Factory) *cobra.Command {
 	root := command("obstat", nil, nil)
-	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SilenceErrors, root.SilenceUsage, root.DisableSuggestions = true, true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.color() }
 	root.SetIn(f.IO.In)
 	root.SetOut(f.IO.Out)
 	root.SetErr(f.IO.Err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err.Error()} })
+	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentFlags().BoolVar(&f.jsonFlag, "json", false, "print JSON; docs/json.md has the shapes")
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
 	root.AddCommand(newCheck(f), newExplain(f), newPolicy(f), newTest(f), newEffects(f), newPermissionsCmd(f), newAddDirCmd(f), newAsk(f), newDemo(f), newGrants(f), newStatus(f), newTrust(f), newReplay(f), newStats(f), newVersion(f))
@@ -199,10 +231,12 @@ func (f *Factory) color() error {
 // some is the Args of a command that takes positional arguments; its errors are
 // usage errors.
 func some(minimum, maximum int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < minimum:
 			return usagef("too few arguments")
+		case maximum == 0 && len(args) > 0 && cmd.HasAvailableSubCommands():
+			return usagef("unknown command %q for %q", args[0], cmd.CommandPath()) // as cobra says of the first word
 		case maximum >= 0 && len(args) > maximum:
 			return usagef("too many arguments: %q", args[maximum:])
 		}

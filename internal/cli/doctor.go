@@ -46,7 +46,7 @@ func newDoctor(f *Factory) *cobra.Command {
 		o.Agents = args
 		for _, name := range args {
 			if a := agent.Of(name); a == nil || !a.Installable() {
-				return usagef("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", "))
+				return mistyped(fmt.Sprintf("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", ")), name, installable())
 			}
 		}
 		return doctorRun(ctx, o)

@@ -118,7 +118,7 @@ func installRun(o *installOptions) error {
 func (o *installOptions) plan() ([]agent.Change, error) {
 	a := agent.Of(o.Agent)
 	if a == nil || !a.Installable() {
-		return nil, usagef("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", "))
+		return nil, mistyped(fmt.Sprintf("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", ")), o.Agent, installable())
 	}
 	home, _ := o.World.Home("")
 	dir, err := o.dir(o.Dir)

@@ -92,9 +92,12 @@ func (o *logOptions) filters(cmd *cobra.Command) {
 // query returns the query with its times read.
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = o.Query
-	kinds := []ledger.Kind{"", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled}
-	if q.Kind = ledger.Kind(o.Kind); !slices.Contains(kinds, q.Kind) {
-		return q, usagef("there is no kind of record %q", o.Kind)
+	var kinds []string
+	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
+		kinds = append(kinds, string(k))
+	}
+	if q.Kind = ledger.Kind(o.Kind); o.Kind != "" && !slices.Contains(kinds, o.Kind) {
+		return q, mistyped(fmt.Sprintf("there is no kind of record %q", o.Kind), o.Kind, kinds)
 	}
 	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked", "ran", "failed", "not run"}, q.Verdict) {
 		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, not %q", q.Verdict)
