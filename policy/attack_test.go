@@ -178,7 +178,19 @@ func TestGoneFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := w.bash(at, "make x")
-	if d.Verdict != obstat.Deny || strings.Contains(d.Reason(), "()") || !strings.Contains(d.Reason(), "nobody has accepted") {
+	if d.Verdict != obstat.Deny || strings.Contains(d.Reason(), "()") || !strings.Contains(d.Reason(), "would ask about it, which nobody has accepted") {
 		t.Errorf("%s: %s", d.Verdict, d.Reason())
+	}
+}
+
+// TestLedByVariable: a policy to which a variable of the project's settings leads asks, and does not send
+// its reader to obstat trust, which has nothing to accept there.
+func TestLedByVariable(t *testing.T) {
+	const value = `{"bash":"allow"}`
+	w := pinned(t, map[string]string{"work/p/.env": "OPENCODE_PERMISSION=" + value})
+	w.env["OPENCODE_PERMISSION"] = value
+	w.check(w.where("opencode"), "make install", obstat.Ask, "it counts if the variable that leads to it is set by who starts the agent")
+	if d := w.bash(w.where("opencode"), "make install"); strings.Contains(d.Reason(), "obstat trust") {
+		t.Error(d.Reason())
 	}
 }

@@ -123,10 +123,14 @@ func (f *InForce) waiting(out, disk *Answer) {
 		out.Stage, out.Rule, out.Part, out.Note = "not accepted", nil, "", ""
 	}
 	how := fmt.Sprintf("`obstat trust %s` shows what is new and accepts it", out.Waits)
+	if out.Waits == "" { // no project's: `OPENCODE_CONFIG=x` of an agent's settings leads there
+		how = "it counts if the variable that leads to it is set by who starts the agent"
+	}
+	would := map[obstat.Verdict]string{obstat.Allow: "allow it", obstat.Ask: "ask about it"}[disk.Verdict]
 	if f.Pins != "on" {
 		how += "; what was accepted before does not count: " + f.Pins
 	}
-	out.Note = join(out.Note, fmt.Sprintf("%s would %s it, which nobody has accepted yet; %s", says, disk.Verdict, how))
+	out.Note = join(out.Note, fmt.Sprintf("%s would %s, which nobody has accepted yet; %s", says, would, how))
 }
 
 func join(a, b string) string {

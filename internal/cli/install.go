@@ -214,7 +214,7 @@ func (o *installOptions) show(p *pendingChange) {
 		fmt.Fprintln(s.Out, visible(p.Name))
 	}
 	for _, line := range display.Diff(string(p.old), string(p.text)) {
-		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.TrimSuffix(line, "\r"))))
+		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))))
 	}
 }
 
