@@ -127,7 +127,7 @@ func (x *explainer) removeRules() []Change {
 		if d.Rule == nil || !x.writable(d.Rule) || !remove(p, d.Rule) {
 			return nil
 		}
-		c.Rules = append(c.Rules, NewRule(d.Rule))
+		c.Rules = append(c.Rules, newRule(d.Rule))
 		pol, err := obstat.Compile(p, &obstat.Options{Library: x.r.Library})
 		if err != nil || x.frees(pol, x.r.Call.Mode) {
 			return nil
@@ -159,7 +159,7 @@ func (x *explainer) changeLevel() []Change {
 		return nil
 	}
 	d := pol.Decide(x.r.Call, x.r.World)
-	return []Change{{Kind: ChangeLevel, Rules: []*Rule{NewRule(x.d.Rule)}, Verdict: d.Verdict, Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
+	return []Change{{Kind: ChangeLevel, Rules: []*Rule{newRule(x.d.Rule)}, Verdict: d.Verdict, Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
 }
 
 // writable tells whether a rule stands in a file of the user's.

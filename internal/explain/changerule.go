@@ -107,7 +107,7 @@ func (x *explainer) added(pol *obstat.Policy, err error, list string, rules []ob
 	}
 	c := Change{Kind: ChangeAdd, List: list, Verdict: d.Verdict}
 	for i := range rules {
-		c.Rules = append(c.Rules, NewRule(&rules[i]))
+		c.Rules = append(c.Rules, newRule(&rules[i]))
 	}
 	return []Change{c}
 }

@@ -196,7 +196,7 @@ type Offer struct {
 
 // NewDecision returns d's JSON form.
 func NewDecision(d *obstat.Decision) Decision {
-	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, Mode: d.Mode, Stage: d.Stage, Rule: NewRule(d.Rule),
+	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
 		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]
@@ -205,8 +205,8 @@ func NewDecision(d *obstat.Decision) Decision {
 	return out
 }
 
-// NewRule returns r's JSON form, nil for no rule.
-func NewRule(r *obstat.Rule) *Rule {
+// newRule returns r's JSON form, nil for no rule.
+func newRule(r *obstat.Rule) *Rule {
 	if r == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func steps(in []obstat.StepTrace, q *obstat.QuestionTrace) []Step {
 	out := make([]Step, 0, len(in))
 	for i := range in {
 		t := &in[i]
-		s := Step{Stage: t.Stage, Kind: t.Kind, Rule: NewRule(t.Rule), State: Passed, As: t.Verdict, Safety: t.Safety, Note: t.Note}
+		s := Step{Stage: t.Stage, Kind: t.Kind, Rule: newRule(t.Rule), State: Passed, As: t.Verdict, Safety: t.Safety, Note: t.Note}
 		switch {
 		case t.Skipped:
 			s.State = NotReached
@@ -99,7 +99,7 @@ func steps(in []obstat.StepTrace, q *obstat.QuestionTrace) []Step {
 			if j == maxHits {
 				break
 			}
-			s.Hits = append(s.Hits, NewRule(r))
+			s.Hits = append(s.Hits, newRule(r))
 		}
 		if q != nil && !t.Skipped {
 			s.Looked = looked(q, t)

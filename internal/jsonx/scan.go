@@ -84,9 +84,6 @@ func (s *Scanner) Reset(src string, opt Options) {
 // Err returns the problem that ended the scan, nil if none did.
 func (s *Scanner) Err() *tree.Problem { return s.problem }
 
-// Depth returns how many objects and arrays are open.
-func (s *Scanner) Depth() int { return len(s.open) }
-
 // Next reads one token.
 func (s *Scanner) Next() Kind {
 	if s.problem != nil || !s.space() {
@@ -325,8 +322,8 @@ func (s *Scanner) number() Kind {
 	return Num
 }
 
-// IsNumber reports whether s is a number as JSON writes it.
-func IsNumber(s string) bool {
+// isNumber reports whether s is a number as JSON writes it.
+func isNumber(s string) bool {
 	end, ok := number(s, 0)
 	return ok && end == len(s)
 }

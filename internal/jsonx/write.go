@@ -131,7 +131,7 @@ func appendValue(b []byte, v any, sorted bool, depth int) ([]byte, error) {
 func appendNumber(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case Number:
-		if !IsNumber(string(v)) {
+		if !isNumber(string(v)) {
 			return nil, fmt.Errorf("%.40q is not a JSON number", string(v))
 		}
 		return append(b, v...), nil
