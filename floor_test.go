@@ -262,5 +262,13 @@ func TestBroadWildcard(t *testing.T) {
 		if got := obstat.Broad(r); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+		r.Tool = obstat.Text{Flavour: pattern.Full, Text: "Bash|Monitor"}
+		if got := obstat.Broad(r); got != want {
+			t.Errorf("%q of tools that a pattern names: %v", text, got)
+		}
+		r.Tool.Text = "Read|Grep"
+		if obstat.Broad(r) {
+			t.Errorf("%q of tools without commands", text)
+		}
 	}
 }

@@ -25,9 +25,8 @@ func Broad(r *Rule) bool {
 	if r.Verdict != Allow {
 		return false
 	}
-	tool, known := effect.Lookup(r.Tool.Text)
 	ofCommands := r.Tool.IsZero() && r.Field == "command" // whichever tool runs them
-	if !ofCommands && (!known || len(tool.Command) == 0) {
+	if !ofCommands && !aboutShells(r.Tool) {
 		return false
 	}
 	if r.Whole() {
@@ -39,6 +38,18 @@ func Broad(r *Rule) bool {
 	}
 	prefix, exact := literal(p)
 	return !exact && (strings.TrimSpace(prefix) == "" || runsOthers(prefix))
+}
+
+// aboutShells tells whether the tools of a rule take commands: `Bash`, or `Bash|Monitor` as a pattern.
+func aboutShells(tools Text) bool {
+	if tool, known := effect.Lookup(tools.Text); known || tools.IsZero() || tools.Flavour == pattern.Exact {
+		return len(tool.Command) > 0
+	}
+	p, err := pattern.Compile(tools.Flavour, tools.Text)
+	return err != nil || slices.ContainsFunc(slices.Concat(effect.Names("shell"), effect.Names("powershell")), func(name string) bool {
+		ok, err := p.Match(name)
+		return ok || err != nil
+	})
 }
 
 // literal returns the text that every match of p starts with, and whether there

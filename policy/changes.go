@@ -26,6 +26,8 @@ type Change struct {
 	Verdict obstat.Verdict `json:"verdict,omitempty"` // of the rule
 	Text    string         `json:"text"`              // the rule as it is written, or the name of the changed setting
 	Pos     obstat.Pos     `json:"pos,omitzero"`      // where it is, or was
+
+	broad bool // an allow rule for more than one call: `Bash`, `Bash(sh *)`, `Edit`
 }
 
 // The kinds of changes.
@@ -65,7 +67,7 @@ func changes(old, new []*dialect.Loaded, st *site) (out []Change) {
 func diff(name string, old, new *obstat.Program) (out []Change) {
 	before, after := rules(old), rules(new)
 	add := func(kind string, r *obstat.Rule) { // once, also where it is in several lists
-		if c := (Change{kind, name, r.Verdict, r.String(), r.Pos}); !slices.Contains(out, c) {
+		if c := (Change{kind, name, r.Verdict, r.String(), r.Pos, broad(r)}); !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}
@@ -171,14 +173,21 @@ func take(from *[]listed, r listed) bool {
 	return at >= 0
 }
 
+// broad tells whether an allow rule hands out a shell, or a tool that changes files, as a
+// whole. No prompt offers that.
+func broad(r *obstat.Rule) bool {
+	return obstat.Broad(r) || r.Verdict == obstat.Allow && slices.Contains([]string{"write", "edit", "notebook"}, obstat.ToolKind(r.String()))
+}
+
 // Accepts tells whether all that is new are allow rules that a person has just
 // chosen, by their texts: those of the suggestions that an agent's own prompt has
-// shown, or of obstat's offers.
+// shown, or of obstat's offers. A broad rule is none of them: a script that the agent runs
+// can put a request of its own to the hook, and write the rule.
 func Accepts(news []New, texts []string) bool {
 	n := 0
 	for _, nw := range news {
 		for _, c := range nw.Changes {
-			if n++; c.Kind != Added || c.Verdict != obstat.Allow || !slices.Contains(texts, c.Text) {
+			if n++; c.Kind != Added || c.Verdict != obstat.Allow || c.broad || !slices.Contains(texts, c.Text) {
 				return false
 			}
 		}

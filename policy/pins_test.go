@@ -243,6 +243,9 @@ func TestChosen(t *testing.T) {
 		"chosen":    {"Bash(npm test *)", time.Minute, "work/p/sub", `"Bash(npm test *)"`, true},
 		"other":     {"Bash(npm run *)", 0, "work/p", `"Bash(npm test *)"`, false},
 		"more":      {"Bash(npm test *)", 0, "work/p", `"Bash(npm test *)","Bash"`, false},
+		"a tool":    {"Bash", 0, "work/p", `"Bash"`, false},
+		"shells":    {"Bash(sh *)", 0, "work/p", `"Bash(sh *)"`, false},
+		"edits":     {"Edit", 0, "work/p", `"Edit"`, false},
 		"long ago":  {"Bash(npm test *)", time.Hour, "work/p", `"Bash(npm test *)"`, false},
 		"elsewhere": {"Bash(npm test *)", 0, "work/q", `"Bash(npm test *)"`, false},
 	} {

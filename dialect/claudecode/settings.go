@@ -251,9 +251,7 @@ func tooBroadForAuto(r *obstat.Rule) bool {
 	case sp.whole || r.Whole():
 		return true
 	}
-	probe := *r
-	probe.Tool = obstat.Is("Bash")
 	first, rest, _ := strings.Cut(strings.ReplaceAll(sp.content, ":*", " *"), " ")
 	run := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "npx", "bunx", "make", "just"}, first) && strings.Contains(rest, "*")
-	return run || obstat.Broad(&probe)
+	return run || obstat.Broad(r)
 }
