@@ -23,11 +23,24 @@ type New struct {
 type Change struct {
 	Kind    string         `json:"kind"` // "added", "removed" or "changed"
 	Dialect string         `json:"dialect"`
-	Verdict obstat.Verdict `json:"verdict,omitempty"` // of the rule
-	Text    string         `json:"text"`              // the rule as it is written, or the name of the changed setting
-	Pos     obstat.Pos     `json:"pos,omitzero"`      // where it is, or was
+	Verdict obstat.Verdict `json:"verdict"`      // of the rule
+	Text    string         `json:"text"`         // the rule as it is written, or the name of the changed setting
+	Pos     obstat.Pos     `json:"pos,omitzero"` // where it is, or was
 
 	broad bool // an allow rule for more than one call: `Bash`, `Bash(sh *)`, `Edit`
+}
+
+// MarshalJSON writes the verdict of every rule, deny included, and none for a setting.
+func (c Change) MarshalJSON() ([]byte, error) {
+	type fields Change
+	out := struct {
+		fields
+		Verdict *obstat.Verdict `json:"verdict,omitempty"`
+	}{fields: fields(c)}
+	if c.Pos.IsValid() {
+		out.Verdict = &c.Verdict
+	}
+	return json.Marshal(out)
 }
 
 // The kinds of changes.

@@ -167,3 +167,25 @@ func picture(title string, lines []string, columns int) []byte {
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }
+
+// TestTrustShowsAll: the last of very many rules is shown before they are accepted.
+func TestTrustShowsAll(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, ".local/state"))
+	dir := filepath.Join(home, "app")
+	if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var rules strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&rules, "%q,\n", fmt.Sprintf("Bash(echo %d)", i))
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), fmt.Appendf(nil, `{"permissions":{"allow":[%s"Bash"]}}`, rules.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code := cli.Main([]string{"trust", dir}, &cli.IO{In: strings.NewReader(""), Out: &out, Err: &out}); code != cli.ExitError || !strings.Contains(out.String(), "+ allow Bash  ") {
+		t.Errorf("%d: %d bytes without the last rule", code, out.Len())
+	}
+}

@@ -266,6 +266,9 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 			return err
 		}
 		if len(found.New) == 0 {
+			if _, err := os.Stat(w.Dir); err != nil {
+				return err // a name that is mistyped
+			}
 			return o.show(trustJSON{1, []policy.New{}, true}, func(s *screen) {
 				s.printf("nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
 			})
@@ -304,10 +307,8 @@ func (o *trustOptions) ask(found *policy.InForce) (bool, error) {
 	return o.IO.yes("accept all of it?"), nil
 }
 
-// maxNews bounds how many changes of a place are shown one by one.
-const maxNews = 200
-
-// news writes the rules that wait to be accepted, one a line.
+// news writes the rules that wait to be accepted, one a line, and all of them: who says yes
+// accepts the last one, too.
 func (s *screen) news(news []policy.New) {
 	for _, nw := range news {
 		what := "has changed since it was accepted"
@@ -315,11 +316,7 @@ func (s *screen) news(news []policy.New) {
 			what = "was never accepted"
 		}
 		s.text("new", fmt.Sprintf("the policy of %s %s (obstat trust %s)", nw.Place, what, nw.Place))
-		for i, c := range nw.Changes {
-			if i == maxNews {
-				s.text("", fmt.Sprintf("… %d more", len(nw.Changes)-i))
-				break
-			}
+		for _, c := range nw.Changes {
 			sign := cmp.Or(map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind], "~")
 			verdict := ""
 			if c.Pos.IsValid() {
