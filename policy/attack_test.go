@@ -194,3 +194,25 @@ func TestLedByVariable(t *testing.T) {
 		t.Error(d.Reason())
 	}
 }
+
+// TestReplacedByLink: a directory that was accepted and is a link by now binds until a person accepts that it
+// is gone.
+func TestReplacedByLink(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: `{"permissions":{"deny":["Edit(src/**)","Bash(make *)"]}}`, "work/evil/.claude/settings.json": claudeAll, "work/evil/sub/a": ""})
+	at := w.where("claude-code")
+	w.trust(at)
+	if err := os.Rename(w.dir, w.dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("evil", w.dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{w.dir, filepath.Join(w.dir, "sub")} {
+		at.Dir = dir
+		w.check(at, "make x", obstat.Deny)
+		w.check(at, "touch src/x", obstat.Deny)
+		w.check(at, "cargo x", obstat.Ask, "obstat trust")
+	}
+	w.trust(at)
+	w.check(at, "make x", obstat.Allow)
+}

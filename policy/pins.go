@@ -251,6 +251,9 @@ func (s *search) makePin(st *site) (*Pin, error) {
 // unchanged returns [ErrChanged] where the files of a site are not as they were
 // found.
 func (s *search) unchanged(st *site) error {
+	if st.replaced {
+		return nil // nothing of it is there
+	}
 	s.memo, s.have, s.glob = map[string]*content{}, map[string]bool{}, map[string][]string{}
 	sets, err := s.here(st.dir)
 	if err != nil {

@@ -55,10 +55,11 @@ type site struct {
 	sets []*set // the files on disk
 	role Role   // of those
 
-	pin     *Pin // nil: nothing was accepted
-	pinAt   pinEntry
-	pinRole Role
-	trusted bool // nothing has to be accepted here
+	pin      *Pin // nil: nothing was accepted
+	pinAt    pinEntry
+	pinRole  Role
+	trusted  bool // nothing has to be accepted here
+	replaced bool // the directory that was accepted is a link by now, and its files are gone
 }
 
 // A set is the files that one dialect reads together.
@@ -205,6 +206,9 @@ func (s *search) discover(at string) (chains [][]*site, err error) {
 			if err != nil {
 				return nil, err
 			}
+			if from != real {
+				found = append(found, s.replaced(dir)...)
+			}
 			if st != nil {
 				found = append(found, st)
 			}
@@ -230,6 +234,19 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 		return nil, nil
 	}
 	return st, nil
+}
+
+// replaced returns the site of a directory that a person has accepted and that is a link by
+// now, as after `mv p q; ln -s evil p`, if it is one. It still binds.
+func (s *search) replaced(dir string) []*site {
+	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	st := &site{dir: dir, key: dir, replaced: true}
+	if s.accepted(st); st.pin == nil {
+		return nil
+	}
+	return []*site{st}
 }
 
 // here returns the sets of a directory whose own files have something to say.
