@@ -195,24 +195,25 @@ func TestLedByVariable(t *testing.T) {
 	}
 }
 
-// TestReplacedByLink: a directory that was accepted and is a link by now binds until a person accepts that it
-// is gone.
+// TestReplacedByLink: a directory that was accepted and that a link leads away from by now binds until a person
+// accepts that it is gone.
 func TestReplacedByLink(t *testing.T) {
-	w := pinned(t, map[string]string{claudeFile: `{"permissions":{"deny":["Edit(src/**)","Bash(make *)"]}}`, "work/evil/.claude/settings.json": claudeAll, "work/evil/sub/a": ""})
-	at := w.where("claude-code")
-	w.trust(at)
-	if err := os.Rename(w.dir, w.dir+".old"); err != nil {
-		t.Fatal(err)
+	for old, link := range map[string]string{"work/p": "evil", "work": "evils"} { // it, and a directory above it
+		w := pinned(t, map[string]string{claudeFile: `{"permissions":{"deny":["Edit(src/**)","Bash(make *)"]}}`, "work/evil/.claude/settings.json": claudeAll, "work/evil/sub/a": "",
+			"evils/p/.claude/settings.json": claudeAll, "evils/p/sub/a": ""})
+		at := w.where("claude-code")
+		w.trust(at)
+		old = filepath.Join(w.top, old)
+		if err := errors.Join(os.Rename(old, old+".old"), os.Symlink(link, old)); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{w.dir, filepath.Join(w.dir, "sub")} {
+			at.Dir = dir
+			w.check(at, "make x", obstat.Deny)
+			w.check(at, "touch src/x", obstat.Deny)
+			w.check(at, "cargo x", obstat.Ask, "obstat trust")
+		}
+		w.trust(at)
+		w.check(at, "make x", obstat.Allow)
 	}
-	if err := os.Symlink("evil", w.dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{w.dir, filepath.Join(w.dir, "sub")} {
-		at.Dir = dir
-		w.check(at, "make x", obstat.Deny)
-		w.check(at, "touch src/x", obstat.Deny)
-		w.check(at, "cargo x", obstat.Ask, "obstat trust")
-	}
-	w.trust(at)
-	w.check(at, "make x", obstat.Allow)
 }

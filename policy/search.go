@@ -59,7 +59,7 @@ type site struct {
 	pinAt    pinEntry
 	pinRole  Role
 	trusted  bool // nothing has to be accepted here
-	replaced bool // the directory that was accepted is a link by now, and its files are gone
+	replaced bool // a link leads away from the directory that was accepted, and its files are gone
 }
 
 // A set is the files that one dialect reads together.
@@ -236,10 +236,10 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 	return st, nil
 }
 
-// replaced returns the site of a directory that a person has accepted and that is a link by
-// now, as after `mv p q; ln -s evil p`, if it is one. It still binds.
+// replaced returns the site of a directory that a person has accepted and that a link leads
+// away from by now, as after `mv p q; ln -s evil p`, if it is one. It still binds.
 func (s *search) replaced(dir string) []*site {
-	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if real, err := resolve(dir); err != nil || real == dir {
 		return nil
 	}
 	st := &site{dir: dir, key: dir, replaced: true}
