@@ -39,7 +39,7 @@ func (b *Broker) answer(ctx context.Context, id string, a Answer) (*Request, err
 		}
 		return nil, fmt.Errorf("%q: %w: it was withdrawn, for the agent that asked is gone", id, ErrSettled)
 	}
-	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+	_, err := b.change(ctx, id, func(r *Request) (*Request, *Grant, error) {
 		if err := b.admit(r, &a); err != nil {
 			return nil, nil, err
 		}
@@ -61,7 +61,7 @@ func (b *Broker) answer(ctx context.Context, id string, a Answer) (*Request, err
 			left.Of = owner(&r.Call)
 		}
 		return out, left, nil
-	}))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,15 @@ type Feed struct {
 	mu     sync.Mutex
 	tell   []func(*Request)
 	cursor int64
-	seen   map[string]int // versions that may come again
+	seen   map[string]int      // versions that may come again
+	open   map[string]*Request // as they were last told: somebody is likely to answer or to claim them
 }
+
+// maxOpen bounds how many requests a feed keeps, and maxOpenInput how long the input of one may be.
+const (
+	maxOpen      = 1024
+	maxOpenInput = 16 << 10
+)
 
 // NewFeed returns a feed that looks for changes each poll, and when it is kicked
 // or the store hints; zero is a second. [Feed.Run] runs it.
@@ -59,6 +66,41 @@ func (f *Feed) Cursor() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.cursor
+}
+
+// known returns a request as it was last told, nil where it is not kept: it may have changed since,
+// which only [RequestStore.Update] can tell.
+func (f *Feed) known(id string) *Request {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.open[id]
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.Answers = slices.Clip(c.Answers)
+	return &c
+}
+
+// keep keeps a request that can still be answered or claimed, and drops any other. f.mu is held.
+func (f *Feed) keep(r *Request) {
+	delete(f.open, r.ID)
+	if r.State != Pending && r.State != Approved || len(r.Call.Input) > maxOpenInput {
+		return
+	}
+	if f.open == nil {
+		f.open = map[string]*Request{}
+	}
+	for id := range f.open {
+		if len(f.open) < maxOpen {
+			break
+		}
+		delete(f.open, id) // any one: it is read again when it is needed
+	}
+	f.open[r.ID] = r
 }
 
 // Begin finds where the changes are that come from now on.
@@ -136,6 +178,7 @@ func (f *Feed) pull(ctx context.Context, late time.Duration) error {
 	for _, r := range changed {
 		seen[r.ID] = r.Version
 		f.cursor = max(f.cursor, r.Changed)
+		f.keep(r)
 	}
 	f.seen = seen
 	tell := slices.Clone(f.tell)

@@ -30,6 +30,19 @@ func Change(ctx context.Context, s RequestStore, id string, change func(r *Reque
 	}
 }
 
+// change is Change for a request that the feed may have told of: that is tried first, for it spares
+// reading the request. Where it has changed since, or does not allow the change, it is read.
+func (b *Broker) change(ctx context.Context, id string, change func(r *Request) (*Request, *Grant, error)) (*Request, error) {
+	if r := b.opts.Feed.known(id); r != nil {
+		if next, grant, err := change(r); err == nil {
+			if err := b.store.Update(ctx, next, grant); !errors.Is(err, ErrChanged) {
+				return b.changed(next, err)
+			}
+		}
+	}
+	return b.changed(Change(ctx, b.store, id, change))
+}
+
 // A Clock is a store with a time of its own, which is the same for all processes
 // that share it.
 type Clock interface {
@@ -94,14 +107,14 @@ func (b *Broker) now() time.Time {
 // settle changes a pending request to another state that ends it. Answers are
 // added to those that it has.
 func (b *Broker) settle(ctx context.Context, id string, to State, answers []Answer) (*Request, error) {
-	return b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+	return b.change(ctx, id, func(r *Request) (*Request, *Grant, error) {
 		if r.State != Pending {
 			return nil, nil, fmt.Errorf("%q: %w", id, ErrSettled)
 		}
 		next := r.with(to, append(r.Answers, answers...)).Spent()
 		next.Logged = b.opts.Logs
 		return next, nil, nil
-	}))
+	})
 }
 
 // changed wakes those who wait for a request that was changed.
@@ -147,7 +160,7 @@ var errAgain = errors.New("claimed before by the same caller")
 func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, error) {
 	var whole *Request
 	late := false
-	_, err := b.changed(Change(ctx, b.store, id, func(r *Request) (*Request, *Grant, error) {
+	_, err := b.change(ctx, id, func(r *Request) (*Request, *Grant, error) {
 		now := b.now()
 		switch {
 		case c.Key != "" && r.State == Claimed && r.Claim.By == c.by() && now.Before(r.Claim.Until) && (c.Digest == "" || c.Digest == r.Digest):
@@ -169,7 +182,7 @@ func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, er
 			return next, nil, nil // with its call, so that a lost answer can be repeated
 		}
 		return next.Spent(), nil, nil
-	}))
+	})
 	if errors.Is(err, errAgain) {
 		return whole, nil
 	}

@@ -233,3 +233,55 @@ func TestFeed(t *testing.T) {
 		}
 	})
 }
+
+// A readings counts how often a request is read by its ID.
+type readings struct {
+	approval.Store
+	n int
+}
+
+func (r *readings) Request(ctx context.Context, id string) (*approval.Request, error) {
+	r.n++
+	return r.Store.Request(ctx, id)
+}
+
+// TestAnswerAsTold: a request that the feed has told of is answered and claimed without reading it again,
+// and an answer to what has changed meanwhile counts for what it is now.
+func TestAnswerAsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &readings{Store: new(memory.Store)}
+		feed := approval.NewFeed(store, 0)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		b, other := approval.New(store, &approval.Options{Feed: feed}), approval.New(store, nil)
+		if err := feed.Begin(ctx); err != nil {
+			t.Fatal(err)
+		}
+		go feed.Run(ctx)
+		for _, id := range []string{"alone", "settled", "both"} {
+			r := request(id, "s")
+			if id == "both" {
+				r.Who.Needed = 2
+			}
+			put(t, other, r)
+		}
+		time.Sleep(2 * time.Second) // the feed has told of all
+		answer(t, b, "alone", approval.Answer{By: "ann", Allow: true})
+		synctest.Wait()
+		if r, err := b.Claim(t.Context(), "alone", approval.Claiming{By: "agent"}); err != nil || r.State != approval.Approved || store.n != 0 {
+			t.Errorf("%+v %v, read %d times", r, err, store.n)
+		}
+		if _, err := b.Claim(t.Context(), "alone", approval.Claiming{By: "agent"}); !errors.Is(err, approval.ErrSettled) {
+			t.Errorf("claimed twice: %v", err)
+		}
+		// Others change these, and the feed has not looked yet.
+		answer(t, other, "settled", approval.Answer{By: "bob"})
+		answer(t, other, "both", approval.Answer{By: "bob", Allow: true})
+		if _, err := b.Answer(t.Context(), "settled", approval.Answer{By: "ann", Allow: true}); !errors.Is(err, approval.ErrSettled) {
+			t.Errorf("answered twice: %v", err)
+		}
+		if r := answer(t, b, "both", approval.Answer{By: "ann", Allow: true}); r.State != approval.Approved || len(r.Answers) != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -49,10 +49,14 @@ type Store struct {
 	conf *pgx.ConnConfig
 	name string // of this process
 
-	queue  chan *job // what is to be written in batches
-	hints  chan struct{}
-	poke   chan struct{} // gets a value when others are to be told
-	offset atomic.Int64  // nanoseconds that the database's clock is ahead
+	queue chan *job // what is to be written in batches
+	hints chan struct{}
+	poke  chan struct{} // gets a value when others are to be told
+	hears atomic.Bool   // the database has notifications
+
+	telling sync.Mutex // held by the one who tells others
+
+	offset atomic.Int64 // nanoseconds that the database's clock is ahead
 
 	mu    sync.Mutex
 	chain string // "" until this process has one
@@ -245,7 +249,7 @@ const channel = "obstat_changes"
 
 // notify is a transaction that writes to the log of the database, although nothing that has
 // to last: it waits for no disk.
-const notify = "SET LOCAL synchronous_commit = off; NOTIFY " + channel
+const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify('" + channel + "', $1)"
 
 // send tells others of changes: once for all that were made since it did last.
 func (s *Store) send(ctx context.Context) {
@@ -254,11 +258,48 @@ func (s *Store) send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.poke:
+			s.telling.Lock()
 			limit, cancel := context.WithTimeout(ctx, 3*time.Second)
-			_, _ = s.pool.Exec(limit, notify, pgx.QueryExecModeSimpleProtocol) // they look each second anyway
+			_, _ = s.pool.Exec(limit, notify, s.name) // they look each second anyway
 			cancel()
+			s.telling.Unlock()
 		}
 	}
+}
+
+// execTelling changes something that others wait for, and returns how many rows have changed. Where nobody is
+// being told at the moment, the notification goes to the database together with the change, as a transaction
+// behind it: that spares the time until the change's end has come back and the sender has woken up.
+func (s *Store) execTelling(ctx context.Context, query string, args ...any) (int64, error) {
+	if !s.hears.Load() || !s.telling.TryLock() {
+		return s.exec(ctx, query, args...)
+	}
+	defer s.telling.Unlock()
+	b := new(pgx.Batch)
+	b.Queue("BEGIN")
+	b.Queue(query, args...)
+	b.Queue("COMMIT")
+	b.Queue(notify, s.name)
+	results := s.pool.SendBatch(ctx, b)
+	defer results.Close() // whether they are told or not: they look each second anyway
+	_, err := results.Exec()
+	if err != nil {
+		return 0, err
+	}
+	tag, err := results.Exec()
+	if err == nil {
+		_, err = results.Exec()
+	}
+	return tag.RowsAffected(), err
+}
+
+// exec changes something and has others told.
+func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	tag, err := s.pool.Exec(ctx, query, args...)
+	if err == nil {
+		nudge(s.poke)
+	}
+	return tag.RowsAffected(), err
 }
 
 // listen hears of changes by others, on a connection of its own, and looks once
@@ -282,12 +323,16 @@ func (s *Store) hear(ctx context.Context) {
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return // not every database has it: looking each second is enough
 	}
+	s.hears.Store(true)
 	nudge(s.hints)
 	for {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
 			return
 		}
-		nudge(s.hints)
+		if n.Payload != s.name { // who changes something here looks by itself
+			nudge(s.hints)
+		}
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,19 +46,31 @@ const window = 5 * time.Second
 
 // Requests returns the requests that q asks for, oldest first.
 func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, error) {
-	order, limit := "n", q.Limit
+	order, where, args := "n", []string{"TRUE"}, []any(nil)
+	filter := func(condition string, arg any) { // only what is asked: a plan for any question is a slow one
+		args = append(args, arg)
+		where = append(where, condition+" $"+strconv.Itoa(len(args)))
+	}
+	if q.State != "" {
+		filter("state =", string(q.State))
+	}
+	if q.Group != "" {
+		filter("grouped =", []byte(q.Group))
+	}
 	if q.After > 0 {
 		order = "changed"
+		back := window
+		if q.Late > 0 {
+			back = min(back, q.Late)
+		}
+		filter("changed >", q.After-back.Microseconds())
 	}
-	if limit <= 0 {
-		limit = math.MaxInt32
+	text := "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC"
+	if q.Limit > 0 {
+		args = append(args, q.Limit)
+		text += " LIMIT $" + strconv.Itoa(len(args))
 	}
-	back := window
-	if q.Late > 0 {
-		back = min(back, q.Late)
-	}
-	out, err := s.requests(ctx, q.Told, "WHERE ($1 = '' OR state = $1) AND ($2 = ''::bytea OR grouped = $2) AND changed > $3 ORDER BY "+order+" DESC LIMIT $4",
-		string(q.State), []byte(q.Group), q.After-back.Microseconds(), limit)
+	out, err := s.requests(ctx, q.Told, text, args...)
 	slices.Reverse(out)
 	return out, err
 }
@@ -129,30 +142,29 @@ func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval
 		return fmt.Errorf("%q: %w", r.ID, approval.ErrChanged)
 	}
 	r.Version++
-	nudge(s.poke)
 	return nil
 }
 
-const updateRequest = "UPDATE obstat_requests SET state = $2, version = $3, changed = " + micros + ", body = $4 WHERE id = $1 AND version = $3 - 1"
+// updateRequest replaces a request, and addGrant does so together with adding a grant.
+const (
+	updateRequest = "UPDATE obstat_requests SET state = $2, version = $3, changed = " + micros + ", body = $4 WHERE id = $1 AND version = $3 - 1"
+	addGrant      = "WITH changed AS (" + updateRequest + " RETURNING id) INSERT INTO obstat_grants (id, expires, revoked, body) SELECT $5, $6, 0, $7 FROM changed"
+)
 
-func (s *Store) update(ctx context.Context, r *approval.Request, body []byte, grant *approval.Grant) (rows int64, err error) {
-	if grant == nil {
-		tag, err := s.pool.Exec(ctx, updateRequest, []byte(r.ID), string(r.State), r.Version, body)
-		return tag.RowsAffected(), err
-	}
-	text, err := json.Marshal(grant)
-	if err != nil {
-		return 0, err
-	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, updateRequest, []byte(r.ID), string(r.State), r.Version, body)
-		if rows = tag.RowsAffected(); err != nil || rows == 0 {
-			return err
+// update replaces a request, and returns how many were: one or none.
+func (s *Store) update(ctx context.Context, r *approval.Request, body []byte, grant *approval.Grant) (int64, error) {
+	query, args := updateRequest, []any{[]byte(r.ID), string(r.State), r.Version, body}
+	if grant != nil {
+		text, err := json.Marshal(grant)
+		if err != nil {
+			return 0, err
 		}
-		_, err = tx.Exec(ctx, "INSERT INTO obstat_grants (id, expires, revoked, body) VALUES ($1, $2, 0, $3)", []byte(grant.ID), nanos(grant.Expires), text)
-		return err
-	})
-	return rows, err
+		query, args = addGrant, append(args, []byte(grant.ID), nanos(grant.Expires), text)
+	}
+	if r.State == approval.Approved || r.State == approval.Refused { // the asker waits for that
+		return s.execTelling(ctx, query, args...)
+	}
+	return s.exec(ctx, query, args...)
 }
 
 func nanos(t time.Time) int64 {
@@ -223,9 +235,8 @@ func (s *Store) PutDoc(ctx context.Context, d *docs.Doc) error {
 		query, args = "INSERT INTO obstat_docs (kind, id, version, body) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING", []any{args[0], args[1], args[3]}
 	}
 	rows := int64(0)
-	err := retry(ctx, func() error {
-		tag, err := s.pool.Exec(ctx, query, args...)
-		rows = tag.RowsAffected()
+	err := retry(ctx, func() (err error) {
+		rows, err = s.exec(ctx, query, args...)
 		return err
 	})
 	switch {
@@ -235,6 +246,5 @@ func (s *Store) PutDoc(ctx context.Context, d *docs.Doc) error {
 		return fmt.Errorf("%s %q: %w", d.Kind, d.ID, docs.ErrChanged)
 	}
 	d.Version++
-	nudge(s.poke)
 	return nil
 }
