@@ -1,7 +1,7 @@
 // Command serverload measures allowed decisions over HTTP with connections that are
 // kept: obstat's server, a bare net/http handler that decodes and encodes the same
-// JSON, and OPA's server with an equal policy of a hundred rules, taking turns in one
-// run.
+// JSON, and OPA's server with an equal policy of a hundred rules, without and with its
+// decision log, taking turns in one run.
 //
 //	go run ./serverload [-time 3s] [-clients 32] [-rounds 3] [-cpuprofile FILE]
 package main
@@ -29,6 +29,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/logging"
 	"github.com/open-policy-agent/opa/v1/runtime"
+	"github.com/sirupsen/logrus"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
@@ -82,13 +83,18 @@ func run(span time.Duration, clients, rounds int, profile string) error {
 	if err != nil {
 		return err
 	}
-	opa, err := openOPA(dir)
+	opa, err := openOPA(dir, "")
 	if err != nil {
 		return err
 	}
+	logs, err := openOPA(dir, filepath.Join(dir, "decisions.log"))
+	if err != nil {
+		return err
+	}
+	targets := []*target{bare, ours, opa, logs}
 	rates, costs := map[string][]float64{}, map[string][]float64{}
 	for range rounds {
-		for _, t := range []*target{bare, ours, opa} {
+		for _, t := range targets {
 			if t == ours && profile != "" {
 				f, err := os.Create(profile)
 				if err != nil {
@@ -108,11 +114,12 @@ func run(span time.Duration, clients, rounds int, profile string) error {
 			costs[t.name] = append(costs[t.name], cpu)
 		}
 	}
-	for _, t := range []*target{bare, ours, opa} {
-		fmt.Printf("%-8s %8.0f decisions/s, %6.1f us of processor time each, the client's included\n", t.name, median(rates[t.name]), median(costs[t.name]))
+	for _, t := range targets {
+		fmt.Printf("%-12s %8.0f decisions/s, %6.1f us of processor time each, the client's included\n", t.name, median(rates[t.name]), median(costs[t.name]))
 	}
-	fmt.Printf("obstat against the bare handler: %.2f, by processor time %.2f\n", median(rates["obstat"])/median(rates["bare"]), median(costs["bare"])/median(costs["obstat"]))
-	fmt.Printf("obstat against OPA's server: %.2f, by processor time %.2f\n", median(rates["obstat"])/median(rates["OPA"]), median(costs["OPA"])/median(costs["obstat"]))
+	for _, t := range []*target{bare, opa, logs} {
+		fmt.Printf("obstat against %s: %.2f, by processor time %.2f\n", t.name, median(rates[ours.name])/median(rates[t.name]), median(costs[t.name])/median(costs[ours.name]))
+	}
 	return nil
 }
 
@@ -240,8 +247,10 @@ func serve(h http.Handler) (string, error) {
 	return "http://" + ln.Addr().String(), nil
 }
 
-// openOPA starts OPA's server with one rule for each of ours.
-func openOPA(dir string) (*target, error) {
+// openOPA starts OPA's server with one rule for each of ours. With a log it writes down each decision as
+// `opa run --server --set decision_logs.console=true 2>log` does: a line before it answers, which nobody waits to be
+// on the disk.
+func openOPA(dir, log string) (*target, error) {
 	var b strings.Builder
 	b.WriteString("package t\nimport rego.v1\ndefault verdict := \"ask\"\n")
 	for _, p := range programs {
@@ -265,17 +274,41 @@ func openOPA(dir string) (*target, error) {
 	params.Addrs, params.Paths = &[]string{addr}, []string{name}
 	params.Logger = logging.NewNoOpLogger()
 	params.EnableVersionCheck = false
+	called := "OPA"
+	if log != "" {
+		f, err := os.Create(log)
+		if err != nil {
+			return nil, err
+		}
+		lines := logging.New()
+		lines.SetOutput(f)
+		lines.SetFormatter(&logrus.JSONFormatter{})
+		params.ConsoleLogger, params.ConfigOverrides = lines, []string{"decision_logs.console=true"}
+		called = "OPA with log"
+	}
 	rt, err := runtime.NewRuntime(context.Background(), params)
 	if err != nil {
 		return nil, err
 	}
 	go func() { _ = rt.Serve(context.Background()) }()
-	t := &target{"OPA", "http://" + addr + "/v1/data/t/verdict", "", bodies(`{"input":{"tool":"Bash","input":{"command":%q},"session":"s","dir":"/src"}}`), `"result":"allow"`, 100}
+	t := &target{called, "http://" + addr + "/v1/data/t/verdict", "", bodies(`{"input":{"tool":"Bash","input":{"command":%q},"session":"s","dir":"/src"}}`), `"result":"allow"`, 100}
 	for range 100 {
 		if err = t.send(http.DefaultClient, t.bodies[0]); err == nil {
-			return t, nil
+			return t, logged(log)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	return nil, err
+}
+
+// logged returns an error where a log has no decision after the first one.
+func logged(log string) error {
+	if log == "" {
+		return nil
+	}
+	text, err := os.ReadFile(log)
+	if err == nil && !bytes.Contains(text, []byte(`"decision_id"`)) {
+		err = fmt.Errorf("OPA has not written down its decision: %s", text)
+	}
+	return err
 }
