@@ -52,6 +52,7 @@ type analyzer struct {
 
 	writes  []written // files that are written, files that are run, and texts that were looked into
 	started []started
+	inlines []inlined
 	ran     []string
 	copies  []copied
 }
@@ -202,6 +203,7 @@ func (a *analyzer) script(src string, f *frame) {
 	}
 	if a.depth--; a.depth == 0 && f.owner < 0 {
 		a.runWritten()
+		a.loadWritten()
 	}
 }
 

@@ -2,6 +2,8 @@ package effect
 
 import (
 	_ "embed"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,8 +26,8 @@ var javaScriptText string
 // codeLang is what code of a language may use. Values say what becomes of the first argument, as
 // read of `readFileSync(read)`.
 type codeLang struct {
-	names, methods, never, any map[string]string
-	modules                    map[string]map[string]string
+	names, methods, never, any, globals map[string]string
+	modules                             map[string]map[string]string
 }
 
 var (
@@ -35,7 +37,7 @@ var (
 
 // parseCodeLang reads a list of the knowledge base.
 func parseCodeLang(text string) *codeLang {
-	l := &codeLang{names: map[string]string{}, methods: map[string]string{}, never: map[string]string{}, any: map[string]string{}, modules: map[string]map[string]string{}}
+	l := &codeLang{names: map[string]string{}, methods: map[string]string{}, never: map[string]string{}, any: map[string]string{}, globals: map[string]string{}, modules: map[string]map[string]string{}}
 	into := l.names
 	for line := range strings.SplitSeq(text, "\n") {
 		words := strings.Fields(line)
@@ -50,7 +52,7 @@ func parseCodeLang(text string) *codeLang {
 			into = map[string]string{}
 			l.modules[words[1]] = into
 		default:
-			into = map[string]map[string]string{"names": l.names, "methods": l.methods, "never": l.never, "any": l.any}[words[0]]
+			into = map[string]map[string]string{"names": l.names, "methods": l.methods, "never": l.never, "any": l.any, "globals": l.globals}[words[0]]
 		}
 	}
 	return l
@@ -85,7 +87,11 @@ type codeReader struct {
 	calls   map[string]bool   // of these, those that are functions
 	modules map[string]string // names of modules; "" is one of which nothing is known
 	uses    []codeUse
+	work    int // tokens that were looked at more than once
 }
+
+// maxCodeWork bounds code such as `((((a)=>1)=>1)=>1)=>1`, whose tokens belong to many functions.
+const maxCodeWork = 1 << 16
 
 // maxCode is the longest code that is read.
 const maxCode = 16 << 10
@@ -100,14 +106,36 @@ func readCode(lang, text string) (uses []codeUse, ok bool) {
 	switch lang {
 	case "Python":
 		r.lang = python()
-		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && r.each(r.judgePython)
+		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && !r.hidden() && r.each(r.judgePython)
 	case "Perl":
 		ok = readPerl(text)
 	case "JavaScript":
 		r.lang = javaScript()
-		ok = r.lexJavaScript(text) && r.each(r.bindJavaScript) && r.each(r.judgeJavaScript)
+		ok = r.lexJavaScript(text) && r.each(r.bindJavaScript) && !r.hidden() && r.each(r.judgeJavaScript)
 	}
 	return r.uses, ok
+}
+
+// hidden reports whether a name of the code is also that of a module or of something global, as
+// process in `function f(process) {} process.env`: which of the two is meant is not looked into.
+func (r *codeReader) hidden() bool {
+	for name := range r.bound {
+		_, global := r.lang.globals[name]
+		if _, module := r.modules[name]; module || global || r.lang.names[name] != "" {
+			return true
+		}
+	}
+	for name := range r.modules {
+		if r.lang.names[name] != "" { // `import json as open`
+			return true
+		}
+	}
+	return r.work > maxCodeWork
+}
+
+// plainWord reports whether a name is ASCII: Python takes a wide `ｅval` for eval.
+func plainWord(s string) bool {
+	return strings.IndexFunc(s, func(ch rune) bool { return ch >= 0x80 }) < 0
 }
 
 // each puts every list of tokens to a step.
@@ -209,10 +237,14 @@ func (r *codeReader) takes(t []codeToken, at int, how string) bool {
 	}
 	first, next := tokenAt(t, at+2), tokenAt(t, at+3)
 	switch {
+	case how == "one": // `ast.parse(text, ".env")` quotes that file in its errors
+		return r.oneArgument(t, at+1)
+	case how == "shown":
+		return r.oneArgument(t, at+1) && r.shown(t, at)
 	case how == "list" && first.is(")"):
 		first.text = "."
 	case how == "read" && first.is("0"):
-		return true // standard input
+		return next.is(")") || next.is(",") // standard input
 	case first.kind != 's' || !first.plain || !next.is(")") && !next.is(","):
 		return false
 	case how == "read" && next.is(",") && !(tokenAt(t, at+4).kind == 's' && tokenAt(t, at+5).is(")")):
@@ -224,6 +256,36 @@ func (r *codeReader) takes(t []codeToken, at int, how string) bool {
 	}
 	r.uses = append(r.uses, codeUse{how, first.text})
 	return true
+}
+
+// oneArgument reports whether brackets hold one argument: neither `a, b` nor `*a`.
+func (r *codeReader) oneArgument(t []codeToken, open int) bool {
+	for i := open + 1; i < t[open].match; i++ {
+		if t[i].is(",") || i == open+1 && t[i].is("*") {
+			return false
+		}
+		if t[i].match > i {
+			i = t[i].match
+		}
+	}
+	return t[open].match > open+1
+}
+
+// shown reports whether the type that `type(x)` returns is compared, named or printed: called, that
+// of a file opens another one.
+func (r *codeReader) shown(t []codeToken, at int) bool {
+	end := t[at+1].match
+	next := tokenAt(t, end+1)
+	if next.is("==") || next.is(".") && tokenAt(t, end+2).is("__name__") || at == 0 && end+1 == len(t) {
+		return true
+	}
+	for open := at - 1; open >= 0 && r.work <= maxCodeWork; open-- {
+		if t[open].match > at {
+			return (next.is(")") || next.is(",")) && t[open].is("(") && tokenAt(t, open-1).is("print") && !r.bound["print"]
+		}
+		r.work++
+	}
+	return false
 }
 
 // openMode tells whether arguments of Python's open, behind the first, read or write the file.
@@ -264,6 +326,8 @@ func (c *call) inline(lang string, w *shell.Word) bool {
 	if !ok {
 		return false
 	}
+	packages := slices.ContainsFunc(uses, func(u codeUse) bool { return u.how == "module" })
+	c.a.inlines = append(c.a.inlines, inlined{lang, packages, c.f.span(w.Span), c.cmd})
 	for _, u := range uses {
 		v := shell.Word{Text: u.name, Raw: u.name, Known: true, Span: w.Span}
 		switch u.how {
@@ -300,16 +364,45 @@ func (c *call) loads(lang string, w *shell.Word) {
 	e.Raw, e.Detail, e.Tags = "", "loads "+w.Text, Script
 	c.a.effect(e)
 	if lang == "JavaScript" {
-		for _, end := range [...]string{"", ".js", ".cjs", ".mjs", "/index.js"} {
-			c.alsoStarts(w.Text+end, w)
+		c.alsoStarts(w.Text, w)
+	}
+}
+
+// inlined is code of a line that was read: it may load files that the command itself writes.
+type inlined struct {
+	lang     string
+	packages bool // it loads more than the modules of the language
+	span     shell.Span
+	cmd      int
+}
+
+// loadWritten finds code that may load a file which the command itself writes. Python looks for every
+// module in the directory where it is run, for those that its own modules load too, as _strptime for datetime.
+func (a *analyzer) loadWritten() {
+	for _, in := range a.inlines {
+		for i := range a.an.Effects {
+			e := &a.an.Effects[i]
+			if e.Kind == Write && a.afford(1) && !a.keeps(e) && a.loadable(&in, e) {
+				a.gap(DynamicCode, "may load a file that the command itself writes", in.span, in.cmd)
+				break
+			}
 		}
-		return
 	}
-	for _, end := range [...]string{".py", "/__init__.py"} {
-		c.alsoStarts(strings.ReplaceAll(w.Text, ".", "/")+end, w)
+}
+
+// loadable reports whether a file that is written may be a module, or a directory of modules.
+func (a *analyzer) loadable(in *inlined, e *Effect) bool {
+	file := or(e.Path, e.Raw)
+	switch path.Ext(file) {
+	case ".py", ".pyc", ".pyd", ".so", ".pth", ".zip", ".egg", ".cfg":
+		return in.lang == "Python"
+	case ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".node":
+		return in.lang == "JavaScript"
+	case ".json":
+		return in.lang == "JavaScript" && in.packages && path.Base(file) == "package.json"
+	case "", ".":
+		_, copied := copiedFrom(a.wordsOf(e), e)
+		return (copied || e.Recursive) && (in.packages || in.lang == "Python")
 	}
-	if first, _, inside := strings.Cut(w.Text, "."); inside {
-		c.alsoStarts(first+".py", w)
-		c.alsoStarts(first+"/__init__.py", w)
-	}
+	return false
 }

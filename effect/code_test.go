@@ -59,6 +59,17 @@ func TestPythonReader(t *testing.T) {
 		"import operator; operator.attrgetter('x')": "?", "from pathlib import Path; Path('x').unlink()": "?", "class X: __del__ = 1": "?", "async def f(): pass": "?",
 		"import(os)": "?", "(": "?", ")": "?", "'": "?", "print(1))": "?", "'''": "?", "f'{'": "?", "f'}'": "?", "\\": "?",
 		"import json as open; open.load": "?",
+
+		// Reaching more than the names say: by attributes, types, fields of formats, other letters.
+		"import os; print('{0.__globals__[os].environ}'.format(os.path.join))": "?", "'{0.__' 'class__}'.format(1)": "?", "'{:{0.x}}'.format(1)": "?", "str.format('{0.a}', 1)": "?", "'{0.a}'.format_map({})": "?",
+		"'{} {:.2f}'.format(1, 2.5)": "", "g = b = fr = 0\nT = int\nmatch g:\n case T(gi_frame=fr): pass": "?", "match = case = 1\nmatch x:\n case 1: pass": "?", "match = 1; print(match)": "",
+		"import sys; type(sys.stdout.buffer)('.env')": "?", "t = type(1)": "?", "map(type, [1])": "?", "type('X', (), {})": "?", "print(type(1), type('x').__name__, f'{type(2)}', type(1) == int)": "", "def print(f, x): return f(x)\nprint(type(1), 'x')": "?",
+		"import ast; ast.parse('x x', '.env')": "?", "import ast; ast.parse(*['x x', '.env'])": "?", "import ast; f = ast.parse": "?", "import ast; ast.parse(open('a.py').read())": "module ast, read a.py",
+		"import xml; p = xml.__path__; p.insert(0, '/tmp'); import xml.x": "?", "f = dict; f(ｅxec=1); ｅxec('1')": "?", "é = 1": "?", "print('é')": "",
+		"import datetime; d = datetime.date.today(); f\"\"\"{d:'}{__import__('os').name}' '{d:'}\"\"\"": "?",
+		"from sys import stdin as math\nif 0: import math\nmath.buffer":                                 "?", "import json; json.loads = print": "?", "import json; json.loads, x = print, 1": "?", "import json\nfor json.loads in [print]: pass": "?", "import json\nwith open('x') as json.loads: pass": "?",
+		"import sys; print(sys.version, end='')": "module sys", "print(1, file=2); file('.env')": "?", "import platform; platform.architecture('x')": "?", "class A(metaclass=print): pass": "?",
+		"import venv.__main__": "?", "from pip import __main__": "?", "import antigravity": "?", "if (n := len('abc')) > 2: print(n)": "",
 	} {
 		if got := usesOf("Python", text); got != want {
 			t.Errorf("Python %q: %q, want %q", text, got, want)
@@ -95,6 +106,18 @@ func TestJavaScriptReader(t *testing.T) {
 		"import('fs')": "?", "import fs from 'fs'": "?", "fetch('http://h')": "?", "new Function('x')": "?", "require(x)": "?", "require('f' + 's')": "?", "const r = require; r('fs')": "?", "require?.('fs')": "?", "a?.['x']": "?",
 		"(1, eval)('x')": "?", "if (1) /'/.test(1); process.exit(); '/": "?", "x <!-- '": "?", "`${require('fs').rmSync('x')}`": "?", "`${process.exit`x`}`": "?", "\\u0065val('x')": "?", "1..constructor": "?", "const x = {exec() {}}": "?",
 		"setTimeout('x')": "?", "module.constructor": "?", "with (process) exit()": "?", "class A {}": "?", "(": "?", "'": "?", "`": "?", "/": "?", ")=>)=>": "?",
+
+		// A slash that divides, and one that begins a regular expression.
+		"let o = {} /eval(process.argv.pop())/ 2": "?", "let of = 1; of /eval(process.argv.pop())/ 1": "?", "let a = {if: x => 1}; a.if(2) /eval(process.argv.pop())/ 1": "?", "let a = {}; a.delete /eval(process.argv.pop())/ 1": "?",
+		"let a = 1; a++ /eval(process.argv.pop())/ 1": "?", "let x = 1; x! /eval(process.argv.pop())/ 1": "?", "if (!/x/.test('y') && /^v\\d/.test(process.version)) console.log(10 / 2 / 5)": "",
+		// Names of the code that are global elsewhere in it.
+		"function f(process) {} console.log(process.env)": "?", "function f(child_process) {} child_process.exec('rm x')": "?", "const {child_process: q} = {}; child_process.exec('rm x')": "?", "(Object) => 1; [[]].map(Object.getPrototypeOf)": "?",
+		// Calls, indexes and assignments in other clothes.
+		"[]?. ['con' + 'structor']?. ('x')": "?", "true['con' + 'structor']": "?", "let o = {in: []}; o.in['con' + 'structor']": "?", "let of = []; of['con' + 'structor']": "?", "var let = []; let['con' + 'structor']": "?",
+		"[]!['constructor']": "?", "const f = [].x; f<any>(1)": "?", "let x = 0 && <a>'</a>; eval(process.argv.pop()); <a>'</a>": "?", "process.stdout.destroy`x`": "?", "const s = []; s.x`y`": "?", "const s = []; new s.x": "?",
+		"Error.prepareStackTrace = (e, f) => 1": "?", "const a = []; a.get = a.other; a.get()": "?", "const a = []; [a.get] = [a.other]": "?", "const a = []; for (a.get of [a.other]) a.get()": "?", "const a = []; a.get ||= a.other": "?", "const a = []; a['get'] = a.other": "?",
+		"JSON.parse = console.log": "?", "process.exitCode = 1": "", "const p = require('./a.json'); p.version = '2'": "read ./a.json", "const o = {get: process.stdin.connect}": "?", "const s = process.stdin": "?",
+		"fs.readFileSync(0 || '.env')": "?", "require('/etc/a.json')": "read /etc/a.json", "require('x/a.json')": "read node_modules/x/a.json", "require('x/../../a.json')": "?", "require('JSON')": "?", "const m = require('Math'); m.run('x')": "?", "é": "?",
 	} {
 		if got := usesOf("JavaScript", text); got != want {
 			t.Errorf("JavaScript %q: %q, want %q", text, got, want)
@@ -112,4 +135,17 @@ func TestPerlReader(t *testing.T) {
 			t.Errorf("Perl %q: %v, want %v", text, got, want)
 		}
 	}
+}
+
+func FuzzCode(f *testing.F) {
+	for _, text := range []string{"", "f'{x!r:>3}'", "import a.b as c, d", "from a import (b as c)", "open('x', mode='w')", "a = (b for c in d)", "`${a}`", "const {a, b} = require('x')", "a => b", "/[/]/g", "x?.y"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, lang := range [...]string{"Python", "JavaScript"} {
+			if uses, ok := readCode(lang, text); ok && len(uses) > len(text) {
+				t.Errorf("%s %q: %d uses", lang, text, len(uses))
+			}
+		}
+	})
 }

@@ -4,7 +4,8 @@ import "strings"
 
 const (
 	jsKeywords  = " break case catch const continue default delete do else false finally for function if in instanceof let new null of return switch throw true try typeof var void while "
-	jsBeforeOps = " case delete do else in instanceof new of return throw typeof void " // a slash behind them begins a regular expression
+	jsValues    = " false null true "                                                         // of these, those that are values
+	jsOperators = " ( [ { , ; : ? = ! + - * % < & | ^ ~ => == === != !== <= >= && || ?? ... " // a slash behind them begins a regular expression
 )
 
 // lexJavaScript cuts JavaScript into tokens; the expressions of its templates are lists of their own.
@@ -13,6 +14,8 @@ func (r *codeReader) lexJavaScript(text string) bool {
 		return false // comments of their own kind
 	}
 	var out []codeToken
+	var open []int
+	opened := -1 // the bracket that the last one that closes belongs to
 	for i := 0; i < len(text); {
 		ch := text[i]
 		rest := text[i:]
@@ -31,9 +34,9 @@ func (r *codeReader) lexJavaScript(text string) bool {
 				return false
 			}
 			i += n + 4
-		case ch == '/' && !divides(out):
+		case ch == '/' && !divides(out, opened):
 			n := regexpLength(rest)
-			if n == 0 {
+			if n == 0 || !beginsRegexp(out) {
 				return false
 			}
 			out, i = append(out, codeToken{kind: 's'}), i+n
@@ -54,6 +57,9 @@ func (r *codeReader) lexJavaScript(text string) bool {
 			for i < len(text) && (isWordByte(text[i]) || text[i] == '$') {
 				i++
 			}
+			if !plainWord(text[start:i]) {
+				return false
+			}
 			out = append(out, codeToken{kind: 'n', text: text[start:i]})
 		default:
 			n := jsOperator(rest)
@@ -61,11 +67,16 @@ func (r *codeReader) lexJavaScript(text string) bool {
 				return false
 			}
 			op := rest[:n]
-			if op == "?." {
-				if n < len(rest) && (rest[n] == '(' || rest[n] == '[') {
+			switch op {
+			case "?.":
+				op = "."
+			case "(", "[", "{":
+				open = append(open, len(out))
+			case ")", "]", "}":
+				if len(open) == 0 {
 					return false
 				}
-				op = "."
+				opened, open = open[len(open)-1], open[:len(open)-1]
 			}
 			out, i = append(out, codeToken{kind: 'o', text: op}), i+n
 		}
@@ -86,33 +97,40 @@ func jsOperator(text string) int {
 	return 0
 }
 
-// divides reports whether a slash behind the tokens is a division.
-func divides(t []codeToken) bool {
-	last := tokenAt(t, len(t)-1)
+// isValue reports whether the token at i ends a value, so that a bracket behind it is an index or
+// a call, and an operator one between two values. `x.in` is one, `in` is not.
+func isValue(t []codeToken, i int) bool {
+	last := tokenAt(t, i)
 	switch last.kind {
 	case '0', 's':
 		return true
 	case 'n':
-		return !strings.Contains(jsBeforeOps, " "+last.text+" ")
+		word := " " + last.text + " "
+		return tokenAt(t, i-1).is(".") || !strings.Contains(jsKeywords, word) || strings.Contains(jsValues, word)
 	}
-	return last.is("]") || last.is(")") && !condition(t)
+	return last.is(")") || last.is("]") || last.is("}")
 }
 
-// condition reports whether the bracket that ends the tokens closes that of `if (x)`, behind which an expression begins.
-func condition(t []codeToken) bool {
-	depth := 0
-	for i := len(t) - 1; i >= 0; i-- {
-		switch {
-		case t[i].is(")"):
-			depth++
-		case t[i].is("("):
-			if depth--; depth == 0 {
-				before := tokenAt(t, i-1)
-				return before.is("if") || before.is("while") || before.is("for") || before.is("with") || before.is("await")
-			}
+// divides reports whether a slash behind the tokens is a division; opened is the place of the
+// bracket that the last one that closes belongs to.
+func divides(t []codeToken, opened int) bool {
+	last := tokenAt(t, len(t)-1)
+	switch {
+	case last.is(")"):
+		switch tokenAt(t, opened-1).text {
+		case "if", "while", "for", "with", "await": // `if (x) /a/.test(b)`
+			return false
 		}
+	case last.is("}"): // of a value, or of a block
+		return false
 	}
-	return true
+	return isValue(t, len(t)-1)
+}
+
+// beginsRegexp reports whether a slash behind the tokens, which does not divide, can only begin a regular expression.
+func beginsRegexp(t []codeToken) bool {
+	last := tokenAt(t, len(t)-1)
+	return len(t) == 0 || last.is("return") || last.is("typeof") || last.kind == 'o' && strings.Contains(jsOperators, " "+last.text+" ")
 }
 
 // regexpLength returns the length of a regular expression, 0 if there is none, or if it could be something else.
@@ -164,7 +182,8 @@ func (r *codeReader) jsString(text string) (tok codeToken, n int) {
 // bindJavaScript notes the names that the code gives to values, functions and modules.
 func (r *codeReader) bindJavaScript(t []codeToken) bool {
 	bind := func(from, to int) {
-		for i := max(from, 0); i < to && i < len(t); i++ {
+		for i := max(from, 0); i < to && i < len(t) && r.work <= maxCodeWork; i++ {
+			r.work++
 			if t[i].kind == 'n' && !strings.Contains(jsKeywords, " "+t[i].text+" ") {
 				r.bound[t[i].text] = true
 			}
@@ -193,7 +212,9 @@ func (r *codeReader) bindJavaScript(t []codeToken) bool {
 		case t[i].is("catch") && next.is("("):
 			bind(i+2, i+3)
 		case t[i].is("=>"):
-			r.arrow(t, i, bind)
+			if r.arrow(t, i, bind); r.work > maxCodeWork {
+				return false
+			}
 		}
 	}
 	return true
@@ -211,6 +232,7 @@ func (r *codeReader) arrow(t []codeToken, i int, bind func(from, to int)) {
 	start := i - 1
 	if tokenAt(t, start).is(")") {
 		for start--; start >= 0 && t[start].match != i-1; start-- {
+			r.work++
 		}
 	}
 	bind(start, i)
@@ -221,39 +243,47 @@ func (r *codeReader) arrow(t []codeToken, i int, bind func(from, to int)) {
 
 // judgeJavaScript looks at every name that is used, and at every call.
 func (r *codeReader) judgeJavaScript(t []codeToken) bool {
-	var open []string
+	var open []int
 	for i := 0; i < len(t); i++ {
 		before, next := tokenAt(t, i-1), tokenAt(t, i+1)
-		value := before.kind == 'n' && !strings.Contains(jsKeywords, " "+before.text+" ") || before.kind == 's' || before.kind == '0' || before.is(")") || before.is("]") || before.is("}")
 		switch {
 		case t[i].kind == 's':
-			if next.is(":") && (!t[i].plain || r.refused(t[i].text)) { // a key
+			if isValue(t, i-1) || next.is(":") && (!t[i].plain || r.refused(t[i].text)) { // `f`x``, or a key
 				return false
 			}
 		case t[i].is("["):
-			if value && !r.literalIndex(t, i) || before.is("{") || before.is(",") && len(open) > 0 && open[len(open)-1] == "{" {
+			if isValue(t, i-1) && !r.literalIndex(t, i) || before.is(".") || before.is("{") || before.is(",") && len(open) > 0 && t[open[len(open)-1]].is("{") {
 				return false
 			}
-			open = append(open, "[")
+			open = append(open, i)
 		case t[i].is("("):
-			if before.is(")") || before.is("]") || before.is("}") || before.kind == 's' {
-				return false // what is called is not plain
+			// What is called is not plain: `x[0](1)`, `x?. (1)`, and in TypeScript `x<y>(1)`.
+			if isValue(t, i-1) && before.kind != 'n' || before.is(".") || before.is(">") {
+				return false
 			}
-			open = append(open, "(")
+			open = append(open, i)
 		case t[i].is("{"):
-			open = append(open, "{")
+			open = append(open, i)
 		case t[i].is(")") || t[i].is("]") || t[i].is("}"):
-			if len(open) > 0 {
-				open = open[:len(open)-1]
+			if len(open) == 0 || !t[i].is(")") && assigns(t, i) && !declares(tokenAt(t, open[len(open)-1]-1)) {
+				return false // `[a.get] = [b.other]`
 			}
-		case t[i].kind != 'n' || strings.Contains(jsKeywords, " "+t[i].text+" "):
+			open = open[:len(open)-1]
+		case t[i].is("!") && isValue(t, i-1), t[i].is("<") && (!isValue(t, i-1) || before.is("}")):
+			return false // `x![y]` of TypeScript, `<a>'</a>` of JSX
+		case t[i].kind != 'n':
 		case r.refused(t[i].text):
 			return false
-		case next.is(":") && (before.is("{") || before.is(",")): // a key
 		case before.is("."):
-			if _, ok := r.lang.methods[t[i].text]; next.is("(") && !ok {
+			_, ok := r.lang.methods[t[i].text]
+			if next.is("(") && !ok || ok && assigns(t, i) {
 				return false
 			}
+		case strings.Contains(jsKeywords, " "+t[i].text+" "):
+			if !r.jsKeyword(t, i) {
+				return false
+			}
+		case next.is(":") && (before.is("{") || before.is(",")): // a key
 		default:
 			end, ok := r.jsName(t, i)
 			if !ok {
@@ -261,6 +291,29 @@ func (r *codeReader) judgeJavaScript(t []codeToken) bool {
 			}
 			i = end
 		}
+	}
+	return true
+}
+
+// declares reports whether a token begins a declaration.
+func declares(t codeToken) bool { return t.is("const") || t.is("let") || t.is("var") }
+
+// assigns reports whether what ends at i is given a value: `x =`, `x ||=`, `for (x of y)`.
+func assigns(t []codeToken, i int) bool {
+	next := tokenAt(t, i+1)
+	return next.is("=") || next.is("of") || next.is("in") || next.kind == 'o' && tokenAt(t, i+2).is("=")
+}
+
+// jsKeyword judges a keyword: some of them are names too, as in `let of = 1`, and `new a.b` is a call.
+func (r *codeReader) jsKeyword(t []codeToken, i int) bool {
+	next := tokenAt(t, i+1)
+	switch {
+	case t[i].is("new"):
+		return next.kind == 'n' && r.lang.names[next.text] == "call" && !tokenAt(t, i+2).is(".")
+	case t[i].is("of"):
+		return (isValue(t, i-1)) && !next.is("=") && !next.is("(") && !next.is(".")
+	case declares(t[i]):
+		return next.is("{") || next.is("[") || next.kind == 'n' && !strings.Contains(jsKeywords, " "+next.text+" ")
 	}
 	return true
 }
@@ -285,7 +338,7 @@ func (r *codeReader) jsName(t []codeToken, i int) (end int, ok bool) {
 	switch {
 	case module != "" && next.is("."):
 		end, how, ok = r.member(t, i, module)
-		return end, ok && (how == "" || r.takes(t, end, how))
+		return end, ok && (how == "" || r.takes(t, end, how)) && (t[end].is("exitCode") || !assigns(t, end))
 	case module != "" && tokenAt(t, i-1).kind == 'n' && next.is("="): // `const fs = require("fs")`
 		return i, true
 	case next.is("("):
@@ -304,17 +357,23 @@ func (r *codeReader) jsRequire(t []codeToken, i int) (end int, ok bool) {
 	bound := tokenAt(t, i-1).is("=") && tokenAt(t, i-3).kind == 'n' && !tokenAt(t, i-3).is("=") // `const x = require("x")`
 	data := strings.HasSuffix(module, ".json")
 	switch {
-	case data && strings.HasPrefix(module, "."):
+	case data && (module[0] == '.' || module[0] == '/'):
 		r.uses = append(r.uses, codeUse{"read", module})
-	case r.lang.modules[module] == nil && !data:
+	case data && (strings.Contains(module, "..") || strings.Contains(module, ":")):
+		return 0, false
+	case data:
+		r.uses = append(r.uses, codeUse{"read", "node_modules/" + module})
+	case r.lang.modules[module] == nil:
 		r.uses = append(r.uses, codeUse{"module", module})
+	case module != strings.ToLower(module): // JSON is no module of Node's: another one of that name is loaded
+		return 0, false
 	}
 	switch next := tokenAt(t, end+1); {
 	case data, bound && r.modules[tokenAt(t, i-2).text] == module:
 		return end, true
 	case next.is("."):
 		at, how, ok := r.member(t, end, module)
-		return at, ok && (how == "" || r.takes(t, at, how))
+		return at, ok && (how == "" || r.takes(t, at, how)) && !assigns(t, at)
 	case next.kind == '\n' || next.is(";"):
 		return end, i == 0 || t[i-1].is(";") // only loaded
 	}

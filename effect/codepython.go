@@ -2,7 +2,7 @@ package effect
 
 import "strings"
 
-const pythonKeywords = " False None True and as assert break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield "
+const pythonKeywords = " False None True and as assert break continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield "
 
 // lexPython cuts Python into tokens; the expressions of its f-strings are lists of their own.
 func (r *codeReader) lexPython(text string) bool {
@@ -43,6 +43,9 @@ func (r *codeReader) lexPython(text string) bool {
 				i++
 			}
 			word := text[start:i]
+			if !plainWord(word) {
+				return false
+			}
 			if i < len(text) && (text[i] == '"' || text[i] == '\'') && len(word) <= 2 {
 				tok, n, ok := r.pythonString(strings.ToLower(word), text[i:])
 				if !ok {
@@ -53,7 +56,7 @@ func (r *codeReader) lexPython(text string) bool {
 			}
 			out = append(out, codeToken{kind: 'n', text: word})
 		case ch == ':' && i+1 < len(text) && text[i+1] == '=':
-			out, i = append(out, codeToken{kind: 'o', text: "="}), i+2
+			out, i = append(out, codeToken{kind: 'o', text: ":="}), i+2
 		case strings.IndexByte("=!<>", ch) >= 0 && i+1 < len(text) && text[i+1] == '=':
 			out, i = append(out, codeToken{kind: 'o', text: "=="}), i+2
 		case strings.IndexByte("()[]{}", ch) >= 0:
@@ -108,7 +111,7 @@ func (r *codeReader) pythonFormat(s string) bool {
 			end, depth, colon := i+1, 0, -1
 			for ; end < len(s) && (depth > 0 || s[end] != '}'); end++ {
 				switch ch := s[end]; {
-				case ch == '\\' || ch == '#' || ch == '{' && colon >= 0:
+				case ch == '\\' || ch == '#' || colon >= 0 && strings.IndexByte("{'\"", ch) >= 0:
 					return false
 				case ch == '\'' || ch == '"': // a bracket in there is no bracket
 					n := strings.IndexByte(s[end+1:], ch)
@@ -185,6 +188,16 @@ func dotted(t []codeToken, i int) (name string, end int) {
 	return name, i
 }
 
+// runsItself reports whether a module is none, or does something as soon as it is loaded: `venv.__main__`.
+func runsItself(module string) bool {
+	first, _, _ := strings.Cut(module, ".")
+	switch first {
+	case "", "antigravity", "idlelib", "turtledemo", "test":
+		return true
+	}
+	return strings.HasSuffix(module, ".") || strings.Contains("."+strings.TrimPrefix(module, "__future__"), "._")
+}
+
 // importNames reads `a.b as c, d` and returns the place of its last token.
 func (r *codeReader) importNames(t []codeToken, i int) (end int, ok bool) {
 	for {
@@ -194,7 +207,7 @@ func (r *codeReader) importNames(t []codeToken, i int) (end int, ok bool) {
 		if tokenAt(t, next).is("as") && tokenAt(t, next+1).kind == 'n' {
 			as, known, next = t[next+1].text, module, next+2
 		}
-		if module == "" || strings.HasSuffix(module, ".") || !r.module(as, known) {
+		if runsItself(module) || !r.module(as, known) {
 			return 0, false
 		}
 		r.uses = append(r.uses, codeUse{"module", module})
@@ -217,7 +230,7 @@ func (r *codeReader) module(as, module string) bool {
 // importFrom reads `a.b import c as d, e`.
 func (r *codeReader) importFrom(t []codeToken, i int) (end int, ok bool) {
 	module, next := dotted(t, i)
-	if module == "" || !tokenAt(t, next).is("import") {
+	if runsItself(module) || !tokenAt(t, next).is("import") {
 		return 0, false
 	}
 	r.uses = append(r.uses, codeUse{"module", module})
@@ -230,6 +243,9 @@ func (r *codeReader) importFrom(t []codeToken, i int) (end int, ok bool) {
 	}
 	for i = next + 1; tokenAt(t, i).kind == 'n'; i++ {
 		name := t[i].text
+		if runsItself(module + "." + name) {
+			return 0, false
+		}
 		as := name
 		if tokenAt(t, i+1).is("as") && tokenAt(t, i+2).kind == 'n' {
 			as, i = t[i+2].text, i+2
@@ -270,7 +286,8 @@ func (r *codeReader) refused(name string) bool {
 // bindPython notes the names that the code gives to values: in assignments, loops and functions.
 func (r *codeReader) bindPython(t []codeToken) bool {
 	bind := func(from, to int) {
-		for i := max(from, 0); i < to && i < len(t); i++ {
+		for i := max(from, 0); i < to && i < len(t) && r.work <= maxCodeWork; i++ {
+			r.work++
 			if t[i].kind == 'n' && !tokenAt(t, i+1).is("(") && !strings.Contains(pythonKeywords, " "+t[i].text+" ") {
 				r.bound[t[i].text] = true
 			}
@@ -285,19 +302,26 @@ func (r *codeReader) bindPython(t []codeToken) bool {
 			depth++
 		case t[i].is(")") || t[i].is("]") || t[i].is("}"):
 			depth--
-		case t[i].is("=") && depth > 0:
+		case t[i].is(":="):
 			bind(i-1, i)
-		case t[i].is("="):
+		case t[i].is("=") && depth == 0:
 			bind(start, i)
+			start = i + 1
 		case t[i].is("def"):
 			r.bound[tokenAt(t, i+1).text] = true
 			bind(i+3, tokenAt(t, i+2).match)
 		case t[i].is("as"):
-			bind(i+1, i+2)
+			if _, module := r.modules[tokenAt(t, i+1).text]; !module { // of which judgePython knows
+				bind(i+1, i+2)
+			}
 		case t[i].is("for"), t[i].is("lambda"):
 			end := i
 			for end < len(t) && !t[end].is("in") && !t[end].is(":") {
 				end++
+				r.work++
+			}
+			if r.work > maxCodeWork {
+				return false
 			}
 			bind(i+1, end)
 		}
@@ -317,18 +341,18 @@ func (r *codeReader) judgePython(t []codeToken) bool {
 				}
 			}
 		case tokenAt(t, i-1).is("."):
-			if _, ok := r.lang.methods[name]; !ok {
+			if _, ok := r.lang.methods[name]; !ok && !r.named(t, i) || name == "format" && !plainFormat(t, i-2) {
 				return false
 			}
 		case r.modules[name] != "":
 			end, how, ok := r.member(t, i, r.modules[name])
-			if !ok || how != "" && !r.takes(t, end, how) {
+			if !ok || how != "" && !r.takes(t, end, how) || r.assigned(t, end) {
 				return false
 			}
 			i = end
 		case r.refused(name):
 			return false
-		case r.bound[name]:
+		case r.bound[name], tokenAt(t, i+1).is("=") && (tokenAt(t, i-1).is("(") || tokenAt(t, i-1).is(",")): // or `sep=""`
 		default:
 			how, ok := r.lang.names[name]
 			if !ok || how != "" && !r.takes(t, i, how) {
@@ -340,4 +364,61 @@ func (r *codeReader) judgePython(t []codeToken) bool {
 		}
 	}
 	return true
+}
+
+// named reports whether the name at i is that of `type(x).__name__`.
+func (r *codeReader) named(t []codeToken, i int) bool {
+	if !t[i].is("__name__") || !tokenAt(t, i-2).is(")") {
+		return false
+	}
+	for open := i - 3; open > 0 && r.work <= maxCodeWork; open-- {
+		r.work++
+		if t[open].match == i-2 {
+			return t[open-1].is("type")
+		}
+	}
+	return false
+}
+
+// plainFormat reports whether the token at i is a string whose fields are plain: `{0.__globals__}`
+// prints more than the code names.
+func plainFormat(t []codeToken, i int) bool {
+	s := tokenAt(t, i)
+	if s.kind != 's' || !s.plain || tokenAt(t, i-1).kind == 's' {
+		return false
+	}
+	for _, field := range strings.Split(s.text, "{")[1:] {
+		if end := strings.IndexAny(field, ":!}"); strings.ContainsAny(field[:max(end, 0)], ".[") || end < 0 && field != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// assigned reports whether something of a module, whose name ends at i, may be given another value:
+// `os.path.join = f`, `for json.loads in [f]`, `with x as (a, sys.stdout)`.
+func (r *codeReader) assigned(t []codeToken, i int) bool {
+	if tokenAt(t, i+1).is("(") {
+		return false
+	}
+	start := i
+	for start > 0 && t[start-1].kind != '\n' && !t[start-1].is(";") {
+		start--
+	}
+	target, depth := false, 0 // what stands behind `for` and `as`; brackets, as of `f(a, end="")`
+	for at := start; at < len(t) && t[at].kind != '\n' && !t[at].is(";"); at++ {
+		switch r.work++; {
+		case r.work > maxCodeWork, at == i && target, at > i && depth == 0 && t[at].is("="):
+			return true
+		case t[at].is("for") || t[at].is("as"):
+			target = true
+		case t[at].is("in") || t[at].is(":"):
+			target = false
+		case t[at].match > at:
+			depth++
+		case t[at].is(")") || t[at].is("]") || t[at].is("}"):
+			depth--
+		}
+	}
+	return false
 }
