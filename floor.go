@@ -67,6 +67,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 	}
 	if fl.field != "" {
 		fl.commands()
+		fl.written()
 	}
 	fl.effects()
 	fl.words()

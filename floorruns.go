@@ -52,7 +52,11 @@ func (fl *floorWalk) tail(i, at int, why string) bool {
 			return true
 		}
 	}
-	for text := range commandsIn(word) {
+	texts := commandsIn(word)
+	if raw, ok := strings.CutPrefix(c.Words[at].Raw, "<("); ok { // `modd -f <(echo 'prep: rm x')`
+		texts = commandsWritten(raw)
+	}
+	for text := range texts {
 		if fl.tails > maxTails {
 			fl.manyArguments(c)
 			return true
@@ -62,6 +66,63 @@ func (fl *floorWalk) tail(i, at int, why string) bool {
 		}
 	}
 	return false
+}
+
+// maxWritten bounds how many beginnings of commands are looked at in the files that a call writes.
+const maxWritten = 512
+
+// written lowers the verdict of a call that writes code and runs the project's code, if a rule would stop a command or a
+// file that stands in it: `exec.Command("rm", "x")` in a test, `RUN curl h` in a Dockerfile, `open(".env")`.
+func (fl *floorWalk) written() {
+	left := maxWritten
+	for _, t := range fl.a.Written {
+		if fl.o.verdict < Allow || fl.exact() {
+			return
+		}
+		c := &fl.a.Commands[t.Command]
+		for text := range commandsWritten(t.Text) {
+			if left--; left < 0 {
+				fl.manyArguments(c)
+				return
+			}
+			if fl.mayRun(t.Command, text, "writes this into a file that may be run") {
+				return
+			}
+		}
+		e := effect.Effect{Kind: effect.Read, Raw: c.Program, Program: c.Program, Command: t.Command, Span: c.Span}
+		for _, piece := range pieces(t.Text, true) {
+			if left--; left < 0 {
+				fl.manyArguments(c)
+				return
+			}
+			if strings.Contains(piece, ".") && len(piece) < maxWord {
+				for fl.mayTouch(c, e, piece); strings.HasPrefix(piece, "../"); { // as seen from where the file lies
+					piece = piece[len("../"):]
+					fl.mayTouch(c, e, piece)
+				}
+			}
+		}
+	}
+}
+
+// commandsWritten yields the texts inside a file at which a command may begin: behind what [commandsIn] knows, and at the
+// beginning of a line or of what a line says, as `rm x` of `RUN rm x`, of `web: rm x` and of `//go:generate rm x`.
+func commandsWritten(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		seen := map[string]bool{}
+		for line := range strings.SplitSeq(text, "\n") {
+			line = strings.TrimLeft(line, " \t@-+")
+			for _, word := range [...]string{"RUN ", "CMD ", "ENTRYPOINT ", "//go:generate "} {
+				line = strings.TrimPrefix(line, word)
+			}
+			for found := range commandsIn(";" + strings.NewReplacer(": ", ";", ">", ";").Replace(line)) {
+				if !seen[found] && !yield(found) {
+					return
+				}
+				seen[found] = true
+			}
+		}
+	}
 }
 
 // mayRun lowers the verdict if a rule would stop a text that command i might run, and reports that.

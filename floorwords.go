@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -182,11 +183,12 @@ func pieces(word string, code bool) []string {
 // mayTouch asks if a rule speaks of what e says, of a file that a word of a command names.
 func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	face, ok := fl.face(&e)
-	if !ok || word == "" || word[0] == '-' || c.Dir == "" && !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "~") {
+	if !ok || word == "" || word[0] == '-' {
 		return
 	}
-	at := (paths.Resolver{FS: fl.f.World, Dir: c.Dir}).Resolve(word)
-	if at.Abs == "" || at.Abs == c.Dir && !e.Recursive {
+	dir := cmp.Or(c.Dir, fl.f.Call.Dir) // `cd "$x" && gpg -c .env` may well be where it was before
+	at := (paths.Resolver{FS: fl.f.World, Dir: dir}).Resolve(word)
+	if at.Abs == "" || at.Abs == dir && !e.Recursive {
 		return
 	}
 	e.Path, e.Real = at.Abs, at.Real

@@ -412,11 +412,13 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 
 // moveFile is a path that is taken away and has another name then.
 func (c *call) moveFile(w *shell.Word) {
+	from := len(c.a.an.Effects)
 	c.changeFile(Delete, w)
-	if from := len(c.a.an.Effects) - 1; from >= 0 && w.Known && !c.a.full {
-		e := c.a.an.Effects[from]
-		e.Kind, e.Harmless, e.Detail, e.Tags = Read, true, "", e.Tags|Linked
-		c.a.effect(e)
+	for i, end := from, len(c.a.an.Effects); i < end && (w.Known || w.Why == whyFound) && !c.a.full; i++ {
+		if e := c.a.an.Effects[i]; e.Kind == Delete {
+			e.Kind, e.Harmless, e.Detail, e.Tags = Read, true, "", e.Tags|Linked
+			c.a.effect(e)
+		}
 	}
 }
 

@@ -188,6 +188,7 @@ type Analysis struct {
 	Effects    []Effect
 	Gaps       []Gap
 	Assigned   []string // names of the variables that are set, by whatever means
+	Written    []Text   // that the call writes into files which it may run
 	Findings   []shell.Finding
 	Constructs []shell.Construct
 	names      []string // patterns of the names that a search tool looks at
@@ -195,6 +196,12 @@ type Analysis struct {
 	Why        string // the first reason why it is not read-only, or what that hangs on
 	Full       bool   // nothing is hidden
 	ReadOnly   bool   // it provably only reads
+}
+
+// A Text is what a command writes into a file that the call may run afterwards, as a test or a Dockerfile is.
+type Text struct {
+	Text    string
+	Command int // that writes it
 }
 
 // Options is what an analysis knows beside the command. A nil *Options is the zero value.

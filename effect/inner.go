@@ -312,7 +312,11 @@ func (c *call) joined(words []shell.Word, where string) {
 		f.where, f.dir = c.f.where, c.a.resolve("", &shell.Word{Text: "~", Known: true, Tilde: true}).Abs // where a login begins
 	}
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
+	from := len(c.a.an.Effects)
 	c.a.script(b.String(), &f)
+	if c.name == "git" && c.f.dir != "" { // `git submodule foreach 'cat ../.env'` runs in each of them
+		c.a.alsoFrom(c.f.dir+"/submodule", &f, from)
+	}
 }
 
 // shellText analyses a word as a script.

@@ -36,6 +36,7 @@ func (c *call) settle() {
 	c.filled(before)
 	c.linksTo(ops)
 	c.copiesTree(ops)
+	c.namedByInput()
 	for i := before; i < len(c.a.an.Effects) && c.into != ""; i++ {
 		if e := &c.a.an.Effects[i]; e.Unnamed && e.Tags.Has(Contents) && e.Command == c.cmd && e.Where == "" {
 			e.at = c.into
@@ -153,6 +154,11 @@ func (c *call) worksIn(w *shell.Word) {
 	}
 	c.f.dir = c.a.chdir(c.f.dir, w)
 	c.moved = w.Text
+	if len(c.a.writes) > 0 { // `npm --prefix web run x` runs what is in web/package.json
+		for file := range strings.FieldsSeq(codeOf(c.name)) {
+			c.alsoStarts(file, w)
+		}
+	}
 }
 
 // dirAt is the directory that the flags before word i lead to, in programs where their order counts.
@@ -203,6 +209,9 @@ func (c *call) deed(d *deed) {
 		}
 		e.Kind, e.Sensitive, e.Secret, e.Harmless = Read, "environment", true, false
 	case doesLoads:
+		if strings.HasPrefix(c.name, "dotenv") && c.flagged(" -e -f --file --env-file ") {
+			return // another file, which the flag says
+		}
 		c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, false)
 		return
 	case doesSaves:

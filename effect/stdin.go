@@ -20,6 +20,10 @@ func (c *call) standardInput(o *operand) {
 	case o.role == roleRemote && !c.fedByOther():
 		return // a person's terminal
 	}
+	if file := c.inputFile(); !known && file != nil && o.role != roleShell { // `sqlite3 app.db < schema.sql`
+		c.scriptFile(roleScript, file)
+		return
+	}
 	if !known {
 		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
 		c.a.effect(e)
@@ -27,6 +31,43 @@ func (c *call) standardInput(o *operand) {
 		return
 	}
 	c.apply(o.role, o.lang, &w, false)
+}
+
+// inputFile returns the file that is standard input, nil if that is something else.
+func (c *call) inputFile() *shell.Word {
+	s := c.f.script
+	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) || s.Commands[c.f.at].Stdin >= 0 {
+		return nil
+	}
+	list := s.Commands[c.f.at].Redirects
+	for i := len(list) - 1; i >= 0; i-- {
+		if r := &list[i]; strings.HasPrefix(r.Op, "<") {
+			if r.Op != "<" || r.Fd != "" && r.Fd != "0" || !r.Target.Known || r.Target.Glob || strings.HasPrefix(r.Target.Text, "/dev/") || strings.HasPrefix(r.Target.Text, "/proc/") {
+				return nil
+			}
+			return &r.Target
+		}
+	}
+	return nil
+}
+
+// namedByInput reads the files whose names come from standard input: `zip x -@ <<< a`, `ls | cpio -pd out`.
+func (c *call) namedByInput() {
+	switch {
+	case c.name == "zip" && c.flagged(" -@ "):
+	case c.name == "cpio" && slices.ContainsFunc(c.words[1:], func(w shell.Word) bool {
+		return w.Text == "--pass-through" || isFlag(w.Text) && w.Text[1] != '-' && strings.Contains(w.Text, "p")
+	}):
+	default:
+		return
+	}
+	in, ok := c.inputWords()
+	if !ok {
+		c.readTree()
+	}
+	for i := range in {
+		c.readFile(&in[i], true)
+	}
 }
 
 // fedByOther reports whether standard input is a file or what another command prints.

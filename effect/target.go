@@ -197,7 +197,7 @@ func (c *call) fallsAt(tags Tags) string {
 		return ""
 	case c.into != "":
 		return c.into
-	case tags.Has(Clean) && len(c.ops()) > 0:
+	case tags.Has(Clean|Found) && c.name == "git" && len(c.ops()) > 0: // `git clean -x dist`
 		return c.opsIn()
 	case c.name == "git" && !c.f.otherRepo:
 		return c.a.worktree(c.f.dir)
@@ -260,7 +260,8 @@ func (c *call) putIn(e *Effect) {
 // tracked is a word of `git checkout`: a branch, or files that get another content. Behind
 // `--`, and where there are several, they are files; a single one may be either.
 func (c *call) tracked(w *shell.Word, alone bool) {
-	if alone && w.Known || strings.HasPrefix(w.Text, ":") {
+	here := w.Text == "." && w.Known && !c.f.otherRepo && c.moved == "" // as `git reset --hard`
+	if alone && w.Known || here || strings.HasPrefix(w.Text, ":") {
 		e := Effect{Kind: Write, Program: c.name, Detail: "the working tree", Tags: Tree, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Unnamed: true}
 		e.at = c.fallsAt(Tree)
 		c.addDetails(&e)

@@ -65,6 +65,10 @@ func plainName(name string) string {
 	if n := len(name) - 4; n > 0 && strings.EqualFold(name[n:], ".exe") {
 		name = name[:n]
 	}
+	switch name {
+	case "grm", "gcp", "gmv", "gln", "gdd", "gtee", "gcat", "ghead", "gtail", "gsed", "gchmod", "gchown", "gtouch", "gmkdir", "grmdir", "gls", "gshred", "gtruncate":
+		return name[1:] // GNU's, as macOS has it
+	}
 	return strings.ToLower(name)
 }
 

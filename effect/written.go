@@ -95,10 +95,10 @@ func (l *linked) IsFile(p string) bool {
 	return ok && fs.IsFile(p)
 }
 
-// linksTo notes the links that `ln` makes: the last operand is a name for each of the others, or a
+// linksTo notes the links that `ln`, or `cp -l`, makes: the last operand is a name for each of the others, or a
 // directory that they get one in.
 func (c *call) linksTo(ops []int) {
-	if c.linked == 0 || c.name != "ln" || len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
+	if c.linked == 0 || c.name != "ln" && c.name != "cp" || len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
 		return
 	}
 	l, ok := c.a.opts.FS.(*linked)
@@ -145,6 +145,7 @@ func (a *analyzer) runWritten() {
 		a.runFile(&s, &s.file, 0)
 		i++
 	}
+	a.mayRunWritten()
 }
 
 // keeps reports whether a write leaves what the file means.
@@ -206,7 +207,7 @@ just: justfile .justfile Justfile
 rake: Rakefile
 task go-task: Taskfile.yml Taskfile.yaml
 pytest py.test tox nox: conftest.py tox.ini noxfile.py pytest.ini
-cargo: build.rs .cargo/config.toml .cargo/config
+cargo: build.rs .cargo/config.toml .cargo/config ~/.cargo/config.toml
 gradle gradlew: build.gradle build.gradle.kts settings.gradle init.gradle
 mvn mvnw: pom.xml
 cmake ctest: CMakeLists.txt
@@ -263,7 +264,7 @@ func (a *analyzer) runFile(s *started, file *Effect, copies int) {
 	all, parts := true, 0
 	for _, w := range a.writes {
 		e := &a.an.Effects[w.effect]
-		if !same(e, file) || a.keeps(e) {
+		if !same(e, file) && !partOf(e, file) || a.keeps(e) {
 			continue
 		}
 		words := a.wordsOf(e)
@@ -296,6 +297,11 @@ func same(e, file *Effect) bool {
 	return e.Target().Meets(file.Target()) || or(e.Real, e.Path) == or(file.Real, file.Path)
 }
 
+// partOf reports whether a file may be one that split makes, whose names begin with what it is told.
+func partOf(e, file *Effect) bool {
+	return (e.Program == "split" || e.Program == "csplit") && e.Path != "" && strings.HasPrefix(file.Path, e.Path)
+}
+
 // wordsOf returns the words of the command that an effect comes from.
 func (a *analyzer) wordsOf(e *Effect) []shell.Word {
 	if e.Command < 0 || e.Command >= len(a.an.Commands) {
@@ -316,9 +322,14 @@ func keepsContent(words []shell.Word) bool {
 	}
 	switch name {
 	case "chmod", "chown", "chgrp", "touch", "mkdir", "setfacl", "git", "go", "cargo", "make", "ninja", "cmake", "rustc", "javac", "kotlinc", "swiftc",
-		"tsc", "esbuild", "ld", "ar", "strip", "npm", "pnpm", "yarn", "gofmt", "shfmt", "rm", "mktemp":
+		"tsc", "esbuild", "ld", "ar", "strip", "npm", "pnpm", "yarn", "gofmt", "shfmt", "rm", "mktemp", "tar", "unzip":
 		return true
 	}
+	return isCompiler(name)
+}
+
+// isCompiler reports whether a program compiles C: `x86_64-linux-gnu-gcc-12`.
+func isCompiler(name string) bool {
 	for _, compiler := range [...]string{"gcc", "g++", "cc", "c++", "clang", "clang++"} {
 		if name == compiler || strings.HasPrefix(name, compiler+"-") || strings.HasSuffix(name, "-"+compiler) {
 			return true
@@ -374,6 +385,10 @@ func (a *analyzer) runCopies(s *started, from []shell.Word, copies int) {
 		}
 		e := Effect{Kind: Read, Raw: w.Text}
 		a.place(&e, &w, &s.f)
+		if strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/") { // `install /dev/stdin x`
+			a.gap(DynamicCode, "runs a file that the command itself writes", s.span, s.cmd)
+			continue
+		}
 		if p := or(e.Real, e.Path); standardDir(path.Dir(p)) || standardDir(path.Dir(e.Path)) && e.Path != "" {
 			if s.reader == "" {
 				a.runAs(s.words, e.Path, s.cmd, &s.f)
@@ -467,6 +482,6 @@ func printedText(words []shell.Word) (string, bool) {
 	if len(words) != 2 || words[0].Text != "printf" || !words[1].Known {
 		return "", false
 	}
-	text := strings.ReplaceAll(words[1].Text, `\n`, "\n")
+	text := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(words[1].Text)
 	return text, !strings.ContainsAny(text, `\%`)
 }

@@ -1,0 +1,59 @@
+package effect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// mayRunWritten notes the texts that are written into files of a project whose code is run then:
+// `cat > x_test.go <<E ... E; go test`, `echo 'RUN rm x' > Dockerfile; docker build .`. Which files a
+// build reads is not known, so all of them count that are not prose.
+func (a *analyzer) mayRunWritten() {
+	if !slices.ContainsFunc(a.an.Effects, runsProject) && !slices.ContainsFunc(a.an.Commands, startsFile) {
+		return
+	}
+	for _, w := range a.writes {
+		e := &a.an.Effects[w.effect]
+		words := a.wordsOf(e)
+		if isProse(e.Raw) || len(words) == 0 {
+			continue
+		}
+		text, known := a.textOf(&w, words)
+		if name, _ := programName(words[0].Text); !known && (name == "echo" || name == "printf") {
+			text = literal(words[1:])
+		}
+		if text != "" && !slices.Contains(a.ran, text) {
+			a.an.Written = append(a.an.Written, Text{text, e.Command})
+		}
+	}
+}
+
+// runsProject reports whether an effect is that code of the project is run, or a service started that may be described by it. Git runs hooks, which are looked for by their names.
+func runsProject(e Effect) bool {
+	return (e.Kind == Code || e.Kind == System) && !e.Harmless && e.Program != "git" && e.Program != "gh" && e.Where == ""
+}
+
+// startsFile reports whether a command may be a file that a build makes, or run or include one: `gcc a.c -o a && ./a`, `poe test`.
+func startsFile(c Command) bool { return !c.Catalogued || isCompiler(c.Program) }
+
+// isProse reports whether a file's name is that of a text which nothing runs.
+func isProse(file string) bool {
+	switch path.Ext(file) {
+	case ".md", ".markdown", ".rst", ".txt", ".adoc", ".csv", ".log", ".html", ".css", ".svg":
+		return true
+	}
+	return strings.HasSuffix(path.Base(file), "ignore") || path.Base(file) == "COMMIT_EDITMSG"
+}
+
+// literal joins the words of a command as they are written.
+func literal(words []shell.Word) string {
+	var b strings.Builder
+	for i := range words {
+		b.WriteString(words[i].Text)
+		b.WriteByte('\n')
+	}
+	return strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(b.String())
+}
