@@ -15,6 +15,11 @@ func (c *call) foundHere() {
 		if e.Command != c.cmd || !e.Tags.Has(Found) || e.Path != "" || e.Where != "" {
 			continue
 		}
+		for _, i := range c.ops() {
+			if c.name == "git" { // `git clean -x dist`
+				c.startsAt(&c.words[i])
+			}
+		}
 		if !c.hasFound {
 			c.startsAt(&shell.Word{Text: ".", Known: true})
 		}

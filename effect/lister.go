@@ -29,6 +29,31 @@ func (c *call) listed(w *shell.Word) *shell.Word {
 
 // lister returns the command that lists files of which a word is one, nil if there is none.
 func (c *call) lister(w *shell.Word) []shell.Word {
+	if words := c.producer(w); words != nil && listing(words) {
+		return words
+	}
+	return nil
+}
+
+// noFlag reports whether a word is one that a command prints which prints no flags: names below a directory that it is told,
+// or plain words, as `$(grep -rl x src)` and `$(go list ./... | grep -v e2e)`.
+func (c *call) noFlag(w *shell.Word) bool {
+	words := c.producer(w)
+	if words == nil {
+		return false
+	}
+	if listing(words) {
+		starts := startsOf(words)
+		return len(starts) > 0 && (words[0].Text == "find" || words[0].Text == "grep" || words[0].Text == "rg") &&
+			!slices.ContainsFunc(starts, func(s shell.Word) bool { return !s.Known || s.Text == "" || s.Text[0] == '-' })
+	}
+	_, ok := shell.PrintedBy(words)
+	return ok
+}
+
+// producer returns the command that prints the lines of which a word is one, where others behind it at most leave some out: of
+// `$(ls | head -5)` it is ls. It is nil if there is none.
+func (c *call) producer(w *shell.Word) []shell.Word {
 	inside, ok := printedBy(w)
 	if !ok || len(inside) > maxPattern {
 		return nil
@@ -43,7 +68,7 @@ func (c *call) lister(w *shell.Word) []shell.Word {
 			return nil
 		}
 	}
-	if !listing(s.Commands[0].Words) || c.f.script != nil && c.f.script.Redefines(path.Base(s.Commands[0].Words[0].Text)) {
+	if len(s.Commands[0].Words) == 0 || c.f.script != nil && c.f.script.Redefines(path.Base(s.Commands[0].Words[0].Text)) {
 		return nil
 	}
 	return s.Commands[0].Words

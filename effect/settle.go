@@ -379,7 +379,7 @@ func (c *call) splitOperand(w *shell.Word) {
 		return
 	}
 	for i := range c.args {
-		if c.args[i].role.risky() {
+		if c.args[i].role.risky() && !c.noFlag(w) {
 			c.gap(DynamicOperand, "an argument is known only at run time", w)
 			return
 		}

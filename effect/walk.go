@@ -86,7 +86,7 @@ func (c *call) expression(w *shell.Word) {
 // operand takes word i as an operand; place is how far the fixed operands are used up.
 func (c *call) operand(i, place int, flags bool, sp *spec) int {
 	w := &c.words[i]
-	if flags && couldBeFlag(w) {
+	if flags && couldBeFlag(w) && !c.noFlag(w) {
 		switch {
 		case sp.runs && !w.Known:
 			c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)

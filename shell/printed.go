@@ -20,6 +20,23 @@ func onePrinted(v variable) bool {
 	return strings.HasPrefix(v.why, whyPrinted) && v.shape == Unknown
 }
 
+// PrintedBy returns the word that stands for each one that a command prints, if it is known that it prints plain words only, of
+// which none begins with a dash: `docker ps -q`.
+func PrintedBy(words []Word) (Word, bool) {
+	args := make([]string, 0, len(words))
+	for i := range words {
+		if !words[i].Known || words[i].Glob || i == maxPrinted {
+			return Word{}, false
+		}
+		args = append(args, words[i].Text)
+	}
+	if len(args) == 0 {
+		return Word{}, false
+	}
+	shape, ok := printsWord(args)
+	return Word{Why: whyPrinted + args[0], Raw: "{}", Bound: true}.WithShape(Unknown), ok && shape == Unknown
+}
+
 // printsWord returns what a command prints that prints plain words: the very text, or Unknown.
 func printsWord(args []string) (shape string, ok bool) {
 	flags := func(known ...string) bool { return slices.Contains(known, strings.Join(args[1:], " ")) }
@@ -40,6 +57,14 @@ func printsWord(args []string) (shape string, ok bool) {
 		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD")
 	case "docker", "podman":
 		return Unknown, printsIDs(args[1:])
+	case "go":
+		return Unknown, flags("list ./...", "list -m", "list .")
+	case "pgrep":
+		return Unknown, len(args) > 1 && !slices.ContainsFunc(args[1:], func(a string) bool {
+			return a[:min(len(a), 1)] == "-" && a != "-f" && a != "-x" && a != "-n" && a != "-o"
+		})
+	case "lsof":
+		return Unknown, len(args) > 1 && strings.HasPrefix(args[1], "-t") && strings.Trim(args[1], "-ti:0123456789") == ""
 	}
 	return "", false
 }
@@ -123,7 +148,7 @@ func parent(args []string) (shape string, ok bool) {
 }
 
 // Redefines reports whether a text may give a program's name another meaning: a function, an alias, or what only eval
-// sees. Nobody else may look at the script meanwhile.
+// sees; of git, also whether it may name a branch as it likes. Nobody else may look at the script meanwhile.
 func (s *Script) Redefines(name string) bool {
 	if s.meant == nil {
 		s.meant = map[string]bool{}
@@ -132,7 +157,7 @@ func (s *Script) Redefines(name string) bool {
 		}
 		s.refs = strings.Contains(s.Source, "symbolic-ref") || strings.Contains(s.Source, "update-ref") || strings.Contains(s.Source, ".git/")
 	}
-	if s.defines {
+	if s.defines || s.refs && name == "git" {
 		return true
 	}
 	found, asked := s.meant[name]

@@ -23,7 +23,7 @@ func (w *walker) printedShape(p *syntax.CmdSubst) (why, shape string) {
 	if len(args) == 0 {
 		return why, shape
 	}
-	if text, ok := printsWord(args); ok && !w.out.Redefines(args[0]) && !(args[0] == "git" && w.out.refs) {
+	if text, ok := printsWord(args); ok && !w.out.Redefines(args[0]) {
 		return whyPrinted + args[0], text
 	}
 	switch {
