@@ -29,7 +29,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if set.IsZero() || set.Exact() || i > 0 && set == sets[0] {
 			continue
 		}
-		if set.Below && !set.Marked() && !e.Tags.Has(effect.Patch) { // it, and what is in it, certainly gets the verdict of a file there
+		if set.Below && !set.Marked() && (e.Path != "" || !e.Tags.Has(effect.Patch)) { // it, and what is in it, certainly gets the verdict of a file there
 			for _, p := range [...]string{set.Text, set.Text + "/" + placeholder} {
 				inside := *e
 				if inside.Path, inside.Real = p, ""; set == sets[1] || sets[1].IsZero() {
@@ -50,6 +50,9 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if r == nil && within && set.Marked() && !e.VisibleOnly() {
 			set.Below = false // what a pattern stands for is more than what is in it
 			r = fl.ruleFor(set, face, setSpace{stars: e.StarDirs(), tops: starred(e)})
+			if set.Text += "/" + placeholder; r == nil && e.Kind == effect.Delete { // `mv .gi? x` takes what is in .git
+				r = fl.ruleFor(set, face, setSpace{})
+			}
 		}
 		if r != nil {
 			o := outcome{verdict: Ask, stage: "floor", rule: r}

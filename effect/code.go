@@ -351,7 +351,14 @@ func (c *call) inline(lang string, w *shell.Word) bool {
 func (c *call) plainNames(code *shell.Word) bool {
 	for i := range c.words {
 		w := &c.words[i]
-		if w.Text != code.Text && (!w.Known || strings.ContainsAny(w.Text, "|<>") || w.Glob && strings.HasSuffix(w.Text, "*")) {
+		name := w.Text
+		if !w.Known && w.Why == whyFound {
+			name = c.f.foundName // `find src -name '*.ts' | xargs perl -pi -e s/a/b/`
+		}
+		if w.Text == code.Text && w.Known {
+			continue
+		}
+		if name == "" || strings.ContainsAny(name, "|<>") || !w.Known && w.Why != whyFound || (w.Glob || !w.Known) && !isWordByte(name[len(name)-1]) {
 			return false
 		}
 	}

@@ -124,7 +124,8 @@ func (r *perlReader) parts(n int, flags string) bool {
 	return ok
 }
 
-// plainPerl reports whether a pattern, or what takes its place, holds no code: none in `(?{ })`, `@{[ ]}` or `${ }`.
+// plainPerl reports whether a pattern, or what takes its place, holds no code: none in `(?{ })`, `@{[ ]}`, `${ }` or
+// `$1[ ]`.
 func plainPerl(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -133,11 +134,17 @@ func plainPerl(s string) bool {
 		case '@':
 			return false
 		case '$':
-			if i+1 < len(s) && (s[i+1] == '{' || s[i+1] == '$' || s[i+1] == '@' || isWordByte(s[i+1]) && (s[i+1] < '0' || s[i+1] > '9')) {
-				return false
+			rest := s[i+1:]
+			next := strings.TrimLeft(rest, "0123456789")
+			switch {
+			case next == "": // the end of a line, or of `$1`
+			case len(next) < len(rest) && strings.IndexByte("[{-", next[0]) < 0:
+			case next[0] == ')' || next[0] == '|':
+			default:
+				return false // `$1[code]`, `$#{code}`
 			}
 		case '?':
-			if strings.HasPrefix(s[i:], "?{") || strings.HasPrefix(s[i:], "??{") || strings.HasPrefix(s[i:], "?(") {
+			if strings.HasPrefix(s[i:], "?{") || strings.HasPrefix(s[i:], "??{") || strings.HasPrefix(s[i:], "?(") || strings.HasPrefix(s[i:], "?#") {
 				return false
 			}
 		case '*':

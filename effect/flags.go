@@ -162,7 +162,7 @@ func (c *call) valueWord(f *flag, i, to int) int {
 // splitValue objects to a flag's value that may be several words, of which the rest would be
 // operands or flags.
 func (c *call) splitValue(w *shell.Word) {
-	if w.Known || !w.Split {
+	if w.Known || !c.splitsInto(w) {
 		return
 	}
 	if c.spec.risky {
@@ -170,6 +170,13 @@ func (c *call) splitValue(w *shell.Word) {
 		return
 	}
 	c.splitOperand(w)
+}
+
+// splitsInto reports whether a word that is known only at run time may be several. `$(pwd)/x` is not where the directory has
+// a plain name.
+func (c *call) splitsInto(w *shell.Word) bool {
+	return w.Split && (!strings.HasPrefix(w.Raw, "$(pwd)") || strings.ContainsAny(w.Raw[len("$(pwd)"):], "$`*?[{") || c.f.dir == "" || !plain(c.f.dir) ||
+		c.f.script == nil || c.f.script.Redefines("pwd"))
 }
 
 // execWords takes find's command up to its end.
@@ -195,7 +202,7 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	if val != nil {
 		c.fileURL(val, f.role)
 	}
-	if len(f.deeds) == 0 && (val == nil || f.role == roleText) {
+	if len(f.deeds) == 0 && (val == nil && f.role != roleMark || f.role == roleText) { // `xargs -i` marks {}
 		return
 	}
 	for i := range f.deeds {

@@ -147,7 +147,7 @@ func nameFilter(words []shell.Word) string {
 			}
 		case strings.HasPrefix(t, "--include="):
 			value = t[len("--include="):]
-		case words[0].Text == "git" && i > 1 && words[1].Text == "ls-files" && !isFlag(t):
+		case words[0].Text == "git" && i > 1 && (words[1].Text == "ls-files" || words[1].Text == "diff" && words[i-1].Text == "--") && !isFlag(t):
 			value = t
 		case (words[0].Text == "fd" || words[0].Text == "fdfind") && (t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec")):
 			return name

@@ -165,3 +165,52 @@ func printsNames(name, letters string) bool {
 func namesOnly(words []shell.Word) bool {
 	return words[1].Text == "diff" && slices.ContainsFunc(words[2:], func(w shell.Word) bool { return w.Text == "--name-only" })
 }
+
+// printedInput returns the word that stands for each one that is piped in, if those are plain words which begin with no dash:
+// `docker ps -q | xargs docker stop`, `git branch --merged | grep -v main | xargs git branch -d`.
+func (c *call) printedInput() (shell.Word, bool) {
+	s := c.f.script
+	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
+		return shell.Word{}, false
+	}
+	if s.Commands[c.f.at].Nest&shell.MixedStdin != 0 {
+		return shell.Word{}, false
+	}
+	at := s.Commands[c.f.at].Stdin
+	for range s.Commands {
+		if at < 0 || at >= len(s.Commands) || s.Commands[at].Nest&shell.MixedStdin != 0 || len(s.Commands[at].Assigns) > 0 {
+			return shell.Word{}, false
+		}
+		from := &s.Commands[at]
+		if !selects(from.Words) || from.Stdin < 0 {
+			break
+		}
+		at = from.Stdin
+	}
+	words := s.Commands[at].Words
+	if len(words) == 0 || slices.ContainsFunc(s.Commands[at].Redirects, notErrors) || s.Redefines(words[0].Text) {
+		return shell.Word{}, false
+	}
+	if listsBranches(words) {
+		words = []shell.Word{{Text: "git", Known: true}, {Text: "branch", Known: true}, {Text: "--show-current", Known: true}}
+	}
+	return shell.PrintedBy(words)
+}
+
+// listsBranches reports whether git prints names of branches, none of which begins with a dash.
+func listsBranches(words []shell.Word) bool {
+	if len(words) < 2 || words[0].Text != "git" || words[1].Text != "branch" {
+		return false
+	}
+	for i := range words[2:] {
+		switch w := &words[2+i]; {
+		case !w.Known:
+			return false
+		case w.Text == "-r" || w.Text == "-a" || w.Text == "--list" || strings.HasPrefix(w.Text, "--merged") || strings.HasPrefix(w.Text, "--no-merged"):
+		case i > 0 && !isFlag(w.Text): // `--merged main`
+		default:
+			return false
+		}
+	}
+	return len(words) > 2
+}

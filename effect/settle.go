@@ -375,7 +375,7 @@ func (c *call) saysCommand() bool {
 
 // splitOperand objects to a word that may be several when one of those could be delicate.
 func (c *call) splitOperand(w *shell.Word) {
-	if w.Known || !w.Split || w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") {
+	if w.Known || !c.splitsInto(w) || w.Why == whyFound || strings.HasPrefix(w.Raw, "<(") {
 		return
 	}
 	for i := range c.args {

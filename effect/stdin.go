@@ -101,7 +101,7 @@ func inputOf(s *shell.Script, at int) (shell.Word, bool) {
 			return shell.Word{}, false
 		}
 	}
-	if from.Stdin < 0 || from.Stdin >= len(s.Commands) {
+	if from.Stdin < 0 || from.Stdin >= len(s.Commands) || from.Nest&shell.MixedStdin != 0 { // `(echo a; echo b) | xargs env`
 		return shell.Word{}, false
 	}
 	return printed(s.Commands[from.Stdin].Words)

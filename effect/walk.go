@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -86,7 +87,7 @@ func (c *call) expression(w *shell.Word) {
 // operand takes word i as an operand; place is how far the fixed operands are used up.
 func (c *call) operand(i, place int, flags bool, sp *spec) int {
 	w := &c.words[i]
-	if flags && couldBeFlag(w) && !c.noFlag(w) {
+	if flags && couldBeFlag(w) && !c.noFlag(w) && !c.isAddress(w) {
 		switch {
 		case sp.runs && !w.Known:
 			c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
@@ -139,6 +140,13 @@ func couldBeFlag(w *shell.Word) bool {
 		return false
 	}
 	return w.Split || w.Text == "" || w.Text[0] == '-'
+}
+
+// isAddress reports whether a word is a variable of the environment that holds an address by its name: `psql "$DATABASE_URL"`.
+func (c *call) isAddress(w *shell.Word) bool {
+	name := strings.Trim(w.Raw, "\"${}")
+	return !w.Split && (strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_URI")) && (w.Raw == `"$`+name+`"` || w.Raw == `"${`+name+`}"`) &&
+		!strings.Contains(c.a.an.Source, name+"=") && !slices.Contains(c.a.an.Assigned, name)
 }
 
 // isAssignment reports whether a program such as env takes a word for a variable; its name may be any text:

@@ -47,8 +47,13 @@ func load(t interface {
 }
 
 func decide(p *obstat.Policy, command string, w obstat.World) obstat.Decision {
+	return p.Decide(&obstat.Call{Tool: "Bash", Input: jsonCommand(command), Dir: dir, Roots: []string{dir}}, w)
+}
+
+// jsonCommand is the input of a call that runs a command.
+func jsonCommand(command string) []byte {
 	input, _ := json.Marshal(map[string]string{"command": command})
-	return p.Decide(&obstat.Call{Tool: "Bash", Input: input, Dir: dir, Roots: []string{dir}}, w)
+	return input
 }
 
 var world = &obstat.Snapshot{HomeDir: home, Dirs: []string{"/", "/home", home, dir, dir + "/src", dir + "/src/lib"}}
