@@ -372,6 +372,9 @@ func (c *call) loads(lang string, w *shell.Word) {
 	c.a.effect(e)
 	if lang == "JavaScript" {
 		c.alsoStarts(w.Text, w)
+		if strings.HasPrefix(w.Text, ".") || strings.HasPrefix(w.Text, "/") {
+			c.readFile(w, true) // what is no code is shown in the error
+		}
 	}
 }
 

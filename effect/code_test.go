@@ -128,7 +128,7 @@ func TestJavaScriptReader(t *testing.T) {
 func TestPerlReader(t *testing.T) {
 	for text, want := range map[string]bool{
 		"s/a/b/": true, "s/a/b/g; s|c/d|e|": true, "print if /x/i": true, "print if /a/ and !/b/ && $. > 3": true, "tr/a-z/A-Z/": true, "print $1 if /v(\\d+)/": true, "next unless m#x#": true, "s/\\s+$//": true, `s/a\/b/c/`: true, `s/x@y/z/`: false, `s/x\@y/z/`: true, "": true,
-		"s/a/b/e": false, "s/a/b/ge": false, "s/(?{system 1})//": false, "s/(??{1})//": false, "s/a/@{[1]}/": false, "s/a/${\\1}/": false, "s/a/$x/": false, "s/a/$1[system 1]/": false, "s/a/$1{x}/": false, "s/a/$#{[1]}/": false, "s/a|b$|c/$1-$2/": false, "s/(a)/$1 b/": true, "s/(a$)/x/": true, "s{a}{b}": false, "s/a/b": false, "s'a'b'": false,
+		"s/a/b/e": false, "s/a/b/ge": false, "s/(?{system 1})//": false, "s/(??{1})//": false, "s/a/@{[1]}/": false, "s/a/${\\1}/": false, "s/a/$x/": false, "s/a/$1[system 1]/": false, "s/a/$1{x}/": false, "s/a/$)[system 1]/": false, "s/a/$#{[1]}/": false, "s/a|b$|c/$1-$2/": false, "s/(a)/$1 b/": true, "s/(a$)/x/": true, "s{a}{b}": false, "s/a/b": false, "s'a'b'": false,
 		"print `x`": false, "print; unlink 'x'": false, "print if system 1": false, "print if /a/ || unlink": false, "system 1": false, "BEGIN{1}": false, "s/a/b/ if $. == 1 x 2": false, "print <x>": false, "say `x` if /a/": false, "tr/a/b/e": false,
 	} {
 		if got := readPerl(text); got != want {

@@ -103,14 +103,14 @@ func (r *perlReader) parts(n int, flags string) bool {
 		return false
 	}
 	delimiter := r.text[r.at]
-	for ; n > 0; n-- {
+	for part := range n {
 		from := r.at + 1
 		for r.at++; r.at < len(r.text) && r.text[r.at] != delimiter; r.at++ {
 			if r.text[r.at] == '\\' {
 				r.at++
 			}
 		}
-		if r.at >= len(r.text) || !plainPerl(r.text[from:r.at]) {
+		if r.at >= len(r.text) || !plainPerl(r.text[from:r.at], part == 0) {
 			return false
 		}
 	}
@@ -126,7 +126,7 @@ func (r *perlReader) parts(n int, flags string) bool {
 
 // plainPerl reports whether a pattern, or what takes its place, holds no code: none in `(?{ })`, `@{[ ]}`, `${ }` or
 // `$1[ ]`.
-func plainPerl(s string) bool {
+func plainPerl(s string, pattern bool) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
@@ -139,7 +139,7 @@ func plainPerl(s string) bool {
 			switch {
 			case next == "": // the end of a line, or of `$1`
 			case len(next) < len(rest) && strings.IndexByte("[{-", next[0]) < 0:
-			case next[0] == ')' || next[0] == '|':
+			case pattern && (next[0] == ')' || next[0] == '|'):
 			default:
 				return false // `$1[code]`, `$#{code}`
 			}
