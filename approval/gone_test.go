@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -14,6 +15,7 @@ import (
 // watched is a store that knows who is gone.
 type watched struct {
 	memory.Store
+	mu    sync.Mutex
 	there map[string]bool
 	ended []string
 }
@@ -24,11 +26,23 @@ func (w *watched) Ended(_ context.Context, r *approval.Request, why string) erro
 }
 
 func (w *watched) Attend(id string) func() {
-	w.there[id] = true
-	return func() { delete(w.there, id) }
+	w.set(id, true)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.there, id)
+	}
+}
+
+func (w *watched) set(id string, there bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.there[id] = there
 }
 
 func (w *watched) Gone(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	there, known := w.there[id]
 	return known && !there
 }
@@ -45,7 +59,7 @@ func TestGone(t *testing.T) {
 			if open, err := b.Pending(t.Context()); err != nil || len(open) != 1 {
 				t.Fatalf("%v, %v", open, err)
 			}
-			store.there["r"] = false // killed
+			store.set("r", false) // killed
 			if by == "the list" {
 				if open, err := b.Pending(t.Context()); err != nil || len(open) != 0 {
 					t.Errorf("%v, %v", open, err)

@@ -34,8 +34,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	var got []byte
-	var s *session
-	s = g.session(func(_ string, msg []byte) error { got = msg; return nil }, func([]byte) error { return nil })
+	s := g.session(func(_ string, msg []byte) error { got = msg; return nil }, func([]byte) error { return nil })
 	call := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
 	result := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hello"}]}}`)
 	s.tools.learn(b.Context(), toolList{defs: []Definition{{Name: "echo", Text: []byte(`{}`)}}}, false)

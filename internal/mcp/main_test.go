@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers may sample and list roots until the protocol drops that
+
 package mcp_test
 
 import (

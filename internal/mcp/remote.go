@@ -346,7 +346,7 @@ func (l *link) listen() {
 				return
 			}
 			if res.StatusCode == http.StatusOK {
-				err = l.events(res.Body)
+				_ = l.events(res.Body) // it is opened again, whatever ended it
 			}
 			res.Body.Close()
 			if res.StatusCode != http.StatusOK || l.ctx.Err() != nil {
