@@ -85,7 +85,8 @@ func (fl *floorWalk) written() {
 				fl.manyArguments(c)
 				return
 			}
-			if fl.mayRun(t.Command, text, "writes this into a file that may be run") {
+			if r := fl.stops(t.Command, text); r != nil && !fl.breadth(r, fl.f.Call.Tool).wide { // `"*": "ask"` is no rule about it
+				fl.cap(text, c.Program+" writes this into a file that may be run")
 				return
 			}
 		}
@@ -127,13 +128,21 @@ func commandsWritten(text string) iter.Seq[string] {
 
 // mayRun lowers the verdict if a rule would stop a text that command i might run, and reports that.
 func (fl *floorWalk) mayRun(i int, text, why string) bool {
+	r := fl.stops(i, text)
+	if r != nil {
+		fl.cap(text, fl.a.Commands[i].Program+" "+why)
+	}
+	return r != nil
+}
+
+// stops returns the rule that would stop a text if command i ran it.
+func (fl *floorWalk) stops(i int, text string) *Rule {
 	fl.tails += max(len(text), minTail)
 	o := fl.judgeCommand(i, text, "a program might run its arguments")
 	if o.rule == nil || o.verdict == Allow || o.rule.Whole() {
-		return false
+		return nil
 	}
-	fl.cap(text, fl.a.Commands[i].Program+" "+why)
-	return true
+	return o.rule
 }
 
 // commandsIn yields the texts inside a word at which a command may begin, behind a quote, a bracket, an equals sign

