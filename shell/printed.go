@@ -157,7 +157,7 @@ func (s *Script) Redefines(name string) bool {
 		}
 		s.refs = strings.Contains(s.Source, "symbolic-ref") || strings.Contains(s.Source, "update-ref") || strings.Contains(s.Source, ".git/")
 	}
-	if s.defines || s.refs && name == "git" {
+	if name == "" || s.defines || s.refs && name == "git" {
 		return true
 	}
 	found, asked := s.meant[name]

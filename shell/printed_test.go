@@ -83,3 +83,10 @@ func TestRedefinesOften(t *testing.T) {
 		t.Error("nproc is not redefined")
 	}
 }
+
+// A command without a name, `"" | xargs x`, is not looked for in the text.
+func TestRedefinesNothing(t *testing.T) {
+	if !shell.Parse(`"" | xargs x`, nil).Redefines("") {
+		t.Error("nothing is known of it")
+	}
+}
