@@ -52,20 +52,29 @@ func (fl *floorWalk) tail(i, at int, why string) bool {
 			return true
 		}
 	}
-	texts := commandsIn(word)
 	if raw, ok := strings.CutPrefix(c.Words[at].Raw, "<("); ok { // `modd -f <(echo 'prep: rm x')`
-		texts = commandsWritten(raw)
-	}
-	for text := range texts {
-		if fl.tails > maxTails {
-			fl.manyArguments(c)
-			return true
+		for text := range commandsWritten(raw) {
+			if fl.alsoRun(i, text, why) {
+				return true
+			}
 		}
-		if fl.mayRun(i, text, why) {
+		return false
+	}
+	for text := range commandsIn(word) {
+		if fl.alsoRun(i, text, why) {
 			return true
 		}
 	}
 	return false
+}
+
+// alsoRun is mayRun for a text that stands inside a word, of which there may be many.
+func (fl *floorWalk) alsoRun(i int, text, why string) bool {
+	if fl.tails > maxTails {
+		fl.manyArguments(&fl.a.Commands[i])
+		return true
+	}
+	return fl.mayRun(i, text, why)
 }
 
 // maxWritten bounds how many beginnings of commands are looked at in the files that a call writes.
@@ -75,35 +84,42 @@ const maxWritten = 512
 // file that stands in it: `exec.Command("rm", "x")` in a test, `RUN curl h` in a Dockerfile, `open(".env")`.
 func (fl *floorWalk) written() {
 	left := maxWritten
-	for _, t := range fl.a.Written {
+	for i := range fl.a.Written {
 		if fl.o.verdict < Allow || fl.exact() {
 			return
 		}
-		c := &fl.a.Commands[t.Command]
-		for text := range commandsWritten(t.Text) {
-			if left--; left < 0 {
-				fl.manyArguments(c)
-				return
-			}
-			if r := fl.stops(t.Command, text); r != nil && !fl.breadth(r, fl.f.Call.Tool).wide { // `"*": "ask"` is no rule about it
-				fl.cap(text, c.Program+" writes this into a file that may be run")
-				return
-			}
+		if left = fl.writtenText(&fl.a.Written[i], left); left < 0 {
+			fl.manyArguments(&fl.a.Commands[fl.a.Written[i].Command])
+			return
 		}
-		e := effect.Effect{Kind: effect.Read, Raw: c.Program, Program: c.Program, Command: t.Command, Span: c.Span}
-		for _, piece := range pieces(t.Text, true) {
-			if left--; left < 0 {
-				fl.manyArguments(c)
-				return
-			}
-			if strings.Contains(piece, ".") && len(piece) < maxWord {
-				for fl.mayTouch(c, e, piece); strings.HasPrefix(piece, "../"); { // as seen from where the file lies
-					piece = piece[len("../"):]
-					fl.mayTouch(c, e, piece)
-				}
+	}
+}
+
+// writtenText is written for one text; it returns how many more beginnings are looked at.
+func (fl *floorWalk) writtenText(t *effect.Text, left int) int {
+	c := &fl.a.Commands[t.Command]
+	for text := range commandsWritten(t.Text) {
+		if left--; left < 0 {
+			return left
+		}
+		if r := fl.stops(t.Command, text); r != nil && !fl.breadth(r, fl.f.Call.Tool).wide { // `"*": "ask"` is no rule about it
+			fl.cap(text, c.Program+" writes this into a file that may be run")
+			return left
+		}
+	}
+	e := effect.Effect{Kind: effect.Read, Raw: c.Program, Program: c.Program, Command: t.Command, Span: c.Span}
+	for _, piece := range pieces(t.Text, true) {
+		if left--; left < 0 {
+			return left
+		}
+		if strings.Contains(piece, ".") && len(piece) < maxWord {
+			for fl.mayTouch(c, e, piece); strings.HasPrefix(piece, "../"); { // as seen from where the file lies
+				piece = piece[len("../"):]
+				fl.mayTouch(c, e, piece)
 			}
 		}
 	}
+	return left
 }
 
 // commandsWritten yields the texts inside a file at which a command may begin: behind what [commandsIn] knows, and at the
