@@ -122,6 +122,9 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int) int {
 	return left
 }
 
+// lineParts makes openers of what stands before a command in a file: `web: rm x`, `<run>rm x`.
+var lineParts = strings.NewReplacer(": ", ";", ">", ";")
+
 // commandsWritten yields the texts inside a file at which a command may begin: behind what [commandsIn] knows, and at the
 // beginning of a line or of what a line says, as `rm x` of `RUN rm x`, of `web: rm x` and of `//go:generate rm x`.
 func commandsWritten(text string) iter.Seq[string] {
@@ -132,7 +135,7 @@ func commandsWritten(text string) iter.Seq[string] {
 			for _, word := range [...]string{"RUN ", "CMD ", "ENTRYPOINT ", "//go:generate "} {
 				line = strings.TrimPrefix(line, word)
 			}
-			for found := range commandsIn(";" + strings.NewReplacer(": ", ";", ">", ";").Replace(line)) {
+			for found := range commandsIn(";" + lineParts.Replace(line)) {
 				if !seen[found] && !yield(found) {
 					return
 				}

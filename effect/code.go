@@ -85,7 +85,7 @@ type codeReader struct {
 	lists   [][]codeToken     // the code, and the expressions inside its strings
 	bound   map[string]bool   // names that the code itself gives to values
 	calls   map[string]bool   // of these, those that are functions
-	modules map[string]string // names of modules; "" is one of which nothing is known
+	modules map[string]string // names in the code, and the modules they stand for
 	uses    []codeUse
 	work    int // tokens that were looked at more than once
 }
@@ -121,7 +121,7 @@ func readCode(lang, text string) (uses []codeUse, ok bool) {
 func (r *codeReader) hidden() bool {
 	for name := range r.bound {
 		_, global := r.lang.globals[name]
-		if _, module := r.modules[name]; module || global || r.lang.names[name] != "" {
+		if _, module := r.modules[name]; module || global || r.lang.names[name] != "" { // `open = ...`
 			return true
 		}
 	}

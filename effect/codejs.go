@@ -105,8 +105,7 @@ func isValue(t []codeToken, i int) bool {
 	case '0', 's':
 		return true
 	case 'n':
-		word := " " + last.text + " "
-		return tokenAt(t, i-1).is(".") || !strings.Contains(jsKeywords, word) || strings.Contains(jsValues, word)
+		return tokenAt(t, i-1).is(".") || !hasWord(jsKeywords, last.text, ' ') || hasWord(jsValues, last.text, ' ')
 	}
 	return last.is(")") || last.is("]") || last.is("}")
 }
@@ -130,7 +129,7 @@ func divides(t []codeToken, opened int) bool {
 // beginsRegexp reports whether a slash behind the tokens, which does not divide, can only begin a regular expression.
 func beginsRegexp(t []codeToken) bool {
 	last := tokenAt(t, len(t)-1)
-	return len(t) == 0 || last.is("return") || last.is("typeof") || last.kind == 'o' && strings.Contains(jsOperators, " "+last.text+" ")
+	return len(t) == 0 || last.is("return") || last.is("typeof") || last.kind == 'o' && hasWord(jsOperators, last.text, ' ')
 }
 
 // regexpLength returns the length of a regular expression, 0 if there is none, or if it could be something else.
@@ -184,14 +183,14 @@ func (r *codeReader) bindJavaScript(t []codeToken) bool {
 	bind := func(from, to int) {
 		for i := max(from, 0); i < to && i < len(t) && r.work <= maxCodeWork; i++ {
 			r.work++
-			if t[i].kind == 'n' && !strings.Contains(jsKeywords, " "+t[i].text+" ") {
+			if t[i].kind == 'n' && !hasWord(jsKeywords, t[i].text, ' ') {
 				r.bound[t[i].text] = true
 			}
 		}
 	}
 	for i := range t {
 		switch next := tokenAt(t, i+1); {
-		case t[i].is("const") || t[i].is("let") || t[i].is("var"):
+		case declares(t[i]):
 			if next.is("{") || next.is("[") {
 				bind(i+2, tokenAt(t, i+1).match)
 			} else if module, ok := requires(t, i+3); ok && tokenAt(t, i+2).is("=") && !strings.HasSuffix(module, ".json") && !tokenAt(t, i+7).is(".") {
@@ -279,7 +278,7 @@ func (r *codeReader) judgeJavaScript(t []codeToken) bool {
 			if next.is("(") && !ok || ok && assigns(t, i) {
 				return false
 			}
-		case strings.Contains(jsKeywords, " "+t[i].text+" "):
+		case hasWord(jsKeywords, t[i].text, ' '):
 			if !r.jsKeyword(t, i) {
 				return false
 			}
@@ -313,7 +312,7 @@ func (r *codeReader) jsKeyword(t []codeToken, i int) bool {
 	case t[i].is("of"):
 		return (isValue(t, i-1)) && !next.is("=") && !next.is("(") && !next.is(".")
 	case declares(t[i]):
-		return next.is("{") || next.is("[") || next.kind == 'n' && !strings.Contains(jsKeywords, " "+next.text+" ")
+		return next.is("{") || next.is("[") || next.kind == 'n' && !hasWord(jsKeywords, next.text, ' ')
 	}
 	return true
 }

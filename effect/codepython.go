@@ -288,7 +288,7 @@ func (r *codeReader) bindPython(t []codeToken) bool {
 	bind := func(from, to int) {
 		for i := max(from, 0); i < to && i < len(t) && r.work <= maxCodeWork; i++ {
 			r.work++
-			if t[i].kind == 'n' && !tokenAt(t, i+1).is("(") && !strings.Contains(pythonKeywords, " "+t[i].text+" ") {
+			if t[i].kind == 'n' && !tokenAt(t, i+1).is("(") && !hasWord(pythonKeywords, t[i].text, ' ') {
 				r.bound[t[i].text] = true
 			}
 		}
@@ -334,7 +334,7 @@ func (r *codeReader) judgePython(t []codeToken) bool {
 	for i := 0; i < len(t); i++ {
 		name := t[i].text
 		switch {
-		case t[i].kind != 'n' || strings.Contains(pythonKeywords, " "+name+" "):
+		case t[i].kind != 'n' || hasWord(pythonKeywords, name, ' '):
 			if (t[i].is("import") || t[i].is("from")) && begins(t, i) { // it has been read
 				for i+1 < len(t) && t[i+1].kind != '\n' && !t[i+1].is(";") {
 					i++
@@ -358,9 +358,6 @@ func (r *codeReader) judgePython(t []codeToken) bool {
 			if !ok || how != "" && !r.takes(t, i, how) {
 				return false
 			}
-		}
-		if t[i].kind == 'n' && r.lang.names[name] != "" && r.bound[name] {
-			return false // `open = ...`
 		}
 	}
 	return true

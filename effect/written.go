@@ -471,6 +471,9 @@ func hasInput(c *shell.Command) bool {
 	return false
 }
 
+// unescape puts in what printf, and some echo, make of the commonest escapes.
+var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t")
+
 // printedText is what echo or printf writes, with the ends of the lines.
 func printedText(words []shell.Word) (string, bool) {
 	if w, ok := printed(words); ok {
@@ -482,6 +485,6 @@ func printedText(words []shell.Word) (string, bool) {
 	if len(words) != 2 || words[0].Text != "printf" || !words[1].Known {
 		return "", false
 	}
-	text := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(words[1].Text)
+	text := unescape.Replace(words[1].Text)
 	return text, !strings.ContainsAny(text, `\%`)
 }

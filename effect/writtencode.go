@@ -55,5 +55,5 @@ func literal(words []shell.Word) string {
 		b.WriteString(words[i].Text)
 		b.WriteByte('\n')
 	}
-	return strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(b.String())
+	return unescape.Replace(b.String())
 }
