@@ -233,7 +233,8 @@ type Event struct {
 }
 
 // Events streams what happens, from an event on; "" is from now on. It returns when
-// the stream ends, handle does not want more, or ctx ends.
+// the stream ends, handle does not want more, or ctx ends. A request comes as it is when it
+// is told: a state may come twice, and one that was over at once not at all.
 func (c *Client) Events(ctx context.Context, last string, handle func(Event) bool) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if last != "" {

@@ -24,7 +24,8 @@ const (
 
 // events streams what happens, as server-sent events: each `request` that was put
 // or changed, and each `policy` that was activated. A stream that goes on with
-// Last-Event-ID gets what it missed; a request may come twice. An `event: reset`
+// Last-Event-ID gets what it missed; a request may come twice, and one that changed
+// twice at once may come only as it is then. An `event: reset`
 // says that too much was missed, and everything is to be loaded anew.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 	st, leave := s.stream(w, c)
