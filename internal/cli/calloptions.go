@@ -88,8 +88,11 @@ func (o *callOptions) args(args []string) error {
 		}
 		o.Input = args[1]
 	}
-	if o.Tool == "" {
+	switch {
+	case o.Tool == "":
 		return usagef("TOOL is empty")
+	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"):
+		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}", o.Tool, agent.Quote(o.Tool))
 	}
 	return nil
 }
@@ -150,7 +153,7 @@ func (o *callOptions) checkInput() error {
 	if err == nil || strings.HasPrefix(strings.TrimSpace(o.Input), "{") {
 		return err
 	}
-	hint := "write the input as a JSON object"
+	hint := fmt.Sprintf("write the input as a JSON object, or a command as Bash --command %s", agent.Quote(o.Tool+" "+o.Input))
 	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
 		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
 	} else if len(t.Paths) > 0 {
