@@ -114,6 +114,8 @@ func (s *search) users(covered bool) {
 		case covered && (s.beside(st) || counts && !s.inForce(st)):
 			s.user(st, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
 		case covered && s.inForce(st): // it was read together with the project's
+		case st.managed().speaks():
+			s.user(st.managed(), &Policy{Role: User, Why: "the administrator's; what it denies nothing lifts", OnDisk: true, Accepted: true})
 		default:
 			s.looked(st, nil, false, accepted, "another policy decides here")
 		}
@@ -190,11 +192,19 @@ func (st *set) speaksHere() bool {
 }
 
 // own returns the set's files that are the user's or the machine's own.
-func (st *set) own() *set {
+func (st *set) own() *set { return st.only(func(f *file) bool { return f.own }) }
+
+// managed returns the set's files that are the administrator's.
+func (st *set) managed() *set {
+	return st.only(func(f *file) bool { return f.own && f.Layer == dialect.LayerManaged })
+}
+
+// only returns the set with some of its files.
+func (st *set) only(these func(*file) bool) *set {
 	out := &set{d: st.d}
-	for _, f := range st.files {
-		if f.own {
-			out.files = append(out.files, f)
+	for i := range st.files {
+		if these(&st.files[i]) {
+			out.files = append(out.files, st.files[i])
 		}
 	}
 	return out

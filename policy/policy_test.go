@@ -143,6 +143,33 @@ func TestUsersLayer(t *testing.T) {
 	w.check(w.where("opencode"), "make", obstat.Deny, "$OPENCODE_PERMISSION")
 }
 
+// TestManaged: what the administrator's files deny, nothing lifts: no file of the user's or a
+// project's, in whichever notation.
+func TestManaged(t *testing.T) {
+	for name, text := range map[string]string{
+		"etc/claude-code/managed-settings.json": `{"permissions":{"deny":["Bash(rm *)"]}}`,
+		"etc/opencode/opencode.json":            denyRm,
+		"etc/gemini-cli/policies/a.toml":        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 1\n",
+		"etc/codex/rules/default.rules":         `prefix_rule(pattern = ["rm"], decision = "forbidden")`,
+	} {
+		for other, allows := range map[string]string{
+			"home/.config/obstat/obstat.json":     program(obstat.Allow, "zz"),
+			"work/p/obstat.json":                  program(obstat.Allow, "zz"),
+			"home/.claude/settings.json":          claudeAll,
+			"work/p/.claude/settings.json":        claudeAll,
+			"home/.config/opencode/opencode.json": allowBash,
+		} {
+			w := newWorld(t, map[string]string{name: text, other: allows})
+			for _, agent := range agents {
+				w.check(w.where(agent), "rm x", obstat.Deny)
+			}
+		}
+		w := newWorld(t, map[string]string{name: text, "work/p/obstat.json": program(obstat.Allow, "zz"), "home/.config/obstat/obstat.json": program(obstat.Allow, "zz")})
+		w.check(w.where("claude-code"), "rm x", obstat.Deny, name)
+		w.check(w.where("claude-code"), "make", obstat.Allow)
+	}
+}
+
 // TestSeveral: of the files of several dialects obstat's own decides, then the
 // agent's own, then all of them; that there are several is no error.
 func TestSeveral(t *testing.T) {
