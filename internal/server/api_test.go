@@ -154,12 +154,15 @@ func TestClient(t *testing.T) {
 	if d.Verdict != "ask" || d.Request == nil {
 		t.Fatalf("%+v", d)
 	}
-	if e := <-events; e.Kind != "request" || !strings.Contains(string(e.Data), d.Request.ID) || e.ID == "" {
+	if e := within(t, "the event of the request", events); e.Kind != "request" || !strings.Contains(string(e.Data), d.Request.ID) || e.ID == "" {
 		t.Errorf("%s %s", e.Kind, e.Data)
 	}
-	answered := make(chan *approval.Request)
+	answered := make(chan *approval.Request, 1)
 	go func() {
-		r, _ := agent.Request(t.Context(), d.Request.ID, time.Minute)
+		r, err := agent.Request(t.Context(), d.Request.ID, time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
 		answered <- r
 	}()
 	if _, err := agent.Answer(t.Context(), d.Request.ID, client.Answer{Allow: true}); err == nil {
@@ -168,7 +171,7 @@ func TestClient(t *testing.T) {
 	if _, err := ann.Answer(t.Context(), d.Request.ID, client.Answer{Allow: true}); err != nil {
 		t.Error(err)
 	}
-	if r := <-answered; r.State != approval.Approved {
+	if r := within(t, "the answered request", answered); r == nil || r.State != approval.Approved {
 		t.Errorf("%+v", r)
 	}
 	got, err := agent.Claim(t.Context(), d.Request.ID, client.Claim{Digest: d.Request.Digest, Lease: 60})
@@ -178,17 +181,13 @@ func TestClient(t *testing.T) {
 	must(t, agent.Report(t.Context(), d.Request.ID, client.Outcome{OK: true}))
 	// A state may come twice, and one that was over at once not at all; the last one comes.
 	for last := approval.Pending; last != approval.Done; {
-		select {
-		case e := <-events:
-			var r approval.Request
-			must(t, json.Unmarshal(e.Data, &r))
-			if order := []approval.State{approval.Pending, approval.Approved, approval.Claimed, approval.Done}; slices.Index(order, r.State) < slices.Index(order, last) {
-				t.Errorf("%s after %s", r.State, last)
-			}
-			last = r.State
-		case <-time.After(time.Minute):
-			t.Fatalf("nothing comes after %s", last)
+		e := within(t, "what comes after "+string(last), events)
+		var r approval.Request
+		must(t, json.Unmarshal(e.Data, &r))
+		if order := []approval.State{approval.Pending, approval.Approved, approval.Claimed, approval.Done}; slices.Index(order, r.State) < slices.Index(order, last) {
+			t.Errorf("%s after %s", r.State, last)
 		}
+		last = r.State
 	}
 	var ids []string
 	for _, command := range []string{"npm test", "npm ci"} {
@@ -398,10 +397,12 @@ func TestEventsGoOn(t *testing.T) {
 	var list client.Requests
 	s.get(s.ann, "/v1/requests", &list)
 	last := ""
-	must(t, ann.Events(t.Context(), "1", func(e client.Event) bool { last = e.ID; return false }))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	must(t, ann.Events(ctx, "1", func(e client.Event) bool { last = e.ID; return false }))
 	second := s.decide("make more", "").Request.ID
 	var missed []string
-	must(t, ann.Events(t.Context(), last, func(e client.Event) bool {
+	must(t, ann.Events(ctx, last, func(e client.Event) bool {
 		missed = append(missed, string(e.Data))
 		return !strings.Contains(string(e.Data), second)
 	}))
@@ -409,7 +410,7 @@ func TestEventsGoOn(t *testing.T) {
 		t.Errorf("%q", missed)
 	}
 	for _, id := range []string{"999999999999999999", "nonsense"} {
-		must(t, ann.Events(t.Context(), id, func(e client.Event) bool {
+		must(t, ann.Events(ctx, id, func(e client.Event) bool {
 			if e.Kind != "reset" {
 				t.Errorf("%s: %s", id, e.Kind)
 			}

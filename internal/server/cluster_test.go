@@ -46,6 +46,9 @@ func TestReplica(t *testing.T) {
 	s, err := server.Open(context.Background(), server.Options{Store: store, Policy: &gate.Files{Names: []string{os.Getenv(replicaPolicy)}, NoPins: true}})
 	must(t, err)
 	ln, err := net.Listen("tcp", os.Getenv(replicaAddr))
+	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		ln, err = net.Listen("tcp", os.Getenv(replicaAddr)) // while nobody listened, a connection may have taken the port
+	}
 	must(t, err)
 	must(t, s.Serve(context.Background(), ln, nil))
 }
@@ -166,7 +169,7 @@ type swarm struct {
 const swarmAgents = 200
 
 func (s *swarm) run(people []string, havoc func()) {
-	ctx, stop := context.WithTimeout(context.Background(), 100*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()
 	var answering, asking sync.WaitGroup
 	for i, token := range people {

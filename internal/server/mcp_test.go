@@ -89,7 +89,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // dial connects a client of the SDK, which would answer any form by itself.
 func (s *site) dial(token, path, era string) (*mcp.ClientSession, error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	c := mcp.NewClient(&mcp.Implementation{Name: "claude-code", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		s.t.Error("the agent's own client is asked")
@@ -144,11 +144,7 @@ func TestMCP(t *testing.T) {
 					text, failed := s.call(cs, prefix+"touch", path)
 					done <- result{text, failed}
 				}()
-				var list client.Requests
-				for len(list.Requests) == 0 {
-					s.get(s.ann, "/v1/requests?state=pending", &list)
-				}
-				r := list.Requests[0]
+				r := s.pending(1)[0]
 				if r.Call.Tool != "mcp__toy__touch" || r.Call.Agent != "coder" || r.Call.Dir != "/src" || y.calls.Load() != before+1 {
 					t.Errorf("%s: %+v after %d calls", path, r.Call, y.calls.Load())
 				}
@@ -158,7 +154,7 @@ func TestMCP(t *testing.T) {
 				if code, body := s.do(s.ann, "POST", "/v1/requests/"+r.ID+"/answer", `{"allow":true}`); code != 200 {
 					t.Fatalf("%d %s", code, body)
 				}
-				if got := <-done; got.failed || got.text != "touch "+path || y.calls.Load() != before+2 {
+				if got := within(t, "the result of touch", done); got.failed || got.text != "touch "+path || y.calls.Load() != before+2 {
 					t.Errorf("%s: %+v after %d calls", path, got, y.calls.Load())
 				}
 			}
@@ -321,9 +317,5 @@ func TestMCPFaults(t *testing.T) {
 
 // refuse refuses the next request that waits.
 func (s *site) refuse() {
-	var list client.Requests
-	for len(list.Requests) == 0 && s.t.Context().Err() == nil {
-		s.get(s.ann, "/v1/requests?state=pending", &list)
-	}
-	s.do(s.ann, "POST", "/v1/requests/"+list.Requests[0].ID+"/answer", `{"allow":false}`)
+	s.do(s.ann, "POST", "/v1/requests/"+s.pending(1)[0].ID+"/answer", `{"allow":false}`)
 }

@@ -78,12 +78,12 @@ func TestOpencodeEvents(t *testing.T) {
 		go func() {
 			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 				var e event
-				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &e) == nil {
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &e) == nil && e.Type != "server.heartbeat" {
 					out <- e
 				}
 			}
 		}()
-		if e := <-out; e.Type != "server.connected" || e.ID == "" {
+		if e := within(t, "the first event of "+path, out); e.Type != "server.connected" || e.ID == "" {
 			t.Fatalf("%+v", e)
 		}
 		return out
@@ -91,13 +91,13 @@ func TestOpencodeEvents(t *testing.T) {
 	all, other := listen("/event?directory=/src"), listen("/event?directory=/other")
 	for _, tt := range []struct{ command, answer, reply string }{{"make a", `{"reply":"once"}`, "once"}, {"make b", `{"reply":"always"}`, "always"}, {"make c", `{"reply":"reject"}`, "reject"}} {
 		id := s.decide(tt.command, "").Request.ID
-		if e := <-all; e.Type != "permission.asked" || e.Properties.ID != id || e.Properties.SessionID != "s" || e.Properties.Permission != "bash" || len(e.Properties.Patterns) != 1 {
+		if e := within(t, "the question about "+tt.command, all); e.Type != "permission.asked" || e.Properties.ID != id || e.Properties.SessionID != "s" || e.Properties.Permission != "bash" || len(e.Properties.Patterns) != 1 {
 			t.Errorf("%s: %+v", tt.command, e)
 		}
 		if code, body := s.do(s.ann, "POST", "/permission/"+id+"/reply", tt.answer); code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
-		if e := <-all; e.Type != "permission.replied" || e.Properties.RequestID != id || e.Properties.Reply != tt.reply {
+		if e := within(t, "the reply to "+tt.command, all); e.Type != "permission.replied" || e.Properties.RequestID != id || e.Properties.Reply != tt.reply {
 			t.Errorf("%s: %+v", tt.command, e)
 		}
 	}

@@ -299,7 +299,7 @@ func TestSlow(t *testing.T) {
 // for longer.
 func TestLongWait(t *testing.T) {
 	s := open(t, nil)
-	limit := 200 * time.Millisecond
+	limit := time.Second // a busy machine sends a whole request in it
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	srv := server.HTTPServer(s.srv, limit)
@@ -308,15 +308,12 @@ func TestLongWait(t *testing.T) {
 	s.http.URL = "http://" + ln.Addr().String()
 	got := make(chan client.Decision, 1)
 	go func() { got <- s.decide("make", `,"wait":60`) }()
-	var list client.Requests
-	for len(list.Requests) == 0 {
-		s.get(s.ann, "/v1/requests?state=pending", &list)
-	}
+	id := s.pending(1)[0].ID
 	time.Sleep(2 * limit)
-	if code, body := s.do(s.ann, "POST", "/v1/requests/"+list.Requests[0].ID+"/answer", `{"allow":true}`); code != 200 {
+	if code, body := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
-	if d := <-got; d.Verdict != "allow" {
+	if d := within(t, "the decision", got); d.Verdict != "allow" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -345,7 +342,7 @@ func TestText(t *testing.T) {
 
 // TestRate: who sends too much is told to slow down.
 func TestRate(t *testing.T) {
-	s := open(t, func(o *server.Options) { o.Rate = 5 })
+	s := open(t, func(o *server.Options) { o.Rate = 1 })
 	last := 0
 	for range 30 {
 		last, _ = s.do(s.agent, "GET", "/v1/me", "")
@@ -393,11 +390,11 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, path := range []string{"/readyz", "/v1/me"} {
 		last := 0
-		for range 100 {
+		for range 1000 {
 			last = get(path, "[2001:db8::1]:5000", "x").StatusCode
 		}
 		if last != http.StatusTooManyRequests {
-			t.Errorf("%s a hundred times: %d", path, last)
+			t.Errorf("%s a thousand times: %d", path, last)
 		}
 		if code := get(path, "[2001:db8::2]:5000", "x").StatusCode; code == http.StatusTooManyRequests {
 			t.Errorf("%s from another machine: %d", path, code)

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/server"
@@ -113,6 +115,31 @@ func (s *site) get(token, path string, v any) {
 	}
 }
 
+// within returns the next value of a channel, and fails the test where none comes.
+func within[T any](t *testing.T, what string, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(time.Minute):
+		t.Fatalf("waited in vain for %s", what)
+	}
+	return v
+}
+
+// pending waits until as many requests are open, and returns them.
+func (s *site) pending(n int) []*approval.Request {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		var list client.Requests
+		if s.get(s.ann, "/v1/requests?state=pending", &list); len(list.Requests) >= n {
+			return list.Requests
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("waited in vain for %d open requests, there are %d", n, len(list.Requests))
+		}
+	}
+}
+
 func (s *site) decide(command string, more string) client.Decision {
 	s.t.Helper()
 	code, body := s.do(s.agent, "POST", "/v1/decisions", fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":%s},"session":"s","dir":"/src"}%s}`, quote(command), more))
@@ -132,20 +159,16 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%s: %+v", command, d)
 		}
 	}
-	waited := make(chan client.Decision)
+	waited := make(chan client.Decision, 1)
 	go func() { waited <- s.decide("make test", `,"wait":60,"lease":60,"key":"k1"`) }()
-	var list client.Requests
-	for len(list.Requests) < 2 {
-		s.get(s.ann, "/v1/requests?state=pending", &list)
-	}
-	id := list.Requests[1].ID
+	id := s.pending(2)[1].ID
 	if code, body := s.do(s.agent, "POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 403 || !strings.Contains(body, "a person has to") {
 		t.Errorf("an agent answers: %d %s", code, body)
 	}
 	if code, body := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":true,"scope":"once"}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
-	d := <-waited
+	d := within(t, "the decision on make test", waited)
 	if d.Verdict != "allow" || d.Request == nil || d.Request.State != "claimed" {
 		t.Fatalf("%+v", d)
 	}

@@ -32,7 +32,7 @@ func TestTraces(t *testing.T) {
 	s := open(t, func(o *server.Options) { o.Traces = collector.URL + "/" })
 	parent := strings.Repeat("a", 32) + "-" + strings.Repeat("b", 16)
 	s.do(s.agent, "POST", "/v1/decisions", aCall, "Traceparent", "00-"+parent+"-01")
-	text := <-got
+	text := within(t, "the first span", got)
 	for _, want := range []string{"/v1/traces {", `"traceId":"` + parent[:32] + `"`, `"parentSpanId":"` + parent[33:] + `"`, `"name":"POST /v1/decisions"`, `"intValue":"200"`, `"stringValue":"obstat"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
@@ -43,10 +43,14 @@ func TestTraces(t *testing.T) {
 	}
 	refuse <- true
 	s.do(s.agent, "POST", "/v1/decisions", `{`, "Traceparent", "00-zz-1-01")
-	if text = <-got; strings.Contains(text, "parentSpanId") || !strings.Contains(text, `"intValue":"400"`) {
+	if text = within(t, "the second span", got); strings.Contains(text, "parentSpanId") || !strings.Contains(text, `"intValue":"400"`) {
 		t.Errorf("%s", text)
 	}
+	end := time.Now().Add(time.Minute)
 	for lost := false; !lost; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain for the count of lost spans")
+		}
 		_, metrics := s.do(s.ann, "GET", "/metrics", "")
 		_, after, there := strings.Cut(metrics, "\nobstat_spans_lost_total ")
 		lost = there && !strings.HasPrefix(after, "0\n")
