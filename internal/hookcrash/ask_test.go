@@ -81,7 +81,7 @@ func (w *terminal) shows(text string) {
 // until waits for something that another process does.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -192,8 +192,8 @@ func TestNobody(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
 		m.asking()
-		r := m.call(append(append([]string{}, program...), "--wait", "1s"), agent.Codex, m.payload(agent.Codex, "make test"))
-		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s; no human refused it")) {
+		r := m.call(append(append([]string{}, program...), "--wait", "5s"), agent.Codex, m.payload(agent.Codex, "make test"))
+		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 5s; no human refused it")) {
 			t.Error(r)
 		}
 	})
@@ -208,8 +208,8 @@ func TestTwoPolicies(t *testing.T) {
 		m.write(filepath.Join(lax, "obstat.json"), `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"allow"}},"rules":{}}`)
 		m.asking()
 		p := bytes.ReplaceAll(m.payload(agent.Codex, "make test"), []byte(m.proj), []byte(lax))
-		r := m.call(append(append([]string{}, program...), "--wait", "1s"), agent.Codex, p)
-		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 1s")) {
+		r := m.call(append(append([]string{}, program...), "--wait", "5s"), agent.Codex, p)
+		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 5s")) {
 			t.Error(r)
 		}
 	})
