@@ -88,9 +88,13 @@ func TestMachine(t *testing.T) {
 	}
 	ann, err := client.New(client.Options{URL: at.URL, Token: person.Secret})
 	must(t, err)
-	answered := make(chan obstat.Decision)
+	answered := make(chan obstat.Decision, 1)
 	go func() { answered <- decide(g, "make") }()
+	end := time.Now().Add(time.Minute)
 	for done := false; !done; time.Sleep(20 * time.Millisecond) {
+		if len(answered) > 0 || time.Now().After(end) {
+			t.Fatalf("nobody at the server is asked; %d decisions", len(answered))
+		}
 		list, err := ann.Requests(t.Context(), "pending")
 		must(t, err)
 		for _, r := range list.Requests {

