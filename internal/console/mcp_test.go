@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,7 +61,13 @@ func mcpCall(t *testing.T, browser context.Context) {
 		pending, err := s.store.Requests(t.Context(), approval.Query{State: approval.Pending})
 		must(t, err)
 		ann.do(chromedp.Click(card(pending[0].ID, "button[value="+button+"]")))
-		if r := <-done; r == nil || r.IsError != (button == "deny") || calls.Load() != 1 {
+		var r *mcp.CallToolResult
+		select {
+		case r = <-done:
+		case <-time.After(limit):
+			t.Fatalf("the call does not end after %s", button)
+		}
+		if r == nil || r.IsError != (button == "deny") || calls.Load() != 1 {
 			t.Errorf("%s: %+v after %d calls", button, r, calls.Load())
 		}
 		ann.sees("Nothing stands in the way")
