@@ -43,8 +43,8 @@ func TestDurable(t *testing.T) {
 			}
 			done <- err
 		}()
-		<-asked // while the server works
-		<-asked // before the result is handed on
+		within(t, "the disk, while the server works", asked)
+		within(t, "the disk, before the result is handed on", asked)
 		select {
 		case err := <-done:
 			t.Fatalf("the result comes before the disk has the record: %v", err)
@@ -52,7 +52,7 @@ func TestDurable(t *testing.T) {
 		}
 		disk <- lost
 		disk <- lost
-		if err := <-done; (err != nil) != (lost != nil) || lost == nil && text != "hi" || lost != nil && !strings.Contains(err.Error(), "could not be made durable: the disk is gone") {
+		if err := within(t, "the result", done); (err != nil) != (lost != nil) || lost == nil && text != "hi" || lost != nil && !strings.Contains(err.Error(), "could not be made durable: the disk is gone") {
 			t.Errorf("%q %v", text, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for heard := ""; !strings.Contains(heard, tt.hear); {
-			heard += <-lines
+			heard += within(t, tt.hear, lines)
 		}
 	}
 	if len(asked) > 0 {

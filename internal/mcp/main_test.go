@@ -74,6 +74,9 @@ func sdkServer(args []string) *mcp.Server {
 		return text("%s", strings.Repeat("x", i.N)), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "waits until it is cancelled"}, func(ctx context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, any, error) {
+		if i.Path != "" {
+			_ = os.WriteFile(i.Path, []byte("begun"), 0o644)
+		}
 		select {
 		case <-ctx.Done():
 			if i.Path != "" {
@@ -185,7 +188,7 @@ func (l *lab) gateway(flags []string, server ...string) *exec.Cmd {
 // connect connects a client of the SDK to a command; version is the revision, "" the newest.
 func (l *lab) connect(cmd *exec.Cmd, version string, o *mcp.ClientOptions) *mcp.ClientSession {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
 	c := mcp.NewClient(&mcp.Implementation{Name: "claude-code", Version: "1"}, o)
 	s, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -194,6 +197,30 @@ func (l *lab) connect(cmd *exec.Cmd, version string, o *mcp.ClientOptions) *mcp.
 	}
 	l.t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// within returns the next value of a channel, and fails the test where none comes.
+func within[T any](t *testing.T, what string, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(2 * time.Minute): // a call may take one
+		t.Fatalf("waited in vain for %s", what)
+	}
+	return v
+}
+
+// holds waits until a file holds a text.
+func holds(t *testing.T, name, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if got, err := os.ReadFile(name); string(got) == text {
+			return
+		} else if time.Now().After(end) {
+			t.Errorf("waited in vain for %q in %s: %q, %v", text, filepath.Base(name), got, err)
+			return
+		}
+	}
 }
 
 // call calls a tool and returns its text.

@@ -121,7 +121,7 @@ func (w *wire) next(p *peer) string {
 	select {
 	case line := <-p.lines:
 		return line
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatalf("nothing came; the log says %s", w.log)
 		return ""
 	}

@@ -120,11 +120,11 @@ func TestAskedAtTerminal(t *testing.T) {
 			if _, err := io.WriteString(types, answer+"\n"); err != nil {
 				t.Fatal(err)
 			}
-			if got := <-done; !strings.Contains(got.text, want) || got.failed != (answer != "y") {
+			if got := within(t, "the result", done); !strings.Contains(got.text, want) || got.failed != (answer != "y") {
 				t.Errorf("%+v", got)
 			}
 			_ = types.Close()
-			<-left
+			within(t, "the end of obstat ask", left)
 		})
 	}
 }
