@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,17 +18,24 @@ import obstat
 from obstat import AsyncClient, Call, Client, Decision
 
 
+class Patient(Client):
+    """A Client for a busy machine."""
+
+    def __init__(self, server: str | None = None, *, timeout: float = 60, **more: Any) -> None:
+        super().__init__(server, timeout=timeout, **more)
+
+
 class Sync:
     """An AsyncClient that is used like a Client, so that both pass the same tests."""
 
-    def __init__(self, server: str, **more: Any) -> None:
-        self._client = AsyncClient(server, **more)
+    def __init__(self, server: str, *, timeout: float = 60, **more: Any) -> None:
+        self._client = AsyncClient(server, timeout=timeout, **more)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *args, **kw: asyncio.run(getattr(self._client, name)(*args, **kw))
 
 
-both = pytest.mark.parametrize("make", [Client, Sync])
+both = pytest.mark.parametrize("make", [Patient, Sync])
 
 
 def pay(to: str = "bob", amount: float = 5, **more: Any) -> Call:
@@ -87,11 +95,21 @@ def test_many_claim_one_wins(shared: Server, make: Any) -> None:
 @both
 def test_wait(shared: Server, make: Any) -> None:
     session = uuid.uuid4().hex
-    later = threading.Timer(0.3, lambda: [shared.answer(r["id"]) for r in shared.pending() if r["call"].get("session") == session])
-    later.start()
-    d = make(shared.address).authorize(pay(session=session), wait=30)
-    later.join()
-    assert d.allowed and d.id
+
+    def person() -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            for r in shared.pending():
+                if r["call"].get("session") == session:
+                    shared.answer(r["id"])
+                    return
+            time.sleep(0.02)
+
+    answers = threading.Thread(target=person)
+    answers.start()
+    d = make(shared.address).authorize(pay(session=session), wait=60)
+    answers.join()
+    assert d.allowed and d.id, d
 
 
 @both
@@ -141,7 +159,7 @@ def test_run_gets_what_was_decided(shared: Server) -> None:
     """A thread that changes the input after the decision changes nothing."""
     given = {"to": "bob"}
 
-    class Slow(Client):
+    class Slow(Patient):
         def _drive(self, steps: Any) -> Any:
             out = super()._drive(steps)
             given["to"] = "eve"
@@ -166,7 +184,7 @@ def test_async_run_awaits(shared: Server) -> None:
             await asyncio.sleep(0)
             return int(i["x"]) + 1
 
-        async with AsyncClient(shared.address) as c:
+        async with AsyncClient(shared.address, timeout=60) as c:
             many = await asyncio.gather(*(c.authorize(Call("safe", {"n": n})) for n in range(50)))
             assert all(d.allowed for d in many)
             return await c.run(Call("safe", {"x": 1}), fn)
@@ -176,7 +194,7 @@ def test_async_run_awaits(shared: Server) -> None:
 
 def test_threads_and_restarts(server: Server) -> None:
     """Connections that a server closed are opened anew; threads share a client."""
-    c = Client(server.address)
+    c = Patient(server.address)
     with ThreadPoolExecutor(8) as pool:
         assert all(d.allowed for d in pool.map(lambda n: c.authorize(Call("safe", {"n": n})), range(64)))
         server.stop()
@@ -192,14 +210,14 @@ def _child(c: Client, out: Any) -> None:
 
 def test_fork(shared: Server) -> None:
     """A forked process does not read its parent's answers."""
-    c = Client(shared.address)
+    c = Patient(shared.address)
     assert c.authorize(Call("safe")).allowed
     fork = multiprocessing.get_context("fork")
     out: Any = fork.Queue()
     p = fork.Process(target=_child, args=(c, out))
     p.start()
     mine = [c.authorize(Call("wipe", {"n": n})).effect for n in range(20)]
-    assert out.get(timeout=30) == ["allow"] * 20 and mine == ["deny"] * 20
+    assert out.get(timeout=60) == ["allow"] * 20 and mine == ["deny"] * 20
     p.join()
 
 

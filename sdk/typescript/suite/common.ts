@@ -152,7 +152,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   late: async (s) => {
     const began = performance.now();
     await s.start([safe(1)]).catch(() => undefined);
-    return s.log.length === 0 && performance.now() - began < LATE * 1000 * 2 + 2000 + s.slack; // asked whether it asks, and decided
+    return s.log.length === 0 && performance.now() - began < LATE * 1000 * 2 + 30_000 + s.slack; // asked whether it asks, and decided
   },
   added: async (s) => {
     await s.start([{ tool: "wipe2", input: { path: "/" } }], { added: true }).catch(() => undefined);

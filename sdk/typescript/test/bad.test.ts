@@ -1,7 +1,7 @@
 // Bad input, bad servers, bad sockets: an exception with the reason, and deny.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -247,22 +247,28 @@ async function atHome(f: (home: string) => Promise<void>, path = dirname(resolve
   } finally {
     try {
       const log = join(home, "state/obstat/run/serve.log");
-      for (const pid of readFileSync("/proc/net/unix", "utf8").includes(home) ? pids(home) : []) process.kill(pid);
+      for (const pid of pids(home)) process.kill(pid);
+      for (const until = Date.now() + 30_000; pids(home).length > 0 && Date.now() < until; ) await sleep(20);
       if (process.env["DEBUG"]) console.error(readFileSync(log, "utf8"));
     } catch {
       // none was started
     }
     for (const name of Object.keys(process.env)) if (!(name in kept)) delete process.env[name];
     Object.assign(process.env, kept);
-    await sleep(50);
-    rmSync(home, { recursive: true, force: true });
+    rmSync(home, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 
 /** The servers whose socket lies below a directory. */
 function pids(dir: string): number[] {
-  const out = execFileSync("sh", ["-c", 'grep -lF -- "$1" /proc/[0-9]*/cmdline 2>/dev/null || true', "sh", dir], { encoding: "utf8" });
-  return [...out.matchAll(/\/proc\/(\d+)\//g)].map((m) => Number(m[1])).filter((pid) => pid !== process.pid);
+  const runs = (pid: number): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(dir);
+    } catch {
+      return false; // it has ended
+    }
+  };
+  return readdirSync("/proc").map(Number).filter((pid) => pid > 0 && pid !== process.pid && runs(pid));
 }
 
 test("a server is started", async () => {
