@@ -69,7 +69,7 @@ func newServe(f *Factory) *cobra.Command {
 	fl.StringArrayVar(&o.Hosts, "host", nil, "`name[:port]` that clients call the server by, besides the address")
 	fl.StringVar(&o.Roster, "roster", "", "`file` that says who may answer which calls: docs/server.md has the form")
 	fl.DurationVar(&o.Wait, "ask-timeout", 10*time.Minute, "how long a request waits for people")
-	fl.StringVar(&o.As, "as", userName(), "`name` of the person that the login link is for")
+	fl.StringVar(&o.As, "as", "", "`name` of the person that the login link is for (default: the user's)")
 	fl.StringVar(&o.World, "world", "auto", "whether paths of calls are looked up on this machine: `auto`, local or none; auto does on loopback")
 	fl.IntVar(&o.Rate, "rate", 5000, "how many requests a `second` one caller may send")
 	fl.StringVar(&o.Traces, "traces", "", "`URL` of an OpenTelemetry collector that gets a span for each request, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)")
@@ -263,7 +263,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		return nil
 	}
 	at := browsed(hosts[0], o.Hosts)
-	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), o.As, []string{server.RoleAdmin})
+	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin})
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func newTokenLogin(f *Factory) *cobra.Command {
 	cmd := command("token login", some(0, 0), func(ctx context.Context, _ []string) error { return loginRun(ctx, o) })
 	o.Store.flags(cmd)
 	cmd.Flags().StringVar(&o.Base, "url", "http://127.0.0.1:8470", "`URL` of the server")
-	cmd.Flags().StringVar(&o.As, "as", userName(), "`name` of the person")
+	cmd.Flags().StringVar(&o.As, "as", "", "`name` of the person (default: the user's)")
 	cmd.Flags().StringArrayVar(&o.Roles, "role", []string{server.RoleAdmin}, "`role` of the person")
 	return cmd
 }
@@ -387,7 +387,7 @@ func loginRun(ctx context.Context, o *tokenOptions) error {
 		return err
 	}
 	defer keep.Close()
-	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), o.As, o.Roles)
+	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), cmp.Or(o.As, userName()), o.Roles)
 	if err != nil {
 		return err
 	}
