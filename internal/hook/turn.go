@@ -39,7 +39,7 @@ type answered struct {
 
 // lookup is how long it may take to see what was granted, while an agent that
 // can ask by itself waits.
-const lookup = 5 * time.Second
+var lookup = 5 * time.Second
 
 // decide puts the call to a gate.
 func (t *turn) decide(ctx context.Context) answered {
@@ -53,11 +53,6 @@ func (t *turn) decide(ctx context.Context) answered {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	opts := t.options(ctx, cancel, wd)
-	if opts.NoWait {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, lookup)
-		defer done()
-	}
 	var kept store.Store
 	opts.Open = func(ctx context.Context) (gate.Store, error) {
 		s, err := t.open(ctx, t.db)
@@ -69,6 +64,11 @@ func (t *turn) decide(ctx context.Context) answered {
 	}
 	if err := t.serve(&opts); err != nil {
 		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
+	}
+	if opts.NoWait { // with a server, its people are asked, who take longer
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, lookup)
+		defer done()
 	}
 	g, err := gate.Open(ctx, opts)
 	if err != nil {
