@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -69,7 +70,7 @@ type caller struct {
 	address string
 	named   string // for limits, where it is known already
 	// lost says why the store could not be asked who this is: it is who it was before, and
-	// gets denials alone.
+	// gets denials and metrics alone.
 	lost error
 }
 
@@ -212,17 +213,17 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 	return &c, nil
 }
 
-// before returns the agent that a token was known for before the store was lost, for
-// denials with the reason; nil: none.
+// before returns who a token was known for before the store was lost, for denials with the
+// reason and for metrics; nil: nobody.
 func (a *auth) before(r *http.Request, lost error) *caller {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k, ok := a.known[hashFor(tokenKind, token)]
-	if !ok || k.caller.agent == nil || !time.Now().Before(k.until) {
+	if !ok || !time.Now().Before(k.until) {
 		return nil
 	}
-	return &caller{agent: k.caller.agent, lost: lost}
+	return &caller{agent: k.caller.agent, person: k.caller.person, lost: lost}
 }
 
 // look reads a token or session from the store.
@@ -322,19 +323,42 @@ func NewToken(ctx context.Context, store docs.Store, t client.TokenRequest, by s
 
 // trade takes a login and returns its person. Of several that try, one gets it.
 func (a *auth) trade(ctx context.Context, secret string) (*Person, error) {
-	d, err := a.store.Doc(ctx, loginKind, hashOf(secret))
+	hash := hashOf(secret)
+	l, version, err := docs.Get[login](ctx, a.store, loginKind, hash)
+	if errors.Is(err, docs.ErrNotFound) || err == nil && !time.Now().Before(l.Expires) {
+		return nil, errWho
+	}
 	if err != nil {
-		return nil, errWho
+		return nil, err
 	}
-	l, _, err := docs.Get[login](ctx, a.store, loginKind, d.ID)
-	if err != nil || !time.Now().Before(l.Expires) {
-		return nil, errWho
+	err = a.store.PutDoc(ctx, &docs.Doc{Kind: loginKind, ID: hash, Version: version})
+	if errors.Is(err, docs.ErrChanged) || errors.Is(err, docs.ErrNotFound) {
+		return nil, errWho // somebody else was first
 	}
-	d.Body = nil
-	if err := a.store.PutDoc(ctx, d); err != nil {
-		return nil, errWho
+	return &l.Person, err
+}
+
+// forget deletes the logins and sessions whose time is over. They are good for nothing, and who
+// opens /oidc/start makes one each time.
+func (a *auth) forget(ctx context.Context) error {
+	for _, kind := range []string{loginKind, sessionKind, oidcKind} {
+		list, err := a.store.Docs(ctx, kind)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
+			var over struct {
+				Expires time.Time `json:"expires"`
+			}
+			if json.Unmarshal(d.Body, &over) != nil || time.Now().Before(over.Expires) {
+				continue
+			}
+			if err := docs.Delete(ctx, a.store, kind, d.ID); err != nil && !errors.Is(err, docs.ErrNotFound) {
+				return err
+			}
+		}
 	}
-	return &l.Person, nil
+	return nil
 }
 
 // begin logs a person in: the cookie of a new session is set.

@@ -22,10 +22,11 @@ import (
 // resource the tool's input. There is no third answer: an ask is a decision of
 // false, with a context that says how access can be requested.
 
-// An entity is a subject or a resource.
+// An entity is a subject or a resource. Both have a type and an ID, which may be empty for a
+// resource, such as a command, but has to be there.
 type entity struct {
 	Type       string         `json:"type"`
-	ID         string         `json:"id"`
+	ID         *string        `json:"id"`
 	Properties map[string]any `json:"properties,omitempty"`
 }
 
@@ -49,7 +50,7 @@ type evaluations struct {
 	Evaluations []evaluation `json:"evaluations,omitempty"`
 	Options     struct {
 		Semantic string `json:"evaluations_semantic,omitempty"`
-	} `json:"options"`
+	} `json:"options,omitzero"`
 }
 
 // An evaluated is the answer to an evaluation.
@@ -58,17 +59,27 @@ type evaluated struct {
 	Context  map[string]any `json:"context,omitempty"`
 }
 
-// evaluatedAll are the answers to several, in order.
+// evaluatedAll are the answers to several, in order; without any, the answer to the one at the top.
 type evaluatedAll struct {
-	Evaluations []evaluated `json:"evaluations"`
+	Evaluations []evaluated    `json:"evaluations,omitempty"`
+	Decision    *bool          `json:"decision,omitempty"`
+	Context     map[string]any `json:"context,omitempty"`
 }
 
 func authzenRoutes() []route {
+	stringly := func(rt route) route {
+		rt.wrong = "application/json"
+		return rt
+	}
+	accepted := func(rt route) route {
+		rt.status = http.StatusAccepted
+		return rt
+	}
 	return []route{
-		face("POST", "/access/v1/evaluation", "AuthZEN: may the subject do this", reflect.TypeFor[evaluation](), reflect.TypeFor[evaluated](), agents|people, (*Server).serveEvaluation),
-		face("POST", "/access/v1/evaluations", "AuthZEN: several at once", reflect.TypeFor[evaluations](), reflect.TypeFor[evaluatedAll](), agents|people, (*Server).serveEvaluations),
+		stringly(face("POST", "/access/v1/evaluation", "AuthZEN: may the subject do this", reflect.TypeFor[evaluation](), reflect.TypeFor[evaluated](), agents|people, (*Server).serveEvaluation)),
+		stringly(face("POST", "/access/v1/evaluations", "AuthZEN: several at once", reflect.TypeFor[evaluations](), reflect.TypeFor[evaluatedAll](), agents|people, (*Server).serveEvaluations)),
 		raw("GET", "/.well-known/authzen-configuration", "AuthZEN: where the endpoints are", "application/json", anybody, nil, (*Server).serveAuthzen),
-		face("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people", reflect.TypeFor[accessRequest](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessRequest),
+		accepted(face("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people", reflect.TypeFor[accessRequest](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessRequest)),
 		face("GET", "/access/draft-1/requests/{id}", "Draft of an access request profile: what became of it", reflect.TypeFor[none](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessTask),
 	}
 }
@@ -110,7 +121,11 @@ func (s *Server) failText(w http.ResponseWriter, err error) {
 	if p, ok := err.(*client.Problem); ok {
 		status = p.Status
 	}
+	if status == http.StatusUnsupportedMediaType {
+		status = http.StatusBadRequest // as AuthZEN has it
+	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	body, _ := json.Marshal(firstLine(err.Error()))
 	_, _ = w.Write(body)
@@ -199,8 +214,15 @@ func (e *evaluation) inherit(from *evaluation) {
 // call makes the call that an evaluation is about: the action names the tool, and
 // the resource's and the action's properties are its input.
 func (e *evaluation) call() (*obstat.Call, error) {
-	if e.Subject == nil || e.Action == nil || e.Resource == nil || e.Subject.ID == "" || e.Action.Name == "" || e.Resource.Type == "" {
-		return nil, bad("an evaluation needs a subject, an action and a resource, each with its type, name or id")
+	switch {
+	case e.Subject == nil || e.Action == nil || e.Resource == nil:
+		return nil, bad("an evaluation needs a subject, an action and a resource")
+	case e.Subject.Type == "" || e.Subject.ID == nil || *e.Subject.ID == "":
+		return nil, bad("a subject needs a type and an id")
+	case e.Action.Name == "":
+		return nil, bad("an action needs a name")
+	case e.Resource.Type == "" || e.Resource.ID == nil:
+		return nil, bad("a resource needs a type and an id")
 	}
 	input := map[string]any{}
 	for k, v := range e.Resource.Properties {
@@ -211,9 +233,9 @@ func (e *evaluation) call() (*obstat.Call, error) {
 	}
 	tool := e.Action.Name
 	if e.Resource.Type == "tool" { // as the MCP profile maps calls
-		tool = e.Resource.ID
-	} else if _, has := input["path"]; !has && e.Resource.ID != "" {
-		input["path"] = e.Resource.ID
+		tool = *e.Resource.ID
+	} else if _, has := input["path"]; !has && *e.Resource.ID != "" {
+		input["path"] = *e.Resource.ID
 	}
 	text := func(name string) string {
 		s, _ := e.Context[name].(string)
@@ -222,9 +244,9 @@ func (e *evaluation) call() (*obstat.Call, error) {
 	body, err := json.Marshal(input)
 	call := &obstat.Call{Tool: tool, Input: body, Session: text("session"), Dir: text("dir"), Agent: text("agent"), Mode: obstat.Mode(text("mode"))}
 	if e.Subject.Type == "agent" {
-		call.Agent = e.Subject.ID
+		call.Agent = *e.Subject.ID
 	} else {
-		call.User = e.Subject.ID
+		call.User = *e.Subject.ID
 	}
 	return call, err
 }
@@ -234,7 +256,7 @@ func (s *Server) evaluate(ctx context.Context, c *caller, call *obstat.Call, e *
 	user := call.User
 	d, err := s.evaluated(ctx, c, call, e)
 	if err != nil {
-		return evaluated{Context: map[string]any{"error": map[string]any{"status": 403, "message": firstLine(err.Error())}}}
+		return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status, "message": firstLine(err.Error())}}}
 	}
 	out := evaluated{Decision: d.Verdict == obstat.Allow.String(), Context: map[string]any{"reason": d.Reason, "verdict": d.Verdict}}
 	if d.Input != nil {

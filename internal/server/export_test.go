@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"time"
 )
@@ -15,3 +16,6 @@ func HTTPServer(s *Server, limit time.Duration) *http.Server {
 
 // Document returns the OpenAPI document.
 func Document() any { return document(routes()) }
+
+// Forget deletes the logins and sessions that are over.
+func Forget(ctx context.Context, s *Server) error { return s.auth.forget(ctx) }

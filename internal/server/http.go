@@ -61,14 +61,23 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header(), r)
 		rec := &recorder{ResponseWriter: w, code: http.StatusOK}
+		if r.ContentLength != 0 {
+			// Before it is known who sends it: net/http reads what is left of a body before it
+			// answers, also where a stranger is told 401.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyLimit)) // a recorder of a test has none
+		}
 		defer func() {
-			if v := recover(); v != nil && v != http.ErrAbortHandler {
+			v := recover()
+			if v != nil && v != http.ErrAbortHandler {
 				s.opts.Log.Error("a handler broke", "panic", v, "path", r.URL.Path)
 				if !rec.wrote {
 					s.problem(rec, &client.Problem{Type: "broken", Title: "the server broke on this", Status: http.StatusInternalServerError})
 				}
 			}
 			s.metrics.responded(rec.code)
+			if v == http.ErrAbortHandler {
+				panic(v) // net/http cuts the connection
+			}
 		}()
 		switch {
 		case s.opts.Hosts != nil && !bySocket(r) && !slices.Contains(s.opts.Hosts, r.Host):
@@ -154,7 +163,7 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 		defer s.traces.begin(rt, r, w)()
 	}
 	c, err := s.admit(rt.who, r)
-	if err != nil && rt.denies && ProblemOf(err).Type == "unavailable" {
+	if err != nil && rt.lost && ProblemOf(err).Type == "unavailable" {
 		if c = s.auth.before(r, err); c != nil {
 			err = nil
 		}
@@ -176,16 +185,13 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyLimit)) // a recorder of a test has none
-	}
 	rt.serve(s, w, r, c)
 }
 
 // admit returns who calls, or why that is not for them.
 func (s *Server) admit(for_ who, r *http.Request) (*caller, error) {
 	c, err := s.auth.caller(r)
-	if err != nil && !errors.Is(err, errWho) {
+	if err != nil && !errors.Is(err, errWho) && for_&anybody == 0 { // /healthz is alive without a store, whoever asks
 		return nil, err
 	}
 	if err != nil || c.agent == nil && c.person == nil {
@@ -293,7 +299,7 @@ func (s *Server) loginPage(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	more := ""
 	if s.opts.OIDC != nil {
-		more = `<p><a class="button" href="/oidc/start">Log in with ` + htmlEscape(s.opts.OIDC.Name) + `</a></p>`
+		more = `<p><a class="button" href="/oidc/start">Log in with ` + htmlEscape(cmp.Or(s.opts.OIDC.Name, s.opts.OIDC.Issuer)) + `</a></p>`
 	}
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Log in · obstat</title>
 <link rel="icon" href="/static/mark.svg"><link rel="stylesheet" href="/static/console.css"><body class="login"><main><div class="card">
@@ -306,7 +312,7 @@ func (s *Server) loginPage(w http.ResponseWriter, status int) {
 // redirect, so that the secret leaves the history and the Referer.
 func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Query().Get("key")
-	if key == "" {
+	if key == "" || r.Method != http.MethodGet { // a HEAD of who looks what a link is uses it up otherwise
 		s.loginPage(w, http.StatusOK)
 		return
 	}
@@ -315,8 +321,12 @@ func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, err := s.auth.trade(r.Context(), key)
-	if err != nil {
+	if errors.Is(err, errWho) {
 		s.loginPage(w, http.StatusUnauthorized)
+		return
+	}
+	if err != nil {
+		s.fail(w, err)
 		return
 	}
 	if err := s.auth.begin(r.Context(), w, r, *p); err != nil {
@@ -378,18 +388,27 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		s.fail(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.Header().Set("Cache-Control", "no-store")
+	follow, err := flag(r.URL.Query(), "follow")
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
 	ctl := http.NewResponseController(w)
-	follow := r.URL.Query().Get("follow") != ""
+	begun := false
 	// Replicas have chains of their own, whose records are numbered each by itself and may
 	// be committed late: who follows looks a while back each time, past what was sent.
 	sent, newest := map[ledger.Hash]time.Time{}, time.Now().Add(-followWindow)
 	for {
 		for rec, err := range s.store.Records(r.Context(), q) {
-			if err != nil {
-				s.opts.Log.Error("the ledger could not be read", "error", err)
+			switch {
+			case err != nil && r.Context().Err() != nil:
+				return // the client is gone
+			case err != nil && !begun:
+				s.fail(w, err)
 				return
+			case err != nil:
+				s.opts.Log.Error("the ledger could not be read", "error", err)
+				panic(http.ErrAbortHandler) // an export that just ended would look whole
 			}
 			if _, again := sent[rec.Hash]; again {
 				continue
@@ -398,11 +417,12 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 				sent[rec.Hash] = rec.Time
 			}
 			_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit))
+			beginLines(w, &begun)
 			if json.NewEncoder(w).Encode(rec) != nil {
 				return
 			}
 		}
-		if !follow {
+		if beginLines(w, &begun); !follow {
 			return
 		}
 		for hash, at := range sent {
@@ -422,6 +442,15 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 			return
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+// beginLines sets the headers of records, once it is known that they can be read.
+func beginLines(w http.ResponseWriter, begun *bool) {
+	if !*begun {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Cache-Control", "no-store")
+		*begun = true
 	}
 }
 

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,12 +84,14 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 		header(w, g.name, g.kind, g.help)
 		fmt.Fprintf(w, "%s %d\n", g.name, g.value)
 	}
-	if pending, err := s.store.Requests(r.Context(), approval.Query{State: approval.Pending}); err == nil {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second) // a store that is away takes no longer
+	defer cancel()
+	if pending, err := s.store.Requests(ctx, approval.Query{State: approval.Pending}); err == nil {
 		header(w, "obstat_requests_pending", "gauge", "requests that wait for people")
 		fmt.Fprintf(w, "obstat_requests_pending %d\n", len(pending))
 	}
 	up := 1
-	if s.ready(r.Context()) != nil {
+	if s.ready(ctx) != nil {
 		up = 0
 	}
 	header(w, "obstat_ready", "gauge", "whether the store and the policy can be used")
@@ -94,8 +99,8 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 	header(w, "obstat_http_responses_total", "counter", "responses, by status")
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for code, n := range m.codes {
-		fmt.Fprintf(w, "obstat_http_responses_total{code=\"%d\"} %d\n", code, n)
+	for _, code := range slices.Sorted(maps.Keys(m.codes)) {
+		fmt.Fprintf(w, "obstat_http_responses_total{code=\"%d\"} %d\n", code, m.codes[code])
 	}
 }
 

@@ -54,8 +54,8 @@ func (s *Server) mountOIDC(mux *http.ServeMux) error {
 	}
 	conf := &oauth2.Config{ClientID: o.ClientID, ClientSecret: o.Secret, Endpoint: provider.Endpoint(), RedirectURL: strings.TrimSuffix(o.PublicURL, "/") + "/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
 	verifier := provider.Verifier(&oidc.Config{ClientID: o.ClientID})
-	mux.HandleFunc("GET /oidc/start", func(w http.ResponseWriter, r *http.Request) { s.startOIDC(w, r, conf) })
-	mux.HandleFunc("GET /oidc/callback", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /oidc/start", s.stranger(func(w http.ResponseWriter, r *http.Request) { s.startOIDC(w, r, conf) }))
+	mux.HandleFunc("GET /oidc/callback", s.stranger(func(w http.ResponseWriter, r *http.Request) {
 		p, err := s.endOIDC(r, conf, verifier)
 		if err != nil {
 			s.opts.Log.Warn("a login with the provider failed", "error", err)
@@ -71,8 +71,20 @@ func (s *Server) mountOIDC(mux *http.ServeMux) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Refresh", "0; url=/")
 		fmt.Fprint(w, `<!doctype html><title>obstat</title><p>Logged in. <a href="/">Go on</a></p>`)
-	})
+	}))
 	return nil
+}
+
+// stranger bounds how often an address that nobody is known by may ask for something: each login
+// that begins is kept, and the provider is asked about each that ends.
+func (s *Server) stranger(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.limits.take(&caller{address: addressOf(r)}, time.Now()) {
+			s.refuse(w, errTooMany)
+			return
+		}
+		serve(w, r)
+	}
 }
 
 // startOIDC sends the browser to the provider.

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,19 +63,29 @@ func (g *schemas) operation(rt *route) object {
 	if rt.in != reflect.TypeFor[none]() {
 		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": g.of(rt.in)}}}
 	}
-	responses := object{"default": object{"description": "what went wrong", "content": object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}}}
+	responses := object{"default": object{"description": "what went wrong", "content": g.wrong(rt)}}
+	status, said := rt.status, object{"description": "the answer"}
 	switch {
 	case rt.kind == "application/json":
-		responses["200"] = object{"description": "the answer", "content": object{rt.kind: object{"schema": object{"type": "object"}}}}
+		said["content"] = object{rt.kind: object{"schema": object{"type": "object"}}}
 	case rt.kind != "":
-		responses["200"] = object{"description": "the answer", "content": object{rt.kind: object{"schema": object{"type": "string"}}}}
+		said["content"] = object{rt.kind: object{"schema": object{"type": "string"}}}
 	case rt.out == reflect.TypeFor[none]():
-		responses["204"] = object{"description": "done"}
+		status, said = http.StatusNoContent, object{"description": "done"}
 	default:
-		responses["200"] = object{"description": "the answer", "content": object{"application/json": object{"schema": g.of(rt.out)}}}
+		said["content"] = object{"application/json": object{"schema": g.of(rt.out)}}
 	}
+	responses[strconv.Itoa(cmp.Or(status, http.StatusOK))] = said
 	out["responses"] = responses
 	return out
+}
+
+// wrong describes the body of an error: a problem, or a text.
+func (g *schemas) wrong(rt *route) object {
+	if rt.wrong != "" {
+		return object{rt.wrong: object{"schema": object{"type": "string"}}}
+	}
+	return object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}
 }
 
 func audience(w who) string {
@@ -193,9 +205,9 @@ func (g *schemas) fields(t reflect.Type, props object, required *[]string, must 
 	}
 }
 
-func nilable(t reflect.Type) bool {
-	return t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.Pointer
-}
+// nilable tells whether a value that has to be there may be null. A pointer tells a value that is
+// missing from an empty one, and null counts as missing.
+func nilable(t reflect.Type) bool { return t.Kind() == reflect.Slice || t.Kind() == reflect.Map }
 
 // pkgName tells types of one name apart; those of package client go by their name
 // alone.

@@ -41,6 +41,7 @@ var faults = []fault{
 	{approval.ErrBad, http.StatusUnprocessableEntity, "bad-answer", "the answer makes no sense"},
 	{errForbidden, http.StatusForbidden, "forbidden", "this is not for you to do"},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout", "it took too long"},
+	{context.Canceled, http.StatusServiceUnavailable, "canceled", "the client went away"},
 }
 
 // errForbidden is wrapped by errors that say why a caller may not do something.

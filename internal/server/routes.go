@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -41,7 +42,9 @@ type route struct {
 	in, out               reflect.Type
 	query                 []string // names of parameters; others are refused
 	kind                  string   // media type of the answer; "" is JSON
-	denies                bool     // callers whose token cannot be looked up get denials
+	wrong                 string   // media type of an error, which is a text then; "" is a problem
+	status                int      // of a success; zero is 200, or 204 for nothing
+	lost                  bool     // is for callers that were known before the store was lost as well
 	serve                 func(s *Server, w http.ResponseWriter, r *http.Request, c *caller)
 }
 
@@ -89,7 +92,7 @@ func raw(method, path, summary, kind string, who who, query []string, serve func
 func routes() []route {
 	ledgerQuery := []string{"after", "since", "until", "kind", "agent", "session", "tool", "verdict", "rule", "limit"}
 	return slices.Concat([]route{
-		deciding(op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions)),
+		always(op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions)),
 		op("POST", "/v1/explain", "Show how a call would be decided; nothing is recorded", agents|people, nil, explainCall),
 		op("GET", "/v1/requests", "List requests", agents|people, []string{"state", "group", "after", "limit"}, listRequests),
 		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"}, getRequest),
@@ -113,8 +116,8 @@ func routes() []route {
 		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people, []string{"after"}, (*Server).events),
 	}, policyRoutes(), tokenRoutes(), []route{
 		raw("GET", "/healthz", "Is the process alive", "text/plain", anybody, nil, (*Server).serveHealth),
-		raw("GET", "/readyz", "Can calls be decided and written down", "text/plain", anybody, nil, (*Server).serveReady),
-		raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics),
+		{method: "GET", path: "/readyz", summary: "Can calls be decided and written down; 503 says why not", who: anybody, in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", wrong: "text/plain", serve: (*Server).serveReady},
+		always(raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics)),
 		raw("GET", "/openapi.json", "This document", "application/json", anybody, nil, (*Server).serveOpenAPI),
 	}, authzenRoutes(), opencodeRoutes(), mcpRoutes())
 }
@@ -158,8 +161,10 @@ const (
 	maxCalls = 100
 )
 
-func deciding(rt route) route {
-	rt.denies = true
+// always makes a route one that answers while the store is lost: with denials, or with metrics
+// that say so.
+func always(rt route) route {
+	rt.lost = true
 	return rt
 }
 
@@ -193,38 +198,56 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 		d, err := v.decide(ctx, r.caller, in.Call, in, in.Key)
 		return &client.DecisionReply{Decision: d}, err
 	}
-	type result struct {
-		d   *client.Decision
-		err error
-	}
-	results := make([]chan result, len(in.Calls))
+	return v.decideAll(ctx, r.caller, in)
+}
+
+// decideAll decides the calls of a batch. None of them is put before all are known to be the
+// caller's to put: `git push` must not wait for people while the caller is told 403 for the call
+// beside it. What goes wrong later denies the one call, since the others may be approved and
+// taken by then.
+func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionRequest) (*client.DecisionReply, error) {
 	for i := range in.Calls {
-		results[i] = make(chan result, 1)
+		if err := c.admit(&in.Calls[i], v.s.shelf); err != nil {
+			p := *ProblemOf(err)
+			p.Detail = fmt.Sprintf("calls[%d]: %s", i, p.Detail)
+			return nil, &p
+		}
+	}
+	out, errs := &client.DecisionReply{Decisions: make([]client.Decision, len(in.Calls))}, make([]error, len(in.Calls))
+	var all sync.WaitGroup
+	for i := range in.Calls {
 		key := ""
 		if in.Key != "" {
 			key = in.Key + "/" + strconv.Itoa(i)
 		}
-		go func() {
-			out := result{err: errors.New("something in obstat is broken")}
-			defer func() {
-				if broke := recover(); broke != nil {
-					v.s.opts.Log.Error("a call of several broke", "panic", broke, "tool", in.Calls[i].Tool)
-				}
-				results[i] <- out
-			}()
-			out.d, out.err = v.decide(ctx, r.caller, &in.Calls[i], in, key)
-		}()
+		all.Go(func() {
+			d, err := v.decideSafely(ctx, c, &in.Calls[i], in, key)
+			if err != nil {
+				refused := obstat.Decision{Tool: in.Calls[i].Tool}.Refuse(firstLine(err.Error()))
+				d = client.NewDecision(&refused, nil)
+			}
+			out.Decisions[i], errs[i] = *d, err
+		})
 	}
-	out := &client.DecisionReply{Decisions: make([]client.Decision, len(in.Calls))}
-	var failed error
-	for i := range results {
-		if got := <-results[i]; got.err != nil {
-			failed = got.err
-		} else {
-			out.Decisions[i] = *got.d
+	all.Wait()
+	if slices.Contains(errs, errBroken) {
+		return nil, errBroken
+	}
+	return out, nil
+}
+
+// errBroken is the error of a batch with a call that obstat itself broke on.
+var errBroken = errors.New("something in obstat is broken")
+
+// decideSafely is decide beside the goroutine that net/http guards: a panic is an error.
+func (v *Service) decideSafely(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest, key string) (d *client.Decision, err error) {
+	defer func() {
+		if broke := recover(); broke != nil {
+			v.s.opts.Log.Error("a call of several broke", "panic", broke, "tool", call.Tool)
+			err = errBroken
 		}
-	}
-	return out, failed
+	}()
+	return v.decide(ctx, c, call, in, key)
 }
 
 func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest]) (*explain.View, error) {
@@ -288,6 +311,18 @@ func cursor(q url.Values, name string) (int64, error) {
 		return 0, bad(fmt.Sprintf("%s is a number from 0 up, not %q", name, q.Get(name)))
 	}
 	return n, nil
+}
+
+// flag reads a parameter that is true or false.
+func flag(q url.Values, name string) (bool, error) {
+	if q.Get(name) == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(q.Get(name))
+	if err != nil {
+		return false, bad(fmt.Sprintf("%s is 1 or 0, not %q", name, q.Get(name)))
+	}
+	return on, nil
 }
 
 // number reads a parameter that is a number up to a limit.

@@ -134,7 +134,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.shelf.run, s.service.flush} {
+	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.shelf.run, s.service.flush} {
 		s.work.Go(func() { do(run) })
 	}
 	if s.traces != nil {
@@ -172,6 +172,22 @@ func (s *Server) sweep(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				s.opts.Log.Warn("requests whose time is over could not be ended", "error", err)
 			}
+		}
+	}
+}
+
+// forget deletes the logins and sessions that are over, at the start and every quarter of an hour.
+func (s *Server) forget(ctx context.Context) {
+	tick := time.NewTicker(loginLife)
+	defer tick.Stop()
+	for {
+		if err := s.auth.forget(ctx); err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("logins that are over could not be deleted", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
