@@ -111,7 +111,11 @@ func (w *Watcher) add(stamps []*stamp) (*kernelEvents, uint64) {
 // path watches a file or directory, every directory above it for the name that leads
 // there, and the same for each link on the way.
 func (w *Watcher) path(s *stamp) bool {
-	at, rest := string(filepath.Separator), strings.Split(filepath.Clean(s.name), string(filepath.Separator))
+	name, err := filepath.Abs(s.name) // of --policy obstat.yaml, what is watched is not /obstat.yaml
+	if err != nil {
+		return false
+	}
+	at, rest := string(filepath.Separator), strings.Split(name, string(filepath.Separator))
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
