@@ -73,7 +73,7 @@ func diffRun(ctx context.Context, o *diffOptions) error {
 	switch {
 	case err == nil:
 		defer store.Close()
-		if out.Ledger, err = replay.Run(store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: since}), now.Policy, was.Policy); err != nil {
+		if out.Ledger, err = replay.Run(store.Records(ctx, ledger.Query{Since: since}), now.Policy, was.Policy); err != nil {
 			return err
 		}
 	case o.Store.Path != "":

@@ -64,17 +64,16 @@ func (f *Flip) Way() string { return f.Was.String() + " → " + f.Now.String() }
 const maxFlips = 10_000
 
 // Run decides the calls among the records by pol, and compares that with what was said then; where
-// was is not nil, with what was says.
+// was is not nil, with what was says. Among the calls are those that asked and were not approved,
+// where the records have the asks.
 func Run(records iter.Seq2[*ledger.Record, error], pol, was *obstat.Policy) (*Report, error) {
 	out := &Report{V: 1, Policy: pol.Digest(), Flipped: map[string]int{}, Flips: []Flip{}, was: was}
 	seen := map[string]int{} // index of a flip
-	for r, err := range records {
+	for r, err := range Calls(records) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Kind == ledger.Decision {
-			out.add(r, pol, seen)
-		}
+		out.add(r, pol, seen)
 	}
 	return out, nil
 }
@@ -217,12 +216,20 @@ type moment struct {
 	took    time.Duration
 }
 
-// CountRecords adds the records up.
+// A tally is the counts under way.
+type tally struct {
+	*Stats
+	text                 func(c *obstat.Call) string
+	asked, denied, rules map[string]int
+	kinds                map[string]*Kind
+	moments              []moment
+}
+
+// CountRecords adds the records up. An ask that no decision came of is counted as [Calls] has it.
 func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*Stats, error) {
 	s := &Stats{V: 1, Verdicts: map[string]int{}, Answers: map[string]int{}}
-	asked, denied, rules := map[string]int{}, map[string]int{}, map[string]int{}
-	kinds := map[string]*Kind{}
-	var moments []moment
+	t := &tally{Stats: s, text: o.Text, asked: map[string]int{}, denied: map[string]int{}, rules: map[string]int{}, kinds: map[string]*Kind{}}
+	var open asks
 	for r, err := range records {
 		if err != nil {
 			return nil, err
@@ -238,36 +245,45 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 		case ledger.Answer:
 			s.Answers[r.Verdict]++
 		case ledger.Outcome:
-			kindOf(kinds, r.Tool).Outcomes[r.Verdict]++
-		case ledger.Decision:
-			if r.Tool != "" {
-				k := kindOf(kinds, r.Tool)
-				k.N++
-				k.Verdicts[r.Verdict]++
-			}
-			s.Verdicts[r.Verdict]++
-			moments = append(moments, moment{r.Time, r.Verdict, time.Duration(r.Nanos)})
-			if r.Rule != "" {
-				rules[r.Rule]++
-			}
-			call, more, err := r.Replayable()
-			if err != nil {
-				continue
-			}
-			switch text := o.Text(call); {
-			case more.Said == obstat.Ask:
-				asked[text]++
-			case more.Said == obstat.Deny:
-				denied[text]++
-			}
+			kindOf(t.kinds, r.Tool).Outcomes[r.Verdict]++
+		}
+		if call := open.call(r); call != nil {
+			t.add(call)
 		}
 	}
+	for _, r := range open.rest() {
+		t.add(r)
+	}
 	top := cmp.Or(o.Top, 10)
-	s.Asked, s.Denied, s.Rules = most(asked, top), most(denied, top), most(rules, top)
-	s.Kinds = byUse(kinds, top)
-	s.bucket(moments, cmp.Or(o.Buckets, 60))
-	s.unused(o.Program, rules)
+	s.Asked, s.Denied, s.Rules = most(t.asked, top), most(t.denied, top), most(t.rules, top)
+	s.Kinds = byUse(t.kinds, top)
+	s.bucket(t.moments, cmp.Or(o.Buckets, 60))
+	s.unused(o.Program, t.rules)
 	return s, nil
+}
+
+// add counts a decision.
+func (t *tally) add(r *ledger.Record) {
+	if r.Tool != "" {
+		k := kindOf(t.kinds, r.Tool)
+		k.N++
+		k.Verdicts[r.Verdict]++
+	}
+	t.Verdicts[r.Verdict]++
+	t.moments = append(t.moments, moment{r.Time, r.Verdict, time.Duration(r.Nanos)})
+	if r.Rule != "" {
+		t.rules[r.Rule]++
+	}
+	call, more, err := r.Replayable()
+	if err != nil {
+		return
+	}
+	switch text := t.text(call); {
+	case more.Said == obstat.Ask:
+		t.asked[text]++
+	case more.Said == obstat.Deny:
+		t.denied[text]++
+	}
 }
 
 // most returns the n largest counts.

@@ -269,3 +269,23 @@ func TestAuthZENParts(t *testing.T) {
 		t.Errorf("a tool without a name: %s", text)
 	}
 }
+
+// TestRefusedCallsCount: a call that people refused is among those that another policy would
+// decide otherwise, and its rule is one that decides.
+func TestRefusedCallsCount(t *testing.T) {
+	s := open(t, nil)
+	id := s.decide("make x", "").Request.ID
+	if code, body := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":false}`); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, body := s.do(s.admin, "POST", "/v1/policies", `{"files":[{"name":"opencode.json","text":"{\"permission\":{\"bash\":\"allow\"}}"}]}`); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	var diff client.PolicyDiff
+	if s.get(s.ann, "/v1/policies/1/diff", &diff); diff.Calls != 1 || diff.Flipped["ask → allow"] != 1 || len(diff.Flips) != 1 || diff.Flips[0].Text != "make x" {
+		t.Errorf("%+v", diff)
+	}
+	if _, body := s.do(s.ann, "GET", "/v1/stats", ""); !strings.Contains(body, `"asked":[{"text":"make x","n":1}]`) || !strings.Contains(body, `"deny":1`) {
+		t.Error(body)
+	}
+}

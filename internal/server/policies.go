@@ -141,7 +141,7 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 		return nil, err
 	}
 	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: now.Policy.Digest() == next.Policy.Digest(), Witness: witnesses(now, next), Flips: []client.Flip{}}
-	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy, now.Policy)
+	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy, now.Policy)
 	if err != nil {
 		return nil, err
 	}
