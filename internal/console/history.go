@@ -167,16 +167,27 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "record", "frame", p)
 }
 
-// find returns a record and those of the same request.
+// find returns a record and those of the same request. Without a time it is the first of that
+// number: there is one where one server writes.
 func (c *console) find(r *http.Request, seq uint64) (rec *ledger.Record, related []*ledger.Record, err error) {
-	for one, err := range c.v.Records(r.Context(), ledger.Query{After: seq - 1}) {
+	q, nanos := ledger.Query{After: seq - 1}, int64(0)
+	if text := r.URL.Query().Get("at"); text != "" {
+		if nanos, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, nil, wrong("at is a time in nanoseconds, not %q", text)
+		}
+		q.Since, q.Until = time.Unix(0, nanos).Add(-time.Millisecond), time.Unix(0, nanos).Add(time.Millisecond)
+	}
+	for one, err := range c.v.Records(r.Context(), q) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if one.Seq == seq {
+		if one.Seq == seq && (nanos == 0 || one.Time.UnixNano() == nanos) {
 			rec = one
+			break
 		}
-		break
+		if nanos == 0 {
+			break
+		}
 	}
 	if rec == nil {
 		return nil, nil, approval.ErrNotFound
@@ -190,7 +201,7 @@ func (c *console) find(r *http.Request, seq uint64) (rec *ledger.Record, related
 		if err != nil {
 			return nil, nil, err
 		}
-		if one.Request == rec.Request && one.Seq != seq {
+		if one.Request == rec.Request && one.Hash != rec.Hash {
 			related = append(related, one)
 		}
 	}

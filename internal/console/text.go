@@ -21,7 +21,14 @@ func funcs() template.FuncMap {
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"shade":   shade,
+		"record":  recordAddress,
 	}
+}
+
+// recordAddress returns where a record is shown. Each replica numbers its own chain, so a number
+// alone may be several records': the time tells them apart.
+func recordAddress(seq uint64, at time.Time) string {
+	return fmt.Sprintf("/history/%d?at=%d", seq, at.UnixNano())
 }
 
 // maxShort is how many characters of a text a table shows.
