@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -32,6 +31,9 @@ func Calls(records iter.Seq2[*ledger.Record, error]) iter.Seq2[*ledger.Record, e
 	}
 }
 
+// approved is the verdict of an answer that a decision may follow later.
+const approved = "approved"
+
 // asks are the asks that no decision came of yet, by request.
 type asks struct {
 	open map[string]*ledger.Record
@@ -52,7 +54,7 @@ func (a *asks) call(r *ledger.Record) *ledger.Record {
 		}
 		a.open[r.Request] = r
 		a.ids = append(a.ids, r.Request)
-	case r.Kind == ledger.Answer && a.open[r.Request] != nil && !approval.State(r.Verdict).Open():
+	case r.Kind == ledger.Answer && a.open[r.Request] != nil && r.Verdict != approved:
 		a.over[r.Request] = true // a decision may follow: a gate that waited writes it after the answer
 	}
 	return nil
