@@ -43,12 +43,13 @@ func Open(ctx context.Context, path string) (Store, error) {
 type Serving interface {
 	Store
 	docs.Store
+	ledger.Verifier
 }
 
 // Serve opens the store of a server: a SQLite database as [Open] does, or a
 // PostgreSQL database that several servers share, named as postgres://... .
 func Serve(ctx context.Context, name string) (Serving, error) {
-	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+	if Shared(name) {
 		return postgres.Open(ctx, name, nil)
 	}
 	if name == "" {
@@ -58,6 +59,11 @@ func Serve(ctx context.Context, name string) (Serving, error) {
 		}
 	}
 	return sqlite.Open(ctx, name)
+}
+
+// Shared tells whether a name is that of a PostgreSQL database.
+func Shared(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
 // Log opens only the ledger file that belongs to the database at path, for a

@@ -139,6 +139,9 @@ func readTime(flag, s string, now time.Time) (time.Time, error) {
 // openLog opens a ledger that is there. Where the database cannot be used, as on
 // a file system that cannot be written, all of the file is read instead.
 func (o *storeOptions) openLog(ctx context.Context, io *IO) (logStore, error) {
+	if o.shared() {
+		return o.any(ctx)
+	}
 	s, err := o.open(ctx)
 	if err == nil {
 		return s, nil
@@ -186,6 +189,9 @@ func (o *logOptions) print(ctx context.Context, form string) error {
 	q, err := o.query(time.Now())
 	if err != nil {
 		return err
+	}
+	if o.Follow && o.Store.shared() {
+		return usagef("-f follows one ledger; of a server with several, GET /v1/ledger?follow=1 does")
 	}
 	s, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
@@ -344,7 +350,10 @@ func (o *logOptions) verify(ctx context.Context, head ledger.Hash) (ledger.Verif
 			return ledger.Verified{}, err
 		}
 		defer f.Close()
-		return ledger.VerifyLines(lines(f), head)
+		return ledger.VerifyExport(func() iter.Seq2[[]byte, error] {
+			_, err := f.Seek(0, io.SeekStart)
+			return lines(f, err)
+		}, head)
 	}
 	s, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {
@@ -354,9 +363,13 @@ func (o *logOptions) verify(ctx context.Context, head ledger.Hash) (ledger.Verif
 	return s.Verify(ctx, head)
 }
 
-// lines yields the lines of a file that log export wrote.
-func lines(r io.Reader) iter.Seq2[[]byte, error] {
+// lines yields the lines of a file that log export wrote, unless it could not be gone back to.
+func lines(r io.Reader, err error) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		in := bufio.NewScanner(r)
 		in.Buffer(nil, 16<<20)
 		for in.Scan() {
@@ -383,6 +396,9 @@ func logTrimRun(ctx context.Context, o *logOptions) error {
 	}
 	if before.IsZero() {
 		return usagef("--before says which records are old")
+	}
+	if o.Store.shared() {
+		return usagef("each server looks after its own records in a database that they share: start it with --keep")
 	}
 	s, err := o.Store.open(ctx)
 	if err != nil {

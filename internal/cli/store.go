@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/desk"
 	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/store"
 )
 
 // storeOptions name the database of a command's ledger, requests and grants.
@@ -24,12 +25,15 @@ type storeOptions struct {
 }
 
 func (o *storeOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Path, "store", "", "database `file` of ledger, requests and grants (default: obstat/obstat.db where the system keeps state)")
+	cmd.Flags().StringVar(&o.Path, "store", "", "database `file` of ledger, requests and grants (default: obstat/obstat.db where the system keeps state); for a server and its ledger also postgres://...")
 }
 
 // open opens the store. One that is not there is an error: a command that only
 // looks does not make one.
 func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
+	if o.shared() {
+		return nil, usagef("this reads a store of this machine; for one that servers share there are their console and their routes")
+	}
 	path, err := o.path()
 	if err != nil {
 		return nil, err
@@ -40,6 +44,9 @@ func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
 	}
 	return sqlite.Open(ctx, path)
 }
+
+// shared tells whether the store is one that servers share, and no file.
+func (o *storeOptions) shared() bool { return store.Shared(o.Path) }
 
 // path returns the database file.
 func (o *storeOptions) path() (string, error) {

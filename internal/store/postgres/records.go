@@ -371,12 +371,6 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
 	return int(tag.RowsAffected()), err
 }
 
-// anchors are the heads of other chains, as a record keeps them.
-type anchors struct {
-	Chain string                 `json:"chain"`
-	Heads map[string]ledger.Head `json:"heads"`
-}
-
 // anchor writes the heads of the other chains to this one, so that a chain that is
 // shortened or gone later can be told.
 func (s *Store) anchor(ctx context.Context) error {
@@ -388,7 +382,7 @@ func (s *Store) anchor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := anchors{Chain: own, Heads: map[string]ledger.Head{}}
+	a := ledger.Anchors{Chain: own, Heads: map[string]ledger.Head{}}
 	for _, name := range chains {
 		if name == own {
 			continue
@@ -432,7 +426,7 @@ func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.He
 		if err != nil {
 			return ledger.Verified{}, err
 		}
-		var a anchors
+		var a ledger.Anchors
 		if !r.Elsewhere() && json.Unmarshal(r.Detail, &a) == nil {
 			for name, h := range a.Heads {
 				heads[name] = append(heads[name], h)
