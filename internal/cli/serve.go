@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
@@ -46,6 +47,7 @@ type serveOptions struct {
 	World  string
 	Rate   int
 	Traces string
+	Keep   string
 	OIDC   server.OIDC
 	MCP    string
 	Demo   bool
@@ -73,6 +75,7 @@ func newServe(f *Factory) *cobra.Command {
 	fl.StringVar(&o.World, "world", "auto", "whether paths of calls are looked up on this machine: `auto`, local or none; auto does on loopback")
 	fl.IntVar(&o.Rate, "rate", 5000, "how many requests a `second` one caller may send")
 	fl.StringVar(&o.Traces, "traces", "", "`URL` of an OpenTelemetry collector that gets a span for each request, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)")
+	fl.StringVar(&o.Keep, "keep", "", "take records out of the ledger that are older than this `time`, such as 90d (default: keep all)")
 	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
 	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
 	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
@@ -98,12 +101,28 @@ func (o *serveOptions) check() error {
 	case o.OIDC.Issuer == "" && o.OIDC.ClientID+o.OIDC.PublicURL != "":
 		return usagef("--oidc-client and --public-url go with --oidc-issuer")
 	}
+	if _, err := o.keep(); err != nil {
+		return err
+	}
 	for _, h := range o.Hosts {
 		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" {
 			return usagef("--host is a name, or name:port, not %q", h)
 		}
 	}
 	return nil
+}
+
+// keep reads for how long records are kept; zero is for ever.
+func (o *serveOptions) keep() (time.Duration, error) {
+	now := time.Now()
+	from, err := readTime("--keep", o.Keep, now)
+	if err != nil || from.IsZero() {
+		return 0, err
+	}
+	if kept := now.Sub(from); kept >= time.Hour {
+		return kept, nil
+	}
+	return 0, usagef("--keep is an hour at least, such as 90d, not %q", o.Keep)
 }
 
 // local tells whether an address is of this machine alone; "" is the socket's.
@@ -138,13 +157,7 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, h := range o.Hosts {
-		hosts = append(hosts, h)
-		if _, port, ok := strings.Cut(hosts[0], ":"); ok && !strings.Contains(h, ":") {
-			hosts = append(hosts, h+":"+port)
-		}
-	}
-	if opts.Hosts = hosts; tcp == nil {
+	if opts.Hosts = o.answered(hosts); tcp == nil {
 		opts.Hosts = nil
 	}
 	srv, err := server.Open(ctx, *opts)
@@ -181,6 +194,30 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	return err
 }
 
+// answered returns the values of Host that the server answers to: where it listens, what --host
+// names, and each of them without the port that browsers leave out.
+func (o *serveOptions) answered(hosts []string) []string {
+	usual := "80"
+	if o.Listen.Cert != "" {
+		usual = "443"
+	}
+	out, port := slices.Clone(hosts), ""
+	if len(hosts) > 0 {
+		_, port, _ = net.SplitHostPort(hosts[0])
+	}
+	for _, h := range o.Hosts {
+		if out = append(out, h); port != "" && !strings.Contains(h, ":") {
+			out = append(out, net.JoinHostPort(h, port))
+		}
+	}
+	for _, h := range slices.Clone(out) {
+		if name, ok := strings.CutSuffix(h, ":"+usual); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // server returns the options of the server, without its store and its names.
 func (o *serveOptions) server() (*server.Options, error) {
 	dialectOptions, err := o.Policy.options()
@@ -191,7 +228,11 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{Console: console.New, AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+	keep, err := o.keep()
+	if err != nil {
+		return nil, err
+	}
+	opts := &server.Options{Console: console.New, Keep: keep, AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":
@@ -269,7 +310,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 	}
 	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
 	fmt.Fprintf(o.IO.Out, "log in, once and within 15 minutes:\n  %s\n", link)
-	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME\n")
+	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME%s\n", o.Store.again())
 	return nil
 }
 
@@ -291,6 +332,20 @@ func browsed(address string, names []string) string {
 func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string) (string, error) {
 	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles})
 	return base + "/login?key=" + url.QueryEscape(key), err
+}
+
+// again returns the flag that names the same store, for another command: without it that would make
+// a token in a store that this server does not read. The password of a database is left out.
+func (o *storeOptions) again() string {
+	if o.Path == "" {
+		return ""
+	}
+	path := o.Path
+	if u, err := url.Parse(path); err == nil && u.User != nil {
+		u.User = url.User(u.User.Username())
+		path = u.String()
+	}
+	return " --store " + agent.Quote(visible(path))
 }
 
 // any opens the store that is named: a file, or postgres://... .

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/docs"
@@ -287,5 +288,51 @@ func TestRefusedCallsCount(t *testing.T) {
 	}
 	if _, body := s.do(s.ann, "GET", "/v1/stats", ""); !strings.Contains(body, `"asked":[{"text":"make x","n":1}]`) || !strings.Contains(body, `"deny":1`) {
 		t.Error(body)
+	}
+}
+
+// TestKeep: records that are too old are taken out of the ledger, which says so and holds.
+func TestKeep(t *testing.T) {
+	s := open(t, func(o *server.Options) {
+		must(t, o.Store.Append(t.Context(), &ledger.Record{Time: time.Now().Add(-3 * time.Hour), Kind: ledger.Decision, Tool: "old"}))
+		o.Keep = 2 * time.Hour
+	})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		_, lines := s.do(s.ann, "GET", "/v1/ledger", "")
+		if !strings.Contains(lines, `"tool":"old"`) && strings.Contains(lines, `"kind":"cut"`) {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal(lines)
+		}
+	}
+	if _, body := s.do(s.ann, "GET", "/v1/ledger/verify", ""); !strings.Contains(body, `"ok":true`) {
+		t.Error(body)
+	}
+}
+
+// TestLapsedClaim: who claims an approval again that it took, and never reported of, is told that.
+func TestLapsedClaim(t *testing.T) {
+	s := open(t, nil)
+	d := s.decide("make", "")
+	at := "/v1/requests/" + d.Request.ID
+	s.do(s.ann, "POST", at+"/answer", `{"allow":true}`)
+	claim := func() (out client.Decision) {
+		code, body := s.do(s.agent, "POST", at+"/claim", `{"digest":"`+d.Request.Digest+`","key":"k","lease":60}`)
+		if code != 200 || json.Unmarshal([]byte(body), &out) != nil {
+			t.Fatalf("%d %s", code, body)
+		}
+		return out
+	}
+	if got := claim(); got.Verdict != "allow" {
+		t.Errorf("%+v", got)
+	}
+	_, err := approval.Change(t.Context(), s.store, d.Request.ID, func(r *approval.Request) (*approval.Request, *approval.Grant, error) {
+		over := *r
+		over.State = approval.Lapsed
+		return &over, nil, nil
+	})
+	must(t, err)
+	if got := claim(); got.Verdict != "deny" || !strings.Contains(got.Reason, "did not report the outcome") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/ledger"
 )
 
 // A Store keeps everything of a server.
@@ -60,6 +61,9 @@ type Options struct {
 	// Guarded and Programs are files that agents on this machine may not change
 	// unasked; see [gate.Options].
 	Guarded, Programs []string
+	// Keep is how old a record of the ledger gets before it is taken out; zero keeps all. Each replica
+	// looks after its own chain.
+	Keep time.Duration
 	// Traces is the address of a collector that gets a span for each request, by OTLP
 	// over HTTP: `http://localhost:4318`. "" sends none.
 	Traces string
@@ -134,7 +138,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.shelf.run, s.service.flush} {
+	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.retain, s.shelf.run, s.service.flush} {
 		s.work.Go(func() { do(run) })
 	}
 	if s.traces != nil {
@@ -183,6 +187,29 @@ func (s *Server) forget(ctx context.Context) {
 	for {
 		if err := s.auth.forget(ctx); err != nil && ctx.Err() == nil {
 			s.opts.Log.Warn("logins that are over could not be deleted", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// retain takes records out of the ledger that are too old, at the start and every hour.
+func (s *Server) retain(ctx context.Context) {
+	old, ok := s.store.(ledger.Trimmer)
+	if !ok || s.opts.Keep <= 0 {
+		return
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		n, err := old.Trim(ctx, time.Now().Add(-s.opts.Keep))
+		if err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("old records could not be taken out of the ledger", "error", err)
+		} else if n > 0 {
+			s.opts.Log.Info("old records were taken out of the ledger", "records", n)
 		}
 		select {
 		case <-ctx.Done():
