@@ -21,7 +21,7 @@ type DecisionRequest struct {
 	// zero returns the ask at once.
 	Wait int `json:"wait,omitempty"`
 	// Key makes the call repeatable: the same key from the same agent is the same
-	// ask, and a claim of its approval that was sent twice is one claim.
+	// ask and, with a Lease, a claim of its approval that was sent twice is one claim.
 	Key string `json:"key,omitempty"`
 	// Lease is in how many seconds the caller reports the outcome of a call that a
 	// person approved; zero: it does not report.

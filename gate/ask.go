@@ -405,6 +405,9 @@ func stateWords(r *approval.Request) string {
 	case approval.Done, approval.Claimed:
 		return usedWords
 	case approval.Lapsed:
+		if r.Claim != nil {
+			return fmt.Sprintf("it was approved by %s and claimed, but its caller did not report the outcome in time; ask again", r.Agreed().By)
+		}
 		return fmt.Sprintf("it was approved by %s, but nobody claimed the approval in time; ask again", r.Agreed().By)
 	case approval.Canceled:
 		return "the request was withdrawn before anybody answered"
