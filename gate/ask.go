@@ -17,7 +17,10 @@ import (
 // ask settles a call that asks: by a grant, or by a human.
 func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if asks := t.j.by.opts.Asks; asks != nil && len(d.Faults) == 0 {
-		switch approved, words, err := asks(ctx, t.call); {
+		asked := time.Now()
+		approved, words, err := asks(ctx, t.call)
+		t.waited(asked)
+		switch {
 		case err != nil:
 			return d.Refuse(unasked + "the server cannot be asked: " + err.Error())
 		case !approved:
@@ -33,7 +36,9 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if err := t.g.append(ctx, t.asked(req)); err != nil {
 		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
 	}
+	asked := time.Now()
 	r, err := t.j.by.Broker().Ask(ctx, req)
+	t.waited(asked)
 	if err != nil {
 		return d.Refuse("nobody could be asked: " + err.Error())
 	}
@@ -43,6 +48,10 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	t.log(r)
 	return t.settle(ctx, d, r)
 }
+
+// waited takes the time since people were asked out of what the decision took: a chart of that
+// would show how long they were at lunch.
+func (t *turn) waited(since time.Time) { t.began = t.began.Add(time.Since(since)) }
 
 // Put decides a call as Authorize does, without waiting: where a human has to
 // answer, the request is put and returned, and [Gate.Resume] decides the call

@@ -74,12 +74,12 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 // An approval that was given under another policy counts where the policy of now
 // asks the same question, and is used up without one where it does not.
 func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (obstat.Decision, error) {
-	began := time.Now()
 	broker, err := g.asks(ctx)
 	if err != nil {
 		return obstat.Decision{Note: err.Error()}, err
 	}
 	r, err := broker.Wait(ctx, request)
+	began := time.Now()
 	if err == nil {
 		r, err = g.use(ctx, r, c)
 	}
