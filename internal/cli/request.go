@@ -54,7 +54,7 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	v.Safety, v.Would, v.Hidden = r.Safety, explain.Effects(a, &r.Call, w), explain.HiddenOf(a)
 	s.whole = true
 	s.head(v)
-	s.diff(display.Edit(&r.Call))
+	s.diff(display.Edit(&r.Call, display.FileNow))
 	s.by(v)
 	if why != "" {
 		s.text("why", why)

@@ -155,7 +155,7 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 	call := &obstat.Call{Tool: rec.Tool, Input: rec.Input, Agent: rec.Agent, Session: rec.Session, User: rec.User, Dir: rec.Dir}
 	hash := rec.Hash.String()
 	p := &recordPage{frame: f, Record: rec, Who: whoOf(call), Where: whereOf(rec.Pos), Took: fmt.Sprint(time.Duration(rec.Nanos).Round(100 * time.Nanosecond)),
-		Hash: hash[:min(16, len(hash))], Call: mark(explain.TextOf(call), ""), Diff: diffOf(call), Related: related}
+		Hash: hash[:min(16, len(hash))], Call: mark(explain.TextOf(call), ""), Diff: diffOf(call, unread), Related: related}
 	if rec.Kind == ledger.Decision {
 		if view, same, err := c.v.Explain(r.Context(), rec); err == nil {
 			p.View, p.Same, p.Effects, p.Walks = view, same, effectsOf(view.Would), walksOf(view)

@@ -96,11 +96,17 @@ func groupOf(rs []*approval.Request) *group {
 
 // card shows a request to a person.
 func (c *console) card(r *approval.Request, p *server.Person) card {
+	// Where agents run elsewhere, a path of theirs is another file here, and who may answer a
+	// request to write /tls/tls.key is not to read the server's.
+	now := unread
+	if c.v.Local() {
+		now = display.FileNow
+	}
 	text := explain.TextOf(&r.Call)
 	a := explain.Analyze(&r.Call, c.world)
 	would := explain.Effects(a, &r.Call, c.world)
 	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: whyOf(r), Rule: r.Rule, Where: whereOf(r.Pos), Needs: needs(r, p), CSRF: p.CSRF, Text: text,
-		Label: r.Call.Tool + " waits for an answer: " + short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part, risky(would)...), Diff: diffOf(&r.Call),
+		Label: r.Call.Tool + " waits for an answer: " + short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part, risky(would)...), Diff: diffOf(&r.Call, now),
 		Effects: effectsOf(would), Risky: r.Safety}
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)

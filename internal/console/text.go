@@ -122,13 +122,20 @@ func lines(s string) string {
 // A diffLine is a line of a change.
 type diffLine struct{ Class, Text string }
 
-// diffOf returns the change that an edit makes.
-func diffOf(c *obstat.Call) (out []diffLine) {
-	for _, l := range display.Edit(c) {
-		out = append(out, diffLine{map[byte]string{'+': "plus", '-': "minus"}[l[0]], display.Visible(l)})
+// diffOf returns the change that an edit makes to a file; now returns the file's text.
+func diffOf(c *obstat.Call, now func(dir, name string) string) (out []diffLine) {
+	for _, l := range display.Edit(c, now) {
+		parts := strings.Split(l, "\t") // an indented line is not to begin with \t\t
+		for i := range parts {
+			parts[i] = display.Visible(parts[i])
+		}
+		out = append(out, diffLine{map[byte]string{'+': "plus", '-': "minus"}[l[0]], strings.Join(parts, "\t")})
 	}
 	return out
 }
+
+// unread is the text of a file that is not looked at.
+func unread(_, _ string) string { return "" }
 
 // A shownEffect is one thing that a call would do.
 type shownEffect struct{ Level, Kind, Words string }

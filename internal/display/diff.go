@@ -20,8 +20,9 @@ const (
 	maxCompared = 1 << 20
 )
 
-// Edit returns the [Diff] of a call that edits a file, nil for other calls.
-func Edit(c *obstat.Call) []string {
+// Edit returns the [Diff] of a call that edits a file, nil for other calls. now returns the text that
+// a file has, which a call that writes all of it is compared with.
+func Edit(c *obstat.Call, now func(dir, name string) string) []string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(c.Input, &fields) != nil {
 		return nil
@@ -42,7 +43,7 @@ func Edit(c *obstat.Call) []string {
 	}
 	if body, ok := field("content", "file_text", "contents"); ok {
 		name, _ := field("file_path", "filePath", "path", "filename")
-		return Diff(FileNow(c.Dir, name), body)
+		return Diff(now(c.Dir, name), body)
 	}
 	return nil
 }

@@ -87,6 +87,7 @@ type Server struct {
 	guards  guards
 	handler http.Handler
 	routes  []route
+	local   bool // agents run on this machine: see [Options].World
 	// bodyLimit is how long a body may take to arrive.
 	bodyLimit time.Duration
 
@@ -108,10 +109,11 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	if opts.World == nil {
+	local := opts.World != nil
+	if !local {
 		opts.World = &obstat.Snapshot{}
 	}
-	s := &Server{opts: opts, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
+	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy}
 	if err := s.shelf.refresh(ctx); err != nil {

@@ -207,6 +207,9 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	return nil
 }
 
+// Local tells whether agents run on this machine, so that their paths are files here.
+func (v *Service) Local() bool { return v.s.local }
+
 // Requests returns requests, and the cursor that later changes come after.
 func (v *Service) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, int64, error) {
 	cursor := max(1, v.s.feed.Cursor()) // before they are read, so that nothing is missed
