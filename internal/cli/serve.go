@@ -337,10 +337,13 @@ func loginLink(ctx context.Context, keep server.Store, base, name string, roles 
 // again returns the flag that names the same store, for another command: without it that would make
 // a token in a store that this server does not read. The password of a database is left out.
 func (o *storeOptions) again() string {
-	if o.Path == "" {
+	path := o.Path
+	if path == "" && os.Getenv("XDG_STATE_HOME") != "" { // of a unit, and not of who reads this
+		path, _ = o.path()
+	}
+	if path == "" {
 		return ""
 	}
-	path := o.Path
 	if u, err := url.Parse(path); err == nil && u.User != nil {
 		u.User = url.User(u.User.Username())
 		path = u.String()

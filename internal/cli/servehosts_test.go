@@ -41,10 +41,15 @@ func TestAnswered(t *testing.T) {
 // TestStoreAgain: the command that is shown for a token names the store of the server, without the
 // password.
 func TestStoreAgain(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "")
 	for path, want := range map[string]string{"": "", "/srv/o.db": " --store /srv/o.db", "my db": " --store 'my db'", "postgres://u:secret@db/o": " --store postgres://u@db/o"} {
 		if got := (&storeOptions{Path: path}).again(); got != want {
 			t.Errorf("%q: %q", path, got)
 		}
+	}
+	t.Setenv("XDG_STATE_HOME", "/var/lib") // as of the systemd unit
+	if got := new(storeOptions).again(); got != " --store /var/lib/obstat/obstat.db" {
+		t.Errorf("%q", got)
 	}
 }
 
