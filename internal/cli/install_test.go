@@ -43,6 +43,9 @@ func TestUndoRecords(t *testing.T) {
 	if err := os.WriteFile(name, []byte(old), 0o640); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(name, 0o640); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
 	run := func(remove bool) {
 		t.Helper()
 		f := newFactory(&IO{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})

@@ -14,6 +14,9 @@ import (
 
 const nobody = 65534
 
+// What the tests make is for others to read as well, whatever the umask.
+func init() { syscall.Umask(0o022) }
+
 // asNobody makes a command another user's, where that is possible.
 func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

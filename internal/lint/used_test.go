@@ -17,7 +17,7 @@ func decided(calls ...[2]string) iter.Seq2[*ledger.Record, error] {
 	return func(yield func(*ledger.Record, error) bool) {
 		for i, c := range calls {
 			input, _ := json.Marshal(map[string]string{"command": c[1]})
-			r := &ledger.Record{Kind: ledger.Decision, Time: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), Tool: "Bash", Rule: c[0], Input: input, Verdict: "allow"}
+			r := &ledger.Record{Kind: ledger.Decision, Time: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.Local), Tool: "Bash", Rule: c[0], Input: input, Verdict: "allow"}
 			if !yield(r, nil) {
 				return
 			}

@@ -1,6 +1,7 @@
 package protect_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,14 @@ import (
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/protect"
 )
+
+// TestMain takes the variables away by which agents look for their settings elsewhere.
+func TestMain(m *testing.M) {
+	for _, name := range strings.Fields("XDG_CONFIG_HOME XDG_STATE_HOME CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME QWEN_HOME") {
+		_ = os.Unsetenv(name)
+	}
+	os.Exit(m.Run())
+}
 
 const home, proj = "/home/ann", "/home/ann/src/proj"
 
