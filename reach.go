@@ -80,9 +80,16 @@ func (s *space) amended(tool string, st *step, pl *pipeline) Verdict {
 		least = Deny
 	}
 	for _, face := range s.pol.prog.Faces {
-		q := Question{face.Tool, []Subject{{face.Field, ""}}}
-		if s.question(&q, pl)&SetOf(Deny) != 0 {
-			least = Deny
+		qs := []Question{{face.Tool, []Subject{{face.Field, ""}}}}
+		if v, ok := s.pol.view.(Outliner); ok {
+			// Rules may look at more of a file than the floor names it by: `read secrets` at the
+			// place where it is, for `cat .env` as well.
+			qs = append(qs, v.Outline(face.Tool)...)
+		}
+		for i := range qs {
+			if s.question(&qs[i], pl)&SetOf(Deny) != 0 {
+				least = Deny
+			}
 		}
 	}
 	return least

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/server"
@@ -334,5 +335,25 @@ func TestLapsedClaim(t *testing.T) {
 	must(t, err)
 	if got := claim(); got.Verdict != "deny" || !strings.Contains(got.Reason, "did not report the outcome") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestToolsReach: the strictest verdict of a shell is that of the files which its commands may read.
+func TestToolsReach(t *testing.T) {
+	s := open(t, func(o *server.Options) { o.World = &obstat.Snapshot{HomeDir: "/home/ann"} })
+	text := "version: 1\nallow:\n  - run ls\ndeny:\n  - read secrets\n"
+	body, err := json.Marshal(client.PolicyUpload{Files: []client.PolicyFile{{Name: "obstat.yaml", Text: text}}})
+	must(t, err)
+	if code, said := s.do(s.admin, "POST", "/v1/policies", string(body)); code != 200 {
+		t.Fatalf("%d %s", code, said)
+	}
+	if code, said := s.do(s.admin, "POST", "/v1/policies/1/activate", ""); code != 204 {
+		t.Fatalf("%d %s", code, said)
+	}
+	if d := s.decide("cat ~/.ssh/id_rsa", ""); d.Verdict != "deny" {
+		t.Fatalf("%+v", d)
+	}
+	if _, said := s.do(s.agent, "POST", "/v1/tools", `{"tools":["Bash","Read"]}`); strings.Count(said, `"strictest":"deny","loosest":"allow"`)+strings.Count(said, `"strictest":"deny","loosest":"ask"`) != 2 {
+		t.Error(said)
 	}
 }
