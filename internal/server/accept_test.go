@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -355,5 +356,37 @@ func TestToolsReach(t *testing.T) {
 	}
 	if _, said := s.do(s.agent, "POST", "/v1/tools", `{"tools":["Bash","Read"]}`); strings.Count(said, `"strictest":"deny","loosest":"allow"`)+strings.Count(said, `"strictest":"deny","loosest":"ask"`) != 2 {
 		t.Error(said)
+	}
+}
+
+// TestAlwaysOnReplicas: a rule that is accepted on one of several servers counts on all of them,
+// and no server's own file is changed, which the others do not read.
+func TestAlwaysOnReplicas(t *testing.T) {
+	first := open(t, func(o *server.Options) { o.Shared = true })
+	second := open(t, func(o *server.Options) { o.Shared, o.Store = true, first.store })
+	d := first.decide("make all", "")
+	at := "/v1/requests/" + d.Request.ID
+	if code, body := second.do(second.ann, "POST", at+"/answer", `{"allow":true,"scope":"always","offer":1}`); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, body := first.do(first.agent, "POST", at+"/claim", `{"digest":"`+d.Request.Digest+`"}`); code != 200 || strings.Contains(body, "could not be kept") {
+		t.Fatalf("%d %s", code, body)
+	}
+	for _, s := range []*site{first, second} {
+		var now client.PolicyVersion
+		for end := time.Now().Add(time.Minute); now.Version != 1; time.Sleep(20 * time.Millisecond) {
+			if s.get(s.ann, "/v1/policies/0", &now); time.Now().After(end) {
+				t.Fatalf("%+v is in force", now)
+			}
+		}
+		if d := s.decide("make all", ""); d.Verdict != "allow" {
+			t.Errorf("%+v", d)
+		}
+		if text, err := os.ReadFile(s.file); err != nil || string(text) != rules {
+			t.Errorf("%s %v", text, err)
+		}
+	}
+	if code, body := first.do(first.admin, "POST", "/v1/policies/rollback", ""); code != 204 {
+		t.Fatalf("%d %s", code, body)
 	}
 }

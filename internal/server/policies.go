@@ -51,11 +51,9 @@ func (v *Service) fromFiles() (*client.PolicyVersion, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Options: l.Input.Options, By: "the files it was started with", Active: v.s.shelf.version() == 0, Warnings: l.Warnings}
-	for _, f := range l.Input.Files {
-		out.Files = append(out.Files, client.PolicyFile{Name: f.Name, Layer: f.Layer, Text: string(f.Data)})
-	}
-	return out, nil
+	out := versionOf(l)
+	out.By, out.Active = "the files it was started with", v.s.shelf.version() == 0
+	return &out, nil
 }
 
 // loaded returns the policy in force, compiled; with version zero, that of the

@@ -37,6 +37,9 @@ type Options struct {
 	// World is what decisions may know of the machine; nil knows nothing, which is
 	// right where agents run on other machines.
 	World obstat.World
+	// Shared: other servers use the store, each with files of its own. A rule that is accepted makes
+	// a version of the policy, for all of them, and changes no file.
+	Shared bool
 	// Who says who may answer; nil: anybody who is logged in.
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
 	// AskTimeout is how long a request waits for people; zero is ten minutes.
@@ -115,7 +118,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
-	s.shelf = &shelf{store: opts.Store, files: opts.Policy}
+	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared}
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}

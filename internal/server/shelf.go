@@ -39,6 +39,7 @@ type active struct {
 type shelf struct {
 	store   docs.Store
 	files   gate.Source
+	shared  bool              // other servers have files of their own: see [Options]
 	changed func(version int) // is told when another version is in force
 	now     atomic.Pointer[onShelf]
 }
@@ -117,16 +118,17 @@ func (s *shelf) InForce(c *obstat.Call) (*policy.InForce, error) {
 }
 
 // Accept writes accepted rules to the policy: the version with them is a new one,
-// and in force on all replicas.
+// and in force on all replicas. Until there is one, a server that is alone writes to its files;
+// of several, the first such version is made of the files of the one that is asked.
 func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
-	if s.version() == 0 {
+	if s.version() == 0 && !s.shared {
 		return s.files.Accept(ctx, a)
 	}
 	ed, ok := a.Policy.Dialect.(dialect.Editor)
 	if !ok {
 		return fmt.Errorf("rules cannot be written to files of %s", a.Policy.Dialect.Name())
 	}
-	v, err := s.get(ctx, s.version())
+	v, err := s.inForce(ctx, a.Policy)
 	if err != nil {
 		return err
 	}
@@ -147,6 +149,23 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 		return err
 	}
 	return s.activate(ctx, next.Version, v.Version, a.By)
+}
+
+// inForce returns the version in force; the files as version zero.
+func (s *shelf) inForce(ctx context.Context, files *dialect.Loaded) (client.PolicyVersion, error) {
+	if version := s.version(); version > 0 {
+		return s.get(ctx, version)
+	}
+	return versionOf(files), nil
+}
+
+// versionOf returns a policy that was loaded as a version that is not kept.
+func versionOf(l *dialect.Loaded) client.PolicyVersion {
+	out := client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Options: l.Input.Options, Warnings: l.Warnings}
+	for _, f := range l.Input.Files {
+		out.Files = append(out.Files, client.PolicyFile{Name: f.Name, Layer: f.Layer, Text: string(f.Data)})
+	}
+	return out
 }
 
 // load compiles a policy as it was sent.
