@@ -20,6 +20,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -206,10 +207,10 @@ func takesAgents(cmd *cobra.Command, names []string) {
 	cmd.Long = strings.ReplaceAll(cmd.Long, "{agents}", strings.Join(names, ", "))
 }
 
-// untilInterrupt ends the context of a command at ctrl-C.
+// untilInterrupt ends the context of a command at ctrl-C, or when it is told to end.
 func untilInterrupt(do run) run {
 	return func(ctx context.Context, args []string) error {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // systemd and Kubernetes send the other one
 		defer stop()
 		return do(ctx, args)
 	}

@@ -390,3 +390,31 @@ func TestAlwaysOnReplicas(t *testing.T) {
 		t.Fatalf("%d %s", code, body)
 	}
 }
+
+// TestFollowersEnd: who follows the ledger, or hears events, is told that the server ends: the body
+// is whole.
+func TestFollowersEnd(t *testing.T) {
+	s := open(t, func(o *server.Options) { o.Hosts = nil })
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.srv.Serve(ctx, ln, nil) }()
+	var bodies []io.ReadCloser
+	for _, path := range []string{"/v1/ledger?follow=1", "/v1/events"} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+ln.Addr().String()+path, nil)
+		must(t, err)
+		req.Header.Set("Authorization", "Bearer "+s.ann)
+		resp, err := s.wire.RoundTrip(req)
+		must(t, err)
+		bodies = append(bodies, resp.Body)
+	}
+	stop()
+	for i, body := range bodies {
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		body.Close()
+	}
+	must(t, <-served)
+}

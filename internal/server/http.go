@@ -440,6 +440,8 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		select {
 		case <-r.Context().Done():
 			return
+		case <-s.hub.over:
+			return
 		case <-time.After(time.Second):
 		}
 	}

@@ -16,6 +16,7 @@ type hub struct {
 	first int           // number of last[0]
 	more  chan struct{} // closed when there is another event
 	ended bool
+	over  chan struct{}  // closed when the server ends
 	open  map[string]int // streams, by whose they are
 
 	opencode atomic.Int32 // streams of opencode's clients
@@ -32,7 +33,9 @@ type frame struct {
 // maxFrames bounds how many events a listener may be behind.
 const maxFrames = 4096
 
-func newHub() *hub { return &hub{more: make(chan struct{}), open: map[string]int{}} }
+func newHub() *hub {
+	return &hub{more: make(chan struct{}), over: make(chan struct{}), open: map[string]int{}}
+}
 
 // request adds the event that a request was put or changed.
 func (h *hub) request(r *approval.Request) {
@@ -96,6 +99,7 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	if !h.ended {
 		h.ended = true
+		close(h.over)
 		close(h.more)
 		h.more = make(chan struct{})
 	}
