@@ -392,7 +392,7 @@ func TestAlwaysOnReplicas(t *testing.T) {
 }
 
 // TestFollowersEnd: who follows the ledger, or hears events, is told that the server ends: the body
-// is whole.
+// is whole. Who waits for people is told that it still asks.
 func TestFollowersEnd(t *testing.T) {
 	s := open(t, func(o *server.Options) { o.Hosts = nil })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -409,7 +409,17 @@ func TestFollowersEnd(t *testing.T) {
 		must(t, err)
 		bodies = append(bodies, resp.Body)
 	}
+	s.http.URL = "http://" + ln.Addr().String()
+	waits := make(chan client.Decision, 1)
+	go func() { waits <- s.decide("make", `,"wait":600`) }()
+	var list client.Requests
+	for len(list.Requests) == 0 {
+		s.get(s.ann, "/v1/requests?state=pending", &list)
+	}
 	stop()
+	if d := <-waits; d.Verdict != "ask" || d.Request == nil || d.Request.ID != list.Requests[0].ID {
+		t.Errorf("%+v", d)
+	}
 	for i, body := range bodies {
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			t.Errorf("%d: %v", i, err)

@@ -440,7 +440,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.hub.over:
+		case <-s.hub.over.Done():
 			return
 		case <-time.After(time.Second):
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -16,7 +17,8 @@ type hub struct {
 	first int           // number of last[0]
 	more  chan struct{} // closed when there is another event
 	ended bool
-	over  chan struct{}  // closed when the server ends
+	over  context.Context // ends with the server
+	end   context.CancelFunc
 	open  map[string]int // streams, by whose they are
 
 	opencode atomic.Int32 // streams of opencode's clients
@@ -34,7 +36,9 @@ type frame struct {
 const maxFrames = 4096
 
 func newHub() *hub {
-	return &hub{more: make(chan struct{}), over: make(chan struct{}), open: map[string]int{}}
+	h := &hub{more: make(chan struct{}), open: map[string]int{}}
+	h.over, h.end = context.WithCancel(context.Background())
+	return h
 }
 
 // request adds the event that a request was put or changed.
@@ -99,7 +103,7 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	if !h.ended {
 		h.ended = true
-		close(h.over)
+		h.end()
 		close(h.more)
 		h.more = make(chan struct{})
 	}

@@ -70,13 +70,15 @@ func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *
 	return v.claim(ctx, c, req, client.Claim{Digest: call.DigestText(), Key: key, Lease: in.Lease})
 }
 
-// hold waits some seconds for the end of a pending request.
+// hold waits some seconds for the end of a pending request. A server that ends waits no longer: the
+// caller asks another.
 func (v *Service) hold(ctx context.Context, r *approval.Request, seconds int) (*approval.Request, error) {
 	if seconds == 0 {
 		return r, nil
 	}
 	held, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
 	defer cancel()
+	defer context.AfterFunc(v.s.hub.over, cancel)()
 	out, err := v.s.gate.Broker().Until(held, r.ID)
 	if held.Err() != nil && err != nil {
 		return r, ctx.Err()
