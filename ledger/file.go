@@ -299,7 +299,7 @@ func (f *File) takeBack(before kept) error {
 
 const (
 	minRoom = 64 << 10
-	maxRoom = 4 << 20
+	maxRoom = 512 << 10 // what is written ahead is flushed with the next record: 4 MiB took 4 to 6 ms, 512 KiB less than one
 )
 
 // makeRoom writes zeros up to an offset and some more: as much as this process

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -40,11 +39,11 @@ func TestLoad(t *testing.T) {
 	if !*load {
 		t.Skip("measures nothing without -load")
 	}
+	t.Run("half load", loadHalf) // before a database writes to the same disk
+	t.Run("streams", loadStreams)
 	db := pgtest.Start(t)
 	t.Run("asks", func(t *testing.T) { loadAsks(t, db.Database()) })
 	t.Run("answers", func(t *testing.T) { loadAnswers(t, db.Database()) })
-	t.Run("streams", loadStreams)
-	t.Run("half load", loadHalf)
 }
 
 const (
@@ -236,40 +235,54 @@ func loadHalf(t *testing.T) {
 		o.Rate, o.Store = 1<<20, store
 	})
 	var n atomic.Int64
-	one := func() time.Duration {
+	one := func() {
 		// A session that makes the same call again and again is asked about it.
 		call := fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":"git status"},"session":"s%d"}}`, n.Add(1))
-		began := time.Now()
 		if code, body := s.do(s.agent, "POST", "/v1/decisions", call); code != 200 || !strings.Contains(body, `"allow"`) {
 			t.Errorf("%d %s", code, body)
 		}
-		return time.Since(began)
 	}
-	full := rate(t, func(int, int) error { one(); return nil })
+	var ratios []float64
+	for range 5 { // each with what the machine can do now, which others may share
+		full := rate(t, func(int, int) error { one(); return nil })
+		took := halfOf(full, 4*time.Second, one)
+		slices.Sort(took)
+		p50, p99 := took[len(took)/2], took[len(took)*99/100]
+		t.Logf("at %.2f of %.0f decisions a second: p50 %s, p99 %s, longest %s", float64(len(took))/4/full, full, p50, p99, took[len(took)-1])
+		ratios = append(ratios, float64(p99)/float64(p50))
+	}
+	slices.Sort(ratios)
+	t.Logf("p99 against p50 at half load: ratio %.1f, of %.1f", ratios[len(ratios)/2], ratios)
+}
+
+// halfOf has clients do something half as often as they can, and returns how long after it was due
+// each was done: what waits for a client that is not free yet counts as well.
+func halfOf(full float64, span time.Duration, do func()) (took []time.Duration) {
+	due := make(chan time.Time, int(full*span.Seconds())) // never full
 	var mu sync.Mutex
-	var took []time.Duration
 	var wg sync.WaitGroup
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	due := 0.0
-	for range 4000 {
-		<-tick.C
-		for due += full / 2 / 1000; due >= 1; due-- {
-			wg.Go(func() {
-				d := one()
+	for range loadClients {
+		wg.Go(func() {
+			for at := range due {
+				do()
+				d := time.Since(at)
 				mu.Lock()
 				took = append(took, d)
 				mu.Unlock()
-			})
-		}
-		if rand.IntN(1000) == 0 {
-			runtime.Gosched()
+			}
+		})
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	began, sent := time.Now(), 0
+	for now := began; now.Sub(began) < span; now = <-tick.C {
+		for ; float64(sent) < full/2*now.Sub(began).Seconds(); sent++ {
+			due <- began.Add(time.Duration(float64(sent) / (full / 2) * float64(time.Second)))
 		}
 	}
+	close(due)
 	wg.Wait()
-	slices.Sort(took)
-	p50, p99 := took[len(took)/2], took[len(took)*99/100]
-	t.Logf("at half of %.0f decisions a second: p50 %s, p99 %s, ratio %.1f", full, p50, p99, float64(p99)/float64(p50))
+	return took
 }
 
 func tokenOf(i int) client.TokenRequest {
