@@ -54,6 +54,7 @@ type analyzer struct {
 	started []started
 	inlines []inlined
 	ran     []string
+	plain   []string // files that are written and whose code was read
 	copies  []copied
 }
 

@@ -27,6 +27,7 @@ var javaScriptText string
 // read of `readFileSync(read)`.
 type codeLang struct {
 	names, methods, never, any, globals map[string]string
+	paths, own                          map[string]string // what may be asked of a path; the language's own modules
 	modules                             map[string]map[string]string
 }
 
@@ -37,7 +38,7 @@ var (
 
 // parseCodeLang reads a list of the knowledge base.
 func parseCodeLang(text string) *codeLang {
-	l := &codeLang{names: map[string]string{}, methods: map[string]string{}, never: map[string]string{}, any: map[string]string{}, globals: map[string]string{}, modules: map[string]map[string]string{}}
+	l := &codeLang{names: map[string]string{}, methods: map[string]string{}, never: map[string]string{}, any: map[string]string{}, globals: map[string]string{}, paths: map[string]string{}, own: map[string]string{}, modules: map[string]map[string]string{}}
 	into := l.names
 	for line := range strings.SplitSeq(text, "\n") {
 		words := strings.Fields(line)
@@ -52,7 +53,7 @@ func parseCodeLang(text string) *codeLang {
 			into = map[string]string{}
 			l.modules[words[1]] = into
 		default:
-			into = map[string]map[string]string{"names": l.names, "methods": l.methods, "never": l.never, "any": l.any, "globals": l.globals}[words[0]]
+			into = map[string]map[string]string{"names": l.names, "methods": l.methods, "never": l.never, "any": l.any, "globals": l.globals, "paths": l.paths, "own": l.own}[words[0]]
 		}
 	}
 	return l
@@ -82,10 +83,11 @@ type codeUse struct{ how, name string }
 // A codeReader reads one piece of code.
 type codeReader struct {
 	lang    *codeLang
-	lists   [][]codeToken     // the code, and the expressions inside its strings
-	bound   map[string]bool   // names that the code itself gives to values
-	calls   map[string]bool   // of these, those that are functions
-	modules map[string]string // names in the code, and the modules they stand for
+	lists   [][]codeToken       // the code, and the expressions inside its strings
+	bound   map[string]bool     // names that the code itself gives to values
+	calls   map[string]bool     // of these, those that are functions
+	modules map[string]string   // names in the code, and the modules they stand for
+	paths   map[string][]string // names of pathlib's paths, and the files that they stand for
 	uses    []codeUse
 	work    int // tokens that were looked at more than once
 }
@@ -106,12 +108,12 @@ func readCode(lang, text string) (uses []codeUse, ok bool) {
 	switch lang {
 	case "Python":
 		r.lang = python()
-		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && !r.hidden() && r.each(r.judgePython)
+		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && r.each(r.bindPaths) && !r.hidden() && r.each(r.judgePython)
 	case "Perl":
 		ok = readPerl(text)
 	case "JavaScript":
 		r.lang = javaScript()
-		ok = r.lexJavaScript(text) && r.each(r.bindJavaScript) && !r.hidden() && r.each(r.judgeJavaScript)
+		ok = r.lexJavaScript(withRequires(text)) && r.each(r.bindJavaScript) && !r.hidden() && r.each(r.judgeJavaScript)
 	}
 	return r.uses, ok
 }
@@ -241,6 +243,8 @@ func (r *codeReader) takes(t []codeToken, at int, how string) bool {
 		return r.oneArgument(t, at+1)
 	case how == "shown":
 		return r.oneArgument(t, at+1) && r.shown(t, at)
+	case how == "path": // see pathOf
+		return false
 	case how == "list" && first.is(")"):
 		first.text = "."
 	case how == "read" && first.is("0"):
@@ -326,8 +330,8 @@ func (c *call) inline(lang string, w *shell.Word) bool {
 	if !ok {
 		return false
 	}
-	packages := slices.ContainsFunc(uses, func(u codeUse) bool { return u.how == "module" })
-	c.a.inlines = append(c.a.inlines, inlined{lang, packages, c.f.span(w.Span), c.cmd})
+	packages := slices.ContainsFunc(uses, func(u codeUse) bool { return u.how == "module" && !ownModule(lang, u.name) })
+	c.a.inlines = append(c.a.inlines, inlined{lang, packages, c.f.dir, c.f.span(w.Span), c.cmd})
 	for _, u := range uses {
 		v := shell.Word{Text: u.name, Raw: u.name, Known: true, Span: w.Span}
 		switch u.how {
@@ -381,7 +385,8 @@ func (c *call) loads(lang string, w *shell.Word) {
 // inlined is code of a line that was read: it may load files that the command itself writes.
 type inlined struct {
 	lang     string
-	packages bool // it loads more than the modules of the language
+	packages bool   // it loads more than the modules of the language
+	dir      string // where these are looked for first
 	span     shell.Span
 	cmd      int
 }
@@ -392,7 +397,7 @@ func (a *analyzer) loadWritten() {
 	for _, in := range a.inlines {
 		for i := range a.an.Effects {
 			e := &a.an.Effects[i]
-			if e.Kind == Write && a.afford(1) && !a.keeps(e) && a.loadable(&in, e) {
+			if e.Kind == Write && a.afford(1) && !a.keeps(e) && a.loadable(&in, e) && !slices.Contains(a.plain, or(e.Path, e.Raw)) {
 				a.gap(DynamicCode, "may load a file that the command itself writes", in.span, in.cmd)
 				break
 			}
@@ -400,11 +405,35 @@ func (a *analyzer) loadWritten() {
 	}
 }
 
+// shadowed reports whether a file may be taken for one of Python's own modules: `json.py`, or a file of a package `json/`, where
+// Python looks for them. One of another name is loaded by nothing.
+func (in *inlined) shadowed(file string) bool {
+	rest, below := strings.CutPrefix(file, in.dir+"/")
+	for name := range strings.SplitSeq(strings.TrimSuffix(rest, ".py"), "/") {
+		if ownModule("Python", name) || strings.HasSuffix(name, "-packages") || hasGlob(name) {
+			return true
+		}
+		if below && in.dir != "" && !strings.Contains(rest, "-packages") {
+			return false
+		}
+	}
+	return false
+}
+
+// ownModule reports whether a module is one of the language's own, or loaded by them.
+func ownModule(lang, name string) bool {
+	name, _, _ = strings.Cut(name, ".")
+	_, own := python().own[name]
+	return lang == "Python" && (own || strings.HasPrefix(name, "_"))
+}
+
 // loadable reports whether a file that is written may be a module, or a directory of modules.
 func (a *analyzer) loadable(in *inlined, e *Effect) bool {
 	file := or(e.Path, e.Raw)
 	switch path.Ext(file) {
-	case ".py", ".pyc", ".pyd", ".so", ".pth", ".zip", ".egg", ".cfg":
+	case ".py":
+		return in.lang == "Python" && (in.packages || in.shadowed(file))
+	case ".pyc", ".pyd", ".so", ".pth", ".zip", ".egg", ".cfg":
 		return in.lang == "Python"
 	case ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".node":
 		return in.lang == "JavaScript"

@@ -56,7 +56,8 @@ func TestPythonReader(t *testing.T) {
 		"import requests; requests.get('http://h')": "?", "import requests as r; r.version('x')": "?", "g = requests": "?", "import os; f = os.remove": "?", "import os; os": "?",
 		"import sys; sys.modules['os']": "?", "import sys; sys.path.insert(0,'x')": "?", "from os import *": "?", "from . import x": "?", "import statistics; statistics.sys": "?",
 		"# coding: utf-7\n#+AAo-x": "?", "x\r": "?", "User.objects.all()": "?", "frob('x')": "?", "print(frob('x'), a=1)": "?", "print(x)": "?", "globals()": "?", "input()": "?", "x = `1`": "?",
-		"import operator; operator.attrgetter('x')": "?", "from pathlib import Path; Path('x').unlink()": "?", "class X: __del__ = 1": "?", "async def f(): pass": "?",
+		"import operator; operator.attrgetter('x')": "?", "from pathlib import Path; Path('x').unlink()": "?", "from pathlib import Path\np = Path('a')\np.write_text(p.read_text().replace('x', 'y'))": "module pathlib, module pathlib.Path, write a, read a", "from pathlib import Path\np = Path('a')\np = p.parent": "?", "from pathlib import Path\np = Path('a')\nfor p in x: p.read_text()": "?",
+		"import pathlib; pathlib.Path('a').replace('b')": "?", "import pathlib; print(pathlib.Path('a').read_text())": "module pathlib, read a", "from pathlib import Path; print(Path('a') / 'b')": "?", "from pathlib import Path; f(Path('a'))": "?", "if __name__ == '__main__': print(1)": "", "__name__.__class__": "?", "class X: __del__ = 1": "?", "async def f(): pass": "?",
 		"import(os)": "?", "(": "?", ")": "?", "'": "?", "print(1))": "?", "'''": "?", "f'{'": "?", "f'}'": "?", "\\": "?",
 		"import json as open; open.load": "?",
 
@@ -103,7 +104,7 @@ func TestJavaScriptReader(t *testing.T) {
 		"fs.unlinkSync('x')": "?", "require('fs').unlinkSync('x')": "?", "require('fs').rmSync('x')": "?", "fs.readFileSync('x', {flag: 'w'})": "?", "fs.readFileSync(name)": "?", "fs.readFileSync('.e' + 'nv')": "?", "['.env'].map(fs.readFileSync)": "?",
 		"eval('1')": "?", "Function('return 1')()": "?", "[].constructor.constructor('x')()": "?", "[]['constructor']": "?", "[]['con' + 'structor']": "?", "const k = 'a'; [][k]": "?", "const {constructor: c} = []": "?", "const {['con' + 'structor']: c} = []": "?",
 		"const {a, ['x']: c} = []": "?", "const {'constructor': c} = []": "?", "const {'\\x63onstructor': c} = []": "?", "process.exit.call(1)": "?", "globalThis": "?", "this": "?", "process": "?", "const {env} = process": "?", "process.mainModule": "?", "process.binding('fs')": "?",
-		"import('fs')": "?", "import fs from 'fs'": "?", "fetch('http://h')": "?", "new Function('x')": "?", "require(x)": "?", "require('f' + 's')": "?", "const r = require; r('fs')": "?", "require?.('fs')": "?", "a?.['x']": "?",
+		"import('fs')": "?", "import fs from 'fs'": "", "import * as f from 'fs'\nf.readFileSync('a')": "read a", "import {readFileSync as r} from 'fs'\nr('a')": "?", "import './a.js'": "?", "import x from 'fs'); eval(1": "?", "fetch('http://h')": "?", "new Function('x')": "?", "require(x)": "?", "require('f' + 's')": "?", "const r = require; r('fs')": "?", "require?.('fs')": "?", "a?.['x']": "?",
 		"(1, eval)('x')": "?", "if (1) /'/.test(1); process.exit(); '/": "?", "x <!-- '": "?", "`${require('fs').rmSync('x')}`": "?", "`${process.exit`x`}`": "?", "\\u0065val('x')": "?", "1..constructor": "?", "const x = {exec() {}}": "?",
 		"setTimeout('x')": "?", "module.constructor": "?", "with (process) exit()": "?", "class A {}": "?", "(": "?", "'": "?", "`": "?", "/": "?", ")=>)=>": "?",
 

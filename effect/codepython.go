@@ -280,7 +280,8 @@ func (r *codeReader) importFrom(t []codeToken, i int) (end int, ok bool) {
 // refused reports whether a name reaches more than values.
 func (r *codeReader) refused(name string) bool {
 	_, never := r.lang.never[name]
-	return never || strings.HasPrefix(name, "_") && name != "_"
+	_, listed := r.lang.names[name]
+	return never || strings.HasPrefix(name, "_") && !listed
 }
 
 // bindPython notes the names that the code gives to values: in assignments, loops and functions.
@@ -344,8 +345,24 @@ func (r *codeReader) judgePython(t []codeToken) bool {
 			if _, ok := r.lang.methods[name]; !ok && !r.named(t, i) || name == "format" && !plainFormat(t, i-2) {
 				return false
 			}
+		case r.paths[name] != nil:
+			end, ok := r.pathName(t, i)
+			if !ok {
+				return false
+			}
+			i = end
+		case r.modules[name] == pathType:
+			end, ok := r.pathOf(t, i)
+			if !ok {
+				return false
+			}
+			i = end
 		case r.modules[name] != "":
 			end, how, ok := r.member(t, i, r.modules[name])
+			if how == "path" { // `pathlib.Path("a").read_text()`
+				end, ok = r.pathOf(t, end)
+				how = ""
+			}
 			if !ok || how != "" && !r.takes(t, end, how) || r.assigned(t, end) {
 				return false
 			}

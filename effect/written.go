@@ -141,9 +141,11 @@ func (a *analyzer) runWritten() {
 			at++
 			continue
 		}
-		s := a.started[i]
+		s, writes := a.started[i], len(a.writes)
 		a.runFile(&s, &s.file, 0)
-		i++
+		if i++; len(a.writes) > writes { // `python3 gen.py; sh x.sh`, where gen.py writes x.sh
+			i, at = 0, 0
+		}
 	}
 	a.mayRunWritten()
 }
@@ -424,13 +426,11 @@ func (a *analyzer) runText(s *started, text string) {
 	switch reader {
 	case "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "rbash", "source", ".", "at", "batch":
 	default:
-		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
+		a.runCode(s, reader, text)
 		return
 	}
-	for _, seen := range a.ran {
-		if seen == text {
-			return
-		}
+	if slices.Contains(a.ran, text) {
+		return
 	}
 	a.ran = append(a.ran, text)
 	if s.cmd >= 0 && s.cmd < len(a.an.Commands) {

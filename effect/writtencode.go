@@ -31,6 +31,32 @@ func (a *analyzer) mayRunWritten() {
 	}
 }
 
+// runCode reads the text of a file that another program than a shell runs: `cat > t.py <<E ... E; python3 t.py`. One and the
+// same text may be harmless as Python and not for a shell, so it is remembered with its reader.
+func (a *analyzer) runCode(s *started, reader, text string) {
+	seen := reader + " reads " + text
+	if slices.Contains(a.ran, seen) {
+		return
+	}
+	sp := lookup(reader)
+	if sp == nil || sp.stdin == nil || sp.stdin.role != roleCode || sp.stdin.lang == "Perl" {
+		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
+		return
+	}
+	c := call{a: a, f: s.f, words: s.words, cmd: s.cmd, name: reader, root: sp, spec: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
+	c.f.pin, c.f.pinned = s.span, true
+	from := len(a.an.Effects)
+	if !c.inline(sp.stdin.lang, &shell.Word{Text: text, Known: true, Span: s.span}) {
+		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
+		return
+	}
+	if dir := path.Dir(s.file.Path); sp.stdin.lang == "Python" && s.file.Path != "" {
+		a.inlines[len(a.inlines)-1].dir = dir // not where it is run
+	}
+	a.ran, a.plain = append(a.ran, seen), append(a.plain, or(s.file.Path, s.file.Raw))
+	a.wrote(from, &s.f)
+}
+
 // runsProject reports whether an effect is that code of the project is run, or a service started that may be described by it. Git runs hooks, which are looked for by their names.
 func runsProject(e Effect) bool {
 	return (e.Kind == Code || e.Kind == System) && !e.Harmless && e.Program != "git" && e.Program != "gh" && e.Where == ""
