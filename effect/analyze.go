@@ -54,6 +54,7 @@ type analyzer struct {
 	started []started
 	inlines []inlined
 	ran     []string
+	edits   []int    // effects of sed on files that were found
 	plain   []string // files that are written and whose code was read
 	copies  []copied
 }
@@ -147,6 +148,7 @@ type frame struct {
 	starts      []string // the places that found is above, if they are all known
 	foundName   string   // pattern of its name, "" if there is none
 	noLinks     bool     // it is no link: `find -type f`
+	noHidden    bool     // it is not hidden: `rg -l x`
 	foundShape  string   // what found looks like, if it is not known
 	secretNames bool     // names that find was told to look for are those of secrets
 	mounts      []mount  // of the container that it runs in

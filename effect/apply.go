@@ -280,7 +280,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	c.place(&e, w)
-	e.visible = e.Recursive && !e.Glob && c.visibleOnly()
+	e.visible = e.Recursive && !e.Glob && visibleOnly(c.words)
 	if e.Recursive && !e.Glob && c.searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(&e)) {
 		e.name = nameFilter(c.words) // `grep -r x --include='*.go' .`
 	}
@@ -373,15 +373,17 @@ func (c *call) format(w *shell.Word) {
 		for ; n < len(c.a.an.Effects); n++ {
 			e := &c.a.an.Effects[n]
 			e.visible = e.name == "" // of what is found by a name, that says more
+			e.formatted = e.visible
 		}
 		return
 	}
 	switch e := c.a.an.Effects[n]; {
 	case w.Glob: // of files, and perhaps of directories
-		e.visible = true
+		e.visible, e.formatted = true, true
 		c.a.effect(e)
 	case e.Path != "":
-		c.a.an.Effects[n].visible = w.Text == "." || c.a.dirAt(&e)
+		dir := w.Text == "." || c.a.dirAt(&e)
+		c.a.an.Effects[n].visible, c.a.an.Effects[n].formatted = dir, dir
 	}
 }
 

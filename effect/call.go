@@ -23,6 +23,8 @@ type call struct {
 	seenAt, opsAt int // where this call's part of the scratch begins
 
 	help, dry, create, idle, unsure, inPlace, recursive, force bool
+	ended                                                      bool   // no flag follows
+	taken                                                      bool   // the files that are read are removed: `zip -m`
 	read                                                       *deed  // a flag that makes it a plain read
 	linked                                                     Tags   // Linked, if the files that are read get a second name
 	readMethod                                                 bool   // an HTTP method that only reads was given
@@ -32,7 +34,7 @@ type call struct {
 	hasFound                                                   bool
 	starts                                                     []string   // the places that found is above, if they are all known
 	foundName                                                  string     // pattern of the names that are found
-	noLinks                                                    bool       // none of them is a link
+	noLinks, noHidden                                          bool       // none of them is a link, or hidden
 	foundShape                                                 string     // what found looks like, if it is not known
 	into                                                       string     // directory that files of any name are put in
 	start                                                      string     // directory before its flags say another

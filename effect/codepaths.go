@@ -8,10 +8,10 @@ const pathType = "pathlib.Path "
 // bindPaths notes the names that the code gives to paths: `p = Path("src/a.py")`. Such a name may only be used as pathName says.
 func (r *codeReader) bindPaths(t []codeToken) bool {
 	for i := range t {
-		if t[i].kind != 'n' || !begins(t, i) || !tokenAt(t, i+1).is("=") || r.modules[tokenAt(t, i+2).text] != pathType {
+		if t[i].kind != 'n' || !begins(t, i) || !tokenAt(t, i+1).is("=") || r.pathAt(t, i+2) == 0 {
 			continue
 		}
-		if file, end := pathLiteral(t, i+2); end > 0 && (tokenAt(t, end+1).kind == '\n' || t[end+1].is(";")) {
+		if file, end := pathLiteral(t, r.pathAt(t, i+2)); end > 0 && (tokenAt(t, end+1).kind == '\n' || t[end+1].is(";")) {
 			if r.paths == nil {
 				r.paths = map[string][]string{}
 			}
@@ -19,6 +19,17 @@ func (r *codeReader) bindPaths(t []codeToken) bool {
 		}
 	}
 	return true
+}
+
+// pathAt returns the place of the name Path in `Path(...)` and `pathlib.Path(...)`, 0 if it is something else.
+func (r *codeReader) pathAt(t []codeToken, i int) int {
+	switch {
+	case r.modules[tokenAt(t, i).text] == pathType:
+		return i
+	case r.modules[tokenAt(t, i).text] == "pathlib" && tokenAt(t, i+1).is(".") && tokenAt(t, i+2).is("Path"):
+		return i + 2
+	}
+	return 0
 }
 
 // pathLiteral reads `Path("src/a.py")` and returns the file and the place of the bracket that closes, 0 if it is something else.
@@ -35,7 +46,11 @@ func (r *codeReader) pathOf(t []codeToken, i int) (end int, ok bool) {
 	if end == 0 {
 		return 0, false
 	}
-	if tokenAt(t, i-1).is("=") && r.paths[tokenAt(t, i-2).text] != nil && begins(t, i-2) {
+	from := i
+	if tokenAt(t, i-1).is(".") {
+		from = i - 2
+	}
+	if tokenAt(t, from-1).is("=") && r.paths[tokenAt(t, from-2).text] != nil && begins(t, from-2) {
 		return end, tokenAt(t, end+1).kind == '\n' || t[end+1].is(";")
 	}
 	return r.pathMethod(t, end, []string{file})
@@ -43,7 +58,7 @@ func (r *codeReader) pathOf(t []codeToken, i int) (end int, ok bool) {
 
 // pathName judges a name of a path: it is assigned one, or asked for what is in the file.
 func (r *codeReader) pathName(t []codeToken, i int) (end int, ok bool) {
-	if begins(t, i) && tokenAt(t, i+1).is("=") && r.modules[tokenAt(t, i+2).text] == pathType {
+	if begins(t, i) && tokenAt(t, i+1).is("=") && r.pathAt(t, i+2) > 0 {
 		return i + 1, true
 	}
 	return r.pathMethod(t, i, r.paths[t[i].text])

@@ -104,8 +104,10 @@ func (c *call) wholeTree() bool {
 		return true
 	case "checkout-index":
 		return c.flagged(" --prefix --temp ")
-	case "diff", "diff-tree", "diff-index":
-		return c.fromNothing()
+	case "diff", "diff-tree", "diff-index", "show":
+		return c.fromNothing() || c.addedAll() && !c.flagged(namesOfChanges)
+	case "log", "whatchanged", "reflog":
+		return c.patches() && c.fromNothing()
 	case "format-patch":
 		return c.flagged(" --stdout ") && c.flagged(" --root ")
 	case "stash":
@@ -114,8 +116,50 @@ func (c *call) wholeTree() bool {
 	return false
 }
 
+// namesOfChanges are flags that make git say which files were changed, not how.
+const namesOfChanges = " --stat --name-only --name-status --numstat --shortstat --summary --quiet --check -s --no-patch "
+
+// addedAll reports whether the command has put files of any name under git's control before, so that git shows them as new:
+// `git add -A && git diff --cached`.
+func (c *call) addedAll() bool {
+	for i := range c.a.an.Commands[:c.cmd] {
+		words := c.a.an.Commands[i].Words
+		if len(words) < 3 || words[0].Text != "git" || words[1].Text != "add" && words[1].Text != "stage" {
+			continue
+		}
+		for j := range words[2:] {
+			switch t, _, _ := strings.Cut(words[2+j].Text, "="); t {
+			case "-A", "--all", "-f", "--force", ".", ":/", "*", "--pathspec-from-file":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allHistory reports whether git shows all commits, with the first, in which every file is new: `git log -p` without a number,
+// a range or a date.
+func (c *call) allHistory() bool {
+	switch c.words[c.at[0]].Text {
+	case "log", "whatchanged", "reflog":
+	default:
+		return false
+	}
+	for i := c.at[0] + 1; i < len(c.words); i++ {
+		t := c.words[i].Text
+		if isRange(or(t, c.words[i].Shape())) || strings.HasPrefix(t, "^") || len(t) > 1 && t[0] == '-' && (allDigits(t[1:]) || t[1] == 'n' || t[1] == 'L') ||
+			strings.HasPrefix(t, "--max-c") || strings.HasPrefix(t, "--since") || strings.HasPrefix(t, "--after") || t == "--not" || strings.HasPrefix(t, "--no-walk") {
+			return false
+		}
+	}
+	return true
+}
+
 // fromNothing reports whether a diff begins at the empty tree, which makes it show whole files.
 func (c *call) fromNothing() bool {
+	if c.allHistory() {
+		return true
+	}
 	for _, i := range c.ops() {
 		switch w := &c.words[i]; {
 		case strings.HasPrefix(w.Text, "4b825dc"), strings.HasPrefix(w.Text, "6ef19b4"), !w.Known && strings.Contains(c.a.an.Source, "hash-object"):

@@ -65,6 +65,7 @@ type Effect struct {
 	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
 	bound     bool // the shape stands for every path that it may be
 	visible   bool // of what is below Path, hidden names are passed by
+	formatted bool // what is written means the same as before
 	dots      bool // a star of Glob also stands for a leading dot
 	isDir     bool // Path is a directory, or a pattern that may stand for one
 	lost      bool // where the links of Path lead is not known

@@ -58,6 +58,8 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	switch {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i
+	case f == nil && c.name == "zip" && eq < 0 && w.Text[1] != '-':
+		return c.zipWord(sp, i, to)
 	case f == nil:
 		c.unlisted(i)
 		return i
@@ -85,6 +87,25 @@ func (c *call) dashed(sp *spec, i int, name string) bool {
 	v := after(&c.words[i], 2)
 	c.met(f, &v, i)
 	return true
+}
+
+// zipWord reads letters that stand together, of which the last may belong to a flag of two: `zip -qrTT`.
+func (c *call) zipWord(sp *spec, i, to int) int {
+	for rest := c.words[i].Text[1:]; rest != ""; rest = rest[1:] {
+		f := sp.exactFlag(rest)
+		switch {
+		case f != nil && f.arity == required:
+			return c.valueWord(f, i, to)
+		case f == nil:
+			f = sp.exactFlag(rest[:1])
+		}
+		if f == nil || f.arity == required {
+			c.unlisted(i)
+			return i
+		}
+		c.met(f, nil, i)
+	}
+	return i
 }
 
 func (c *call) shortWord(sp *spec, i, to int) int {
@@ -208,6 +229,7 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	for i := range f.deeds {
 		c.mark(&f.deeds[i], at)
 	}
+	c.ended = c.ended || f.role == roleModule && val != nil && pythons(c.name) && lookup(val.Text) != nil // all that follows `python3 -m venv` is the module's
 	s := seen{flag: f, at: at}
 	if val != nil {
 		s.val, s.has = *val, true
@@ -250,6 +272,8 @@ func (c *call) mark(d *deed, at int) {
 		c.linked = Linked
 	case doesForce:
 		c.force = true
+	case doesDelete:
+		c.taken = c.taken || d.tags.Has(Taken)
 	case doesArgs:
 		if c.overArgs {
 			c.args = bothArgs(c.args, d.args)

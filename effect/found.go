@@ -41,6 +41,7 @@ func (c *call) foundHere() {
 func (c *call) foundEffects(e *Effect) {
 	for _, at := range c.f.places() {
 		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
+		e.visible = c.f.noHidden && !e.Glob
 		c.foundFrom(e)
 		here := *e
 		if e.Where != "" { // in a container: `docker run -v .:/w -w /w alpine sh -c 'find | xargs cat'`
@@ -53,14 +54,17 @@ func (c *call) foundEffects(e *Effect) {
 	}
 }
 
-// filesOnly reports whether find passes links by: `find . -type f`, but not with an alternative or with -L.
+// filesOnly reports whether a search passes links by: `find . -type f`, but not with an alternative or with -L, and `grep -r`.
 func filesOnly(words []shell.Word) bool {
-	files := false
+	files := words[0].Text == "rg" || words[0].Text == "grep" // which follow links only if they are told
 	for i := range words {
 		switch words[i].Text {
 		case "-type":
 			files = files || i+1 < len(words) && words[i+1].Known && words[i+1].Text == "f"
-		case "-L", "-follow", "-o", "-or", ",", "!", "-not":
+		case "-L", "-follow", "-o", "-or", ",", "!", "-not", "--follow", "--dereference-recursive":
+			return false
+		}
+		if t := words[i].Text; words[0].Text == "grep" && len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "R") {
 			return false
 		}
 	}
@@ -98,13 +102,13 @@ func (c *call) searches() bool {
 }
 
 // visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
-func (c *call) visibleOnly() bool {
-	if c.name != "rg" {
+func visibleOnly(words []shell.Word) bool {
+	if words[0].Text != "rg" {
 		return false
 	}
-	for i := range c.words {
-		switch t := c.words[i].Text; {
-		case !c.words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
+	for i := range words {
+		switch t := words[i].Text; {
+		case !words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
 			return false
 		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
 			return false

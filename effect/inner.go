@@ -37,7 +37,7 @@ func (c *call) inner() {
 	switch c.args[min(place, len(c.args)-1)].role {
 	case roleRun:
 		if c.name == "entr" { // which puts the name of the first file there
-			why := "read from standard input"
+			why := whyInput
 			if c.lists() {
 				why = whyFound
 			}
@@ -78,7 +78,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
-	f.foundName, f.foundShape, f.starts, f.noLinks = c.foundName, c.foundShape, c.starts, c.noLinks
+	f.foundName, f.foundShape, f.starts, f.noLinks, f.noHidden = c.foundName, c.foundShape, c.starts, c.noLinks, c.noHidden
 	if w := c.place0(); w != "" {
 		f.where, f.dir = w, c.workdir
 	}
@@ -133,7 +133,7 @@ func (c *call) more(words []shell.Word) []shell.Word {
 		}
 		return append(words[:len(words):len(words)], in...)
 	}
-	why := "read from standard input"
+	why := whyInput
 	if c.lists() {
 		why = whyFound
 	}
@@ -211,7 +211,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 	if !listing(words) {
 		return false
 	}
-	c.foundName, c.noLinks = nameFilter(words), filesOnly(words)
+	c.foundName, c.noLinks, c.noHidden = nameFilter(words), filesOnly(words), visibleOnly(words)
 	for i := range words[1:] {
 		if !words[1+i].Known {
 			return false

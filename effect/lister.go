@@ -20,7 +20,10 @@ func (c *call) listed(w *shell.Word) *shell.Word {
 	if words := c.lister(w); words == nil || !c.listedBy(words) {
 		return w
 	}
-	c.f.noLinks = c.noLinks
+	if inside, _ := printedBy(w); c.foundName == "" {
+		c.foundName = grepsFor(inside)
+	}
+	c.f.noLinks, c.f.noHidden = c.noLinks, c.noHidden
 	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
 	v := *w
 	v.Why = whyFound
@@ -62,16 +65,23 @@ func (c *call) producer(w *shell.Word) []shell.Word {
 	if len(s.Commands) == 0 || len(s.Gaps) > 0 {
 		return nil
 	}
+	column := false
 	for i := range s.Commands {
 		k := &s.Commands[i]
-		if len(k.Assigns) > 0 || slices.ContainsFunc(k.Redirects, notErrors) || i > 0 && (k.Stdin != i-1 || k.Nest&shell.MixedStdin != 0 || !selects(k.Words)) {
+		first := i > 0 && !column && firstColumn(k.Words)
+		if len(k.Assigns) > 0 || slices.ContainsFunc(k.Redirects, notErrors) || i > 0 && (k.Stdin != i-1 || k.Nest&shell.MixedStdin != 0 || !first && !selects(k.Words)) {
 			return nil
 		}
+		column = column || first
 	}
-	if len(s.Commands[0].Words) == 0 || c.f.script != nil && c.f.script.Redefines(path.Base(s.Commands[0].Words[0].Text)) {
+	words := s.Commands[0].Words
+	if len(words) == 0 || c.f.script != nil && c.f.script.Redefines(path.Base(words[0].Text)) {
 		return nil
 	}
-	return s.Commands[0].Words
+	if column {
+		return tableOf(words)
+	}
+	return words
 }
 
 // printedBy returns the commands of which a word is a line that they print: `$(find .)`, or a variable that a loop sets to it.
@@ -84,6 +94,46 @@ func printedBy(w *shell.Word) (string, bool) {
 		return "", false
 	}
 	return strings.CutPrefix(w.Why, shell.LineOf)
+}
+
+// grepsFor returns the pattern of names that a grep at the end of a pipe leaves: of `git diff --name-only | grep '\.go$'` it is *.go.
+func grepsFor(pipe string) string {
+	at := strings.LastIndexByte(pipe, '|')
+	fields := strings.Fields(pipe[at+1:])
+	if at < 0 || len(fields) != 2 || fields[0] != "grep" {
+		return ""
+	}
+	ext, ok := strings.CutPrefix(strings.Trim(fields[1], `'"`), `\.`)
+	if ext, ok = strings.CutSuffix(ext, "$"); !ok || ext == "" || strings.ContainsFunc(ext, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) {
+		return ""
+	}
+	return "*." + ext
+}
+
+// firstColumn reports whether awk prints the first word of lines, and nothing else: `awk '/web/ {print $1}'`.
+func firstColumn(words []shell.Word) bool {
+	if len(words) != 2 || words[0].Text != "awk" || !words[1].Known {
+		return false
+	}
+	condition, action, ok := strings.Cut(words[1].Text, "{")
+	condition = strings.TrimSpace(condition)
+	return ok && strings.Join(strings.Fields(action), " ") == "print $1}" && (condition == "" || condition == "NR>1" || condition[0] == '/' && strings.Trim(condition, "/") == condition[1:max(len(condition)-1, 1)] && plain(strings.Trim(condition, "/")))
+}
+
+// tableOf returns words that print what stands in the first column of a table: names of kubectl, identifiers of docker.
+func tableOf(words []shell.Word) []shell.Word {
+	name, flag := words[0].Text, "-q"
+	switch {
+	case len(words) < 2 || slices.ContainsFunc(words, func(w shell.Word) bool {
+		return strings.HasPrefix(w.Text, "-o") || strings.HasPrefix(w.Text, "--o") || strings.HasPrefix(w.Text, "--f") || strings.HasPrefix(w.Text, "--t") || w.Text == "-A" || w.Text == "--all-namespaces"
+	}):
+		return nil
+	case name == "kubectl":
+		flag = "-oname"
+	case name != "docker" && name != "podman" || words[1].Text != "ps":
+		return nil
+	}
+	return append(words[:len(words):len(words)], shell.Word{Text: flag, Known: true})
 }
 
 // notErrors reports whether a redirect is more than `2>/dev/null`.
@@ -176,18 +226,22 @@ func (c *call) printedInput() (shell.Word, bool) {
 	if s.Commands[c.f.at].Nest&shell.MixedStdin != 0 {
 		return shell.Word{}, false
 	}
-	at := s.Commands[c.f.at].Stdin
+	at, column := s.Commands[c.f.at].Stdin, false
 	for range s.Commands {
 		if at < 0 || at >= len(s.Commands) || s.Commands[at].Nest&shell.MixedStdin != 0 || len(s.Commands[at].Assigns) > 0 {
 			return shell.Word{}, false
 		}
 		from := &s.Commands[at]
-		if !selects(from.Words) || from.Stdin < 0 {
+		first := !column && firstColumn(from.Words)
+		if !first && !selects(from.Words) || from.Stdin < 0 {
 			break
 		}
-		at = from.Stdin
+		at, column = from.Stdin, column || first
 	}
 	words := s.Commands[at].Words
+	if column {
+		words = tableOf(words)
+	}
 	if len(words) == 0 || slices.ContainsFunc(s.Commands[at].Redirects, notErrors) || s.Redefines(words[0].Text) {
 		return shell.Word{}, false
 	}

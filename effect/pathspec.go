@@ -82,10 +82,13 @@ func (c *call) unknownBlob(w *shell.Word) {
 	colon := strings.LastIndexByte(shape, ':')
 	shape = shape[colon+1:]
 	v := *w
+	fed := w.Why == whyInput && c.words[c.at[0]].Text == "show" && !c.flagged(namesOfChanges) // `git ls-tree HEAD | ... | xargs git show`
 	switch {
+	case colon < 0 && isRange(shape):
+		return // `$(git describe --tags)..HEAD`
 	case strings.Trim(shape, shell.Unknown) != "":
 		v = shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why, Bound: w.Bound}.WithShape(shape)
-	case colon < 0 && c.words[c.at[0]].Text != "cat-file":
+	case colon < 0 && c.words[c.at[0]].Text != "cat-file" && !fed:
 		return // a revision; `HEAD:$f` is a file of one
 	}
 	if colon >= 0 {
@@ -198,8 +201,10 @@ func (c *call) dumps() bool {
 
 // pathLike reports whether a word of git's is more likely a path than a revision.
 func (c *call) pathLike(t string) bool {
-	if strings.Contains(t, "..") && !strings.HasPrefix(t, "../") && !strings.Contains(t, "/..") {
-		return false // a range
-	}
-	return c.dashes() || strings.ContainsAny(t, "./*?[") || c.words[c.at[0]].Text == "archive" && t != c.words[c.ops()[0]].Text
+	return !isRange(t) && (c.dashes() || strings.ContainsAny(t, "./*?[") || c.words[c.at[0]].Text == "archive" && t != c.words[c.ops()[0]].Text)
+}
+
+// isRange reports whether a word is two revisions, `v1..HEAD`.
+func isRange(t string) bool {
+	return strings.Contains(t, "..") && !strings.HasPrefix(t, "../") && !strings.Contains(t, "/..")
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
+// whyInput marks a word that xargs reads.
+const whyInput = "read from standard input"
+
 // whyFound marks a word that find puts in the place of {}: a path below the start.
 const whyFound = "a file that was found"
 
@@ -28,7 +31,10 @@ func (c *call) settle() {
 		does = c.spec.fewer
 	}
 	for i := range does {
-		c.deed(&does[i])
+		c.taken = c.taken || does[i].verb == doesDelete && does[i].tags.Has(Taken)
+		if !does[i].tags.Has(Patch) || !c.patched() {
+			c.deed(&does[i])
+		}
 	}
 	operands := len(c.a.an.Effects)
 	c.recursive = c.recursive || c.name == "git" && c.flagged(" --no-index ")
@@ -314,6 +320,9 @@ func (c *call) operands(ops []int) {
 			c.f.dir = c.dirAt(i)
 		}
 		c.apply(o.role, o.lang, w, false)
+		if c.taken && (o.role == roleRead || o.role == roleFrom) {
+			c.changeFile(Delete, w)
+		}
 	}
 }
 

@@ -104,6 +104,9 @@ func inputOf(s *shell.Script, at int) (shell.Word, bool) {
 	if from.Stdin < 0 || from.Stdin >= len(s.Commands) || from.Nest&shell.MixedStdin != 0 { // `(echo a; echo b) | xargs env`
 		return shell.Word{}, false
 	}
+	if words := s.Commands[from.Stdin].Words; len(words) == 1 && words[0].Text == "cat" && from.Stdin < at && !s.Redefines("cat") { // `cat <<E | git apply`
+		return inputOf(s, from.Stdin)
+	}
 	return printed(s.Commands[from.Stdin].Words)
 }
 

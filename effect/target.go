@@ -143,6 +143,9 @@ func (e *Effect) StarDirs() bool {
 // VisibleOnly reports whether hidden names are passed by, at every level below Path.
 func (e *Effect) VisibleOnly() bool { return e.visible }
 
+// Formatted reports whether what is written means the same as before, as a formatter's work does.
+func (e *Effect) Formatted() bool { return e.formatted }
+
 // Loose reports whether the path is known only at run time and may be another than its shape
 // says: of `${x:-y}` the shape has y.
 func (e *Effect) Loose() bool { return e.Path == "" && e.shape != nil && !e.bound }
@@ -261,7 +264,7 @@ func (c *call) putIn(e *Effect) {
 // `--`, and where there are several, they are files; a single one may be either.
 func (c *call) tracked(w *shell.Word, alone bool) {
 	here := w.Text == "." && w.Known && !c.f.otherRepo && c.moved == "" // as `git reset --hard`
-	if alone && w.Known || here || strings.HasPrefix(w.Text, ":") {
+	if alone && (w.Known || shell.IsPrinted(w) && w.Text == "") || here || strings.HasPrefix(w.Text, ":") {
 		e := Effect{Kind: Write, Program: c.name, Detail: "the working tree", Tags: Tree, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Unnamed: true}
 		e.at = c.fallsAt(Tree)
 		c.addDetails(&e)

@@ -27,6 +27,7 @@ func (c *call) walk(from, to int, head bool) {
 		case flags && isFlag(w.Text):
 			i = c.flagWord(sp, i, to)
 			expr = true
+			flags = !c.ended
 		case flags && sp.style&(stylePlus|stylePager) != 0 && strings.HasPrefix(w.Text, "+") && w.Known:
 			if sp.style&stylePager != 0 && !startPlace(w.Text[1:]) {
 				c.gap(NotPlain, "a command of the pager", w)

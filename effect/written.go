@@ -38,6 +38,8 @@ func (a *analyzer) wrote(from int, f *frame) {
 	for i := from; i < len(a.an.Effects); i++ {
 		if e := &a.an.Effects[i]; e.Kind == Write && !e.Unnamed && !e.Recursive && e.Where == "" && e.Raw != "" {
 			a.writes = append(a.writes, written{i, f.script, f.at})
+		} else if e.Kind == Write && e.Recursive && e.Program == "sed" {
+			a.edits = append(a.edits, i)
 		}
 	}
 }
@@ -95,10 +97,11 @@ func (l *linked) IsFile(p string) bool {
 	return ok && fs.IsFile(p)
 }
 
-// linksTo notes the links that `ln`, or `cp -l`, makes: the last operand is a name for each of the others, or a
+// linksTo notes the links that `ln`, `cp -l` or a mount makes: the last operand is a name for each of the others, or a
 // directory that they get one in.
 func (c *call) linksTo(ops []int) {
-	if c.linked == 0 || c.name != "ln" && c.name != "cp" || len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
+	mount := c.name == "mount" && len(ops) == 2 // `mount --bind . /mnt`
+	if !mount && (c.linked == 0 || c.name != "ln" && c.name != "cp") || len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
 		return
 	}
 	l, ok := c.a.opts.FS.(*linked)
@@ -116,7 +119,7 @@ func (c *call) linksTo(ops []int) {
 			return
 		}
 		p := at
-		if len(ops) > 1 || l.FS.IsDir(at) {
+		if len(ops) > 1 || !mount && l.FS.IsDir(at) {
 			p = path.Join(at, path.Base(to.Text))
 		}
 		if to.Tilde || c.args[0].role != roleList { // a hard link is found from where the command runs
@@ -130,7 +133,7 @@ func (c *call) linksTo(ops []int) {
 // runWritten analyses the files that were both written and run.
 func (a *analyzer) runWritten() {
 	a.writes = slices.DeleteFunc(a.writes, func(w written) bool { return a.keeps(&a.an.Effects[w.effect]) })
-	if len(a.writes) == 0 {
+	if len(a.writes)+len(a.edits) == 0 {
 		return
 	}
 	a.installed()
@@ -151,7 +154,7 @@ func (a *analyzer) runWritten() {
 }
 
 // keeps reports whether a write leaves what the file means.
-func (a *analyzer) keeps(e *Effect) bool { return e.visible || keepsContent(a.wordsOf(e)) }
+func (a *analyzer) keeps(e *Effect) bool { return e.Formatted() || keepsContent(a.wordsOf(e)) }
 
 // installed notes the programs that are run by name and were put where programs are found.
 func (a *analyzer) installed() {

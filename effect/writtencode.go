@@ -15,6 +15,11 @@ func (a *analyzer) mayRunWritten() {
 	if !slices.ContainsFunc(a.an.Effects, runsProject) && !slices.ContainsFunc(a.an.Commands, startsFile) {
 		return
 	}
+	for _, i := range a.edits { // `find . -name '*.sh' | xargs sed -i 's/.*/rm x/'; sh build.sh`
+		if e := &a.an.Effects[i]; len(a.wordsOf(e)) > 0 {
+			a.an.Written = append(a.an.Written, Text{strings.ReplaceAll(literal(a.wordsOf(e)[1:]), "/", "\n"), e.Command})
+		}
+	}
 	for _, w := range a.writes {
 		e := &a.an.Effects[w.effect]
 		words := a.wordsOf(e)

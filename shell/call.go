@@ -161,7 +161,11 @@ func (w *walker) assignment(a *syntax.Assign) (Assign, variable) {
 
 func wordValue(val Word) variable {
 	if !val.Known {
-		return variable{why: val.Why, shape: val.Shape()}
+		v := variable{why: val.Why, shape: val.Shape()}
+		if lines, ok := linesOf(val.Raw); ok && v.shape == Unknown && !strings.HasPrefix(v.why, whyPrinted) {
+			v.why = lines
+		}
+		return v
 	}
 	if val.Tilde && (!strings.HasPrefix(val.Text, "~") || strings.Contains(val.Text, ":~")) {
 		return variable{why: "a home directory in it"}

@@ -89,6 +89,15 @@ type piped struct {
 // in a loop over `$(find . -name '*.go')` or in `find . -name '*.go' | while read f`. The commands follow.
 const LineOf = "a line of "
 
+// linesOf says that a word is what some commands print, as the word `$(find .)` is.
+func linesOf(raw string) (string, bool) {
+	inside, ok := strings.CutPrefix(strings.Trim(raw, `"`), "$(")
+	if inside, ends := strings.CutSuffix(inside, ")"); ok && ends && len(inside) < maxWhy {
+		return LineOf + inside, true
+	}
+	return "", false
+}
+
 // lineOf says that a variable is one of the lines that are piped to `read`, as far as that is so.
 func (w *walker) lineOf(args []Word) string {
 	by := "read"
@@ -316,8 +325,10 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	from := w.output()
 	for _, it := range items {
 		v := variable{why: "loop variable " + name, shape: it.Shape()}
-		if inside, ok := strings.CutPrefix(it.Raw, "$("); ok && len(items) == 1 && len(inside) < maxWhy && strings.HasSuffix(inside, ")") {
-			v.why = LineOf + inside[:len(inside)-1]
+		if lines, ok := linesOf(it.Raw); ok && len(items) == 1 {
+			v.why = lines
+		} else if strings.HasPrefix(it.Why, LineOf) && len(items) == 1 { // `files=$(git ls-files); for f in $files`
+			v.why = it.Why
 		}
 		if it.Known {
 			v = variable{state: varKnown, text: it.Text, tilde: it.Tilde, glob: it.Glob}

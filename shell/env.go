@@ -146,7 +146,7 @@ func (e *env) weaken(mark int, why string, keepDir bool) int {
 		}
 		if v := e.vars[u.name]; v.state != varUnknown {
 			e.vars[u.name] = variable{why: why, shape: v.text, calc: v.calc, fns: joinFns(v.fns, u.old.fns)}
-		} else if strings.HasPrefix(v.why, whyPrinted) { // or what it was before
+		} else if strings.HasPrefix(v.why, whyPrinted) || strings.HasPrefix(v.why, LineOf) { // or what it was before
 			v.why = why
 			e.vars[u.name] = v
 		}

@@ -12,7 +12,7 @@ const whyPrinted = "a word that is printed by "
 // IsPrinted reports whether a dynamic word is what a command prints that prints numbers, names or paths, so that it
 // begins with no dash and is not split: `git push origin "$(git branch --show-current)"`.
 func IsPrinted(w *Word) bool {
-	return !w.Known && w.Text == "" && w.Bound && strings.HasPrefix(w.Why, whyPrinted)
+	return !w.Known && (w.Text == "" || w.Text[0] != '-') && w.Bound && strings.HasPrefix(w.Why, whyPrinted)
 }
 
 // onePrinted reports whether a variable is nothing but such a word.
@@ -45,16 +45,21 @@ func printsWord(args []string) (shape string, ok bool) {
 		return temporary(args[1:])
 	case "dirname":
 		return parent(args[1:])
-	case "nproc", "whoami":
+	case "nproc", "whoami", "hostname", "uuidgen":
 		return Unknown, len(args) == 1
 	case "id":
 		return Unknown, flags("-u", "-g", "-un", "-gn")
 	case "uname":
 		return Unknown, flags("", "-s", "-m", "-r")
 	case "date":
+		if len(args) == 3 && args[1] == "-u" {
+			args = args[1:]
+		}
 		return Unknown, len(args) == 2 && plainDate(args[1])
 	case "git":
-		return Unknown, flags("branch --show-current", "rev-parse HEAD", "rev-parse --short HEAD", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD")
+		return Unknown, flags("branch --show-current", "rev-parse --abbrev-ref HEAD", "rev-list --count HEAD") || printsCommit(args[1:])
+	case "kubectl", "oc":
+		return Unknown, printsNames(args[1:])
 	case "docker", "podman":
 		return Unknown, printsIDs(args[1:])
 	case "go":
@@ -69,23 +74,91 @@ func printsWord(args []string) (shape string, ok bool) {
 	return "", false
 }
 
+// printsCommit reports whether git prints the hashes of commits: `merge-base HEAD main`, `rev-list -n 1 main`. A tag may be called anything.
+func printsCommit(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	last, known := false, ""
+	switch args[0] {
+	case "rev-parse":
+		known = " --short --verify -q "
+	case "merge-base":
+		known = " --fork-point "
+	case "rev-list", "log":
+		known = " --tags --first-parent --reverse --no-merges --all "
+	default:
+		return false
+	}
+	for _, a := range args[1:] {
+		name, _, _ := strings.Cut(a, "=")
+		switch {
+		case !strings.HasPrefix(a, "-"): // a revision, which is printed itself where there is none such
+		case strings.Contains(known, " "+a+" "):
+		case args[0] == "log" && (a == "--format=%H" || a == "--format=%h" || a == "--pretty=%H" || a == "--pretty=%h" || a == "--pretty=format:%H" || a == "--pretty=format:%h"):
+			last = true
+		case (args[0] == "log" || args[0] == "rev-list") && (a == "-n" || strings.Trim(a, "-n0123456789") == "" || strings.HasPrefix(name, "--max-") || name == "--before" || name == "--since" || name == "--after" || name == "--until"):
+		default:
+			return false
+		}
+	}
+	return last || args[0] != "log"
+}
+
+// printsNames reports whether kubectl prints names of things and nothing else: `get pods -l app=web -o name`. Kubernetes has none
+// that begins with a dash.
+func printsNames(args []string) bool {
+	if len(args) < 2 || args[0] != "get" && strings.Join(args, " ") != "config current-context" {
+		return false
+	}
+	names := args[0] == "config"
+	for i := 1; i < len(args); i++ {
+		name, value, attached := strings.Cut(args[i], "=")
+		switch name {
+		case "-n", "--namespace", "-l", "--selector", "--context", "--field-selector", "--sort-by", "-o", "--output":
+			if !attached {
+				i++
+				value = strings.Join(args[i:min(i+1, len(args))], "")
+			}
+			if name == "-o" || name == "--output" {
+				value = strings.TrimPrefix(value, "=")
+				names = value == "name" || strings.HasPrefix(value, "jsonpath={") && strings.HasSuffix(value, ".metadata.name}") && strings.Count(value, "{") == 1
+			}
+		case "-A", "--all-namespaces", "--no-headers", "-ojson", "-oyaml", "-owide":
+		case "-oname":
+			names = true
+		default:
+			if strings.HasPrefix(name, "-") {
+				return false
+			}
+		}
+	}
+	return names
+}
+
 // printsIDs reports whether docker prints nothing but identifiers: `ps -aq --filter name=db`.
 func printsIDs(args []string) bool {
-	if len(args) > 1 && slices.Contains([]string{"container ls", "image ls", "volume ls", "network ls", "compose ps"}, args[0]+" "+args[1]) {
+	compose := len(args) > 1 && args[0] == "compose" && args[1] == "ps"
+	if len(args) > 1 && (compose || slices.Contains([]string{"container ls", "image ls", "volume ls", "network ls"}, args[0]+" "+args[1])) {
 		args = args[1:]
 	} else if len(args) == 0 || args[0] != "ps" && args[0] != "images" {
 		return false
 	}
 	quiet := false
 	for i := 1; i < len(args); i++ {
-		switch name, _, attached := strings.Cut(args[i], "="); name {
-		case "-q", "-aq", "-qa", "--quiet":
+		switch name, _, attached := strings.Cut(args[i], "="); {
+		case name == "--quiet":
 			quiet = true
-		case "-a", "--all", "-l", "--latest", "--no-trunc":
-		case "-f", "--filter":
+		case name == "--all" || name == "--latest" || name == "--no-trunc":
+		case name == "--filter":
 			if !attached {
 				i++
 			}
+		case len(name) > 1 && name[0] == '-' && strings.Trim(name[1:len(name)-1], "qal") == "" && strings.IndexByte("qalf", name[len(name)-1]) >= 0: // `-aqf status=exited`
+			if quiet = quiet || strings.Contains(name, "q"); strings.HasSuffix(name, "f") && !attached {
+				i++
+			}
+		case compose && name != "" && name[0] != '-': // a service
 		default:
 			return false
 		}

@@ -31,7 +31,7 @@ func (k *check) effect(e *effect.Effect) *Finding {
 		return k.reads(e)
 	case e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless:
 		return nil
-	case e.VisibleOnly() || e.Recursive && is("formats", e.Program): // what a formatter writes means the same
+	case e.Formatted() || e.Recursive && is("formats", e.Program): // what a formatter writes means the same
 		return nil
 	}
 	how := there

@@ -1,0 +1,151 @@
+package effect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat/shell"
+)
+
+// patched gives `git apply` and `patch` the files that the patch names, where its text is known: from a here-document, or from a
+// file that the command itself writes. It reports whether that is so.
+func (c *call) patched() bool {
+	in, known := inputOf(c.f.script, c.f.at)
+	text := in.Text
+	for _, i := range c.ops() {
+		if w := &c.words[i]; w.Text != "-" || !w.Known {
+			text, known = c.a.writtenText(c.f.dir, w)
+		}
+	}
+	strip, flags := c.patchFlags()
+	if !known || !flags || len(c.ops()) > 1 || c.name != "git" && len(c.ops()) > 0 || c.f.otherRepo || !c.a.afford(len(text)/bytesOfWork) {
+		return false
+	}
+	names, ok := patchNames(text, strip)
+	if !ok {
+		return false
+	}
+	moves := strings.Contains(text, "\nrename from ") || strings.Contains(text, "\ncopy from ")
+	dir := c.f.dir
+	for _, at := range [...]string{dir, c.a.worktree(dir)} { // git takes the names from the top, patch from here
+		for _, name := range names {
+			c.f.dir = at
+			w := shell.Word{Text: name, Raw: name, Known: true, Span: c.words[0].Span}
+			if c.changeFile(Write, &w); moves {
+				c.readFile(&w, true)
+			}
+		}
+		if c.f.dir = dir; c.name != "git" || at == c.a.worktree(dir) {
+			break
+		}
+	}
+	return true
+}
+
+// patchFlags returns how many directories -p takes off a name, and whether all other flags leave the names alone.
+func (c *call) patchFlags() (strip int, ok bool) {
+	if strip = -1; c.name == "git" {
+		strip = 1
+	}
+	for i := 1; i < len(c.words); i++ {
+		switch w := &c.words[i]; {
+		case !w.Known:
+			return 0, false
+		case len(w.Text) == 3 && w.Text[:2] == "-p" && w.Text[2] >= '0' && w.Text[2] <= '9':
+			strip = int(w.Text[2] - '0')
+		case isFlag(w.Text) && !hasWord(" -R --reverse -v --verbose -3 --3way --index --cached --recount -N --forward -s --quiet --silent -f --force -t --batch --dry-run ", w.Text, ' '):
+			return 0, false
+		}
+	}
+	return strip, strip >= 0
+}
+
+// writtenText returns what the command itself writes into a file, if all of that is known.
+func (a *analyzer) writtenText(dir string, file *shell.Word) (string, bool) {
+	p := a.resolve(dir, file)
+	var text string
+	ok := false
+	for _, w := range a.writes {
+		e := &a.an.Effects[w.effect]
+		if !same(e, &Effect{Kind: Read, Raw: file.Text, Path: p.Abs, Real: p.Real}) || a.keeps(e) {
+			continue
+		}
+		if text != "" {
+			return "", false
+		}
+		if text, ok = a.textOf(&w, a.wordsOf(e)); !ok {
+			return "", false
+		}
+	}
+	return text, ok
+}
+
+// patchNames returns the files that a unified diff changes. Every line of it has to be understood: `patch` takes a list of
+// editor's commands for a patch, too, and a link in one would lead the next file elsewhere.
+func patchNames(text string, strip int) (names []string, ok bool) {
+	var before, after int // lines that are left of a hunk
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		word, rest, _ := strings.Cut(line, " ")
+		switch {
+		case before > 0 || after > 0:
+			if line == "" {
+				line = " "
+			}
+			switch line[0] {
+			case ' ':
+				before, after = before-1, after-1
+			case '-':
+				before--
+			case '+':
+				after--
+			case '\\':
+			default:
+				return nil, false
+			}
+		case word == "---" || word == "+++" || word == "rename" || word == "copy":
+			if word == "rename" || word == "copy" { // `rename to x` has no a/ before the name
+				_, rest, _ = strings.Cut(rest, " ")
+				rest = strings.Repeat("a/", strip) + rest
+			}
+			name, _, _ := strings.Cut(rest, "\t")
+			if name == "/dev/null" {
+				continue
+			}
+			for range strip {
+				_, name, _ = strings.Cut(name, "/")
+			}
+			if name == "" || name[0] == '"' || name[0] == '/' || strings.ContainsAny(name, " \r\\") {
+				return nil, false
+			}
+			names = append(names, name)
+		case word == "@@":
+			if before, after, ok = hunk(rest); !ok || len(names) == 0 {
+				return nil, false
+			}
+		case word == "diff" && strings.HasPrefix(rest, "--git ") || word == "index" || word == "similarity" || line == "" || strings.HasPrefix(line, `\ No newline`):
+		case hasWord(" old new deleted ", word, ' ') && !strings.HasSuffix(line, "120000") && !strings.HasSuffix(line, "160000"): // `new file mode 100644`
+		default:
+			return nil, false
+		}
+	}
+	return names, before == 0 && after == 0 && len(names) > 0
+}
+
+// hunk reads the numbers of lines in `-1,4 +1,5 @@ func f()`.
+func hunk(s string) (before, after int, ok bool) {
+	var counts [2]int
+	for i, sign := range [...]byte{'-', '+'} {
+		var part string
+		part, s, _ = strings.Cut(s, " ")
+		if part == "" || part[0] != sign {
+			return 0, 0, false
+		}
+		counts[i] = 1
+		if _, n, given := strings.Cut(part, ","); given {
+			if _, err := fmt.Sscanf(n, "%d", &counts[i]); err != nil || !allDigits(n) {
+				return 0, 0, false
+			}
+		}
+	}
+	return counts[0], counts[1], strings.HasPrefix(s, "@@")
+}
