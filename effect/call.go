@@ -86,6 +86,10 @@ func (c *call) run() {
 		c.semicolons()
 	case "echo", "printf":
 		c.prints()
+	case "eval":
+		if c.a.an.Commands[c.cmd].Known && len(c.words) == 2 && !c.words[1].Known { // `eval "$(ssh-agent -s)"`
+			c.a.effect(Effect{Kind: Code, Program: c.name, Detail: "code that a program prints", Command: c.cmd, Span: c.span(), Certain: true})
+		}
 	}
 	if c.root.hasSubs() && !c.subcommand() {
 		return

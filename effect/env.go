@@ -87,17 +87,26 @@ func appends(v *shell.Word) bool {
 	return !v.Known && (strings.HasPrefix(value, "$PATH:") || strings.HasPrefix(value, "${PATH}:")) && !strings.ContainsAny(value, "`(")
 }
 
-// systemFirst reports whether a value of PATH only puts a directory of the system before the others, which the command
-// does not speak of elsewhere: `/usr/local/go/bin:$PATH`.
+// systemFirst reports whether a value of PATH only puts directories before the others in which the system, a person or the project
+// has programs, and which the command does not speak of elsewhere: `/usr/local/go/bin:$HOME/.cargo/bin:$PATH`.
 func (a *analyzer) systemFirst(v *shell.Word) bool {
 	value := strings.Trim(strings.TrimPrefix(v.Raw, "PATH="), `"`)
-	dir, rest, _ := strings.Cut(value, ":")
-	switch dir {
-	case "/bin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/local/go/bin", "/opt/homebrew/bin":
-		return !v.Known && (rest == "$PATH" || rest == "${PATH}") && strings.Count(a.an.Source, dir) == 1 && !strings.Contains(a.an.Source, "unset")
+	rest := value
+	for rest != "$PATH" && rest != "${PATH}" {
+		var dir string
+		dir, rest, _ = strings.Cut(rest, ":")
+		for _, home := range [...]string{"$HOME/", "${HOME}/", "~/", "$PWD/", "./"} {
+			dir = strings.TrimPrefix(dir, home)
+		}
+		if !hasWord(programDirs, dir, ' ') || strings.Count(a.an.Source, dir) > 1 || v.Known || strings.Contains(a.an.Source, "unset") {
+			return false
+		}
 	}
-	return false
+	return rest != value
 }
+
+// programDirs are where programs are installed, of the system, in a home or in a project.
+const programDirs = " /bin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/local/go/bin /opt/homebrew/bin go/bin .local/bin .cargo/bin .bun/bin .deno/bin .npm-global/bin .pyenv/bin .pyenv/shims .rbenv/bin .rbenv/shims .dotnet/tools node_modules/.bin .venv/bin venv/bin "
 
 // splitsLine reports whether an assignment only says at what `read` splits its line: `while IFS=, read -r a b`.
 func splitsLine(as *shell.Assign, c *shell.Command, s *shell.Script) bool {

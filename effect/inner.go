@@ -199,11 +199,24 @@ func (c *call) lists() bool {
 	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
 		return false
 	}
-	from := s.Commands[c.f.at].Stdin
-	if from < 0 || from >= len(s.Commands) || s.Commands[c.f.at].Nest&shell.MixedStdin != 0 {
-		return false
+	name := ""
+	for at := c.f.at; ; {
+		from := s.Commands[at].Stdin
+		if from < 0 || from >= at || s.Commands[at].Nest&shell.MixedStdin != 0 || !c.a.afford(1) {
+			return false
+		}
+		words := s.Commands[from].Words
+		if c.listedBy(words) {
+			if c.foundName == "" {
+				c.foundName = name
+			}
+			return true
+		}
+		if !selects(words) || len(s.Commands[from].Assigns) > 0 || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) || s.Redefines(words[0].Text) {
+			return false
+		}
+		at, name = from, or(name, grepsFor(words)) // `find dist -type f | sort | xargs md5sum`
 	}
-	return c.listedBy(s.Commands[from].Words)
 }
 
 // listedBy notes where the files lie that a command lists, if that is all it does.
@@ -366,6 +379,7 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 		c.module(w)
 	}
 	switch {
+	case !w.Known && c.f.script != nil && c.f.script.PrintsSetup(w.Raw): // `source <(kubectl completion bash)`
 	case !w.Known:
 		c.gap(DynamicCode, "which code is run is known only at run time", w)
 	case r == roleModule:

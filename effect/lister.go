@@ -20,8 +20,9 @@ func (c *call) listed(w *shell.Word) *shell.Word {
 	if words := c.lister(w); words == nil || !c.listedBy(words) {
 		return w
 	}
-	if inside, _ := printedBy(w); c.foundName == "" {
-		c.foundName = grepsFor(inside)
+	if inside, _ := printedBy(w); c.foundName == "" && strings.Contains(inside, "grep") {
+		list := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang}).Commands
+		c.foundName = grepsFor(list[len(list)-1].Words)
 	}
 	c.f.noLinks, c.f.noHidden = c.noLinks, c.noHidden
 	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
@@ -96,18 +97,16 @@ func printedBy(w *shell.Word) (string, bool) {
 	return strings.CutPrefix(w.Why, shell.LineOf)
 }
 
-// grepsFor returns the pattern of names that a grep at the end of a pipe leaves: of `git diff --name-only | grep '\.go$'` it is *.go.
-func grepsFor(pipe string) string {
-	at := strings.LastIndexByte(pipe, '|')
-	fields := strings.Fields(pipe[at+1:])
-	if at < 0 || len(fields) != 2 || fields[0] != "grep" {
+// grepsFor returns the pattern of names that a grep leaves: of `git diff --name-only | grep '\.go$'` it is *.go.
+func grepsFor(words []shell.Word) string {
+	if len(words) != 2 || words[0].Text != "grep" {
 		return ""
 	}
-	ext, ok := strings.CutPrefix(strings.Trim(fields[1], `'"`), `\.`)
-	if ext, ok = strings.CutSuffix(ext, "$"); !ok || ext == "" || strings.ContainsFunc(ext, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) {
-		return ""
+	ext, ok := strings.CutPrefix(words[1].Text, `\.`)
+	if ext, end := strings.CutSuffix(ext, "$"); ok && end && ext != "" && !strings.ContainsFunc(ext, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) {
+		return "*." + ext
 	}
-	return "*." + ext
+	return ""
 }
 
 // firstColumn reports whether awk prints the first word of lines, and nothing else: `awk '/web/ {print $1}'`.

@@ -9,7 +9,16 @@ import (
 // sed gives a sed script its effects, or calls it code if it is not wholly understood.
 func (c *call) sed(w *shell.Word) {
 	var r sedReader
-	if !w.Known || !r.read(w.Text) {
+	text := w.Text
+	if !w.Known { // `sed "s/x/$(git rev-parse --short HEAD)/"`
+		text = w.Shape()
+		if strings.Count(text, shell.Unknown) != 1 || !shell.IsPrinted(w) || !strings.Contains(w.Raw, "$(git rev-parse --short HEAD)") && !strings.Contains(w.Raw, "$(git rev-parse HEAD)") && !strings.Contains(w.Raw, "$(date +%") {
+			c.code("sed", w)
+			return
+		}
+		text = strings.Replace(text, shell.Unknown, "0", 1)
+	}
+	if !r.read(text) {
 		c.code("sed", w)
 		return
 	}

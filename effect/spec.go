@@ -285,6 +285,9 @@ func (s *spec) stdinAt() int {
 			return i
 		}
 	}
+	if s.stdin.role == roleSQL {
+		return maxOperands // `psql app`
+	}
 	if s.stdin.role == roleRemote {
 		return 1 // `ssh host`
 	}

@@ -14,8 +14,22 @@ func (c *call) sql(w *shell.Word) {
 		return
 	}
 	text := strings.TrimSpace(w.Text)
-	if text == "" || metaCommand(text) {
+	if text == "" || metaCommand(text) || c.copies(text, w) {
 		return
+	}
+	if text[0] == '.' || text[0] == '\\' { // `.headers on`, and what follows
+		first, rest, _ := strings.Cut(text, "\n")
+		if rest != "" && (metaCommand(strings.TrimSpace(first)) || c.copies(first, w)) {
+			v := *w
+			v.Text = rest
+			c.sql(&v)
+			return
+		}
+	}
+	if parts := strings.Split(strings.ReplaceAll(text, `"`, "'"), "'"); c.name == "duckdb" { // `select * from 'a.csv'` reads that file
+		for i := 1; i < len(parts); i += 2 {
+			c.readFile(&shell.Word{Text: parts[i], Raw: parts[i], Known: true, Glob: hasGlob(parts[i]), Span: w.Span}, true)
+		}
 	}
 	r := sqlReader{text: text}
 	switch verb := r.read(); verb {
@@ -24,12 +38,32 @@ func (c *call) sql(w *shell.Word) {
 		c.code("SQL", w)
 	default:
 		e := c.newEffect(Write, w)
-		e.Raw, e.Detail = "", "SQL "+verb
+		e.Raw, e.Detail, e.Unnamed = "", "SQL "+verb, true // in the database
 		if verb == "DROP" || verb == "DELETE" || verb == "TRUNCATE" {
 			e.Kind = Delete
 		}
 		c.a.effect(e)
 	}
+}
+
+// copies is psql's `\copy t to 'a.csv' csv`, which writes a file, or reads one.
+func (c *call) copies(text string, w *shell.Word) bool {
+	rest, ok := strings.CutPrefix(text, `\copy `)
+	what, file, found := strings.Cut(rest, " '")
+	file, options, ends := strings.Cut(file, "'")
+	if !ok || !found || !ends || strings.ContainsAny(what+options, "\n'\"`\\$") || strings.Contains(strings.ToLower(rest), "program") {
+		return false
+	}
+	v := shell.Word{Text: file, Raw: file, Known: true, Span: w.Span}
+	switch what = strings.ToLower(what); {
+	case strings.HasSuffix(what, " to"):
+		c.changeFile(Write, &v)
+	case strings.HasSuffix(what, " from"):
+		c.readFile(&v, true)
+	default:
+		return false
+	}
+	return true
 }
 
 // metaCommand recognises clients' own commands that only show something: \dt, .tables.
@@ -60,7 +94,7 @@ func (r *sqlReader) read() string {
 	if strings.ContainsAny(r.text, "\\$`#@{") || strings.Contains(r.text, "--") || strings.Contains(r.text, "/*") {
 		return "?"
 	}
-	harm, first, last := "", true, ""
+	harm, statement, first, before, last := "", "", true, "", ""
 	for r.at < len(r.text) {
 		ch := r.text[r.at]
 		switch {
@@ -75,15 +109,18 @@ func (r *sqlReader) read() string {
 		case isWordByte(ch):
 			word := strings.ToUpper(r.word())
 			v := sqlWord(word, first)
-			if v == "?" && !(word == "INTO" && (harm == "INSERT" || harm == "REPLACE") || word == "SET" && harm == "UPDATE") {
+			if first {
+				statement = word
+			}
+			if v == "?" && !hasWord(sqlWithin, statement+":"+word, ' ') {
 				return "?"
 			}
 			if harm == "" && v != "?" {
 				harm = v
 			}
-			first, last = false, word
+			first, before, last = false, last, word
 		case ch == '(':
-			if last != "" && !hasWord(sqlBeforeParen, last, ' ') && harm == "" {
+			if last != "" && !hasWord(sqlBeforeParen, last, ' ') && (harm == "" || reachesOut(last) && !hasWord(sqlBeforeName, before, ' ')) {
 				return "?"
 			}
 			r.at++
@@ -138,6 +175,23 @@ func sqlWord(word string, first bool) string {
 	}
 	return "?"
 }
+
+// reachesOut reports whether a function, of those that a statement which changes something may call, looks like one that
+// reaches files or programs: readfile, load_extension, pg_read_file, dblink.
+func reachesOut(name string) bool {
+	for _, part := range [...]string{"FILE", "LOAD", "EXEC", "SYS", "SHELL", "CMD", "DBLINK", "EDIT", "LO_", "PG_LS", "PG_READ", "HTTP", "READ_", "_TO_XML", "TOKENIZER", "GLOB", "SNIFF", "PARQUET", "SCAN"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// sqlBeforeName are the words before a name that is no function: `create table files (id int)`.
+const sqlBeforeName = " TABLE INTO EXISTS ON VIEW INDEX REFERENCES KEY CONSTRAINT TYPE "
+
+// sqlWithin are words that mean more elsewhere, with the statement that they belong to.
+const sqlWithin = " INSERT:INTO REPLACE:INTO MERGE:INTO UPDATE:SET INSERT:SET INSERT:DO ALTER:SET "
 
 // sqlBeforeParen are the words that may stand before a parenthesis: keywords, and functions
 // that only compute.

@@ -17,11 +17,15 @@ func (c *call) standardInput(o *operand) {
 	case o.role == roleRemote && known:
 		c.joined([]shell.Word{w}, "ssh")
 		return
-	case o.role == roleRemote && !c.fedByOther():
-		return // a person's terminal
+	case (o.role == roleRemote || o.role == roleSQL || c.f.where != "") && !known && !c.fedByOther():
+		return // a person's terminal: `ssh host`, `psql app`, `docker exec -it web sh`
 	}
 	if file := c.inputFile(); !known && file != nil && o.role != roleShell { // `sqlite3 app.db < schema.sql`
 		c.scriptFile(roleScript, file)
+		return
+	}
+	if !known && o.role == roleSQL && len(c.ops()) > 0 { // `pg_dump a | psql b`
+		c.a.effect(Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "SQL from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host})
 		return
 	}
 	if !known {

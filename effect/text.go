@@ -41,6 +41,7 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 		c.Nest = f.script.Commands[f.at].Nest
 	}
 	c.Text, c.Prefix, c.Known = canonical(words, f.source)
+	c.Known = c.Known || c.Program == "eval" && len(words) == 2 && f.script != nil && f.script.PrintsSetup(words[1].Raw)
 	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
 		if alt += c.Text[min(len(standardName(&words[0])), len(c.Text)):]; alt != c.Text {
 			c.Alts = append(c.Alts, alt)

@@ -439,6 +439,9 @@ func (a *analyzer) runText(s *started, text string) {
 	if s.cmd >= 0 && s.cmd < len(a.an.Commands) {
 		a.an.Commands[s.cmd].Wrapper = true
 	}
+	if (reader == "source" || reader == ".") && (strings.Contains(text, "cd") || strings.Contains(text, "pushd")) {
+		a.gap(DynamicCode, "sources a file that the command itself writes", s.span, s.cmd) // what follows may run elsewhere
+	}
 	in := s.f.inner(path.Base(s.words[0].Text), s.cmd)
 	in.pin, in.pinned = s.span, true
 	a.script(text, &in)

@@ -30,7 +30,11 @@ func (w *walker) builtin(at int, name string) {
 	case "alias":
 		w.setAlias(args)
 	case ".", "source":
-		w.lost(name)
+		if len(args) > 0 && (args[0].Known && staysHere(args[0].Text) || w.out.PrintsSetup(args[0].Raw)) {
+			w.forget("may be set by " + name)
+		} else {
+			w.lost(name)
+		}
 	case "return", "break", "continue":
 		w.returned = true
 	case "export", "declare", "typeset", "local", "readonly", "nameref", "integer", "float":

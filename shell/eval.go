@@ -168,6 +168,10 @@ func (w *walker) evalWords(words []Word) {
 		w.evalText(code, InEval, at, len(words) == 1)
 		return
 	}
+	if len(words) == 1 && w.out.PrintsSetup(words[0].Raw) { // `eval "$(ssh-agent -s)"`
+		w.forget("may be set by eval")
+		return
+	}
 	w.out.gap(DynamicCode, "eval of text known only at run time", at)
 	from := len(w.out.Gaps)
 	w.evalText(code, InEval, at, len(words) == 1)

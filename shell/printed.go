@@ -158,6 +158,15 @@ func printsIDs(args []string) bool {
 			if quiet = quiet || strings.Contains(name, "q"); strings.HasSuffix(name, "f") && !attached {
 				i++
 			}
+		case name == "--format":
+			value := strings.TrimPrefix(args[i], "--format=")
+			if !attached && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			if quiet = value == "{{.Names}}" || value == "{{.ID}}" || value == "{{.Name}}"; !quiet { // none of which begins with a dash
+				return false
+			}
 		case compose && name != "" && name[0] != '-': // a service
 		default:
 			return false
