@@ -240,8 +240,9 @@ func (s *setSpace) meets(p *pattern.Pattern, text string) (may, must bool) {
 	if !may || must {
 		return may, must
 	}
-	if s.within {
-		return !p.MayMeet(s.elsewhere(known), true), false
+	if s.within { // a rule for `**/config/prod.yaml` names this place, too, if it is config
+		other, file := s.elsewhere(known), "/"+string(paths.AnyName)
+		return !p.MayMeet(other, true) || p.MayMeet(known+file, false) && !p.MayMeet(other+file, false), false
 	}
 	if s.visible && s.below && !p.MayMeetAcross(text, "", false) || s.stars && !starsMeet(p, text, s.below) {
 		return false, false

@@ -130,6 +130,8 @@ func TestFloorVisible(t *testing.T) {
 	}{
 		{"**/.env", "rg -l x | sort | uniq", obstat.Allow},
 		{"**/.ssh/**", "rg x", obstat.Allow},
+		{"**/config/prod.yaml", "grep -r x config", obstat.Ask},
+		{"**/config/prod.yaml", "grep -r x src", obstat.Allow},
 		{".env", "rg x", obstat.Allow},
 		{"**/.env", "rg --hidden x", obstat.Ask},
 		{"**/.env", "rg -uu x", obstat.Ask},

@@ -142,6 +142,9 @@ func (c *call) subcommand() bool {
 	c.args = c.root.args
 	c.walk(1, at[0], true)
 	c.settleFlags()
+	for i := at[0]; i < len(c.words); i++ {
+		c.fileURL(&c.words[i], roleText) // whatever takes it, `file://f` names a file
+	}
 	return false
 }
 

@@ -37,6 +37,7 @@ func allDigits(s string) bool {
 func (c *call) unlisted(i int) {
 	c.unsure = true
 	c.mayRun(i)
+	c.fileURL(&c.words[i], roleText)
 	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
 }
 

@@ -223,14 +223,15 @@ func TestPathspecs(t *testing.T) {
 			t.Errorf("%s does not read .env: %+v", c, AnalyzeCommand(c, opts).Effects)
 		}
 	}
-	for _, c := range []string{"git log -p -- config/prod.yaml", "git log -p -- 'config/*.yaml'", "git log $x -- config/prod.yaml", "git show HEAD:config/prod.yaml", "cd src && git show HEAD:config/prod.yaml", "git log -p -- ':/config'"} {
+	for _, c := range []string{"git log -p -- config/prod.yaml", "git log -p -- 'config/*.yaml'", "git log $x -- config/prod.yaml", "git show HEAD:config/prod.yaml", "cd src && git show HEAD:config/prod.yaml", "git log -p -- ':/config'",
+		"git show $(git rev-parse HEAD:config/prod.yaml)", "B=$(git rev-parse :config/prod.yaml); git show $B", "git show $(git ls-tree HEAD config/prod.yaml | cut -d' ' -f3)", "git fmt-merge-msg -F config/prod.yaml", "aws x y --z=file://config/prod.yaml", "sqlite3 'file:config/prod.yaml?mode=ro' .dump"} {
 		if !reads(c, other) {
 			t.Errorf("%s does not read config/prod.yaml: %+v", c, AnalyzeCommand(c, opts).Effects)
 		}
 	}
 	for _, c := range []string{
 		"git diff -- .", "git diff -- . ':!package-lock.json'", "git log -p -- src", "git log --oneline -- config/prod.yaml", "git diff main -- '*.go'", "git show HEAD -- src", "git log -p -3", "git diff $BASE",
-		"git grep x -- '*.go'", "git format-patch -1", "git bundle create /tmp/b HEAD", "git show :/fix", "git log --until=now -- config/prod.yaml",
+		"git grep x -- '*.go'", "git format-patch -1", "git bundle create /tmp/b HEAD", "git show :/fix", "git show $(git rev-parse HEAD~2)", "git log --until=now -- config/prod.yaml",
 	} {
 		if reads(c, env) || reads(c, other) {
 			t.Errorf("%s reads .env or config/prod.yaml: %+v", c, AnalyzeCommand(c, opts).Effects)

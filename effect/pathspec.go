@@ -11,7 +11,7 @@ import (
 // revision is a revision or a tracked file of which git says something: of `git log -p -- x` it
 // shows the content.
 func (c *call) revision(w *shell.Word) {
-	if c.patches() {
+	if c.patches() || c.words[c.at[0]].Text == "rev-parse" && strings.Contains(w.Text, ":") { // `git show $(git rev-parse HEAD:x)`
 		c.blob(w)
 		return
 	}
@@ -82,7 +82,7 @@ func (c *call) unknownBlob(w *shell.Word) {
 	colon := strings.LastIndexByte(shape, ':')
 	shape = shape[colon+1:]
 	v := *w
-	fed := w.Why == whyInput && c.words[c.at[0]].Text == "show" && !c.flagged(namesOfChanges) // `git ls-tree HEAD | ... | xargs git show`
+	fed := c.words[c.at[0]].Text == "show" && !c.flagged(namesOfChanges) && (w.Why == whyInput || c.listsObjects()) // `git ls-tree HEAD | ... | xargs git show`
 	switch {
 	case colon < 0 && isRange(shape):
 		return // `$(git describe --tags)..HEAD`
@@ -100,6 +100,16 @@ func (c *call) unknownBlob(w *shell.Word) {
 		e.shape, e.bound = &any, true
 	}
 	c.a.effect(e)
+}
+
+// listsObjects reports whether the command makes git print the names of objects which are no commits.
+func (c *call) listsObjects() bool {
+	for _, word := range [...]string{"ls-tree", "--objects", "hash-object", "ls-files -s", "ls-files --stage", "write-tree", "--batch"} {
+		if strings.Contains(c.a.an.Source, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // A pathspec is git's way to name tracked files.

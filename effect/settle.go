@@ -313,7 +313,7 @@ func (c *call) operands(ops []int) {
 		if o.role == roleText || o.role == roleDefine || o.role == roleUnless && strings.Contains(w.Text, "=") { // `make all` names no command
 			c.mayRun(i)
 		}
-		w = c.listed(w)
+		w = c.databaseFile(c.listed(w))
 		c.splitOperand(w)
 		c.fileURL(w, o.role)
 		if c.spec.style&styleOrder != 0 {

@@ -42,8 +42,23 @@ func (c *call) sql(w *shell.Word) {
 		if verb == "DROP" || verb == "DELETE" || verb == "TRUNCATE" {
 			e.Kind = Delete
 		}
+		if ops := c.ops(); strings.HasPrefix(c.name, "sqlite") && len(ops) > 0 && c.words[ops[0]].Text != ":memory:" {
+			c.changeFile(Write, c.databaseFile(&c.words[ops[0]]))
+			return
+		}
 		c.a.effect(e)
 	}
+}
+
+// databaseFile is the file of a database that SQLite is given as an address: `file:app.db?mode=ro`.
+func (c *call) databaseFile(w *shell.Word) *shell.Word {
+	name, ok := strings.CutPrefix(w.Text, "file:")
+	if !ok || !w.Known || !strings.HasPrefix(c.name, "sqlite") {
+		return w
+	}
+	v := *w
+	v.Text, _, _ = strings.Cut(strings.TrimPrefix(name, "//"), "?")
+	return &v
 }
 
 // copies is psql's `\copy t to 'a.csv' csv`, which writes a file, or reads one.
