@@ -149,6 +149,7 @@ type frame struct {
 	foundName   string   // pattern of its name, "" if there is none
 	noLinks     bool     // it is no link: `find -type f`
 	noHidden    bool     // it is not hidden: `rg -l x`
+	foundAll    bool     // it is any file at all, a hidden one, too: `find . -type f`
 	foundShape  string   // what found looks like, if it is not known
 	secretNames bool     // names that find was told to look for are those of secrets
 	mounts      []mount  // of the container that it runs in

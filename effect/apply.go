@@ -267,7 +267,8 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	case processSubst(w):
 		return
 	case !w.Known && w.Why == whyFound:
-		e.Harmless, e.Secret = !c.f.secretNames, c.f.secretNames
+		e.Secret = c.f.secretNames
+		e.Harmless = !e.Secret && !(show && c.f.foundAll && showsAll(c.name) && c.a.holdsProject(c.f.found))
 		c.foundEffects(&e)
 		return
 	case !w.Known:
@@ -293,7 +294,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	if c.names && show {
 		e.Secret = true
 	}
-	e.Harmless = !e.Secret
+	e.Harmless = !e.Secret && !(show && c.create && c.recursive && c.a.holdsProject(e.Path)) // `tar c . | cat`
 	c.addDetails(&e)
 	c.a.effect(e)
 	c.a.throughLinks(&e)

@@ -35,6 +35,7 @@ type call struct {
 	starts                                                     []string   // the places that found is above, if they are all known
 	foundName                                                  string     // pattern of the names that are found
 	noLinks, noHidden                                          bool       // none of them is a link, or hidden
+	foundAll                                                   bool       // they are all that there are
 	foundShape                                                 string     // what found looks like, if it is not known
 	into                                                       string     // directory that files of any name are put in
 	start                                                      string     // directory before its flags say another

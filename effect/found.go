@@ -2,6 +2,7 @@ package effect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -89,6 +90,34 @@ func (a *analyzer) foundLinks(e *Effect) {
 			a.throughLink(&through, fs, path.Join(e.Path, link), "")
 		}
 	}
+}
+
+// findsAll reports whether a listing has files of every name, hidden ones, too: `find . -type f`, `ls -A`.
+func findsAll(words []shell.Word) bool {
+	find := words[0].Text == "find"
+	if !find && words[0].Text != "ls" {
+		return false
+	}
+	hidden := find
+	for i := range words[1:] {
+		switch t := words[1+i].Text; {
+		case !words[1+i].Known, find && (strings.HasSuffix(t, "name") || strings.HasSuffix(t, "path") || strings.HasSuffix(t, "regex")) && isFlag(t):
+			return false
+		case !find && len(t) > 1 && t[0] == '-' && t[1] != '-':
+			hidden = hidden || strings.ContainsAny(t, "aA")
+		}
+	}
+	return hidden
+}
+
+// showsAll reports whether a program prints all of a file, or much of it, and does not look for something in it.
+func showsAll(name string) bool {
+	return hasWord(" cat tac head tail less more bat batcat nl rev xxd od hexdump hd base64 base32 strings sed awk cut paste fold fmt tee ", name, ' ')
+}
+
+// holdsProject reports whether a directory is the top of the project, where its .env is, or above it.
+func (a *analyzer) holdsProject(dir string) bool {
+	return dir != "" && (paths.Inside(dir, a.opts.Dir) || slices.ContainsFunc(a.opts.Roots, func(root string) bool { return paths.Inside(dir, root) }))
 }
 
 // searches reports whether the program looks into the files of a directory, and takes a pattern of

@@ -16,7 +16,7 @@ func (c *call) inner() {
 			if !c.hasFound {
 				c.startsAt(&shell.Word{Text: ".", Known: true})
 			}
-			c.foundName, c.noLinks = nameFilter(c.words), filesOnly(c.words)
+			c.foundName, c.noLinks, c.foundAll = nameFilter(c.words), filesOnly(c.words), findsAll(c.words)
 			c.wrap(c.fill(withPlace(c.words[s.at:s.end], c.spec), "{}", whyFound), false)
 		}
 	}
@@ -78,7 +78,7 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 	if c.hasFound {
 		f.found = c.found
 	}
-	f.foundName, f.foundShape, f.starts, f.noLinks, f.noHidden = c.foundName, c.foundShape, c.starts, c.noLinks, c.noHidden
+	f.foundName, f.foundShape, f.starts, f.noLinks, f.noHidden, f.foundAll = c.foundName, c.foundShape, c.starts, c.noLinks, c.noHidden, c.foundAll
 	if w := c.place0(); w != "" {
 		f.where, f.dir = w, c.workdir
 	}
@@ -210,6 +210,7 @@ func (c *call) lists() bool {
 			if c.foundName == "" {
 				c.foundName = name
 			}
+			c.foundAll = c.foundAll && name == ""
 			return true
 		}
 		if !selects(words) || len(s.Commands[from].Assigns) > 0 || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) || s.Redefines(words[0].Text) {
@@ -224,7 +225,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 	if !listing(words) {
 		return false
 	}
-	c.foundName, c.noLinks, c.noHidden = nameFilter(words), filesOnly(words), visibleOnly(words)
+	c.foundName, c.noLinks, c.noHidden, c.foundAll = nameFilter(words), filesOnly(words), visibleOnly(words), findsAll(words)
 	for i := range words[1:] {
 		if !words[1+i].Known {
 			return false

@@ -24,7 +24,7 @@ func (c *call) listed(w *shell.Word) *shell.Word {
 		list := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang}).Commands
 		c.foundName = grepsFor(list[len(list)-1].Words)
 	}
-	c.f.noLinks, c.f.noHidden = c.noLinks, c.noHidden
+	c.f.noLinks, c.f.noHidden, c.f.foundAll = c.noLinks, c.noHidden, c.foundAll && c.foundName == ""
 	c.f.found, c.f.starts, c.f.foundName, c.f.foundShape, c.f.secretNames = c.found, c.starts, c.foundName, c.foundShape, c.names
 	v := *w
 	v.Why = whyFound
