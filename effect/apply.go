@@ -281,7 +281,7 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	c.place(&e, w)
-	e.visible = e.Recursive && !e.Glob && visibleOnly(c.words)
+	e.visible = e.Recursive && !e.Glob && c.a.visibleOnly(c.words)
 	if e.Recursive && !e.Glob && c.searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(&e)) {
 		e.name = nameFilter(c.words) // `grep -r x --include='*.go' .`
 	}

@@ -130,14 +130,42 @@ func (c *call) searches() bool {
 	return false
 }
 
+// hiddenGlob reports whether the first of some words begins a pattern for rg which hidden files may have, that are searched then:
+// `-g '*'`, `--glob=.env`. One for files like `*.ts` is not such a pattern.
+func hiddenGlob(words []shell.Word) bool {
+	t, glob := words[0].Text, ""
+	switch flag, value, attached := strings.Cut(t, "="); {
+	case (flag == "--glob" || flag == "--iglob") && attached:
+		glob = value
+	case (t == "-g" || t == "--glob" || t == "--iglob") && len(words) > 1:
+		glob = words[1].Text
+	case strings.HasPrefix(t, "-g"):
+		glob = strings.TrimPrefix(t[2:], "=")
+	}
+	if glob == "" || glob[0] == '!' {
+		return false
+	}
+	name := path.Base(glob)
+	ext := strings.TrimPrefix(name, "*.")
+	for part := range strings.SplitSeq(strings.Trim(ext, "{}"), ",") {
+		if ext != name && (len(part) > 4 || strings.EqualFold(part, "env") || strings.ContainsFunc(part, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })) {
+			return true
+		}
+	}
+	return ext == name && (name[0] > 127 || !isWordByte(name[0]))
+}
+
+// writesIgnored reports whether an effect changes what rg passes by: `echo '!.env' > .ignore`.
+func writesIgnored(e Effect) bool { return e.Kind == Write && strings.HasSuffix(e.Raw, "ignore") }
+
 // visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
-func visibleOnly(words []shell.Word) bool {
-	if words[0].Text != "rg" {
+func (a *analyzer) visibleOnly(words []shell.Word) bool {
+	if words[0].Text != "rg" || strings.Contains(a.an.Source, "!") && slices.ContainsFunc(a.an.Effects, writesIgnored) {
 		return false
 	}
 	for i := range words {
 		switch t := words[i].Text; {
-		case !words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"):
+		case !words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"), strings.HasPrefix(t, "--type-a"), strings.HasPrefix(t, "--ignore-f"), hiddenGlob(words[i:]):
 			return false
 		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
 			return false

@@ -225,7 +225,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 	if !listing(words) {
 		return false
 	}
-	c.foundName, c.noLinks, c.noHidden, c.foundAll = nameFilter(words), filesOnly(words), visibleOnly(words), findsAll(words)
+	c.foundName, c.noLinks, c.noHidden, c.foundAll = nameFilter(words), filesOnly(words), c.a.visibleOnly(words), findsAll(words)
 	for i := range words[1:] {
 		if !words[1+i].Known {
 			return false

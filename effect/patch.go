@@ -2,6 +2,7 @@ package effect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/shell"
@@ -22,7 +23,7 @@ func (c *call) patched() bool {
 		return false
 	}
 	names, ok := patchNames(text, strip)
-	if !ok {
+	if !ok || slices.ContainsFunc(names, func(name string) bool { return c.a.isLink(c.f.dir, name) || c.a.isLink(c.a.worktree(c.f.dir), name) }) {
 		return false
 	}
 	moves := strings.Contains(text, "\nrename from ") || strings.Contains(text, "\ncopy from ")
@@ -40,6 +41,15 @@ func (c *call) patched() bool {
 		}
 	}
 	return true
+}
+
+// isLink reports whether a file is a link, of which a patch would change where it leads.
+func (a *analyzer) isLink(dir, name string) bool {
+	if a.opts.FS == nil {
+		return false
+	}
+	_, link := a.opts.FS.Readlink(a.resolve(dir, &shell.Word{Text: name, Known: true}).Abs)
+	return link
 }
 
 // patchFlags returns how many directories -p takes off a name, and whether all other flags leave the names alone.
@@ -70,7 +80,7 @@ func (a *analyzer) writtenText(dir string, file *shell.Word) (string, bool) {
 		if !same(e, &Effect{Kind: Read, Raw: file.Text, Path: p.Abs, Real: p.Real}) || a.keeps(e) {
 			continue
 		}
-		if text != "" {
+		if text != "" || appended(&w, a.wordsOf(e)) || slices.ContainsFunc(a.an.Effects[w.effect+1:], mayReplace) {
 			return "", false
 		}
 		if text, ok = a.textOf(&w, a.wordsOf(e)); !ok {
@@ -78,6 +88,26 @@ func (a *analyzer) writtenText(dir string, file *shell.Word) (string, bool) {
 		}
 	}
 	return text, ok
+}
+
+// appended reports whether what is written may follow other text that is in the file already.
+func appended(w *written, words []shell.Word) bool {
+	return w.script == nil || w.at >= len(w.script.Commands) || slices.ContainsFunc(w.script.Commands[w.at].Redirects, func(r shell.Redirect) bool { return strings.HasSuffix(r.Op, ">>") }) ||
+		slices.ContainsFunc(words[min(1, len(words)):], func(w shell.Word) bool { return isFlag(w.Text) })
+}
+
+// mayReplace reports whether files are written of which it is not said which they are: `tar xf x.tar`.
+func mayReplace(e Effect) bool { return e.Kind == Write && (e.Unnamed || e.Recursive) && !e.Harmless }
+
+// addedLines returns the lines that a patch puts into files.
+func addedLines(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if added, ok := strings.CutPrefix(line, "+"); ok {
+			b.WriteString(added + "\n")
+		}
+	}
+	return b.String()
 }
 
 // patchNames returns the files that a unified diff changes. Every line of it has to be understood: `patch` takes a list of
@@ -108,27 +138,45 @@ func patchNames(text string, strip int) (names []string, ok bool) {
 				rest = strings.Repeat("a/", strip) + rest
 			}
 			name, _, _ := strings.Cut(rest, "\t")
-			if name == "/dev/null" {
-				continue
-			}
-			for range strip {
-				_, name, _ = strings.Cut(name, "/")
-			}
-			if name == "" || name[0] == '"' || name[0] == '/' || strings.ContainsAny(name, " \r\\") {
+			if names, ok = stripped(names, name, strip); !ok {
 				return nil, false
 			}
-			names = append(names, name)
+		case word == "diff":
+			both := strings.Split(strings.TrimPrefix(rest, "--git "), " ")
+			if len(both) != 2 || !strings.HasPrefix(rest, "--git ") {
+				return nil, false
+			}
+			for _, name := range both { // which count where nothing else names the file: of one that is empty, or gets another mode
+				if names, ok = stripped(names, name, strip); !ok {
+					return nil, false
+				}
+			}
 		case word == "@@":
 			if before, after, ok = hunk(rest); !ok || len(names) == 0 {
 				return nil, false
 			}
-		case word == "diff" && strings.HasPrefix(rest, "--git ") || word == "index" || word == "similarity" || line == "" || strings.HasPrefix(line, `\ No newline`):
-		case hasWord(" old new deleted ", word, ' ') && !strings.HasSuffix(line, "120000") && !strings.HasSuffix(line, "160000"): // `new file mode 100644`
+		case word == "similarity" || line == "" || strings.HasPrefix(line, `\ No newline`):
+		case word == "index" && !strings.Contains(rest, " "):
+		case hasWord(" old new deleted index ", word, ' ') && (strings.HasSuffix(line, " 100644") || strings.HasSuffix(line, " 100755")): // `new file mode 100644`, not that of a link
 		default:
 			return nil, false
 		}
 	}
 	return names, before == 0 && after == 0 && len(names) > 0
+}
+
+// stripped adds a name of a patch without the directories that -p takes off.
+func stripped(names []string, name string, strip int) ([]string, bool) {
+	if name == "/dev/null" {
+		return names, true
+	}
+	if name == "" || name[0] == '/' || strings.ContainsAny(name, "\" \t\r\\") || strings.Contains(name, "//") {
+		return nil, false
+	}
+	for range strip {
+		_, name, _ = strings.Cut(name, "/")
+	}
+	return append(names, name), name != ""
 }
 
 // hunk reads the numbers of lines in `-1,4 +1,5 @@ func f()`.

@@ -117,15 +117,21 @@ func (r *sqlReader) read() string {
 			r.at++
 			first, last = true, ""
 		case ch == '\'' || ch == '"':
+			from := r.at + 1
 			if !r.quoted(ch) {
 				return "?"
 			}
-			last = ""
+			if before, last = last, ""; ch == '"' { // `"readfile"('.env')` is a call, too
+				last = strings.ToUpper(r.text[from : r.at-1])
+			}
 		case isWordByte(ch):
 			word := strings.ToUpper(r.word())
 			v := sqlWord(word, first)
 			if first {
 				statement = word
+			}
+			if runsOutside(statement, last, word) {
+				return "?"
 			}
 			if v == "?" && !hasWord(sqlWithin, statement+":"+word, ' ') {
 				return "?"
@@ -135,6 +141,9 @@ func (r *sqlReader) read() string {
 			}
 			first, before, last = false, last, word
 		case ch == '(':
+			if strings.HasSuffix(strings.TrimRight(r.text[:r.at], " \t\n"), "]") { // `[readfile]('.env')`
+				return "?"
+			}
 			if last != "" && !hasWord(sqlBeforeParen, last, ' ') && (harm == "" || reachesOut(last) && !hasWord(sqlBeforeName, before, ' ')) {
 				return "?"
 			}
@@ -191,10 +200,24 @@ func sqlWord(word string, first bool) string {
 	return "?"
 }
 
+// runsOutside reports whether a word of a statement which changes something, with the one before it, gives the database code or
+// files of the machine: `language plpython3u`, `alter system`, `create foreign table`.
+func runsOutside(statement, last, word string) bool {
+	switch last {
+	case "LANGUAGE", "EXTENSION", "EXISTS":
+		return hasWord(" C PLSH PLR FILE_FDW DBLINK ADMINPACK ", word, ' ') || strings.HasPrefix(word, "PLPYTHON") || strings.HasPrefix(word, "PLPERL") || strings.HasPrefix(word, "PLTCL")
+	case "ALTER":
+		return word == "SYSTEM"
+	case "FOREIGN":
+		return statement == "CREATE" && word != "KEY" || word == "SCHEMA"
+	}
+	return false
+}
+
 // reachesOut reports whether a function, of those that a statement which changes something may call, looks like one that
 // reaches files or programs: readfile, load_extension, pg_read_file, dblink.
 func reachesOut(name string) bool {
-	for _, part := range [...]string{"FILE", "LOAD", "EXEC", "SYS", "SHELL", "CMD", "DBLINK", "EDIT", "LO_", "PG_LS", "PG_READ", "HTTP", "READ_", "_TO_XML", "TOKENIZER", "GLOB", "SNIFF", "PARQUET", "SCAN"} {
+	for _, part := range [...]string{"FILE", "LOAD", "EXEC", "SYS", "SHELL", "CMD", "DBLINK", "EDIT", "LO_", "PG_LS", "PG_READ", "HTTP", "READ_", "_TO_XML", "TOKENIZER", "GLOB", "SNIFF", "PARQUET", "SCAN", "FSDIR", "CSV"} {
 		if strings.Contains(name, part) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func (c *call) standardInput(o *operand) {
 		c.scriptFile(roleScript, file)
 		return
 	}
-	if !known && o.role == roleSQL && len(c.ops()) > 0 { // `pg_dump a | psql b`
+	if !known && o.role == roleSQL && len(c.ops()) > 0 && c.fedByDump() { // `pg_dump a | psql b`
 		c.a.effect(Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "SQL from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host})
 		return
 	}
@@ -83,6 +84,50 @@ func (c *call) fedByOther() bool {
 	from := &s.Commands[c.f.at]
 	return from.Stdin >= 0 || slices.ContainsFunc(from.Redirects, func(r shell.Redirect) bool { return strings.HasPrefix(r.Op, "<") && r.Target.Text != "/dev/null" })
 }
+
+// fedByDump reports whether standard input is what a database or a file holds, and not what the command makes itself, as
+// `echo '\! rm x' | psql app` does.
+func (c *call) fedByDump() bool {
+	s := c.f.script
+	if s == nil || c.f.at >= len(s.Commands) {
+		return false
+	}
+	for at := c.f.at; s.Commands[at].Stdin >= 0; {
+		if s.Commands[at].Nest&shell.MixedStdin != 0 || s.Commands[at].Stdin >= at || slices.ContainsFunc(s.Commands[at].Redirects, func(r shell.Redirect) bool { return strings.HasPrefix(r.Op, "<") }) {
+			return false
+		}
+		at = s.Commands[at].Stdin
+		if words := s.Commands[at].Words; len(words) == 0 || s.Redefines(words[0].Text) || !dumps(words) || slices.ContainsFunc(s.Commands[at].Redirects, notErrors) {
+			return false
+		}
+	}
+	return true
+}
+
+// dumps reports whether a command is one of dumpers, perhaps in a container: `docker exec db pg_dump app`.
+func dumps(words []shell.Word) bool {
+	if slices.ContainsFunc(words, func(w shell.Word) bool { return strings.Contains(w.Raw, "(") }) { // `cat <(echo x)`
+		return false
+	}
+	if in := words[0].Text; in != "docker" && in != "podman" && in != "kubectl" {
+		return words[0].Known && hasWord(dumpers, path.Base(in), ' ')
+	}
+	exec, names := false, 0
+	for i := range words {
+		switch t := words[i].Text; {
+		case names == 1 && (t == "pg_dump" || t == "pg_dumpall" || t == "mysqldump" || t == "mariadb-dump"):
+			return true
+		case exec && !isFlag(t) && t != "--":
+			names++
+		default:
+			exec = exec || t == "exec"
+		}
+	}
+	return false
+}
+
+// dumpers are programs that print a database, or a file as it is.
+const dumpers = " pg_dump pg_dumpall pg_restore mysqldump mariadb-dump cat zcat gunzip gzip xzcat xz unxz zstd zstdcat bzcat bzip2 bunzip2 lz4 pv "
 
 // input returns the literal text that a program reads from standard input.
 func (c *call) input() (shell.Word, bool) {

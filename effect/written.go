@@ -160,11 +160,14 @@ func (a *analyzer) keeps(e *Effect) bool { return e.Formatted() || keepsContent(
 func (a *analyzer) installed() {
 	for _, w := range a.writes {
 		p := a.an.Effects[w.effect].Path
-		if dir := path.Base(path.Dir(p)); dir != "bin" && dir != "sbin" {
+		if dir := path.Base(path.Dir(p)); dir != "bin" && dir != "sbin" && dir != ".bin" && dir != "shims" && dir != "tools" {
 			continue
 		}
 		for i := range a.an.Commands {
 			if c := &a.an.Commands[i]; c.Path == path.Base(p) {
+				if shell.PrintsSetup(c.Words) { // and what it prints is run
+					a.gap(DynamicCode, "runs a file that the command itself writes", c.Span, i)
+				}
 				f := frame{dir: c.Dir, via: c.Via, owner: i, pin: c.Span, pinned: true}
 				a.started = append(a.started, started{Effect{Kind: Read, Raw: p, Path: p}, c.Words, f, i, c.Span, ""})
 			}
@@ -322,7 +325,7 @@ func keepsContent(words []shell.Word) bool {
 		return false
 	}
 	name, _ := programName(words[0].Text)
-	if setsScripts(words) {
+	if setsScripts(words) || name == "git" && slices.ContainsFunc(words[1:], func(w shell.Word) bool { return w.Text == "apply" || w.Text == "am" }) {
 		return false
 	}
 	switch name {
@@ -439,7 +442,7 @@ func (a *analyzer) runText(s *started, text string) {
 	if s.cmd >= 0 && s.cmd < len(a.an.Commands) {
 		a.an.Commands[s.cmd].Wrapper = true
 	}
-	if (reader == "source" || reader == ".") && (strings.Contains(text, "cd") || strings.Contains(text, "pushd")) {
+	if (reader == "source" || reader == ".") && shell.StaysHere(s.file.Raw) {
 		a.gap(DynamicCode, "sources a file that the command itself writes", s.span, s.cmd) // what follows may run elsewhere
 	}
 	in := s.f.inner(path.Base(s.words[0].Text), s.cmd)

@@ -29,6 +29,8 @@ func (a *analyzer) mayRunWritten() {
 		text, known := a.textOf(&w, words)
 		if name, _ := programName(words[0].Text); !known && (name == "echo" || name == "printf") {
 			text = literal(words[1:])
+		} else if in, ok := inputOf(w.script, w.at); ok && !known && (name == "git" || name == "patch") {
+			text = addedLines(in.Text)
 		}
 		if text != "" && !slices.Contains(a.ran, text) {
 			a.an.Written = append(a.an.Written, Text{text, e.Command})

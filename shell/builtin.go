@@ -30,7 +30,7 @@ func (w *walker) builtin(at int, name string) {
 	case "alias":
 		w.setAlias(args)
 	case ".", "source":
-		if len(args) > 0 && (args[0].Known && staysHere(args[0].Text) || w.out.PrintsSetup(args[0].Raw)) {
+		if len(args) > 0 && (args[0].Known && StaysHere(args[0].Text) || w.out.PrintsSetup(args[0].Raw)) {
 			w.forget("may be set by " + name)
 		} else {
 			w.lost(name)

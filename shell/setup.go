@@ -19,7 +19,29 @@ func (s *Script) PrintsSetup(raw string) bool {
 		return false
 	}
 	args := strings.Fields(text)
-	return len(args) > 0 && printsSetup(args) && !definesFunction(s.Source, args[0]) && !strings.Contains(s.Source, "alias") && !strings.Contains(s.Source, "PATH=")
+	if len(args) == 0 || !printsSetup(args) || definesFunction(s.Source, args[0]) {
+		return false
+	}
+	for _, word := range [...]string{"function", "alias", "ALIASES", "hash", "enable", "PATH="} {
+		if strings.Contains(s.Source, word) {
+			return false
+		}
+	}
+	for _, rest := range strings.Split(s.Source, "_ROOT=")[1:] { // `PYENV_ROOT=$PWD`, whose shims would be found first
+		if rest = strings.TrimLeft(rest, `"`); !strings.HasPrefix(rest, "$HOME/.") && !strings.HasPrefix(rest, "~/.") {
+			return false
+		}
+	}
+	return true
+}
+
+// PrintsSetup reports whether a command is one of those that print code for a shell, see [Script.PrintsSetup].
+func PrintsSetup(words []Word) bool {
+	args := make([]string, 0, len(words))
+	for i := range words {
+		args = append(args, words[i].Text)
+	}
+	return len(args) > 0 && printsSetup(args)
 }
 
 const setupLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._- "
@@ -54,9 +76,9 @@ func printsSetup(args []string) bool {
 	return false
 }
 
-// staysHere reports whether a file that is sourced is one of those that every tool of its kind has, which set variables and
+// StaysHere reports whether a file that is sourced is one of those that every tool of its kind has, which set variables and
 // functions and leave the directory: `.venv/bin/activate`.
-func staysHere(file string) bool {
+func StaysHere(file string) bool {
 	dir, name := path.Split(file)
 	switch name {
 	case "activate":
