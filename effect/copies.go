@@ -2,6 +2,7 @@ package effect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/paths"
@@ -105,11 +106,11 @@ func (c *call) wholeTree() bool {
 	case "checkout-index":
 		return c.flagged(" --prefix --temp ")
 	case "diff", "diff-tree", "diff-index", "show":
-		return c.fromNothing() || c.addedAll() && !c.flagged(namesOfChanges)
+		return c.fromNothing() || (c.addedAll() || c.givenHistory()) && !c.flagged(namesOfChanges)
 	case "log", "whatchanged", "reflog":
-		return c.patches() && c.fromNothing()
+		return c.patches() && (c.fromNothing() || c.addedAll())
 	case "format-patch":
-		return c.flagged(" --stdout ") && c.flagged(" --root ")
+		return c.flagged(" --stdout ") && (c.flagged(" --root ") || c.addedAll())
 	case "stash":
 		return c.words[c.at[1]].Text == "show" && c.flagged(" -p -u --patch --include-untracked --only-untracked ")
 	}
@@ -124,41 +125,87 @@ const namesOfChanges = " --stat --name-only --name-status --numstat --shortstat 
 func (c *call) addedAll() bool {
 	for i := range c.a.an.Commands[:c.cmd] {
 		words := c.a.an.Commands[i].Words
-		if len(words) < 3 || words[0].Text != "git" || words[1].Text != "add" && words[1].Text != "stage" {
-			continue
-		}
-		for j := range words[2:] {
-			switch t, _, _ := strings.Cut(words[2+j].Text, "="); t {
-			case "-A", "--all", "-f", "--force", ".", ":/", "*", "--pathspec-from-file":
-				return true
-			}
+		at := slices.IndexFunc(words, func(w shell.Word) bool { return w.Text == "add" || w.Text == "stage" })
+		if at > 0 && words[0].Text == "git" && slices.ContainsFunc(words[at+1:], namesAll) {
+			return true
 		}
 	}
 	return false
 }
 
-// allHistory reports whether git shows all commits, with the first, in which every file is new: `git log -p` without a number,
-// a range or a date.
-func (c *call) allHistory() bool {
-	switch c.words[c.at[0]].Text {
-	case "log", "whatchanged", "reflog":
+// namesAll reports whether a word of `git add` stands for files of any name: `-Av`, `.`, `src/..`, "$PWD".
+func namesAll(w shell.Word) bool {
+	switch t, _, _ := strings.Cut(w.Text, "="); {
+	case t == "--all" || t == "--force" || t == "--pathspec-from-file" || strings.HasPrefix(t, ":") || strings.Contains(w.Raw, "PWD"):
+		return true
+	case len(t) > 1 && t[0] == '-' && t[1] != '-':
+		return strings.ContainsAny(t, "Af")
 	default:
+		return t != "" && (path.Clean(t) == "." || strings.HasPrefix(path.Clean(t), "..") || path.Clean(t) == "*")
+	}
+}
+
+// givenHistory reports whether git is given commits that another git lists, of which the first, where every file is new, is one:
+// `git show $(git rev-list --all)`, `git log --format=%H | xargs git show`.
+func (c *call) givenHistory() bool {
+	for i := range c.words {
+		if words := c.producer(&c.words[i]); !c.words[i].Known && listsHistory(words, strings.Contains(c.words[i].Raw+c.words[i].Why, "head")) {
+			return true
+		}
+		if src := c.a.an.Source; shell.IsPrinted(&c.words[i]) && (strings.Contains(src, "--max-parents") || strings.Contains(src, "rev-list --all") || strings.Contains(src, "--reverse")) { // in a variable
+			return true
+		}
+	}
+	for i := range c.a.an.Commands[:c.cmd] { // of a pipe
+		next := c.a.an.Commands[i+1].Words
+		if listsHistory(c.a.an.Commands[i].Words, len(next) > 0 && next[0].Text == "head") && slices.ContainsFunc(c.words, func(w shell.Word) bool { return !w.Known && w.Raw == "{}" }) {
+			return true
+		}
+	}
+	return false
+}
+
+// listsHistory reports whether git prints the names of all commits. Of those, head takes some of the last.
+func listsHistory(words []shell.Word, head bool) bool {
+	if len(words) < 2 || words[0].Text != "git" || words[1].Text != "rev-list" && words[1].Text != "log" {
 		return false
 	}
-	for i := c.at[0] + 1; i < len(c.words); i++ {
-		t := c.words[i].Text
-		if isRange(or(t, c.words[i].Shape())) || strings.HasPrefix(t, "^") || len(t) > 1 && t[0] == '-' && (allDigits(t[1:]) || t[1] == 'n' || t[1] == 'L') ||
-			strings.HasPrefix(t, "--max-c") || strings.HasPrefix(t, "--since") || strings.HasPrefix(t, "--after") || t == "--not" || strings.HasPrefix(t, "--no-walk") {
+	first := slices.ContainsFunc(words, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "--max-parents") || w.Text == "--reverse" })
+	return allHistory(words[2:]) && (first || !head)
+}
+
+// allHistory reports whether git goes through all commits, with the first, in which every file is new: `git log -p` without a
+// number, a range or a date, or with ones that leave nothing out.
+func allHistory(words []shell.Word) bool {
+	for i := range words {
+		t := words[i].Text
+		name, value, attached := strings.Cut(t, "=")
+		switch {
+		case name == "--max-parents":
+			return true
+		case isRange(or(t, words[i].Shape())), strings.HasPrefix(t, "^"), strings.HasPrefix(t, "-L"), t == "--not", strings.HasPrefix(t, "--no-walk"):
 			return false
+		case t == "-n" || strings.HasPrefix(name, "--max-c") || name == "--since" || name == "--after":
+			if !attached && i+1 < len(words) {
+				value = words[i+1].Text
+			}
+		case len(t) > 1 && t[0] == '-' && allDigits(strings.TrimPrefix(t[1:], "n")):
+			value = strings.TrimPrefix(t[1:], "n")
+		default:
+			continue
 		}
+		return allDigits(value) && len(value) > 2 || value < "2020" && len(value) > 4 && allDigits(value[:4]) || strings.Contains(value, "year") // not `-20`, `--since=2025-01-01`
 	}
 	return true
 }
 
 // fromNothing reports whether a diff begins at the empty tree, which makes it show whole files.
 func (c *call) fromNothing() bool {
-	if c.allHistory() {
-		return true
+	switch at := c.at[0]; c.words[at].Text {
+	case "log", "whatchanged", "reflog":
+		if allHistory(c.words[at+1:]) {
+			return true
+		}
 	}
 	for _, i := range c.ops() {
 		switch w := &c.words[i]; {

@@ -187,6 +187,10 @@ func (c *call) splitValue(w *shell.Word) {
 	if w.Known || !c.splitsInto(w) {
 		return
 	}
+	if c.spec.runs && (strings.HasPrefix(w.Raw, "$(") || strings.HasPrefix(w.Raw, "`") || strings.HasPrefix(w.Why, shell.LineOf)) && !shell.IsPrinted(w) && !c.noFlag(w) { // `sort -k $(cat f) g`
+		c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
+		return
+	}
 	if c.spec.risky {
 		c.gap(DynamicOperand, "an argument that is known only at run time could be several", w)
 		return
