@@ -128,21 +128,23 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 	if !ok {
 		return fmt.Errorf("rules cannot be written to files of %s", a.Policy.Dialect.Name())
 	}
-	v, err := s.inForce(ctx, a.Policy)
+	v, err := s.inForce(ctx, a)
 	if err != nil {
 		return err
 	}
-	if len(v.Files) == 0 {
+	up := client.PolicyUpload{Files: slices.Clone(v.Files), Dialect: v.Dialect, Options: v.Options, Note: "always, answered by " + a.By}
+	into := a.Policy.Into() // no administrator's
+	at := slices.IndexFunc(up.Files, func(f client.PolicyFile) bool { return f.Name == into })
+	if into == "" || at < 0 {
 		return errors.New("the policy has no file that the rule could be written to")
 	}
-	up := client.PolicyUpload{Files: slices.Clone(v.Files), Dialect: v.Dialect, Options: v.Options, Note: "always, answered by " + a.By}
-	last := &up.Files[len(up.Files)-1]
+	file := &up.Files[at]
 	for i := range a.Rules {
-		text, err := ed.AddRule(&dialect.File{Name: last.Name, Layer: last.Layer, Data: []byte(last.Text)}, &a.Rules[i])
+		text, err := ed.AddRule(&dialect.File{Name: file.Name, Layer: file.Layer, Data: []byte(file.Text)}, &a.Rules[i])
 		if err != nil {
 			return err
 		}
-		last.Text = string(text)
+		file.Text = string(text)
 	}
 	next, err := s.add(ctx, &up, a.By)
 	if err != nil {
@@ -151,12 +153,24 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 	return s.activate(ctx, next.Version, v.Version, a.By)
 }
 
-// inForce returns the version in force; the files as version zero.
-func (s *shelf) inForce(ctx context.Context, files *dialect.Loaded) (client.PolicyVersion, error) {
+// errSeveral refuses to make a version of one policy where others deny beside it.
+var errSeveral = errors.New("several policies are in force here, and a version made of one would lift what the others deny; an administrator puts a version in force first")
+
+// inForce returns the version in force; the files as version zero. Where the policy that asked is
+// not alone, it returns an error: a version is one policy, so `rm` that the administrator's
+// /etc/obstat/obstat.yaml denies beside a project's .claude/settings.json would be denied no more.
+func (s *shelf) inForce(ctx context.Context, a *gate.Accepted) (client.PolicyVersion, error) {
 	if version := s.version(); version > 0 {
 		return s.get(ctx, version)
 	}
-	return versionOf(files), nil
+	now, err := s.files.InForce(a.Call)
+	if err != nil {
+		return client.PolicyVersion{}, err
+	}
+	if len(now.Policies) != 1 || len(now.Broken) > 0 {
+		return client.PolicyVersion{}, errSeveral
+	}
+	return versionOf(a.Policy), nil
 }
 
 // versionOf returns a policy that was loaded as a version that is not kept.
