@@ -367,6 +367,24 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
 	if err := s.Append(ctx, cut); err != nil {
 		return 0, err
 	}
+	return s.drop(ctx, chain, last, cut)
+}
+
+// drop deletes the records of a chain before last, whose cut has been appended. Another process may
+// have taken the chain over meanwhile, so that the cut is in another one: nothing is deleted then,
+// for a chain that does not say what it has lost is broken.
+func (s *Store) drop(ctx context.Context, chain string, last int64, cut *ledger.Record) (int, error) {
+	var line []byte
+	err := s.pool.QueryRow(ctx, "SELECT line FROM obstat_records WHERE chain = $1 AND seq = $2", chain, int64(cut.Seq)).Scan(&line)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if r, err := ledger.Decode(line); err != nil || r.Hash != cut.Hash {
+		return 0, err
+	}
 	tag, err := s.pool.Exec(ctx, "DELETE FROM obstat_records WHERE chain = $1 AND seq < $2", chain, last)
 	return int(tag.RowsAffected()), err
 }
