@@ -55,7 +55,7 @@ type export struct {
 // A chain is one of several.
 type chain struct {
 	Verified
-	name    string // as its own anchors say; "" where it has none
+	name    string // as its own anchors say, or those of others
 	related bool   // another chain knows it, or it knows another
 }
 
@@ -103,7 +103,7 @@ func (e *export) next(s *sealed, line []byte) *Break {
 		c.name, c.related = a.Chain, true
 	}
 	if k, ok := e.wanted[s.Hash]; ok && k.Seq == s.Seq {
-		c.related = true
+		c.name, c.related = k.name, true
 		delete(e.wanted, s.Hash)
 	}
 	return nil
@@ -122,7 +122,7 @@ func (e *export) whole() *Break {
 		trimmed[c.name] = max(trimmed[c.name], c.First)
 	}
 	for _, k := range e.wanted {
-		if first := max(trimmed[k.name], trimmed[""]); k.Seq >= first {
+		if k.Seq >= trimmed[k.name] {
 			return &Break{Seq: k.Seq, What: truncated, Msg: fmt.Sprintf("the chain of %s was known to have it, and does not", k.name)}
 		}
 	}

@@ -98,6 +98,20 @@ func TestVerifyExport(t *testing.T) {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
+	// A chain without anchors of its own that retention has shortened excuses no other chain.
+	short := new(memory.Store)
+	write(short, 20)
+	if n, err := short.Trim(t.Context(), now); err != nil || n != 19 {
+		t.Fatal(n, err)
+	}
+	anchor(one, "one", map[string]*memory.Store{"two": two, "short": short})
+	three := slices.Concat(linesOf(one), b, linesOf(short))
+	if v, err := verify(three); err != nil || v.Records != uint64(len(three)) {
+		t.Errorf("%+v %v", v, err)
+	}
+	if v, err := verify(slices.Concat(linesOf(one), linesOf(short))); err == nil {
+		t.Errorf("a chain is gone beside one that was shortened: %+v", v)
+	}
 	edited := slices.Clone(mixed)
 	i := slices.Index(edited, a[1])
 	edited[i] = strings.Replace(edited[i], "bash", "dash", 1)
