@@ -34,9 +34,9 @@ func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if err := checkRules(offers); err != nil {
 		return err
 	}
-	pol, err := l.With(offers...)
+	pol, err := with(l, a, offers)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", approval.ErrBad, err)
 	}
 	if d := g.decide(context.Background(), pol, &r.Call, g.opts.World); d.Verdict != obstat.Allow {
 		return fmt.Errorf("%w: with the rule %s this call would not be allowed: %s", approval.ErrBad, offers[0].Rule.String(), d.Reason())
@@ -45,6 +45,16 @@ func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 		return g.narrow(l, pol, r, &offers[0].Rule)
 	}
 	return nil
+}
+
+// with returns the policy with the rules of an answer. A rule that somebody wrote and that is kept
+// for good is tried as the file will have it: not every notation can say `terraform plan -out=x`
+// and nothing more.
+func with(l *dialect.Loaded, a *approval.Answer, offers []obstat.Offer) (*obstat.Policy, error) {
+	if a.Rule != nil && a.Scope == approval.Always {
+		return l.Written(l.Into(), offers...)
+	}
+	return l.With(offers...)
 }
 
 // CheckAnswer refuses what can be told to be wrong with an accepted rule by
@@ -123,7 +133,8 @@ func rulesOf(offers []approval.Offer) ([]obstat.Offer, error) {
 			return nil, err
 		}
 		text := o.Text
-		if text == "" {
+		if text == "" { // somebody wrote the rule: it is called what it matches, and not `run rm`
+			rule.Source = ""
 			text = rule.String()
 		}
 		out = append(out, obstat.Offer{Rule: rule, List: o.List, Scope: string(approval.Always), Text: text})
