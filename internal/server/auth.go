@@ -300,14 +300,14 @@ func (a *auth) tokens(ctx context.Context) (out []client.Token, keys []string, e
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err = docs.All[client.Token](ctx, a.store, tokenKind)
-	for _, d := range list {
+	out = make([]client.Token, len(list))
+	for i, d := range list {
+		if err := json.Unmarshal(d.Body, &out[i]); err != nil {
+			return nil, nil, err
+		}
 		keys = append(keys, d.ID)
 	}
-	if len(keys) != len(out) && err == nil {
-		err = docs.ErrChanged
-	}
-	return out, keys, err
+	return out, keys, nil
 }
 
 // NewLogin returns the secret of a link that logs a person in, once.

@@ -165,7 +165,9 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 	c, err := s.admit(rt.who, r)
 	if err != nil && rt.lost && ProblemOf(err).Type == "unavailable" {
 		if c = s.auth.before(r, err); c != nil {
-			err = nil
+			if err = nil; !s.limits.take(c, time.Now()) {
+				err = errTooMany
+			}
 		}
 	}
 	if err != nil && strings.HasPrefix(rt.path, "/access/v1/") {
