@@ -45,6 +45,13 @@ func (s *Store) own(ctx context.Context) (string, ledger.Head, error) {
 	return s.chain, s.head, nil // of whoever was first
 }
 
+// has returns the chain that this process writes to; "" where it has not written yet.
+func (s *Store) has() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.chain
+}
+
 // wrote moves the end of a chain. Another process may have taken it over meanwhile, and this
 // one may have another by now, whose end it is not.
 func (s *Store) wrote(chain string, head ledger.Head) {
@@ -89,9 +96,7 @@ func newName() string {
 // renew says that this process is still there. A chain that another has taken over
 // is not written to any more.
 func (s *Store) renew(ctx context.Context) {
-	s.mu.Lock()
-	chain := s.chain
-	s.mu.Unlock()
+	chain := s.has()
 	if chain == "" {
 		return
 	}

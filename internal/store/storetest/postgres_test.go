@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -222,5 +223,51 @@ func TestPostgresFeed(t *testing.T) {
 		if len(heard) > 0 {
 			t.Errorf("%v: told twice: %s", f == quick, <-heard)
 		}
+	}
+}
+
+// TestPostgresReader: chains know each other soon after they have begun, so that an export of them
+// verifies, and who verifies finds a head in any of them, and begins none.
+func TestPostgresReader(t *testing.T) {
+	url := pgtest.Start(t).Database()
+	a, b, reader := openPostgres(t, url, time.Hour), openPostgres(t, url, time.Hour), openPostgres(t, url, time.Hour)
+	fill(t, a, 3)
+	fill(t, b, 2)
+	db, err := pgx.Connect(ctx(), url)
+	must(t, err)
+	defer db.Close(ctx())
+	for anchors, end := 0, time.Now().Add(time.Minute); anchors < 2; time.Sleep(50 * time.Millisecond) {
+		must(t, db.QueryRow(ctx(), "SELECT count(*) FROM obstat_records WHERE kind = 'anchor'::bytea").Scan(&anchors))
+		if time.Now().After(end) {
+			t.Fatalf("%d anchors", anchors)
+		}
+	}
+	for _, s := range []*postgres.Store{a, b} {
+		head, err := s.Head(ctx())
+		must(t, err)
+		if v, err := reader.Verify(ctx(), head.Hash); err != nil || v.Records != 7 || v.First != 1 || v.Head.Seq == 0 {
+			t.Errorf("%+v %v", v, err)
+		}
+	}
+	if v, err := reader.Verify(ctx(), ledger.Hash{1}); err == nil {
+		t.Errorf("a head that is nowhere: %+v", v)
+	}
+	lines := func() iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for r, err := range reader.Records(ctx(), ledger.Query{}) {
+				must(t, err)
+				if line, err := r.Encode(); !yield(line, err) {
+					return
+				}
+			}
+		}
+	}
+	if v, err := ledger.VerifyExport(lines, ledger.Hash{}); err != nil || v.Records != 7 {
+		t.Errorf("%+v %v", v, err)
+	}
+	chains := 0
+	must(t, db.QueryRow(ctx(), "SELECT count(*) FROM obstat_chains").Scan(&chains))
+	if chains != 2 {
+		t.Errorf("%d chains of two that write", chains)
 	}
 }
