@@ -184,7 +184,7 @@ func (c *call) valueWord(f *flag, i, to int) int {
 // splitValue objects to a flag's value that may be several words, of which the rest would be
 // operands or flags.
 func (c *call) splitValue(w *shell.Word) {
-	if w.Known || !c.splitsInto(w) {
+	if w.Known || shell.IsNumber(w) || !c.splitsInto(w) {
 		return
 	}
 	if c.spec.runs && (strings.HasPrefix(w.Raw, "$(") || strings.HasPrefix(w.Raw, "`") || strings.HasPrefix(w.Why, shell.LineOf)) && !shell.IsPrinted(w) && !c.noFlag(w) { // `sort -k $(cat f) g`

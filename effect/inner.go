@@ -409,6 +409,9 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 // unless is text that does no harm unless it has one of some words; env, $ENV, e and E print the
 // environment, in jq and in ps. `.env` is a field.
 func (c *call) unless(words string, w *shell.Word) {
+	if shell.IsNumber(w) {
+		return
+	}
 	for word := range strings.SplitSeq(words, "|") {
 		if w.Known && !hasStart(w.Text, word) {
 			continue

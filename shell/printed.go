@@ -15,6 +15,18 @@ func IsPrinted(w *Word) bool {
 	return !w.Known && (w.Text == "" || w.Text[0] != '-') && w.Bound && strings.HasPrefix(w.Why, whyPrinted)
 }
 
+// IsNumber reports whether a dynamic word is nothing but numbers that commands print: `make -j $(nproc)`,
+// `docker run -u $(id -u):$(id -g)`.
+func IsNumber(w *Word) bool {
+	rest := w.Raw
+	for _, n := range numbers {
+		rest = strings.ReplaceAll(rest, n, "")
+	}
+	return IsPrinted(w) && strings.Trim(rest, `":`) == ""
+}
+
+var numbers = []string{"$(nproc)", "$(sysctl -n hw.ncpu)", "$(sysctl -n hw.logicalcpu)", "$(getconf _NPROCESSORS_ONLN)", "$(id -u)", "$(id -g)", "$(date +%s)", "$(git rev-list --count HEAD)"}
+
 // onePrinted reports whether a variable is nothing but such a word.
 func onePrinted(v variable) bool {
 	return strings.HasPrefix(v.why, whyPrinted) && v.shape == Unknown
@@ -47,6 +59,10 @@ func printsWord(args []string) (shape string, ok bool) {
 		return parent(args[1:])
 	case "nproc", "whoami", "hostname", "uuidgen":
 		return Unknown, len(args) == 1
+	case "sysctl":
+		return Unknown, flags("-n hw.ncpu", "-n hw.logicalcpu", "-n hw.physicalcpu")
+	case "getconf":
+		return Unknown, flags("_NPROCESSORS_ONLN", "_NPROCESSORS_CONF")
 	case "id":
 		return Unknown, flags("-u", "-g", "-un", "-gn")
 	case "uname":
