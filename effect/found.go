@@ -167,8 +167,10 @@ func (a *analyzer) visibleOnly(words []shell.Word) bool {
 		switch t := words[i].Text; {
 		case !words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"), strings.HasPrefix(t, "--type-a"), strings.HasPrefix(t, "--ignore-f"), hiddenGlob(words[i:]):
 			return false
-		case len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t, "u."):
-			return false
+		case len(t) > 1 && t[0] == '-' && t[1] != '-':
+			if at := strings.IndexAny(t, "u.ABCdEefgjMmrTt"); at > 0 && (t[at] == 'u' || t[at] == '.') { // the rest of `-g*.rs` is a value
+				return false
+			}
 		}
 	}
 	return true
