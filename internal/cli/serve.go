@@ -119,7 +119,7 @@ func (o *serveOptions) keep() (time.Duration, error) {
 	if err != nil || from.IsZero() {
 		return 0, err
 	}
-	if kept := now.Sub(from); kept >= time.Hour {
+	if kept := now.Sub(from); kept >= time.Hour && !strings.ContainsAny(o.Keep, ":-") { // a date stays where it is
 		return kept, nil
 	}
 	return 0, usagef("--keep is an hour at least, such as 90d, not %q", o.Keep)

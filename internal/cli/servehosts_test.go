@@ -60,7 +60,7 @@ func TestKeepFlag(t *testing.T) {
 			t.Errorf("%q: %s %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"0", "1s", "59m", "-90d", "soon", "2999-01-01"} {
+	for _, text := range []string{"0", "1s", "59m", "-90d", "soon", "2999-01-01", "2026-01-31", "00:01"} {
 		if got, err := (&serveOptions{Keep: text}).keep(); err == nil {
 			t.Errorf("%q is taken as %s", text, got)
 		}

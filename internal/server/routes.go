@@ -204,7 +204,7 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 // decideAll decides the calls of a batch. None of them is put before all are known to be the
 // caller's to put: `git push` must not wait for people while the caller is told 403 for the call
 // beside it. What goes wrong later denies the one call, since the others may be approved and
-// taken by then.
+// taken by then; only where obstat itself breaks, all are told so.
 func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionRequest) (*client.DecisionReply, error) {
 	for i := range in.Calls {
 		if err := c.admit(&in.Calls[i], v.s.shelf); err != nil {
