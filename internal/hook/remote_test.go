@@ -23,25 +23,7 @@ import (
 // and asks the people there, whether --server or the project's obstat.yaml names it.
 // Nothing is looser for it: a machine that has joined none, or another, denies.
 func TestHookServer(t *testing.T) {
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	theirs := filepath.Join(t.TempDir(), "opencode.json")
-	check(os.WriteFile(theirs, []byte(`{"permission": {"bash": {"*": "ask", "rm *": "deny", "git status": "allow"}}}`), 0o600))
-	keep := new(memory.Store)
-	srv, err := serving.Open(t.Context(), serving.Options{Store: keep, Policy: &gate.Files{Names: []string{theirs}, NoPins: true}})
-	check(err)
-	t.Cleanup(srv.Close)
-	at := httptest.NewServer(srv.Handler())
-	t.Cleanup(at.Close)
-	token := func(kind, name, agent string) string {
-		tok, err := serving.NewToken(t.Context(), keep, client.TokenRequest{Kind: kind, Name: name, Agent: agent}, "test")
-		check(err)
-		return tok.Secret
-	}
+	at := openServer(t, `{"permission": {"bash": {"*": "ask", "rm *": "deny", "git status": "allow"}}}`)
 	home := t.TempDir()
 	hook := func(flag, named, command string) (string, string) {
 		dir := t.TempDir()
@@ -49,7 +31,7 @@ func TestHookServer(t *testing.T) {
 		if named != "" {
 			text = "version: 1\nserver: " + named + text[len("version: 1"):]
 		}
-		check(os.WriteFile(filepath.Join(dir, "obstat.yaml"), []byte(text), 0o600))
+		at.check(os.WriteFile(filepath.Join(dir, "obstat.yaml"), []byte(text), 0o600))
 		out, words, _ := hookIn(t, &Options{Agent: agent.ClaudeCode, Server: flag, Dir: dir, World: &obstat.Snapshot{HomeDir: home}, Waiting: Waiting{For: time.Minute}},
 			strings.NewReader(fmt.Sprintf(claudePayload, dir, command)), nil)
 		return out, words
@@ -62,10 +44,7 @@ func TestHookServer(t *testing.T) {
 			t.Errorf("not joined, %v: %s %s", way, out, words)
 		}
 	}
-	state, err := statedir.Dir(func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] })
-	check(err)
-	_, err = remote.Join(t.Context(), state, at.URL, token("agent", "laptop", client.AnyAgent), "")
-	check(err)
+	at.joinedBy(home)
 	for _, way := range [][2]string{{at.URL, ""}, {"", at.URL}, {"", at.URL + "/"}} {
 		if out, words := hook(way[0], way[1], "git status"); !strings.Contains(out, `"allow"`) {
 			t.Errorf("%v: %s %s", way, out, words)
@@ -77,31 +56,78 @@ func TestHookServer(t *testing.T) {
 	if out, words := hook("", "https://other.example:8470", "git status"); !strings.Contains(out, `"deny"`) || !strings.Contains(words+out, "has joined "+at.URL) {
 		t.Errorf("another server: %s %s", out, words)
 	}
-	ann, err := client.New(client.Options{URL: at.URL, Token: token("person", "ann", "")})
-	check(err)
-	asked := make(chan string, 1)
-	go func() {
+	if out := at.approves(func() string {
 		out, words := hook("", at.URL, "make")
-		asked <- out + words
-	}()
-	out := ""
+		return out + words
+	}); !strings.Contains(out, `"allow"`) || !strings.Contains(out, "approved by ann") {
+		t.Errorf("asked: %s", out)
+	}
+}
+
+// A joinable is a server that machines can join.
+type joinable struct {
+	URL  string
+	t    *testing.T
+	keep *memory.Store
+}
+
+// openServer starts a server with a policy of opencode's.
+func openServer(t *testing.T, policy string) *joinable {
+	t.Helper()
+	at := &joinable{t: t, keep: new(memory.Store)}
+	file := filepath.Join(t.TempDir(), "opencode.json")
+	at.check(os.WriteFile(file, []byte(policy), 0o600))
+	srv, err := serving.Open(t.Context(), serving.Options{Store: at.keep, Policy: &gate.Files{Names: []string{file}, NoPins: true}})
+	at.check(err)
+	t.Cleanup(srv.Close)
+	web := httptest.NewServer(srv.Handler())
+	t.Cleanup(web.Close)
+	at.URL = web.URL
+	return at
+}
+
+func (at *joinable) check(err error) {
+	at.t.Helper()
+	if err != nil {
+		at.t.Fatal(err)
+	}
+}
+
+func (at *joinable) token(kind, name, agent string) string {
+	tok, err := serving.NewToken(at.t.Context(), at.keep, client.TokenRequest{Kind: kind, Name: name, Agent: agent}, "test")
+	at.check(err)
+	return tok.Secret
+}
+
+// joinedBy has the machine with that home join.
+func (at *joinable) joinedBy(home string) {
+	state, err := statedir.Dir(func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] })
+	at.check(err)
+	_, err = remote.Join(at.t.Context(), state, at.URL, at.token("agent", "laptop", client.AnyAgent), "")
+	at.check(err)
+}
+
+// approves runs a hook while ann allows the first that is asked, and returns what it said.
+func (at *joinable) approves(hook func() string) (out string) {
+	ann, err := client.New(client.Options{URL: at.URL, Token: at.token("person", "ann", "")})
+	at.check(err)
+	said := make(chan string, 1)
+	go func() { said <- hook() }()
 	for answered := false; !answered && out == ""; {
 		select {
-		case out = <-asked: // nobody was asked
+		case out = <-said: // nobody was asked
 		case <-time.After(20 * time.Millisecond):
 		}
-		list, err := ann.Requests(t.Context(), "pending")
-		check(err)
+		list, err := ann.Requests(at.t.Context(), "pending")
+		at.check(err)
 		for _, r := range list.Requests {
-			_, err := ann.Answer(t.Context(), r.ID, client.Answer{Allow: true})
-			check(err)
+			_, err := ann.Answer(at.t.Context(), r.ID, client.Answer{Allow: true})
+			at.check(err)
 			answered = true
 		}
 	}
 	if out == "" {
-		out = <-asked
+		out = <-said
 	}
-	if !strings.Contains(out, `"allow"`) || !strings.Contains(out, "approved by ann") {
-		t.Errorf("asked: %s", out)
-	}
+	return out
 }
