@@ -86,6 +86,11 @@ func (r *awkReader) token() bool {
 	return true
 }
 
+// isWord reports whether a text has nothing but letters of a word.
+func isWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })
+}
+
 func isWordByte(ch byte) bool {
 	return ch == '_' || ch >= '0' && ch <= '9' || ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= 0x80
 }

@@ -106,7 +106,7 @@ func (c *call) wholeTree() bool {
 	case "checkout-index":
 		return c.flagged(" --prefix --temp ")
 	case "diff", "diff-tree", "diff-index", "show":
-		return c.fromNothing() || (c.addedAll() || c.givenHistory()) && !c.flagged(namesOfChanges)
+		return c.fromNothing() || !c.flagged(namesOfChanges) && (c.addedAll() || c.givenHistory())
 	case "log", "whatchanged", "reflog":
 		return c.patches() && (c.fromNothing() || c.addedAll())
 	case "format-patch":
@@ -149,10 +149,14 @@ func namesAll(w shell.Word) bool {
 // `git show $(git rev-list --all)`, `git log --format=%H | xargs git show`.
 func (c *call) givenHistory() bool {
 	for i := range c.words {
-		if words := c.producer(&c.words[i]); !c.words[i].Known && listsHistory(words, strings.Contains(c.words[i].Raw+c.words[i].Why, "head")) {
+		w := &c.words[i]
+		if w.Known {
+			continue
+		}
+		if listsHistory(c.producer(w), strings.Contains(w.Raw+w.Why, "head")) {
 			return true
 		}
-		if src := c.a.an.Source; shell.IsPrinted(&c.words[i]) && (strings.Contains(src, "--max-parents") || strings.Contains(src, "rev-list --all") || strings.Contains(src, "--reverse")) { // in a variable
+		if src := c.a.an.Source; shell.IsPrinted(w) && (strings.Contains(src, "--max-parents") || strings.Contains(src, "rev-list --all") || strings.Contains(src, "--reverse")) { // in a variable
 			return true
 		}
 	}

@@ -148,7 +148,7 @@ func hiddenGlob(words []shell.Word) bool {
 	name := path.Base(glob)
 	ext := strings.TrimPrefix(name, "*.")
 	for part := range strings.SplitSeq(strings.Trim(ext, "{}"), ",") {
-		if ext != name && (len(part) > 4 || strings.EqualFold(part, "env") || strings.ContainsFunc(part, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })) {
+		if ext != name && (len(part) > 4 || strings.EqualFold(part, "env") || !isWord(part)) {
 			return true
 		}
 	}

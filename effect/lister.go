@@ -91,7 +91,7 @@ func printedBy(w *shell.Word) (string, bool) {
 		return strings.CutSuffix(inside, ")")
 	}
 	name := strings.Trim(w.Raw, `"${}`)
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) || strings.Count(w.Raw, "$") != 1 || strings.Trim(w.Raw[:strings.IndexByte(w.Raw, '$')], `"`) != "" {
+	if !isWord(name) || strings.Count(w.Raw, "$") != 1 || strings.Trim(w.Raw[:strings.IndexByte(w.Raw, '$')], `"`) != "" {
 		return "", false
 	}
 	return strings.CutPrefix(w.Why, shell.LineOf)
@@ -103,7 +103,7 @@ func grepsFor(words []shell.Word) string {
 		return ""
 	}
 	ext, ok := strings.CutPrefix(words[1].Text, `\.`)
-	if ext, end := strings.CutSuffix(ext, "$"); ok && end && ext != "" && !strings.ContainsFunc(ext, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) {
+	if ext, end := strings.CutSuffix(ext, "$"); ok && end && ext != "" && isWord(ext) {
 		return "*." + ext
 	}
 	return ""

@@ -23,12 +23,12 @@ func (c *call) patched() bool {
 		return false
 	}
 	names, ok := patchNames(text, strip)
-	if !ok || slices.ContainsFunc(names, func(name string) bool { return c.a.isLink(c.f.dir, name) || c.a.isLink(c.a.worktree(c.f.dir), name) }) {
+	dir, top := c.f.dir, c.a.worktree(c.f.dir)
+	if !ok || slices.ContainsFunc(names, func(name string) bool { return c.a.isLink(dir, name) || c.a.isLink(top, name) }) {
 		return false
 	}
 	moves := strings.Contains(text, "\nrename from ") || strings.Contains(text, "\ncopy from ")
-	dir := c.f.dir
-	for _, at := range [...]string{dir, c.a.worktree(dir)} { // git takes the names from the top, patch from here
+	for _, at := range [...]string{dir, top} { // git takes the names from the top, patch from here
 		for _, name := range names {
 			c.f.dir = at
 			w := shell.Word{Text: name, Raw: name, Known: true, Span: c.words[0].Span}
@@ -36,7 +36,7 @@ func (c *call) patched() bool {
 				c.readFile(&w, true)
 			}
 		}
-		if c.f.dir = dir; c.name != "git" || at == c.a.worktree(dir) {
+		if c.f.dir = dir; c.name != "git" || at == top {
 			break
 		}
 	}

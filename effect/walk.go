@@ -127,7 +127,7 @@ func (c *call) namesFile(w *shell.Word) bool {
 		shape = w.Shape()
 	}
 	if ext := strings.LastIndexByte(shape, '.'); ext > 0 && shape[0] == '*' && len(shape) > ext+1 && (w.Known || shell.IsName(w)) {
-		return !strings.ContainsFunc(shape[ext+1:], func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })
+		return isWord(shape[ext+1:])
 	}
 	return !w.Known && c.lister(w) != nil
 }

@@ -81,8 +81,17 @@ func anchorsOf(line []byte) (out Anchors) {
 	if !bytes.Contains(line, []byte(`"kind":"anchor"`)) {
 		return out
 	}
-	if r, err := Decode(line); err == nil && r.Kind == Anchor && !r.Elsewhere() {
-		_ = json.Unmarshal(r.Detail, &out) // what cannot be read names nothing
+	if r, err := Decode(line); err == nil {
+		out = r.Anchors()
+	}
+	return out
+}
+
+// Anchors returns the ends of other chains that a record of kind [Anchor] keeps; of another record, and where they
+// cannot be read, there are none.
+func (r *Record) Anchors() (out Anchors) {
+	if r.Kind != Anchor || r.Elsewhere() || json.Unmarshal(r.Detail, &out) != nil {
+		return Anchors{}
 	}
 	return out
 }

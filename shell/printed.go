@@ -18,11 +18,14 @@ func IsPrinted(w *Word) bool {
 // IsNumber reports whether a dynamic word is nothing but numbers that commands print: `make -j $(nproc)`,
 // `docker run -u $(id -u):$(id -g)`.
 func IsNumber(w *Word) bool {
+	if !IsPrinted(w) {
+		return false
+	}
 	rest := w.Raw
 	for _, n := range numbers {
 		rest = strings.ReplaceAll(rest, n, "")
 	}
-	return IsPrinted(w) && strings.Trim(rest, `":`) == ""
+	return strings.Trim(rest, `":`) == ""
 }
 
 var numbers = []string{"$(nproc)", "$(sysctl -n hw.ncpu)", "$(sysctl -n hw.logicalcpu)", "$(getconf _NPROCESSORS_ONLN)", "$(id -u)", "$(id -g)", "$(date +%s)", "$(git rev-list --count HEAD)"}

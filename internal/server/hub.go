@@ -14,9 +14,8 @@ import (
 type hub struct {
 	mu    sync.Mutex
 	last  []frame
-	first int           // number of last[0]
-	more  chan struct{} // closed when there is another event
-	ended bool
+	first int             // number of last[0]
+	more  chan struct{}   // closed when there is another event
 	over  context.Context // ends with the server
 	end   context.CancelFunc
 	open  map[string]int // streams, by whose they are
@@ -92,17 +91,16 @@ func (h *hub) after(n int) (frames []frame, more <-chan struct{}, lost, ended bo
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n < h.first {
-		return nil, h.more, true, h.ended
+		return nil, h.more, true, h.over.Err() != nil
 	}
-	return h.last[n-h.first:], h.more, false, h.ended
+	return h.last[n-h.first:], h.more, false, h.over.Err() != nil
 }
 
 // close ends all streams.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.ended {
-		h.ended = true
+	if h.over.Err() == nil {
 		h.end()
 		close(h.more)
 		h.more = make(chan struct{})

@@ -185,37 +185,37 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// forget deletes the logins and sessions that are over, at the start and every quarter of an hour.
+// forget deletes the logins and sessions that are over.
 func (s *Server) forget(ctx context.Context) {
-	tick := time.NewTicker(loginLife)
-	defer tick.Stop()
-	for {
+	every(ctx, loginLife, func() {
 		if err := s.auth.forget(ctx); err != nil && ctx.Err() == nil {
 			s.opts.Log.Warn("logins that are over could not be deleted", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	})
 }
 
-// retain takes records out of the ledger that are too old, at the start and every hour.
+// retain takes records out of the ledger that are too old.
 func (s *Server) retain(ctx context.Context) {
 	old, ok := s.store.(ledger.Trimmer)
 	if !ok || s.opts.Keep <= 0 {
 		return
 	}
-	tick := time.NewTicker(time.Hour)
-	defer tick.Stop()
-	for {
+	every(ctx, time.Hour, func() {
 		n, err := old.Trim(ctx, time.Now().Add(-s.opts.Keep))
 		if err != nil && ctx.Err() == nil {
 			s.opts.Log.Warn("old records could not be taken out of the ledger", "error", err)
 		} else if n > 0 {
 			s.opts.Log.Info("old records were taken out of the ledger", "records", n)
 		}
+	})
+}
+
+// every does something at once and then each span, until ctx ends.
+func every(ctx context.Context, span time.Duration, do func()) {
+	tick := time.NewTicker(span)
+	defer tick.Stop()
+	for {
+		do()
 		select {
 		case <-ctx.Done():
 			return

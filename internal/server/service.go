@@ -384,15 +384,17 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 		}
 	}
 	slices.SortFunc(out, func(a, b RuleUse) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(strictness[a.Verdict], strictness[b.Verdict]))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(verdictOf(&a), verdictOf(&b)))
 	})
 	// What is written once may be several rules: obstat.yaml's deny of `read secrets` also asks for
 	// what may be one. It is shown once, as what it is at its strictest.
 	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text }), nil
 }
 
-// strictness orders verdicts, the strictest first.
-var strictness = map[string]int{obstat.Deny.String(): 0, obstat.Ask.String(): 1, obstat.Allow.String(): 2}
+func verdictOf(u *RuleUse) obstat.Verdict {
+	v, _ := obstat.ParseVerdict(u.Verdict) // it was made of one
+	return v
+}
 
 // Tools returns which verdicts calls to tools can get, and leaves out the tools
 // that are denied whatever their input.

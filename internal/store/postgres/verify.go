@@ -69,11 +69,8 @@ func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.He
 		if err != nil {
 			return ledger.Verified{}, err
 		}
-		var a ledger.Anchors
-		if !r.Elsewhere() && json.Unmarshal(r.Detail, &a) == nil {
-			for name, h := range a.Heads {
-				heads[name] = append(heads[name], h)
-			}
+		for name, h := range r.Anchors().Heads {
+			heads[name] = append(heads[name], h)
 		}
 	}
 	chains, err := s.chains(ctx)
