@@ -10,18 +10,15 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// Agents look into things with a line of Python or JavaScript: `python3 -c 'import json;
+// Agents look into things with a line of Python: `python3 -c 'import json;
 // print(json.load(open("a.json"))["version"])'`. Such code is read as far as it only computes and
 // prints: by its names, not by a grammar. Everything that it uses has to be in a list
-// (kb/python.txt, kb/javascript.txt); the files that it opens have to be literals, and are judged
-// as those of any program. At the first thing that is not known the reader gives up, and the code
-// is code that is not looked into.
+// (kb/python.txt); the files that it opens have to be literals, and are judged as those of any
+// program. At the first thing that is not known the reader gives up, and the code is code that
+// is not looked into, as all code of other languages is.
 
 //go:embed kb/python.txt
 var pythonText string
-
-//go:embed kb/javascript.txt
-var javaScriptText string
 
 // codeLang is what code of a language may use. Values say what becomes of the first argument, as
 // read of `readFileSync(read)`.
@@ -31,10 +28,7 @@ type codeLang struct {
 	modules                             map[string]map[string]string
 }
 
-var (
-	python     = sync.OnceValue(func() *codeLang { return parseCodeLang(pythonText) })
-	javaScript = sync.OnceValue(func() *codeLang { return parseCodeLang(javaScriptText) })
-)
+var python = sync.OnceValue(func() *codeLang { return parseCodeLang(pythonText) })
 
 // parseCodeLang reads a list of the knowledge base.
 func parseCodeLang(text string) *codeLang {
@@ -105,15 +99,9 @@ func readCode(lang, text string) (uses []codeUse, ok bool) {
 	if len(text) > maxCode || strings.ContainsAny(text, "\r\f\v\x00\ufeff\u2028\u2029") {
 		return nil, false
 	}
-	switch lang {
-	case "Python":
+	if lang == "Python" {
 		r.lang = python()
 		ok = r.lexPython(text) && r.each(r.imports) && r.each(r.bindPython) && r.each(r.bindPaths) && !r.hidden() && r.each(r.judgePython)
-	case "Perl":
-		ok = readPerl(text)
-	case "JavaScript":
-		r.lang = javaScript()
-		ok = r.lexJavaScript(withRequires(text)) && r.each(r.bindJavaScript) && !r.hidden() && r.each(r.judgeJavaScript)
 	}
 	return r.uses, ok
 }
@@ -323,15 +311,15 @@ func openMode(t []codeToken) string {
 
 // inline gives code in a language its effects, if it is understood.
 func (c *call) inline(lang string, w *shell.Word) bool {
-	if !w.Known || !c.a.afford(len(w.Text)/8) || lang == "Perl" && !c.plainNames(w) {
+	if !w.Known || !c.a.afford(len(w.Text)/8) {
 		return false
 	}
 	uses, ok := readCode(lang, w.Text)
 	if !ok {
 		return false
 	}
-	packages := slices.ContainsFunc(uses, func(u codeUse) bool { return u.how == "module" && !ownModule(lang, u.name) })
-	c.a.inlines = append(c.a.inlines, inlined{lang, packages, c.f.dir, c.f.span(w.Span), c.cmd})
+	packages := slices.ContainsFunc(uses, func(u codeUse) bool { return u.how == "module" && !ownModule(u.name) })
+	c.a.inlines = append(c.a.inlines, inlined{packages, c.f.dir, c.f.span(w.Span), c.cmd})
 	for _, u := range uses {
 		v := shell.Word{Text: u.name, Raw: u.name, Known: true, Span: w.Span}
 		switch u.how {
@@ -344,47 +332,21 @@ func (c *call) inline(lang string, w *shell.Word) bool {
 		case "environ":
 			c.environ(&v)
 		case "module":
-			c.loads(lang, &v)
-		}
-	}
-	return true
-}
-
-// plainNames reports whether no word besides the code is a file that Perl opens in its own way: of `perl -pe s/a/b/ 'rm x|'`
-// it reads what rm prints.
-func (c *call) plainNames(code *shell.Word) bool {
-	for i := range c.words {
-		w := &c.words[i]
-		name := w.Text
-		if !w.Known && w.Why == whyFound {
-			name = c.f.foundName // `find src -name '*.ts' | xargs perl -pi -e s/a/b/`
-		}
-		if w.Text == code.Text && w.Known {
-			continue
-		}
-		if name == "" || strings.ContainsAny(name, "|<>") || !w.Known && w.Why != whyFound || (w.Glob || !w.Known) && !isWordByte(name[len(name)-1]) {
-			return false
+			c.loads(&v)
 		}
 	}
 	return true
 }
 
 // loads is a module that code loads: of the language, of a package, or a file of the project.
-func (c *call) loads(lang string, w *shell.Word) {
+func (c *call) loads(w *shell.Word) {
 	e := c.newEffect(Code, w)
 	e.Raw, e.Detail, e.Tags = "", "loads "+w.Text, Script
 	c.a.effect(e)
-	if lang == "JavaScript" {
-		c.alsoStarts(w.Text, w)
-		if strings.HasPrefix(w.Text, ".") || strings.HasPrefix(w.Text, "/") {
-			c.readFile(w, true) // what is no code is shown in the error
-		}
-	}
 }
 
 // inlined is code of a line that was read: it may load files that the command itself writes.
 type inlined struct {
-	lang     string
 	packages bool   // it loads more than the modules of the language
 	dir      string // where these are looked for first
 	span     shell.Span
@@ -410,7 +372,7 @@ func (a *analyzer) loadWritten() {
 func (in *inlined) shadowed(file string) bool {
 	rest, below := strings.CutPrefix(file, in.dir+"/")
 	for name := range strings.SplitSeq(strings.TrimSuffix(rest, ".py"), "/") {
-		if ownModule("Python", name) || strings.HasSuffix(name, "-packages") || hasGlob(name) {
+		if ownModule(name) || strings.HasSuffix(name, "-packages") || hasGlob(name) {
 			return true
 		}
 		if below && in.dir != "" && !strings.Contains(rest, "-packages") {
@@ -420,11 +382,11 @@ func (in *inlined) shadowed(file string) bool {
 	return false
 }
 
-// ownModule reports whether a module is one of the language's own, or loaded by them.
-func ownModule(lang, name string) bool {
+// ownModule reports whether a module is one of Python's own, or loaded by them.
+func ownModule(name string) bool {
 	name, _, _ = strings.Cut(name, ".")
 	_, own := python().own[name]
-	return lang == "Python" && (own || strings.HasPrefix(name, "_"))
+	return own || strings.HasPrefix(name, "_")
 }
 
 // loadable reports whether a file that is written may be a module, or a directory of modules.
@@ -432,16 +394,12 @@ func (a *analyzer) loadable(in *inlined, e *Effect) bool {
 	file := or(e.Path, e.Raw)
 	switch path.Ext(file) {
 	case ".py":
-		return in.lang == "Python" && (in.packages || in.shadowed(file))
+		return in.packages || in.shadowed(file)
 	case ".pyc", ".pyd", ".so", ".pth", ".zip", ".egg", ".cfg":
-		return in.lang == "Python"
-	case ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".node":
-		return in.lang == "JavaScript"
-	case ".json":
-		return in.lang == "JavaScript" && in.packages && path.Base(file) == "package.json"
+		return true
 	case "", ".":
 		_, copied := copiedFrom(a.wordsOf(e), e)
-		return (copied || e.Recursive) && (in.packages || in.lang == "Python")
+		return copied || e.Recursive
 	}
 	return false
 }

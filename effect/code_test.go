@@ -78,72 +78,12 @@ func TestPythonReader(t *testing.T) {
 	}
 }
 
-func TestJavaScriptReader(t *testing.T) {
-	for text, want := range map[string]string{
-		"console.log('Hello world!')":       "",
-		"process.version":                   "",
-		"require('./package.json').version": "read ./package.json",
-		"const p = require('./package.json'); console.log(p.name, p.scripts.build)":                          "read ./package.json",
-		"const fs = require('fs'); console.log(JSON.parse(fs.readFileSync('a.json', 'utf8')).x)":             "read a.json",
-		"require('node:fs').readFileSync(0, 'utf8')":                                                         "",
-		"require('fs').writeFileSync('out.json', JSON.stringify({a: 1}, null, 2))":                           "write out.json",
-		"[1,2,3].map(x => x * 2).filter((x, i) => x > i).join(',')":                                          "",
-		"const add = (a, b) => a + b; console.log(add(1, 2), `sum ${add(1, 2)}`)":                            "",
-		"function f(a) { return a.length / 2 } console.log(f('abc'))":                                        "",
-		"for (const [k, v] of Object.entries(require('./a.json'))) console.log(k, v)":                        "read ./a.json",
-		"console.log(require('typescript').version)":                                                         "module typescript",
-		"require('./src/index.js')":                                                                          "module ./src/index.js",
-		"let d=''; process.stdin.on('data', c => d += c).on('end', () => console.log(JSON.parse(d).length))": "",
-		"console.log(process.env.HOME)":                                                                      "?", // bun and dotenv put .env there
-		"'a/b'.split('/').length":                                                                            "", "'x'.replace(/a+/g, '').trim()": "", "new Date().toISOString()": "", "Math.max(1, 2) / 3": "", "typeof undefined": "",
-		"const {name, version} = require('./package.json'); console.log(name + version)": "read ./package.json",
-		"x = 1": "?",
-
-		"require('child_process').execSync('rm x')": "?", "const cp = require('child_process'); cp.exec('rm x')": "?", "const a = 1, cp = require('child_process'); cp.exec('rm x')": "?",
-		"const {execSync} = require('child_process'); execSync('rm x')": "?", "const x = require('child_process').exec; x('rm')": "?", "cp = require('child_process')": "?", "['rm'].map(require('child_process').execSync)": "?",
-		"fs.unlinkSync('x')": "?", "require('fs').unlinkSync('x')": "?", "require('fs').rmSync('x')": "?", "fs.readFileSync('x', {flag: 'w'})": "?", "fs.readFileSync(name)": "?", "fs.readFileSync('.e' + 'nv')": "?", "['.env'].map(fs.readFileSync)": "?",
-		"eval('1')": "?", "Function('return 1')()": "?", "[].constructor.constructor('x')()": "?", "[]['constructor']": "?", "[]['con' + 'structor']": "?", "const k = 'a'; [][k]": "?", "const {constructor: c} = []": "?", "const {['con' + 'structor']: c} = []": "?",
-		"const {a, ['x']: c} = []": "?", "const {'constructor': c} = []": "?", "const {'\\x63onstructor': c} = []": "?", "process.exit.call(1)": "?", "globalThis": "?", "this": "?", "process": "?", "const {env} = process": "?", "process.mainModule": "?", "process.binding('fs')": "?",
-		"import('fs')": "?", "import fs from 'fs'": "", "import * as f from 'fs'\nf.readFileSync('a')": "read a", "import {readFileSync as r} from 'fs'\nr('a')": "?", "import './a.js'": "?", "import x from 'fs'); eval(1": "?", "fetch('http://h')": "?", "new Function('x')": "?", "require(x)": "?", "require('f' + 's')": "?", "const r = require; r('fs')": "?", "require?.('fs')": "?", "a?.['x']": "?",
-		"(1, eval)('x')": "?", "if (1) /'/.test(1); process.exit(); '/": "?", "x <!-- '": "?", "`${require('fs').rmSync('x')}`": "?", "`${process.exit`x`}`": "?", "\\u0065val('x')": "?", "1..constructor": "?", "const x = {exec() {}}": "?",
-		"setTimeout('x')": "?", "module.constructor": "?", "with (process) exit()": "?", "class A {}": "?", "(": "?", "'": "?", "`": "?", "/": "?", ")=>)=>": "?",
-
-		// A slash that divides, and one that begins a regular expression.
-		"let o = {} /eval(process.argv.pop())/ 2": "?", "let of = 1; of /eval(process.argv.pop())/ 1": "?", "let a = {if: x => 1}; a.if(2) /eval(process.argv.pop())/ 1": "?", "let a = {}; a.delete /eval(process.argv.pop())/ 1": "?",
-		"let a = 1; a++ /eval(process.argv.pop())/ 1": "?", "let x = 1; x! /eval(process.argv.pop())/ 1": "?", "if (!/x/.test('y') && /^v\\d/.test(process.version)) console.log(10 / 2 / 5)": "",
-		// Names of the code that are global elsewhere in it.
-		"function f(process) {} console.log(process.env)": "?", "function f(child_process) {} child_process.exec('rm x')": "?", "const {child_process: q} = {}; child_process.exec('rm x')": "?", "(Object) => 1; [[]].map(Object.getPrototypeOf)": "?",
-		// Calls, indexes and assignments in other clothes.
-		"[]?. ['con' + 'structor']?. ('x')": "?", "true['con' + 'structor']": "?", "let o = {in: []}; o.in['con' + 'structor']": "?", "let of = []; of['con' + 'structor']": "?", "var let = []; let['con' + 'structor']": "?",
-		"[]!['constructor']": "?", "const f = [].x; f<any>(1)": "?", "let x = 0 && <a>'</a>; eval(process.argv.pop()); <a>'</a>": "?", "process.stdout.destroy`x`": "?", "const s = []; s.x`y`": "?", "const s = []; new s.x": "?",
-		"Error.prepareStackTrace = (e, f) => 1": "?", "const a = []; a.get = a.other; a.get()": "?", "const a = []; [a.get] = [a.other]": "?", "const a = []; for (a.get of [a.other]) a.get()": "?", "const a = []; a.get ||= a.other": "?", "const a = []; a['get'] = a.other": "?",
-		"JSON.parse = console.log": "?", "process.exitCode = 1": "", "const p = require('./a.json'); p.version = '2'": "read ./a.json", "const o = {get: process.stdin.connect}": "?", "const s = process.stdin": "?",
-		"fs.readFileSync(0 || '.env')": "?", "require('/etc/a.json')": "read /etc/a.json", "require('x/a.json')": "read node_modules/x/a.json", "require('x/../../a.json')": "?", "require('JSON')": "?", "const m = require('Math'); m.run('x')": "?", "é": "?",
-	} {
-		if got := usesOf("JavaScript", text); got != want {
-			t.Errorf("JavaScript %q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestPerlReader(t *testing.T) {
-	for text, want := range map[string]bool{
-		"s/a/b/": true, "s/a/b/g; s|c/d|e|": true, "print if /x/i": true, "print if /a/ and !/b/ && $. > 3": true, "tr/a-z/A-Z/": true, "print $1 if /v(\\d+)/": true, "next unless m#x#": true, "s/\\s+$//": true, `s/a\/b/c/`: true, `s/x@y/z/`: false, `s/x\@y/z/`: true, "": true,
-		"s/a/b/e": false, "s/a/b/ge": false, "s/(?{system 1})//": false, "s/(??{1})//": false, "s/a/@{[1]}/": false, "s/a/${\\1}/": false, "s/a/$x/": false, "s/a/$1[system 1]/": false, "s/a/$1{x}/": false, "s/a/$)[system 1]/": false, "s/a/$#{[1]}/": false, "s/a|b$|c/$1-$2/": false, "s/(a)/$1 b/": true, "s/(a$)/x/": true, "s{a}{b}": false, "s/a/b": false, "s'a'b'": false,
-		"print `x`": false, "print; unlink 'x'": false, "print if system 1": false, "print if /a/ || unlink": false, "system 1": false, "BEGIN{1}": false, "s/a/b/ if $. == 1 x 2": false, "print <x>": false, "say `x` if /a/": false, "tr/a/b/e": false,
-	} {
-		if got := readPerl(text); got != want {
-			t.Errorf("Perl %q: %v, want %v", text, got, want)
-		}
-	}
-}
-
 func FuzzCode(f *testing.F) {
 	for _, text := range []string{"", "f'{x!r:>3}'", "import a.b as c, d", "from a import (b as c)", "open('x', mode='w')", "a = (b for c in d)", "`${a}`", "const {a, b} = require('x')", "a => b", "/[/]/g", "x?.y"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, lang := range [...]string{"Python", "JavaScript"} {
+		for _, lang := range [...]string{"Python"} {
 			if uses, ok := readCode(lang, text); ok && len(uses) > len(text) {
 				t.Errorf("%s %q: %d uses", lang, text, len(uses))
 			}

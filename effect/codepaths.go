@@ -1,7 +1,5 @@
 package effect
 
-import "strings"
-
 // pathType is the type of pathlib that stands for a file, see importFrom.
 const pathType = "pathlib.Path "
 
@@ -76,26 +74,4 @@ func (r *codeReader) pathMethod(t []codeToken, i int, files []string) (end int, 
 		}
 	}
 	return i + 2, true
-}
-
-// withRequires turns the imports that a module of JavaScript begins with into what means the same: `import fs from 'fs'` into
-// `const fs = require('fs')`. What is written otherwise stays, and is not understood.
-func withRequires(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		rest, ok := strings.CutPrefix(line, "import ")
-		what, from, found := strings.Cut(rest, " from ")
-		if !ok || !found {
-			if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "//") {
-				continue
-			}
-			break
-		}
-		what, from = strings.TrimPrefix(what, "* as "), strings.TrimSuffix(from, ";")
-		if list, ok := strings.CutPrefix(what, "{"); ok {
-			what = "{" + strings.ReplaceAll(list, " as ", ": ")
-		}
-		lines[i] = "const " + what + " = require(" + from + ");"
-	}
-	return strings.Join(lines, "\n")
 }

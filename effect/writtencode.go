@@ -46,7 +46,7 @@ func (a *analyzer) runCode(s *started, reader, text string) {
 		return
 	}
 	sp := lookup(reader)
-	if sp == nil || sp.stdin == nil || sp.stdin.role != roleCode || sp.stdin.lang == "Perl" {
+	if sp == nil || sp.stdin == nil || sp.stdin.role != roleCode {
 		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
 		return
 	}
@@ -57,7 +57,7 @@ func (a *analyzer) runCode(s *started, reader, text string) {
 		a.gap(InlineCode, "code that is not looked into", s.span, s.cmd)
 		return
 	}
-	if dir := path.Dir(s.file.Path); sp.stdin.lang == "Python" && s.file.Path != "" {
+	if dir := path.Dir(s.file.Path); s.file.Path != "" {
 		a.inlines[len(a.inlines)-1].dir = dir // not where it is run
 	}
 	a.ran, a.plain = append(a.ran, seen), append(a.plain, or(s.file.Path, s.file.Raw))
