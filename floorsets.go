@@ -54,7 +54,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 				r = fl.ruleFor(set, face, setSpace{})
 			}
 		}
-		if r != nil {
+		if r != nil && !(e.Moved() && r.Tool.IsZero() && r.Whole()) { // for all else that is in a moved directory, its child stands
 			o := outcome{verdict: Ask, stage: "floor", rule: r}
 			fl.tighten(o, fl.origin(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
 			return

@@ -83,9 +83,14 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 			c.changeFile(Write, &v)
 		}
 	case roleTracked:
-		c.tracked(w, len(c.ops()) == 1 && w.Text != "." && !c.dashes())
+		alone := len(c.ops()) == 1 && w.Text != "." && !c.dashes() && !c.isFiles(w)
+		c.undoes(!alone, func() { c.tracked(w, alone) })
+	case roleBranch:
+		c.tracked(w, true)
 	case rolePathspec:
 		c.restored(w)
+	case roleUndone:
+		c.undoes(true, func() { c.restored(w) })
 	case roleInto:
 		c.putInto(w)
 	case roleLink:
@@ -419,6 +424,7 @@ func (c *call) moveFile(w *shell.Word) {
 	c.changeFile(Delete, w)
 	for i, end := from, len(c.a.an.Effects); i < end && (w.Known || w.Why == whyFound) && !c.a.full; i++ {
 		if e := c.a.an.Effects[i]; e.Kind == Delete {
+			e.moved, c.a.an.Effects[i].moved = true, true
 			e.Kind, e.Harmless, e.Detail, e.Tags = Read, true, "", e.Tags|Linked
 			c.a.effect(e)
 		}

@@ -69,6 +69,7 @@ type Effect struct {
 	dots      bool // a star of Glob also stands for a leading dot
 	isDir     bool // Path is a directory, or a pattern that may stand for one
 	lost      bool // where the links of Path lead is not known
+	moved     bool // the file goes on under another name: `mv a b`
 }
 
 // Command is one program that would run. A command that runs another, such as env or

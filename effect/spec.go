@@ -55,6 +55,8 @@ const (
 	roleBlob                  // revision or tracked file whose content is shown: rev, rev:path or path
 	roleSuffix                // end of a backup's name; with a slash, a path of its own
 	rolePathspec              // tracked file that gets another content
+	roleUndone                // tracked file whose uncommitted changes are lost: `git restore f`
+	roleBranch                // revision that the working tree goes to: `git switch main`
 	roleLink                  // file that gets a second name, by which it can be read and written
 	roleMove                  // file that gets another name, by which it can be read
 	roleMount                 // directory that a container is given: here:there
@@ -72,7 +74,7 @@ var roleNames = [...]string{
 	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
 	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
 	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
+	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
 	roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
 }
 

@@ -143,6 +143,9 @@ func (e *Effect) StarDirs() bool {
 // VisibleOnly reports whether hidden names are passed by, at every level below Path.
 func (e *Effect) VisibleOnly() bool { return e.visible }
 
+// Moved reports whether the file that goes away, or is read by its new name, is moved: `mv a b`.
+func (e *Effect) Moved() bool { return e.moved }
+
 // Formatted reports whether what is written means the same as before, as a formatter's work does.
 func (e *Effect) Formatted() bool { return e.formatted }
 
@@ -283,6 +286,44 @@ func (c *call) tracked(w *shell.Word, alone bool) {
 	}
 }
 
+// fileAt reports whether an effect is about a plain file, with nothing below it.
+func (a *analyzer) fileAt(e *Effect) bool {
+	files, ok := a.opts.FS.(paths.Filer)
+	return ok && e.Path != "" && !e.Glob && files.IsFile(or(e.Real, e.Path))
+}
+
+// isFiles tells whether a single word of `git checkout` names files: a path that is there, which git
+// takes for a branch only behind an error, or a text that no branch can have, `./a`, `src/`, `*.js`.
+func (c *call) isFiles(w *shell.Word) bool {
+	switch t := w.Text; {
+	case !w.Known || t == "":
+		return false
+	case strings.HasPrefix(t, "/") || strings.HasPrefix(t, "./") || strings.HasPrefix(t, "../"), strings.HasSuffix(t, "/"), hasGlob(t):
+		return true
+	}
+	at, fs := c.a.resolve(c.f.dir, w).Abs, c.a.opts.FS
+	if at == "" || fs == nil || c.f.otherRepo {
+		return false
+	}
+	files, ok := fs.(paths.Filer)
+	_, link := fs.Readlink(at)
+	return link || fs.IsDir(at) || ok && files.IsFile(at)
+}
+
+// undoes adds, to each tracked file that put has written, the deletion of its uncommitted changes:
+// `git restore a.go` takes as much away as `git reset --hard` does of that file.
+func (c *call) undoes(files bool, put func()) {
+	from := len(c.a.an.Effects)
+	put()
+	for i, end := from, len(c.a.an.Effects); files && i < end && !c.a.full; i++ {
+		if e := c.a.an.Effects[i]; e.Kind == Write && e.Tags.Has(Tree) {
+			e.Kind, e.Detail = Delete, "uncommitted changes"
+			c.addDetails(&e)
+			c.a.effect(e)
+		}
+	}
+}
+
 // restored is a word of `git restore`, which leaves the files alone with --staged only.
 func (c *call) restored(w *shell.Word) {
 	staged, tree := false, false
@@ -333,7 +374,7 @@ func (c *call) filled(from int) {
 			continue
 		}
 		e := dest
-		e.Certain, e.Recursive = false, c.recursive || c.name == "mv"
+		e.Certain, e.Recursive = false, c.recursive || c.name == "mv" && !c.a.fileAt(src)
 		if e.Recursive {
 			e.Tags |= Contents
 		}

@@ -43,6 +43,9 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	default:
 		say(fieldPlace, placeOutside)
 	}
+	if e != nil && e.Moved() && t.inside(set) && w.stays(e) {
+		say(fieldPlace, placeMoved)
+	}
 	if holds(t.homes, set) {
 		say(fieldPlace, placeHome)
 	}
@@ -63,6 +66,45 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 		say(fieldMaybe, placeSecrets) // those of a project lie at its top
 	}
 	return out
+}
+
+// moving returns the move that a file is deleted by, nil where something else may delete it, too: in
+// `mv a b; rm a` it is gone.
+func (w *callWalk) moving(verb, p, real string) (move *effect.Effect) {
+	if verb != effect.Delete.String() {
+		return nil
+	}
+	w.a = w.f.Analysis()
+	for i := range w.a.Effects {
+		e := &w.a.Effects[i]
+		if e.Kind != effect.Delete {
+			continue
+		}
+		if set, at := e.Target(), e.RealTarget(); !e.Moved() && (set.IsZero() || set.Has(p) || set.Has(real) || at.Has(p) || at.Has(real)) {
+			return nil
+		} else if e.Moved() && (set.Has(p) || at.Has(real)) {
+			move = e
+		}
+	}
+	return move
+}
+
+// stays tells whether everything that the command of a move writes lies in the workspace: in `mv a lib/`
+// nothing is lost, in `mv a /tmp` the project loses a file.
+func (w *callWalk) stays(move *effect.Effect) bool {
+	writes := false
+	for i := range w.a.Effects {
+		e := &w.a.Effects[i]
+		if e.Command != move.Command || e.Kind != effect.Write {
+			continue
+		}
+		real := e.RealTarget()
+		if e.Loose() || !w.tops().inside(e.Target()) || !real.IsZero() && !w.tops().inside(real) {
+			return false
+		}
+		writes = true
+	}
+	return writes
 }
 
 // tops are the directories that paths are told from, each as it is called and where it leads.

@@ -37,9 +37,10 @@ const (
 	placeTemp      = "temp"
 	placeSecrets   = "secrets"
 	placeSettings  = "settings" // of agents and of obstat: what they may do is written there
+	placeMoved     = "moved"    // a file of the workspace that stays in it under another name
 )
 
-var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets, placeSettings}
+var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets, placeSettings, placeMoved}
 
 // anything are the words for every target.
 var anything = []string{"anything", "anywhere", "everything"}
@@ -172,6 +173,9 @@ func (l *loader) members(verb string, members []phrase, ph phrase) (out []target
 func (t *target) match(allow bool) match {
 	switch t.kind {
 	case place:
+		if t.place == placeMoved { // a directory with all that is in it, as `src/**` is
+			return match{fieldPlace, obstat.Text{Flavour: pattern.Wildcard, Text: placeMoved + "*"}}
+		}
 		return match{fieldPlace, obstat.Is(t.place)}
 	case path:
 		return match{t.glob.base, t.glob.pattern()}
@@ -277,7 +281,7 @@ func (t *target) holds(o *target) bool {
 		return o.place == t.place || byTable(o.place) && !byTable(t.place) || t.place == placeOutside && (o.place == placeTemp || o.place == placeHome)
 	}
 	switch t.place {
-	case placeWorkspace:
+	case placeWorkspace, placeMoved:
 		return o.glob.base == fieldPath
 	case placeOutside:
 		return o.glob.base != fieldPath

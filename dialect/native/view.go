@@ -359,9 +359,10 @@ func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool
 	if tool == f.Call.Tool { // opencode's own `write`: a rule for the tool speaks for its file
 		by = append(w.kind(), obstat.Subject{Field: fieldTool, Text: tool})
 	}
-	w.ask(verb, append(w.subjects(verb, paths.Exactly(p), nil, false), by...)...)
+	e := w.moving(verb, p, real)
+	w.ask(verb, append(w.subjects(verb, paths.Exactly(p), e, false), by...)...)
 	if real != "" && real != p {
-		w.ask(verb, append(w.subjects(verb, paths.Exactly(real), nil, false), by...)...)
+		w.ask(verb, append(w.subjects(verb, paths.Exactly(real), e, false), by...)...)
 	}
 	return w.s.questions, true
 }

@@ -251,7 +251,7 @@ func pathOf(field, text string) string {
 }
 
 // placeWords are names that obstat.yaml takes for places.
-var placeWords = []string{"workspace", "home", "temp", "secrets", "anything", "anywhere", "everything"}
+var placeWords = []string{"workspace", "home", "temp", "secrets", "settings", "moved", "anything", "anywhere", "everything"}
 
 // globs returns the texts with * and ** that a pattern stands for; exact says that it has none.
 func globs(t obstat.Text) (out []string, exact, ok bool) {
