@@ -179,7 +179,7 @@ func setReadOnly(t *testing.T, path string, on bool) {
 // TestHooksRecords: what a hook wrote down is in the gate's ledger.
 func TestHooksRecords(t *testing.T) {
 	dir := t.TempDir()
-	hook, err := sqlite.Log(t.Context(), filepath.Join(dir, "obstat.db"), os.Getenv)
+	hook, err := sqlite.Log(filepath.Join(dir, "obstat.db"), os.Getenv)
 	for i := range 3 {
 		if err == nil {
 			err = hook.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Session: "hook", Reason: fmt.Sprint(i)})

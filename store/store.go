@@ -68,8 +68,8 @@ func Shared(name string) bool {
 
 // Log opens only the ledger file that belongs to the database at path, for a
 // process that appends a record and ends. getenv reads the environment.
-func Log(ctx context.Context, path string, getenv func(string) string) (*ledger.File, error) {
-	return sqlite.Log(ctx, path, getenv)
+func Log(path string, getenv func(string) string) (*ledger.File, error) {
+	return sqlite.Log(path, getenv)
 }
 
 // Memory returns a store that lives and dies with the process.

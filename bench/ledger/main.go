@@ -86,7 +86,7 @@ func appends(dir string, rounds, callers int, limit time.Duration) error {
 	}
 	defer db.Close()
 	hook := func(r *ledger.Record) error { // as a hook does, for each record
-		f, err := sqlite.Log(ctx, filepath.Join(dir, "hooks.db"), os.Getenv)
+		f, err := sqlite.Log(filepath.Join(dir, "hooks.db"), os.Getenv)
 		if err == nil {
 			err = f.Append(ctx, r)
 			f.Close()

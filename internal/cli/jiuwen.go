@@ -68,7 +68,7 @@ func permissionsRun(o *jiuwenOptions) error {
 	}
 	h := &jiuwen.Handler{Store: store, User: userName()}
 	if db, err := sqlite.DefaultPath(); err == nil && len(o.Args) > 0 {
-		if h.Ledger, err = sqlite.Log(context.Background(), db, os.Getenv); err != nil {
+		if h.Ledger, err = sqlite.Log(db, os.Getenv); err != nil {
 			return fmt.Errorf("the change could not be written to the ledger: %w", err)
 		}
 	}

@@ -154,7 +154,7 @@ func (o *storeOptions) openLog(ctx context.Context, io *IO) (logStore, error) {
 		return nil, err
 	}
 	fmt.Fprintf(io.Err, "reading all of the ledger, for its index cannot be used: %s\n", visible(err.Error()))
-	return store.Log(ctx, path, os.Getenv)
+	return store.Log(path, os.Getenv)
 }
 
 // A logStore is a ledger that is read.

@@ -23,7 +23,7 @@ func TestLogFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	hook, err := store.Log(t.Context(), path, os.Getenv)
+	hook, err := store.Log(path, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

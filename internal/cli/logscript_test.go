@@ -56,7 +56,7 @@ func sampleLedger(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(s.Close())
 	}
 	for i := range hooks {
-		hook, err := store.Log(context.Background(), path, os.Getenv)
+		hook, err := store.Log(path, os.Getenv)
 		ts.Check(err)
 		ts.Check(hook.Append(context.Background(), sampleRecord(stored+i)))
 		ts.Check(hook.Close())

@@ -302,7 +302,7 @@ func (t *turn) Append(ctx context.Context, records ...*ledger.Record) error {
 	if t.decides && t.late() {
 		return errLate
 	}
-	log, err := store.Log(ctx, t.db, t.Getenv)
+	log, err := store.Log(t.db, t.Getenv)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func (j *journal) Append(ctx context.Context, records ...*ledger.Record) error {
 		if j.station.noDB != nil {
 			return j.station.noDB
 		}
-		f, err := store.Log(ctx, j.station.db, j.station.opts.Getenv)
+		f, err := store.Log(j.station.db, j.station.opts.Getenv)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func write(how, path, run string) error {
 	ctx := context.Background()
 	appendTo := func(r *ledger.Record) error {
-		f, err := sqlite.Log(ctx, path, os.Getenv)
+		f, err := sqlite.Log(path, os.Getenv)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func TestReadOnly(t *testing.T) {
 	s.Close()
 	readOnly(t, true, path, s.File().Path())
 	s = open(t, path) // to be read
-	hook, err := sqlite.Log(t.Context(), path, os.Getenv)
+	hook, err := sqlite.Log(path, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestDiskFull(t *testing.T) {
 	path := filepath.Join(dir, "obstat.db")
 	s := open(t, path)
 	t.Cleanup(func() { s.Close() }) // before the file system goes
-	hook, err := sqlite.Log(t.Context(), path, os.Getenv)
+	hook, err := sqlite.Log(path, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

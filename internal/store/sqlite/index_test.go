@@ -145,7 +145,7 @@ func TestIndexBehind(t *testing.T) {
 	if got := all(t, b); got != "one two" {
 		t.Error(got)
 	}
-	hook, err := sqlite.Log(t.Context(), path, os.Getenv)
+	hook, err := sqlite.Log(path, os.Getenv)
 	must(t, err)
 	must(t, hook.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Reason: "three"}))
 	if got := all(t, a); got != "one two three" || verified(t, a) != nil {

@@ -1,8 +1,7 @@
 // Package sqlite indexes the ledger file in a SQLite database, and keeps requests
 // and grants in it.
 //
-// It owns the schema, its migrations, the index and taking over ledgers of
-// before. The file has the records: the database is brought up to date from it
+// It owns the schema, its migrations and the index. The file has the records: the database is brought up to date from it
 // before every query, and made anew from it where it is missing. Requests and
 // grants are written to the database, each in a transaction of its own.
 package sqlite
@@ -80,7 +79,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if foreign(path) {
 		return nil, fmt.Errorf("%s: %w", path, ledger.ErrNotOurs)
 	}
-	if err := prepare(ctx, path, s.log, true); err != nil {
+	if err := create(path); err != nil {
 		return nil, err
 	}
 	err := s.open(ctx)
@@ -104,23 +103,19 @@ func newLog(path string, getenv func(string) string) *ledger.File {
 }
 
 // Log returns the ledger file of the database at path, for processes that only
-// append: it opens the database only to take over a ledger of before. getenv
-// reads the environment.
-func Log(ctx context.Context, path string, getenv func(string) string) (*ledger.File, error) {
+// append and need no database. getenv reads the environment.
+func Log(path string, getenv func(string) string) (*ledger.File, error) {
 	f := newLog(path, getenv)
 	if _, err := os.Stat(f.Path()); err == nil {
 		return f, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return f, prepare(ctx, path, f, false)
+	return f, os.MkdirAll(filepath.Dir(path), 0o700)
 }
 
 // Exists tells whether anything of a store is at path: the database, the ledger
 // file, or a head that tells of one.
 func Exists(path string) bool {
-	for _, p := range append(newLog(path, os.Getenv).Files(), path, journalOf(path), spoolOf(path)) {
+	for _, p := range append(newLog(path, os.Getenv).Files(), path) {
 		if exists(p) {
 			return true
 		}
@@ -137,7 +132,7 @@ func (s *Store) Files() []string {
 	if err != nil {
 		path = s.path
 	}
-	own := []string{path, path + "-wal", path + "-shm", ledger.KeyPath(path), statedir.Grants(path), lockPath(path), journalOf(path), spoolOf(path)}
+	own := []string{path, path + "-wal", path + "-shm", ledger.KeyPath(path), statedir.Grants(path), lockPath(path)}
 	return append(own, newLog(path, os.Getenv).Files()...)
 }
 
@@ -219,13 +214,13 @@ const schemaVersion = 3
 // the schema. Of several processes that do so at once one wins, and the others
 // find that it is done.
 func (s *Store) migrate(ctx context.Context) error {
-	return s.transact(ctx, s.write, func(tx *sql.Tx) error {
+	return notOurs(s.transact(ctx, s.write, func(tx *sql.Tx) error {
 		var app, tables, version, goose int
 		err := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
 			count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_master`).Scan(&app, &version, &tables, &goose)
 		switch {
 		case err != nil:
-			return notOurs(err)
+			return err
 		case app != applicationID && tables > 0:
 			return ledger.ErrNotOurs
 		case goose > 0 && version == 0: // the version was once kept in a table
@@ -245,7 +240,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 		return err
-	})
+	}))
 }
 
 // notOurs tells a file that is no database from a database that cannot be read
