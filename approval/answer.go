@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -49,7 +50,7 @@ func (b *Broker) answer(ctx context.Context, id string, a Answer) (*Request, err
 			out = r.with(Refused, answers)
 			out.Logged = b.opts.Logs
 			return out.Spent(), nil, nil
-		case !r.Who.enough(answers):
+		case !r.Who.Enough(answers):
 			out = r.with(Pending, answers)
 			return out, nil, nil
 		}
@@ -95,19 +96,13 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 		return fmt.Errorf("%q: %w: its time is over", r.ID, ErrSettled)
 	case a.By == "":
 		return fmt.Errorf("%w: an answer needs a name", ErrNotYou)
-	case r.Who.NotCaller && a.By == r.Call.User:
+	case r.Who.NotCaller && a.goesBy(r.Call.User):
 		return fmt.Errorf("%w: somebody other than %s has to", ErrNotYou, a.By)
-	case !r.Who.admits(a):
-		return fmt.Errorf("%w: %s", ErrNotYou, r.Who.words())
-	case slices.ContainsFunc(r.Answers, func(o Answer) bool { return o.By == a.By }):
-		return fmt.Errorf("%w: you have answered it", ErrNotYou)
-	case len(r.Answers) >= maxAnswers:
-		return fmt.Errorf("%w: %d people have had their say", ErrNotYou, maxAnswers)
-	case a.Allow && !r.Who.adds(r.Answers, a):
-		return fmt.Errorf("%w: it takes a person for each of the roles %q, and one with yours has agreed", ErrNotYou, r.Who.Each)
+	case a.Allow && r.Void() != "":
+		return fmt.Errorf("%w: %s", ErrNotYou, r.Void())
 	}
-	if !a.Allow {
-		return nil
+	if err := r.Who.Admit(r.Answers, a); err != nil || !a.Allow {
+		return err
 	}
 	if err := a.sensible(r); err != nil {
 		return fmt.Errorf("%w: %w", ErrBad, err)
@@ -116,6 +111,52 @@ func (b *Broker) admit(r *Request, a *Answer) error {
 		return b.opts.Check(r, a)
 	}
 	return nil
+}
+
+// Admit tells whether an answer counts beside those that were given before: the person may
+// answer, has not answered yet and, for an approval, brings the question nearer to its end.
+func (w *Who) Admit(had []Answer, a *Answer) error {
+	switch {
+	case !w.admits(a):
+		return fmt.Errorf("%w: %s", ErrNotYou, w.words())
+	case slices.ContainsFunc(had, a.samePerson):
+		return fmt.Errorf("%w: you have answered it", ErrNotYou)
+	case len(had) >= maxAnswers:
+		return fmt.Errorf("%w: %d people have had their say", ErrNotYou, maxAnswers)
+	case a.Allow && w.Logins() && a.Login == "":
+		return fmt.Errorf("%w: it takes a person who is logged in; a token or a terminal can be anybody's", ErrNotYou)
+	case a.Allow && !w.adds(had, a):
+		return fmt.Errorf("%w: it takes a person for each of the roles %q, and one with yours has agreed", ErrNotYou, w.Each)
+	}
+	return nil
+}
+
+// Logins tells whether an approval has to come from a person who is logged in: where several have
+// to agree, or another than the caller. An administrator makes as many tokens as there are names.
+func (w *Who) Logins() bool { return w.People() > 1 || w.NotCaller }
+
+// People returns how many people have to agree.
+func (w *Who) People() int { return max(w.Needed, len(w.Each), 1) }
+
+// Void says why no approval of the request can count; "" where one can.
+func (r *Request) Void() string {
+	if r.Who.NotCaller && (r.Call.User == "" || r.Claimed) {
+		return "somebody other than the user has to approve it, and who that is is not known: the agent's token names no user (obstat token create --user)"
+	}
+	return ""
+}
+
+// samePerson tells whether two answers share a name or a login. `Ann` and `ann ` are one person.
+func (a *Answer) samePerson(o Answer) bool {
+	return slices.ContainsFunc(append([]string{o.By, o.Login}, o.Names...), a.goesBy)
+}
+
+// goesBy tells whether a name is one of the person who answers.
+func (a *Answer) goesBy(name string) bool {
+	name = strings.TrimSpace(name)
+	return name != "" && slices.ContainsFunc(append([]string{a.By, a.Login}, a.Names...), func(own string) bool {
+		return strings.EqualFold(strings.TrimSpace(own), name)
+	})
 }
 
 // admits tells whether the answering person is one of Users or has one of
@@ -129,14 +170,25 @@ func (w *Who) admits(a *Answer) bool {
 		(len(w.Each) == 0 || w.Needed > len(w.Each) || has(w.Each))
 }
 
-// enough tells whether those who must agree have.
-func (w *Who) enough(answers []Answer) bool {
+// counted returns the answers that count. Where logins are wanted, an older obstat may have taken
+// one without.
+func (w *Who) counted(answers []Answer) []Answer {
+	if !w.Logins() {
+		return answers
+	}
+	return slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Login == "" })
+}
+
+// Enough tells whether those who must agree have.
+func (w *Who) Enough(answers []Answer) bool {
+	answers = w.counted(answers)
 	return len(answers) >= max(w.Needed, 1) && w.filled(answers) == len(w.Each)
 }
 
 // adds tells whether an approval brings the request nearer to its end: not, where
 // another person has to speak for each role that is left.
 func (w *Who) adds(had []Answer, a *Answer) bool {
+	had = w.counted(had)
 	now := append(slices.Clone(had), *a)
 	return len(w.Each) == 0 || w.filled(now) > w.filled(had) || len(now) <= w.Needed-(len(w.Each)-w.filled(had))
 }
@@ -207,7 +259,7 @@ func (a *Answer) sensible(r *Request) error {
 		return nil
 	case rule:
 		return errors.New("other arguments and a rule: the rule was made for the arguments as they were")
-	case max(r.Who.Needed, len(r.Who.Each)) > 1:
+	case r.Who.People() > 1:
 		return errors.New("where several must agree, arguments cannot be changed: the others have not seen them")
 	case !json.Valid(a.Input):
 		return errors.New("the arguments are not JSON")

@@ -55,6 +55,9 @@ type Request struct {
 	ClaimBy time.Time `json:"claim_by,omitzero"`
 	Claim   *Claim    `json:"claim,omitempty"`
 	Outcome *Outcome  `json:"outcome,omitempty"`
+	// Claimed: the call's user is the agent's word, since its token names none. For
+	// [Who].NotCaller that is as good as no user.
+	Claimed bool `json:"claimed,omitempty"`
 	// Logged: whoever ended the request writes that down in the ledger.
 	Logged bool `json:"logged,omitempty"`
 	// Version counts the changes; [Store].Update compares it.
@@ -126,7 +129,7 @@ func (o *Offer) WithPattern(text string) (json.RawMessage, error) {
 type Who struct {
 	Roles     []string `json:"roles,omitempty"`      // one of these; none, and no Users: anybody
 	Users     []string `json:"users,omitempty"`      // these people, whatever their roles
-	NotCaller bool     `json:"not_caller,omitempty"` // not the person that started the agent
+	NotCaller bool     `json:"not_caller,omitempty"` // not the person that started the agent, who has to be known
 	Needed    int      `json:"needed,omitempty"`     // how many must agree; zero is one
 	// Each are roles that all have to agree, each by a person of its own: with
 	// `["dev", "security"]` two people with the role dev are not enough.
@@ -166,8 +169,14 @@ const (
 
 // An Answer is a person's answer to a request.
 type Answer struct {
-	By    string    `json:"by"`
-	Roles []string  `json:"roles,omitempty"`
+	By    string   `json:"by"`
+	Roles []string `json:"roles,omitempty"`
+	// Login is the identity that the person has logged in with, such as `https://id.example 4711`
+	// or `link ann`; "" is an answer by a token or at a terminal, which makes no second person.
+	Login string `json:"login,omitempty"`
+	// Names are other names of the same person, such as an address: two answers that share one
+	// are of one person.
+	Names []string  `json:"names,omitempty"`
 	Time  time.Time `json:"time"`
 	Allow bool      `json:"allow"`
 	Scope Scope     `json:"scope,omitempty"` // of an approval

@@ -115,16 +115,14 @@ func (b *Broker) PutBy(ctx context.Context, r *Request, keep func(context.Contex
 		r.Expires = r.Created.Add(b.opts.Timeout)
 	}
 	b.follow(r.ID)
-	if b.opts.Attends { // before anybody can see it
-		leave := b.attend(r.ID)
-		b.mu.Lock()
-		b.attends[r.ID] = leave
-		b.mu.Unlock()
-	}
+	began := b.opts.Attends && b.attendLong(r.ID) // before anybody can see it
 	if err := keep(ctx, r); err != nil {
 		b.mu.Lock()
 		delete(b.open, r.ID)
 		b.mu.Unlock()
+		if began {
+			b.Leave(r.ID)
+		}
 		return fmt.Errorf("the request could not be kept: %w", err)
 	}
 	b.opts.Feed.Kick()

@@ -115,16 +115,16 @@ func TestWhoMayAnswer(t *testing.T) {
 		}
 		lead := []string{"lead"}
 		for name, a := range map[string]approval.Answer{
-			"no role": {By: "bob", Allow: true}, "the caller": {By: "ann", Roles: lead, Allow: true}, "nobody": {Roles: lead, Allow: true},
+			"no role": login("bob"), "the caller": login("ann", lead...), "nobody": {Roles: lead, Allow: true},
 		} {
 			if err := say(a); !errors.Is(err, approval.ErrNotYou) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := say(approval.Answer{By: "bob", Roles: lead, Allow: true}); err != nil {
+		if err := say(login("bob", lead...)); err != nil {
 			t.Fatal(err)
 		}
-		if err := say(approval.Answer{By: "bob", Roles: lead, Allow: true}); !errors.Is(err, approval.ErrNotYou) {
+		if err := say(login("bob", lead...)); !errors.Is(err, approval.ErrNotYou) {
 			t.Errorf("twice the same: %v", err)
 		}
 		select {
@@ -132,7 +132,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			t.Fatalf("one of two was enough: %s", r.State)
 		default:
 		}
-		if err := say(approval.Answer{By: "eve", Roles: lead, Allow: true}); err != nil {
+		if err := say(login("eve", lead...)); err != nil {
 			t.Fatal(err)
 		}
 		if r := <-end; r.State != approval.Approved || len(r.Answers) != 2 {
@@ -226,6 +226,7 @@ func TestAgreement(t *testing.T) {
 			r.Who.Needed, r.Offers = 2, append(r.Offers, r.Offers[0])
 			end := asked(b, t.Context(), r)
 			for _, a := range []approval.Answer{tt.first, tt.second} {
+				a.Login = "link " + a.By
 				if _, err := b.Answer(t.Context(), "r", a); err != nil {
 					t.Fatal(err)
 				}
@@ -249,7 +250,7 @@ func TestRaceOfSeveral(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 12 {
 			wg.Go(func() {
-				if _, err := b.Answer(t.Context(), "r", approval.Answer{By: fmt.Sprint(i), Allow: true}); err != nil && !errors.Is(err, approval.ErrSettled) {
+				if _, err := b.Answer(t.Context(), "r", login(fmt.Sprint(i))); err != nil && !errors.Is(err, approval.ErrSettled) {
 					t.Error(err)
 				}
 			})

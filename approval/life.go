@@ -68,6 +68,18 @@ func (b *Broker) attend(id string) (leave func()) {
 	return func() {}
 }
 
+// attendLong says that this process waits until [Broker.Leave], and tells whether that is new: a
+// request that is put again under its ID is waited for already.
+func (b *Broker) attendLong(id string) (began bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.attends[id] != nil {
+		return false
+	}
+	b.attends[id] = b.attend(id)
+	return true
+}
+
 // Leave ends saying that this process waits for a request that it has put, see [Options].Attends: another may
 // take up the answer.
 func (b *Broker) Leave(id string) {

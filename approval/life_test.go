@@ -95,9 +95,7 @@ func TestLife(t *testing.T) {
 // TestEachRole: where each of two roles has to agree, two people with one of them
 // are not enough, and one person with both is not two.
 func TestEachRole(t *testing.T) {
-	said := func(by string, roles ...string) approval.Answer {
-		return approval.Answer{By: by, Roles: roles, Allow: true}
-	}
+	said := login
 	for _, tt := range []struct {
 		name    string
 		answers []approval.Answer
@@ -140,7 +138,7 @@ func TestTimeStartsAtApproval(t *testing.T) {
 		put(t, b, r)
 		for _, by := range []string{"ann", "bob"} {
 			time.Sleep(5 * time.Hour)
-			answer(t, b, "r", approval.Answer{By: by, Allow: true, Scope: approval.Session, ForSeconds: 3600})
+			answer(t, b, "r", approval.Answer{By: by, Login: by, Allow: true, Scope: approval.Session, ForSeconds: 3600})
 		}
 		last := time.Now()
 		got, err := store.Request(t.Context(), "r")
@@ -276,11 +274,11 @@ func TestAnswerAsTold(t *testing.T) {
 		}
 		// Others change these, and the feed has not looked yet.
 		answer(t, other, "settled", approval.Answer{By: "bob"})
-		answer(t, other, "both", approval.Answer{By: "bob", Allow: true})
+		answer(t, other, "both", login("bob"))
 		if _, err := b.Answer(t.Context(), "settled", approval.Answer{By: "ann", Allow: true}); !errors.Is(err, approval.ErrSettled) {
 			t.Errorf("answered twice: %v", err)
 		}
-		if r := answer(t, b, "both", approval.Answer{By: "ann", Allow: true}); r.State != approval.Approved || len(r.Answers) != 2 {
+		if r := answer(t, b, "both", login("ann")); r.State != approval.Approved || len(r.Answers) != 2 {
 			t.Errorf("%+v", r)
 		}
 	})

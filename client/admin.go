@@ -1,9 +1,13 @@
 package client
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/paths"
 )
 
 // AnyAgent in [TokenRequest].Agent makes a token for all agents of a machine.
@@ -124,6 +128,9 @@ type Verified struct {
 	Records uint64 `json:"records"`
 	Head    string `json:"head,omitempty"`
 	Problem string `json:"problem,omitempty"`
+	// Foreign counts the records that machines have sent, by the names of their tokens: what they
+	// say is the machines' word.
+	Foreign map[string]uint64 `json:"foreign,omitempty"`
 }
 
 // A Bundle is the policy in force as a server distributes it.
@@ -131,6 +138,34 @@ type Bundle struct {
 	Policy    string `json:"policy"`    // a NumberedPolicy as JSON, byte for byte what was signed
 	Signature string `json:"signature"` // Ed25519, base64
 	Key       string `json:"key"`       // public, base64
+	// For is what the caller's token is bound to, so that a machine sends the records that are
+	// its token's to send.
+	For Bound `json:"for,omitzero"`
+}
+
+// Bound is what an agent's token is bound to; "" is anything.
+type Bound struct {
+	Agent     string `json:"agent,omitempty"`
+	User      string `json:"user,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+}
+
+// Sends says why a record is not one that a machine with the token may send; nil: it may. A token of
+// one agent is for what that agent did: what people answered, granted or accepted beside it is the
+// word of the machine, whose token is for all its agents.
+func (b *Bound) Sends(r *ledger.Record) error {
+	own := r.Kind == ledger.Decision || r.Kind == ledger.Ask || r.Kind == ledger.Outcome
+	switch {
+	case b.Agent != "" && !own:
+		return fmt.Errorf("the token is for the agent %q, and a record of kind %q is not an agent's to write", b.Agent, r.Kind)
+	case b.Agent != "" && r.Agent != b.Agent:
+		return fmt.Errorf("the token is for the agent %q, and the record is of %q", b.Agent, r.Agent)
+	case b.User != "" && r.User != b.User && (own || r.User != ""):
+		return fmt.Errorf("the token is for the user %q, and the record is of %q", b.User, r.User)
+	case b.Workspace != "" && (own || r.Dir != "") && (r.Dir == "" || !paths.Inside(b.Workspace, r.Dir)):
+		return fmt.Errorf("the token is for the workspace %q, and the record is of %q", b.Workspace, r.Dir)
+	}
+	return nil
 }
 
 // A NumberedPolicy is a policy in the order of those that a server has distributed: each that
@@ -141,7 +176,25 @@ type NumberedPolicy struct {
 	PolicyVersion
 }
 
-// Records are sealed records of a machine's own ledger, one line each, in order.
+// Line returns a record as the machine sends it: sealed, or its place in the chain alone where it
+// is not the token's to send, so that the server can tell that none is left out.
+func (b *Bound) Line(r *ledger.Record) (string, error) {
+	line, err := r.Encode()
+	if b.Sends(r) != nil {
+		line, err = json.Marshal(Place{r.Seq, r.Prev, r.Hash})
+	}
+	return string(line), err
+}
+
+// A Place is where a record is in a chain.
+type Place struct {
+	Seq  uint64      `json:"seq"`
+	Prev ledger.Hash `json:"prev"`
+	Hash ledger.Hash `json:"hash"`
+}
+
+// Records are sealed records of a machine's own ledger, one line each, in order; of those that are
+// not the token's to send, the [Place].
 type Records struct {
 	Lines []string `json:"lines"`
 }

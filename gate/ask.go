@@ -29,7 +29,7 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 			return approve(d, words)
 		}
 	}
-	d, req := t.question(ctx, d)
+	d, req := t.inquire(ctx, d)
 	if req == nil {
 		return d
 	}
@@ -63,11 +63,18 @@ func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offe
 	return t.decide(ctx)
 }
 
-// PutAs is [Gate.Put] with the ID that a request gets. A call whose request is
-// there is denied.
-func (g *Gate) PutAs(ctx context.Context, id string, call *obstat.Call) (obstat.Decision, *approval.Request, error) {
+// A Question is what a caller says of the request that a call may become.
+type Question struct {
+	// ID is the request's; "" makes one. A call whose request is there is denied.
+	ID string
+	// Claimed: the call's user is the agent's word alone; see [approval.Request].
+	Claimed bool
+}
+
+// PutAs is [Gate.Put] with what is known of the request.
+func (g *Gate) PutAs(ctx context.Context, q Question, call *obstat.Call) (obstat.Decision, *approval.Request, error) {
 	t := g.begin(ctx, call)
-	t.id = id
+	t.question = q
 	return t.decide(ctx)
 }
 
@@ -79,7 +86,7 @@ func (t *turn) decide(ctx context.Context) (obstat.Decision, *approval.Request, 
 		if req != nil {
 			return d, req, nil
 		}
-		if d, req = t.question(ctx, d); req != nil {
+		if d, req = t.inquire(ctx, d); req != nil {
 			err := t.put(ctx, req)
 			if err == nil {
 				return d, req, nil
@@ -141,10 +148,10 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 	return nil
 }
 
-// question settles a call that asks without a human, by a grant or because
+// inquire settles a call that asks without a human, by a grant or because
 // nobody can be asked, or makes the request for one. Without a request the decision
 // stands.
-func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
+func (t *turn) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
 	j := t.j
 	if len(d.Faults) > 0 {
 		return d.Refuse("nobody can approve a call that could not be judged"), nil
@@ -193,6 +200,9 @@ func (t *turn) question(ctx context.Context, d obstat.Decision) (obstat.Decision
 		return d.Refuse(unasked + "nobody can be asked, for the store cannot be opened: " + err.Error()), nil
 	}
 	req := t.makeRequest(ctx, &d)
+	if why := req.Void(); why != "" {
+		return d.Refuse(unasked + why), nil
+	}
 	req.Expires, t.request = expires, req.ID
 	return d, req
 }
@@ -282,7 +292,7 @@ func (t *turn) allowedWith(rules []obstat.Offer) bool {
 // makeRequest makes the request for a decision that asks.
 func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := t.j
-	r := &approval.Request{ID: cmp.Or(t.id, approval.NewID("req_")), Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
+	r := &approval.Request{ID: cmp.Or(t.question.ID, approval.NewID("req_")), Claimed: t.question.Claimed, Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
 		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(t.analysis())}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))

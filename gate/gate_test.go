@@ -321,7 +321,7 @@ func TestSeveralMustAgree(t *testing.T) {
 			}
 		}
 		for _, by := range []string{"eve", "joe"} {
-			if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: by, Allow: true, Roles: []string{"lead"}}); err != nil {
+			if _, err := b.Broker().Answer(t.Context(), id, approval.Answer{By: by, Login: "link " + by, Allow: true, Roles: []string{"lead"}}); err != nil {
 				t.Error(err)
 			}
 		}

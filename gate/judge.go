@@ -30,7 +30,7 @@ type turn struct {
 	// suggested are the rules that the agent shows with its own prompt.
 	suggested []string
 	grant     *approval.Grant // that settled the call
-	id        string          // of the request, if one is put; "" makes one
+	question  Question        // what is known of the request, if one is put
 	// request is the request that was put to humans, if one was.
 	request string
 	given   []byte           // the input that takes the place of the call's

@@ -43,6 +43,9 @@ type Verified struct {
 	Records uint64
 	First   uint64 // sequence number of the first record there is
 	Head    Head
+	// Foreign counts the records that machines have sent, by their names: they are the word of
+	// others, whom the chain does not vouch for.
+	Foreign map[string]uint64
 
 	missing Head // the last of the records in front that are not there
 }
@@ -142,6 +145,7 @@ func (v *Verified) next(s *sealed, line []byte) *Break {
 	if v.missing.Seq != 0 && vouches(line, v.missing) {
 		v.missing = Head{}
 	}
+	v.countForeign(line)
 	v.Records++
 	v.Head = s.Head
 	return nil
@@ -167,7 +171,7 @@ func damaged(seq uint64, line []byte) *Break {
 		return nil
 	}
 	r, err := Decode(line)
-	if err != nil || r.Kind != Damage || r.Verdict != broken {
+	if err != nil || !IsBroken(r) {
 		return nil
 	}
 	return &Break{Seq: seq, What: truncated, Msg: r.Reason}

@@ -145,7 +145,7 @@ func (e *export) total() (out Verified) {
 			out = c.Verified
 			continue
 		}
-		out.Records += c.Records
+		out.Add(&c.Verified)
 	}
 	return out
 }

@@ -34,11 +34,14 @@ type Entry struct {
 // the last decision about that call, in its session, that has none yet; one without a decision is an
 // entry of its own, and so is every other record.
 func Join(records []*Record) []*Entry {
-	type key struct{ agent, session, call string }
+	type key struct{ agent, session, call, sender string }
 	out := make([]*Entry, 0, len(records))
 	open := map[key]*Entry{}
 	for _, r := range records {
-		k := key{r.Agent, r.Session, r.Call}
+		k := key{agent: r.Agent, session: r.Session, call: r.Call}
+		if f := r.Foreign(); f != nil {
+			k.sender = f.From // a machine says nothing of a call that was decided here
+		}
 		e := open[k]
 		switch {
 		case r.Call == "" || r.Kind != Decision && r.Kind != Outcome:

@@ -8,7 +8,6 @@
 package ledger
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,6 +31,7 @@ const (
 	Policy   Kind = "policy"   // another policy is in force, or could not be
 	Cut      Kind = "cut"      // older records were taken out by retention
 	Pin      Kind = "pin"      // a person accepted a policy for a place
+	Access   Kind = "access"   // a token or a login was made, used or ended at a server
 	Outcome  Kind = "outcome"  // the agent told what became of a call that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
 	Anchor   Kind = "anchor"   // the ends of other replicas' chains
@@ -104,7 +104,7 @@ type Record struct {
 
 	// Spool is the place that the record had in a chain of its own, as ledgers of
 	// before kept the records of hooks: {"seq", "prev", "hash"}; with "from", the chain is
-	// that of a machine which has sent it to a server.
+	// that of a machine which has sent it to a server: see [Foreign].
 	Spool json.RawMessage `json:"spool,omitempty"`
 
 	Prev Hash `json:"prev"`
@@ -114,10 +114,6 @@ type Record struct {
 	// read from. It is no part of the record.
 	Offset int64 `json:"-"`
 }
-
-// Elsewhere tells whether a machine has sent the record to this ledger: it says what
-// happened there, by that machine's word, and nothing about what this ledger's store keeps.
-func (r *Record) Elsewhere() bool { return bytes.Contains(r.Spool, []byte(`"from":"`)) }
 
 // A Masked names a value that was taken out before the record was written.
 type Masked struct {

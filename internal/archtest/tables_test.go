@@ -67,7 +67,7 @@ var importTable = []importRow{
 		why: "gate puts policy, grants, approvals and ledger together; faces and storage engines are chosen by whoever starts it"},
 	{pkg: "host/...", may: []string{"", "dialect/...", "policy", "gate", "approval", "ledger", "pattern", "internal/tree", "internal/jsonx", "internal/textedit", "internal/pytext", "internal/display"},
 		why: "a host is one system's flow as a face on the gate: it translates, and neither decides, asks, remembers nor records by itself"},
-	{pkg: "client", may: []string{"", "approval", "ledger", "internal/jsonx"},
+	{pkg: "client", may: []string{"", "approval", "ledger", "paths", "internal/jsonx"},
 		why: "client is what others link to talk to a server, so it must not bring the server along"},
 
 	{pkg: "internal/explain", may: []string{"", "pattern", "shell", "paths", "effect", "ledger", "internal/tree", "internal/jsonx"},

@@ -86,21 +86,21 @@ func (o *logOptions) filters(cmd *cobra.Command) {
 	fl.StringVar(&o.Query.Tool, "tool", "", "`name` of the tool, or a kind of tools: shell, read, write, edit, fetch, ...")
 	fl.StringVar(&o.Query.Verdict, "verdict", "", "`allow`, ask or deny; of an answer approved, refused, expired or canceled")
 	fl.StringVar(&o.Query.Rule, "rule", "", "`rule` that decided, as it is written")
-	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, outcome, pin, policy, cut, damage")
+	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, outcome, pin, access, policy, cut, damage")
 }
 
 // query returns the query with its times read.
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = o.Query
 	var kinds []string
-	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
+	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
 		kinds = append(kinds, string(k))
 	}
 	if q.Kind = ledger.Kind(o.Kind); o.Kind != "" && !slices.Contains(kinds, o.Kind) {
 		return q, mistyped(fmt.Sprintf("there is no kind of record %q", o.Kind), o.Kind, kinds)
 	}
-	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked", "ran", "failed", "not run"}, q.Verdict) {
-		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, not %q", q.Verdict)
+	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked", "ran", "failed", "not run", "made", "login", "logout", "ended"}, q.Verdict) {
+		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, of a token or login made, revoked, login, logout or ended, not %q", q.Verdict)
 	}
 	if q.Limit < 0 {
 		return q, usagef("-n takes a number from 0 on, not %d", q.Limit)
@@ -250,14 +250,21 @@ func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) er
 			return err
 		}
 	case "csv":
-		return csvPrinter(w, "seq,time,kind,agent,session,user,tool,input,verdict,rule,file,line,reason,request,policy,nanos,hash", func(r *ledger.Record) [][]string {
+		return csvPrinter(w, "seq,time,kind,agent,session,user,tool,input,verdict,rule,file,line,reason,request,policy,nanos,hash,sender", func(r *ledger.Record) [][]string {
 			return [][]string{{strconv.FormatUint(r.Seq, 10), r.Time.Format(time.RFC3339Nano), string(r.Kind), r.Agent, r.Session, r.User, r.Tool, string(r.Input), r.Verdict, r.Rule,
-				r.Pos.File, number(r.Pos.Line), r.Reason, r.Request, r.Policy, number(int(r.Nanos)), r.Hash.String()}}
+				r.Pos.File, number(r.Pos.Line), r.Reason, r.Request, r.Policy, number(int(r.Nanos)), r.Hash.String(), sender(r)}}
 		})
 	case "chorus":
 		table := chorus.Table{}
 		return csvPrinter(w, "agent_name,timestamp,action_string,decision,user_id,detail", func(r *ledger.Record) (rows [][]string) {
-			if row, ok := table.Row(r); ok {
+			from, one := sender(r), *r
+			if from != "" && r.Request != "" {
+				one.Request = from + " " + r.Request // a machine's answer is not one to a request made here
+			}
+			if row, ok := table.Row(&one); ok {
+				if from != "" {
+					row.Detail = strings.TrimSuffix("word of "+from+": "+row.Detail, ": ")
+				}
 				rows = append(rows, []string{row.AgentName, row.Stamp(), row.ActionString, row.Decision, row.UserID, row.Detail})
 			}
 			return rows
@@ -308,7 +315,9 @@ type logVerifyJSON struct {
 	Records uint64      `json:"records"`
 	First   uint64      `json:"first"`
 	Head    ledger.Head `json:"head"`
-	Broken  *brokenJSON `json:"broken,omitempty"`
+	// Foreign counts the records that machines have sent to this ledger, by sender.
+	Foreign map[string]uint64 `json:"foreign,omitempty"`
+	Broken  *brokenJSON       `json:"broken,omitempty"`
 }
 
 type brokenJSON struct {
@@ -325,7 +334,7 @@ func logVerifyRun(ctx context.Context, o *logOptions) error {
 		}
 	}
 	v, err := o.verify(ctx, head)
-	res := logVerifyJSON{V: 1, OK: err == nil, Records: v.Records, First: v.First, Head: v.Head}
+	res := logVerifyJSON{V: 1, OK: err == nil, Records: v.Records, First: v.First, Head: v.Head, Foreign: v.Foreign}
 	code := ExitOK
 	var b *ledger.Break
 	if errors.As(err, &b) {
@@ -339,6 +348,9 @@ func logVerifyRun(ctx context.Context, o *logOptions) error {
 			return
 		}
 		s.printf("%s  %s, from %d on\nhead  %s\n", s.io.paint(green, "ok"), plural(int(res.Records), "record"), res.First, res.Head.Hash)
+		if senders := v.Senders(); senders != "" {
+			s.printf("%s\n", visible(senders))
+		}
 	}), done(code))
 }
 

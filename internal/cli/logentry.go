@@ -89,6 +89,14 @@ func printEntries(ctx context.Context, s ledger.Reader, q ledger.Query, wanted f
 	return nil
 }
 
+// sender names the machine that has sent a record to this ledger; "" where it was written here.
+func sender(r *ledger.Record) string {
+	if f := r.Foreign(); f != nil {
+		return f.String()
+	}
+	return ""
+}
+
 // became says what became of a call: `ran in 1.2s`, `failed: exit 1`.
 func became(r *ledger.Record) string {
 	s := r.Verdict
@@ -148,6 +156,9 @@ func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 		if who != "" {
 			parts = append(parts, who)
 		}
+	}
+	if from := sender(r); from != "" {
+		parts = append([]string{"word of " + from}, parts...) // first, so that a narrow screen has it
 	}
 	head := fmt.Sprintf("%5d  %s  ", r.Seq, stamp)
 	rest := visible(strings.Join(parts, " · "))

@@ -330,7 +330,7 @@ func browsed(address string, names []string) string {
 }
 
 func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string) (string, error) {
-	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles})
+	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles}, userName())
 	return base + "/login?key=" + url.QueryEscape(key), err
 }
 

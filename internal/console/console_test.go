@@ -70,7 +70,7 @@ func must(t *testing.T, err error) {
 // login returns the address of a link that logs a person in.
 func (s *site) login(name string, roles ...string) string {
 	s.t.Helper()
-	key, err := server.NewLogin(s.t.Context(), s.store, server.Person{Name: name, Roles: roles})
+	key, err := server.NewLogin(s.t.Context(), s.store, server.Person{Name: name, Roles: roles}, "test")
 	must(s.t, err)
 	return s.url + "/login?key=" + key
 }

@@ -291,11 +291,11 @@ func (s *Server) send(ctx context.Context) {
 		if err != nil || len(lines) == maxSent {
 			break
 		}
-		line, err := r.Encode()
+		line, err := s.kept.Bundle.For.Line(r)
 		if err != nil {
 			break
 		}
-		lines, last = append(lines, string(line)), r.Seq
+		lines, last = append(lines, line), r.Seq
 	}
 	if len(lines) > 0 && s.client.SendRecords(ctx, lines) == nil {
 		s.kept.Sent = last

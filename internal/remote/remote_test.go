@@ -76,7 +76,7 @@ func TestMachine(t *testing.T) {
 		return g
 	}
 	decide := func(g *gate.Gate, command string) obstat.Decision {
-		d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/src"})
+		d, _ := g.Authorize(t.Context(), &obstat.Call{Agent: "laptop", Tool: "bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/src"})
 		return d
 	}
 	own := write(t, `{"permission": {"bash": {"*": "allow", "git status --short": "deny"}}}`)

@@ -224,7 +224,7 @@ func TestStrangersLogin(t *testing.T) {
 // TestHeadOfLink: a program that asks what a login link is does not use it up.
 func TestHeadOfLink(t *testing.T) {
 	s := open(t, nil)
-	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"})
+	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"}, "test")
 	must(t, err)
 	s.do("", "HEAD", "/login?key="+key, "")
 	if code, body := s.do("", "GET", "/login?key="+key, ""); code != http.StatusSeeOther {

@@ -14,6 +14,11 @@ import (
 // machine tells whether the token is a machine's, for all agents there.
 func (a *agentID) machine() bool { return a.token.ID != "" && a.token.Agent == "" }
 
+// bound returns what the token is bound to.
+func (a *agentID) bound() client.Bound {
+	return client.Bound{Agent: a.token.Agent, User: a.token.User, Workspace: a.token.Workspace}
+}
+
 // maxFrom bounds how many addresses of an agent are remembered.
 const maxFrom = 4
 

@@ -172,7 +172,8 @@ func TestMachinesSayNothingOfTheStore(t *testing.T) {
 	s := open(t, options)
 	forged := &ledger.Record{Kind: ledger.Grant, Tool: "bash", Verdict: "granted",
 		Detail: []byte(`{"id":"grant_x","scope":"agent","key":"coder","tool":"bash","digest":"` + digest("make") + `","by":"ann","request":"req_x","created":"2026-01-01T00:00:00Z"}`)}
-	if code, body := s.do(s.agent, "POST", "/v1/records", `{"lines":[`+machine(t, forged)[0]+`]}`); code != 204 {
+	laptop := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
+	if code, body := s.do(laptop, "POST", "/v1/records", `{"lines":[`+machine(t, forged)[0]+`]}`); code != 204 {
 		t.Fatalf("%d %s", code, body)
 	}
 	s.srv.Close()
@@ -196,8 +197,9 @@ func TestMachinesSayNothingOfTheStore(t *testing.T) {
 // of a machine that was set up anew are kept as well.
 func TestMachineBeginsAnew(t *testing.T) {
 	s := open(t, nil)
+	laptop := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
 	send := func(lines []string) {
-		if code, body := s.do(s.agent, "POST", "/v1/records", `{"lines":[`+strings.Join(lines, ",")+`]}`); code != 204 {
+		if code, body := s.do(laptop, "POST", "/v1/records", `{"lines":[`+strings.Join(lines, ",")+`]}`); code != 204 {
 			t.Errorf("%d %s", code, body)
 		}
 	}

@@ -50,6 +50,12 @@ type Person struct {
 	// CSRF has to come with everything that a page changes; "" for a token, which
 	// no browser sends by itself.
 	CSRF string `json:"csrf,omitempty"`
+	// Login is the identity that the person has logged in with: `link ann`, or the issuer and the
+	// subject of an OpenID provider. "" for a token, which makes no second person where two have to
+	// agree; see [approval.Answer].
+	Login string `json:"login,omitempty"`
+	// Names are other names of the same person there.
+	Names []string `json:"names,omitempty"`
 }
 
 // Is tells whether the person has a role.
@@ -89,6 +95,7 @@ func (c *caller) id() string {
 
 // A session is a person who is logged in with a browser.
 type session struct {
+	ID      string    `json:"id,omitempty"` // ties the records of its beginning and its end together
 	Person  Person    `json:"person"`
 	Expires time.Time `json:"expires"`
 }
@@ -112,7 +119,7 @@ const (
 
 // auth tells who is who.
 type auth struct {
-	store docs.Store
+	store Store
 	tls   bool
 
 	mu    sync.Mutex
@@ -139,7 +146,7 @@ type remembered struct {
 	looked time.Time
 }
 
-func newAuth(store docs.Store, tls bool) *auth {
+func newAuth(store Store, tls bool) *auth {
 	return &auth{store: store, tls: tls, known: map[secretHash]remembered{}}
 }
 
@@ -287,6 +294,9 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 	out := client.Token{ID: "tok_" + rand.Text()[:12], Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, Workspace: t.Workspace, Dialect: t.Dialect, User: t.User,
 		By: by, Created: now, Expires: now.AddDate(0, 0, t.Days)}
 	secret := prefix + rand.Text()
+	if err := a.tokenMade(ctx, &out); err != nil {
+		return client.Token{}, err
+	}
 	if err := docs.Put(ctx, a.store, tokenKind, hashOf(secret), 0, out); err != nil {
 		return client.Token{}, err
 	}
@@ -310,14 +320,18 @@ func (a *auth) tokens(ctx context.Context) (out []client.Token, keys []string, e
 	return out, keys, nil
 }
 
-// NewLogin returns the secret of a link that logs a person in, once.
-func NewLogin(ctx context.Context, store docs.Store, p Person) (string, error) {
-	secret := rand.Text()
-	return secret, docs.Put(ctx, store, loginKind, hashOf(secret), 0, login{Person: p, Expires: time.Now().Add(loginLife)})
+// NewLogin returns the secret of a link that logs a person in, once; by says who made it.
+func NewLogin(ctx context.Context, store Store, p Person, by string) (string, error) {
+	secret, l := rand.Text(), login{Person: p, Expires: time.Now().Add(loginLife)}
+	made := access{Kind: "link", Name: p.Name, Roles: p.Roles, Expires: l.Expires}
+	if err := store.Append(ctx, made.record(accessMade, by, fmt.Sprintf("%s made a link that logs %s in", by, p.Name))); err != nil {
+		return "", err
+	}
+	return secret, docs.Put(ctx, store, loginKind, hashOf(secret), 0, l)
 }
 
 // NewToken makes a token, for a command that has the store at hand.
-func NewToken(ctx context.Context, store docs.Store, t client.TokenRequest, by string) (client.Token, error) {
+func NewToken(ctx context.Context, store Store, t client.TokenRequest, by string) (client.Token, error) {
 	return newAuth(store, false).newToken(ctx, t, by)
 }
 
@@ -335,37 +349,19 @@ func (a *auth) trade(ctx context.Context, secret string) (*Person, error) {
 	if errors.Is(err, docs.ErrChanged) || errors.Is(err, docs.ErrNotFound) {
 		return nil, errWho // somebody else was first
 	}
+	l.Person.Login, l.Person.Names = "link "+l.Person.Name, nil
 	return &l.Person, err
-}
-
-// forget deletes the logins and sessions whose time is over. They are good for nothing, and who
-// opens /oidc/start makes one each time.
-func (a *auth) forget(ctx context.Context) error {
-	for _, kind := range []string{loginKind, sessionKind, oidcKind} {
-		list, err := a.store.Docs(ctx, kind)
-		if err != nil {
-			return err
-		}
-		for _, d := range list {
-			var over struct {
-				Expires time.Time `json:"expires"`
-			}
-			if json.Unmarshal(d.Body, &over) != nil || time.Now().Before(over.Expires) {
-				continue
-			}
-			if err := docs.Delete(ctx, a.store, kind, d.ID); err != nil && !errors.Is(err, docs.ErrNotFound) {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // begin logs a person in: the cookie of a new session is set.
 func (a *auth) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, p Person) error {
 	secret := rand.Text()
 	p.CSRF = rand.Text()
-	if err := docs.Put(ctx, a.store, sessionKind, hashOf(secret), 0, session{Person: p, Expires: time.Now().Add(sessionLife)}); err != nil {
+	s := session{ID: "ses_" + rand.Text()[:12], Person: p, Expires: time.Now().Add(sessionLife)}
+	if err := a.loggedIn(ctx, &s, addressOf(r)); err != nil {
+		return err
+	}
+	if err := docs.Put(ctx, a.store, sessionKind, hashOf(secret), 0, s); err != nil {
 		return err
 	}
 	http.SetCookie(w, &http.Cookie{Name: a.cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: a.tls, SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife.Seconds())})
@@ -383,10 +379,17 @@ func (a *auth) end(ctx context.Context, w http.ResponseWriter, r *http.Request) 
 	a.mu.Lock()
 	delete(a.known, hashFor(sessionKind, cookie.Value))
 	a.mu.Unlock()
-	if err := docs.Delete(ctx, a.store, sessionKind, hashOf(cookie.Value)); !errors.Is(err, docs.ErrNotFound) {
+	s, _, err := docs.Get[session](ctx, a.store, sessionKind, hashOf(cookie.Value))
+	if err == nil {
+		err = docs.Delete(ctx, a.store, sessionKind, hashOf(cookie.Value))
+	}
+	if errors.Is(err, docs.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	return nil
+	return a.loggedOut(ctx, &s, addressOf(r))
 }
 
 // cookieName names the cookie. Cookies are sent to all ports of a host, so that
@@ -408,7 +411,7 @@ func sameSecret(a, b string) bool {
 }
 
 // revoke takes a token back, by its ID.
-func (a *auth) revoke(ctx context.Context, id string) error {
+func (a *auth) revoke(ctx context.Context, id, by string) error {
 	list, keys, err := a.tokens(ctx)
 	if err != nil {
 		return err
@@ -418,6 +421,9 @@ func (a *auth) revoke(ctx context.Context, id string) error {
 			hash := secretHash{kind: tokenKind}
 			if sum, err := hex.DecodeString(keys[i]); err == nil {
 				copy(hash.sum[:], sum)
+			}
+			if err := a.tokenRevoked(ctx, &list[i], by); err != nil {
+				return err
 			}
 			a.mu.Lock()
 			delete(a.known, hash)

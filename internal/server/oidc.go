@@ -136,7 +136,13 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 	if err := id.Claims(&claims); err != nil {
 		return nil, err
 	}
-	p := &Person{Name: id.Subject}
+	// Whether an address is verified does not matter for Names: they only ever make two people one.
+	p := &Person{Name: id.Subject, Login: id.Issuer + " " + id.Subject, Names: []string{id.Subject}}
+	for _, claim := range []string{"email", "preferred_username"} {
+		if name, _ := claims[claim].(string); name != "" {
+			p.Names = append(p.Names, name)
+		}
+	}
 	if verified, _ := claims["email_verified"].(bool); verified {
 		if email, _ := claims["email"].(string); email != "" {
 			p.Name = email

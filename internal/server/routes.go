@@ -108,7 +108,9 @@ func routes() []route {
 		op("GET", "/v1/agents", "List the agents that were seen", people, nil, listAgents),
 		op("POST", "/v1/agents/proofs", "Take what obstat doctor found of the agents on a machine", agents|people, nil, takeProofs),
 		op("POST", "/v1/tools", "Filter a list of tools by what calls to them can get", agents|people, nil, filterTools),
-		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil, func(v *Service, ctx context.Context, _ *request[none]) (*client.Bundle, error) { return v.bundle(ctx) }),
+		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil, func(v *Service, ctx context.Context, r *request[none]) (*client.Bundle, error) {
+			return v.bundle(ctx, r.caller)
+		}),
 		op("POST", "/v1/records", "Take records of a machine that decides by itself", agents, nil, func(v *Service, ctx context.Context, r *request[client.Records]) (none, error) {
 			return none{}, v.take(ctx, r.caller, r.body.Lines)
 		}),
@@ -150,7 +152,7 @@ func tokenRoutes() []route {
 			return v.s.auth.newToken(ctx, r.body, r.person.Name)
 		}),
 		op("DELETE", "/v1/tokens/{id}", "Take a token back", admins, nil, func(v *Service, ctx context.Context, r *request[none]) (none, error) {
-			return none{}, v.s.auth.revoke(ctx, r.PathValue("id"))
+			return none{}, v.s.auth.revoke(ctx, r.PathValue("id"), r.person.Name)
 		}),
 	}
 }

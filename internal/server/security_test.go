@@ -118,15 +118,18 @@ func TestWhoMayWhat(t *testing.T) {
 // checker is wanted, and a person's name comes from the token alone.
 func TestMakerIsNotChecker(t *testing.T) {
 	s := open(t, func(o *server.Options) { o.Who = notCaller })
-	bob := s.token(client.TokenRequest{Kind: "person", Name: "bob"})
+	bob, ann := s.browser("bob"), s.browser("ann")
 	s.agent = s.token(client.TokenRequest{Kind: "agent", Name: "ci", User: "bob"})
 	id := s.decide("make", "").Request.ID
 	for _, body := range []string{`{"allow":true}`, `{"allow":true,"by":"ann"}`} {
-		if code, text := s.do(bob, "POST", "/v1/requests/"+id+"/answer", body); code != 403 && code != 400 {
+		if code, text := bob.do("POST", "/v1/requests/"+id+"/answer", body); code != 403 && code != 400 {
 			t.Errorf("%s: %d %s", body, code, text)
 		}
 	}
-	if code, text := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 200 {
+	if code, text := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 403 || !strings.Contains(text, "logged in") {
+		t.Errorf("a token: %d %s", code, text)
+	}
+	if code, text := ann.do("POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 200 {
 		t.Errorf("%d %s", code, text)
 	}
 }
@@ -135,7 +138,7 @@ func TestMakerIsNotChecker(t *testing.T) {
 // without the page's own token change nothing.
 func TestBrowsers(t *testing.T) {
 	s := open(t, nil)
-	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"})
+	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"}, "test")
 	must(t, err)
 	jar, err := cookiejar.New(nil)
 	must(t, err)
@@ -369,7 +372,7 @@ func TestTokenDays(t *testing.T) {
 // needs no token keeps no other from asking whether the server is ready.
 func TestAddresses(t *testing.T) {
 	s := open(t, func(o *server.Options) { o.Hosts = nil })
-	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"})
+	key, err := server.NewLogin(t.Context(), s.store, server.Person{Name: "ann"}, "test")
 	must(t, err)
 	get := func(path, from, host string, cookies ...*http.Cookie) *http.Response {
 		r := httptest.NewRequest("GET", path, nil)

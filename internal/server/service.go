@@ -89,7 +89,7 @@ func (v *Service) hold(ctx context.Context, r *approval.Request, seconds int) (*
 // put has a call decided, or finds the request that was put for it under the key.
 func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call, key string) (obstat.Decision, *approval.Request, error) {
 	if key == "" {
-		d, req, _ := v.s.gate.Put(ctx, call) // where the ledger fails, the decision denies and says so
+		d, req, _ := v.s.gate.PutAs(ctx, gate.Question{Claimed: c.claims(call)}, call) // where the ledger fails, the decision denies and says so
 		v.asked(req)
 		return d, req, nil
 	}
@@ -97,7 +97,7 @@ func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call, key str
 	id := "req_" + hex.EncodeToString(sum[:16])
 	old, err := v.s.store.Request(ctx, id)
 	if err != nil {
-		d, req, _ := v.s.gate.PutAs(ctx, id, call)
+		d, req, _ := v.s.gate.PutAs(ctx, gate.Question{ID: id, Claimed: c.claims(call)}, call)
 		if req != nil || d.Verdict != obstat.Deny {
 			v.asked(req)
 			return d, req, nil
@@ -209,6 +209,12 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	return nil
 }
 
+// claims tells whether the user of a call is the agent's word alone. A machine knows who works at
+// it, as it knows the branch.
+func (c *caller) claims(call *obstat.Call) bool {
+	return c.agent != nil && !c.agent.machine() && c.agent.token.User == "" && call.User != ""
+}
+
 // Local tells whether agents run on this machine, so that their paths are files here.
 func (v *Service) Local() bool { return v.s.local }
 
@@ -227,7 +233,7 @@ func (v *Service) Request(ctx context.Context, id string) (*approval.Request, er
 // answerBy returns an answer with the name and the roles of the person who gives
 // it.
 func answerBy(p *Person, a *client.Answer) approval.Answer {
-	return approval.Answer{By: p.Name, Roles: p.Roles, Allow: a.Allow, Scope: a.Scope, Until: a.Until, ForSeconds: a.For, Offer: a.Offer, More: a.More,
+	return approval.Answer{By: p.Name, Roles: p.Roles, Login: p.Login, Names: p.Names, Allow: a.Allow, Scope: a.Scope, Until: a.Until, ForSeconds: a.For, Offer: a.Offer, More: a.More,
 		Rule: a.Rule, Input: a.Input, Words: a.Words, All: a.All}
 }
 
@@ -300,7 +306,7 @@ func (v *Service) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger
 // Verify verifies the ledger.
 func (v *Service) Verify(ctx context.Context) client.Verified {
 	got, err := ledger.VerifyStore(ctx, v.s.store, ledger.Hash{})
-	out := client.Verified{OK: err == nil, Records: got.Records, Head: got.Head.Hash.String()}
+	out := client.Verified{OK: err == nil, Records: got.Records, Head: got.Head.Hash.String(), Foreign: got.Foreign}
 	if err != nil {
 		out.Problem = err.Error()
 	}

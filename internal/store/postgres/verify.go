@@ -80,18 +80,18 @@ func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.He
 	for _, name := range chains {
 		heads[name] = append(heads[name], ledger.Head{})
 	}
-	var out ledger.Verified
-	total, found := uint64(0), head == ledger.Hash{}
+	var out, total ledger.Verified
+	found := head == ledger.Hash{}
 	for i, name := range slices.Sorted(maps.Keys(heads)) {
 		v, err := ledger.VerifyLines(watch(s.lines(ctx, name), head, &found), ledger.Hash{}, heads[name]...)
 		if err != nil {
 			return v, fmt.Errorf("the chain of replica %s: %w", name, err)
 		}
-		if total += v.Records; i == 0 || name == own {
+		if total.Add(&v); i == 0 || name == own {
 			out = v
 		}
 	}
-	out.Records = total
+	out.Records, out.Foreign = total.Records, total.Foreign
 	if !found {
 		return out, &ledger.Break{Seq: out.Head.Seq, What: "truncated", Msg: "the record with the expected head is not there"}
 	}
