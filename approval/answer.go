@@ -245,6 +245,8 @@ func (a *Answer) sensible(r *Request) error {
 		return fmt.Errorf("there is no offer %d, only %d", a.Offer, len(r.Offers))
 	case len(a.More) > 0 && (a.Offer == 0 || slices.Contains(a.More, 0)):
 		return errors.New("more offers than one, and none that is the first")
+	case len(a.Parts) > 0 && !a.partsOf(r):
+		return errors.New("parts are some of the rules of one offer, kept for good")
 	case a.Scope == Always && !rule:
 		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
 	case a.ForSeconds < 0 || a.ForSeconds > 0 && !a.Until.IsZero():
@@ -265,6 +267,15 @@ func (a *Answer) sensible(r *Request) error {
 		return errors.New("the arguments are not JSON")
 	}
 	return nil
+}
+
+// partsOf tells whether the parts are rules of the one offer that the answer takes.
+func (a *Answer) partsOf(r *Request) bool {
+	if a.Offer == 0 || a.Rule != nil || len(a.More) > 0 || a.Scope != Always {
+		return false
+	}
+	n := len(r.Offers[a.Offer-1].Rules())
+	return !slices.ContainsFunc(a.Parts, func(part int) bool { return part < 1 || part > n })
 }
 
 // refuseOthers takes the session's other pending requests along, and returns them:
@@ -324,6 +335,9 @@ func (a *Answer) Rules(r *Request) []Offer {
 		return []Offer{{Rule: a.Rule, List: o.List}}
 	case a.Offer >= 1 && a.Offer <= len(r.Offers):
 		out := o.Rules()
+		if len(a.Parts) > 0 {
+			return pick(out, a.Parts)
+		}
 		for _, n := range a.More {
 			if n >= 1 && n <= len(r.Offers) {
 				out = append(out, r.Offers[n-1].Rules()...)
@@ -332,6 +346,16 @@ func (a *Answer) Rules(r *Request) []Offer {
 		return out
 	}
 	return nil
+}
+
+// pick returns the rules with these numbers, 1 and up, each once and in the order that they were offered.
+func pick(rules []Offer, numbers []int) (out []Offer) {
+	for i := range rules {
+		if slices.Contains(numbers, i+1) {
+			out = append(out, rules[i])
+		}
+	}
+	return out
 }
 
 // Keys returns, for each scope, the key that a grant needs to cover a call: the

@@ -185,8 +185,11 @@ type Answer struct {
 	// those who must agree has said so; in place of Until.
 	ForSeconds int `json:"for_seconds,omitempty"`
 
-	Offer int             `json:"offer,omitempty"` // 1 and up: which offer; with any scope but once
-	More  []int           `json:"more,omitempty"`  // further offers that are accepted with Offer
+	Offer int   `json:"offer,omitempty"` // 1 and up: which offer; with any scope but once
+	More  []int `json:"more,omitempty"`  // further offers that are accepted with Offer
+	// Parts are, of an Offer with several rules, those that are accepted, 1 and up; none: all of them. The
+	// answer approves the call, and only these rules are kept.
+	Parts []int           `json:"parts,omitempty"`
 	Rule  json.RawMessage `json:"rule,omitempty"`  // an edited rule instead of an offer
 	Input json.RawMessage `json:"input,omitempty"` // edited arguments: decided again
 	Words string          `json:"words,omitempty"` // for the model
@@ -224,12 +227,18 @@ func (r *Request) Agreed() Answer {
 	return agreed(r.Answers)
 }
 
+// leavesAs tells whether two answers leave the same behind: rules, for as long.
+func (a *Answer) leavesAs(o *Answer) bool {
+	rules := a.Offer == o.Offer && slices.Equal(a.More, o.More) && slices.Equal(a.Parts, o.Parts) && bytes.Equal(a.Rule, o.Rule)
+	return rules && a.Scope == o.Scope && a.Until.Equal(o.Until) && a.ForSeconds == o.ForSeconds
+}
+
 func agreed(answers []Answer) Answer {
 	last := answers[len(answers)-1]
 	for i := range answers {
 		o := &answers[i]
-		if last.Allow && (o.Scope != last.Scope || o.Offer != last.Offer || !bytes.Equal(o.Rule, last.Rule) || !o.Until.Equal(last.Until) || o.ForSeconds != last.ForSeconds || !slices.Equal(o.More, last.More)) {
-			last.Scope, last.Offer, last.More, last.Rule, last.Until, last.ForSeconds = Once, 0, nil, nil, time.Time{}, 0
+		if last.Allow && !o.leavesAs(&last) {
+			last.Scope, last.Offer, last.More, last.Parts, last.Rule, last.Until, last.ForSeconds = Once, 0, nil, nil, nil, time.Time{}, 0
 			break
 		}
 	}

@@ -69,7 +69,7 @@ func (b *Broker) AnswerGroup(ctx context.Context, ids []string, a Answer) ([]Ans
 		}
 		one := a
 		if key := Keys(&r.Call)[a.Scope]; grants && granted[key] {
-			one.Scope, one.Offer, one.More, one.Until, one.ForSeconds = Once, 0, nil, time.Time{}, 0
+			one.Scope, one.Offer, one.More, one.Parts, one.Until, one.ForSeconds = Once, 0, nil, nil, time.Time{}, 0
 		}
 		if out[i] = b.AnswerWith(ctx, id, one); out[i].Err == nil && one.Scope == a.Scope {
 			granted[Keys(&r.Call)[a.Scope]] = true

@@ -27,7 +27,9 @@ func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 	if l == nil {
 		return fmt.Errorf("%w: no policy is in force", approval.ErrBad)
 	}
-	offers, err := rulesOf(a.Rules(r))
+	whole := *a
+	whole.Parts = nil // all rules of the offer settle the call, and some of them may be kept
+	offers, err := rulesOf(whole.Rules(r))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -123,6 +124,37 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// unsaved is a Source that cannot keep a rule.
+type unsaved struct{ gate.Source }
+
+func (unsaved) Accept(context.Context, *gate.Accepted) error { return errors.New("disk full") }
+
+// TestFailedSave: in every dialect, an answer whose rule cannot be saved allows nothing, says why, and leaves
+// neither a rule nor a grant.
+func TestFailedSave(t *testing.T) {
+	for name, sample := range samples {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{t: t, file: filepath.Join(t.TempDir(), sample.file), store: new(memory.Store)}
+				write(t, b.file, sample.text)
+				var err error
+				b.Gate, err = gate.Open(t.Context(), gate.Options{Policy: unsaved{&gate.Files{Names: []string{b.file}, Dialect: name}}, Store: b.store, World: &obstat.Snapshot{HomeDir: "/home/ann"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, b.answer(sample.call, approval.Answer{Allow: true, Scope: approval.Always, Offer: 1}), obstat.Deny, "could not be kept", "disk full")
+				if text, _ := os.ReadFile(b.file); string(text) != sample.text {
+					t.Errorf("the file changed:\n%s", text)
+				}
+				if grants, err := b.store.Grants(t.Context(), time.Now()); err != nil || len(grants) > 0 {
+					t.Errorf("grants: %v, %v", grants, err)
+				}
+				check(t, b.answer(sample.call, approval.Answer{}), obstat.Deny) // it asks again
+			})
+		})
+	}
+}
+
 // inserted returns what was put into old to make text of it, "" if that is not
 // how text came about.
 func inserted(old, text string) string {
@@ -184,7 +216,7 @@ func TestUnchecked(t *testing.T) {
 		if _, err := other.Answer(t.Context(), b.pending().ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Rule: json.RawMessage(`{"tool":"bash","verdict":"allow"}`)}); err != nil {
 			t.Fatal(err)
 		}
-		check(t, <-end, obstat.Allow, "could not be kept", "hand out more")
+		check(t, <-end, obstat.Deny, "could not be kept", "hand out more")
 		if text, _ := os.ReadFile(b.file); string(text) != policy {
 			t.Errorf("the file changed:\n%s", text)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -373,8 +374,12 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 			return d.Refuse("the answer could not be written to the ledger: " + err.Error())
 		}
 		t.before = nil
-		if err := t.accept(ctx, r, &said); err != nil {
-			note += "; the rule could not be kept: " + err.Error()
+		err := t.accept(ctx, r, &said)
+		if err != nil && !errors.Is(err, errWaits) {
+			return d.Refuse(note + ", with a rule that could not be kept, so that it does not run: " + err.Error())
+		}
+		if err != nil {
+			note += "; " + err.Error()
 		}
 	case approval.Once, "":
 	default:

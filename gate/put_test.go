@@ -69,7 +69,7 @@ func TestFixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := b.Resume(t.Context(), r.ID)
-	if err != nil || d.Verdict != obstat.Allow || !strings.Contains(d.Note, "no file") {
+	if err != nil || d.Verdict != obstat.Deny || !strings.Contains(d.Note, "no file") {
 		t.Errorf("%v: %s", d.Verdict, d.Note)
 	}
 }

@@ -188,10 +188,13 @@ func (f *Files) Accept(ctx context.Context, a *Accepted) error {
 	}
 	kept, err := f.finder().Keep(ctx, f.where(a.Call), a.Rules, a.By)
 	if err == nil && !kept {
-		err = errors.New("it is in the file, and counts once somebody accepts what else is new there")
+		err = errWaits
 	}
 	return err
 }
+
+// errWaits says that a rule was written and does not count yet.
+var errWaits = errors.New("the rule is in the file, and counts once a person accepts what else is new there")
 
 // into returns the file of l that gets accepted rules.
 func (f *Files) into(l *dialect.Loaded) string { return cmp.Or(f.Into, l.Into()) }

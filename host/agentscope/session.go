@@ -171,22 +171,52 @@ func take(r *approval.Request, rules []obstat.Rule, a *approval.Answer) (stricte
 			stricter = append(stricter, obstat.Offer{Rule: *rule})
 			continue
 		}
-		n := 1 + slices.IndexFunc(r.Offers, func(o approval.Offer) bool { return o.Text == rule.Source })
+		offer, part := suggested(r, rule)
 		switch {
-		case n > 0 && a.Offer == 0 && a.Rule == nil:
-			a.Offer = n
-		case n > 0 && a.Rule == nil:
-			a.More = append(a.More, n)
-		case a.Offer == 0 && a.Rule == nil:
-			if a.Rule, err = json.Marshal(rule); err != nil {
-				return nil, err
-			}
+		case offer == 0 && a.Offer == 0 && a.Rule == nil:
+			a.Rule, err = json.Marshal(rule)
+		case offer == 0 || a.Rule != nil:
+			err = fmt.Errorf("the rule %s was not suggested; such a rule comes alone", rule)
 		default:
-			return nil, fmt.Errorf("the rule %s was not suggested; such a rule comes alone", rule)
+			err = add(r, a, offer, part)
+		}
+		if err != nil {
+			return nil, err
 		}
 		a.Scope = approval.Always
 	}
 	return stricter, nil
+}
+
+// suggested returns which offer of the request a rule is, and which part of it; 0 is none. A rule that
+// was changed since it was shown is none, whatever it is called.
+func suggested(r *approval.Request, rule *obstat.Rule) (offer, part int) {
+	for i := range r.Offers {
+		for j, o := range r.Offers[i].Rules() {
+			shown, err := obstat.ParseRule(o.Rule)
+			if err == nil && shown.Tool == rule.Tool && shown.Field == rule.Field && shown.Pattern == rule.Pattern && o.Text == rule.Source {
+				return i + 1, j + 1
+			}
+		}
+	}
+	return 0, 0
+}
+
+// add accepts a part of an offer. Of `npm install a && docker run alpine` the two suggestions are one
+// offer, since the call takes both, and each of them can be accepted alone.
+func add(r *approval.Request, a *approval.Answer, offer, part int) error {
+	several := len(r.Offers[offer-1].And) > 0
+	switch {
+	case several && (a.Offer == 0 || a.Offer == offer):
+		a.Offer, a.Parts = offer, append(a.Parts, part)
+	case several || len(a.Parts) > 0:
+		return errors.New("rules of different suggestions are accepted one after the other")
+	case a.Offer == 0:
+		a.Offer = offer
+	case a.Offer != offer && !slices.Contains(a.More, offer):
+		a.More = append(a.More, offer)
+	}
+	return nil
 }
 
 // SetMode switches the mode while running.
@@ -232,17 +262,21 @@ func (c *contextFile) InForce(*obstat.Call) (*policy.InForce, error) {
 	return c.inForce, nil
 }
 
-// Accept writes rules to the context and puts them in force.
+// Accept writes rules to the context and puts them in force: all of them, or none where they cannot be
+// saved.
 func (c *contextFile) Accept(_ context.Context, a *gate.Accepted) error {
-	for i := range a.Rules {
-		err := c.change(func(f *dialect.File) ([]byte, error) {
-			return c.loaded.Dialect.(dialect.Editor).AddRule(f, &a.Rules[i])
-		})
-		if err != nil {
-			return err
-		}
+	if len(a.Rules) == 0 {
+		return nil
 	}
-	return nil
+	return c.change(func(f *dialect.File) (data []byte, err error) {
+		next := *f
+		for i := range a.Rules {
+			if next.Data, err = c.loaded.Dialect.(dialect.Editor).AddRule(&next, &a.Rules[i]); err != nil {
+				return nil, err
+			}
+		}
+		return next.Data, nil
+	})
 }
 
 // change loads the changed context and, if that works, saves it and puts it in

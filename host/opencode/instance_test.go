@@ -10,12 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/store/memory"
 )
 
 // loaded loads a permission object as a file of the program, or of the document.
@@ -51,6 +54,32 @@ func put(t *testing.T, i *Instance, session string) *Wait {
 		t.Fatalf("%v, %v", w, err)
 	}
 	return w
+}
+
+// unkept is a store that cannot keep a grant.
+type unkept struct{ *memory.Store }
+
+func (u unkept) Update(ctx context.Context, r *approval.Request, g *approval.Grant) error {
+	if g != nil {
+		return errors.New("disk full")
+	}
+	return u.Store.Update(ctx, r, g)
+}
+
+// TestFailedSave: an "always" that cannot be kept is an error, the call waits on, and nothing is granted.
+func TestFailedSave(t *testing.T) {
+	store := unkept{new(memory.Store)}
+	i := instance(t, `{"bash":"ask"}`, func(o *Options) { o.Gate.Store = store })
+	w := put(t, i, "s")
+	if err := i.Reply(t.Context(), w.Request.ID, Always, ""); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("the reply: %v", err)
+	}
+	if all, err := i.Pending(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%d wait, %v", len(all), err)
+	}
+	if grants, err := store.Grants(t.Context(), time.Now()); err != nil || len(grants) > 0 {
+		t.Errorf("grants: %v, %v", grants, err)
+	}
 }
 
 // A flow is a recorded flow of asks and replies.
