@@ -193,6 +193,9 @@ func (t *toolset) dangerousPaths(f *obstat.Facts, a *effect.Analysis) (note, par
 		if !t.Bare && e.Kind == effect.Delete && e.Target().Below && paths.Inside(e.Path, f.Call.Dir) {
 			return "safety check: removes the directory that it works in, with all that is in it", e.Raw
 		}
+		if !t.Bare && e.Kind == effect.Delete && (e.Tags.Has(effect.Found) || e.Named()) && findsDangerous(e.Target(), f.Call.Dir) {
+			return "safety check: dangerous file or directory among those that a search finds and removes", text(a, e.Span)
+		}
 		if t.Bare && !e.Tags.Has(effect.Redirect) && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
 			continue
 		}
@@ -212,6 +215,28 @@ func (t *toolset) dangerousPaths(f *obstat.Facts, a *effect.Analysis) (note, par
 	}
 	return "", ""
 }
+
+// findsDangerous tells whether files that a search removes may be in the document's table: those of
+// `find .git -name '*' -delete`, `find . -name .env -delete`, and all of the working directory.
+func findsDangerous(set paths.Set, dir string) bool {
+	place := path.Clean(set.Known())
+	if set.IsZero() || set.IsAnything() || dangerous(place) {
+		return true
+	}
+	last := paths.Set{Text: strings.ToLower(set.Text[strings.LastIndexByte(set.Text, '/')+1:])}
+	if set.Below || strings.Trim(last.Text, anyName) == "" {
+		return paths.Inside(place, dir)
+	}
+	for _, name := range slices.Concat(dangerousFiles, dangerousDirs) {
+		if last.Meets(paths.Set{Text: path.Base(name)}) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyName are the marks of a pattern that says nothing of a name.
+var anyName = string([]rune{paths.AnyText, paths.AnyName, paths.OneChar, paths.Visible})
 
 // dangerousRemoval finds removals of the root, of what lies directly below it,
 // of the home directory, and of everything at once.
