@@ -60,6 +60,7 @@ func (pol *Policy) Decide(call *Call, world World) (d Decision) {
 	if !pol.foreign(call) || !pol.decideOwn(call, world, nil, &d) {
 		pol.walk(call, world, nil, &d)
 	}
+	pol.tightenRead(call, world, nil, &d)
 	return d
 }
 
@@ -70,6 +71,7 @@ func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
 	if !pol.foreign(call) || !pol.decideOwn(call, world, t, &d) {
 		pol.walk(call, world, t, &d)
 	}
+	pol.tightenRead(call, world, t, &d)
 	return d, t
 }
 

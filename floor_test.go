@@ -140,7 +140,7 @@ func TestFloorCommandField(t *testing.T) {
 // against some commands may be about it. Without such a rule there is nothing to ask about.
 func TestFloorNoCommand(t *testing.T) {
 	all, git, noRm := rule(obstat.Allow, "Bash", "", ""), rule(obstat.Allow, "Bash", "command", "git *"), rule(obstat.Deny, "Bash", "command", "rm *")
-	for _, input := range []string{`{}`, `{"Command":"rm -rf x"}`, `{"line":"rm -rf x"}`} {
+	for _, input := range []string{`{}`, `{"line":"rm -rf x"}`} {
 		for _, tt := range []struct {
 			rules []obstat.Rule
 			want  obstat.Verdict
@@ -152,6 +152,16 @@ func TestFloorNoCommand(t *testing.T) {
 			if d := pol.Decide(&obstat.Call{Tool: "Bash", Input: []byte(input), Dir: "/home/u/proj"}, testWorld); d.Verdict != tt.want {
 				t.Errorf("%s, %d rules: %s, want %s: %s", input, len(tt.rules), d.Verdict, tt.want, d.Reason())
 			}
+		}
+	}
+}
+
+// TestFloorOtherSpelling: a command under another spelling of the field's name is put to the rules.
+func TestFloorOtherSpelling(t *testing.T) {
+	pol := mustCompile(t, shellProgram(obstat.Ask, rule(obstat.Allow, "Bash", "", ""), rule(obstat.Deny, "Bash", "command", "rm *")))
+	for _, name := range []string{"Command", "CMD", "shell_command", "commandLine"} {
+		if d := pol.Decide(&obstat.Call{Tool: "Bash", Input: []byte(`{"` + name + `":"rm -rf x"}`), Dir: "/home/u/proj"}, testWorld); d.Verdict != obstat.Deny {
+			t.Errorf("%s: %s: %s", name, d.Verdict, d.Reason())
 		}
 	}
 }

@@ -71,3 +71,21 @@ func BenchmarkColdStart(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReadings: a usual input has no other reading, and that costs no memory.
+func BenchmarkReadings(b *testing.B) {
+	for _, c := range []struct{ tool, input string }{
+		{"Bash", `{"command":"go test ./... && git status","description":"Run the tests","timeout":60000}`},
+		{"Write", `{"file_path":"/home/ann/proj/src/a.go","content":"package a\n\nfunc F() string { return \"x\" }\n"}`},
+	} {
+		b.Run(c.tool, func(b *testing.B) {
+			data := []byte(c.input)
+			b.ReportAllocs()
+			for b.Loop() {
+				if Readings(c.tool, data) != nil {
+					b.Fatal("a reading")
+				}
+			}
+		})
+	}
+}

@@ -23,6 +23,8 @@ type Tool struct {
 	Names     []string // input fields that hold a pattern of file names
 	Server    string   // of an MCP tool
 	Write     bool     // the paths are changed
+
+	groups []fieldGroup // the fields of which it takes one
 }
 
 // catalogue has the tools of kb/tools.txt by their names, one for all names of a
@@ -39,6 +41,7 @@ var catalogue = sync.OnceValue(func() map[string]*Tool {
 		for field := range strings.FieldsSeq(rest) {
 			t.field(field)
 		}
+		t.groups = t.fieldGroups()
 		for name := range strings.SplitSeq(names, "|") {
 			tools[name] = t
 		}

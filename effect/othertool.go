@@ -99,13 +99,18 @@ func textKey(key string) bool {
 func (a *analyzer) otherTool(tool *Tool, in *input) {
 	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
 	for i, key := range in.keys {
-		if v, ok := in.values[i].(string); ok && (key == "command" || key == "cmd") {
-			a.an.Source = v
-			a.script(v, &frame{dir: a.opts.Dir, owner: -1})
-			continue
-		}
 		a.otherField(tool, key, in.values[i], 0)
 	}
+}
+
+// commandKey reports whether a field of a tool of which nothing is known holds a command, by its name: `cmd`,
+// `shell_command`, `commandLine`.
+func commandKey(key string) bool {
+	if classOf(key)&commandField == 0 {
+		return false
+	}
+	key = strings.ToLower(key)
+	return strings.Contains(key, "command") || strings.Contains(key, "cmd")
 }
 
 // maxNested is how deep the fields of an input are looked at.
@@ -115,8 +120,17 @@ const maxNested = 8
 func (a *analyzer) otherField(tool *Tool, key string, v any, depth int) {
 	switch v := v.(type) {
 	case string:
+		if commandKey(key) {
+			a.an.Source = v
+			a.script(v, &frame{dir: a.opts.Dir, owner: -1})
+			return
+		}
 		a.otherText(tool, key, v)
 	case []any:
+		if commandKey(key) && len(v) > 1 && words(v) {
+			a.vector((&input{keys: []string{key}, values: []any{v}}).words([]string{key}), a.opts.Dir)
+			return
+		}
 		for i := 0; i < len(v) && depth < maxNested && a.afford(1); i++ {
 			a.otherField(tool, key, v[i], depth+1)
 		}

@@ -66,9 +66,26 @@ func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Answer, s
 // world returns what one call may know of the machine, and remembers it.
 func (g *Gate) world() *obstat.Recorder { return &obstat.Recorder{Of: &memo{of: g.opts.World}} }
 
-// judge puts a call to the gate's policies and to those of the agents that
-// started this one, each in its own mode; the strictest answer counts.
+// judge judges a call and what else it may be taken for ([obstat.Call.Readings]); the strictest answer counts. The
+// policies have done so by themselves; this is for self-protection and for other projects that a reading works in.
 func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
+	out := g.judgeOne(ctx, c, world)
+	if out.Verdict == obstat.Deny {
+		return out
+	}
+	for _, as := range c.Readings() {
+		one := g.judgeOne(ctx, as, world)
+		if one.Verdict < out.Verdict || one.self && !out.self {
+			one.Call.Input = c.Input
+			out = one
+		}
+	}
+	return out
+}
+
+// judgeOne puts a call to the gate's policies and to those of the agents that
+// started this one, each in its own mode; the strictest answer counts.
+func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
 	var out *judged
 	var broken error
 	var inForce [4]*policy.InForce // most often one

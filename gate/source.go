@@ -44,6 +44,9 @@ type Files struct {
 	// Dir is the agent's own project; "" is where its calls are made, or, with
 	// Chosen, Start. What is found where a call is made counts in any case.
 	Dir string
+	// Serves: Dir is where a server runs. Its policy decides for all calls; where it has none, that is no
+	// call's project.
+	Serves bool
 	// Start is where the face runs; what is found there counts as well.
 	Start string
 	// Chosen: the model chooses where calls are made.
@@ -159,7 +162,9 @@ func (f *Files) where(c *obstat.Call) *policy.Where {
 	if f.Chosen && len(c.Roots) == 1 && c.Roots[0] == c.Dir {
 		w.Roots = nil // the directory that the model has chosen is not the workspace
 	}
-	if f.Dir != "" {
+	if f.Serves {
+		w.Server = f.Dir
+	} else if f.Dir != "" {
 		w.Roots, w.Also = []string{f.Dir}, c.Roots
 	}
 	return w

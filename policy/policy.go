@@ -34,6 +34,9 @@ type Where struct {
 	// Chosen: the model has chosen Dir for this call, as it does in Codex. Then the
 	// agent's own project is at Start, and a policy at Dir only tightens.
 	Chosen bool
+	// Server is the directory that a server runs in. A policy there decides for the calls of all projects, whose own
+	// only tighten; without one it counts for nothing: `obstat serve` in / is no reason to take / for the workspace.
+	Server string
 	// Also are other directories that the call works in, such as B in
 	// `cd ../B && make`. Policies there only tighten.
 	Also []string

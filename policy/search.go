@@ -81,6 +81,10 @@ type file struct {
 func (s *search) find() {
 	covered := false // by a project on disk
 	var sites []*site
+	calls := slices.Concat(s.w.Roots, []string{s.w.Dir})
+	if s.serves() {
+		s.w.Roots, s.w.Also = []string{s.w.Server}, slices.Concat(s.w.Also, s.w.Roots)
+	}
 	starts, own := s.starts()
 	for i, at := range starts {
 		if at == "" {
@@ -100,8 +104,13 @@ func (s *search) find() {
 			s.out.sites = append(s.out.sites, st)
 		}
 	}
-	if s.out.home = s.repository(cmp.Or(starts...)); len(s.out.sites) > 0 {
+	switch {
+	case s.w.Server != "":
+		s.out.home = s.callsHome(sites, cmp.Or(calls...))
+	case len(s.out.sites) > 0:
 		s.out.home = s.out.sites[0].dir
+	default:
+		s.out.home = s.repository(cmp.Or(starts...))
 	}
 	for _, st := range sites {
 		if !covered {
@@ -110,6 +119,29 @@ func (s *search) find() {
 		s.load(st)
 	}
 	s.users(covered)
+}
+
+// serves tells whether the server's own directory has a policy.
+func (s *search) serves() bool {
+	if s.w.Server == "" {
+		return false
+	}
+	found, err := s.discover(s.w.Server)
+	if err != nil {
+		return true // and says so where it is looked at again
+	}
+	return slices.ContainsFunc(found, func(chain []*site) bool { return len(chain) > 0 })
+}
+
+// callsHome returns the project of a call that is put to a server: the outermost directory around it with a policy, or
+// its repository. It is never the server's own.
+func (s *search) callsHome(sites []*site, at string) string {
+	for _, st := range sites {
+		if at != "" && paths.Inside(st.dir, at) {
+			return st.dir
+		}
+	}
+	return s.repository(at)
 }
 
 // starts returns the directories to look from, the agent's own project first, and

@@ -233,7 +233,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 		return nil, err
 	}
 	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
-		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Getenv: os.Getenv, Mine: true}}
+		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Serves: true, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":
 		if local(o.Listen.Addr) {
