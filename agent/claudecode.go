@@ -12,6 +12,9 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
+// claudeMarkers are what Claude Code sets for its commands and hooks; AI_AGENT is meant for all agents.
+const claudeMarkers = "CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION CLAUDE_PROJECT_DIR AI_AGENT"
+
 // claudeCode is Claude Code. Several others have copied its protocol.
 func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
@@ -24,7 +27,7 @@ func claudeCode() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: claudePlaces, guards: guards{programs: "claude claude-code", bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
+			places: claudePlaces, guards: guards{programs: "claude claude-code", process: "claude claude-code", marks: claudeMarkers, bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
 			version: "2.1.325", covers: claudeCovers}}
 }
 

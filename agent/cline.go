@@ -21,7 +21,7 @@ func cline() *Agent {
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
-			places:  clinePlaces, guards: guards{programs: "cline", paths: "cline/hooks/"},
+			places:  clinePlaces, guards: guards{programs: "cline", process: "cline", marks: "CLINE_ACTIVE", paths: "cline/hooks/"},
 			version: "2026-08", covers: clineCovers}}
 }
 

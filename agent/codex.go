@@ -20,6 +20,9 @@ import (
 	"github.com/obstat/obstat/internal/tree"
 )
 
+// codexMarkers are what Codex sets for its commands: the first always, those about its sandbox only inside of it.
+const codexMarkers = "CODEX_THREAD_ID CODEX_TOOL_CALL_ID CODEX_PERMISSION_PROFILE CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED"
+
 // codex is Codex. Its protocol is Claude Code's, but an unknown key, a bare allow,
 // an ask or an empty standard error make it run the call.
 func codex() *Agent {
@@ -28,7 +31,7 @@ func codex() *Agent {
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
-			places: codexPlaces, guards: guards{programs: "codex", bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote"},
+			places: codexPlaces, guards: guards{programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san", marks: codexMarkers, bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote"},
 			version: "0.166.0", covers: codexCovers}}
 }
 

@@ -16,7 +16,7 @@ func copilot() *Agent {
 		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
-			places: copilotPlaces, guards: guards{programs: "copilot", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
+			places: copilotPlaces, guards: guards{programs: "copilot", process: "copilot", marks: "COPILOT_CLI COPILOT_PROJECT_DIR COPILOT_AGENT_SESSION_ID", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
 			version: "1.0.102", covers: copilotCovers}}
 }
 

@@ -20,7 +20,7 @@ func crush() *Agent {
 			environ: func(event, dir string) []string {
 				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
 			},
-			places: crushPlaces, guards: guards{programs: "crush", moves: "CRUSH_GLOBAL_CONFIG"},
+			places: crushPlaces, guards: guards{programs: "crush", process: "crush", marks: "CRUSH CRUSH_EVENT", moves: "CRUSH_GLOBAL_CONFIG"},
 			version: "0.96.1", covers: crushCovers}}
 }
 

@@ -24,7 +24,7 @@ func cursor() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"CURSOR_PROJECT_DIR=" + dir, "CURSOR_VERSION=2.4", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: cursorPlaces, guards: guards{programs: "cursor cursor-agent"},
+			places: cursorPlaces, guards: guards{programs: "cursor cursor-agent", process: "cursor-agent", marks: "CURSOR_AGENT"},
 			version: "2.4", covers: cursorCovers}}
 }
 

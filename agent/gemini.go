@@ -23,7 +23,7 @@ func gemini() *Agent {
 			environ: func(_, dir string) []string {
 				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: geminiPlaces, guards: guards{programs: "gemini gemini-cli", bare: "--disable-hooks --no-hooks", moves: "GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH"},
+			places: geminiPlaces, guards: guards{programs: "gemini gemini-cli", process: "gemini gemini-cli", marks: "GEMINI_CLI GEMINI_PROJECT_DIR GEMINI_SESSION_ID", bare: "--disable-hooks --no-hooks", moves: "GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH"},
 			version: "0.61.0", covers: geminiCovers}}
 }
 

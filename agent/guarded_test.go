@@ -11,7 +11,7 @@ import (
 // guardedName is self-protection's table of the agents' settings.
 const guardedName = "../internal/protect/agents.txt"
 
-const guardedHead = `# The agents' settings, made from package agent: go test ./agent -run TestGuardedTable -update
+const guardedHead = `# The agents' settings, made from package agent: go test ./agent -run Table -update
 `
 
 // guardedTable returns the table: a line for every place that an agent reads hooks
@@ -47,6 +47,37 @@ func guardedTable() string {
 	}
 	slices.Sort(lines)
 	return guardedHead + strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// personName is the table of the agents' processes for internal/person.
+const personName = "../internal/person/agents.txt"
+
+// personTable returns the names of the agents' own processes, and the variables by which
+// their commands are marked.
+func personTable() string {
+	var lines []string
+	for _, a := range All() {
+		for kind, list := range map[string]string{"process": a.guards.process, "marks": a.guards.marks} {
+			for word := range strings.FieldsSeq(list) {
+				lines = append(lines, kind+" "+word)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return guardedHead + strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// TestPersonTable: adding an agent makes its commands known as its own.
+func TestPersonTable(t *testing.T) {
+	want := personTable()
+	if *update {
+		if err := os.WriteFile(personName, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(personName); err != nil || string(got) != want {
+		t.Errorf("%s is not what the agents' files say (%v); run with -update", personName, err)
+	}
 }
 
 // TestGuardedTable: self-protection guards every place that an agent reads hooks

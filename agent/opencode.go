@@ -27,7 +27,7 @@ func openCode() *Agent {
 			forge: openCodeForge, check: openCodeCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return h.Invocation.Argv() },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit != 0 || text(s.object, "decision") != "allow") },
-			places:  openCodePlaces, guards: guards{programs: "opencode opencode-ai", bare: "--pure --no-plugins", paths: ".opencode/plugin/ .config/opencode/plugin/",
+			places:  openCodePlaces, guards: guards{programs: "opencode opencode-ai", process: "opencode opencode-ai", marks: "OPENCODE", bare: "--pure --no-plugins", paths: ".opencode/plugin/ .config/opencode/plugin/",
 				moves: "OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_CONFIG_CONTENT OPENCODE_DISABLE_PROJECT_CONFIG", off: "OPENCODE_PURE"},
 			version: "1.18.33", covers: openCodeCovers}}
 }

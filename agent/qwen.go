@@ -24,7 +24,7 @@ func qwen() *Agent {
 				timeout: "timeout", unit: time.Millisecond},
 			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
 			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
-			guards:  guards{programs: "qwen qwen-code", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE"},
+			guards:  guards{programs: "qwen qwen-code", process: "qwen qwen-code", marks: "QWEN_CODE", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE"},
 			version: "0.24.4", covers: qwenCovers}}
 }
 

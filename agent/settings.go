@@ -80,6 +80,11 @@ type guards struct {
 	moves    string // variables, besides those of its places, that move its settings
 	off      string // variables that switch its hooks off
 	paths    string // besides its places
+	// process are the names of the agent's own process, under which nobody but the agent
+	// runs commands; an editor with terminals for its user has none. marks are variables
+	// that the agent sets for its commands and hooks.
+	process string
+	marks   string
 }
 
 // A form is how an agent writes a hook in its settings.

@@ -176,7 +176,9 @@ type Answer struct {
 	Login string `json:"login,omitempty"`
 	// Names are other names of the same person, such as an address: two answers that share one
 	// are of one person.
-	Names []string  `json:"names,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// From says where it was given: `ann at pts/3 (obstat 812, bash 640, sshd 590)`.
+	From  string    `json:"from,omitempty"`
 	Time  time.Time `json:"time"`
 	Allow bool      `json:"allow"`
 	Scope Scope     `json:"scope,omitempty"` // of an approval

@@ -12,6 +12,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
@@ -62,6 +63,8 @@ type Files struct {
 	// Mine: no agent has started this process, so that variables such as
 	// OBSTAT_TRUST are its user's own; see [policy.TrustVariable].
 	Mine bool
+	// Who accepts rules through [Files.Accept], for the record; nil is not known.
+	Who *person.Who
 	// Once: the source is asked for one call, and need not notice changes.
 	Once bool
 	// Into is the file that gets accepted rules; "" is the last of the project's,
@@ -144,7 +147,7 @@ func (f *Files) find(w *policy.Where, k *kept) {
 }
 
 func (f *Files) finder() *policy.Finder {
-	out := &policy.Finder{Read: f.Read, NoPins: f.NoPins}
+	out := &policy.Finder{Read: f.Read, NoPins: f.NoPins, Who: f.Who}
 	if !f.Once {
 		out.Watcher = &f.watcher
 	}

@@ -57,6 +57,7 @@ func (p *Pin) with(s *search, offers []obstat.Offer) *Pin {
 		return nil
 	}
 	out := *p
+	out.Who = s.Who
 	out.Policies = slices.Clone(p.Policies)
 	added := false
 	for i := range out.Policies {

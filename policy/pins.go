@@ -226,7 +226,7 @@ func (s *search) makePin(st *site) (*Pin, error) {
 	if s.pins.in(st.key) {
 		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)
 	}
-	pin := &Pin{Place: st.key, Files: st.pinFiles()}
+	pin := &Pin{Place: st.key, Files: st.pinFiles(), Who: s.Who}
 	size := 0
 	for _, set := range st.sets {
 		l, err := s.compile(set.d, set.files, nil)
@@ -279,5 +279,5 @@ func (f *Finder) Off(ctx context.Context, w *Where, off bool, by string) error {
 	_, at := reader.at(Everywhere)
 	reader.close()
 	words := map[bool]string{true: "switched pins off: what is on disk is in force as it is", false: "switched pins on"}
-	return s.pins.put(ctx, &Pin{Place: Everywhere, Off: off}, by, words[off], at, func() error { return nil })
+	return s.pins.put(ctx, &Pin{Place: Everywhere, Off: off, Who: s.Who}, by, words[off], at, func() error { return nil })
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/internal/statedir"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/internal/tree"
@@ -36,7 +37,9 @@ type Pin struct {
 	Off bool `json:"off,omitempty"`
 	// After is the hash of the record with the place's pin before this one, so that
 	// an old record that is written again is not taken for a new one.
-	After    ledger.Hash `json:"after,omitzero"`
+	After ledger.Hash `json:"after,omitzero"`
+	// Who accepted it: user, terminal, process and parents.
+	Who      *person.Who `json:"who,omitempty"`
 	Files    []PinFile   `json:"files,omitempty"`
 	Policies []PinPolicy `json:"policies,omitempty"`
 }
@@ -469,6 +472,9 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string) (err e
 	detail, err := json.Marshal(pinDetail{text, s.mark(text)})
 	if err != nil {
 		return err
+	}
+	if p.Who != nil && p.Who.Process.PID != 0 {
+		reason += ": " + p.Who.String()
 	}
 	file := ledger.NewFile(s.file.Path(), s.heads...)
 	defer file.Close()

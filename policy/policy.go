@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/person"
 )
 
 // Where says who makes a call, and where.
@@ -76,6 +77,9 @@ type Finder struct {
 	Machine string
 	// Watcher remembers how everything looked, for [InForce.Changed]; nil: nothing does.
 	Watcher *Watcher
+	// Who accepts, for the records of pins: terminal, process and parents; nil where a
+	// face without a terminal has asked.
+	Who *person.Who
 }
 
 // A Role says how much a policy's answer counts.

@@ -31,15 +31,6 @@ func TestStartedAbove(t *testing.T) {
 	}
 }
 
-// TestMarkedAbove: an agent is seen behind processes without its mark.
-func TestMarkedAbove(t *testing.T) {
-	for want, environs := range map[bool][]string{true: {"HOME=/", "", "CLAUDECODE=1", "HOME=/"}, false: {"HOME=/", "CLAUDECODER=1"}} {
-		if got := markedAbove(len(environs), processes(environs...)); got != want {
-			t.Errorf("%q: %v", environs, got)
-		}
-	}
-}
-
 // processes reads /proc of a process with these environments, its parent's next, up to the first process.
 func processes(environs ...string) func(string) ([]byte, error) {
 	return func(file string) ([]byte, error) {

@@ -1,11 +1,11 @@
 package policy
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -13,7 +13,7 @@ import (
 // without a person, such as `OBSTAT_TRUST=/builds:/srv`. It counts only from who
 // started the agent: an agent also hands variables of a project's settings to its
 // hook.
-const TrustVariable = "OBSTAT_TRUST"
+const TrustVariable = person.TrustVariable
 
 // trusts tells whether a place lies in a directory that the variable names.
 func (s *search) trusts(place string) bool {
@@ -124,27 +124,13 @@ func sets(text, name string) bool {
 	}
 }
 
-// markers are variables that agents set for the commands they run. A process that
-// has one was started by an agent, and so was an agent that has one.
-var markers = []string{"CLAUDECODE=", "CODEX_SANDBOX=", "CODEX_SANDBOX_NETWORK_DISABLED=", "GEMINI_CLI=", "QWEN_CODE=", "OPENCODE=", "CURSOR_AGENT=", "COPILOT_CLI=", "CLINE_ACTIVE=",
-	"CLAUDE_PROJECT_DIR=", "GEMINI_PROJECT_DIR=", "COPILOT_PROJECT_DIR="} // the last three for the shells that run hooks
-
 // BelowAgent tells whether an agent has started this process, or one that it comes
-// from, as far as their environments say so.
-func BelowAgent() bool { return ByAgent(os.Getenv) || agentAbove() }
-
-// ByAgent tells whether an agent has started this process, as far as the
-// environment says so.
-func ByAgent(getenv func(string) string) bool {
-	return slices.ContainsFunc(markers, func(m string) bool { return getenv(strings.TrimSuffix(m, "=")) != "" })
-}
+// from.
+func BelowAgent() bool { return person.AgentAbove() }
 
 // gave tells whether an environment as /proc has it has this value for a variable,
 // and whether it is of an agent's making.
 func gave(environ, name, value string) (found, marked bool) {
-	for _, kv := range strings.Split(environ, "\x00") {
-		marked = marked || slices.ContainsFunc(markers, func(m string) bool { return strings.HasPrefix(kv, m) })
-		found = found || kv == name+"="+value
-	}
-	return found, marked
+	list := strings.Split(environ, "\x00")
+	return slices.Contains(list, name+"="+value), person.Marks(list) != ""
 }

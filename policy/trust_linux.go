@@ -50,19 +50,3 @@ func parent(pid int, read func(string) ([]byte, error)) (int, bool) {
 	up, err := strconv.Atoi(fields[1])
 	return up, err == nil
 }
-
-// agentAbove tells whether an agent has started one of the processes that this one
-// comes from.
-func agentAbove() bool { return markedAbove(os.Getppid(), os.ReadFile) }
-
-// markedAbove is agentAbove for a process and those above it. It sees the agent behind
-// `env -u CLAUDECODE obstat trust --yes` in a script that the agent runs.
-func markedAbove(pid int, read func(string) ([]byte, error)) bool {
-	for ok := true; ok && pid > 0; pid, ok = parent(pid, read) {
-		environ, _ := read(fmt.Sprintf("/proc/%d/environ", pid))
-		if _, marked := gave(string(environ), "", ""); marked {
-			return true
-		}
-	}
-	return false
-}

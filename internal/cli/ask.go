@@ -49,8 +49,10 @@ func askRun(ctx context.Context, o *askOptions) error {
 	if !o.List && (!s.InTTY || o.jsonFlag) {
 		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
 	}
-	if !o.List && o.byAgent() {
-		return errors.New("an agent runs this; requests are answered by a person, in a terminal of their own")
+	if !o.List {
+		if _, err := o.person(o.Store.stored()); err != nil {
+			return err
+		}
 	}
 	open := o.Store.make
 	if o.List {
@@ -221,7 +223,11 @@ func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (do
 		d.left[r.ID] = true
 		return true, nil
 	case err == nil:
-		a.By, a.Roles = d.o.As, d.o.Roles
+		who, no := d.o.person(d.o.Store.stored())
+		if no != nil {
+			return true, no // its terminal was closed
+		}
+		a.By, a.Roles, a.From = d.o.As, d.o.Roles, who.String()
 		var now *approval.Request
 		if now, err = d.broker.Answer(ctx, r.ID, a); err == nil {
 			fmt.Fprintln(out, answerWords(now, &a))

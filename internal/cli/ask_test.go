@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/person/persontest"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -171,7 +172,7 @@ func TestDesk(t *testing.T) {
 	}
 	in, typed := io.Pipe()
 	out := &screenBuffer{}
-	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true})
+	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true, Person: persontest.Typist})
 	ended := make(chan error, 1)
 	go func() {
 		ended <- askRun(t.Context(), &askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"})
@@ -214,7 +215,7 @@ func TestDesk(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	var grants bytes.Buffer
-	f.IO = &IO{Out: &grants, Err: &grants}
+	f.IO = &IO{Out: &grants, Err: &grants, Person: persontest.Typist}
 	if err := grantsRun(context.Background(), &grantsOptions{Factory: f, Store: storeOptions{Path: db}}); err != nil || !strings.Contains(grants.String(), "bash make z\n  session s, by bob on ") {
 		t.Errorf("%s %v", grants.String(), err)
 	}

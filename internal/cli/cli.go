@@ -107,9 +107,6 @@ type Factory struct {
 
 func newFactory(s *IO) *Factory { return &Factory{IO: s, World: obstat.OS{}} }
 
-// byAgent tells whether an agent runs the command: it accepts nothing in a person's name.
-func (f *Factory) byAgent() bool { return f.IO.ByAgent != nil && f.IO.ByAgent() }
-
 // Main runs the command with the given arguments and returns its exit code.
 func Main(args []string, s *IO) ExitCode {
 	f := newFactory(s)

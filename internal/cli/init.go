@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/convert"
 	"github.com/obstat/obstat/internal/initial"
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/internal/suggest"
 	"github.com/obstat/obstat/internal/textedit"
 	"github.com/obstat/obstat/ledger"
@@ -61,9 +62,6 @@ func initRun(ctx context.Context, o *initOptions) error {
 	if native.Preset(o.Preset) == "" {
 		return usagef("there is no preset %q; the presets are %s", o.Preset, strings.Join(native.Presets(), ", "))
 	}
-	if o.byAgent() && !o.DryRun {
-		return errors.New("an agent runs this; a policy is written by a person, in a terminal of their own (--dry-run shows one)")
-	}
 	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err
@@ -86,10 +84,11 @@ func initRun(ctx context.Context, o *initOptions) error {
 		o.preview(name, draft)
 	}
 	if !o.DryRun {
-		if err := o.confirm(o.Yes); err != nil {
+		who, err := o.accept(name, "Write this?", o.Yes)
+		if err != nil {
 			return err
 		}
-		if err := o.write(ctx, name, dir, draft.Text); err != nil {
+		if err := o.write(ctx, name, dir, draft.Text, who); err != nil {
 			return err
 		}
 		out.Written = true
@@ -216,7 +215,7 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 }
 
 // write makes the file and accepts it: a person has seen it.
-func (o *initOptions) write(ctx context.Context, name, dir, text string) error {
+func (o *initOptions) write(ctx context.Context, name, dir, text string, who *person.Who) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -229,6 +228,7 @@ func (o *initOptions) write(ctx context.Context, name, dir, text string) error {
 	if err != nil || o.User {
 		return err
 	}
-	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err}, World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
+	vouched := func(string) (*person.Who, error) { return who.Asked(), nil }
+	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err, Person: vouched}, World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
 	return trustRun(ctx, t)
 }

@@ -103,7 +103,7 @@ func installRun(o *installOptions) error {
 	if nothing || o.DryRun {
 		return nil
 	}
-	if err := o.confirm(o.Yes); err != nil {
+	if err := o.agreed(todo[0].Name); err != nil {
 		return err
 	}
 	for _, p := range todo {
@@ -112,6 +112,15 @@ func installRun(o *installOptions) error {
 		}
 	}
 	return o.after()
+}
+
+// agreed asks before the changes are made. Taking the guard away is for a person.
+func (o *installOptions) agreed(place string) error {
+	if !o.Remove {
+		return o.confirm(o.Yes)
+	}
+	_, err := o.accept(place, "Write this?", o.Yes)
+	return err
 }
 
 // plan returns the changes, in the order they are made.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/person/persontest"
 )
 
 // TestInstallAsks: at a terminal only a yes lets the change be made.
@@ -16,7 +17,7 @@ func TestInstallAsks(t *testing.T) {
 	for answer, written := range map[string]bool{"y\n": true, " YES \n": true, "n\n": false, "\n": false, "": false, "yesno\n": false} {
 		home := t.TempDir()
 		var out bytes.Buffer
-		f := newFactory(&IO{In: strings.NewReader(answer), Out: &out, Err: &out, InTTY: true})
+		f := newFactory(&IO{In: strings.NewReader(answer), Out: &out, Err: &out, InTTY: true, Person: persontest.Typist})
 		f.World = &obstat.Snapshot{HomeDir: home}
 		err := installRun(&installOptions{Factory: f, Agent: "claude-code", Command: "/opt/obstat", Getenv: func(string) string { return "" }})
 		_, missing := os.Stat(filepath.Join(home, ".claude", "settings.json"))
@@ -48,7 +49,7 @@ func TestUndoRecords(t *testing.T) {
 	}
 	run := func(remove bool) {
 		t.Helper()
-		f := newFactory(&IO{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+		f := newFactory(&IO{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Person: persontest.Typist})
 		f.World = &obstat.Snapshot{HomeDir: home}
 		o := &installOptions{Factory: f, Agent: "claude-code", Command: "/opt/obstat", Yes: true, Remove: remove, Getenv: func(string) string { return "" }}
 		if err := installRun(o); err != nil {

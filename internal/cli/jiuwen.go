@@ -66,6 +66,11 @@ func permissionsRun(o *jiuwenOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(o.Args) > 0 {
+		if _, err := o.meant(string(store)); err != nil {
+			return err
+		}
+	}
 	h := &jiuwen.Handler{Store: store, User: userName()}
 	if db, err := sqlite.DefaultPath(); err == nil && len(o.Args) > 0 {
 		if h.Ledger, err = sqlite.Log(db, os.Getenv); err != nil {
@@ -154,6 +159,9 @@ func addDirRun(o *jiuwenOptions) error {
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
+		return err
+	}
+	if _, err := o.meant(string(store)); err != nil {
 		return err
 	}
 	t, err := jiuwen.AddDir(store, o.World, cwd, o.Args[0])

@@ -412,6 +412,9 @@ func logTrimRun(ctx context.Context, o *logOptions) error {
 	if o.Store.shared() {
 		return usagef("each server looks after its own records in a database that they share: start it with --keep")
 	}
+	if _, err := o.meant(o.Store.stored()); err != nil {
+		return err
+	}
 	s, err := o.Store.open(ctx)
 	if err != nil {
 		return err

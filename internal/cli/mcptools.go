@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -87,20 +86,19 @@ func mcpToolsRun(ctx context.Context, o *mcpToolsOptions, names, server []string
 	if err := o.show(out, func(s *screen) { layTools(s, out.Servers) }); err != nil {
 		return err
 	}
-	return o.accept(accept)
+	return o.acceptTools(accept)
 }
 
-// accept accepts what was shown, if that is wanted.
-func (o *mcpToolsOptions) accept(all []func() error) error {
+// acceptTools accepts what was shown, if that is wanted.
+func (o *mcpToolsOptions) acceptTools(all []func() error) error {
 	switch {
 	case len(all) == 0:
 		return nil
 	case !o.Accept:
 		return done(ExitAsk)
-	case !o.Yes && !o.IO.InTTY:
-		return errors.New("nothing was accepted: there is no terminal to ask at; say --yes")
-	case !o.Yes && !o.IO.yes("Accept these tools as they are now?"):
-		return errors.New("nothing was accepted")
+	}
+	if _, err := o.mcpOptions.accept(stateHome(), "Accept these tools as they are now?", o.Yes); err != nil {
+		return err
 	}
 	for _, do := range all {
 		if err := do(); err != nil {

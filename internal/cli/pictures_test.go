@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/cli"
+	"github.com/obstat/obstat/internal/person/persontest"
 	"github.com/obstat/obstat/internal/store/sqlite"
 )
 
@@ -51,7 +52,7 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if code := cli.Main([]string{"trust", "--yes"}, &cli.IO{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != cli.ExitOK {
+	if code := cli.Main([]string{"trust", "--yes"}, &cli.IO{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer), Person: persontest.Typist}); code != cli.ExitOK {
 		t.Fatalf("trust: %v", code)
 	}
 	const why = "env CI=1 timeout 5 rm -rf build && npm run build"
@@ -185,7 +186,7 @@ func TestTrustShowsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := cli.Main([]string{"trust", dir}, &cli.IO{In: strings.NewReader(""), Out: &out, Err: &out}); code != cli.ExitError || !strings.Contains(out.String(), "+ allow Bash  ") {
+	if code := cli.Main([]string{"trust", dir}, &cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Person: persontest.Typist}); code != cli.ExitError || !strings.Contains(out.String(), "+ allow Bash  ") {
 		t.Errorf("%d: %d bytes without the last rule", code, out.Len())
 	}
 }

@@ -132,11 +132,15 @@ type gcJSON struct {
 
 // gcRun takes rules out one by one, since every removal moves what stands behind it.
 func gcRun(ctx context.Context, o *lintOptions) error {
-	switch {
-	case o.byAgent():
-		return errors.New("an agent runs this; rules are taken out by a person, in a terminal of their own")
-	case o.jsonFlag && !o.Yes:
+	if o.jsonFlag && !o.Yes {
 		return usagef("--json asks nothing: give --yes as well, or use obstat policy lint --json")
+	}
+	dir, err := o.dir(o.Policy.Dir)
+	if err == nil {
+		_, err = o.person(dir)
+	}
+	if err != nil {
+		return err
 	}
 	uses, err := o.uses(ctx)
 	if err != nil {
@@ -225,8 +229,10 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
 		return false, nil
 	}
-	if !o.Yes && !o.IO.yes("take it out?") {
+	if _, err := o.accept(e.Pos.File, "take it out?", o.Yes); errors.Is(err, errDeclined) {
 		return false, nil
+	} else if err != nil {
+		return false, err
 	}
 	return true, p.Remove(e.Pos)
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/internal/suggest"
 	"github.com/obstat/obstat/ledger"
 )
@@ -52,9 +53,6 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Accept && o.byAgent() {
-		return errors.New("an agent runs this; rules are accepted by a person, in a terminal of their own")
-	}
 	o.Policy.Parse = true
 	p, err := o.load(&o.Policy)
 	if err != nil {
@@ -71,7 +69,12 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 		return err
 	}
 	out := suggestJSON{rep, []string{}, p.Into()}
-	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && !o.byAgent()
+	place := cmp.Or(out.File, p.Dir)
+	_, no := o.person(place)
+	if o.Accept && no != nil {
+		return no
+	}
+	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && no == nil
 	var accepted []obstat.Offer
 	s := newScreen(o.IO)
 	if !o.jsonFlag {
@@ -94,7 +97,11 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 		}
 	}
 	if len(accepted) > 0 {
-		if err := o.write(ctx, p, accepted); err != nil {
+		who, err := o.accept(place, "Write them?", true)
+		if err != nil {
+			return err
+		}
+		if err := o.write(ctx, p, accepted, who); err != nil {
 			return err
 		}
 	}
@@ -110,8 +117,8 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 }
 
 // write adds the rules to the policy's file, and keeps them as accepted.
-func (o *suggestOptions) write(ctx context.Context, p *loaded, offers []obstat.Offer) error {
-	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Dir: p.Dir, Home: p.where.Home, Getenv: o.Getenv, Mine: true}
+func (o *suggestOptions) write(ctx context.Context, p *loaded, offers []obstat.Offer, who *person.Who) error {
+	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Dir: p.Dir, Home: p.where.Home, Getenv: o.Getenv, Mine: true, Who: who}
 	return files.Accept(ctx, &gate.Accepted{Policy: p.Loaded, Call: &obstat.Call{Dir: p.Dir, Roots: []string{p.Dir}}, Rules: offers, By: userName()})
 }
 

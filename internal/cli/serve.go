@@ -304,11 +304,15 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		return nil
 	}
 	at := browsed(hosts[0], o.Hosts)
+	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
+	if no := o.byAgent(o.Store.stored()); no != nil {
+		fmt.Fprintf(o.IO.Out, "there is no link to log in with: %s; obstat token login makes one\n", visible(no.Why))
+		return nil
+	}
 	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
 	fmt.Fprintf(o.IO.Out, "log in, once and within 15 minutes:\n  %s\n", link)
 	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME%s\n", o.Store.again())
 	return nil
@@ -418,6 +422,9 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
 		return usagef("--workspace is an absolute path")
 	}
+	if _, err := o.meant(o.Store.stored()); err != nil {
+		return err
+	}
 	keep, err := o.Store.any(ctx)
 	if err != nil {
 		return err
@@ -440,6 +447,9 @@ type tokenJSON struct {
 }
 
 func loginRun(ctx context.Context, o *tokenOptions) error {
+	if _, err := o.meant(o.Store.stored()); err != nil {
+		return err
+	}
 	keep, err := o.Store.any(ctx)
 	if err != nil {
 		return err
@@ -470,6 +480,9 @@ func newJoin(f *Factory) *cobra.Command {
 func joinRun(ctx context.Context, o *joinOptions, url string) error {
 	dir, err := statedir.Dir(os.Getenv)
 	if err != nil {
+		return err
+	}
+	if _, err := o.meant(dir); err != nil {
 		return err
 	}
 	j, err := remote.Join(ctx, dir, url, cmp.Or(o.Token, os.Getenv("OBSTAT_TOKEN")), o.Key)

@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/doctor"
+	"github.com/obstat/obstat/internal/person/persontest"
 	"github.com/obstat/obstat/internal/remote"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/store/docs"
@@ -50,7 +51,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, words := new(output), new(output)
-	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words}), As: "ann", World: "auto", Wait: time.Minute}
+	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words, Person: persontest.Typist}), As: "ann", World: "auto", Wait: time.Minute}
 	o.Listen.Addr, o.Listen.Socket = "127.0.0.1:0", socket
 	o.Hosts = []string{"obstat.example"}
 	o.Policy.Files, o.Store.Path = []string{file}, db
@@ -63,7 +64,7 @@ func TestServe(t *testing.T) {
 	_, url, _ := strings.Cut(out.String(), "listens on ")
 	url, _, _ = strings.Cut(url, "\n")
 	made := new(output)
-	to := &tokenOptions{Factory: newFactory(&IO{Out: made, Err: words})}
+	to := &tokenOptions{Factory: newFactory(&IO{Out: made, Err: words, Person: persontest.Typist})}
 	to.Token.Agent, to.Store.Path = "coder", db
 	if err := tokenRun(t.Context(), to); err == nil || !strings.Contains(err.Error(), "--days is 1 at least") {
 		t.Errorf("a token for no days: %v", err)
@@ -97,7 +98,7 @@ func TestServe(t *testing.T) {
 func TestServeDemo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	out, words := new(output), new(output)
-	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words}), As: "you", World: "auto", Wait: time.Minute, Demo: true, Rate: 5000}
+	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words, Person: persontest.Typist}), As: "you", World: "auto", Wait: time.Minute, Demo: true, Rate: 5000}
 	o.Listen.Addr = "127.0.0.1:0"
 	if err := serveRun(t.Context(), o); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, words)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/internal/store/sqlite"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
@@ -231,31 +232,40 @@ type trustJSON struct {
 }
 
 func trustRun(ctx context.Context, o *trustOptions) error {
-	if o.byAgent() {
-		return errors.New("an agent runs this; what its policy is worth is for a person to say, in a terminal of their own")
-	}
 	w, err := o.where()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.Off || o.On:
-		return new(policy.Finder).Off(ctx, w, o.Off, userName())
 	}
-	return o.accept(ctx, w)
+	if !o.Off && !o.On {
+		return o.acceptNew(ctx, w)
+	}
+	who := &person.Who{} // switching them on only tightens
+	if o.Off {
+		if who, err = o.meant(everywhere); err != nil {
+			return err
+		}
+	}
+	return (&policy.Finder{Who: who}).Off(ctx, w, o.Off, userName())
 }
 
 func (o *trustOptions) where() (*policy.Where, error) {
 	dir, err := o.dir(o.Dir)
 	home, _ := o.World.Home("")
-	return &policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true}, err
+	getenv := func(name string) string {
+		if name == person.TrustVariable {
+			return "" // what it names is accepted like anything else, by who it says
+		}
+		return o.Getenv(name)
+	}
+	return &policy.Where{Dir: dir, Home: home, Getenv: getenv, Mine: true, Every: true}, err
 }
 
 // maxRounds bounds how often changes are shown again.
 const maxRounds = 5
 
-// accept shows the new rules, asks, and accepts them; again where they have changed
+// acceptNew shows the new rules, asks, and accepts them; again where they have changed
 // meanwhile.
-func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
+func (o *trustOptions) acceptNew(ctx context.Context, w *policy.Where) error {
 	f := new(policy.Finder)
 	for range maxRounds {
 		found, err := f.Find(w)
@@ -273,12 +283,10 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 				s.printf("nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
 			})
 		}
-		yes, err := o.ask(found)
-		if err != nil {
-			return err
-		}
-		if !yes {
+		if f.Who, err = o.ask(found, w.Dir); errors.Is(err, errDeclined) {
 			return done(ExitAsk)
+		} else if err != nil {
+			return err
 		}
 		if err = f.Pin(ctx, found, w, userName()); err == nil {
 			return o.show(trustJSON{1, found.New, true}, func(s *screen) { s.printf("accepted\n") })
@@ -292,19 +300,16 @@ func (o *trustOptions) accept(ctx context.Context, w *policy.Where) error {
 }
 
 // ask shows the new rules and asks whether they are accepted.
-func (o *trustOptions) ask(found *policy.InForce) (bool, error) {
+func (o *trustOptions) ask(found *policy.InForce, dir string) (*person.Who, error) {
 	if !o.Yes || !o.jsonFlag {
 		if err := o.show(trustJSON{1, found.New, false}, func(s *screen) { s.news(found.New) }); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	switch {
-	case o.Yes || o.jsonFlag:
-		return o.Yes, nil
-	case !o.IO.InTTY:
-		return false, errors.New("nothing was accepted, for standard input is not a terminal; --yes accepts what is shown")
+	if o.jsonFlag && !o.Yes {
+		return nil, done(ExitAsk)
 	}
-	return o.IO.yes("accept all of it?"), nil
+	return o.accept(dir, "accept all of it?", o.Yes)
 }
 
 // news writes the rules that wait to be accepted, one a line, and all of them: who says yes
@@ -336,15 +341,14 @@ func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 		return err
 	}
 	found, err := new(policy.Finder).Find(w)
-	if err != nil || len(found.New) == 0 || f.jsonFlag || f.byAgent() {
+	if err != nil || len(found.New) == 0 || f.jsonFlag {
 		return err
 	}
-	if f.IO.InTTY {
-		err := o.accept(ctx, w)
-		if errors.As(err, new(exit)) {
-			return nil // not now; it is installed all the same
+	if _, no := f.person(w.Dir); no == nil && f.IO.InTTY {
+		if err := o.acceptNew(ctx, w); err != nil {
+			fmt.Fprintln(f.IO.Err, visible(err.Error())) // not now; it is installed all the same
 		}
-		return err
+		return nil
 	}
 	for _, nw := range found.New {
 		fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place), visible(nw.Place))

@@ -158,6 +158,9 @@ func (s *screen) grant(g *approval.Grant, now time.Time) {
 }
 
 func revokeRun(ctx context.Context, o *grantsOptions) error {
+	if _, err := o.meant(o.Store.stored()); err != nil {
+		return err
+	}
 	store, err := o.Store.open(ctx)
 	if err != nil {
 		return err

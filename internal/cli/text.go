@@ -15,7 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/display"
-	"github.com/obstat/obstat/policy"
+	"github.com/obstat/obstat/internal/person"
 )
 
 // Text that comes from a call or a file is shown, never sent: a control
@@ -123,15 +123,16 @@ type IO struct {
 	Width int
 	// Color says that Out may be coloured, and Light that its background is light.
 	Color, Light bool
-	// ByAgent tells whether an agent runs the command; nil is no.
-	ByAgent func() bool
+	// Person returns who stands behind the command if it loosens a place, as
+	// [person.Here] does; nil finds no person.
+	Person func(place string) (*person.Who, error)
 }
 
 // System returns the IO of the process. Colour is for terminals only, and not
 // where NO_COLOR is set.
 func System() *IO {
 	s := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr), ByAgent: policy.BelowAgent}
+		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr), Person: person.Here}
 	s.Color, s.Light = useColor(s.OutTTY, os.Getenv), isLight(os.Getenv("COLORFGBG"))
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		s.Width = n

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/obstat/obstat/internal/cli"
+	"github.com/obstat/obstat/internal/person/persontest"
 )
 
 // The test program is also the gateway and the servers that the tests start.
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "obstat":
-		os.Exit(int(cli.Main(os.Args[1:], &cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})))
+		os.Exit(int(cli.Main(os.Args[1:], &cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Person: persontest.Typist})))
 	case "sdk":
 		if err := sdkServer(os.Args[1:]).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)

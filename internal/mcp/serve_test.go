@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/obstat/obstat/internal/cli"
+	"github.com/obstat/obstat/internal/person/persontest"
 )
 
 // withToken sends a token with everything.
@@ -103,7 +104,7 @@ func TestAskedAtTerminal(t *testing.T) {
 			screen := new(shown)
 			left := make(chan int, 1)
 			go func() {
-				left <- int(cli.Main([]string{"ask", "--as", "ann"}, &cli.IO{In: keys, Out: screen, Err: screen, InTTY: true}))
+				left <- int(cli.Main([]string{"ask", "--as", "ann"}, &cli.IO{In: keys, Out: screen, Err: screen, InTTY: true, Person: persontest.Typist}))
 			}()
 			screen.shows(t, "")
 			s := l.connect(l.gateway([]string{"--wait", "1m"}), "2025-06-18", nil)

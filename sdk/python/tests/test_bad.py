@@ -325,7 +325,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("OBSTAT_SERVER", raising=False)
     (dir / "p").mkdir()
     (dir / "p" / "opencode.json").write_text('{"permission": {"*": "deny", "safe": "allow"}}')
-    subprocess.run([binary(), "trust", "--yes", str(dir / "p")], check=True, capture_output=True)
+    below = ["/bin/sh", "-c", 'unset OBSTAT_TRUST; "$0" trust --yes "$1"; exit $?']  # of a machine without a person
+    subprocess.run([*below, binary(), str(dir / "p")], check=True, capture_output=True, env={**os.environ, "OBSTAT_TRUST": str(dir)})
     yield dir
     for pid in servers(dir):
         os.kill(pid, 15)

@@ -33,7 +33,7 @@ export class Server {
     chmodSync(s.dir, 0o700);
     writeFileSync(join(s.dir, "opencode.json"), policy);
     await s.start();
-    const made = execFileSync(BINARY, ["token", "create", "--json", "--person", "ann", "--store", join(s.dir, "obstat.db")], { encoding: "utf8" });
+    const made = execFileSync("/bin/sh", ["-c", 'unset OBSTAT_TRUST; "$@"; exit $?', "sh", BINARY, "token", "create", "--json", "--person", "ann", "--store", join(s.dir, "obstat.db")], { encoding: "utf8", env: { ...process.env, OBSTAT_TRUST: s.dir } });
     s.#person = (JSON.parse(made) as { token: { secret: string } }).token.secret;
     return s;
   }

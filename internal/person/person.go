@@ -1,0 +1,171 @@
+// Package person tells whether a person stands behind a command that loosens
+// something: accepts a policy, answers a request, takes the guard away.
+//
+// [Here] is the one guard, and every such command of obstat's calls it before it
+// writes. It acts for a process at a terminal that no agent's process tree reaches, and
+// without a terminal only below [TrustVariable], which counts from the environments
+// that the processes above were started with. It answers with a [Who], for the record,
+// or a [*Refusal], which says why not and what to do.
+//
+// It reads processes and terminals and nothing else: which command loosens, and what is
+// shown before, is its callers' business. Names of agents, their variables, and programs
+// that open terminals are in agents.txt and known.txt.
+package person
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/paths"
+)
+
+// TrustVariable names directories in which nothing has to be accepted, for machines
+// without a person: `OBSTAT_TRUST=/builds:/srv`.
+const TrustVariable = "OBSTAT_TRUST"
+
+// A Who is the person, or the machine's own setting, that an acceptance comes from.
+type Who struct {
+	User     string `json:"user"`
+	Terminal string `json:"terminal,omitempty"` // "pts/3"; "" below Trust
+	// Trust is the directory of [TrustVariable] that counted; "" at a terminal.
+	Trust   string    `json:"trust,omitempty"`
+	Process Process   `json:"process"`
+	Parents []Process `json:"parents,omitempty"` // the nearest first
+	// Typed: a shell at its prompt started the command, no script, Makefile or hook.
+	Typed bool `json:"typed,omitempty"`
+}
+
+// A Process is one that was seen.
+type Process struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
+// Asked returns w for what a person has been asked about and said yes to: it needs no
+// further question.
+func (w *Who) Asked() *Who {
+	out := *w
+	out.Typed = true
+	return &out
+}
+
+// String returns "ann at pts/3 (obstat 812, bash 640, sshd 590)".
+func (w *Who) String() string {
+	at := "at " + w.Terminal
+	if w.Trust != "" {
+		at = "below " + TrustVariable + "=" + w.Trust
+	}
+	var names []string
+	for _, p := range append([]Process{w.Process}, w.Parents...) {
+		names = append(names, fmt.Sprintf("%s %d", p.Name, p.PID))
+	}
+	return fmt.Sprintf("%s %s (%s)", w.User, at, strings.Join(names, ", "))
+}
+
+// A Reason is why no person was found.
+type Reason string
+
+// The reasons.
+const (
+	ByAgent    Reason = "agent"      // an agent started it
+	Orphan     Reason = "orphan"     // the process that started it has ended
+	Foreign    Reason = "foreign"    // its terminal was opened by a program that may be an agent's
+	NoTerminal Reason = "terminal"   // it has no terminal, or that is closed
+	Behind     Reason = "background" // it does not run in the foreground of its terminal
+	Later      Reason = "later"      // cron or at runs it
+	Unseen     Reason = "unseen"     // its ancestry cannot be read
+)
+
+// A Refusal says why nothing is accepted, and what to do.
+type Refusal struct {
+	Reason Reason
+	Why    string
+	Do     string
+}
+
+// Error returns why, and what to do.
+func (r *Refusal) Error() string { return r.Why + "; " + r.Do }
+
+// elsewhere is what a person does who was refused.
+const elsewhere = "a person runs it in a terminal of their own; on a machine without one, " + TrustVariable +
+	" names the directory in the environment that the machine's own processes are started with"
+
+func refuse(why Reason, format string, args ...any) *Refusal {
+	return &Refusal{why, fmt.Sprintf(format, args...), elsewhere}
+}
+
+// Here returns who stands behind this process, or a [*Refusal]. place is the file or
+// directory that is loosened: [TrustVariable] has to name a directory above it.
+func Here(place string) (*Who, error) {
+	who, no := system().judge(os.Getpid(), place)
+	if no != nil {
+		return nil, no
+	}
+	who.User = userName()
+	return who, nil
+}
+
+// userName returns the name of the user of this process.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// Marked tells whether an agent has started this process, as far as an environment
+// says so.
+func Marked(getenv func(string) string) bool {
+	return slices.ContainsFunc(known().words["marks"], func(name string) bool { return getenv(name) != "" })
+}
+
+// Marks returns the variable by which an agent has marked an environment, `CLAUDECODE` of
+// `CLAUDECODE=1`; "" for none.
+func Marks(environ []string) string {
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if value != "" && known().is("marks", name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// AgentAbove tells whether an agent has started this process, or one that it comes
+// from.
+func AgentAbove() bool {
+	m := system()
+	chain, _ := m.chain(os.Getpid())
+	return m.agentIn(chain) != nil
+}
+
+// trusts returns the directory of a list that a place lies in, "" for none. place may
+// not be there yet.
+func trusts(list, place string) string {
+	if !filepath.IsAbs(place) {
+		return ""
+	}
+	place = resolve(place)
+	for _, dir := range filepath.SplitList(list) {
+		if filepath.IsAbs(dir) && paths.Inside(resolve(filepath.Clean(dir)), place) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// resolve follows the links of as much of a path as there is.
+func resolve(name string) string {
+	name = filepath.Clean(name)
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(name); dir != name {
+		return filepath.Join(resolve(dir), filepath.Base(name))
+	}
+	return name
+}
