@@ -24,7 +24,7 @@ func (d Decision) Refuse(note string) Decision {
 	case d.Rule == nil && len(d.Faults) == 0:
 		note = d.unsettled() + "; " + note
 	}
-	d.Verdict, d.Safety, d.Stage, d.Note, d.Offers, d.Input = Deny, false, StageApproval, note, nil, nil
+	d.Verdict, d.Safety, d.Stage, d.Note, d.Offers, d.Input, d.Over = Deny, false, StageApproval, note, nil, nil, 0
 	return d
 }
 

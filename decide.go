@@ -50,6 +50,9 @@ type walk struct {
 	// rewritten: an amendment gave the call another input.
 	rewritten bool
 	marks     []string // see [Decision.Marks]
+	over      Over     // what all answers so far outrank
+	// probing: the floor asks what only tightens, so that an allow there decides nothing.
+	probing bool
 }
 
 // Decide answers one call. It is pure: it reads the call, the policy and the
@@ -91,14 +94,17 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	var o outcome
 	if trace == nil && len(call.Subjects) == 1 && pl != nil && pl.rulesOnly && pl.subject(call.Tool, call.Subjects[0], &o) {
 		settle(&o, call, mode, d)
+		if o.verdict == Allow && o.rule != nil {
+			d.Over = o.rule.Over &^ OverParts
+		}
 		return
 	}
 	w := pol.walks.Get().(*walk)
-	w.pol, w.trace = pol, trace
+	w.pol, w.trace, w.over = pol, trace, overUnset
 	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
-	d.Marks = w.marks
+	d.Marks, d.Over = w.marks, w.outranks(d)
 	if w.rewritten && d.Verdict != Deny {
 		d.Input = w.facts.Call.Input // a human approves the rewritten input
 	}
@@ -118,7 +124,7 @@ func (w *walk) free() {
 	} else {
 		f.Scratch = nil
 	}
-	w.trace, w.rewritten, w.marks = nil, false, nil
+	w.trace, w.rewritten, w.marks, w.probing = nil, false, nil, false
 	w.pol.walks.Put(w)
 }
 
@@ -278,6 +284,7 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 				rank, err := about.best(f, q)
 				switch st.byRule(rank, err, o) {
 				case settled:
+					w.allowed(o)
 					return
 				case passed:
 					continue
@@ -286,6 +293,7 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 		}
 		if p, ok := w.step(st, f, q, about); ok {
 			*o = p
+			w.allowed(o)
 			if w.trace != nil {
 				w.trace.rest(pl.stages[i+1:])
 			}
@@ -293,6 +301,7 @@ func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
 		}
 	}
 	*o = outcome{verdict: pl.def, stage: stageDefault}
+	w.allowed(o)
 }
 
 type stepEnd uint8

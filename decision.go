@@ -20,6 +20,9 @@ type Decision struct {
 	// Part is the part of the call that decided, where that is not the whole:
 	// one command of several, a redirect's target.
 	Part string
+	// Over are the judges of the agent's own that the call is allowed over: those that every rule
+	// which allowed a part of it outranks.
+	Over Over
 	// Input, if not nil, replaces the call's input.
 	Input json.RawMessage
 	// Offers are rules that would settle calls like this one, proposed with an

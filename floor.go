@@ -62,6 +62,8 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		fl.parts, _ = w.pol.view.(PartView)
 	}
 	before := fl.o.verdict
+	w.probing = true
+	defer func() { w.probing = false }()
 	if fl.field != "" || tool.Shell() { // `Bash {}`: what it would run is in no field that is known
 		fl.gaps()
 	}
@@ -281,7 +283,9 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	if len(c.Via) > 0 {
 		why = c.Program + " runs inside " + strings.Join(c.Via, " and ")
 	}
+	fl.probing = false
 	o := fl.judgeCommand(i, c.Text, why)
+	fl.probing = true
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}

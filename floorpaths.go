@@ -51,8 +51,11 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	}
 	tight, loosest := fl.spellings(e, face)
 	fl.tighten(tight, e.Raw, whyEffect(e))
-	if must && loosest.verdict < Allow {
-		fl.tighten(loosest, e.Raw, whyEffect(e))
+	if must {
+		fl.tighten(loosest, e.Raw, whyEffect(e)) // unless it allows
+		fl.probing = false
+		fl.allowed(&loosest)
+		fl.probing = true
 	}
 	fl.inside(e, face)
 	fl.possibly(e, face)

@@ -292,11 +292,18 @@ func (pol *Policy) decideOwn(call *Call, world World, trace *Trace, d *Decision)
 		if one.Input != nil { // it is in the words of another tool
 			one = Decision{Mode: one.Mode, Stage: one.Stage, Faults: []Fault{{Msg: "the call is allowed only with other arguments, and " + call.Tool + " takes none of these"}}}
 		}
+		over := d.Over & one.Over
+		if i == 0 {
+			over = one.Over
+		}
 		if i == 0 || one.Verdict < d.Verdict {
 			*d = one
 			if trace != nil {
 				*trace = *way
 			}
+		}
+		if d.Over = 0; d.Verdict == Allow {
+			d.Over = over
 		}
 	}
 	d.Tool = call.Tool

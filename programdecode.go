@@ -361,10 +361,10 @@ func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
 	}
 }
 
-var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "if", "except", "source", "layer", "reason", "pos"}
+var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "if", "except", "over", "source", "layer", "reason", "pos"}
 
 func (d *decoder) rule(k jsonx.Kind) (r Rule) {
-	off := d.s.Start
+	off, over := d.s.Start, 0
 	if d.positions {
 		r.Pos = d.pos(off)
 	}
@@ -387,6 +387,9 @@ func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 			d.array(k, key, func(k jsonx.Kind) { r.If = append(r.If, d.cond(k)) })
 		case "except":
 			d.array(k, key, func(k jsonx.Kind) { r.Except = append(r.Except, d.cond(k)) })
+		case "over":
+			over = d.s.Start
+			d.array(k, key, func(k jsonx.Kind) { r.Over |= d.over(k, key) })
 		case "source":
 			r.Source = d.str(k, key)
 		case "layer":
@@ -398,7 +401,20 @@ func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 		}
 	})
 	d.need(keys, off, "rule", "tool", "verdict")
+	if r.Over != 0 && r.Verdict != Allow {
+		d.fail(over, CodeBadValue, "only an allow rule outranks something", "take over out")
+	}
 	return r
+}
+
+// over reads the word of a judge that a rule outranks.
+func (d *decoder) over(k jsonx.Kind, what string) Over {
+	at := d.s.Start
+	o, ok := ParseOver(d.str(k, what))
+	if !ok {
+		d.fail(at, CodeUnknownName, fmt.Sprintf("there is nothing called %q that a rule outranks", d.s.Text), fmt.Sprintf("the words are %q", OverWords()))
+	}
+	return o
 }
 
 func (d *decoder) cond(k jsonx.Kind) (c Cond) {

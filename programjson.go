@@ -105,6 +105,7 @@ func (r *Rule) write(w *jsonx.Writer, positions bool) {
 	w.String(r.Verdict.String())
 	writeConds(w, "if", r.If)
 	writeConds(w, "except", r.Except)
+	w.ListField("over", r.Over.Words())
 	w.TextField("source", r.Source)
 	w.TextField("layer", r.Layer)
 	w.TextField("reason", r.Reason)

@@ -51,6 +51,8 @@ type Rule struct {
 	// Except are the subjects that the rule leaves out; Field of each is one of the
 	// question's.
 	Except []Cond
+	// Over are the agent's own judges that the rule outranks; only an allow rule has some.
+	Over Over
 
 	Source string // as the user wrote it, for people
 	Layer  string // which configuration layer it comes from

@@ -73,6 +73,13 @@ type wire struct {
 	others string
 	// lists: the command of a shell tool may be a list, a program and its arguments.
 	lists bool
+
+	// modes is the table of what an allow and an ask do in each of the agent's modes.
+	modes []Mode
+	// alters: changed arguments count without a decision beside them.
+	alters bool
+	// unboxed are arguments, separated by blanks, by which a call asks to leave the agent's sandbox.
+	unboxed string
 }
 
 // A List is the agents that something is done for.

@@ -12,6 +12,7 @@ import (
 func antigravity() *Agent {
 	return &Agent{Name: Antigravity, Title: "Antigravity", Patience: 30 * time.Second,
 		wire: wire{decode: antigravityDecode, encode: antigravityEncode,
+			modes: []Mode{{Name: AnyMode, Allow: Lifts, Says: "An allow approves the call; its own permissions decide."}},
 			marks: func(s *sent) likeness { return surelyIf(s.has("toolCall") && !s.has("protocolVersion")) }},
 		settings: settings{guards: guards{programs: "antigravity", paths: ".gemini/antigravity/hooks.json .agents/hooks.json"}}}
 }
@@ -28,8 +29,11 @@ func antigravityDecode(p *payload, e *Event) {
 }
 
 func antigravityEncode(_ *Event, a *answer) Reply {
-	if a = a.fixed().denied(); a.none || a.verdict == obstat.Allow {
+	if a = a.fixed().denied(); a.none {
+		return Reply{} // the user's own permissions decide
+	}
+	if a.verdict == obstat.Allow {
 		return reply(obj("decision", "allow"), "", 0)
 	}
-	return reply(obj("decision", "block", "reason", a.reason), a.reason, 0)
+	return reply(obj("decision", "block", "reason", a.reason), a.reason, exitDeny)
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -32,32 +31,28 @@ const (
 // Askings returns the table of where asks go, for every agent that obstat can be installed for, in
 // each of its ways to run.
 func Askings() []Asking {
-	const headless = "CLAUDE_CODE_SESSION_ATTENDED=0"
+	const headless, cli = "CLAUDE_CODE_SESSION_ATTENDED=0", "COPILOT_CLI=1"
 	return []Asking{
-		{Agent: ClaudeCode, Way: "interactive, every mode but bypassPermissions", At: AtPrompt, mode: "default", Says: "in dontAsk and, without a terminal, in every mode it answers no by itself"},
+		{Agent: ClaudeCode, Way: "interactive, every known mode but bypassPermissions", At: AtPrompt, mode: "default", Says: "in dontAsk and, without a terminal, in every mode it answers no by itself"},
+		{Agent: ClaudeCode, Way: "interactive, a mode that is not known", At: AtObstat, mode: "turbo", Says: "nobody has seen it ask there"},
 		{Agent: ClaudeCode, Way: "interactive, bypassPermissions", At: AtObstat, mode: bypass, Says: "it would not reliably ask there"},
-		{Agent: ClaudeCode, Way: "-p, every mode but bypassPermissions", At: AtObstat, mode: "default", env: headless, Says: "while somebody is at `obstat ask`; else a --permission-prompt-tool, or Claude Code answers no"},
+		{Agent: ClaudeCode, Way: "-p, every known mode but bypassPermissions", At: AtObstat, mode: "default", env: headless, Says: "while somebody is at `obstat ask`; else a --permission-prompt-tool, or Claude Code answers no"},
 		{Agent: ClaudeCode, Way: "-p, bypassPermissions", At: AtObstat, mode: bypass, env: headless},
 		{Agent: Codex, Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default", Says: "before its own rules; its own prompt is answered by PermissionRequest"},
-		{Agent: Gemini, Way: "interactive", At: AtPrompt, With: "--interactive", Says: "the entry has to say so: without a terminal Gemini would wait for ever"},
-		{Agent: Gemini, Way: "interactive and -p, every approval mode, yolo too", At: AtObstat},
+		{Agent: Gemini, Way: "interactive and -p, every approval mode, yolo too", At: AtObstat, Says: "in its own prompt a yes would outrank its own deny rules"},
 		{Agent: OpenCode, Way: "interactive, run and serve, --auto too", At: AtObstat},
-		{Agent: Copilot, Way: "interactive, --allow-all-tools too", At: AtPrompt},
-		{Agent: Copilot, Way: "-p", At: AtObstat, With: "--wait 60s", Says: "without it Copilot answers no by itself, and does not say that nobody is there"},
+		{Agent: Copilot, Way: "interactive, --allow-all-tools too", At: AtPrompt, env: cli},
+		{Agent: Copilot, Way: "the app", At: AtObstat, Says: "it is reported to run what a hook asks about"},
+		{Agent: Copilot, Way: "-p", At: AtObstat, env: cli, With: "--wait 60s", Says: "without it Copilot answers no by itself, and does not say that nobody is there"},
 		{Agent: Qwen, Way: "interactive, every approval mode", At: AtPrompt},
 		{Agent: Qwen, Way: "-p", At: AtObstat, With: "--wait 60s", Says: "without it Qwen Code answers no by itself"},
 		{Agent: Crush, Way: "interactive", At: AtPrompt},
 		{Agent: Crush, Way: "--yolo, run", At: AtObstat, args: "--yolo", Says: "Crush would answer yes by itself; on macOS and Windows, where obstat cannot see its command line, that takes --wait 50s"},
-		{Agent: Cursor, Way: "commands and MCP calls", At: AtPrompt},
+		{Agent: Cursor, Way: "commands and MCP calls", At: AtObstat, Says: "in auto-review it is reported to run what a hook asks about"},
 		{Agent: Cursor, Way: "files and subagents", At: AtObstat, file: true},
 		{Agent: Windsurf, Way: "always", At: AtObstat},
 		{Agent: Cline, Way: "always", At: AtObstat},
 	}
-}
-
-// MayPrompt tells whether it is the entry that has asks shown in the agent's own prompt, by --interactive.
-func (a *Agent) MayPrompt() bool {
-	return slices.ContainsFunc(Askings(), func(row Asking) bool { return row.Agent == a.Name && row.With == "--interactive" })
 }
 
 // Started returns the agent's command line when it is run that way, nil where that says nothing.

@@ -19,7 +19,8 @@ const claudeMarkers = "CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSI
 func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode, others: "read=Read:file_path fetch=WebFetch:url search=WebSearch:query task=Agent:prompt skill=Skill:skill mcp=mcp__SERVER__TOOL",
-			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit"},
+			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
+			modes: claudeModes(), alters: true, unboxed: "dangerouslyDisableSandbox"},
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse PostToolUseFailure", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second},
@@ -28,7 +29,7 @@ func claudeCode() *Agent {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
 			places: claudePlaces, guards: guards{programs: "claude claude-code", process: "claude claude-code", marks: claudeMarkers, bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
-			version: "2.1.325", covers: claudeCovers}}
+			version: "2.1.326", covers: claudeCovers}}
 }
 
 var claudePlaces = []place{
@@ -39,10 +40,36 @@ var claudePlaces = []place{
 	{scope: Managed, machine: claudeMachine, path: "managed-settings.d", dir: true},
 }
 
+// claudeModes: at PreToolUse an allow leaves Claude Code's own deny and ask rules in force. A question at
+// PermissionRequest that follows an allow is therefore one of its own rules', or of its mode.
+func claudeModes() []Mode {
+	const (
+		prompts  = "Its own deny and ask rules stand."
+		ownRule  = "After an allow it asks only where a rule of its own, or its mode, wants a person."
+		judged   = "Its classifier decides, unless the rule says `over: auto-mode`."
+		unsafe   = "An allow here would switch the mode off; a denial stands."
+		unproved = "It does not reliably show an ask here, so obstat asks itself."
+	)
+	return []Mode{
+		{Name: "default", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts},
+		{Name: "acceptEdits", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts},
+		{Name: "dontAsk", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts + " It refuses only since nobody is to be asked."},
+		{Name: bypass, Event: preToolUse, Allow: Skips, Says: prompts + " " + unproved},
+		{Name: "auto", Event: preToolUse, Allow: Silences, Over: obstat.OverAutoMode, Asks: true, Says: judged},
+		{Name: "plan", Event: preToolUse, Allow: Lifts, Asks: true, Says: unsafe},
+		{Name: "default", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
+		{Name: "acceptEdits", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
+		{Name: "dontAsk", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
+		{Name: bypass, Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
+		{Name: "auto", Event: permissionRequest, Allow: Silences, Over: obstat.OverAutoMode, Asks: true, Says: judged},
+		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: "Plan mode, and every mode that is not known: " + unsafe},
+	}
+}
+
 var claudeCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook."},
 	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
-	{"modes", Partly, "In plan mode an allow does not skip Claude Code's own prompt; in bypassPermissions an ask is a denial, since some calls would run."},
+	{"modes", Partly, "In plan mode, and in modes that are not known, obstat says no and asks, but never yes; in auto mode the classifier decides about what a rule allows, unless the rule says over: auto-mode; in bypassPermissions an ask is a denial, since some calls would run."},
 	{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
 	{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the first answer wins; PreToolUse denials are final."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
@@ -95,6 +122,7 @@ func (p *payload) claudeCall(e *Event) {
 	r := p.root
 	e.Call = &obstat.Call{Tool: p.need(r, "tool_name"), Input: p.input(r, "tool_input", false),
 		Session: p.text(r, "session_id"), Dir: p.text(r, "cwd"), Mode: obstat.Mode(p.text(r, "permission_mode"))}
+	e.Mode = string(e.Call.Mode)
 	e.Subagent, e.ToolUse = p.text(r, "agent_type"), p.text(r, "tool_use_id")
 }
 
@@ -148,16 +176,16 @@ func (e *Event) Exact() (obstat.Offer, bool) {
 // .claude, for example, they do, and the call runs.
 const bypass = "bypassPermissions"
 
-const notAlwaysAsked = "this call needs a person's approval, which Claude Code does not reliably ask for in the mode " + bypass + ": "
-
 func claudeEncode(e *Event, a *answer) Reply {
 	switch {
-	case a.none:
+	case a.none && a.input == nil:
 		return Reply{}
+	case a.none && e.Name == permissionRequest: // there, changed arguments take an allow
+		return claudeRequest(a.fixed())
+	case a.none:
+		return reply(obj("hookSpecificOutput", with(obj("hookEventName", preToolUse), "updatedInput", a.input)), "", 0)
 	case e.Name == permissionRequest:
 		return claudeRequest(a)
-	case e.Call != nil && e.Call.Mode == bypass:
-		a = a.deniedBecause(notAlwaysAsked)
 	}
 	out := obj("hookEventName", preToolUse, "permissionDecision", a.verdict.String(), "permissionDecisionReason", a.reason)
 	if a.verdict == obstat.Deny {
@@ -170,7 +198,7 @@ func claudeEncode(e *Event, a *answer) Reply {
 // an empty reply asks.
 func claudeRequest(a *answer) Reply {
 	var d object
-	stderr := ""
+	stderr, exit := "", 0
 	switch a.verdict {
 	case obstat.Ask:
 		return Reply{}
@@ -180,9 +208,9 @@ func claudeRequest(a *answer) Reply {
 			d = append(d, obj("updatedPermissions", updates)...)
 		}
 	default:
-		d, stderr = obj("behavior", "deny", "message", a.reason), a.reason
+		d, stderr, exit = obj("behavior", "deny", "message", a.reason), a.reason, exitDeny
 	}
-	return reply(obj("hookSpecificOutput", obj("hookEventName", permissionRequest, "decision", d)), stderr, 0)
+	return reply(obj("hookSpecificOutput", obj("hookEventName", permissionRequest, "decision", d)), stderr, exit)
 }
 
 // claudeUpdates writes rules the way "always allow" does: one update for each

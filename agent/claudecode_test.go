@@ -9,7 +9,7 @@ import (
 	"github.com/obstat/obstat"
 )
 
-const suggesting = `{"session_id":"s","cwd":"/p","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm -rf node_modules"},"permission_suggestions":%s}`
+const suggesting = `{"session_id":"s","permission_mode":"default","cwd":"/p","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm -rf node_modules"},"permission_suggestions":%s}`
 
 // TestSuggestions reads the rules among Claude Code's suggestions, in its notation.
 func TestSuggestions(t *testing.T) {
@@ -58,7 +58,7 @@ func TestExact(t *testing.T) {
 // TestUpdates has Claude Code remember accepted rules in the place of their scope,
 // and by PermissionRequest alone.
 func TestUpdates(t *testing.T) {
-	o := &Options{Accepted: []obstat.Offer{{Text: "Bash(npm run *)", Scope: "session"}, {Text: "Read", Scope: "user"}, {Text: "Bash(make)", Scope: "workspace"}, {Text: "Bash(x)", Scope: "session"}}}
+	o := &Options{Answered: true, Accepted: []obstat.Offer{{Text: "Bash(npm run *)", Scope: "session"}, {Text: "Read", Scope: "user"}, {Text: "Bash(make)", Scope: "workspace"}, {Text: "Bash(x)", Scope: "session"}}}
 	e, err := Decode(ClaudeCode, []byte(strings.Replace(suggesting, "%s", "[]", 1)), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 func cline() *Agent {
 	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
 		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x", housekeeping: "attempt_completion plan_mode_respond act_mode_respond ask_followup_question focus_chain condense summarize_task load_mcp_documentation report_bug generate_explanation",
+			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Plan and act: its auto-approval and its prompt follow; it cannot be told to ask."}},
 			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
 		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore,
 			script: clineWords, reads: func(name string) bool { return name == preToolUse },
@@ -96,11 +97,7 @@ func clineEncode(_ *Event, a *answer) Reply {
 	if a = a.fixed().denied(); a.none || a.verdict == obstat.Allow {
 		return reply(obj("cancel", false), "", 0)
 	}
-	exit := 0
-	if a.failed {
-		exit = exitDeny
-	}
-	return reply(obj("cancel", true, "errorMessage", a.reason), a.reason, exit)
+	return reply(obj("cancel", true, "errorMessage", a.reason), a.reason, exitDeny)
 }
 
 // clineScript cancels by itself where obstat is not there.

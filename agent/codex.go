@@ -27,12 +27,12 @@ const codexMarkers = "CODEX_THREAD_ID CODEX_TOOL_CALL_ID CODEX_PERMISSION_PROFIL
 // an ask or an empty standard error make it run the call.
 func codex() *Agent {
 	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
-		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, others: "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL", housekeeping: codexHousekeeping},
+		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, others: "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL", housekeeping: codexHousekeeping, modes: codexModes()},
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
 			places: codexPlaces, guards: guards{programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san", marks: codexMarkers, bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote"},
-			version: "0.166.0", covers: codexCovers}}
+			version: "0.169.0", covers: codexCovers}}
 }
 
 var codexPlaces = []place{
@@ -44,6 +44,18 @@ var codexPlaces = []place{
 	{scope: Managed, machine: codexMachine, path: "config.toml"},
 	{scope: Managed, machine: codexMachine, path: "managed_config.toml"},
 	{scope: Managed, machine: codexMachine, path: "requirements.toml"},
+}
+
+// codexModes: the payload has but two modes, whatever the approval policy, the sandbox and the reviewer
+// are. Where Codex asks for approval, a yes leaves the sandbox or takes the reviewer's place.
+func codexModes() []Mode {
+	const own = "Its sandbox, its rules and its approvals follow; an ask is answered at obstat ask."
+	return []Mode{
+		{Name: "default", Event: preToolUse, Allow: Idle, Says: own},
+		{Name: bypass, Event: preToolUse, Allow: Idle, Says: own},
+		{Name: AnyMode, Event: permissionRequest, Allow: Silences, Over: obstat.OverReviewer, Asks: true,
+			Says: "A yes would leave the sandbox or take the reviewer's place: Codex asks its user, or its reviewer, unless the rule says `over: reviewer`."},
+	}
 }
 
 var codexCovers = []Limit{

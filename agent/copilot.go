@@ -12,11 +12,13 @@ import (
 // Claude Code's where it reads that agent's settings.
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
-		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: copilotHousekeeping},
+		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: copilotHousekeeping,
+			modes: copilotModes(), alters: true},
 		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
-			places: copilotPlaces, guards: guards{programs: "copilot", process: "copilot", marks: "COPILOT_CLI COPILOT_PROJECT_DIR COPILOT_AGENT_SESSION_ID", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
+			environ: func(_, dir string) []string { return []string{"COPILOT_CLI=1", "COPILOT_PROJECT_DIR=" + dir} },
+			places:  copilotPlaces, guards: guards{programs: "copilot", process: "copilot", marks: "COPILOT_CLI COPILOT_PROJECT_DIR COPILOT_AGENT_SESSION_ID", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
 			version: "1.0.102", covers: copilotCovers}}
 }
 
@@ -33,9 +35,25 @@ var copilotPlaces = []place{
 	{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`}, path: "policy.d", dir: true},
 }
 
+// copilotCLI is the mode of calls of the command line program, which says so by a variable.
+const copilotCLI = "cli"
+
+// copilotModes: an allow outranks the person's own `--deny-tool` and the check of paths, and nothing in
+// the payload tells whether there are any.
+func copilotModes() []Mode {
+	const own = "An allow would outrank --deny-tool and the check of paths, so Copilot's own rules decide; --allow-all-tools leaves all questions to obstat."
+	return []Mode{
+		{Name: AnyMode, Event: request, Allow: Lifts, Asks: true, Says: own},
+		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: own},
+		{Name: copilotCLI, Allow: Lifts, Asks: true, Says: own},
+		{Name: AnyMode, Allow: Lifts, Says: "Not the command line program: it is reported not to show asks."},
+	}
+}
+
 var copilotCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook."},
 	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
+	{"allowed calls", No, "An allow would outrank --deny-tool and the check of paths, so it is never said: Copilot asks about what its own rules do not allow. With --allow-all-tools it asks nothing, --deny-tool holds, and obstat's denials and asks do."},
 	{"a hook that fails", Yes, "Every exit code but 0 is a denial; half an answer with code 0 is not."},
 	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
 	{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat installs for the user."},
@@ -63,6 +81,9 @@ const copilotOther = "sessionStart sessionEnd userPromptSubmitted errorOccurred 
 
 func copilotDecode(p *payload, e *Event) {
 	r := p.root
+	if p.getenv("COPILOT_CLI") != "" {
+		defer func() { e.Mode = copilotCLI }()
+	}
 	if r.Get("hook_event_name") != nil {
 		e.Variant = pascal
 		claudeDecode(p, e)
@@ -98,22 +119,25 @@ func (p *payload) copilotAfter(e *Event) {
 
 func copilotEncode(e *Event, a *answer) Reply {
 	switch {
-	case a.none:
+	case a.none && a.input == nil:
 		return Reply{}
-	case e.Variant == pascal:
+	case a.none && e.Variant == "":
+		return reply(with(nil, "modifiedArgs", a.input), "", 0)
+	case a.none:
+		a = a.fixed()
+	}
+	switch e.Variant {
+	case pascal:
 		return pascalReply(e, a)
-	case e.Variant == request:
+	case request:
 		return copilotRequest(a)
 	}
 	out := obj("permissionDecision", a.verdict.String())
 	if a.verdict != obstat.Allow {
 		out = append(out, obj("permissionDecisionReason", a.reason)...)
 	}
-	switch {
-	case a.failed:
+	if a.verdict == obstat.Deny {
 		return reply(out, a.reason, exitDeny)
-	case a.verdict == obstat.Deny:
-		return reply(out, a.reason, 0) // with another exit code the reason is lost
 	}
 	return reply(with(out, "modifiedArgs", a.input), "", 0)
 }

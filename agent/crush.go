@@ -13,6 +13,7 @@ import (
 func crush() *Agent {
 	return &Agent{Name: Crush, Title: "Crush", Patience: 30 * time.Second,
 		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, others: "read=view:file_path fetch=fetch:url search=web_search:query task=agent:prompt mcp=mcp_SERVER_TOOL", housekeeping: "todos job_output job_kill crush_info crush_logs lsp_diagnostics lsp_restart list_mcp_resources",
+			modes: []Mode{{Name: AnyMode, Allow: Skips, Asks: true, Says: "Tools that are switched off stay so. With --yolo, and in crush run, obstat asks itself."}},
 			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
 		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
 			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second},

@@ -13,6 +13,7 @@ import (
 func cursor() *Agent {
 	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
 		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode, housekeeping: "TodoWrite AskQuestion SwitchMode CreatePlan UpdateCurrentStep ReadLints",
+			modes:  []Mode{{Name: AnyMode, Allow: Lifts, Says: "Ask, allowlist, auto-review, run everything: the payload does not tell them apart. An allow may take the reviewer's place, and auto-review is reported to run what a hook asks about: Cursor decides by itself, and obstat asks itself."}},
 			others: "read=Read:file_path:beforeReadFile delete=Delete:file_path:preToolUse task=Task:task:subagentStart mcp=SERVER/TOOL:x:beforeMCPExecution",
 			marks:  func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
 		// Commands and MCP calls have events of their own, where an ask is honoured;
@@ -36,7 +37,8 @@ var cursorPlaces = []place{
 
 var cursorCovers = []Limit{
 	{"subagents", Partly, "Starting one is asked for; cloud agents have no hook for MCP calls."},
-	{"asking", Partly, "Asks are enforced for commands and MCP calls; for files and subagents they are denials."},
+	{"asking", No, "In auto-review Cursor is reported to run commands that a hook asks about, and for files and subagents an ask is not enforced: it is a denial, or goes to obstat ask."},
+	{"allowed calls", No, "Whether an allow takes the place of Cursor's reviewer is not documented, so it is never said: Cursor's own rules and run mode decide."},
 	{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; other tools are not."},
 	{"a hook that fails", Yes, "failClosed makes it a denial."},
 	{"a hook that is late", Yes, "failClosed makes it a denial."},
@@ -107,8 +109,8 @@ func cursorEncode(e *Event, a *answer) Reply {
 	switch {
 	case a.none && e.Call == nil:
 		return Reply{}
-	case a.none:
-		return reply(obj("permission", "allow"), "", 0)
+	case a.none: // an empty reply would be one that failed
+		return reply(object{}, "", 0)
 	case a.verdict == obstat.Allow:
 		return reply(with(obj("permission", "allow"), "updated_input", a.input), "", 0)
 	}

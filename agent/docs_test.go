@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,56 @@ func TestCovers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestModePages: the page of every agent has its table of modes, between two lines that nobody sees.
+func TestModePages(t *testing.T) {
+	const begin, end = "<!-- modes: made by go test ./agent -run TestModePages -update -->\n", "<!-- /modes -->\n"
+	for _, a := range All().Installable() {
+		name := filepath.Join("..", "docs", "agents", a.Name+".md")
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, ok := strings.Cut(string(page), begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Errorf("%s has no place for the table of modes", name)
+			continue
+		}
+		want := before + begin + modeTable(a) + end + after
+		if *update {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if want != string(page) {
+			t.Errorf("%s: the table of modes is not that of the agent: run with -update", name)
+		}
+	}
+}
+
+// modeTable writes an agent's modes for its page.
+func modeTable(a *Agent) string {
+	var b strings.Builder
+	b.WriteString("| mode | event | an allow | obstat says it | an ask | |\n|---|---|---|---|---|---|\n")
+	for _, m := range a.Modes() {
+		name, event, ask := "`"+m.Name+"`", "`"+m.Event+"`", "obstat asks itself"
+		if m.Name == AnyMode {
+			name = "every other"
+			if len(a.Modes()) == 1 {
+				name = "every"
+			}
+		}
+		if m.Event == "" {
+			event = "every"
+		}
+		if m.Asks {
+			ask = "the agent's prompt"
+		}
+		told := map[Weight]string{Lifts: "never", Silences: "with `over: " + m.Over.String() + "`", Answers: "where a person has answered", Skips: "yes", Idle: "yes"}[m.Allow]
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", name, event, m.Allow, told, ask, m.Says)
+	}
+	return b.String()
 }
 
 // TestContributing: the lines that docs/contributing/agent.md adds are in the files.

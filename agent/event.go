@@ -37,6 +37,9 @@ type Event struct {
 	Unattended bool
 	// Done tells what became of Call, which was decided before; nil: it is to be decided.
 	Done *Done
+	// Mode is the agent's mode as the payload has it, "" where it does not tell: `plan`. A policy is told
+	// it, as Call.Mode, only where the word is one of its own.
+	Mode string
 	// Variant tells apart the forms that an agent has for one event.
 	Variant string
 
@@ -46,9 +49,8 @@ type Event struct {
 
 // Options are for [Event.Encode]; nil means none.
 type Options struct {
-	// Interactive: a person sits at the agent. Without one, some agents wait for
-	// ever on an ask, and do not say so.
-	Interactive bool
+	// Answered: a person has approved this very call, or granted it before.
+	Answered bool
 	// Accepted are rules for the agent itself to remember, in its notation, each
 	// for its Scope; agents that cannot are not told.
 	Accepted []obstat.Offer
@@ -67,13 +69,11 @@ const exitDeny = 2
 
 // An answer is a decision on its way into an agent's form.
 type answer struct {
-	verdict     obstat.Verdict
-	none        bool // no opinion
-	reason      string
-	input       []byte // rewritten, whole
-	interactive bool
-	failed      bool
-	accepted    []obstat.Offer
+	verdict  obstat.Verdict
+	none     bool // no opinion
+	reason   string
+	input    []byte // rewritten, whole
+	accepted []obstat.Offer
 }
 
 // Decode reads a payload of one of [All].
@@ -143,10 +143,43 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 	case e.Call == nil:
 		return e.Who().encode(e, &answer{none: true})
 	}
-	a := &answer{verdict: d.Verdict, reason: words(d.Reason()), input: d.Input, interactive: o.Interactive, accepted: o.Accepted}
-	a.failed = len(d.Faults) > 0
-	a.none = e.Left(d)
+	a := e.asked(d, o)
+	if a.none {
+		a.input = nil
+	} else {
+		a = e.restrained(a, d, o)
+	}
 	return e.Who().encode(e, a)
+}
+
+// asked returns a decision as an answer, whatever mode the agent is in.
+func (e *Event) asked(d *obstat.Decision, o *Options) *answer {
+	return &answer{verdict: d.Verdict, reason: words(d.Reason()), input: d.Input, accepted: o.Accepted, none: e.Left(d)}
+}
+
+// restrained holds an answer against the agent's mode: an allow that would outrank the agent's own word
+// becomes no opinion, an ask that it may not show a denial.
+func (e *Event) restrained(a *answer, d *obstat.Decision, o *Options) *answer {
+	switch {
+	case a.verdict == obstat.Ask && !e.mode().Asks:
+		return a.deniedBecause(e.unshown())
+	case e.Silent(d, o.Answered) == "":
+		return a
+	}
+	if a.input != nil && !e.Who().alters {
+		return a.fixed()
+	}
+	b := *a
+	b.none = true
+	return &b
+}
+
+// unshown begins the reason of a denial that stands for an ask which the agent is not known to show.
+func (e *Event) unshown() string {
+	if e.Mode == "" {
+		return nobodyAsked
+	}
+	return fmt.Sprintf("this call needs a person's approval, which %s is not proved to ask for in the mode %s: ", e.Who().Title, words(e.Mode))
 }
 
 // Left tells whether a call is left to the agent: its tool does nothing to the outside, and no rule names it. A
@@ -164,6 +197,9 @@ func (a *Agent) AsksAgain() bool { return slices.Contains(a.events, permissionRe
 // CanAsk tells whether an ask gets to a human through the agent itself; where it
 // does not, [Event.Encode] denies.
 func (e *Event) CanAsk(o *Options) bool {
+	if !e.mode().Asks {
+		return false
+	}
 	r := e.Encode(&obstat.Decision{Verdict: obstat.Ask}, o)
 	return r.Exit != exitDeny && !bytes.Contains(r.Stdout, []byte(nobodyAsked)) && !bytes.Contains(r.Stderr, []byte(nobodyAsked))
 }
@@ -173,7 +209,7 @@ func (e *Event) Refuse(why string) Reply {
 	if e.Done != nil {
 		return Reply{}
 	}
-	return e.Who().encode(e, &answer{reason: words("obstat could not decide this call, so it is denied: " + why), failed: true})
+	return e.Who().encode(e, &answer{reason: words("obstat could not decide this call, so it is denied: " + why)})
 }
 
 // maxWords bounds the reason that agents are told.
@@ -218,7 +254,7 @@ func (a *answer) deniedBecause(why string) *answer {
 
 // fixed returns a for an agent that cannot change arguments.
 func (a *answer) fixed() *answer {
-	if a.none || a.verdict == obstat.Deny || a.input == nil {
+	if a.verdict == obstat.Deny || a.input == nil {
 		return a
 	}
 	return &answer{reason: mustChange + ": " + a.reason}

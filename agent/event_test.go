@@ -135,7 +135,7 @@ func decisions(name string) (*obstat.Decision, *Options) {
 		"ask+rewrite":    {Verdict: obstat.Ask, Note: "rule R2 asks", Input: rewritten},
 		"internal-error": {Verdict: obstat.Deny, Faults: []obstat.Fault{{Msg: "permission service error"}}},
 	}[name]
-	o := &Options{Interactive: true}
+	o := &Options{}
 	if name == "allow-always" {
 		o.Accepted = []obstat.Offer{{Text: "Bash(rm -rf node_modules)"}}
 	}
@@ -185,7 +185,10 @@ func encodeOne(t *testing.T, agent, event, name string, want expected) {
 	if over, ok := observed[agent+" "+event+" "+name]; ok {
 		want.Stdout, want.Stderr, exit = json.RawMessage(over.stdout), over.stderr, exitDeny
 	}
-	got := e.Encode(d, o)
+	got := e.Who().encode(e, e.asked(d, o)) // in a mode that lets it say so
+	if d.Verdict == obstat.Deny || d.Verdict == obstat.Ask && bytes.Contains(got.Stdout, []byte(nobodyAsked)) {
+		exit = exitDeny // also where the fixture has another code
+	}
 	if got.Exit != exit {
 		t.Errorf("%s %s %s: exit %d, want %d", agent, event, name, got.Exit, exit)
 	}
@@ -318,7 +321,7 @@ func TestAskInBypass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := e.Encode(ask, &Options{Interactive: true})
+		r := e.Encode(ask, nil)
 		if denied := r.Exit == exitDeny && strings.Contains(string(r.Stdout), `"deny"`) && strings.Contains(string(r.Stderr), "why"); denied != c.deny {
 			t.Errorf("%s in %s: %d %s %s", c.event, c.mode, r.Exit, r.Stdout, r.Stderr)
 		}
@@ -351,15 +354,15 @@ func TestRewriteWhereNotPossible(t *testing.T) {
 func TestCanAsk(t *testing.T) {
 	for agent, want := range map[string]bool{ClaudeCode: true, Copilot: true, Crush: true, Codex: false, Gemini: false, OpenCode: false,
 		Windsurf: false, Cline: false, Antigravity: false} {
-		e := &Event{Agent: agent, Name: "PreToolUse", Call: &obstat.Call{Tool: "Bash"}}
-		if agent == Gemini {
+		e := &Event{Agent: agent, Name: "PreToolUse", Mode: "default", Call: &obstat.Call{Tool: "Bash"}}
+		switch agent {
+		case Gemini:
 			e.Name = "BeforeTool"
+		case Copilot:
+			e.Mode = copilotCLI
 		}
 		if got := e.CanAsk(nil); got != want {
 			t.Errorf("%s: %v", agent, got)
 		}
-	}
-	if !(&Event{Agent: Gemini, Name: "BeforeTool", Call: &obstat.Call{Tool: "Bash"}}).CanAsk(&Options{Interactive: true}) {
-		t.Error("Gemini with somebody at its terminal")
 	}
 }

@@ -15,7 +15,7 @@ import (
 func gemini() *Agent {
 	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
 		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode, others: "read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL",
-			housekeeping: geminiHousekeeping},
+			housekeeping: geminiHousekeeping, modes: geminiModes()},
 		settings: settings{events: []string{beforeTool}, after: afterTool, limit: patient, format: textedit.JSONC, guard: guardSuffix,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
 				timeout: "timeout", unit: time.Millisecond},
@@ -38,10 +38,19 @@ var geminiPlaces = []place{
 	{scope: Managed, machine: geminiMachine, path: "system-defaults.json"},
 }
 
+// geminiModes: the payload has no mode. An allow is read nowhere; an ask is, and outranks even a deny rule
+// of Gemini's own policies.
+func geminiModes() []Mode {
+	return []Mode{
+		{Name: safetyChecker, Allow: Idle, Asks: true, Says: "A safety checker only tightens what Gemini's policies allow."},
+		{Name: AnyMode, Allow: Idle, Says: "Default, auto_edit, yolo and plan: its policies and its prompt follow. An ask would outrank its own deny rules, so obstat asks itself."},
+	}
+}
+
 var geminiCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook, but cannot be told from the agent's own."},
 	{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the hook is not called."},
-	{"asking", No, "An ask without a terminal hangs for ever, so it is a denial unless the entry says --interactive."},
+	{"asking", No, "An ask would outrank Gemini's own deny rules, and hangs for ever without a terminal: it is a denial, or goes to obstat ask."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
 	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
 	{"trust", Partly, "A project's hooks run only in a trusted folder; in an untrusted one Gemini does not start."},
@@ -62,7 +71,7 @@ const geminiOther = "BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSel
 
 func geminiDecode(p *payload, e *Event) {
 	if call := p.root.Get("toolCall"); call != nil {
-		e.Variant, e.Call = safetyChecker, p.toolCall(call)
+		e.Variant, e.Mode, e.Call = safetyChecker, safetyChecker, p.toolCall(call)
 		env := p.root.At("context", "environment")
 		e.Call.Dir, e.Call.Roots = p.text(env, "cwd"), p.roots(env.Get("workspaces"))
 		return
@@ -89,9 +98,6 @@ func geminiEncode(e *Event, a *answer) Reply {
 	if e.Variant == safetyChecker {
 		return safetyReply(a)
 	}
-	if !a.interactive {
-		a = a.denied() // an ask without a terminal waits for ever
-	}
 	switch {
 	case a.none:
 		return reply(object{}, "", 0)
@@ -108,8 +114,7 @@ func geminiEncode(e *Event, a *answer) Reply {
 	return reply(out, "", 0)
 }
 
-// safetyReply answers a safety checker's call: an error there is a denial, so
-// the exit code need not be one.
+// safetyReply answers a safety checker's call: an error there is a denial, too.
 func safetyReply(a *answer) Reply {
 	a = a.fixed()
 	switch {
@@ -118,7 +123,7 @@ func safetyReply(a *answer) Reply {
 	case a.verdict == obstat.Ask:
 		return reply(obj("decision", "ask_user", "reason", a.reason), "", 0)
 	}
-	return reply(obj("decision", "deny", "reason", a.reason), a.reason, 0)
+	return reply(obj("decision", "deny", "reason", a.reason), a.reason, exitDeny)
 }
 
 var geminiMachine = machineDir{"/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`}
@@ -150,8 +155,7 @@ func geminiForge(event, dir string, p probe) object {
 		"timestamp", "2026-01-01T00:00:00.000Z", "tool_name", tool, "tool_input", args)
 }
 
-// geminiCheck finds settings that make Gemini skip hooks, and an option by which it
-// may hang.
+// geminiCheck finds settings that make Gemini skip hooks.
 func geminiCheck(s *Setup) {
 	for _, f := range s.Files {
 		config := f.root.Get("hooksConfig")
@@ -169,11 +173,6 @@ func geminiCheck(s *Setup) {
 			if n.Is(tree.String) && (n.Str == "obstat" || slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.Text == n.Str })) {
 				s.off(f, n, "hooksConfig.disabled names obstat's hook")
 			}
-		}
-	}
-	for _, h := range s.Hooks {
-		if slices.Contains(h.Invocation.Args, "--interactive") {
-			s.Add(Warning, "may-hang", h, "take --interactive out for runs without a terminal", "an ask without a terminal makes Gemini hang for ever")
 		}
 	}
 }

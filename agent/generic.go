@@ -12,6 +12,7 @@ import (
 func generic() *Agent {
 	return &Agent{Name: Generic, Title: "another agent", Patience: 30 * time.Second,
 		wire: wire{decode: genericDecode, encode: genericEncode, lists: true,
+			modes: []Mode{{Name: AnyMode, Allow: Skips, Asks: true, Says: "The caller decides; only an allow lets the call run."}},
 			marks: func(s *sent) likeness { return surelyIf(s.told == Generic && !s.has("hook_event_name")) }}}
 }
 

@@ -18,6 +18,7 @@ import (
 func openCode() *Agent {
 	return &Agent{Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
 		wire: wire{decode: openCodeDecode, encode: openCodeEncode, others: "read=read:filePath delete=apply_patch:patchText fetch=webfetch:url search=websearch:query task=task:prompt skill=skill:name mcp=SERVER_TOOL", housekeeping: "todowrite todoread question plan_enter plan_exit invalid StructuredOutput",
+			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Its agent's own rules and prompts follow; obstat decides with the rules of the agent that runs."}},
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			}},

@@ -11,7 +11,7 @@ import (
 // qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.
 func qwen() *Agent {
 	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
-		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: qwenHousekeeping,
+		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: qwenHousekeeping, modes: qwenModes(),
 			others: "read=read_file:file_path fetch=web_fetch:url search=web_search:query task=agent:prompt skill=skill:skill mcp=mcp__SERVER__TOOL",
 			marks: func(s *sent) likeness {
 				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
@@ -35,6 +35,13 @@ var qwenPlaces = []place{
 	{scope: User, env: "QWEN_HOME", under: ".qwen", path: "settings.json", install: true},
 	{scope: Project, path: ".qwen/settings.json", install: true},
 	{scope: Managed, machine: machineDir{"/etc/qwen-code", "/Library/Application Support/QwenCode", `C:\ProgramData\qwen-code`}, path: "settings.json"},
+}
+
+func qwenModes() (out []Mode) {
+	for _, name := range []string{"default", "plan", "auto-edit", "auto", "yolo"} {
+		out = append(out, Mode{Name: name, Allow: Idle, Asks: true, Says: "Its own rules and its prompt follow."})
+	}
+	return out
 }
 
 var qwenCovers = []Limit{

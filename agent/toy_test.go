@@ -29,7 +29,8 @@ func Toy() *Agent {
 					return reply(obj("go", true), "", 0)
 				}
 				return reply(obj("go", false, "because", a.reason), a.reason, exitDeny)
-			}},
+			},
+			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Toy's own rules follow."}}},
 		settings: settings{events: []string{"BeforeDoing"}, limit: patient, format: textedit.JSON, guard: guardSuffix,
 			form:    form{commands: []string{"run"}, timeout: "seconds", unit: time.Second},
 			places:  []place{{scope: User, env: "TOY_HOME", under: ".toy", path: "toy.json", install: true}, {scope: Project, path: ".toy/toy.json", install: true}},

@@ -24,6 +24,9 @@ func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 		err = fmt.Errorf("what the session has done could not be kept: %w", err)
 		d = d.Refuse(err.Error() + "; rules hang on it")
 	}
+	if silent := g.opts.Silent; silent != nil && d.Verdict == obstat.Allow {
+		d.Note = join(d.Note, silent(&d))
+	}
 	if g.opts.NoRecord {
 		return d, nil
 	}

@@ -72,6 +72,9 @@ type Options struct {
 	// Leaves says why an ask is left to the agent, "" if it is not: it is returned as it is, and nobody is
 	// asked. nil leaves none.
 	Leaves func(d *obstat.Decision) (why string)
+	// Silent says why an allow is not told to the agent, whose own word stands then; "" where it is told.
+	// It is written down with the decision. nil tells all.
+	Silent func(d *obstat.Decision) (why string)
 	// Waits is asked before a request is put whether somebody may answer it, and
 	// how long that is waited for; where not, why, in words for the model. nil
 	// always waits, for as long as Approval says.

@@ -105,6 +105,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 		}
 		a := f.Decide(&put, world)
 		if out != nil && a.Verdict >= out.Verdict {
+			out.Over &= a.Over
 			continue
 		}
 		if p != g {

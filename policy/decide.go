@@ -47,6 +47,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	}
 	var disk Answer    // of the files alone, accepted or not
 	var marks []string // of all policies
+	over := ^obstat.Over(0)
 	for _, p := range f.Policies {
 		c := f.put(call, p)
 		d, trace := ask(p, &c)
@@ -58,6 +59,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		if !p.counts(&d) {
 			continue
 		}
+		over &= d.Over // what one of them has not accepted outranks nothing
 		if p.OnDisk && (disk.By == nil || d.Verdict < disk.Verdict) {
 			disk = Answer{Decision: d, By: p}
 		}
@@ -70,7 +72,9 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	} else if disk.Verdict > out.Verdict {
 		f.waiting(&out, &disk)
 	}
-	out.Marks = marks
+	if out.Marks, out.Over = marks, 0; out.Verdict == obstat.Allow {
+		out.Over = over
+	}
 	return out
 }
 

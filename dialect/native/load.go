@@ -26,6 +26,7 @@ type rule struct {
 	reason   string
 	conds    []obstat.Cond
 	after    []*tree.Node
+	over     obstat.Over
 	examples []*tree.Node
 	sample   obstat.Call // who makes the examples, and when
 	pos      obstat.Pos
@@ -64,6 +65,7 @@ var ruleFields = []tree.Field{
 	{Name: "when", Kinds: []tree.Kind{tree.Object}},
 	{Name: "until", Kinds: []tree.Kind{tree.String}},
 	{Name: "after", Kinds: []tree.Kind{tree.String, tree.Array}},
+	{Name: "over", Kinds: []tree.Kind{tree.String, tree.Array}},
 	{Name: "examples", Kinds: []tree.Kind{tree.Array}},
 }
 
@@ -101,6 +103,7 @@ var hints = [...][2]string{
 	{"when", "write `when: {agent: codex}`"},
 	{"until", "write `until: 2026-12-31`"},
 	{"after", "write `after: read secrets`"},
+	{"over", "write `over: auto-mode` or `over: reviewer`: the agent's own judge that this allow rule outranks"},
 	{"tool", "write `tool: Read`"},
 	{"input", "write `input: {file_path: .env}`"},
 	{"examples", "write `examples: [git push origin main]`"},
@@ -337,7 +340,7 @@ func (s *sentence) tools(allow bool) obstat.Text {
 // compile makes the engine's rules of a rule: one for each target.
 func (r *rule) compile() (out []obstat.Rule) {
 	allow := r.verdict == obstat.Allow
-	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow),
+	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow), Over: r.over,
 		Source: strings.Join(strings.Fields(r.node.Str), " "), Layer: r.file.Layer, Reason: r.reason, Pos: r.pos}
 	for i := range r.targets {
 		m := r.targets[i].match(allow)
@@ -415,7 +418,8 @@ func (r *rule) leftOut() (out []obstat.Rule) {
 	for i := range r.except {
 		m := r.except[i].match(false)
 		o := r.out[0]
-		o.Verdict, o.Field, o.Pattern, o.Except, o.Tool = obstat.Ask, m.field, m.pattern, nil, r.s.tools(false)
+		o.Verdict, o.Field, o.Pattern, o.Except, o.Over = obstat.Ask, m.field, m.pattern, nil, 0
+		o.Tool = r.s.tools(false)
 		o.Reason = "it leaves this out"
 		out = append(out, o)
 	}

@@ -169,7 +169,7 @@ func (l *loader) program() *obstat.Program {
 		obstat.Match{Name: "known effects", Rules: listSeen},
 	}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
-		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow,
+		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow, Over: obstat.OverParts,
 			Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs}, obstat.FaceWrite: {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}

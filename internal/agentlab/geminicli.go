@@ -44,7 +44,5 @@ func (g geminiCLI) talk(r *run, prompt string) (args, env []string, err error) {
 	return []string{"node", bundle, "-i", prompt, "-m", "gemini-2.5-pro", "--approval-mode", "yolo"}, append(env, terminal), err
 }
 
-// dialog: its answer for the session is for its own rules, and the hook asks again.
-func (geminiCLI) dialog() dialog {
-	return dialog{shows: "Allow execution of", yes: "ENTER", no: "ESC", flags: []string{"--interactive"}}
-}
+// dialog: obstat asks by itself, since an ask of a hook outranks Gemini's own deny rules.
+func (geminiCLI) dialog() dialog { return dialog{} }

@@ -20,7 +20,7 @@ type hookOptions struct {
 	*Factory
 	Agent       string
 	Policy      policyOptions
-	Interactive bool
+	Interactive bool // of entries of older versions; it changes nothing
 	Remember    bool
 	Ledger      string
 	Wait        string
@@ -40,7 +40,8 @@ func newHook(f *Factory) *cobra.Command {
 
 func (o *hookOptions) flags(cmd *cobra.Command) {
 	o.Policy.flags(cmd, true)
-	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "somebody sits at the agent and can be asked")
+	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "changes nothing any more")
+	_ = cmd.Flags().MarkHidden("interactive") // the flag is there
 	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
 	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
 	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
@@ -145,7 +146,7 @@ func (o *hookOptions) run() (*hook.Options, error) {
 		w = hook.Waiting{Off: true}
 	}
 	f := o.Factory
-	run := hook.System(&hook.Options{Agent: o.Agent, Interactive: o.Interactive, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
+	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
 		Waiting: w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
 		Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}})
 	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, os.Getwd, f.World

@@ -32,12 +32,10 @@ type installOptions struct {
 	Offline bool
 	Command string // how the agent calls obstat
 	Wait    string
-	// Interactive: somebody always sits at the agent.
-	Interactive bool
-	Remove      bool
-	MCP         bool
-	Dir         string
-	Getenv      func(string) string
+	Remove  bool
+	MCP     bool
+	Dir     string
+	Getenv  func(string) string
 }
 
 func newInstall(f *Factory, remove bool) *cobra.Command {
@@ -63,7 +61,6 @@ func newInstall(f *Factory, remove bool) *cobra.Command {
 	if !remove {
 		cmd.Flags().StringVar(&o.Command, "command", "", "`path` of obstat for the agent to call (default: this program)")
 		cmd.Flags().StringVar(&o.Wait, "wait", "", "how long the hook waits for an answer in obstat ask where the agent cannot ask: a `time`, auto or off")
-		cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "gemini: show asks in its own prompt, where somebody always sits at its terminal")
 		cmd.Flags().BoolVar(&o.Offline, "offline", false, "opencode: let it start without a network, which it otherwise waits for")
 	}
 	return cmd
@@ -155,12 +152,6 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 	}
 	if r.Options, err = o.waiting(a); err != nil {
 		return nil, err
-	}
-	if o.Interactive {
-		if !a.MayPrompt() {
-			return nil, usagef("--interactive has no effect: %s asks in its own prompt by itself, or not at all", a.Title)
-		}
-		r.Options = append(r.Options, "--interactive")
 	}
 	if o.MCP {
 		return o.planServers(a, r)

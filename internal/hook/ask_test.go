@@ -77,7 +77,7 @@ func (s *scene) askBy(file, name, command string) *turn {
 	s.t.Helper()
 	in, _ := json.Marshal(map[string]string{"command": command})
 	call := obstat.Call{Tool: "bash", Input: in, Agent: name, Session: "s", Dir: "/src"}
-	t := &turn{run: &run{Options: s.opts, began: time.Now(), timer: time.NewTimer(time.Hour)}, event: &agent.Event{Agent: name, Name: "PreToolUse", Call: &call}}
+	t := &turn{run: &run{Options: s.opts, began: time.Now(), timer: time.NewTimer(time.Hour)}, event: &agent.Event{Agent: name, Name: "PreToolUse", Mode: "default", Call: &call}}
 	t.Policy.Files = []string{file}
 	return t
 }

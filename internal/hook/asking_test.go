@@ -30,10 +30,7 @@ func (s *scene) asking(row *agent.Asking, desk bool) *turn {
 	e.Started = row.Started()
 	o := s.opts
 	o.taken, o.Waiting = func(string) bool { return desk }, Waiting{}
-	switch name, value, _ := strings.Cut(row.With, " "); name {
-	case "--interactive":
-		o.Interactive = true
-	case "--wait":
+	if value, is := strings.CutPrefix(row.With, "--wait "); is {
 		if o.Waiting, err = ParseWaiting(value); err != nil {
 			s.t.Fatal(err)
 		}
@@ -166,7 +163,7 @@ func TestAskingsPage(t *testing.T) {
 
 ` + "`--wait TIME`" + ` in ` + "`obstat install`" + ` makes the hook ask at ` + "`obstat ask`" + ` in every agent, before any prompt of its own. The rows of agents that have an npm package were tried on a terminal and without one: [what they did](results.md). Crush, Cursor, Windsurf and Cline could not be run; ` + "`TestAskings`" + ` holds them by their wire forms.
 
-` + "`--interactive`" + ` and ` + "`--offline`" + ` are refused where they have no effect.
+` + "`--offline`" + ` is refused where it has no effect.
 `)
 	name := filepath.Join("..", "..", "docs", "agents", "asks.md")
 	if *update {

@@ -40,11 +40,9 @@ const DefaultDeadline = 20 * time.Second
 type Options struct {
 	Agent string // who the caller says it is; "" is told by the payload
 	// Policy is the policy that a person has named, and Dir the project, if any.
-	Policy policy.Named
-	Dir    string
-	// Interactive: somebody sits at the agent and can be asked.
-	Interactive bool
-	Deadline    time.Duration // zero is [DefaultDeadline]
+	Policy   policy.Named
+	Dir      string
+	Deadline time.Duration // zero is [DefaultDeadline]
 	// NoLedger leaves decisions unrecorded.
 	NoLedger bool
 	// Remember has an agent that can remember what was granted, too.
@@ -259,7 +257,7 @@ func (r *run) answer() reply {
 		e.Started = startedBy(os.Getppid())
 	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
-	return reply{e.Encode(&a.Decision, &agent.Options{Interactive: r.Interactive, Accepted: a.remember}), a.Verdict == obstat.Allow && a.Input == nil}
+	return reply{e.Encode(&a.Decision, &agent.Options{Accepted: a.remember, Answered: byPerson(&a.Decision)}), a.Verdict == obstat.Allow && a.Input == nil}
 }
 
 // System fills o with what the process has.

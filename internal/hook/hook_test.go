@@ -328,7 +328,7 @@ func TestGrantMark(t *testing.T) {
 // TestRemember: Claude Code is told to remember what was granted, if that is
 // wanted: the rules, or what it suggests for this very command.
 func TestRemember(t *testing.T) {
-	in := `{"session_id":"s","cwd":"/src","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make x"},"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make x"},{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"}]}`
+	in := `{"session_id":"s","permission_mode":"default","cwd":"/src","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make x"},"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make x"},{"toolName":"Bash","ruleContent":"make *"}],"behavior":"allow","destination":"localSettings"}]}`
 	rule := []approval.Offer{{Text: "Bash(make *)", List: "allow", Rule: json.RawMessage(`{"tool":{"is":"Bash"},"field":"command","match":{"prefix":"make"},"verdict":"allow"}`)}}
 	for _, tt := range []struct {
 		remember bool
@@ -348,7 +348,7 @@ func TestRemember(t *testing.T) {
 		a := &gate.Answer{Grant: &approval.Grant{Scope: tt.scope, Rules: tt.rules}, By: &policy.Policy{Loaded: &dialect.Loaded{Dialect: claudecode.Dialect{}}}}
 		turn := &turn{run: &run{Options: Options{Remember: tt.remember}}, event: e}
 		d := obstat.Decision{Verdict: obstat.Ask}.Approve("granted")
-		out := string(e.Encode(&d, &agent.Options{Interactive: true, Accepted: turn.remembered(a)}).Stdout)
+		out := string(e.Encode(&d, &agent.Options{Answered: true, Accepted: turn.remembered(a)}).Stdout)
 		if !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") != (tt.want != "") || !strings.Contains(out, tt.want) {
 			t.Errorf("%+v: %s", tt, out)
 		}

@@ -21,7 +21,7 @@ func TestPatienceWithServer(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	at.joinedBy(home)
 	out := at.approves(func() string {
-		out, words, _ := hookIn(t, &Options{Agent: agent.ClaudeCode, Interactive: true, Server: at.URL, Dir: dir, World: &obstat.Snapshot{HomeDir: home}},
+		out, words, _ := hookIn(t, &Options{Agent: agent.ClaudeCode, Server: at.URL, Dir: dir, World: &obstat.Snapshot{HomeDir: home}},
 			strings.NewReader(fmt.Sprintf(claudePayload, dir, "make")), nil)
 		return out + words
 	})

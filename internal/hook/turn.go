@@ -37,6 +37,11 @@ type answered struct {
 	remember []obstat.Offer
 }
 
+// byPerson tells whether a person has approved this very call, or granted it before.
+func byPerson(d *obstat.Decision) bool {
+	return d.Stage == obstat.StageApproval && d.Verdict == obstat.Allow
+}
+
 // lookup is how long it may take to see what was granted, while an agent that
 // can ask by itself waits.
 var lookup = 5 * time.Second
@@ -155,7 +160,7 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
 		NoWait: t.agentAsks(), Approval: approval.Options{Asked: t.asked},
-		Leaves: t.leaves, Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
+		Leaves: t.leaves, Silent: t.silent, Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
 	if t.ledger != nil {
 		o.Ledger = t.ledger
 	}
@@ -190,7 +195,7 @@ func (r *run) sources(name, wd string) *gate.Files {
 // agentAsks tells whether an ask goes to the agent's own prompt. It does not where a person has said
 // that the hook waits (--wait 60s), nor in a run that nobody attends while somebody is at `obstat ask`.
 func (t *turn) agentAsks() bool {
-	if !t.event.CanAsk(&agent.Options{Interactive: t.Interactive}) || t.Waiting.Always {
+	if !t.event.CanAsk(nil) || t.Waiting.Always {
 		return false
 	}
 	return !t.event.Unattended || t.Waiting.Off || t.db == "" || !t.taken(t.db)
@@ -242,6 +247,9 @@ func (t *turn) leaves(d *obstat.Decision) string {
 	}
 	return ""
 }
+
+// silent says why an allow is not told to the agent.
+func (t *turn) silent(d *obstat.Decision) string { return t.event.Silent(d, byPerson(d)) }
 
 // waits tells how long the hook may wait for a person, or why it does not.
 func (t *turn) waits(ctx context.Context, cancel func()) (time.Duration, string) {

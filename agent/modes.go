@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/jsonx"
+)
+
+// A Weight is the effect of a hook's allow on what the agent itself would do with the call.
+type Weight uint8
+
+// The weights. The zero value is that of a mode that is not known: an allow is never said there.
+const (
+	Lifts    Weight = iota // it lifts what the agent's mode or rules refuse
+	Silences               // another judge of the agent's, such as a classifier, is not asked any more
+	Answers                // it answers a question that the agent's own rules want a person to answer
+	Skips                  // it skips the agent's prompt; what the agent refuses, or has a rule to ask about, stays so
+	Idle                   // it changes nothing: the agent's rules and its prompt follow
+)
+
+// String returns the weight in the words of the tables in docs/agents.
+func (w Weight) String() string {
+	return [...]string{"would lift its refusals", "would silence its judge", "would answer its own rules' questions", "skips its prompt, no more", "changes nothing"}[min(w, Idle)]
+}
+
+// A Mode is a row of an agent's table of modes: what a hook's allow and ask do in one of them.
+type Mode struct {
+	// Name is the payload's word for the mode; [AnyMode] where it does not tell, or all are alike.
+	Name  string
+	Event string // "" is every event
+	Allow Weight
+	// Over is the judge that is silenced, which a rule may outrank.
+	Over obstat.Over
+	// Asks: it was seen that the agent puts a hook's ask to the person at it, and that its own
+	// refusals stand when that person says yes.
+	Asks bool
+	Says string // for people
+}
+
+// AnyMode is the name of a row for all modes.
+const AnyMode = "*"
+
+// Modes returns the agent's table of modes.
+func (a *Agent) Modes() []Mode { return a.modes }
+
+// modeOf returns the row for a mode at an event. For a mode that the table does not have it is the
+// strictest: no allow is said, and no ask left to the agent.
+func (a *Agent) modeOf(mode, event string) Mode {
+	for _, m := range a.modes {
+		if (m.Name == mode || m.Name == AnyMode) && (m.Event == "" || m.Event == event) {
+			return m
+		}
+	}
+	return Mode{Name: mode, Event: event}
+}
+
+// mode returns the row that the event falls under.
+func (e *Event) mode() Mode {
+	m := e.Who().modeOf(e.Mode, e.Name)
+	if m.Allow != Idle && e.leavesSandbox() {
+		m.Allow = Lifts
+	}
+	return m
+}
+
+// leavesSandbox tells whether the call asks to run outside of the agent's own sandbox, by an argument
+// such as Claude Code's `dangerouslyDisableSandbox`.
+func (e *Event) leavesSandbox() bool {
+	if e.Call == nil || e.Who().unboxed == "" {
+		return false
+	}
+	root, _ := jsonx.Parse(e.Call.Input, jsonx.Options{})
+	for key := range strings.FieldsSeq(e.Who().unboxed) {
+		if n := root.Get(key); n != nil && !isBool(n, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// Silent says why an allow is not told to the agent, which then goes its own way; "" where it is told.
+// A person's answer to this very call settles a question of the agent's own rules, but lifts nothing.
+func (e *Event) Silent(d *obstat.Decision, answered bool) string {
+	if d.Verdict != obstat.Allow || e.Call == nil {
+		return ""
+	}
+	m, title := e.mode(), e.Who().Title
+	in := ""
+	if e.Mode != "" {
+		in = " in the mode " + e.Mode
+	}
+	switch {
+	case m.Allow == Skips || m.Allow == Idle:
+		return ""
+	case m.Allow == Answers && answered:
+		return ""
+	case m.Allow == Answers:
+		return fmt.Sprintf("left to %s: a rule of its own asks a person", title)
+	case m.Allow == Silences && d.Over.Has(m.Over):
+		return ""
+	case m.Allow == Silences:
+		return fmt.Sprintf("left to %s, whose own judge decides%s: no rule says `over: %s`", title, in, m.Over)
+	}
+	return fmt.Sprintf("left to %s%s: an allow could lift what it refuses", title, in)
+}
