@@ -53,6 +53,9 @@ type walk struct {
 	over      Over     // what all answers so far outrank
 	// probing: the floor asks what only tightens, so that an allow there decides nothing.
 	probing bool
+	// confined: what cannot be known counts as harmless; see onlyUnknown. unseen: the part that
+	// is judged cannot be looked into.
+	confined, unseen bool
 }
 
 // Decide answers one call. It is pure: it reads the call, the policy and the
@@ -105,6 +108,9 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
 	d.Marks, d.Over = w.marks, w.outranks(d)
+	if d.Verdict == Ask && !d.Safety {
+		d.OnlyUnknown = w.onlyUnknown(pl)
+	}
 	if w.rewritten && d.Verdict != Deny {
 		d.Input = w.facts.Call.Input // a human approves the rewritten input
 	}
@@ -265,8 +271,16 @@ func (w *walk) builtinView(f *Facts, pl *pipeline, o *outcome) {
 	w.question(f, pl, &w.quest, o)
 }
 
-// question asks the stages in order until one settles.
+// question answers one question.
 func (w *walk) question(f *Facts, pl *pipeline, q *Question, o *outcome) {
+	w.stages(f, pl, q, o)
+	if w.confined {
+		w.pass(f, q, o)
+	}
+}
+
+// stages asks the stages in order until one settles.
+func (w *walk) stages(f *Facts, pl *pipeline, q *Question, o *outcome) {
 	if w.trace != nil {
 		w.trace.open(q, f.part)
 	}

@@ -10,6 +10,9 @@ type Decision struct {
 	Verdict Verdict
 	// Safety marks an ask that no allow rule can silence.
 	Safety bool
+	// OnlyUnknown marks an ask that has no other reason than that part of the call cannot be
+	// known: a confined run need not ask.
+	OnlyUnknown bool
 	// Stage is the stage that settled the call, "default" when none did.
 	Stage string
 	// Rule decided, if a rule did; it belongs to the policy and is not to be

@@ -165,13 +165,16 @@ func (fl *floorWalk) tighten(o outcome, part, why string) {
 
 // cap lowers the verdict to an ask because of something that cannot be seen.
 func (fl *floorWalk) cap(part, why string) {
+	if fl.confined {
+		return
+	}
 	fl.tighten(outcome{verdict: Ask, stage: "floor"}, part, why)
 }
 
 // doubted lowers the verdict to an ask where a rule may apply, and names it.
 func (fl *floorWalk) doubted(d doubt, part, why string) {
 	switch {
-	case !d.may:
+	case !d.may || fl.confined:
 	case d.rule == nil:
 		fl.cap(part, "a deny or ask rule "+why)
 	default:
@@ -258,7 +261,7 @@ func (fl *floorWalk) commands() {
 		if c.Text == "" {
 			continue
 		}
-		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source { // else it is the whole call, and was judged
+		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source || fl.confined { // else it is the whole call, and was judged
 			fl.command(i, c)
 		}
 		fl.alternatives(i, c)
@@ -306,7 +309,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 // doubts lowers the verdict where a rule might stop the command once its unknown
 // words are known, as `rm $x` under a rule against `rm -rf *`.
 func (fl *floorWalk) doubts(i int, c *effect.Command) {
-	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() {
+	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() || fl.confined {
 		return
 	}
 	if !c.Known {
@@ -352,6 +355,8 @@ func (fl *floorWalk) forAll(r *Rule) bool {
 func (fl *floorWalk) judgeCommand(i int, text, why string) (o outcome) {
 	c := &fl.a.Commands[i]
 	fl.part = Part{Text: text, Span: c.Span, Why: why}
+	fl.unseen = fl.confined && fl.a.Unknown(i) && !fl.a.Departs(i)
+	defer func() { fl.unseen = false }()
 	if fl.parts != nil && text == c.Text {
 		if qs, ok := fl.parts.Command(fl.f, i); ok {
 			fl.answered(qs, &o)

@@ -47,7 +47,7 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	// programs do, also with their input; only what a redirect writes has to be allowed by itself.
 	must := !fl.shell() && !fl.wide() && !fl.server
 	if isRedirect(e) && e.Kind != effect.Read {
-		must = must || !fl.exact() && (!fl.wide() || slices.Contains(fl.narrow, e.Command))
+		must = must || fl.confined || !fl.exact() && (!fl.wide() || slices.Contains(fl.narrow, e.Command))
 	}
 	tight, loosest := fl.spellings(e, face)
 	fl.tighten(tight, e.Raw, whyEffect(e))

@@ -85,7 +85,7 @@ const maxWritten = 512
 func (fl *floorWalk) written() {
 	left := maxWritten
 	for i := range fl.a.Written {
-		if fl.o.verdict < Allow || fl.exact() {
+		if fl.o.verdict < Allow || fl.exact() || fl.confined {
 			return
 		}
 		if left = fl.writtenText(&fl.a.Written[i], left); left < 0 {

@@ -41,7 +41,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 				}
 			}
 		}
-		if whole || fl.o.verdict < Allow {
+		if whole || fl.o.verdict < Allow || fl.confined {
 			continue
 		}
 		within := set.Below && (!e.VisibleOnly() && fl.within(set.Text) || e.VisibleOnly() && fl.within(e.Path))

@@ -17,7 +17,7 @@ const maxWords = 1000
 // of which is not known what it does with it: `visidata .env`, `aws s3 cp .env s3://b`, `gcc @.env`,
 // `ffmpeg -i a.mp4 locked/b.mp4`.
 func (fl *floorWalk) words() {
-	if !fl.shell() || fl.exact() {
+	if !fl.shell() || fl.exact() || fl.confined {
 		return
 	}
 	left := maxWords

@@ -117,6 +117,42 @@ func (a *Analysis) Given(i int) bool {
 	return code && a.Commands[c.owner].Loads
 }
 
+// Unknown reports whether what command i does cannot all be looked into: a program that the
+// knowledge base does not have, one of which a part is known only at run time, or one that runs
+// code, such as `make`; the hooks of `git commit` are beside what it does.
+func (a *Analysis) Unknown(i int) bool {
+	c := &a.Commands[i]
+	if c.Program == "" || !c.Catalogued || !c.Known {
+		return true
+	}
+	for j := range a.Gaps {
+		if a.Gaps[j].Command == i {
+			return true
+		}
+	}
+	for j := range a.Effects {
+		if e := &a.Effects[j]; e.Command == i && e.Kind == Code && !e.Harmless && !e.Tags.Has(Hooks) {
+			return true
+		}
+	}
+	return false
+}
+
+// Departs reports whether command i is known to do more than a confined run can hold: it connects
+// to more than the registries of packages, or changes the machine.
+func (a *Analysis) Departs(i int) bool {
+	for j := range a.Effects {
+		e := &a.Effects[j]
+		if e.Command != i || e.Harmless {
+			continue
+		}
+		if e.Kind == System || e.Kind == Connect && !e.Tags.Has(Fetch) {
+			return true
+		}
+	}
+	return false
+}
+
 // around are the places of a command that have no part in what it does.
 const around = shell.InSubst | shell.InSubshell | shell.InLoop | shell.InCondition | shell.InBackground | shell.Negated | shell.InPipe | shell.InProcess | shell.InGroup
 

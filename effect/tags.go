@@ -4,9 +4,9 @@ import "slices"
 
 // Tags say what is special about an effect, for code that decides. Detail says the same
 // for a person, in words that may change at any time.
-type Tags uint16
+type Tags uint32
 
-// The tags. Those up to Patch can be written in the knowledge base, behind the verb:
+// The tags. Those up to Hooks can be written in the knowledge base, behind the verb:
 // `write.contents(extracted files)`.
 const (
 	// Contents: files of any name appear, those of an archive, a patch or another tree: `tar -x`.
@@ -29,6 +29,10 @@ const (
 	Stdin
 	// Patch: the files are those that a patch names.
 	Patch
+	// Fetch: packages are downloaded from where the tool's own configuration says: `npm ci`.
+	Fetch
+	// Hooks: code that a program runs beside its own work: those of `git commit`.
+	Hooks
 	// Redirect: the shell opens the file, not the program.
 	Redirect
 	// List: only the file's name and metadata are read.
@@ -44,7 +48,7 @@ const (
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.
-var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin", "patch"}
+var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin", "patch", "fetch", "hooks"}
 
 // Has reports whether one of the tags is set.
 func (t Tags) Has(any Tags) bool { return t&any != 0 }

@@ -3,6 +3,7 @@ package native
 import (
 	"net/url"
 	pathpkg "path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -23,6 +24,12 @@ var (
 	_ obstat.Outliner   = view{}
 	_ obstat.PrefixView = view{}
 )
+
+// Unknown tells whether a question is about code, or about a command of which not everything is known.
+func (view) Unknown(q *obstat.Question) bool {
+	known := func(s obstat.Subject) bool { return s.Field == fieldKnown }
+	return q.Tool == "code" || q.Tool == "run" && !slices.ContainsFunc(q.Subjects, known)
+}
 
 // maxCommand is the longest command that allow rules are matched against.
 const maxCommand = 10_000

@@ -161,19 +161,21 @@ func WithText(c *obstat.Call, text string) (json.RawMessage, error) {
 
 // A Decision is the JSON form of an answer.
 type Decision struct {
-	Tool    string          `json:"tool"`
-	Verdict obstat.Verdict  `json:"verdict"`
-	Safety  bool            `json:"safety,omitempty"`
-	Mode    obstat.Mode     `json:"mode"`
-	Stage   string          `json:"stage"`
-	Rule    *Rule           `json:"rule,omitempty"`
-	Part    string          `json:"part,omitempty"`
-	Note    string          `json:"note,omitempty"`
-	Reason  string          `json:"reason"`
-	Matched string          `json:"matched,omitempty"` // in the dialect's own words
-	Input   json.RawMessage `json:"input,omitempty"`
-	Offers  []Offer         `json:"offers,omitempty"`
-	Faults  []obstat.Fault  `json:"faults,omitempty"`
+	Tool    string         `json:"tool"`
+	Verdict obstat.Verdict `json:"verdict"`
+	Safety  bool           `json:"safety,omitempty"`
+	// OnlyUnknown: it asks because part of the call cannot be known, and for no other reason.
+	OnlyUnknown bool            `json:"only_unknown,omitempty"`
+	Mode        obstat.Mode     `json:"mode"`
+	Stage       string          `json:"stage"`
+	Rule        *Rule           `json:"rule,omitempty"`
+	Part        string          `json:"part,omitempty"`
+	Note        string          `json:"note,omitempty"`
+	Reason      string          `json:"reason"`
+	Matched     string          `json:"matched,omitempty"` // in the dialect's own words
+	Input       json.RawMessage `json:"input,omitempty"`
+	Offers      []Offer         `json:"offers,omitempty"`
+	Faults      []obstat.Fault  `json:"faults,omitempty"`
 }
 
 // A Rule is the JSON form of a rule: as its user wrote it, and where.
@@ -196,7 +198,7 @@ type Offer struct {
 
 // NewDecision returns d's JSON form.
 func NewDecision(d *obstat.Decision) Decision {
-	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
+	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, OnlyUnknown: d.OnlyUnknown, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
 		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]

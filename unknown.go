@@ -1,0 +1,74 @@
+package obstat
+
+import (
+	"slices"
+
+	"github.com/obstat/obstat/effect"
+)
+
+// An EffectView is a [View] that poses a question for each thing that a call does, and tells
+// which of them are about something that cannot be looked into: of `make && git push` the one
+// about the code that make runs.
+type EffectView interface {
+	View
+	Unknown(q *Question) bool
+}
+
+// onlyUnknown tells whether a call asks for no other reason than that part of it cannot be known:
+// of `mkdir out && make`, where writing here is allowed, that nobody can look into the Makefile.
+// It decides the call once more as if its unknown parts did nothing that a rule is about. A rule
+// that certainly asks, or a program that is known and that no rule allows, is another reason.
+func (w *walk) onlyUnknown(pl *pipeline) bool {
+	f := &w.facts
+	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || !hasUnknown(f.analysis) {
+		return false
+	}
+	if !slices.ContainsFunc(pl.amend, func(s step) bool { return s.floor }) {
+		return false
+	}
+	trace, marks := w.trace, w.marks
+	w.trace, w.confined = nil, true
+	var o outcome
+	w.run(pl, &o)
+	w.trace, w.marks, w.confined = trace, marks, false
+	return o.verdict == Allow && !o.faulted
+}
+
+// hasUnknown tells whether a call is a shell's whose text can be read, and of which a part
+// cannot be looked into.
+func hasUnknown(a *effect.Analysis) bool {
+	if a.Source == "" || slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return unparsed(g.Kind) }) {
+		return false
+	}
+	for i := range a.Commands {
+		if a.Unknown(i) {
+			return true
+		}
+	}
+	return len(a.Gaps) > 0
+}
+
+// pass lets a question pass that no rule answers, where a confined run holds what it is about: the
+// part that it is about cannot be looked into, or it is about the whole call, of which the
+// floor judges each part.
+func (w *walk) pass(f *Facts, q *Question, o *outcome) {
+	if o.verdict != Ask || o.safety || o.faulted || !o.unruled() {
+		return
+	}
+	unknown := f.part == nil || w.unseen
+	if v, ok := w.pol.view.(EffectView); ok {
+		unknown = v.Unknown(q)
+	}
+	if unknown {
+		o.verdict = Allow
+	}
+}
+
+// unruled tells whether no rule that stands in a file has answered: a default has, or the rule
+// for everything of the built-in policy.
+func (o *outcome) unruled() bool {
+	if o.rule == nil {
+		return o.stage == stageDefault
+	}
+	return o.rule.Tool.IsZero() && o.rule.Whole() && !o.rule.Pos.IsValid()
+}
