@@ -117,7 +117,7 @@ func walk(fn func(name string) error) error {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || name == ".git" { // a worktree has a file of that name
 			return nil
 		}
 		return fn(filepath.ToSlash(name))
