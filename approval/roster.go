@@ -6,9 +6,9 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Roster names the people that may answer, by call. All lines that are about a call
-// count: its answerer needs a role of each, and as many must agree as the line
-// that wants most says.
+// A Roster names the people that may answer, by call, and those that may put a policy in force.
+// All lines that are about a call count: its answerer needs a role of each, and as many must agree
+// as the line that wants most says.
 type Roster []Duty
 
 // A Duty is one line of a Roster; its zero fields are about every call.
@@ -16,20 +16,31 @@ type Duty struct {
 	Tool   string `json:"tool,omitempty"`   // with * and ?
 	Rule   string `json:"rule,omitempty"`   // the deciding rule as its user wrote it, with * and ?
 	Safety bool   `json:"safety,omitempty"` // only asks that no rule can silence
+	Policy bool   `json:"policy,omitempty"` // putting a version of the policy in force, and no call
 	Who    Who    `json:"who"`
 }
 
 // For returns the people that may answer for a call.
 func (r Roster) For(c *obstat.Call, d *obstat.Decision) Who {
-	var out Who
 	rule := ""
 	if d.Rule != nil {
 		rule = d.Rule.String()
 	}
+	return r.all(func(l *Duty) bool {
+		return !l.Policy && fits(l.Tool, c.Tool) && fits(l.Rule, rule) && (!l.Safety || d.Safety)
+	})
+}
+
+// ForPolicy returns the people that may put a version of the policy in force, of those that
+// administrate it.
+func (r Roster) ForPolicy() Who { return r.all(func(l *Duty) bool { return l.Policy }) }
+
+// all returns the people that all lines want which count.
+func (r Roster) all(counts func(*Duty) bool) (out Who) {
 	some := false
 	for i := range r {
 		l := &r[i]
-		if !fits(l.Tool, c.Tool) || !fits(l.Rule, rule) || l.Safety && !d.Safety {
+		if !counts(l) {
 			continue
 		}
 		out.NotCaller = out.NotCaller || l.Who.NotCaller

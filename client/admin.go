@@ -86,6 +86,10 @@ type Policies struct {
 	Policies []PolicyVersion `json:"policies"`
 	Active   int             `json:"active"` // zero: the files that the server was started with
 	Files    []string        `json:"files,omitempty"`
+	// Before is the version that a rollback puts in force; nil: there is none.
+	Before *int `json:"before,omitempty"`
+	// Proposal waits for others to agree.
+	Proposal *Proposal `json:"proposal,omitempty"`
 }
 
 // A Flip is a call that another policy decides otherwise.
@@ -109,17 +113,63 @@ type Witness struct {
 	Now   string `json:"now"`
 	WasBy string `json:"was_by"` // why
 	NowBy string `json:"now_by"`
+	// Looser: the version lets through more than is let through now. Where Was is deny, it lifts
+	// a denial.
+	Looser bool `json:"looser,omitempty"`
 }
 
 // A PolicyDiff compares a version with the policy in force.
 type PolicyDiff struct {
 	From    int            `json:"from"`
 	To      int            `json:"to"`
-	Same    bool           `json:"same"` // equal digests: they decide alike
-	Witness []Witness      `json:"witness"`
-	Calls   int            `json:"calls"` // of the last days, decided again
+	Same    bool           `json:"same"`          // equal digests: they decide alike
+	Witness []Witness      `json:"witness"`       // looser ones first
+	Cut     bool           `json:"cut,omitempty"` // the search was ended early: there may be more
+	Calls   int            `json:"calls"`         // of the last days, decided again
 	Flipped map[string]int `json:"flipped"`
 	Flips   []Flip         `json:"flips"`
+}
+
+// Looser returns the witnesses of calls that the version lets through and the policy in force does
+// not.
+func (d *PolicyDiff) Looser() (out []Witness) {
+	for _, w := range d.Witness {
+		if w.Looser {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// An Activation puts a version of the policy in force, or the one that was before.
+type Activation struct {
+	// Instead is the version in force that the person has compared with, zero for the files: where
+	// another was put in force since, nothing changes and the answer is 409.
+	Instead int `json:"instead"`
+	// Reason is written down with it.
+	Reason string `json:"reason"`
+	// Loosens says that it is meant to let calls through that are denied or asked now. A version
+	// that does so is not put in force without it.
+	Loosens bool `json:"loosens,omitempty"`
+}
+
+// An Activated says what became of an [Activation].
+type Activated struct {
+	Version int  `json:"version"`
+	InForce bool `json:"in_force"`
+	// Proposal waits for others, where the roster wants several people.
+	Proposal *Proposal `json:"proposal,omitempty"`
+}
+
+// A Proposal is a version that somebody wants in force, and that others have to agree to.
+type Proposal struct {
+	Version int       `json:"version"`
+	Instead int       `json:"instead"` // the version that is in force
+	Back    bool      `json:"back,omitempty"`
+	Reason  string    `json:"reason"`
+	By      []string  `json:"by"`     // those who have agreed
+	Needed  int       `json:"needed"` // how many have to
+	Time    time.Time `json:"time"`
 }
 
 // Verified says whether the ledger holds.

@@ -197,9 +197,23 @@ func (c *Client) Upload(ctx context.Context, up PolicyUpload) (*PolicyVersion, e
 	return &out, c.send(ctx, http.MethodPost, "/v1/policies", up, &out)
 }
 
-// Activate puts a version in force, for an administrator.
-func (c *Client) Activate(ctx context.Context, version int) error {
-	return c.send(ctx, http.MethodPost, "/v1/policies/"+strconv.Itoa(version)+"/activate", nil, nil)
+// Activate puts a version in force, for an administrator. A [Problem] of type changed or loosens has
+// the difference.
+func (c *Client) Activate(ctx context.Context, version int, a Activation) (*Activated, error) {
+	var out Activated
+	return &out, c.send(ctx, http.MethodPost, "/v1/policies/"+strconv.Itoa(version)+"/activate", a, &out)
+}
+
+// Rollback puts the version in force that was before, for an administrator.
+func (c *Client) Rollback(ctx context.Context, a Activation) (*Activated, error) {
+	var out Activated
+	return &out, c.send(ctx, http.MethodPost, "/v1/policies/rollback", a, &out)
+}
+
+// Diff compares a version with the policy in force.
+func (c *Client) Diff(ctx context.Context, version int) (*PolicyDiff, error) {
+	var out PolicyDiff
+	return &out, c.send(ctx, http.MethodGet, "/v1/policies/"+strconv.Itoa(version)+"/diff", nil, &out)
 }
 
 // Policy returns a version of the policy; zero is the one in force.

@@ -125,9 +125,23 @@ func TestRequests(t *testing.T) {
 			},
 			"POST", "/v1/policies", `{"files": [{"name": "obstat.yaml", "text": "version: 1\n"}], "note": "first"}`,
 			&client.PolicyVersion{Version: 3, Digest: "d", Dialect: "native", By: "ann", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
-		{"activate", ``,
-			func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Activate(ctx, 3) },
-			"POST", "/v1/policies/3/activate", ``, nil},
+		{"activate", `{"version": 3, "in_force": true}`,
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.Activate(ctx, 3, client.Activation{Instead: 2, Reason: "release", Loosens: true})
+			},
+			"POST", "/v1/policies/3/activate", `{"instead": 2, "reason": "release", "loosens": true}`, &client.Activated{Version: 3, InForce: true}},
+		{"rollback", `{"version": 2, "in_force": false, "proposal": {"version": 2, "instead": 3, "back": true, "reason": "broken", "by": ["ann"], "needed": 2, "time": "2026-01-02T03:04:05Z"}}`,
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.Rollback(ctx, client.Activation{Instead: 3, Reason: "broken"})
+			},
+			"POST", "/v1/policies/rollback", `{"instead": 3, "reason": "broken"}`,
+			&client.Activated{Version: 2, Proposal: &client.Proposal{Version: 2, Instead: 3, Back: true, Reason: "broken", By: []string{"ann"}, Needed: 2, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}},
+		{"diff", `{"from": 1, "to": 3, "same": false, "witness": [{"tool": "bash", "text": "rm", "was": "deny", "now": "ask", "was_by": "a", "now_by": "b", "looser": true}, {"tool": "edit", "text": "x", "was": "ask", "now": "deny", "was_by": "a", "now_by": "b"}], "calls": 0, "flipped": null, "flips": []}`,
+			func(ctx context.Context, c *client.Client) (any, error) {
+				d, err := c.Diff(ctx, 3)
+				return len(d.Looser()), err
+			},
+			"GET", "/v1/policies/3/diff", ``, 1},
 		{"policy in force", `{"version": 4}`,
 			func(ctx context.Context, c *client.Client) (any, error) {
 				p, err := c.Policy(ctx, 0)

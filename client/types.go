@@ -246,6 +246,8 @@ type Problem struct {
 	Status int           `json:"status"`
 	Detail string        `json:"detail,omitempty"`
 	Errors obstat.Errors `json:"errors,omitempty"` // with positions
+	// Diff is how a version differs from the policy in force that was not put in its place.
+	Diff *PolicyDiff `json:"diff,omitempty"`
 }
 
 // Error returns the title and what was wrong.

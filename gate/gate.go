@@ -324,6 +324,12 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
 	return t
 }
 
+// Record writes down what a face did beside calls, such as putting a policy in force. Secrets are
+// masked.
+func (g *Gate) Record(ctx context.Context, records ...*ledger.Record) error {
+	return g.append(ctx, records...)
+}
+
 // append masks records and writes them.
 func (g *Gate) append(ctx context.Context, records ...*ledger.Record) error {
 	g.mu.Lock()

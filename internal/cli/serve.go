@@ -261,6 +261,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 			return nil, err
 		}
 		opts.Who = func(c *obstat.Call, d *obstat.Decision) approval.Who { return roster.For(c, d) }
+		opts.PolicyWho = roster.ForPolicy()
 	}
 	return opts, nil
 }
@@ -290,7 +291,15 @@ func readRoster(name string) (approval.Roster, error) {
 		problems = append(problems, n.Decode(data, &out)...)
 	}
 	f := dialect.File{Name: name, Data: data}
-	return out.Roster, f.Problems(problems).Fatal()
+	if err := f.Problems(problems).Fatal(); err != nil {
+		return nil, err
+	}
+	for i, l := range out.Roster {
+		if l.Policy && (l.Tool+l.Rule != "" || l.Safety || l.Who.NotCaller) {
+			return nil, usagef("%s: roster[%d] is about policies, so tool, rule, safety and not_caller say nothing in it", name, i)
+		}
+	}
+	return out.Roster, nil
 }
 
 // greet says where the server is, and how to log in.

@@ -135,9 +135,15 @@ func (p *tab) picture(name string) {
 	must(p.t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
 }
 
-func (p *tab) dark() {
+func (p *tab) dark() { p.scheme(true) }
+
+func (p *tab) scheme(dark bool) {
 	p.t.Helper()
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	value := "light"
+	if dark {
+		value = "dark"
+	}
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
 	must(p.t, err)
 }
 
@@ -232,6 +238,7 @@ func TestBrowser(t *testing.T) {
 	})
 	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
 	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
+	t.Run("put in force", func(t *testing.T) { putInForce(t, browser) })
 	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
 	t.Run("pages", func(t *testing.T) { pages(t, browser) })
 }
@@ -294,6 +301,48 @@ func policyError(t *testing.T, browser context.Context) {
 	if d := s.run("rm x"); d.Verdict != "deny" {
 		t.Errorf("%+v", d)
 	}
+}
+
+// putInForce: an administrator sees which denials a text lifts before it is in force, has to say
+// why, and is told where another was faster, with the text still there.
+func putInForce(t *testing.T, browser context.Context) {
+	s := open(t)
+	past(s)
+	root, bob := s.tab(browser, "root", server.RoleAdmin), s.tab(browser, "bob", server.RoleAdmin)
+	for _, p := range []*tab{root, bob} {
+		p.do(chromedp.Navigate(s.url+"/policies"), chromedp.WaitVisible(".editor textarea"))
+		p.eval(`document.querySelector(".editor textarea").value = document.querySelector(".editor textarea").value.replace('"rm *": "deny"', '"rm *": "ask"').replace('"git push *": "ask"', '"git push *": "allow"')`)
+		p.do(chromedp.Click("button[value=activate]"), chromedp.WaitVisible("#lifted"))
+	}
+	root.see(`getComputedStyle(document.querySelector(".witnesses.lifted code")).color == "rgb(179, 38, 30)"`) // red
+	root.picture("inforce")
+	root.do(chromedp.Click("button[value=confirm]"))
+	root.see(`!document.querySelector("#reason").validity.valid`) // nothing is sent without a reason
+	if d := s.run("rm x"); d.Verdict != "deny" {
+		t.Fatalf("%+v", d)
+	}
+	for _, size := range []struct {
+		name          string
+		width, height int64
+		dark          bool
+	}{{"inforce-dark", 1280, 900, true}, {"inforce-phone-dark", 360, 740, true}, {"inforce-phone", 360, 740, false}} {
+		root.scheme(size.dark)
+		root.do(chromedp.EmulateViewport(size.width, size.height))
+		root.picture(size.name)
+		wide, err := chromedp.Run(root.ctx, chromedp.Evaluate[int](`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".table")).length`))
+		must(t, err)
+		if wide > 0 {
+			t.Errorf("%s: %d elements stick out", size.name, wide)
+		}
+	}
+	root.do(chromedp.EmulateViewport(1280, 900), chromedp.SendKeys("#reason", "rm and push are asked about"), chromedp.Click("input[name=loosens]"), chromedp.Click("button[value=confirm]"))
+	root.sees("version 1 is in force")
+	bob.do(chromedp.SendKeys("#reason", "I want the same"), chromedp.Click("input[name=loosens]"), chromedp.Click("button[value=confirm]"))
+	bob.sees("Another version was put in force since you looked")
+	bob.see(`document.querySelector("#reason").value == "I want the same" && document.querySelector("input[name=text]").value.includes('"git push *": "allow"')`)
+	bob.picture("inforce-late")
+	bob.do(chromedp.Click("button[value=check]"), chromedp.WaitVisible(".editor textarea"))
+	bob.see(`document.querySelector(".editor textarea").value.includes('"git push *": "allow"')`)
 }
 
 func phone(t *testing.T, browser context.Context) {

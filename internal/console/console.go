@@ -36,7 +36,7 @@ type console struct {
 // New returns the pages of a server.
 func New(v *server.Service) *http.ServeMux {
 	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{}}
-	for _, name := range []string{"inbox", "request", "history", "record", "policies", "charts", "grants", "agents", "message"} {
+	for _, name := range []string{"inbox", "request", "history", "record", "policies", "inforce", "charts", "grants", "agents", "message"} {
 		shared := []string{"pages/frame.html", "pages/walks.html", "pages/" + name + ".html"}
 		if name == "request" {
 			shared = []string{"pages/frame.html", "pages/inbox.html", "pages/request.html"}
@@ -51,6 +51,10 @@ func (c *console) routes() *http.ServeMux {
 	static, _ := fs.Sub(files, "static") // it is embedded, so it is there
 	serve := http.StripPrefix("/static/", http.FileServerFS(static))
 	mux.HandleFunc("GET /static/", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") { // a directory would be listed
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		serve.ServeHTTP(w, r)
 	})
@@ -66,7 +70,9 @@ func (c *console) routes() *http.ServeMux {
 		"POST /policies":                    c.editPolicy,
 		"POST /policies/try":                c.tryCall,
 		"POST /policies/rollback":           c.rollback,
+		"GET /policies/{version}/activate":  c.reviewVersion,
 		"POST /policies/{version}/activate": c.activate,
+		"GET /policies/rollback":            c.reviewBack,
 		"GET /charts":                       c.charts,
 		"GET /grants":                       c.grants,
 		"POST /grants/{id}/revoke":          c.revoke,
@@ -126,6 +132,7 @@ var said = map[string]string{
 	"revoked":   "The grant was taken back.",
 	"kept":      "The version was kept. It is not in force yet.",
 	"activated": "The version is in force, on all replicas within two seconds.",
+	"proposed":  "The version is proposed. It is in force once the others have agreed.",
 }
 
 // render writes a page.

@@ -43,11 +43,19 @@ type site struct {
 
 func open(t *testing.T, behind ...mcp.Member) *site {
 	t.Helper()
+	return openWith(t, func(o *server.Options) { o.MCP = behind })
+}
+
+// openWith opens a server with other options.
+func openWith(t *testing.T, change func(*server.Options)) *site {
+	t.Helper()
 	s := &site{t: t, store: new(memory.Store), file: "opencode.json"}
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile(s.file, []byte(rules), 0o600))
 	h := httptest.NewUnstartedServer(nil)
-	srv, err := server.Open(t.Context(), server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{h.Listener.Addr().String()}, Console: console.New, MCP: behind})
+	opts := server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{h.Listener.Addr().String()}, Console: console.New}
+	change(&opts)
+	srv, err := server.Open(t.Context(), opts)
 	must(t, err)
 	t.Cleanup(srv.Close)
 	h.Config.Handler = srv.Handler()
@@ -318,21 +326,51 @@ func TestPolicy(t *testing.T) {
 	if d := s.run("rm y"); d.Verdict != "deny" {
 		t.Errorf("%+v", d)
 	}
-	if code, page = admin.post("/policies", form("activate", good)); code != 200 || !strings.Contains(page, "version 1 is in force") {
+	// First it is shown what would change; without a reason, or without saying that a denial is meant
+	// to be lifted, nothing changes.
+	if code, page = admin.post("/policies", form("activate", good)); code != 200 || !strings.Contains(page, "Denied now, and no more") || !strings.Contains(page, `class="witnesses lifted"`) {
+		t.Errorf("%d %s", code, page)
+	}
+	sure := form("confirm", good)
+	for _, missing := range []string{"reason", "loosens"} {
+		sure.Set("reason", "rm is asked about")
+		sure.Set("loosens", "1")
+		sure.Del(missing)
+		if code, page = admin.post("/policies", sure); code < 400 || !strings.Contains(page, "Nothing was changed") || !strings.Contains(htmlText(page), `"rm *": "ask"`) {
+			t.Errorf("without %s: %d %s", missing, code, page)
+		}
+		if d := s.run("rm y"); d.Verdict != "deny" {
+			t.Errorf("without %s: %+v", missing, d)
+		}
+	}
+	sure.Set("loosens", "1")
+	if code, page = admin.post("/policies", sure); code != 200 || !strings.Contains(page, "in force, on all replicas") || !strings.Contains(page, "rm is asked about") {
 		t.Errorf("%d %s", code, page)
 	}
 	if d := s.run("rm z"); d.Verdict != "ask" {
 		t.Errorf("%+v", d)
 	}
 	late := strings.Replace(rules, `"rm *": "deny"`, `"rm *": "allow"`, 1)
-	if code, page = admin.post("/policies", form("activate", late)); code != http.StatusConflict || !strings.Contains(page, "Another version was put in force since you began") || !strings.Contains(htmlText(page), `"rm *": "allow"`) {
-		t.Errorf("a version that nobody has looked at is replaced: %d %s", code, page)
+	for _, do := range []string{"activate", "confirm"} {
+		old := form(do, late)
+		old.Set("reason", "I was slower")
+		old.Set("loosens", "1")
+		code, page = admin.post("/policies", old)
+		for _, want := range []string{"Another version was put in force since you looked", "by root", "rm is asked about", "I was slower", `"rm *": "allow"`, `name="active" value="`} {
+			if code != http.StatusConflict || !strings.Contains(htmlText(page), want) {
+				t.Errorf("%s, a version that nobody has looked at: %d, without %q: %s", do, code, want, page)
+			}
+		}
 	}
 	if code, page = ann.post("/policies/try", url.Values{"tool": {"bash"}, "text": {"rm z"}}); code != 200 || !strings.Contains(page, "settled: ask") {
 		t.Errorf("%d %s", code, page)
 	}
-	if code, _ = admin.post("/policies/rollback", url.Values{}); code != 200 {
-		t.Errorf("%d", code)
+	if code, page = admin.get("/policies/rollback"); code != 200 || !strings.Contains(page, "the files that the server was started with, in place of") {
+		t.Errorf("%d %s", code, page)
+	}
+	active := regexp.MustCompile(`name="active" value="(\d+)"`).FindStringSubmatch(page)[1]
+	if code, page = admin.post("/policies/rollback", url.Values{"active": {active}, "reason": {"it was a mistake"}}); code != 200 {
+		t.Errorf("%d %s", code, page)
 	}
 	if d := s.run("rm z"); d.Verdict != "deny" {
 		t.Errorf("after the rollback: %+v", d)
@@ -406,7 +444,8 @@ func TestPolicyFiles(t *testing.T) {
 	must(t, err)
 	v, err := api.Upload(t.Context(), client.PolicyUpload{Files: []client.PolicyFile{{Name: "a.json", Layer: "global", Text: `{"permission": {"bash": "ask"}}`}, {Name: "b.json", Layer: "project", Text: `{"permission": {"edit": "deny"}}`}}, Dialect: "opencode"})
 	must(t, err)
-	must(t, api.Activate(t.Context(), v.Version))
+	_, err = api.Activate(t.Context(), v.Version, client.Activation{Reason: "two files", Loosens: true})
+	must(t, err)
 	if code, page := admin.get("/policies?file=1"); code != 200 || !strings.Contains(htmlText(page), `{"edit": "deny"}}</textarea>`) || !strings.Contains(page, "file=0#edit") {
 		t.Errorf("%d %s", code, page)
 	}
@@ -414,7 +453,9 @@ func TestPolicyFiles(t *testing.T) {
 	if code, page := admin.post("/policies", form); code != http.StatusUnprocessableEntity || !strings.Contains(page, `data-line="2"`) {
 		t.Errorf("%d %s", code, page)
 	}
-	form.Set("do", "activate")
+	form.Set("do", "confirm")
+	form.Set("reason", "edits are asked")
+	form.Set("loosens", "1")
 	form.Set("text", `{"permission": {"edit": "ask"}}`)
 	if code, page := admin.post("/policies", form); code != 200 || !strings.Contains(page, "version 2 is in force") {
 		t.Errorf("%d %s", code, page)

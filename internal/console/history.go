@@ -26,6 +26,7 @@ type row struct {
 	Seq                                  uint64
 	Time                                 time.Time
 	Kind, Verdict, Tool, Text, By, Agent string
+	Sender                               string // the machine whose word it is; "" where this server wrote it
 }
 
 // historyPage is the list of records.
@@ -49,7 +50,7 @@ func (c *console) history(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := r.URL.Query()
 	p := &historyPage{frame: f, Kind: v.Get("kind"), Text: v.Get("text"), Days: []int{1, 7, 30, 0}, Verdicts: []string{"allow", "ask", "deny", "approved", "refused", "expired"},
-		Kinds: []string{string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy)},
+		Kinds: []string{string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy), string(ledger.Access)},
 		Query: ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Session: v.Get("session"), Rule: v.Get("rule"), Limit: pageLength + 1}}
 	if p.Day, err = days(v, 7); err != nil {
 		return err
@@ -113,10 +114,13 @@ func rowOf(rec *ledger.Record) row {
 	if rec.Tool != "" && len(rec.Input) > 0 {
 		out.Text = explain.TextOf(&obstat.Call{Tool: rec.Tool, Input: rec.Input})
 	}
+	if f := rec.Foreign(); f != nil {
+		out.Sender = f.String()
+	}
 	if out.By == "" {
 		out.By = rec.Stage
 	}
-	if rec.Kind == ledger.Answer || rec.Kind == ledger.Policy {
+	if rec.Kind == ledger.Answer || rec.Kind == ledger.Policy || rec.Kind == ledger.Access {
 		out.By = rec.User
 	}
 	return out
@@ -126,6 +130,7 @@ func rowOf(rec *ledger.Record) row {
 type recordPage struct {
 	frame
 	Record  *ledger.Record
+	Sender  *ledger.Foreign // the machine that has sent it; nil where this server wrote it
 	Who     string
 	Where   string
 	Took    string
@@ -154,7 +159,7 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 	}
 	call := &obstat.Call{Tool: rec.Tool, Input: rec.Input, Agent: rec.Agent, Session: rec.Session, User: rec.User, Dir: rec.Dir}
 	hash := rec.Hash.String()
-	p := &recordPage{frame: f, Record: rec, Who: whoOf(call), Where: whereOf(rec.Pos), Took: fmt.Sprint(time.Duration(rec.Nanos).Round(100 * time.Nanosecond)),
+	p := &recordPage{frame: f, Record: rec, Sender: rec.Foreign(), Who: whoOf(call), Where: whereOf(rec.Pos), Took: fmt.Sprint(time.Duration(rec.Nanos).Round(100 * time.Nanosecond)),
 		Hash: hash[:min(16, len(hash))], Call: mark(explain.TextOf(call), ""), Diff: diffOf(call, unread), Related: related}
 	if rec.Kind == ledger.Decision {
 		if view, same, err := c.v.Explain(r.Context(), rec); err == nil {

@@ -53,6 +53,8 @@ type policyPage struct {
 	Shown    int // version of the files
 	File     int // the one in the editor
 	Versions []client.PolicyVersion
+	Back     bool             // there is a version before
+	Proposal *client.Proposal // waits for others to agree
 	Errors   []shownError
 	Diff     *client.PolicyDiff
 	Tried    tried
@@ -80,7 +82,7 @@ func (c *console) policyPage(r *http.Request) (*policyPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies, Since: countedDays}
+	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies, Back: all.Before != nil, Proposal: all.Proposal, Since: countedDays}
 	shown, err := c.v.Policy(r.Context(), version)
 	if err != nil {
 		p.Problem = err.Error() // the page is where it is mended
@@ -123,7 +125,7 @@ func (c *console) policies(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "policies", "frame", p)
 }
 
-// editPolicy checks the text in the editor, and keeps it, and puts it in force.
+// editPolicy checks the text in the editor, keeps it, or shows what it would change once in force.
 // What was typed stays in the editor.
 func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.policyPage(r)
@@ -147,18 +149,16 @@ func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
 		return c.render(w, http.StatusUnprocessableEntity, "policies", "frame", p)
 	}
 	p.Errors = shownErrors(checked.Warnings, edited.Name, true)
-	do, status := r.PostFormValue("do"), http.StatusOK
-	switch {
-	case do == "activate" && p.Admin() && r.PostFormValue("active") != strconv.Itoa(p.Active):
-		p.Problem = "Another version was put in force since you began. Nothing was changed; this is what would change now."
-		status = http.StatusConflict
-	case do == "save" || do == "activate":
-		return c.keep(w, r, up, do == "activate")
+	switch do := r.PostFormValue("do"); do {
+	case "activate", "confirm":
+		return c.putText(w, r, up, do == "confirm")
+	case "save":
+		return c.keep(w, r, up)
 	}
 	if p.Diff, err = c.v.DiffWith(r.Context(), up, 0); err != nil {
 		return err
 	}
-	return c.render(w, status, "policies", "frame", p)
+	return c.render(w, http.StatusOK, "policies", "frame", p)
 }
 
 // asWritten gives a text from a form the line ends that the file has: a browser
@@ -171,22 +171,15 @@ func asWritten(file, form string) string {
 	return form
 }
 
-func (c *console) keep(w http.ResponseWriter, r *http.Request, up *client.PolicyUpload, activate bool) error {
+func (c *console) keep(w http.ResponseWriter, r *http.Request, up *client.PolicyUpload) error {
 	me := server.PersonOf(r.Context())
 	if err := admin(me); err != nil {
 		return err
 	}
-	v, err := c.v.Upload(r.Context(), me, up)
-	if err != nil {
+	if _, err := c.v.Upload(r.Context(), me, up); err != nil {
 		return err
 	}
-	if !activate {
-		return done(w, r, "/policies?said=kept")
-	}
-	if err := c.v.Activate(r.Context(), me, v.Version); err != nil {
-		return err
-	}
-	return done(w, r, "/policies?said=activated")
+	return done(w, r, "/policies?said=kept")
 }
 
 // admin refuses people who do not look after policies.
@@ -207,32 +200,6 @@ func shownErrors(list obstat.Errors, file string, warning bool) (out []shownErro
 		out = append(out, one)
 	}
 	return out
-}
-
-func (c *console) activate(w http.ResponseWriter, r *http.Request) error {
-	me := server.PersonOf(r.Context())
-	if err := admin(me); err != nil {
-		return err
-	}
-	version, err := strconv.Atoi(r.PathValue("version"))
-	if err != nil || version < 0 {
-		return wrong("a version is a number, not %q", r.PathValue("version"))
-	}
-	if err := c.v.Activate(r.Context(), me, version); err != nil {
-		return err
-	}
-	return done(w, r, "/policies?said=activated")
-}
-
-func (c *console) rollback(w http.ResponseWriter, r *http.Request) error {
-	me := server.PersonOf(r.Context())
-	if err := admin(me); err != nil {
-		return err
-	}
-	if err := c.v.Rollback(r.Context(), me); err != nil {
-		return err
-	}
-	return done(w, r, "/policies?said=activated")
 }
 
 // tryCall shows how the policy decides a call that nobody makes.

@@ -84,7 +84,7 @@ func TestWrongRequests(t *testing.T) {
 		{s.ann, "GET", "/v1/requests?state=waiting", "", 400, `there is no state .*waiting.*; it is one of`},
 		{s.ann, "GET", "/v1/ledger?kind=decisions", "", 400, `there is no kind .*decisions`},
 		{s.ann, "GET", "/v1/policies/7", "", 404, `"detail":"version 7"`},
-		{s.admin, "POST", "/v1/policies/7/activate", "", 404, `there is no such version of the policy`},
+		{s.admin, "POST", "/v1/policies/7/activate", `{"instead":0,"reason":"a test"}`, 404, `there is no such version of the policy`},
 		{s.admin, "DELETE", "/v1/tokens/none", "", 404, "there is no such token"},
 		{s.admin, "POST", "/v1/tokens", `{"kind":"agent","name":"a","days":9999}`, 400, "1 to 3650 days, not 9999"},
 	} {

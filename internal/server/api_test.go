@@ -73,8 +73,8 @@ func TestOpenAPI(t *testing.T) {
 		{s.admin, "GET", "/v1/policies", ""},
 		{s.admin, "GET", "/v1/policies/1", ""},
 		{s.admin, "GET", "/v1/policies/1/diff", ""},
-		{s.admin, "POST", "/v1/policies/1/activate", ""},
-		{s.admin, "POST", "/v1/policies/rollback", ""},
+		{s.admin, "POST", "/v1/policies/1/activate", `{"instead":0,"reason":"a test","loosens":true}`},
+		{s.admin, "POST", "/v1/policies/rollback", `{"instead":1,"reason":"a test","loosens":true}`},
 		{s.admin, "POST", "/v1/tokens", `{"kind":"agent","name":"x"}`},
 		{s.admin, "GET", "/v1/tokens", ""},
 		{s.admin, "DELETE", "/v1/tokens/none", ""},
@@ -238,7 +238,7 @@ func TestPolicies(t *testing.T) {
 	if d := s.decide("rm y", ""); d.Verdict != "deny" {
 		t.Errorf("in force before it was activated: %+v", d)
 	}
-	if code, body := s.do(s.admin, "POST", "/v1/policies/1/activate", ""); code != 204 {
+	if code, body := s.do(s.admin, "POST", "/v1/policies/1/activate", `{"instead":0,"reason":"a test","loosens":true}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
 	d := s.decide("rm -rf z", "")
@@ -259,7 +259,7 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("after always: %+v", d)
 	}
 	for want := range []string{"ask", "deny"} {
-		if code, body := s.do(s.admin, "POST", "/v1/policies/rollback", ""); code != 204 {
+		if code, body := s.do(s.admin, "POST", "/v1/policies/rollback", fmt.Sprintf(`{"instead":%d,"reason":"a test","loosens":true}`, 2-want)); code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
 		if d := s.decide(fmt.Sprint("rm -rf ", want), ""); d.Verdict != []string{"ask", "deny"}[want] {

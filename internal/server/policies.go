@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/internal/lint"
 	"github.com/obstat/obstat/internal/replay"
@@ -25,6 +23,12 @@ func (v *Service) Policies(ctx context.Context) (*client.Policies, error) {
 		return nil, err
 	}
 	out := &client.Policies{Policies: []client.PolicyVersion{}, Active: v.s.shelf.version(), Files: v.s.gate.Status(ctx).Files}
+	if out.Before, err = v.before(ctx); err != nil {
+		return nil, err
+	}
+	if out.Proposal, err = v.Proposal(ctx); err != nil {
+		return nil, err
+	}
 	for _, p := range slices.Backward(list) {
 		p.Files, p.Active = nil, p.Version == out.Active
 		out.Policies = append(out.Policies, p)
@@ -94,27 +98,6 @@ func (v *Service) Upload(ctx context.Context, p *Person, up *client.PolicyUpload
 	return v.s.shelf.add(ctx, up, p.Name)
 }
 
-// Activate puts a version in force on all replicas, within two seconds; zero are
-// the files that each was started with.
-func (v *Service) Activate(ctx context.Context, p *Person, version int) error {
-	if err := v.s.shelf.activate(ctx, version, -1, p.Name); err != nil {
-		return err
-	}
-	return v.logPolicy(ctx, p, fmt.Sprintf("version %d of the policy was activated by %s", version, p.Name))
-}
-
-// Rollback puts the version in force that was before.
-func (v *Service) Rollback(ctx context.Context, p *Person) error {
-	if err := v.s.shelf.rollback(ctx, p.Name); err != nil {
-		return err
-	}
-	return v.logPolicy(ctx, p, fmt.Sprintf("the policy was rolled back to version %d by %s", v.s.shelf.version(), p.Name))
-}
-
-func (v *Service) logPolicy(ctx context.Context, p *Person, words string) error {
-	return v.s.store.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: p.Name, Policy: v.s.gate.Status(ctx).Policy, Reason: words})
-}
-
 // diffDays is how far back the calls go that a diff decides again.
 const diffDays = 7
 
@@ -125,11 +108,15 @@ func (v *Service) Diff(ctx context.Context, version int) (*client.PolicyDiff, er
 	if err != nil {
 		return nil, err
 	}
-	return v.DiffWith(ctx, &client.PolicyUpload{Files: up.Files, Dialect: up.Dialect, Options: up.Options}, version)
+	return v.DiffWith(ctx, uploadOf(up), version)
 }
 
 // DiffWith is [Service.Diff] for a policy that is not kept yet.
 func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version int) (*client.PolicyDiff, error) {
+	out, err := v.difference(up, version)
+	if err != nil {
+		return nil, err
+	}
 	next, err := load(up)
 	if err != nil {
 		return nil, err
@@ -138,7 +125,6 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 	if err != nil {
 		return nil, err
 	}
-	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: now.Policy.Digest() == next.Policy.Digest(), Witness: witnesses(now, next), Flips: []client.Flip{}}
 	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy, now.Policy)
 	if err != nil {
 		return nil, err
@@ -149,14 +135,4 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 		out.Flips = append(out.Flips, client.Flip{Tool: f.Call.Tool, Text: explain.TextOf(f.Call), Was: f.Was.String(), Now: f.Now.String(), Rule: f.Rule, Reason: f.Reason, Count: f.Count, Last: f.Time})
 	}
 	return out, nil
-}
-
-// witnesses returns the smallest call for each way in which the two policies
-// differ.
-func witnesses(now, next *dialect.Loaded) []client.Witness {
-	out := []client.Witness{}
-	for _, r := range diff.Compare(now.Policy, next.Policy, &diff.Options{Limit: 10_000}).Regions {
-		out = append(out, client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Mode: string(r.Call.Mode), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason})
-	}
-	return out
 }

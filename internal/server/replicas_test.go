@@ -61,11 +61,11 @@ func TestPolicyOnReplicas(t *testing.T) {
 		}
 	}
 	in("ask")
-	if code, body := first.do(first.admin, "POST", "/v1/policies/1/activate", ""); code != 204 {
+	if code, body := first.do(first.admin, "POST", "/v1/policies/1/activate", `{"instead":0,"reason":"a test","loosens":true}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
 	in("allow")
-	if code, body := replicas[1].do(replicas[1].admin, "POST", "/v1/policies/rollback", ""); code != 204 {
+	if code, body := replicas[1].do(replicas[1].admin, "POST", "/v1/policies/rollback", `{"instead":1,"reason":"a test","loosens":true}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
 	in("ask")

@@ -135,9 +135,9 @@ func policyRoutes() []route {
 			return v.Validate(&r.body)
 		}),
 		op("GET", "/v1/policies/{version}/diff", "Compare a version with the policy in force", people, nil, diffPolicy),
-		op("POST", "/v1/policies/{version}/activate", "Put a version in force on all replicas", admins, nil, activatePolicy),
-		op("POST", "/v1/policies/rollback", "Put the version in force that was before", admins, nil, func(v *Service, ctx context.Context, r *request[none]) (none, error) {
-			return none{}, v.Rollback(ctx, r.person)
+		op("POST", "/v1/policies/{version}/activate", "Put a version in force on all replicas, or agree to it where several people have to", people, nil, activatePolicy),
+		op("POST", "/v1/policies/rollback", "Put the version in force that was before, or agree to that", people, nil, func(v *Service, ctx context.Context, r *request[client.Activation]) (*client.Activated, error) {
+			return v.Rollback(ctx, r.person, &r.body)
 		}),
 	}
 }
@@ -462,10 +462,10 @@ func diffPolicy(v *Service, ctx context.Context, r *request[none]) (*client.Poli
 	return v.Diff(ctx, n)
 }
 
-func activatePolicy(v *Service, ctx context.Context, r *request[none]) (none, error) {
+func activatePolicy(v *Service, ctx context.Context, r *request[client.Activation]) (*client.Activated, error) {
 	n, err := version(r.Request)
 	if err != nil {
-		return none{}, err
+		return nil, err
 	}
-	return none{}, v.Activate(ctx, r.person, n)
+	return v.Activate(ctx, r.person, n, &r.body)
 }

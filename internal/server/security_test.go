@@ -103,8 +103,8 @@ func TestWhoMayWhat(t *testing.T) {
 		{"GET", "/v1/tokens", "", 403, 403, 200},
 		{"POST", "/v1/tokens", `{"kind":"person","name":"eve","roles":["admin"]}`, 403, 403, 200},
 		{"POST", "/v1/policies", `{"files":[]}`, 403, 403, 422},
-		{"POST", "/v1/policies/1/activate", "", 403, 403, 404},
-		{"POST", "/v1/policies/rollback", "", 403, 403, 400},
+		{"POST", "/v1/policies/1/activate", `{"instead":0,"reason":"a test","loosens":true}`, 403, 403, 404},
+		{"POST", "/v1/policies/rollback", `{"instead":0,"reason":"a test","loosens":true}`, 403, 403, 400},
 	} {
 		for token, want := range map[string]int{s.agent: tt.agent, s.ann: tt.ann, s.admin: tt.admin, "": 401} {
 			if code, body := s.do(token, tt.method, tt.path, tt.body); code != want {

@@ -42,6 +42,9 @@ type Options struct {
 	Shared bool
 	// Who says who may answer; nil: anybody who is logged in.
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
+	// PolicyWho says who of the administrators may put a version of the policy in force, and how
+	// many have to agree; see [approval.Roster].ForPolicy.
+	PolicyWho approval.Who
 	// AskTimeout is how long a request waits for people; zero is ten minutes.
 	AskTimeout time.Duration
 	// Hosts are the values of the Host header that are answered, as
@@ -118,7 +121,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
-	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared}
+	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}

@@ -239,7 +239,17 @@ func answerBy(p *Person, a *client.Answer) approval.Answer {
 
 // Answer takes a person's answer to a request.
 func (v *Service) Answer(ctx context.Context, p *Person, id string, a client.Answer) (*approval.Request, error) {
-	out := v.s.gate.Broker().AnswerWith(ctx, id, answerBy(p, &a))
+	answer := answerBy(p, &a)
+	if a.Allow && a.Scope == approval.Always {
+		who := &v.s.opts.PolicyWho
+		if why := alwaysChanges(who); why != "" {
+			return nil, fmt.Errorf("%w: %s", approval.ErrNotYou, why)
+		}
+		if err := who.Admit(nil, &answer); err != nil {
+			return nil, err
+		}
+	}
+	out := v.s.gate.Broker().AnswerWith(ctx, id, answer)
 	if out.Err != nil {
 		return nil, out.Err
 	}
@@ -390,17 +400,16 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 		}
 	}
 	slices.SortFunc(out, func(a, b RuleUse) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(verdictOf(&a), verdictOf(&b)))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(written(&a), written(&b)))
 	})
 	// What is written once may be several rules: obstat.yaml's deny of `read secrets` also asks for
-	// what may be one. It is shown once, as what it is at its strictest.
+	// what may be one. It is shown once, as it is written.
 	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text }), nil
 }
 
-func verdictOf(u *RuleUse) obstat.Verdict {
-	v, _ := obstat.ParseVerdict(u.Verdict) // it was made of one
-	return v
-}
+// written orders the rules of one sentence by how likely it says so: an ask beside a denial or an
+// allowance is made for what cannot be seen.
+func written(u *RuleUse) int { return slices.Index([]string{"deny", "allow", "ask"}, u.Verdict) }
 
 // Tools returns which verdicts calls to tools can get, and leaves out the tools
 // that are denied whatever their input.

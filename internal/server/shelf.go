@@ -2,19 +2,23 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/store/docs"
+	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -29,6 +33,7 @@ const (
 type active struct {
 	Version int       `json:"version"` // zero: the files that the server was started with
 	By      string    `json:"by"`
+	Reason  string    `json:"reason,omitempty"`
 	Time    time.Time `json:"time"`
 	// Before are the versions that were in force before, the latest last.
 	Before []int `json:"before,omitempty"`
@@ -37,7 +42,8 @@ type active struct {
 // A shelf is the policies that a server keeps: the [gate.Source] of its gate. One
 // version is in force on all replicas; until one is activated, the files are.
 type shelf struct {
-	store   docs.Store
+	store   Store
+	who     approval.Who // has to agree to a version
 	files   gate.Source
 	shared  bool              // other servers have files of their own: see [Options]
 	changed func(version int) // is told when another version is in force
@@ -109,6 +115,14 @@ func (s *shelf) version() int {
 	return 0
 }
 
+// doc returns the version of the document that says which version is in force.
+func (s *shelf) doc() int {
+	if now := s.now.Load(); now != nil {
+		return now.doc
+	}
+	return 0
+}
+
 // InForce returns the version in force, or the files.
 func (s *shelf) InForce(c *obstat.Call) (*policy.InForce, error) {
 	if now := s.now.Load(); now != nil && now.version > 0 {
@@ -121,6 +135,9 @@ func (s *shelf) InForce(c *obstat.Call) (*policy.InForce, error) {
 // and in force on all replicas. Until there is one, a server that is alone writes to its files;
 // of several, the first such version is made of the files of the one that is asked.
 func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
+	if why := alwaysChanges(&s.who); why != "" {
+		return errors.New(why)
+	}
 	if s.version() == 0 && !s.shared {
 		return s.files.Accept(ctx, a)
 	}
@@ -150,7 +167,16 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 	if err != nil {
 		return err
 	}
-	return s.activate(ctx, next.Version, v.Version, a.By)
+	c := change{version: next.Version, instead: v.Version, digest: next.Digest, reason: up.Note, people: []approval.Answer{{By: a.By, Time: time.Now()}}}
+	return s.putInForce(ctx, &c, s.store.Append)
+}
+
+// alwaysChanges says why one person's "always" cannot change the policy; "" where it can.
+func alwaysChanges(who *approval.Who) string {
+	if who.People() < 2 {
+		return ""
+	}
+	return fmt.Sprintf("a rule for good changes the policy, which takes %d people: give it to the session, or put a version in force", who.People())
 }
 
 // errSeveral refuses to make a version of one policy where others deny beside it.
@@ -226,10 +252,68 @@ func (s *shelf) add(ctx context.Context, up *client.PolicyUpload, by string) (*c
 	}
 }
 
-// activate puts a version in force, if another one still is; -1 takes any.
-func (s *shelf) activate(ctx context.Context, version, instead int, by string) error {
-	if version > 0 {
-		v, err := s.get(ctx, version)
+// A change puts another version in force.
+type change struct {
+	version int
+	instead int    // the version that has to be in force still
+	back    bool   // it is the version before, and the one in force is taken off
+	digest  string // of the version
+	reason  string
+	people  []approval.Answer // who have agreed
+	lifted  []client.Witness  // looser calls
+}
+
+// by names the people.
+func (c *change) by() string {
+	names := make([]string, len(c.people))
+	for i := range c.people {
+		names[i] = c.people[i].By
+	}
+	return strings.Join(names, " and ")
+}
+
+// name returns a version in words.
+func versionName(version int) string {
+	if version == 0 {
+		return "the files that the server was started with"
+	}
+	return fmt.Sprintf("version %d of the policy", version)
+}
+
+// record returns the record that something becomes of the change: `put`, `rolled back to`.
+func (c *change) record(words string) *ledger.Record {
+	type person struct {
+		By    string    `json:"by"`
+		Login string    `json:"login,omitempty"`
+		Roles []string  `json:"roles,omitempty"`
+		Time  time.Time `json:"time"`
+	}
+	detail := struct {
+		Version int              `json:"version"`
+		Instead int              `json:"instead"`
+		Back    bool             `json:"back,omitempty"`
+		Reason  string           `json:"reason"`
+		People  []person         `json:"people"`
+		Looser  int              `json:"looser,omitempty"`
+		Lifted  []client.Witness `json:"lifted,omitempty"` // the first of the looser ones
+	}{Version: c.version, Instead: c.instead, Back: c.back, Reason: c.reason, Looser: len(c.lifted), Lifted: c.lifted[:min(len(c.lifted), maxLifted)]}
+	for _, a := range c.people {
+		detail.People = append(detail.People, person{a.By, a.Login, a.Roles, a.Time})
+	}
+	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: c.by(), Policy: c.digest, Reason: ledger.Clip(words + ": " + c.reason)}
+	rec.Detail, _ = json.Marshal(detail) // texts and numbers can be written
+	return rec
+}
+
+// maxLifted bounds how many looser calls a record lists.
+const maxLifted = 50
+
+// putInForce puts a version in force, if the one that it was compared with still is. The record
+// comes first: nothing is in force that is not written down. Where another was faster after all, a
+// second record says so.
+func (s *shelf) putInForce(ctx context.Context, c *change, log func(context.Context, ...*ledger.Record) error) error {
+	if c.version > 0 {
+		v, err := s.get(ctx, c.version)
 		if err != nil {
 			return err
 		}
@@ -237,32 +321,49 @@ func (s *shelf) activate(ctx context.Context, version, instead int, by string) e
 			return err // a newer obstat may have taken it
 		}
 	}
-	_, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error {
-		if instead >= 0 && a.Version != instead {
-			return fmt.Errorf("%w: version %d is in force by now", docs.ErrChanged, a.Version)
-		}
-		before := append(slices.Clone(a.Before), a.Version)
-		*a = active{Version: version, By: by, Time: time.Now().UTC(), Before: before[max(0, len(before)-100):]}
-		return nil
-	})
-	if err != nil {
+	now, _, err := docs.Get[active](ctx, s.store, activeKind, activeID)
+	if err != nil && !errors.Is(err, docs.ErrNotFound) {
 		return err
+	}
+	if err := now.follow(c); err != nil {
+		return err
+	}
+	words := fmt.Sprintf("%s put %s in force, in place of %s", c.by(), versionName(c.version), versionName(c.instead))
+	if c.back {
+		words = fmt.Sprintf("%s rolled back to %s, from %s", c.by(), versionName(c.version), versionName(c.instead))
+	}
+	if err := log(ctx, c.record(words)); err != nil {
+		return err
+	}
+	if _, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error { return a.follow(c) }); err != nil {
+		return errors.Join(err, log(ctx, c.record(versionName(c.version)+" was not put in force: "+firstLine(err.Error()))))
 	}
 	return s.refresh(ctx)
 }
 
-// rollback puts the version in force that was before.
-func (s *shelf) rollback(ctx context.Context, by string) error {
-	_, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error {
-		if len(a.Before) == 0 {
-			return bad("no other version was in force before")
-		}
-		last := len(a.Before) - 1
-		*a = active{Version: a.Before[last], By: by, Time: time.Now().UTC(), Before: a.Before[:last]}
-		return nil
-	})
-	if err != nil {
-		return err
+// follow makes the change, if the version that it was compared with is in force.
+func (a *active) follow(c *change) error {
+	before := append(slices.Clone(a.Before), a.Version)
+	switch {
+	case a.Version != c.instead:
+		return fmt.Errorf("%w: %s", docs.ErrChanged, a.words())
+	case c.back && (len(a.Before) == 0 || a.Before[len(a.Before)-1] != c.version):
+		return fmt.Errorf("%w: another version is the one before by now", docs.ErrChanged)
+	case c.back:
+		before = a.Before[:len(a.Before)-1]
 	}
-	return s.refresh(ctx)
+	*a = active{Version: c.version, By: c.by(), Reason: c.reason, Time: time.Now().UTC(), Before: before[max(0, len(before)-100):]}
+	return nil
+}
+
+// words say who put the version in force that is.
+func (a *active) words() string {
+	text := versionName(a.Version) + " is in force by now"
+	if a.By != "" {
+		text += fmt.Sprintf(", by %s at %s", a.By, a.Time.UTC().Format(time.DateTime+" UTC"))
+	}
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	return text
 }
