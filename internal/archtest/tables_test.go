@@ -27,6 +27,9 @@ var importTable = []importRow{
 	{pkg: "", may: []string{"pattern", "shell", "paths", "effect", "internal/jsonx", "internal/tree"},
 		why: "the engine links only the shell parser; files, storage and faces come to it as data, and JSON it reads as everybody does"},
 
+	{pkg: "confine", third: []string{"golang.org/x/sys/unix"},
+		why: "confine is mechanism: it holds a command to a Profile, and must not know policies, agents or faces"},
+
 	{pkg: "internal/tree",
 		why: "tree is the document that all formats share; it cannot know any of them"},
 	{pkg: "internal/jsonx", may: []string{"internal/tree"},

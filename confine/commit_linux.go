@@ -1,0 +1,357 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// judge sets the outcome of each change: names that the Profile protects are refused, then the
+// caller is asked, and a change below something that does not come about does not either.
+func (l *layers) judge(changes []Change, hidden, readOnly []string, ask func(Change) Verdict) {
+	lost := map[string]bool{} // directories that will not be made
+	for i := range changes {
+		c := &changes[i]
+		switch {
+		case below(c.Path, hidden):
+			c.Outcome, c.Why = Refused, "the name is hidden from the command"
+		case below(c.Path, readOnly):
+			c.Outcome, c.Why = Refused, "the name is read-only"
+		case c.Type == "socket" || c.Type == "device":
+			c.Outcome, c.Why = Dropped, "a "+c.Type+" is of no use after the run"
+		case c.Kind != Deleted && lost[filepath.Dir(c.rel)]:
+			c.Outcome, c.Why = Dropped, "its directory is not made"
+		case c.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 && c.Type == "file":
+			c.Outcome, c.Why = Refused, "a program that runs with another user's rights"
+		case l.conflicts(*c):
+			c.Outcome, c.Why = Conflict, "the workspace's own file was changed during the run"
+		case ask == nil || ask(*c) != Commit:
+			c.Outcome, c.Why = Dropped, "not accepted"
+		default:
+			c.Outcome = Committed
+		}
+		if c.Type == "dir" && c.Kind == Created && c.Outcome != Committed {
+			lost[c.rel] = true
+		}
+	}
+}
+
+func below(path string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return isBelow(path, n) })
+}
+
+// conflicts reports whether the workspace's file was made, changed or removed since the run
+// began. Directories change whenever their entries do and are not looked at.
+func (l *layers) conflicts(c Change) bool {
+	if c.Type == "dir" {
+		return false
+	}
+	return c.lower.Exists && c.lower.Change > l.began || !c.lower.Exists && c.origin
+}
+
+// A journal is a commit that has begun. It is written whole before its first step; the steps
+// can be done twice, so that a killed commit is finished by doing them again.
+type journal struct {
+	Root  string
+	Steps []step
+}
+
+// A step puts one change into place.
+type step struct {
+	Do    string // "delete", "mkdir", "put", "mode", "times"
+	Path  string // below the root, and below the upper layer
+	Dir   bool   `json:",omitempty"`
+	Mode  fs.FileMode
+	Lower identity
+	Times [2]time.Time
+	Whole bool `json:",omitempty"` // a new directory with all its contents
+	UID   int
+	GID   int
+}
+
+const journalName = "journal.json"
+
+// commit brings the accepted changes into the workspace. Outcomes change where one turns out
+// to be in conflict after all.
+func (l *layers) commit(changes []Change, stopAfter int) error {
+	j := journal{Root: l.root}
+	whole := l.wholeDirs(changes)
+	for _, c := range changes {
+		if c.Outcome == Committed && !insideWhole(c, whole) {
+			j.Steps = append(j.Steps, stepOf(c, whole[c.rel]))
+		}
+	}
+	if len(j.Steps) == 0 {
+		return nil
+	}
+	if err := l.writeJournal(&j); err != nil {
+		return err
+	}
+	failed, err := l.apply(&j, stopAfter)
+	for _, f := range failed {
+		for i := range changes {
+			if changes[i].Path == f.Path && changes[i].Outcome == Committed {
+				changes[i].Outcome, changes[i].Why = f.Outcome, f.Why
+			}
+		}
+	}
+	return err
+}
+
+func stepOf(c Change, whole bool) step {
+	s := step{Path: c.rel, Dir: c.Type == "dir", Mode: c.Mode, Lower: c.lower, Times: c.times, Whole: whole, UID: -1, GID: -1}
+	if info, err := os.Lstat(c.Layer); err == nil {
+		o := owner(info)
+		s.UID, s.GID = int(o[0]), int(o[1])
+	}
+	switch {
+	case c.Kind == Deleted:
+		s.Do = "delete"
+	case whole:
+		s.Do = "put"
+	case s.Dir && c.Kind == Created:
+		s.Do = "mkdir"
+	case c.Kind == ModeChanged:
+		s.Do = "mode"
+	case c.Kind == Touched:
+		s.Do = "times"
+	default:
+		s.Do = "put"
+	}
+	return s
+}
+
+// wholeDirs finds new directories that can be moved with all their contents in one step:
+// accepted to the last file, and on the workspace's own file system.
+func (l *layers) wholeDirs(changes []Change) map[string]bool {
+	out := map[string]bool{}
+	if !sameDevice(l.upper, l.root) {
+		return out
+	}
+	for _, c := range changes {
+		if c.Kind == Created && c.Type == "dir" && !c.lower.Exists {
+			out[c.rel] = true
+		}
+	}
+	for _, c := range changes {
+		if c.Outcome == Committed && c.Kind == Created {
+			continue
+		}
+		for dir := c.rel; dir != "."; dir = filepath.Dir(dir) {
+			delete(out, dir)
+		}
+	}
+	return out
+}
+
+func insideWhole(c Change, whole map[string]bool) bool {
+	for dir := filepath.Dir(c.rel); dir != "."; dir = filepath.Dir(dir) {
+		if whole[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+func sameDevice(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
+}
+
+// writeJournal makes the journal appear whole or not at all.
+func (l *layers) writeJournal(j *journal) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(l.dir, journalName)
+	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	return err
+}
+
+// errStopped ends a commit early, as a test of killed ones wants.
+var errStopped = errors.New("confine: stopped in the middle of a commit")
+
+// apply does the steps of a journal and returns those that could not be done.
+func (l *layers) apply(j *journal, stopAfter int) ([]Change, error) {
+	root, err := unix.Open(j.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(root)
+	var out []Change
+	for i, s := range j.Steps {
+		if stopAfter > 0 && i == stopAfter {
+			return out, errStopped
+		}
+		err := l.applyStep(root, s)
+		var conflict *conflictError
+		switch {
+		case errors.As(err, &conflict):
+			out = append(out, Change{Path: filepath.Join(j.Root, s.Path), Outcome: Conflict, Why: conflict.why})
+		case err != nil:
+			return out, &fs.PathError{Op: s.Do, Path: filepath.Join(j.Root, s.Path), Err: err}
+		default:
+			out = append(out, Change{Path: filepath.Join(j.Root, s.Path), Outcome: Committed})
+		}
+	}
+	return out, nil
+}
+
+type conflictError struct{ why string }
+
+func (e *conflictError) Error() string { return e.why }
+
+// applyStep works in the directory of the step's path, reached without following links: the
+// workspace may have got one since.
+func (l *layers) applyStep(root int, s step) error {
+	dir := filepath.Dir(s.Path)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
+	parent, err := unix.Openat2(root, dir, &how)
+	if errors.Is(err, unix.ENOENT) && s.Do == "delete" {
+		return nil
+	} else if err != nil {
+		return &conflictError{"its directory is gone or has become a link"}
+	}
+	defer unix.Close(parent)
+	name := filepath.Base(s.Path)
+	switch s.Do {
+	case "delete":
+		return deleteStep(parent, name, s)
+	case "mkdir":
+		return mkdirStep(parent, name, s)
+	case "put":
+		return l.putStep(parent, name, s)
+	case "mode":
+		if err := sameFile(parent, name, s); err != nil {
+			return err
+		}
+		return modeStep(parent, name, s)
+	case "times":
+		if err := sameFile(parent, name, s); err != nil {
+			return err
+		}
+		return timesStep(parent, name, s)
+	}
+	return errors.New("unknown step " + s.Do)
+}
+
+// sameFile looks whether the workspace's file is still the one that the change was judged by.
+func sameFile(parent int, name string, s step) error {
+	var stat unix.Stat_t
+	err := unix.Fstatat(parent, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	exists := err == nil
+	if exists != s.Lower.Exists || exists && (stat.Ino != s.Lower.Inode || !s.Dir && stat.Ctim.Nano() != s.Lower.Change) {
+		return &conflictError{"the workspace's own file was changed before the commit"}
+	}
+	return nil
+}
+
+func deleteStep(parent int, name string, s step) error {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(parent, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil // gone already
+	}
+	if err := sameFile(parent, name, s); err != nil {
+		return err
+	}
+	flags := 0
+	if s.Dir {
+		flags = unix.AT_REMOVEDIR
+	}
+	err := unix.Unlinkat(parent, name, flags)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		return &conflictError{"the directory still holds files that stay"}
+	}
+	return err
+}
+
+func mkdirStep(parent int, name string, s step) error {
+	err := unix.Mkdirat(parent, name, 0o700)
+	if errors.Is(err, unix.EEXIST) {
+		var stat unix.Stat_t
+		if unix.Fstatat(parent, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil && stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return &conflictError{"something else has its name by now"}
+		}
+	} else if err != nil {
+		return err
+	}
+	return modeStep(parent, name, s)
+}
+
+func modeStep(parent int, name string, s step) error {
+	if err := unix.Fchownat(parent, name, s.UID, s.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return unix.Fchmodat(parent, name, uint32(unixMode(s.Mode)), 0)
+}
+
+func unixMode(m fs.FileMode) fs.FileMode {
+	mode := m.Perm()
+	if m&fs.ModeSticky != 0 {
+		mode |= unix.S_ISVTX
+	}
+	if m&fs.ModeSetgid != 0 {
+		mode |= unix.S_ISGID
+	}
+	if m&fs.ModeSetuid != 0 {
+		mode |= unix.S_ISUID
+	}
+	return mode
+}
+
+func timesStep(parent int, name string, s step) error {
+	times := []unix.Timespec{unix.NsecToTimespec(s.Times[0].UnixNano()), unix.NsecToTimespec(s.Times[1].UnixNano())}
+	return unix.UtimesNanoAt(parent, name, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// putStep moves a file, link or new directory from the layer over the workspace's, in one
+// rename.
+func (l *layers) putStep(parent int, name string, s step) error {
+	from := filepath.Join(l.upper, s.Path)
+	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		return nil // moved already
+	} else if err != nil {
+		return err
+	}
+	if err := sameFile(parent, name, s); err != nil {
+		return err
+	}
+	if s.Whole {
+		filepath.WalkDir(from, func(path string, _ fs.DirEntry, _ error) error { stripAttributes(path); return nil })
+	} else {
+		stripAttributes(from)
+	}
+	err := unix.Renameat(unix.AT_FDCWD, from, parent, name)
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTDIR) {
+		return &conflictError{"something of another kind has its name by now"}
+	}
+	if !errors.Is(err, unix.EXDEV) {
+		return err
+	}
+	temp := ".obstat-" + strings.TrimPrefix(filepath.Base(l.dir), layersPrefix)
+	if err := copyInto(parent, temp, from, s); err != nil {
+		unix.Unlinkat(parent, temp, 0)
+		return err
+	}
+	if err := unix.Renameat(parent, temp, parent, name); err != nil {
+		unix.Unlinkat(parent, temp, 0)
+		return err
+	}
+	return os.Remove(from)
+}

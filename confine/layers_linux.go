@@ -1,0 +1,221 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// layers are the directories of one overlay run, below the workspace's state directory. A lock
+// on one of their files says that the run is alive; leftovers of killed runs are found by it.
+type layers struct {
+	dir, upper, work, mask string
+	root                   string // the workspace
+	began                  int64  // ctime of the lock's file: later changes of the workspace are conflicts
+	lock                   *os.File
+	done                   bool // nothing is left for Recover
+}
+
+const layersPrefix = "run-"
+
+// newLayers makes empty layers above a workspace, and puts those of killed runs in order.
+func newLayers(state, root string) (layers, error) {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return layers{}, err
+	}
+	if _, err := Recover(state); err != nil {
+		return layers{}, fmt.Errorf("confine: changes of an earlier run: %w", err)
+	}
+	dir, err := os.MkdirTemp(state, layersPrefix)
+	if err != nil {
+		return layers{}, err
+	}
+	l := layers{dir: dir, upper: dir + "/upper", work: dir + "/work", root: root}
+	if err := l.fill(); err != nil {
+		l.remove()
+		return layers{}, err
+	}
+	return l, nil
+}
+
+func (l *layers) fill() error {
+	f, err := lockLayers(l.dir)
+	if err != nil {
+		return err
+	}
+	l.lock = f
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	l.began = changeTime(info)
+	if err := os.Mkdir(l.work, 0o700); err != nil {
+		return err
+	}
+	return mirrorDir(l.root, l.upper)
+}
+
+// lockLayers takes the lock of a run's directory; os.ErrExist says that the run is alive.
+func lockLayers(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, os.ErrExist
+	}
+	return f, nil
+}
+
+// mirrorDir makes a directory with the owner, mode and times of another: the upper one of two
+// merged directories is the one whose attributes show.
+func mirrorDir(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	sys := info.Sys().(*unixStat)
+	if err := os.Lchown(to, int(sys.Uid), int(sys.Gid)); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	if err := os.Chmod(to, info.Mode().Perm()|info.Mode()&(os.ModeSetgid|os.ModeSticky)); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// hide puts whiteouts for names of the workspace into a layer of their own, so that the upper
+// one holds nothing but the command's changes.
+func (l *layers) hide(names []string) error {
+	for _, name := range names {
+		rel, err := filepath.Rel(l.root, name)
+		if err != nil || rel == "." || strings.HasPrefix(rel, "../") || !isDir(filepath.Dir(name)) {
+			continue
+		}
+		if l.mask == "" {
+			l.mask = l.dir + "/mask"
+			if err := mirrorDir(l.root, l.mask); err != nil {
+				return err
+			}
+		}
+		if err := l.whiteout(rel); err != nil {
+			return fmt.Errorf("hide %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (l *layers) whiteout(rel string) error {
+	at := ""
+	for part := range strings.SplitSeq(filepath.Dir(rel), "/") {
+		if at = filepath.Join(at, part); at == "." {
+			continue
+		}
+		if isWhiteout(filepath.Join(l.mask, at)) {
+			return nil // hidden with its directory
+		}
+		if err := mirrorDir(filepath.Join(l.root, at), filepath.Join(l.mask, at)); err != nil {
+			return err
+		}
+	}
+	to := filepath.Join(l.mask, rel)
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	parent := filepath.Dir(to)
+	before, err := os.Stat(parent)
+	if err != nil {
+		return err
+	}
+	if err := unix.Mknod(to, unix.S_IFCHR, 0); err != nil {
+		return err
+	}
+	return os.Chtimes(parent, before.ModTime(), before.ModTime())
+}
+
+func isWhiteout(path string) bool {
+	var stat unix.Stat_t
+	return unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFCHR && stat.Rdev == 0
+}
+
+// remove deletes the layers. The kernel leaves a directory without any mode in work.
+func (l *layers) remove() error {
+	err := removeTree(l.dir)
+	if l.lock != nil {
+		l.lock.Close()
+	}
+	return err
+}
+
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil {
+		return nil
+	}
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// Recover puts the state directory of overlay workspaces in order after runs that were killed:
+// a commit that had begun is finished, and its changes are returned; layers that had not come
+// that far are dropped. Runs that are alive are left alone.
+func Recover(state string) ([]Change, error) {
+	entries, err := os.ReadDir(state)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var out []Change
+	var errs []error
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), layersPrefix) {
+			continue
+		}
+		done, err := recoverRun(filepath.Join(state, e.Name()))
+		out = append(out, done...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func recoverRun(dir string) ([]Change, error) {
+	lock, err := lockLayers(dir)
+	if errors.Is(err, os.ErrExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	l := layers{dir: dir, upper: dir + "/upper", lock: lock}
+	text, err := os.ReadFile(dir + "/" + journalName)
+	if err != nil {
+		return nil, l.remove()
+	}
+	var j journal
+	if err := json.Unmarshal(text, &j); err != nil {
+		return nil, l.remove() // written whole before it got its name: never half
+	}
+	l.root = j.Root
+	changes, err := l.apply(&j, 0)
+	if err != nil {
+		lock.Close()
+		return changes, err
+	}
+	return changes, l.remove()
+}

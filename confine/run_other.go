@@ -1,0 +1,27 @@
+//go:build !linux
+
+package confine
+
+import (
+	"context"
+	"runtime"
+)
+
+// Main runs the part of a confined run that happens in a process of its own. On this system
+// there is none, and it returns at once.
+func Main() {}
+
+func run(context.Context, Profile, Command) (Result, error) { return Result{}, ErrUnsupported }
+
+func probe(context.Context, simulation) Report {
+	return Report{Level: LevelNone, Why: "no confinement is known for " + runtime.GOOS}
+}
+
+// Recover has nothing to finish on this system.
+func Recover(string) ([]Change, error) { return nil, ErrUnsupported }
+
+// Left lists nothing on this system.
+func Left(string) ([]Kept, error) { return nil, ErrUnsupported }
+
+// Stop has nothing to end on this system.
+func Stop(string) error { return ErrUnsupported }

@@ -1,0 +1,8 @@
+package confine
+
+import "golang.org/x/sys/unix"
+
+const filterArch = unix.AUDIT_ARCH_AARCH64
+
+// deniedHere are calls that this architecture has besides.
+var deniedHere = []uint32{unix.SYS_KEXEC_FILE_LOAD}
