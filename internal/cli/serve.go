@@ -318,7 +318,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		fmt.Fprintf(o.IO.Out, "there is no link to log in with: %s; obstat token login makes one\n", visible(no.Why))
 		return nil
 	}
-	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin})
+	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin}, userName()+", who started the server")
 	if err != nil {
 		return err
 	}
@@ -342,8 +342,8 @@ func browsed(address string, names []string) string {
 	return address
 }
 
-func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string) (string, error) {
-	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles}, userName())
+func loginLink(ctx context.Context, keep server.Store, base, name string, roles []string, by string) (string, error) {
+	key, err := server.NewLogin(ctx, keep, server.Person{Name: name, Roles: roles}, by)
 	return base + "/login?key=" + url.QueryEscape(key), err
 }
 
@@ -431,7 +431,8 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
 		return usagef("--workspace is an absolute path")
 	}
-	if _, err := o.meant(o.Store.stored()); err != nil {
+	who, err := o.meant(o.Store.stored())
+	if err != nil {
 		return err
 	}
 	keep, err := o.Store.any(ctx)
@@ -439,7 +440,7 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 		return err
 	}
 	defer keep.Close()
-	tok, err := server.NewToken(ctx, keep, t, userName())
+	tok, err := server.NewToken(ctx, keep, t, who.String())
 	if err != nil {
 		return err
 	}
@@ -456,7 +457,8 @@ type tokenJSON struct {
 }
 
 func loginRun(ctx context.Context, o *tokenOptions) error {
-	if _, err := o.meant(o.Store.stored()); err != nil {
+	who, err := o.meant(o.Store.stored())
+	if err != nil {
 		return err
 	}
 	keep, err := o.Store.any(ctx)
@@ -464,7 +466,7 @@ func loginRun(ctx context.Context, o *tokenOptions) error {
 		return err
 	}
 	defer keep.Close()
-	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), cmp.Or(o.As, userName()), o.Roles)
+	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), cmp.Or(o.As, userName()), o.Roles, who.String())
 	if err != nil {
 		return err
 	}

@@ -404,6 +404,7 @@ func pages(t *testing.T, browser context.Context) {
 	root.do(chromedp.Click(card(pending[0].ID, "button[value=session]")))
 	root.sees("Nothing stands in the way")
 	story(s)
+	s.laptop(&ledger.Record{Time: time.Now(), Kind: ledger.Decision, Agent: "claude-code", Tool: "bash", Verdict: "allow", Input: []byte(`{"command":"npm ci"}`), Rule: "Bash(npm ci)"})
 	root.do(chromedp.Navigate(s.url + "/"))
 	root.sees("git push --force")
 	root.picture("inbox")
@@ -425,6 +426,9 @@ func pages(t *testing.T, browser context.Context) {
 		}
 		if name == "grants" {
 			root.sees("npm test")
+		}
+		if name == "history" {
+			root.sees("word of laptop")
 		}
 		root.picture(name)
 	}

@@ -155,6 +155,9 @@ func needs(r *approval.Request, p *server.Person) string {
 	if len(r.Who.Each) > 0 {
 		parts = append(parts, "takes one of each of "+strings.Join(r.Who.Each, ", "))
 	}
+	if r.Who.Logins() && p.Login == "" {
+		parts = append(parts, "log in anew to approve it: it takes a person who is logged in")
+	}
 	if r.Who.NotCaller && r.Call.User == p.Name {
 		parts = append(parts, "somebody other than you has to answer")
 	}

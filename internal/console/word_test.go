@@ -13,19 +13,24 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
+// laptop has a machine send a record of its own ledger.
+func (s *site) laptop(r *ledger.Record) {
+	s.t.Helper()
+	tok, err := server.NewToken(s.t.Context(), s.store, client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent}, "test")
+	must(s.t, err)
+	must(s.t, r.Seal(0, ledger.Hash{}))
+	line, err := r.Encode()
+	must(s.t, err)
+	c, err := client.New(client.Options{URL: s.url, Token: tok.Secret})
+	must(s.t, err)
+	must(s.t, c.SendRecords(s.t.Context(), []string{string(line)}))
+}
+
 // TestForeignRecordsAreMarked: the history, and the page of a record, say whose word it is where a
 // machine has sent it; what this server decided has no such mark.
 func TestForeignRecordsAreMarked(t *testing.T) {
 	s := open(t)
-	tok, err := server.NewToken(t.Context(), s.store, client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent}, "test")
-	must(t, err)
-	r := &ledger.Record{Time: time.Now(), Kind: ledger.Answer, Agent: "a2", Tool: "bash", Verdict: "approved", Reason: "approved by boss"}
-	must(t, r.Seal(0, ledger.Hash{}))
-	line, err := r.Encode()
-	must(t, err)
-	c, err := client.New(client.Options{URL: s.url, Token: tok.Secret})
-	must(t, err)
-	must(t, c.SendRecords(t.Context(), []string{string(line)}))
+	s.laptop(&ledger.Record{Time: time.Now(), Kind: ledger.Answer, Agent: "a2", Tool: "bash", Verdict: "approved", Reason: "approved by boss"})
 	s.run("git status")
 	ann := s.visitor("ann")
 	_, page := ann.get("/history")

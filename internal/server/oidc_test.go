@@ -16,7 +16,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/server"
+	"github.com/obstat/obstat/ledger"
 )
 
 // A provider is an OpenID provider that lets everybody in as ann.
@@ -82,6 +85,7 @@ func newProvider(t *testing.T) *provider {
 func TestOIDC(t *testing.T) {
 	p := newProvider(t)
 	s := open(t, func(o *server.Options) {
+		o.Who = func(*obstat.Call, *obstat.Decision) approval.Who { return approval.Who{Needed: 2} }
 		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0]}
 	})
 	login := func(change func(map[string]any)) (int, *http.Client) {
@@ -105,6 +109,11 @@ func TestOIDC(t *testing.T) {
 	if code != 200 || me["name"] != "ann@example.com" || me["kind"] != "person" || me["csrf"] == "" {
 		t.Errorf("%d %v", code, me)
 	}
+	// Whoever logs in is the subject, and the names that the provider has for it.
+	records := s.records(ledger.Access)
+	if last := records[len(records)-1]; last.Verdict != "login" || last.User != "ann@example.com" || !strings.Contains(string(last.Detail), `"login":"`+p.http.URL+` 4711"`) || !strings.HasSuffix(last.Reason, "with the roles dev") {
+		t.Errorf("%+v %s", last, last.Detail)
+	}
 	for name, change := range map[string]func(map[string]any){
 		"for another client": func(c map[string]any) { c["aud"] = "other" },
 		"of another issuer":  func(c map[string]any) { c["iss"] = "https://evil.example" },
@@ -115,10 +124,39 @@ func TestOIDC(t *testing.T) {
 			t.Errorf("%s: %d", name, code)
 		}
 	}
+	twoByProvider(t, s, p)
 	if code, _ := s.do("", "GET", "/oidc/callback?code=x&state=y", ""); code != 401 {
 		t.Errorf("an answer without a question: %d", code)
 	}
 	if _, page := s.do("", "GET", "/login", ""); !strings.Contains(page, "/oidc/start") {
 		t.Error(page)
+	}
+}
+
+// twoByProvider: one subject with another address is one person, and a link to its name as well; two
+// subjects are two.
+func twoByProvider(t *testing.T, s *site, p *provider) {
+	id := s.decide("make", "").Request.ID
+	as := func(change func(map[string]any)) *browser {
+		p.mu.Lock()
+		p.change = change
+		p.mu.Unlock()
+		return s.visit("/oidc/start")
+	}
+	for _, tt := range []struct {
+		name string
+		who  *browser
+		code int
+		ends string
+	}{
+		{"the first", as(nil), 200, "pending"},
+		{"with another address", as(func(c map[string]any) { c["email"] = "ann@new.example" }), 403, ""},
+		{"with no address", as(func(c map[string]any) { delete(c, "email") }), 403, ""},
+		{"by a link", s.browser("ann@example.com"), 403, ""},
+		{"another subject", as(func(c map[string]any) { c["sub"], c["email"] = "4712", "bob@example.com" }), 200, "approved"},
+	} {
+		if code, body := tt.who.do("POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != tt.code || !strings.Contains(body, tt.ends) {
+			t.Errorf("%s: %d %s", tt.name, code, body)
+		}
 	}
 }
