@@ -22,15 +22,12 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/console"
-	"github.com/obstat/obstat/internal/jsonx"
 	"github.com/obstat/obstat/internal/mcp"
 	"github.com/obstat/obstat/internal/remote"
 	"github.com/obstat/obstat/internal/server"
 	"github.com/obstat/obstat/internal/statedir"
-	"github.com/obstat/obstat/internal/tree"
 	"github.com/obstat/obstat/store"
 )
 
@@ -272,34 +269,6 @@ func (o *serveOptions) guarded(dir string) ([]mcp.Member, error) {
 		return nil, nil
 	}
 	return members(o.MCP, o.IO.Err, func(name string) (*mcp.Guard, error) { return &mcp.Guard{Name: name, Dir: dir}, mcp.CheckName(name) })
-}
-
-// rosterJSON is the file of --roster.
-type rosterJSON struct {
-	Roster approval.Roster `json:"roster"`
-}
-
-// readRoster reads who may answer which calls.
-func readRoster(name string) (approval.Roster, error) {
-	data, err := read(name)
-	if err != nil {
-		return nil, err
-	}
-	var out rosterJSON
-	n, problems := jsonx.Parse(data, jsonx.JSONC())
-	if !tree.Fatal(problems) {
-		problems = append(problems, n.Decode(data, &out)...)
-	}
-	f := dialect.File{Name: name, Data: data}
-	if err := f.Problems(problems).Fatal(); err != nil {
-		return nil, err
-	}
-	for i, l := range out.Roster {
-		if l.Policy && (l.Tool+l.Rule != "" || l.Safety || l.Who.NotCaller) {
-			return nil, usagef("%s: roster[%d] is about policies, so tool, rule, safety and not_caller say nothing in it", name, i)
-		}
-	}
-	return out.Roster, nil
 }
 
 // greet says where the server is, and how to log in.
