@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	_ "embed"
 	"os"
 	"path/filepath"
@@ -56,14 +57,18 @@ const (
 	executeAfter  = "tool.execute.after"
 )
 
+// openCodeAgent is the agent of a session that names none, as in opencode itself.
+const openCodeAgent = "build"
+
 func openCodeDecode(p *payload, e *Event) {
 	r := p.root
-	p.keys(r, "hook_event_name tool sessionID callID args directory")
+	p.keys(r, "hook_event_name tool sessionID callID args agent directory")
 	if e.Name != "" && e.Name != executeBefore && e.Name != executeAfter {
 		p.noEvent(e)
 	}
 	e.Call = &obstat.Call{Tool: p.need(r, "tool"), Input: p.input(r, "args", false), Session: p.text(r, "sessionID"), Dir: p.text(r, "directory")}
-	e.ToolUse = p.text(r, "callID")
+	e.ToolUse, e.Mode = p.text(r, "callID"), cmp.Or(p.text(r, "agent"), openCodeAgent)
+	e.Call.Mode = obstat.Mode(e.Mode)
 	if e.Name == executeAfter {
 		p.after(e, "output", "duration_ms")
 	}

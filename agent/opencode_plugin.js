@@ -53,8 +53,16 @@ const ask = (payload) =>
   });
 
 const running = new Map(); // calls that obstat allowed, by their IDs
+const agents = new Map(); // the agent that a session runs, whose rules count: build, plan, one of the project's
+
+const runs = (session, name) => {
+  if (typeof session === "string" && typeof name === "string" && name) agents.set(session, name);
+};
 
 export const Obstat = async ({ directory }) => ({
+  // A message names its agent, also to the request for a title, which an agent of its own answers.
+  "chat.message": async (input, output) => runs(input?.sessionID, output?.message?.agent ?? input?.agent),
+  "chat.params": async (input) => runs(input?.sessionID, input?.message?.agent),
   // Tells what became of a call; nobody waits for it.
   event: async ({ event }) => {
     const part = event?.properties?.part;
@@ -79,6 +87,7 @@ export const Obstat = async ({ directory }) => ({
       sessionID: input.sessionID,
       callID: input.callID,
       args: output.args ?? {},
+      agent: agents.get(input.sessionID),
       directory,
     };
     const said = await ask(JSON.stringify(call));

@@ -25,6 +25,10 @@ for (const plugin of process.argv.slice(2)) {
   const { Obstat } = await import(plugin);
   const hooks = await Obstat({ directory: "/w" });
   const said = [];
+  await hooks["chat.message"]({ sessionID: "s", agent: "build" }, { message: { agent: "plan" } });
+  await hooks["chat.params"]({ sessionID: "s", agent: "title", message: { agent: "plan" } });
+  await hooks["chat.params"]({ sessionID: "other", agent: "build", message: { agent: "build" } });
+  await hooks["chat.params"]({ sessionID: "s" });
   for (let i = 0; i < 2; i++) {
     const output = { args: { command: "ls", gone: 1 } };
     try {
@@ -50,6 +54,7 @@ for (const plugin of process.argv.slice(2)) {
 		"killed":      {`kill -9 $$`, "threw obstat did not answer"},
 		"restarted":   {`read id call; if [ -e "$0.was" ]; then echo "$id 0 {\"decision\":\"allow\"}"; fi; touch "$0.was"`, "threw obstat did not answer|ran"},
 		"sees call":   {`read id call; case $call in *'"tool":"bash"'*'"directory":"/w"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
+		"sees agent":  {`read id call; case $call in *'"agent":"plan"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
 		"hanging":     {`exec sleep 600`, "threw obstat did not answer|threw obstat did not answer"},
 		"missing":     {"", "threw Error: spawn"},
 	} {
