@@ -76,6 +76,9 @@ type wire struct {
 
 	// modes is the table of what an allow and an ask do in each of the agent's modes.
 	modes []Mode
+	// starts are words of the agent's command line, separated by blanks, that change what an answer of
+	// its hook does: `--deny-tool`. See [Mode.Plain].
+	starts string
 	// alters: changed arguments count without a decision beside them.
 	alters bool
 	// unboxed are arguments, separated by blanks, by which a call asks to leave the agent's sandbox.

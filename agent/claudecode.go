@@ -56,7 +56,7 @@ func claudeModes() []Mode {
 		{Name: "dontAsk", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts + " It refuses only since nobody is to be asked."},
 		{Name: bypass, Event: preToolUse, Allow: Skips, Says: prompts + " " + unproved},
 		{Name: "auto", Event: preToolUse, Allow: Silences, Over: obstat.OverAutoMode, Asks: true, Says: judged},
-		{Name: "plan", Event: preToolUse, Allow: Lifts, Asks: true, Says: unsafe},
+		{Name: "plan", Event: preToolUse, Allow: Lifts, Says: unsafe + " So would a yes in the prompt that an ask brings up, so obstat asks itself."},
 		{Name: "default", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "acceptEdits", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "dontAsk", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},

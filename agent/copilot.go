@@ -13,7 +13,8 @@ import (
 func copilot() *Agent {
 	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
 		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: copilotHousekeeping,
-			modes: copilotModes(), alters: true},
+			modes: copilotModes(), alters: true,
+			starts: "--deny-tool --deny-url --excluded-tools --available-tools"},
 		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
 			form:    copilotForm(),
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
@@ -45,8 +46,8 @@ func copilotModes() []Mode {
 	return []Mode{
 		{Name: AnyMode, Event: request, Allow: Lifts, Asks: true, Says: own},
 		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: own},
-		{Name: copilotCLI, Allow: Lifts, Asks: true, Says: own},
-		{Name: AnyMode, Allow: Lifts, Says: "Not the command line program: it is reported not to show asks."},
+		{Name: copilotCLI, Plain: true, Allow: Lifts, Asks: true, Says: own},
+		{Name: AnyMode, Allow: Lifts, Says: "With --deny-tool, or a command line that cannot be seen: a yes in the prompt that an ask brings up would outrank the denial, so obstat asks itself. The app is reported not to show asks."},
 	}
 }
 

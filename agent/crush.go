@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 func crush() *Agent {
 	return &Agent{Name: Crush, Title: "Crush", Patience: 30 * time.Second,
 		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, others: "read=view:file_path fetch=fetch:url search=web_search:query task=agent:prompt mcp=mcp_SERVER_TOOL", housekeeping: "todos job_output job_kill crush_info crush_logs lsp_diagnostics lsp_restart list_mcp_resources",
-			modes: []Mode{{Name: AnyMode, Allow: Skips, Asks: true, Says: "Tools that are switched off stay so. With --yolo, and in crush run, obstat asks itself."}},
+			modes: crushModes(), starts: crushYes,
 			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
 		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
 			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second},
@@ -31,9 +30,16 @@ var crushPlaces = []place{
 	{scope: Project, path: ".crush.json"},
 }
 
+func crushModes() []Mode {
+	return []Mode{
+		{Name: AnyMode, Plain: true, Allow: Skips, Asks: true, Says: "Tools that are switched off stay so."},
+		{Name: AnyMode, Allow: Skips, Says: "With --yolo, and in crush run, Crush would answer yes by itself; so would one whose command line cannot be seen."},
+	}
+}
+
 var crushCovers = []Limit{
 	{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
-	{"asking", Partly, "No answer is Crush's own prompt. With --yolo, and in crush run, it would answer yes by itself: there an ask is a denial, or goes to obstat ask; on macOS and Windows obstat cannot tell, and needs --wait."},
+	{"asking", Partly, "No answer is Crush's own prompt. With --yolo, and in crush run, it would answer yes by itself: there, and on macOS and Windows, where obstat cannot tell, an ask is a denial, or goes to obstat ask."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
 	{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
 }
@@ -52,10 +58,7 @@ func crushDecode(p *payload, e *Event) {
 // crushYes are words of Crush's command line by which it answers its prompts itself, with yes.
 const crushYes = "--yolo -y run"
 
-func crushEncode(e *Event, a *answer) Reply {
-	if len(e.Started) > 1 && slices.ContainsFunc(e.Started[1:], func(w string) bool { return among(crushYes, w) }) {
-		a = a.denied()
-	}
+func crushEncode(_ *Event, a *answer) Reply {
 	if a.none || a.verdict == obstat.Ask {
 		return Reply{}
 	}

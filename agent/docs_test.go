@@ -72,6 +72,9 @@ func modeTable(a *Agent) string {
 		if m.Event == "" {
 			event = "every"
 		}
+		if m.Plain {
+			name += ", a command line without `" + strings.ReplaceAll(a.starts, " ", "`, `") + "`"
+		}
 		if m.Asks {
 			ask = "the agent's prompt"
 		}

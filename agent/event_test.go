@@ -359,7 +359,9 @@ func TestCanAsk(t *testing.T) {
 		case Gemini:
 			e.Name = "BeforeTool"
 		case Copilot:
-			e.Mode = copilotCLI
+			e.Mode, e.Started = copilotCLI, []string{"copilot"}
+		case Crush:
+			e.Started = []string{"crush"}
 		}
 		if got := e.CanAsk(nil); got != want {
 			t.Errorf("%s: %v", agent, got)

@@ -30,6 +30,9 @@ type Mode struct {
 	// Name is the payload's word for the mode; [AnyMode] where it does not tell, or all are alike.
 	Name  string
 	Event string // "" is every event
+	// Plain: the row counts only where the agent's command line is known, and nothing on it changes
+	// what an answer does.
+	Plain bool
 	Allow Weight
 	// Over is the judge that is silenced, which a rule may outrank.
 	Over obstat.Over
@@ -47,18 +50,37 @@ func (a *Agent) Modes() []Mode { return a.modes }
 
 // modeOf returns the row for a mode at an event. For a mode that the table does not have it is the
 // strictest: no allow is said, and no ask left to the agent.
-func (a *Agent) modeOf(mode, event string) Mode {
+func (a *Agent) modeOf(mode, event string, plain bool) Mode {
 	for _, m := range a.modes {
-		if (m.Name == mode || m.Name == AnyMode) && (m.Event == "" || m.Event == event) {
+		if (m.Name == mode || m.Name == AnyMode) && (m.Event == "" || m.Event == event) && (plain || !m.Plain) {
 			return m
 		}
 	}
 	return Mode{Name: mode, Event: event}
 }
 
+// ReadsStart tells whether the agent's command line says what an answer of its hook does.
+func (a *Agent) ReadsStart() bool { return a.starts != "" }
+
+// plain tells whether the command line is known to be the agent's, without a word that changes what an
+// answer does: not `copilot --deny-tool=write`.
+func (e *Event) plain() bool {
+	a := e.Who()
+	program := strings.Join(e.Started[:min(2, len(e.Started))], " ") // `node /opt/copilot/index.js`
+	if !a.ReadsStart() || !strings.Contains(program, a.Name) {
+		return false
+	}
+	for _, w := range e.Started[1:] {
+		if name, _, _ := strings.Cut(w, "="); among(a.starts, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // mode returns the row that the event falls under.
 func (e *Event) mode() Mode {
-	m := e.Who().modeOf(e.Mode, e.Name)
+	m := e.Who().modeOf(e.Mode, e.Name, e.plain())
 	if m.Allow != Idle && e.leavesSandbox() {
 		m.Allow = Lifts
 	}

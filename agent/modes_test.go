@@ -67,8 +67,8 @@ func TestModes(t *testing.T) {
 		{ClaudeCode, "acceptEdits", preToolUse, 0, false, "allow", "ask"},
 		{ClaudeCode, "dontAsk", preToolUse, 0, false, "allow", "ask"},
 		{ClaudeCode, "bypassPermissions", preToolUse, 0, false, "allow", "deny"},
-		{ClaudeCode, "plan", preToolUse, 0, false, "nothing", "ask"},
-		{ClaudeCode, "plan", preToolUse, auto | reviewer, true, "nothing", "ask"},
+		{ClaudeCode, "plan", preToolUse, 0, false, "nothing", "deny"},
+		{ClaudeCode, "plan", preToolUse, auto | reviewer, true, "nothing", "deny"},
 		{ClaudeCode, "auto", preToolUse, 0, false, "nothing", "ask"},
 		{ClaudeCode, "auto", preToolUse, reviewer, true, "nothing", "ask"},
 		{ClaudeCode, "auto", preToolUse, auto, false, "allow", "ask"},
@@ -99,6 +99,7 @@ func TestModes(t *testing.T) {
 		{Cline, "", preToolUse, 0, false, "allow", "deny"},
 	} {
 		e := Of(c.agent).call(t, c.mode, c.event)
+		e.Started = strings.Fields(c.agent + " --debug")
 		for verdict, want := range map[obstat.Verdict]string{obstat.Allow: c.allow, obstat.Ask: c.ask, obstat.Deny: "deny"} {
 			d := &obstat.Decision{Verdict: verdict, Note: "why", Over: c.over}
 			if r := e.Encode(d, &Options{Answered: c.answered}); says(r) != want {
@@ -108,6 +109,34 @@ func TestModes(t *testing.T) {
 		silent := e.Silent(&obstat.Decision{Verdict: obstat.Allow, Over: c.over}, c.answered)
 		if idle := c.agent == Codex && c.event == preToolUse || c.agent == Windsurf; (silent != "") != (c.allow == "nothing") && !idle {
 			t.Errorf("%s, %q, %s: %q", c.agent, c.mode, c.event, silent)
+		}
+	}
+}
+
+// TestStarted: an ask is left to an agent only where its command line is known to leave its refusals alone.
+func TestStarted(t *testing.T) {
+	for _, c := range []struct {
+		agent, mode, event, started string
+		asks                        bool
+	}{
+		{Copilot, copilotCLI, "preToolUse", "copilot -i x --allow-all-tools", true},
+		{Copilot, copilotCLI, "preToolUse", "node /opt/@github/copilot/index.js -i x", true},
+		{Copilot, copilotCLI, "preToolUse", "copilot --deny-tool write", false},
+		{Copilot, copilotCLI, "preToolUse", "copilot --deny-tool=shell(rm)", false},
+		{Copilot, copilotCLI, "preToolUse", "copilot --available-tools view", false},
+		{Copilot, copilotCLI, "preToolUse", "bash", false},
+		{Copilot, copilotCLI, "preToolUse", "", false},
+		{Copilot, "", "preToolUse", "copilot", false},
+		{Crush, "", preToolUse, "crush", true},
+		{Crush, "", preToolUse, "crush run x", false},
+		{Crush, "", preToolUse, "/usr/bin/crush -y", false},
+		{Crush, "", preToolUse, "", false},
+		{ClaudeCode, "default", preToolUse, "", true},
+	} {
+		e := Of(c.agent).call(t, c.mode, c.event)
+		e.Started = strings.Fields(c.started)
+		if e.CanAsk(nil) != c.asks {
+			t.Errorf("%+v", c)
 		}
 	}
 }
@@ -218,7 +247,7 @@ func TestModesTable(t *testing.T) {
 				t.Errorf("%s: %+v", a.Name, m)
 			}
 			if slices.ContainsFunc(a.Modes()[:i], func(o Mode) bool {
-				return (o.Name == m.Name || o.Name == AnyMode) && (o.Event == m.Event || o.Event == "")
+				return (o.Name == m.Name || o.Name == AnyMode) && (o.Event == m.Event || o.Event == "") && !o.Plain
 			}) {
 				t.Errorf("%s: the row %q, %q never counts", a.Name, m.Name, m.Event)
 			}

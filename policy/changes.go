@@ -80,7 +80,11 @@ func changes(old, new []*dialect.Loaded, st *site) (out []Change) {
 func diff(name string, old, new *obstat.Program) (out []Change) {
 	before, after := rules(old), rules(new)
 	add := func(kind string, r *obstat.Rule) { // once, also where it is in several lists
-		if c := (Change{kind, name, r.Verdict, r.String(), r.Pos, broad(r)}); !slices.Contains(out, c) {
+		text := r.String()
+		if r.Over != 0 {
+			text += ", over: " + r.Over.String()
+		}
+		if c := (Change{kind, name, r.Verdict, text, r.Pos, broad(r)}); !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}

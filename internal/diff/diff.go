@@ -140,11 +140,12 @@ type comparison struct {
 
 // A region is told by the verdicts and by what gave them.
 type region struct {
-	was, now       obstat.Verdict
-	wasBy, nowBy   obstat.Pos
-	wasRule, nowIs string
-	other          bool   // not in the mode in force
-	kind           string // of the tool, see [Options.Readable]
+	was, now         obstat.Verdict
+	wasOver, nowOver obstat.Over
+	wasBy, nowBy     obstat.Pos
+	wasRule, nowIs   string
+	other            bool   // not in the mode in force
+	kind             string // of the tool, see [Options.Readable]
 }
 
 // try decides a call in all modes, and under all circumstances that rules want.
@@ -176,10 +177,10 @@ func (c *comparison) try(call *obstat.Call, given bool) {
 // decide decides a call by both policies and files it under its region.
 func (c *comparison) decide(call *obstat.Call) {
 	a, b := c.answer(c.was, call), c.answer(c.now, call)
-	if a.Verdict == b.Verdict || c.readable && len(a.Faults) > 0 {
+	if a.Verdict == b.Verdict && a.Over == b.Over || c.readable && len(a.Faults) > 0 {
 		return
 	}
-	key := region{was: a.Verdict, now: b.Verdict, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
+	key := region{was: a.Verdict, now: b.Verdict, wasOver: a.Over, nowOver: b.Over, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
 	if c.readable {
 		t, _ := effect.Lookup(call.Tool)
 		key.kind = t.Canonical
@@ -192,7 +193,7 @@ func (c *comparison) decide(call *obstat.Call) {
 	}
 	f := c.regions[key]
 	if f == nil {
-		f = &Region{Looser: b.Verdict > a.Verdict, Was: a.Verdict, Now: b.Verdict}
+		f = &Region{Looser: b.Verdict > a.Verdict || b.Over&^a.Over != 0, Was: a.Verdict, Now: b.Verdict}
 		c.regions[key] = f
 	}
 	if f.Calls++; f.Looser {
@@ -216,6 +217,9 @@ func byOf(d *obstat.Decision) By {
 	by := By{Stage: d.Stage, Reason: d.Reason()}
 	if d.Rule != nil {
 		by.Rule, by.Pos = d.Rule.String(), d.Rule.Pos
+	}
+	if d.Over != 0 {
+		by.Rule += ", over: " + d.Over.String()
 	}
 	return by
 }

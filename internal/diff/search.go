@@ -77,6 +77,7 @@ type key struct {
 	list, field, id, when string
 	tool, match           obstat.Text
 	verdict               obstat.Verdict
+	over                  obstat.Over
 }
 
 func keyOf(list string, r *obstat.Rule) key {
@@ -84,7 +85,7 @@ func keyOf(list string, r *obstat.Rule) key {
 	if len(r.If)+len(r.Except) > 0 {
 		when = fmt.Sprint(r.If, r.Except)
 	}
-	return key{list, r.Field, r.ID, when, r.Tool, r.Pattern, r.Verdict}
+	return key{list, r.Field, r.ID, when, r.Tool, r.Pattern, r.Verdict, r.Over}
 }
 
 // merge returns the rules of both Programs, those that are equal and in the same order once.

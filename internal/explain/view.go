@@ -95,6 +95,9 @@ func Explain(r *Request) *View {
 	v.Mark = x.mark(v.Text)
 	v.By = x.by()
 	v.Why = x.why()
+	if d.Over != 0 {
+		v.Why += "; over " + d.Over.String() + ": that judge of the agent's own is not asked"
+	}
 	v.Would, v.Hidden = Effects(x.a, r.Call, r.World), HiddenOf(x.a)
 	v.Walk, v.Amend, v.Floor = x.walk(), steps(tr.Amend, nil), x.floor()
 	v.Changes = x.changes()
@@ -174,8 +177,10 @@ type Decision struct {
 	Reason      string          `json:"reason"`
 	Matched     string          `json:"matched,omitempty"` // in the dialect's own words
 	Input       json.RawMessage `json:"input,omitempty"`
-	Offers      []Offer         `json:"offers,omitempty"`
-	Faults      []obstat.Fault  `json:"faults,omitempty"`
+	// Over are the agent's own judges that the call is allowed over.
+	Over   []string       `json:"over,omitempty"`
+	Offers []Offer        `json:"offers,omitempty"`
+	Faults []obstat.Fault `json:"faults,omitempty"`
 }
 
 // A Rule is the JSON form of a rule: as its user wrote it, and where.
@@ -199,7 +204,7 @@ type Offer struct {
 // NewDecision returns d's JSON form.
 func NewDecision(d *obstat.Decision) Decision {
 	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, OnlyUnknown: d.OnlyUnknown, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
-		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Faults: d.Faults}
+		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Over: d.Over.Words(), Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]
 		out.Offers = append(out.Offers, Offer{Text: offerText(o), List: o.List, Scope: o.Scope})

@@ -253,7 +253,7 @@ func (r *run) answer() reply {
 		r.record(why)
 		return reply{Reply: e.Refuse(why)}
 	}
-	if e.Agent == agent.Crush {
+	if e.Who().ReadsStart() {
 		e.Started = startedBy(os.Getppid())
 	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
