@@ -79,6 +79,8 @@ type wire struct {
 	// starts are words of the agent's command line, separated by blanks, that change what an answer of
 	// its hook does: `--deny-tool`. See [Mode.Plain].
 	starts string
+	// mute are tools, separated by blanks, whose prompt does not show the reason of a hook that asks.
+	mute string
 	// alters: changed arguments count without a decision beside them.
 	alters bool
 	// unboxed are arguments, separated by blanks, by which a call asks to leave the agent's sandbox.

@@ -20,7 +20,7 @@ func claudeCode() *Agent {
 	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
 		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode, others: "read=Read:file_path fetch=WebFetch:url search=WebSearch:query task=Agent:prompt skill=Skill:skill mcp=mcp__SERVER__TOOL",
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
-			modes: claudeModes(), alters: true, unboxed: "dangerouslyDisableSandbox"},
+			modes: claudeModes(), alters: true, mute: "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox"},
 		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse PostToolUseFailure", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second},
@@ -191,7 +191,11 @@ func claudeEncode(e *Event, a *answer) Reply {
 	if a.verdict == obstat.Deny {
 		return reply(obj("hookSpecificOutput", out), a.reason, exitDeny)
 	}
-	return reply(obj("hookSpecificOutput", with(out, "updatedInput", a.input)), "", 0)
+	object := obj("hookSpecificOutput", with(out, "updatedInput", a.input))
+	if a.verdict == obstat.Ask && e.Call != nil && among(e.Who().mute, e.Call.Tool) {
+		object = append(object, obj("systemMessage", "obstat asks: "+a.reason)...)
+	}
+	return reply(object, "", 0)
 }
 
 // claudeRequest answers PermissionRequest: only the decision object counts, and

@@ -80,6 +80,23 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
+// TestMute: where Claude Code's prompt does not show why it asks, a message of its own does.
+func TestMute(t *testing.T) {
+	for tool, muted := range map[string]bool{"Write": true, "Edit": true, "Bash": false, "mcp__x__y": false} {
+		in := `{"session_id":"s","permission_mode":"default","cwd":"/p","hook_event_name":"PreToolUse","tool_name":"` + tool + `","tool_input":{"file_path":"/p/a","command":"x"}}`
+		e, err := Decode(ClaudeCode, []byte(in), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for verdict, want := range map[obstat.Verdict]bool{obstat.Ask: muted, obstat.Allow: false, obstat.Deny: false} {
+			r := e.Encode(&obstat.Decision{Verdict: verdict, Note: "why it asks"}, nil)
+			if got := strings.Contains(string(r.Stdout), `"systemMessage":"obstat asks: why it asks"`); got != want || whole(r.Stdout) == nil {
+				t.Errorf("%s, %v: %s", tool, verdict, r.Stdout)
+			}
+		}
+	}
+}
+
 // TestSwitches: a variable that switches hooks off is found, in the environment and in settings.
 func TestSwitches(t *testing.T) {
 	for name, c := range map[string]struct {

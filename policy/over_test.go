@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestOverPinned(t *testing.T) {
 	at := w.where("claude-code")
 	outranks := func() obstat.Over {
 		t.Helper()
-		c := &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`), Agent: "claude-code", Dir: w.dir + "/work/p"}
+		c := &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`), Agent: "claude-code", Dir: filepath.Join(w.dir, "work", "p")}
 		a := w.find(at).Decide(c, obstat.OS{})
 		if a.Verdict != obstat.Allow {
 			t.Fatalf("%v: %s", a.Verdict, a.Reason())
