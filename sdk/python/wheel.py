@@ -1,6 +1,6 @@
 """Builds the wheel: a PEP 517 backend of its own, so that building needs no network.
 
-`python3 wheel.py VERSION DIR MODULE` writes DIR/obstat-VERSION-py3-none-any.whl, with the engine as
+`python3 wheel.py VERSION DIR MODULE` writes DIR/obstat_sdk-VERSION-py3-none-any.whl, with the engine as
 WebAssembly in it. Two builds of one version are the same, byte for byte.
 """
 
@@ -30,15 +30,15 @@ def python_version(version: str) -> str:
 
 def files(version: str | None) -> dict[str, bytes]:
     """Returns the package's files, and the version that they have."""
-    out = {p.relative_to(HERE).as_posix(): p.read_bytes() for p in sorted((HERE / "obstat").rglob("*")) if p.suffix == ".py" or p.name == "py.typed"}
+    out = {p.relative_to(HERE).as_posix(): p.read_bytes() for p in sorted((HERE / "obstat_sdk").rglob("*")) if p.suffix == ".py" or p.name == "py.typed"}
     if version is not None:
-        out["obstat/_version.py"] = f'"""The version: that of the binary."""\n\n__version__ = "{version}"\n'.encode()
+        out["obstat_sdk/_version.py"] = f'"""The version: that of the binary."""\n\n__version__ = "{version}"\n'.encode()
     return out
 
 
 def own_version() -> str:
     """Returns the version that is written in the package."""
-    m = re.search(r'__version__ = "(.+)"', (HERE / "obstat" / "_version.py").read_text())
+    m = re.search(r'__version__ = "(.+)"', (HERE / "obstat_sdk" / "_version.py").read_text())
     assert m
     return m[1]
 
@@ -46,19 +46,19 @@ def own_version() -> str:
 def build(directory: str, version: str | None = None, links: dict[str, bytes] | None = None, module: str | None = None) -> str:
     """Writes the wheel, of `links` in place of the package where an editable one is wanted."""
     name = version or own_version()
-    info = f"obstat-{name}.dist-info"
+    info = f"obstat_sdk-{name}.dist-info"
     meta = (
-        f"Metadata-Version: 2.4\nName: obstat\nVersion: {name}\nSummary: Decides the tool calls of AI agents: allow, ask a person, or deny\n"
+        f"Metadata-Version: 2.4\nName: obstat-sdk\nVersion: {name}\nSummary: Decides the tool calls of AI agents: allow, ask a person, or deny\n"
         "License-Expression: Apache-2.0\nRequires-Python: >=3.10\nDescription-Content-Type: text/markdown\n\n" + (HERE / "README.md").read_text()
     )
     content = dict(links if links is not None else files(version))
     if module is not None:
-        content["obstat/obstat.wasm"] = Path(module).read_bytes()
+        content["obstat_sdk/obstat.wasm"] = Path(module).read_bytes()
     content[f"{info}/METADATA"] = meta.encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: obstat\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     record = [f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for path, data in content.items()]
     content[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
-    wheel = f"obstat-{name}-py3-none-any.whl"
+    wheel = f"obstat_sdk-{name}-py3-none-any.whl"
     Path(directory).mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(Path(directory, wheel), "w", zipfile.ZIP_DEFLATED) as z:
         for path, data in content.items():
@@ -76,7 +76,7 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
 
 def build_editable(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     """PEP 660."""
-    return build(wheel_directory, links={"obstat.pth": f"{HERE}\n".encode()})
+    return build(wheel_directory, links={"obstat_sdk.pth": f"{HERE}\n".encode()})
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from obstat import AsyncClient, Call, Client
-from obstat._wire import Answer, Ask
+from obstat_sdk import AsyncClient, Call, Client
+from obstat_sdk._wire import Answer, Ask
 from suite.server import Server
 
 

@@ -9,7 +9,7 @@ from adk_fluent import PermissionPlugin, PermissionPolicy
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
 
-from obstat.adapters.adk_fluent import ObstatPermissionPlugin
+from obstat_sdk.adapters.adk_fluent import ObstatPermissionPlugin
 
 from . import google_adk
 from .cases import SUB, NotThere, Turn

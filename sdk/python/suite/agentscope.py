@@ -17,7 +17,7 @@ from agentscope.state import AgentState
 from agentscope.tool import FunctionTool, Toolkit
 from pydantic import BaseModel
 
-from obstat.adapters.agentscope import protect
+from obstat_sdk.adapters.agentscope import protect
 
 from .cases import SUB, Driver, Turn, World
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from obstat import Guard
+from obstat_sdk import Guard
 
 from .server import Server
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, PermissionResultDeny, ResultMessage, create_sdk_mcp_server, query, tool
 
-from obstat.adapters.claude_agent_sdk import ObstatHooks
+from obstat_sdk.adapters.claude_agent_sdk import ObstatHooks
 
 from .cases import PAY, SUB, Driver, Turn, World
 

@@ -15,7 +15,7 @@ from google.adk.tools import FunctionTool
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from obstat.adapters.google_adk import ObstatPlugin
+from obstat_sdk.adapters.google_adk import ObstatPlugin
 
 from .cases import SUB, Driver, Turn, World
 

@@ -20,7 +20,7 @@ from openjiuwen.core.single_agent.interrupt.state import INTERRUPTION_KEY
 from openjiuwen.core.single_agent.schema.agent_card import AgentCard
 from openjiuwen.harness.rails.security.tool_security_rail import PermissionInterruptRail
 
-from obstat.adapters.jiuwen import ObstatRail
+from obstat_sdk.adapters.jiuwen import ObstatRail
 
 from .cases import SUB, Driver, Turn, World
 

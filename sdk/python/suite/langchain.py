@@ -14,7 +14,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from obstat.adapters.langchain import ObstatMiddleware
+from obstat_sdk.adapters.langchain import ObstatMiddleware
 
 from .cases import SUB, Driver, Turn, World
 

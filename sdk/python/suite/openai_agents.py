@@ -10,7 +10,7 @@ from agents import Agent as Plain
 from agents import FunctionTool, ModelBehaviorError, Runner, RunState, function_tool, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from obstat.adapters.openai_agents import ObstatAgent
+from obstat_sdk.adapters.openai_agents import ObstatAgent
 
 from .cases import SUB, Driver, Turn, World
 

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from obstat.adapters.pydantic_ai import ObstatCapability
+from obstat_sdk.adapters.pydantic_ai import ObstatCapability
 
 from .cases import SUB, Driver, Turn, World
 

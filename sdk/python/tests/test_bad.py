@@ -21,9 +21,9 @@ import pytest
 from conftest import Server, binary
 from test_client import Patient, Sync
 
-import obstat
-from obstat import BadCall, Call, Client, ConfigError, SocketError, VersionError
-from obstat._types import decode_input
+import obstat_sdk as obstat
+from obstat_sdk import BadCall, Call, Client, ConfigError, SocketError, VersionError
+from obstat_sdk._types import decode_input
 
 both = pytest.mark.parametrize("make", [Patient, Sync])
 
@@ -358,7 +358,7 @@ def test_start(home: Path, make: Any) -> None:
 def test_start_together(home: Path) -> None:
     """Processes that start at the same time use one server."""
     # With a number each: the third of three equal calls in a row is a doom loop.
-    code = f"import obstat, sys; print(obstat.authorize(obstat.Call('safe', {{'n': sys.argv[1]}}, dir={str(home / 'p')!r})))"
+    code = f"import obstat_sdk as obstat, sys; print(obstat.authorize(obstat.Call('safe', {{'n': sys.argv[1]}}, dir={str(home / 'p')!r})))"
     env = {**os.environ, "PYTHONPATH": str(Path(obstat.__file__).parent.parent)}
     started = [subprocess.Popen([sys.executable, "-c", code, str(n)], env=env, stdout=subprocess.PIPE, text=True) for n in range(4)]
     answers = [p.communicate(timeout=60)[0] for p in started]
@@ -388,11 +388,73 @@ def test_no_program(home: Path, make: Any, monkeypatch: pytest.MonkeyPatch) -> N
 @both
 def test_program_that_fails(home: Path, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "bin" / "obstat").unlink()
-    (home / "bin" / "obstat").write_text("#!/bin/sh\necho the disk is full\nexit 1\n")
+    (home / "bin" / "obstat").write_text(f'#!/bin/sh\n[ "$1" != version ] || exec {binary()} "$@"\necho the disk is full\nexit 1\n')
     (home / "bin" / "obstat").chmod(0o755)
-    monkeypatch.setattr(sys.modules["obstat.client"], "START", 3.0)
+    monkeypatch.setattr(sys.modules["obstat_sdk.client"], "START", 3.0)
     d = make(None).authorize(Call("safe"))
     assert d.effect == "deny" and d.error == "unreachable" and "the disk is full" in d.reason
+
+
+FOREIGN = {
+    "says nothing": "exit 0",
+    "prints its version": "echo obstat 0.7.0",
+    "prints JSON of its own": """echo '{"version": "0.7.0", "python": "3.11"}'""",
+    "prints a list": "echo '[1]'",
+    "fails": """echo '{"v":1,"version":"1","go":"go1","platform":"a/b"}'; exit 1""",
+}
+
+
+@pytest.mark.parametrize("answer", FOREIGN.values(), ids=FOREIGN.keys())
+def test_foreign_program(home: Path, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another project's `obstat` that stands before ours on PATH is passed over, and starts nothing."""
+    (home / "theirs").mkdir()
+    (home / "theirs" / "obstat").write_text(f'#!/bin/sh\n[ "$1" != serve ] || touch {home}/served\n{answer}\n')
+    (home / "theirs" / "obstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home / 'theirs'}:/usr/bin:/bin")
+    d = Client().authorize(Call("safe", dir=str(home / "p")))
+    assert d.error == "unreachable" and "not on PATH" in d.reason, d
+    monkeypatch.setenv("PATH", f"{home / 'theirs'}:{home / 'bin'}:/usr/bin:/bin")
+    assert Client().authorize(Call("safe", dir=str(home / "p"))).allowed
+    assert not (home / "served").exists()
+
+
+def test_workspace_of_started_server(home: Path) -> None:
+    """The workspace is where the call is made, and not where the server was started."""
+    (home / "plain").mkdir()
+    c, dir = Client(), str(home / "plain")
+    for tool, input in [
+        ("write_file", {"path": "/etc/passwd", "content": "x"}),
+        ("write_file", {"path": str(home / "home" / ".ssh" / "authorized_keys"), "content": "x"}),
+        ("write_file", {"path": str(home / "elsewhere"), "content": "x"}),
+        ("run_shell", {"command": "echo x > /etc/cron.d/x"}),
+    ]:
+        assert c.authorize(Call(tool, input, dir=dir)).effect != "allow", (tool, input)
+    assert c.authorize(Call("write_file", {"path": dir + "/a.txt", "content": "x"}, dir=dir)).allowed
+
+
+@pytest.mark.parametrize("name", ["check", "acheck"])
+def test_arguments_that_change(shared: Server, name: str) -> None:
+    """What a person approves is what runs, though the caller's object changes meanwhile."""
+    args: dict[str, Any] = {"to": "bob", "list": [1]}
+    guard = obstat.Guard(shared.address, ask="wait", wait=30, session="changes-" + name)
+    got: list[Any] = []
+
+    def run() -> None:
+        checked = guard.check("pay", args) if name == "check" else asyncio.run(guard.acheck("pay", args))
+        got.append(checked)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until = time.monotonic() + 20
+    mine: list[Any] = []
+    while not mine and time.monotonic() < until:
+        mine = [r for r in shared.pending() if r["call"].get("session") == "changes-" + name]
+        time.sleep(0.02)
+    args["to"] = "eve"
+    args["list"].append(2)
+    shared.answer(mine[0]["id"])
+    thread.join(30)
+    assert got[0].allowed and got[0].args == {"to": "bob", "list": [1]}
 
 
 def test_cancelled(shared: Server) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from conftest import Server
 
-import obstat
-from obstat import AsyncClient, Call, Client, Decision
+import obstat_sdk as obstat
+from obstat_sdk import AsyncClient, Call, Client, Decision
 
 
 class Patient(Client):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import obstat
+import obstat_sdk as obstat
 from suite.server import Server
 
 HERE = Path(__file__).resolve().parent.parent
@@ -41,8 +41,8 @@ def test_wheel(tmp_path: Path) -> None:
     assert one.read_bytes() == two.read_bytes(), "two builds are the same"
     names = zipfile.ZipFile(one).namelist()
     (tmp_path / "m").write_bytes(b"module")
-    engine = zipfile.ZipFile(tmp_path / wheel.build(str(tmp_path), version, module=str(tmp_path / "m"))).read("obstat/obstat.wasm")
-    assert engine == b"module" and "obstat/obstat.wasm" not in names
-    assert {"obstat/py.typed", "obstat/adapters/langchain.py", f"obstat-{version}.dist-info/RECORD"} <= set(names)
+    engine = zipfile.ZipFile(tmp_path / wheel.build(str(tmp_path), version, module=str(tmp_path / "m"))).read("obstat_sdk/obstat.wasm")
+    assert engine == b"module" and "obstat_sdk/obstat.wasm" not in names
+    assert {"obstat_sdk/py.typed", "obstat_sdk/adapters/langchain.py", f"obstat_sdk-{version}.dist-info/RECORD"} <= set(names)
     assert not [n for n in names if n.startswith(("tests", "suite", "theirs"))]
-    assert version.encode() in zipfile.ZipFile(one).read("obstat/_version.py")
+    assert version.encode() in zipfile.ZipFile(one).read("obstat_sdk/_version.py")

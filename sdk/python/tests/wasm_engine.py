@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from obstat import BadCall, Call
-from obstat.wasm import Engine, PolicyError
+from obstat_sdk import BadCall, Call
+from obstat_sdk.wasm import Engine, PolicyError
 
 MODULE = os.environ["OBSTAT_WASM"]
 POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny"}}'
@@ -68,8 +68,8 @@ def test_bad_policies(tmp_path: Path) -> None:
 
 
 def test_readme(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("obstat.wasm.__file__", str(Path(MODULE).with_name("wasm.py")))
+    monkeypatch.setattr("obstat_sdk.wasm.__file__", str(Path(MODULE).with_name("wasm.py")))
     text = (Path(__file__).resolve().parent.parent / "README.md").read_text()
-    (code,) = [c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "obstat.wasm" in c]
+    (code,) = [c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "obstat_sdk.wasm" in c]
     exec(compile(code, "README.md", "exec"), {})  # noqa: S102
     assert capsys.readouterr().out == "allow\n"

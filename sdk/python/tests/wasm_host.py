@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import obstat.wasm
+import obstat_sdk.wasm as wasm
 
 root = sys.argv[2]
 if root == "blind":  # wasmtime's own: links to absolute paths cannot be read
-    root, obstat.wasm._see_links = "/", lambda *_: None
-module = obstat.wasm._Module(sys.argv[1], cache=True, root=None if root == "none" else root)
+    root, wasm._see_links = "/", lambda *_: None
+module = wasm._Module(sys.argv[1], cache=True, root=None if root == "none" else root)
 for line in sys.stdin.buffer:
     verb, _, rest = line.rstrip(b"\n").partition(b" ")
     if verb == b"load":

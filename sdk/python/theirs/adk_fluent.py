@@ -9,7 +9,7 @@ from typing import Any
 
 from adk_fluent._permissions import PermissionDecision, PermissionPolicy
 
-from obstat import Call, Client
+from obstat_sdk import Call, Client
 from suite.server import Server
 
 _server = Server(policy="{}", name="adk-permissions.json")

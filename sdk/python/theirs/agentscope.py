@@ -12,7 +12,7 @@ from typing import Any
 
 from agentscope.permission import PermissionBehavior, PermissionDecision, PermissionEngine, PermissionRule
 
-from obstat import Call, Client
+from obstat_sdk import Call, Client
 from suite.server import Server
 
 _server = Server(policy='{"mode": "default"}', name="permission_context.json")

@@ -8,6 +8,7 @@ look again. What the resume says is no verdict, except that "reject" or False gi
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class ObstatMiddleware(AgentMiddleware):
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Runs the tool if that is allowed."""
-        call, session = request.tool_call, _thread(request)
+        call, session = _own(request.tool_call), _thread(request)
         checked = self.guard.check(call["name"], call["args"], id=call.get("id"), session=session)
         while checked.asking:
             if _given_up(interrupt(checked.question(call["name"]))):
@@ -40,7 +41,7 @@ class ObstatMiddleware(AgentMiddleware):
         if not checked.allowed:
             return _message(call, checked.message)
         try:
-            out = handler(_with(request, checked))
+            out = handler(_with(request, call, checked))
         except GraphBubbleUp:
             raise
         except BaseException as e:
@@ -51,7 +52,7 @@ class ObstatMiddleware(AgentMiddleware):
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """`wrap_tool_call` for asyncio."""
-        call, session = request.tool_call, _thread(request)
+        call, session = _own(request.tool_call), _thread(request)
         checked = await self.guard.acheck(call["name"], call["args"], id=call.get("id"), session=session)
         while checked.asking:
             if _given_up(interrupt(checked.question(call["name"]))):
@@ -60,7 +61,7 @@ class ObstatMiddleware(AgentMiddleware):
         if not checked.allowed:
             return _message(call, checked.message)
         try:
-            out = await handler(_with(request, checked))
+            out = await handler(_with(request, call, checked))
         except GraphBubbleUp:
             raise
         except BaseException as e:
@@ -76,8 +77,13 @@ def _thread(request: Any) -> str:
     return str((config.get("configurable") or {}).get("thread_id") or "")
 
 
-def _with(request: Any, checked: Checked) -> Any:
-    return request.override(tool_call={**request.tool_call, "args": checked.args})
+def _own(call: Any) -> dict[str, Any]:
+    """Returns a copy of a call, whose name and arguments stay as they are while a person is asked."""
+    return {**call, "args": copy.deepcopy(call["args"])}
+
+
+def _with(request: Any, call: dict[str, Any], checked: Checked) -> Any:
+    return request.override(tool_call={**call, "args": checked.args})
 
 
 def _message(call: Any, text: str) -> ToolMessage:

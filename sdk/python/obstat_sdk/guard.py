@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ._types import Call, Decision, ObstatError, decode_input
+from ._types import Call, Decision, ObstatError, decode_input, encode
 from .client import AsyncClient, Client
 
 Asking = Literal["pause", "wait", "deny"]
@@ -48,7 +49,8 @@ class Guard:
     whatever goes wrong is a decision that denies.
 
     `ask` says what an ask does: "pause" the run by the framework's own means, "wait" up to
-    `wait` seconds for the answer, or "deny".
+    `wait` seconds for the answer, or "deny". `dir` is where all calls are made; without it where
+    the framework says, else where the process stands.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class Guard:
         token: str | None = None,
         agent: str = "",
         session: str = "",
+        user: str = "",
         dir: str | None = None,
+        roots: tuple[str, ...] = (),
         ask: Asking = "pause",
         wait: float = 300,
         timeout: float = 5.0,
@@ -67,33 +71,33 @@ class Guard:
         if ask not in ("pause", "wait", "deny"):
             raise ValueError(f'ask is "pause", "wait" or "deny", not {ask!r}')
         self.ask, self.wait = ask, wait
-        self._agent, self._session, self._dir = agent, session, dir
+        self._agent, self._session, self._user, self._dir, self._roots = agent, session, user, dir, tuple(roots)
         self._sync = Client(server, token=token, timeout=timeout, start=start)
         self._async = AsyncClient(server, token=token, timeout=timeout, start=start)
 
-    def check(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> Checked:
-        """Decides a call. `args` may be the JSON that the model wrote."""
+    def check(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "", dir: str | None = None) -> Checked:
+        """Decides a call. `args` may be the JSON that the model wrote; `dir` is where the framework
+        says that the call is made, if it says so."""
         try:
-            call = self._call(tool, args, id, session)
+            call = self._call(tool, args, id, session, dir)
             return self._checked(call, self._sync.authorize(call, wait=self._wait))
         except Exception as e:
             return _denied(e)
 
-    async def acheck(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> Checked:
+    async def acheck(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "", dir: str | None = None) -> Checked:
         """`check` for asyncio."""
         try:
-            call = self._call(tool, args, id, session)
+            call = self._call(tool, args, id, session, dir)
             return self._checked(call, await self._async.authorize(call, wait=self._wait))
         except Exception as e:
             return _denied(e)
 
-    async def peek(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> Checked:
+    async def peek(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "", dir: str | None = None) -> Checked:
         """Tells what `acheck` would say now, and takes no approval: one that is there is an ask
         whose state is "approved"."""
         try:
-            call = self._call(tool, args, id, session)
-            d = await self._async.authorize(call, claim=False)
-            return Checked(d, call.put().input())
+            call = self._call(tool, args, id, session, dir)
+            return Checked(await self._async.authorize(call, claim=False), copied(call.input))
         except Exception as e:
             return _denied(e)
 
@@ -115,16 +119,24 @@ class Guard:
     def _wait(self) -> float:
         return self.wait if self.ask == "wait" else 0
 
-    def _call(self, tool: str, args: Mapping[str, Any] | str, id: str | None, session: str) -> Call:
-        given = decode_input(args) if isinstance(args, str) else args
-        return Call(tool, given, id=id, session=session or self._session, agent=self._agent, dir=self._dir)
+    def _call(self, tool: str, args: Mapping[str, Any] | str, id: str | None, session: str, dir: str | None) -> Call:
+        # A copy, which the caller's object does not change while a person is asked: what is decided
+        # is what is approved, and what runs.
+        given = decode_input(args) if isinstance(args, str) else copied(args)
+        where = self._dir if self._dir is not None else dir
+        return Call(tool, given, id=id, session=session or self._session, agent=self._agent, user=self._user, dir=where, roots=self._roots)
 
     def _checked(self, call: Call, d: Decision) -> Checked:
         if d.effect == "ask" and self.ask != "pause":
             late = "nobody has answered in time" if self.ask == "wait" else "nobody can be asked here"
             d = replace(d, effect="deny", reason=f"{late}: {d.reason}")
-        # A copy of what was decided, so that nobody changes it in between.
-        return Checked(d, d.input if d.input is not None else call.put().input())
+        return Checked(d, copied(d.input if d.input is not None else call.input))
+
+
+def copied(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a copy of arguments as JSON has them. Raises `BadCall`."""
+    out: dict[str, Any] = json.loads(encode(args))
+    return out
 
 
 def _words(error: BaseException | None) -> str:

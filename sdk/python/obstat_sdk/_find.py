@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -114,9 +115,26 @@ def check_peer(sock: socket.socket, path: str) -> None:
 
 
 def program() -> str | None:
-    """Finds obstat on PATH; directories that depend on where the process stands do not count."""
-    dirs = [d for d in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(d)]
-    return shutil.which("obstat", path=os.pathsep.join(dirs)) if dirs else None
+    """Finds obstat on PATH: the first program of that name that answers `version --json` as ours
+    does. Another project has a script `obstat` as well. Directories that depend on where the
+    process stands do not count."""
+    for directory in os.environ.get("PATH", "").split(os.pathsep):
+        exe = shutil.which("obstat", path=directory) if os.path.isabs(directory) else None
+        if exe is not None and _ours(exe):
+            return exe
+    return None
+
+
+def _ours(exe: str) -> bool:
+    try:
+        ran = subprocess.run([exe, "version", "--json"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd="/", check=True)
+        said = json.loads(ran.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return False
+    if not isinstance(said, dict) or said.get("v") != 1:
+        return False
+    version, go, platform = (said.get(k) for k in ("version", "go", "platform"))
+    return isinstance(version, str) and isinstance(go, str) and go.startswith("go") and isinstance(platform, str) and "/" in platform
 
 
 def start(path: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -124,7 +142,7 @@ def start(path: str) -> tuple[subprocess.Popen[bytes], str]:
     time one gets the socket."""
     exe = program()
     if exe is None:
-        raise OSError("no server runs, and obstat is not on PATH")
+        raise OSError("no server runs, and obstat is not on PATH (no program there answers `obstat version --json` as ours)")
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     log = os.path.join(directory, "serve.log")

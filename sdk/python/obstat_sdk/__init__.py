@@ -1,10 +1,10 @@
-"""obstat decides the tool calls of AI agents: allow, ask a person, or deny.
+"""obstat_sdk has obstat decide the tool calls of AI agents: allow, ask a person, or deny.
 
-    decision = obstat.authorize(obstat.Call("Bash", {"command": "git status"}))
+    decision = authorize(Call("Bash", {"command": "git status"}))
     if decision.allowed:
         ...
 
-The functions use one client for the process, `obstat.client()`. Approvals stay in the server: a
+The functions use one client for the process, `client()`. Approvals stay in the server: a
 decision holds the id of a request, and only the server says whether a person has approved it.
 """
 

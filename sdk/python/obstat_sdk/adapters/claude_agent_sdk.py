@@ -9,6 +9,7 @@ which `bypassPermissions`, `allowed_tools` and rules in settings files prevent. 
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ class _Seen:
     """A call that the hook has decided."""
 
     session: str
+    dir: str | None
     tool: str
     given: Any
     checked: Checked
@@ -53,10 +55,10 @@ class ObstatHooks:
 
     async def before(self, given: Any, tool_use_id: str | None, _: Any) -> dict[str, Any]:
         """Decides a call. What runs is a copy of what was decided."""
-        id, session = tool_use_id or given.get("tool_use_id"), given.get("session_id", "")
-        checked = await self.guard.acheck(given["tool_name"], given["tool_input"], id=id, session=session)
+        id, session, where = tool_use_id or given.get("tool_use_id"), given.get("session_id", ""), given.get("cwd")
+        checked = await self.guard.acheck(given["tool_name"], given["tool_input"], id=id, session=session, dir=where)
         if id:
-            self._seen[id] = _Seen(session, given["tool_name"], given["tool_input"], checked)
+            self._seen[id] = _Seen(session, where, given["tool_name"], copy.deepcopy(given["tool_input"]), checked)
             while len(self._seen) > 10_000:
                 self._seen.popitem(last=False)
         if checked.allowed:
@@ -82,7 +84,8 @@ class ObstatHooks:
         seen = self._seen.get(context.tool_use_id or "")
         if seen is not None and seen.checked.allowed and seen.tool == tool and given in (seen.given, seen.checked.args):
             return PermissionResultAllow(updated_input=seen.checked.args)
-        checked = await self.guard.acheck(tool, given, id=context.tool_use_id, session=seen.session if seen else "")
+        session, where = (seen.session, seen.dir) if seen else ("", None)
+        checked = await self.guard.acheck(tool, given, id=context.tool_use_id, session=session, dir=where)
         if checked.allowed:
             return PermissionResultAllow(updated_input=checked.args)
         return PermissionResultDeny(message=checked.message)
