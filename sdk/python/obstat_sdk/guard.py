@@ -101,6 +101,18 @@ class Guard:
         except Exception as e:
             return _denied(e)
 
+    async def refuses(self, tool: str, args: Mapping[str, Any] | str, *, session: str = "", dir: str | None = None) -> Checked | None:
+        """Returns the refusal of a call that would be denied now, else None. Nobody is asked and
+        nothing is recorded."""
+        try:
+            call = self._call(tool, args, None, session, dir)
+            view = await self._async.explain(call)
+        except Exception as e:
+            return _denied(e)
+        if view.get("verdict") in ("allow", "ask"):
+            return None
+        return Checked(Decision("deny", str(view.get("reason") or "the call is denied")), {})
+
     async def needs_pause(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "") -> bool:
         """Tells whether the run has to pause until a person has answered."""
         return self.ask == "pause" and (await self.peek(tool, args, id=id, session=session)).decision.state == "pending"

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import never
 from .cases import CASES, Result, World, try_case
 from .server import Server
 
@@ -64,6 +65,8 @@ def main() -> None:
                 failed.append(f"the example of {family}.md prints {said!r}")
     finally:
         server.close()
+    if not only and hasattr(module, "MODES"):
+        failed += never.check(module, version, bool(os.environ.get("UPDATE")))
     if not only:
         path = RESULTS / f"python-{name}.json"
         if os.environ.get("UPDATE"):

@@ -6,13 +6,15 @@ from typing import Any, ClassVar
 
 from adk_fluent import Agent as Fluent
 from adk_fluent import PermissionPlugin, PermissionPolicy
+from adk_fluent._permissions._mode import ALL_MODES
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
 
 from obstat_sdk.adapters.adk_fluent import ObstatPermissionPlugin
+from obstat_sdk.adapters.google_adk import ObstatPlugin
 
 from . import google_adk
-from .cases import SUB, NotThere, Turn
+from .cases import SUB, NotThere, Turn, Use, World
 
 PACKAGE = "adk-fluent"
 model = google_adk.model
@@ -42,3 +44,20 @@ class Agent(google_adk.Agent):
         if self.world.own:
             raise NotThere("a handler answers at once, and nothing is resumed")
         super().resume(edit, tool)
+
+
+MODES = [(mode, rule) for mode in sorted(ALL_MODES) for rule in ("none", "allow", "ask", "deny", "mutating")]
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call under a policy of adk-fluent's own; with obstat, beside its plugin."""
+    name, asked = call[0], []
+    lists: dict[str, Any] = {rule: frozenset({name})} if rule in ("allow", "ask", "deny") else {}
+    if rule == "mutating":
+        lists["mutating_tools"] = frozenset({name})
+    own = PermissionPlugin(PermissionPolicy(mode=mode, **lists), handler=lambda *a: bool(asked.append(a)))
+    agent = Fluent("outer").model(google_adk.Script(model="m", world=w, turns=[[call], "end"])).tool(getattr(w, name)).build()
+    runner = InMemoryRunner(agent, app_name="suite", plugins=[own] if w.own else [own, ObstatPlugin(w.guard())])
+    events = google_adk.run_once(runner, w)
+    asked += [c for e in events for c in e.get_function_calls() if c.name == google_adk.CONFIRM]
+    return "ran" if w.ran else "asked" if asked else "refused"

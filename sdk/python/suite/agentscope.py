@@ -12,14 +12,15 @@ from agentscope.event import ConfirmResult, UserConfirmResultEvent
 from agentscope.formatter import OpenAIChatFormatter
 from agentscope.message import TextBlock, ToolCallBlock, UserMsg
 from agentscope.model import ChatModelBase, ChatResponse
-from agentscope.permission import PermissionBehavior, PermissionContext, PermissionRule
+from agentscope.permission import PermissionBehavior, PermissionContext, PermissionDecision, PermissionMode, PermissionRule
 from agentscope.state import AgentState
 from agentscope.tool import FunctionTool, Toolkit
 from pydantic import BaseModel
 
+from obstat_sdk import ConfigError
 from obstat_sdk.adapters.agentscope import protect
 
-from .cases import SUB, Driver, Turn, World
+from .cases import SUB, Driver, Turn, Use, World
 
 PACKAGE = "agentscope"
 
@@ -138,3 +139,68 @@ class Agent(Driver):
 
     def add(self) -> None:
         self.outer.toolkit.tool_groups[0].tools.append(FunctionTool(self.world.wipe2))
+
+
+MODES = [(m.value, rule) for m in PermissionMode for rule in ("none", "allow", "ask", "deny", "the tool asks", "the tool denies", "read-only")]
+
+
+class Checked(FunctionTool):
+    """A tool with a check of its own, as the document's DeployTool."""
+
+    says = PermissionBehavior.PASSTHROUGH
+
+    async def check_permissions(self, tool_input: Any, context: Any) -> Any:
+        """Says what it is told to."""
+        return PermissionDecision(behavior=self.says, message="the tool says so", bypass_immune=self.says == PermissionBehavior.ASK)
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call under a mode and a rule."""
+    name, _ = call
+    given: dict[str, Any] = {}
+    if rule in ("allow", "ask", "deny"):
+        given[rule + "_rules"] = rules(PermissionBehavior(rule), name)
+    tool = Checked(getattr(w, name), is_read_only=rule == "read-only")
+    if rule.startswith("the tool"):
+        tool.says = PermissionBehavior.ASK if rule.endswith("asks") else PermissionBehavior.DENY
+    state = AgentState(session_id=w.nonce, permission_context=PermissionContext(mode=PermissionMode(mode), **given))
+    agent: Any = agentscope.agent.Agent(name="a", system_prompt="Do.", model=Script(w, [[call], "end"]), toolkit=Toolkit([tool]), state=state)
+    if not w.own:
+        protect(agent, w.guard())
+    asyncio.run(agent.reply(UserMsg(name="user", content="go on")))
+    if w.ran:
+        return "ran"
+    asking = [b for m in agent.state.context for b in m.get_content_blocks("tool_call") if b.state == "asking"]
+    return "asked" if asking else "refused"
+
+
+def own_ask_is_answered(w: World) -> None:
+    """A confirmation answers what AgentScope has asked, for the same call, and nothing else."""
+    for edit, ran in ((None, ["safe(1)"]), ({"x": 2}, [])):
+        one = World(w.server, False)
+        state = AgentState(session_id=one.nonce, permission_context=PermissionContext(ask_rules=rules(PermissionBehavior.ASK, "safe")))
+        agent: Any = agentscope.agent.Agent(
+            name="a", system_prompt="Do.", model=Script(one, [[("safe", {"x": 1})], "end"]), toolkit=Toolkit([FunctionTool(one.safe)]), state=state
+        )
+        protect(agent, one.guard())
+        asyncio.run(agent.reply(UserMsg(name="user", content="go on")))
+        assert not one.ran
+        (asked,) = [b for m in agent.state.context for b in m.get_content_blocks("tool_call") if b.state == "asking"]
+        said = asked.model_copy(update={"input": json.dumps(edit)} if edit else {})
+        event = UserConfirmResultEvent(reply_id=agent.state.reply_id, confirm_results=[ConfirmResult(confirmed=True, tool_call=said)])
+        asyncio.run(agent.reply(event))
+        assert one.ran == ran, (edit, one.ran)
+
+
+def no_engine(w: World) -> None:
+    """An agent whose own engine cannot be asked is refused."""
+    agent: Any = agentscope.agent.Agent(name="a", system_prompt="Do.", model=Script(w, ["end"]), toolkit=Toolkit([]))
+    agent._engine = object()
+    try:
+        protect(agent, w.guard())
+    except ConfigError:
+        return
+    raise AssertionError("it was protected")
+
+
+CHECKS = [own_ask_is_answered, no_engine]

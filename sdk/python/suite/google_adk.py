@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
+import time
 from typing import Any, ClassVar
 
 from google.adk.agents import LlmAgent
@@ -17,7 +19,7 @@ from google.genai import types
 
 from obstat_sdk.adapters.google_adk import ObstatPlugin
 
-from .cases import SUB, Driver, Turn, World
+from .cases import PAY, SUB, Driver, Turn, Use, World
 
 PACKAGE = "google-adk"
 CONFIRM = "adk_request_confirmation"
@@ -132,3 +134,63 @@ class Agent(Driver):
 
     def add(self) -> None:
         self.agent.tools.append(FunctionTool(self.world.wipe2))
+
+
+def run_once(runner: Any, w: World) -> list[Any]:
+    """Runs an agent in a new session; returns its events."""
+
+    async def go() -> list[Any]:
+        service = runner.session_service
+        session = await service.create_session(app_name="suite", user_id="u", session_id=w.nonce)
+        message = types.Content(role="user", parts=[types.Part(text="go on")])
+        async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=message):
+            pass
+        return (await service.get_session(app_name="suite", user_id="u", session_id=w.nonce)).events
+
+    return asyncio.run(go())
+
+
+MODES = [("default", "none"), ("default", "require_confirmation"), ("default", "a callback refuses")]
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call of a tool with a confirmation or a callback of its own."""
+    tool = FunctionTool(getattr(w, call[0]), require_confirmation=rule == "require_confirmation")
+    refuses = {"before_tool_callback": lambda **_: {"error": "no"}} if rule == "a callback refuses" else {}
+    agent = LlmAgent(name="outer", model=Script(model="m", world=w, turns=[[call], "end"]), tools=[tool], **refuses)
+    events = run_once(InMemoryRunner(agent, app_name="suite", plugins=[] if w.own else [ObstatPlugin(w.guard())]), w)
+    asked = [c for e in events for c in e.get_function_calls() if c.name == CONFIRM]
+    return "ran" if w.ran else "asked" if asked else "refused"
+
+
+def shared_tool(w: World) -> None:
+    """A tool that two runners share, each with a plugin of its own, is decided by the plugin of the run."""
+    log: list[str] = []
+
+    def safe(x: int) -> str:
+        log.append(f"safe({x})")
+        return "done"
+
+    def pay(to: str, amount: int) -> str:
+        log.append(f"pay({to})")
+        return "done"
+
+    tools = [FunctionTool(safe), FunctionTool(pay)]
+    for n in range(3):
+        one = World(w.server, False)
+        agent = LlmAgent(name="outer", model=Script(model="m", world=one, turns=[[("safe", {"x": n}), PAY], "end"]), tools=tools)
+        runner = InMemoryRunner(agent, app_name="suite", plugins=[ObstatPlugin(one.guard(ask="wait", wait=30))])
+        done: list[Any] = []
+        thread = threading.Thread(target=lambda r=runner, o=one, d=done: d.append(run_once(r, o)))
+        thread.start()
+        until, mine = time.monotonic() + 30, []
+        while not mine and time.monotonic() < until:
+            mine = [r["id"] for r in w.server.pending() if r["call"].get("session") == one.nonce]
+            time.sleep(0.02)
+        assert len(mine) == 1, (n, w.server.pending())
+        w.server.answer(mine[0])
+        thread.join(60)
+        assert log[-2:] == [f"safe({n})", "pay(bob)"], (n, log)
+
+
+CHECKS = [shared_tool]

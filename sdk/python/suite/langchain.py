@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import threading
+import time
 from typing import Any, ClassVar
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,7 +19,7 @@ from langgraph.types import Command
 
 from obstat_sdk.adapters.langchain import ObstatMiddleware
 
-from .cases import SUB, Driver, Turn, World
+from .cases import PAY, SUB, Driver, Turn, Use, World
 
 PACKAGE = "langchain"
 
@@ -153,3 +156,69 @@ class Agent(Driver):
 
     def add(self) -> None:
         self.dynamic.tools_now["wipe2"] = StructuredTool.from_function(self.world.wipe2)
+
+
+MODES = [(mode, rule) for mode in ("invoke", "stream") for rule in ("none", "interrupt_on", "a middleware rejects")]
+
+
+class Rejects(AgentMiddleware):
+    """Refuses every call."""
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return ToolMessage("no", tool_call_id=request.tool_call["id"], status="error")
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call of an agent with a middleware of its own."""
+    own: list[Any] = {"interrupt_on": [HumanInTheLoopMiddleware(interrupt_on={call[0]: True})], "a middleware rejects": [Rejects()]}.get(rule, [])
+    middleware = own if w.own else [*own, ObstatMiddleware(w.guard())]
+    agent = create_agent(
+        Script(world=w, turns=[[call], "end"]), [StructuredTool.from_function(getattr(w, call[0]))], middleware=middleware, checkpointer=InMemorySaver()
+    )
+    config: Any = {"configurable": {"thread_id": w.nonce}}
+    given: Any = {"messages": [("user", "go on")]}
+    if mode == "invoke":
+        agent.invoke(given, config)
+    else:
+        for _ in agent.stream(given, config, stream_mode="updates"):
+            pass
+    return "ran" if w.ran else "asked" if agent.get_state(config).interrupts else "refused"
+
+
+class Mutates(AgentMiddleware):
+    """Has the arguments of a call changed while a person is asked, as another thread may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: Any = None
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        self.held = request.tool_call
+        return handler(request)
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        self.held = request.tool_call
+        return await handler(request)
+
+
+def changed_while_asked(w: World) -> None:
+    """A person approves one call; the caller's object says another by then, which does not run."""
+    for how in ("invoke", "ainvoke"):
+        one, holder = World(w.server, False), Mutates()
+        tools = [StructuredTool.from_function(one.pay)]
+        agent = create_agent(Script(world=one, turns=[[PAY], "end"]), tools, middleware=[holder, ObstatMiddleware(one.guard(ask="wait", wait=30))])
+        given: Any = {"messages": [("user", "go on")]}
+        run = (lambda a=agent, g=given: a.invoke(g)) if how == "invoke" else (lambda a=agent, g=given: asyncio.run(a.ainvoke(g)))
+        thread = threading.Thread(target=run)
+        thread.start()
+        until, mine = time.monotonic() + 30, []
+        while not mine and time.monotonic() < until:
+            mine = [r["id"] for r in one.server.pending() if r["call"].get("session") == one.nonce]
+            time.sleep(0.02)
+        holder.held["args"].update(to="eve", amount=5000)
+        one.server.answer(mine[0])
+        thread.join(60)
+        assert one.ran == ["pay(bob,5)"], (how, one.ran)
+
+
+CHECKS = [changed_while_asked]

@@ -7,12 +7,25 @@ import json
 from typing import Any, ClassVar
 
 from agents import Agent as Plain
-from agents import FunctionTool, ModelBehaviorError, Runner, RunState, function_tool, set_tracing_disabled
+from agents import (
+    FunctionTool,
+    LocalShellTool,
+    ModelBehaviorError,
+    Runner,
+    RunState,
+    ShellTool,
+    ToolGuardrailFunctionOutput,
+    WebSearchTool,
+    function_tool,
+    set_tracing_disabled,
+    tool_input_guardrail,
+)
 from agents.testing import ScriptedModel, assistant_message, function_call
 
+from obstat_sdk import ConfigError
 from obstat_sdk.adapters.openai_agents import ObstatAgent
 
-from .cases import SUB, Driver, Turn, World
+from .cases import PAY, SUB, Driver, Turn, Use, World
 
 PACKAGE = "openai-agents"
 set_tracing_disabled(True)
@@ -121,3 +134,79 @@ class Agent(Driver):
 
     def add(self) -> None:
         self.agent.tools.append(function_tool(self.world.wipe2))
+
+
+MODES = [(mode, rule) for mode in ("run", "stream") for rule in ("none", "needs_approval", "needs_approval by a function", "a guardrail rejects")]
+
+
+@tool_input_guardrail
+def rejects(_: Any) -> Any:
+    """Rejects every call."""
+    return ToolGuardrailFunctionOutput.reject_content("no")
+
+
+async def always(*_: Any) -> bool:
+    """Wants approval for every call."""
+    return True
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call of a tool with approvals of its own."""
+    needs: Any = {"needs_approval": True, "needs_approval by a function": always}.get(rule, False)
+    tool = function_tool(getattr(w, call[0]), needs_approval=needs)
+    if rule == "a guardrail rejects":
+        tool.tool_input_guardrails = [rejects]
+    given: dict[str, Any] = {"name": "a", "model": script(w, [[call], "end"]), "tools": [tool]}
+    agent: Any = Plain(**given) if w.own else ObstatAgent(**given, guard=w.guard())
+
+    async def go() -> Any:
+        if mode == "run":
+            return await Runner.run(agent, "go on")
+        result = Runner.run_streamed(agent, "go on")
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    result = asyncio.run(go())
+    return "ran" if w.ran else "asked" if result.interruptions else "refused"
+
+
+def refused_tools(w: World) -> None:
+    """Tools that cannot be decided are refused when the agent is made, and when they are added."""
+    shell, local = ShellTool(executor=lambda _: "ran"), LocalShellTool(executor=lambda _: "ran")
+    plain = Plain(name="plain", tools=[function_tool(w.wipe)])
+    for bad in ({"tools": [shell]}, {"tools": [local]}, {"tools": [WebSearchTool()]}, {"tools": [local], "hosted": True}, {"handoffs": [plain]}):
+        try:
+            ObstatAgent(name="a", guard=w.guard(), **bad)  # type: ignore[arg-type]
+        except ConfigError:
+            continue
+        raise AssertionError(f"{bad} is taken")
+    ObstatAgent(name="a", guard=w.guard(), tools=[WebSearchTool()], hosted=True)
+    agent = ObstatAgent(name="a", model=script(w, ["end"]), guard=w.guard(), tools=[])
+    agent.tools.append(shell)
+    try:
+        asyncio.run(Runner.run(agent, "go on"))
+    except ConfigError:
+        return
+    raise AssertionError("a shell that was added runs undecided")
+
+
+def raised(w: World) -> None:
+    """A tool that raised is not recorded as one that went well."""
+
+    def pay(to: str, amount: int) -> str:
+        raise RuntimeError("no money")
+
+    agent = ObstatAgent(name="a", model=script(w, [[PAY], "end"]), guard=w.guard(), tools=[function_tool(pay)])
+    result = asyncio.run(Runner.run(agent, "go on"))
+    (id,) = [r["id"] for r in w.server.pending() if r["call"].get("session") == w.nonce]
+    w.server.answer(id)
+    state = result.to_state()
+    for item in state.get_interruptions():
+        state.approve(item)
+    asyncio.run(Runner.run(agent, state))
+    outcome = w.server.request(id)
+    assert "no money" in json.dumps(outcome) and '"ok": true' not in json.dumps(outcome), outcome
+
+
+CHECKS = [refused_tools, raised]

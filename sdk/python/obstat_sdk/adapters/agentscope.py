@@ -2,9 +2,9 @@
 
     agent = protect(Agent("clerk", "You pay bills.", model, Toolkit([FunctionTool(pay)])))
 
-The stricter of both decides. What the agent's PermissionContext denies (a mode, a rule) or a tool's
-own `check_permissions` denies or asks stays so; obstat's allow takes the place of the question that
-AgentScope asks where no rule says anything. An ask is the framework's `RequireUserConfirmEvent`. A
+The stricter of both decides. What the agent's PermissionContext (a mode, a rule) or a tool's own
+`check_permissions` denies stays denied, what an ask rule or a tool's safety check asks stays asked;
+obstat's allow lifts the other questions, as AgentScope's own allow rules do. An ask is the framework's `RequireUserConfirmEvent`. A
 `UserConfirmResultEvent` answers what AgentScope itself has asked, for the same call; for obstat it
 makes it look again: what it confirms, with which name, input and rules, is no verdict.
 """
@@ -53,19 +53,24 @@ class ObstatEngine(PermissionEngine):
         own = await self._own(tool, tool_input)
         if own.behavior == PermissionBehavior.DENY:
             return own
+        if own.behavior != PermissionBehavior.ALLOW and not await self._liftable(own, tool, tool_input) and not self._answered(call, confirmed):
+            refused = await self.guard.refuses(tool.name, tool_input, session=self.session)
+            return self._decision(refused, claimed=False) if refused is not None else own
         mine = self._decision(await self.guard.peek(tool.name, tool_input, id=id, session=self.session), claimed=False)
-        if mine.behavior == PermissionBehavior.DENY:
+        if mine.behavior != PermissionBehavior.ALLOW:
             return mine
-        asks = own.behavior != PermissionBehavior.ALLOW and not await self._silent(tool, tool_input)
-        if asks and call is not None:
-            answered = confirmed and self._asked.get(call.id) == (call.name, call.input)
-            self._asked[call.id] = (call.name, call.input)
-            asks = not answered
-        if asks or mine.behavior == PermissionBehavior.ASK:
-            return mine if mine.behavior == PermissionBehavior.ASK else own
         if tool.is_external_tool:  # the application runs it, so that its approval is taken now
             return self._decision(await self.guard.acheck(tool.name, tool_input, id=id, session=self.session), claimed=True)
         return mine
+
+    def _answered(self, call: Any, confirmed: bool) -> bool:
+        """Tells whether a person has confirmed the very call that AgentScope has asked about."""
+        if call is None:
+            return False
+        if confirmed and self._asked.get(call.id) == (call.name, call.input):
+            return True
+        self._asked[call.id] = (call.name, call.input)
+        return False
 
     async def _own(self, tool: Any, tool_input: dict[str, Any]) -> Any:
         """Returns what AgentScope says; where it fails, no."""
@@ -75,12 +80,11 @@ class ObstatEngine(PermissionEngine):
             words = f"Denied: AgentScope's own check failed: {type(e).__name__}: {e}"
             return PermissionDecision(behavior=PermissionBehavior.DENY, message=words, decision_reason=words)
 
-    async def _silent(self, tool: Any, tool_input: dict[str, Any]) -> bool:
-        """Tells whether AgentScope asks only because neither a rule nor the tool says anything."""
+    async def _liftable(self, own: Any, tool: Any, tool_input: dict[str, Any]) -> bool:
+        """Tells whether AgentScope's question is one that its own allow rules lift: neither an ask
+        rule's nor a safety question of the tool."""
         try:
-            if await self.own._check_ask_rules(tool, copied(tool_input)):
-                return False
-            return bool((await tool.check_permissions(copied(tool_input), self.context)).behavior != PermissionBehavior.ASK)
+            return not own.bypass_immune and not await self.own._check_ask_rules(tool, copied(tool_input))
         except Exception:
             return False
 
