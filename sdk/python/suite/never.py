@@ -13,16 +13,19 @@ from .cases import PAY, Use, World
 from .server import POLICY, Server
 
 FILE = Path(__file__).resolve().parent.parent / "never-looser.json"
-RANK = {"refused": 0, "asked": 1, "ran": 2}
+OUTCOMES = ("refused", "asked", "ran")
+SILENT = ("none", "read-only", "mutating")
+"""Rules that say nothing of whether a call may run: a framework that asks then asks for want of a rule."""
 CALLS: list[Use] = [("safe", {"x": 1}), PAY, ("wipe", {"path": "/"})]
 POLICIES = {"allows all": json.dumps({"permission": {"*": "allow"}}), "allows, asks, denies": POLICY}
 
 
 def looser(row: dict[str, str]) -> bool:
-    """Tells whether a call went further with obstat than without it."""
-    if row["without"] == "asked" and row["rule"] == "none" and row["with"] == "ran":
-        return row["policy"] != "allows all" and row["call"] != "safe"
-    return RANK[row["with"]] > RANK[row["without"]]
+    """Tells whether a call ran with obstat only, and not as the exception has it."""
+    if row["with"] != "ran" or row["without"] == "ran":
+        return False
+    allowed = row["policy"] == "allows all" or row["call"] == "safe"
+    return not (row["without"] == "asked" and row["rule"] in SILENT and allowed)
 
 
 def rows(module: Any, version: str) -> list[dict[str, str]]:
@@ -53,7 +56,7 @@ def check(module: Any, version: str, update: bool) -> list[str]:
     """Returns what is wrong: a call that is looser, or a row that is not as it was kept."""
     found = rows(module, version)
     wrong = [f"looser with obstat: {r}" for r in found if looser(r)]
-    counts = {w: sum(r["without"] == w for r in found) for w in RANK}
+    counts = {w: sum(r["without"] == w for r in found) for w in OUTCOMES}
     print(f"  never looser: {len(found)} pairs, without obstat {counts}, looser with it {len(wrong)}")
     if update:
         keep(found)

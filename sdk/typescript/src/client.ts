@@ -175,13 +175,18 @@ function segment(id: string): string {
   return id;
 }
 
+/** Reads an object that has no members but its own: what another package puts into Object.prototype is no answer. */
 function object(text: string): Record<string, unknown> | undefined {
   try {
     const v: unknown = JSON.parse(text);
-    return isObject(v) ? v : undefined;
+    return isObject(v) ? bare(v) : undefined;
   } catch {
     return undefined;
   }
+}
+
+function bare(v: Record<string, unknown>): Record<string, unknown> {
+  return Object.setPrototypeOf(v, null) as Record<string, unknown>;
 }
 
 function isObject(v: unknown): v is Record<string, unknown> {
@@ -206,6 +211,7 @@ function read(a: Answer, p: Put): Decision {
   let id: string | null = null;
   let state: string | null = null;
   if (request) {
+    bare(request);
     if (typeof request["id"] !== "string" || typeof request["state"] !== "string" || request["digest"] !== p.digest) return bad;
     ({ id, state } = request as { id: string; state: string });
   }

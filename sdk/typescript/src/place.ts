@@ -1,5 +1,5 @@
 // Where the server is, whether its socket can be trusted, and how one is started.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { accessSync, closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, statSync, type Stats } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { ConfigError, SocketError } from "./errors.js";
@@ -78,14 +78,15 @@ function mine(path: string, info: Stats, me: number): void {
   }
 }
 
-/** Finds obstat on PATH; directories that depend on where the process stands do not count. */
+/** Finds obstat on PATH: the first program of that name that answers `version --json` as ours does, since another project has a
+ * script `obstat` as well. Directories that depend on where the process stands do not count. */
 function program(): string {
   for (const dir of (process.env["PATH"] ?? "").split(delimiter)) {
     if (!isAbsolute(dir)) continue;
     const file = join(dir, "obstat");
     try {
       accessSync(file, constants.X_OK);
-      if (statSync(file).isFile()) return file;
+      if (statSync(file).isFile() && ours(file)) return file;
     } catch {
       // not there
     }
@@ -93,10 +94,22 @@ function program(): string {
   return "";
 }
 
+function ours(file: string): boolean {
+  const ran = spawnSync(file, ["version", "--json"], { cwd: "/", encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 10_000 });
+  if (ran.status !== 0) return false;
+  try {
+    const said = JSON.parse(ran.stdout) as { v?: unknown; version?: unknown; go?: unknown; platform?: unknown } | null;
+    if (typeof said !== "object" || said === null || said.v !== 1 || typeof said.version !== "string") return false;
+    return typeof said.go === "string" && said.go.startsWith("go") && typeof said.platform === "string" && said.platform.includes("/");
+  } catch {
+    return false;
+  }
+}
+
 /** Starts a server on a socket. Of several that are started at a time one gets it. */
 export function start(path: string): { readonly log: string } {
   const file = program();
-  if (!file) throw new Error("no server runs, and obstat is not on PATH");
+  if (!file) throw new Error("no server runs, and obstat is not on PATH (no program there answers `obstat version --json` as ours)");
   const dir = dirname(path);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const log = join(dir, "serve.log");

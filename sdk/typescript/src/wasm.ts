@@ -129,7 +129,8 @@ function exchange(exports: Exports, text: string, run: (n: number) => number): R
   if (at === 0) throw new Error(`a message of ${bytes.length} bytes is too large`);
   new Uint8Array(exports.memory.buffer).set(bytes, at);
   const n = run(bytes.length);
-  return JSON.parse(Buffer.from(exports.memory.buffer, exports.obstat_reply() >>> 0, n).toString()) as Reply;
+  const reply = JSON.parse(Buffer.from(exports.memory.buffer, exports.obstat_reply() >>> 0, n).toString()) as object;
+  return Object.setPrototypeOf(reply, null) as Reply; // what is in Object.prototype is no answer
 }
 
 async function instantiate(module: Uint8Array): Promise<Exports> {

@@ -73,9 +73,22 @@ export function driver(ai: AI = ai6, pkg = "ai"): Driver {
     },
   });
 
+  const attempt = async (setup: Setup, rule: string): Promise<boolean> => {
+    const own = rule === "needsApproval" ? { needsApproval: true } : rule === "needsApproval by a function" ? { needsApproval: async () => true } : {};
+    const tools: Record<string, unknown> = {};
+    for (const c of setup.calls) {
+      const shape = Object.entries(TOOLS[c.tool as keyof typeof TOOLS]).map(([k, t]) => [k, t === "number" ? z.number() : z.string()] as const);
+      tools[c.tool] = ai.tool({ description: c.tool, inputSchema: z.object(Object.fromEntries(shape)), execute: work(setup.log, c.tool), ...own } as never);
+    }
+    const messages = await step(setup, setup.guard ? guard(tools, setup.guard) : tools, [{ role: "user", content: "go" }]);
+    return messages.some((m) => Array.isArray(m.content) && m.content.some((p) => p.type === "tool-approval-request"));
+  };
+
   return {
     name: "ai",
     version: version(pkg),
+    rules: ["none", "needsApproval", "needsApproval by a function"],
+    attempt,
     async start(setup) {
       return paused(setup, await step(setup, toolsOf(setup), [{ role: "user", content: "go" }]));
     },

@@ -41,8 +41,15 @@ export interface Run {
   resume(how?: Resume): Promise<Run>;
 }
 
+/** What came of a call: it ran, a person was asked first, or it was refused. */
+export type Tried = "ran" | "asked" | "refused";
+
 /** A framework. */
 export interface Driver {
+  /** The framework's own rules that calls are tried under, "none" among them. */
+  readonly rules?: readonly string[];
+  /** Makes the calls under such a rule, with obstat beside it where the setup has a guard; returns whether the run has paused. */
+  attempt?(setup: Setup, rule: string): Promise<boolean>;
   readonly name: string;
   readonly version: string;
   start(setup: Setup): Promise<Run>;

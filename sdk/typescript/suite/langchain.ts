@@ -1,6 +1,6 @@
 // LangChain.js on LangGraph.js. Its state is the checkpoint.
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessage, type BaseMessage } from "@langchain/core/messages";
+import { AIMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages";
 import type { ChatResult } from "@langchain/core/outputs";
 import { tool } from "@langchain/core/tools";
 import { Command, MemorySaver } from "@langchain/langgraph";
@@ -53,10 +53,31 @@ function agentOf(setup: Setup, checkpointer: MemorySaver) {
   return createAgent({ model: new Scripted([{ tool: "delegate", input: {} }]), tools: [delegate], checkpointer });
 }
 
+/** Makes the calls of an agent with a middleware of its own. */
+async function attempt(setup: Setup, rule: string): Promise<boolean> {
+  const tools = setup.calls.map((c) => {
+    const shape = Object.entries(TOOLS[c.tool as keyof typeof TOOLS]).map(([k, t]) => [k, t === "number" ? z.number() : z.string()] as const);
+    return tool(work(setup.log, c.tool) as never, { name: c.tool, description: c.tool, schema: z.object(Object.fromEntries(shape)) });
+  });
+  const rejects = createMiddleware({ name: "rejects", wrapToolCall: (request) => new ToolMessage({ content: "no", tool_call_id: request.toolCall.id ?? "", status: "error" }) });
+  const middleware: unknown[] = [];
+  if (rule === "interruptOn") middleware.push(humanInTheLoopMiddleware({ interruptOn: Object.fromEntries(setup.calls.map((c) => [c.tool, true])) } as never));
+  if (rule === "a middleware rejects") middleware.push(rejects);
+  if (setup.guard) middleware.push(createMiddleware({ name: "obstat", wrapToolCall: guard(setup.guard) as never }));
+  const agent = createAgent({ model: new Scripted(setup.calls), tools, checkpointer: new MemorySaver(), middleware: middleware as never });
+  const thread = { configurable: { thread_id: session() } };
+  if (setup.stream) for await (const _ of await agent.stream({ messages: "go" } as never, { ...thread, streamMode: "updates" } as never)) await sleep(0);
+  else await agent.invoke({ messages: "go" } as never, thread as never);
+  const state = (await agent.graph.getState(thread)) as { tasks: readonly { interrupts: readonly unknown[] }[] };
+  return state.tasks.some((t) => t.interrupts.length > 0);
+}
+
 export function driver(): Driver {
   return {
     name: "langchain",
     version: version("langchain"),
+    rules: ["none", "interruptOn", "a middleware rejects"],
+    attempt,
     notes: { parallel: "one refusal drops the other calls of the turn" },
     async start(setup) {
       const saver = new MemorySaver();

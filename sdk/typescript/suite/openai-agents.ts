@@ -59,10 +59,30 @@ async function go(setup: Setup, agent: Agent, input: string | RunState<unknown, 
   };
 }
 
+/** Makes the calls of tools with approvals or a guardrail of their own. */
+async function attempt(setup: Setup, rule: string): Promise<boolean> {
+  const needsApproval = rule === "needsApproval" ? true : rule === "needsApproval by a function" ? async () => true : false;
+  const rejects = { name: "no", type: "tool_input", run: async () => ({ behavior: { type: "rejectContent", message: "no" } }) };
+  const tools = setup.calls.map((c) => {
+    const shape = Object.entries(TOOLS[c.tool as keyof typeof TOOLS]).map(([k, t]) => [k, t === "number" ? z.number() : z.string()] as const);
+    const more = rule === "a guardrail rejects" ? { inputGuardrails: [rejects] } : {};
+    return tool({ name: c.tool, description: c.tool, parameters: z.object(Object.fromEntries(shape)), needsApproval, execute: work(setup.log, c.tool) as never, ...more } as never) as Tool;
+  });
+  const agent = new Agent({ name: "clerk", model: model(setup.calls), tools });
+  if (setup.guard) guard(agent, setup.guard);
+  const runner = new Runner({ tracingDisabled: true });
+  if (!setup.stream) return (await runner.run(agent, "go")).interruptions.length > 0;
+  const result = await runner.run(agent, "go", { stream: true });
+  await result.completed;
+  return result.interruptions.length > 0;
+}
+
 export function driver(): Driver {
   return {
     name: "openai-agents",
     version: version("@openai/agents"),
+    rules: ["none", "needsApproval", "needsApproval by a function", "a guardrail rejects"],
+    attempt,
     start: (setup) => go(setup, agentOf(setup), "go"),
   };
 }

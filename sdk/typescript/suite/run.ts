@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { results, type Driver } from "./common.js";
+import { check } from "./never.js";
 
 const drivers: Record<string, () => Promise<Driver>> = {
   "ai-6": async () => (await import("./ai.js")).driver(),
@@ -17,7 +18,8 @@ const drivers: Record<string, () => Promise<Driver>> = {
 const [name = "", ...only] = process.argv.slice(2);
 const make = drivers[name];
 if (!make) throw new Error(`the frameworks are ${Object.keys(drivers).join(", ")}`);
-const got = JSON.parse(JSON.stringify(await results(await make(), only))) as { rows: { case: string; obstat: { held: boolean | null; ran: string[] } }[] };
+const driver = await make();
+const got = JSON.parse(JSON.stringify(await results(driver, only))) as { rows: { case: string; obstat: { held: boolean | null; ran: string[] } }[] };
 const file = new URL(`../../../results/typescript-${name}.json`, import.meta.url);
 for (const row of got.rows) if (row.obstat.held === false) console.error(`${name}: ${row.case} did not hold: ${row.obstat.ran.join(" ")}`);
 if (only.length > 0) console.log(JSON.stringify(got.rows));
@@ -27,3 +29,6 @@ else if (!isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), got)) {
   process.exitCode = 1;
 }
 if (got.rows.some((row) => row.obstat.held === false)) process.exitCode = 1;
+const wrong = only.length > 0 ? [] : await check(driver, Boolean(process.env["UPDATE"]));
+for (const line of wrong) console.error(`${name}: ${line}`);
+if (wrong.length > 0) process.exitCode = 1;

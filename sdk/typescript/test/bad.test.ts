@@ -280,6 +280,37 @@ test("a server is started", async () => {
   });
 });
 
+test("another project's obstat is not started", async () => {
+  const answers = ["exit 0", "echo obstat 0.7.0", `echo '{"version": "0.7.0", "python": "3.11"}'`, "echo '[1]'", `echo '{"v":1,"version":"1","go":"go1","platform":"a/b"}'; exit 1`];
+  for (const answer of answers) {
+    await atHome(async (home) => {
+      const theirs = join(home, "theirs");
+      mkdirSync(theirs);
+      writeFileSync(join(theirs, "obstat"), `#!/bin/sh\n[ "$1" != serve ] || touch ${home}/served\n${answer}\n`, { mode: 0o755 });
+      const path = process.env["PATH"] ?? "";
+      process.env["PATH"] = `${theirs}:/usr/bin:/bin`;
+      assert.match((await new Client().authorize({ tool: "safe" })).reason, /not on PATH/);
+      process.env["PATH"] = `${theirs}:${path}`;
+      const to = new Client({ timeout: 60 });
+      assert.equal((await to.authorize({ tool: "nothing-knows-this", dir: "/" })).error, null);
+      to.close();
+      assert.ok(!readdirSync(home).includes("served"));
+    });
+  }
+});
+
+test("the workspace of a call is where it is made, not where the server was started", async () => {
+  await atHome(async (home) => {
+    const dir = join(home, "plain");
+    mkdirSync(dir);
+    const to = new Client({ timeout: 60 });
+    const effect = async (path: string): Promise<string> => (await to.authorize({ tool: "write_file", input: { path, content: "x" }, dir })).effect;
+    for (const path of ["/etc/passwd", join(home, ".ssh/authorized_keys"), join(home, "elsewhere")]) assert.notEqual(await effect(path), "allow", path);
+    assert.equal(await effect(join(dir, "a.txt")), "allow");
+    to.close();
+  });
+});
+
 test("no server is started where that is not wanted, or not possible", async () => {
   const denied = (d: Decision, says: RegExp): void => {
     assert.deepEqual([d.effect, d.error], ["deny", "unreachable"]);

@@ -37,6 +37,11 @@ export class Guard {
     this.#who = { ...(session && { session }), ...(agent && { agent }), ...(user && { user }), ...(dir && { dir }), ...(roots && { roots }) };
   }
 
+  /** Whether another guard decides and asks as this one does, for the same conversation. */
+  same(other: Guard): boolean {
+    return this.client === other.client && this.ask === other.ask && this.seconds === other.seconds && JSON.stringify(this.#who) === JSON.stringify(other.#who);
+  }
+
   /** Makes a call. `more` is what the framework knows better than the options. */
   call(tool: string, input: unknown, id: string | undefined, more: { session?: string | undefined; dir?: string | undefined } = {}): Call {
     const given = Object.fromEntries(Object.entries(more).filter(([name, v]) => v && !(name in this.#who)));

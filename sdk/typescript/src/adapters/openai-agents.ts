@@ -20,6 +20,7 @@ export interface AgentOptions extends GuardOptions {
 /** What is used of an agent. */
 interface Agent {
   readonly name: string;
+  readonly tools?: unknown[];
   getAllTools(...args: never[]): Promise<unknown[]>;
   handoffs?: unknown[];
   clone?(...args: never[]): unknown;
@@ -37,26 +38,32 @@ interface Details {
   readonly signal?: AbortSignal;
 }
 
-const agents = new WeakSet<object>();
-const tools = new WeakSet<object>();
+const agents = new WeakMap<object, Guard>();
+/** The tools that guarded ones were made of. */
+const originals = new WeakMap<object, FunctionTool>();
 
 /** Guards an agent, its handoffs and all tools it ever has, those of MCP servers and those added later among them: each runs
- * only what obstat allows. The agent is changed in place. An ask becomes an interruption of the run; approving that in the run's
- * state lets nothing run by itself: the call is put to the server again. */
+ * only what obstat allows. The agent is changed in place, its tools are not: they may be shared by agents of other conversations.
+ * An agent belongs to one: guarding it for another is refused. An ask becomes an interruption of the run; approving that in the
+ * run's state lets nothing run by itself: the call is put to the server again. A tool's own `needsApproval` asks as before. */
 export function guard<A extends object>(agent: A, options: AgentOptions = {}): A {
   guardAgent(agent as unknown as Agent, new Guard(options), options.hosted === true);
   return agent;
 }
 
 function guardAgent(agent: Agent, by: Guard, hosted: boolean): void {
-  if (agents.has(agent)) return;
-  agents.add(agent);
+  const before = agents.get(agent);
+  if (before) {
+    if (before === by || before.same(by)) return;
+    throw new ConfigError(`the agent ${agent.name} is guarded for another conversation already; make one for each`);
+  }
+  for (const tool of agent.tools ?? []) check(tool as FunctionTool, hosted);
+  agents.set(agent, by);
+  const known = new WeakMap<object, FunctionTool>();
   const all = agent.getAllTools.bind(agent);
   agent.getAllTools = async (...args) => {
     for (const next of agent.handoffs ?? []) guardNext(next, by, hosted);
-    const list = await all(...args);
-    for (const tool of list) guardTool(tool as FunctionTool, by, hosted);
-    return list;
+    return (await all(...args)).map((tool) => guarded(tool as FunctionTool, by, hosted, known));
   };
   const clone = agent.clone?.bind(agent);
   if (clone) {
@@ -76,22 +83,36 @@ function guardNext(next: unknown, by: Guard, hosted: boolean): void {
   guardAgent(to as Agent, by, hosted);
 }
 
-function guardTool(tool: FunctionTool, by: Guard, hosted: boolean): void {
-  if (tools.has(tool)) return;
-  if (tool.type === "hosted_tool" && hosted) return;
-  if (tool.type !== "function") throw new ConfigError(`the tool ${tool.name} (${tool.type}) cannot be guarded: only function tools can`);
-  tools.add(tool);
-  const invoke = tool.invoke.bind(tool);
-  tool.needsApproval = async (_context, input, id) => await by.asks(by.call(tool.name, input, id));
-  tool.invoke = async (context, input, details) => {
+/** Throws where a tool's calls cannot be decided. */
+function check(tool: FunctionTool, hosted: boolean): void {
+  if (tool.type === "function" || (tool.type === "hosted_tool" && hosted)) return;
+  throw new ConfigError(`the tool ${tool.name} (${tool.type}) cannot be guarded: only function tools can`);
+}
+
+/** Returns a tool that is decided before it runs, for one conversation. */
+function guarded(given: FunctionTool, by: Guard, hosted: boolean, known: WeakMap<object, FunctionTool>): FunctionTool {
+  check(given, hosted);
+  if (given.type !== "function") return given;
+  const tool = originals.get(given) ?? given;
+  const before = known.get(tool);
+  if (before) return before;
+  const name = tool.name;
+  const needsApproval: FunctionTool["needsApproval"] = async (context, input, id) =>
+    (await tool.needsApproval(context, input, id)) || (await by.asks(by.call(name, input, id)));
+  const invoke: FunctionTool["invoke"] = async (context, input, details) => {
     try {
-      return await by.run(put(by, tool.name, input, details), async (decided) => await invoke(context, JSON.stringify(decided), details), details?.signal);
+      return await by.run(put(by, name, input, details), async (decided) => await tool.invoke(context, JSON.stringify(decided), details), details?.signal);
     } catch (e) {
       const words = refusal(e);
       if (words === undefined) throw e;
       return words; // thrown, it would end the run
     }
   };
+  const out = Object.create(Object.getPrototypeOf(tool) as object, Object.getOwnPropertyDescriptors(tool)) as FunctionTool;
+  for (const [key, value] of Object.entries({ needsApproval, invoke })) Object.defineProperty(out, key, { value, enumerable: true, configurable: true, writable: true });
+  known.set(tool, out);
+  originals.set(out, tool);
+  return out;
 }
 
 function put(by: Guard, name: string, input: string, details: Details | undefined): Call {
