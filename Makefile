@@ -52,7 +52,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
@@ -155,6 +155,10 @@ venv:
 	}
 
 # Needs npm and its registry once; the agents then run without a network.
+# What init, convert and suggest make of 200 generated projects is no looser than their rules.
+test-drafts:
+	go test ./internal/cli ./internal/suggest -run NeverLooser -drafts 200 -timeout 3h -v
+
 test-agents: setup node
 	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
 

@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -44,7 +45,24 @@ func (g *Gate) checkAnswer(r *approval.Request, a *approval.Answer) error {
 		return fmt.Errorf("%w: with the rule %s this call would not be allowed: %s", approval.ErrBad, offers[0].Rule.String(), d.Reason())
 	}
 	if a.Rule != nil {
-		return g.narrow(l, pol, r, &offers[0].Rule)
+		if err := g.narrow(l, pol, r, &offers[0].Rule); err != nil {
+			return err
+		}
+	}
+	return g.lifts(l, pol, &r.Call, &offers[0].Rule)
+}
+
+// maxWitnesses bounds the calls of rules in force that an accepted rule is tried on.
+const maxWitnesses = 800
+
+// lifts refuses a rule that would lift a deny or ask rule other than the one that has asked: in a notation where
+// the last rule wins, `git *` behind `git push *: deny` would.
+func (g *Gate) lifts(l *dialect.Loaded, pol *obstat.Policy, call *obstat.Call, rule *obstat.Rule) error {
+	asked := l.Policy.Decide(call, g.opts.World).Rule
+	for _, r := range diff.Loosened(&diff.Draft{Was: []*obstat.Policy{l.Policy}, Now: pol, Specific: true, Limit: maxWitnesses}) {
+		if asked == nil || r.WasBy.Pos != asked.Pos {
+			return fmt.Errorf("%w: %s would lift the %s rule %s (%s): %s %s", approval.ErrBroader, rule, r.Was, r.WasBy.Rule, r.WasBy.Pos, r.Call.Tool, ledger.ClipTo(string(r.Call.Input), 200))
+		}
 	}
 	return nil
 }

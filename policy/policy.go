@@ -69,6 +69,8 @@ type Finder struct {
 	Dialects []dialect.Dialect
 	// Read reads a named file; nil reads it from the file system.
 	Read func(name string) ([]byte, error)
+	// With are files as if they were written, by their full names: what is in force once a draft is there.
+	With map[string][]byte
 	// State is the state directory that pins are kept in; "" is the user's.
 	State string
 	// NoPins leaves pins out: files are in force as they are.

@@ -332,6 +332,9 @@ func (s *search) candidate(d dialect.Dialect, dir string) bool {
 // exists tells whether there is a file or directory of that name.
 func (s *search) exists(name string) bool {
 	have, known := s.have[name]
+	if !known && s.drafted(name) {
+		have, known = true, true
+	}
 	if !known {
 		_, err := os.Lstat(name)
 		if have = !absent(err); !have {
@@ -340,6 +343,16 @@ func (s *search) exists(name string) bool {
 		s.have[name] = have
 	}
 	return have
+}
+
+// drafted tells whether a file of that name, or one below it, is looked at as if it were written.
+func (s *search) drafted(name string) bool {
+	for draft := range s.With {
+		if paths.Inside(name, draft) {
+			return true
+		}
+	}
+	return false
 }
 
 // matches returns the files that a pattern names.
@@ -404,6 +417,9 @@ func (s *search) names(dir string) ([]string, error) {
 func (s *search) content(name string) *content {
 	if c := s.memo[name]; c != nil {
 		return c
+	}
+	if data, ok := s.With[name]; ok {
+		return &content{data: data}
 	}
 	c, stamp := new(content), s.watch(name)
 	if c.err = fs.ErrNotExist; s.exists(filepath.Dir(name)) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/convert"
+	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/initial"
 	"github.com/obstat/obstat/internal/person"
 	"github.com/obstat/obstat/internal/suggest"
@@ -30,6 +32,7 @@ type initOptions struct {
 	Dir    string
 	Yes    bool
 	DryRun bool
+	Loose  bool
 	User   bool
 	Store  storeOptions
 	Getenv func(string) string
@@ -41,6 +44,7 @@ func newInit(f *Factory) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&o.Preset, "preset", native.Balanced, "`name` of the preset to begin with: "+strings.Join(native.Presets(), ", "))
 	fl.BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
+	fl.BoolVar(&o.Loose, "loose", false, "write it although rules in force become looser; which, it shows")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "show the policy and write nothing")
 	fl.BoolVar(&o.User, "user", false, "your own policy, for all projects, instead of this one's")
 	fl.StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
@@ -55,7 +59,9 @@ type initJSON struct {
 	File    string   `json:"file"`
 	Text    string   `json:"text"`
 	Skipped []string `json:"skipped"` // rules that the policy does not say
-	Written bool     `json:"written"`
+	// Looser are calls that rules in force decide more strictly than the policy would.
+	Looser  []diff.Region `json:"looser"`
+	Written bool          `json:"written"`
 }
 
 func initRun(ctx context.Context, o *initOptions) error {
@@ -75,15 +81,18 @@ func initRun(ctx context.Context, o *initOptions) error {
 	if old, err := textedit.ReadFile(name); err != nil || old != nil {
 		return errors.Join(err, fmt.Errorf("%s is there already; `obstat policy suggest` finds rules for it, `obstat policy lint` looks through it", o.short(name)))
 	}
-	draft, err := o.draft(ctx, dir)
+	draft, err := o.draft(ctx, dir, name)
 	if err != nil {
 		return err
 	}
-	out := initJSON{1, name, draft.Text, append([]string{}, draft.Skipped...), false}
+	out := initJSON{1, name, draft.Text, append([]string{}, draft.Skipped...), append([]diff.Region{}, draft.Looser...), false}
 	if !o.jsonFlag {
 		o.preview(name, draft)
 	}
 	if !o.DryRun {
+		if err := o.accepts(draft.Looser); err != nil {
+			return err
+		}
 		who, err := o.accept(name, "Write this?", o.Yes)
 		if err != nil {
 			return err
@@ -115,56 +124,106 @@ func (o *initOptions) userFile() (string, error) {
 	return places[0].Name, nil
 }
 
+// accepts has a person say yes to rules that become looser: at a terminal, or by --loose.
+func (o *initOptions) accepts(looser []diff.Region) error {
+	switch {
+	case len(looser) == 0 || o.Loose:
+		return nil
+	case !o.Yes && o.IO.InTTY && o.IO.yes(fmt.Sprintf("%s in force would be looser, as shown. Write it all the same?", plural(len(looser), "rule"))):
+		return nil
+	}
+	return fmt.Errorf("nothing was written: %s in force would be looser; --loose writes it all the same", plural(len(looser), "rule"))
+}
+
 // draft looks at the project, its agents' own rules and what was asked about here.
-func (o *initOptions) draft(ctx context.Context, dir string) (*initial.Draft, error) {
+func (o *initOptions) draft(ctx context.Context, dir, name string) (*initial.Draft, error) {
 	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,", "and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset + "; docs/dialects/native.md has the language."}
 	if o.User {
-		return initial.Write(o.Preset, append([]string{"What agents may do in all my projects; deny comes before ask, ask before allow,"}, heading[1:]...), nil)
+		heading[0] = "What agents may do in all my projects; deny comes before ask, ask before allow,"
 	}
-	lines := initial.Look(os.DirFS(dir))
-	carried, left, err := o.carried(dir)
+	found, err := o.find(dir, name, nil)
 	if err != nil {
 		return nil, err
 	}
-	lines = append(lines, carried...)
-	d, err := initial.Write(o.Preset, heading, lines)
+	check := o.check(dir, name, found)
+	if o.User {
+		lines, left := o.carried("", found)
+		return o.written(heading, lines, left, check)
+	}
+	lines, left := o.carried(dir, found)
+	lines = append(initial.Look(os.DirFS(dir)), lines...)
+	if first, err := initial.Write(o.Preset, heading, lines, nil); err == nil {
+		lines = append(lines, o.asked(ctx, dir, first.Text)...)
+	}
+	return o.written(heading, lines, left, check)
+}
+
+func (o *initOptions) written(heading []string, lines []initial.Line, left []string, check *initial.Check) (*initial.Draft, error) {
+	d, err := initial.Write(o.Preset, heading, lines, check)
 	if err != nil {
 		return nil, err
-	}
-	if asked := o.asked(ctx, dir, d.Text); len(asked) > 0 {
-		if d, err = initial.Write(o.Preset, heading, append(lines, asked...)); err != nil {
-			return nil, err
-		}
 	}
 	d.Skipped = append(d.Skipped, left...)
 	return d, nil
 }
 
-// carried returns the denials and asks of other files of the project: obstat.yaml decides where there is
-// one.
-func (o *initOptions) carried(dir string) (lines []initial.Line, left []string, err error) {
+// find returns the policies in force in a directory, as its files are, or as they are with a draft in the
+// file of that name.
+func (o *initOptions) find(dir, name string, draft []byte) (*policy.InForce, error) {
 	home, _ := o.World.Home("")
-	found, err := (&policy.Finder{NoPins: true}).Find(&policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: true})
-	if err != nil {
-		return nil, nil, err
+	finder := &policy.Finder{NoPins: true}
+	if draft != nil {
+		finder.With = map[string][]byte{name: draft}
 	}
-	if err := found.Err(); err != nil {
-		return nil, nil, err
+	found, err := finder.Find(&policy.Where{Dir: dir, Home: home, Getenv: o.Getenv, Mine: true, Every: draft == nil})
+	if err == nil {
+		err = found.Err()
 	}
+	if err == nil && draft != nil && !slices.Contains(found.Files(), name) {
+		err = fmt.Errorf("%s would not count here", o.short(name))
+	}
+	return found, err
+}
+
+// check compares what is in force without the draft and with it, by the engine. The built-in policy is in force
+// where there is none, and has no rule of a person's.
+func (o *initOptions) check(dir, name string, found *policy.InForce) *initial.Check {
+	home, _ := o.World.Home("")
+	world := &obstat.Snapshot{HomeDir: home}
+	var was []*obstat.Policy
 	for _, p := range found.Policies {
-		if p.Place != dir || p.Dialect.Name() == native.Name {
+		if p.Dialect.Name() != native.BuiltinName {
+			was = append(was, p.Loaded.Policy)
+		}
+	}
+	return &initial.Check{Home: home, Loosened: func(l *dialect.Loaded) ([]diff.Region, error) {
+		after, err := o.find(dir, name, l.Input.Files[0].Data)
+		if err != nil {
+			return nil, err
+		}
+		regions := diff.Loosened(&diff.Draft{Was: was, Now: l.Policy, Dir: dir, Home: home,
+			Before: func(c *obstat.Call) obstat.Decision { return found.Decide(c, world).Decision },
+			After:  func(c *obstat.Call) obstat.Decision { return after.Decide(c, world).Decision }})
+		return regions, nil
+	}}
+}
+
+// carried returns the rules of other files of a place, which stop counting where obstat.yaml decides: those of a
+// project, or of the user's own files for "".
+func (o *initOptions) carried(place string, found *policy.InForce) (lines []initial.Line, left []string) {
+	for _, p := range found.Policies {
+		if p.Place != place || p.Dialect.Name() == native.Name || p.Dialect.Name() == native.BuiltinName {
 			continue
 		}
-		file := o.short(p.Input.Names()...)
-		said, rest := convert.Denials(p.Loaded)
+		said, rest := convert.Sentences(p.Loaded)
 		for _, s := range said {
-			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text, Why: "From " + file + "."})
+			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text, Why: "From " + o.short(s.From.File) + ".", Own: true, From: s.From})
 		}
 		for _, r := range rest {
-			left = append(left, fmt.Sprintf("%s: %s %s: %s", file, r.Verdict, r.Rule, r.Why))
+			left = append(left, fmt.Sprintf("%s: %s %s: %s", o.short(p.Input.Names()...), r.Verdict, r.Rule, r.Why))
 		}
 	}
-	return lines, left, nil
+	return lines, left
 }
 
 // asked returns rules for what people were asked here and allowed. A ledger that is not there, or
@@ -211,6 +270,15 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 	}
 	for _, s := range d.Skipped {
 		fmt.Fprintf(o.IO.Err, "not taken over: %s\n", visible(s))
+	}
+	o.looser(d.Looser)
+}
+
+// looser shows rules in force that would be looser, one by one, each with a call.
+func (o *initOptions) looser(regions []diff.Region) {
+	for i := range regions {
+		r := &regions[i]
+		fmt.Fprintf(o.IO.Err, "%s  %s: %s → %s, by %s (%s)\n", o.IO.paint(red, "looser"), visible(witness(r.Call)), r.Was, r.Now, visible(r.WasBy.Rule), visible(r.WasBy.Pos.String()))
 	}
 }
 

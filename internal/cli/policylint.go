@@ -24,6 +24,7 @@ type lintOptions struct {
 	Store  storeOptions
 	Unused string // how long a rule may be idle
 	Yes    bool   // gc: without a question
+	Loose  bool   // gc: also rules without which others would be looser
 }
 
 func (o *lintOptions) flags(cmd *cobra.Command) {
@@ -120,6 +121,7 @@ func newGC(f *Factory) *cobra.Command {
 	})
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "take all of them out without asking")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "with --yes: also those without which calls are decided more freely")
 	return cmd
 }
 
@@ -228,6 +230,14 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 	if e.Code == obstat.CodeNoEffect && rep.Looser+rep.Tighter > 0 {
 		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
 		return false, nil
+	}
+	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy}, Now: without.Policy}); len(looser) > 0 && !ended(p.Program, e.Pos) {
+		r := &looser[0]
+		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
+		if o.Yes && !o.Loose {
+			fmt.Fprintf(w, "    it stays: --loose takes it out all the same\n")
+			return false, nil
+		}
 	}
 	if _, err := o.accept(e.Pos.File, "take it out?", o.Yes); errors.Is(err, errDeclined) {
 		return false, nil

@@ -98,23 +98,20 @@ func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 type Sentence struct {
 	Verdict obstat.Verdict
 	Text    string
+	From    obstat.Pos // of the rule that it says
 }
 
-// Denials returns what a policy denies and asks about as sentences, and the rules that have none. They
-// are for a policy that has its own allow rules, so that nothing is proved.
-func Denials(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
-	c := &conversion{l: l, out: &Result{}}
+// Sentences returns the rules of a policy's files as sentences, and the rules that have none. They are for a
+// policy that has rules of its own, so that nothing is proved.
+func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
+	c := &conversion{l: l, beside: true, out: &Result{}}
 	c.say()
 	for i := range c.lines {
-		if ln := &c.lines[i]; ln.verdict != obstat.Allow {
-			out = append(out, Sentence{ln.verdict, ln.sentence()})
+		if ln := &c.lines[i]; ln.from != nil {
+			out = append(out, Sentence{ln.verdict, ln.sentence(), ln.from.Pos})
 		}
 	}
-	for _, u := range c.out.Unsaid {
-		if u.Verdict != obstat.Allow {
-			unsaid = append(unsaid, u)
-		}
-	}
+	unsaid = c.out.Unsaid
 	if c.deny {
 		unsaid = append(unsaid, Unsaid{Verdict: obstat.Deny, Rule: "what no rule is about", Why: "`otherwise: deny` says so"})
 	}
@@ -126,7 +123,9 @@ type conversion struct {
 	loose bool
 	lines []line
 	deny  bool // what no rule is about
-	out   *Result
+	// beside: the sentences stand beside others, so that an ask about everything has to be said.
+	beside bool
+	out    *Result
 }
 
 func (c *conversion) unsaid(r *obstat.Rule, why string) {
@@ -142,6 +141,9 @@ func (c *conversion) say() {
 	var before []int // the lines of rules that win over those that follow
 	for _, r := range rules {
 		texts, why := sentences(r)
+		if c.beside && r.Verdict == obstat.Ask && r.Tool.IsZero() && r.Whole() {
+			texts = everything
+		}
 		if why != "" {
 			c.unsaid(r, why)
 			continue
@@ -158,13 +160,16 @@ func (c *conversion) say() {
 	}
 	switch pl := c.l.Program.Pipelines[c.l.Program.Mode]; pl.Default {
 	case obstat.Allow:
-		for _, t := range []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere", "tool *"} {
+		for _, t := range everything {
 			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
 		}
 	case obstat.Deny:
 		c.deny = true
 	}
 }
+
+// everything are the sentences about all that a call may do.
+var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere", "tool *"}
 
 // exceptions takes, out of a deny or ask line, what a looser line allows that counts before it.
 func (c *conversion) exceptions(ln *line, before []int) {

@@ -115,7 +115,7 @@ func TestEveryDialect(t *testing.T) {
 func TestDenials(t *testing.T) {
 	l := load(t, "", ".claude/settings.json", `{"permissions": {"allow": ["Bash(make *)"],
 		"deny": ["Bash(rm *)", "Bash(curl:*)", "Read(./.env)", "Read(~/.ssh/**)", "Edit(/src/gen/**)", "WebFetch(domain:evil.example)", "mcp__db", "Agent(x)"], "ask": ["Bash(git push *)"]}}`, nil)
-	said, left := convert.Denials(l)
+	said, left := convert.Sentences(l)
 	if len(left) != 1 || left[0].Rule != "Agent(x)" {
 		t.Errorf("left %+v", left)
 	}
@@ -123,8 +123,8 @@ func TestDenials(t *testing.T) {
 	for _, s := range said {
 		if s.Verdict == obstat.Deny {
 			text += "  - " + s.Text + "\n"
-		} else if s.Text != "run git push" {
-			t.Errorf("ask %s", s.Text)
+		} else if s.Text != "run git push" && s.Text != "run make" || s.From.Line == 0 {
+			t.Errorf("%s %s", s.Verdict, s.Text)
 		}
 	}
 	n := load(t, native.Name, native.File, text, nil)

@@ -134,6 +134,7 @@ type comparison struct {
 	readable bool
 	left     int       // calls that may still be decided
 	under    []setting // circumstances to try each call under, besides none
+	draft    *Draft    // only deny and ask rules of was are looked at, see [Loosened]
 	regions  map[region]*Region
 	report   *Report
 }
@@ -176,10 +177,19 @@ func (c *comparison) try(call *obstat.Call, given bool) {
 
 // decide decides a call by both policies and files it under its region.
 func (c *comparison) decide(call *obstat.Call) {
+	if c.draft != nil {
+		c.loosens(call)
+		return
+	}
 	a, b := c.answer(c.was, call), c.answer(c.now, call)
 	if a.Verdict == b.Verdict && a.Over == b.Over || c.readable && len(a.Faults) > 0 {
 		return
 	}
+	c.file(call, &a, &b)
+}
+
+// file puts a call under its region.
+func (c *comparison) file(call *obstat.Call, a, b *obstat.Decision) {
 	key := region{was: a.Verdict, now: b.Verdict, wasOver: a.Over, nowOver: b.Over, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
 	if c.readable {
 		t, _ := effect.Lookup(call.Tool)
@@ -200,7 +210,7 @@ func (c *comparison) decide(call *obstat.Call) {
 		c.report.Freer = append(c.report.Freer, call)
 	}
 	if f.Call == nil || smaller(call, f.Call) {
-		f.Call, f.WasBy, f.NowBy = call, byOf(&a), byOf(&b)
+		f.Call, f.WasBy, f.NowBy = call, byOf(a), byOf(b)
 	}
 }
 

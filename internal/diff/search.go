@@ -39,11 +39,14 @@ func newSearch(c *comparison) *search {
 	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{}, all: bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
+	if c.draft != nil {
+		s.rules, s.all = strictRules(a, b), false
+	}
 	s.conditions()
 	s.toolName = map[string]bool{}
 	const some = serverPrefix + mark + "__x"
 	for _, pol := range []*obstat.Policy{c.was, c.now} {
-		_, tr := pol.Explain(callOf(some, nil), c.world)
+		_, tr := pol.Explain(c.at(callOf(some, nil)), c.world)
 		for _, q := range tr.Questions {
 			for _, sub := range q.Question.Subjects {
 				s.toolName[sub.Field] = s.toolName[sub.Field] || sub.Text == some
@@ -157,6 +160,9 @@ func (s *search) run() {
 			if s.left < 0 {
 				return
 			}
+			if s.draft != nil && t.wrap == byPath {
+				continue // a rule made for `x/npm` would lead to `x/x/npm`
+			}
 			s.template(&t)
 		}
 	}
@@ -234,8 +240,14 @@ func (s *search) toolNames() (out []string) {
 	for _, name := range s.tools {
 		add(name)
 	}
-	for _, t := range effect.Tools() {
-		add(t.Name)
+	if s.draft != nil {
+		for _, name := range ownTools {
+			add(name)
+		}
+	} else {
+		for _, t := range effect.Tools() {
+			add(t.Name)
+		}
 	}
 	add("mcp__server__tool")
 	return out
@@ -403,14 +415,17 @@ func (r *rule) texts(field string) (out []obstat.Text) {
 func (s *search) sample(t *template, sampling *pattern.Sampling) {
 	tried := map[string]bool{}
 	for _, within := range []*pattern.Pattern{s.compiled(t.kind.tidy()), nil} {
-		if within == nil && s.readable {
+		if within == nil && (s.readable || s.draft != nil) {
 			return
 		}
 		sampling.Within, sampling.Limit = nil, 512
 		if within != nil {
 			sampling.Within, sampling.Limit = []*pattern.Pattern{within}, 0
 		}
-		samples, _ := sampling.Samples()
+		samples, all := sampling.Samples()
+		if !all && s.draft != nil {
+			samples = append(samples, pairs(sampling)...)
+		}
 		for _, x := range samples {
 			for _, end := range t.kind.endings() {
 				if text := x.Text + end; !tried[text] && (end == "" || alikeHits(sampling, text, x.Hits)) {
@@ -453,7 +468,7 @@ const mark = "qzxmarkxzq"
 // probe explains a call with the mark in it, by both policies, and returns the subjects that show
 // it. ok is false where the input is none for the tool.
 func (s *search) probe(t *template) (out []reader, ok bool) {
-	call := t.call(mark)
+	call := s.at(t.call(mark))
 	for i, pol := range []*obstat.Policy{s.was, s.now} {
 		d, tr := pol.Explain(call, s.world)
 		ok = ok || len(d.Faults) == 0

@@ -54,6 +54,9 @@ func (k kind) usual() []string {
 	return []string{"x"}
 }
 
+// byPath is a command by the path of its program.
+const byPath = "x/%"
+
 // A template is a form of calls: a tool, and a field of its input that holds a text.
 type template struct {
 	tool, key string
@@ -86,7 +89,7 @@ func templatesOf(tool string, fields []string) (out []template) {
 		add(file, t.Command, "*** Begin Patch\n*** Add File: %\n+x\n*** End Patch\n")
 	case len(t.Command) > 0:
 		add(command, t.Command, "%")
-		add(command, t.Command[:1], "x/%") // rules may see the last name of a program alone
+		add(command, t.Command[:1], byPath) // rules may see the last name of a program alone
 		add(file, t.Command[:1], "cat %", "touch %", "rm %", "cat /%", "touch /%", "cat ~/%", "touch ~/%")
 		add(host, t.Command[:1], "curl https://%/")
 	}

@@ -1,16 +1,19 @@
-// Package initial drafts a project's first policy: a preset, with rules for what the project has.
+// Package initial drafts a project's first policy: a preset, with rules for what the project has and those that
+// people have written already.
 //
-// It owns what is looked for (languages, scripts, Makefile targets, denials of agents' own files) and
-// how the draft is put together. It decides nothing and writes nothing: a person sees the draft first.
+// It owns what is looked for (languages, scripts, Makefile targets), how the draft is put together, and which
+// of two rules in conflict gives way: the preset's. It decides nothing by itself and writes nothing: a person sees
+// the draft first.
 package initial
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/diff"
 )
 
 // A Line is a rule of a draft.
@@ -18,78 +21,62 @@ type Line struct {
 	List     string // allow, ask or deny
 	Sentence string
 	Why      string // a comment above it, and above those that follow with the same one
+	// Own: a person has written it, at From. In a conflict it stays, and a rule of the preset gives way.
+	Own  bool
+	From obstat.Pos
 }
 
 // A Draft is the text of a policy.
 type Draft struct {
 	Text string
-	// Skipped are lines that could not be said beside the others, and why.
+	// Skipped are people's lines that the policy does not say, and why.
 	Skipped []string
+	// Looser are calls of rules in force that the policy decides more freely than they.
+	Looser []diff.Region
 }
 
+// A Check looks for rules in force that a draft would loosen.
+type Check struct {
+	// Loosened returns them; see [diff.Loosened].
+	Loosened func(*dialect.Loaded) ([]diff.Region, error)
+	// Home is the home directory that its calls are made under.
+	Home string
+}
+
+// maxRounds bounds how often the draft is tightened.
+const maxRounds = 8
+
 // Write drafts a policy of a preset with lines added to its lists; what careful would allow is there as a
-// comment. A line with which the policy
-// would not load, or that another says already, is left out.
-func Write(preset string, heading []string, lines []Line) (*Draft, error) {
+// comment. Of two lines that contradict one another the preset's gives way to a person's, and the looser to the
+// stricter. What loosens rules in force all the same is taken out or said more strictly, as far as it can be: the
+// rest is in [Draft.Looser]. A nil check looks at nothing.
+func Write(preset string, heading []string, lines []Line, check *Check) (*Draft, error) {
 	text := native.Preset(preset)
 	if text == "" {
 		return nil, fmt.Errorf("there is no preset %q; the presets are %s", preset, strings.Join(native.Presets(), ", "))
 	}
-	d := &Draft{Text: text}
-	var said []string
-	last := map[string]string{}
+	s := read(text)
 	for _, l := range lines {
-		if key := l.List + " " + l.Sentence; slices.Contains(said, key) || strings.Contains(d.Text, " "+strings.TrimPrefix(l.Sentence, "run ")+",") && strings.HasPrefix(l.Sentence, "run ") {
-			continue
-		} else {
-			said = append(said, key)
-		}
-		block := "  - " + scalar(l.Sentence) + "\n"
-		if preset == native.Careful && l.List == "allow" {
-			block = "  # - " + scalar(l.Sentence) + "\n" // to be thought about
-		}
-		if l.Why != "" && last[l.List] != l.Why {
-			block = "  # " + l.Why + "\n" + block
-		}
-		next := insert(d.Text, l.List, block)
-		if err := loads(next); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			d.Skipped = append(d.Skipped, l.List+" "+l.Sentence+": "+first)
-			continue
-		}
-		d.Text, last[l.List] = next, l.Why
+		s.add(l, preset == native.Careful && l.List == obstat.Allow.String() && !l.Own)
 	}
+	out := &Draft{}
+	l, err := s.load()
+	if check != nil && err == nil {
+		s.home = check.Home
+		out.Looser, err = check.Loosened(l)
+		for round := 0; err == nil && round < maxRounds && len(out.Looser) > 0 && s.tighten(out.Looser); round++ {
+			if l, err = s.load(); err == nil {
+				out.Looser, err = check.Loosened(l)
+			}
+		}
+	}
+	out.Skipped, out.Text = s.skipped, s.text()
 	for i := len(heading) - 1; i >= 0; i-- {
-		d.Text = strings.TrimSuffix("# "+heading[i], " ") + "\n" + d.Text
+		out.Text = strings.TrimSuffix("# "+heading[i], " ") + "\n" + out.Text
 	}
-	return d, loads(d.Text)
+	return out, err
 }
 
-func loads(text string) error {
-	_, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}})
-	return err
-}
-
-// scalar writes a sentence so that YAML reads it as one text.
-func scalar(s string) string {
-	if strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") {
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	}
-	return s
-}
-
-// insert adds lines at the end of a list, which it begins where there is none.
-func insert(text, list, block string) string {
-	lines := strings.SplitAfter(text, "\n")
-	at := slices.Index(lines, list+":\n")
-	if at < 0 {
-		return strings.TrimRight(text, "\n") + "\n\n" + list + ":\n" + block
-	}
-	end := at + 1
-	for i := end; i < len(lines) && (lines[i] == "\n" || strings.HasPrefix(lines[i], " ")); i++ {
-		if lines[i] != "\n" {
-			end = i + 1
-		}
-	}
-	return strings.Join(lines[:end], "") + block + strings.Join(lines[end:], "")
+func parse(text string) (*dialect.Loaded, error) {
+	return dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}})
 }

@@ -19,7 +19,7 @@ var project = fstest.MapFS{
 // TestWrite: each preset takes the rules of a project, loads, and says each rule once, under its reason.
 func TestWrite(t *testing.T) {
 	for _, preset := range native.Presets() {
-		d, err := initial.Write(preset, []string{"A policy.", ""}, append(initial.Look(project), initial.Line{List: "deny", Sentence: "read secrets"}, initial.Line{List: "deny", Sentence: "raed x"}))
+		d, err := initial.Write(preset, []string{"A policy.", ""}, append(initial.Look(project), initial.Line{List: "deny", Sentence: "read secrets"}, initial.Line{List: "deny", Sentence: "raed x", Own: true}), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", preset, err)
 		}
@@ -42,7 +42,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: a script that nobody knows is in it:\n%s", preset, d.Text)
 		}
 	}
-	if _, err := initial.Write("bold", nil, nil); err == nil {
+	if _, err := initial.Write("bold", nil, nil, nil); err == nil {
 		t.Error("a preset that is not there")
 	}
 }

@@ -71,7 +71,7 @@ func node(dir fs.FS) (out []Line) {
 	for _, m := range root.Get("scripts").Members {
 		run := manager + " run " + m.Key
 		if m.Key == "test" && manager == "npm" {
-			out = append(out, Line{"allow", "run npm test", "Scripts of package.json."})
+			out = append(out, Line{List: "allow", Sentence: "run npm test", Why: "Scripts of package.json."})
 		}
 		out = append(out, byName(m.Key, run, "Scripts of package.json.")...)
 	}
@@ -86,9 +86,9 @@ func byName(name, command, why string) []Line {
 	case strings.Trim(name, words) != "" || name == "":
 		return nil
 	case slices.ContainsFunc(final, func(f string) bool { return strings.Contains(strings.ToLower(name), f) }):
-		return []Line{{"ask", "run " + command, why}}
+		return []Line{{List: "ask", Sentence: "run " + command, Why: why}}
 	case slices.Contains(usual, first):
-		return []Line{{"allow", "run " + command, why}}
+		return []Line{{List: "allow", Sentence: "run " + command, Why: why}}
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func makefile(dir fs.FS) (out []Line) {
 func languages(dir fs.FS) (out []Line) {
 	add := func(why string, names ...string) {
 		for _, n := range names {
-			out = append(out, Line{"allow", "run " + n, why})
+			out = append(out, Line{List: "allow", Sentence: "run " + n, Why: why})
 		}
 	}
 	if has(dir, "go.mod", "go.work") != "" {
@@ -124,7 +124,7 @@ func languages(dir fs.FS) (out []Line) {
 	}
 	if has(dir, "Cargo.toml") != "" {
 		add("Rust: Cargo.toml.", "cargo build", "cargo test", "cargo check", "cargo clippy", "cargo fmt")
-		out = append(out, Line{"ask", "run cargo publish", "Rust: Cargo.toml."})
+		out = append(out, Line{List: "ask", Sentence: "run cargo publish", Why: "Rust: Cargo.toml."})
 	}
 	if f := has(dir, "pyproject.toml", "setup.py", "requirements.txt"); f != "" {
 		add("Python: "+f+".", "pytest", "python -m pytest", "python3 -m pytest", "ruff", "mypy", "black")

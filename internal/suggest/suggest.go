@@ -2,8 +2,8 @@
 // asked, and allowed, those that a few rules would settle.
 //
 // It owns the choice of rules and the proof that they do nothing else: every call of the ledger is
-// decided again with the rules in force, and none but approved asks may flip; and none of the
-// commands that are known to do harm may become allowed. How a rule is said is the dialect's
+// decided again with the rules in force, and none but approved asks may flip; none of the
+// commands that are known to do harm may become allowed; and no deny or ask rule is lifted. How a rule is said is the dialect's
 // business, and whether it is accepted a person's.
 package suggest
 
@@ -15,6 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/diff"
 	"github.com/obstat/obstat/internal/explain"
 	"github.com/obstat/obstat/ledger"
 )
@@ -242,7 +243,7 @@ func (s *search) choose(most int) []Suggestion {
 		}
 		with := append(slices.Clone(s.accepted), c.offers...)
 		pol, err := s.l.Written(s.l.Into(), with...)
-		if err != nil || !s.harmless(pol) {
+		if err != nil || !s.harmless(pol) || s.loosens(pol) {
 			continue
 		}
 		if left = settled(pol, left); !s.enough(left) {
@@ -267,6 +268,15 @@ func (s *search) harmless(pol *obstat.Policy) bool {
 		}
 	}
 	return true
+}
+
+// maxWitnesses bounds the calls that a suggestion is tried on.
+const maxWitnesses = 1_500
+
+// loosens tells whether pol lifts a deny or ask rule of the policy: a rule that somebody wrote stays, however often
+// people have approved what it asks about.
+func (s *search) loosens(pol *obstat.Policy) bool {
+	return len(diff.Loosened(&diff.Draft{Was: []*obstat.Policy{s.l.Policy}, Now: pol, Specific: true, Limit: maxWitnesses})) > 0
 }
 
 func calls(list []*deed) (n int) {

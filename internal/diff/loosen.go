@@ -1,0 +1,180 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// A Draft is a policy that is about to take the place of others, which are in force.
+type Draft struct {
+	// Was are the policies in force, of any dialects: their deny and ask rules are looked at.
+	Was []*obstat.Policy
+	// Now is the draft.
+	Now *obstat.Policy
+	// Before and After decide a call by everything that is in force without the draft and with it; nil: the
+	// strictest of Was, and Now alone.
+	Before, After func(*obstat.Call) obstat.Decision
+	// Dir and Home are where the calls are made; "" are [Dir] and [Home].
+	Dir, Home string
+	// Limit bounds how many calls of each policy in Was are decided; zero is 6,000.
+	Limit int
+	// Specific leaves out ask rules about everything that a tool does, `"*": ask`: they are a default, which
+	// rules that are accepted one by one are there to narrow.
+	Specific bool
+}
+
+const maxWitnesses = 6_000
+
+// Loosened returns the regions of calls that a deny or ask rule in force decides and that the draft
+// decides more freely, each with its smallest call: nil is a draft that loosens no rule. Calls are made up
+// from the rules, as in [Compare], and both sides decide each.
+func Loosened(d *Draft) []Region {
+	world := &obstat.Snapshot{HomeDir: cmp.Or(d.Home, Home)}
+	full := *d
+	if full.Before == nil {
+		full.Before = func(call *obstat.Call) (out obstat.Decision) {
+			for i, pol := range d.Was {
+				if one := pol.Decide(call, world); i == 0 || one.Verdict < out.Verdict {
+					out = one
+				}
+			}
+			return out
+		}
+	}
+	if full.After == nil {
+		full.After = func(call *obstat.Call) obstat.Decision { return d.Now.Decide(call, world) }
+	}
+	regions := map[region]*Region{}
+	for _, was := range d.Was {
+		if was.Digest() == d.Now.Digest() && d.After == nil {
+			continue
+		}
+		a, b := was.Program(), d.Now.Program()
+		c := &comparison{was: was, now: d.Now, world: world, readable: a.Dialect != b.Dialect, left: cmp.Or(d.Limit, maxWitnesses), regions: regions,
+			report: &Report{}, draft: &full, modes: commonModes(a, b)}
+		newSearch(c).run()
+	}
+	out := make([]Region, 0, len(regions))
+	for _, key := range slices.SortedFunc(maps.Keys(regions), func(x, y region) int {
+		if smaller(regions[x].Call, regions[y].Call) {
+			return -1
+		}
+		return 1
+	}) {
+		out = append(out, *regions[key])
+	}
+	return out
+}
+
+// at returns a call as it is made in the draft's place.
+func (c *comparison) at(call *obstat.Call) *obstat.Call {
+	if c.draft == nil || c.draft.Dir == "" {
+		return call
+	}
+	in := *call
+	in.Dir, in.Roots = c.draft.Dir, []string{c.draft.Dir}
+	in.Input = bytes.ReplaceAll(bytes.ReplaceAll(in.Input, []byte(Dir), []byte(c.draft.Dir)), []byte(Home+"/"), []byte(cmp.Or(c.draft.Home, Home)+"/"))
+	return &in
+}
+
+// loosens files a call that a strict rule of the policy decides and that is freer with the draft.
+func (c *comparison) loosens(call *obstat.Call) {
+	call = c.at(call)
+	own := c.was.Decide(call, c.world)
+	if !written(own.Rule) || own.Verdict == obstat.Allow || len(own.Faults) > 0 {
+		return
+	}
+	if c.draft.Specific && own.Verdict == obstat.Ask && general(own.Rule) {
+		return
+	}
+	a := c.draft.Before(call)
+	if !written(a.Rule) || a.Verdict == obstat.Allow {
+		a = own // another policy's default is stricter, and no rule
+	}
+	b := c.draft.After(call)
+	if b.Verdict <= a.Verdict || unreadable(call) {
+		return
+	}
+	c.file(call, &a, &b)
+}
+
+// written tells whether a rule denies or asks and stands in a file: those that a dialect brings along are no
+// person's.
+func written(r *obstat.Rule) bool { return r != nil && r.Verdict != obstat.Allow && r.Pos.IsValid() }
+
+// unreadable tells whether a call holds a text that no shell runs, such as one with an open quote.
+func unreadable(call *obstat.Call) bool {
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, Roots: call.Roots}})
+	return slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Kind == effect.Syntax })
+}
+
+// ownTools are the tools that calls of a draft are made of besides those that rules name: one of each kind. What
+// a rule says of one it says of its kin of other agents.
+var ownTools = []string{"Bash", "Read", "Write", "Edit", "Grep", "WebFetch", "Task", "WebSearch", "apply_patch"}
+
+// general tells whether a rule is about everything that its tools do.
+func general(r *obstat.Rule) bool {
+	if r.Whole() {
+		return true
+	}
+	p, err := pattern.Compile(r.Pattern.Flavour, r.Pattern.Text)
+	if err != nil {
+		return false
+	}
+	shape := p.Shape()
+	ok, _ := p.Match("obstat-any thing/of.it")
+	return ok && shape.Prefix == ""
+}
+
+// strictRules returns the rules of both Programs. Those of the first that deny or ask count as changed: calls are
+// made up that one of them is about, and together with every combination of others.
+func strictRules(a, b *obstat.Program) (out []rule) {
+	for _, p := range []*obstat.Program{a, b} {
+		for _, name := range slices.Sorted(maps.Keys(p.Rules)) {
+			for i := range p.Rules[name] {
+				r := &p.Rules[name][i]
+				out = append(out, rule{r, p == a && r.Verdict != obstat.Allow})
+			}
+		}
+	}
+	return out
+}
+
+// pairs returns samples of each pattern that counts together with each other one, for patterns that are
+// too many to be followed at once.
+func pairs(s *pattern.Sampling) (out []pattern.Sample) {
+	const limit, most = 256, 4_000
+	n := 0
+	for i := range s.Patterns {
+		if s.Of != nil && !s.Of[i] {
+			continue
+		}
+		for j := range s.Patterns {
+			if n++; n > most {
+				return out
+			}
+			two := &pattern.Sampling{Patterns: []*pattern.Pattern{s.Patterns[i], s.Patterns[j]}, Of: []bool{true, false}, Before: []string{s.Before[i], s.Before[j]}, Within: s.Within, Limit: limit}
+			samples, _ := two.Samples()
+			for _, x := range samples {
+				out = append(out, pattern.Sample{Text: x.Text, Hits: hitsOf(s, x.Text)})
+			}
+		}
+	}
+	return out
+}
+
+// hitsOf tells which of the patterns match a text.
+func hitsOf(s *pattern.Sampling, text string) []bool {
+	hits := make([]bool, len(s.Patterns))
+	for i, p := range s.Patterns {
+		ok, err := p.Match(s.Before[i] + text)
+		hits[i] = ok && err == nil
+	}
+	return hits
+}
