@@ -346,6 +346,18 @@ var attackCode = map[string]func() error{
 		io.Copy(io.Discard, os.Stdin)
 		return nil
 	},
+	// nested is no attack: it runs a confinement inside a confinement.
+	"nested": func() error {
+		fmt.Println(Probe(context.Background()))
+		p := Profile{Read: SystemTrees(), Execute: SystemTrees(), Env: Env{Keep: []string{"PATH"}}}
+		c := Command{Args: []string{"sh", "-c", "echo inner; cat " + env("WS") + "/a.txt"}, Stdout: os.Stdout, Stderr: os.Stdout}
+		_, err := Run(context.Background(), p, c)
+		fmt.Println("wants full:", err)
+		p.Level = LevelFiles
+		res, err := Run(context.Background(), p, c)
+		fmt.Println("wants files:", res.Level, err)
+		return err
+	},
 	"acct": func() error { return call(unix.SYS_ACCT, 0) },
 }
 

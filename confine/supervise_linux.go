@@ -91,13 +91,12 @@ func (s *supervisor) run(ctx context.Context) (Result, error) {
 	stop()
 	cancel()
 	switch {
-	case cause != nil && s.began:
+	case cause != nil:
+		// It may have begun: the process inside was ended before it could tell.
 		s.res.Ended = cause.Error()
 		s.res.Level = s.level
 		s.res.Signal, s.res.Exit = int(unix.SIGKILL), 128+int(unix.SIGKILL)
 		return s.res, nil
-	case cause != nil:
-		return Result{}, cause
 	case s.err != nil:
 		return Result{}, s.err
 	case s.plan.Probe && s.began:
