@@ -141,6 +141,26 @@ var attackCode = map[string]func() error{
 		}
 		return printFile(fdFile(unix.Openat2(at, "../../other/secret.txt", &unix.OpenHow{Flags: unix.O_RDONLY})))
 	},
+	"suid-open": func() error { return madeSetuid(call(unix.SYS_OPEN, text("s"), unix.O_CREAT|unix.O_WRONLY, 0o4755)) },
+	"suid-openat2": func() error {
+		_, err := unix.Openat2(unix.AT_FDCWD, "s", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
+		return madeSetuid(err)
+	},
+	"suid-mknod": func() error { return madeSetuid(unix.Mknod("s", unix.S_IFREG|0o4755, 0)) },
+	"suid-tmpfile": func() error {
+		fd, err := unix.Open(".", unix.O_TMPFILE|unix.O_WRONLY, 0o4755)
+		if err != nil {
+			return err
+		}
+		return madeSetuid(unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, "s", unix.AT_SYMLINK_FOLLOW))
+	},
+	"suid-fchmod": func() error {
+		fd, err := unix.Open("s", unix.O_CREAT|unix.O_WRONLY, 0o755)
+		if err != nil {
+			return err
+		}
+		return madeSetuid(unix.Fchmod(fd, 0o4755))
+	},
 	"setxattr": func() error { return unix.Setxattr(other("victim.txt"), "user.evil", []byte("x"), 0) },
 	"exchange": func() error {
 		os.WriteFile("mine", []byte("evil"), 0o644)
@@ -359,6 +379,16 @@ var attackCode = map[string]func() error{
 		return err
 	},
 	"acct": func() error { return call(unix.SYS_ACCT, 0) },
+}
+
+func text(s string) uintptr { b := append([]byte(s), 0); return uintptr(unsafe.Pointer(&b[0])) }
+
+func madeSetuid(err error) error {
+	info, serr := os.Stat("s")
+	if err == nil && serr == nil && info.Mode()&os.ModeSetuid == 0 {
+		err = errors.New("no set-user-id bit")
+	}
+	return errors.Join(err, serr)
 }
 
 // victimAddress is a mapped address of the victim: that of its program's start.

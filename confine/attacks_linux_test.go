@@ -9,6 +9,7 @@ type attack struct {
 	root   bool // does harm bare only as root
 	plain  bool // only as a plain user
 	full   bool // level files does not claim it
+	layer  bool // only an overlay claims it
 }
 
 // Variables of scripts: HOME, WS (the workspace), OTHER (a directory that no tree holds), STATE
@@ -128,6 +129,8 @@ var attacks = []attack{
 	{name: "hard link to git's settings", script: `ln .git/config c; echo evil >> c`, full: true},
 	{name: "remove git's settings", script: `rm -f .git/config`, full: true},
 	{name: "git config", script: `git config -f .git/config core.fsmonitor evil`, full: true},
+	{name: "link to where a hook will be", script: `mkdir e; echo evil > e/pre-commit; ln -s e .husky`, full: true, layer: true},
+	{name: "make a hook's directory", script: `mkdir .husky; echo evil > .husky/pre-commit`, full: true, layer: true},
 	{name: "overwrite a hidden file", script: `echo evil > .env`, full: true},
 	{name: "remove a hidden file", script: `rm -f .env`, full: true},
 	{name: "remove a hidden file's directory", script: `rm -rf conf`, full: true},
@@ -151,6 +154,14 @@ var attacks = []attack{
 	{name: "set-user-id program", script: `$SUID/cat $SUID/secret`, plain: true},
 	{name: "copied set-user-id program", script: `cp -p $SUID/cat c; $SUID/cat $SUID/secret`, plain: true},
 	{name: "make a set-user-id program", script: `cp /bin/true t && chmod 4755 t && [ -u t ] && cp -p t $OTHER/t`},
+	{name: "set-user-id program in the workspace", script: `cp /bin/true t; chmod 4755 t; [ -u t ] && echo HARM`},
+	{name: "set-user-id by chmod u+s", script: `cp /bin/true t; chmod u+s t; [ -u t ] && echo HARM`},
+	{name: "set-user-id by install", script: `install -m 4755 /bin/true t; [ -u t ] && echo HARM`},
+	{name: "set-user-id by open", code: "suid-open"},
+	{name: "set-user-id by openat2", code: "suid-openat2"},
+	{name: "set-user-id by mknod", code: "suid-mknod"},
+	{name: "set-user-id by O_TMPFILE", code: "suid-tmpfile"},
+	{name: "set-user-id by fchmod", code: "suid-fchmod"},
 	{name: "become another user", script: `setpriv --reuid 12345 --clear-groups true && echo HARM`, root: true},
 	{name: "capabilities", code: "caps", root: true},
 

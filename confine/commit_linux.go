@@ -24,6 +24,8 @@ func (l *layers) judge(changes []Change, hidden, readOnly []string, ask func(Cha
 			c.Outcome, c.Why = Refused, "the name is hidden from the command"
 		case below(c.Path, readOnly):
 			c.Outcome, c.Why = Refused, "the name is read-only"
+		case c.Type != "dir" && c.Kind != Deleted && holds(c.Path, hidden, readOnly):
+			c.Outcome, c.Why = Refused, "a protected name would lie behind it"
 		case c.Type == "socket" || c.Type == "device":
 			c.Outcome, c.Why = Dropped, "a "+c.Type+" is of no use after the run"
 		case c.Kind != Deleted && lost[filepath.Dir(c.rel)]:
@@ -45,6 +47,12 @@ func (l *layers) judge(changes []Change, hidden, readOnly []string, ask func(Cha
 
 func below(path string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return isBelow(path, n) })
+}
+
+// holds reports whether a protected name lies below a path: with a link there, as in
+// `ln -s evil .git`, the name would lead elsewhere.
+func holds(path string, lists ...[]string) bool {
+	return slices.ContainsFunc(slices.Concat(lists...), func(n string) bool { return n != path && isBelow(n, path) })
 }
 
 // conflicts reports whether the workspace's file was made, changed or removed since the run

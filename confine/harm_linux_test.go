@@ -199,7 +199,7 @@ func (g *target) snapshot() map[string]string {
 		note(path)
 		return nil
 	})
-	for _, name := range []string{"/.env", "/conf/.env", "/.git/config", "/.git/hooks", "/.git/hooks/pre-commit", "/.git/hooks/pre-commit.sample"} {
+	for _, name := range []string{"/.env", "/conf/.env", "/.git/config", "/.git/hooks", "/.git/hooks/pre-commit", "/.git/hooks/pre-commit.sample", "/.husky/pre-commit"} {
 		note(g.ws + name)
 	}
 	return out

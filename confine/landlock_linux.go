@@ -42,6 +42,9 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 )
 
+// socketABI is the first that covers connections to sockets with a path.
+const socketABI = 9
+
 // handledBy returns the accesses to files that an ABI can restrict.
 func handledBy(abi int) uint64 {
 	fs := uint64(fsRead|fsExecute|fsDelete|fsDevice|fsWrite) &^ (unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE)
@@ -54,7 +57,7 @@ func handledBy(abi int) uint64 {
 	if abi >= 5 {
 		fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
-	if abi >= 9 {
+	if abi >= socketABI {
 		fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 	}
 	return fs

@@ -85,7 +85,7 @@ func (p *place) profile(mode Mode) Profile {
 	prof := Profile{
 		Read: append(SystemTrees(), p.home), Execute: append(SystemTrees(), p.ws),
 		Hidden:    []string{p.home + "/.ssh", p.ws + "/.env"},
-		ReadOnly:  []string{p.ws + "/.git/hooks", p.ws + "/.git/config"},
+		ReadOnly:  []string{p.ws + "/.git/hooks", p.ws + "/.git/config", p.ws + "/.husky"},
 		Workspace: Workspace{Root: p.ws, Mode: mode},
 		Env:       Env{Keep: []string{"PATH", "LANG"}, Set: map[string]string{"HOME": p.home}},
 		Limits:    Limits{Time: 60 * time.Second},

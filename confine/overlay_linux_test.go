@@ -120,7 +120,7 @@ func TestOverlayJudge(t *testing.T) {
 			return Commit
 		}
 	}
-	o := mustRun(t, p.sh(p.profile(Overlay), `echo bad > x; echo good > y; mkdir dir; echo good > dir/z; cp /bin/true s; chmod 4755 s; rm .git/config`, judge))
+	o := mustRun(t, p.sh(p.profile(Overlay), `echo bad > x; echo good > y; mkdir dir; echo good > dir/z; cp /bin/true s; chmod 2755 s; rm .git/config`, judge))
 	want := []string{"created dir dir dropped", "created file dir/z dropped", "created file s refused", "created file x dropped", "created file y committed",
 		"deleted file .git/config refused"}
 	if got := kinds(p.ws, o.Changes); !slices.Equal(got, want) {

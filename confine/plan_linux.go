@@ -106,6 +106,9 @@ func newViewer(p Profile) *viewer {
 	for _, name := range p.Hidden {
 		v.hidden = append(v.hidden, v.names(name)...)
 	}
+	if p.Workspace.Mode == Overlay {
+		v.hidden = append(v.hidden, v.names(p.Workspace.State)...) // the layers are nobody's business inside
+	}
 	add := func(list []string, r rights) {
 		for _, path := range list {
 			v.addTree(path, r)

@@ -120,6 +120,7 @@ func (l *launch) prepare() error {
 			return err
 		}
 		v.temp = s.temp()
+		v.hidden = append(v.hidden, v.names(s.dir)...)
 	}
 	var err error
 	if l.level == LevelFull {
@@ -232,9 +233,7 @@ func mapUsers(attr *syscall.SysProcAttr) error {
 		attr.GidMappingsEnableSetgroups = true
 		return errors.Join(err1, err2)
 	}
-	for _, c := range setupCaps {
-		attr.AmbientCaps = append(attr.AmbientCaps, c)
-	}
+	attr.AmbientCaps = append(attr.AmbientCaps, setupCaps...)
 	return nil
 }
 

@@ -26,8 +26,8 @@ var deniedCalls = []uint32{
 }
 
 // missingCalls are answered as an older kernel would: programs then take another way. clone3
-// takes its flags from memory, where a filter cannot look.
-var missingCalls = []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+// and openat2 take their flags from memory, where a filter cannot look.
+var missingCalls = []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET |
 	unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
@@ -87,13 +87,41 @@ func filterProgram(p plan) []unix.SockFilter {
 	prog = append(prog, onCall(unix.SYS_IOCTL, load(argument(1)),
 		jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, tiocLinux, 0, 1), ret(retErrno|uint32(unix.EPERM)), ret(retAllow))...)
 	prog = append(prog, onCall(unix.SYS_SOCKET, socketBlock(p)...)...)
+	otherwise := uint32(retAllow)
 	if p.Notify {
-		prog = append(prog, onCall(unix.SYS_OPENAT, ret(unix.SECCOMP_RET_USER_NOTIF))...)
+		otherwise = unix.SECCOMP_RET_USER_NOTIF
 	}
+	prog = append(prog, onCall(unix.SYS_OPENAT, makingBlock(2, 3, otherwise)...)...)
+	prog = append(prog, modeBlocks()...)
 	return append(prog, ret(retAllow))
 }
 
 const tiocLinux = 0x541c
+
+// modeBlocks refuse set-user-id bits: a program that has one would lie in the workspace, for
+// others on the machine to run.
+func modeBlocks() []unix.SockFilter {
+	var prog []unix.SockFilter
+	for _, c := range append([]modeCall{{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2}}, modeCallsHere...) {
+		prog = append(prog, onCall(c.number, load(argument(c.mode)),
+			jump(unix.BPF_JSET, unix.S_ISUID, 0, 1), ret(retErrno|uint32(unix.EPERM)), ret(retAllow))...)
+	}
+	return append(prog, openBlocksHere()...)
+}
+
+// A modeCall is a system call with a mode among its arguments.
+type modeCall struct{ number, mode uint32 }
+
+// makingBlock refuses the same to calls that open files, whose mode counts only where one is
+// made.
+func makingBlock(flags, mode, otherwise uint32) []unix.SockFilter {
+	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	return []unix.SockFilter{
+		load(argument(flags)), jump(unix.BPF_JSET, makes, 0, 3),
+		load(argument(mode)), jump(unix.BPF_JSET, unix.S_ISUID, 0, 1), ret(retErrno | uint32(unix.EPERM)),
+		ret(otherwise),
+	}
+}
 
 // socketBlock lets unix, inet and the routing part of netlink through, which getifaddrs(3)
 // needs. Other families (packet, vsock, alg, ...) are not there.

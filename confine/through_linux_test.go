@@ -37,7 +37,7 @@ func TestThrough(t *testing.T) {
 	if !slices.Equal(o.Appeared, []string{p.ws + "/.vscode/tasks.json"}) {
 		t.Errorf("appeared: %v", o.Appeared)
 	}
-	if len(o.Gaps) != 2 {
+	if len(o.Gaps) != 4 {
 		t.Errorf("gaps: %v", o.Gaps)
 	}
 	for _, name := range []string{p.ws + "/later", p.home + "/.gitconfig"} {

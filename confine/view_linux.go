@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // privateDirs are empty and private in every full run unless a tree names them.
@@ -25,6 +27,7 @@ func (v *viewer) full() error {
 	if err := v.sockets(); err != nil {
 		return err
 	}
+	v.lateSockets()
 	v.resolverFiles()
 	v.linkMounts()
 	v.fullRules()
@@ -220,6 +223,24 @@ func (v *viewer) sockets() error {
 		v.mounts = append(v.mounts, mount{Kind: mountMask, To: path, Data: "file", Optional: true, ReadOnly: true, NoExec: true})
 	}
 	return nil
+}
+
+// lateSockets tells where sockets that are made during the run can be reached: in trees of the
+// user's own that are shown as they are. The system's trees hold none.
+func (v *viewer) lateSockets() {
+	if landlockABI() >= socketABI {
+		return
+	}
+	told := slices.Clone(systemTrees)
+	for _, m := range v.mounts {
+		if m.Kind != mountTree || m.Own || m.Dev || v.enclosing(m.To).Kind != mountTree || below(m.To, told) {
+			continue
+		}
+		if isDir(m.To) && unix.Access(m.To, unix.W_OK) == nil {
+			told = append(told, m.To)
+			v.gap("unix sockets made during the run below "+m.To, "Landlock before ABI 9 does not cover them, and no layer lies there")
+		}
+	}
 }
 
 // boundSockets lists the unix sockets of this machine that have a path.
