@@ -12,7 +12,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, PermissionResultDeny, ResultMessage, create_sdk_mcp_server, query, tool
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    HookMatcher,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    ToolPermissionContext,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
 
 from obstat_sdk.adapters.claude_agent_sdk import ObstatHooks
 
@@ -290,4 +300,19 @@ def passed_over(w: World) -> None:
     assert d.deferred is None and w.ran == ["safe(1)"], (d.deferred, w.ran)
 
 
-CHECKS = [passed_over]
+def sessions_directory(w: World) -> None:
+    """A call is made in the session's own directory, in the hook and in what is asked beside it."""
+    gate = ObstatHooks(w.guard())
+    there = str(w.server.dir / "there")
+    given = {"tool_name": "safe", "tool_input": {"x": 7}, "session_id": w.nonce, "cwd": there}
+
+    async def go() -> None:
+        await gate.before(given, "one", None)
+        await gate.can_use_tool("safe", {"x": 8}, ToolPermissionContext(tool_use_id="one"))
+
+    asyncio.run(go())
+    made = [r for r in w.server.ledger() if w.nonce in json.dumps(r) and r.get("tool") == "safe"]
+    assert len(made) == 2 and all(r.get("dir") == there for r in made), made
+
+
+CHECKS = [passed_over, sessions_directory]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import date
 from typing import Any, ClassVar
 
 import pydantic_ai
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, Tool, ToolApproved
+from pydantic import BaseModel, Field, SecretStr
+from pydantic_ai import ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext, Tool, ToolApproved
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from obstat_sdk.adapters.pydantic_ai import ObstatCapability
 
-from .cases import SUB, Driver, Turn, World
+from .cases import SUB, Driver, Turn, Use, World
 
 PACKAGE = "pydantic-ai-slim"
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
@@ -126,3 +128,59 @@ class Agent(Driver):
 
     def add(self) -> None:
         self.toolset.add_function(self.world.wipe2)
+
+
+class Order(BaseModel):
+    """An order that keeps some of itself out of its JSON."""
+
+    to: str
+    amount: int = Field(serialization_alias="a")
+    note: str = Field(exclude=True)
+    day: date
+
+
+def all_is_shown(w: World) -> None:
+    """Policy and person see secrets, fields that are left out, and names as the function has them; what a
+    person changes comes as models and dates, and the rest stays as it was."""
+    got: list[Any] = []
+
+    def pay(order: Order, key: SecretStr, when: date) -> str:
+        """Pays an order."""
+        got.append((order, key, when))
+        return "done"
+
+    args = {"order": {"to": "bob", "amount": 5, "note": "for eve", "day": "2026-11-17"}, "key": "s3cret", "when": "2026-11-18"}
+    capability = ObstatCapability(w.guard())
+    agent: Any = pydantic_ai.Agent(script(w, [[("pay", args)], "end"]), tools=[Tool(pay)], output_type=[str, DeferredToolRequests], capabilities=[capability])
+    result = agent.run_sync("go on")
+    (asked,) = [r for r in w.server.pending() if r["call"].get("session") == w.nonce]
+    seen = asked["call"]["input"]
+    assert seen["order"] == args["order"] and seen["when"] == args["when"] and "key" in seen, seen
+    w.server.answer(asked["id"], input={**seen, "order": {**seen["order"], "amount": 4, "day": "2026-12-01"}})
+    (call,) = result.output.approvals
+    agent.run_sync(message_history=result.all_messages(), deferred_tool_results=DeferredToolResults(approvals={call.tool_call_id: True}))
+    ((order, key, when),) = got
+    assert order == Order(to="bob", amount=4, note="for eve", day=date(2026, 12, 1)), order
+    assert isinstance(key, SecretStr) and when == date(2026, 11, 18), (key, when)
+
+
+MODES = [("run", "none"), ("run", "requires_approval"), ("run", "approval asked inside")]
+
+
+def attempt(w: World, mode: str, rule: str, call: Use) -> str:
+    """Makes one call of a tool with an approval of its own."""
+    name, run = call[0], getattr(w, call[0])
+
+    def inside(ctx: RunContext[None], **kwargs: Any) -> str:
+        raise ApprovalRequired
+
+    tool = Tool(run, requires_approval=rule == "requires_approval")
+    if rule == "approval asked inside":
+        tool = Tool.from_schema(inside, name, "asks", tool.function_schema.json_schema, takes_ctx=True)
+    more = {} if w.own else {"capabilities": [ObstatCapability(w.guard())]}
+    agent: Any = pydantic_ai.Agent(script(w, [[call], "end"]), tools=[tool], output_type=[str, DeferredToolRequests], **more)
+    result = agent.run_sync("go on")
+    return "ran" if w.ran else "asked" if isinstance(result.output, DeferredToolRequests) else "refused"
+
+
+CHECKS = [all_is_shown]
