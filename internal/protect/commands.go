@@ -13,7 +13,7 @@ import (
 // command looks at a command beyond the paths that its effects name.
 func (k *check) command(i int) *Finding {
 	c := &k.a.Commands[i]
-	for _, look := range [...]func(*effect.Command) *Finding{k.obstat, k.kill, k.agent} {
+	for _, look := range [...]func(*effect.Command) *Finding{k.obstat, k.kill, k.agent, k.types} {
 		if f := look(c); f != nil {
 			return f
 		}
@@ -121,6 +121,9 @@ func (k *check) script(i int) *Finding {
 	}
 	text, whole := k.content(name, maxList)
 	of, bare := k.spoken(lower(text)), switchIn(text)
+	if says("injects", strings.ToLower(text)) {
+		return &Finding{Part: name, Why: "it runs " + name + ", which may type into a person's terminal; only a person allows that"}
+	}
 	switch {
 	case strings.IndexByte(text[:min(len(text), 512)], 0) >= 0:
 		return nil // a program

@@ -134,6 +134,9 @@ func (k *check) look() *Finding {
 	if f := k.variables(); f != nil {
 		return f
 	}
+	if f := k.later(); f != nil {
+		return f
+	}
 	if f := k.fed(); f != nil {
 		return f
 	}

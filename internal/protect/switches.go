@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -115,6 +116,99 @@ func (k *check) variables() *Finding {
 		return &Finding{Part: clip(k.a.Source), Why: "with " + k.a.Assigned[moved] + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
 	}
 	return k.startup()
+}
+
+// types looks at a command that types into a terminal of others, where a person may be at the prompt
+// of a shell or of obstat: `tmux send-keys -t 0 y Enter`, `screen -X stuff y`, `gdb -p 812`.
+func (k *check) types(c *effect.Command) *Finding {
+	program := strings.TrimSuffix(fold(c.Program), ".exe")
+	if !slices.ContainsFunc(lists()["types"], func(entry string) bool {
+		name, word, some := strings.Cut(entry, ":")
+		if name != program {
+			return false
+		}
+		return !some || slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return cutShort(w.Text, word) })
+	}) {
+		return nil
+	}
+	return &Finding{Part: c.Text, Why: "it types into a terminal or takes a process over that may be a person's; only a person allows that"}
+}
+
+// cutShort tells whether a word is another one, whole, with a value (`--pid=8`, `-p8`), or cut short
+// as tmux lets it be: `send`, `send-k`.
+func cutShort(word, whole string) bool {
+	word, _, _ = strings.Cut(word, " ") // `gdb -ex 'attach 812'`
+	switch {
+	case word == whole:
+		return true
+	case whole == "#":
+		return word != "" && strings.Trim(word, "0123456789") == ""
+	case strings.HasPrefix(whole, "--"):
+		return strings.HasPrefix(word, whole+"=")
+	case strings.HasPrefix(whole, "-"):
+		rest, ok := strings.CutPrefix(word, whole)
+		return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
+	}
+	return len(word) >= 4 && strings.HasPrefix(whole, word)
+}
+
+// later looks at a call that puts a command of obstat's which loosens into a file that a person, or
+// what a person starts, runs later: `echo obstat trust --yes >> ~/.bashrc`, a script of package.json.
+func (k *check) later() *Finding {
+	if !loosens(lower(string(k.call.Input))) {
+		return nil
+	}
+	var files []string
+	for i := range k.a.Effects {
+		if e := &k.a.Effects[i]; e.Kind == effect.Write {
+			files = append(files, e.Path)
+		}
+	}
+	if k.a.Tool == "mcp" || k.a.Tool == "" {
+		var v any
+		_ = json.Unmarshal(k.call.Input, &v) // what no tool takes names no file
+		walk(v, "", 0, func(_, text string) { files = append(files, text) })
+	}
+	at := slices.IndexFunc(files, func(name string) bool { return isTask("/" + fold(name)) })
+	if at < 0 {
+		return nil
+	}
+	return &Finding{Part: clip(files[at]), Why: "it would put a command that loosens what obstat allows into " + clip(files[at]) +
+		", where it runs later in a person's name; only a person allows that"}
+}
+
+// isTask tells whether commands of a file are run later by who did not write them.
+func isTask(name string) bool {
+	base := path.Base(name)
+	return slices.ContainsFunc(lists()["tasks"], func(t string) bool {
+		switch {
+		case strings.HasSuffix(t, "/"):
+			return strings.Contains(name, "/"+t)
+		case strings.HasPrefix(t, "."):
+			return strings.HasSuffix(base, t)
+		}
+		return base == t
+	})
+}
+
+// loosens tells whether a text runs a command of obstat's that loosens: `obstat trust --yes`,
+// `"obstat", "policy", "gc"`.
+func loosens(text string) bool {
+	for rest := text; ; {
+		_, after, ok := strings.Cut(rest, "obstat")
+		if !ok {
+			return false
+		}
+		rest, after = after, strings.TrimPrefix(after[:min(len(after), 400)], ".exe")
+		if len(after) > 1 && after[0] == '/' && !strings.ContainsRune("\"'", rune(after[1])) {
+			continue // a directory
+		}
+		words := strings.FieldsFunc(after, func(r rune) bool { return strings.ContainsRune(" \t\"',[]()/", r) })
+		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") })
+		if len(words) > 0 && is("accepts", words[0]) || len(words) > 1 && is("accepts", words[0]+"."+words[1]) {
+			return true
+		}
+	}
 }
 
 // startup looks at a call that puts a variable which takes hooks away into a file that shells or agents

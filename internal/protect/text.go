@@ -105,6 +105,9 @@ func (k *check) mentions(text string) *Finding {
 	if of := switchIn(text); of != "" && !k.agents {
 		return &Finding{Part: clip(text), Why: "it may start an agent without what guards it (" + of + "); only a person allows that"}
 	}
+	if says("injects", t) {
+		return &Finding{Part: clip(text), Why: "it may type into a person's terminal; only a person allows that"}
+	}
 	if changesObstat(t) {
 		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
 	}
