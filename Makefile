@@ -131,11 +131,11 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) test ./internal/archtest
 
-# Some tests confirm an answer with the real bash or python3, look at pages with
+# Some tests confirm an answer with the real bash or python3, open terminals with tmux, screen and others, look at pages with
 # Chromium, or start a PostgreSQL of their own, and git is what a checkout has anyway. They are fetched only where missing and only by root.
 setup:
 	@command -v $(GO) >/dev/null || { echo "Go is missing: install the version that go.mod names"; exit 1; }
-	@missing=; for tool in bash python3 chromium; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	@missing=; for tool in bash python3 chromium tmux screen expect socat dtach at gdb; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

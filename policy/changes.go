@@ -13,8 +13,11 @@ import (
 // New lists the rules of a place that are on disk and wait for a person to accept
 // them.
 type New struct {
-	Place   string   `json:"place"`
-	First   bool     `json:"first,omitempty"` // nothing was ever accepted there
+	Place string `json:"place"`
+	First bool   `json:"first,omitempty"` // nothing was ever accepted there
+	// Twin is another place for which the same files were accepted: this is another clone of its
+	// repository, or a copy, and not the same one.
+	Twin    string   `json:"twin,omitempty"`
 	Changes []Change `json:"changes"`
 }
 

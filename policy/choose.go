@@ -83,7 +83,11 @@ func (s *search) bound(st *site, old, disk []*dialect.Loaded) {
 	own := func(o *site) bool { return o.pin != nil && !o.pinAt.Doubt && o.pinRole == Own }
 	s.first = s.first || st.base && !slices.ContainsFunc(s.out.sites, own)
 	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil || st.pinAt.Doubt }) // what is in doubt is accepted again
-	s.out.New = append(s.out.New, New{Place: st.dir, First: st.pin == nil || st.pinAt.Doubt, Changes: changes(old, disk, st)})
+	nw := New{Place: st.dir, First: st.pin == nil || st.pinAt.Doubt, Changes: changes(old, disk, st)}
+	if nw.First && s.w.Every {
+		nw.Twin = s.twin(st) // for who accepts it
+	}
+	s.out.New = append(s.out.New, nw)
 }
 
 // users puts the user's and the machine's own policies in force: beside a

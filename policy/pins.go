@@ -68,6 +68,9 @@ func (s *search) accepted(st *site) {
 	if st.pin != nil && len(st.pin.Files) == 0 {
 		st.pin = nil // a person has accepted that nothing is there
 	}
+	if st.pinAt == (pinEntry{}) && s.w.Named.Dialect == "" {
+		st.pin = s.carried(st)
+	}
 }
 
 // only returns the part of a pin that is about one dialect's files.
@@ -226,7 +229,7 @@ func (s *search) makePin(st *site) (*Pin, error) {
 	if s.pins.in(st.key) {
 		return nil, fmt.Errorf("the state directory %s lies in the project; nothing that is kept there can vouch for it", s.pins.dir)
 	}
-	pin := &Pin{Place: st.key, Files: st.pinFiles(), Who: s.Who}
+	pin := &Pin{Place: st.key, Inode: identity(st.key), Files: st.pinFiles(), Who: s.Who}
 	size := 0
 	for _, set := range st.sets {
 		l, err := s.compile(set.d, set.files, nil)

@@ -142,7 +142,7 @@ func TestOuterPin(t *testing.T) {
 	w.check(at, "curl x", obstat.Deny)
 }
 
-// TestMoved: a pin is for a directory, not for what is in it; links lead to it.
+// TestMoved: a pin is for a directory, whatever its name is by now, not for what is in it; links lead to it.
 func TestMoved(t *testing.T) {
 	w := pinned(t, map[string]string{claudeFile: noCurl})
 	w.trust(w.where("claude-code"))
@@ -156,6 +156,13 @@ func TestMoved(t *testing.T) {
 	if err := os.Rename(w.dir, at.Dir); err != nil {
 		t.Fatal(err)
 	}
+	w.check(at, "make", obstat.Allow)
+	w.check(at, "curl x", obstat.Deny)
+	copied := filepath.Join(w.top, "copied")
+	if err := os.CopyFS(copied, os.DirFS(at.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	at.Dir = copied
 	w.check(at, "make", obstat.Ask, "obstat trust "+at.Dir)
 	w.check(at, "curl x", obstat.Deny)
 }

@@ -39,7 +39,9 @@ type Pin struct {
 	// an old record that is written again is not taken for a new one.
 	After ledger.Hash `json:"after,omitzero"`
 	// Who accepted it: user, terminal, process and parents.
-	Who      *person.Who `json:"who,omitempty"`
+	Who *person.Who `json:"who,omitempty"`
+	// Inode is the directory's device and inode, by which it is known when it is renamed.
+	Inode    string      `json:"inode,omitempty"`
 	Files    []PinFile   `json:"files,omitempty"`
 	Policies []PinPolicy `json:"policies,omitempty"`
 }
@@ -368,7 +370,7 @@ func (s *pinStore) read(offset int64) (*Pin, ledger.Hash, error) {
 // pinOf reads a pin that has the mark: it is as append has written it.
 func pinOf(n *tree.Node) (p *Pin, err error) {
 	yes := func(n *tree.Node, key string) bool { n = n.Get(key); return n.Is(tree.Bool) && n.Bool }
-	p = &Pin{Place: n.Get("place").Text(), Off: yes(n, "off")}
+	p = &Pin{Place: n.Get("place").Text(), Off: yes(n, "off"), Inode: n.Get("inode").Text()}
 	if v := n.Get("v"); v.Is(tree.Number) {
 		p.V, err = strconv.Atoi(v.Num)
 	}

@@ -46,13 +46,13 @@ type requestsJSON struct {
 
 func askRun(ctx context.Context, o *askOptions) error {
 	s := o.IO
-	if !o.List && (!s.InTTY || o.jsonFlag) {
-		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
-	}
 	if !o.List {
 		if _, err := o.person(o.Store.stored()); err != nil {
 			return err
 		}
+	}
+	if !o.List && (!s.InTTY || o.jsonFlag) {
+		return usagef("requests are answered by people: standard input is not a terminal; --list shows what is being asked")
 	}
 	open := o.Store.make
 	if o.List {

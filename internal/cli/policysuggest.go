@@ -53,6 +53,11 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	if err != nil {
 		return err
 	}
+	if dir, err := o.dir(o.Policy.Dir); err != nil {
+		return err
+	} else if _, no := o.person(dir); no != nil && o.Accept {
+		return no
+	}
 	o.Policy.Parse = true
 	p, err := o.load(&o.Policy)
 	if err != nil {
@@ -71,9 +76,6 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	out := suggestJSON{rep, []string{}, p.Into()}
 	place := cmp.Or(out.File, p.Dir)
 	_, no := o.person(place)
-	if o.Accept && no != nil {
-		return no
-	}
 	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && no == nil
 	var accepted []obstat.Offer
 	s := newScreen(o.IO)

@@ -320,6 +320,9 @@ func (s *screen) news(news []policy.New) {
 		if nw.First {
 			what = "was never accepted"
 		}
+		if nw.Twin != "" {
+			what += "; the same files were accepted for " + nw.Twin + ", of which this is a clone or copy and no worktree"
+		}
 		s.text("new", fmt.Sprintf("the policy of %s %s (obstat trust %s)", nw.Place, what, nw.Place))
 		for _, c := range nw.Changes {
 			sign := cmp.Or(map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind], "~")
