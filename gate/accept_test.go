@@ -329,3 +329,27 @@ func TestUncheckedGrant(t *testing.T) {
 		})
 	}
 }
+
+// TestOfferLiftsNoRule: a rule that is accepted for one call lifts no deny rule, nor an ask rule that has not asked, also in a
+// notation where the last rule wins.
+func TestOfferLiftsNoRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, `{"permission": {"bash": {"*": "ask", "git push *": "deny", "git tag *": "ask"}}}`, nil)
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("git stash list x")) }()
+		synctest.Wait()
+		r := b.pending()
+		rule, err := r.Offers[0].WithPattern("git *")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1, Rule: rule}); err != nil {
+			if _, err = b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(t, <-end, obstat.Allow)
+		check(t, b.decide(bash("git push origin x")), obstat.Deny)
+		check(t, b.answer(bash("git tag x"), approval.Answer{}), obstat.Deny) // it asks
+	})
+}
