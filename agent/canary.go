@@ -2,6 +2,7 @@ package agent
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/internal/jsonx"
@@ -63,6 +64,32 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 		}
 		c.Stdin = b
 		out = append(out, c.Canary)
+	}
+	return append(out, h.modeCanaries(dir)...)
+}
+
+// unknownMode is a mode that no agent has.
+const unknownMode = "obstat-doctor"
+
+// modeCanaries returns a call in each mode that the agent's payloads name, and in one that nobody knows: a
+// denial has to stand in all of them.
+func (h *Hook) modeCanaries(dir string) (out []Canary) {
+	names := []string{unknownMode}
+	for _, m := range h.agent.modes {
+		if m.Name != AnyMode && !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	for _, name := range names {
+		o := h.agent.forge(h.Event, dir, probe{kind: shellProbe, text: "rm -rf /"})
+		at := slices.IndexFunc(o, func(f jsonx.Field) bool { return f.Key == "permission_mode" })
+		if at < 0 {
+			return nil
+		}
+		o[at].Value = name
+		if b, err := jsonx.Marshal(o); err == nil {
+			out = append(out, Canary{Name: "rm -rf / in the mode " + name, Stdin: b})
+		}
 	}
 	return out
 }

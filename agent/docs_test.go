@@ -62,7 +62,7 @@ func modeTable(a *Agent) string {
 	var b strings.Builder
 	b.WriteString("| mode | event | an allow | obstat says it | an ask | |\n|---|---|---|---|---|---|\n")
 	for _, m := range a.Modes() {
-		name, event, ask := "`"+m.Name+"`", "`"+m.Event+"`", "obstat asks itself"
+		name, event := "`"+m.Name+"`", "`"+m.Event+"`"
 		if m.Name == AnyMode {
 			name = "every other"
 			if len(a.Modes()) == 1 {
@@ -75,11 +75,7 @@ func modeTable(a *Agent) string {
 		if m.Plain {
 			name += ", a command line without `" + strings.ReplaceAll(a.starts, " ", "`, `") + "`"
 		}
-		if m.Asks {
-			ask = "the agent's prompt"
-		}
-		told := map[Weight]string{Lifts: "never", Silences: "with `over: " + m.Over.String() + "`", Answers: "where a person has answered", Skips: "yes", Idle: "yes"}[m.Allow]
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", name, event, m.Allow, told, ask, m.Says)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", name, event, m.Allow, m.Told(), m.Asked(), m.Says)
 	}
 	return b.String()
 }

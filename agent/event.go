@@ -182,11 +182,17 @@ func (e *Event) unshown() string {
 	return fmt.Sprintf("this call needs a person's approval, which %s is not proved to ask for in the mode %s: ", e.Who().Title, words(e.Mode))
 }
 
-// Left tells whether a call is left to the agent: its tool does nothing to the outside, and no rule names it. A
-// rule for all tools is a default.
+// Left tells whether a call is left to the agent: its tool does nothing to the outside, and no rule of a
+// person's names it. A rule for all tools is a default; so is opencode's own against `plan_exit`, which is in no file.
 func (e *Event) Left(d *obstat.Decision) bool {
-	return e.Housekeeping && len(d.Faults) == 0 && (d.Rule == nil || d.Rule.Tool.IsZero())
+	if !e.Housekeeping || len(d.Faults) > 0 {
+		return false
+	}
+	return d.Rule == nil || d.Rule.Tool.IsZero() || d.Rule.Layer == builtIn
 }
+
+// builtIn is the layer of rules that an agent brings along.
+const builtIn = "defaults"
 
 // Again tells whether the agent asks for the call once more, before its own prompt.
 func (e *Event) Again() bool { return e.Name == permissionRequest }

@@ -42,6 +42,27 @@ type Mode struct {
 	Says string // for people
 }
 
+// Told says in a few words when an allow is told to the agent in the mode.
+func (m *Mode) Told() string {
+	switch m.Allow {
+	case Silences:
+		return "with over: " + m.Over.String()
+	case Answers:
+		return "where a person has answered"
+	case Skips, Idle:
+		return "yes"
+	}
+	return "never"
+}
+
+// Asked says where an ask in the mode is answered.
+func (m *Mode) Asked() At {
+	if m.Asks {
+		return AtPrompt
+	}
+	return AtObstat
+}
+
 // AnyMode is the name of a row for all modes.
 const AnyMode = "*"
 

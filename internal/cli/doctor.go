@@ -256,6 +256,7 @@ func (s *screen) agent(a *doctor.Agent, home string) {
 		}
 	}
 	s.rows("proof", proofs...)
+	s.rows("modes", modeRows(a.Modes)...)
 	for _, l := range a.Limits {
 		switch l.Held {
 		case agent.No:
@@ -266,6 +267,21 @@ func (s *screen) agent(a *doctor.Agent, home string) {
 	}
 	s.rows("not held", open...)
 	s.rows("partly", partly...)
+}
+
+// modeRows says what an allow and an ask come to in an agent's modes: modes that are alike at an event share
+// a row.
+func modeRows(modes []doctor.Mode) (out [][2]string) {
+	for i, m := range modes {
+		says := fmt.Sprintf("an allow is told: %s; an ask goes to %s", m.Allow, m.Ask)
+		name := strings.TrimSpace(strings.Replace(m.Mode, "*", "every other", 1) + " " + m.Event)
+		if i > 0 && modes[i-1].Event == m.Event && len(out) > 0 && out[len(out)-1][1] == says {
+			out[len(out)-1][0] = strings.TrimSuffix(out[len(out)-1][0], " "+m.Event) + ", " + name
+			continue
+		}
+		out = append(out, [2]string{name, says})
+	}
+	return out
 }
 
 // groups are lists of different words, by name.

@@ -59,6 +59,17 @@ type Agent struct {
 	Proofs   []Proof       `json:"proofs,omitempty"`
 	Version  string        `json:"limits_of_version,omitempty"`
 	Limits   []agent.Limit `json:"limits,omitempty"`
+	// Modes are what an allow and an ask come to in each of the agent's modes.
+	Modes []Mode `json:"modes,omitempty"`
+}
+
+// A Mode is what an allow and an ask come to in a mode of an agent's, at one of its events.
+type Mode struct {
+	Mode  string `json:"mode"`            // "*": every other
+	Event string `json:"event,omitempty"` // none: every
+	Allow string `json:"allow_told"`      // whether an allow is told to the agent
+	Ask   string `json:"asked_at"`        // where an ask is answered
+	Says  string `json:"says"`
 }
 
 // A State is how things stand.

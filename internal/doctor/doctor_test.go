@@ -165,15 +165,22 @@ func TestHolds(t *testing.T) {
 			if x.State != Holds || len(x.Entries) == 0 || len(x.Limits) == 0 {
 				t.Errorf("%+v", x)
 			}
-			names := map[string]bool{}
+			names, modes := map[string]bool{}, map[string]bool{}
 			for _, p := range x.Proofs {
 				names[p.Canary] = true
+				if strings.Contains(p.Canary, " in the mode ") {
+					delete(names, p.Canary)
+					modes[p.Canary] = true
+				}
 				if !p.Held {
 					t.Errorf("%+v", p)
 				}
 			}
 			if len(names) != 6 {
 				t.Errorf("canaries %v", names)
+			}
+			if want := map[string]int{agent.ClaudeCode: 7, agent.Codex: 3, agent.Qwen: 6}[x.Name]; len(modes) != want || len(x.Modes) == 0 {
+				t.Errorf("modes %v, %v", modes, x.Modes)
 			}
 		})
 	}

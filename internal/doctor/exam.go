@@ -42,6 +42,9 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	x.prove(ctx)
 	x.rules(ctx)
 	x.out.Version, x.out.Limits = x.Agent.Covers()
+	for _, m := range x.Agent.Modes() {
+		x.out.Modes = append(x.out.Modes, Mode{m.Name, m.Event, m.Told(), string(m.Asked()), m.Says})
+	}
 	x.out.State = Holds
 	if slices.ContainsFunc(x.Findings, func(f Finding) bool { return f.Level == Error }) {
 		x.out.State = Broken
