@@ -1,22 +1,22 @@
 package obstat
 
-// Approve returns the decision of a call that asked and was approved, by a human
-// or by a grant that a human gave before; note says who and how. Any other decision is
-// returned as it is: nothing lifts a denial.
-func (d Decision) Approve(note string) Decision {
+// Approve returns the decision of a call that asked and was approved, by a person or by a grant
+// that one gave before. Any other decision is returned as it is: nothing lifts a denial.
+func (d Decision) Approve(by By) Decision {
 	if d.Verdict != Ask || len(d.Faults) > 0 {
 		return d
 	}
-	o := outcome{verdict: Allow, stage: StageApproval, rule: d.Rule, said: &remark{note: note, part: d.Part, input: d.Input}}
+	o := outcome{verdict: Allow, stage: StageApproval, rule: d.Rule, said: &remark{note: by.Note, part: d.Part, input: d.Input}}
 	var out Decision
 	settle(&o, &Call{Tool: d.Tool}, d.Mode, &out)
+	out.By = by
 	return out
 }
 
-// Refuse returns the decision of a call that a human refused, or that was never
-// answered because of a time-out or an error; note says which, for the model. Of a call that asked, the
-// reason goes on to say why it did.
-func (d Decision) Refuse(note string) Decision {
+// Refuse returns the decision of a call that a person refused, or that was not answered because
+// of a time-out or a fault. Of a call that asked, the reason goes on to say why it did.
+func (d Decision) Refuse(by By) Decision {
+	note := by.Note
 	switch {
 	case d.Verdict != Ask:
 	case d.Note != "":
@@ -24,7 +24,8 @@ func (d Decision) Refuse(note string) Decision {
 	case d.Rule == nil && len(d.Faults) == 0:
 		note = d.unsettled() + "; " + note
 	}
-	d.Verdict, d.Safety, d.Stage, d.Note, d.Offers, d.Input, d.Over = Deny, false, StageApproval, note, nil, nil, 0
+	d.Verdict, d.Safety, d.Stage, d.By, d.Note, d.Offers, d.Input = Deny, false, StageApproval, by, note, nil, nil
+	d.Over, d.OnlyUnknown = 0, false
 	return d
 }
 

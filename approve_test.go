@@ -20,7 +20,7 @@ func TestRefuse(t *testing.T) {
 		{obstat.Decision{Verdict: obstat.Ask, Tool: "bash", Faults: []obstat.Fault{{Msg: "no disk"}}}, "no disk; nobody answered"},
 		{obstat.Decision{Verdict: obstat.Allow, Tool: "bash", Note: "fine"}, "nobody answered"}, // it never asked
 	} {
-		got := tc.d.Refuse("nobody answered")
+		got := tc.d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: "nobody answered"})
 		if got.Verdict != obstat.Deny || got.Reason() != tc.want {
 			t.Errorf("%v, %q, want %q", got.Verdict, got.Reason(), tc.want)
 		}

@@ -366,9 +366,9 @@ func (c *compiler) checker(mode Mode, s Check) Checker {
 }
 
 func (c *compiler) when(mode Mode, s When, st *step) {
-	st.when, st.yes = &s, &remark{note: s.words(mode, "yes", s.Then)}
+	st.when, st.yes = &s, &remark{note: s.words(mode, "yes", s.Then), mode: true}
 	if s.Else != nil {
-		st.no = &remark{note: s.words(mode, "no", *s.Else)}
+		st.no = &remark{note: s.words(mode, "no", *s.Else), mode: true}
 	}
 	if s.Then > Allow || s.Else != nil && *s.Else > Allow {
 		c.fail(Pos{}, CodeBadValue, "stage %q of %q has no verdict", s.Name, mode)
@@ -400,8 +400,5 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 // explore denies that`.
 func (s *When) words(mode Mode, answer string, v Verdict) string {
 	verb := [...]string{"denies", "asks about", "allows"}[min(v, Allow)]
-	return fmt.Sprintf("%s? %s: mode %s %s%s", s.Name, answer, mode, verb, whenEnd)
+	return fmt.Sprintf("%s? %s: mode %s %s that", s.Name, answer, mode, verb)
 }
-
-// whenEnd ends the note of a When stage, which says nothing of the call itself.
-const whenEnd = " that"

@@ -26,6 +26,7 @@ type remark struct {
 	part  string
 	fault string
 	input json.RawMessage
+	mode  bool // the note is a When stage's
 }
 
 // words returns the remark, or an empty one.
@@ -38,6 +39,9 @@ func (o *outcome) words() remark {
 
 // stageDefault is the stage of a question that no stage settled.
 const stageDefault = "default"
+
+// stageFloor is the stage of an answer that the floor tightened.
+const stageFloor = "floor"
 
 // A walk is one call's way through a policy. Walks are pooled: whatever a
 // Decision keeps must not point into one.
@@ -84,7 +88,7 @@ func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
 // recovered, deferred, makes a denial of a panic.
 func recovered(call *Call, d *Decision) {
 	if r := recover(); r != nil {
-		*d = Decision{Tool: call.Tool, Stage: "fault", Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
+		*d = Decision{Tool: call.Tool, Stage: "fault", By: By{Kind: ByFault}, Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
 	}
 }
 
@@ -138,7 +142,7 @@ func (w *walk) free() {
 // becomes allowed: an outcome says Allow, and nothing went wrong.
 func settle(o *outcome, call *Call, mode Mode, d *Decision) {
 	d.Verdict, d.Safety, d.Stage, d.Rule = o.verdict, o.safety && o.verdict == Ask, o.stage, o.rule
-	d.Mode, d.Tool = mode, call.Tool
+	d.Mode, d.Tool, d.By.Kind = mode, call.Tool, o.by()
 	if o.said != nil {
 		d.Note, d.Part, d.Input = o.said.note, o.said.part, o.said.input
 	}

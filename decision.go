@@ -18,6 +18,8 @@ type Decision struct {
 	// Rule decided, if a rule did; it belongs to the policy and is not to be
 	// changed.
 	Rule *Rule
+	// By says what settled the call.
+	By By
 	// Note says why in words where a check, the floor or a fault spoke.
 	Note string
 	// Part is the part of the call that decided, where that is not the whole:
@@ -76,7 +78,7 @@ func (d *Decision) Reason() string {
 		}
 	case d.Note == "" && len(d.Faults) == 0:
 		b.WriteString(d.unsettled())
-	case d.Part == "" && d.About != "" && strings.HasSuffix(d.Note, whenEnd):
+	case d.Part == "" && d.About != "" && d.By.Kind == ByMode:
 		b.WriteString(d.what())
 	}
 	switch {

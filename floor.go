@@ -155,7 +155,7 @@ func (fl *floorWalk) tighten(o outcome, part, why string) {
 		return
 	}
 	if o.stage == stageDefault {
-		o.stage, why = "floor", "no rule is about it, and "+why
+		o.stage, why = stageFloor, "no rule is about it, and "+why
 	}
 	said := o.words()
 	said.part, said.note = strings.Clone(part), joinNotes(said.note, why)
@@ -168,7 +168,7 @@ func (fl *floorWalk) cap(part, why string) {
 	if fl.confined {
 		return
 	}
-	fl.tighten(outcome{verdict: Ask, stage: "floor"}, part, why)
+	fl.tighten(outcome{verdict: Ask, stage: stageFloor}, part, why)
 }
 
 // doubted lowers the verdict to an ask where a rule may apply, and names it.
@@ -178,7 +178,7 @@ func (fl *floorWalk) doubted(d doubt, part, why string) {
 	case d.rule == nil:
 		fl.cap(part, "a deny or ask rule "+why)
 	default:
-		fl.tighten(outcome{verdict: Ask, stage: "floor", rule: d.rule}, part, "the rule "+why)
+		fl.tighten(outcome{verdict: Ask, stage: stageFloor, rule: d.rule}, part, "the rule "+why)
 	}
 }
 
@@ -378,7 +378,7 @@ func (fl *floorWalk) answered(qs []Question, o *outcome) {
 func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {
 	f, err := fl.asCall(tool, field, text, dir)
 	if err != nil {
-		return faulted("floor", err.Error(), nil)
+		return faulted(stageFloor, err.Error(), nil)
 	}
 	f.part = &fl.part
 	fl.answer(f, fl.pl, &o)

@@ -55,7 +55,7 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 			}
 		}
 		if r != nil && !(e.Moved() && r.Tool.IsZero() && r.Whole()) { // for all else that is in a moved directory, its child stands
-			o := outcome{verdict: Ask, stage: "floor", rule: r}
+			o := outcome{verdict: Ask, stage: stageFloor, rule: r}
 			fl.tighten(o, fl.origin(e), "it may "+verbOf(e)+" "+showSet(set)+", and a rule speaks of some of that")
 			return
 		}

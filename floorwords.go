@@ -214,6 +214,6 @@ func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) bool 
 	if tight.verdict == Allow || tight.rule == nil || fl.breadth(tight.rule, face.Tool).wide {
 		return false
 	}
-	fl.tighten(outcome{verdict: Ask, stage: "floor", rule: tight.rule}, e.Raw, c.Program+" may "+verbOf(e)+" "+strings.TrimSuffix(e.Path, "/"+placeholder))
+	fl.tighten(outcome{verdict: Ask, stage: stageFloor, rule: tight.rule}, e.Raw, c.Program+" may "+verbOf(e)+" "+strings.TrimSuffix(e.Path, "/"+placeholder))
 	return true
 }

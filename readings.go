@@ -45,7 +45,7 @@ func (pol *Policy) tightenRead(call *Call, world World, trace *Trace, d *Decisio
 			pol.walk(as, world, way, &one)
 		}
 		if one.Input != nil {
-			one = Decision{Mode: one.Mode, Stage: one.Stage, Tool: call.Tool, Faults: []Fault{{Msg: "the call is allowed only with other arguments, and more than one field holds them"}}}
+			one = Decision{Mode: one.Mode, By: By{Kind: ByFault}, Stage: one.Stage, Tool: call.Tool, Faults: []Fault{{Msg: "the call is allowed only with other arguments, and more than one field holds them"}}}
 		}
 		marks := d.Marks
 		for _, m := range one.Marks {
@@ -60,6 +60,6 @@ func (pol *Policy) tightenRead(call *Call, world World, trace *Trace, d *Decisio
 			}
 			d.Note = joinNotes(d.Note, "the tool may take its field "+strconv.Quote(r.Field)+" for it, and of several the strictest counts")
 		}
-		d.Marks = marks
+		d.Marks, d.OnlyUnknown = marks, d.OnlyUnknown && (one.Verdict == Allow || one.OnlyUnknown)
 	}
 }

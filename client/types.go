@@ -52,6 +52,8 @@ type Decision struct {
 	Reason  string `json:"reason"`
 	Rule    *Rule  `json:"rule,omitempty"`
 	Stage   string `json:"stage,omitempty"`
+	// By says what settled the call: a rule, a person, a time-out, a fault ...
+	By   obstat.By `json:"by,omitzero"`
 	Part    string `json:"part,omitempty"` // of the call, that decided
 	Safety  bool   `json:"safety,omitempty"`
 	// Input, if there is one, replaces the call's input.
@@ -86,7 +88,7 @@ type DecisionReply struct {
 
 // NewDecision returns a decision as it is sent.
 func NewDecision(d *obstat.Decision, r *approval.Request) *Decision {
-	out := &Decision{Verdict: d.Verdict.String(), Reason: d.Reason(), Stage: d.Stage, Part: d.Part, Safety: d.Safety, Input: d.Input}
+	out := &Decision{Verdict: d.Verdict.String(), Reason: d.Reason(), Stage: d.Stage, By: obstat.By{Kind: d.By.Kind, Who: d.By.Who}, Part: d.Part, Safety: d.Safety, Input: d.Input}
 	if d.Rule != nil {
 		out.Rule = &Rule{d.Rule.String(), d.Rule.Verdict.String(), d.Rule.Pos}
 	}

@@ -191,7 +191,7 @@ func (t *turn) accept(ctx context.Context, r *approval.Request, a *approval.Answ
 // asking returns the policy that decides a call now.
 func (g *Gate) asking(ctx context.Context, c *obstat.Call) (*dialect.Loaded, error) {
 	f, err := g.inForce(ctx, c)
-	if by := f.Decide(c, g.opts.World).By; by != nil {
+	if by := f.Decide(c, g.opts.World).From; by != nil {
 		return by.Loaded, err
 	}
 	return nil, err

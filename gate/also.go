@@ -31,8 +31,8 @@ func (t *turn) also(ctx context.Context, offers []approval.Offer) {
 			continue
 		}
 		if f, ok := t.j.by.opts.Policy.(*Files); ok {
-			if o.File = f.into(t.j.By.Loaded); o.File != "" {
-				_, err = t.j.By.Written(o.File, rules...)
+			if o.File = f.into(t.j.From.Loaded); o.File != "" {
+				_, err = t.j.From.Written(o.File, rules...)
 			} else {
 				err = errNotOurs
 			}
@@ -41,7 +41,7 @@ func (t *turn) also(ctx context.Context, offers []approval.Offer) {
 			}
 		}
 		if store, err := t.g.keeps(ctx); err == nil {
-			o.Also = Also(ctx, store, t.j.By.Loaded, t.call, rules)
+			o.Also = Also(ctx, store, t.j.From.Loaded, t.call, rules)
 		}
 	}
 }

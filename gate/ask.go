@@ -19,15 +19,15 @@ import (
 func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 	if asks := t.j.by.opts.Asks; asks != nil && len(d.Faults) == 0 {
 		asked := time.Now()
-		approved, words, err := asks(ctx, t.call)
+		approved, by, err := asks(ctx, t.call)
 		t.waited(asked)
 		switch {
 		case err != nil:
-			return d.Refuse(unasked + "the server cannot be asked: " + err.Error())
+			return d.Refuse(fault(unasked + "the server cannot be asked: " + err.Error()))
 		case !approved:
-			return d.Refuse(words)
+			return d.Refuse(by)
 		default:
-			return approve(d, words)
+			return approve(d, by)
 		}
 	}
 	d, req := t.inquire(ctx, d)
@@ -35,16 +35,16 @@ func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
 		return d
 	}
 	if err := t.g.append(ctx, t.asked(req)); err != nil {
-		return d.Refuse("nobody was asked, for the ledger cannot be written: " + err.Error())
+		return d.Refuse(fault("nobody was asked, for the ledger cannot be written: " + err.Error()))
 	}
 	asked := time.Now()
 	r, err := t.j.by.Broker().Ask(ctx, req)
 	t.waited(asked)
 	if err != nil {
-		return d.Refuse("nobody could be asked: " + err.Error())
+		return d.Refuse(fault("nobody could be asked: " + err.Error()))
 	}
 	if r, err = t.j.by.use(ctx, r, approval.Claiming{By: t.call.Agent, Digest: t.digest}); err != nil {
-		return d.Refuse("it was answered, but that could not be taken down: " + err.Error())
+		return d.Refuse(fault("it was answered, but that could not be taken down: " + err.Error()))
 	}
 	t.log(r)
 	return t.settle(ctx, d, r)
@@ -92,7 +92,7 @@ func (t *turn) decide(ctx context.Context) (obstat.Decision, *approval.Request, 
 			if err == nil {
 				return d, req, nil
 			}
-			d = d.Refuse("nobody could be asked: " + err.Error())
+			d = d.Refuse(fault("nobody could be asked: " + err.Error()))
 		}
 	}
 	d, err := t.finish(ctx, d)
@@ -155,15 +155,15 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 func (t *turn) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
 	j := t.j
 	if len(d.Faults) > 0 {
-		return d.Refuse("nobody can approve a call that could not be judged"), nil
+		return d.Refuse(fault("nobody can approve a call that could not be judged")), nil
 	}
 	gr, err := t.granted(ctx)
 	switch {
 	case err != nil && !j.by.opts.NoWait: // who asks by himself needs no grant
-		return d.Refuse("what was granted before cannot be looked up, and nobody can be asked: " + err.Error()), nil
+		return d.Refuse(fault("what was granted before cannot be looked up, and nobody can be asked: " + err.Error())), nil
 	case gr != nil:
 		t.request, t.grant = gr.Request, gr
-		return approve(d, grantWords(gr)), nil
+		return approve(d, byGrant(gr)), nil
 	}
 	if leaves := j.by.opts.Leaves; leaves != nil {
 		if why := leaves(&d); why != "" {
@@ -173,18 +173,18 @@ func (t *turn) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision,
 	}
 	if before := j.by.opts.Before; before != nil {
 		if words := before(t.call); words != "" {
-			return approve(d, words), nil
+			return approve(d, obstat.By{Kind: obstat.ByPerson, Note: words}), nil
 		}
 	}
 	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
-		return d.Refuse(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n)), nil
+		return d.Refuse(fault(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))), nil
 	}
 	switch {
 	case j.self: // no rule settles that, so none is offered
 	case t.proposed != nil:
-		d.Offers = j.By.Tried(&j.Call, t.world, t.proposed)
+		d.Offers = j.From.Tried(&j.Call, t.world, t.proposed)
 	default:
-		d.Offers = j.By.Offers(&j.Call, t.world, &d)
+		d.Offers = j.From.Offers(&j.Call, t.world, &d)
 	}
 	if j.by.opts.NoWait {
 		return d, nil
@@ -193,16 +193,16 @@ func (t *turn) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision,
 	if j.by.opts.Waits != nil {
 		limit, why := j.by.opts.Waits()
 		if why != "" {
-			return d.Refuse(unasked + why), nil
+			return d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: unasked + why}), nil
 		}
 		expires = time.Now().Add(limit)
 	}
 	if _, err := j.by.keeps(ctx); err != nil {
-		return d.Refuse(unasked + "nobody can be asked, for the store cannot be opened: " + err.Error()), nil
+		return d.Refuse(fault(unasked + "nobody can be asked, for the store cannot be opened: " + err.Error())), nil
 	}
 	req := t.makeRequest(ctx, &d)
 	if why := req.Void(); why != "" {
-		return d.Refuse(unasked + why), nil
+		return d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: unasked + why}), nil
 	}
 	req.Expires, t.request = expires, req.ID
 	return d, req
@@ -226,22 +226,26 @@ func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision,
 	if err != nil || gr == nil {
 		return d, nil
 	}
-	if d = approve(d, grantWords(gr)); d.Verdict != obstat.Allow {
+	if d = approve(d, byGrant(gr)); d.Verdict != obstat.Allow {
 		gr = nil
 	}
 	return d, gr
 }
 
-func grantWords(gr *approval.Grant) string {
-	return fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime))
+// byGrant says that an earlier answer settles a call.
+func byGrant(gr *approval.Grant) obstat.By {
+	return obstat.By{Kind: obstat.ByGrant, Who: gr.By, Note: fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime))}
 }
+
+// fault says what went wrong with asking.
+func fault(note string) obstat.By { return obstat.By{Kind: obstat.ByFault, Note: note} }
 
 // approve turns an ask into what its approval makes of it. What cannot be
 // approved is refused: after an ask, nothing asks again.
-func approve(d obstat.Decision, note string) obstat.Decision {
-	out := d.Approve(note)
+func approve(d obstat.Decision, by obstat.By) obstat.Decision {
+	out := d.Approve(by)
 	if out.Verdict != obstat.Allow {
-		return d.Refuse("it was approved, but cannot be")
+		return d.Refuse(fault("it was approved, but cannot be"))
 	}
 	return out
 }
@@ -286,7 +290,7 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 }
 
 func (t *turn) allowedWith(rules []obstat.Offer) bool {
-	pol, err := t.j.By.With(rules...)
+	pol, err := t.j.From.With(rules...)
 	return err == nil && t.g.decide(context.Background(), pol, &t.j.Call, t.world).Verdict == obstat.Allow
 }
 
@@ -360,34 +364,34 @@ func effectsOf(a *effect.Analysis) (out []approval.Effect) {
 // settle turns what happened to a request into a decision.
 func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Request) obstat.Decision {
 	if r.State != approval.Approved {
-		return d.Refuse(stateWords(r))
+		return d.Refuse(byRequest(r))
 	}
 	said := r.Agreed()
 	if said.Input != nil {
 		return t.edited(ctx, d, &said)
 	}
-	note := stateWords(r)
+	by := byRequest(r)
 	switch said.Scope {
 	case approval.Always:
 		// Who said so is written down before the file says it.
 		if err := t.g.append(ctx, t.before...); err != nil {
-			return d.Refuse("the answer could not be written to the ledger: " + err.Error())
+			return d.Refuse(fault("the answer could not be written to the ledger: " + err.Error()))
 		}
 		t.before = nil
 		err := t.accept(ctx, r, &said)
 		if err != nil && !errors.Is(err, errWaits) {
-			return d.Refuse(note + ", with a rule that could not be kept, so that it does not run: " + err.Error())
+			return d.Refuse(fault(by.Note + ", with a rule that could not be kept, so that it does not run: " + err.Error()))
 		}
 		if err != nil {
-			note += "; " + err.Error()
+			by.Note += "; " + err.Error()
 		}
 	case approval.Once, "":
 	default:
 		if err := t.keepGrant(ctx, r, &said); err != nil {
-			note += "; it holds for this once: " + err.Error()
+			by.Note += "; it holds for this once: " + err.Error()
 		}
 	}
-	return approve(d, note)
+	return approve(d, by)
 }
 
 // keepGrant writes down the grant that an answer left behind. One with a rule is
@@ -420,44 +424,48 @@ func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.A
 
 const usedWords = "this request was decided before, and an answer is for one run"
 
-// stateWords says what became of a request, to the model: whether a human spoke,
-// the clock did, or the asker went away.
-func stateWords(r *approval.Request) string {
+// byRequest says how a request ended: whether a person spoke, the clock did, or the asker went
+// away.
+func byRequest(r *approval.Request) obstat.By {
+	late := func(format string, args ...any) obstat.By {
+		return obstat.By{Kind: obstat.ByTimeout, Note: fmt.Sprintf(format, args...)}
+	}
 	switch r.State {
 	case approval.Expired:
-		return fmt.Sprintf("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
+		return late("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
 	case approval.Done, approval.Claimed:
-		return usedWords
+		return late(usedWords)
 	case approval.Lapsed:
 		if r.Claim != nil {
-			return fmt.Sprintf("it was approved by %s and claimed, but its caller did not report the outcome in time; ask again", r.Agreed().By)
+			return late("it was approved by %s and claimed, but its caller did not report the outcome in time; ask again", r.Agreed().By)
 		}
-		return fmt.Sprintf("it was approved by %s, but nobody claimed the approval in time; ask again", r.Agreed().By)
+		return late("it was approved by %s, but nobody claimed the approval in time; ask again", r.Agreed().By)
 	case approval.Canceled:
-		return "the request was withdrawn before anybody answered"
+		return late("the request was withdrawn before anybody answered")
 	}
 	if len(r.Answers) == 0 {
-		return string(r.State)
+		return late("%s", r.State)
 	}
-	verb := "approved by "
+	return byPeople(r)
+}
+
+// byPeople names the people who answered, with the words of the last: of a refusal the one who
+// refused alone.
+func byPeople(r *approval.Request) obstat.By {
+	verb, answers := "approved by ", r.Answers
 	if r.State == approval.Refused {
-		verb = "refused by "
+		verb, answers = "refused by ", answers[len(answers)-1:]
 	}
-	text, words := verb, ""
-	for i, a := range r.Answers {
-		if r.State == approval.Refused && i < len(r.Answers)-1 {
-			continue // who approved before does not matter any more
-		}
-		if text != verb {
-			text += " and "
-		}
-		text += a.By
-		words = a.Words
+	var who []string
+	for _, a := range answers {
+		who = append(who, a.By)
 	}
-	if words != "" {
-		text += ": " + words
+	by := obstat.By{Kind: obstat.ByPerson, Who: strings.Join(who, " and ")}
+	by.Note = verb + by.Who
+	if words := answers[len(answers)-1].Words; words != "" {
+		by.Note += ": " + words
 	}
-	return text
+	return by
 }
 
 // edited decides the call with the arguments a human changed: it is another
@@ -470,9 +478,9 @@ func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer
 	if again.Verdict == obstat.Deny || len(again.Faults) > 0 {
 		out := again.Decision
 		out.Verdict = obstat.Deny
-		return out.Refuse(join(out.Note, "so are the arguments as "+a.By+" changed them"))
+		return out.Refuse(obstat.By{Kind: out.By.Kind, Who: a.By, Note: join(out.Note, "so are the arguments as "+a.By+" changed them")})
 	}
-	d = approve(d, "approved by "+a.By+" with other arguments")
+	d = approve(d, obstat.By{Kind: obstat.ByPerson, Who: a.By, Note: "approved by " + a.By + " with other arguments"})
 	if d.Verdict == obstat.Allow {
 		d.Input = a.Input
 		if again.Input != nil {

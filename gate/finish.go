@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -17,12 +16,12 @@ import (
 // is denied.
 func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
 	g := t.g
-	if t.j.broken != nil && !strings.Contains(d.Reason(), "the policy cannot be loaded") {
+	if t.j.broken != nil && !t.j.Bounded {
 		d.Note = join(d.Note, brokenWords(t.j.broken))
 	}
 	if err := t.remember(&d); err != nil {
 		err = fmt.Errorf("what the session has done could not be kept: %w", err)
-		d = d.Refuse(err.Error() + "; rules hang on it")
+		d = d.Refuse(fault(err.Error() + "; rules hang on it"))
 	}
 	if silent := g.opts.Silent; silent != nil && d.Verdict == obstat.Allow {
 		d.Note = join(d.Note, silent(&d))
@@ -43,7 +42,7 @@ func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 	g.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("the decision could not be written to the ledger: %w", err)
-		return d.Refuse(err.Error() + "; what cannot be written down does not run"), err
+		return d.Refuse(fault(err.Error() + "; what cannot be written down does not run")), err
 	}
 	return d, nil
 }
@@ -79,7 +78,7 @@ func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, err
 func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (obstat.Decision, error) {
 	broker, err := g.asks(ctx)
 	if err != nil {
-		return obstat.Decision{Note: err.Error()}, err
+		return obstat.Decision{By: fault(""), Note: err.Error()}, err
 	}
 	r, err := broker.Wait(ctx, request)
 	began := time.Now()
@@ -87,7 +86,7 @@ func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (
 		r, err = g.use(ctx, r, c)
 	}
 	if err != nil {
-		return obstat.Decision{Note: err.Error()}, err
+		return obstat.Decision{By: fault(""), Note: err.Error()}, err
 	}
 	t := &turn{g: g, call: &r.Call, digest: r.Digest, began: began, world: g.world(), request: r.ID}
 	if r.State != approval.Approved {
@@ -98,10 +97,10 @@ func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (
 	switch {
 	case d.Verdict != obstat.Ask:
 	case len(d.Faults) > 0:
-		d = d.Refuse("nobody can approve a call that could not be judged")
+		d = d.Refuse(fault("nobody can approve a call that could not be judged"))
 	case !t.sameQuestion(r):
 		t.log(r)
-		d = d.Refuse("it was approved under another policy, which asked for another reason; ask again")
+		d = d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: "it was approved under another policy, which asked for another reason; ask again"})
 	default:
 		t.log(r)
 		d = t.settle(ctx, d, r)
@@ -134,8 +133,8 @@ func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming
 // more, so there is nothing to decide.
 func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
 	_, broken := t.g.inForce(ctx, t.call)
-	t.j = &judged{by: t.g, Answer: policy.Answer{Call: *t.call}, broken: broken}
-	d := obstat.Decision{}.Refuse(stateWords(r))
+	t.j = &judged{by: t.g, Ruling: policy.Ruling{Call: *t.call}, broken: broken}
+	d := obstat.Decision{}.Refuse(byRequest(r))
 	t.log(r)
 	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.before...))
 }

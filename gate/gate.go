@@ -84,8 +84,8 @@ type Options struct {
 	// may go away before the answer comes, and come back.
 	TakeUp bool
 	// Asks puts a call that asks to people elsewhere, in place of the store, and tells
-	// whether they approved, in words for the model. An error denies.
-	Asks func(ctx context.Context, call *obstat.Call) (approved bool, words string, err error)
+	// whether they approved. An error denies.
+	Asks func(ctx context.Context, call *obstat.Call) (approved bool, by obstat.By, err error)
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool
@@ -290,7 +290,7 @@ func (g *Gate) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decisio
 // An Answer is a decision, and what a face may want to tell its agent besides.
 type Answer struct {
 	obstat.Decision
-	By    *policy.Policy  // whose decision it is; nil where no policy could be loaded
+	From  *policy.Policy  // whose decision it is; nil where no policy could be loaded
 	Grant *approval.Grant // that settled the call, if one did
 	// Request is the request that was put to humans, "" if none was.
 	Request string
@@ -307,7 +307,7 @@ func (g *Gate) Answer(ctx context.Context, call *obstat.Call, suggested ...strin
 		d = t.ask(ctx, d)
 	}
 	d, err := t.finish(ctx, d)
-	return Answer{d, t.j.By, t.grant, t.request}, err
+	return Answer{d, t.j.From, t.grant, t.request}, err
 }
 
 // begin judges a call.

@@ -40,7 +40,7 @@ type turn struct {
 // judged is what the strictest policy says of a call.
 type judged struct {
 	by *Gate // whose policy that is
-	policy.Answer
+	policy.Ruling
 	said   obstat.Verdict // what the policy said, before anything else spoke
 	self   bool           // the call would change what guards the agent
 	broken error          // of any gate in the line
@@ -48,19 +48,19 @@ type judged struct {
 
 // digest returns the digest of the policy that decided; "" where none could.
 func (j *judged) digest() string {
-	if j.By == nil {
+	if j.From == nil {
 		return ""
 	}
-	return j.By.Policy.Digest()
+	return j.From.Policy.Digest()
 }
 
 // Judge decides a call by policy and self-protection alone: no grant counts,
 // nobody is asked and nothing is written down. It reports whether the call would
 // change what guards the agent, which no rule allows.
-func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Answer, self bool) {
+func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Ruling, self bool) {
 	c := *call
 	j := g.judge(ctx, &c, g.world())
-	return j.Answer, j.self
+	return j.Ruling, j.self
 }
 
 // world returns what one call may know of the machine, and remembers it.
@@ -75,7 +75,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 	}
 	for _, as := range c.Readings() {
 		one := g.judgeOne(ctx, as, world)
-		if one.Verdict < out.Verdict || one.self && !out.self {
+		if one.Verdict < out.Verdict && one.digest() != out.digest() || one.self && !out.self {
 			one.Call.Input = c.Input
 			out = one
 		}
@@ -111,7 +111,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 		if p != g {
 			a.Note = join(a.Note, "the agent that started this one may do no more")
 		}
-		out = &judged{by: p, Answer: a, said: a.Verdict}
+		out = &judged{by: p, Ruling: a, said: a.Verdict}
 	}
 	out.broken = broken
 	var analysis *effect.Analysis
@@ -121,16 +121,16 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 	out.self = g.guarding(line).Tighten(&out.Decision, c, g.opts.World, analysis)
 	if why, _ := ctx.Value(doubtKey{}).(string); why != "" && out.Verdict != obstat.Deny {
 		if d := &out.Decision; d.Verdict == obstat.Allow {
-			*d = obstat.Decision{Verdict: obstat.Ask, Stage: "doubt", Tool: d.Tool, Mode: d.Mode, Input: d.Input}
+			*d = obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "doubt", Tool: d.Tool, Mode: d.Mode, Input: d.Input}
 		}
-		out.Safety, out.Offers, out.Note, out.self = true, nil, join(out.Note, why), true
+		out.Safety, out.OnlyUnknown, out.Offers, out.Note, out.self = true, false, nil, join(out.Note, why), true
 	}
 	switch {
 	case out.Part != "":
 	case out.Rule == nil:
 		out.About = c.Text()
-	case out.Verdict < obstat.Allow && out.By != nil && len(world.Analysis(c).Commands) > 1:
-		out.Part = out.By.Policy.PartOf(&out.Call, world, &out.Decision)
+	case out.Verdict < obstat.Allow && out.From != nil && len(world.Analysis(c).Commands) > 1:
+		out.Part = out.From.Policy.PartOf(&out.Call, world, &out.Decision)
 	}
 	return out
 }

@@ -61,7 +61,7 @@ func (t *turn) answered(r *approval.Request) *ledger.Record {
 		}
 		answers[i] = a
 	}
-	rec.Reason = ledger.Clip(stateWords(r))
+	rec.Reason = ledger.Clip(byRequest(r).Note)
 	if len(answers) > 0 {
 		rec.Detail, _ = json.Marshal(answers)
 	}

@@ -18,9 +18,9 @@ func TestTookWithoutPeople(t *testing.T) {
 	for name, change := range map[string]func(*gate.Options){
 		"here": nil,
 		"at a server": func(o *gate.Options) {
-			o.Asks = func(context.Context, *obstat.Call) (bool, string, error) {
+			o.Asks = func(context.Context, *obstat.Call) (bool, obstat.By, error) {
 				time.Sleep(40 * time.Second)
-				return true, "approved by ann", nil
+				return true, obstat.By{Kind: obstat.ByPerson, Who: "ann", Note: "approved by ann"}, nil
 			}
 		},
 	} {

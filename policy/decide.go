@@ -11,42 +11,45 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// An Answer is the strictest decision of the policies in force.
-type Answer struct {
+// A Ruling is the strictest decision of the policies in force.
+type Ruling struct {
 	obstat.Decision
-	// By made the decision; nil where nothing that was found could be loaded.
-	By *Policy
-	// Call is the call as it was put to By.
+	// From is the policy that made the decision; nil where nothing that was found could be loaded.
+	From *Policy
+	// Call is the call as it was put to From.
 	Call obstat.Call
 	// Trace is how the decision came about, with [InForce.Explain].
 	Trace *obstat.Trace
 	// Waits is the directory whose files would be looser and wait for a person to
 	// accept them (`obstat trust DIR`); "" where none would.
 	Waits string
+	// Bounded: the files cannot be loaded, and the reason says so.
+	Bounded bool
 }
 
 // Decide puts a call to all policies in force; the strictest answer counts, the
 // first among equals.
-func (f *InForce) Decide(call *obstat.Call, world obstat.World) Answer {
+func (f *InForce) Decide(call *obstat.Call, world obstat.World) Ruling {
 	return f.decide(call, func(p *Policy, c *obstat.Call) (obstat.Decision, *obstat.Trace) {
 		return p.Loaded.Policy.Decide(c, world), nil
 	})
 }
 
 // Explain answers like [InForce.Decide] and says how it came to the answer.
-func (f *InForce) Explain(call *obstat.Call, world obstat.World) Answer {
+func (f *InForce) Explain(call *obstat.Call, world obstat.World) Ruling {
 	return f.decide(call, func(p *Policy, c *obstat.Call) (obstat.Decision, *obstat.Trace) {
 		return p.Loaded.Policy.Explain(c, world)
 	})
 }
 
-func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obstat.Decision, *obstat.Trace)) (out Answer) {
+func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obstat.Decision, *obstat.Trace)) (out Ruling) {
 	if why := f.unusable(); why != "" {
-		out.Decision = obstat.Decision{Tool: call.Tool, Faults: []obstat.Fault{{Msg: why}}}
+		out.Decision, out.Bounded = obstat.Decision{Tool: call.Tool, By: obstat.By{Kind: obstat.ByFault}, Faults: []obstat.Fault{{Msg: why}}}, len(f.Broken) > 0
 		return out
 	}
-	var disk Answer    // of the files alone, accepted or not
+	var disk Ruling    // of the files alone, accepted or not
 	var marks []string // of all policies
+	unknown := true    // every ask is only for what cannot be known
 	over := ^obstat.Over(0)
 	for _, p := range f.Policies {
 		c := f.put(call, p)
@@ -59,12 +62,13 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		if !p.counts(&d) {
 			continue
 		}
+		unknown = unknown && (d.Verdict != obstat.Ask || d.OnlyUnknown)
 		over &= d.Over // what one of them has not accepted outranks nothing
-		if p.OnDisk && (disk.By == nil || d.Verdict < disk.Verdict) {
-			disk = Answer{Decision: d, By: p}
+		if p.OnDisk && (disk.From == nil || d.Verdict < disk.Verdict) {
+			disk = Ruling{Decision: d, From: p}
 		}
-		if out.By == nil || d.Verdict < out.Verdict {
-			out = Answer{Decision: d, By: p, Call: c, Trace: trace}
+		if out.From == nil || d.Verdict < out.Verdict {
+			out = Ruling{Decision: d, From: p, Call: c, Trace: trace}
 		}
 	}
 	if len(f.Broken) > 0 {
@@ -72,6 +76,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	} else if disk.Verdict > out.Verdict {
 		f.waiting(&out, &disk)
 	}
+	out.OnlyUnknown = out.OnlyUnknown && unknown && len(f.Broken) == 0
 	if out.Marks, out.Over = marks, 0; out.Verdict == obstat.Allow {
 		out.Over = over
 	}
@@ -93,7 +98,7 @@ func (f *InForce) unusable() string {
 
 // bounded asks where the accepted policy allows and the files cannot be loaded:
 // they may deny it by now.
-func (f *InForce) bounded(out *Answer) {
+func (f *InForce) bounded(out *Ruling) {
 	if out.Verdict == obstat.Deny && f.Broken[0].Err == errCrowded {
 		return // nothing is stricter, whatever the other projects say
 	}
@@ -102,20 +107,21 @@ func (f *InForce) bounded(out *Answer) {
 	}
 	why := firstLine(f.Broken[0].Err)
 	if f.Broken[0].Err != errCrowded {
+		out.Bounded = true
 		why = "the policy cannot be loaded, and what was accepted before decides, and asks: " + why
 	}
 	out.Note = join(out.Note, why)
 }
 
 // waiting says in the note that the files would be looser, and how to accept them.
-func (f *InForce) waiting(out, disk *Answer) {
-	out.Waits = disk.By.Place
+func (f *InForce) waiting(out, disk *Ruling) {
+	out.Waits = disk.From.Place
 	for _, nw := range f.New {
 		if out.Waits == "" {
 			out.Waits = nw.Place
 		}
 	}
-	says := "only the default of " + strings.Join(disk.By.Input.Names(), ", ")
+	says := "only the default of " + strings.Join(disk.From.Input.Names(), ", ")
 	if disk.Rule != nil {
 		says = "only " + disk.Rule.String()
 		if disk.Rule.Pos.IsValid() { // the built-in policy's rules are in no file
@@ -124,7 +130,7 @@ func (f *InForce) waiting(out, disk *Answer) {
 	}
 	if out.Verdict == obstat.Ask && !out.Safety {
 		// That no accepted rule allows it goes without saying.
-		out.Stage, out.Rule, out.Part, out.Note = "not accepted", nil, "", ""
+		out.By.Kind, out.Stage, out.Rule, out.Part, out.Note = obstat.ByGuard, "not accepted", nil, "", ""
 	}
 	how := fmt.Sprintf("`obstat trust %s` shows what is new and accepts it", out.Waits)
 	if out.Waits == "" { // no project's: `OPENCODE_CONFIG=x` of an agent's settings leads there

@@ -68,7 +68,7 @@ func (w *world) find(at *policy.Where) *policy.InForce {
 }
 
 // bash returns the verdict for a command at a place.
-func (w *world) bash(at *policy.Where, command string) policy.Answer {
+func (w *world) bash(at *policy.Where, command string) policy.Ruling {
 	w.Helper()
 	return w.find(at).Decide(bash(at, command), obstat.OS{})
 }

@@ -157,8 +157,8 @@ type byJSON struct {
 	Waits string `json:"waits,omitempty"`
 }
 
-func newByJSON(a *policy.Answer) byJSON {
-	return byJSON{a.By.Dialect.Name(), a.By.Loaded.Policy.Digest(), a.By.Input.Names(), a.Waits}
+func newByJSON(a *policy.Ruling) byJSON {
+	return byJSON{a.From.Dialect.Name(), a.From.Loaded.Policy.Digest(), a.From.Input.Names(), a.Waits}
 }
 
 // checkJSON is the output of obstat check --json for one call.
@@ -186,7 +186,7 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 		err = writeJSON(w, checkJSON{explain.Version, line, d, newByJSON(&a)})
 	case line == 0:
 		s := newScreen(f.IO)
-		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), a.By.Input.Names())))
+		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), a.From.Input.Names())))
 		s.offers(choices, "")
 		err = s.flush(w)
 	default:
@@ -197,11 +197,11 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 
 // choices are the offers of an answer as a request shows them. Those that settle the call
 // only together are one.
-func (p *loaded) choices(a *policy.Answer, world obstat.World) (out []approval.Offer) {
+func (p *loaded) choices(a *policy.Ruling, world obstat.World) (out []approval.Offer) {
 	if len(a.Offers) == 0 {
 		return nil
 	}
-	for _, offers := range a.By.Choices(&a.Call, world, a.Offers) {
+	for _, offers := range a.From.Choices(&a.Call, world, a.Offers) {
 		o := approval.Offer{Text: offers[0].Text, Also: p.also(a, offers)}
 		for i := range offers[1:] {
 			o.And = append(o.And, approval.Offer{Text: offers[1+i].Text})
@@ -213,7 +213,7 @@ func (p *loaded) choices(a *policy.Answer, world obstat.World) (out []approval.O
 
 // also returns the calls of the last days that offers would allow as well, as far as the
 // ledger of this user knows them.
-func (p *loaded) also(a *policy.Answer, offers []obstat.Offer) []string {
+func (p *loaded) also(a *policy.Ruling, offers []obstat.Offer) []string {
 	ctx := context.Background()
 	if !p.looked {
 		p.looked = true
@@ -222,7 +222,7 @@ func (p *loaded) also(a *policy.Answer, offers []obstat.Offer) []string {
 	if p.records == nil {
 		return nil
 	}
-	return gate.Also(ctx, p.records, a.By.Loaded, &a.Call, offers)
+	return gate.Also(ctx, p.records, a.From.Loaded, &a.Call, offers)
 }
 
 // explainJSON is the output of obstat explain --json for one call.
@@ -238,7 +238,7 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 	if err != nil {
 		return obstat.Deny, err
 	}
-	by := a.By
+	by := a.From
 	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: by.Input.Names(),
 		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
 		Also: func(o []obstat.Offer) []string { return p.also(&a, o) }}

@@ -122,7 +122,7 @@ func (*loaded) Accept(context.Context, *gate.Accepted) error {
 
 // decide answers a call as a gate judges it, by everything that is in force where
 // it is made.
-func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, error) {
+func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, error) {
 	if p.gate == nil {
 		opts := gate.Options{Policy: p, World: world, NoStart: true}
 		dir, err := statedir.Dir(os.Getenv)
@@ -130,15 +130,15 @@ func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Answer, e
 			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
 		}
 		if p.gate, err = gate.Open(context.Background(), opts); err != nil {
-			return policy.Answer{}, err
+			return policy.Ruling{}, err
 		}
 	}
 	a, self := p.gate.Judge(context.Background(), call)
-	if a.By == nil {
-		a.By, a.Call = p.Policy, *call
+	if a.From == nil {
+		a.From, a.Call = p.Policy, *call
 	}
-	if a.By.OnDisk && a.Waits == "" && !self {
-		a.Offers = a.By.Offers(&a.Call, world, &a.Decision)
+	if a.From.OnDisk && a.Waits == "" && !self {
+		a.Offers = a.From.Offers(&a.Call, world, &a.Decision)
 	}
 	return a, nil
 }

@@ -234,7 +234,7 @@ func (x *explainer) why() string {
 		add("%s", d.Rule.Reason)
 	}
 	switch {
-	case strings.HasPrefix(d.Note, "read-only? no") && !x.a.ReadOnly && x.a.Why != "":
+	case d.By.Kind == obstat.ByMode && d.Stage == "read-only" && d.Verdict != obstat.Allow && !x.a.ReadOnly && x.a.Why != "":
 		add("%s: %s", d.Note, x.a.Why)
 	case d.Note != "":
 		add("%s", d.Note)

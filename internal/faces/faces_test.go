@@ -144,7 +144,7 @@ func runHook(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
 		t.Helper()
 		payload := payloadOf(t, c)
 		var out, words bytes.Buffer
-		o := hook.System(&hook.Options{Agent: "claude-code", Interactive: true, NoLedger: true, Policy: policy.Named{Files: s.files, Dialect: s.dialect, Options: s.options}})
+		o := hook.System(&hook.Options{Agent: "claude-code", NoLedger: true, Policy: policy.Named{Files: s.files, Dialect: s.dialect, Options: s.options}})
 		o.In, o.Out, o.Err, o.Exe = bytes.NewReader(payload), &out, &words, ""
 		o.Getwd = func() (string, error) { return c.Dir, nil }
 		hook.Run(o)
@@ -161,7 +161,7 @@ func runHook(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
 // payloadOf returns a call as Claude Code tells it to a hook.
 func payloadOf(t *testing.T, c *obstat.Call) []byte {
 	t.Helper()
-	out, err := json.Marshal(map[string]any{"session_id": c.Session, "transcript_path": "/t", "cwd": dir, "hook_event_name": "PreToolUse", "tool_name": c.Tool, "tool_input": c.Input})
+	out, err := json.Marshal(map[string]any{"session_id": c.Session, "transcript_path": "/t", "cwd": dir, "hook_event_name": "PreToolUse", "permission_mode": "default", "tool_name": c.Tool, "tool_input": c.Input})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,12 +65,12 @@ func TestFound(t *testing.T) {
 				return said{verdict: got.Verdict, reason: got.Reason}
 			},
 			"hook": func(c *obstat.Call) said {
-				in, err := json.Marshal(map[string]any{"session_id": "s", "transcript_path": "/t", "cwd": dir, "hook_event_name": "PreToolUse", "tool_name": c.Tool, "tool_input": c.Input})
+				in, err := json.Marshal(map[string]any{"session_id": "s", "transcript_path": "/t", "cwd": dir, "hook_event_name": "PreToolUse", "permission_mode": "default", "tool_name": c.Tool, "tool_input": c.Input})
 				if err != nil {
 					t.Fatal(err)
 				}
 				var out, words bytes.Buffer
-				o := hook.System(&hook.Options{Agent: "claude-code", Interactive: true, NoLedger: true})
+				o := hook.System(&hook.Options{Agent: "claude-code", NoLedger: true})
 				o.In, o.Out, o.Err, o.Exe = bytes.NewReader(in), &out, &words, ""
 				o.Getwd = func() (string, error) { return dir, nil }
 				hook.Run(o)

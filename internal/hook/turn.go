@@ -127,7 +127,7 @@ func (t *turn) serve(o *gate.Options) error {
 		return err
 	}
 	o.Policy, o.NoWait, o.MayGrant = s, false, func() bool { return false }
-	o.Asks = func(ctx context.Context, call *obstat.Call) (bool, string, error) {
+	o.Asks = func(ctx context.Context, call *obstat.Call) (bool, obstat.By, error) {
 		most := t.Waiting.Limit(t.event.Agent)
 		t.extend(most + ownMargin)
 		return s.Ask(ctx, call, time.Until(t.began.Add(most)))
@@ -228,7 +228,7 @@ func (t *turn) remembered(a *gate.Answer) []obstat.Offer {
 	}
 	var out []obstat.Offer
 	scope, own := string(a.Grant.Scope), agent.Of(t.event.Agent)
-	if own != nil && a.By != nil && a.By.Dialect.Name() == own.Dialect {
+	if own != nil && a.From != nil && a.From.Dialect.Name() == own.Dialect {
 		for i := range a.Grant.Rules {
 			out = append(out, obstat.Offer{Text: a.Grant.Rules[i].Text, Scope: scope})
 		}

@@ -70,7 +70,7 @@ func (s *session) hold(ctx context.Context, q *question) {
 	s.mu.Unlock()
 	switch {
 	case closed:
-		d := q.d.Refuse(closedWords)
+		d := q.d.Refuse(unanswered(closedWords))
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
 	case ctx.Err() != nil:
@@ -80,11 +80,11 @@ func (s *session) hold(ctx context.Context, q *question) {
 		return
 	case err != nil && waits.Err() != nil:
 		q.gate.Broker().Leave(q.id) // the agent hears that it waits
-		d := q.d.Refuse(fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer", q.id, q.req.Expires.Format(time.TimeOnly)))
+		d := q.d.Refuse(unanswered(fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer", q.id, q.req.Expires.Format(time.TimeOnly))))
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
 	case err != nil:
-		d := q.d.Refuse("nobody could be asked: " + err.Error())
+		d := q.d.Refuse(unanswered("nobody could be asked: " + err.Error()))
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
 	}
@@ -129,6 +129,9 @@ func (s *session) elicit(ctx context.Context, q *question) {
 		_ = s.toClient(q.frame.id, notify("notifications/cancelled", jsonx.Object{{Key: "requestId", Value: idValue(id)}, {Key: "reason", Value: "it was answered elsewhere"}}))
 	}
 }
+
+// unanswered says why a call that needs an answer has none.
+func unanswered(note string) obstat.By { return obstat.By{Kind: obstat.ByTimeout, Note: note} }
 
 // closedWords are for a form that was closed: a program that nobody sits at does that.
 const closedWords = "this call needs a person's approval; no person has refused it, but the client closed the question without an answer"
@@ -223,7 +226,7 @@ func (s *session) questionText(q *question) string {
 func (s *session) inputRequired(q *question) error {
 	state, err := s.seal(q)
 	if err != nil {
-		d := q.d.Refuse("nobody could be asked: " + err.Error())
+		d := q.d.Refuse(unanswered("nobody could be asked: " + err.Error()))
 		return s.settle(q.frame, q.asked, q.call, &d, nil)
 	}
 	s.close(q.frame.id)
@@ -240,7 +243,7 @@ const inputKey = "obstat"
 func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obstat.Call, st *sealed) error {
 	d := obstat.Decision{Tool: c.Tool, Note: "this call needs a person's approval; no person has refused it, but "}
 	if why := s.fits(st, c); why != "" {
-		d = d.Refuse(why)
+		d = d.Refuse(unanswered(why))
 		return s.settle(f, a, c, &d, nil)
 	}
 	g, _ := s.gateFor(s.metaOf(f))
@@ -250,7 +253,7 @@ func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obsta
 		r, err = store.Request(ctx, st.Request)
 	}
 	if err != nil {
-		d = d.Refuse("its request cannot be looked up: " + err.Error())
+		d = d.Refuse(unanswered("its request cannot be looked up: " + err.Error()))
 		return s.settle(f, a, c, &d, nil)
 	}
 	root, problems := jsonx.Parse(f.responses.in(f.raw), jsonx.Options{NUL: true, Fold: 3})
@@ -258,7 +261,7 @@ func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obsta
 	taken := s.take(ctx, g, r, form, tree.Fatal(problems), s.metaOf(f), r.Created)
 	if !taken && form != nil && !s.attended() {
 		_, _ = g.Broker().Withdraw(r.ID)
-		d = obstat.Decision{Tool: c.Tool, Note: closedWords}
+		d = obstat.Decision{Tool: c.Tool}.Refuse(unanswered(closedWords))
 		return s.settle(f, a, c, &d, nil)
 	}
 	if r, err = store.Request(ctx, st.Request); err == nil && r.State == approval.Pending {

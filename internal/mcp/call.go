@@ -185,7 +185,7 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 // settle does what a decision says.
 func (s *session) settle(f *frame, a *asked, c *obstat.Call, d *obstat.Decision, err error) error {
 	if err == nil && d.Verdict == obstat.Allow {
-		return s.forward(f, a, c, d.Input, strings.Contains(d.Note, "approved by"))
+		return s.forward(f, a, c, d.Input, d.By.Person())
 	}
 	s.close(f.id)
 	return s.toClient(f.id, s.refusal(f, d))
@@ -339,12 +339,12 @@ func refusalWords(f *frame, d *obstat.Decision) string {
 		what = f.name
 	}
 	advice := "Nothing was run. Do it in another way that the rules allow, or tell the user what stands in the way; the same call will be answered the same."
-	switch {
+	switch k := d.By.Kind; {
 	case len(d.Faults) > 0:
 		advice = "Nothing was run. Tell the user: something has to be mended before calls can be made."
-	case strings.Contains(d.Note, "nobody"), strings.Contains(d.Note, "no person"):
+	case k == obstat.ByTimeout || k == obstat.ByFault:
 		advice = "Nothing was run. Nobody has refused it: go on with something else, or tell the user that it waits for an answer."
-	case strings.Contains(d.Note, "refused by"):
+	case k == obstat.ByPerson:
 		advice = "Nothing was run. A person has refused it: do not try it in another way."
 	}
 	return clean(fmt.Sprintf("obstat denied %s: %s. %s", visible(what), strings.TrimSuffix(d.Reason(), "."), advice))

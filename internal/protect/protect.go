@@ -73,9 +73,9 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 	case f == nil:
 		return false
 	case d.Verdict == obstat.Allow:
-		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, Stage: Stage, Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
+		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, By: obstat.By{Kind: obstat.ByGuard}, Stage: Stage, Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
 	default:
-		if d.Safety, d.Offers = true, nil; d.Note != "" {
+		if d.Safety, d.OnlyUnknown, d.Offers = true, false, nil; d.Note != "" {
 			d.Note += "; "
 		}
 		d.Note += f.Why

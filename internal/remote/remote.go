@@ -303,7 +303,7 @@ func (s *Server) send(ctx context.Context) {
 }
 
 // Ask puts a call to the people at the server, and tells whether they approved.
-func (s *Server) Ask(ctx context.Context, call *obstat.Call, wait time.Duration) (approved bool, words string, err error) {
+func (s *Server) Ask(ctx context.Context, call *obstat.Call, wait time.Duration) (approved bool, by obstat.By, err error) {
 	c := *call
 	if l, _ := s.policy(); l != nil {
 		c.Mode = policy.Of(l).Main().ModeOf(call)
@@ -311,9 +311,11 @@ func (s *Server) Ask(ctx context.Context, call *obstat.Call, wait time.Duration)
 	d, err := s.client.Decide(ctx, &c, wait)
 	switch {
 	case err != nil:
-		return false, "", err
+		return false, by, err
 	case d.Verdict == obstat.Ask.String():
-		return false, "nobody answered at the server in time; no human refused it, but it does not run", nil
+		return false, obstat.By{Kind: obstat.ByTimeout, Note: "nobody answered at the server in time; no human refused it, but it does not run"}, nil
 	}
-	return d.Verdict == obstat.Allow.String(), "at the server: " + d.Reason, nil
+	by = d.By
+	by.Note = "at the server: " + d.Reason
+	return d.Verdict == obstat.Allow.String(), by, nil
 }

@@ -172,7 +172,7 @@ func always(rt route) route {
 
 // lostReply denies every call, since the store cannot be asked who puts them.
 func lostReply(in *client.DecisionRequest, err error) *client.DecisionReply {
-	d := obstat.Decision{}.Refuse("the store cannot be read: " + firstLine(err.Error()) + "; what cannot be written down does not run")
+	d := obstat.Decision{}.Refuse(obstat.By{Kind: obstat.ByFault, Note: "the store cannot be read: " + firstLine(err.Error()) + "; what cannot be written down does not run"})
 	if in.Call != nil {
 		return &client.DecisionReply{Decision: client.NewDecision(&d, nil)}
 	}
@@ -225,7 +225,7 @@ func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionR
 		all.Go(func() {
 			d, err := v.decideSafely(ctx, c, &in.Calls[i], in, key)
 			if err != nil {
-				refused := obstat.Decision{Tool: in.Calls[i].Tool}.Refuse(firstLine(err.Error()))
+				refused := obstat.Decision{Tool: in.Calls[i].Tool}.Refuse(obstat.By{Kind: obstat.ByFault, Note: firstLine(err.Error())})
 				d = client.NewDecision(&refused, nil)
 			}
 			out.Decisions[i], errs[i] = *d, err
