@@ -53,9 +53,9 @@ type Decision struct {
 	Rule    *Rule  `json:"rule,omitempty"`
 	Stage   string `json:"stage,omitempty"`
 	// By says what settled the call: a rule, a person, a time-out, a fault ...
-	By   obstat.By `json:"by,omitzero"`
-	Part    string `json:"part,omitempty"` // of the call, that decided
-	Safety  bool   `json:"safety,omitempty"`
+	By     obstat.By `json:"by,omitzero"`
+	Part   string    `json:"part,omitempty"` // of the call, that decided
+	Safety bool      `json:"safety,omitempty"`
 	// Input, if there is one, replaces the call's input.
 	Input json.RawMessage `json:"input,omitempty"`
 	// Request is the ask that was put to people.

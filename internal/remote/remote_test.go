@@ -71,7 +71,9 @@ func TestMachine(t *testing.T) {
 		s, err := remote.Open(j, dir, files, local)
 		must(t, err)
 		g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: local, NoStart: true, World: &obstat.Snapshot{},
-			Asks: func(ctx context.Context, c *obstat.Call) (bool, obstat.By, error) { return s.Ask(ctx, c, 30*time.Second) }})
+			Asks: func(ctx context.Context, c *obstat.Call) (bool, obstat.By, error) {
+				return s.Ask(ctx, c, 30*time.Second)
+			}})
 		must(t, err)
 		return g
 	}
