@@ -25,6 +25,12 @@ def binary() -> str:
     return found
 
 
+def as_person(directory: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs obstat as a machine without a terminal does: below a process that was started with OBSTAT_TRUST."""
+    env = {**os.environ, "OBSTAT_TRUST": directory}
+    return subprocess.run(["/bin/sh", "-c", 'unset OBSTAT_TRUST; "$@"; exit $?', "sh", binary(), *args], env=env, capture_output=True, check=True)
+
+
 class UnixHTTP(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
         super().__init__("obstat", timeout=30)
@@ -48,11 +54,7 @@ class Server:
         self._policy.write_text(policy)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
-        made = subprocess.run(
-            [binary(), "token", "create", "--json", "--person", "ann", "--store", str(self.dir / "obstat.db")],
-            capture_output=True,
-            check=True,
-        )
+        made = as_person(str(self.dir), "token", "create", "--json", "--person", "ann", "--store", str(self.dir / "obstat.db"))
         self.person: str = json.loads(made.stdout)["token"]["secret"]
 
     def start(self) -> None:
