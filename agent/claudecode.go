@@ -47,6 +47,7 @@ func claudeModes() []Mode {
 		prompts  = "Its own deny and ask rules stand."
 		ownRule  = "After an allow it asks only where a rule of its own, or its mode, wants a person."
 		judged   = "Its classifier decides, unless the rule says `over: auto-mode`."
+		decided  = "Its classifier has decided by now, or a rule of its own asks, which no rule outranks."
 		unsafe   = "An allow here would switch the mode off; a denial stands."
 		unproved = "It does not reliably show an ask here, so obstat asks itself."
 	)
@@ -61,7 +62,7 @@ func claudeModes() []Mode {
 		{Name: "acceptEdits", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "dontAsk", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: bypass, Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
-		{Name: "auto", Event: permissionRequest, Allow: Silences, Over: obstat.OverAutoMode, Asks: true, Says: judged},
+		{Name: "auto", Event: permissionRequest, Allow: Lifts, Asks: true, Says: decided},
 		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: "Plan mode, and every mode that is not known: " + unsafe},
 	}
 }

@@ -77,7 +77,7 @@ func TestModes(t *testing.T) {
 		{ClaudeCode, "Default", preToolUse, 0, false, "nothing", "deny"},
 		{ClaudeCode, "plan", permissionRequest, auto, true, "nothing", "nothing"},
 		{ClaudeCode, "auto", permissionRequest, 0, true, "nothing", "nothing"},
-		{ClaudeCode, "auto", permissionRequest, auto, false, "allow", "nothing"},
+		{ClaudeCode, "auto", permissionRequest, auto, false, "nothing", "nothing"}, // its own ask rule
 		{ClaudeCode, "turbo", permissionRequest, auto, true, "nothing", "nothing"},
 		{ClaudeCode, "default", permissionRequest, 0, false, "nothing", "nothing"}, // its own ask rule
 		{ClaudeCode, "default", permissionRequest, 0, true, "allow", "nothing"},
