@@ -30,6 +30,8 @@ LABARGS  ?=
 # For test-agents: what is run, as in "-agents codex -scenarios denied,ask -keep",
 # or "-update -versions codex=0.166.0"; where the agents are kept is OBSTAT_AGENTS.
 AGENTARGS ?= -update
+# The same for the pairs of runs with and without obstat: "-update -changed" runs those that it answers otherwise now.
+PAIRARGS ?= -update -agents claude-code,codex,gemini,opencode,copilot
 
 # Where the frameworks are kept that the tests of sdk/ run, each in an environment of its own.
 export OBSTAT_SDK ?= $(HOME)/.cache/obstat-sdk
@@ -161,6 +163,7 @@ test-drafts:
 
 test-agents: setup node
 	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
+	$(GO) run ./internal/agentlab/lab -pairs $(PAIRARGS)
 
 # make test does a few of them.
 test-diff:

@@ -46,10 +46,10 @@ type entry struct {
 // Agents returns the agents that can be driven, at the versions that were tried.
 func Agents() []Agent {
 	return []Agent{
-		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.325", claudeCode{"bypassPermissions"}, false},
-		{"claude-code", "default-mode", "Claude Code, default mode", "@anthropic-ai/claude-code", "2.1.325", claudeCode{"default"}, true},
-		{"codex", "", "Codex", "@openai/codex", "0.166.0", codex{"gpt-5.5"}, false},
-		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.166.0", codexCode{codex{"gpt-6-sol"}}, false},
+		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.326", claudeCode{"bypassPermissions"}, false},
+		{"claude-code", "default-mode", "Claude Code, default mode", "@anthropic-ai/claude-code", "2.1.326", claudeCode{"default"}, true},
+		{"codex", "", "Codex", "@openai/codex", "0.169.0", codex{"gpt-5.5"}, false},
+		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.169.0", codexCode{codex{"gpt-6-sol"}}, false},
 		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}, false},
 		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}, false},
 		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}, false},
@@ -81,6 +81,9 @@ const (
 	doMCP   = "mcp"   // call the tool server
 	doSpawn = "spawn" // start a subagent on its list, and wait for it
 	doEnd   = "end"   // what a subagent does in the end
+	doEdit  = "edit"  // change a file that is there
+	// doEscalate runs a command that asks to leave the agent's sandbox.
+	doEscalate = "escalate"
 )
 
 // platform is the name that npm packages give this system.

@@ -48,7 +48,8 @@ func (anthropic) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (anthropic) write(w io.Writer, id string, calls []*Call) error {
+func (anthropic) write(w io.Writer, t *turn) error {
+	id, calls := t.id, t.calls
 	e := &events{w: w}
 	send := func(name string, v object) {
 		v["type"] = name
@@ -59,7 +60,7 @@ func (anthropic) write(w io.Writer, id string, calls []*Call) error {
 	stop := "end_turn"
 	if calls == nil {
 		send("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}})
-		send("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": lastWords}})
+		send("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": t.words}})
 		send("content_block_stop", object{"index": 0})
 	}
 	for i, call := range calls {
@@ -68,7 +69,27 @@ func (anthropic) write(w io.Writer, id string, calls []*Call) error {
 		send("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta", "partial_json": call.arguments()}})
 		send("content_block_stop", object{"index": i})
 	}
-	send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 5}})
+	delta := object{"stop_reason": stop, "stop_sequence": nil}
+	if t.verdict != "" && calls != nil {
+		delta["safeguard_results"] = safeguards(t)
+	}
+	send("message_delta", object{"delta": delta, "usage": object{"output_tokens": 5}})
 	send("message_stop", object{})
 	return e.err
+}
+
+// The words of Claude Code's classifier, which the server says beside the model's calls.
+const (
+	classifierAllows  = "not_flagged"
+	classifierFlags   = "flagged"
+	classifierGarbled = "garbled" // no word that it knows
+)
+
+// safeguards are the classifier's results for the calls of a turn.
+func safeguards(t *turn) any {
+	uses := object{}
+	for _, call := range t.calls {
+		uses["toolu_"+call.id] = object{"type": "evaluated", "outcome": t.verdict, "explanation": "the script says so"}
+	}
+	return []any{object{"type": "dangerous_tool_use", "status": object{"type": "available", "tool_uses": uses}}}
 }

@@ -30,7 +30,8 @@ func (chat) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (chat) write(w io.Writer, id string, calls []*Call) error {
+func (chat) write(w io.Writer, t *turn) error {
+	id, calls := t.id, t.calls
 	e := &events{w: w}
 	chunk := func(choices ...any) object {
 		if choices == nil {
@@ -43,7 +44,7 @@ func (chat) write(w io.Writer, id string, calls []*Call) error {
 	}
 	finish := "stop"
 	if calls == nil {
-		e.send("", chunk(choice(object{"role": "assistant", "content": lastWords}, nil)))
+		e.send("", chunk(choice(object{"role": "assistant", "content": t.words}, nil)))
 	}
 	for i, call := range calls {
 		finish = "tool_calls"

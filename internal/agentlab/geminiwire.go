@@ -39,7 +39,8 @@ func (gemini) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (gemini) write(w io.Writer, id string, calls []*Call) error {
+func (gemini) write(w io.Writer, t *turn) error {
+	id, calls := t.id, t.calls
 	e := &events{w: w}
 	var parts []any
 	for _, call := range calls {
@@ -50,7 +51,7 @@ func (gemini) write(w io.Writer, id string, calls []*Call) error {
 		parts = append(parts, object{"functionCall": object{"id": call.id, "name": call.Tool, "args": args}})
 	}
 	if parts == nil {
-		parts = []any{object{"text": lastWords}}
+		parts = []any{object{"text": t.words}}
 	}
 	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": parts}}},
 		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}, "modelVersion": "scripted", "responseId": id})

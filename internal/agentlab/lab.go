@@ -28,18 +28,37 @@ type options struct {
 	overhead  int    // calls of which the time is taken; none: the scenarios are played
 	keep      bool
 	update    bool
+	pairs     bool   // play the pairs with and without obstat
+	without   bool   // of them only the halves without
+	changed   bool   // and of the others those for which the hook answers otherwise by now
+	seed      uint64 // by which the pairs are chosen
 	tools     string // where obstat was built; "" is for the run that has the network
 	out       io.Writer
 }
 
+// helpers are the programs that agents start: the tool server, the stand-in for obstat that keeps what passes
+// through it, and the client of Codex's app-server.
+var helpers = map[string]func(args []string, in io.Reader, out, errs io.Writer) (int, error){
+	"mcp":          serveMCP,
+	"shim":         shim,
+	"codex-client": codexClient,
+}
+
+func serveMCP(_ []string, in io.Reader, out, _ io.Writer) (int, error) {
+	if err := ServeMCP(in, out); err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
 // Main is the program: `lab [flags]` or `lab mcp`. It returns the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	if len(args) > 0 && args[0] == "mcp" {
-		if err := ServeMCP(in, out); err != nil {
+	if len(args) > 0 && helpers[args[0]] != nil {
+		code, err := helpers[args[0]](args[1:], in, out, errs)
+		if err != nil {
 			fmt.Fprintln(errs, err)
-			return 1
 		}
-		return 0
+		return code
 	}
 	o := &options{out: out}
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
@@ -52,7 +71,11 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.StringVar(&o.env, "env", "", "start the agents with these variables as well, as in CLAUDE_CODE_SIMPLE=1, to see what they switch off")
 	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
-	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md")
+	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md, or with -pairs docs/agents/never-looser.md")
+	flags.BoolVar(&o.pairs, "pairs", false, "play no scenarios, but the same calls with and without obstat")
+	flags.BoolVar(&o.without, "without", false, "with -pairs: only the runs without obstat, which are kept for later")
+	flags.BoolVar(&o.changed, "changed", false, "with -pairs: keep the recorded runs for whose calls obstat's hook answers as it did")
+	flags.Uint64Var(&o.seed, "seed", pairSeed, "with -pairs: choose the cells by this")
 	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a network")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -177,7 +200,7 @@ func (o *options) inner(agents []Agent) error {
 	if err != nil {
 		return err
 	}
-	base, err := os.MkdirTemp("", "obstat-lab-")
+	base, err := os.MkdirTemp(o.base(), "obstat-lab-")
 	if err != nil {
 		return err
 	}
@@ -189,8 +212,11 @@ func (o *options) inner(agents []Agent) error {
 	newRun := func(a *Agent, n int) *run {
 		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep, extra: fields(o.env)}
 	}
-	if o.overhead > 0 {
+	switch {
+	case o.overhead > 0:
 		return o.compare(agents, newRun)
+	case o.pairs:
+		return o.playPairs(agents, newRun)
 	}
 	results := o.play(agents, newRun)
 	_ = os.Remove(base) // stays where a run in it does
@@ -293,20 +319,25 @@ func (res *Result) line(r *run, kept bool) string {
 // program has obstat turn rules into the one file that it reads before any
 // agent's own.
 func (o *options) program(rules string) (string, error) {
+	return o.programOf("claudecode", "settings.json", rules)
+}
+
+// programOf is program for a file of another dialect.
+func (o *options) programOf(dialect, name, rules string) (string, error) {
 	dir, err := os.MkdirTemp("", "obstat-lab-policy-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "settings.json")
+	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(rules), 0o644); err != nil {
 		return "", err
 	}
 	var out, errs bytes.Buffer
-	cmd := exec.Command(filepath.Join(o.tools, "obstat"), "policy", "show", "--format", "json", "--dialect", "claudecode", file)
+	cmd := exec.Command(filepath.Join(o.tools, "obstat"), "policy", "show", "--format", "json", "--dialect", dialect, file)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("obstat policy show: %w: %s", err, errs.String())
 	}
-	return out.String(), nil
+	return strings.ReplaceAll(out.String(), dir+string(filepath.Separator), ""), nil
 }

@@ -1,6 +1,7 @@
 package agentlab
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,8 +49,12 @@ type Model struct {
 	dump   string // where requests are kept to look at, "" nowhere
 	// before, if any, is called before the model asks for a call of the main list.
 	before func(call int)
-	server *http.Server
-	addr   string
+	// verdict is the word of an agent's own reviewer, which is put to the same model: `flagged`, in the
+	// field of Claude Code's classifier, or the whole answer of Codex's reviewer. "" says nothing.
+	verdict  string
+	reviewed atomic.Int32 // how often the reviewer was asked
+	server   *http.Server
+	addr     string
 
 	mu      sync.Mutex
 	results map[string][]string
@@ -107,8 +113,16 @@ type conversation struct {
 // A wire is one of the forms in which models are talked to.
 type wire interface {
 	read(body []byte) (*conversation, error)
-	// write sends the model's turn: calls, or words where there are none.
-	write(w io.Writer, id string, calls []*Call) error
+	// write sends the model's turn.
+	write(w io.Writer, t *turn) error
+}
+
+// A turn is the model's answer: calls, or words where there are none.
+type turn struct {
+	id      string
+	calls   []*Call
+	words   string
+	verdict string // see Model
 }
 
 // wireOf chooses the form by the request's path.
@@ -146,6 +160,14 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	marker, calls := m.next(c)
+	t := &turn{id: callID(marker, len(c.results)), calls: calls, words: lastWords, verdict: m.verdict}
+	if reviews(body) {
+		m.reviewed.Add(1)
+		t.calls, t.words = nil, m.verdict
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = form.write(w, t)
+		return
+	}
 	m.clock(marker, len(c.results) > 0)
 	defer m.clock(marker, false)
 	m.mu.Lock()
@@ -155,7 +177,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		before(len(c.results))
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_ = form.write(w, callID(marker, len(c.results)), calls)
+	_ = form.write(w, t)
 }
 
 // clock notes the time of a turn of the main list, and how long the agent took for the call
@@ -200,6 +222,12 @@ func callID(marker string, at int) string {
 // titled are requests for a name for the conversation, which quote its prompt: on a terminal, agents make
 // them on the side.
 var titled = regexp.MustCompile(`(?i)(generate|write|create) .{0,60}\btitle\b`)
+
+// reviewing is in the instructions of Codex's reviewer, which judges a call of the main list that it quotes.
+const reviewing = "You are judging one planned coding-agent action"
+
+// reviews tells whether a request is for a reviewer's verdict on a call.
+func reviews(body []byte) bool { return bytes.Contains(body, []byte(reviewing)) }
 
 // next chooses the model's turn: the list of the marker that was said last, and
 // in it the call after those that have been answered, with those joined to it.

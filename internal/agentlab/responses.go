@@ -36,7 +36,8 @@ func (responses) read(body []byte) (*conversation, error) {
 	return c, nil
 }
 
-func (responses) write(w io.Writer, id string, calls []*Call) error {
+func (responses) write(w io.Writer, t *turn) error {
+	id, calls := t.id, t.calls
 	e := &events{w: w}
 	send := func(name string, v object) {
 		v["type"] = name
@@ -49,12 +50,12 @@ func (responses) write(w io.Writer, id string, calls []*Call) error {
 	}
 	var output []any
 	for i, call := range calls {
-		item := call.item(id)
+		item := call.item(id, t.words)
 		output = append(output, item)
 		send("response.output_item.added", object{"output_index": i, "item": item})
 		switch {
 		case call == nil:
-			send("response.output_text.delta", object{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": lastWords})
+			send("response.output_text.delta", object{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": t.words})
 		case call.Args == nil:
 			send("response.custom_tool_call_input.delta", object{"output_index": i, "item_id": item["id"], "call_id": call.id, "delta": call.Text})
 		default:
@@ -69,9 +70,9 @@ func (responses) write(w io.Writer, id string, calls []*Call) error {
 }
 
 // item returns the model's output: a call, or words where c is nil.
-func (c *Call) item(id string) object {
+func (c *Call) item(id, words string) object {
 	if c == nil {
-		return object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": lastWords, "annotations": []any{}}}}
+		return object{"type": "message", "id": "item_" + id, "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": words, "annotations": []any{}}}}
 	}
 	item := object{"type": "function_call", "id": "item_" + c.id, "call_id": c.id, "name": c.Tool, "arguments": c.arguments(), "status": "completed"}
 	if c.Args == nil {

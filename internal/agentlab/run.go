@@ -23,6 +23,7 @@ type run struct {
 	lab      string // this program, for the agent to start as a tool server
 	tools    string // where obstat was built
 	policies map[policyState]string
+	programs map[string]string // by agent: everything is allowed, in its notation
 	model    *Model
 	hook     string   // the settings that the hook is in, below dir
 	keep     bool     // the directory stays, with what the agent sent
