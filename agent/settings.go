@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat/internal/textedit"
@@ -144,6 +145,9 @@ const (
 	Partly Held = "partly"
 	No     Held = "no"
 )
+
+// Programs returns the names of the programs that start the agent.
+func (a *Agent) Programs() []string { return strings.Fields(a.guards.programs) }
 
 // Covers returns how far the agent's hooks reach, and the version of the agent that
 // this is about.

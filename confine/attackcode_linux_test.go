@@ -141,7 +141,9 @@ var attackCode = map[string]func() error{
 		}
 		return printFile(fdFile(unix.Openat2(at, "../../other/secret.txt", &unix.OpenHow{Flags: unix.O_RDONLY})))
 	},
-	"suid-open": func() error { return madeSetuid(call(unix.SYS_OPEN, text("s"), unix.O_CREAT|unix.O_WRONLY, 0o4755)) },
+	"suid-open": func() error {
+		return madeSetuid(call(unix.SYS_OPENAT, cwd, text("s"), unix.O_CREAT|unix.O_WRONLY, 0o4755))
+	},
 	"suid-openat2": func() error {
 		_, err := unix.Openat2(unix.AT_FDCWD, "s", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
 		return madeSetuid(err)
@@ -380,6 +382,8 @@ var attackCode = map[string]func() error{
 	},
 	"acct": func() error { return call(unix.SYS_ACCT, 0) },
 }
+
+const cwd = ^uintptr(-unix.AT_FDCWD - 1)
 
 func text(s string) uintptr { b := append([]byte(s), 0); return uintptr(unsafe.Pointer(&b[0])) }
 

@@ -7,13 +7,13 @@ import (
 )
 
 // ownerCaps are the rights over owners and modes that Profile.Owners keeps.
-const ownerCaps uint64 = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER |
-	1<<unix.CAP_FSETID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+const ownerCaps uint64 = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH |
+	1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 
 // setupCaps are those that the process inside needs to set a confinement up, for a caller that
 // is not root.
-var setupCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE,
-	unix.CAP_FOWNER, unix.CAP_MKNOD, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_CHOWN, unix.CAP_KILL, unix.CAP_SYS_CHROOT}
+var setupCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP,
+	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_MKNOD, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_CHOWN, unix.CAP_KILL, unix.CAP_SYS_CHROOT}
 
 // dropCaps leaves the calling thread, and all it starts, with the capabilities in keep.
 func dropCaps(keep uint64) error {

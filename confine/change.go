@@ -39,7 +39,7 @@ const (
 	Touched     ChangeKind = "touched"
 )
 
-// An Outcome says what became of a Change.
+// An Outcome says how a Change ended.
 type Outcome string
 
 // The outcomes. Refused ones touch a hidden or read-only name; Conflict means that the

@@ -114,7 +114,8 @@ func (l *layers) commit(changes []Change, stopAfter int) error {
 }
 
 func stepOf(c Change, whole bool) step {
-	s := step{Path: c.rel, Dir: c.Type == "dir", Mode: c.Mode, Lower: c.lower, Times: c.times, Whole: whole, UID: -1, GID: -1}
+	s := step{Path: c.rel, Dir: c.Type == "dir", Mode: c.Mode, Lower: c.lower, Times: c.times, Whole: whole}
+	s.UID, s.GID = -1, -1
 	if info, err := os.Lstat(c.Layer); err == nil {
 		o := owner(info)
 		s.UID, s.GID = int(o[0]), int(o[1])
@@ -229,7 +230,8 @@ func (e *conflictError) Error() string { return e.why }
 // workspace may have got one since.
 func (l *layers) applyStep(root int, s step) error {
 	dir := filepath.Dir(s.Path)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC}
+	how.Resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH
 	parent, err := unix.Openat2(root, dir, &how)
 	if errors.Is(err, unix.ENOENT) && s.Do == "delete" {
 		return nil
@@ -303,10 +305,15 @@ func mkdirStep(parent int, name string, s step) error {
 }
 
 func modeStep(parent int, name string, s step) error {
-	if err := unix.Fchownat(parent, name, s.UID, s.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil && !errors.Is(err, unix.EPERM) {
+	err := unix.Fchownat(parent, name, s.UID, s.GID, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.EPERM) {
 		return err
 	}
 	return unix.Fchmodat(parent, name, uint32(unixMode(s.Mode)), 0)
+}
+
+func isAny(err error, list ...error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
 func unixMode(m fs.FileMode) fs.FileMode {
@@ -346,7 +353,7 @@ func (l *layers) putStep(parent int, name string, s step) error {
 		stripAttributes(from)
 	}
 	err := unix.Renameat(unix.AT_FDCWD, from, parent, name)
-	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTDIR) {
+	if isAny(err, unix.EISDIR, unix.ENOTEMPTY, unix.EEXIST, unix.ENOTDIR) {
 		return &conflictError{"something of another kind has its name by now"}
 	}
 	if !errors.Is(err, unix.EXDEV) {

@@ -73,7 +73,7 @@ func (d *differ) entry(rel string, merged bool) error {
 	}
 	var low fs.FileInfo
 	if merged {
-		if low, err = os.Lstat(filepath.Join(d.root, rel)); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		if low, err = os.Lstat(filepath.Join(d.root, rel)); err != nil && !isAny(err, unix.ENOENT, unix.ENOTDIR) {
 			return err
 		}
 	}
@@ -107,7 +107,8 @@ func (d *differ) entry(rel string, merged bool) error {
 func (d *differ) change(rel string, up, low fs.FileInfo) Change {
 	layer := filepath.Join(d.upper, rel)
 	sys := up.Sys().(*unixStat)
-	c := Change{Path: filepath.Join(d.root, rel), Kind: Created, Type: typeName(up.Mode()), Mode: up.Mode(), Layer: layer, rel: rel,
+	c := Change{Path: filepath.Join(d.root, rel), Kind: Created, Type: typeName(up.Mode()), Mode: up.Mode(),
+		Layer: layer, rel: rel,
 		lower: identityOf(low), origin: hasXattr(layer, "user.overlay.origin"),
 		times: [2]time.Time{time.Unix(sys.Atim.Unix()), up.ModTime()}}
 	if up.Mode().IsRegular() {
@@ -228,7 +229,8 @@ func (d *differ) deleted(rel string) error {
 			}
 		}
 	}
-	d.out = append(d.out, Change{Path: path, Kind: Deleted, Type: typeName(info.Mode()), rel: rel, lower: identityOf(info)})
+	d.out = append(d.out, Change{Path: path, Kind: Deleted, Type: typeName(info.Mode()), rel: rel,
+		lower: identityOf(info)})
 	return nil
 }
 

@@ -47,7 +47,8 @@ const socketABI = 9
 
 // handledBy returns the accesses to files that an ABI can restrict.
 func handledBy(abi int) uint64 {
-	fs := uint64(fsRead|fsExecute|fsDelete|fsDevice|fsWrite) &^ (unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE)
+	fs := uint64(fsRead|fsExecute|fsDelete|fsDevice|fsWrite) &^ (unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE)
 	if abi >= 2 {
 		fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
@@ -138,7 +139,8 @@ func addRule(ruleset int, r rule, handled uint64) error {
 		_      int32 // the kernel reads 12 bytes
 	}{access: access, parent: int32(at)}
 	const pathBeneath = 1
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), pathBeneath, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), pathBeneath,
+		uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock: rule for %s: %w", r.Path, errno)
 	}

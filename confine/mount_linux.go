@@ -229,7 +229,8 @@ func (b *builder) tree(m mount) error {
 // cloneTree makes a detached copy of a directory's mounts. For the host's trees that happens
 // before scratch is covered, which would otherwise be a part of the copy.
 func cloneTree(source int) (int, error) {
-	clone, err := unix.OpenTree(source, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	clone, err := unix.OpenTree(source, "",
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return -1, fmt.Errorf("clone: %w", err)
 	}
@@ -295,11 +296,12 @@ func (b *builder) hide(m mount) error {
 	if err == nil {
 		return nil
 	}
+	why := "no layer can be laid over " + m.To + ": " + err.Error()
 	for _, name := range m.Names {
 		at := filepath.Join(m.To, name)
 		info, lerr := os.Lstat(filepath.Join(b.new, at))
 		if lerr != nil {
-			b.gaps = append(b.gaps, Gap{"hide " + at, "it does not exist yet, and no layer can be laid over " + m.To + ": " + err.Error()})
+			b.gaps = append(b.gaps, Gap{"hide " + at, "it does not exist yet, and " + why})
 			continue
 		}
 		if info.Mode()&os.ModeSymlink != 0 {
@@ -308,7 +310,7 @@ func (b *builder) hide(m mount) error {
 		if merr := b.mask(at, info.IsDir()); merr != nil {
 			return merr
 		}
-		b.gaps = append(b.gaps, Gap{"hide " + at + " where it is replaced during the run", "no layer can be laid over " + m.To + ": " + err.Error()})
+		b.gaps = append(b.gaps, Gap{"hide " + at + " where it is replaced during the run", why})
 	}
 	return nil
 }
@@ -330,7 +332,8 @@ func (b *builder) hideByLayer(m mount) error {
 	if err := os.Chmod(mask, os.FileMode(stat.Mode&0o777)); err != nil {
 		return err
 	}
-	if err := os.Chown(mask, int(stat.Uid), int(stat.Gid)); err != nil && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EINVAL) {
+	// A plain user has no other owners to give.
+	if err := os.Chown(mask, int(stat.Uid), int(stat.Gid)); err != nil && !isAny(err, unix.EPERM, unix.EINVAL) {
 		return err
 	}
 	for _, name := range m.Names {

@@ -38,13 +38,14 @@ type network struct {
 // invented are the addresses that stand for a name.
 type invented struct{ v4, v6 netip.Addr }
 
-func newNetwork(ctx context.Context, allow Network, dial dialFunc, inside func(message, ...int) (reply, error), pid int, v6 bool) *network {
+func newNetwork(ctx context.Context, allow Network, dial dialFunc, inside func(message, ...int) (reply, error),
+	pid int, v6 bool) *network {
 	return &network{ctx: ctx, allow: allow, dial: allow.dialer(dial), inside: inside, pid: pid, v6: v6,
 		names: map[string]invented{}, open: map[io.Closer]bool{}, own: map[netip.AddrPort]bool{}, published: map[int]bool{}}
 }
 
-// start serves names on the sockets given and opens what has to be there before the command
-// begins.
+// start serves names on the sockets given and opens the listeners that the command needs from its
+// first moment on.
 func (n *network) start(files []*os.File) error {
 	defer closeAll(files)
 	if len(files) != 2 {

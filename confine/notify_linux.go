@@ -54,7 +54,9 @@ func (s *supervisor) answerOpenings(ctx context.Context, listener int) {
 	defer unix.Close(listener)
 	for ctx.Err() == nil {
 		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds, 1000); err != nil && !errors.Is(err, unix.EINTR) || fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0 {
+		_, err := unix.Poll(fds, 1000)
+		over := fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+		if over || err != nil && !errors.Is(err, unix.EINTR) {
 			return
 		}
 		if fds[0].Revents&unix.POLLIN == 0 {
@@ -106,7 +108,8 @@ func (s *supervisor) answerOpening(listener int, n notification) {
 	if n.Data.Args[2]&unix.O_CLOEXEC != 0 {
 		file.NewFlags = unix.O_CLOEXEC
 	}
-	if err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&file)); err != nil && !errors.Is(err, unix.ENOENT) {
+	err = ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&file))
+	if err != nil && !errors.Is(err, unix.ENOENT) {
 		goOn()
 	}
 }

@@ -107,7 +107,8 @@ func newViewer(p Profile) *viewer {
 		v.hidden = append(v.hidden, v.names(name)...)
 	}
 	if p.Workspace.Mode == Overlay {
-		v.hidden = append(v.hidden, v.names(p.Workspace.State)...) // the layers are nobody's business inside
+		// The command reaches its layers through the workspace alone.
+		v.hidden = append(v.hidden, v.names(p.Workspace.State)...)
 	}
 	add := func(list []string, r rights) {
 		for _, path := range list {

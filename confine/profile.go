@@ -127,7 +127,8 @@ func (p Profile) Digest() string {
 
 // sorted returns a copy whose lists are in order and without repetitions.
 func (p Profile) sorted() Profile {
-	for _, list := range []*[]string{&p.Read, &p.Write, &p.Delete, &p.Execute, &p.Hidden, &p.ReadOnly, &p.Sockets, &p.Env.Keep} {
+	for _, list := range []*[]string{&p.Read, &p.Write, &p.Delete, &p.Execute, &p.Hidden, &p.ReadOnly, &p.Sockets,
+		&p.Env.Keep} {
 		*list = sortedCopy(*list)
 	}
 	p.Network.Localhost = sortedCopy(p.Network.Localhost)
@@ -166,7 +167,8 @@ func (p Profile) Check() error {
 			}
 		}
 	}
-	for _, err := range slices.Concat(p.Workspace.problems(), p.Network.problems(), p.Env.problems(), p.Limits.problems()) {
+	for _, err := range slices.Concat(p.Workspace.problems(), p.Network.problems(), p.Env.problems(),
+		p.Limits.problems()) {
 		bad("%w", err)
 	}
 	return errors.Join(errs...)
@@ -184,7 +186,8 @@ func (w Workspace) problems() (errs []error) {
 		errs = append(errs, fmt.Errorf("workspace: root %q is not an absolute, clean path", w.Root))
 	}
 	if w.Mode == Overlay && !isCleanPath(w.State) {
-		errs = append(errs, fmt.Errorf("workspace: an overlay needs a state directory, and %q is not an absolute, clean path", w.State))
+		errs = append(errs,
+			fmt.Errorf("workspace: an overlay needs a state directory, and %q is not an absolute, clean path", w.State))
 	}
 	if w.Mode == Overlay && isBelow(w.State, w.Root) {
 		errs = append(errs, fmt.Errorf("workspace: the state directory %s lies inside the workspace %s", w.State, w.Root))

@@ -105,7 +105,8 @@ func connectRequest(conn net.Conn, proxy, address string) (*bufio.Reader, error)
 	fmt.Fprintf(&b, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n", address, address)
 	if u.User != nil {
 		password, _ := u.User.Password()
-		fmt.Fprintf(&b, "Proxy-Authorization: Basic %s\r\n", base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		fmt.Fprintf(&b, "Proxy-Authorization: Basic %s\r\n",
+			base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	b.WriteString("\r\n")
 	if _, err := conn.Write([]byte(b.String())); err != nil {

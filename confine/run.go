@@ -103,7 +103,7 @@ func (c Command) check(p Profile) error {
 	case c.Session != "" && !isCleanPath(c.Session):
 		return fmt.Errorf("confine: the session %q is not an absolute, clean path", c.Session)
 	case c.Keep && p.Workspace.Mode == Overlay:
-		return errors.New("confine: an overlay is judged when all is over, so nothing can stay behind in it; use mode through")
+		return errors.New("confine: an overlay is judged when all is over, so nothing can stay behind; use through")
 	case p.Level == LevelNone:
 		return errors.New("confine: level none is no confinement")
 	}

@@ -48,7 +48,7 @@ func (s simulation) missing() string {
 	case abi == 0:
 		return "the kernel has no Landlock"
 	case abi < 3 && (s.NoNamespaces || s.Files):
-		return fmt.Sprintf("Landlock ABI %d lets files outside be emptied by truncate(2), and without namespaces nothing else holds that", abi)
+		return fmt.Sprintf("Landlock ABI %d lets truncate(2) empty files outside, and there are no namespaces", abi)
 	}
 	return ""
 }

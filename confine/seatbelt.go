@@ -22,7 +22,8 @@ func (p Profile) Seatbelt() string {
 		read, write, remove = append(read, root...), append(write, root...), append(remove, root...)
 	}
 	seatbeltRule(&b, "allow file-read*", "subpath", read)
-	seatbeltRule(&b, "allow file-write-create file-write-data file-write-mode file-write-times file-write-xattr", "subpath", write)
+	seatbeltRule(&b, "allow file-write-create file-write-data file-write-mode file-write-times file-write-xattr",
+		"subpath", write)
 	seatbeltRule(&b, "allow file-write-unlink", "subpath", remove)
 	seatbeltRule(&b, "allow process-exec file-map-executable", "subpath", p.Execute)
 	// The last rule that fits counts, so that the exceptions come after the trees.

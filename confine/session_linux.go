@@ -166,7 +166,8 @@ func runKept(ctx context.Context, p Profile, c Command) (Result, error) {
 	finish()
 	switch {
 	case ctx.Err() != nil:
-		return Result{Level: LevelFull, Exit: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Ended: context.Cause(ctx).Error()}, nil
+		return Result{Level: LevelFull, Exit: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL),
+			Ended: context.Cause(ctx).Error()}, nil
 	case err != nil:
 		return Result{}, fmt.Errorf("confine: the supervisor ended early: %w", err)
 	case m.Why == "level":
@@ -293,9 +294,11 @@ func (k *keeper) run() error {
 	defer cancel()
 	go k.watchCaller(cancel)
 	o := k.order
-	c := Command{Args: o.Args, Dir: o.Dir, Environ: o.Environ, Session: o.Session, Keep: true, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	c := Command{Args: o.Args, Dir: o.Dir, Environ: o.Environ, Session: o.Session, Keep: true, Stdin: os.Stdin,
+		Stdout: os.Stdout, Stderr: os.Stderr,
 		sim: o.Sim}
-	l := &launch{p: o.Profile, c: c, level: LevelFull, view: newViewer(o.Profile), onStart: releaseOutput, onExit: k.tell, onPublish: k.published}
+	l := &launch{p: o.Profile, c: c, level: LevelFull, view: newViewer(o.Profile), onStart: releaseOutput,
+		onExit: k.tell, onPublish: k.published}
 	defer l.cleanUp()
 	if err := l.prepare(); err != nil {
 		return err

@@ -58,7 +58,8 @@ func addLocalRoute(p netip.Prefix) error {
 		family = unix.AF_INET6
 	}
 	// struct rtmsg, then attributes.
-	body := []byte{family, byte(p.Bits()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
+	body := []byte{family, byte(p.Bits()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST,
+		unix.RTN_LOCAL, 0, 0, 0, 0}
 	body = append(body, netlinkAttr(unix.RTA_DST, p.Masked().Addr().AsSlice())...)
 	const loopbackIndex = 1 // in every network namespace
 	body = append(body, netlinkAttr(unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, loopbackIndex))...)

@@ -76,7 +76,8 @@ func inside() error {
 // start does everything in the order that the kernel demands: mounts while there are
 // capabilities, then the rules, whose paths are those of the new root, then the command.
 func (s *stage) start() error {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT) // the command gets its own
+	// the command gets its own
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}
@@ -288,6 +289,7 @@ func (s *stage) limits() error {
 	if l.Processes > 0 && s.plan.Level == LevelFull { // elsewhere the kernel counts all of the user's
 		processes = int64(l.Processes) + ownThreads
 	}
-	return errors.Join(core, set(unix.RLIMIT_FSIZE, l.FileSize), set(unix.RLIMIT_DATA, l.Memory), set(unix.RLIMIT_NOFILE, int64(l.OpenFiles)),
+	return errors.Join(core, set(unix.RLIMIT_FSIZE, l.FileSize), set(unix.RLIMIT_DATA, l.Memory),
+		set(unix.RLIMIT_NOFILE, int64(l.OpenFiles)),
 		set(unix.RLIMIT_NPROC, processes))
 }

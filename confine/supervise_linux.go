@@ -14,7 +14,8 @@ import (
 )
 
 // allNamespaces are those of a run of its own.
-const allNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET
+const allNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWNET
 
 // execute starts the process inside and stays with it until the command has ended.
 func (l *launch) execute(ctx context.Context) (Result, error) {
@@ -102,7 +103,8 @@ func (s *supervisor) run(ctx context.Context) (Result, error) {
 	case s.plan.Probe && s.began:
 		return s.res, nil
 	case !s.over:
-		return Result{}, fmt.Errorf("confine: the process inside ended early: %w", errors.Join(waitErr, errors.New("no exit status")))
+		return Result{}, fmt.Errorf("confine: the process inside ended early: %w",
+			errors.Join(waitErr, errors.New("no exit status")))
 	}
 	return s.res, nil
 }
@@ -185,7 +187,7 @@ func (s *supervisor) exit(m message) {
 	}
 }
 
-// abiGaps tells what an older Landlock leaves open at a level. At level full the namespaces
+// abiGaps lists the gaps of an older Landlock at a level. At level full the namespaces
 // and read-only mounts hold the same things.
 func abiGaps(abi int, level Level) []Gap {
 	if level == LevelFull {
@@ -193,10 +195,12 @@ func abiGaps(abi int, level Level) []Gap {
 	}
 	var out []Gap
 	if abi < 5 {
-		out = append(out, Gap{"commands to devices that are open", fmt.Sprintf("Landlock ABI %d does not cover ioctl(2)", abi)})
+		out = append(out, Gap{"commands to devices that are open",
+			fmt.Sprintf("Landlock ABI %d does not cover ioctl(2)", abi)})
 	}
 	if abi < 6 {
-		out = append(out, Gap{"signals to other processes, and sockets without a path", fmt.Sprintf("Landlock ABI %d does not cover them", abi)})
+		out = append(out, Gap{"signals to other processes, and sockets without a path",
+			fmt.Sprintf("Landlock ABI %d does not cover them", abi)})
 	}
 	return out
 }

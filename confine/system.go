@@ -7,7 +7,8 @@ import (
 
 // systemTrees are where Unix systems keep programs, libraries, their settings and the few
 // facts about the machine that runtimes read.
-var systemTrees = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix/store", "/snap",
+var systemTrees = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt",
+	"/nix/store", "/snap",
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/class/net"}
 
 // SystemTrees lists the directories of this machine that most programs need for reading and

@@ -55,7 +55,8 @@ func (v *viewer) baseMounts() {
 		v.add(mount{Kind: mountTree, From: "/dev/" + name, To: "/dev/" + name, Dev: true, NoExec: true, Optional: true})
 	}
 	v.add(mount{Kind: mountDevpts, To: "/dev/pts"})
-	for at, target := range map[string]string{"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0",
+	for at, target := range map[string]string{"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd",
+		"/dev/stdin":  "/proc/self/fd/0",
 		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2"} {
 		v.add(mount{Kind: makeLink, To: at, Data: target})
 	}
@@ -92,7 +93,8 @@ func (v *viewer) treeMounts() {
 		} else if v.p.Workspace.Mode == Overlay && isBelow(tree, v.root) {
 			continue // a layer holds the workspace whole
 		}
-		if around := v.enclosing(tree); around != nil && around.To == tree && around.Kind == mountTree && m.Kind == mountTree {
+		if around := v.enclosing(tree); around != nil && around.To == tree && around.Kind == mountTree &&
+			m.Kind == mountTree {
 			continue // the root
 		} else if around != nil && around.isHost() && m.Kind == mountTree && sameAccess(*around, m) {
 			continue
@@ -126,7 +128,8 @@ func (v *viewer) hideNames() {
 	for dir, names := range byDir {
 		around := v.enclosing(dir)
 		slices.Sort(names)
-		hides = append(hides, mount{Kind: mountHide, From: dir, To: dir, Names: slices.Compact(names), ReadOnly: true, NoExec: around.NoExec})
+		hides = append(hides, mount{Kind: mountHide, From: dir, To: dir, Names: slices.Compact(names), ReadOnly: true,
+			NoExec: around.NoExec})
 	}
 	if len(hides) == 0 {
 		return
@@ -151,7 +154,8 @@ func (v *viewer) cover(name string) {
 		return
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		v.gap("hide the link "+name, "a link cannot be covered where a tree is written through; the file it leads to is hidden")
+		v.gap("hide the link "+name,
+			"a link cannot be covered where a tree is written through; the file it leads to is hidden")
 		return
 	}
 	v.pin(filepath.Dir(name))
@@ -171,7 +175,8 @@ func (v *viewer) pin(dir string) {
 	}
 	v.pin(filepath.Dir(dir))
 	around = v.enclosing(dir)
-	v.mounts = append(v.mounts, mount{Kind: mountTree, From: dir, To: dir, ReadOnly: around.ReadOnly, NoExec: around.NoExec})
+	v.mounts = append(v.mounts, mount{Kind: mountTree, From: dir, To: dir, ReadOnly: around.ReadOnly,
+		NoExec: around.NoExec})
 }
 
 // protectNames makes ReadOnly names read-only where a tree is written through. In an overlay
@@ -220,7 +225,8 @@ func (v *viewer) sockets() error {
 		if allowed[path] || around == nil || around.Kind != mountTree {
 			continue
 		}
-		v.mounts = append(v.mounts, mount{Kind: mountMask, To: path, Data: "file", Optional: true, ReadOnly: true, NoExec: true})
+		v.mounts = append(v.mounts, mount{Kind: mountMask, To: path, Data: "file", Optional: true, ReadOnly: true,
+			NoExec: true})
 	}
 	return nil
 }
@@ -238,7 +244,8 @@ func (v *viewer) lateSockets() {
 		}
 		if isDir(m.To) && unix.Access(m.To, unix.W_OK) == nil {
 			told = append(told, m.To)
-			v.gap("unix sockets made during the run below "+m.To, "Landlock before ABI 9 does not cover them, and no layer lies there")
+			v.gap("unix sockets made during the run below "+m.To,
+				"Landlock before ABI 9 does not cover them, and no layer lies there")
 		}
 	}
 }

@@ -29,7 +29,8 @@ type WalkedDir struct {
 // Find returns the paths below root whose name match accepts, sorted. It follows no links and
 // does not look into a directory that matched. The same match has to be given each time.
 func (w *Walk) Find(root string, match func(name string, dir bool) bool) ([]string, error) {
-	f := &finder{root: root, old: w.Dirs, match: match, dirs: map[string]WalkedDir{}, places: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	f := &finder{root: root, old: w.Dirs, match: match, dirs: map[string]WalkedDir{}}
+	f.places = make(chan struct{}, runtime.GOMAXPROCS(0))
 	f.visit("")
 	f.wait.Wait()
 	if f.err != nil {

@@ -75,7 +75,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	defer os.RemoveAll(state)
 	home, _ := o.World.Home("")
 	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
-		Self: selfBinary(), Inspect: inspect, Deadline: hook.Longest,
+		Self: selfBinary(), Inspect: inspect, Deadline: hook.Longest, Installed: installedVersion,
 		Run: func(ctx context.Context, c *doctor.Command) *agent.Reply {
 			return runCanary(ctx, c, c.Environ(o.Getenv, state))
 		},

@@ -36,6 +36,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		return nil, "obstat.yaml has no rules about repetition"
 	}
 	verbs, tools := kinds(r.Tool)
+	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
+		tools = names // `*delete*` is also about tools that nobody knows
+	}
 	for _, v := range verbs {
 		for _, t := range texts {
 			target := "anything"

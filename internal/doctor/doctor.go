@@ -51,14 +51,16 @@ type Proof struct {
 
 // An Agent is how things stand with one agent.
 type Agent struct {
-	Name     string        `json:"name"`
-	Title    string        `json:"title"`
-	State    State         `json:"state"`
-	Entries  []Entry       `json:"entries,omitempty"`
-	Findings []Finding     `json:"findings,omitempty"`
-	Proofs   []Proof       `json:"proofs,omitempty"`
-	Version  string        `json:"limits_of_version,omitempty"`
-	Limits   []agent.Limit `json:"limits,omitempty"`
+	Name     string    `json:"name"`
+	Title    string    `json:"title"`
+	State    State     `json:"state"`
+	Entries  []Entry   `json:"entries,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	Proofs   []Proof   `json:"proofs,omitempty"`
+	Version  string    `json:"limits_of_version,omitempty"`
+	// Installed is the agent's version here, "" where it is not told.
+	Installed string        `json:"installed_version,omitempty"`
+	Limits    []agent.Limit `json:"limits,omitempty"`
 	// Modes are what an allow and an ask come to in each of the agent's modes.
 	Modes []Mode `json:"modes,omitempty"`
 }
@@ -131,6 +133,8 @@ type Options struct {
 	// Deadline returns how long a hook with these arguments takes at most, when
 	// the agent calls it; nil knows of no limit that is too short.
 	Deadline func(name string, args []string) time.Duration
+	// Installed returns the version of the first of some programs that is here; nil knows none.
+	Installed func(programs []string) string
 	// Env returns a variable of the environment.
 	Env func(string) string
 }

@@ -42,6 +42,7 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	x.prove(ctx)
 	x.rules(ctx)
 	x.out.Version, x.out.Limits = x.Agent.Covers()
+	x.version()
 	for _, m := range x.Agent.Modes() {
 		x.out.Modes = append(x.out.Modes, Mode{m.Name, m.Event, m.Told(), string(m.Asked()), m.Says})
 	}
@@ -49,6 +50,20 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	if slices.ContainsFunc(x.Findings, func(f Finding) bool { return f.Level == Error }) {
 		x.out.State = Broken
 	}
+}
+
+// version says where another version of the agent is here than the one in which its modes and
+// prompts were tried.
+func (x *exam) version() {
+	if x.Options.Installed == nil {
+		return
+	}
+	x.out.Installed = x.Options.Installed(x.Agent.Programs())
+	if x.out.Installed == "" || x.out.Version == "" || x.out.Installed == x.out.Version {
+		return
+	}
+	x.Add(Warning, "other-version", nil, "look once whether a call that obstat asks about gets a prompt; obstat ask answers in any version",
+		"%s %s is here; what its modes do with an answer, and whether it shows an ask, was tried with %s", x.Agent.Title, x.out.Installed, x.out.Version)
 }
 
 // program checks the program that the entry calls.
