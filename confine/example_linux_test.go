@@ -12,7 +12,7 @@ import (
 // calls confine.Main first.)
 func ExampleRun() {
 	system := confine.SystemTrees()
-	p := confine.Profile{Read: system, Execute: system, Env: confine.Env{Keep: []string{"PATH"}}}
+	p := confine.Profile{Level: confine.LevelFiles, Read: system, Execute: system, Env: confine.Env{Keep: []string{"PATH"}}}
 	res, err := confine.Run(context.Background(), p, confine.Command{
 		Args:   []string{"sh", "-c", "echo hello; getent hosts example.org; ls /home 2>/dev/null; exit 3"},
 		Stdout: os.Stdout,
@@ -21,12 +21,8 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("level", res.Level, "exit", res.Exit)
-	for _, r := range res.Refused {
-		fmt.Println("refused", r.Kind, r.Name)
-	}
+	fmt.Println("exit", res.Exit) // res.Level and res.Refused tell more
 	// Output:
 	// hello
-	// level full exit 3
-	// refused name example.org
+	// exit 3
 }

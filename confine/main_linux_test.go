@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -25,6 +26,9 @@ type place struct {
 	home, ws, base string
 }
 
+// machine is the level of the machine that the tests run on.
+var machine = sync.OnceValue(func() Report { return Probe(context.Background()) })
+
 // placesDir is a directory for places that is not private to every run, as /tmp is.
 func placesDir(t testing.TB) string {
 	if dir := os.Getenv("CONFINE_PLACES"); dir != "" {
@@ -42,6 +46,9 @@ func placesDir(t testing.TB) string {
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
+	if r := machine(); r.Level != LevelFull {
+		t.Skipf("this machine gives %v", r)
+	}
 	base, err := os.MkdirTemp(placesDir(t), "confine-test-")
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +123,9 @@ func (p *place) sh(prof Profile, script string, change ...func(*Command)) output
 func (o output) has(text string) bool { return strings.Contains(o.out+o.errs, text) }
 
 func TestProbe(t *testing.T) {
-	r := Probe(context.Background())
+	r := machine()
 	t.Log(r)
-	if r.Level != LevelFull || !r.Overlay {
-		t.Errorf("this machine gives %v", r)
+	if (r.Level == LevelFull) != (r.Why == "") || r.Level == LevelFiles && len(r.Gaps) == 0 {
+		t.Errorf("a lower level without a reason: %+v", r)
 	}
 }
