@@ -216,14 +216,3 @@ func makeEnv() *envTable {
 	}
 	return t
 }
-
-// Programs returns the names that the knowledge base has, sorted.
-func Programs() []string {
-	var names []string
-	for line := range strings.Lines(kbIndex) {
-		if name, _, _ := strings.Cut(line, " "); !special(name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}

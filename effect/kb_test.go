@@ -197,3 +197,14 @@ func TestWrongFlagTable(t *testing.T) {
 		t.Errorf("%v, want %d errors", err, want)
 	}
 }
+
+// Programs returns the names that the knowledge base has, sorted.
+func Programs() []string {
+	var names []string
+	for line := range strings.Lines(kbIndex) {
+		if name, _, _ := strings.Cut(line, " "); !special(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -143,12 +143,6 @@ func (p *Policy) Err() error {
 // Mode returns the policy's mode.
 func (p *Policy) Mode() obstat.Mode { return p.mode }
 
-// IsMutating reports whether tool is one of the policy's mutating tools.
-func (p *Policy) IsMutating(tool string) bool {
-	_, ok := slices.BinarySearch(p.mutating, tool)
-	return ok
-}
-
 // Config returns the policy as data, sets sorted. Of a policy merged from glob
 // and regex patterns it tells the texts but not which is which: use MarshalJSON,
 // which does.

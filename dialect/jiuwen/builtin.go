@@ -15,10 +15,6 @@ import (
 //go:embed builtin_rules.yaml
 var builtinYAML []byte
 
-// BuiltinRules returns the built-in rules as a file that a user can copy, read
-// and put beside config.yaml in their place.
-func BuiltinRules() []byte { return slices.Clone(builtinYAML) }
-
 // builtinRules reads the list that is in force. A user's file replaces ours,
 // except that a denial of ours holds until the file has a rule of its id: a
 // list that was emptied, or is not finished, does not undo what no rule of the

@@ -11,7 +11,7 @@ import (
 
 // TestBuiltinExamples holds our own list to its own examples.
 func TestBuiltinExamples(t *testing.T) {
-	r := newReader("builtin_rules.yaml", BuiltinRules())
+	r := newReader("builtin_rules.yaml", builtinYAML)
 	list := r.builtinList(false, true)
 	if len(r.Errs) > 0 {
 		t.Error(r.Errs)

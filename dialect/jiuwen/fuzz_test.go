@@ -16,7 +16,7 @@ import (
 // in its file, and what is accepted compiles.
 func FuzzLoad(f *testing.F) {
 	f.Add(commented, "rules: []", `{"command":"ls"}`)
-	f.Add(strictBash, string(BuiltinRules()[:2000]), `{"command":"rm -rf /","workdir":5}`)
+	f.Add(strictBash, string(builtinYAML[:2000]), `{"command":"rm -rf /","workdir":5}`)
 	f.Add("permissions: {tools: {bash: {'*': ask, patterns: {'git *': allow, '{}': deny}}}}", "", `{"url":"http://[::1]:x/","path":"///a/../b"}`)
 	f.Add("permissions: {schema: v4.2, version: 4.2, owner_scopes: {web: {u: {tools: {bash: {patterns: {a: b}}}}}}}", "- {id: 1}", `5`)
 	f.Add("permissions:\n  schema: tiered_policy\n  approval_overrides: [{source: cli_add_dir, tools: [bash], pattern: 're:.*/a\\ b.*', action: allow}]", "rules: 5", `{"command":["a",1.5e300,{"b":null}]}`)

@@ -79,11 +79,17 @@ func (g generator) opencode() string {
 	if g.IntN(3) > 0 {
 		bash = `"*": "` + g.pick([]string{"ask", "allow", "deny"}) + `"`
 	}
+	drawn := map[string]bool{}
 	for range 1 + g.IntN(4) {
+		key := g.pick(draftCommands) + g.pick([]string{" *", "*", ""})
+		if drawn[key] {
+			continue // a key stands once in an object
+		}
+		drawn[key] = true
 		if bash != "" {
 			bash += ", "
 		}
-		bash += fmt.Sprintf("%q: %q", g.pick(draftCommands)+g.pick([]string{" *", "*", ""})+strings.Repeat(" ", 0), verdict())
+		bash += fmt.Sprintf("%q: %q", key, verdict())
 	}
 	return fmt.Sprintf(`{"permission": {"bash": {%s}, "edit": {%q: %q}, "webfetch": %q}}`, bash, g.pick(draftPaths), verdict(), verdict())
 }
