@@ -5,6 +5,7 @@ package hookcrash_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/person"
 	inforce "github.com/obstat/obstat/policy"
 	"github.com/obstat/obstat/store"
 )
@@ -43,6 +45,10 @@ func (m *machine) open() *terminal {
 	m.t.Helper()
 	if inforce.BelowAgent() {
 		m.t.Skip("an agent runs the tests, and obstat ask takes no answers from it")
+	}
+	var no *person.Refusal
+	if _, err := person.Here(m.state()); errors.As(err, &no) && no.Reason == person.Orphan {
+		m.t.Skipf("obstat ask takes no answers below a process that was left behind, as the one that runs the tests: %v", no)
 	}
 	script, err := exec.LookPath("script")
 	if err != nil || runtime.GOOS != "linux" {

@@ -215,13 +215,15 @@ func (w way) try(t *testing.T, self, command string) {
 	w.judge(t, dir, text)
 }
 
-// end ends the processes that a way has left behind: they name its directory.
+// end ends the processes that a way has left behind: they name its directory, or have it in
+// their environment.
 func end(dir string) {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range list {
 		words, _ := os.ReadFile(name)
+		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "environ"))
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err == nil && pid != os.Getpid() && strings.Contains(string(words), dir) {
+		if err == nil && pid != os.Getpid() && strings.Contains(string(words)+string(environ), dir) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
