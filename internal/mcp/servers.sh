@@ -6,7 +6,7 @@ set -eu
 dir=$1
 whole=$dir/whole-1
 if [ -e "$whole" ]; then exit 0; fi
-rm -rf "$dir"
+rm -rf "$dir/node_modules" "$dir/venv"
 mkdir -p "$dir"
 npm install --silent --no-audit --no-fund --prefix "$dir" \
 	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
