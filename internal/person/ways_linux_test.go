@@ -78,8 +78,8 @@ func readWays(t *testing.T) (out []way) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(strings.ReplaceAll(string(data), "\n'\n", "\x00'\n"), "\n") {
-		w := way{agent: "claude", text: strings.ReplaceAll(line, "\x00", "\n")}
+	for line := range strings.Lines(string(data)) {
+		w := way{agent: "claude", text: strings.TrimSuffix(line, "\n")}
 		for more := true; more; {
 			word, rest, _ := strings.Cut(w.text, " ")
 			name, value, _ := strings.Cut(word, ":")
