@@ -261,12 +261,14 @@ func (fl *floorWalk) commands() {
 		if c.Text == "" {
 			continue
 		}
+		fl.unseen = fl.confined && fl.a.Unknown(i) && !fl.a.Departs(i)
 		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source || fl.confined { // else it is the whole call, and was judged
 			fl.command(i, c)
 		}
 		fl.alternatives(i, c)
 		fl.doubts(i, c)
 	}
+	fl.unseen = false
 }
 
 // alternatives tries other spellings of a command: a rule against `git push` is
@@ -355,8 +357,6 @@ func (fl *floorWalk) forAll(r *Rule) bool {
 func (fl *floorWalk) judgeCommand(i int, text, why string) (o outcome) {
 	c := &fl.a.Commands[i]
 	fl.part = Part{Text: text, Span: c.Span, Why: why}
-	fl.unseen = fl.confined && fl.a.Unknown(i) && !fl.a.Departs(i)
-	defer func() { fl.unseen = false }()
 	if fl.parts != nil && text == c.Text {
 		if qs, ok := fl.parts.Command(fl.f, i); ok {
 			fl.answered(qs, &o)

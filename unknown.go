@@ -30,7 +30,7 @@ func (w *walk) onlyUnknown(pl *pipeline) bool {
 	w.trace, w.confined = nil, true
 	var o outcome
 	w.run(pl, &o)
-	w.trace, w.marks, w.confined = trace, marks, false
+	w.trace, w.marks, w.confined, w.unseen = trace, marks, false, false
 	return o.verdict == Allow && !o.faulted
 }
 
