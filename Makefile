@@ -36,16 +36,16 @@ PAIRARGS ?= -update -agents claude-code,codex,gemini,opencode,copilot
 # Where the frameworks are kept that the tests of sdk/ run, each in an environment of its own.
 export OBSTAT_SDK ?= $(HOME)/.cache/obstat-sdk
 
-# Where the servers are kept that the tests of internal/mcp start.
+# Where the servers are kept that the tests of internal/face/mcp start.
 export OBSTAT_MCP_SERVERS ?= $(HOME)/.cache/obstat-mcp-servers
 
 # Properties draw the same cases in every run, so that a red build can be made red
 # again. SEED=0 draws new ones.
 SEED     ?= 1
-PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.go [a-z]*/ | grep -v '^bench/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.go [a-z]*/ | grep -v '^lab/\|^packaging/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # Modules of their own, so that what they need stays out of the main one's way.
-MODULES  := adkplugin chorusdiscord
+MODULES  := adkplugin chorusdiscord lab/agents packaging
 
 # Packages in other languages: each has test.sh, where FULL=1 runs everything, and pack.sh VERSION DIR.
 SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
@@ -90,7 +90,7 @@ fuzz: setup
 	done
 
 bench:
-	cd bench && $(GO) run . $(BENCHARGS)
+	cd lab/bench && $(GO) run . $(BENCHARGS)
 
 # Without cgo, since agents start it for every call: it starts faster.
 build:
@@ -98,10 +98,10 @@ build:
 
 # Two builds of one commit are the same, byte for byte. DISTARGS="-only linux_amd64" builds one.
 dist:
-	$(GO) run ./internal/dist/make $(DISTARGS)
+	$(GO) run -C packaging ./make $(DISTARGS)
 
 sdk:
-	@set -e; version=$$($(GO) run ./internal/dist/make -version); for sdk in $(SDKS); do sh $$sdk/pack.sh $$version dist; done
+	@set -e; version=$$($(GO) run -C packaging ./make -version); for sdk in $(SDKS); do sh $$sdk/pack.sh $$version dist; done
 
 # The frameworks that are too large for make test as well.
 test-sdk: setup venv node
@@ -115,7 +115,7 @@ demo:
 
 # The screens of docs/screens.md, drawn anew.
 pictures:
-	$(GO) test ./internal/cli -run TestPictures -update
+	$(GO) test ./internal/face/cli -run TestPictures -update
 
 # The same job by hand: a few calls explained on a sample policy.
 examples:
@@ -123,8 +123,8 @@ examples:
 
 # The short version of both is part of make test.
 crash:
-	OBSTAT_KILLS=$(KILLS) $(GO) test -count=1 -timeout 30m -run TestKilledWriters ./internal/store/sqlite
-	$(GO) test -count=1 -timeout 30m ./internal/hookcrash -args -long -kills $(KILLS)
+	OBSTAT_KILLS=$(KILLS) $(GO) test -count=1 -timeout 30m -run TestKilledWriters ./internal/keep/sqlite
+	$(GO) test -count=1 -timeout 30m ./internal/face/hookcrash -args -long -kills $(KILLS)
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \
@@ -145,9 +145,9 @@ setup:
 		else echo "not installed:$$missing; the tests that need them say so and are skipped"; fi; \
 	fi
 
-# Real servers of the Model Context Protocol for the tests of internal/mcp, once.
+# Real servers of the Model Context Protocol for the tests of internal/face/mcp, once.
 servers: node venv
-	@sh internal/mcp/servers.sh $(OBSTAT_MCP_SERVERS)
+	@sh internal/face/mcp/servers.sh $(OBSTAT_MCP_SERVERS)
 
 venv:
 	@python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || { \
@@ -159,15 +159,15 @@ venv:
 # Needs npm and its registry once; the agents then run without a network.
 # What init, convert and suggest make of 200 generated projects is no looser than their rules.
 test-drafts:
-	go test ./internal/cli ./internal/suggest -run NeverLooser -drafts 200 -timeout 3h -v
+	go test ./internal/face/cli ./internal/study/suggest -run NeverLooser -drafts 200 -timeout 3h -v
 
 test-agents: setup node
-	$(GO) run ./internal/agentlab/lab $(AGENTARGS)
-	$(GO) run ./internal/agentlab/lab -pairs $(PAIRARGS)
+	$(GO) run -C lab/agents ./lab $(AGENTARGS)
+	$(GO) run -C lab/agents ./lab -pairs $(PAIRARGS)
 
 # make test does a few of them.
 test-diff:
-	$(GO) test -count=1 -timeout 1h -v ./internal/diff -run 'TestMutations|TestRewrites' -mutations $(MUTATIONS) -seed $(SEED)
+	$(GO) test -count=1 -timeout 1h -v ./internal/study/diff -run 'TestMutations|TestRewrites' -mutations $(MUTATIONS) -seed $(SEED)
 
 # Keeps what the program CODEX answers, for make test.
 CODEX ?= codex

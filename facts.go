@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // A Subject is a string that a rule's pattern is matched against, and the field

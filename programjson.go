@@ -3,7 +3,7 @@ package obstat
 import (
 	"fmt"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 

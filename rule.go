@@ -3,7 +3,7 @@ package obstat
 import (
 	"bytes"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 

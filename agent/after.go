@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // A Done says what became of a call that was decided before.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // antigravity is Antigravity: the JSON decides, exit codes do not. Its settings

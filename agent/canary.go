@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // A Canary is a forged call that must not simply run, in the agent's form.

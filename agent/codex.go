@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // codexMarkers are what Codex sets for its commands: the first always, those about its sandbox only inside of it.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // TestTrustHashRecipe: the hash is that of the sorted, compact JSON, with the

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // copilot is Copilot CLI. It has its own protocol, in camel case, and speaks

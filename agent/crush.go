@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // crush is Crush. An empty reply makes it ask by itself.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // cursor is Cursor. It has one event for tools, and older ones for commands, MCP

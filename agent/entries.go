@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // An Entry is one hook of an agent's settings.

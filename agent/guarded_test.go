@@ -9,13 +9,13 @@ import (
 )
 
 // guardedName is self-protection's table of the agents' settings.
-const guardedName = "../internal/protect/agents.txt"
+const guardedName = "../internal/guard/protect/agents.txt"
 
 const guardedHead = `# The agents' settings, made from package agent: go test ./agent -run Table -update
 `
 
 // guardedTable returns the table: a line for every place that an agent reads hooks
-// from, in the form of internal/protect/guarded.txt, and for every program, flag and
+// from, in the form of internal/guard/protect/guarded.txt, and for every program, flag and
 // variable that can take its hooks away.
 func guardedTable() string {
 	var lines []string
@@ -49,8 +49,8 @@ func guardedTable() string {
 	return guardedHead + strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
-// personName is the table of the agents' processes for internal/person.
-const personName = "../internal/person/agents.txt"
+// personName is the table of the agents' processes for internal/guard/person.
+const personName = "../internal/guard/person/agents.txt"
 
 // personTable returns the names of the agents' own processes, and the variables by which
 // their commands are marked.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // A Weight is the effect of a hook's allow on what the agent itself would do with the call.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // openCode is opencode. It has hooks in JavaScript only, so the protocol is

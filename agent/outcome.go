@@ -3,8 +3,8 @@ package agent
 import (
 	"bytes"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // An Outcome is the effect of a hook's reply on the agent.

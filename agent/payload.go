@@ -9,8 +9,8 @@ import (
 	"unicode"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // sent is a payload whose sender is to be told.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.

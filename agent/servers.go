@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // A serverPlace is a file in which an agent has servers of the Model Context Protocol.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // settings say where an agent reads hooks from and how an entry of obstat's is

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // A Level says how bad a finding is.

@@ -11,8 +11,8 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/doctor"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/guard/doctor"
 )
 
 // TestToyDoctor: doctor checks and proves an agent that was added to the list.

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // An Undo records an installation, so that taking it out gives back the very bytes:

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // windsurf is Windsurf: an exit code, and words on standard error.

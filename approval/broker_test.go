@@ -13,7 +13,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 func request(id, session string) *approval.Request {

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 // watched is a store that knows who is gone.

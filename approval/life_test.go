@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 func put(t *testing.T, b *approval.Broker, r *approval.Request) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 // login returns the approval of a person who is logged in.

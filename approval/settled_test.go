@@ -10,7 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 // TestSettledIsToldOnce: each way in which a request can end is told exactly

@@ -16,7 +16,7 @@ import (
 	profile "github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/chorus"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // A field may have several names; what is said of it is said of the one that was given.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // Without returns the configuration, and the bytes of the file, with the rule taken out that is

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // Pos returns the place of a byte offset of f.

@@ -3,8 +3,8 @@ package dialect
 import (
 	"testing"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/yamlx"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/yamlx"
 )
 
 func TestWithin(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // With returns the policy as it would be with the offers accepted.

@@ -3,7 +3,7 @@ package effect
 import (
 	"testing"
 
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
 )
 
 // corpus reads a list of commands.

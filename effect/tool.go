@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/shell"
 )
 

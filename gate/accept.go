@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/diff"
+	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/ledger"
 )
 

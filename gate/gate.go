@@ -21,8 +21,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/protect"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/guard/protect"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )

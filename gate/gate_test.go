@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/protect"
-	"github.com/obstat/obstat/internal/statedir"
+	"github.com/obstat/obstat/internal/guard/protect"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )

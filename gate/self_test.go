@@ -13,7 +13,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/protect"
+	"github.com/obstat/obstat/internal/guard/protect"
 	"github.com/obstat/obstat/ledger"
 )
 

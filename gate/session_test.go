@@ -10,8 +10,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/replay"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
+	"github.com/obstat/obstat/internal/study/replay"
 	"github.com/obstat/obstat/ledger"
 )
 

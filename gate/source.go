@@ -12,7 +12,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/person"
+	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )

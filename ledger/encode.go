@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // encodeMiddle returns the record as encoding/json would with the tags of its fields, from

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // Mask stands where a secret was: `TOKEN=[masked] make`.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // A walker copies a valid JSON text and masks on the way: a value that is no

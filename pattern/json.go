@@ -3,7 +3,7 @@ package pattern
 import (
 	"sync"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // JSON is equality of JSON values: the order of an object's members and the

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // Order compares: `>=10`, `<2026-12-31`, `>=09:00<17:00`. Where both are numbers they are compared as numbers,

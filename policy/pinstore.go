@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/person"
-	"github.com/obstat/obstat/internal/statedir"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/guard/person"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/paths"
 )

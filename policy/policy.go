@@ -18,7 +18,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/native"
-	"github.com/obstat/obstat/internal/person"
+	"github.com/obstat/obstat/internal/guard/person"
 )
 
 // Where says who makes a call, and where.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/internal/person"
+	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/paths"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
 	"github.com/obstat/obstat/shell"
 )
 

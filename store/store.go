@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/store/docs"
-	"github.com/obstat/obstat/internal/store/memory"
-	"github.com/obstat/obstat/internal/store/postgres"
-	"github.com/obstat/obstat/internal/store/sqlite"
+	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/internal/keep/memory"
+	"github.com/obstat/obstat/internal/keep/postgres"
+	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
 

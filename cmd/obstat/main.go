@@ -1,11 +1,11 @@
 // Command obstat says what an agent's tool calls may do: allow, ask or deny,
-// and why. Everything it does is in internal/cli.
+// and why. Everything it does is in internal/face/cli.
 package main
 
 import (
 	"os"
 
-	"github.com/obstat/obstat/internal/cli"
+	"github.com/obstat/obstat/internal/face/cli"
 )
 
 func main() { os.Exit(int(cli.Main(os.Args[1:], cli.System()))) }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/dialect/adkfluent"
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // The answers that the real system gave to 885 calls.

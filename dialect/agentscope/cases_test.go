@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/dialect/agentscope"
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // differences reads the list of cases that are known to differ.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // TestFidelity runs the edges of the document; the note of each case cites the section.

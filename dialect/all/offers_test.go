@@ -8,8 +8,8 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
-	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // settled tells whether the call is allowed with the offers, each by itself or all of them.

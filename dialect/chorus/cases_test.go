@@ -6,7 +6,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/chorus"
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // load reads one file, agent.json unless it is named otherwise.

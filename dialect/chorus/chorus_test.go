@@ -13,7 +13,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/chorus"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
 )
 
 func call(tool, input string) *obstat.Call {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // The keys of the files. The first two are the document's; for what it leaves

@@ -10,7 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/lint"
+	"github.com/obstat/obstat/internal/study/lint"
 )
 
 var world = &obstat.Snapshot{HomeDir: "/home/u", Links: map[string]string{"/w/link": "/etc"}}

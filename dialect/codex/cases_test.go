@@ -5,9 +5,9 @@ import (
 
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/codex"
-	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/cases/casestest"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/study/cases"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // TestProgram: the answers of the real program to generated pairs of rules and commands,

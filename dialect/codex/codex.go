@@ -9,8 +9,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/tomlx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tomlx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // Dialect reads Codex's rules. The zero value is ready for use.

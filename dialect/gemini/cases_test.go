@@ -5,9 +5,9 @@ import (
 
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/gemini"
-	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/cases/casestest"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/study/cases"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // stricter are the cases in which the answer is not the real policy engine's, with the floor

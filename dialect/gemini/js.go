@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
+	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
 

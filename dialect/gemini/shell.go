@@ -6,7 +6,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )

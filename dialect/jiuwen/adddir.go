@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // sourceAddDir marks the overrides that add-dir writes.

@@ -3,7 +3,7 @@ package jiuwen
 import (
 	"testing"
 
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // TestRecorded runs what the document decides, or leaves to the original; what

@@ -8,7 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
-	"github.com/obstat/obstat/internal/pytext"
+	"github.com/obstat/obstat/internal/format/pytext"
 	"github.com/obstat/obstat/paths"
 )
 

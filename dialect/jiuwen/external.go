@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/paths"
 )
 

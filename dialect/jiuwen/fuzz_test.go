@@ -8,8 +8,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // FuzzLoad: no text makes loading or deciding panic, every problem has a place

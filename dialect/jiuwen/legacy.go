@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // legacy is the tool-level matcher that is in force without schema:

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
 

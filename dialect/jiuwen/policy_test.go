@@ -11,9 +11,9 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/cases"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
-	"github.com/obstat/obstat/internal/pytext"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/study/cases"
 )
 
 // TestChannels: calls of a channel that is not checked are allowed, whatever

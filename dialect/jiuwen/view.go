@@ -8,8 +8,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // params are the settings that the view and the checks need.

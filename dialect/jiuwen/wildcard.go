@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/pytext"
+	"github.com/obstat/obstat/internal/format/pytext"
 	"github.com/obstat/obstat/pattern"
 )
 

@@ -3,8 +3,8 @@ package native
 import (
 	"strings"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // Schema returns a JSON Schema of obstat.yaml, for editors that complete and check keys. It is made of

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/dialect/native"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/textedit"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // valid tells whether a value fits a schema, by the keywords that ours has.

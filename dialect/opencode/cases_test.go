@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/obstat/obstat/internal/cases/casestest"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
 )
 
 // TestCases runs the document's answers, the program's, and what the program

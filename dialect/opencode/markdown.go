@@ -7,8 +7,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/yamlx"
+	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/format/yamlx"
 )
 
 // isMarkdown tells whether a file is an agent file.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
 	"github.com/obstat/obstat/shell"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
-	"github.com/obstat/obstat/internal/yamlx"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/format/yamlx"
 )
 
 // Dialect reads opencode's configuration. The zero value is ready for use.

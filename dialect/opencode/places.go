@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // placer collects places.

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/pytext"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/pytext"
 )
 
 // A key names the calls that an answer is for: one call, a whole tool, or a call by

@@ -13,7 +13,7 @@ import (
 
 	"github.com/obstat/obstat/dialect/adkfluent"
 	host "github.com/obstat/obstat/host/adkfluent"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
 )
 
 // A vector is one operation of the original, recorded.

@@ -17,7 +17,7 @@ import (
 	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/gate"
 	host "github.com/obstat/obstat/host/adkfluent"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

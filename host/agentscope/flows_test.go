@@ -13,8 +13,8 @@ import (
 	agentscopefile "github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/agentscope"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

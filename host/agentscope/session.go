@@ -22,7 +22,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/policy"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/chorus"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/internal/display"
+	"github.com/obstat/obstat/internal/face/display"
 )
 
 // A Question is a confirmation as it is put to people.

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/dialect/jiuwen"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/pytext"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/pytext"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/ledger"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/jiuwen"
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/textedit"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
 )
 
 // A Store is a config.yaml that can be changed. Update hands the bytes to fn

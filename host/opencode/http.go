@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/obstat/obstat/internal/jsonx"
-	"github.com/obstat/obstat/internal/tree"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // HandlerOptions are for [NewHandler]; nil means the zero value.

@@ -17,8 +17,8 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/gate"
-	"github.com/obstat/obstat/internal/jsonl/jsonltest"
-	"github.com/obstat/obstat/internal/store/memory"
+	"github.com/obstat/obstat/internal/format/jsonl/jsonltest"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 // loaded loads a permission object as a file of the program, or of the document.

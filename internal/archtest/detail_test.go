@@ -10,7 +10,7 @@ import (
 func TestDetailIsForPeople(t *testing.T) { check(t, detailDecides) }
 
 // printers are the files that take an effect's Detail apart to print it.
-var printers = map[string]bool{"internal/explain/would.go": true}
+var printers = map[string]bool{"internal/study/explain/would.go": true}
 
 // detailDecides finds code that compares or searches an effect's Detail. Its words are for
 // people and may be changed in the knowledge base at any time; what decides is a tag.

@@ -3,7 +3,6 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"strings"
 	"testing"
 )
@@ -103,67 +102,6 @@ func receiver(d *ast.FuncDecl) string {
 			return t.Name
 		default:
 			return ""
-		}
-	}
-}
-
-func TestSizes(t *testing.T) { check(t, sizes) }
-
-func sizes(m *module) []finding {
-	var out []finding
-	for _, sources := range m.dirs {
-		for _, s := range sources {
-			if s.lines > maxFileLines && longFiles[s.name] == "" {
-				out = append(out, finding{s.name, fmt.Sprintf("%d lines; a file has at most %d, so that it can be read in one sitting", s.lines, maxFileLines)})
-			}
-			if s.test {
-				continue // a table test is as long as its table
-			}
-			for _, d := range s.ast.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				if !ok {
-					continue
-				}
-				if n := m.span(f); n > maxFuncLines && longFuncs[s.name+" "+f.Name.Name] == "" {
-					out = append(out, finding{m.at(f), fmt.Sprintf("%s has %d lines; a function has at most %d", f.Name.Name, n, maxFuncLines)})
-				}
-			}
-		}
-	}
-	return out
-}
-
-// span returns how many lines a node takes, the comment above not counted.
-func (m *module) span(n ast.Node) int {
-	pos, end := n.Pos(), n.End()
-	if f, ok := n.(*ast.FuncDecl); ok && f.Doc != nil {
-		pos = f.Type.Func
-	}
-	line := func(p token.Pos) int { return m.fset.Position(p).Line }
-	return line(end) - line(pos) + 1
-}
-
-func TestExceptionsAreNeeded(t *testing.T) {
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]bool{}
-	for _, sources := range m.dirs {
-		for _, s := range sources {
-			files[s.name] = s.lines > maxFileLines
-			for _, d := range s.ast.Decls {
-				if f, ok := d.(*ast.FuncDecl); ok {
-					files[s.name+" "+f.Name.Name] = m.span(f) > maxFuncLines
-				}
-			}
-		}
-	}
-	for _, table := range []map[string]string{longFiles, longFuncs} {
-		for name := range table {
-			if !files[name] {
-				t.Errorf("%s is short enough now; take it off the table of exceptions", name)
-			}
 		}
 	}
 }

@@ -27,7 +27,6 @@ type source struct {
 	name  string // path from the module root
 	dir   string
 	test  bool
-	lines int
 	ast   *ast.File
 }
 
@@ -49,7 +48,7 @@ func (m *module) add(name string, text []byte) error {
 	if dir == "." {
 		dir = ""
 	}
-	m.dirs[dir] = append(m.dirs[dir], &source{name, dir, strings.HasSuffix(name, "_test.go"), m.fset.File(f.Pos()).LineCount(), f})
+	m.dirs[dir] = append(m.dirs[dir], &source{name, dir, strings.HasSuffix(name, "_test.go"), f})
 	return nil
 }
 

@@ -41,7 +41,8 @@ func TestRulesBite(t *testing.T) {
 		{exportedDocs, "x/a.go", "package x\ntype T int", "T is exported"},
 		{exportedDocs, "x/a.go", "package x\nvar V = 1", "V is exported"},
 
-		{sizes, "x/a.go", "package x" + strings.Repeat("\n", 600), "600 lines"},
+		{sizes, "x/a.go", "package x\nfunc f() {" + strings.Repeat("if a && b {}\n", 13) + "}", "f has 27 branches"},
+		{sizes, "x/a.go", "package x\nfunc f() {" + strings.Repeat("if a && b {}\n", 12) + "}", ""},
 		{sizes, "x/a.go", "package x\nfunc f() {" + strings.Repeat("\n", 90) + "}", "f has 91 lines"},
 
 		{detailDecides, "effect/a.go", "package effect\nfunc f(e *Effect) bool { return e.Detail == \"redirect\" }", "looks at its Tags"},

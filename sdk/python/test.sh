@@ -51,7 +51,7 @@ if [ -n "${FULL:-}" ]; then
 	bin=$(env wasm)
 	sh ../typescript/wasm.sh "$cache/bin/obstat.wasm"
 	OBSTAT_WASM="$cache/bin/obstat.wasm" "$bin/python" -m pytest -q tests/wasm_engine.py
-	(cd ../.. && OBSTAT_WASM_HOST="$bin/python $here/tests/wasm_host.py" go test -count=1 -run TestWASM ./internal/inprocess)
+	(cd ../.. && OBSTAT_WASM_HOST="$bin/python $here/tests/wasm_host.py" go test -count=1 -run TestWASM ./internal/face/inprocess)
 fi
 # The frameworks' own tests with obstat in their place. AgentScope's are in its repository alone.
 if [ -n "${FULL:-}" ]; then

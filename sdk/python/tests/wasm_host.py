@@ -1,4 +1,4 @@
-"""Runs a module on the messages of standard input, one a line, as internal/inprocess/testdata/host.mjs does."""
+"""Runs a module on the messages of standard input, one a line, as internal/face/inprocess/testdata/host.mjs does."""
 
 from __future__ import annotations
 

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/study/explain"
+)
+
+// callOptions say which call a command works with.
+type callOptions struct {
+	Tool  string
+	Input string // JSON
+
+	Command, Path, URL string // the one field of the input that matters
+
+	Roots    []string
+	Mode     string
+	Channel  string
+	Agent    string
+	User     string
+	Roles    []string
+	Subjects []string
+
+	Session string   // its marks are those that its hooks have kept
+	After   []string // further marks
+	Branch  string
+	Time    string
+	Hint    string
+	when    time.Time // Time, read
+}
+
+func (o *callOptions) flags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&o.Command, "command", "", "the `command` of a shell call, in place of INPUT-JSON")
+	fl.StringVar(&o.Path, "path", "", "the `path` of a call to a file tool, in place of INPUT-JSON")
+	fl.StringVar(&o.URL, "url", "", "the `URL` of a call that fetches, in place of INPUT-JSON")
+	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
+	fl.StringVarP(&o.Mode, "mode", "m", "", "`mode` to decide in (default: the policy's)")
+	fl.StringVar(&o.Channel, "channel", "", "`channel` that the call comes through")
+	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent")
+	fl.StringVar(&o.User, "user", "", "`name` of the user that the agent works for")
+	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the user")
+	fl.StringVar(&o.Session, "session", "", "`id` of the agent's session: what it did so far counts for rules with after")
+	fl.StringArrayVar(&o.After, "after", nil, "`text` of an after of the policy: as if the session had done that, and nothing else")
+	fl.StringVar(&o.Branch, "branch", "", "`name` of the branch that is checked out (default: the one that is)")
+	fl.StringVar(&o.Time, "time", "", "`time` of the call: 22:30, 2026-01-31T15:04 (default: now)")
+	fl.StringVar(&o.Hint, "hint", "", "what the tool's MCP server says of it: `read-only`, additive or destructive")
+	complete(cmd, "hint", hints...)
+	fl.StringArrayVar(&o.Subjects, "subject", nil, "`text` to match in place of what the dialect makes of the input")
+}
+
+// fields are the flags that stand for an input.
+func (o *callOptions) fields() map[string]string {
+	out := map[string]string{}
+	for k, v := range map[string]string{"command": o.Command, "path": o.Path, "url": o.URL} {
+		if v != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// args takes the positional arguments: TOOL and INPUT-JSON.
+func (o *callOptions) args(args []string) error {
+	if len(args) == 0 {
+		if len(o.fields()) > 0 {
+			return usagef("--command, --path and --url need a TOOL")
+		}
+		return nil
+	}
+	o.Tool = args[0]
+	if len(args) > 1 {
+		if len(o.fields()) > 0 {
+			return usagef("give INPUT-JSON or --command, --path and --url, not both")
+		}
+		o.Input = args[1]
+	}
+	switch {
+	case o.Tool == "":
+		return usagef("TOOL is empty")
+	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"):
+		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}", o.Tool, agent.Quote(o.Tool))
+	}
+	return nil
+}
+
+// call makes the call that o describes. Agents have different names for a
+// tool's path: of those that are known the first is taken that the policy's
+// dialect can read.
+func (o *callOptions) call(p *loaded, w obstat.World) (*obstat.Call, error) {
+	c := &obstat.Call{Tool: o.Tool}
+	o.defaults(c, p.Dir)
+	if o.Input != "" {
+		c.Input = json.RawMessage(o.Input)
+		return c, o.checkInput()
+	}
+	fields := o.fields()
+	fault := func(input string) string {
+		named := *c
+		named.Input = json.RawMessage(input)
+		for _, f := range p.Loaded.Policy.Decide(&named, w).Faults {
+			return f.Msg
+		}
+		return ""
+	}
+	// A name that the tool does not have leaves the call with the fault that it has without it.
+	missing, best := fault("{}"), ""
+	for n := 0; n < maxNames && len(fields) > 0; n++ {
+		input := map[string]string{}
+		for kind, text := range fields {
+			input[fieldName(o.Tool, kind, n)] = text
+		}
+		b, err := marshal(input)
+		if err != nil {
+			return nil, err
+		}
+		text := string(bytes.TrimSpace(b))
+		said := fault(text)
+		if n == 0 || said == "" || said != missing && fault(best) == missing {
+			best = text
+		}
+		if said == "" {
+			break
+		}
+	}
+	if best != "" {
+		c.Input = json.RawMessage(best)
+	}
+	return c, nil
+}
+
+// maxNames bounds how many names of a field are tried.
+const maxNames = 8
+
+// checkInput refuses an INPUT-JSON that is not JSON, with the way to write a command.
+func (o *callOptions) checkInput() error {
+	_, problems := jsonx.Parse([]byte(o.Input), jsonx.Options{NUL: true})
+	f := dialect.File{Name: "INPUT-JSON", Data: []byte(o.Input)}
+	err := f.Problems(problems).Fatal()
+	if err == nil || strings.HasPrefix(strings.TrimSpace(o.Input), "{") {
+		return err
+	}
+	hint := fmt.Sprintf("write the input as a JSON object, or a command as Bash --command %s", agent.Quote(o.Tool+" "+o.Input))
+	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
+		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
+	} else if len(t.Paths) > 0 {
+		hint = fmt.Sprintf("write %s --path %s", o.Tool, agent.Quote(o.Input))
+	}
+	return obstat.Errors{{Code: obstat.CodeSyntax, Msg: fmt.Sprintf("INPUT-JSON is not JSON: %s", o.Input), Hint: hint}}
+}
+
+// fieldName returns the n-th name that a tool may have for its command, path or
+// URL; the last where there are not so many.
+func fieldName(tool, kind string, n int) string {
+	t, _ := effect.Lookup(tool)
+	names := map[string][]string{"command": t.Command, "path": t.Paths, "url": t.URL}[kind]
+	if len(names) == 0 {
+		return kind
+	}
+	return names[min(n, len(names)-1)]
+}
+
+// defaults fills in the fields that a call leaves empty.
+func (o *callOptions) defaults(c *obstat.Call, dir string) {
+	if c.Dir == "" {
+		c.Dir = dir
+	}
+	if c.Roots == nil {
+		for _, r := range o.Roots {
+			if !filepath.IsAbs(r) {
+				r = filepath.Join(dir, r)
+			}
+			c.Roots = append(c.Roots, r)
+		}
+		if len(c.Roots) == 0 {
+			c.Roots = []string{c.Dir}
+		}
+	}
+	if c.Mode == "" {
+		c.Mode = obstat.Mode(o.Mode)
+	}
+	if c.Subjects == nil {
+		c.Subjects = o.Subjects
+	}
+	if c.Roles == nil {
+		c.Roles = o.Roles
+	}
+	if c.Time.IsZero() {
+		c.Time = o.when
+	}
+	if c.After == nil {
+		c.After = o.After
+	}
+	for to, from := range map[*string]string{&c.Channel: o.Channel, &c.Agent: o.Agent, &c.User: o.User, &c.Session: o.Session, &c.Branch: o.Branch, &c.Hint: o.Hint} {
+		if *to == "" {
+			*to = from
+		}
+	}
+}
+
+// hints are the words of [obstat.Call.Hint].
+var hints = []string{"read-only", "additive", "destructive"}
+
+// check refuses circumstances that the policy cannot be asked about, which would get an answer
+// for a typing mistake: a mode that it does not have, an after that no rule of it names.
+func (o *callOptions) check(p *loaded) error {
+	var out obstat.Errors
+	unknown := func(msg, name, hint string, known []string) {
+		if name != "" && !slices.Contains(known, name) {
+			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf(msg, name), Hint: hint + strings.Join(known, ", ")})
+		}
+	}
+	unknown("the policy has no mode %q", o.Mode, "it has ", modesOf(p.Program))
+	unknown("there is no hint %q", o.Hint, "servers say ", hints)
+	var marks []string
+	for _, pol := range p.inForce.Policies {
+		marks = append(marks, pol.Loaded.Policy.Marks()...)
+	}
+	slices.Sort(marks)
+	marks = slices.Compact(marks)
+	hint := "its rules come after: "
+	if len(marks) == 0 {
+		hint = "no rule of it has an after"
+	}
+	for i, text := range o.After {
+		o.After[i] = strings.Join(strings.Fields(text), " ")
+		unknown("no rule of the policy comes after %q", o.After[i], hint, marks)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	var err error
+	o.when, err = readTime("--time", o.Time, time.Now())
+	return err
+}
+
+// callWords names a call by its tool and its command, path or URL: `Bash git status`.
+func callWords(c *obstat.Call) string {
+	if text := explain.TextOf(c); text != c.Tool {
+		return c.Tool + " " + text
+	}
+	return c.Tool
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	jiuwendialect "github.com/obstat/obstat/dialect/jiuwen"
+	"github.com/obstat/obstat/host/jiuwen"
+	"github.com/obstat/obstat/internal/keep/sqlite"
+)
+
+// jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
+type jiuwenOptions struct {
+	*Factory
+	Config string
+	Locale string
+	Args   []string
+}
+
+func (o *jiuwenOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Config, "config", "", "the config.yaml `file` (default: in $JIUWENSWARM_CONFIG_DIR, else ~/.jiuwenswarm/config)")
+}
+
+// store returns the file that o names.
+func (o *jiuwenOptions) store() (jiuwen.File, error) {
+	if o.Config != "" {
+		return jiuwen.File(o.Config), nil
+	}
+	home, _ := o.World.Home("")
+	f, err := jiuwen.DefaultFile(os.Getenv, home)
+	if err != nil {
+		return "", usagef("%v; name the file with --config", err)
+	}
+	return f, nil
+}
+
+// permissionsJSON is the output of obstat permissions --json.
+type permissionsJSON struct {
+	V    int    `json:"v"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+func newPermissionsCmd(f *Factory) *cobra.Command {
+	o := &jiuwenOptions{Factory: f}
+	cmd := command("permissions", some(0, -1), func(_ context.Context, args []string) error {
+		o.Args = args
+		return permissionsRun(o)
+	})
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.Locale, "locale", jiuwen.Locale(os.Getenv), "`language` of the answers: zh or en")
+	cmd.Flags().Lookup("locale").DefValue = "" // that of the environment
+	return cmd
+}
+
+func permissionsRun(o *jiuwenOptions) error {
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	if len(o.Args) > 0 {
+		if _, err := o.meant(string(store)); err != nil {
+			return err
+		}
+	}
+	h := &jiuwen.Handler{Store: store, User: userName()}
+	if db, err := sqlite.DefaultPath(); err == nil && len(o.Args) > 0 {
+		if h.Ledger, err = sqlite.Log(db, os.Getenv); err != nil {
+			return fmt.Errorf("the change could not be written to the ledger: %w", err)
+		}
+	}
+	c := &jiuwen.Command{Caller: h, Locale: o.Locale}
+	it := c.Run(strings.Join(o.Args, " "))
+	code, out := ExitOK, o.IO.Out
+	if !it.OK() {
+		code, out = ExitError, o.IO.Err
+	}
+	if o.jsonFlag {
+		return cmp.Or(writeJSON(o.IO.Out, permissionsJSON{1, it.OK(), it.Text}), done(code))
+	}
+	for line := range strings.SplitSeq(it.Text, "\n") {
+		if _, err := fmt.Fprintln(out, visible(line)); err != nil {
+			return err
+		}
+	}
+	if it.Rule != "" {
+		o.problems(o.IO.Err, o.idle(string(store), it.Rule), false)
+	}
+	return done(code)
+}
+
+// idle warns of a rule that was just written and decides nothing: it is not read, or
+// another one is before it.
+func (o *jiuwenOptions) idle(name, id string) obstat.Errors {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	l, err := dialect.Load(jiuwendialect.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: name, Data: data}}})
+	if err != nil {
+		return nil // validate says it
+	}
+	for _, rules := range l.Program.Rules {
+		for _, r := range rules {
+			if r.ID == "rules["+id+"]" {
+				return o.overruled(l, &r)
+			}
+		}
+	}
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: obstat.Pos{File: name}, Msg: "the rule is written and not read: the file has no `schema: tiered_policy`",
+		Hint: "add that line under permissions, or set a level for the whole tool"}}
+}
+
+// overruled warns of a rule that does not decide a call that it is about, `ls x` for
+// `ls *`, and names what does.
+func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Errors {
+	_, pattern, _ := strings.Cut(strings.TrimSuffix(r.Source, ")"), "(")
+	text := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
+	input, err := json.Marshal(map[string]string{"command": text, "path": text})
+	if err != nil || strings.HasPrefix(strings.ToLower(pattern), "re:") {
+		return nil
+	}
+	d := l.Policy.Decide(&obstat.Call{Tool: r.Tool.Text, Input: input}, o.World)
+	if d.Verdict == r.Verdict {
+		return nil
+	}
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Hint: "change or delete that one, or ask `obstat explain`",
+		Msg: fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
+}
+
+// addDirJSON is the output of obstat add-dir --json.
+type addDirJSON struct {
+	V int `json:"v"`
+	*jiuwendialect.Trusted
+}
+
+func newAddDirCmd(f *Factory) *cobra.Command {
+	o := &jiuwenOptions{Factory: f}
+	cmd := command("add-dir", some(1, 1), func(_ context.Context, args []string) error {
+		o.Args = args
+		return addDirRun(o)
+	})
+	o.flags(cmd)
+	return cmd
+}
+
+func addDirRun(o *jiuwenOptions) error {
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if _, err := o.meant(string(store)); err != nil {
+		return err
+	}
+	t, err := jiuwen.AddDir(store, o.World, cwd, o.Args[0])
+	if err != nil {
+		return err
+	}
+	text := "trusted: " + t.Dir
+	if !t.Overrides {
+		text += " (external_directory only: the tiered policy is not in force)"
+	}
+	return o.show(addDirJSON{1, t}, func(s *screen) { s.printf("%s\n", visible(text)) })
+}

@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/internal/face/hook"
+	"github.com/obstat/obstat/internal/face/mcp"
+	inforce "github.com/obstat/obstat/policy"
+)
+
+// mcpOptions are the options of obstat mcp.
+type mcpOptions struct {
+	*Factory
+	Name  string
+	Agent string
+	Wait  string
+	Forms string
+	// Upstream is the address of the server, in place of a command; Listen is where
+	// clients reach the gateway, in place of standard input.
+	Upstream, Listen string
+	Config           string // a file with mcpServers
+	Headers          []string
+	Origins          []string
+	Hosts            []string
+	Policy           policyOptions
+	Getenv           func(string) string
+}
+
+func newMCP(f *Factory) *cobra.Command {
+	o := &mcpOptions{Factory: f, Getenv: os.Getenv}
+	cmd := command("mcp", some(0, -1), func(ctx context.Context, args []string) error {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return mcpRun(ctx, o, args)
+	})
+	o.flags(cmd)
+	cmd.Flags().SetInterspersed(false) // what comes behind the command is the server's
+	cmd.AddCommand(newMCPTools(f), &cobra.Command{Use: "canary", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }})
+	return cmd
+}
+
+func (o *mcpOptions) flags(cmd *cobra.Command) {
+	o.Policy.flags(cmd, true)
+	cmd.Flags().StringVar(&o.Name, "name", "", "`name` of the server, as rules have it: mcp__NAME__TOOL (default: that of its program)")
+	cmd.Flags().StringVar(&o.Agent, "agent", "", "`name` of the agent that makes the calls (default: told by the client)")
+	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask where the client cannot show a form: `auto`, off, or how long")
+	cmd.Flags().StringVar(&o.Forms, "forms", "on", "ask through the client's own forms where it has them: `on` or off")
+	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP, in place of COMMAND")
+	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address of --upstream, as `Name: value`; ${NAME} is a variable")
+	cmd.Flags().StringVar(&o.Listen, "listen", "", "serve clients over HTTP on `host:port`, in place of standard input and output")
+	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers: serve all of them as one server, and at --listen each as /mcp/NAME as well")
+	cmd.Flags().StringArrayVar(&o.Origins, "origin", nil, "`origin` of web pages that may call --listen")
+	cmd.Flags().StringArrayVar(&o.Hosts, "host", nil, "`name` by which --listen is called, besides localhost")
+	complete(cmd, "forms", "on", "off")
+	complete(cmd, "agent", agent.Agents()...)
+}
+
+func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
+	switch {
+	case o.Listen != "" && !local(o.Listen):
+		return usagef("%s can be reached from other machines, and the gateway knows nobody by a token: listen on localhost, or use obstat serve --mcp, which does", o.Listen)
+	case o.Listen == "" && len(o.Hosts)+len(o.Origins) > 0:
+		return usagef("--host and --origin go with --listen")
+	case o.Upstream == "" && len(o.Headers) > 0:
+		return usagef("--header goes with --upstream")
+	}
+	if o.Config != "" {
+		return o.many(ctx, args)
+	}
+	if (len(args) == 0) == (o.Upstream == "") {
+		return usagef("say how the server is started (obstat mcp -- COMMAND ARGS) or where it is (--upstream URL)")
+	}
+	st, err := o.station(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var process *mcp.Process
+	var remote *mcp.Remote
+	name := o.Name
+	if o.Upstream != "" {
+		if remote, err = o.remote(); err != nil {
+			return err
+		}
+		name = cmp.Or(name, hostOf(o.Upstream))
+	} else {
+		process = &mcp.Process{Command: args, Stderr: o.IO.Err}
+		name = cmp.Or(name, serverName(args))
+	}
+	g, err := st.Guard(name)
+	switch {
+	case err != nil:
+		return err
+	case o.Listen != "":
+		return o.listen(ctx, g.Handler(process, remote, &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}))
+	case remote != nil:
+		return g.ServeRemote(ctx, remote, o.IO.In, o.IO.Out)
+	}
+	return g.Serve(ctx, process, o.IO.In, o.IO.Out)
+}
+
+// many serves the servers of a file: as one, whose tools have the server's name in front, and
+// over HTTP each by itself as well.
+func (o *mcpOptions) many(ctx context.Context, args []string) error {
+	if len(args) > 0 || o.Upstream != "" || o.Name != "" {
+		return usagef("--config names all servers: obstat mcp --config mcp.json [--listen localhost:7070]")
+	}
+	st, err := o.station(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	b := &mcp.Bundle{Version: thisVersion().Version, Log: o.IO.Err}
+	if b.Members, err = members(o.Config, o.IO.Err, st.Guard); err != nil {
+		return err
+	}
+	if o.Listen == "" {
+		return b.Serve(ctx, o.IO.In, o.IO.Out)
+	}
+	addressed := &mcp.HTTPOptions{Hosts: o.Hosts, Origins: o.Origins}
+	mux := http.NewServeMux()
+	serve := func(what, path string, f *mcp.Front) {
+		mux.Handle(path, f)
+		context.AfterFunc(ctx, f.Close)
+		fmt.Fprintf(o.IO.Err, "obstat mcp: %s at %s\n", what, path)
+	}
+	serve("all of them", "/mcp", b.Handler(addressed))
+	for _, m := range b.Members {
+		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, addressed))
+	}
+	return o.listen(ctx, mux)
+}
+
+// members returns the servers of a file, each with its guard.
+func members(file string, words io.Writer, guard func(name string) (*mcp.Guard, error)) (out []mcp.Member, err error) {
+	list, err := agent.Servers(&agent.Where{}, file)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s has no mcpServers", file)
+	}
+	for i := range list {
+		g, err := guard(list[i].Name)
+		m := mcp.Member{Guard: g}
+		if m.Process, m.Remote = reached(&list[i], words); err == nil && m.Remote != nil {
+			err = m.Remote.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", file, list[i].Name, err)
+		}
+		out = append(out, m)
+	}
+	return out, err
+}
+
+// reached returns how a server of agents' settings is reached: as a process, or at an address.
+func reached(s *agent.Server, words io.Writer) (*mcp.Process, *mcp.Remote) {
+	if s.URL != "" {
+		return nil, &mcp.Remote{URL: s.URL, Header: s.Header}
+	}
+	return &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: words}, nil
+}
+
+// hostOf returns the host of an address, "" where it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// remote returns the server at the address, with the gateway's own credentials.
+func (o *mcpOptions) remote() (*mcp.Remote, error) {
+	r := &mcp.Remote{URL: o.Upstream, Header: http.Header{}}
+	for _, h := range o.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usagef("--header takes `Name: value`, not %q", h)
+		}
+		r.Header.Set(strings.TrimSpace(name), os.Expand(strings.TrimSpace(value), o.Getenv))
+	}
+	if err := r.Check(); err != nil {
+		return nil, usagef("%s", err)
+	}
+	return r, nil
+}
+
+// listen serves clients over HTTP until ctx ends.
+func (o *mcpOptions) listen(ctx context.Context, h http.Handler) error {
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.IO.Err, "obstat mcp: http://%s\n", l.Addr())
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = s.Close()
+	}()
+	if err := s.Serve(l); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// station opens what guards servers.
+func (o *mcpOptions) station(ctx context.Context) (*mcp.Station, error) {
+	opts, err := o.Policy.options()
+	if err != nil {
+		return nil, err
+	}
+	w, err := hook.ParseWaiting(o.Wait)
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
+	if o.Forms != "on" && o.Forms != "off" {
+		return nil, usagef("--forms takes on or off, not %q", o.Forms)
+	}
+	if o.Getenv(noWait) == "off" {
+		w = hook.Waiting{Off: true}
+	}
+	dir, err := o.dir(o.Policy.Dir)
+	if err != nil {
+		return nil, err
+	}
+	exe, _ := os.Executable() // "" where that is not known
+	return mcp.Open(ctx, mcp.Options{Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}, Dir: dir, Agent: o.Agent,
+		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
+}
+
+// serverName makes a name of the program that is started: `server-github` of
+// `npx -y @modelcontextprotocol/server-github`.
+func serverName(args []string) string {
+	name := filepath.Base(args[0])
+	switch strings.TrimSuffix(name, ".exe") {
+	case "npx", "uvx", "pipx", "node", "python", "python3", "bunx", "docker", "uv", "deno", "bun", "sh", "bash", "env":
+		for _, a := range args[1:] {
+			if !strings.HasPrefix(a, "-") && a != "run" && a != "exec" && a != "tool" {
+				name = a
+				break
+			}
+		}
+	}
+	name = filepath.Base(name)
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i] // the version
+	}
+	for _, ext := range []string{".js", ".mjs", ".py", ".exe", ".ts"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return fmt.Sprint(name)
+}

@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/keep/sqlite"
+	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/policy"
+)
+
+// policyOptions say which configuration a command works with.
+type policyOptions struct {
+	Files   []string
+	Dialect string
+	Options []string
+	Floor   string
+	Dir     string
+	// Parse reads the files also where an accepted Program stands for them, for
+	// commands that show the problems of a file.
+	Parse bool
+}
+
+func (o *policyOptions) flags(cmd *cobra.Command, files bool) {
+	fl := cmd.Flags()
+	if files {
+		fl.StringArrayVarP(&o.Files, "policy", "p", nil, "configuration `file`, lowest precedence first; [LAYER=]FILE (default: the policy in force in the directory)")
+	}
+	fl.StringVarP(&o.Dialect, "dialect", "d", "", "`name` of the files' dialect (default: told by name and shape)")
+	fl.StringArrayVarP(&o.Options, "option", "o", nil, "option of the dialect, as `name=value`")
+	fl.StringVar(&o.Floor, "floor", "", "whether every part of a call is put to the rules: `on` or off (default on)")
+	fl.StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call, and where files are looked for (default: the current one)")
+	complete(cmd, "dialect", all.Names()...)
+	complete(cmd, "floor", "on", "off")
+}
+
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	// The flag exists: it was made just before.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// loaded is the configuration that a command works with. Where several policies
+// are in force, the embedded one is that of the project.
+type loaded struct {
+	*policy.Policy
+	inForce *policy.InForce
+	finder  *policy.Finder
+	gate    *gate.Gate // see decide
+	where   policy.Where
+	Dir     string // absolute
+	Found   bool   // no file was named
+
+	looked  bool          // for records
+	records *sqlite.Store // see also; nil: there are none
+}
+
+// close closes the records, if they were looked at.
+func (p *loaded) close() {
+	if p.records != nil {
+		p.records.Close()
+	}
+}
+
+// short returns names as they are written from the current directory, where that is
+// shorter.
+func (f *Factory) short(names ...string) string {
+	wd, err := os.Getwd()
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = name
+		if rel, relErr := filepath.Rel(wd, name); err == nil && relErr == nil && len(rel) < len(name) {
+			out[i] = rel
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// shorten writes the names of files in a text as they are written from the current directory.
+func (f *Factory) shorten(text string, names []string) string {
+	for _, name := range names {
+		text = strings.ReplaceAll(text, name, f.short(name))
+	}
+	return text
+}
+
+// title names a policy: by its files, if it has some.
+func (f *Factory) title(names []string) string {
+	if len(names) == 0 {
+		return "the built-in policy"
+	}
+	return f.short(names...)
+}
+
+// InForce returns the policies in force where a call is made.
+func (p *loaded) InForce(call *obstat.Call) (*policy.InForce, error) {
+	if !p.Found || call.Dir == p.Dir && call.Agent == p.where.Agent {
+		return p.inForce, nil
+	}
+	at := p.where
+	at.Agent, at.Dir, at.Roots = call.Agent, call.Dir, call.Roots
+	return p.finder.Find(&at)
+}
+
+// Accept refuses: commands that only look change no policy.
+func (*loaded) Accept(context.Context, *gate.Accepted) error {
+	return errors.New("this command accepts nothing")
+}
+
+// decide answers a call as a gate judges it, by everything that is in force where
+// it is made.
+func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, error) {
+	if p.gate == nil {
+		opts := gate.Options{Policy: p, World: world, NoStart: true}
+		dir, err := statedir.Dir(os.Getenv)
+		if err == nil {
+			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
+		}
+		if p.gate, err = gate.Open(context.Background(), opts); err != nil {
+			return policy.Ruling{}, err
+		}
+	}
+	a, self := p.gate.Judge(context.Background(), call)
+	if a.From == nil {
+		a.From, a.Call = p.Policy, *call
+	}
+	if a.From.OnDisk && a.Waits == "" && !self {
+		a.Offers = a.From.Offers(&a.Call, world, &a.Decision)
+	}
+	return a, nil
+}
+
+// maxPolicy bounds a configuration file.
+const maxPolicy = 256 << 20
+
+// load reads and compiles the configuration that o names, or the one in force.
+func (f *Factory) load(o *policyOptions) (*loaded, error) {
+	p, err := f.find(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.inForce.Err(); err != nil && !p.inForce.Bound() {
+		return nil, err
+	}
+	p.Policy = p.inForce.Main()
+	return p, nil
+}
+
+// find finds the configuration that o names, or the one in force.
+func (f *Factory) find(o *policyOptions) (*loaded, error) {
+	dir, err := f.dir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	home, _ := f.World.Home("")
+	p := &loaded{Dir: dir, Found: len(o.Files) == 0, finder: &policy.Finder{NoPins: o.Parse},
+		where: policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Named: &policy.Named{Files: o.Files, Dialect: o.Dialect, Options: opts}}}
+	if !p.Found {
+		p.finder.Read = read
+	}
+	p.inForce, err = p.finder.Find(&p.where)
+	return p, err
+}
+
+func (f *Factory) dir(dir string) (string, error) {
+	wd, err := os.Getwd()
+	switch {
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir), nil
+	case err != nil:
+		return "", fmt.Errorf("the current directory is not known: %w", err)
+	}
+	return filepath.Join(wd, dir), nil
+}
+
+func (o *policyOptions) options() (map[string]string, error) {
+	out := map[string]string{}
+	for _, kv := range o.Options {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, usagef("--option takes name=value, not %q", kv)
+		}
+		if _, twice := out[k]; twice {
+			return nil, usagef("option %s is given twice", k)
+		}
+		out[k] = v
+	}
+	if o.Floor != "" {
+		out[dialect.FloorOption] = o.Floor
+	}
+	return out, nil
+}
+
+func read(name string) ([]byte, error) {
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxPolicy+1))
+	if err == nil && len(data) > maxPolicy {
+		err = fmt.Errorf("more than %d bytes", maxPolicy)
+	}
+	return data, err
+}
+
+// announce names the policies that were found, where no file was named.
+func (f *Factory) announce(p *loaded) {
+	if !p.Found || f.jsonFlag {
+		return
+	}
+	for _, pol := range p.inForce.Policies {
+		switch names := pol.Input.Names(); {
+		case !pol.OnDisk || pol.Role != policy.Own:
+		case len(names) == 0:
+			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")
+			fmt.Fprintln(f.IO.Err, "it is the preset balanced; obstat init writes a policy for this project")
+		default:
+			fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(f.short(names...)), pol.Dialect.Name())
+		}
+	}
+}
+
+// warn shows the warnings of a configuration, unless the output is for programs.
+func (f *Factory) warn(p *loaded) {
+	if len(p.Warnings) > 0 && !f.jsonFlag {
+		f.problems(f.IO.Err, p.Warnings, false)
+	}
+}
+
+// warnOnce shows the warnings of a configuration the first time that a call is put to it,
+// and again once one of its files has changed.
+func (f *Factory) warnOnce(p *loaded) {
+	if len(p.Warnings) > 0 && !f.jsonFlag && p.isNews() {
+		f.warn(p)
+	}
+}
+
+// maxWarned bounds the file that remembers whose warnings were shown.
+const maxWarned = 64 << 10
+
+// isNews tells whether the files are not as they were when their warnings were shown, and
+// remembers them. What cannot be remembered is shown again.
+func (p *loaded) isNews() bool {
+	dir, err := statedir.Dir(os.Getenv)
+	if err != nil {
+		return true
+	}
+	h := sha256.New()
+	for i := range p.Input.Files {
+		fmt.Fprintf(h, "%q %x\n", p.Input.Files[i].Name, sha256.Sum256(p.Input.Files[i].Data))
+	}
+	for _, w := range p.Warnings { // an option or another version may warn of other things
+		fmt.Fprintln(h, w)
+	}
+	line := hex.EncodeToString(h.Sum(nil)) + "\n"
+	known, err := os.ReadFile(statedir.Warned(dir))
+	if bytes.Contains(known, []byte(line)) {
+		return false
+	}
+	if err != nil || len(known) > maxWarned {
+		known = nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err == nil {
+		_ = os.WriteFile(statedir.Warned(dir), append(known, line...), 0o600)
+	}
+	return true
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/study/convert"
+)
+
+// convertOptions are the options of obstat policy convert.
+type convertOptions struct {
+	*Factory
+	Policy policyOptions
+	To     string
+	Loose  bool
+	Most   int
+}
+
+func newConvert(f *Factory) *cobra.Command {
+	o := &convertOptions{Factory: f}
+	cmd := command("policy convert", some(0, -1), func(_ context.Context, args []string) error {
+		o.Policy.Files = args
+		if o.To != native.Name {
+			return usagef("--to takes %s, not %q", native.Name, o.To)
+		}
+		return convertRun(o)
+	})
+	o.Policy.flags(cmd, false)
+	cmd.Flags().StringVar(&o.To, "to", native.Name, "`dialect` to convert to; there is only native, obstat.yaml")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "keep sentences that allow more than the original does, and list what")
+	cmd.Flags().IntVar(&o.Most, "most", 10, "list at most this `many` differences; 0 lists all")
+	complete(cmd, "to", native.Name)
+	return cmd
+}
+
+func convertRun(o *convertOptions) error {
+	o.Policy.Parse = true
+	p, err := o.load(&o.Policy)
+	if err != nil {
+		return err
+	}
+	if p.Dialect.Name() == native.Name {
+		return usagef("%s is an obstat.yaml already", o.title(p.Input.Names()))
+	}
+	o.announce(p)
+	res, err := convert.ToNative(p.Loaded, &convert.Options{Loose: o.Loose})
+	if err != nil {
+		return err
+	}
+	refused := res.Differences.Looser > 0 && !o.Loose
+	switch {
+	case o.jsonFlag:
+		err = writeJSON(o.IO.Out, res)
+	case !refused:
+		_, err = io.WriteString(o.IO.Out, res.Text)
+	}
+	if err == nil && !o.jsonFlag {
+		s := newScreen(o.IO)
+		s.converted(res, o.Most, refused)
+		err = s.flush(o.IO.Err)
+	}
+	if err != nil || res.Differences.Looser == 0 {
+		return err
+	}
+	return done(ExitAsk)
+}
+
+// converted lists what has no sentence and where the two policies differ.
+func (s *screen) converted(res *convert.Result, most int, refused bool) {
+	if refused {
+		s.printf("nothing is written: some calls would be freer than before; --loose writes it all the same\n\n")
+	}
+	s.printf("%s; %s without one\n", plural(res.Said, "sentence"), plural(len(res.Unsaid), "rule"))
+	for i := range res.Unsaid {
+		u := &res.Unsaid[i]
+		place := ""
+		if u.Pos.IsValid() {
+			place = " " + u.Pos.String()
+		}
+		s.printf("\n%s rule %s%s\n", u.Verdict, visible(u.Rule), visible(place))
+		s.text("not", u.Why)
+	}
+	d := res.Differences
+	if len(d.Regions) == 0 {
+		s.printf("\nthe two decide alike: %s tried, none flips\n", plural(d.Tried, "call"))
+		return
+	}
+	s.printf("\nwhere the two differ: %s looser, %s stricter\n", plural(d.Looser, "region"), plural(d.Tighter, "region"))
+	for i := range d.Regions {
+		if most > 0 && i == most {
+			s.printf("\n%s\n", fmt.Sprintf("… and %d more; --most 0 lists all", len(d.Regions)-i))
+			return
+		}
+		s.region(&d.Regions[i])
+	}
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/study/diff"
+	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/internal/study/lint"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/policy"
+)
+
+// lintOptions are the options of obstat policy lint and obstat policy gc.
+type lintOptions struct {
+	*Factory
+	Policy policyOptions
+	Store  storeOptions
+	Unused string // how long a rule may be idle
+	Yes    bool   // gc: without a question
+	Loose  bool   // gc: also rules without which others would be looser
+}
+
+func (o *lintOptions) flags(cmd *cobra.Command) {
+	o.Policy.flags(cmd, false)
+	o.Store.flags(cmd)
+	cmd.Flags().StringVar(&o.Unused, "unused", "30d", "how far back the ledger is read for rules that decide nothing: a `time`, or how long ago; 0 reads none")
+}
+
+func newLint(f *Factory) *cobra.Command {
+	o := &lintOptions{Factory: f}
+	cmd := command("policy lint", some(0, -1), func(ctx context.Context, args []string) error {
+		o.Policy.Files = args
+		return lintRun(ctx, o)
+	})
+	o.flags(cmd)
+	return cmd
+}
+
+func lintRun(ctx context.Context, o *lintOptions) error {
+	uses, err := o.uses(ctx)
+	if err != nil {
+		return err
+	}
+	po := o.Policy
+	res := o.examine(&po)
+	res.Problems = append(res.Problems, o.idle(uses)...)
+	res.Problems.Sort()
+	err = o.show(res, func(s *screen) {
+		o.problems(&s.b, res.Problems, s.io.OutTTY)
+		s.printf("%s: %s\n", visible(o.title(res.Files)), findings(len(res.Problems)))
+	})
+	if err != nil || len(res.Problems) == 0 {
+		return err
+	}
+	return done(ExitError)
+}
+
+func findings(n int) string {
+	if n == 0 {
+		return "nothing to say against it"
+	}
+	return plural(n, "finding")
+}
+
+// uses counts what rules decided of late; nil where there is no ledger, or where it does not go
+// back that far: a rule may have been written yesterday.
+func (o *lintOptions) uses(ctx context.Context) (*lint.Uses, error) {
+	if o.Unused == "0" {
+		return nil, nil
+	}
+	since, err := readTime("--unused", o.Unused, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	store, err := o.Store.openLog(ctx, o.IO)
+	if err != nil {
+		if o.Store.Path != "" {
+			return nil, err
+		}
+		return nil, nil
+	}
+	defer store.Close()
+	older := false
+	for _, err := range store.Records(ctx, ledger.Query{Until: since, Limit: 1}) {
+		older = err == nil
+	}
+	if !older {
+		return nil, nil
+	}
+	return lint.CountUses(store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: since}), explain.TextOf)
+}
+
+// idle returns what the ledger says against rules.
+func (o *lintOptions) idle(uses *lint.Uses) (out obstat.Errors) {
+	if uses == nil || uses.Calls == 0 {
+		return nil
+	}
+	po := o.Policy
+	p, err := o.find(&po)
+	if err != nil {
+		return nil // examine has told
+	}
+	for _, pol := range p.inForce.Policies {
+		out = append(out, lint.Used(pol.Program, uses, &lint.Options{Files: pol.Input.Names()})...)
+	}
+	return out
+}
+
+func newGC(f *Factory) *cobra.Command {
+	o := &lintOptions{Factory: f}
+	cmd := command("policy gc", some(0, -1), func(ctx context.Context, args []string) error {
+		o.Policy.Files = args
+		return gcRun(ctx, o)
+	})
+	o.flags(cmd)
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "take all of them out without asking")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "with --yes: also those without which calls are decided more freely")
+	return cmd
+}
+
+// gcJSON is the output of `obstat policy gc --json`.
+type gcJSON struct {
+	V       int           `json:"v"`
+	Removed obstat.Errors `json:"removed"` // what was said against each rule
+	Kept    obstat.Errors `json:"kept"`
+}
+
+// gcRun takes rules out one by one, since every removal moves what stands behind it.
+func gcRun(ctx context.Context, o *lintOptions) error {
+	if o.jsonFlag && !o.Yes {
+		return usagef("--json asks nothing: give --yes as well, or use obstat policy lint --json")
+	}
+	dir, err := o.dir(o.Policy.Dir)
+	if err == nil {
+		_, err = o.person(dir)
+	}
+	if err != nil {
+		return err
+	}
+	uses, err := o.uses(ctx)
+	if err != nil {
+		return err
+	}
+	out := gcJSON{1, obstat.Errors{}, obstat.Errors{}}
+	kept := map[string]bool{} // by what is said of them, without the place
+	for {
+		e, p, err := o.next(uses, kept)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			break
+		}
+		taken, err := o.takeOut(p, e)
+		if err != nil {
+			return err
+		}
+		if taken {
+			out.Removed = append(out.Removed, e)
+		} else {
+			kept[e.Msg] = true
+			out.Kept = append(out.Kept, e)
+		}
+	}
+	return o.show(out, func(s *screen) {
+		if len(out.Removed)+len(out.Kept) == 0 {
+			s.printf("no rule is idle\n")
+			return
+		}
+		s.printf("%s taken out, %d kept\n", plural(len(out.Removed), "rule"), len(out.Kept))
+	})
+}
+
+// next returns the first rule that is idle and was not kept, with the policy it is of.
+func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error, *policy.Policy, error) {
+	po := o.Policy
+	po.Parse = true
+	p, err := o.find(&po)
+	if err == nil {
+		err = p.inForce.Err()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pol := range p.inForce.Policies {
+		opts := &lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Whole: true, Now: time.Now()}
+		all := lint.Program(pol.Program, opts)
+		if uses != nil && uses.Calls > 0 {
+			all = append(all, lint.Used(pol.Program, uses, opts)...)
+		}
+		for _, e := range all {
+			if slices.Contains([]obstat.Code{obstat.CodeNoEffect, obstat.CodeUnused}, e.Code) && e.Pos.IsValid() && !kept[e.Msg] {
+				return e, pol, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// takeOut shows what is said against a rule and what would change without it, asks, and takes it
+// out of its file.
+func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
+	w := o.IO.Out
+	if o.jsonFlag {
+		w = o.IO.Err
+	}
+	o.problems(w, obstat.Errors{e}, o.IO.OutTTY)
+	without, _, err := p.Without(e.Pos)
+	if err != nil {
+		fmt.Fprintf(w, "    it stays: %s\n", visible(err.Error()))
+		return false, nil
+	}
+	rep := &diff.Report{}
+	if !ended(p.Program, e.Pos) {
+		rep = diff.Compare(p.Loaded.Policy, without.Policy, nil)
+	}
+	if rep.Tried > 0 && len(rep.Regions) == 0 {
+		fmt.Fprintf(w, "    without it no call is decided otherwise (%s tried)\n", plural(rep.Tried, "call"))
+	}
+	for _, r := range rep.Regions[:min(3, len(rep.Regions))] {
+		fmt.Fprintf(w, "    without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
+	}
+	if e.Code == obstat.CodeNoEffect && rep.Looser+rep.Tighter > 0 {
+		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
+		return false, nil
+	}
+	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy}, Now: without.Policy}); len(looser) > 0 && !ended(p.Program, e.Pos) {
+		r := &looser[0]
+		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
+		if o.Yes && !o.Loose {
+			fmt.Fprintf(w, "    it stays: --loose takes it out all the same\n")
+			return false, nil
+		}
+	}
+	if _, err := o.accept(e.Pos.File, "take it out?", o.Yes); errors.Is(err, errDeclined) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, p.Remove(e.Pos)
+}
+
+// ended tells whether all that is written at a place counts no more.
+func ended(p *obstat.Program, at obstat.Pos) bool {
+	now := time.Now()
+	for _, rules := range p.Rules {
+		for i := range rules {
+			if rules[i].Pos == at && !lint.Ended(&rules[i], now) {
+				return false
+			}
+		}
+	}
+	return true
+}

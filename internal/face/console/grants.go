@@ -1,0 +1,52 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/face/server"
+)
+
+// grantsPage shows what people have allowed for longer than a call.
+type grantsPage struct {
+	frame
+	Grants []*approval.Grant
+}
+
+func (c *console) grants(w http.ResponseWriter, r *http.Request) error {
+	f, err := c.frame(r, "grants", "Grants")
+	if err != nil {
+		return err
+	}
+	p := &grantsPage{frame: f}
+	if p.Grants, err = c.v.Grants(r.Context()); err != nil {
+		return err
+	}
+	return c.render(w, http.StatusOK, "grants", "frame", p)
+}
+
+func (c *console) revoke(w http.ResponseWriter, r *http.Request) error {
+	if err := c.v.Revoke(r.Context(), server.PersonOf(r.Context()), r.PathValue("id")); err != nil {
+		return err
+	}
+	return done(w, r, "/grants?said=revoked")
+}
+
+// agentsPage shows which agents put calls to the gate.
+type agentsPage struct {
+	frame
+	Agents []client.AgentSeen
+}
+
+func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
+	f, err := c.frame(r, "agents", "Agents")
+	if err != nil {
+		return err
+	}
+	p := &agentsPage{frame: f}
+	if p.Agents, err = c.v.Agents(r.Context()); err != nil {
+		return err
+	}
+	return c.render(w, http.StatusOK, "agents", "frame", p)
+}

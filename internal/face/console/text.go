@@ -1,0 +1,225 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/face/display"
+	"github.com/obstat/obstat/internal/study/explain"
+)
+
+// funcs are the functions of the templates. Whatever comes from a call, a file or
+// a person goes through visible or short.
+func funcs() template.FuncMap {
+	return template.FuncMap{
+		"visible": display.Visible,
+		"short":   short,
+		"ago":     ago,
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
+		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"shade":   shade,
+		"record":  recordAddress,
+	}
+}
+
+// recordAddress returns where a record is shown. Each replica numbers its own chain, so a number
+// alone may be several records': the time tells them apart.
+func recordAddress(seq uint64, at time.Time) string {
+	return fmt.Sprintf("/history/%d?at=%d", seq, at.UnixNano())
+}
+
+// maxShort is how many characters of a text a table shows.
+const maxShort = 160
+
+func short(s string) string {
+	s = display.Visible(s)
+	if r := []rune(s); len(r) > maxShort {
+		return string(r[:maxShort-1]) + "…"
+	}
+	return s
+}
+
+// ago says when something was.
+func ago(t time.Time) string {
+	switch d := time.Since(t); {
+	case t.IsZero():
+		return "never"
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return t.UTC().Format("2 Jan 2006 15:04")
+}
+
+// shade is the colour of a verdict or of a request's state.
+func shade(v any) string {
+	switch fmt.Sprint(v) {
+	case "allow", "approved", "done", "claimed":
+		return "allow"
+	case "ask", "pending":
+		return "ask"
+	case "deny", "refused", "expired", "canceled", "lapsed":
+		return "deny"
+	}
+	return "none"
+}
+
+// A piece is a stretch of a call's text: plain, the part that decided, or one that does
+// something dangerous.
+type piece struct{ Text, Class string }
+
+// mark cuts a text into pieces: part is what decided, and risky are the spans of what is
+// dangerous. Lines stay lines. A text that is one piece is not marked.
+func mark(text, part string, risky ...explain.Span) (out []piece) {
+	class := make([]string, len(text))
+	paint := func(from, to int, as string) {
+		for i := max(from, 0); i < min(to, len(text)); i++ {
+			class[i] = as
+		}
+	}
+	if i := strings.Index(text, part); part != "" && i >= 0 {
+		paint(i, i+len(part), "decides")
+	}
+	for _, s := range risky {
+		paint(s.Start, s.End, "risky")
+	}
+	for from, i := 0, 1; i <= len(text); i++ {
+		if i == len(text) || class[i] != class[from] {
+			out = append(out, piece{lines(text[from:i]), class[from]})
+			from = i
+		}
+	}
+	if len(out) == 1 {
+		out[0].Class = ""
+	}
+	return out
+}
+
+// risky returns where a call does what deserves the closest look.
+func risky(would []explain.Effect) (out []explain.Span) {
+	for i := range would {
+		if e := &would[i]; levelOf(e) == "high" {
+			out = append(out, e.Span)
+		}
+	}
+	return out
+}
+
+func lines(s string) string {
+	parts := strings.Split(s, "\n")
+	for i := range parts {
+		parts[i] = display.Visible(parts[i])
+	}
+	return strings.Join(parts, "\n")
+}
+
+// A diffLine is a line of a change.
+type diffLine struct{ Class, Text string }
+
+// diffOf returns the change that an edit makes to a file; now returns the file's text.
+func diffOf(c *obstat.Call, now func(dir, name string) string) (out []diffLine) {
+	for _, l := range display.Edit(c, now) {
+		parts := strings.Split(l, "\t") // an indented line is not to begin with \t\t
+		for i := range parts {
+			parts[i] = display.Visible(parts[i])
+		}
+		out = append(out, diffLine{map[byte]string{'+': "plus", '-': "minus"}[l[0]], strings.Join(parts, "\t")})
+	}
+	return out
+}
+
+// unread is the text of a file that is not looked at.
+func unread(_, _ string) string { return "" }
+
+// A shownEffect is one thing that a call would do.
+type shownEffect struct{ Level, Kind, Words string }
+
+// effectsOf returns what a call would do, the most dangerous first.
+func effectsOf(would []explain.Effect) (out []shownEffect) {
+	for _, level := range []string{"high", "mid", ""} {
+		for i := range would {
+			if e := &would[i]; levelOf(e) == level {
+				out = append(out, shownEffect{level, e.Kind, display.Visible(e.Words)})
+			}
+		}
+	}
+	return out
+}
+
+// levelOf says how much of a look an effect deserves.
+func levelOf(e *explain.Effect) string {
+	switch {
+	case e.Harmless:
+		return ""
+	case e.Secret || e.Sensitive != "" || e.Kind == "delete" || e.Kind == "code":
+		return "high"
+	case e.Kind == "write" || e.Kind == "connect":
+		return "mid"
+	}
+	return ""
+}
+
+// whoOf says whose call it is.
+func whoOf(c *obstat.Call) string {
+	var parts []string
+	for _, p := range [][2]string{{"agent ", c.Agent}, {"session ", c.Session}, {"for ", c.User}, {"in ", c.Dir}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+p[1])
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func whereOf(p obstat.Pos) string {
+	if !p.IsValid() {
+		return ""
+	}
+	return p.String()
+}
+
+// A shownWalk is a question's way through the stages.
+type shownWalk struct {
+	Text, Why, Verdict string
+	Decides            bool
+	Steps              []shownStep
+}
+
+// A shownStep is a stage on that way.
+type shownStep struct{ Stage, State, Class, Rule, Where, Note string }
+
+// walksOf returns the picture of a call's way, with the question that decided first.
+func walksOf(view *explain.View) (out []shownWalk) {
+	for i := range view.Walk {
+		w := &view.Walk[i]
+		one := shownWalk{Text: w.Text, Why: w.Why, Verdict: w.Verdict.String(), Decides: w.Decides}
+		for _, s := range w.Steps {
+			one.Steps = append(one.Steps, stepOf(&s))
+		}
+		if w.Decides {
+			out = append([]shownWalk{one}, out...)
+		} else {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func stepOf(s *explain.Step) shownStep {
+	out := shownStep{Stage: s.Stage, State: s.State, Note: s.Note}
+	if s.Rule != nil {
+		out.Rule, out.Where = s.Rule.Text, whereOf(s.Rule.Pos)
+	}
+	switch s.State {
+	case "settled":
+		out.Class, out.State = "settled v-"+s.As.String(), "settled: "+s.As.String()
+	case "not reached":
+		out.Class = "unreached"
+	}
+	return out
+}

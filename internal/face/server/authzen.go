@@ -1,0 +1,375 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/ledger"
+)
+
+// The OpenID AuthZEN Authorization API 1.0 as a face of the gate. A call is an
+// evaluation: the subject is the user or the agent, the action the tool, the
+// resource the tool's input. There is no third answer: an ask is a decision of
+// false, with a context that says how access can be requested.
+
+// An entity is a subject or a resource. Both have a type and an ID, which may be empty for a
+// resource, such as a command, but has to be there.
+type entity struct {
+	Type       string         `json:"type"`
+	ID         *string        `json:"id"`
+	Properties map[string]any `json:"properties,omitempty"`
+}
+
+// An action is what is done to a resource.
+type action struct {
+	Name       string         `json:"name"`
+	Properties map[string]any `json:"properties,omitempty"`
+}
+
+// An evaluation asks whether a subject may do something.
+type evaluation struct {
+	Subject  *entity        `json:"subject,omitempty"`
+	Action   *action        `json:"action,omitempty"`
+	Resource *entity        `json:"resource,omitempty"`
+	Context  map[string]any `json:"context,omitempty"`
+}
+
+// evaluations asks several; what one of them leaves out is as above them.
+type evaluations struct {
+	evaluation
+	Evaluations []evaluation `json:"evaluations,omitempty"`
+	Options     struct {
+		Semantic string `json:"evaluations_semantic,omitempty"`
+	} `json:"options,omitzero"`
+}
+
+// An evaluated is the answer to an evaluation.
+type evaluated struct {
+	Decision bool           `json:"decision"`
+	Context  map[string]any `json:"context,omitempty"`
+}
+
+// evaluatedAll are the answers to several, in order; without any, the answer to the one at the top.
+type evaluatedAll struct {
+	Evaluations []evaluated    `json:"evaluations,omitempty"`
+	Decision    *bool          `json:"decision,omitempty"`
+	Context     map[string]any `json:"context,omitempty"`
+}
+
+func authzenRoutes() []route {
+	stringly := func(rt route) route {
+		rt.wrong = "application/json"
+		return rt
+	}
+	accepted := func(rt route) route {
+		rt.status = http.StatusAccepted
+		return rt
+	}
+	return []route{
+		stringly(face("POST", "/access/v1/evaluation", "AuthZEN: may the subject do this", reflect.TypeFor[evaluation](), reflect.TypeFor[evaluated](), agents|people, (*Server).serveEvaluation)),
+		stringly(face("POST", "/access/v1/evaluations", "AuthZEN: several at once", reflect.TypeFor[evaluations](), reflect.TypeFor[evaluatedAll](), agents|people, (*Server).serveEvaluations)),
+		raw("GET", "/.well-known/authzen-configuration", "AuthZEN: where the endpoints are", "application/json", anybody, nil, (*Server).serveAuthzen),
+		accepted(face("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people", reflect.TypeFor[accessRequest](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessRequest)),
+		face("GET", "/access/draft-1/requests/{id}", "Draft of an access request profile: what became of it", reflect.TypeFor[none](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessTask),
+	}
+}
+
+// face makes a route of another protocol, which reads and writes by itself.
+func face(method, path, summary string, in, out reflect.Type, who who, serve func(*Server, http.ResponseWriter, *http.Request, *caller)) route {
+	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, serve: serve}
+}
+
+// readLoose reads a body whose unknown members are ignored, as AuthZEN wants it.
+// Members that are there twice are refused all the same: two readers must not see
+// two documents.
+func readLoose(r *http.Request, v any) error {
+	data, err := readBody(r, maxBody)
+	if err != nil {
+		return err
+	}
+	// Names that differ in case are two members to AuthZEN and one to json: down to
+	// those of an action or subject among several evaluations they are refused.
+	n, problems := jsonx.Parse(data, jsonx.Options{NUL: true, Fold: 4})
+	switch {
+	case tree.Fatal(problems):
+		line, col := tree.LineCol(data, problems[0].Offset)
+		return bad(fmt.Sprintf("%d:%d: %s", line, col, problems[0].Msg))
+	case !n.Is(tree.Object):
+		return bad("the body is to be a JSON object")
+	}
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.UseNumber() // a call is decided with the numbers that it was made with
+	if err := in.Decode(v); err != nil {
+		return bad(err.Error())
+	}
+	return nil
+}
+
+// failText writes an error as AuthZEN has it: a status and a string.
+func (s *Server) failText(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if p, ok := err.(*client.Problem); ok {
+		status = p.Status
+	}
+	if status == http.StatusUnsupportedMediaType {
+		status = http.StatusBadRequest // as AuthZEN has it
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	body, _ := json.Marshal(firstLine(err.Error()))
+	_, _ = w.Write(body)
+}
+
+// echo returns the caller's name for a request.
+func echo(w http.ResponseWriter, r *http.Request) {
+	if id := r.Header.Get("X-Request-ID"); id != "" && len(id) < 200 {
+		w.Header().Set("X-Request-ID", id)
+	}
+}
+
+func (s *Server) serveEvaluation(w http.ResponseWriter, r *http.Request, c *caller) {
+	echo(w, r)
+	var in evaluation
+	if err := readLoose(r, &in); err != nil {
+		s.failText(w, err)
+		return
+	}
+	call, err := in.call()
+	if err != nil {
+		s.failText(w, err)
+		return
+	}
+	s.writeJSON(w, http.StatusOK, s.evaluate(r.Context(), c, call, &in))
+}
+
+func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *caller) {
+	echo(w, r)
+	var in evaluations
+	if err := readLoose(r, &in); err != nil {
+		s.failText(w, err)
+		return
+	}
+	if len(in.Evaluations) == 0 { // as the single endpoint
+		call, err := in.call()
+		if err != nil {
+			s.failText(w, err)
+			return
+		}
+		s.writeJSON(w, http.StatusOK, s.evaluate(r.Context(), c, call, &in.evaluation))
+		return
+	}
+	stop := map[string]func(bool) bool{"": func(bool) bool { return false }, "execute_all": func(bool) bool { return false },
+		"deny_on_first_deny": func(ok bool) bool { return !ok }, "permit_on_first_permit": func(ok bool) bool { return ok }}[in.Options.Semantic]
+	if stop == nil || len(in.Evaluations) > maxCalls {
+		s.failText(w, bad(fmt.Sprintf("there is no semantic %q, and %d evaluations at a time are taken", in.Options.Semantic, maxCalls)))
+		return
+	}
+	calls := make([]*obstat.Call, len(in.Evaluations))
+	for i := range in.Evaluations {
+		e := &in.Evaluations[i]
+		e.inherit(&in.evaluation)
+		var err error
+		if calls[i], err = e.call(); err != nil {
+			s.failText(w, err)
+			return
+		}
+	}
+	out := evaluatedAll{Evaluations: []evaluated{}}
+	for i, call := range calls {
+		d := s.evaluate(r.Context(), c, call, &in.Evaluations[i])
+		if out.Evaluations = append(out.Evaluations, d); stop(d.Decision) {
+			break
+		}
+	}
+	s.writeJSON(w, http.StatusOK, out)
+}
+
+// inherit takes what e leaves out from the defaults, each member whole.
+func (e *evaluation) inherit(from *evaluation) {
+	if e.Subject == nil {
+		e.Subject = from.Subject
+	}
+	if e.Action == nil {
+		e.Action = from.Action
+	}
+	if e.Resource == nil {
+		e.Resource = from.Resource
+	}
+	if e.Context == nil {
+		e.Context = from.Context
+	}
+}
+
+// call makes the call that an evaluation is about: the action names the tool, and
+// the resource's and the action's properties are its input.
+func (e *evaluation) call() (*obstat.Call, error) {
+	switch {
+	case e.Subject == nil || e.Action == nil || e.Resource == nil:
+		return nil, bad("an evaluation needs a subject, an action and a resource")
+	case e.Subject.Type == "" || e.Subject.ID == nil || *e.Subject.ID == "":
+		return nil, bad("a subject needs a type and an id")
+	case e.Action.Name == "":
+		return nil, bad("an action needs a name")
+	case e.Resource.Type == "" || e.Resource.ID == nil:
+		return nil, bad("a resource needs a type and an id")
+	}
+	input := map[string]any{}
+	for k, v := range e.Resource.Properties {
+		input[k] = v
+	}
+	for k, v := range e.Action.Properties {
+		input[k] = v
+	}
+	tool := e.Action.Name
+	if e.Resource.Type == "tool" { // as the MCP profile maps calls
+		tool = *e.Resource.ID
+	} else if _, has := input["path"]; !has && *e.Resource.ID != "" {
+		input["path"] = *e.Resource.ID
+	}
+	text := func(name string) string {
+		s, _ := e.Context[name].(string)
+		return s
+	}
+	body, err := json.Marshal(input)
+	call := &obstat.Call{Tool: tool, Input: body, Session: text("session"), Dir: text("dir"), Agent: text("agent"), Mode: obstat.Mode(text("mode"))}
+	if e.Subject.Type == "agent" {
+		call.Agent = *e.Subject.ID
+	} else {
+		call.User = *e.Subject.ID
+	}
+	return call, err
+}
+
+// evaluate puts an evaluation to the gate. An error of one evaluation denies it.
+func (s *Server) evaluate(ctx context.Context, c *caller, call *obstat.Call, e *evaluation) evaluated {
+	user := call.User
+	d, err := s.evaluated(ctx, c, call, e)
+	if err != nil {
+		return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status, "message": firstLine(err.Error())}}}
+	}
+	out := evaluated{Decision: d.Verdict == obstat.Allow.String(), Context: map[string]any{"reason": d.Reason, "verdict": d.Verdict}}
+	if d.Input != nil {
+		out.Context["input"] = d.Input
+	}
+	if r := d.Request; r != nil && d.Verdict == obstat.Ask.String() {
+		out.Context["evaluation_id"], out.Context["evaluated_at"] = r.ID, time.Now().UTC().Format(time.RFC3339)
+		out.Context["access_request"] = map[string]any{"endpoint": "/access/draft-1/requests", "expires_at": r.Expires.UTC().Format(time.RFC3339), "binding_token": r.Digest, "subject": user}
+	}
+	return out
+}
+
+// evaluated decides an evaluation; with context.approval, by the approval that its
+// request got.
+func (s *Server) evaluated(ctx context.Context, c *caller, call *obstat.Call, e *evaluation) (*client.Decision, error) {
+	approved, _ := e.Context["approval"].(map[string]any)
+	id, _ := approved["id"].(string)
+	if id == "" {
+		return s.service.decide(ctx, c, call, &client.DecisionRequest{}, "")
+	}
+	if c.agent == nil {
+		return nil, fmt.Errorf("%w: approvals are for agents", errForbidden)
+	}
+	if err := c.admit(call, s.shelf); err != nil {
+		return nil, err
+	}
+	r, err := s.service.owned(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if !sameCall(&r.Call, r.Digest, call) {
+		return nil, fmt.Errorf("%q: %w", id, approval.ErrOther)
+	}
+	return s.service.claimRequest(ctx, c, id, client.Claim{Digest: r.Digest})
+}
+
+// serveAuthzen says where the endpoints are.
+func (s *Server) serveAuthzen(w http.ResponseWriter, r *http.Request, _ *caller) {
+	base := "http://" + r.Host
+	if s.opts.TLS {
+		base = "https://" + r.Host
+	}
+	s.writeJSON(w, http.StatusOK, map[string]any{"policy_decision_point": base, "access_evaluation_endpoint": base + "/access/v1/evaluation",
+		"access_evaluations_endpoint": base + "/access/v1/evaluations", "access_request_endpoint": base + "/access/draft-1/requests",
+		"capabilities": []string{"urn:openid:authzen:capability:access-request"}})
+}
+
+// An accessRequest puts a denial to people. What it is about was put to them with
+// the evaluation: it names that.
+type accessRequest struct {
+	Denial struct {
+		EvaluationID string `json:"evaluation_id"`
+		BindingToken string `json:"binding_token"`
+	} `json:"denial"`
+}
+
+// An accessTask is a request as the draft shows it.
+type accessTask struct {
+	Task struct {
+		ID       string    `json:"id"`
+		Status   string    `json:"status"`
+		Endpoint string    `json:"status_endpoint"`
+		Expires  time.Time `json:"expires_at"`
+	} `json:"task"`
+	Result *accessResult `json:"result,omitempty"`
+}
+
+// An accessResult is what an approval is used with: a new evaluation.
+type accessResult struct {
+	Mode     string         `json:"mode"`
+	Approval map[string]any `json:"approval"`
+}
+
+// serveAccessRequest answers with the task of the request that the evaluation put.
+func (s *Server) serveAccessRequest(w http.ResponseWriter, r *http.Request, c *caller) {
+	var in accessRequest
+	if err := readLoose(r, &in); err != nil {
+		s.fail(w, err)
+		return
+	}
+	one, err := s.service.owned(r.Context(), c, in.Denial.EvaluationID)
+	if err != nil {
+		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:not_requestable", Title: "there is nothing to request", Status: http.StatusBadRequest, Detail: firstLine(err.Error())})
+		return
+	}
+	switch {
+	case in.Denial.BindingToken != one.Digest:
+		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:invalid_denial_binding", Title: "the denial was of another call", Status: http.StatusBadRequest})
+	case one.State == approval.Expired:
+		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:expired_denial", Title: "the denial is too old", Status: http.StatusBadRequest})
+	default:
+		s.writeJSON(w, http.StatusAccepted, taskOf(one))
+	}
+}
+
+func (s *Server) serveAccessTask(w http.ResponseWriter, r *http.Request, c *caller) {
+	one, err := s.service.owned(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.writeJSON(w, http.StatusOK, taskOf(one))
+}
+
+// taskOf shows a request as the draft does.
+func taskOf(r *approval.Request) *accessTask {
+	status := map[approval.State]string{approval.Pending: "pending", approval.Approved: "approved", approval.Refused: "denied", approval.Expired: "expired",
+		approval.Canceled: "cancelled", approval.Claimed: "approved", approval.Done: "approved", approval.Lapsed: "expired"}[r.State]
+	out := new(accessTask)
+	out.Task.ID, out.Task.Status, out.Task.Endpoint, out.Task.Expires = r.ID, status, "/access/draft-1/requests/"+r.ID, r.Expires
+	if r.State == approval.Approved {
+		said := r.Agreed()
+		out.Result = &accessResult{Mode: "reevaluate", Approval: map[string]any{"id": r.ID, "approved_at": said.Time.UTC().Format(time.RFC3339), "approved_until": r.ClaimBy.UTC().Format(time.RFC3339), "state": ledger.ClipTo(r.Digest, 64)}}
+	}
+	return out
+}

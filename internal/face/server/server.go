@@ -1,0 +1,228 @@
+// Package server is the gate's HTTP face: agents put calls to it, people answer,
+// and administrators look after policies, grants and tokens.
+//
+// It owns the routes, who may use them, the stream of events, the login of people
+// and the policies that a server keeps. Deciding, asking and recording are the
+// gate's; pages are package console's, which works through [Service].
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/face/mcp"
+	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/ledger"
+)
+
+// A Store keeps everything of a server.
+type Store interface {
+	gate.Store
+	docs.Store
+}
+
+// Options open a Server.
+type Options struct {
+	// Store keeps everything; replicas share one. Required.
+	Store Store
+	// Policy decides until a version is activated that the server keeps. Required.
+	Policy gate.Source
+	// World is what decisions may know of the machine; nil knows nothing, which is
+	// right where agents run on other machines.
+	World obstat.World
+	// Shared: other servers use the store, each with files of its own. A rule that is accepted makes
+	// a version of the policy, for all of them, and changes no file.
+	Shared bool
+	// Who says who may answer; nil: anybody who is logged in.
+	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
+	// PolicyWho says who of the administrators may put a version of the policy in force, and how
+	// many have to agree; see [approval.Roster].ForPolicy.
+	PolicyWho approval.Who
+	// AskTimeout is how long a request waits for people; zero is ten minutes.
+	AskTimeout time.Duration
+	// Hosts are the values of the Host header that are answered, as
+	// `127.0.0.1:8470`; nil answers any. A
+	// Unix socket answers any, and without a token its callers are agents: the file
+	// system says who may open it.
+	Hosts []string
+	// TLS: the server is reached by https, so that cookies may be marked so.
+	TLS bool
+	// Console makes the pages; nil: there are none.
+	// The pattern "/" is what it shows people where there is no page.
+	Console func(*Service) *http.ServeMux
+	// OIDC lets people log in with another server; nil: they do not.
+	OIDC *OIDC
+	// Rate is how many requests a second one caller may send; zero is 5,000.
+	Rate int
+	// MCP are servers of the Model Context Protocol that agents reach at /mcp/NAME: each
+	// with a Guard that has its Name and the Dir where calls are made, and nothing more.
+	MCP []mcp.Member
+	// Guarded and Programs are files that agents on this machine may not change
+	// unasked; see [gate.Options].
+	Guarded, Programs []string
+	// Keep is how old a record of the ledger gets before it is taken out; zero keeps all. Each replica
+	// looks after its own chain.
+	Keep time.Duration
+	// Traces is the address of a collector that gets a span for each request, by OTLP
+	// over HTTP: `http://localhost:4318`. "" sends none.
+	Traces string
+	// Log gets what goes wrong; nil drops it.
+	Log *slog.Logger
+}
+
+// A Server is a gate with an HTTP face. It is safe for concurrent use.
+type Server struct {
+	opts    Options
+	gate    *gate.Gate
+	service *Service
+	store   Store
+	feed    *approval.Feed
+	hub     *hub
+	shelf   *shelf
+	auth    *auth
+	metrics *metrics
+	limits  *limits
+	traces  *traces
+	guards  guards
+	handler http.Handler
+	routes  []route
+	local   bool // agents run on this machine: see [Options].World
+	// bodyLimit is how long a body may take to arrive.
+	bodyLimit time.Duration
+
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// Open opens the gate and starts what runs beside the requests. Close ends it.
+func Open(ctx context.Context, opts Options) (*Server, error) {
+	if opts.Store == nil || opts.Policy == nil {
+		return nil, errors.New("a server needs a store and a policy")
+	}
+	if opts.AskTimeout <= 0 {
+		opts.AskTimeout = 10 * time.Minute
+	}
+	if opts.Rate <= 0 {
+		opts.Rate = 5000
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	local := opts.World != nil
+	if !local {
+		opts.World = &obstat.Snapshot{}
+	}
+	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
+	s.auth = newAuth(opts.Store, opts.TLS)
+	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
+	if err := s.shelf.refresh(ctx); err != nil {
+		return nil, err
+	}
+	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
+		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true, Apart: true}}
+	var err error
+	if s.gate, err = gate.Open(ctx, gated); err == nil {
+		err = s.openGuards(ctx, gated)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.feed.Each(func(r *approval.Request) { s.hub.request(r) })
+	if err := s.feed.Begin(ctx); err != nil {
+		return nil, err
+	}
+	s.service = &Service{s: s, seen: map[string]*seen{}}
+	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}, opencode{}) }
+	s.routes = routes()
+	if s.handler, err = s.build(); err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.retain, s.shelf.run, s.service.flush} {
+		s.work.Go(func() { do(run) })
+	}
+	if s.traces != nil {
+		s.work.Go(func() {
+			s.traces.run(run, func(err error) { s.opts.Log.Warn("traces were lost", "error", err) })
+		})
+	}
+	return s, nil
+}
+
+// Handler returns the HTTP face.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends what runs beside the requests. It does not close the store.
+func (s *Server) Close() {
+	s.stop()
+	s.hub.close()
+	s.guards.close()
+	s.work.Wait()
+}
+
+// sweep ends requests whose time is over.
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			ended, err := s.gate.Broker().Sweep(ctx)
+			if err == nil {
+				err = s.gate.Log(ctx, ended...)
+			}
+			if err != nil && ctx.Err() == nil {
+				s.opts.Log.Warn("requests whose time is over could not be ended", "error", err)
+			}
+		}
+	}
+}
+
+// forget deletes the logins and sessions that are over.
+func (s *Server) forget(ctx context.Context) {
+	every(ctx, loginLife, func() {
+		if err := s.auth.forget(ctx); err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("logins that are over could not be deleted", "error", err)
+		}
+	})
+}
+
+// retain takes records out of the ledger that are too old.
+func (s *Server) retain(ctx context.Context) {
+	old, ok := s.store.(ledger.Trimmer)
+	if !ok || s.opts.Keep <= 0 {
+		return
+	}
+	every(ctx, time.Hour, func() {
+		n, err := old.Trim(ctx, time.Now().Add(-s.opts.Keep))
+		if err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("old records could not be taken out of the ledger", "error", err)
+		} else if n > 0 {
+			s.opts.Log.Info("old records were taken out of the ledger", "records", n)
+		}
+	})
+}
+
+// every does something at once and then each span, until ctx ends.
+func every(ctx context.Context, span time.Duration, do func()) {
+	tick := time.NewTicker(span)
+	defer tick.Stop()
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

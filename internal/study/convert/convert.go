@@ -1,0 +1,289 @@
+// Package convert says a policy of any dialect in the sentences of obstat.yaml.
+//
+// It owns the words: which sentence a rule becomes, and what has none. That the result means the
+// same is not believed but tried: calls that tell the two policies apart are looked for (package
+// diff), a sentence that allows more than the original is taken out again, what the original asks
+// about or denies and no sentence does gets one, and what differs in the end is told with a call
+// that shows it.
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/study/diff"
+)
+
+// A Result is a policy as obstat.yaml has it, and how far it is the same.
+type Result struct {
+	V      int      `json:"v"`
+	Text   string   `json:"text"`
+	Said   int      `json:"said"` // rules that have a sentence
+	Unsaid []Unsaid `json:"unsaid"`
+	// Differences are the regions of calls that the two decide otherwise.
+	Differences *diff.Report `json:"differences"`
+	// OtherTools counts those that are left out of them: what a rule allows to bash, a sentence allows
+	// to the shells of other agents, which the original does not know.
+	OtherTools int `json:"other_tools"`
+}
+
+// Options are for [ToNative]; nil is the zero Options.
+type Options struct {
+	// Loose keeps sentences for files, hosts and tools that also allow what the original asks about
+	// without a rule of the user's: what is allowed to one tool is allowed to all. They are told as
+	// differences.
+	Loose bool
+}
+
+// Unsaid is a rule that could not be said.
+type Unsaid struct {
+	Verdict obstat.Verdict `json:"verdict"`
+	Rule    string         `json:"rule"`
+	Pos     obstat.Pos     `json:"pos,omitzero"`
+	Why     string         `json:"why"`
+}
+
+// A line is one sentence of the new file.
+type line struct {
+	verdict obstat.Verdict
+	text    string // without its exceptions
+	except  []string
+	reason  string
+	from    *obstat.Rule // nil: added to stand for what the dialect has built in
+}
+
+func (l *line) sentence() string {
+	if len(l.except) == 0 {
+		return l.text
+	}
+	return l.text + " except " + strings.Join(l.except, ", ")
+}
+
+// limit bounds the calls of one comparison.
+const limit = 12_000
+
+// ToNative converts a policy. Without [Options.Loose] no call that was tried is freer in the result;
+// where that could not be reached, the Result says so in its Differences.
+func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	c := &conversion{l: l, loose: o.Loose, out: &Result{V: 1, Unsaid: []Unsaid{}}}
+	c.say()
+	if err := c.prove(); err != nil {
+		return nil, err
+	}
+	c.builtin()
+	for i := range c.lines {
+		if c.lines[i].from != nil {
+			c.out.Said++
+		}
+	}
+	d := c.out.Differences
+	d.Regions = slices.DeleteFunc(d.Regions, func(r diff.Region) bool { return c.otherTool(&r) })
+	c.out.OtherTools = d.Looser + d.Tighter - len(d.Regions)
+	d.Looser -= c.out.OtherTools
+	c.out.Text = c.text()
+	return c.out, nil
+}
+
+// A Sentence is a rule of obstat.yaml.
+type Sentence struct {
+	Verdict obstat.Verdict
+	Text    string
+	From    obstat.Pos // of the rule that it says
+}
+
+// Sentences returns the rules of a policy's files as sentences, and the rules that have none. They are for a
+// policy that has rules of its own, so that nothing is proved.
+func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
+	c := &conversion{l: l, beside: true, out: &Result{}}
+	c.say()
+	for i := range c.lines {
+		if ln := &c.lines[i]; ln.from != nil {
+			out = append(out, Sentence{ln.verdict, ln.sentence(), ln.from.Pos})
+		}
+	}
+	unsaid = c.out.Unsaid
+	if c.deny {
+		unsaid = append(unsaid, Unsaid{Verdict: obstat.Deny, Rule: "what no rule is about", Why: "`otherwise: deny` says so"})
+	}
+	return out, unsaid
+}
+
+type conversion struct {
+	l     *dialect.Loaded
+	loose bool
+	lines []line
+	deny  bool // what no rule is about
+	// beside: the sentences stand beside others, so that an ask about everything has to be said.
+	beside bool
+	out    *Result
+}
+
+func (c *conversion) unsaid(r *obstat.Rule, why string) {
+	u := Unsaid{r.Verdict, r.String(), r.Pos, why}
+	if !slices.Contains(c.out.Unsaid, u) {
+		c.out.Unsaid = append(c.out.Unsaid, u)
+	}
+}
+
+// say makes the sentences of all rules of the mode in force, in the order in which they count.
+func (c *conversion) say() {
+	rules := c.ordered()
+	var before []int // the lines of rules that win over those that follow
+	for _, r := range rules {
+		texts, why := sentences(r)
+		if c.beside && r.Verdict == obstat.Ask && r.Tool.IsZero() && r.Whole() {
+			texts = everything
+		}
+		if why != "" {
+			c.unsaid(r, why)
+			continue
+		}
+		for _, t := range texts {
+			ln := line{verdict: r.Verdict, text: t, reason: r.Reason, from: r}
+			if slices.ContainsFunc(c.lines, func(o line) bool { return o.verdict == ln.verdict && o.text == ln.text }) {
+				continue
+			}
+			c.exceptions(&ln, before)
+			c.lines = append(c.lines, ln)
+			before = append(before, len(c.lines)-1)
+		}
+	}
+	switch pl := c.l.Program.Pipelines[c.l.Program.Mode]; pl.Default {
+	case obstat.Allow:
+		for _, t := range everything {
+			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
+		}
+	case obstat.Deny:
+		c.deny = true
+	}
+}
+
+// everything are the sentences about all that a call may do.
+var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere", "tool *"}
+
+// exceptions takes, out of a deny or ask line, what a looser line allows that counts before it.
+func (c *conversion) exceptions(ln *line, before []int) {
+	for _, i := range before {
+		o := &c.lines[i]
+		verb, target, _ := strings.Cut(ln.text, " ")
+		overb, otarget, _ := strings.Cut(o.text, " ")
+		if o.verdict <= ln.verdict || verb != overb || otarget == target {
+			continue
+		}
+		with := *ln
+		with.except = append(slices.Clone(ln.except), otarget)
+		if text, _ := yaml([]line{with}, false); loads(text) { // narrower than the line, which native proves
+			ln.except = with.except
+		}
+	}
+}
+
+// ordered returns the user's rules of the mode in force, those that count first in front.
+func (c *conversion) ordered() (out []*obstat.Rule) {
+	p := c.l.Program
+	seen := map[string]bool{}
+	for _, st := range p.Pipelines[p.Mode].Stages {
+		m, ok := st.(obstat.Match)
+		if !ok {
+			continue
+		}
+		list := make([]*obstat.Rule, 0, len(p.Rules[m.Rules]))
+		for i := range p.Rules[m.Rules] {
+			if r := &p.Rules[m.Rules][i]; m.Settle.Has(r.Verdict) {
+				list = append(list, r)
+			}
+		}
+		switch m.Pick {
+		case obstat.Last:
+			slices.Reverse(list)
+		case obstat.Strictest:
+			slices.SortStableFunc(list, func(a, b *obstat.Rule) int { return cmp.Compare(a.Verdict, b.Verdict) })
+		}
+		for _, r := range list {
+			key := fmt.Sprint(r.Tool, r.Field, r.Pattern, r.Verdict)
+			if c.mine(r) && !seen[key] {
+				seen[key] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// mine tells whether a rule is of the files, and not built in.
+func (c *conversion) mine(r *obstat.Rule) bool {
+	return slices.ContainsFunc(c.l.Input.Files, func(f dialect.File) bool { return f.Name == r.Pos.File })
+}
+
+func load(text string) (*dialect.Loaded, error) {
+	return dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}, Home: diff.Home})
+}
+
+func loads(text string) bool {
+	_, err := load(text)
+	return err == nil
+}
+
+// text writes the file.
+func (c *conversion) text() string {
+	names := filepath.ToSlash(strings.Join(c.l.Input.Names(), ", "))
+	text, _ := yaml(c.lines, c.deny)
+	return "# Converted from " + cmp.Or(names, c.l.Dialect.Name()) + " by obstat policy convert.\n" + text
+}
+
+// yaml writes lines as a file, and returns which line of it each is.
+func yaml(lines []line, deny bool) (text string, at map[int]int) {
+	var b strings.Builder
+	b.WriteString("version: 1\n")
+	if deny {
+		b.WriteString("otherwise: deny\n")
+	}
+	at = map[int]int{}
+	for v := obstat.Allow; ; v-- {
+		head := false
+		for i := range lines {
+			ln := &lines[i]
+			if ln.verdict != v {
+				continue
+			}
+			if !head {
+				b.WriteString(v.String() + ":\n")
+				head = true
+			}
+			at[strings.Count(b.String(), "\n")+1] = i
+			if ln.reason == "" {
+				fmt.Fprintf(&b, "  - %s\n", scalar(ln.sentence()))
+			} else {
+				fmt.Fprintf(&b, "  - rule: %s\n    reason: %s\n", scalar(ln.sentence()), scalar(ln.reason))
+			}
+		}
+		if v == obstat.Deny {
+			return b.String(), at
+		}
+	}
+}
+
+// scalar writes a text as YAML: plain where that is safe, else as JSON has it.
+func scalar(s string) string {
+	if !strings.ContainsAny(s, ":#\"'\n\t{}[]&*!|>%@`\\") && s == strings.TrimSpace(s) {
+		return s
+	}
+	if !strings.ContainsAny(s, ":#\"'\n\t&!|>%@`\\") && s == strings.TrimSpace(s) && !strings.ContainsAny(s[:1], "*{[") {
+		return s
+	}
+	b, err := jsonx.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}

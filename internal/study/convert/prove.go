@@ -1,0 +1,266 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/study/diff"
+	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/pattern"
+)
+
+// maxRounds bounds how often sentences are taken out and added, and maxSearches how often all calls
+// are looked for again after that.
+const (
+	maxRounds   = 12
+	maxSearches = 4
+)
+
+// prove compares the two policies, takes out what allows more than the original and adds what is
+// missing, until nothing is freer. Each round only tightens, so that only calls which were freer
+// before it have to be decided again; the last word has a search among all.
+func (c *conversion) prove() error {
+	for range maxSearches {
+		if err := c.compare(&diff.Options{Limit: limit, Readable: true}); err != nil || c.out.Differences.Looser == 0 {
+			return err
+		}
+		searched, changed := c.out.Differences, false
+		for range maxRounds {
+			if !c.tighten() {
+				break
+			}
+			changed = true
+			if err := c.compare(&diff.Options{Calls: searched.Freer, Only: true, Readable: true}); err != nil {
+				return err
+			}
+		}
+		if !changed {
+			return nil
+		}
+	}
+	return c.compare(&diff.Options{Limit: limit, Readable: true})
+}
+
+// tighten takes out lines that allow more than the original, and adds lines for what it asks about or
+// denies; it returns false where there is nothing to do.
+func (c *conversion) tighten() bool {
+	gone := map[int]bool{}
+	var more []line
+	for i := range c.out.Differences.Regions {
+		r := &c.out.Differences.Regions[i]
+		if !r.Looser || c.otherTool(r) {
+			continue
+		}
+		if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else what it leaves is denied
+			if ln, ok := c.stricter(r); ok && !c.loose {
+				more = append(more, ln)
+			}
+		} else if exact, ok := c.exactly(r, at); ok && !c.loose {
+			more = append(more, exact)
+		} else if !gone[at] && (!c.loose || c.tooLoose(r, at)) {
+			gone[at] = true
+			if from := c.lines[at].from; from != nil {
+				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(), explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
+			}
+		}
+	}
+	left := c.lines[:0:0]
+	for i := range c.lines {
+		if !gone[i] {
+			left = append(left, c.lines[i])
+		}
+	}
+	for _, ln := range more {
+		if !slices.ContainsFunc(left, func(o line) bool { return o.verdict == ln.verdict && o.text == ln.text }) {
+			left = append(left, ln)
+		}
+	}
+	changed := len(gone) > 0 || len(left) > len(c.lines)
+	c.lines = left
+	return changed
+}
+
+// exactly returns a line for the one command that an allow line would free besides its own: of `git *`,
+// which is not about a bare `git`.
+func (c *conversion) exactly(r *diff.Region, at int) (line, bool) {
+	ln := line{verdict: r.Was, text: "run exactly " + strings.TrimPrefix(c.lines[at].text, "run ")}
+	t, _ := effect.Lookup(r.Call.Tool)
+	bare := t.Shell() && strings.HasPrefix(c.lines[at].text, "run ") && explain.TextOf(r.Call) == strings.TrimPrefix(c.lines[at].text, "run ")
+	return ln, bare && !slices.ContainsFunc(c.lines, func(o line) bool { return o.text == ln.text })
+}
+
+// otherTool tells whether calls of a region are freer only because their tool does the same as the one
+// that a rule names, under another agent's name.
+func (c *conversion) otherTool(r *diff.Region) bool {
+	if !r.Looser || r.WasBy.Stage != "default" {
+		return false
+	}
+	t, _ := effect.Lookup(r.Call.Tool)
+	same := func(ln line) bool {
+		verb, _, _ := strings.Cut(ln.text, " ")
+		return verbOf(t.Canonical) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
+	}
+	if at := c.lineOf(r); at >= 0 {
+		return same(c.lines[at])
+	}
+	// The tool is free because of what it does, which a line allows.
+	return r.NowBy.Rule == native.ByEffects && slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
+}
+
+// tooLoose tells whether a line allows what the original denies, or asks about by a rule of the
+// user's; or, of a command or host, anything that it asks about.
+func (c *conversion) tooLoose(r *diff.Region, at int) bool {
+	verb, _, _ := strings.Cut(c.lines[at].text, " ")
+	special := r.WasBy.Pos.IsValid() && !c.general(r.WasBy.Pos) || r.Was == obstat.Deny && r.WasBy.Stage != "default"
+	return special || !r.WasBy.Pos.IsValid() && (verb == "run" || verb == "connect") && about(c.lines[at].from, r.Call.Tool)
+}
+
+// stricter returns a line for a call that no line allows but the language does, or that it does not
+// deny: for its tool, or for the beginning of its command that no line allows.
+func (c *conversion) stricter(r *diff.Region) (line, bool) {
+	ln := line{verdict: r.Was}
+	t, _ := effect.Lookup(r.Call.Tool)
+	if !t.Shell() {
+		if verb := verbOf(t.Canonical); verb != "" { // where no rule is about it
+			ln.text = verbWords(verb, r.Was) + " " + targetOf(verb, "", "*", false)
+			return ln, !r.WasBy.Pos.IsValid() && !c.allows(verb)
+		}
+		ln.text = "tool " + r.Call.Tool
+		return ln, !strings.ContainsAny(r.Call.Tool, " ,()'\"") && !c.allows(ln.text)
+	}
+	if !r.WasBy.Pos.IsValid() && !c.allows("run") { // no rule is about commands
+		ln.text = "run anything"
+		return ln, true
+	}
+	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input, Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
+	for i := range a.Commands {
+		words := strings.Fields(a.Commands[i].Text)
+		for n := range words {
+			if ln.text = "run " + commandOf(strings.Join(words[:n+1], " "), false); !c.allows(ln.text) {
+				return ln, ln.text != "run "
+			}
+		}
+		if ln.text = "run " + commandOf(a.Commands[i].Text, true); a.Commands[i].Text != "" && !c.allows(ln.text) {
+			return ln, ln.text != "run "
+		}
+	}
+	return ln, false
+}
+
+// allows tells whether a line allows something that begins like a sentence.
+func (c *conversion) allows(sentence string) bool {
+	return slices.ContainsFunc(c.lines, func(o line) bool {
+		return o.verdict == obstat.Allow && (strings.HasPrefix(o.text, sentence) || strings.HasPrefix(sentence, o.text+" ") || o.text == strings.Fields(sentence)[0]+" anything")
+	})
+}
+
+// lineOf returns the line that decides the calls of a region, -1 where none does.
+func (c *conversion) lineOf(r *diff.Region) int {
+	return slices.IndexFunc(c.lines, func(ln line) bool { return ln.verdict == r.Now && ln.sentence() == r.NowBy.Rule })
+}
+
+// general tells whether the rule at a place is about everything that a tool does, as a default is.
+func (c *conversion) general(at obstat.Pos) bool {
+	for _, rules := range c.l.Program.Rules {
+		for i := range rules {
+			if texts, _, ok := globs(rules[i].Pattern); rules[i].Pos == at && ok && strings.Trim(texts[0][strings.LastIndexByte(texts[0], ':')+1:], "*") == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// about tells whether a rule is for a tool; one of Chorus's says so in its action.
+func about(r *obstat.Rule, tool string) bool {
+	if r == nil {
+		return true
+	}
+	if r.Tool.IsZero() {
+		return strings.HasPrefix(r.Pattern.Text, "tool:"+tool+":")
+	}
+	p, err := pattern.Compile(r.Tool.Flavour, r.Tool.Text)
+	if err != nil {
+		return false
+	}
+	ok, _ := p.Match(tool)
+	return ok
+}
+
+func past(v obstat.Verdict) string { return [...]string{"denied", "asked about", "allowed"}[v] }
+
+// compare looks for calls that the two decide otherwise. A sentence that does not load is taken out.
+func (c *conversion) compare(o *diff.Options) error {
+	for {
+		n, err := load(c.text())
+		if err == nil {
+			c.out.Differences = diff.Compare(c.l.Policy, n.Policy, o)
+			return nil
+		}
+		var problems obstat.Errors
+		if !errors.As(err, &problems) || !c.drop(problems[0]) {
+			return err
+		}
+	}
+}
+
+// drop takes the line out that a problem of the file is about.
+func (c *conversion) drop(e *obstat.Error) bool {
+	_, at := yaml(c.lines, c.deny)
+	i, ok := at[e.Pos.Line-1] // a comment is the first line
+	if !ok {
+		return false
+	}
+	if from := c.lines[i].from; from != nil {
+		c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), e.Msg))
+	}
+	c.lines = slices.Delete(c.lines, i, i+1)
+	return true
+}
+
+// builtin adds sentences for what the dialect allows by itself, where they make the two more alike
+// and nothing looser.
+func (c *conversion) builtin() {
+	tight := func(r diff.Region) bool { return !r.Looser && r.Was == obstat.Allow && r.WasBy.Pos.Line == 0 }
+	var tools []string
+	for _, r := range c.out.Differences.Regions {
+		if t, _ := effect.Lookup(r.Call.Tool); tight(r) && verbOf(t.Canonical) == "" && r.WasBy.Stage != "safety checkers" && !slices.Contains(tools, "tool "+r.Call.Tool) {
+			tools = append(tools, "tool "+r.Call.Tool)
+		}
+	}
+	for _, texts := range [][]string{{"read workspace"}, {"read workspace except secrets"}, {"write workspace"}, tools} {
+		was, n := c.out.Differences, len(c.lines)
+		if len(texts) == 0 || !slices.ContainsFunc(was.Regions, tight) {
+			continue
+		}
+		for _, t := range texts {
+			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
+		}
+		if !c.settles(was.Regions, tight) || c.compare(&diff.Options{Limit: limit, Readable: true}) != nil || c.freer() > 0 {
+			c.lines, c.out.Differences = c.lines[:n], was
+		}
+	}
+}
+
+// freer counts the regions that are looser, but for tools of other agents.
+func (c *conversion) freer() (n int) {
+	for i := range c.out.Differences.Regions {
+		if r := &c.out.Differences.Regions[i]; r.Looser && !c.otherTool(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// settles tells whether the lines as they are now allow the call of a region that was stricter.
+func (c *conversion) settles(regions []diff.Region, tight func(diff.Region) bool) bool {
+	n, err := load(c.text())
+	return err == nil && slices.ContainsFunc(regions, func(r diff.Region) bool {
+		return tight(r) && n.Policy.Decide(r.Call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict == obstat.Allow
+	})
+}

@@ -1,0 +1,90 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/internal/study/cases"
+	"github.com/obstat/obstat/internal/study/cases/casestest"
+	"github.com/obstat/obstat/internal/study/explain"
+)
+
+// TestAdviceWorks: for 500 calls that are asked about or denied the advice is followed, in
+// the file or the call, and gives the verdict that it says.
+func TestAdviceWorks(t *testing.T) {
+	calls, advised, none := 0, 0, 0
+	for file, most := range map[string]int{"asks": 300, "harm": 200} {
+		n := 0
+		casestest.Each(t, all.Find, "../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
+			if n++; n > most {
+				return
+			}
+			calls++
+			dec := l.Policy.Decide(&c.Call, &c.World)
+			offers := l.Offers(&c.Call, &c.World, &dec)
+			v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(), Call: &c.Call, World: &c.World,
+				Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) }})
+			if len(v.Changes) == 0 {
+				none++
+			}
+			for i := range v.Changes {
+				advised++
+				if got, ok := follow(t, l, c, offers, &v.Changes[i]); !ok || got != v.Changes[i].Verdict {
+					t.Errorf("%s: %s: %q gives %v, not %v", c.ID, c.Call.Input, v.Changes[i].Words, got, v.Changes[i].Verdict)
+				}
+			}
+		})
+	}
+	t.Logf("%d calls, %d pieces of advice, %d calls without", calls, advised, none)
+	if calls != 500 || advised < 400 {
+		t.Errorf("%d calls, %d pieces of advice", calls, advised)
+	}
+}
+
+// follow does what a change says and decides again.
+func follow(t *testing.T, l *dialect.Loaded, c *cases.Case, offers []obstat.Offer, change *explain.Change) (obstat.Verdict, bool) {
+	t.Helper()
+	named := func(text string) bool {
+		return slices.ContainsFunc(change.Rules, func(r *explain.Rule) bool { return r.Text == text })
+	}
+	call, pol := c.Call, l.Policy
+	var err error
+	switch change.Kind {
+	case explain.ChangeMode:
+		call.Mode = change.Mode
+	case explain.ChangeCall:
+		var fields map[string]any
+		if json.Unmarshal(call.Input, &fields) != nil {
+			return 0, false
+		}
+		fields["command"] = change.Text
+		call.Input, err = json.Marshal(fields)
+	case explain.ChangeAdd:
+		pol, err = l.Written(l.Into(), slices.DeleteFunc(slices.Clone(offers), func(o obstat.Offer) bool { return !named(o.Rule.String()) })...)
+	case explain.ChangeLevel:
+		p := l.Policy.Program()
+		for _, rules := range p.Rules {
+			for i := range rules {
+				if named(rules[i].String()) {
+					rules[i].Verdict = obstat.Allow
+				}
+			}
+		}
+		pol, err = obstat.Compile(p, &obstat.Options{Library: l.Dialect.Library()})
+	case explain.ChangeRemove:
+		p := l.Policy.Program()
+		for name, rules := range p.Rules {
+			p.Rules[name] = slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return named(r.String()) })
+		}
+		pol, err = obstat.Compile(p, &obstat.Options{Library: l.Dialect.Library()})
+	}
+	if err != nil {
+		t.Log(err)
+		return 0, false
+	}
+	return pol.Decide(&call, &c.World).Verdict, true
+}

@@ -1,0 +1,171 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Result is the outcome of one scenario with one agent.
+type Result struct {
+	Agent    string
+	Scenario string
+	// Outcome is ran, blocked, hung, or not driven.
+	Outcome string
+	// Note is why an agent could not be driven.
+	Note string
+	// Broken says which of obstat's promises did not hold, "" if all did.
+	Broken string
+	// Detail explains Note or Broken on the screen; it is not kept.
+	Detail string
+	Took   time.Duration
+}
+
+// The outcomes.
+const (
+	outRan       = "ran"
+	outBlocked   = "blocked"
+	outHung      = "hung"
+	outNotDriven = "not driven"
+)
+
+// runLimit is how long an agent may take; the longest takes half a minute,
+// four times that where ten others want the same two cores.
+const runLimit = 5 * time.Minute
+
+// hangLimit is how long it may take with a hook that hangs and three seconds for
+// it: some agents then wait for the hook's own end.
+const hangLimit = time.Minute
+
+// ttyLimit is how long it may take on a terminal, where an agent does not end by itself.
+const ttyLimit = 3 * time.Minute
+
+// try plays one scenario with one agent in r's directory.
+func (s *scenario) try(a *Agent, r *run) Result {
+	res := Result{Agent: a.id(), Scenario: s.name, Outcome: outNotDriven}
+	begin := time.Now()
+	if res.Detail = r.whyNot(); res.Detail != "" {
+		res.Note = "it cannot be installed"
+		return res
+	}
+	if s.project && a.driver.entry().userOnly {
+		res.Note = "obstat installs this hook for the user only: the agent skips a project's hooks without a word unless the folder is trusted"
+		return res
+	}
+	model, err := NewModel(s.script(a, r.dir))
+	if err != nil {
+		res.Note, res.Detail = "it cannot be started", err.Error()
+		return res
+	}
+	defer model.Close()
+	r.model = model
+	r.hook = "home/" + a.driver.entry().file
+	if r.keep {
+		model.dump = r.dir
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	if err := r.prepare(ctx, a, s); err != nil {
+		res.Note, res.Detail = "it cannot be started", err.Error()
+		if errors.Is(err, errInstall) {
+			res.Broken = errInstall.Error()
+		}
+		return res
+	}
+	limit := runLimit
+	switch {
+	case s.hook == hanging:
+		limit = hangLimit
+	case s.tty:
+		limit = ttyLimit
+	}
+	var seat *seat
+	here := s.asksHere(a)
+	if s.asked() && !here {
+		if seat, err = r.sit(s); err != nil {
+			res.Note, res.Detail, res.Broken = "it cannot be started", err.Error(), errInstall.Error()
+			return res
+		}
+		defer seat.leave()
+	}
+	hung, err := r.start(a, s, limit, seat.during())
+	if err != nil {
+		res.Note, res.Detail = "it cannot be started", err.Error()
+		return res
+	}
+	s.judge(&res, a, r, hung && !s.dies)
+	if here && res.Broken == "" && res.Outcome != outNotDriven {
+		if d := a.driver.(talker).dialog(); r.asked != s.times(&d) {
+			res.Broken = fmt.Sprintf("the agent asked %d times", r.asked)
+		}
+	}
+	if res.Broken == "" && !(s.hook == inFront && a.asks) { // its own prompt, which nobody answers, comes first
+		res.Broken = cmp.Or(seat.wrong(), r.untold(s))
+	}
+	res.Took = time.Since(begin)
+	return res
+}
+
+// judge compares the file system, and the words that the model was told, with the
+// scenario's promise.
+func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
+	ran := s.ran(r)
+	told := r.model.Results(MainMarker)
+	if s.sub != nil {
+		told = r.model.Results(SubMarker)
+	}
+	switch {
+	case hung && !ran:
+		res.Outcome = outHung
+	case ran:
+		res.Outcome = outRan
+	case s.dies, r.asked > 0 && len(told) == 0: // killed, or its turn ended with a no
+		res.Outcome = outBlocked
+		return
+	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
+		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call"
+		res.Detail = r.lastLines()
+		return
+	default:
+		res.Outcome = outBlocked
+	}
+	if len(told) == 0 { // the subagent was never heard of
+		told = r.model.Results(MainMarker)
+	}
+	words := strings.Join(told, "\n")
+	switch {
+	case s.want == either || (s.hook == never || s.hook == inFront) && a.asks:
+	case hung:
+		res.Broken = "the agent hung, and was ended"
+	case s.want == mustRun && !ran:
+		res.Broken = "it did not run"
+	case s.want == mustBlock && ran:
+		res.Broken = "it ran"
+	case s.says != "" && r.asked == 0 && !slices.ContainsFunc(strings.Split(s.says, "|"), func(w string) bool { return strings.Contains(words, w) }):
+		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason", s.says)
+	case s.name == atOnceName && !(there("project/one.txt")(r) && there("project/two.txt")(r)):
+		res.Broken = "the allowed ones did not run"
+	case s.goesOn() && !there(path.Join("project", s.at, "after.txt"))(r):
+		res.Broken, words = "the agent did not go on afterwards", strings.Join(r.model.Results(MainMarker), "\n")
+	}
+	if res.Broken != "" {
+		res.Detail = "the model was told " + clip(words)
+	}
+}
+
+func clip(s string) string {
+	const most = 500
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// tidy removes a run's files.
+func (r *run) tidy() error { return os.RemoveAll(r.dir) }

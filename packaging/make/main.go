@@ -1,0 +1,130 @@
+// Command make builds obstat for every system and packs it: `make dist`.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/packaging"
+)
+
+func main() {
+	out := flag.String("out", "dist", "directory that gets the packages")
+	only := flag.String("only", "", "targets to build, as linux_amd64,darwin_arm64; all where empty")
+	version := flag.Bool("version", false, "print the version that would be built, and build nothing")
+	root := flag.String("root", "..", "the checkout; the other paths are as seen from there")
+	flag.Parse()
+	if err := os.Chdir(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+	if *version {
+		at, err := head()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "dist:", err)
+			os.Exit(1)
+		}
+		fmt.Println(at.version)
+		return
+	}
+	if err := run(*out, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// A commit is what is built.
+type commit struct {
+	version, revision string
+	time              time.Time
+}
+
+// head returns the commit of this checkout: its tag, or a version made of its time and name, as
+// the go command makes them.
+func head() (c commit, err error) {
+	text, err := git("log", "-1", "--format=%ct %H")
+	if err != nil {
+		return c, err
+	}
+	var seconds int64
+	if _, err := fmt.Sscan(text, &seconds, &c.revision); err != nil {
+		return c, err
+	}
+	c.time, c.revision = time.Unix(seconds, 0).UTC(), c.revision[:12]
+	if c.version, err = git("describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err != nil {
+		c.version = "v0.0.0-" + c.time.Format("20060102150405") + "-" + c.revision
+	}
+	changed, err := git("status", "--porcelain")
+	if changed != "" {
+		c.version += "+dirty"
+	}
+	return c, err
+}
+
+func run(out, only string) error {
+	at, err := head()
+	if err != nil {
+		return err
+	}
+	p := packaging.Obstat()
+	p.Version, p.Time, p.Docs = strings.TrimPrefix(at.version, "v"), at.time, map[string][]byte{}
+	for _, name := range []string{"LICENSE", "README.md"} {
+		if p.Docs[name], err = os.ReadFile(name); err != nil {
+			return err
+		}
+	}
+	tmp, err := os.MkdirTemp("", "obstat-dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	var binaries []packaging.Binary
+	for _, t := range packaging.Targets() {
+		if only != "" && !strings.Contains(","+only+",", ","+t.String()+",") {
+			continue
+		}
+		fmt.Println("build", t)
+		data, err := build(filepath.Join(tmp, t.String()), t, &at)
+		if err != nil {
+			return err
+		}
+		binaries = append(binaries, packaging.Binary{Target: t, Data: data})
+	}
+	if len(binaries) == 0 {
+		return fmt.Errorf("no target is called %s", only)
+	}
+	files, err := p.Pack(binaries)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		fmt.Printf("%10d  %s\n", len(f.Data), f.Name)
+	}
+	return packaging.Write(out, files)
+}
+
+// build builds one static binary. Version, commit and its time are given to the linker; nothing of
+// this machine gets in.
+func build(name string, t packaging.Target, at *commit) ([]byte, error) {
+	stamp := fmt.Sprintf("-X 'github.com/obstat/obstat/internal/face/cli.stamped=%s %s %s'", at.version, at.revision, at.time.Format(time.RFC3339))
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= "+stamp, "-o", name, "./cmd/obstat")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
