@@ -24,10 +24,10 @@ type module struct {
 
 // A source is one Go file.
 type source struct {
-	name  string // path from the module root
-	dir   string
-	test  bool
-	ast   *ast.File
+	name string // path from the module root
+	dir  string
+	test bool
+	ast  *ast.File
 }
 
 // A finding is one breach of a rule.
