@@ -19,7 +19,7 @@ func TestAdviceWorks(t *testing.T) {
 	calls, advised, none := 0, 0, 0
 	for file, most := range map[string]int{"asks": 300, "harm": 200} {
 		n := 0
-		casestest.Each(t, all.Find, "../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
+		casestest.Each(t, all.Find, "../../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
 			if n++; n > most {
 				return
 			}
