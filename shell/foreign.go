@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // foreignCommand recognises a command that no POSIX system has.
 func foreignCommand(words []Word) Lang {
@@ -11,12 +14,9 @@ func foreignCommand(words []Word) Lang {
 	case strings.HasPrefix(words[0].Raw, "$env:") || strings.HasPrefix(words[0].Raw, "$PSVersionTable"):
 		return PowerShell
 	}
-	if len(words) > 1 && cmdBuiltin(name) {
-		for _, x := range words[1:] {
-			if cmdSwitch(x.Raw) {
-				return Cmd
-			}
-		}
+	if slices.ContainsFunc(words[1:], func(x Word) bool { return cmdSwitch(x.Raw) }) &&
+		slices.Contains(known().cmd, strings.ToLower(name)) {
+		return Cmd
 	}
 	if strings.EqualFold(name, "@echo") && len(words) == 2 && strings.EqualFold(words[1].Text, "off") {
 		return Cmd
@@ -33,26 +33,7 @@ func isCmdlet(name string) bool {
 	if !ok || len(noun) < 2 || noun[0] < 'A' || noun[0] > 'Z' {
 		return false
 	}
-	switch verb {
-	case "Add", "Clear", "Copy", "Disable", "Enable", "Expand", "Compress", "Export", "ForEach", "Format",
-		"Get", "Import", "Install", "Invoke", "Join", "Measure", "Move", "New", "Out", "Read", "Register",
-		"Remove", "Rename", "Reset", "Resolve", "Restart", "Resume", "Save", "Select", "Send", "Set", "Show",
-		"Sort", "Split", "Start", "Stop", "Suspend", "Test", "Uninstall", "Unblock", "Update", "Wait", "Where",
-		"Write", "ConvertTo", "ConvertFrom", "Convert", "Group", "Tee", "Push", "Pop":
-		return strings.IndexByte(noun, '/') < 0
-	}
-	return false
-}
-
-func cmdBuiltin(name string) bool {
-	if len(name) > len("robocopy") {
-		return false
-	}
-	switch strings.ToLower(name) {
-	case "del", "erase", "rd", "rmdir", "copy", "xcopy", "robocopy", "move", "ren", "dir", "md", "attrib", "icacls", "takeown", "format":
-		return true
-	}
-	return false
+	return slices.Contains(known().cmdlet, verb) && strings.IndexByte(noun, '/') < 0
 }
 
 // cmdSwitch reports whether an argument is /s, /q and the like, or holds %NAME%.

@@ -66,7 +66,6 @@ type Script struct {
 
 	meant   map[string]bool // see Redefines
 	defines bool
-	refs    bool // git's refs are written by hand, and may be called like flags
 }
 
 // Implied is a variable that something else than an assignment sets: arithmetic (`$((x=1))`,
