@@ -119,7 +119,7 @@ func (r refinement) Check(f *obstat.Facts) obstat.Finding {
 }
 
 // DecodeArgs reads an object without losing digits. The engine has already
-// refused what two readers could read differently.
+// refused input that two readers could read differently.
 func DecodeArgs(raw json.RawMessage) (map[string]any, error) {
 	args := map[string]any{}
 	if len(bytes.TrimSpace(raw)) == 0 {

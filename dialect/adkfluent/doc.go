@@ -5,6 +5,6 @@
 // It owns the policy as data ([Policy], its constructors, Merge and WithMode),
 // its JSON and YAML files ([Dialect]), decisions in the document's own words
 // ([Decision]). It does not decide anything itself: a Policy becomes an
-// [obstat.Program], and the engine walks the chain. What a plugin or callback runs
-// before each tool, and the record of approvals, is package host/adkfluent's.
+// [obstat.Program], and the engine walks the chain. The plugin, the callback
+// before each tool and the record of approvals are package host/adkfluent's.
 package adkfluent

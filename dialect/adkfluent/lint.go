@@ -111,8 +111,8 @@ func (l *linter) askPattern(r *obstat.Rule) {
 	}
 }
 
-// whyNot says which step settles the tools before the ask list is reached, and
-// what to change.
+// whyNot says which step settles the tools before the ask list is reached, and the
+// change that would help.
 func (p *Policy) whyNot(stage string, tools []string) (why, hint string) {
 	switch stage {
 	case stageDenyNames, stageDenyPatterns:

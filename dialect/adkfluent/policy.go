@@ -178,7 +178,7 @@ func (p *Policy) WithMode(mode obstat.Mode) *Policy {
 }
 
 // Merge returns the two policies as one: denials are united, approvals are
-// united without what is denied, asks without what is allowed or denied,
+// united without denied tools, asks without allowed or denied ones,
 // patterns follow one another, mutating tools are united, and other's mode
 // counts unless it is the default one. Every pattern keeps the meaning it had,
 // so globs and regular expressions can be merged; and the refiners of both

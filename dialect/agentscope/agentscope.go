@@ -34,7 +34,7 @@ var (
 
 // The options of the dialect.
 const (
-	OptionReadOnly = "read_only" // what makes a command read-only
+	OptionReadOnly = "read_only" // how a command is found to be read-only
 	OptionVersion  = "version"   // which release's read-only fast path
 	OptionTrusted  = "trusted"   // MCP servers whose read-only hints count, comma separated
 )
@@ -42,7 +42,7 @@ const (
 // Name returns "agentscope".
 func (*Dialect) Name() string { return "agentscope" }
 
-// Info names the options, and what a context without a name is called.
+// Info names the options, and the usual name of a context file.
 func (*Dialect) Info() dialect.Info {
 	return dialect.Info{Default: "permission_context.json", Options: []dialect.Option{
 		{Name: OptionReadOnly, Values: []string{"list", "effects"}, Doc: "a command is read-only by the document's list, or whenever the analysis proves it"},

@@ -13,7 +13,7 @@ import (
 )
 
 // checkBash is check_permissions of Bash: the checks of the document in the
-// order of its program, made on what the command would do instead of on its
+// order of its program, made on the effects of the command instead of on its
 // text.
 func (t *toolset) checkBash(f *obstat.Facts) obstat.Finding {
 	cmd, ok := f.String("command")
@@ -53,7 +53,7 @@ var unanalysable = map[shell.ConstructKind]string{
 }
 
 // bareUnanalysable are constructs that the document holds to be unanalysable as
-// well, though what they run can be told: with the floor on they do not ask.
+// well, though the commands in them are known: with the floor on they do not ask.
 var bareUnanalysable = map[shell.ConstructKind]string{
 	shell.Subshell: "a subshell", shell.TestClause: "a test", shell.BraceParam: "a parameter expansion",
 }
@@ -87,8 +87,8 @@ func (t *toolset) injection(a *effect.Analysis) (note, part string) {
 	return "", ""
 }
 
-// bareInjection finds what the document's parser takes for constructs and ours
-// takes for words: a test by its command, an extended pattern.
+// bareInjection finds words that the document's parser takes for constructs: a test by its
+// command, an extended pattern.
 func bareInjection(a *effect.Analysis) (note, part string) {
 	for i := range a.Commands {
 		c := &a.Commands[i]
@@ -181,8 +181,8 @@ func hasFlag(c *effect.Command, short byte, long string) bool {
 	return false
 }
 
-// movers are programs that touch what they are given even where they only read
-// it: copying a key out of its directory is not reading a file.
+// movers are programs whose reads count as well: `cp ~/.ssh/id_rsa x` takes a key out of its
+// directory.
 var movers = []string{"rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir"}
 
 // dangerousPaths finds targets in the document's table. Without the floor these
@@ -238,8 +238,8 @@ func findsDangerous(set paths.Set, dir string) bool {
 // anyName are the marks of a pattern that says nothing of a name.
 var anyName = string([]rune{paths.AnyText, paths.AnyName, paths.OneChar, paths.Visible})
 
-// dangerousRemoval finds removals of the root, of what lies directly below it,
-// of the home directory, and of everything at once.
+// dangerousRemoval finds removals of the root, of a directory in it, of the home directory,
+// and of everything at once.
 func dangerousRemoval(f *obstat.Facts, a *effect.Analysis) (note, part string) {
 	home := ""
 	if f.World != nil {

@@ -22,14 +22,14 @@ type reader struct {
 	contents map[string][]string
 }
 
-// buckets are the lists of rules; a rule is what its bucket says.
+// buckets are the lists of rules; each rule has the verdict of its bucket.
 var buckets = []obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}
 
 // contextKeys are the keys of a PermissionContext.
 var contextKeys = []string{"mode", "working_directories", "allow_rules", "deny_rules", "ask_rules"}
 
-// stateKey is the key of an AgentState that holds its context; the rest of what
-// AgentScope dumps there is not about permissions.
+// stateKey is the key of an AgentState that holds its context; its other keys
+// are not about permissions.
 const stateKey = "permission_context"
 
 // ownField is the subject of tools that match their rules themselves: the

@@ -4,7 +4,7 @@ import "github.com/obstat/obstat"
 
 // A CustomTool is a tool of the host that takes part in its own permission
 // checks. It implements as many of [ReadOnlyChecker], [PermissionChecker],
-// [RuleMatcher] and [Suggester] as it likes; what it leaves out is as the
+// [RuleMatcher] and [Suggester] as it likes; the others are as the
 // document says: not read-only, no opinion, rules match the parameters as JSON,
 // and the suggestion is a rule for the whole tool.
 type CustomTool any

@@ -10,7 +10,7 @@ import (
 )
 
 // dangerousFiles and dangerousDirs are the table "Dangerous Path Protection" of
-// the document, and what its program adds to it.
+// the document, with the additions of its program.
 var (
 	dangerousFiles = []string{
 		".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile",

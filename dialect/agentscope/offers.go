@@ -238,7 +238,7 @@ func prefix(c *shell.Command, before string) (string, bool) {
 }
 
 // plainWord tells whether a word as written is a single unquoted literal that
-// is not a number: what the document's parser calls a word.
+// is not a number, which is a word to the document's parser.
 func plainWord(raw string) bool {
 	if raw == "" || strings.ContainsAny(raw, "'\"`$(){}") || strings.Count(raw, "[")+strings.Count(raw, "]") > 1 {
 		return false

@@ -49,10 +49,9 @@ func redirects(a *effect.Analysis) bool {
 	return slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool { return c.Kind == shell.RedirectOut })
 }
 
-// bareReadOnly is what the document's list asks of the text itself: no output
-// redirection at all, not even to nowhere; a single command that starts as the
-// list has it, with a space behind. With the floor on, what the command does
-// counts instead.
+// bareReadOnly is the document's test of the text itself: no output redirection, not even to
+// /dev/null; a single command that starts as the list has it, with a space behind. With the floor
+// on, the effects count instead.
 func bareReadOnly(a *effect.Analysis) bool {
 	src := strings.TrimSpace(a.Source)
 	if strings.Contains(src, ">") {
@@ -96,8 +95,8 @@ func onlyReads(a *effect.Analysis, bare bool) bool {
 	return true
 }
 
-// everyListed tells whether every command is in the list. What runs inside a
-// substitution may instead be proven to read. The list names commands: a text that
+// everyListed tells whether every command is in the list. One inside a substitution may instead
+// be proven to read. The list names commands: a text that
 // only sets variables, `A=1` or `((a=1))`, is not in it.
 func everyListed(a *effect.Analysis) bool {
 	some := slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool { return c.Kind == shell.Function })
@@ -112,11 +111,11 @@ func everyListed(a *effect.Analysis) bool {
 	return some
 }
 
-// neutral are builtins that only set up or test what others do: the list does
-// not name them, nor does the original hold them to be commands.
+// neutral are builtins that only set up or test other commands: the list does not name them,
+// nor does the original hold them to be commands.
 var neutral = []string{"export", "declare", "typeset", "local", "readonly", "unset", "["}
 
-// plainCommands stay what they are whatever variables are set for them.
+// plainCommands do the same whatever variables are set for them.
 var plainCommands = []string{"echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep"}
 
 func listed(c *effect.Command) bool {

@@ -94,8 +94,8 @@ func (t *toolset) Check(f *obstat.Facts) obstat.Finding {
 	return plainAsk("a tool that nobody vouches for")
 }
 
-// declared returns what was declared of a tool. An MCP tool of which nothing was is what
-// its server says with the call.
+// declared returns the declaration of a tool. For an MCP tool without one, the hint of its server
+// in the call counts.
 func (t *toolset) declared(c *obstat.Call) (dialect.Tool, bool) {
 	d, ok := t.Tools[c.Tool]
 	if !ok && c.Hint == "read-only" && strings.HasPrefix(c.Tool, "mcp__") {

@@ -31,7 +31,7 @@ const (
 
 // An arg is an argument of a tool that its action string shows.
 type arg struct {
-	names []string // what it may be called; exactly one may be given
+	names []string // of which exactly one may be given
 	kind  argKind
 }
 

@@ -41,7 +41,7 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	}
 	agent := order(f) == orderAgent
 	if agent && root.Get(keyPermissions) == nil && bareProfile(root) {
-		return dialect.Sure // which Load refuses, with what to write
+		return dialect.Sure // which Load refuses, with a hint
 	}
 	perms := root.Get(keyPermissions)
 	_, preset := Presets()[perms.Text()]

@@ -36,14 +36,14 @@ func (Dialect) Lint(in *dialect.Input, _ *obstat.Program) obstat.Errors {
 }
 
 // program are the categories of the shipped program's actions that the
-// document's do not have, and what takes their place.
+// document's do not have, and their substitutes.
 var program = map[string]string{
 	"tool:file:":       "tool:create_file:, tool:str_replace: and tool:view:",
 	"tool:info:":       "the tool's own name, such as tool:list_models:",
 	"tool:agent_comm:": "the tool's own name, such as tool:send_to_agent:",
 }
 
-// lintPattern says what is wrong with a pattern, "" if nothing is.
+// lintPattern describes a problem of a pattern, "" where it has none.
 func lintPattern(text string) (code obstat.Code, hint, msg string) {
 	re, err := pattern.Compile(pattern.Full, text)
 	if err != nil {

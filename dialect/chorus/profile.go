@@ -90,7 +90,7 @@ func (p *Profile) rules(name string, into map[string][]obstat.Rule) {
 	}
 }
 
-// faces are the tools whose path rules judge what a command does to files.
+// faces are the tools whose path rules judge the files of commands.
 func faces() map[string]obstat.Face {
 	return map[string]obstat.Face{
 		obstat.FaceRead:  {Tool: "view", Field: "path"},

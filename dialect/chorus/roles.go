@@ -19,8 +19,8 @@ const RoleAdministrator = "discord:permission:administrator"
 const checkRoles = "chorus.roles"
 
 // A roleCheck is the document's second gate for changes of an agent's profile:
-// the user who started the session must have a role that grants it. Who that is the
-// host says (Call.User, Call.Roles); the arguments say nothing about it.
+// the user of the session must have a role that grants it. The host names user and roles
+// (Call.User, Call.Roles); the arguments say nothing about them.
 type roleCheck struct{ *params }
 
 // Check passes every call but a change of the profile that the user may not

@@ -15,9 +15,8 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
-// The keys of the files. The first two are the document's; for what it leaves
-// open (where named profiles stand, how a confirmation is set) the others are
-// ours.
+// The keys of the files. The first two are the document's; the others, for
+// named profiles and confirmations, are ours.
 const (
 	keyPermissions  = "permissions"
 	keyGrants       = "permission_grants"
@@ -48,8 +47,8 @@ type Settings struct {
 	Grants map[string][]string
 	// Timeout is how long a confirmation waits; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Approvers are the roles that may answer a confirmation; none: the user who
-	// started the session, and administrators.
+	// Approvers are the roles that may answer a confirmation; none: the user of
+	// the session, and administrators.
 	Approvers []string
 
 	outside string
@@ -67,7 +66,7 @@ func (s *Settings) params() (json.RawMessage, error) {
 }
 
 // CheckRoles reports every role of the settings that the server does not have:
-// nobody can ever use it.
+// it can never be used.
 func (s *Settings) CheckRoles(existing []string) obstat.Errors {
 	var out obstat.Errors
 	for _, r := range s.roles {
@@ -144,8 +143,8 @@ func (r *reader) file(root *tree.Node) {
 	r.confirmation(root.Get(keyConfirmation))
 }
 
-// keys refuses a key that is written almost like one that counts; all others
-// are somebody else's.
+// keys refuses a key that is written almost like one that counts; the files have other
+// readers, so all others stay.
 func (r *reader) keys(n *tree.Node, what string, known ...string) {
 	for _, m := range n.Members {
 		if hint := dialect.Near(m.Key, known...); hint != "" && !slices.Contains(known, m.Key) {

@@ -100,9 +100,8 @@ func (w *lineWalk) say(q *obstat.Question, field, text string) {
 	}
 }
 
-// command asks about one command. What stands inside a wrapper that is stripped
-// is asked about instead of it; what stands inside another is seen by deny and
-// ask rules only.
+// command asks about one command: of `timeout 5 make` about make, since that wrapper is stripped. The
+// command inside another, `sudo make`, is seen by deny and ask rules only.
 func (w *lineWalk) command(i int) {
 	c := &w.a.Commands[i]
 	switch {
@@ -175,7 +174,7 @@ func (w *lineWalk) raw(c *effect.Command) string {
 }
 
 // plain tells whether an allow rule with a wildcard may cover a command: no
-// variable before it that could change what it does, none of the programs that
+// variable before it that could change its effect, none of the programs that
 // only an exact rule allows.
 func (w *lineWalk) plain(c *effect.Command) bool {
 	switch {
@@ -192,7 +191,7 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 }
 
 // facts adds the properties of a command: that it only reads, that it stays in
-// the working directories, that it removes what is critical.
+// the working directories, that it removes a critical path.
 func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	c := &w.a.Commands[i]
 	reads, stays, touches := true, true, false
@@ -274,9 +273,8 @@ func (w *lineWalk) inside(e *effect.Effect) bool {
 	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (e.Real == "" || e.Real == e.Path || w.v.holds(w.f, slashed(e.Real)))
 }
 
-// critical tells whether removing what e removes is asked about in every mode:
-// the root and what lies directly in it, the home directory, the working
-// directory and what it lies in, and what nobody can see.
+// critical tells whether a removal is asked about in every mode: of the root and the directories in
+// it, the home directory, the working directory and those above it, and of unknown paths, `rm -r $X/`.
 func (w *lineWalk) critical(e *effect.Effect) bool {
 	if e.Program != "rm" && e.Program != "rmdir" {
 		return false

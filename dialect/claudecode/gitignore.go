@@ -56,8 +56,8 @@ func (s spec) anchored(content *string, v obstat.Verdict) bool {
 	return dot && v == obstat.Allow
 }
 
-// gitignore translates a pattern over a path without a leading slash. What lies
-// below a match is matched as well; with itself, dir/** is also dir.
+// gitignore translates a pattern over a path without a leading slash. A match
+// includes all below it; with itself, dir/** is also dir.
 func gitignore(p string, anchored, itself bool) string {
 	var b strings.Builder
 	b.Grow(len(p) + 16)
@@ -83,7 +83,7 @@ func gitignore(p string, anchored, itself bool) string {
 	return b.String()
 }
 
-// segment writes what stands at p[i] and returns how many bytes that were.
+// segment translates the next part of the pattern, `**/` or a character, and returns its length.
 func segment(b *strings.Builder, p string, i int) int {
 	rest := p[i:]
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/obstat/obstat/effect"
 )
 
-// glued is what stands between an MCP server and its tool in agents that give
+// glued is the sign between an MCP server and its tool in agents that give
 // no other sign of it: github_create_issue, github-create_issue. In Crush's mcp_my_server_get_file
 // the server's name has no end either.
 var glued = []struct{ agent, by string }{{"opencode", "_"}, {"copilot", "-"}}

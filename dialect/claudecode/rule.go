@@ -139,8 +139,8 @@ func (s spec) edits(v obstat.Verdict) obstat.Text {
 	return anyOf(editTools...)
 }
 
-// reads: a rule for Read is for all tools that read files; what may not be read
-// may not be changed either.
+// reads: a rule for Read is for all tools that read files; a file that may not be
+// read may not be changed either.
 func (s spec) reads(v obstat.Verdict) obstat.Text {
 	if v == obstat.Deny && !s.whole {
 		return anyOf(append(slices.Clone(readTools), "Edit", "Write", "MultiEdit")...)

@@ -128,7 +128,7 @@ func (l *loader) add(s *settings) {
 	problems := s.perms.Check(kinds...)
 	for i := range problems {
 		// A key of a newer version is no reason to drop the file; one in other
-		// capitals is a list of rules that nobody reads.
+		// capitals is a list of rules without effect.
 		problems[i].Warning = problems[i].Warning || problems[i].Code == tree.CodeUnknown
 	}
 	l.errs = append(l.errs, s.file.Problems(problems)...)

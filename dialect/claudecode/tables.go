@@ -9,7 +9,7 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// What rules look at. Paths are given absolute and from each place that a
+// The fields of rules. Paths are given absolute and from each place that a
 // pattern can be anchored in; a path outside of that place has no such field.
 const (
 	fieldCommand   = "command"   // a command, for allow rules with a wildcard
@@ -24,7 +24,7 @@ const (
 	fieldAgent     = "agent"     // kind of a subagent
 	fieldSkill     = "skill"     // name and arguments
 	fieldParam     = "param."    // + name: an input field
-	fieldReadOnly  = "read-only" // what the view knows of a call
+	fieldReadOnly  = "read-only" // this and the next: properties of a call
 	fieldCritical  = "critical"
 	fieldProtected = "protected"
 	fieldInside    = "inside"

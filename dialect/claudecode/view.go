@@ -23,8 +23,7 @@ type params struct {
 	Named   []string `json:"named,omitempty"`
 }
 
-// A view makes of a call, of whichever agent, what Claude Code's rules are
-// about.
+// A view turns a call of any agent into questions to Claude Code's rules.
 type view struct{ params }
 
 var (
@@ -149,7 +148,7 @@ func hostOf(raw string) string {
 	}
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || strings.ContainsAny(raw, "\\\t\n\r") {
-		return "" // readers differ in what this means
+		return "" // readers differ in its meaning
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
@@ -232,7 +231,7 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 	return q
 }
 
-// A scratch is what is kept of a call while it is decided, and memory for questions.
+// A scratch keeps lookups while a call is decided, and memory for questions.
 type scratch struct {
 	anchors        []anchor // the directories that paths of the call are given from
 	work           []string // its working directories

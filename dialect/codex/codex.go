@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -32,48 +33,47 @@ const ApprovalOption = "approval"
 
 // Info says where a project keeps its rules. The strictest rule of all layers decides.
 func (Dialect) Info() dialect.Info {
-	return dialect.Info{Files: []string{defaultFile}, Default: defaultFile, Agents: []string{"codex"}, DenyWins: true, Options: []dialect.Option{
-		{Name: ApprovalOption, Values: append([]string{""}, modeNames...), Doc: "the approval policy, as `codex --ask-for-approval`; none named: on-request, or the first that requirements.toml allows"},
-	}}
+	approval := dialect.Option{Name: ApprovalOption, Values: append([]string{""}, modeNames...),
+		Doc: "the approval policy, as `codex --ask-for-approval`; none named: on-request, or the first that requirements.toml allows"}
+	return dialect.Info{Files: []string{defaultFile}, Default: defaultFile, Agents: []string{"codex"}, DenyWins: true,
+		Options: []dialect.Option{approval}}
 }
 
 // Places returns where Codex reads rules, lowest layer first: the machine's, the user's,
 // the project's; and the administrator's requirements. Requirements that come from a
 // server or a device manager are no files, and are not read.
-func (Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
-	rules := func(layer, dir, env string) {
-		out = append(out, dialect.Place{Name: filepath.Join(dir, "rules", "*.rules"), Glob: true, Layer: layer, Env: env})
-	}
+func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	const rules = "rules/*.rules"
+	var p dialect.Places
 	system := filepath.Join(w.Machine, systemDir)
-	rules(dialect.LayerManaged, system, "")
+	p.Add(dialect.LayerManaged, system, rules)
 	if home := w.Getenv("CODEX_HOME"); home != "" {
-		rules(dialect.LayerUser, home, "CODEX_HOME")
-	} else if w.Home != "" {
-		rules(dialect.LayerUser, filepath.Join(w.Home, ".codex"), "")
+		p.Add(dialect.LayerUser, home, rules)
+		p[len(p)-1].Env = "CODEX_HOME"
+	} else {
+		p.Add(dialect.LayerUser, w.Home, ".codex/"+rules)
 	}
-	if w.Dir != "" {
-		rules(dialect.LayerProject, filepath.Join(w.Dir, ".codex"), "")
-	}
-	return append(out, dialect.Place{Name: filepath.Join(system, requirementsFile), Layer: dialect.LayerManaged}), nil
+	p.Add(dialect.LayerProject, w.Dir, ".codex/"+rules)
+	p.Add(dialect.LayerManaged, system, requirementsFile)
+	return p, nil
 }
 
 // Detect knows rules by their name and the functions they call, requirements by their
 // keys.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
-	if isRequirements(name) {
+	name := f.Slashed()
+	if isRequirements(f) {
 		root, problems := tomlx.Parse(f.Data)
-		in := strings.HasSuffix(name, systemDir+"/"+requirementsFile)
-		switch known := root.Get("allowed_approval_policies") != nil || root.Get("allowed_sandbox_modes") != nil || root.At("rules", "prefix_rules") != nil; {
-		case known, in && tree.Fatal(problems):
+		placed := strings.HasSuffix(name, systemDir+"/"+requirementsFile)
+		known := root.Get(keyPolicies) != nil || root.Get(keySandboxes) != nil || root.At("rules", "prefix_rules") != nil
+		if known || placed && tree.Fatal(problems) {
 			return dialect.Sure
 		}
 		return dialect.No // other programs have files of that name
 	}
-	calls := false
-	for _, fn := range []string{fnPrefix, fnNetwork, fnHost} {
-		calls = calls || bytes.Contains(f.Data, []byte(fn+"("))
-	}
+	calls := slices.ContainsFunc([]string{fnPrefix, fnNetwork, fnHost}, func(fn string) bool {
+		return bytes.Contains(f.Data, []byte(fn+"("))
+	})
 	switch named := strings.HasSuffix(name, ".rules"); {
 	case named && (calls || strings.HasSuffix(path.Dir(name), ".codex/rules")):
 		return dialect.Sure
@@ -84,13 +84,13 @@ func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 }
 
 // isRequirements tells whether a file is read as requirements.
-func isRequirements(name string) bool { return path.Base(name) == requirementsFile }
+func isRequirements(f *dialect.File) bool { return path.Base(f.Slashed()) == requirementsFile }
 
 // Load reads all files: the rules of every layer count together.
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	l := &loader{prog: newProgram()}
 	for i := range in.Files {
-		if f := &in.Files[i]; isRequirements(strings.ReplaceAll(f.Name, `\`, "/")) {
+		if f := &in.Files[i]; isRequirements(f) {
 			l.requirements(f)
 		} else {
 			l.file(f)
@@ -107,7 +107,5 @@ const viewName = "codex"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){
-		viewName: dialect.Code(func(p *params) obstat.View { return view{p} }),
-	}}
+	return dialect.ViewLibrary(viewName, func(p *params) obstat.View { return view{p} })
 }

@@ -2,7 +2,7 @@
 // Starlark) and the requirements that an administrator sets (`requirements.toml`).
 //
 // A rule is about the first words of a command; of all rules that match, the strictest
-// decides, whichever file it is in. What no rule is about hangs on the approval policy,
+// decides, whichever file it is in. A call that no rule is about hangs on the approval policy,
 // which is the mode here.
 //
 // It owns these formats. It runs no sandbox: where Codex would run a command in its

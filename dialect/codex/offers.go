@@ -22,31 +22,27 @@ const maxOffers = 5
 
 // Offers proposes a rule for each command of a line that no rule is about: its program and
 // subcommand, and all of its words. Where a rule asks, no other would change that.
-func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
+	d *obstat.Decision) (out []obstat.Offer) {
 	t, _ := effect.Lookup(call.Tool)
 	if d.Rule != nil || d.Safety || len(call.Subjects) > 0 || t.Canonical != "shell" {
 		return nil
 	}
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: world}})
+	a := (&obstat.Facts{Call: call, World: world}).Analysis()
 	add := func(words []string) {
 		p := &prefixRule{verdict: obstat.Allow}
 		for _, w := range words {
 			p.pattern = append(p.pattern, []string{w})
 		}
 		list, r := p.compile(words[0])
-		if !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == r.Source }) {
-			out = append(out, obstat.Offer{Rule: r, List: list, Scope: "always", Text: r.Source})
-		}
+		out = dialect.AddOffer(out, list, r, r.Source)
 	}
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		if len(c.Via) > 0 || !c.Known || len(c.Words) == 0 || len(out) >= 2*maxOffers {
 			continue
 		}
-		words := make([]string, len(c.Words))
-		for j := range c.Words {
-			words[j] = c.Words[j].Text
-		}
+		words := known(c)
 		if len(words) > 2 && dialect.Subcommand(words[1]) {
 			add(words[:2])
 		}
@@ -57,7 +53,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, 
 
 // AddRule writes the rule as the last line of a file of rules, as Codex does.
 func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
-	if isRequirements(strings.ReplaceAll(f.Name, `\`, "/")) || strings.ContainsAny(offer.Text, "\n\r") || offer.Text == "" {
+	if isRequirements(f) || strings.ContainsAny(offer.Text, "\n\r") || offer.Text == "" {
 		return nil, textedit.ErrRefused
 	}
 	for line := range bytes.Lines(f.Data) {
@@ -76,7 +72,7 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 // makes more than one rule.
 func (Dialect) RuleLines(f *dialect.File, at obstat.Pos) (first, last int) {
 	parsed, err := parse(f)
-	if err != nil || isRequirements(strings.ReplaceAll(f.Name, `\`, "/")) {
+	if err != nil || isRequirements(f) {
 		return 0, 0
 	}
 	for _, s := range parsed.Stmts {

@@ -1,7 +1,7 @@
 package codex
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,8 +14,8 @@ import (
 // The approval policies.
 const (
 	modeUntrusted = "untrusted"  // asks about every command that no rule allows
-	modeOnRequest = "on-request" // the default: what the sandbox would hold is not asked about
-	modeNever     = "never"      // asks nobody
+	modeOnRequest = "on-request" // the default: commands that the sandbox would hold are not asked about
+	modeNever     = "never"      // never asks
 )
 
 // modeNames are the approval policies, the default first.
@@ -29,7 +29,7 @@ const (
 	listHeld  = "sandbox"
 )
 
-// What rules look at: the words of a command, for allow rules only where the line is so
+// The fields of rules: the words of a command, for allow rules only where the line is so
 // plain that the words are sure to be those; a host; that the sandbox lets a call pass.
 const (
 	fieldPlain     = "plain"
@@ -46,7 +46,7 @@ const (
 	toolFetch = "fetch"
 )
 
-// params are what the view needs to know of the files.
+// params are the settings of the files that the view needs.
 type params struct {
 	// Hosts are the absolute paths that host_executable lists, by program.
 	Hosts map[string][]string `json:"hosts,omitempty"`
@@ -71,7 +71,8 @@ func newProgram() *obstat.Program {
 			modeOnRequest: stages(obstat.Ask, true, passes),
 			modeNever:     stages(obstat.Deny, false, passes),
 		},
-		Rules: map[string][]obstat.Rule{listPaths: {}, listRules: {}, listHeld: {{Field: fieldHeld, Pattern: obstat.Text{Flavour: pattern.Fnmatch, Text: "?*"}, Verdict: obstat.Allow,
+		Rules: map[string][]obstat.Rule{listPaths: {}, listRules: {}, listHeld: {{
+			Field: fieldHeld, Pattern: obstat.Text{Flavour: pattern.Fnmatch, Text: "?*"}, Verdict: obstat.Allow,
 			Source: "what the sandbox lets pass", Layer: "built in"}}},
 	}
 }
@@ -83,6 +84,7 @@ type loader struct {
 	params  params
 	hosts   []obstat.Rule // network rules, one for each host
 	allowed []string      // approval policies that the requirements allow
+	overrun bool          // the file being run was ended: it took too much
 }
 
 // A prefixRule is a rule about the first words of a command.
@@ -109,14 +111,14 @@ func decisionOf(v obstat.Verdict) string {
 func (p *prefixRule) compile(head string) (list string, r obstat.Rule) {
 	var b strings.Builder
 	b.WriteString("(?s)")
-	quote(&b, escape(head))
+	dialect.WriteLiteral(&b, escape(head))
 	for _, alts := range p.pattern[1:] {
-		quote(&b, " ")
+		b.WriteString(`\ `)
 		for i, alt := range alts {
 			if len(alts) > 1 {
 				b.WriteString([]string{"(?:", "|"}[min(i, 1)])
 			}
-			quote(&b, escape(alt))
+			dialect.WriteLiteral(&b, escape(alt))
 		}
 		if len(alts) > 1 {
 			b.WriteByte(')')
@@ -132,8 +134,9 @@ func (p *prefixRule) compile(head string) (list string, r obstat.Rule) {
 	case p.verdict == obstat.Allow:
 		field = fieldPlain
 	}
-	return list, obstat.Rule{Tool: obstat.Is(toolShell), Field: field, Pattern: obstat.Text{Flavour: pattern.Full, Text: b.String()},
-		Verdict: p.verdict, Source: p.String(), Reason: p.justification}
+	text := obstat.Text{Flavour: pattern.Full, Text: b.String()}
+	return list, obstat.Rule{Tool: obstat.Is(toolShell), Field: field, Pattern: text, Verdict: p.verdict,
+		Source: p.String(), Reason: p.justification}
 }
 
 // String returns the rule as Codex itself writes one.
@@ -142,7 +145,7 @@ func (p *prefixRule) String() string {
 	for i, alts := range p.pattern {
 		texts := make([]string, len(alts))
 		for j, alt := range alts {
-			texts[j] = quoted(alt)
+			texts[j] = jsonx.Quote(alt)
 		}
 		if words[i] = strings.Join(texts, ", "); len(alts) > 1 {
 			words[i] = "[" + words[i] + "]"
@@ -151,29 +154,17 @@ func (p *prefixRule) String() string {
 	return fnPrefix + "(pattern=[" + strings.Join(words, ", ") + `], decision="` + decisionOf(p.verdict) + `")`
 }
 
-// quoted returns a text as Starlark and JSON write it.
-func quoted(s string) string {
-	b, err := jsonx.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
-}
-
 // escape returns a word so that words joined by blanks can be told apart, and so that the
-// beginning of a word is written like the beginning of what it becomes.
+// beginning of a word is written like the beginning of its escaped form.
 func escape(word string) string {
-	if word == "" {
-		return `''`
+	var b strings.Builder
+	for _, c := range []byte(word) {
+		if strings.IndexByte(" \t\n'\"\\", c) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
 	}
-	if !strings.ContainsAny(word, " \t\n'\"\\") {
-		return word
-	}
-	return escaper().Replace(word)
-}
-
-func escaper() *strings.Replacer {
-	return strings.NewReplacer(" ", `\ `, "\t", "\\\t", "\n", "\\\n", `'`, `\'`, `"`, `\"`, `\`, `\\`)
+	return cmp.Or(b.String(), `''`)
 }
 
 // joined returns the words of a command as rules match them.
@@ -183,16 +174,6 @@ func joined(words []string) string {
 		out[i] = escape(w)
 	}
 	return strings.Join(out, " ")
-}
-
-// quote writes a text as a regular expression that matches it.
-func quote(b *strings.Builder, text string) {
-	for _, c := range []byte(text) {
-		if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
-	}
 }
 
 // add puts a rule into the Program, once for each program that it names.
@@ -216,7 +197,7 @@ func (l *loader) network(r obstat.Rule) {
 	}
 }
 
-// finish sets what hangs on all files: the mode, the hosts, the view's parameters.
+// finish sets the mode, the hosts and the view's parameters, once all files are read.
 func (l *loader) finish(mode obstat.Mode) {
 	l.prog.Rules[listRules] = append(l.prog.Rules[listRules], l.hosts...)
 	if len(l.hosts) > 0 {
@@ -235,9 +216,5 @@ func (l *loader) finish(mode obstat.Mode) {
 			}
 		}
 	}
-	raw, err := json.Marshal(l.params)
-	if err != nil {
-		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
-	}
-	l.prog.Params = raw
+	l.prog.Params = dialect.Params(l.params)
 }

@@ -10,6 +10,12 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// The keys of requirements.
+const (
+	keyPolicies  = "allowed_approval_policies"
+	keySandboxes = "allowed_sandbox_modes"
+)
+
 // sandboxModes are the sandboxes that requirements may allow.
 var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access", "external-sandbox"}
 
@@ -22,15 +28,15 @@ func (l *loader) requirements(f *dialect.File) {
 		return
 	}
 	for _, m := range root.Members {
-		for _, key := range []string{"allowed_approval_policies", "allowed_sandbox_modes", "rules"} {
+		for _, key := range []string{keyPolicies, keySandboxes, "rules"} {
 			if m.Key != key && dialect.Near(m.Key, key) != "" {
 				l.Fail(m.KeyNode, obstat.CodeUnknownKey, dialect.Near(m.Key, key), "unknown key %q", m.Key)
 			}
 		}
 	}
-	l.approvals(root.Get("allowed_approval_policies"))
-	if n := root.Get("allowed_sandbox_modes"); n != nil {
-		modes := l.words(n, "allowed_sandbox_modes", sandboxModes...)
+	l.approvals(root.Get(keyPolicies))
+	if n := root.Get(keySandboxes); n != nil {
+		modes := l.words(n, keySandboxes, sandboxModes...)
 		l.params.ReadOnly = l.params.ReadOnly || !slices.ContainsFunc(modes, func(m string) bool { return m != "read-only" })
 	}
 	rules := root.Get("rules")
@@ -50,7 +56,7 @@ func (l *loader) requirements(f *dialect.File) {
 // approvals reads the approval policies that are allowed. A granular one, a table, is
 // taken as the mode that asks most.
 func (l *loader) approvals(n *tree.Node) {
-	if n == nil || !l.Is(n, "allowed_approval_policies", tree.Array) {
+	if n == nil || !l.Is(n, keyPolicies, tree.Array) {
 		return
 	}
 	allowed := []string{}
@@ -60,18 +66,19 @@ func (l *loader) approvals(n *tree.Node) {
 		case e.Is(tree.Object):
 			l.Warn(e, obstat.CodeNoEffect, "", "a granular approval policy is taken as %q here", modeUntrusted)
 			word = modeUntrusted
-		case !l.Is(e, "an element of allowed_approval_policies", tree.String):
+		case !l.Is(e, "an element of "+keyPolicies, tree.String):
 			continue
 		case word == "on-failure":
 			word = modeOnRequest
 		case !slices.Contains(modeNames, word):
-			l.Fail(e, obstat.CodeBadValue, dialect.Near(word, modeNames...), "there is no approval policy %q; there are %s", word, strings.Join(modeNames, ", "))
+			l.Fail(e, obstat.CodeBadValue, dialect.Near(word, modeNames...), "there is no approval policy %q; there are %s",
+				word, strings.Join(modeNames, ", "))
 			continue
 		}
 		allowed = append(allowed, word)
 	}
 	if len(allowed) == 0 {
-		l.Fail(n, obstat.CodeMissing, "", "allowed_approval_policies allows none")
+		l.Fail(n, obstat.CodeMissing, "", keyPolicies+" allows none")
 		return
 	}
 	l.allowed = allowed
@@ -81,7 +88,8 @@ func (l *loader) approvals(n *tree.Node) {
 func (l *loader) words(n *tree.Node, what string, known ...string) (out []string) {
 	for _, e := range l.Texts(n, what) {
 		if !slices.Contains(known, e.Str) {
-			l.Fail(e, obstat.CodeBadValue, dialect.Near(e.Str, known...), "%s does not take %q; it takes %s", what, e.Str, strings.Join(known, ", "))
+			l.Fail(e, obstat.CodeBadValue, dialect.Near(e.Str, known...), "%s does not take %q; it takes %s", what, e.Str,
+				strings.Join(known, ", "))
 			continue
 		}
 		out = append(out, e.Str)
@@ -95,7 +103,8 @@ func (l *loader) required(f *dialect.File, n *tree.Node) {
 		return
 	}
 	text := []tree.Kind{tree.String}
-	l.Fields(n, tree.Field{Name: "pattern", Kinds: []tree.Kind{tree.Array}, Required: true}, tree.Field{Name: "decision", Kinds: text, Required: true}, tree.Field{Name: "justification", Kinds: text})
+	l.Fields(n, tree.Field{Name: "pattern", Kinds: []tree.Kind{tree.Array}, Required: true},
+		tree.Field{Name: "decision", Kinds: text, Required: true}, tree.Field{Name: "justification", Kinds: text})
 	p, pat := &prefixRule{}, n.Get("pattern")
 	if j := n.Get("justification"); j.Is(tree.String) {
 		if p.justification = j.Str; strings.TrimSpace(j.Str) == "" {
@@ -108,7 +117,8 @@ func (l *loader) required(f *dialect.File, n *tree.Node) {
 	}
 	var known bool
 	if p.verdict, known = decisions[dec.Str]; !known || p.verdict == obstat.Allow {
-		l.Fail(dec, obstat.CodeBadValue, dialect.Near(dec.Str, "prompt", "forbidden"), "the decision of a requirement is \"prompt\" or \"forbidden\", not %q: the strictest rule decides, so an allowing one would do nothing", dec.Str)
+		l.Fail(dec, obstat.CodeBadValue, dialect.Near(dec.Str, "prompt", "forbidden"),
+			"the decision of a requirement is \"prompt\" or \"forbidden\", not %q: the strictest rule decides, so an allowing one would do nothing", dec.Str)
 	}
 	if len(pat.Elems) == 0 {
 		l.Fail(pat, obstat.CodeMissing, "", "the pattern has no word")
@@ -128,7 +138,8 @@ func (l *loader) token(n *tree.Node) []string {
 	if !l.Is(n, "a word of the pattern", tree.Object) {
 		return nil
 	}
-	l.Fields(n, tree.Field{Name: "token", Kinds: []tree.Kind{tree.String}}, tree.Field{Name: "any_of", Kinds: []tree.Kind{tree.Array}})
+	l.Fields(n, tree.Field{Name: "token", Kinds: []tree.Kind{tree.String}},
+		tree.Field{Name: "any_of", Kinds: []tree.Kind{tree.Array}})
 	one, some := n.Get("token"), n.Get("any_of")
 	var out []string
 	switch {

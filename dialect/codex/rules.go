@@ -15,7 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/pattern"
+	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
 // The functions that rules are made with.
@@ -25,7 +25,7 @@ const (
 	fnHost    = "host_executable"
 )
 
-// What running a file may take.
+// The limits of running a file.
 const (
 	maxRulesFile = 256 << 10 // bytes of the file
 	maxSteps     = 50_000
@@ -43,13 +43,13 @@ type script struct {
 // examples are the commands that a rule must match, or must not, by the author's word.
 type examples struct {
 	rule    *prefixRule
-	call    *syntax.CallExpr
+	pos     obstat.Pos
 	match   [][]string
 	without [][]string
 }
 
-// file runs a file of rules. A call that is wrong is reported and the file goes on; what
-// Starlark itself refuses ends it.
+// file runs a file of rules. A call that is wrong is reported and the file goes on; an error of
+// Starlark itself ends it.
 func (l *loader) file(f *dialect.File) {
 	l.File = f
 	if len(f.Data) > maxRulesFile {
@@ -66,7 +66,8 @@ func (l *loader) file(f *dialect.File) {
 	if l.Errs.Fatal() != nil {
 		return
 	}
-	fns := starlark.StringDict{fnPrefix: starlark.NewBuiltin(fnPrefix, s.prefixRule), fnNetwork: starlark.NewBuiltin(fnNetwork, s.networkRule), fnHost: starlark.NewBuiltin(fnHost, s.hostExecutable)}
+	fns := starlark.StringDict{fnPrefix: s.builtin(fnPrefix, (*invocation).prefixRule),
+		fnNetwork: s.builtin(fnNetwork, (*invocation).networkRule), fnHost: s.builtin(fnHost, (*invocation).hostExecutable)}
 	prog, err := starlark.FileProgram(parsed, fns.Has)
 	if err != nil {
 		l.starlark(err)
@@ -74,8 +75,10 @@ func (l *loader) file(f *dialect.File) {
 	}
 	thread := &starlark.Thread{Name: f.Name, Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
+	l.overrun = false
+	thread.OnMaxSteps = func(t *starlark.Thread) { l.cancel(t, "too many steps") }
 	if grows {
-		bound(thread)
+		l.bound(thread)
 	}
 	if _, err := prog.Init(thread, fns); err != nil {
 		l.starlark(err)
@@ -90,7 +93,7 @@ func parse(f *dialect.File) (*syntax.File, error) {
 
 // bound ends a thread that makes texts or lists without end. In a step a value can at most
 // double; looking every few steps keeps that from going far.
-func bound(thread *starlark.Thread) {
+func (l *loader) bound(thread *starlark.Thread) {
 	const every = 4
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
@@ -100,15 +103,21 @@ func bound(thread *starlark.Thread) {
 		runtime.ReadMemStats(&mem)
 		switch {
 		case t.Steps >= maxSteps:
-			t.Cancel("too many steps")
+			l.cancel(t, "too many steps")
 		case mem.TotalAlloc-start > maxMemory:
-			t.Cancel("too much memory")
+			l.cancel(t, "too much memory")
 		}
 		t.SetMaxExecutionSteps(t.Steps + every)
 	}
 }
 
-// starlark reports what the language refuses, where it says.
+// cancel ends a thread that takes more than a file may.
+func (l *loader) cancel(t *starlark.Thread, why string) {
+	l.overrun = true
+	t.Cancel(why)
+}
+
+// starlark reports an error of the language, where it says.
 func (l *loader) starlark(err error) {
 	fail := func(p syntax.Position, code obstat.Code, msg string) {
 		e := l.Fail(nil, code, "", "%s", msg)
@@ -135,7 +144,7 @@ func (l *loader) starlark(err error) {
 			}
 		}
 		code := obstat.CodeBadValue
-		if strings.Contains(run.Msg, "too many steps") || strings.Contains(run.Msg, "too much memory") {
+		if l.overrun {
 			code = obstat.CodeTooLarge
 		}
 		fail(at, code, run.Msg)
@@ -157,145 +166,146 @@ func place(f *dialect.File, p syntax.Position) obstat.Pos {
 	return obstat.Pos{File: f.Name, Line: max(int(p.Line), 1), Col: max(int(p.Col), 1)}
 }
 
-// call returns the call that a function of ours is run by, and where it starts.
-func (s *script) call(t *starlark.Thread) (*syntax.CallExpr, obstat.Pos) {
-	at := t.CallFrame(1).Pos
-	if c := s.calls[syntax.MakePosition(nil, at.Line, at.Col)]; c != nil {
-		return c, place(s.file, syntax.Start(c))
-	}
-	return nil, place(s.file, at)
+// An invocation is a call of one of our functions. Its problems are reported; a rule with one is not added.
+type invocation struct {
+	*script
+	fn     string
+	args   starlark.Tuple
+	kwargs []starlark.Tuple
+	call   *syntax.CallExpr // nil: one that a method makes
+	pos    obstat.Pos
+	bad    bool
+}
+
+// builtin returns a function of ours as Starlark calls it.
+func (s *script) builtin(name string, run func(*invocation)) *starlark.Builtin {
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+		kwargs []starlark.Tuple) (
+		starlark.Value, error) {
+		at := t.CallFrame(1).Pos
+		c := &invocation{script: s, fn: name, args: args, kwargs: kwargs, pos: place(s.file, at)}
+		if c.call = s.calls[syntax.MakePosition(nil, at.Line, at.Col)]; c.call != nil {
+			c.pos = place(s.file, syntax.Start(c.call))
+		}
+		run(c)
+		return starlark.None, nil
+	})
 }
 
 // fail reports a problem of the call, at the argument of that name if it is written there.
-func (s *script) fail(t *starlark.Thread, arg string, code obstat.Code, hint, format string, args ...any) {
-	c, pos := s.call(t)
-	e := s.Fail(nil, code, hint, format, args...)
-	e.Pos = pos
-	if c == nil {
+func (c *invocation) fail(arg string, code obstat.Code, hint, format string, args ...any) {
+	c.bad = true
+	e := c.Fail(nil, code, hint, format, args...)
+	if e.Pos = c.pos; c.call == nil {
 		return
 	}
-	for _, a := range c.Args {
+	for _, a := range c.call.Args {
 		if b, ok := a.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
 			if name, ok := b.X.(*syntax.Ident); ok && name.Name == arg {
-				e.Pos = place(s.file, syntax.Start(b.Y))
+				e.Pos = place(c.file, syntax.Start(b.Y))
 			}
 		}
 	}
 }
 
-// unpack reads the arguments of a call; a mistake is reported, and false.
-func (s *script) unpack(t *starlark.Thread, fn string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) bool {
-	if err := starlark.UnpackArgs(fn, args, kwargs, pairs...); err != nil {
-		var known []string
-		for i := 0; i < len(pairs); i += 2 {
-			known = append(known, strings.TrimRight(pairs[i].(string), "?"))
-		}
-		bad, hint, code := "", "", obstat.CodeWrongType
-		for _, kv := range kwargs {
-			if name := string(kv[0].(starlark.String)); !slices.Contains(known, name) {
-				bad, hint, code = name, dialect.Near(name, known...), obstat.CodeUnknownKey
-			}
-		}
-		for _, name := range known {
-			if strings.Contains(err.Error(), `for parameter "`+name+`"`) {
-				bad = name
-			}
-		}
-		if strings.Contains(err.Error(), "missing argument") {
-			code = obstat.CodeMissing
-		}
-		s.fail(t, bad, code, hint, "%v", err)
-		return false
+// unpack reads the arguments of the call; false: they are not those that the function takes.
+func (c *invocation) unpack(pairs ...any) bool {
+	err := starlark.UnpackArgs(c.fn, c.args, c.kwargs, pairs...)
+	if err == nil {
+		return true
 	}
-	return true
+	var known []string
+	for i := 0; i < len(pairs); i += 2 {
+		known = append(known, strings.TrimRight(pairs[i].(string), "?"))
+	}
+	bad, hint, code := "", "", obstat.CodeWrongType
+	for _, kv := range c.kwargs {
+		if name := string(kv[0].(starlark.String)); !slices.Contains(known, name) {
+			bad, hint, code = name, dialect.Near(name, known...), obstat.CodeUnknownKey
+		}
+	}
+	for _, name := range known { // the library has no other sign of which argument it refuses
+		if strings.Contains(err.Error(), `for parameter "`+name+`"`) {
+			bad = name
+		}
+	}
+	if strings.Contains(err.Error(), "missing argument") {
+		code = obstat.CodeMissing
+	}
+	c.fail(bad, code, hint, "%v", err)
+	return false
 }
 
 // why returns the text of a justification, which must say something.
-func (s *script) why(t *starlark.Thread, v starlark.Value) (string, bool) {
+func (c *invocation) why(v starlark.Value) string {
 	text, ok := starlark.AsString(v)
 	switch {
 	case v == nil || v == starlark.None:
-		return "", true
 	case !ok:
-		s.fail(t, "justification", obstat.CodeWrongType, "", "justification should be a string, not %s", v.Type())
+		c.fail("justification", obstat.CodeWrongType, "", "justification should be a string, not %s", v.Type())
 	case strings.TrimSpace(text) == "":
-		s.fail(t, "justification", obstat.CodeBadValue, "", "justification says nothing")
-	default:
-		return text, true
+		c.fail("justification", obstat.CodeBadValue, "", "justification says nothing")
 	}
-	return "", false
+	return text
 }
 
 // decision returns the verdict of a decision.
-func (s *script) decision(t *starlark.Thread, v starlark.Value, network bool) (obstat.Verdict, bool) {
+func (c *invocation) decision(v starlark.Value) obstat.Verdict {
 	word, ok := starlark.AsString(v)
-	if !ok {
-		s.fail(t, "decision", obstat.CodeWrongType, "", "decision should be a string, not %s", v.Type())
-		return obstat.Deny, false
-	}
-	if network && word == "deny" {
-		return obstat.Deny, true
-	}
 	verdict, known := decisions[word]
-	if !known {
-		s.fail(t, "decision", obstat.CodeBadValue, dialect.Near(word, slices.Sorted(maps.Keys(decisions))...), "there is no decision %q; there are allow, prompt and forbidden", word)
+	switch {
+	case !ok:
+		c.fail("decision", obstat.CodeWrongType, "", "decision should be a string, not %s", v.Type())
+	case !known && !(c.fn == fnNetwork && word == "deny"):
+		c.fail("decision", obstat.CodeBadValue, dialect.Near(word, slices.Sorted(maps.Keys(decisions))...),
+			"there is no decision %q; there are allow, prompt and forbidden", word)
 	}
-	return verdict, known
+	return verdict
 }
 
 // prefixRule is prefix_rule(pattern, decision?, match?, not_match?, justification?).
-func (s *script) prefixRule(t *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (c *invocation) prefixRule() {
 	var words, match, without *starlark.List
 	var decision, justification starlark.Value
-	if !s.unpack(t, fn.Name(), args, kwargs, "pattern", &words, "decision?", &decision, "match??", &match, "not_match??", &without, "justification?", &justification) {
-		return starlark.None, nil
+	if !c.unpack("pattern", &words, "decision?", &decision, "match??", &match, "not_match??", &without,
+		"justification?", &justification) {
+		return
 	}
-	p := &prefixRule{verdict: obstat.Allow}
-	ok := true
+	p := &prefixRule{verdict: obstat.Allow, justification: c.why(justification)}
 	if decision != nil && decision != starlark.None {
-		p.verdict, ok = s.decision(t, decision, false)
-	}
-	var said bool
-	if p.justification, said = s.why(t, justification); !said {
-		ok = false
+		p.verdict = c.decision(decision)
 	}
 	if words.Len() == 0 {
-		s.fail(t, "pattern", obstat.CodeMissing, "", "the pattern has no word")
-		ok = false
+		c.fail("pattern", obstat.CodeMissing, "", "the pattern has no word")
 	}
 	for v := range words.Elements() {
 		alts, err := texts(v)
 		if err != nil || len(alts) == 0 {
-			s.fail(t, "pattern", obstat.CodeWrongType, "", "a word of the pattern should be a string or a list of strings, not %s", v.Type())
-			ok = false
+			c.fail("pattern", obstat.CodeWrongType, "",
+				"a word of the pattern should be a string or a list of strings, not %s", v.Type())
 		}
 		p.pattern = append(p.pattern, alts)
 	}
-	ex := examples{rule: p}
-	ex.call, _ = s.call(t)
-	for _, list := range []struct {
-		name string
-		from *starlark.List
-		to   *[][]string
-	}{{"match", match, &ex.match}, {"not_match", without, &ex.without}} {
-		if list.from == nil {
-			continue
-		}
-		for v := range list.from.Elements() {
-			command, err := example(v)
-			if err != nil {
-				s.fail(t, list.name, obstat.CodeBadValue, "", "%s: %v", list.name, err)
-				ok = false
-			}
-			*list.to = append(*list.to, command)
-		}
+	ex := examples{rule: p, pos: c.pos, match: c.commands("match", match), without: c.commands("not_match", without)}
+	if !c.bad {
+		c.add(p, c.file.Layer, c.pos)
+		c.tests = append(c.tests, ex)
 	}
-	if ok {
-		_, pos := s.call(t)
-		s.add(p, s.file.Layer, pos)
-		s.tests = append(s.tests, ex)
+}
+
+// commands returns the examples of a list.
+func (c *invocation) commands(name string, list *starlark.List) (out [][]string) {
+	if list == nil {
+		return nil
 	}
-	return starlark.None, nil
+	for v := range list.Elements() {
+		command, err := example(v)
+		if err != nil {
+			c.fail(name, obstat.CodeBadValue, "", "%s: %v", name, err)
+		}
+		out = append(out, command)
+	}
+	return out
 }
 
 // texts returns the alternatives of a word: a string, or a list of them.
@@ -320,54 +330,50 @@ func texts(v starlark.Value) ([]string, error) {
 
 // example returns a command that was given as a line or as its words.
 func example(v starlark.Value) ([]string, error) {
-	if line, ok := starlark.AsString(v); ok {
-		words, err := split(line)
-		if err == nil && len(words) == 0 {
-			err = errors.New("the example is empty")
-		}
-		return words, err
-	}
 	words, err := texts(v)
 	if err != nil {
 		return nil, fmt.Errorf("an example should be a string or a list of strings, not %s", v.Type())
 	}
-	if len(words) == 0 {
-		return nil, errors.New("the example is empty")
+	if line, ok := starlark.AsString(v); ok {
+		words, err = split(line)
 	}
-	return words, nil
+	if err == nil && len(words) == 0 {
+		err = errors.New("the example is empty")
+	}
+	return words, err
 }
 
 // protocols are those that a network rule may name.
 var protocols = []string{"http", "https", "https_connect", "http-connect", "socks5_tcp", "socks5_udp"}
 
 // networkRule is network_rule(host, protocol, decision, justification?). As in Codex, the
-// protocol does not change what the rule is about.
-func (s *script) networkRule(t *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// rule holds for every protocol.
+func (c *invocation) networkRule() {
 	var raw, protocol string
 	var decision, justification starlark.Value
-	if !s.unpack(t, fn.Name(), args, kwargs, "host", &raw, "protocol", &protocol, "decision", &decision, "justification?", &justification) {
-		return starlark.None, nil
+	if !c.unpack("host", &raw, "protocol", &protocol, "decision", &decision, "justification?", &justification) {
+		return
 	}
-	verdict, ok := s.decision(t, decision, true)
-	reason, said := s.why(t, justification)
+	verdict, reason := c.decision(decision), c.why(justification)
 	if !slices.Contains(protocols, protocol) {
-		s.fail(t, "protocol", obstat.CodeBadValue, dialect.Near(protocol, protocols...), "there is no protocol %q; there are http, https, socks5_tcp and socks5_udp", protocol)
-		ok = false
+		c.fail("protocol", obstat.CodeBadValue, dialect.Near(protocol, protocols...),
+			"there is no protocol %q; there are http, https, socks5_tcp and socks5_udp", protocol)
 	}
 	host, err := hostName(raw)
 	if err != nil {
-		s.fail(t, "host", obstat.CodeBadValue, "", "%v", err)
+		c.fail("host", obstat.CodeBadValue, "", "%v", err)
 	}
-	if ok && said && err == nil {
-		_, pos := s.call(t)
-		word := decisionOf(verdict)
-		if verdict == obstat.Deny {
-			word = "deny"
-		}
-		s.network(obstat.Rule{Tool: obstat.Is(toolFetch), Field: fieldHost, Pattern: obstat.Text{Flavour: pattern.Exact, Text: host}, Verdict: verdict, Reason: reason,
-			Source: fmt.Sprintf("%s(host=%s, protocol=%s, decision=%s)", fnNetwork, quoted(raw), quoted(protocol), quoted(word)), Layer: s.file.Layer, Pos: pos})
+	if c.bad {
+		return
 	}
-	return starlark.None, nil
+	word := decisionOf(verdict)
+	if verdict == obstat.Deny {
+		word = "deny"
+	}
+	source := fmt.Sprintf("%s(host=%s, protocol=%s, decision=%s)", fnNetwork, jsonx.Quote(raw), jsonx.Quote(protocol),
+		jsonx.Quote(word))
+	c.network(obstat.Rule{Tool: obstat.Is(toolFetch), Field: fieldHost, Pattern: obstat.Is(host), Verdict: verdict,
+		Reason: reason, Source: source, Layer: c.file.Layer, Pos: c.pos})
 }
 
 // hostName returns a host as connections are compared with it: lower case, without port,
@@ -395,38 +401,34 @@ func hostName(raw string) (string, error) {
 
 // hostExecutable is host_executable(name, paths): rules for the bare name of a program hold
 // for an absolute path only if it is one of these.
-func (s *script) hostExecutable(t *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (c *invocation) hostExecutable() {
 	var name string
 	var list *starlark.List
-	if !s.unpack(t, fn.Name(), args, kwargs, "name", &name, "paths", &list) {
-		return starlark.None, nil
+	if !c.unpack("name", &name, "paths", &list) {
+		return
 	}
-	ok := true
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-		s.fail(t, "name", obstat.CodeBadValue, "", "name should be the bare name of a program, not %q", name)
-		ok = false
+		c.fail("name", obstat.CodeBadValue, "", "name should be the bare name of a program, not %q", name)
 	}
 	out := []string{}
 	for v := range list.Elements() {
 		p, isText := starlark.AsString(v)
 		switch {
 		case !isText:
-			s.fail(t, "paths", obstat.CodeWrongType, "", "a path should be a string, not %s", v.Type())
-			ok = false
+			c.fail("paths", obstat.CodeWrongType, "", "a path should be a string, not %s", v.Type())
 		case !path.IsAbs(p) || path.Base(p) != name:
-			s.fail(t, "paths", obstat.CodeBadValue, "", "a path should be absolute and end in %q, unlike %q", name, p)
-			ok = false
+			c.fail("paths", obstat.CodeBadValue, "", "a path should be absolute and end in %q, unlike %q", name, p)
 		default:
 			out = append(out, path.Clean(p))
 		}
 	}
-	if ok {
-		if s.params.Hosts == nil {
-			s.params.Hosts = map[string][]string{}
-		}
-		s.params.Hosts[name] = out
+	if c.bad {
+		return
 	}
-	return starlark.None, nil
+	if c.params.Hosts == nil {
+		c.params.Hosts = map[string][]string{}
+	}
+	c.params.Hosts[name] = out
 }
 
 // examples tries the commands that rules have as examples.
@@ -441,10 +443,10 @@ func (s *script) examples() {
 				if ex.rule.matches(words, s.params.Hosts) == list.want {
 					continue
 				}
-				e := s.Fail(nil, obstat.CodeConflict, "", "the rule %s the command %s, which is one of its examples in %s", map[bool]string{true: "does not match", false: "matches"}[list.want], joined(words), list.name)
-				if ex.call != nil {
-					e.Pos = place(s.file, syntax.Start(ex.call))
-				}
+				does := map[bool]string{true: "does not match", false: "matches"}[list.want]
+				e := s.Fail(nil, obstat.CodeConflict, "", "the rule %s the command %s, which is one of its examples in %s",
+					does, joined(words), list.name)
+				e.Pos = ex.pos
 			}
 		}
 	}

@@ -12,13 +12,15 @@ import (
 )
 
 // names are those of Starlark's own functions and constants that rules may use. The others
-// may take for ever on a list of a few lists: str writes out what it stands for.
-var names = []string{"None", "True", "False", "len", "range", "list", "tuple", "enumerate", "zip", "sorted", "reversed", "any", "all", "bool", "int", "min", "max", "type"}
+// may take for ever on a list of a few lists: str writes them out.
+var names = []string{"None", "True", "False", "len", "range", "list", "tuple", "enumerate", "zip", "sorted",
+	"reversed", "any", "all", "bool", "int", "min", "max", "type"}
 
-// methods are those that make nothing longer than what they are given.
-var methods = []string{"append", "extend", "insert", "startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split"}
+// methods are those whose result is no longer than their arguments.
+var methods = []string{"append", "extend", "insert", "startswith", "endswith", "lower", "upper", "strip", "lstrip",
+	"rstrip", "split"}
 
-// check walks a file before it is run. It keeps where calls are, refuses what could make a
+// check walks a file before it is run. It keeps where calls are, refuses code that could make a
 // file of a few lines take all memory, and reports whether values can grow at all.
 func (s *script) check(f *syntax.File) (grows bool) {
 	fail := func(n syntax.Node, format string, args ...any) {

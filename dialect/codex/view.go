@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -88,7 +89,7 @@ func known(c *effect.Command) []string {
 }
 
 // Command asks about a command as if it stood alone. Its words are those that the analysis
-// has made of the line, so only what the shell makes names of is not plain.
+// has made of the line, so only a word that the shell makes names of, `*.go`, is not plain.
 func (v view) Command(f *obstat.Facts, i int) ([]obstat.Question, bool) {
 	c := &f.Analysis().Commands[i]
 	words := known(c)
@@ -146,7 +147,7 @@ func plainLine(a *effect.Analysis) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Kind <= effect.ForeignShell || g.Kind == effect.BadInput })
+	return dialect.Parsed(a)
 }
 
 // expands tells whether a shell, bash or zsh, may make another word of w.
@@ -161,29 +162,28 @@ func expands(w shell.Word) bool {
 			quote = c
 		case c == quote:
 			quote = 0
-		case quote == 0 && strings.IndexByte("{}*?[]\\~^#$`", c) >= 0, quote == '"' && (c == '$' || c == '`' || c == '\\' && i+1 < len(w.Raw) && strings.IndexByte("$`\"\\\n", w.Raw[i+1]) >= 0):
+		case quote == 0 && strings.IndexByte("{}*?[]\\~^#$`", c) >= 0, quote == '"' && quotedExpands(w.Raw[i:]):
 			return true
 		}
 	}
 	return false
 }
 
+// quotedExpands tells whether a text between double quotes begins with a character that is special there.
+func quotedExpands(s string) bool {
+	return s[0] == '$' || s[0] == '`' || s[0] == '\\' && len(s) > 1 && strings.IndexByte("$`\"\\\n", s[1]) >= 0
+}
+
 // Outline returns the questions of any call to a tool.
 func (v view) Outline(tool string) []obstat.Question {
-	ask := func(tool string, fields ...string) obstat.Question {
-		q := obstat.Question{Tool: tool}
-		for _, field := range fields {
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
-		}
-		return q
-	}
 	switch t, _ := effect.Lookup(tool); t.Canonical {
 	case "shell":
-		return []obstat.Question{ask(toolShell, fieldSeen), ask(toolShell, fieldSeen, fieldPlain), ask(toolShell, fieldSeenPath, fieldPlainPath, fieldSeen, fieldPlain)}
+		return []obstat.Question{dialect.Outlined(toolShell, fieldSeen), dialect.Outlined(toolShell, fieldSeen, fieldPlain),
+			dialect.Outlined(toolShell, fieldSeenPath, fieldPlainPath, fieldSeen, fieldPlain)}
 	case "fetch":
-		return []obstat.Question{ask(toolFetch), ask(toolFetch, fieldHost)}
+		return []obstat.Question{dialect.Outlined(toolFetch), dialect.Outlined(toolFetch, fieldHost)}
 	}
-	return []obstat.Question{ask(tool), ask(tool, fieldHeld)}
+	return []obstat.Question{dialect.Outlined(tool), dialect.Outlined(tool, fieldHeld)}
 }
 
 // everything stands for all commands of a call.
@@ -191,11 +191,15 @@ const everything = -1
 
 // passes tells whether Codex would run a command of a call, or all of them, without asking
 // although no rule is about it: its sandbox lets commands read, and write in the
-// workspace. Codex itself has that sandbox; for any other agent only what provably changes
+// workspace. Codex itself has that sandbox; for any other agent only a call that provably changes
 // nothing passes.
 func (v view) passes(f *obstat.Facts, command int) bool {
 	a := f.Analysis()
-	if command == everything && (!a.Full || !a.ReadOnly && (v.ReadOnly || f.Call.Agent != "codex")) || slices.ContainsFunc(a.Commands, forced) {
+	if slices.ContainsFunc(a.Commands, forced) {
+		return false
+	}
+	sandboxed := f.Call.Agent == "codex" && !v.ReadOnly
+	if command == everything && (!a.Full || !a.ReadOnly && !sandboxed) {
 		return false
 	}
 	for i := range a.Effects {
@@ -209,7 +213,7 @@ func (v view) passes(f *obstat.Facts, command int) bool {
 // forced tells whether a command is `rm -f`, which Codex asks about in every mode.
 func forced(c effect.Command) bool {
 	return c.Program == "rm" && slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
-		return w.Text == "--force" || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "f")
+		return w.Text == "--force" || dialect.Short(w.Text, "f")
 	})
 }
 
@@ -227,7 +231,10 @@ func stays(e *effect.Effect, roots []string) bool {
 	case e.Path == "" || e.Real == "":
 		return false
 	}
+	kept := func(root string) bool {
+		return slices.ContainsFunc(keptDirs, func(dir string) bool { return paths.Inside(path.Join(root, dir), e.Real) })
+	}
 	return e.Reaches(nil, keptDirs) == "" && slices.ContainsFunc(roots, func(root string) bool {
-		return paths.Inside(root, e.Real) && !slices.ContainsFunc(keptDirs, func(dir string) bool { return paths.Inside(path.Join(root, dir), e.Real) })
+		return paths.Inside(root, e.Real) && !kept(root)
 	})
 }

@@ -15,21 +15,21 @@ import (
 // A jsRegexp is a regular expression of JavaScript, without flags, as one of Python.
 type jsRegexp struct {
 	python string // the same expression
-	why    string // what cannot be said in Python's; "" is nothing
+	why    string // the part that Python's cannot say; "" is none
 	key    string // the argument that it is about, if it begins `"key":"`
 	rest   string // the expression behind that, for the argument's text up to the end of all
 	prefix string // of a commandPrefix: the words
 }
 
-// A regexpError says what JavaScript refuses, and at which byte.
+// A regexpError is the reason why JavaScript refuses an expression, and at which byte.
 type regexpError struct {
 	at  int
 	msg string
 }
 
-// look returns what a rule looks at and the pattern; a nil expression has none. A rule about
+// look returns the field and the pattern of a rule; a nil expression has none. A rule about
 // one argument looks at that: the text of all arguments goes on behind a word that is only
-// known at run time, so nobody could say whether a rule about all of it applies.
+// known at run time, so that a rule about all of it could apply or not.
 func (re *jsRegexp) look(r *rule) (field string, t obstat.Text) {
 	if re == nil || re.why != "" {
 		return "", obstat.Text{}
@@ -123,14 +123,14 @@ func (p *jsParser) fail(at int, msg string) {
 	}
 }
 
-// cannot notes what has no counterpart.
+// cannot notes a construct that has no counterpart.
 func (p *jsParser) cannot(what string) {
 	if p.why == "" {
 		p.why = what
 	}
 }
 
-// what may be repeated.
+// The kinds of terms that a quantifier may follow.
 const (
 	nothing = iota // a quantifier here is a mistake
 	atom
@@ -139,7 +139,7 @@ const (
 
 func (p *jsParser) run() {
 	may := nothing
-	var open []int // what a group is, once it is closed
+	var open []int // the kinds of the open groups
 	for p.at < len(p.src) && p.err == nil {
 		start := p.at
 		r, size := utf8.DecodeRuneInString(p.src[p.at:])
@@ -185,7 +185,7 @@ func (p *jsParser) run() {
 	}
 }
 
-// group opens a group and returns what it is.
+// group opens a group and returns its kind.
 func (p *jsParser) group(start int) int {
 	rest := p.src[p.at:]
 	for _, g := range []struct {
@@ -247,7 +247,7 @@ func (p *jsParser) quantifier(start, may int) int {
 	return nothing
 }
 
-// escape reads what stands behind a backslash.
+// escape reads an escape, `\d` or `\n`; p is behind the backslash.
 func (p *jsParser) escape(start int) int {
 	if p.at == len(p.src) {
 		p.fail(start, "the expression ends in a backslash")

@@ -29,8 +29,8 @@ const alwaysPriority = 950
 // maxOffers is how many commands of one line rules are proposed for.
 const maxOffers = 5
 
-// Offers proposes what Gemini CLI does: the first words of each command, a file, a tool of a
-// server.
+// Offers proposes the rules of Gemini CLI's "always allow": the first words of each command, a
+// file, a tool of a server.
 func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
 	if d.Safety || len(call.Subjects) > 0 || d.Rule != nil && d.Rule.Tool == obstat.Is(toolChecker) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// What rules look at. Behind "args" and "seen", a name is a top-level argument: its text as
+// The fields of rules. Behind "args" and "seen", a name is a top-level argument: its text as
 // JSON writes it. Rules that allow look at the call as it is, others at every spelling of
 // its paths as well.
 const (
@@ -23,7 +23,7 @@ const (
 	fieldRough    = "rough"    // dangerous, or not parsed
 	fieldRedirect = "redirect" // redirected, or not parsed
 	fieldUnparsed = "unparsed"
-	fieldShown    = "text"    // what explanations call it; no rule looks at it
+	fieldShown    = "text"    // for explanations; no rule looks at it
 	fieldSafe     = "safe"    // a command that is known to do nothing but read
 	fieldAgent    = "agent"   // the name of the subagent that is called
 	fieldCall     = "call"    // that it is a call, not a file that a command touches
@@ -35,7 +35,7 @@ const (
 // toolChecker is the tool of the question that safety checkers answer.
 const toolChecker = "safety_checker"
 
-// params are what the view needs to know.
+// params are the settings that the view needs.
 type params struct {
 	Floor bool `json:"floor,omitempty"`
 	// Checkers are the modes that have safety checkers.
@@ -98,7 +98,7 @@ func (l *loader) program(name string, mode obstat.Mode, floor bool) *obstat.Prog
 	return p
 }
 
-// safe allows what is known to do nothing but read, where a rule for all commands would ask.
+// safe allows commands that are known to do nothing but read, where a rule for all commands would ask.
 var safe = obstat.Rule{Tool: obstat.Is(shellTool), Field: fieldSafe, Pattern: some, Verdict: obstat.Allow, Source: "known safe command", Layer: layerBuiltIn}
 
 // buildFiles asks about edits of files that say how a project is built.
@@ -108,12 +108,12 @@ var buildFiles = obstat.Rule{Tool: obstat.Is(toolChecker), Field: fieldBuild, Pa
 // unchecked lets a call pass that no checker speaks against; the rules decide then.
 var unchecked = obstat.Rule{Tool: obstat.Is(toolChecker), Verdict: obstat.Allow, Source: "no safety checker", Layer: layerBuiltIn}
 
-// made returns the rule with what it says of itself.
+// made returns the rule of the engine, but for its field and pattern.
 func (r *rule) made() obstat.Rule {
 	return obstat.Rule{ID: fmt.Sprintf("%d.%03d", r.tier, r.priority), Tool: r.tool, Verdict: r.verdict, Source: r.source, Layer: r.layer, Reason: r.message, Pos: r.pos}
 }
 
-// compile adds the rule to a mode's list, and before it what stands above it: an allowing rule
+// compile adds the rule to a mode's list, behind those that stand above it: an allowing rule
 // asks about commands that are dangerous, redirected or not understood, an asking one for
 // all commands lets those pass that are known to be safe.
 func (r *rule) compile(out []obstat.Rule, mode string, def obstat.Verdict) []obstat.Rule {
@@ -185,8 +185,8 @@ var toolNames = []string{"glob", "write_todos", "write_file", "google_web_search
 // aliases are old names of tools.
 var aliases = map[string]string{"search_file_content": "grep_search", "ShellTool": shellTool}
 
-// fileTools are those whose rules hold for the files that commands touch, too. What Gemini CLI
-// brings along for them is about the tools alone: it asks before write_file, and `touch x`
+// fileTools are those whose rules hold for the files that commands touch, too. The rules that
+// Gemini CLI brings along for them are about the tools alone: it asks before write_file, and `touch x`
 // that a rule allows is no reason to ask again.
 var fileTools = []string{"read_file", "write_file", "replace"}
 

@@ -54,7 +54,7 @@ func (r *rule) in(mode string) bool { return len(r.modes) == 0 || slices.Contain
 type loader struct {
 	dialect.Reader
 	home    string
-	alone   bool // nobody can be asked
+	alone   bool // without a person to ask
 	rules   []rule
 	servers []string // that rules name
 }
@@ -237,7 +237,7 @@ func (l *loader) checker(n *tree.Node, r *rule) bool {
 // checkPaths is the checker that denies paths outside of the workspace.
 const checkPaths = "allowed-path"
 
-// strict reads what obstat does not know of a call: which subagent makes it, how a server
+// strict reads the keys that obstat cannot look at in a call: which subagent makes it, how a server
 // describes its tool. A rule that hangs on it holds for every call, unless it allows.
 func (l *loader) strict(n *tree.Node, r *rule) bool {
 	for _, key := range []string{"subagent", "toolAnnotations"} {

@@ -14,7 +14,7 @@ import (
 // maxNested is how deep shells inside shells are looked into.
 const maxNested = 8
 
-// shell adds what is known of a command to its question, which is the last of out, and asks
+// shell adds the properties of a command to its question, which is the last of out, and asks
 // about each command of the line by itself.
 func (c *asked) shell(command string, out []obstat.Question) []obstat.Question {
 	a := c.f.Analysis()
@@ -47,7 +47,7 @@ func (c *asked) outside() bool {
 	return !slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return at != "" && paths.Inside(root, at) })
 }
 
-// parts asks about the commands of a line, and about what a shell of the line is given to run.
+// parts asks about the commands of a line, and about the text that a shell of the line is given to run.
 func (c *asked) parts(line string, a *effect.Analysis, out []obstat.Question, depth int) []obstat.Question {
 	if !parsed(a) || depth > maxNested {
 		return out
@@ -81,7 +81,7 @@ func (c *asked) part(text string, out []obstat.Question, depth int) []obstat.Que
 	return one.parts(text, a, append(out, q), depth)
 }
 
-// unwrapped returns what a shell is given to run, such as `rm x` of `bash -c 'rm x'`.
+// unwrapped returns the text that a shell is given to run, such as `rm x` of `bash -c 'rm x'`.
 func unwrapped(text string) (string, bool) {
 	program, rest, _ := strings.Cut(text, " ")
 	switch strings.ToLower(base(program)) {

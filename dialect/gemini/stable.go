@@ -47,7 +47,7 @@ func number(text string) string {
 	f, err := strconv.ParseFloat(text, 64)
 	switch abs := math.Abs(f); {
 	case err != nil:
-		return "null" // beyond what a number can be
+		return "null" // too large for a number
 	case f == 0:
 		return "0"
 	case abs >= 1e21 || abs < 1e-6:

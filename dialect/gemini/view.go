@@ -13,7 +13,7 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// A view turns a call of any agent into what Gemini CLI's rules look at.
+// A view turns a call of any agent into questions to Gemini CLI's rules.
 type view struct{ *params }
 
 var _ obstat.Outliner = (*view)(nil)
@@ -196,7 +196,7 @@ func (c *asked) question() obstat.Question {
 	return q
 }
 
-// shown returns what explanations call the call: its command, its file, or all arguments.
+// shown returns the call as explanations name it: its command, its file, or all arguments.
 func (c *asked) shown() string {
 	for _, key := range []string{"command", "file_path", "dir_path", "path", "agent_name"} {
 		if n := c.args.Get(key); n.Is(tree.String) && n.Str != "" {

@@ -17,8 +17,8 @@ var builtinYAML []byte
 
 // builtinRules reads the list that is in force. A user's file replaces ours,
 // except that a denial of ours holds until the file has a rule of its id: a
-// list that was emptied, or is not finished, does not undo what no rule of the
-// user's could undo.
+// list that was emptied, or is not finished, does not lift a denial that no rule of the
+// user's could lift.
 func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.Errors) {
 	own := ownRules()
 	if strict {

@@ -32,7 +32,7 @@ type config struct {
 // A reader reads configuration files and keeps all that is wrong with them.
 type reader struct {
 	dialect.Reader
-	// bare is the document to the letter: what is broken counts for nothing, as
+	// bare is the document to the letter: a broken value counts for nothing, as
 	// it does in the original. Otherwise it never counts for less protection.
 	bare bool
 	ours bool // the built-in list: its patterns are known to compile

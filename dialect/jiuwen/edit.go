@@ -59,7 +59,7 @@ func overrideID(tool, matchType, pattern string) string {
 }
 
 // exactPattern writes a text so that it matches itself and nothing else, also
-// where it holds what a pattern would read as more: approving `rm *.txt` is not
+// where it holds a wildcard: approving `rm *.txt` is not
 // approving `rm -rf /home a.txt`.
 func exactPattern(text string) string {
 	_, isExpr := expression(text)

@@ -71,8 +71,7 @@ func line(kind, program, details, where, class, target string) obstat.Subject {
 	return obstat.Subject{Field: fieldEffect, Text: fmt.Sprintf("%s %s %s %s %s %s", kind, word(program), word(details), word(where), word(class), oneLine(target))}
 }
 
-// word keeps the parts of a line apart: what could be taken for two parts is
-// none.
+// word keeps the parts of a line apart: a text with blanks is written `-`.
 func word(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\r\n") {
 		return "-"
@@ -123,8 +122,8 @@ func effectPaths(f *obstat.Facts, base string) (out []string) {
 }
 
 // trusted returns the directory that a shell override of add-dir is about. The
-// document's pattern is any command that holds its name somewhere; what the
-// user meant are commands that stay inside.
+// document's pattern is any command that holds its name somewhere; the user meant commands
+// that stay inside.
 func (rule *ruleConfig) trusted() (dir string, ok bool) {
 	if rule.source != sourceAddDir || rule.category != shellTools {
 		return "", false

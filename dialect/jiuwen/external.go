@@ -17,8 +17,8 @@ type externalConfig struct {
 	Prefixes []prefixLevel `json:"prefixes,omitempty"`
 }
 
-// An externalLevel is a verdict, or no opinion at all, which is what allow and
-// (in the bare document) an unknown level come to. The zero value asks, as an
+// An externalLevel is a verdict, or no opinion at all, as of allow and (in the bare document)
+// of an unknown level. The zero value asks, as an
 // external_directory that is not there does.
 type externalLevel string
 

@@ -3,7 +3,7 @@
 //
 // It owns how these files are read (config.go, ruleconfig.go), the tiered
 // policy of the document as a pipeline (tiered.go), the matcher that was there
-// before it (legacy.go), what a call's subjects are (view.go, wildcard.go), the
+// before it (legacy.go), the subjects of a call (view.go, wildcard.go), the
 // two checks that follow (operators.go, external.go), our own list of built-in
 // rules, and writing back: always-allow and add-dir. The requests and commands
 // that change the file are package host/jiuwen's. It decides nothing itself: the
@@ -222,7 +222,7 @@ func (c *config) any(is func(rule ruleConfig) bool) bool {
 	return slices.ContainsFunc(slices.Concat(c.rules, c.builtin, c.overrides), is)
 }
 
-// faces lets the rules about paths speak of what commands do to files. Without
+// faces lets the rules about paths speak of the files of commands. Without
 // such rules a command is judged as a command.
 func (c *config) faces() map[string]obstat.Face {
 	if !c.any(func(rule ruleConfig) bool { return rule.category == pathTools && rule.source != sourceAddDir }) {

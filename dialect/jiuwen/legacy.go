@@ -73,7 +73,7 @@ func pathTexts(text string) (out []string) {
 	return out
 }
 
-// parents returns what pathlib calls the parents of a path: it drops "." and
+// parents are those of pathlib, of a path: it drops "." and
 // doubled slashes first, keeps "..", and ends a relative path at ".".
 func parents(text string) (out []string) {
 	root := ""

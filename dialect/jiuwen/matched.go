@@ -8,7 +8,7 @@ import (
 )
 
 // Matched returns the original's matched_rule: the rules that decided, under
-// the name of their stage, and after a bar what the external directories said.
+// the name of their stage, and after a bar the external directories.
 // It is empty where no rule was asked.
 func (Dialect) Matched(d *obstat.Decision, t *obstat.Trace) string {
 	if t == nil || len(t.Questions) == 0 {
@@ -52,7 +52,7 @@ func matched(s *obstat.StepTrace) string {
 	return ""
 }
 
-// labels joins the ids of all rules that said what was settled, each once, in
+// labels joins the ids of all rules with the verdict that was settled, each once, in
 // the order of their code points.
 func labels(s *obstat.StepTrace) string {
 	var out []string

@@ -102,8 +102,8 @@ func approvedPaths(args *tree.Node) (out []string) {
 	return out
 }
 
-// exactPath writes a path as a pattern. A plain one also matches what lies
-// below it, which a file has nothing of.
+// exactPath writes a path as a pattern. A plain one also matches all below it, which a file
+// has nothing of.
 func exactPath(tool, name string) string {
 	switch tool {
 	case "list_dir", "list_files", "glob", "glob_file_search", "grep":

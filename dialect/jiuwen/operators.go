@@ -63,10 +63,9 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 	return obstat.Finding{Pass: true}
 }
 
-// unquoted leaves out what a shell would take as text: everything between
-// single quotes, what stands between double quotes except substitutions, and
-// what a backslash protects. Where quotes do not close, and where a $ changes
-// what a quote means, nothing is left out.
+// unquoted leaves out text that a shell does not look into: all between single quotes, all but
+// substitutions between double quotes, and the character behind a backslash. Where quotes do not
+// close, or a $ stands before one, nothing is left out.
 func unquoted(cmd string) string {
 	if strings.Contains(cmd, "$'") || strings.Contains(cmd, `$"`) || strings.Contains(cmd, "#") {
 		return cmd

@@ -8,13 +8,13 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// The modes of a Program beside the document's own: a call that is made for
-// somebody else names one of them.
+// The modes of a Program beside the document's own: a call on behalf of another user names
+// one of them.
 const (
-	// ModeGlobal is the policy of the document, for the person who runs the agent.
+	// ModeGlobal is the policy of the document, for the user of the agent.
 	ModeGlobal obstat.Mode = "global"
-	// ModeOwner is for a call on behalf of Call.User on Call.Channel: what
-	// owner_scopes grants need not be asked for, what they do not is denied.
+	// ModeOwner is for a call on behalf of Call.User on Call.Channel: one that
+	// owner_scopes grants need not ask, any other is denied.
 	ModeOwner obstat.Mode = "owner"
 	// ModeAvatar is for a digital persona or a group chat: owner_scopes and the
 	// policy must both allow, and where they would ask the answer is no.
@@ -48,7 +48,7 @@ type ownerPattern struct {
 }
 
 // owners reads owner_scopes. Its levels are kept as written: "ALLOW" is not
-// allow, and what is not allow does not allow.
+// allow, and any other text than allow does not allow.
 func (r *reader) owners(n *tree.Node) ownerConfig {
 	out := ownerConfig{}
 	for _, channel := range r.members(n, "owner_scopes") {
@@ -104,7 +104,7 @@ func (c ownerConfig) level(channel, user, tool string, args *tree.Node) string {
 }
 
 // matches compiles the pattern on every call: owner scopes are few, and only
-// calls for somebody else are looked up in them.
+// calls for another user are looked up in them.
 func (p *ownerPattern) matches(args *tree.Node) bool {
 	compiled, err := pattern.Compile(pattern.Search, wildcard(p.Pattern, true))
 	if err != nil || p.Pattern == "" {
@@ -119,7 +119,7 @@ func (p *ownerPattern) matches(args *tree.Node) bool {
 }
 
 // owner is the policy for a call on behalf of another user. A grant replaces the
-// question that the policy would ask; it does not reach what the policy denies.
+// question that the policy would ask; it does not lift a denial of the policy.
 func owner(p obstat.Pipeline) obstat.Pipeline {
 	grant := func(name string, pass obstat.Outcomes) obstat.Stage {
 		return obstat.Check{Name: name, Check: checkOwner, Pass: pass}
@@ -136,7 +136,7 @@ func owner(p obstat.Pipeline) obstat.Pipeline {
 	return p
 }
 
-// avatar is the policy for a digital persona: nobody is there to be asked. A
+// avatar is the policy for a digital persona, without a human to ask. A
 // grant counts by itself only where the policy says nothing at all.
 func avatar(p obstat.Pipeline) obstat.Pipeline {
 	// AskDenies says that no human answers in this mode: an ask of the floor denies.
@@ -151,8 +151,8 @@ type ownerCheck struct {
 	avatar bool
 }
 
-// Check says what the user's scope says; in the scene of a digital persona also
-// that a call which would have to ask is denied, and one without a user.
+// Check answers by the user's scope. For a digital persona a call that would have to ask is
+// denied, and so is one without a user.
 func (c ownerCheck) Check(f *obstat.Facts) obstat.Finding {
 	args, err := arguments(f)
 	if err != nil {

@@ -251,7 +251,7 @@ func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
 	}
 }
 
-// subject returns the field that the rule looks at, and what it matches there. The glob
+// subject returns the field and the pattern of the rule. The glob
 // of the document is wider than the original's wildcard: an allow keeps to that.
 func (rule *ruleConfig) subject() (field string, t obstat.Text) {
 	bare := rule.bare || rule.verdict == obstat.Allow

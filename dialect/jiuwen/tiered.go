@@ -30,8 +30,8 @@ const (
 	listDefaults  = "defaults"
 )
 
-// tiered is section 2.3 of the document, step by step, with what its section
-// 2.4 does afterwards.
+// tiered is section 2.3 of the document, step by step, with the checks of its section 2.4
+// afterwards.
 func tiered() obstat.Pipeline {
 	deny := obstat.SetOf(obstat.Deny)
 	return obstat.Pipeline{
@@ -79,8 +79,8 @@ func parameterRules(rules []ruleConfig, bare, closed bool) []obstat.Rule {
 	return out
 }
 
-// written returns the rule as people know it: by its id and what it matches, or
-// by its id alone where it looks at effects, which its pattern does not tell.
+// written returns the rule as people know it: by its id and pattern, or by its id alone where it
+// looks at effects, which its pattern does not tell.
 func (rule *ruleConfig) written(tool string) string {
 	if len(rule.effects) > 0 {
 		return rule.label
@@ -109,7 +109,7 @@ func (rule *ruleConfig) append(out []obstat.Rule, tool string, bare bool) []obst
 	return out
 }
 
-// readings returns what a pattern is taken for: itself, if it compiles. One
+// readings returns the patterns that count for a rule: its own, if it compiles. One
 // that does not counts as matching for ask and deny and never for allow; in the
 // bare document it counts as the original reads it, part by part or not at all.
 func (rule *ruleConfig) readings(t obstat.Text, bare bool) (out []obstat.Text) {

@@ -96,7 +96,7 @@ func (v view) shellSubjects(f *obstat.Facts, cmd string) []obstat.Subject {
 			out = append(out, effectSubjects(g)...)
 		}
 	}
-	if len(all) == 1 { // what has two readings is not trusted
+	if len(all) == 1 { // a command with two readings is not trusted
 		out = append(out, v.trustedSubjects(f)...)
 	}
 	return out

@@ -15,16 +15,16 @@ const (
 	fieldPath      = "path"       // a path argument and the directories above it, \ as /
 	fieldPathRE    = "path.re"    // a path argument for re:, \ as /
 	fieldArgs      = "args"       // legacy: each text argument, and all of them as Python prints them
-	fieldEffect    = "effect"     // what a command would do, a line for each effect
+	fieldEffect    = "effect"     // the effects of a command, a line for each
 	fieldTrusted   = "trusted"    // a directory of add-dir that holds all that a command touches
 )
 
-// class is what * and ? of a wildcard stand for in the original: letters, digits, blank and a
+// class are the characters that * and ? of a wildcard take in the original: letters, digits, blank and a
 // few marks, and nothing else. `rm *` does not match `rm a=b` there. The backslash stands
 // for the slash that it is read as.
 const class = `[-a-zA-Z0-9 ._/\\:"']`
 
-// anything is what they stand for in the document, which calls them a glob.
+// anything are those that they take in the document, which calls them a glob.
 const anything = `[\s\S]`
 
 // special are the characters of a wildcard that are escaped.
@@ -32,8 +32,8 @@ const special = `.+^$(){}|[]`
 
 // wildcard translates a wildcard to a Python expression: bare as the original reads it,
 // else as the glob of the document, in which `rm *` is about `rm a=b` and `pip* install *`
-// about `pip3 install x`. A pattern that ends in " *" also matches without what the blank
-// announces, and then (an oddity of the original) every other * repeats the character
+// about `pip3 install x`. A pattern that ends in " *" also matches without the
+// blank and all behind it, and then (an oddity of the original) every other * repeats the character
 // before it: `a * *` is "a", blanks, and perhaps more; `* *` is no expression and matches
 // nothing.
 func wildcard(p string, bare bool) string {
@@ -70,7 +70,7 @@ func wildcard(p string, bare bool) string {
 
 func search(expr string) obstat.Text { return obstat.Text{Flavour: pattern.Search, Text: expr} }
 
-// expression returns what follows re: in a pattern, if it starts so.
+// expression returns the expression of a pattern that starts with re:.
 func expression(p string) (string, bool) {
 	if len(p) < 3 || !strings.EqualFold(p[:3], "re:") {
 		return "", false
@@ -78,8 +78,7 @@ func expression(p string) (string, bool) {
 	return pytext.Strip(p[3:]), true
 }
 
-// commandPattern says which subject a pattern of a shell rule looks at, and
-// what it matches there: a plain text is compared, a text with * ? or [ is a
+// commandPattern returns the field and the pattern of a shell rule: a plain text is compared, a text with * ? or [ is a
 // wildcard, re: is a Python expression that is searched for.
 func commandPattern(p string, bare bool) (field string, t obstat.Text) {
 	if expr, ok := expression(p); ok {
@@ -104,8 +103,8 @@ func pathPattern(p string, bare bool) (field string, t obstat.Text) {
 	return fieldPath, obstat.Is(slashes(p))
 }
 
-// alternatives is what the original makes of a broken expression of a shell
-// rule: the parts between bars, those of them that are expressions.
+// alternatives are the parts that the original makes of a broken expression of a shell
+// rule: those between bars, those of them that are expressions.
 func alternatives(expr string) []string {
 	if !strings.Contains(expr, "|") {
 		return nil

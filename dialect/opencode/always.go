@@ -12,8 +12,8 @@ import (
 // alwaysOf returns the patterns that "always" remembers of a simple command.
 // Each set of them matches the command itself; none is an interpreter or a
 // program that runs others with a star after it: of such a command only its
-// very text is remembered, and not even that where what it runs comes through a
-// pipe or is known only at run time.
+// very text is remembered, and not even that where its code comes through a pipe or is known
+// only at run time.
 func alwaysOf(src string, sc *shell.Command) []string {
 	text := commandText(src, sc)
 	words := wordsOf(sc)

@@ -70,7 +70,7 @@ type callView struct {
 	theirs *effect.Tool
 	perm   string
 	part   bool     // it is made up of a file that a call touches
-	main   []Ask    // what the tool asks
+	main   []Ask    // the asks of the tool
 	dirs   distinct // directories outside, as patterns
 }
 
@@ -136,7 +136,7 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 }
 
 // alike asks, of a tool that is not opencode's own but looks like one of them in
-// another spelling or runs shell text, what that one would ask as well: rules
+// another spelling or runs shell text, the asks of that one as well: rules
 // for the shell are meant for whatever is one. The program does not.
 func (c *callView) alike() {
 	name := c.f.Call.Tool

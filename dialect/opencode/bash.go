@@ -161,7 +161,7 @@ func hereEnd(src string, r *shell.Redirect) int {
 }
 
 // looked are the programs whose arguments the original looks at. With the floor
-// off, what another one only reads is left alone as it is there.
+// off, the reads of others are left alone as they are there.
 var looked = []string{"cd", "chdir", "popd", "pushd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"}
 
 // touched notes the directories outside the project that a command would touch,
@@ -178,7 +178,7 @@ func (c *callView) touched() {
 			// A program that has its own idea of where it writes is no stranger.
 			_, open := dynamic[e.Command]
 			if c.Floor && c.Order == Last && (open || e.Raw != "" || slices.Contains(moves, e.Program)) {
-				c.dirs.add("*") // nobody can say which directory it will be
+				c.dirs.add("*") // it may be any directory
 			}
 			continue
 		}

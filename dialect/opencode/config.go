@@ -56,8 +56,8 @@ type reader struct {
 	dialect.Reader
 	order Order
 	home  string
-	// strict: the file is one that the program reads, so what the program
-	// refuses is refused. A ruleset that is given as a layer is not one.
+	// strict: the program reads the file, so mistakes that it refuses are
+	// refused. It does not read a ruleset that is given as a layer.
 	strict bool
 }
 

@@ -18,8 +18,7 @@ const format = textedit.JSONC
 
 // AddRule returns the configuration with an accepted rule in it, where it
 // decides and lifts no deny. One that is there already is not written twice.
-// What cannot be written so is an error: a rule that would have no effect in
-// this file, and an agent file.
+// A rule that would have no effect in this file is an error, and so is an agent file.
 func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if isMarkdown(f.Name) {
 		return nil, fmt.Errorf("a rule is written to a configuration, not to the agent file %s", f.Name)

@@ -43,7 +43,7 @@ func (c *callView) relative(p string) string {
 	return relative(tree, p)
 }
 
-// relative is what Node's path.relative returns for clean absolute paths.
+// relative is Node's path.relative, for clean absolute paths.
 func relative(from, to string) string {
 	if rest, below := strings.CutPrefix(to, from); below && len(from) > 1 && from[0] == '/' && strings.HasPrefix(rest, "/") {
 		return rest[1:]

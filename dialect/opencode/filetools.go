@@ -94,7 +94,7 @@ func (c *callView) grep() error {
 }
 
 // grepReads asks whether the very file that is searched may be read: the rules
-// of grep look at what is searched for, and would give any file away.
+// of grep look at the text that is searched for, and would give any file away.
 func (c *callView) grepReads() error {
 	p, there, err := c.optional("path")
 	if err != nil || !there || !c.Floor {

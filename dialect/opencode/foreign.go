@@ -7,14 +7,13 @@ import (
 	"github.com/obstat/obstat/effect"
 )
 
-// Rules say what may be done, and other agents do the same things with tools of
-// other names: with the floor on, a call of another agent asks what opencode's own
-// tool for it would ask.
+// Other agents do the same things with tools of other names: with the floor on, a call of
+// another agent asks as opencode's own tool for it would.
 
 // ownAgent is the name of opencode among agents.
 const ownAgent = "opencode"
 
-// ownTools are opencode's tools for what the catalogue calls so. Tools that have no
+// ownTools are opencode's tools by their kind in the catalogue. Tools that have no
 // counterpart, or work on several files, ask by their names.
 var ownTools = map[string]string{
 	"shell": "bash", "read": "read", "write": "write", "edit": "edit", "glob": "glob", "grep": "grep", "list": "list", "task": "task", "skill": "skill",
@@ -31,7 +30,7 @@ func otherName(p string) bool {
 	return counterpart && !asks && p != name
 }
 
-// foreign asks what opencode's own tool would, if the call is another agent's and
+// foreign asks as opencode's own tool would, if the call is another agent's and
 // there is one.
 func (c *callView) foreign() (is bool, err error) {
 	if a := c.f.Call.Agent; !c.Floor || a == "" || a == ownAgent {

@@ -44,7 +44,7 @@ type difference struct {
 
 // otherOrder names the first call of each file that the other order answers
 // differently. Only the program reads "permission", and takes the last match: such a
-// file is misread by nobody, unless it lies where the document's does.
+// file is never misread, unless it lies where the document's does.
 func (l *loader) otherOrder(rules Ruleset) {
 	for _, d := range l.differences(rules) {
 		if l.order == Last && !strings.HasSuffix(d.pos.File, documentFile) {

@@ -14,8 +14,8 @@ import (
 // isMarkdown tells whether a file is an agent file.
 func isMarkdown(name string) bool { return strings.EqualFold(path.Ext(name), ".md") }
 
-// agentDirs are the directories that agent files lie in; what follows them is
-// the agent's name.
+// agentDirs are the directories that agent files lie in; the path below them is the agent's
+// name.
 var agentDirs = []string{"agent", "agents", "mode", "modes"}
 
 // agentFile returns the agent that a Markdown file is about, and whether it lies
@@ -35,7 +35,7 @@ func agentFile(name string) (agent string, primary bool) {
 }
 
 // frontMatter returns data with everything but its front matter blanked, so
-// that offsets stay what they are; ok is false where there is none.
+// that offsets stay the same; ok is false where there is none.
 func frontMatter(data []byte) (masked []byte, ok bool) {
 	start := 0
 	if bytes.HasPrefix(data, []byte("\ufeff")) {

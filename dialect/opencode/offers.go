@@ -74,8 +74,7 @@ func (Dialect) RuleFor(l *dialect.Loaded, kind, target, anchor string) (obstat.O
 	return offer(&r, p.Order), true
 }
 
-// redirects returns what the floor asks of the redirects of a command: whether the file
-// may be edited.
+// redirects returns the floor's asks for the redirects of a command: to edit the file.
 func redirects(call *obstat.Call, world obstat.World) (out []Ask) {
 	f := &obstat.Facts{Call: call, World: world}
 	c := &callView{f: f}
@@ -185,7 +184,7 @@ func (a *Ask) asked(l *dialect.Loaded, call *obstat.Call) (out []string) {
 // wildcard in it would mean more than itself.
 func narrow(permission, value string) []string {
 	if permission == permExternal && (value == "*" || value == "/*") {
-		return nil // a path that nobody knows, or the whole machine
+		return nil // an unknown path, or the whole machine
 	}
 	if permission == permExternal || strings.HasPrefix(value, "mcp:") && strings.HasSuffix(value, ":*") {
 		return []string{value} // the directory that was asked about, or the server
@@ -220,7 +219,7 @@ func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy
 	prog := l.Policy.Program()
 	for name, rules := range prog.Rules {
 		if strings.HasPrefix(name, listManaged) || strings.HasPrefix(name, listUser) {
-			continue // what is denied there stays denied
+			continue // their denials stay
 		}
 		for i := range offers {
 			rules = insert(rules, &offers[i].Rule, p.Order)

@@ -39,7 +39,7 @@ func (Dialect) Info() dialect.Info {
 			{Name: AgentOption, Doc: "the agent whose rules are in force: build, plan, ... or one of the files; none named: the rules of the files alone"},
 		},
 		Agents:   []string{"opencode"},
-		DenyWins: true, // the Program has a stage for what the user's own files deny
+		DenyWins: true, // the Program has a stage for denials of the user's own files
 	}
 }
 

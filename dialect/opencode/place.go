@@ -8,8 +8,8 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// place returns where an accepted rule joins a list: where it decides what it is
-// about, and no rule that denies some of that is lifted by it. Where one order
+// place returns where an accepted rule joins a list: where it decides its calls, and
+// lifts no rule that denies some of them. Where one order
 // looks from the end, the other looks from the front.
 //
 // A deny that another rule has taken back for all that the new one is about is
@@ -43,8 +43,8 @@ func insert(rules []obstat.Rule, r *obstat.Rule, o Order) []obstat.Rule {
 	return slices.Insert(slices.Clone(rules), place(rules, r, o), *r)
 }
 
-// fillers are texts that stand for what a wildcard takes: a pattern that
-// matches with all of them in place takes whatever stands there.
+// fillers are texts that a wildcard may take: a pattern that matches with all of them in
+// place takes whatever stands there.
 var fillers = []string{"\uFFFC", "a b/c\uFFFC", ""}
 
 // covers tells whether a is about everything that b is about.
@@ -67,8 +67,7 @@ func (ps patterns) textCovers(a, b obstat.Text) bool {
 	return true
 }
 
-// overlaps tells whether some call may be what both rules are about. What cannot
-// be told counts as possible.
+// overlaps tells whether both rules may be about some call. In doubt they are.
 func (ps patterns) overlaps(a, b *obstat.Rule) bool {
 	return ps.textOverlaps(a.Tool, b.Tool) && ps.textOverlaps(a.Pattern, b.Pattern)
 }

@@ -16,18 +16,18 @@ const ModeRules obstat.Mode = "rules"
 
 const pairSign = ">"
 
-// PairMode returns the mode of a subagent that an agent started: it may do what
-// both may.
+// PairMode returns the mode of a subagent that an agent started: a call needs the leave of
+// both.
 func PairMode(parent, child string) obstat.Mode { return obstat.Mode(parent + pairSign + child) }
 
 // The lists of rules.
 const (
-	listRules   = "rules"     // what the files say, merged
-	listManaged = "managed"   // what the managed files say by themselves
-	listUser    = "user"      // what the user's files say by themselves
+	listRules   = "rules"     // of the files, merged
+	listManaged = "managed"   // of the managed files alone
+	listUser    = "user"      // of the user's files alone
 	listAgent   = "agent "    // and the name: an agent's rules, the files' among them
 	listParent  = "parent "   // and the name: the same, with the default as a rule
-	listChild   = "subagent " // and the name: what it is denied because another agent starts it
+	listChild   = "subagent " // and the name: its denials because another agent starts it
 )
 
 // Load reads configuration files and agent files.
@@ -129,15 +129,15 @@ func only(c *fileConfig, layers []string) bool {
 	return len(layers) == 0 || slices.Contains(layers, c.file.Layer)
 }
 
-// rules returns what the files of the given layers say, all files where none is
+// rules returns the rules of the files of the given layers, of all files where none is
 // named.
 func (l *loader) rules(layers ...string) Ruleset {
 	files, session := l.split(layers...)
 	return Merge(files, session)
 }
 
-// split returns the same in two parts: what an agent's rules stand after, and
-// what stands after them: rulesets of their own that follow the files.
+// split returns the same in two parts: the rules before an agent's own, and those after them,
+// which are rulesets of their own that follow the files.
 func (l *loader) split(layers ...string) (files, session Ruleset) {
 	var all, tools section
 	var before Ruleset
@@ -262,11 +262,9 @@ var authority = []struct {
 	{listUser, "denied by the user's files", []string{"user", "global"}},
 }
 
-// guard returns the stages that keep a file of less authority from lifting what
-// one of more denies: what a managed file denies by itself, and what the user's
-// files deny by themselves, is denied, an agent's own rules in these files and
-// in the program considered: a repository does not let plan edit files. The bare
-// program has none of this.
+// guard returns the stages that keep a file of less authority from lifting a denial of one with
+// more: a repository does not let plan edit files. Managed files come first, then the user's, each
+// with the agent's own rules in these files and in the program. The bare program has none of this.
 func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 	if !l.floor() {
 		return nil
@@ -279,7 +277,7 @@ func (l *loader) guard(p *obstat.Program, agent string) (out []obstat.Stage) {
 	for _, g := range authority {
 		above = append(above, g.layers...)
 		if !slices.ContainsFunc(l.configs, func(c *fileConfig) bool { return !slices.Contains(above, c.file.Layer) }) {
-			break // there is nobody to be guarded against
+			break // no file has less authority
 		}
 		rules, list := l.rules(g.layers...), g.list
 		if base := l.builtin(agent); g.list == listUser && len(base) > 0 {

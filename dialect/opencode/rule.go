@@ -11,8 +11,8 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// An Order says which of the rules that match decides, and with it what a
-// pattern means.
+// An Order says which of the rules that match decides, and in which language
+// patterns are.
 type Order string
 
 // The orders.
@@ -133,7 +133,7 @@ func (r *Rule) compile(o Order) obstat.Rule {
 	return out
 }
 
-// askedOf says what the permissions are about that no tool has the name of.
+// askedOf explains the permissions that are no tool's name.
 var askedOf = map[string]string{permExternal: "it is about what lies outside the project", permDoomLoop: "it is about the same call, made three times in a row"}
 
 // String returns the rule as a line of a configuration.

@@ -74,16 +74,15 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 // Command leaves it to the floor to put a part of a command as a call of its own.
 func (v view) Command(*obstat.Facts, int) ([]obstat.Question, bool) { return nil, false }
 
-// File returns what one of opencode's own file tools would ask about a file, in the program's
-// order.
+// File asks about a file as one of opencode's own file tools would, in the program's order.
 func (v view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool) {
 	ways, ok := v.Spellings(f, tool, p, real)
 	return slices.Concat(ways...), ok
 }
 
-// Spellings returns what a file tool would ask about a file, and what a rule that begins with a
-// star or a home directory would have to match, `./.env` and `~/.env`: as it is written, `*/.env`
-// is not about the file at the top. Another agent's file tool asks as opencode's does.
+// Spellings asks about a file as a file tool would, and once more as `./.env` or `~/.env` for
+// rules that begin with a star or a home directory: as it is written, `*/.env` is not about the file
+// at the top. Another agent's file tool asks as opencode's does.
 func (v view) Spellings(f *obstat.Facts, tool, p, real string) ([][]obstat.Question, bool) {
 	if t, known := effect.Lookup(tool); v.Floor && known && !t.Shell() { // another agent's, or multiedit
 		tool = ownTools[t.Canonical]
@@ -122,7 +121,7 @@ func (v view) Spellings(f *obstat.Facts, tool, p, real string) ([][]obstat.Quest
 }
 
 // absolute tells whether a rule with an absolute pattern may be about a path, of which marks of
-// a set and what follows them are not known.
+// a set, and all behind them, are not known.
 func (v view) absolute(p string) bool {
 	if i := strings.IndexFunc(p, func(r rune) bool { return r > unicode.MaxLatin1 }); i >= 0 {
 		p = p[:i]
@@ -134,9 +133,8 @@ func question(permission, pattern string) obstat.Question {
 	return obstat.Question{Tool: permission, Subjects: []obstat.Subject{{Field: fieldPattern, Text: pattern}}}
 }
 
-// Outline returns what calls to a tool ask, without one to look at. What is asked
-// besides, of directories outside and of repetition, is left out: a tool that
-// is denied stays denied whatever those say.
+// Outline returns the questions of any call to a tool, but for those about directories outside
+// and repetition: a tool that is denied stays denied whatever those say.
 func (v view) Outline(tool string) []obstat.Question {
 	t, known := tools()[tool]
 	if !known {

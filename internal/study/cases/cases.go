@@ -187,7 +187,7 @@ type Case struct {
 	ID      string `json:"id"`
 	Dialect string `json:"dialect"`
 	Group   string `json:"group,omitempty"` // where it comes from
-	Note    string `json:"note,omitempty"`  // what it is about
+	Note    string `json:"note,omitempty"`  // in a sentence
 
 	Config Config          `json:"-"`
 	Call   obstat.Call     `json:"call"`
@@ -197,7 +197,7 @@ type Case struct {
 	Never *obstat.Verdict `json:"never,omitempty"` // instead of Want: any verdict but this one
 }
 
-// Config is what a case gives a dialect to load. Two cases with equal keys
+// Config is the configuration of a case. Two cases with equal keys
 // decide alike.
 type Config struct {
 	Options map[string]string
@@ -207,7 +207,7 @@ type Config struct {
 	unnamed bool
 }
 
-// Want is the answer that a case wants. What is not given is not compared.
+// Want is the answer that a case wants. A field that is not given is not compared.
 type Want struct {
 	Verdict *obstat.Verdict `json:"verdict,omitempty"`
 	Safety  *bool           `json:"safety,omitempty"`

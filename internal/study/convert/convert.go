@@ -1,10 +1,9 @@
 // Package convert says a policy of any dialect in the sentences of obstat.yaml.
 //
-// It owns the words: which sentence a rule becomes, and what has none. That the result means the
-// same is not believed but tried: calls that tell the two policies apart are looked for (package
-// diff), a sentence that allows more than the original is taken out again, what the original asks
-// about or denies and no sentence does gets one, and what differs in the end is told with a call
-// that shows it.
+// It owns the words: which sentence a rule becomes, and which rules have none. That the result means
+// the same is not believed but tried: calls that tell the two policies apart are looked for (package
+// diff). A sentence that allows more than the original is taken out again, an ask or a denial of the
+// original without one gets one, and differences that stay are told, each with a call that shows it.
 package convert
 
 import (
@@ -29,15 +28,15 @@ type Result struct {
 	Unsaid []Unsaid `json:"unsaid"`
 	// Differences are the regions of calls that the two decide otherwise.
 	Differences *diff.Report `json:"differences"`
-	// OtherTools counts those that are left out of them: what a rule allows to bash, a sentence allows
-	// to the shells of other agents, which the original does not know.
+	// OtherTools counts those that are left out of them: a command that a rule allows to bash is
+	// allowed to the shells of other agents, which the original does not know.
 	OtherTools int `json:"other_tools"`
 }
 
 // Options are for [ToNative]; nil is the zero Options.
 type Options struct {
-	// Loose keeps sentences for files, hosts and tools that also allow what the original asks about
-	// without a rule of the user's: what is allowed to one tool is allowed to all. They are told as
+	// Loose keeps sentences for files, hosts and tools that also allow calls which the original asks
+	// about by its default: `read src` is about all tools, a rule about one. They are told as
 	// differences.
 	Loose bool
 }
@@ -56,7 +55,7 @@ type line struct {
 	text    string // without its exceptions
 	except  []string
 	reason  string
-	from    *obstat.Rule // nil: added to stand for what the dialect has built in
+	from    *obstat.Rule // nil: added, for a rule that the dialect has built in
 }
 
 func (l *line) sentence() string {
@@ -122,7 +121,7 @@ type conversion struct {
 	l     *dialect.Loaded
 	loose bool
 	lines []line
-	deny  bool // what no rule is about
+	deny  bool // for calls that no rule is about
 	// beside: the sentences stand beside others, so that an ask about everything has to be said.
 	beside bool
 	out    *Result
@@ -171,7 +170,7 @@ func (c *conversion) say() {
 // everything are the sentences about all that a call may do.
 var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere", "tool *"}
 
-// exceptions takes, out of a deny or ask line, what a looser line allows that counts before it.
+// exceptions takes the target of a looser line that counts before it out of a deny or ask line.
 func (c *conversion) exceptions(ln *line, before []int) {
 	for _, i := range before {
 		o := &c.lines[i]

@@ -21,8 +21,8 @@ const (
 	maxSearches = 4
 )
 
-// prove compares the two policies, takes out what allows more than the original and adds what is
-// missing, until nothing is freer. Each round only tightens, so that only calls which were freer
+// prove compares the two policies, takes out lines that allow more than the original and adds
+// missing ones, until nothing is freer. Each round only tightens, so that only calls which were freer
 // before it have to be decided again; the last word has a search among all.
 func (c *conversion) prove() error {
 	for range maxSearches {
@@ -46,8 +46,8 @@ func (c *conversion) prove() error {
 	return c.compare(&diff.Options{Limit: limit, Readable: true})
 }
 
-// tighten takes out lines that allow more than the original, and adds lines for what it asks about or
-// denies; it returns false where there is nothing to do.
+// tighten takes out lines that allow more than the original, and adds lines for its asks and
+// denials; it returns false where there is nothing to do.
 func (c *conversion) tighten() bool {
 	gone := map[int]bool{}
 	var more []line
@@ -56,7 +56,7 @@ func (c *conversion) tighten() bool {
 		if !r.Looser || c.otherTool(r) {
 			continue
 		}
-		if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else what it leaves is denied
+		if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
 			if ln, ok := c.stricter(r); ok && !c.loose {
 				more = append(more, ln)
 			}
@@ -108,11 +108,11 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 	if at := c.lineOf(r); at >= 0 {
 		return same(c.lines[at])
 	}
-	// The tool is free because of what it does, which a line allows.
+	// The tool is free because a line allows its effects.
 	return r.NowBy.Rule == native.ByEffects && slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
 }
 
-// tooLoose tells whether a line allows what the original denies, or asks about by a rule of the
+// tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the
 // user's; or, of a command or host, anything that it asks about.
 func (c *conversion) tooLoose(r *diff.Region, at int) bool {
 	verb, _, _ := strings.Cut(c.lines[at].text, " ")
@@ -223,7 +223,7 @@ func (c *conversion) drop(e *obstat.Error) bool {
 	return true
 }
 
-// builtin adds sentences for what the dialect allows by itself, where they make the two more alike
+// builtin adds sentences for calls that the dialect allows by itself, where they make the two more alike
 // and nothing looser.
 func (c *conversion) builtin() {
 	tight := func(r diff.Region) bool { return !r.Looser && r.Was == obstat.Allow && r.WasBy.Pos.Line == 0 }

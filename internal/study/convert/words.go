@@ -10,8 +10,7 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// sentences returns what a rule says, one or more sentences without exceptions; why says why there
-// are none.
+// sentences returns the sentences of a rule, without exceptions, or why it has none.
 func sentences(r *obstat.Rule) (out []string, why string) {
 	if len(r.If) > 0 || len(r.Except) > 0 {
 		return nil, "it has conditions"
@@ -37,7 +36,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	}
 	verbs, tools := kinds(r.Tool)
 	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
-		tools = names // `*delete*` is also about tools that nobody knows
+		tools = names // `*delete*` is also about unknown tools
 	}
 	for _, v := range verbs {
 		for _, t := range texts {
@@ -45,7 +44,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 			if !r.Whole() {
 				target = targetOf(v, r.Field, t, exact)
 				if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
-					target = below + "/*" // what is in it, and not the directory
+					target = below + "/*" // the files in it, and not the directory
 				}
 			}
 			if target == "" {
@@ -81,7 +80,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 // own are fields of rules that are none of an input.
 var own = []string{"", "agent", "skill", "pattern", "action", "args", "path"}
 
-// verbWords: who may not write may not delete either.
+// verbWords adds deleting to a rule against writing.
 func verbWords(verb string, v obstat.Verdict) string {
 	if verb == "write" && v != obstat.Allow {
 		return "write and delete"
@@ -89,7 +88,7 @@ func verbWords(verb string, v obstat.Verdict) string {
 	return verb
 }
 
-// verbOf names what the tools of a kind do.
+// verbOf returns the verb for tools of a kind.
 func verbOf(canonical string) string {
 	switch canonical {
 	case "shell", "powershell":
@@ -279,7 +278,7 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 	return nil, false, false
 }
 
-// geminiRest is what may follow the words of Gemini CLI's commandPrefix: a blank and anything.
+// geminiRest is the end of a commandPrefix of Gemini CLI: a blank and anything.
 const geminiRest = `(?:(?:[\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"]|\\")(?s:.*))?`
 
 // isWord tells whether a character behind a backslash may mean something else than itself.

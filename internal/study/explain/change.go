@@ -32,7 +32,7 @@ const (
 	ChangeLevel  = "change-rule" // an ask rule to allow
 	ChangeAdd    = "add-rule"
 	ChangeMode   = "mode"
-	ChangeAccept = "accept" // what a project's files have new
+	ChangeAccept = "accept" // the new rules of a project's files
 )
 
 // The bounds of the search.
@@ -44,7 +44,7 @@ const (
 
 // changes returns the smallest changes that turn the verdict, those that turn
 // it all the way first. None of them frees an interpreter, a shell or a wrapper:
-// who allows those allows everything.
+// to allow those is to allow everything.
 func (x *explainer) changes() []Change {
 	var found []Change
 	for _, list := range [][]Change{x.changeCall(), x.removeRules(), x.addExact(), x.addOffers(), x.changeMode()} {
@@ -203,7 +203,7 @@ func remove(p *obstat.Program, r *obstat.Rule) (found bool) {
 // changeMode tries the Program's other modes.
 func (x *explainer) changeMode() []Change {
 	if x.d.Verdict == obstat.Allow {
-		return nil // who wants to stop one call does not want another mode
+		return nil // another mode is too much for stopping one call
 	}
 	var out []Change
 	for _, mode := range slices.Sorted(maps.Keys(x.r.Program.Pipelines)) {

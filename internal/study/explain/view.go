@@ -34,9 +34,9 @@ type Request struct {
 	Offers func(*obstat.Decision) []obstat.Offer
 	// With returns the policy with offers accepted; nil is Policy's own.
 	With func(...obstat.Offer) (*obstat.Policy, error)
-	// Also returns other recent calls that offers would allow; nil: nobody knows.
+	// Also returns other recent calls that offers would allow; nil: not known.
 	Also func([]obstat.Offer) []string
-	// Matched returns the dialect's own words for what decided; nil: it has none.
+	// Matched returns the dialect's own words for the deciding rule; nil: it has none.
 	Matched func(*obstat.Decision, *obstat.Trace) string
 }
 

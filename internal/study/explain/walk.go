@@ -287,7 +287,7 @@ func (x *explainer) pick(stage string) string {
 	return "it was picked"
 }
 
-// modeDoes says how a mode answers what no rule settles.
+// modeDoes says how a mode answers calls that no rule settles.
 func modeDoes(v obstat.Verdict) string {
 	switch v {
 	case obstat.Allow:

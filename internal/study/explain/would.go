@@ -37,7 +37,7 @@ type Effect struct {
 // workspace or cannot be undone.
 const Harmful = 3
 
-// Danger ranks an effect for people who have to read the worst first; zero is the worst.
+// Danger ranks an effect, so that people read the worst first; zero is the worst.
 func (e *Effect) Danger() int {
 	outside := e.Where == "" && slices.Contains(e.Notes, outsideWords)
 	switch {
@@ -99,7 +99,7 @@ func Effects(a *effect.Analysis, c *obstat.Call, w obstat.World) []Effect {
 	return out
 }
 
-// joined adds what is said of a connection to the one that the same command is known to
+// joined adds the notes on a connection to the one that the same command is known to
 // make: `curl -d @x HOST` connects once, and sends data.
 func joined(out []Effect, a *effect.Analysis, e *effect.Effect, v *Effect) bool {
 	if e.Kind != effect.Connect || v.Command < 0 {
@@ -166,7 +166,7 @@ func target(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World
 		return cmp.Or(e.Program, e.Raw)
 	case e.Kind == effect.Connect:
 		if strings.HasPrefix(e.Raw, "@") || strings.HasPrefix(e.Raw, "-") {
-			return cmp.Or(e.Host, "a host that is not named") // what is sent, not where
+			return cmp.Or(e.Host, "a host that is not named") // the data that is sent
 		}
 		return cmp.Or(e.Host, e.Raw, "a host that is not named")
 	case e.Kind == effect.System:

@@ -33,16 +33,15 @@ type Options struct {
 	// Sees are fields that show every text that other fields show, as Claude Code's `seen` shows
 	// each `command`: a rule on the first covers rules on the others.
 	Sees map[string][]string
-	// Whole leaves out what is unused of a rule of which other parts decide, `git log` of `run git status,
-	// git log`: for those that take out what stands at a place.
+	// Whole leaves out unused parts of a rule of which other parts decide, `git log` of `run git status,
+	// git log`, for callers that can only take out a whole rule.
 	Whole bool
 	// Now finds rules whose time is over; zero looks for none.
 	Now time.Time
 }
 
-// Program returns the warnings about p, in the order of their places. What one
-// line of a file says may stand in several lists: it is said to be without
-// effect only if it is so in all of them, and once.
+// Program returns the warnings about p, in the order of their places. A line of a file may
+// stand in several lists: it is without effect only if it is so in all of them, and told once.
 func Program(p *obstat.Program, opts *Options) obstat.Errors {
 	l := newLinter(p, opts)
 	l.unusedLists()

@@ -9,7 +9,7 @@ import (
 )
 
 // A rule is shadowed if, in every mode that looks at it, another rule matches
-// wherever it does and comes first. Only what the patterns' shapes prove counts:
+// wherever it does and comes first. Only a proof by the patterns' shapes counts:
 // a warning that is wrong costs more than one that is missing.
 
 // An item is a rule made ready for comparing.
@@ -246,7 +246,7 @@ func (a *text) covers(l *linter, b *text) bool {
 	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line() || l.proves([]*pattern.Pattern{a.p}, b.p)
 }
 
-// line tells whether a pattern matches what starts with its prefix, up to the end
+// line tells whether a pattern matches all that starts with its prefix, up to the end
 // of a line and no further: `tool:bash:.*`.
 func (a *text) line() bool {
 	return a.p.MustMatchLine(a.shape.Prefix) && !a.must(a.shape.Prefix)

@@ -10,14 +10,14 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// Uses are what the rules of a policy decided, by a ledger.
+// Uses count the decisions of a policy's rules, by a ledger.
 type Uses struct {
 	Calls int       // decisions that were counted
 	From  time.Time // of the oldest
 	by    map[string]*use
 }
 
-// A use is what a rule, told by its text, decided.
+// A use counts the decisions of a rule, told by its text.
 type use struct {
 	n     int
 	start string // how the text of every call starts that it decided

@@ -10,7 +10,7 @@ import (
 
 // Calls yields a record of each call: its decision or, where none came of an ask, a decision made
 // of the ask. A server decides a call that asks only when its approval is claimed, so without
-// these nobody would see the `git push` that people refused, or that nobody answered. Such a
+// these the `git push` that people refused, or did not answer, would not be seen. Such a
 // decision is deny, and ask while the request is open.
 func Calls(records iter.Seq2[*ledger.Record, error]) iter.Seq2[*ledger.Record, error] {
 	return func(yield func(*ledger.Record, error) bool) {

@@ -1,10 +1,9 @@
-// Package replay decides the calls of a ledger again: under another policy, to
-// see what would change before it does, or under the same, to see that nothing
-// has. It also counts what a ledger holds.
+// Package replay decides the calls of a ledger again: under another policy, to see the changes
+// before they are made, or under the same, to see that there are none. It also counts the records
+// of a ledger.
 //
-// It owns the comparison and the counting. What was seen of the machine when a
-// call was made is taken from its record, so the answer does not hang on the
-// machine of today. How it looks is the business of the face that shows it.
+// It owns the comparison and the counting. Files and links are taken from the record of a call, as
+// they were then, so the answer does not hang on the machine of today. How it looks is the business of the face that shows it.
 package replay
 
 import (
@@ -63,8 +62,8 @@ func (f *Flip) Way() string { return f.Was.String() + " → " + f.Now.String() }
 // maxFlips bounds how many different flips are listed; all are counted.
 const maxFlips = 10_000
 
-// Run decides the calls among the records by pol, and compares that with what was said then; where
-// was is not nil, with what was says. Among the calls are those that asked and were not approved,
+// Run decides the calls among the records by pol, and compares with the verdicts of then; where
+// was is not nil, with those of was. Among the calls are those that asked and were not approved,
 // where the records have the asks.
 func Run(records iter.Seq2[*ledger.Record, error], pol, was *obstat.Policy) (*Report, error) {
 	out := &Report{V: 1, Policy: pol.Digest(), Flipped: map[string]int{}, Flips: []Flip{}, was: was}

@@ -58,7 +58,7 @@ func (d *deed) things() (out []thing) {
 	return out
 }
 
-// letters are what the ending of a file's name is made of.
+// letters are those of the ending of a file's name.
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // minAlike is how many different narrower effects a generalisation needs: `cargo test` and
@@ -116,7 +116,7 @@ const (
 
 // harmIn returns calls that are known to do harm, as if made where the asks were: by each shell
 // tool that asked. Each was run in a sandbox and seen to delete, to write where it should not, to
-// send or to print what is secret.
+// send or to print a secret.
 func harmIn(deeds []*deed) (out []*deed) {
 	type shell struct{ tool, field, agent string }
 	var shells []shell

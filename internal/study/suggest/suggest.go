@@ -1,5 +1,5 @@
-// Package suggest finds rules that would take asks away: of what the ledger shows people were
-// asked, and allowed, those that a few rules would settle.
+// Package suggest finds rules that would take asks away: of the asks in the ledger that people
+// allowed, those that a few rules would settle.
 //
 // It owns the choice of rules and the proof that they do nothing else: every call of the ledger is
 // decided again with the rules in force, and none but approved asks may flip; none of the
@@ -22,8 +22,8 @@ import (
 
 // Options are for [Suggest]; nil is the zero Options.
 type Options struct {
-	// Min is how many different asks a rule has to settle; zero is 2. A rule for one call is what
-	// "always" at a prompt is for.
+	// Min is how many different asks a rule has to settle; zero is 2. For one call there is
+	// "always" at a prompt.
 	Min int
 	// Max bounds the rules; zero is 40.
 	Max int
@@ -46,7 +46,7 @@ func (s *Suggestion) Kind() string {
 	return "tool"
 }
 
-// A Report is what was found.
+// A Report is the outcome of a search.
 type Report struct {
 	V     int          `json:"v"`
 	Calls int          `json:"calls"` // of the ledger
@@ -60,7 +60,7 @@ type deed struct {
 	call    *obstat.Call
 	world   obstat.World
 	said    obstat.Verdict // by the policy as it is
-	refused bool           // a person said no to one of them, or nobody answered
+	refused bool           // a person said no to one of them, or did not answer
 	open    int            // prompts of the agent whose answer is not known
 	n       int
 }
@@ -147,7 +147,7 @@ func (s *search) read(records iter.Seq2[*ledger.Record, error]) error {
 	return nil
 }
 
-// A prompt is an ask that the agent put to its user; only what becomes of the call tells the answer.
+// A prompt is an ask that the agent put to its user; only the outcome of the call tells the answer.
 type prompt struct{ agent, session, call string }
 
 // A candidate is rules that would settle some ask.
@@ -177,7 +177,7 @@ func (s *search) add(from []*deed, offers ...obstat.Offer) {
 // maxCandidates bounds the rules that are tried.
 const maxCandidates = 200
 
-// gather collects what the dialect would offer with each ask, and wider rules for several.
+// gather collects the dialect's offers for each ask, and wider rules for several.
 func (s *search) gather() {
 	s.generalize()
 	for _, d := range s.asks() {
@@ -273,8 +273,8 @@ func (s *search) harmless(pol *obstat.Policy) bool {
 // maxWitnesses bounds the calls that a suggestion is tried on.
 const maxWitnesses = 1_500
 
-// loosens tells whether pol lifts a deny or ask rule of the policy: a rule that somebody wrote stays, however often
-// people have approved what it asks about.
+// loosens tells whether pol lifts a deny or ask rule of the policy, which stays however often people
+// have approved its asks.
 func (s *search) loosens(pol *obstat.Policy) bool {
 	return len(diff.Loosened(&diff.Draft{Was: []*obstat.Policy{s.l.Policy}, Now: pol, Specific: true, Limit: maxWitnesses})) > 0
 }

@@ -1,7 +1,6 @@
 // Package casestest holds a dialect to files of recorded answers, in tests.
 //
-// It owns the counting and comparing; what a case says and how it is run is
-// package cases's.
+// It owns the counting and comparing; the form of a case and its running are package cases's.
 package casestest
 
 import (

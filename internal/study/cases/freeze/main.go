@@ -1,6 +1,6 @@
 // Command freeze prints how obstat decides every case of the files it is given: one JSON line
-// a case with the verdict, the reason, the rule and its place, the stage, the offers, and what
-// the analysis says: commands, effects with their targets, gaps.
+// a case with the verdict, the reason, the rule and its place, the stage, the offers, and
+// the analysis: commands, effects with their targets, gaps.
 //
 // Run it before and after a change that should change nothing, and compare:
 //
@@ -46,7 +46,7 @@ type row struct {
 	Analysis *analysis       `json:",omitempty"`
 }
 
-// An analysis is what the engine says that the call would do.
+// An analysis is the effects of the call, by the engine.
 type analysis struct {
 	Tool, Why      string   `json:",omitempty"`
 	Full, ReadOnly bool     `json:",omitempty"`

@@ -1,0 +1,139 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+)
+
+// Slashed returns the file's name, clean and with slashes alone: `a\.claude\settings.json` is
+// `a/.claude/settings.json`.
+func (f *File) Slashed() string { return path.Clean(strings.ReplaceAll(f.Name, `\`, "/")) }
+
+// Params returns the parameters of a Program's view and checks. One that JSON cannot hold gives a
+// text that no reader takes, so that the Program does not compile.
+func Params(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("!")
+	}
+	return raw
+}
+
+// ViewLibrary returns the library of a dialect that has a view and nothing else.
+func ViewLibrary[P any](name string, view func(*P) obstat.View) *obstat.Library {
+	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){name: Code(view)}}
+}
+
+// AddOffer adds the offer of a rule for good, unless one of that text is there.
+func AddOffer(offers []obstat.Offer, list string, r obstat.Rule, text string) []obstat.Offer {
+	if slices.ContainsFunc(offers, func(o obstat.Offer) bool { return o.Text == text }) {
+		return offers
+	}
+	return append(offers, obstat.Offer{Rule: r, List: list, Scope: "always", Text: text})
+}
+
+// Outlined returns a question with fields whose texts are not known, for an [obstat.Outliner].
+func Outlined(tool string, fields ...string) obstat.Question {
+	q := obstat.Question{Tool: tool}
+	for _, field := range fields {
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
+	}
+	return q
+}
+
+// Parsed tells whether the text of a command could be read: it is a shell's, it parses, and it is
+// not too much of it.
+func Parsed(a *effect.Analysis) bool {
+	return !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool {
+		return g.Kind <= effect.ForeignShell || g.Kind == effect.BadInput
+	})
+}
+
+// Short tells whether a word is short options, `-rf`, with one of the letters among them.
+func Short(word, letters string) bool {
+	return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.ContainsAny(word, letters)
+}
+
+// Home returns the user's home directory, "" where the world does not know it.
+func Home(world obstat.World) string {
+	if world == nil {
+		return ""
+	}
+	home, _ := world.Home("")
+	return home
+}
+
+// WriteLiteral writes a text as the part of a Python expression that matches it.
+func WriteLiteral(b *strings.Builder, text string) {
+	for _, c := range []byte(text) {
+		switch {
+		case c < 0x20:
+			fmt.Fprintf(b, `\x%02x`, c)
+			continue
+		case c < 0x80 && !isWord(c):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+}
+
+// isWord tells whether a character is a letter, a digit or an underscore of ASCII.
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// Tables reads the lists of a dialect, a text file beside it: `wrappers: timeout time nice`. Indented
+// lines go on with the list above them; comments, lines that begin with #, say which section of the
+// document a list is from.
+func Tables(text string) map[string][]string {
+	out := map[string][]string{}
+	name := ""
+	for line := range strings.Lines(text) {
+		words := line
+		switch head, rest, named := strings.Cut(line, ":"); {
+		case line[0] == '#':
+			continue
+		case named && line[0] != ' ' && line[0] != '\t':
+			name, words = head, rest
+		}
+		out[name] = append(out[name], strings.Fields(words)...)
+	}
+	return out
+}
+
+// Places collects places, lowest precedence first.
+type Places []Place
+
+// Add adds files of a directory, patterns among them; "" is a directory that is not known.
+func (p *Places) Add(layer, dir string, names ...string) {
+	for _, name := range names {
+		if dir != "" {
+			at := filepath.Join(dir, filepath.FromSlash(name))
+			*p = append(*p, Place{Name: at, Glob: strings.Contains(name, "*"), Layer: layer})
+		}
+	}
+}
+
+// Managed returns the directory of the machine's own policy: that of the system this runs on.
+func (w *Where) Managed(linux, darwin, windows string) string {
+	return filepath.Join(w.Machine, OnSystem(linux, darwin, windows))
+}
+
+// OnSystem returns the text for the system that this runs on.
+func OnSystem(linux, darwin, windows string) string {
+	switch runtime.GOOS {
+	case "darwin":
+		return darwin
+	case "windows":
+		return windows
+	}
+	return linux
+}
