@@ -23,19 +23,14 @@ import (
 type askOptions struct {
 	*Factory
 	Store storeOptions
-	List  bool
-	As    string
-	Roles []string
+	List  bool     `flag:"list"`
+	As    string   `flag:"as"`
+	Roles []string `flag:"role"`
 }
 
 func newAsk(f *Factory) *cobra.Command {
 	o := &askOptions{Factory: f}
-	cmd := command("ask", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return askRun(ctx, o) }))
-	o.Store.flags(cmd)
-	cmd.Flags().BoolVar(&o.List, "list", false, "show what is being asked, and end")
-	cmd.Flags().StringVar(&o.As, "as", "", "your `name` (default: the user's)")
-	cmd.Flags().StringArrayVar(&o.Roles, "role", nil, "`role` that you have")
-	return cmd
+	return command("ask", some(0, 0), o, untilInterrupt(o.run))
 }
 
 // requestsJSON is the output of obstat ask --list --json.
@@ -44,7 +39,7 @@ type requestsJSON struct {
 	Requests []*approval.Request `json:"requests"`
 }
 
-func askRun(ctx context.Context, o *askOptions) error {
+func (o *askOptions) run(ctx context.Context, _ []string) error {
 	s := o.IO
 	if !o.List {
 		if _, err := o.person(o.Store.stored()); err != nil {

@@ -175,7 +175,7 @@ func TestDesk(t *testing.T) {
 	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true, Person: persontest.Typist})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- askRun(t.Context(), &askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"})
+		ended <- (&askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"}).run(t.Context(), nil)
 	}()
 
 	for _, tt := range []struct {
@@ -216,10 +216,10 @@ func TestDesk(t *testing.T) {
 	}
 	var grants bytes.Buffer
 	f.IO = &IO{Out: &grants, Err: &grants, Person: persontest.Typist}
-	if err := grantsRun(context.Background(), &grantsOptions{Factory: f, Store: storeOptions{Path: db}}); err != nil || !strings.Contains(grants.String(), "bash make z\n  session s, by bob on ") {
+	if err := (&grantsOptions{Factory: f, Store: storeOptions{Path: db}}).run(context.Background(), nil); err != nil || !strings.Contains(grants.String(), "bash make z\n  session s, by bob on ") {
 		t.Errorf("%s %v", grants.String(), err)
 	}
-	if err := revokeRun(context.Background(), &grantsOptions{Factory: f, Store: storeOptions{Path: db}, All: true}); err != nil {
+	if err := (&grantsOptions{Factory: f, Store: storeOptions{Path: db}, All: true}).revoke(context.Background(), nil); err != nil {
 		t.Error(err)
 	}
 	if gs, _ := store.Grants(t.Context(), time.Now()); len(gs) != 0 {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
@@ -24,42 +22,25 @@ type callOptions struct {
 	Tool  string
 	Input string // JSON
 
-	Command, Path, URL string // the one field of the input that matters
+	// The one field of the input that matters, in place of Input.
+	Command string `flag:"command"`
+	Path    string `flag:"path"`
+	URL     string `flag:"url"`
 
-	Roots    []string
-	Mode     string
-	Channel  string
-	Agent    string
-	User     string
-	Roles    []string
-	Subjects []string
+	Roots    []string `flag:"root"`
+	Mode     string   `flag:"mode m"`
+	Channel  string   `flag:"channel"`
+	Agent    string   `flag:"agent"`
+	User     string   `flag:"user"`
+	Roles    []string `flag:"role"`
+	Subjects []string `flag:"subject"`
 
-	Session string   // its marks are those that its hooks have kept
-	After   []string // further marks
-	Branch  string
-	Time    string
-	Hint    string
+	Session string    `flag:"session"` // its marks are those that its hooks have kept
+	After   []string  `flag:"after"`   // further marks
+	Branch  string    `flag:"branch"`
+	Time    string    `flag:"time"`
+	Hint    string    `flag:"hint" words:"read-only additive destructive"`
 	when    time.Time // Time, read
-}
-
-func (o *callOptions) flags(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&o.Command, "command", "", "the `command` of a shell call, in place of INPUT-JSON")
-	fl.StringVar(&o.Path, "path", "", "the `path` of a call to a file tool, in place of INPUT-JSON")
-	fl.StringVar(&o.URL, "url", "", "the `URL` of a call that fetches, in place of INPUT-JSON")
-	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
-	fl.StringVarP(&o.Mode, "mode", "m", "", "`mode` to decide in (default: the policy's)")
-	fl.StringVar(&o.Channel, "channel", "", "`channel` that the call comes through")
-	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent")
-	fl.StringVar(&o.User, "user", "", "`name` of the user that the agent works for")
-	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the user")
-	fl.StringVar(&o.Session, "session", "", "`id` of the agent's session: what it did so far counts for rules with after")
-	fl.StringArrayVar(&o.After, "after", nil, "`text` of an after of the policy: as if the session had done that, and nothing else")
-	fl.StringVar(&o.Branch, "branch", "", "`name` of the branch that is checked out (default: the one that is)")
-	fl.StringVar(&o.Time, "time", "", "`time` of the call: 22:30, 2026-01-31T15:04 (default: now)")
-	fl.StringVar(&o.Hint, "hint", "", "what the tool's MCP server says of it: `read-only`, additive or destructive")
-	complete(cmd, "hint", hints...)
-	fl.StringArrayVar(&o.Subjects, "subject", nil, "`text` to match in place of what the dialect makes of the input")
 }
 
 // fields are the flags that stand for an input.

@@ -45,22 +45,17 @@ func newExplain(f *Factory) *cobra.Command {
 }
 
 func (o *checkOptions) command(name string) *cobra.Command {
-	cmd := command(name, some(0, 2), func(_ context.Context, args []string) error {
-		if err := o.Call.args(args); err != nil {
-			return err
-		}
-		if len(args) == 0 && o.IO.InTTY {
-			return usagef("name a TOOL, or give calls as JSON lines on standard input")
-		}
-		return o.run(len(args) == 0)
-	})
-	o.Policy.flags(cmd, true)
-	o.Call.flags(cmd)
-	return cmd
+	return command(name, some(0, 2), o, o.run)
 }
 
 // run answers the call of the arguments, or each call of a stream.
-func (o *checkOptions) run(stream bool) error {
+func (o *checkOptions) run(_ context.Context, args []string) error {
+	if err := o.Call.args(args); err != nil {
+		return err
+	}
+	if len(args) == 0 && o.IO.InTTY {
+		return usagef("name a TOOL, or give calls as JSON lines on standard input")
+	}
 	p, err := o.load(&o.Policy)
 	if err != nil {
 		return err
@@ -71,7 +66,7 @@ func (o *checkOptions) run(stream bool) error {
 	}
 	o.announce(p)
 	o.warnOnce(p)
-	if stream {
+	if len(args) == 0 {
 		return o.stream(p)
 	}
 	call, err := o.Call.call(p, o.World)
@@ -280,30 +275,13 @@ func modesOf(p *obstat.Program) (out []string) {
 type effectsOptions struct {
 	*Factory
 	Command string
-	Call    string // JSON
-	Dir     string
+	Call    string `flag:"call"` // JSON
+	Dir     string `flag:"dir C"`
 }
 
 func newEffects(f *Factory) *cobra.Command {
 	o := &effectsOptions{Factory: f}
-	var cmd *cobra.Command
-	cmd = command("effects", some(0, 1), func(_ context.Context, args []string) error {
-		called := cmd.Flags().Changed("call")
-		switch {
-		case len(args) > 0 && called:
-			return usagef("give COMMAND or --call, not both")
-		case len(args) > 0:
-			o.Command = args[0]
-		case !called:
-			if err := o.readCommand(); err != nil {
-				return err
-			}
-		}
-		return effectsRun(o)
-	})
-	cmd.Flags().StringVar(&o.Call, "call", "", "a call, as `JSON`, in place of COMMAND")
-	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call (default: the current one)")
-	return cmd
+	return command("effects", some(0, 1), o, o.run)
 }
 
 // maxCommand bounds a command that is read from standard input.
@@ -349,7 +327,17 @@ type commandJSON struct {
 	Span       explain.Span `json:"span,omitzero"`
 }
 
-func effectsRun(o *effectsOptions) error {
+func (o *effectsOptions) run(_ context.Context, args []string) error {
+	switch {
+	case len(args) > 0 && o.Call != "":
+		return usagef("give COMMAND or --call, not both")
+	case len(args) > 0:
+		o.Command = args[0]
+	case o.Call == "":
+		if err := o.readCommand(); err != nil {
+			return err
+		}
+	}
 	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err

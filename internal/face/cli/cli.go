@@ -9,7 +9,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -87,14 +87,24 @@ func mistyped(msg, word string, known []string) error {
 	return usageError{msg}
 }
 
+// unknownCommand is the usage error for a word that is none of a command's.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	return mistyped(fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()), word, known)
+}
+
 // wrongFlag makes a usage error of a wrong flag.
 func wrongFlag(cmd *cobra.Command, err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: ")
-	if !unknown {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
 		return usageError{err.Error()}
 	}
-	words := strings.Fields(cmd.Flags().FlagUsages())
-	return mistyped(err.Error(), name, slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, "--") }))
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return mistyped(err.Error(), "--"+unknown.GetSpecifiedName(), known)
 }
 
 // A Factory holds the streams, the world and the flags that all commands share.
@@ -117,12 +127,8 @@ func Main(args []string, s *IO) ExitCode {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	var word string
-	if n, _ := fmt.Sscanf(fmt.Sprint(err), "unknown command %q", &word); n == 1 {
-		var known []string
-		for _, c := range cmd.Commands() {
-			known = append(known, c.Name())
-		}
-		err = mistyped(err.Error(), word, known)
+	if n, _ := fmt.Sscanf(fmt.Sprint(err), "unknown command %q", &word); n == 1 { // cobra has no type for it
+		err = unknownCommand(cmd, word)
 	}
 	var code exit
 	switch {
@@ -157,8 +163,13 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 	}
 }
 
+// commands are those of the root; each adds its own below it.
+var commands = []func(*Factory) *cobra.Command{newAddDir, newAsk, newCheck, newDemo, newDoctor, newEffects, newExplain,
+	newGrants, newHook, newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newServe,
+	newStats, newStatus, newTest, newToken, newTrust, newUninstall, newVersion}
+
 func newRoot(f *Factory) *cobra.Command {
-	root := command("obstat", nil, nil)
+	root := command("obstat", nil, nil, nil)
 	root.SilenceErrors, root.SilenceUsage, root.DisableSuggestions = true, true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.color() }
 	root.SetIn(f.IO.In)
@@ -167,41 +178,17 @@ func newRoot(f *Factory) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentFlags().BoolVar(&f.jsonFlag, "json", false, "print JSON; docs/json.md has the shapes")
 	root.PersistentFlags().StringVar(&f.Color, "color", "auto", "colour the output: auto, always or never")
-	root.AddCommand(newCheck(f), newExplain(f), newPolicy(f), newTest(f), newEffects(f), newPermissionsCmd(f), newAddDirCmd(f), newAsk(f), newDemo(f), newGrants(f), newStatus(f), newTrust(f), newReplay(f), newStats(f), newVersion(f))
-	root.AddCommand(newLog(f), newServe(f), newToken(f), newJoin(f))
-	root.AddCommand(newHook(f), newInit(f), newInstall(f, false), newInstall(f, true), newDoctor(f), newMCP(f))
+	for _, make := range commands {
+		root.AddCommand(make(f))
+	}
 	return root
 }
 
-//go:embed help.txt
-var help string
-
-// A run does the work of a command.
-type run func(ctx context.Context, args []string) error
-
-// command makes the command of a path such as "log verify". Its texts are those of
-// help.txt: a heading with the arguments, a line for lists of commands, paragraphs, and
-// examples, which are indented.
-func command(path string, args cobra.PositionalArgs, do run) *cobra.Command {
-	_, text, _ := strings.Cut("\n"+help, "\n# "+path)
-	text, _, _ = strings.Cut(text, "\n\n# ")
-	arguments, text, _ := strings.Cut(text, "\n")
-	short, long, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
-	long, example, shown := strings.Cut(long, "\n\n  ")
-	if shown {
-		example = "  " + example
-	}
-	cmd := &cobra.Command{Use: path[strings.LastIndexByte(path, ' ')+1:] + arguments, Short: short, Long: long, Example: example, Args: args}
-	if do != nil {
-		cmd.RunE = func(cmd *cobra.Command, args []string) error { return do(cmd.Context(), args) }
-	}
-	return cmd
-}
-
 // takesAgents makes names the arguments that a command takes, and lists them in its text.
-func takesAgents(cmd *cobra.Command, names []string) {
+func takesAgents(cmd *cobra.Command, names []string) *cobra.Command {
 	cmd.ValidArgs = names
 	cmd.Long = strings.ReplaceAll(cmd.Long, "{agents}", strings.Join(names, ", "))
+	return cmd
 }
 
 // untilInterrupt ends the context of a command at ctrl-C, or when it is told to end.
@@ -234,7 +221,7 @@ func some(minimum, maximum int) cobra.PositionalArgs {
 		case len(args) < minimum:
 			return usagef("too few arguments")
 		case maximum == 0 && len(args) > 0 && cmd.HasAvailableSubCommands():
-			return usagef("unknown command %q for %q", args[0], cmd.CommandPath()) // as cobra says of the first word
+			return unknownCommand(cmd, args[0])
 		case maximum >= 0 && len(args) > maximum:
 			return usagef("too many arguments: %q", args[maximum:])
 		}
@@ -293,7 +280,7 @@ type versionJSON struct {
 }
 
 func newVersion(f *Factory) *cobra.Command {
-	return command("version", some(0, 0), func(context.Context, []string) error {
+	return command("version", some(0, 0), nil, func(context.Context, []string) error {
 		v := thisVersion()
 		text := v.Version
 		if v.Revision != "" {

@@ -24,16 +24,13 @@ import (
 // demoOptions are the options of obstat demo.
 type demoOptions struct {
 	*Factory
-	Dir   string
-	Watch bool
+	Dir   string `flag:"dir"`
+	Watch bool   `flag:"watch"`
 }
 
 func newDemo(f *Factory) *cobra.Command {
 	o := &demoOptions{Factory: f}
-	cmd := command("demo", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return demoRun(ctx, o) }))
-	cmd.Flags().StringVar(&o.Dir, "dir", "", "`directory` to make the project in (default: a new one for temporary files)")
-	cmd.Flags().BoolVar(&o.Watch, "watch", false, "do not ask me: let the script answer")
-	return cmd
+	return command("demo", some(0, 0), o, untilInterrupt(o.play))
 }
 
 // A show is a demo on the screen.
@@ -45,7 +42,7 @@ type show struct {
 	lines <-chan string // what is typed; nil where a script answers
 }
 
-func demoRun(ctx context.Context, o *demoOptions) (err error) {
+func (o *demoOptions) play(ctx context.Context, _ []string) (err error) {
 	dir := o.Dir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "obstat-demo-"); err != nil {

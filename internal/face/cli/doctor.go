@@ -36,24 +36,13 @@ import (
 type doctorOptions struct {
 	*Factory
 	Agents []string
-	Dir    string
+	Dir    string `flag:"dir C"`
 	Getenv func(string) string
 }
 
 func newDoctor(f *Factory) *cobra.Command {
 	o := &doctorOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("doctor", some(0, -1), func(ctx context.Context, args []string) error {
-		o.Agents = args
-		for _, name := range args {
-			if a := agent.Of(name); a == nil || !a.Installable() {
-				return mistyped(fmt.Sprintf("there is nothing known about an agent %q; the agents are %s", name, strings.Join(installable(), ", ")), name, installable())
-			}
-		}
-		return doctorRun(ctx, o)
-	})
-	takesAgents(cmd, installable())
-	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
-	return cmd
+	return takesAgents(command("doctor", some(0, -1), o, o.run), installable())
 }
 
 // doctorJSON is the output of --json.
@@ -63,7 +52,14 @@ type doctorJSON struct {
 	*doctor.Report
 }
 
-func doctorRun(ctx context.Context, o *doctorOptions) error {
+func (o *doctorOptions) run(ctx context.Context, args []string) error {
+	o.Agents = args
+	for _, name := range args {
+		if a := agent.Of(name); a == nil || !a.Installable() {
+			return mistyped(fmt.Sprintf("there is nothing known about an agent %q; the agents are %s", name,
+				strings.Join(installable(), ", ")), name, installable())
+		}
+	}
 	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/face/hook"
-	inforce "github.com/obstat/obstat/policy"
 )
 
 // hookOptions are the options of obstat hook.
@@ -20,35 +19,25 @@ type hookOptions struct {
 	*Factory
 	Agent       string
 	Policy      policyOptions
-	Interactive bool // of entries of older versions; it changes nothing
-	Remember    bool
-	Ledger      string
-	Wait        string
-	Server      string
-	Deadline    time.Duration
-	Serve       bool
+	Interactive bool          `flag:"interactive"` // of entries of older versions; it changes nothing
+	Remember    bool          `flag:"remember"`
+	Ledger      string        `flag:"ledger" words:"on off"`
+	Wait        string        `flag:"wait"`
+	Server      string        `flag:"server"`
+	Deadline    time.Duration `flag:"deadline"`
+	Serve       bool          `flag:"serve"`
 	Getenv      func(string) string
 }
 
 func newHook(f *Factory) *cobra.Command {
-	o := &hookOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("hook", some(0, 1), func(_ context.Context, args []string) error { return hookRun(o, args) })
-	takesAgents(cmd, agent.Agents())
-	o.flags(cmd)
+	o := newHookOptions(f)
+	cmd := takesAgents(command("hook", some(0, 1), o, o.run), agent.Agents())
+	_ = cmd.Flags().MarkHidden("interactive") // the flag is there
 	return cmd
 }
 
-func (o *hookOptions) flags(cmd *cobra.Command) {
-	o.Policy.flags(cmd, true)
-	cmd.Flags().BoolVar(&o.Interactive, "interactive", false, "changes nothing any more")
-	_ = cmd.Flags().MarkHidden("interactive") // the flag is there
-	cmd.Flags().BoolVar(&o.Remember, "remember", false, "have the agent remember what was granted, too, where it can: Claude Code")
-	cmd.Flags().StringVar(&o.Ledger, "ledger", "on", "whether decisions are written down: `on` or off")
-	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask: `auto`, off, or how long")
-	cmd.Flags().StringVar(&o.Server, "server", "", "`URL` of the server that this machine has joined: decide by its policy, ask the people there")
-	cmd.Flags().DurationVar(&o.Deadline, "deadline", hook.DefaultDeadline, "deny what takes longer; agents run the call when their hook is late")
-	cmd.Flags().BoolVar(&o.Serve, "serve", false, "answer calls until the input ends, a line each: NUMBER CALL, answered by NUMBER CODE REPLY")
-	complete(cmd, "ledger", "on", "off")
+func newHookOptions(f *Factory) *hookOptions {
+	return &hookOptions{Factory: f, Ledger: "on", Wait: "auto", Deadline: hook.DefaultDeadline, Getenv: os.Getenv}
 }
 
 // hookMemory is how much memory the hook of one call takes before it collects any. With Go's
@@ -64,12 +53,13 @@ func hookMain(f *Factory, args []string) ExitCode {
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(hookMemory)
 	}
-	o, flags := &hookOptions{Factory: f, Getenv: os.Getenv}, new(cobra.Command)
-	o.flags(flags)
+	o, flags := newHookOptions(f), new(cobra.Command)
+	_, _, listed, _, _ := helpOf("hook")
+	bind(flags, listed, o)
 	var err error
 	helped := false
 	if flags.Flags().Parse(args) == nil && flags.Flags().NArg() <= 1 {
-		err = hookRun(o, flags.Flags().Args())
+		err = o.run(context.Background(), flags.Flags().Args())
 	} else {
 		cmd := newHook(f)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -108,14 +98,14 @@ func calledWrongly(f *Factory, args []string, err error) ExitCode {
 	return ExitCode(r.Exit)
 }
 
-func hookRun(o *hookOptions, args []string) error {
+func (o *hookOptions) run(_ context.Context, args []string) error {
 	if len(args) > 0 {
 		o.Agent = args[0]
 	}
 	if o.Ledger != "on" && o.Ledger != "off" {
 		return usagef("--ledger takes on or off, not %q", o.Ledger)
 	}
-	run, err := o.run()
+	run, err := o.options()
 	if err != nil {
 		return err
 	}
@@ -132,23 +122,32 @@ func hookRun(o *hookOptions, args []string) error {
 // asked about its canaries: what asks is denied at once.
 const noWait = "OBSTAT_WAIT"
 
-// run returns the hook's options.
-func (o *hookOptions) run() (*hook.Options, error) {
-	opts, err := o.Policy.options()
+// waiting reads --wait.
+func waiting(text string, getenv func(string) string) (hook.Waiting, error) {
+	w, err := hook.ParseWaiting(text)
+	if err != nil {
+		return w, usagef("%s", err)
+	}
+	if getenv(noWait) == "off" {
+		w = hook.Waiting{Off: true}
+	}
+	return w, nil
+}
+
+// options returns the hook's options.
+func (o *hookOptions) options() (*hook.Options, error) {
+	named, err := o.Policy.named()
 	if err != nil {
 		return nil, err
 	}
-	w, err := hook.ParseWaiting(o.Wait)
+	w, err := waiting(o.Wait, o.Getenv)
 	if err != nil {
-		return nil, usagef("%s", err)
-	}
-	if o.Getenv(noWait) == "off" {
-		w = hook.Waiting{Off: true}
+		return nil, err
 	}
 	f := o.Factory
 	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
 		Waiting: w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
-		Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}})
+		Policy: named})
 	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, os.Getwd, f.World
 	return run, nil
 }

@@ -28,29 +28,19 @@ import (
 // initOptions are the options of obstat init.
 type initOptions struct {
 	*Factory
-	Preset string
-	Dir    string
-	Yes    bool
-	DryRun bool
-	Loose  bool
-	User   bool
+	Preset string `flag:"preset" words:"@presets"`
+	Dir    string `flag:"dir C"`
+	Yes    bool   `flag:"yes y"`
+	DryRun bool   `flag:"dry-run"`
+	Loose  bool   `flag:"loose"`
+	User   bool   `flag:"user"`
 	Store  storeOptions
 	Getenv func(string) string
 }
 
 func newInit(f *Factory) *cobra.Command {
-	o := &initOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("init", some(0, 0), func(ctx context.Context, _ []string) error { return initRun(ctx, o) })
-	fl := cmd.Flags()
-	fl.StringVar(&o.Preset, "preset", native.Balanced, "`name` of the preset to begin with: "+strings.Join(native.Presets(), ", "))
-	fl.BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
-	fl.BoolVar(&o.Loose, "loose", false, "write it although rules in force become looser; which, it shows")
-	fl.BoolVar(&o.DryRun, "dry-run", false, "show the policy and write nothing")
-	fl.BoolVar(&o.User, "user", false, "your own policy, for all projects, instead of this one's")
-	fl.StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
-	o.Store.flags(cmd)
-	complete(cmd, "preset", native.Presets()...)
-	return cmd
+	o := &initOptions{Factory: f, Preset: native.Balanced, Getenv: os.Getenv}
+	return command("init", some(0, 0), o, o.run)
 }
 
 // initJSON is the output of `obstat init --json`.
@@ -64,7 +54,7 @@ type initJSON struct {
 	Written bool          `json:"written"`
 }
 
-func initRun(ctx context.Context, o *initOptions) error {
+func (o *initOptions) run(ctx context.Context, _ []string) error {
 	if native.Preset(o.Preset) == "" {
 		return usagef("there is no preset %q; the presets are %s", o.Preset, strings.Join(native.Presets(), ", "))
 	}
@@ -298,5 +288,5 @@ func (o *initOptions) write(ctx context.Context, name, dir, text string, who *pe
 	}
 	vouched := func(string) (*person.Who, error) { return who.Asked(), nil }
 	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err, Person: vouched}, World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
-	return trustRun(ctx, t)
+	return t.run(ctx, nil)
 }

@@ -25,45 +25,27 @@ import (
 type installOptions struct {
 	*Factory
 	Agent   string
-	Project bool
-	User    bool
-	DryRun  bool
-	Yes     bool
-	Offline bool
-	Command string // how the agent calls obstat
-	Wait    string
+	Project bool   `flag:"project"`
+	User    bool   `flag:"user"`
+	DryRun  bool   `flag:"dry-run"`
+	Yes     bool   `flag:"yes y"`
+	Offline bool   `flag:"offline"`
+	Command string `flag:"command"` // how the agent calls obstat
+	Wait    string `flag:"wait"`
+	MCP     bool   `flag:"mcp"`
+	Dir     string `flag:"dir C"`
 	Remove  bool
-	MCP     bool
-	Dir     string
 	Getenv  func(string) string
 }
 
-func newInstall(f *Factory, remove bool) *cobra.Command {
-	o := &installOptions{Factory: f, Remove: remove, Getenv: os.Getenv}
-	name := "install"
-	if remove {
-		name = "uninstall"
-	}
-	cmd := command(name, some(1, 1), func(_ context.Context, args []string) error {
-		o.Agent = args[0]
-		if o.Project && o.User {
-			return usagef("--project and --user exclude one another")
-		}
-		return installRun(o)
-	})
-	takesAgents(cmd, installable())
-	cmd.Flags().BoolVar(&o.Project, "project", false, "the settings of the current project")
-	cmd.Flags().BoolVar(&o.User, "user", false, "the user's own settings (default)")
-	cmd.Flags().BoolVar(&o.MCP, "mcp", false, "obstat's gateway in front of the agent's MCP servers, in place of the hook")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and write nothing")
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "write without asking; needed where there is no terminal")
-	cmd.Flags().StringVarP(&o.Dir, "dir", "C", "", "the project's `directory` (default: the current one)")
-	if !remove {
-		cmd.Flags().StringVar(&o.Command, "command", "", "`path` of obstat for the agent to call (default: this program)")
-		cmd.Flags().StringVar(&o.Wait, "wait", "", "how long the hook waits for an answer in obstat ask where the agent cannot ask: a `time`, auto or off")
-		cmd.Flags().BoolVar(&o.Offline, "offline", false, "opencode: let it start without a network, which it otherwise waits for")
-	}
-	return cmd
+func newInstall(f *Factory) *cobra.Command {
+	o := &installOptions{Factory: f, Getenv: os.Getenv}
+	return takesAgents(command("install", some(1, 1), o, o.run), installable())
+}
+
+func newUninstall(f *Factory) *cobra.Command {
+	o := &installOptions{Factory: f, Remove: true, Getenv: os.Getenv}
+	return takesAgents(command("uninstall", some(1, 1), o, o.run), installable())
 }
 
 // A pending change is one that has been worked out and is not yet made.
@@ -77,7 +59,11 @@ func (p *pendingChange) none() bool {
 	return bytes.Equal(p.old, p.text) && (p.old == nil) == (p.text == nil)
 }
 
-func installRun(o *installOptions) error {
+func (o *installOptions) run(_ context.Context, args []string) error {
+	o.Agent = args[0]
+	if o.Project && o.User {
+		return usagef("--project and --user exclude one another")
+	}
 	plan, err := o.plan()
 	if err != nil {
 		return err

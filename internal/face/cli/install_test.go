@@ -19,7 +19,7 @@ func TestInstallAsks(t *testing.T) {
 		var out bytes.Buffer
 		f := newFactory(&IO{In: strings.NewReader(answer), Out: &out, Err: &out, InTTY: true, Person: persontest.Typist})
 		f.World = &obstat.Snapshot{HomeDir: home}
-		err := installRun(&installOptions{Factory: f, Agent: "claude-code", Command: "/opt/obstat", Getenv: func(string) string { return "" }})
+		err := (&installOptions{Factory: f, Command: "/opt/obstat", Getenv: func(string) string { return "" }}).run(t.Context(), []string{"claude-code"})
 		_, missing := os.Stat(filepath.Join(home, ".claude", "settings.json"))
 		if (err == nil) != written || (missing == nil) != written {
 			t.Errorf("%q: %v, %v", answer, err, missing)
@@ -51,8 +51,8 @@ func TestUndoRecords(t *testing.T) {
 		t.Helper()
 		f := newFactory(&IO{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Person: persontest.Typist})
 		f.World = &obstat.Snapshot{HomeDir: home}
-		o := &installOptions{Factory: f, Agent: "claude-code", Command: "/opt/obstat", Yes: true, Remove: remove, Getenv: func(string) string { return "" }}
-		if err := installRun(o); err != nil {
+		o := &installOptions{Factory: f, Command: "/opt/obstat", Yes: true, Remove: remove, Getenv: func(string) string { return "" }}
+		if err := o.run(t.Context(), []string{"claude-code"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,13 +20,8 @@ import (
 // jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
 type jiuwenOptions struct {
 	*Factory
-	Config string
-	Locale string
-	Args   []string
-}
-
-func (o *jiuwenOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Config, "config", "", "the config.yaml `file` (default: in $JIUWENSWARM_CONFIG_DIR, else ~/.jiuwenswarm/config)")
+	Config string `flag:"config"`
+	Locale string `flag:"locale"`
 }
 
 // store returns the file that o names.
@@ -49,36 +44,31 @@ type permissionsJSON struct {
 	Text string `json:"text"`
 }
 
-func newPermissionsCmd(f *Factory) *cobra.Command {
-	o := &jiuwenOptions{Factory: f}
-	cmd := command("permissions", some(0, -1), func(_ context.Context, args []string) error {
-		o.Args = args
-		return permissionsRun(o)
-	})
-	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Locale, "locale", jiuwen.Locale(os.Getenv), "`language` of the answers: zh or en")
+func newPermissions(f *Factory) *cobra.Command {
+	o := &jiuwenOptions{Factory: f, Locale: jiuwen.Locale(os.Getenv)}
+	cmd := command("permissions", some(0, -1), o, o.permissions)
 	cmd.Flags().Lookup("locale").DefValue = "" // that of the environment
 	return cmd
 }
 
-func permissionsRun(o *jiuwenOptions) error {
+func (o *jiuwenOptions) permissions(_ context.Context, args []string) error {
 	store, err := o.store()
 	if err != nil {
 		return err
 	}
-	if len(o.Args) > 0 {
+	if len(args) > 0 {
 		if _, err := o.meant(string(store)); err != nil {
 			return err
 		}
 	}
 	h := &jiuwen.Handler{Store: store, User: userName()}
-	if db, err := sqlite.DefaultPath(); err == nil && len(o.Args) > 0 {
+	if db, err := sqlite.DefaultPath(); err == nil && len(args) > 0 {
 		if h.Ledger, err = sqlite.Log(db, os.Getenv); err != nil {
 			return fmt.Errorf("the change could not be written to the ledger: %w", err)
 		}
 	}
 	c := &jiuwen.Command{Caller: h, Locale: o.Locale}
-	it := c.Run(strings.Join(o.Args, " "))
+	it := c.Run(strings.Join(args, " "))
 	code, out := ExitOK, o.IO.Out
 	if !it.OK() {
 		code, out = ExitError, o.IO.Err
@@ -142,17 +132,12 @@ type addDirJSON struct {
 	*jiuwendialect.Trusted
 }
 
-func newAddDirCmd(f *Factory) *cobra.Command {
+func newAddDir(f *Factory) *cobra.Command {
 	o := &jiuwenOptions{Factory: f}
-	cmd := command("add-dir", some(1, 1), func(_ context.Context, args []string) error {
-		o.Args = args
-		return addDirRun(o)
-	})
-	o.flags(cmd)
-	return cmd
+	return command("add-dir", some(1, 1), o, o.addDir)
 }
 
-func addDirRun(o *jiuwenOptions) error {
+func (o *jiuwenOptions) addDir(_ context.Context, args []string) error {
 	store, err := o.store()
 	if err != nil {
 		return err
@@ -164,7 +149,7 @@ func addDirRun(o *jiuwenOptions) error {
 	if _, err := o.meant(string(store)); err != nil {
 		return err
 	}
-	t, err := jiuwen.AddDir(store, o.World, cwd, o.Args[0])
+	t, err := jiuwen.AddDir(store, o.World, cwd, args[0])
 	if err != nil {
 		return err
 	}

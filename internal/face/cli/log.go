@@ -26,72 +26,35 @@ import (
 // logOptions are the options of obstat log and of the commands below it.
 type logOptions struct {
 	*Factory
-	Store        storeOptions
-	Since, Until string
-	Query        ledger.Query
-	Kind         string
-	Follow       bool
-	CSV          bool
-	Format       string
-	Head, File   string           // to verify
-	Tick         <-chan time.Time // looks for more when following; nil: twice a second
+	Store   storeOptions
+	Since   string           `flag:"since"`
+	Until   string           `flag:"until before"`
+	Agent   string           `flag:"agent"`
+	Session string           `flag:"session"`
+	Tool    string           `flag:"tool"`
+	Verdict string           `flag:"verdict"`
+	Rule    string           `flag:"rule"`
+	Kind    string           `flag:"kind"`
+	Limit   int              `flag:"number n"`
+	Follow  bool             `flag:"follow f"`
+	CSV     bool             `flag:"csv"`
+	Format  string           `flag:"format"`
+	Head    string           `flag:"head"`
+	Tick    <-chan time.Time // looks for more when following; nil: twice a second
 }
 
 func newLog(f *Factory) *cobra.Command {
-	o := &logOptions{Factory: f}
-	cmd := command("log", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error { return logRun(ctx, o) }))
-	o.filters(cmd)
-	cmd.Flags().IntVarP(&o.Query.Limit, "number", "n", 50, "at most so many, the newest; 0 is all")
-	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what is written from now on")
-	cmd.Flags().BoolVar(&o.CSV, "csv", false, "print comma-separated values")
-	cmd.AddCommand(newLogVerify(f), newLogExport(f), newLogTrim(f))
+	o := &logOptions{Factory: f, Limit: 50}
+	cmd := command("log", some(0, 0), o, untilInterrupt(o.run))
+	verify, export, trim := &logOptions{Factory: f}, &logOptions{Factory: f, Format: "jsonl"}, &logOptions{Factory: f}
+	cmd.AddCommand(command("log verify", some(0, 1), verify, verify.verify),
+		command("log export", some(0, 0), export, export.export), command("log trim", some(0, 0), trim, trim.trim))
 	return cmd
-}
-
-func newLogVerify(f *Factory) *cobra.Command {
-	o := &logOptions{Factory: f}
-	cmd := command("log verify", some(0, 1), func(ctx context.Context, args []string) error {
-		o.File = strings.Join(args, "")
-		return logVerifyRun(ctx, o)
-	})
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Head, "head", "", "`hash` of a record that has to be there")
-	return cmd
-}
-
-func newLogExport(f *Factory) *cobra.Command {
-	o := &logOptions{Factory: f}
-	cmd := command("log export", some(0, 0), func(ctx context.Context, _ []string) error { return logExportRun(ctx, o) })
-	o.filters(cmd)
-	cmd.Flags().StringVar(&o.Format, "format", "jsonl", "`form` to write: jsonl, csv or chorus")
-	return cmd
-}
-
-func newLogTrim(f *Factory) *cobra.Command {
-	o := &logOptions{Factory: f}
-	cmd := command("log trim", some(0, 0), func(ctx context.Context, _ []string) error { return logTrimRun(ctx, o) })
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Until, "before", "", "`time`, as obstat log takes it")
-	return cmd
-}
-
-// filters are the flags that say which records of which ledger are wanted.
-func (o *logOptions) filters(cmd *cobra.Command) {
-	o.Store.flags(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&o.Since, "since", "", "not before this `time`")
-	fl.StringVar(&o.Until, "until", "", "before this `time`")
-	fl.StringVar(&o.Query.Agent, "agent", "", "`name` of the agent")
-	fl.StringVar(&o.Query.Session, "session", "", "`name` of the session")
-	fl.StringVar(&o.Query.Tool, "tool", "", "`name` of the tool, or a kind of tools: shell, read, write, edit, fetch, ...")
-	fl.StringVar(&o.Query.Verdict, "verdict", "", "`allow`, ask or deny; of an answer approved, refused, expired or canceled")
-	fl.StringVar(&o.Query.Rule, "rule", "", "`rule` that decided, as it is written")
-	fl.StringVar(&o.Kind, "kind", "", "`kind` of record: start, decision, ask, answer, grant, outcome, pin, access, policy, cut, damage")
 }
 
 // query returns the query with its times read.
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
-	q = o.Query
+	q = ledger.Query{Agent: o.Agent, Session: o.Session, Tool: o.Tool, Verdict: o.Verdict, Rule: o.Rule, Limit: o.Limit}
 	var kinds []string
 	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
 		kinds = append(kinds, string(k))
@@ -164,7 +127,7 @@ type logStore interface {
 	Close() error
 }
 
-func logRun(ctx context.Context, o *logOptions) error {
+func (o *logOptions) run(ctx context.Context, _ []string) error {
 	form := "text"
 	switch {
 	case o.CSV && o.jsonFlag:
@@ -177,7 +140,7 @@ func logRun(ctx context.Context, o *logOptions) error {
 	return o.print(ctx, form)
 }
 
-func logExportRun(ctx context.Context, o *logOptions) error {
+func (o *logOptions) export(ctx context.Context, _ []string) error {
 	if !slices.Contains([]string{"jsonl", "csv", "chorus"}, o.Format) {
 		return usagef("--format takes jsonl, csv or chorus, not %q", o.Format)
 	}
@@ -326,14 +289,14 @@ type brokenJSON struct {
 	Msg  string `json:"msg"`
 }
 
-func logVerifyRun(ctx context.Context, o *logOptions) error {
+func (o *logOptions) verify(ctx context.Context, args []string) error {
 	var head ledger.Hash
 	if o.Head != "" {
 		if err := head.UnmarshalText([]byte(o.Head)); err != nil {
 			return usagef("--head: %v", err)
 		}
 	}
-	v, err := o.verify(ctx, head)
+	v, err := o.verified(ctx, strings.Join(args, ""), head)
 	res := logVerifyJSON{V: 1, OK: err == nil, Records: v.Records, First: v.First, Head: v.Head, Foreign: v.Foreign}
 	code := ExitOK
 	var b *ledger.Break
@@ -354,10 +317,10 @@ func logVerifyRun(ctx context.Context, o *logOptions) error {
 	}), done(code))
 }
 
-// verify verifies the named file, or the ledger.
-func (o *logOptions) verify(ctx context.Context, head ledger.Hash) (ledger.Verified, error) {
-	if o.File != "" {
-		f, err := os.Open(o.File)
+// verified verifies the named file, or the ledger.
+func (o *logOptions) verified(ctx context.Context, file string, head ledger.Hash) (ledger.Verified, error) {
+	if file != "" {
+		f, err := os.Open(file)
 		if err != nil {
 			return ledger.Verified{}, err
 		}
@@ -401,7 +364,7 @@ type logTrimJSON struct {
 	Removed int `json:"removed"`
 }
 
-func logTrimRun(ctx context.Context, o *logOptions) error {
+func (o *logOptions) trim(ctx context.Context, _ []string) error {
 	before, err := readTime("--before", o.Until, time.Now())
 	if err != nil {
 		return err

@@ -41,9 +41,9 @@ func TestLogFollow(t *testing.T) {
 	tick := make(chan time.Time)
 	in, out := io.Pipe()
 	o := &logOptions{Factory: newFactory(&IO{Out: out}), Store: storeOptions{Path: path}, Follow: true, Tick: tick}
-	o.Query.Limit = 2
+	o.Limit = 2
 	ended := make(chan error, 1)
-	go func() { ended <- logRun(ctx, o); out.Close() }()
+	go func() { ended <- o.run(ctx, nil); out.Close() }()
 	lines := bufio.NewScanner(in)
 	want := func(words string) {
 		t.Helper()

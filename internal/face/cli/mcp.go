@@ -9,68 +9,43 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/internal/face/hook"
 	"github.com/obstat/obstat/internal/face/mcp"
-	inforce "github.com/obstat/obstat/policy"
 )
 
 // mcpOptions are the options of obstat mcp.
 type mcpOptions struct {
 	*Factory
-	Name  string
-	Agent string
-	Wait  string
-	Forms string
-	// Upstream is the address of the server, in place of a command; Listen is where
-	// clients reach the gateway, in place of standard input.
-	Upstream, Listen string
-	Config           string // a file with mcpServers
-	Headers          []string
-	Origins          []string
-	Hosts            []string
-	Policy           policyOptions
-	Getenv           func(string) string
+	Name     string   `flag:"name"`
+	Agent    string   `flag:"agent" words:"@agents"`
+	Wait     string   `flag:"wait"`
+	Forms    string   `flag:"forms" words:"on off"`
+	Upstream string   `flag:"upstream"` // address of the server, in place of a command
+	Listen   string   `flag:"listen"`   // where clients reach the gateway, in place of standard input
+	Config   string   `flag:"config"`   // a file with mcpServers
+	Headers  []string `flag:"header"`
+	Origins  []string `flag:"origin"`
+	Hosts    []string `flag:"host"`
+	Policy   policyOptions
+	Getenv   func(string) string
 }
 
 func newMCP(f *Factory) *cobra.Command {
-	o := &mcpOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("mcp", some(0, -1), func(ctx context.Context, args []string) error {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return mcpRun(ctx, o, args)
-	})
-	o.flags(cmd)
+	o := &mcpOptions{Factory: f, Wait: "auto", Forms: "on", Getenv: os.Getenv}
+	cmd := command("mcp", some(0, -1), o, untilInterrupt(o.run))
 	cmd.Flags().SetInterspersed(false) // what comes behind the command is the server's
-	cmd.AddCommand(newMCPTools(f), &cobra.Command{Use: "canary", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }})
+	canary := func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }
+	cmd.AddCommand(newMCPTools(f), &cobra.Command{Use: "canary", Hidden: true, Args: cobra.NoArgs, RunE: canary})
 	return cmd
 }
 
-func (o *mcpOptions) flags(cmd *cobra.Command) {
-	o.Policy.flags(cmd, true)
-	cmd.Flags().StringVar(&o.Name, "name", "", "`name` of the server, as rules have it: mcp__NAME__TOOL (default: that of its program)")
-	cmd.Flags().StringVar(&o.Agent, "agent", "", "`name` of the agent that makes the calls (default: told by the client)")
-	cmd.Flags().StringVar(&o.Wait, "wait", "auto", "wait for an answer in obstat ask where the client cannot show a form: `auto`, off, or how long")
-	cmd.Flags().StringVar(&o.Forms, "forms", "on", "ask through the client's own forms where it has them: `on` or off")
-	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP, in place of COMMAND")
-	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address of --upstream, as `Name: value`; ${NAME} is a variable")
-	cmd.Flags().StringVar(&o.Listen, "listen", "", "serve clients over HTTP on `host:port`, in place of standard input and output")
-	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers: serve all of them as one server, and at --listen each as /mcp/NAME as well")
-	cmd.Flags().StringArrayVar(&o.Origins, "origin", nil, "`origin` of web pages that may call --listen")
-	cmd.Flags().StringArrayVar(&o.Hosts, "host", nil, "`name` by which --listen is called, besides localhost")
-	complete(cmd, "forms", "on", "off")
-	complete(cmd, "agent", agent.Agents()...)
-}
-
-func mcpRun(ctx context.Context, o *mcpOptions, args []string) error {
+func (o *mcpOptions) run(ctx context.Context, args []string) error {
 	switch {
 	case o.Listen != "" && !local(o.Listen):
 		return usagef("%s can be reached from other machines, and the gateway knows nobody by a token: listen on localhost, or use obstat serve --mcp, which does", o.Listen)
@@ -219,26 +194,23 @@ func (o *mcpOptions) listen(ctx context.Context, h http.Handler) error {
 
 // station opens what guards servers.
 func (o *mcpOptions) station(ctx context.Context) (*mcp.Station, error) {
-	opts, err := o.Policy.options()
+	named, err := o.Policy.named()
 	if err != nil {
 		return nil, err
 	}
-	w, err := hook.ParseWaiting(o.Wait)
+	w, err := waiting(o.Wait, o.Getenv)
 	if err != nil {
-		return nil, usagef("%s", err)
+		return nil, err
 	}
 	if o.Forms != "on" && o.Forms != "off" {
 		return nil, usagef("--forms takes on or off, not %q", o.Forms)
-	}
-	if o.Getenv(noWait) == "off" {
-		w = hook.Waiting{Off: true}
 	}
 	dir, err := o.dir(o.Policy.Dir)
 	if err != nil {
 		return nil, err
 	}
 	exe, _ := os.Executable() // "" where that is not known
-	return mcp.Open(ctx, mcp.Options{Policy: inforce.Named{Files: o.Policy.Files, Dialect: o.Policy.Dialect, Options: opts}, Dir: dir, Agent: o.Agent,
+	return mcp.Open(ctx, mcp.Options{Policy: named, Dir: dir, Agent: o.Agent,
 		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
 }
 

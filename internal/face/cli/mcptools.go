@@ -18,28 +18,20 @@ import (
 // mcpToolsOptions are the options of obstat mcp tools.
 type mcpToolsOptions struct {
 	mcpOptions
-	Accept bool
-	Yes    bool
-	Config string
+	Accept bool `flag:"accept"`
+	Yes    bool `flag:"yes y"`
 }
 
 func newMCPTools(f *Factory) *cobra.Command {
 	o := &mcpToolsOptions{mcpOptions: mcpOptions{Factory: f, Getenv: os.Getenv, Wait: "off", Forms: "off"}}
 	var cmd *cobra.Command
-	cmd = command("mcp tools", some(0, -1), func(ctx context.Context, args []string) error {
+	cmd = command("mcp tools", some(0, -1), o, func(ctx context.Context, args []string) error {
 		names, server := args, []string(nil)
 		if at := cmd.ArgsLenAtDash(); at >= 0 {
 			names, server = args[:at], args[at:]
 		}
-		return mcpToolsRun(ctx, o, names, server)
+		return o.list(ctx, names, server)
 	})
-	o.Policy.flags(cmd, true)
-	cmd.Flags().StringVar(&o.Name, "name", "", "`name` of the server that COMMAND starts (default: that of its program)")
-	cmd.Flags().StringVar(&o.Upstream, "upstream", "", "`address` of a server that is reached over HTTP")
-	cmd.Flags().StringArrayVar(&o.Headers, "header", nil, "header for the address, as `Name: value`")
-	cmd.Flags().StringVar(&o.Config, "config", "", "`file` with mcpServers (default: what the agents here have)")
-	cmd.Flags().BoolVar(&o.Accept, "accept", false, "accept the tools as they are, after showing what is different")
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "accept without asking; needed where there is no terminal")
 	return cmd
 }
 
@@ -49,7 +41,7 @@ type mcpToolsJSON struct {
 	client.MCPServers
 }
 
-func mcpToolsRun(ctx context.Context, o *mcpToolsOptions, names, server []string) error {
+func (o *mcpToolsOptions) list(ctx context.Context, names, server []string) error {
 	targets, err := o.targets(names, server)
 	if err != nil {
 		return err

@@ -12,11 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/internal/keep/statedir"
@@ -25,32 +22,14 @@ import (
 
 // policyOptions say which configuration a command works with.
 type policyOptions struct {
-	Files   []string
-	Dialect string
-	Options []string
-	Floor   string
-	Dir     string
+	Files   []string `flag:"policy p"`
+	Dialect string   `flag:"dialect d" words:"@dialects"`
+	Options []string `flag:"option o"`
+	Floor   string   `flag:"floor" words:"on off"`
+	Dir     string   `flag:"dir C"`
 	// Parse reads the files also where an accepted Program stands for them, for
 	// commands that show the problems of a file.
 	Parse bool
-}
-
-func (o *policyOptions) flags(cmd *cobra.Command, files bool) {
-	fl := cmd.Flags()
-	if files {
-		fl.StringArrayVarP(&o.Files, "policy", "p", nil, "configuration `file`, lowest precedence first; [LAYER=]FILE (default: the policy in force in the directory)")
-	}
-	fl.StringVarP(&o.Dialect, "dialect", "d", "", "`name` of the files' dialect (default: told by name and shape)")
-	fl.StringArrayVarP(&o.Options, "option", "o", nil, "option of the dialect, as `name=value`")
-	fl.StringVar(&o.Floor, "floor", "", "whether every part of a call is put to the rules: `on` or off (default on)")
-	fl.StringVarP(&o.Dir, "dir", "C", "", "working `directory` of the call, and where files are looked for (default: the current one)")
-	complete(cmd, "dialect", all.Names()...)
-	complete(cmd, "floor", "on", "off")
-}
-
-func complete(cmd *cobra.Command, flag string, words ...string) {
-	// The flag exists: it was made just before.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // loaded is the configuration that a command works with. Where several policies
@@ -165,13 +144,13 @@ func (f *Factory) find(o *policyOptions) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts, err := o.options()
+	named, err := o.named()
 	if err != nil {
 		return nil, err
 	}
 	home, _ := f.World.Home("")
 	p := &loaded{Dir: dir, Found: len(o.Files) == 0, finder: &policy.Finder{NoPins: o.Parse},
-		where: policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Named: &policy.Named{Files: o.Files, Dialect: o.Dialect, Options: opts}}}
+		where: policy.Where{Dir: dir, Home: home, Getenv: os.Getenv, Mine: true, Named: &named}}
 	if !p.Found {
 		p.finder.Read = read
 	}
@@ -206,6 +185,12 @@ func (o *policyOptions) options() (map[string]string, error) {
 		out[dialect.FloorOption] = o.Floor
 	}
 	return out, nil
+}
+
+// named returns the files that the flags name, with their dialect and its options.
+func (o *policyOptions) named() (policy.Named, error) {
+	opts, err := o.options()
+	return policy.Named{Files: o.Files, Dialect: o.Dialect, Options: opts}, err
 }
 
 func read(name string) ([]byte, error) {

@@ -20,7 +20,7 @@ import (
 
 func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
-	cmd = command("policy", some(0, 0), func(context.Context, []string) error { return cmd.Help() })
+	cmd = command("policy", some(0, 0), nil, func(context.Context, []string) error { return cmd.Help() })
 	cmd.AddCommand(newShow(f), newValidate(f), newSchema(f), newDiff(f), newLint(f), newGC(f), newSuggest(f), newConvert(f))
 	return cmd
 }
@@ -32,26 +32,14 @@ const allModes = "all"
 type showOptions struct {
 	*Factory
 	Policy policyOptions
-	Format string
-	All    bool   // built-in rules, too
-	Mode   string // "" is the one in force
+	Format string `flag:"format" words:"text json mermaid"`
+	All    bool   `flag:"all"`    // built-in rules, too
+	Mode   string `flag:"mode m"` // "" is the one in force
 }
 
 func newShow(f *Factory) *cobra.Command {
-	o := &showOptions{Factory: f}
-	cmd := command("policy show", some(0, -1), func(_ context.Context, args []string) error {
-		o.Policy.Files = append(o.Policy.Files, args...)
-		if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
-			return usagef("--format takes text, json or mermaid, not %q", o.Format)
-		}
-		return showRun(o)
-	})
-	o.Policy.flags(cmd, true)
-	cmd.Flags().StringVar(&o.Format, "format", "text", "`form` to print: text, json or mermaid")
-	cmd.Flags().StringVarP(&o.Mode, "mode", "m", "", "the `mode` to print, or all (default: the one in force)")
-	cmd.Flags().BoolVar(&o.All, "all", false, "print the built-in rules, too")
-	complete(cmd, "format", "text", "json", "mermaid")
-	return cmd
+	o := &showOptions{Factory: f, Format: "text"}
+	return command("policy show", some(0, -1), o, o.run)
 }
 
 // showJSON is the output of `obstat policy show --json`.
@@ -64,7 +52,11 @@ type showJSON struct {
 	Warnings obstat.Errors   `json:"warnings,omitempty"`
 }
 
-func showRun(o *showOptions) error {
+func (o *showOptions) run(_ context.Context, args []string) error {
+	o.Policy.Files = append(o.Policy.Files, args...)
+	if o.Format != "text" && o.Format != "json" && o.Format != "mermaid" {
+		return usagef("--format takes text, json or mermaid, not %q", o.Format)
+	}
 	o.Policy.Parse = true
 	p, err := o.load(&o.Policy)
 	if err != nil {
@@ -107,23 +99,15 @@ func (o *showOptions) modes(p *loaded) []string {
 type validateOptions struct {
 	*Factory
 	Policy policyOptions
-	Layers bool // the files are layers of one policy
-	Strict bool // warnings count as errors
-	Watch  bool
+	Layers bool             `flag:"layers"` // the files are layers of one policy
+	Strict bool             `flag:"strict"` // warnings count as errors
+	Watch  bool             `flag:"watch w"`
 	Tick   <-chan time.Time // looks again when watching; nil: twice a second
 }
 
 func newValidate(f *Factory) *cobra.Command {
 	o := &validateOptions{Factory: f}
-	cmd := command("policy validate", some(0, -1), untilInterrupt(func(ctx context.Context, args []string) error {
-		o.Policy.Files = args
-		return validateRun(ctx, o)
-	}))
-	o.Policy.flags(cmd, false)
-	cmd.Flags().BoolVar(&o.Layers, "layers", false, "read the files as layers of one policy, lowest precedence first")
-	cmd.Flags().BoolVar(&o.Strict, "strict", false, "end with an error if there are warnings")
-	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "stay, and report again whenever a file changes")
-	return cmd
+	return command("policy validate", some(0, -1), o, untilInterrupt(o.run))
 }
 
 // validateJSON is the output of `obstat policy validate --json` for each policy.
@@ -136,11 +120,11 @@ type validateJSON struct {
 	Problems obstat.Errors `json:"problems"`
 }
 
-func validateRun(ctx context.Context, o *validateOptions) error {
-	sets := [][]string{o.Policy.Files}
-	if !o.Layers && len(o.Policy.Files) > 0 {
+func (o *validateOptions) run(ctx context.Context, files []string) error {
+	sets := [][]string{files}
+	if !o.Layers && len(files) > 0 {
 		sets = nil
-		for _, name := range o.Policy.Files {
+		for _, name := range files {
 			sets = append(sets, []string{name})
 		}
 	}

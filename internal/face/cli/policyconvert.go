@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -15,30 +14,21 @@ import (
 type convertOptions struct {
 	*Factory
 	Policy policyOptions
-	To     string
-	Loose  bool
-	Most   int
+	To     string `flag:"to" words:"native"`
+	Loose  bool   `flag:"loose"`
+	Most   int    `flag:"most"`
 }
 
 func newConvert(f *Factory) *cobra.Command {
-	o := &convertOptions{Factory: f}
-	cmd := command("policy convert", some(0, -1), func(_ context.Context, args []string) error {
-		o.Policy.Files = args
-		if o.To != native.Name {
-			return usagef("--to takes %s, not %q", native.Name, o.To)
-		}
-		return convertRun(o)
-	})
-	o.Policy.flags(cmd, false)
-	cmd.Flags().StringVar(&o.To, "to", native.Name, "`dialect` to convert to; there is only native, obstat.yaml")
-	cmd.Flags().BoolVar(&o.Loose, "loose", false, "keep sentences that allow more than the original does, and list what")
-	cmd.Flags().IntVar(&o.Most, "most", 10, "list at most this `many` differences; 0 lists all")
-	complete(cmd, "to", native.Name)
-	return cmd
+	o := &convertOptions{Factory: f, To: native.Name, Most: 10}
+	return command("policy convert", some(0, -1), o, o.run)
 }
 
-func convertRun(o *convertOptions) error {
-	o.Policy.Parse = true
+func (o *convertOptions) run(_ context.Context, files []string) error {
+	if o.To != native.Name {
+		return usagef("--to takes %s, not %q", native.Name, o.To)
+	}
+	o.Policy.Files, o.Policy.Parse = files, true
 	p, err := o.load(&o.Policy)
 	if err != nil {
 		return err
@@ -90,11 +80,5 @@ func (s *screen) converted(res *convert.Result, most int, refused bool) {
 		return
 	}
 	s.printf("\nwhere the two differ: %s looser, %s stricter\n", plural(d.Looser, "region"), plural(d.Tighter, "region"))
-	for i := range d.Regions {
-		if most > 0 && i == most {
-			s.printf("\n%s\n", fmt.Sprintf("… and %d more; --most 0 lists all", len(d.Regions)-i))
-			return
-		}
-		s.region(&d.Regions[i])
-	}
+	s.first(len(d.Regions), most, "lists", func(i int) { s.region(&d.Regions[i]) })
 }

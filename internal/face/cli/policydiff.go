@@ -29,24 +29,14 @@ type diffOptions struct {
 	*Factory
 	Policy policyOptions
 	Store  storeOptions
-	Since  string
-	Most   int
+	Since  string   `flag:"since"`
+	Most   int      `flag:"most"`
 	Names  []string // of the two sides
 }
 
 func newDiff(f *Factory) *cobra.Command {
-	o := &diffOptions{Factory: f}
-	cmd := command("policy diff", some(1, 2), func(ctx context.Context, args []string) error {
-		if o.Names = args; len(args) == 1 {
-			o.Names = []string{"HEAD:" + args[0], args[0]}
-		}
-		return diffRun(ctx, o)
-	})
-	o.Policy.flags(cmd, false)
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Since, "since", "", sinceUsage)
-	cmd.Flags().IntVar(&o.Most, "most", 10, "show at most this `many` regions and calls; 0 shows all")
-	return cmd
+	o := &diffOptions{Factory: f, Most: 10}
+	return command("policy diff", some(1, 2), o, o.run)
 }
 
 // diffJSON is the output of `obstat policy diff --json`.
@@ -56,7 +46,10 @@ type diffJSON struct {
 	Ledger *replay.Report `json:"ledger,omitempty"`
 }
 
-func diffRun(ctx context.Context, o *diffOptions) error {
+func (o *diffOptions) run(ctx context.Context, args []string) error {
+	if o.Names = args; len(args) == 1 {
+		o.Names = []string{"HEAD:" + args[0], args[0]}
+	}
 	since, err := readTime("--since", o.Since, time.Now())
 	if err != nil {
 		return err
@@ -160,13 +153,7 @@ func (s *screen) regions(d *diffJSON, most int) {
 	} else {
 		s.printf("%s looser, %s stricter\n", s.io.paint(bold, plural(d.Looser, "region")), s.io.paint(bold, plural(d.Tighter, "region")))
 	}
-	for i := range d.Regions {
-		if most > 0 && i == most {
-			s.printf("\n… and %d more; --most 0 shows all\n", len(d.Regions)-i)
-			break
-		}
-		s.region(&d.Regions[i])
-	}
+	s.first(len(d.Regions), most, "shows", func(i int) { s.region(&d.Regions[i]) })
 	if d.Cut {
 		s.printf("\nthere may be more: the search was cut short\n")
 	}
@@ -177,13 +164,7 @@ func (s *screen) regions(d *diffJSON, most int) {
 	n := rep.Calls - rep.Same
 	s.printf("\nof %s in the ledger %d %s\n", plural(rep.Calls, "call"), n, map[bool]string{true: "flips", false: "flip"}[n == 1])
 	slices.SortStableFunc(rep.Flips, func(a, b replay.Flip) int { return b.Count - a.Count })
-	for i := range rep.Flips {
-		if most > 0 && i == most {
-			s.printf("\n… and %d more; --most 0 shows all\n", len(rep.Flips)-i)
-			return
-		}
-		s.flip(&rep.Flips[i])
-	}
+	s.first(len(rep.Flips), most, "shows", func(i int) { s.flip(&rep.Flips[i]) })
 }
 
 // region shows one region: the way, the smallest call, and what decided before and decides now.

@@ -22,28 +22,18 @@ type lintOptions struct {
 	*Factory
 	Policy policyOptions
 	Store  storeOptions
-	Unused string // how long a rule may be idle
-	Yes    bool   // gc: without a question
-	Loose  bool   // gc: also rules without which others would be looser
-}
-
-func (o *lintOptions) flags(cmd *cobra.Command) {
-	o.Policy.flags(cmd, false)
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Unused, "unused", "30d", "how far back the ledger is read for rules that decide nothing: a `time`, or how long ago; 0 reads none")
+	Unused string `flag:"unused"` // how long a rule may be idle
+	Yes    bool   `flag:"yes y"`  // gc: without a question
+	Loose  bool   `flag:"loose"`  // gc: also rules without which others would be looser
 }
 
 func newLint(f *Factory) *cobra.Command {
-	o := &lintOptions{Factory: f}
-	cmd := command("policy lint", some(0, -1), func(ctx context.Context, args []string) error {
-		o.Policy.Files = args
-		return lintRun(ctx, o)
-	})
-	o.flags(cmd)
-	return cmd
+	o := &lintOptions{Factory: f, Unused: "30d"}
+	return command("policy lint", some(0, -1), o, o.run)
 }
 
-func lintRun(ctx context.Context, o *lintOptions) error {
+func (o *lintOptions) run(ctx context.Context, files []string) error {
+	o.Policy.Files = files
 	uses, err := o.uses(ctx)
 	if err != nil {
 		return err
@@ -114,15 +104,8 @@ func (o *lintOptions) idle(uses *lint.Uses) (out obstat.Errors) {
 }
 
 func newGC(f *Factory) *cobra.Command {
-	o := &lintOptions{Factory: f}
-	cmd := command("policy gc", some(0, -1), func(ctx context.Context, args []string) error {
-		o.Policy.Files = args
-		return gcRun(ctx, o)
-	})
-	o.flags(cmd)
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "take all of them out without asking")
-	cmd.Flags().BoolVar(&o.Loose, "loose", false, "with --yes: also those without which calls are decided more freely")
-	return cmd
+	o := &lintOptions{Factory: f, Unused: "30d"}
+	return command("policy gc", some(0, -1), o, o.gc)
 }
 
 // gcJSON is the output of `obstat policy gc --json`.
@@ -132,8 +115,9 @@ type gcJSON struct {
 	Kept    obstat.Errors `json:"kept"`
 }
 
-// gcRun takes rules out one by one, since every removal moves what stands behind it.
-func gcRun(ctx context.Context, o *lintOptions) error {
+// gc takes rules out one by one, since every removal moves the rules behind it.
+func (o *lintOptions) gc(ctx context.Context, files []string) error {
+	o.Policy.Files = files
 	if o.jsonFlag && !o.Yes {
 		return usagef("--json asks nothing: give --yes as well, or use obstat policy lint --json")
 	}

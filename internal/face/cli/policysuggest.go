@@ -23,22 +23,15 @@ type suggestOptions struct {
 	*Factory
 	Policy policyOptions
 	Store  storeOptions
-	Since  string
-	Min    int
-	Accept bool
+	Since  string `flag:"since"`
+	Min    int    `flag:"min"`
+	Accept bool   `flag:"accept"`
 	Getenv func(string) string
 }
 
 func newSuggest(f *Factory) *cobra.Command {
-	o := &suggestOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("policy suggest", some(0, 0), func(ctx context.Context, _ []string) error { return suggestRun(ctx, o) })
-	o.Policy.flags(cmd, true)
-	o.Store.flags(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&o.Since, "since", "", sinceUsage)
-	fl.IntVar(&o.Min, "min", 2, "how many different asks a rule has to settle")
-	fl.BoolVar(&o.Accept, "accept", false, "write all of them into the policy's file without asking")
-	return cmd
+	o := &suggestOptions{Factory: f, Min: 2, Getenv: os.Getenv}
+	return command("policy suggest", some(0, 0), o, o.run)
 }
 
 // suggestJSON is the output of `obstat policy suggest --json`.
@@ -48,7 +41,7 @@ type suggestJSON struct {
 	File     string   `json:"file,omitempty"`
 }
 
-func suggestRun(ctx context.Context, o *suggestOptions) error {
+func (o *suggestOptions) run(ctx context.Context, _ []string) error {
 	since, err := readTime("--since", o.Since, time.Now())
 	if err != nil {
 		return err
@@ -73,49 +66,54 @@ func suggestRun(ctx context.Context, o *suggestOptions) error {
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(rep.List, func(a, b suggest.Suggestion) int { return strings.Compare(a.Kind(), b.Kind()) })
 	out := suggestJSON{rep, []string{}, p.Into()}
 	place := cmp.Or(out.File, p.Dir)
 	_, no := o.person(place)
-	ask := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && no == nil
-	var accepted []obstat.Offer
-	s := newScreen(o.IO)
-	if !o.jsonFlag {
-		s.suggestions(rep, o.title(p.Input.Names()))
+	asks := o.IO.InTTY && o.IO.OutTTY && !o.jsonFlag && no == nil
+	accepted, err := o.choose(&out, o.title(p.Input.Names()), asks)
+	if err == nil && len(accepted) > 0 {
+		var who *person.Who
+		if who, err = o.accept(place, "Write them?", true); err == nil {
+			err = o.write(ctx, p, accepted, who)
+		}
 	}
-	slices.SortStableFunc(rep.List, func(a, b suggest.Suggestion) int { return strings.Compare(a.Kind(), b.Kind()) })
-	for i := range rep.List {
-		g := &rep.List[i]
-		if !o.jsonFlag {
-			if i == 0 || g.Kind() != rep.List[i-1].Kind() {
-				s.printf("\n%s\n", s.io.paint(bold, g.Kind()))
-			}
-			s.suggestion(g)
+	if err != nil {
+		return err
+	}
+	return o.show(out, func(s *screen) {
+		if len(accepted) > 0 {
+			s.printf("\n%s written into %s\n", plural(len(accepted), "rule"), visible(o.short(out.File)))
+		} else if len(rep.List) > 0 && !asks {
+			s.printf("\nto accept them, run this in a terminal, or with --accept\n")
+		}
+	})
+}
+
+// choose shows the suggestions, by kind, and returns the rules that are accepted: all with
+// --accept, else those that the person at the terminal says yes to.
+func (o *suggestOptions) choose(out *suggestJSON, title string, asks bool) (accepted []obstat.Offer, err error) {
+	s := newScreen(o.IO)
+	s.suggestions(out.Report, title)
+	for i := range out.List {
+		g := &out.List[i]
+		if i == 0 || g.Kind() != out.List[i-1].Kind() {
+			s.printf("\n%s\n", s.io.paint(bold, g.Kind()))
+		}
+		s.suggestion(g)
+		if asks {
 			if err := s.flush(o.IO.Out); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if o.Accept || ask && o.IO.yes("write it into "+visible(o.short(out.File))+"?") {
+		if o.Accept || asks && o.IO.yes("write it into "+visible(o.short(out.File))+"?") {
 			accepted, out.Accepted = append(accepted, g.Offers...), append(out.Accepted, g.Rules...)
 		}
 	}
-	if len(accepted) > 0 {
-		who, err := o.accept(place, "Write them?", true)
-		if err != nil {
-			return err
-		}
-		if err := o.write(ctx, p, accepted, who); err != nil {
-			return err
-		}
-	}
 	if o.jsonFlag {
-		return writeJSON(o.IO.Out, out)
+		return accepted, nil
 	}
-	if len(accepted) > 0 {
-		s.printf("\n%s written into %s\n", plural(len(accepted), "rule"), visible(o.short(out.File)))
-	} else if len(rep.List) > 0 && !ask {
-		s.printf("\nto accept them, run this in a terminal, or with --accept\n")
-	}
-	return s.flush(o.IO.Out)
+	return accepted, s.flush(o.IO.Out)
 }
 
 // write adds the rules to the policy's file, and keeps them as accepted.

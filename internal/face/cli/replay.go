@@ -18,36 +18,24 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// sinceUsage describes --since where no other flag is about time.
-const sinceUsage = "not before this `time`: 2026-01-31, 2026-01-31T15:04, or how long ago: 3d"
-
 // replayOptions are the options of obstat replay.
 type replayOptions struct {
 	*Factory
 	Policy  policyOptions
 	Store   storeOptions
-	Since   string
-	Tool    string
-	Agent   string
-	Session string
-	Most    int
+	Since   string `flag:"since"`
+	Tool    string `flag:"tool"`
+	Agent   string `flag:"agent"`
+	Session string `flag:"session"`
+	Most    int    `flag:"most"`
 }
 
 func newReplay(f *Factory) *cobra.Command {
-	o := &replayOptions{Factory: f}
-	cmd := command("replay", some(0, 0), func(ctx context.Context, _ []string) error { return replayRun(ctx, o) })
-	o.Policy.flags(cmd, true)
-	o.Store.flags(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&o.Since, "since", "", sinceUsage)
-	fl.StringVar(&o.Tool, "tool", "", "calls to this `tool`, or to this kind of tools")
-	fl.StringVar(&o.Agent, "agent", "", "calls of this `agent`")
-	fl.StringVar(&o.Session, "session", "", "calls of this `session`")
-	fl.IntVar(&o.Most, "most", 10, "show at most this `many` of the calls that flip; 0 shows all")
-	return cmd
+	o := &replayOptions{Factory: f, Most: 10}
+	return command("replay", some(0, 0), o, o.run)
 }
 
-func replayRun(ctx context.Context, o *replayOptions) error {
+func (o *replayOptions) run(ctx context.Context, _ []string) error {
 	since, err := readTime("--since", o.Since, time.Now())
 	if err != nil {
 		return err
@@ -92,12 +80,17 @@ func (s *screen) replay(rep *replay.Report, title string, most int) {
 	if rep.Drifted > 0 {
 		s.printf("%d of them this very policy decided otherwise before: obstat itself has changed\n", rep.Drifted)
 	}
-	for i := range rep.Flips {
+	s.first(len(rep.Flips), most, "shows", func(i int) { s.flip(&rep.Flips[i]) })
+}
+
+// first shows at most this many of n things, and says with which flag the command shows all.
+func (s *screen) first(n, most int, shows string, show func(i int)) {
+	for i := range n {
 		if most > 0 && i == most {
-			s.printf("\n… and %d more; --most 0 shows all\n", len(rep.Flips)-i)
+			s.printf("\n… and %d more; --most 0 %s all\n", n-i, shows)
 			return
 		}
-		s.flip(&rep.Flips[i])
+		show(i)
 	}
 }
 
@@ -127,21 +120,16 @@ type statsOptions struct {
 	*Factory
 	Policy policyOptions
 	Store  storeOptions
-	Since  string
-	Top    int
+	Since  string `flag:"since"`
+	Top    int    `flag:"top"`
 }
 
 func newStats(f *Factory) *cobra.Command {
-	o := &statsOptions{Factory: f}
-	cmd := command("stats", some(0, 0), func(ctx context.Context, _ []string) error { return statsRun(ctx, o) })
-	o.Policy.flags(cmd, true)
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Since, "since", "", sinceUsage)
-	cmd.Flags().IntVar(&o.Top, "top", 10, "length of the lists")
-	return cmd
+	o := &statsOptions{Factory: f, Top: 10}
+	return command("stats", some(0, 0), o, o.run)
 }
 
-func statsRun(ctx context.Context, o *statsOptions) error {
+func (o *statsOptions) run(ctx context.Context, _ []string) error {
 	since, err := readTime("--since", o.Since, time.Now())
 	if err != nil {
 		return err

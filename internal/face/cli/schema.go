@@ -13,7 +13,7 @@ import (
 )
 
 func newSchema(f *Factory) *cobra.Command {
-	return command("policy schema", some(0, 0), func(context.Context, []string) error {
+	return command("policy schema", some(0, 0), nil, func(context.Context, []string) error {
 		text, err := native.Schema()
 		if err != nil {
 			return err

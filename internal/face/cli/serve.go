@@ -34,60 +34,43 @@ import (
 // serveOptions are the options of obstat serve.
 type serveOptions struct {
 	*Factory
-	Policy policyOptions
-	Store  storeOptions
-	Listen server.Listening
-	Hosts  []string
-	Roster string
-	Wait   time.Duration
-	As     string
-	World  string
-	Rate   int
-	Traces string
-	Keep   string
-	OIDC   server.OIDC
-	MCP    string
-	Demo   bool
+	Policy    policyOptions
+	Store     storeOptions
+	Addr      string        `flag:"addr"`
+	Socket    string        `flag:"socket"`
+	Cert      string        `flag:"tls-cert"`
+	Key       string        `flag:"tls-key"`
+	Hosts     []string      `flag:"host"`
+	Roster    string        `flag:"roster"`
+	Wait      time.Duration `flag:"ask-timeout"`
+	As        string        `flag:"as"`
+	World     string        `flag:"world" words:"auto local none"`
+	Rate      int           `flag:"rate"`
+	Traces    string        `flag:"traces"`
+	Keep      string        `flag:"keep"`
+	Issuer    string        `flag:"oidc-issuer"`
+	ClientID  string        `flag:"oidc-client"`
+	PublicURL string        `flag:"public-url"`
+	MCP       string        `flag:"mcp"`
+	Demo      bool          `flag:"demo"`
 }
 
 func newServe(f *Factory) *cobra.Command {
-	o := &serveOptions{Factory: f}
-	cmd := command("serve", some(0, 0), untilInterrupt(func(ctx context.Context, _ []string) error {
+	o := &serveOptions{Factory: f, Addr: "127.0.0.1:8470", Wait: 10 * time.Minute, World: "auto", Rate: 5000}
+	return command("serve", some(0, 0), o, untilInterrupt(func(ctx context.Context, args []string) error {
 		if err := o.check(); err != nil {
 			return err
 		}
-		return serveRun(ctx, o)
+		return o.run(ctx, args)
 	}))
-	o.Policy.flags(cmd, true)
-	o.Store.flags(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&o.Listen.Addr, "addr", "127.0.0.1:8470", "`host:port` to listen on; other machines can reach it only with TLS")
-	fl.StringVar(&o.Listen.Socket, "socket", "", "Unix `socket` to listen on as well, in a directory of mode 0700; agents need no token there")
-	fl.StringVar(&o.Listen.Cert, "tls-cert", "", "`file` of the certificate")
-	fl.StringVar(&o.Listen.Key, "tls-key", "", "`file` of its key")
-	fl.StringArrayVar(&o.Hosts, "host", nil, "`name[:port]` that clients call the server by, besides the address")
-	fl.StringVar(&o.Roster, "roster", "", "`file` that says who may answer which calls: docs/server.md has the form")
-	fl.DurationVar(&o.Wait, "ask-timeout", 10*time.Minute, "how long a request waits for people")
-	fl.StringVar(&o.As, "as", "", "`name` of the person that the login link is for (default: the user's)")
-	fl.StringVar(&o.World, "world", "auto", "whether paths of calls are looked up on this machine: `auto`, local or none; auto does on loopback")
-	fl.IntVar(&o.Rate, "rate", 5000, "how many requests a `second` one caller may send")
-	fl.StringVar(&o.Traces, "traces", "", "`URL` of an OpenTelemetry collector that gets a span for each request, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)")
-	fl.StringVar(&o.Keep, "keep", "", "take records out of the ledger that are older than this `time`, such as 90d (default: keep all)")
-	fl.StringVar(&o.OIDC.Issuer, "oidc-issuer", "", "`URL` of the OpenID provider that people log in with")
-	fl.StringVar(&o.OIDC.ClientID, "oidc-client", "", "client `ID` there; the secret is read from OBSTAT_OIDC_SECRET")
-	fl.StringVar(&o.OIDC.PublicURL, "public-url", "", "`URL` that browsers reach this server by, for the provider's answer")
-	fl.StringVar(&o.MCP, "mcp", "", "`file` with mcpServers: agents reach them behind the policy at /mcp/NAME, and all as one at /mcp")
-	fl.BoolVar(&o.Demo, "demo", false, "serve a sample project, with a sample agent that makes calls to answer")
-	complete(cmd, "world", "auto", "local", "none")
-	return cmd
 }
 
 // check refuses flags that mean nothing.
 func (o *serveOptions) check() error {
 	switch traces, err := url.Parse(o.Traces); {
-	case (o.Listen.Cert == "") != (o.Listen.Key == ""):
+	case (o.Cert == "") != (o.Key == ""):
 		return usagef("--tls-cert and --tls-key go together")
-	case o.Listen.Addr == "" && o.Listen.Socket == "":
+	case o.Addr == "" && o.Socket == "":
 		return usagef("there is nowhere to listen: give --addr or --socket")
 	case o.Wait <= 0:
 		return usagef("--ask-timeout is a time from now on, not %s", o.Wait)
@@ -95,7 +78,7 @@ func (o *serveOptions) check() error {
 		return usagef("--rate is 1 at least, not %d", o.Rate)
 	case o.Traces != "" && (err != nil || traces.Scheme != "http" && traces.Scheme != "https" || traces.Host == ""):
 		return usagef("--traces is a URL as http://localhost:4318, not %q", o.Traces)
-	case o.OIDC.Issuer == "" && o.OIDC.ClientID+o.OIDC.PublicURL != "":
+	case o.Issuer == "" && o.ClientID+o.PublicURL != "":
 		return usagef("--oidc-client and --public-url go with --oidc-issuer")
 	}
 	if _, err := o.keep(); err != nil {
@@ -128,7 +111,7 @@ func local(addr string) bool {
 	return addr == "" || err == nil && server.Loopback(host)
 }
 
-func serveRun(ctx context.Context, o *serveOptions) (err error) {
+func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	if os.Getenv("GOGC") == "" {
 		// A server's heap is small, and what a request allocates is gone with it: by
 		// default a third of a busy server's time would go into collecting it.
@@ -150,7 +133,7 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, keep.Close()) }()
 	opts.Store = keep
-	tcp, socket, hosts, err := o.Listen.Listeners()
+	tcp, socket, hosts, err := (&server.Listening{Addr: o.Addr, Socket: o.Socket, Cert: o.Cert, Key: o.Key}).Listeners()
 	if err != nil {
 		return err
 	}
@@ -195,7 +178,7 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 // names, and each of them without the port that browsers leave out.
 func (o *serveOptions) answered(hosts []string) []string {
 	usual := "80"
-	if o.Listen.Cert != "" {
+	if o.Cert != "" {
 		usual = "443"
 	}
 	out, port := slices.Clone(hosts), ""
@@ -229,11 +212,11 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Listen.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Serves: true, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":
-		if local(o.Listen.Addr) {
+		if local(o.Addr) {
 			opts.World = o.Factory.World
 		}
 	case "local":
@@ -245,9 +228,9 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if exe, err := os.Executable(); err == nil {
 		opts.Programs = []string{exe}
 	}
-	if o.OIDC.Issuer != "" {
-		o.OIDC.Secret = os.Getenv("OBSTAT_OIDC_SECRET")
-		opts.OIDC = &o.OIDC
+	if o.Issuer != "" {
+		opts.OIDC = &server.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, PublicURL: o.PublicURL,
+			Secret: os.Getenv("OBSTAT_OIDC_SECRET")}
 	}
 	if opts.MCP, err = o.guarded(dir); err != nil {
 		return nil, err
@@ -274,11 +257,11 @@ func (o *serveOptions) guarded(dir string) ([]mcp.Member, error) {
 // greet says where the server is, and how to log in.
 func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []string) error {
 	scheme := "http"
-	if o.Listen.Cert != "" {
+	if o.Cert != "" {
 		scheme = "https"
 	}
 	if len(hosts) == 0 {
-		fmt.Fprintf(o.IO.Out, "obstat listens on %s\n", o.Listen.Socket)
+		fmt.Fprintf(o.IO.Out, "obstat listens on %s\n", o.Socket)
 		return nil
 	}
 	at := browsed(hosts[0], o.Hosts)
@@ -287,7 +270,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		fmt.Fprintf(o.IO.Out, "there is no link to log in with: %s; obstat token login makes one\n", visible(no.Why))
 		return nil
 	}
-	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.OIDC.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin}, userName()+", who started the server")
+	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin}, userName()+", who started the server")
 	if err != nil {
 		return err
 	}
@@ -341,49 +324,28 @@ func (o *storeOptions) any(ctx context.Context) (store.Serving, error) {
 // tokenOptions are the options of obstat token.
 type tokenOptions struct {
 	*Factory
-	Store storeOptions
-	Token client.TokenRequest
-	Base  string
-	Roles []string
-	As    string
-	// Machine names a machine whose agents all use the token.
-	Machine string
+	Store     storeOptions
+	Agent     string   `flag:"agent"`
+	Machine   string   `flag:"machine"` // whose agents all use the token
+	As        string   `flag:"person as"`
+	Roles     []string `flag:"role"`
+	Workspace string   `flag:"workspace"`
+	Dialect   string   `flag:"policy-dialect"`
+	User      string   `flag:"user"`
+	Days      int      `flag:"days"`
+	Base      string   `flag:"url"`
 }
 
 func newToken(f *Factory) *cobra.Command {
-	cmd := command("token", nil, nil)
-	cmd.AddCommand(newTokenCreate(f), newTokenLogin(f))
+	cmd := command("token", nil, nil, nil)
+	made := &tokenOptions{Factory: f, Days: 90}
+	login := &tokenOptions{Factory: f, Base: "http://127.0.0.1:8470", Roles: []string{server.RoleAdmin}}
+	cmd.AddCommand(command("token create", some(0, 0), made, made.create), command("token login", some(0, 0), login, login.login))
 	return cmd
 }
 
-func newTokenCreate(f *Factory) *cobra.Command {
-	o := &tokenOptions{Factory: f}
-	cmd := command("token create", some(0, 0), func(ctx context.Context, _ []string) error { return tokenRun(ctx, o) })
-	o.Store.flags(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&o.Token.Agent, "agent", "", "`name` of the agent that the token is for")
-	fl.StringVar(&o.Machine, "machine", "", "`name` of the machine whose agents all use the token, with obstat join")
-	fl.StringVar(&o.As, "person", "", "`name` of the person that the token is for")
-	fl.StringArrayVar(&o.Roles, "role", nil, "`role` of the person; admin looks after policies and tokens")
-	fl.StringVar(&o.Token.Workspace, "workspace", "", "`directory` that the agent's calls have to be made in")
-	fl.StringVar(&o.Token.Dialect, "policy-dialect", "", "`dialect` that the policy in force has to have")
-	fl.StringVar(&o.Token.User, "user", "", "`name` of the user that the agent works for, who may not answer where a checker is wanted")
-	fl.IntVar(&o.Token.Days, "days", 90, "how many `days` the token holds")
-	return cmd
-}
-
-func newTokenLogin(f *Factory) *cobra.Command {
-	o := &tokenOptions{Factory: f}
-	cmd := command("token login", some(0, 0), func(ctx context.Context, _ []string) error { return loginRun(ctx, o) })
-	o.Store.flags(cmd)
-	cmd.Flags().StringVar(&o.Base, "url", "http://127.0.0.1:8470", "`URL` of the server")
-	cmd.Flags().StringVar(&o.As, "as", "", "`name` of the person (default: the user's)")
-	cmd.Flags().StringArrayVar(&o.Roles, "role", []string{server.RoleAdmin}, "`role` of the person")
-	return cmd
-}
-
-func tokenRun(ctx context.Context, o *tokenOptions) error {
-	t := o.Token
+func (o *tokenOptions) create(ctx context.Context, _ []string) error {
+	t := client.TokenRequest{Agent: o.Agent, Workspace: o.Workspace, Dialect: o.Dialect, User: o.User, Days: o.Days}
 	switch {
 	case t.Agent != "" && o.As+o.Machine == "":
 		t.Kind, t.Name = "agent", t.Agent
@@ -400,16 +362,12 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 	if t.Workspace != "" && !filepath.IsAbs(t.Workspace) {
 		return usagef("--workspace is an absolute path")
 	}
-	who, err := o.meant(o.Store.stored())
-	if err != nil {
-		return err
-	}
-	keep, err := o.Store.any(ctx)
+	who, keep, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
 	defer keep.Close()
-	tok, err := server.NewToken(ctx, keep, t, who.String())
+	tok, err := server.NewToken(ctx, keep, t, who)
 	if err != nil {
 		return err
 	}
@@ -419,23 +377,29 @@ func tokenRun(ctx context.Context, o *tokenOptions) error {
 	})
 }
 
+// store opens the store for a person, whose words it returns.
+func (o *tokenOptions) store(ctx context.Context) (string, store.Serving, error) {
+	who, err := o.meant(o.Store.stored())
+	if err != nil {
+		return "", nil, err
+	}
+	keep, err := o.Store.any(ctx)
+	return who.String(), keep, err
+}
+
 // tokenJSON is the output of obstat token create --json.
 type tokenJSON struct {
 	V     int          `json:"v"`
 	Token client.Token `json:"token"`
 }
 
-func loginRun(ctx context.Context, o *tokenOptions) error {
-	who, err := o.meant(o.Store.stored())
-	if err != nil {
-		return err
-	}
-	keep, err := o.Store.any(ctx)
+func (o *tokenOptions) login(ctx context.Context, _ []string) error {
+	who, keep, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
 	defer keep.Close()
-	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), cmp.Or(o.As, userName()), o.Roles, who.String())
+	link, err := loginLink(ctx, keep, strings.TrimSuffix(o.Base, "/"), cmp.Or(o.As, userName()), o.Roles, who)
 	if err != nil {
 		return err
 	}
@@ -446,18 +410,16 @@ func loginRun(ctx context.Context, o *tokenOptions) error {
 // joinOptions are the options of obstat join.
 type joinOptions struct {
 	*Factory
-	Token, Key string
+	Token string `flag:"token"`
+	Key   string `flag:"key"`
 }
 
 func newJoin(f *Factory) *cobra.Command {
 	o := &joinOptions{Factory: f}
-	cmd := command("join", some(1, 1), func(ctx context.Context, args []string) error { return joinRun(ctx, o, args[0]) })
-	cmd.Flags().StringVar(&o.Token, "token", "", "the agent's `token`, of obstat token create (default: OBSTAT_TOKEN)")
-	cmd.Flags().StringVar(&o.Key, "key", "", "the server's `key`, where it is known; else the one it shows is accepted now")
-	return cmd
+	return command("join", some(1, 1), o, o.run)
 }
 
-func joinRun(ctx context.Context, o *joinOptions, url string) error {
+func (o *joinOptions) run(ctx context.Context, args []string) error {
 	dir, err := statedir.Dir(os.Getenv)
 	if err != nil {
 		return err
@@ -465,7 +427,7 @@ func joinRun(ctx context.Context, o *joinOptions, url string) error {
 	if _, err := o.meant(dir); err != nil {
 		return err
 	}
-	j, err := remote.Join(ctx, dir, url, cmp.Or(o.Token, os.Getenv("OBSTAT_TOKEN")), o.Key)
+	j, err := remote.Join(ctx, dir, args[0], cmp.Or(o.Token, os.Getenv("OBSTAT_TOKEN")), o.Key)
 	if err != nil {
 		return err
 	}

@@ -52,12 +52,12 @@ func TestServe(t *testing.T) {
 	}
 	out, words := new(output), new(output)
 	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words, Person: persontest.Typist}), As: "ann", World: "auto", Wait: time.Minute}
-	o.Listen.Addr, o.Listen.Socket = "127.0.0.1:0", socket
+	o.Addr, o.Socket = "127.0.0.1:0", socket
 	o.Hosts = []string{"obstat.example"}
 	o.Policy.Files, o.Store.Path = []string{file}, db
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- serveRun(ctx, o) }()
+	go func() { ended <- o.run(ctx, nil) }()
 	for deadline := time.Now().Add(60 * time.Second); !strings.Contains(out.String(), "token create") && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -65,12 +65,12 @@ func TestServe(t *testing.T) {
 	url, _, _ = strings.Cut(url, "\n")
 	made := new(output)
 	to := &tokenOptions{Factory: newFactory(&IO{Out: made, Err: words, Person: persontest.Typist})}
-	to.Token.Agent, to.Store.Path = "coder", db
-	if err := tokenRun(t.Context(), to); err == nil || !strings.Contains(err.Error(), "--days is 1 at least") {
+	to.Agent, to.Store.Path = "coder", db
+	if err := to.create(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "--days is 1 at least") {
 		t.Errorf("a token for no days: %v", err)
 	}
-	to.Token.Days = 90
-	if err := tokenRun(t.Context(), to); err != nil {
+	to.Days = 90
+	if err := to.create(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	secret, _, _ := strings.Cut(made.String(), "\n")
@@ -99,8 +99,8 @@ func TestServeDemo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	out, words := new(output), new(output)
 	o := &serveOptions{Factory: newFactory(&IO{Out: out, Err: words, Person: persontest.Typist}), As: "you", World: "auto", Wait: time.Minute, Demo: true, Rate: 5000}
-	o.Listen.Addr = "127.0.0.1:0"
-	if err := serveRun(t.Context(), o); err != nil {
+	o.Addr = "127.0.0.1:0"
+	if err := o.run(t.Context(), nil); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, words)
 	}
 	for _, want := range []string{"/login?key=", "allow npm test -- cart", "deny  npm test; curl", "you answer at the console: a 1", "open a pull request instead", "Pictures of the console: "} {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/obstat/obstat/internal/face/server"
 )
 
 // TestAnswered: browsers leave the usual port out, and an address of IPv6 has colons of its own.
@@ -23,7 +21,7 @@ func TestAnswered(t *testing.T) {
 		{"c.pem", []string{"0.0.0.0:8470"}, []string{"gate.example:443"}, []string{"gate.example:443", "gate.example"}},
 		{"", nil, []string{"gate.example"}, []string{"gate.example"}},
 	} {
-		o := &serveOptions{Listen: server.Listening{Cert: tt.cert}, Hosts: tt.names}
+		o := &serveOptions{Cert: tt.cert, Hosts: tt.names}
 		got := o.answered(tt.hosts)
 		for _, host := range append(slices.Clone(tt.hosts), tt.want...) {
 			if !slices.Contains(got, host) {

@@ -27,10 +27,7 @@ type statusOptions struct {
 
 func newStatus(f *Factory) *cobra.Command {
 	o := &statusOptions{Factory: f}
-	cmd := command("status", some(0, 0), func(ctx context.Context, _ []string) error { return statusRun(ctx, o) })
-	o.Policy.flags(cmd, true)
-	o.Store.flags(cmd)
-	return cmd
+	return command("status", some(0, 0), o, o.run)
 }
 
 // statusJSON is the output of --json.
@@ -79,7 +76,7 @@ type lastPolicyJSON struct {
 	Reason string    `json:"reason"`
 }
 
-func statusRun(ctx context.Context, o *statusOptions) error {
+func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.New{}}
 	code := ExitOK
 	p, err := o.find(&o.Policy)
@@ -200,28 +197,16 @@ func (s *screen) status(f *Factory, st *statusJSON) {
 // trustOptions are the options of obstat trust.
 type trustOptions struct {
 	*Factory
-	Dir     string
-	Yes     bool
-	Off, On bool
-	Getenv  func(string) string
+	Dir    string
+	Yes    bool `flag:"yes y"`
+	Off    bool `flag:"off"`
+	On     bool `flag:"on"`
+	Getenv func(string) string
 }
 
 func newTrust(f *Factory) *cobra.Command {
 	o := &trustOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("trust", some(0, 1), func(ctx context.Context, args []string) error {
-		if len(args) > 0 {
-			o.Dir = args[0]
-		}
-		if o.Off && o.On {
-			return usagef("--off and --on exclude each other")
-		}
-		return trustRun(ctx, o)
-	})
-	fl := cmd.Flags()
-	fl.BoolVarP(&o.Yes, "yes", "y", false, "accept without asking")
-	fl.BoolVar(&o.Off, "off", false, "let what is on disk count as it is, everywhere")
-	fl.BoolVar(&o.On, "on", false, "undo --off")
-	return cmd
+	return command("trust", some(0, 1), o, o.run)
 }
 
 // trustJSON is the output of `obstat trust --json`.
@@ -231,7 +216,13 @@ type trustJSON struct {
 	Accepted bool         `json:"accepted"`
 }
 
-func trustRun(ctx context.Context, o *trustOptions) error {
+func (o *trustOptions) run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		o.Dir = args[0]
+	}
+	if o.Off && o.On {
+		return usagef("--off and --on exclude each other")
+	}
 	w, err := o.where()
 	if err != nil {
 		return err

@@ -21,11 +21,7 @@ import (
 
 // storeOptions name the database of a command's ledger, requests and grants.
 type storeOptions struct {
-	Path string
-}
-
-func (o *storeOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Path, "store", "", "database `file` of ledger, requests and grants (default: obstat/obstat.db where the system keeps state); for a server and its ledger also postgres://...")
+	Path string `flag:"store"`
 }
 
 // open opens the store. One that is not there is an error: a command that only
@@ -86,28 +82,14 @@ func userName() string {
 type grantsOptions struct {
 	*Factory
 	Store storeOptions
-	IDs   []string // to revoke
-	All   bool
+	All   bool `flag:"all"`
 }
 
 func newGrants(f *Factory) *cobra.Command {
 	o := &grantsOptions{Factory: f}
-	cmd := command("grants", some(0, 0), func(ctx context.Context, _ []string) error { return grantsRun(ctx, o) })
-	o.Store.flags(cmd)
-	cmd.AddCommand(newRevoke(f))
-	return cmd
-}
-
-func newRevoke(f *Factory) *cobra.Command {
-	o := &grantsOptions{Factory: f}
-	cmd := command("grants revoke", some(0, -1), func(ctx context.Context, args []string) error {
-		if o.IDs = args; len(args) == 0 != o.All {
-			return usagef("name grants, or --all of them")
-		}
-		return revokeRun(ctx, o)
-	})
-	o.Store.flags(cmd)
-	cmd.Flags().BoolVar(&o.All, "all", false, "take back all there are")
+	cmd := command("grants", some(0, 0), o, o.run)
+	revoke := &grantsOptions{Factory: f}
+	cmd.AddCommand(command("grants revoke", some(0, -1), revoke, revoke.revoke))
 	return cmd
 }
 
@@ -117,7 +99,7 @@ type grantsJSON struct {
 	Grants []*approval.Grant `json:"grants"`
 }
 
-func grantsRun(ctx context.Context, o *grantsOptions) error {
+func (o *grantsOptions) run(ctx context.Context, _ []string) error {
 	store, err := o.Store.open(ctx)
 	if err != nil {
 		return err
@@ -157,7 +139,10 @@ func (s *screen) grant(g *approval.Grant, now time.Time) {
 	s.printf("  %s %s, by %s on %s, %s\n", g.Scope, visible(g.Key), visible(g.By), g.Created.Local().Format(time.DateTime), until)
 }
 
-func revokeRun(ctx context.Context, o *grantsOptions) error {
+func (o *grantsOptions) revoke(ctx context.Context, ids []string) error {
+	if len(ids) == 0 != o.All {
+		return usagef("name grants, or --all of them")
+	}
 	if _, err := o.meant(o.Store.stored()); err != nil {
 		return err
 	}
@@ -174,10 +159,10 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 	for _, g := range grants {
 		byID[g.ID] = g
 		if o.All {
-			o.IDs = append(o.IDs, g.ID)
+			ids = append(ids, g.ID)
 		}
 	}
-	for _, id := range o.IDs {
+	for _, id := range ids {
 		g := byID[id]
 		if g == nil {
 			return fmt.Errorf("there is no grant %q in force; obstat grants lists them", id)
@@ -195,7 +180,7 @@ func revokeRun(ctx context.Context, o *grantsOptions) error {
 		}
 	}
 	if o.jsonFlag {
-		return writeJSON(o.IO.Out, revokedJSON{1, append([]string{}, o.IDs...)})
+		return writeJSON(o.IO.Out, revokedJSON{1, append([]string{}, ids...)})
 	}
 	return nil
 }

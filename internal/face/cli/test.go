@@ -23,22 +23,14 @@ import (
 // testOptions are the options of obstat test.
 type testOptions struct {
 	*Factory
-	Files   []string
-	Dialect string // run only cases of this dialect
-	Quiet   bool
+	Dialect string           `flag:"dialect d" words:"@dialects"` // run only cases of this dialect
+	Quiet   bool             `flag:"quiet q"`
 	Now     func() time.Time // for the progress line
 }
 
 func newTest(f *Factory) *cobra.Command {
 	o := &testOptions{Factory: f, Now: time.Now}
-	cmd := command("test", some(1, -1), func(_ context.Context, args []string) error {
-		o.Files = args
-		return testRun(o)
-	})
-	cmd.Flags().StringVarP(&o.Dialect, "dialect", "d", "", "run only the cases of this `dialect`")
-	cmd.Flags().BoolVarP(&o.Quiet, "quiet", "q", false, "one line for each case that fails, no reasons, no progress")
-	complete(cmd, "dialect", all.Names()...)
-	return cmd
+	return command("test", some(1, -1), o, o.run)
 }
 
 // A tester runs files of cases and counts.
@@ -53,14 +45,14 @@ type tester struct {
 	shown   time.Time
 }
 
-func testRun(o *testOptions) error {
+func (o *testOptions) run(_ context.Context, files []string) error {
 	if o.Dialect != "" {
 		if _, err := all.Find(o.Dialect); err != nil {
 			return err
 		}
 	}
 	t := &tester{testOptions: o, runner: cases.Runner{Find: all.Find}}
-	for _, name := range o.Files {
+	for _, name := range files {
 		if err := t.runFile(name); err != nil {
 			return err
 		}

@@ -30,9 +30,9 @@ func TestValidateWatch(t *testing.T) {
 	tick := make(chan time.Time)
 	ctx, stop := context.WithCancel(t.Context())
 	f := &Factory{IO: &IO{Out: &out, Err: &out}, World: obstat.OS{}}
-	o := &validateOptions{Factory: f, Policy: policyOptions{Files: []string{file}}, Watch: true, Tick: tick}
+	o := &validateOptions{Factory: f, Watch: true, Tick: tick}
 	end := make(chan error)
-	go func() { end <- validateRun(ctx, o) }()
+	go func() { end <- o.run(ctx, []string{file}) }()
 	tick <- time.Time{}
 	tick <- time.Time{} // nothing has changed
 	write("version: 1\nallow:\n  - read x\n")
