@@ -20,9 +20,6 @@ func (w *walker) braces(sw *syntax.Word, start, end int) (lists [][]syntax.WordP
 	if !syntax.SplitBraces(&split) || !hasBraces(split.Parts) {
 		return nil, ""
 	}
-	if w.opts.Lang == POSIX {
-		return nil, "braces, which not every sh expands"
-	}
 	if !w.afford(0) {
 		return nil, "expands to very many words"
 	}
@@ -93,7 +90,7 @@ func matchingBraces(parts []syntax.WordPart) bool {
 func (w *walker) plainBraces(dst []Word, start, end int) ([]Word, bool) {
 	raw := w.text.orig[start:end]
 	open, shut := strings.IndexByte(raw, '{'), strings.LastIndexByte(raw, '}')
-	if open < 0 || shut < open || w.opts.Lang == POSIX {
+	if open < 0 || shut < open {
 		return dst, false
 	}
 	pre, inner, post := raw[:open], raw[open+1:shut], raw[shut+1:]

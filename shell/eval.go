@@ -26,7 +26,7 @@ func (w *walker) evalText(code string, n Nest, at Span, exact bool) {
 	if strings.Trim(code, " \t\n") == "" || !w.step() {
 		return
 	}
-	if w.calls >= maxCalls || tooDeep(code, w.opts.MaxDepth) {
+	if w.calls >= maxCalls || tooDeep(code) {
 		w.out.gap(TooDeep, "code within code, nested too deep", at)
 		return
 	}
@@ -86,7 +86,7 @@ func (w *walker) evalDocumentAt(code string, n Nest, at Span) {
 		return
 	}
 	t, ok := newText(code, needsMask(code))
-	if !ok || w.calls >= maxCalls || tooDeep(code, w.opts.MaxDepth) || w.out.tooCostly(code) {
+	if !ok || w.calls >= maxCalls || tooDeep(code) || w.out.tooCostly(code) {
 		w.out.gap(DynamicCode, "code in a string that is too complex", at)
 		return
 	}

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"slices"
-	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -55,7 +54,7 @@ func joinFns(a, b []*function) []*function {
 func (w *walker) function(c *syntax.FuncDecl) {
 	w.constructOf(Function, c)
 	spine, body := leftEdge(nil, c.Body)
-	if !compoundBody(body) && w.opts.Lang != Zsh {
+	if !compoundBody(body) {
 		w.gap(Syntax, "the body of a function must be a compound command", c)
 	}
 	w.listAfter(c.Body, spine, body, func() { w.defineFunction(c, body) })
@@ -70,33 +69,12 @@ func compoundBody(s *syntax.Stmt) bool {
 }
 
 func (w *walker) defineFunction(c *syntax.FuncDecl, body *syntax.Stmt) {
-	names := c.Names
-	if c.Name != nil {
-		names = []*syntax.Lit{c.Name}
+	name := c.Name.Value // with its backslashes, which bash takes as they are
+	f := &function{name: name, body: body, text: w.text}
+	w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
+	if name == "command_not_found_handle" || name == "command_not_found_handler" { // the shell calls it by itself
+		w.branches(Uncertain, func() { w.enter(f, variable{}) })
 	}
-	if len(names) == 0 { // zsh runs an anonymous function at once
-		w.within(InFunction, func() { w.stmt(body) })
-		return
-	}
-	for _, n := range names {
-		name := n.Value // with its backslashes, which bash takes as they are
-		f := &function{name: name, body: body, text: w.text}
-		w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
-		if w.implicit(name) {
-			w.branches(Uncertain, func() { w.enter(f, variable{}) })
-		}
-	}
-}
-
-// implicit reports whether the shell calls a function of this name by itself.
-func (w *walker) implicit(name string) bool {
-	switch name {
-	case "command_not_found_handle", "command_not_found_handler":
-		return true
-	case "precmd", "preexec", "chpwd", "periodic", "zshexit", "zshaddhistory":
-		return w.opts.Lang == Zsh
-	}
-	return w.opts.Lang == Zsh && strings.HasPrefix(name, "TRAP")
 }
 
 // invoke follows a call of a function: the call itself is no command, its body is.

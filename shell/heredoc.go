@@ -9,7 +9,7 @@ import (
 // heredoc records a here-document and checks that it ends where the shell ends it: a
 // here-document that goes on longer than the shell thinks would hide commands.
 func (w *walker) heredoc(rd *Redirect, r *syntax.Redirect) {
-	w.heredocs++
+	w.seen.heredocs++
 	delim, quoted, ok := delimiter(r.Word)
 	start, end := w.text.node(r.Word)
 	rd.Target = Word{Text: delim, Known: true, Raw: w.text.orig[start:end], Span: w.text.span(start, end)}

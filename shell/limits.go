@@ -9,12 +9,11 @@ import (
 
 // Defaults and bounds of Options.
 const (
-	defaultMaxBytes    = 1 << 20
-	defaultMaxDepth    = 1000
 	defaultMaxCommands = 10_000
+	defaultMaxWork     = 40_000
 
-	defaultMaxWork = 40_000
-
+	maxBytes  = 1 << 20 // longest text that is parsed
+	maxDepth  = 1000    // deepest nesting that is parsed
 	stepCost  = 4       // work of a statement, an expression, ...; a word is 1
 	codeCost  = 2       // bytes of code in strings - eval, trap, aliases - for 1
 	textCost  = 32      // bytes of expansions for 1
@@ -27,17 +26,17 @@ const (
 var errTooDeep = errors.New("nested too deep")
 
 // tooDeep reports whether the parentheses and braces of src open more than
-// limit levels. Quotes are ignored: honest text is far below the limit, and text that
+// maxDepth levels. Quotes are ignored: honest text is far below the limit, and text that
 // hides its depth behind quoted brackets is stopped by guardReader.
-func tooDeep(src string, limit int) bool {
-	if len(src) <= limit {
+func tooDeep(src string) bool {
+	if len(src) <= maxDepth {
 		return false
 	}
 	depth := 0
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
 		case '(', '{':
-			if depth++; depth > limit {
+			if depth++; depth > maxDepth {
 				return true
 			}
 		case ')', '}':
@@ -132,7 +131,8 @@ var costs = [256]uint16{
 	';': 900, '\n': 900, '|': 900, '&': 900,
 	' ': 250, '\t': 250,
 	'$': 500, '`': 500, '(': 500, '[': 500, '=': 500,
-	'"': 250, '\'': 250, '<': 250, '>': 250, '+': 250, '-': 250, '*': 250, '/': 250, '%': 250, ',': 250, '?': 250, ':': 250, '^': 250, '~': 250, '!': 250, '}': 250,
+	'"': 250, '\'': 250, '<': 250, '>': 250, '+': 250, '-': 250, '*': 250, '/': 250,
+	'%': 250, ',': 250, '?': 250, ':': 250, '^': 250, '~': 250, '!': 250, '}': 250,
 	'\\': 100,
 	'{':  1, '#': 1, // ordinary, but they are looked at
 }
@@ -152,37 +152,49 @@ func (s *costScan) countRest() {
 func (s *costScan) run() {
 	blank := true // a # here starts a comment
 	for s.at < len(s.src) && s.cost <= maxCost {
-		if c := s.src[s.at]; costs[c] == 0 { // most of most texts
-			start := s.at
-			for s.at < len(s.src) && costs[s.src[s.at]] == 0 {
-				s.at++
-			}
+		start := s.at
+		for s.at < len(s.src) && costs[s.src[s.at]] == 0 { // most of most texts
+			s.at++
+		}
+		if s.at > start {
 			s.cost += ordinaryCost * (s.at - start)
 			blank = false
 			continue
 		}
 		c := s.src[s.at]
 		s.cost += byteCost(c)
-		switch {
-		case c == '$' || c == '`' || c == '(' || c == '{':
-			s.countRest()
-		case c == '\\':
-			s.at++
-		case c == '\'':
-			s.skipTo("'", false)
-		case c == '"':
-			s.double('"')
-		case c == '#' && blank:
+		s.special(c, blank)
+		blank = strings.IndexByte(" \t\n;&|", c) >= 0
+		s.at++
+	}
+}
+
+// special skips what begins with c and is data: a string, a comment, a here-document.
+func (s *costScan) special(c byte, blank bool) {
+	switch c {
+	case '$', '`', '(', '{':
+		s.countRest()
+	case '\\':
+		s.at++
+	case '\'':
+		s.skipTo("'", false)
+	case '"':
+		s.double()
+	case '#':
+		if blank {
 			s.skipTo("\n", true)
-		case c == '<' && strings.HasPrefix(s.src[s.at:], "<<") && !strings.HasPrefix(s.src[s.at:], "<<<"):
-			s.heredoc()
-		case c == '<' && strings.HasPrefix(s.src[s.at:], "<<<"):
+		}
+	case '<':
+		switch rest := s.src[s.at:]; {
+		case strings.HasPrefix(rest, "<<<"):
 			s.at += 2
-		case c == '\n' && len(s.delim) > 0:
+		case strings.HasPrefix(rest, "<<"):
+			s.heredoc()
+		}
+	case '\n':
+		if len(s.delim) > 0 {
 			s.bodies()
 		}
-		blank = c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|'
-		s.at++
 	}
 }
 
@@ -200,10 +212,10 @@ func (s *costScan) skipTo(end string, before bool) {
 }
 
 // double skips a double-quoted string that holds no substitution.
-func (s *costScan) double(end byte) {
+func (s *costScan) double() {
 	for s.at++; s.at < len(s.src); s.at++ {
-		switch c := s.src[s.at]; c {
-		case end:
+		switch s.src[s.at] {
+		case '"':
 			return
 		case '\\':
 			s.at++

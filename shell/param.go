@@ -14,10 +14,6 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	} else {
 		w.constructOf(BraceParam, p)
 	}
-	if w.opts.Lang == Zsh && zshParam(p) {
-		b.zshParam(p, quoted)
-		return
-	}
 	if p.Param == nil {
 		b.unknown("a nested expansion", quoted)
 		return
@@ -230,7 +226,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 
 // splice adds a known value; unquoted it is split at blanks and may be a pattern.
 func (b *builder) splice(s string, quoted bool) {
-	if quoted || b.whole || b.w.opts.Lang == Zsh {
+	if quoted || b.whole {
 		if s != "" || quoted {
 			b.add(s)
 		}
@@ -404,24 +400,4 @@ func (b *builder) prompt(v variable, p *syntax.ParamExp) {
 		return
 	}
 	b.w.gap(DynamicCode, "a prompt string that is expanded", p)
-}
-
-// zshParam reports whether p has a form that only zsh knows.
-func zshParam(p *syntax.ParamExp) bool {
-	return p.Flags != nil || p.NestedParam != nil || p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 ||
-		len(p.Modifiers) > 0 || p.Param == nil || (p.Short && p.Index != nil)
-}
-
-func (b *builder) zshParam(p *syntax.ParamExp, quoted bool) {
-	if p.Flags != nil && strings.ContainsAny(p.Flags.Value, "eP%") {
-		b.w.gap(DynamicCode, "an expansion that runs the value", p)
-	}
-	if p.NestedParam != nil {
-		b.quotedPart(p.NestedParam)
-	}
-	if p.Index != nil {
-		b.w.arith(p.Index)
-	}
-	b.properties(p)
-	b.unknown("an expansion with zsh flags", quoted)
 }

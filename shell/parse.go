@@ -37,16 +37,16 @@ type room struct {
 func (s *Script) readable(o *Options) (m marks, ok bool) {
 	whole := Span{0, len(s.Source)}
 	switch {
-	case o.Lang > Zsh:
+	case o.Lang != Bash:
 		s.gap(ForeignShell, "text for "+o.Lang.String()+" is not parsed", whole)
 		return m, false
-	case len(s.Source) > o.MaxBytes:
+	case len(s.Source) > maxBytes:
 		s.gap(TooBig, "the text is longer than the limit", whole)
 		return m, false
 	}
 	m = s.scan()
 	switch {
-	case tooDeep(s.Source, o.MaxDepth):
+	case tooDeep(s.Source):
 		s.gap(TooDeep, "nested deeper than the limit", whole)
 		return m, false
 	case s.tooCostly(s.Source):
@@ -67,12 +67,6 @@ func (o *Options) withDefaults() Options {
 	var out Options
 	if o != nil {
 		out = *o
-	}
-	if out.MaxBytes <= 0 || out.MaxBytes > defaultMaxBytes {
-		out.MaxBytes = defaultMaxBytes
-	}
-	if out.MaxDepth <= 0 || out.MaxDepth > defaultMaxDepth {
-		out.MaxDepth = defaultMaxDepth
 	}
 	if out.MaxWork <= 0 || out.MaxWork > defaultMaxWork {
 		out.MaxWork = defaultMaxWork

@@ -9,17 +9,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// parsers holds a pool of walkers with their parsers per language: a parser can be used again, but
-// not by two callers at once.
-var parsers = [...]sync.Pool{
-	Bash:  {New: func() any { return newWalker(syntax.LangBash) }},
-	POSIX: {New: func() any { return newWalker(syntax.LangPOSIX) }},
-	Zsh:   {New: func() any { return newWalker(syntax.LangZsh) }},
-}
-
-func newWalker(v syntax.LangVariant) *walker {
-	return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(v))}}
-}
+// walkers is a pool of walkers with their parsers: a parser can be used again, but not by two
+// callers at once.
+var walkers = sync.Pool{New: func() any {
+	return &walker{engine: engine{parser: syntax.NewParser(syntax.Variant(syntax.LangBash))}}
+}}
 
 // engine is a parser with the reader that guards it.
 type engine struct {
@@ -57,7 +51,7 @@ func (w *walker) script(m marks) {
 	w.text = t
 	var f *syntax.File
 	var err error
-	if m.ascii() && w.opts.Lang == Bash {
+	if m.ascii() {
 		f = w.plain.read(src)
 	}
 	if f == nil {
@@ -201,11 +195,7 @@ func (t *text) startsComment(at int, ends []int) bool {
 // recogniseForeign marks text that is PowerShell or cmd, given as bash: it parses
 // as something else, or not at all.
 func (w *walker) recogniseForeign(err error) {
-	s := w.out
-	if s.Lang != Bash {
-		return
-	}
-	lang := Bash
+	s, lang := w.out, Bash
 	for i := range s.Commands {
 		if len(s.Commands[i].Words) > 0 && s.Commands[i].Nest&InSubst == 0 {
 			if l := foreignCommand(s.Commands[i].Words); l != Bash {

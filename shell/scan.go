@@ -37,7 +37,7 @@ func (s *Script) scan() marks {
 		m.wide = true
 		if r == utf8.RuneError && n == 1 {
 			m.mask = true
-			s.finding(InvalidUTF8, "a byte that is not UTF-8", i, 1)
+			s.finding("a byte that is not UTF-8", i, 1)
 		} else {
 			s.character(r, i, n)
 		}
@@ -46,9 +46,9 @@ func (s *Script) scan() marks {
 	return m
 }
 
-func (s *Script) finding(kind FindingKind, why string, at, n int) {
+func (s *Script) finding(why string, at, n int) {
 	if len(s.Findings) < maxFindings {
-		s.Findings = append(s.Findings, Finding{kind, why, Span{at, at + n}})
+		s.Findings = append(s.Findings, Finding{why, Span{at, at + n}})
 	}
 }
 
@@ -56,25 +56,25 @@ func (s *Script) control(c byte, at int, m *marks) {
 	switch c {
 	case '\r':
 		m.mask = true
-		s.finding(CarriageReturn, "a carriage return, which is part of the word", at, 1)
+		s.finding("a carriage return, which is part of the word", at, 1)
 	case 0:
 		m.nul = true
-		s.finding(NUL, "a NUL byte", at, 1)
+		s.finding("a NUL byte", at, 1)
 	default:
-		s.finding(Control, "a control character", at, 1)
+		s.finding("a control character", at, 1)
 	}
 }
 
 func (s *Script) character(r rune, at, n int) {
 	switch {
 	case isBidi(r):
-		s.finding(Bidi, "a character that reorders the text", at, n)
+		s.finding("a character that reorders the text", at, n)
 	case isInvisible(r):
-		s.finding(ZeroWidth, "a character that is not displayed", at, n)
+		s.finding("a character that is not displayed", at, n)
 	case unicode.IsSpace(r):
-		s.finding(Homograph, "a space that is part of the word", at, n)
+		s.finding("a space that is part of the word", at, n)
 	case r >= 0x80 && r < 0xa0:
-		s.finding(Control, "a control character", at, n)
+		s.finding("a control character", at, n)
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Script) homograph(w *Word, program bool) {
 	if alike == 0 || other > 0 || (!program && ascii == 0) {
 		return
 	}
-	s.finding(Homograph, "letters that look like ASCII ones", w.Span.Start, w.Span.End-w.Span.Start)
+	s.finding("letters that look like ASCII ones", w.Span.Start, w.Span.End-w.Span.Start)
 }
 
 func isDash(r rune) bool { return r >= 0x2010 && r <= 0x2015 || r == 0x2212 }

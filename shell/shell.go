@@ -21,7 +21,7 @@ package shell
 
 // String returns the name of the language.
 func (l Lang) String() string {
-	names := [...]string{"bash", "sh", "zsh", "PowerShell", "cmd"}
+	names := [...]string{"bash", "PowerShell", "cmd"}
 	if int(l) < len(names) {
 		return names[l]
 	}
@@ -34,8 +34,6 @@ type Lang uint8
 // The languages. PowerShell and Cmd text is recognised, never parsed.
 const (
 	Bash Lang = iota
-	POSIX
-	Zsh
 	PowerShell
 	Cmd
 )
@@ -43,8 +41,6 @@ const (
 // Options says how to read a script. A nil *Options is the zero value.
 type Options struct {
 	Lang        Lang              // zero: Bash
-	MaxBytes    int               // longest text that is parsed; zero: 1 MiB
-	MaxDepth    int               // deepest nesting that is parsed; zero: 1,000, which is also the most
 	MaxCommands int               // most commands that are reported; zero: 10,000
 	MaxWork     int               // most work to follow the text, in steps of about a microsecond; zero: 40,000
 	Vars        map[string]string // values known from outside, e.g. HOME; read only, nil is fine
@@ -110,26 +106,13 @@ const (
 	DynamicCode                   // code is put together at run time: eval, trap, alias, arithmetic on unknown text
 )
 
-// Finding is something suspicious that does not change what was parsed.
+// Finding is something suspicious that does not change how the text parses: a character that
+// reorders the text as displayed or is not displayed, a letter that looks like an ASCII one, a
+// control character.
 type Finding struct {
-	Kind FindingKind
 	Why  string
 	Span Span
 }
-
-// FindingKind says what is suspicious.
-type FindingKind uint8
-
-// The kinds of findings.
-const (
-	CarriageReturn FindingKind = iota // a CR, which is part of the word for the shell
-	NUL                               // a NUL byte, which the shell drops or stops at
-	InvalidUTF8                       // bytes that are not UTF-8
-	Bidi                              // a character that reorders the text as displayed
-	ZeroWidth                         // a character that is not displayed
-	Homograph                         // a letter or space that looks like an ASCII one, in a program name or path
-	Control                           // a control character, such as an escape sequence
-)
 
 // Nest is a set of places that a command sits in.
 type Nest uint32

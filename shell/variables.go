@@ -94,6 +94,7 @@ func (w *walker) unset(args []Word) {
 func (w *walker) setOptions(args []Word) {
 	for i := 0; i < len(args); i++ {
 		t := args[i].Text
+		flag := len(t) > 1 && (t[0] == '-' || t[0] == '+')
 		switch {
 		case !args[i].Known:
 			w.env.set("@", variable{why: "set"})
@@ -102,30 +103,36 @@ func (w *walker) setOptions(args []Word) {
 		case t == "--" || t == "-":
 			w.env.set("@", argList(args[i+1:]))
 			return
-		case t == "-o" || t == "+o":
-			i++
-			if i < len(args) && args[i].Text == "errexit" {
-				w.errexit = t == "-o"
-			}
-			w.keywords = w.keywords || t == "-o" && i < len(args) && (args[i].Text == "keyword" || !args[i].Known)
-		case len(t) > 1 && (t[0] == '-' || t[0] == '+') && strings.Trim(t[1:], "abefhkmnptuvxBCEHPTo") != "":
-			w.env.set("@", variable{why: "set with an unknown option"})
-			return
-		case len(t) > 1 && (t[0] == '-' || t[0] == '+'):
-			if strings.Contains(t, "e") {
-				w.errexit = t[0] == '-'
-			}
-			w.keywords = w.keywords || t[0] == '-' && strings.Contains(t, "k")
-			if strings.HasSuffix(t, "o") {
-				if i++; i < len(args) && args[i].Text == "keyword" {
-					w.keywords = true
-				}
-			}
-		default:
+		case !flag:
 			w.env.set("@", argList(args[i:]))
 			return
+		case strings.Trim(t[1:], "abefhkmnptuvxBCEHPTo") != "":
+			w.env.set("@", variable{why: "set with an unknown option"})
+			return
+		}
+		w.setLetters(t)
+		if strings.HasSuffix(t, "o") {
+			if i++; i < len(args) {
+				w.setNamed(t, args[i])
+			}
 		}
 	}
+}
+
+// setLetters follows `set -ek`.
+func (w *walker) setLetters(t string) {
+	if strings.Contains(t, "e") {
+		w.errexit = t[0] == '-'
+	}
+	w.keywords = w.keywords || t[0] == '-' && strings.Contains(t, "k")
+}
+
+// setNamed follows `set -o errexit`, and `+o`; t is the word with the o.
+func (w *walker) setNamed(t string, name Word) {
+	if name.Text == "errexit" {
+		w.errexit = t[0] == '-'
+	}
+	w.keywords = w.keywords || t[0] == '-' && (name.Text == "keyword" || !name.Known)
 }
 
 func (w *walker) shift(args []Word) {

@@ -11,35 +11,49 @@ type walker struct {
 	opts   Options
 	engine engine
 	plain  plainTree
+	text   text
+	env    env
+	place
+	later
 
-	text  text
-	env   env
-	nest  Nest
-	stdin int // index of the command that feeds the current one, or -1
-	piped piped
-
-	aliases  map[string][]string // all that an alias was ever given
+	aliases  map[string][]string // every meaning that an alias was given
 	aliasing []string            // aliases being followed
-	traps    []trap
-	bombs    []bomb   // values that run a command if arithmetic ever sees them
-	defused  []string // texts that arithmetic has been followed into
 	frames   []frame
-	loops    int  // loops around the current command
-	heredocs int  // here-documents met
+	seen     seen
+}
+
+// place is where the walker is.
+type place struct {
+	nest     Nest
+	stdin    int // index of the command that feeds the current one, or -1
+	piped    piped
+	loops    int  // around the current command
 	printed  int  // substitutions around the current text, which bash prints and parses again
 	calls    int  // functions, evals and aliases around the current command
 	returned bool // a return, break or continue was met since the flag was cleared
+	testing  bool // inside [[ ]]
 	keywords bool // set -k: words NAME=value anywhere in a command are assignments
 	errexit  bool // set -e: a command that fails ends the script
-	stopped  bool // a limit was reached
-	testing  bool // inside [[ ]]
-	extended bool // an extended pattern was met
-	vague    bool // arithmetic on an unknown variable was met
 }
 
-// borrowWalker takes a walker from the pool of its language.
+// later is code that runs when the script ends, or when arithmetic meets it.
+type later struct {
+	traps   []trap
+	bombs   []bomb   // values that run a command if arithmetic ever sees them
+	defused []string // texts that arithmetic has been followed into
+	vague   bool     // arithmetic on an unknown variable was met
+}
+
+// seen is what the walker met once.
+type seen struct {
+	heredocs int  // here-documents so far
+	stopped  bool // a limit was reached
+	extended bool // an extended pattern was met
+}
+
+// borrowWalker takes a walker from the pool.
 func borrowWalker(s *Script, o Options) *walker {
-	w := parsers[o.Lang].Get().(*walker)
+	w := walkers.Get().(*walker)
 	w.out, w.opts, w.stdin = s, o, -1
 	w.env.dir, w.env.given = &unmoved, o.Vars
 	return w
@@ -55,7 +69,7 @@ func (w *walker) release() {
 		w.out.Commands = w.out.Commands[:w.opts.MaxCommands]
 	}
 	w.plain.release()
-	parser, plain, lang, vars, log := w.engine.parser, w.plain, w.opts.Lang, w.env.vars, w.env.log
+	parser, plain, vars, log := w.engine.parser, w.plain, w.env.vars, w.env.log
 	*w = walker{}
 	w.engine.parser, w.plain = parser, plain
 	if len(vars) <= 16 && cap(log) <= 64 { // usual scripts: their room is used again
@@ -63,12 +77,12 @@ func (w *walker) release() {
 		clear(log)
 		w.env.vars, w.env.log = vars, log[:0]
 	}
-	parsers[lang].Put(w)
+	walkers.Put(w)
 }
 
 // step counts work; it reports false when there was too much.
 func (w *walker) step() bool {
-	if w.stopped {
+	if w.seen.stopped {
 		return false
 	}
 	if !w.afford(stepCost) {
@@ -95,8 +109,8 @@ func (w *walker) forget(why string) {
 }
 
 func (w *walker) halt(kind GapKind, why string) {
-	if !w.stopped {
-		w.stopped = true
+	if !w.seen.stopped {
+		w.seen.stopped = true
 		w.out.gap(kind, why, Span{0, len(w.out.Source)})
 	}
 }
@@ -183,7 +197,7 @@ func (w *walker) output() output {
 }
 
 func (w *walker) truncate(o output) {
-	if w.stopped {
+	if w.seen.stopped {
 		return
 	}
 	w.env.epoch++ // what was written down for functions is gone, too
@@ -206,9 +220,9 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 		if !w.step() {
 			return
 		}
-		docs := w.heredocs
+		docs := w.seen.heredocs
 		w.stmt(s)
-		if w.heredocs > docs && w.printed > 0 && i+1 < len(list) {
+		if w.seen.heredocs > docs && w.printed > 0 && i+1 < len(list) {
 			// Bash 5.2 prints a substitution and parses it again, and loses a semicolon there.
 			w.gap(Syntax, "a here-document inside a substitution, with commands after it", s)
 		}

@@ -8,16 +8,21 @@ import (
 
 // builder expands one word of the source into the words that the shell would see.
 type builder struct {
-	w        *walker
-	dst      []Word
-	f        Word // the word being built
-	buf      []byte
-	rest     []byte // what is known after something dynamic
-	start    int    // offsets of the source word in the text
-	end      int
-	has      bool // there is a word, if only an empty one
-	frozen   bool // something dynamic was met: the known part has ended
-	loose    bool // the shape does not stand for all that the word may be
+	w      *walker
+	dst    []Word
+	f      Word // the word being built
+	buf    []byte
+	rest   []byte // what is known after something dynamic
+	start  int    // offsets of the source word in the text
+	end    int
+	has    bool // there is a word, if only an empty one
+	frozen bool // something dynamic was met: the known part has ended
+	loose  bool // the shape does not stand for all that the word may be
+	wordRules
+}
+
+// wordRules says how the place of a word changes its expansion.
+type wordRules struct {
 	whole    bool // one word whatever happens: an assignment, a test, ...
 	assign   bool // tildes count after a colon, too
 	document bool // inside a here-document
@@ -224,9 +229,6 @@ func (b *builder) parts(list []syntax.WordPart) {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			b.lit(p.Value, i == 0, i == len(list)-1)
-			if b.w.opts.Lang == POSIX && i+1 < len(list) && strings.HasSuffix(p.Value, "$") {
-				b.unknown("$'...', which not every sh knows", false)
-			}
 		case *syntax.SglQuoted:
 			b.single(p)
 		case *syntax.DblQuoted:
@@ -250,20 +252,7 @@ func (b *builder) lit(s string, first, last bool) {
 	if hasGlob(s, !last) {
 		b.f.Glob = !b.whole
 	}
-	if b.w.opts.Lang == Zsh {
-		b.zshLit(s, first)
-	}
 	b.add(unescape(s))
-}
-
-// zshLit looks for what only zsh finds in a literal.
-func (b *builder) zshLit(s string, first bool) {
-	if first && len(s) > 1 && s[0] == '=' && !b.whole {
-		b.unknown("=, which is the path of a program", true)
-	}
-	if strings.HasPrefix(s, "(") && strings.ContainsAny(s, "e+:$`'\"") {
-		b.w.out.gap(DynamicCode, "a pattern that may run code", b.w.text.span(b.start, b.end))
-	}
 }
 
 // tildePrefix reports whether the tilde that s starts with is expanded: what
@@ -431,8 +420,8 @@ func (b *builder) extGlob(p *syntax.ExtGlob) {
 	if strings.ContainsAny(p.Pattern.Value, "$`'\"\\<>;&#\n") {
 		b.w.gap(Syntax, "code inside an extended pattern", p)
 	}
-	if !b.w.testing && !b.w.extended {
-		b.w.extended = true // looked up, or said, once
+	if !b.w.testing && !b.w.seen.extended {
+		b.w.seen.extended = true // looked up, or said, once
 		if !strings.Contains(b.w.out.Source, "extglob") {
 			b.w.gap(Syntax, "an extended pattern, but extglob is not set", p)
 		}
