@@ -85,7 +85,7 @@ func TestConfirmationOnAGate(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, m := &bench{}, &script{turns: []*genai.Content{calls("deploy", map[string]any{"to": "prod"})}}
-		a := newApp(t, newAgent(t, "root", m, []tool.Tool{b.tool(t, "deploy")}), newPlugin(t, g))
+		a := newApp(t, newAgent(t, "root", m, []tool.Tool{b.tool(t, "deploy")}), newPlugin(t, adkplugin.Gate(g)))
 		a.answer(confirmed, a.say("go")...)
 		if (len(b.ran) == 1) != confirmed {
 			t.Errorf("confirmed %v: ran %q, heard %v", confirmed, b.ran, m.heard)

@@ -17,12 +17,24 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	obstatgate "github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/adkfluent"
 )
 
 // A Guard answers calls. An error denies.
 type Guard interface {
 	Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error)
+}
+
+// Gate returns the Guard that answers with a gate, and waits for its people.
+func Gate(g *obstatgate.Gate) Guard { return gateGuard{g} }
+
+type gateGuard struct{ gate *obstatgate.Gate }
+
+// Authorize puts the call to the gate.
+func (g gateGuard) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
+	d, err := g.gate.Authorize(ctx, call, nil)
+	return d.Decision, err
 }
 
 // Policy returns the Guard that answers with a policy alone; a nil policy denies

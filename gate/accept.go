@@ -168,8 +168,8 @@ func rulesOf(offers []approval.Offer) ([]obstat.Offer, error) {
 // accept writes an accepted rule to the dialect's own file, after trying it once
 // more: the answer may have been taken by a process that knows no policy. It is
 // in force when accept returns.
-func (t *turn) accept(ctx context.Context, r *approval.Request, a *approval.Answer) error {
-	g := t.j.by
+func (p *passage) accept(ctx context.Context, r *approval.Request, a *approval.Answer) error {
+	g := p.j.by
 	if err := g.checkAnswer(r, a); err != nil {
 		return err
 	}

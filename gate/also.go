@@ -23,16 +23,16 @@ const (
 // also tries each offer on the calls that asked lately, so that whoever takes one sees what
 // else it lets through, and in the file that it would be written to. What cannot be looked
 // up is left out: nothing hangs on it.
-func (t *turn) also(ctx context.Context, offers []approval.Offer) {
+func (p *passage) also(ctx context.Context, offers []approval.Offer) {
 	for i := range offers {
 		o := &offers[i]
 		rules, err := rulesOf(o.Rules())
 		if err != nil {
 			continue
 		}
-		if f, ok := t.j.by.opts.Policy.(*Files); ok {
-			if o.File = f.into(t.j.From.Loaded); o.File != "" {
-				_, err = t.j.From.Written(o.File, rules...)
+		if f, ok := p.j.by.opts.Policy.(*Files); ok {
+			if o.File = f.into(p.j.From.Loaded); o.File != "" {
+				_, err = p.j.From.Written(o.File, rules...)
 			} else {
 				err = errNotOurs
 			}
@@ -40,8 +40,8 @@ func (t *turn) also(ctx context.Context, offers []approval.Offer) {
 				o.File, o.NoFile = "", firstLine(err.Error())
 			}
 		}
-		if store, err := t.g.keeps(ctx); err == nil {
-			o.Also = Also(ctx, store, t.j.From.Loaded, t.call, rules)
+		if store, err := p.g.keeps(ctx); err == nil {
+			o.Also = Also(ctx, store, p.j.From.Loaded, p.call, rules)
 		}
 	}
 }

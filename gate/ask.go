@@ -15,89 +15,46 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// ask settles a call that asks: by a grant, or by a human.
-func (t *turn) ask(ctx context.Context, d obstat.Decision) obstat.Decision {
-	if asks := t.j.by.opts.Asks; asks != nil && len(d.Faults) == 0 {
-		asked := time.Now()
-		approved, by, err := asks(ctx, t.call)
-		t.waited(asked)
-		switch {
-		case err != nil:
-			return d.Refuse(fault(unasked + "the server cannot be asked: " + err.Error()))
-		case !approved:
-			return d.Refuse(by)
-		default:
-			return approve(d, by)
-		}
+// ask settles a call that asks, or returns the request that it waits for.
+func (p *passage) ask(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
+	if r := p.earlier(ctx); r != nil {
+		return d, r
 	}
-	d, req := t.inquire(ctx, d)
+	d, req := p.inquire(ctx, d)
 	if req == nil {
-		return d
+		return d, nil
 	}
-	if err := t.g.append(ctx, t.asked(req)); err != nil {
+	if p.terms.Ask != Put {
+		p.request = req
+		return p.wait(ctx, d, req), nil
+	}
+	if err := p.put(ctx, req); err != nil {
+		return d.Refuse(fault("nobody could be asked: " + err.Error())), nil
+	}
+	return d, req
+}
+
+// wait puts a request to humans and waits for their answer.
+func (p *passage) wait(ctx context.Context, d obstat.Decision, req *approval.Request) obstat.Decision {
+	if err := p.g.append(ctx, p.askRecord(req)); err != nil {
 		return d.Refuse(fault("nobody was asked, for the ledger cannot be written: " + err.Error()))
 	}
 	asked := time.Now()
-	r, err := t.j.by.Broker().Ask(ctx, req)
-	t.waited(asked)
+	r, err := p.j.by.Broker().Ask(ctx, req)
+	p.waited(asked)
 	if err != nil {
 		return d.Refuse(fault("nobody could be asked: " + err.Error()))
 	}
-	if r, err = t.j.by.use(ctx, r, approval.Claiming{By: t.call.Agent, Digest: t.digest}); err != nil {
+	if r, err = p.j.by.use(ctx, r, approval.Claiming{By: p.call.Agent, Digest: p.digest}); err != nil {
 		return d.Refuse(fault("it was answered, but that could not be taken down: " + err.Error()))
 	}
-	t.log(r)
-	return t.settle(ctx, d, r)
+	p.log(r)
+	return p.settle(ctx, d, r)
 }
 
 // waited takes the time since people were asked out of what the decision took: a chart of that
 // would show how long they were at lunch.
-func (t *turn) waited(since time.Time) { t.began = t.began.Add(time.Since(since)) }
-
-// Put decides a call as Authorize does, without waiting: where a human has to
-// answer, the request is put and returned, and [Gate.Resume] decides the call
-// once it is answered. Without a request the decision is final and in the
-// ledger. The offers, if any, are proposed in place of the dialect's own.
-func (g *Gate) Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error) {
-	t := g.begin(ctx, call)
-	t.proposed = offers
-	return t.decide(ctx)
-}
-
-// A Question is what a caller says of the request that a call may become.
-type Question struct {
-	// ID is the request's; "" makes one. A call whose request is there is denied.
-	ID string
-	// Claimed: the call's user is the agent's word alone; see [approval.Request].
-	Claimed bool
-}
-
-// PutAs is [Gate.Put] with what is known of the request.
-func (g *Gate) PutAs(ctx context.Context, q Question, call *obstat.Call) (obstat.Decision, *approval.Request, error) {
-	t := g.begin(ctx, call)
-	t.question = q
-	return t.decide(ctx)
-}
-
-// decide puts a request where the policy asks, or writes the decision down.
-func (t *turn) decide(ctx context.Context) (obstat.Decision, *approval.Request, error) {
-	d := t.j.Decision
-	if d.Verdict == obstat.Ask {
-		req := t.earlier(ctx)
-		if req != nil {
-			return d, req, nil
-		}
-		if d, req = t.inquire(ctx, d); req != nil {
-			err := t.put(ctx, req)
-			if err == nil {
-				return d, req, nil
-			}
-			d = d.Refuse(fault("nobody could be asked: " + err.Error()))
-		}
-	}
-	d, err := t.finish(ctx, d)
-	return d, nil, err
-}
+func (p *passage) waited(since time.Time) { p.began = p.began.Add(time.Since(since)) }
 
 // A Keeper is a Store that keeps a request and records about it in one commit.
 type Keeper interface {
@@ -106,11 +63,11 @@ type Keeper interface {
 
 // put puts a request to humans, and writes down that it is put: before anybody can
 // answer it, or at once where the store keeps both.
-func (t *turn) put(ctx context.Context, req *approval.Request) error {
-	g, broker, rec := t.g, t.j.by.Broker(), t.asked(req)
+func (p *passage) put(ctx context.Context, req *approval.Request) error {
+	g, broker, rec := p.g, p.j.by.Broker(), p.askRecord(req)
 	g.mu.Lock()
 	both, ok := g.store.(Keeper)
-	ok = ok && g == t.j.by && !g.opts.NoRecord && g.opts.Ledger == ledger.Appender(g.store)
+	ok = ok && g == p.j.by && !g.opts.NoRecord && g.opts.Ledger == ledger.Appender(g.store)
 	mask, err := g.masker()
 	g.mu.Unlock()
 	if ok && err == nil {
@@ -125,11 +82,11 @@ func (t *turn) put(ctx context.Context, req *approval.Request) error {
 
 // earlier returns a request for the same call that is still open, or nil. What
 // cannot be looked up is asked anew.
-func (t *turn) earlier(ctx context.Context) *approval.Request {
-	if !t.g.opts.TakeUp || len(t.j.Faults) > 0 {
+func (p *passage) earlier(ctx context.Context) *approval.Request {
+	if !p.terms.TakeUp || p.terms.Ask != Put || len(p.j.Faults) > 0 {
 		return nil
 	}
-	store, err := t.j.by.keeps(ctx)
+	store, err := p.j.by.keeps(ctx)
 	if err != nil {
 		return nil
 	}
@@ -141,7 +98,7 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 			if state == approval.Approved {
 				until = r.ClaimBy
 			}
-			if c := &r.Call; r.Digest == t.digest && c.Agent == t.call.Agent && c.User == t.call.User && c.Dir == t.call.Dir && c.Channel == t.call.Channel && now.Before(until) {
+			if c := &r.Call; r.Digest == p.digest && c.Agent == p.call.Agent && c.User == p.call.User && c.Dir == p.call.Dir && c.Channel == p.call.Channel && now.Before(until) {
 				return r
 			}
 		}
@@ -152,85 +109,83 @@ func (t *turn) earlier(ctx context.Context) *approval.Request {
 // inquire settles a call that asks without a human, by a grant or because
 // nobody can be asked, or makes the request for one. Without a request the decision
 // stands.
-func (t *turn) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
-	j := t.j
+func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
+	j := p.j
 	if len(d.Faults) > 0 {
 		return d.Refuse(fault("nobody can approve a call that could not be judged")), nil
 	}
-	gr, err := t.granted(ctx)
+	gr, err := p.granted(ctx)
 	switch {
-	case err != nil && !j.by.opts.NoWait: // who asks by himself needs no grant
+	case err != nil && p.terms.Ask != Leave: // an agent that asks by itself needs no grant
 		return d.Refuse(fault("what was granted before cannot be looked up, and nobody can be asked: " + err.Error())), nil
 	case gr != nil:
-		t.request, t.grant = gr.Request, gr
+		p.asked, p.grant = gr.Request, gr
 		return approve(d, byGrant(gr)), nil
 	}
-	if leaves := j.by.opts.Leaves; leaves != nil {
-		if why := leaves(&d); why != "" {
-			d.Note = strings.TrimPrefix(d.Note+"; "+why, "; ")
-			return d, nil
-		}
+	if settled := p.settledByFace(ctx, &d); settled != nil {
+		return *settled, nil
 	}
-	if before := j.by.opts.Before; before != nil {
-		if words := before(t.call); words != "" {
-			return approve(d, obstat.By{Kind: obstat.ByPerson, Note: words}), nil
-		}
-	}
-	if n := len(t.call.Input); n > maxInput && !j.by.opts.NoWait {
+	if n := len(p.call.Input); n > maxInput && p.terms.Ask != Leave {
 		return d.Refuse(fault(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))), nil
 	}
 	switch {
 	case j.self: // no rule settles that, so none is offered
-	case t.proposed != nil:
-		d.Offers = j.From.Tried(&j.Call, t.world, t.proposed)
+	case p.terms.Offers != nil:
+		d.Offers = j.From.Tried(&j.Call, p.world, p.terms.Offers)
 	default:
-		d.Offers = j.From.Offers(&j.Call, t.world, &d)
+		d.Offers = j.From.Offers(&j.Call, p.world, &d)
 	}
-	if j.by.opts.NoWait {
+	if p.terms.Ask == Leave {
 		return d, nil
 	}
 	var expires time.Time
 	if j.by.opts.Waits != nil {
 		limit, why := j.by.opts.Waits()
 		if why != "" {
-			return d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: unasked + why}), nil
+			return d.Refuse(late("%s", unasked+why)), nil
 		}
 		expires = time.Now().Add(limit)
 	}
 	if _, err := j.by.keeps(ctx); err != nil {
 		return d.Refuse(fault(unasked + "nobody can be asked, for the store cannot be opened: " + err.Error())), nil
 	}
-	req := t.makeRequest(ctx, &d)
+	req := p.makeRequest(ctx, &d)
 	if why := req.Void(); why != "" {
-		return d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: unasked + why}), nil
+		return d.Refuse(late("%s", unasked+why)), nil
 	}
-	req.Expires, t.request = expires, req.ID
+	req.Expires, p.asked = expires, req.ID
 	return d, req
+}
+
+// settledByFace returns the decision where [Terms].Settle makes one, nil where a
+// person has to be asked.
+func (p *passage) settledByFace(ctx context.Context, d *obstat.Decision) *obstat.Decision {
+	if p.terms.Settle == nil {
+		return nil
+	}
+	asked := time.Now()
+	s, err := p.terms.Settle(ctx, p.call, d)
+	p.waited(asked)
+	var out obstat.Decision
+	switch {
+	case err != nil:
+		out = d.Refuse(fault(unasked + err.Error()))
+	case s == nil:
+		return nil
+	case s.Verdict == obstat.Allow:
+		out = approve(*d, s.By)
+	case s.Verdict == obstat.Ask:
+		out = *d
+		out.Note = join(out.Note, s.By.Note)
+	default:
+		out = d.Refuse(s.By)
+	}
+	return &out
 }
 
 // unasked begins every denial of a call that needs an answer that nobody was
 // asked for.
 const unasked = "this call needs a person's approval; no person has refused it, but "
-
-// Granted decides a call that asks by what was granted before, and tells whether
-// that settles it. Nobody is asked and nothing is written down.
-func (g *Gate) Granted(ctx context.Context, call *obstat.Call) (obstat.Decision, *approval.Grant) {
-	c := *call
-	t := &turn{g: g, call: &c, digest: c.DigestText(), world: g.world()}
-	t.j = g.judge(ctx, &c, t.world)
-	d := t.j.Decision
-	if d.Verdict != obstat.Ask || len(d.Faults) > 0 {
-		return d, nil
-	}
-	gr, err := t.granted(ctx)
-	if err != nil || gr == nil {
-		return d, nil
-	}
-	if d = approve(d, byGrant(gr)); d.Verdict != obstat.Allow {
-		gr = nil
-	}
-	return d, gr
-}
 
 // byGrant says that an earlier answer settles a call.
 func byGrant(gr *approval.Grant) obstat.By {
@@ -239,6 +194,11 @@ func byGrant(gr *approval.Grant) obstat.By {
 
 // fault says what went wrong with asking.
 func fault(note string) obstat.By { return obstat.By{Kind: obstat.ByFault, Note: note} }
+
+// late says why an ask ended without an answer.
+func late(format string, args ...any) obstat.By {
+	return obstat.By{Kind: obstat.ByTimeout, Note: fmt.Sprintf(format, args...)}
+}
 
 // approve turns an ask into what its approval makes of it. What cannot be
 // approved is refused: after an ask, nothing asks again.
@@ -253,12 +213,12 @@ func approve(d obstat.Decision, by obstat.By) obstat.Decision {
 // granted returns a grant that settles the call, or nil. What would change what
 // guards the agent is asked every time: a file that is copied over the policy is
 // not the file that it was when somebody said yes.
-func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
-	may := t.j.by.opts.MayGrant
-	if t.j.self || may != nil && !may() {
+func (p *passage) granted(ctx context.Context) (*approval.Grant, error) {
+	may := p.j.by.opts.MayGrant
+	if p.j.self || may != nil && !may() {
 		return nil, nil
 	}
-	store, err := t.j.by.keeps(ctx)
+	store, err := p.j.by.keeps(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -267,11 +227,11 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, digest := approval.Keys(t.call), t.digest
+	keys, digest := approval.Keys(p.call), p.digest
 	var rules []obstat.Offer
 	var last *approval.Grant
 	for _, gr := range grants {
-		if gr.Covers(keys, t.call.Tool, digest, now) {
+		if gr.Covers(keys, p.call.Tool, digest, now) {
 			return gr, nil
 		}
 		if len(gr.Rules) == 0 || !gr.For(keys, now) {
@@ -283,30 +243,30 @@ func (t *turn) granted(ctx context.Context) (*approval.Grant, error) {
 	}
 	// Rules that were granted are tried as if they stood in the policy, so that
 	// a deny or a safety ask is as strong as ever.
-	if len(rules) > 0 && t.allowedWith(rules) {
+	if len(rules) > 0 && p.allowedWith(rules) {
 		return last, nil
 	}
 	return nil, nil
 }
 
-func (t *turn) allowedWith(rules []obstat.Offer) bool {
-	pol, err := t.j.From.With(rules...)
-	return err == nil && t.g.decide(context.Background(), pol, &t.j.Call, t.world).Verdict == obstat.Allow
+func (p *passage) allowedWith(rules []obstat.Offer) bool {
+	pol, err := p.j.From.With(rules...)
+	return err == nil && p.g.decide(context.Background(), pol, &p.j.Call, p.world).Verdict == obstat.Allow
 }
 
 // makeRequest makes the request for a decision that asks.
-func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
-	j := t.j
-	r := &approval.Request{ID: cmp.Or(t.question.ID, approval.NewID("req_")), Claimed: t.question.Claimed, Call: j.Call, Digest: t.digest, About: j.by.masks(mainText(t.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
-		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(t.analysis())}
+func (p *passage) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
+	j := p.j
+	r := &approval.Request{ID: cmp.Or(p.terms.Request, approval.NewID("req_")), Claimed: p.terms.Claimed, Call: j.Call, Digest: p.digest, About: j.by.masks(mainText(p.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
+		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(p.analysis())}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))
 	}
 	if d.Rule != nil {
 		r.Rule, r.Pos = d.Rule.String(), d.Rule.Pos
 	}
-	r.Offers = t.offers(d.Offers)
-	t.also(ctx, r.Offers)
+	r.Offers = p.offers(d.Offers)
+	p.also(ctx, r.Offers)
 	if j.by.opts.Who != nil {
 		r.Who = j.by.opts.Who(&j.Call, d)
 	}
@@ -316,7 +276,7 @@ func (t *turn) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Re
 
 // offers returns the offers as a request carries them. Those that settle the
 // call only together are one.
-func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
+func (p *passage) offers(offers []obstat.Offer) (out []approval.Offer) {
 	for i := range offers {
 		o := &offers[i]
 		rule, err := json.Marshal(&o.Rule)
@@ -325,7 +285,7 @@ func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
 		}
 		out = append(out, approval.Offer{Text: o.Text, Rule: rule, List: o.List})
 	}
-	if len(out) > 1 && !t.allowedWith(offers[:1]) {
+	if len(out) > 1 && !p.allowedWith(offers[:1]) {
 		out[0].And = out[1:]
 		out = out[:1]
 	}
@@ -333,9 +293,9 @@ func (t *turn) offers(offers []obstat.Offer) (out []approval.Offer) {
 }
 
 // analysis returns what the call would do.
-func (t *turn) analysis() *effect.Analysis {
-	c := &t.j.Call
-	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: t.g.opts.World}})
+func (p *passage) analysis() *effect.Analysis {
+	c := &p.j.Call
+	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: p.g.opts.World}})
 }
 
 // maxEffects bounds how many effects a request lists.
@@ -362,23 +322,23 @@ func effectsOf(a *effect.Analysis) (out []approval.Effect) {
 }
 
 // settle turns what happened to a request into a decision.
-func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Request) obstat.Decision {
+func (p *passage) settle(ctx context.Context, d obstat.Decision, r *approval.Request) obstat.Decision {
 	if r.State != approval.Approved {
 		return d.Refuse(byRequest(r))
 	}
 	said := r.Agreed()
 	if said.Input != nil {
-		return t.edited(ctx, d, &said)
+		return p.edited(ctx, d, &said)
 	}
 	by := byRequest(r)
 	switch said.Scope {
 	case approval.Always:
 		// Who said so is written down before the file says it.
-		if err := t.g.append(ctx, t.before...); err != nil {
+		if err := p.g.append(ctx, p.before...); err != nil {
 			return d.Refuse(fault("the answer could not be written to the ledger: " + err.Error()))
 		}
-		t.before = nil
-		err := t.accept(ctx, r, &said)
+		p.before = nil
+		err := p.accept(ctx, r, &said)
 		if err != nil && !errors.Is(err, errWaits) {
 			return d.Refuse(fault(by.Note + ", with a rule that could not be kept, so that it does not run: " + err.Error()))
 		}
@@ -387,7 +347,7 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 		}
 	case approval.Once, "":
 	default:
-		if err := t.keepGrant(ctx, r, &said); err != nil {
+		if err := p.keepGrant(ctx, r, &said); err != nil {
 			by.Note += "; it holds for this once: " + err.Error()
 		}
 	}
@@ -397,8 +357,8 @@ func (t *turn) settle(ctx context.Context, d obstat.Decision, r *approval.Reques
 // keepGrant writes down the grant that an answer left behind. One with a rule is
 // tried once more: the answer may have been taken by a process that knows no
 // policy. What does not pass is taken back.
-func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.Answer) error {
-	store, err := t.j.by.keeps(ctx)
+func (p *passage) keepGrant(ctx context.Context, r *approval.Request, a *approval.Answer) error {
+	store, err := p.j.by.keeps(ctx)
 	if err != nil {
 		return err
 	}
@@ -406,17 +366,17 @@ func (t *turn) keepGrant(ctx context.Context, r *approval.Request, a *approval.A
 	if err != nil {
 		return err
 	}
-	bad := t.j.by.checkAnswer(r, a)
+	bad := p.j.by.checkAnswer(r, a)
 	for _, gr := range grants {
 		if gr.Request != r.ID {
 			continue
 		}
-		t.before = append(t.before, GrantRecord(gr, ""))
+		p.before = append(p.before, GrantRecord(gr, ""))
 		if bad != nil {
 			if err := store.Revoke(ctx, gr.ID, time.Now()); err != nil {
 				return err
 			}
-			t.before = append(t.before, GrantRecord(gr, "obstat"))
+			p.before = append(p.before, GrantRecord(gr, "obstat"))
 		}
 	}
 	return bad
@@ -427,9 +387,6 @@ const usedWords = "this request was decided before, and an answer is for one run
 // byRequest says how a request ended: whether a person spoke, the clock did, or the asker went
 // away.
 func byRequest(r *approval.Request) obstat.By {
-	late := func(format string, args ...any) obstat.By {
-		return obstat.By{Kind: obstat.ByTimeout, Note: fmt.Sprintf(format, args...)}
-	}
 	switch r.State {
 	case approval.Expired:
 		return late("nobody answered within %s; no human refused it, but it does not run", r.Expires.Sub(r.Created).Round(time.Second))
@@ -470,11 +427,11 @@ func byPeople(r *approval.Request) obstat.By {
 
 // edited decides the call with the arguments a human changed: it is another
 // call, and what is denied stays denied.
-func (t *turn) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
-	other := *t.call
+func (p *passage) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
+	other := *p.call
 	other.Input = a.Input
-	again := t.g.judge(ctx, &other, t.world)
-	t.given = a.Input
+	again := p.g.judge(ctx, &other, p.world, p.terms.Doubt)
+	p.given = a.Input
 	if again.Verdict == obstat.Deny || len(again.Faults) > 0 {
 		out := again.Decision
 		out.Verdict = obstat.Deny

@@ -119,16 +119,16 @@ func TestResume(t *testing.T) {
 			if _, err := b.Broker().Answer(t.Context(), r.ID, tt.answer); err != nil {
 				t.Fatal(err)
 			}
-			d, err := b.Resume(t.Context(), r.ID)
+			d, err := b.Resume(t.Context(), r.ID, nil)
 			check(t, d, tt.want, tt.says)
 			if err != nil {
 				t.Error(err)
 			}
-			if d, _ := b.Resume(t.Context(), r.ID); d.Verdict != obstat.Deny {
+			if d, _ := b.Resume(t.Context(), r.ID, nil); d.Verdict != obstat.Deny {
 				t.Errorf("a second time: %s", d.Reason())
 			}
 		}
-		if d, err := b.Resume(t.Context(), "nothing"); err == nil || d.Verdict != obstat.Deny {
+		if d, err := b.Resume(t.Context(), "nothing", nil); err == nil || d.Verdict != obstat.Deny {
 			t.Errorf("%v %v", d, err)
 		}
 	})
@@ -182,12 +182,12 @@ func TestBrokenSaidOnce(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "obstat.json"), []byte(`{"obstat":1,"a":1,"b":2}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir(), NoPins: true}, NoWait: true, NoStart: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir(), NoPins: true}, NoStart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"ls"}`), Dir: dir})
+	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"ls"}`), Dir: dir}, &gate.Terms{Ask: gate.Leave})
 	if d.Verdict != obstat.Deny || strings.Count(d.Reason(), "cannot be loaded") != 1 {
 		t.Errorf("%s: %s", d.Verdict, d.Reason())
 	}

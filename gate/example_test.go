@@ -21,7 +21,7 @@ func Guarded(g *gate.Gate, name string, tool Tool, who obstat.Call) Tool {
 	return func(ctx context.Context, input json.RawMessage) (string, error) {
 		call := who
 		call.Tool, call.Input = name, input
-		d, err := g.Authorize(ctx, &call) // waits for a human where it has to
+		d, err := g.Authorize(ctx, &call, nil) // waits for a human where it has to
 		switch {
 		case err != nil:
 			return "", err

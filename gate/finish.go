@@ -14,29 +14,29 @@ import (
 
 // finish writes the decision down and hands it out. What cannot be written down
 // is denied.
-func (t *turn) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
-	g := t.g
-	if t.j.broken != nil && !t.j.Bounded {
-		d.Note = join(d.Note, brokenWords(t.j.broken))
+func (p *passage) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
+	g := p.g
+	if p.j.broken != nil && !p.j.Bounded {
+		d.Note = join(d.Note, brokenWords(p.j.broken))
 	}
-	if err := t.remember(&d); err != nil {
+	if err := p.remember(&d); err != nil {
 		err = fmt.Errorf("what the session has done could not be kept: %w", err)
 		d = d.Refuse(fault(err.Error() + "; rules hang on it"))
 	}
-	if silent := g.opts.Silent; silent != nil && d.Verdict == obstat.Allow {
+	if silent := p.terms.Silent; silent != nil && d.Verdict == obstat.Allow {
 		d.Note = join(d.Note, silent(&d))
 	}
 	if g.opts.NoRecord {
 		return d, nil
 	}
-	rec := t.record(&d)
-	rec.Nanos = time.Since(t.began).Nanoseconds()
-	return t.hand(d, g.append(context.WithoutCancel(ctx), append(t.before, rec)...))
+	rec := p.record(&d)
+	rec.Nanos = time.Since(p.began).Nanoseconds()
+	return p.hand(d, g.append(context.WithoutCancel(ctx), append(p.before, rec)...))
 }
 
 // hand returns a decision that was written down, or that it could not be.
-func (t *turn) hand(d obstat.Decision, err error) (obstat.Decision, error) {
-	g := t.g
+func (p *passage) hand(d obstat.Decision, err error) (obstat.Decision, error) {
+	g := p.g
 	g.mu.Lock()
 	g.lost = err
 	g.mu.Unlock()
@@ -63,51 +63,6 @@ func (g *Gate) Mend(ctx context.Context) error {
 	return err
 }
 
-// Resume takes up a request whose asker ended before it was answered, perhaps in
-// another process: it waits for the answer and decides the request's call, by
-// the policy of now. What was decided once is not decided again: an approval is
-// for one run.
-func (g *Gate) Resume(ctx context.Context, request string) (obstat.Decision, error) {
-	return g.Claim(ctx, request, approval.Claiming{})
-}
-
-// Claim does what Resume does, for a caller that says who it is, which call it is
-// about to run, and that it will report the outcome; see [approval.Broker.Claim].
-// An approval that was given under another policy counts where the policy of now
-// asks the same question, and is used up without one where it does not.
-func (g *Gate) Claim(ctx context.Context, request string, c approval.Claiming) (obstat.Decision, error) {
-	broker, err := g.asks(ctx)
-	if err != nil {
-		return obstat.Decision{By: fault(""), Note: err.Error()}, err
-	}
-	r, err := broker.Wait(ctx, request)
-	began := time.Now()
-	if err == nil {
-		r, err = g.use(ctx, r, c)
-	}
-	if err != nil {
-		return obstat.Decision{By: fault(""), Note: err.Error()}, err
-	}
-	t := &turn{g: g, call: &r.Call, digest: r.Digest, began: began, world: g.world(), request: r.ID}
-	if r.State != approval.Approved {
-		return t.unapproved(ctx, r)
-	}
-	t.j = g.judge(ctx, t.call, t.world)
-	d := t.j.Decision
-	switch {
-	case d.Verdict != obstat.Ask:
-	case len(d.Faults) > 0:
-		d = d.Refuse(fault("nobody can approve a call that could not be judged"))
-	case !t.sameQuestion(r):
-		t.log(r)
-		d = d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: "it was approved under another policy, which asked for another reason; ask again"})
-	default:
-		t.log(r)
-		d = t.settle(ctx, d, r)
-	}
-	return t.finish(ctx, d)
-}
-
 // use takes an approval for the one run that it is for, whichever process
 // decides it. Of one that was taken before nothing is left.
 func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming) (*approval.Request, error) {
@@ -131,18 +86,18 @@ func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming
 
 // unapproved denies what nobody approved. What the call said is not known any
 // more, so there is nothing to decide.
-func (t *turn) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
-	_, broken := t.g.inForce(ctx, t.call)
-	t.j = &judged{by: t.g, Ruling: policy.Ruling{Call: *t.call}, broken: broken}
+func (p *passage) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
+	_, broken := p.g.inForce(ctx, p.call)
+	p.j = &judged{by: p.g, Ruling: policy.Ruling{Call: *p.call}, broken: broken}
 	d := obstat.Decision{}.Refuse(byRequest(r))
-	t.log(r)
-	return t.hand(d, t.g.append(context.WithoutCancel(ctx), t.before...))
+	p.log(r)
+	return p.hand(d, p.g.append(context.WithoutCancel(ctx), p.before...))
 }
 
 // log has it written down how a request ended, unless whoever ended it does so.
-func (t *turn) log(r *approval.Request) {
+func (p *passage) log(r *approval.Request) {
 	if !r.Logged {
-		t.before = append(t.before, t.answered(r))
+		p.before = append(p.before, p.answered(r))
 	}
 }
 
@@ -150,8 +105,8 @@ func (t *turn) log(r *approval.Request) {
 func (g *Gate) Log(ctx context.Context, ended ...*approval.Request) error {
 	var records []*ledger.Record
 	for _, r := range ended {
-		t := &turn{g: g, call: &r.Call, digest: r.Digest, request: r.ID, j: new(judged)}
-		rec := t.answered(r)
+		p := &passage{g: g, call: &r.Call, digest: r.Digest, asked: r.ID, j: new(judged)}
+		rec := p.answered(r)
 		rec.Policy = r.Policy
 		records = append(records, rec)
 	}
@@ -163,11 +118,11 @@ func (g *Gate) Log(ctx context.Context, ended ...*approval.Request) error {
 
 // sameQuestion tells whether the policy of now asks about a call what the person
 // who answered was asked: by the same rule, no more safety at stake.
-func (t *turn) sameQuestion(r *approval.Request) bool {
-	d := &t.j.Decision
+func (p *passage) sameQuestion(r *approval.Request) bool {
+	d := &p.j.Decision
 	rule := ""
 	if d.Rule != nil {
 		rule = d.Rule.String()
 	}
-	return r.Policy == t.j.digest() || rule == r.Rule && ledger.Clip(d.Part) == r.Part && (!d.Safety || r.Safety)
+	return r.Policy == p.j.digest() || rule == r.Rule && ledger.Clip(d.Part) == r.Part && (!d.Safety || r.Safety)
 }

@@ -11,7 +11,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -50,9 +49,6 @@ type Options struct {
 	// MayGrant tells without opening the store whether anything is granted in it;
 	// nil: look.
 	MayGrant func() bool
-	// Before tells whether a person has approved this very call for the same run a moment
-	// ago, in words for people; nil and "": nobody has.
-	Before func(c *obstat.Call) string
 	// Parent is the gate of the agent that started this one; nil: nobody did.
 	// A call gets at most what the parent's policy gives it.
 	Parent *Gate
@@ -66,26 +62,10 @@ type Options struct {
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
 	// Approval configures the broker. Its Check is the gate's own.
 	Approval approval.Options
-	// NoWait makes an ask that no grant settles come back as an ask, for hosts
-	// that ask by themselves.
-	NoWait bool
-	// Leaves says why an ask is left to the agent, "" if it is not: it is returned as it is, and nobody is
-	// asked. nil leaves none.
-	Leaves func(d *obstat.Decision) (why string)
-	// Silent says why an allow is not told to the agent, whose own word stands then; "" where it is told.
-	// It is written down with the decision. nil tells all.
-	Silent func(d *obstat.Decision) (why string)
 	// Waits is asked before a request is put whether somebody may answer it, and
 	// how long that is waited for; where not, why, in words for the model. nil
 	// always waits, for as long as Approval says.
 	Waits func() (limit time.Duration, why string)
-	// TakeUp lets [Gate.Put] return a request for the same call, of the same agent in
-	// the same place, that is pending or was approved and not used: for askers that
-	// may go away before the answer comes, and come back.
-	TakeUp bool
-	// Asks puts a call that asks to people elsewhere, in place of the store, and tells
-	// whether they approved. An error denies.
-	Asks func(ctx context.Context, call *obstat.Call) (approved bool, by obstat.By, err error)
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool
@@ -99,10 +79,6 @@ type Options struct {
 	// Sessions remember what calls of a session did, for rules that come after something; nil
 	// remembers while the process lives. See [SessionDir].
 	Sessions Sessions
-	// Mask takes secrets out of what is written down; nil masks what every ledger
-	// masks, with the key of the Ledger or the Store for the digests if it is a
-	// [Keyer].
-	Mask *ledger.Masker
 }
 
 // A Keyer is a Store with a key that digests of masked values are made with.
@@ -156,7 +132,7 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if opts.Sessions == nil {
 		opts.Sessions = new(sessionMap)
 	}
-	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}, mask: opts.Mask}
+	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}}
 	g.state = opts.keptFiles()
 	if opts.Store != nil {
 		if err := g.take(opts.Store); err != nil {
@@ -277,51 +253,6 @@ func (g *Gate) Status(ctx context.Context) Status {
 		s.Ledger = g.lost.Error()
 	}
 	return s
-}
-
-// Authorize decides a call and, where it asks, waits for a human. The decision
-// is in the ledger before it is returned. An error means that something broke;
-// the decision that comes with it denies.
-func (g *Gate) Authorize(ctx context.Context, call *obstat.Call) (obstat.Decision, error) {
-	a, err := g.Answer(ctx, call)
-	return a.Decision, err
-}
-
-// An Answer is a decision, and what a face may want to tell its agent besides.
-type Answer struct {
-	obstat.Decision
-	From  *policy.Policy  // whose decision it is; nil where no policy could be loaded
-	Grant *approval.Grant // that settled the call, if one did
-	// Request is the request that was put to humans, "" if none was.
-	Request string
-}
-
-// Answer does what Authorize does, for faces of agents with prompts of their own:
-// suggested are the rules that the agent shows with its prompt, which are written
-// down with an ask.
-func (g *Gate) Answer(ctx context.Context, call *obstat.Call, suggested ...string) (Answer, error) {
-	t := g.begin(ctx, call)
-	d := t.j.Decision
-	if d.Verdict == obstat.Ask {
-		t.suggested = suggested
-		d = t.ask(ctx, d)
-	}
-	d, err := t.finish(ctx, d)
-	return Answer{d, t.j.From, t.grant, t.request}, err
-}
-
-// begin judges a call.
-func (g *Gate) begin(ctx context.Context, call *obstat.Call) *turn {
-	began := time.Now()
-	c := *call
-	if len(c.Roots) == 0 && c.Dir != "" {
-		c.Roots = []string{c.Dir} // the workspace of a call that names none
-	}
-	digest := c.Digest()
-	c.Repeat = max(c.Repeat, g.repeated(&c, digest))
-	t := &turn{g: g, call: &c, digest: hex.EncodeToString(digest[:]), began: began, world: g.world()}
-	t.j = g.judge(ctx, &c, t.world)
-	return t
 }
 
 // Record writes down what a face did beside calls, such as putting a policy in force. Secrets are

@@ -42,6 +42,26 @@ type bench struct {
 	t     *testing.T
 	file  string
 	store *memory.Store
+	terms gate.Terms // of Authorize
+}
+
+// Authorize decides a call by the bench's terms.
+func (b *bench) Authorize(ctx context.Context, c *obstat.Call) (obstat.Decision, error) {
+	d, err := b.Gate.Authorize(ctx, c, &b.terms)
+	return d.Decision, err
+}
+
+// Put decides a call, and returns the request where it asks.
+func (b *bench) Put(ctx context.Context, c *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error) {
+	terms := b.terms
+	terms.Ask, terms.Offers = gate.Put, offers
+	d, err := b.Gate.Authorize(ctx, c, &terms)
+	return d.Decision, d.Request, err
+}
+
+// Claim resumes a request for a caller.
+func (b *bench) Claim(ctx context.Context, id string, c approval.Claiming) (obstat.Decision, error) {
+	return b.Resume(ctx, id, &gate.Terms{Claim: c})
 }
 
 func write(t *testing.T, name, text string) {
@@ -141,7 +161,8 @@ func check(t *testing.T, d obstat.Decision, want obstat.Verdict, words ...string
 }
 
 func TestReload(t *testing.T) {
-	b := open(t, policy, func(o *gate.Options) { o.NoWait = true })
+	b := open(t, policy, nil)
+	b.terms.Ask = gate.Leave
 	check(t, b.decide(bash("git status")), obstat.Allow)
 	// The same length, the same moment: still seen.
 	write(t, b.file, strings.ReplaceAll(policy, `": "allow"`, `": "deny" `))
@@ -180,25 +201,25 @@ func TestReload(t *testing.T) {
 // TestDirectory: the files of a directory are found, and those that come later.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir()}, Store: new(memory.Store), NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir()}, Store: new(memory.Store)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _ := g.Authorize(t.Context(), bash("make"))
-	check(t, d, obstat.Ask) // by the built-in policy
-	d, _ = g.Authorize(t.Context(), bash("rm x"))
-	check(t, d, obstat.Ask)
+	d, _ := g.Authorize(t.Context(), bash("make"), &gate.Terms{Ask: gate.Leave})
+	check(t, d.Decision, obstat.Ask) // by the built-in policy
+	d, _ = g.Authorize(t.Context(), bash("rm x"), &gate.Terms{Ask: gate.Leave})
+	check(t, d.Decision, obstat.Ask)
 	write(t, filepath.Join(dir, "opencode.json"), policy)
-	d, _ = g.Authorize(t.Context(), bash("make"))
-	check(t, d, obstat.Ask)
-	d, _ = g.Authorize(t.Context(), bash("rm x"))
-	check(t, d, obstat.Deny)
+	d, _ = g.Authorize(t.Context(), bash("make"), &gate.Terms{Ask: gate.Leave})
+	check(t, d.Decision, obstat.Ask)
+	d, _ = g.Authorize(t.Context(), bash("rm x"), &gate.Terms{Ask: gate.Leave})
+	check(t, d.Decision, obstat.Deny)
 	if err := os.Mkdir(filepath.Join(dir, ".opencode"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, ".opencode/opencode.json"), `{"permission": {"bash": {"make": "deny"}}}`)
-	d, _ = g.Authorize(t.Context(), bash("make"))
-	check(t, d, obstat.Deny)
+	d, _ = g.Authorize(t.Context(), bash("make"), &gate.Terms{Ask: gate.Leave})
+	check(t, d.Decision, obstat.Deny)
 }
 
 func TestGrants(t *testing.T) {
@@ -402,7 +423,8 @@ func TestSubagent(t *testing.T) {
 // TestConcurrent: many callers, a policy that changes under them, and a ledger
 // that holds.
 func TestConcurrent(t *testing.T) {
-	b := open(t, policy, func(o *gate.Options) { o.NoWait = true })
+	b := open(t, policy, nil)
+	b.terms.Ask = gate.Leave
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -436,7 +458,8 @@ func TestConcurrent(t *testing.T) {
 // TestReplayable: what is written down is enough to decide again.
 func TestReplayable(t *testing.T) {
 	world := &obstat.Snapshot{HomeDir: "/home/ann", Links: map[string]string{"/src/app/link": "/home/ann/.ssh"}, Dirs: []string{"/src/app", "/home/ann/.ssh"}}
-	b := open(t, policy, func(o *gate.Options) { o.NoWait, o.World = true, world })
+	b := open(t, policy, func(o *gate.Options) { o.World = world })
+	b.terms.Ask = gate.Leave
 	l := load(t, b.file)
 	calls := []*obstat.Call{bash("cat link/id_rsa > ~/x"), bash("rm -rf ~/y"), bash("ls ~ && cd link && make"), {Tool: "read", Input: json.RawMessage(`{"filePath":"link/id_rsa"}`), Dir: "/src/app"}}
 	for _, c := range calls {

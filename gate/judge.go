@@ -5,37 +5,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/guard/protect"
 	"github.com/obstat/obstat/internal/keep/statedir"
-	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
-
-// A turn is one call on its way through the gate.
-type turn struct {
-	g    *Gate
-	call *obstat.Call
-	// digest is the call's, as it was made.
-	digest string
-	began  time.Time
-	world  *obstat.Recorder
-	j      *judged
-	// proposed are the offers of the face, in place of the dialect's; nil: none.
-	proposed []obstat.Offer
-	// suggested are the rules that the agent shows with its own prompt.
-	suggested []string
-	grant     *approval.Grant // that settled the call
-	question  Question        // what is known of the request, if one is put
-	// request is the request that was put to humans, if one was.
-	request string
-	given   []byte           // the input that takes the place of the call's
-	before  []*ledger.Record // to be written together with the decision
-}
 
 // judged is what the strictest policy says of a call.
 type judged struct {
@@ -54,27 +30,18 @@ func (j *judged) digest() string {
 	return j.From.Policy.Digest()
 }
 
-// Judge decides a call by policy and self-protection alone: no grant counts,
-// nobody is asked and nothing is written down. It reports whether the call would
-// change what guards the agent, which no rule allows.
-func (g *Gate) Judge(ctx context.Context, call *obstat.Call) (a policy.Ruling, self bool) {
-	c := *call
-	j := g.judge(ctx, &c, g.world())
-	return j.Ruling, j.self
-}
-
 // world returns what one call may know of the machine, and remembers it.
 func (g *Gate) world() *obstat.Recorder { return &obstat.Recorder{Of: &memo{of: g.opts.World}} }
 
 // judge judges a call and what else it may be taken for ([obstat.Call.Readings]); the strictest answer counts. The
 // policies have done so by themselves; this is for self-protection and for other projects that a reading works in.
-func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
-	out := g.judgeOne(ctx, c, world)
+func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder, doubt string) *judged {
+	out := g.judgeOne(ctx, c, world, doubt)
 	if out.Verdict == obstat.Deny {
 		return out
 	}
 	for _, as := range c.Readings() {
-		one := g.judgeOne(ctx, as, world)
+		one := g.judgeOne(ctx, as, world, doubt)
 		if one.Verdict < out.Verdict && one.digest() != out.digest() || one.self && !out.self {
 			one.Call.Input = c.Input
 			out = one
@@ -85,7 +52,7 @@ func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder
 
 // judgeOne puts a call to the gate's policies and to those of the agents that
 // started this one, each in its own mode; the strictest answer counts.
-func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recorder) *judged {
+func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recorder, doubt string) *judged {
 	var out *judged
 	var broken error
 	var inForce [4]*policy.InForce // most often one
@@ -119,11 +86,8 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 		analysis = world.Analysis(c)
 	}
 	out.self = g.guarding(line).Tighten(&out.Decision, c, g.opts.World, analysis)
-	if why, _ := ctx.Value(doubtKey{}).(string); why != "" && out.Verdict != obstat.Deny {
-		if d := &out.Decision; d.Verdict == obstat.Allow {
-			*d = obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "doubt", Tool: d.Tool, Mode: d.Mode, Input: d.Input}
-		}
-		out.Safety, out.OnlyUnknown, out.Offers, out.Note, out.self = true, false, nil, join(out.Note, why), true
+	if doubt != "" && out.Verdict != obstat.Deny {
+		out.doubted(doubt)
 	}
 	switch {
 	case out.Part != "":
@@ -135,13 +99,13 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 	return out
 }
 
-type doubtKey struct{}
-
-// Doubted returns a context for calls that a face knows something about which no
-// rule has seen, such as that a tool's description has changed: they are at most
-// asked about, no grant settles them, and an answer holds for once.
-func Doubted(ctx context.Context, why string) context.Context {
-	return context.WithValue(ctx, doubtKey{}, why)
+// doubted has a person asked, for a reason that no rule has seen; see [Terms].Doubt.
+func (j *judged) doubted(why string) {
+	if d := &j.Decision; d.Verdict == obstat.Allow {
+		*d = obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "doubt",
+			Tool: d.Tool, Mode: d.Mode, Input: d.Input}
+	}
+	j.Safety, j.OnlyUnknown, j.Offers, j.Note, j.self = true, false, nil, join(j.Note, why), true
 }
 
 // elsewhere adds the policies of other projects that the call works in: `cd ../B && make`

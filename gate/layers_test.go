@@ -31,7 +31,7 @@ func layered(t *testing.T, f *gate.Files) (*gate.Gate, error) {
 	for _, name := range []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"} {
 		t.Setenv(name, "")
 	}
-	return gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store), NoWait: true})
+	return gate.Open(t.Context(), gate.Options{Policy: f, Store: new(memory.Store)})
 }
 
 // TestLayers: what the user's own files deny is denied in every project, and a
@@ -54,11 +54,11 @@ func TestLayers(t *testing.T) {
 			tools = []string{"WebFetch", "WebSearch"}
 		}
 		call := func(tool string) obstat.Decision {
-			d, err := g.Authorize(t.Context(), &obstat.Call{Tool: tool, Input: []byte(`{"url":"https://example.com/","query":"x"}`), Dir: dir})
+			d, err := g.Authorize(t.Context(), &obstat.Call{Tool: tool, Input: []byte(`{"url":"https://example.com/","query":"x"}`), Dir: dir}, &gate.Terms{Ask: gate.Leave})
 			if err != nil {
 				t.Error(err)
 			}
-			return d
+			return d.Decision
 		}
 		check(t, call(tools[0]), obstat.Deny, user)
 		if d := call(tools[1]); d.Verdict == obstat.Deny {
@@ -82,8 +82,8 @@ func TestOnlyUsersFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "WebFetch", Input: []byte(`{"url":"https://example.com/"}`), Dir: dir})
-		if check(t, d, obstat.Deny, "WebFetch"); err != nil {
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "WebFetch", Input: []byte(`{"url":"https://example.com/"}`), Dir: dir}, &gate.Terms{Ask: gate.Leave})
+		if check(t, d.Decision, obstat.Deny, "WebFetch"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -104,11 +104,11 @@ func TestAcceptedIntoProject(t *testing.T) {
 	}
 	done := make(chan obstat.Decision, 1)
 	go func() {
-		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"npm test"}`), Session: "s", Dir: dir})
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"npm test"}`), Session: "s", Dir: dir}, nil)
 		if err != nil {
 			t.Error(err)
 		}
-		done <- d
+		done <- d.Decision
 	}()
 	r := nextRequest(t, g)
 	if _, err := g.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err != nil {
@@ -139,7 +139,7 @@ func TestManyProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cmd, many := range map[string]bool{"touch ../p0/x ../p1/x": false, command: true} {
-		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"` + cmd + `"}`), Dir: dir})
+		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"` + cmd + `"}`), Dir: dir}, &gate.Terms{Ask: gate.Leave})
 		if err != nil || d.Verdict == obstat.Allow || strings.Contains(d.Reason(), "16 other projects") != many {
 			t.Errorf("%s: %v %s, %v", cmd, d.Verdict, d.Reason(), err)
 		}

@@ -32,7 +32,7 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []obstat.Verdict{obstat.Allow, obstat.Deny} {
-		if d, err := b.Resume(t.Context(), r.ID); d.Verdict != want || err != nil {
+		if d, err := b.Resume(t.Context(), r.ID, nil); d.Verdict != want || err != nil {
 			t.Errorf("%v, %v, want %v", d.Verdict, err, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestFixed(t *testing.T) {
 	if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := b.Resume(t.Context(), r.ID)
+	d, err := b.Resume(t.Context(), r.ID, nil)
 	if err != nil || d.Verdict != obstat.Deny || !strings.Contains(d.Note, "no file") {
 		t.Errorf("%v: %s", d.Verdict, d.Note)
 	}
@@ -77,7 +77,8 @@ func TestFixed(t *testing.T) {
 // TestTakeUp: an asker that comes back gets the request that it put before, pending or
 // approved, and another one for another call.
 func TestTakeUp(t *testing.T) {
-	b := open(t, policy, func(o *gate.Options) { o.TakeUp = true })
+	b := open(t, policy, nil)
+	b.terms.TakeUp = true
 	put := func(cmd string) string {
 		t.Helper()
 		_, r, err := b.Put(t.Context(), bash(cmd))
@@ -102,7 +103,7 @@ func TestTakeUp(t *testing.T) {
 	if again := put("make all"); again != first {
 		t.Errorf("the approval is not taken up: %s, want %s", again, first)
 	}
-	if d, err := b.Resume(t.Context(), first); d.Verdict != obstat.Allow || err != nil {
+	if d, err := b.Resume(t.Context(), first, nil); d.Verdict != obstat.Allow || err != nil {
 		t.Errorf("%v, %v", d.Verdict, err)
 	}
 	if again := put("make all"); again == first {
@@ -122,7 +123,8 @@ func TestTakeUp(t *testing.T) {
 // is denied stays denied.
 func TestDoubted(t *testing.T) {
 	b := open(t, policy, nil)
-	ctx := gate.Doubted(t.Context(), "the tool has changed")
+	ctx := t.Context()
+	b.terms.Doubt = "the tool has changed"
 	d, r, err := b.Put(ctx, bash("git status"))
 	if d.Verdict != obstat.Ask || r == nil || err != nil || !strings.Contains(d.Reason(), "the tool has changed") || len(r.Offers) > 0 {
 		t.Errorf("%v, %+v, %v", d, r, err)
@@ -133,7 +135,7 @@ func TestDoubted(t *testing.T) {
 	if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Session}); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := b.Resume(ctx, r.ID); d.Verdict != obstat.Allow || err != nil {
+	if d, err := b.Resume(ctx, r.ID, &b.terms); d.Verdict != obstat.Allow || err != nil {
 		t.Errorf("%v, %v", d, err)
 	}
 	if _, r, _ := b.Put(ctx, bash("git status")); r == nil {

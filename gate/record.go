@@ -14,23 +14,26 @@ import (
 // maxInput is how much of an input is shown to a human.
 const maxInput = 1 << 20
 
-// base is what every record about the turn's call says.
-func (t *turn) base(kind ledger.Kind) *ledger.Record {
-	c := t.call
-	return &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: t.request,
-		Tool: c.Tool, Call: t.digest, Policy: t.j.digest()}
+// base is what every record about the passage's call says.
+func (p *passage) base(kind ledger.Kind) *ledger.Record {
+	c := p.call
+	return &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: p.asked,
+		Tool: c.Tool, Call: p.digest, Policy: p.j.digest()}
 }
 
 // record writes down a decision, and all that is needed to make it again.
-func (t *turn) record(d *obstat.Decision) *ledger.Record {
-	given := t.given
+func (p *passage) record(d *obstat.Decision) *ledger.Record {
+	given := p.given
 	if given == nil {
 		given = d.Input
 	}
-	call := *t.call
-	call.Project = t.j.Call.Project
-	m := &ledger.Made{Call: &call, Digest: t.digest, Decision: d, Said: t.j.said, Mode: t.j.Call.Mode, Given: given, World: t.world.Seen(),
-		Policy: t.j.digest(), Request: t.request, Suggested: t.suggested}
+	call := *p.call
+	call.Project = p.j.Call.Project
+	m := &ledger.Made{Call: &call, Digest: p.digest, Decision: d, Said: p.j.said, Mode: p.j.Call.Mode, Given: given, World: p.world.Seen(),
+		Policy: p.j.digest(), Request: p.asked}
+	if p.j.Verdict == obstat.Ask {
+		m.Suggested = p.terms.Suggested
+	}
 	return m.Record()
 }
 
@@ -42,17 +45,17 @@ func firstLine(s string) string {
 	return ledger.ClipTo(line, 500)
 }
 
-// asked writes down that a request was put to humans.
-func (t *turn) asked(r *approval.Request) *ledger.Record {
-	rec := t.base(ledger.Ask)
+// askRecord is the record of a request that is put to humans.
+func (p *passage) askRecord(r *approval.Request) *ledger.Record {
+	rec := p.base(ledger.Ask)
 	rec.Verdict, rec.Rule, rec.Pos, rec.Reason = obstat.Ask.String(), ledger.Clip(r.Rule), r.Pos, ledger.Clip(r.Reason)
-	rec.Input, _ = ledger.Legible(t.call.Input)
+	rec.Input, _ = ledger.Legible(p.call.Input)
 	return rec
 }
 
 // answered writes down what became of a request.
-func (t *turn) answered(r *approval.Request) *ledger.Record {
-	rec := t.base(ledger.Answer)
+func (p *passage) answered(r *approval.Request) *ledger.Record {
+	rec := p.base(ledger.Answer)
 	rec.Verdict = string(r.State)
 	answers := make([]approval.Answer, len(r.Answers))
 	for i, a := range r.Answers {

@@ -74,7 +74,8 @@ func TestSelf(t *testing.T) {
 // TestSelfForeignGrant: a grant that a process without the gate's knowledge
 // left behind does not settle a change of what guards the agent.
 func TestSelfForeignGrant(t *testing.T) {
-	b := open(t, `{"permission": "allow"}`, func(o *gate.Options) { o.NoWait = true; o.Guarded = []string{"/srv/store"} })
+	b := open(t, `{"permission": "allow"}`, func(o *gate.Options) { o.Guarded = []string{"/srv/store"} })
+	b.terms.Ask = gate.Leave
 	ctx := context.Background()
 	call := &obstat.Call{Tool: "bash", Input: []byte(`{"command":"rm -rf /srv/store"}`), Agent: "a", Session: "s", Dir: "/src"}
 	plain := approval.New(b.store, nil)

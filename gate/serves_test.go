@@ -21,13 +21,13 @@ func TestServerDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	g, err := Open(t.Context(), Options{Policy: &Files{Dir: at, Serves: true, Home: home}, NoWait: true, World: obstat.OS{}})
+	g, err := Open(t.Context(), Options{Policy: &Files{Dir: at, Serves: true, Home: home}, World: obstat.OS{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
 	verdict := func(tool, input, dir string) obstat.Verdict {
-		a, _ := g.Judge(t.Context(), &obstat.Call{Tool: tool, Input: json.RawMessage(input), Dir: dir})
+		a, _ := g.Authorize(t.Context(), &obstat.Call{Tool: tool, Input: json.RawMessage(input), Dir: dir}, &Terms{Ask: Try})
 		return a.Verdict
 	}
 	outside := filepath.Join(at, "passwd")

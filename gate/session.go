@@ -132,15 +132,15 @@ func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce) {
 }
 
 // remember keeps the marks of a call that is not denied.
-func (t *turn) remember(d *obstat.Decision) error {
-	if d.Verdict == obstat.Deny || len(t.j.Marks) == 0 {
+func (p *passage) remember(d *obstat.Decision) error {
+	if d.Verdict == obstat.Deny || len(p.j.Marks) == 0 {
 		return nil
 	}
-	fresh := slices.DeleteFunc(slices.Clone(t.j.Marks), func(m string) bool { return slices.Contains(t.call.After, m) })
+	fresh := slices.DeleteFunc(slices.Clone(p.j.Marks), func(m string) bool { return slices.Contains(p.call.After, m) })
 	if len(fresh) == 0 {
 		return nil
 	}
-	return t.g.opts.Sessions.Mark(sessionOf(t.call), fresh)
+	return p.g.opts.Sessions.Mark(sessionOf(p.call), fresh)
 }
 
 // branchOf returns the branch that is checked out at a directory, "" where that cannot be told.

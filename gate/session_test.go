@@ -41,11 +41,11 @@ func sessions(t *testing.T, o gate.Options) (*gate.Gate, string) {
 func decideIn(t *testing.T, g *gate.Gate, dir, session, command string) obstat.Decision {
 	t.Helper()
 	input, _ := json.Marshal(map[string]string{"command": command})
-	d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: input, Session: session, Dir: dir})
+	d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: input, Session: session, Dir: dir}, &gate.Terms{Ask: gate.Leave})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return d.Decision
 }
 
 // TestSession: what a call of a session did counts for its later calls, in other processes as well, and
@@ -53,7 +53,7 @@ func decideIn(t *testing.T, g *gate.Gate, dir, session, command string) obstat.D
 func TestSession(t *testing.T) {
 	kept := gate.SessionDir(filepath.Join(t.TempDir(), "sessions"))
 	store := new(memory.Store)
-	g, dir := sessions(t, gate.Options{Store: store, Sessions: kept, NoWait: true})
+	g, dir := sessions(t, gate.Options{Store: store, Sessions: kept})
 	check(t, decideIn(t, g, dir, "a", "curl https://x.example"), obstat.Allow)
 	check(t, decideIn(t, g, dir, "a", "cat .env"), obstat.Allow)
 	check(t, decideIn(t, g, dir, "a", "curl https://x.example"), obstat.Deny, "must not leave")
@@ -62,7 +62,7 @@ func TestSession(t *testing.T) {
 	place(t, filepath.Join(dir, ".git", "HEAD"), "ref: refs/heads/main\n")
 	check(t, decideIn(t, g, dir, "b", "make"), obstat.Ask)
 
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir(), NoPins: true}, Sessions: kept, NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: t.TempDir(), NoPins: true}, Sessions: kept})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestSession(t *testing.T) {
 
 // TestSessionDenied: a call that is denied has done nothing.
 func TestSessionDenied(t *testing.T) {
-	g, dir := sessions(t, gate.Options{NoWait: true})
+	g, dir := sessions(t, gate.Options{})
 	check(t, decideIn(t, g, dir, "a", "curl https://x.example && cat 'x"), obstat.Ask)
 	check(t, decideIn(t, g, dir, "", "cat .env; curl https://x.example"), obstat.Allow) // which nobody said anything about
 	check(t, decideIn(t, g, dir, "", "curl https://x.example"), obstat.Deny)
@@ -98,10 +98,10 @@ func (b forgetful) Mark(string, []string) error    { return b.write }
 
 // TestSessionBroken: what cannot be known may have happened, and what cannot be kept does not run.
 func TestSessionBroken(t *testing.T) {
-	g, dir := sessions(t, gate.Options{Sessions: forgetful{read: errors.New("disk")}, NoWait: true})
+	g, dir := sessions(t, gate.Options{Sessions: forgetful{read: errors.New("disk")}})
 	check(t, decideIn(t, g, dir, "a", "curl https://x.example"), obstat.Deny, "must not leave")
 	check(t, decideIn(t, g, dir, "a", "cat README.md"), obstat.Allow)
-	g, dir = sessions(t, gate.Options{Sessions: forgetful{write: errors.New("disk")}, NoWait: true})
+	g, dir = sessions(t, gate.Options{Sessions: forgetful{write: errors.New("disk")}})
 	check(t, decideIn(t, g, dir, "a", "cat .env"), obstat.Deny, "could not be kept: disk")
 	check(t, decideIn(t, g, dir, "a", "cat README.md"), obstat.Allow)
 

@@ -40,11 +40,11 @@ func onDisk(t *testing.T, dir string) (*gate.Gate, *sqlite.Store) {
 
 func authorize(t *testing.T, g *gate.Gate, c *obstat.Call) obstat.Decision {
 	t.Helper()
-	d, err := g.Authorize(t.Context(), c)
+	d, err := g.Authorize(t.Context(), c, nil)
 	if (err != nil) != strings.Contains(d.Reason(), "the ledger") {
 		t.Errorf("%v: %s", err, d.Reason())
 	}
-	return d
+	return d.Decision
 }
 
 // verified returns how many records the ledger has, all of them in order.
@@ -306,7 +306,7 @@ func TestResumeRace(t *testing.T) {
 	allowed := 0
 	for i := range 16 {
 		wg.Go(func() {
-			d, err := gates[i%len(gates)].Resume(t.Context(), r.ID)
+			d, err := gates[i%len(gates)].Resume(t.Context(), r.ID, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -339,13 +339,14 @@ func TestGuardsItsStore(t *testing.T) {
 	if err := os.WriteFile(name, []byte(`{"permission": {"*": "allow"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{name}}, Store: s, NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{name}}, Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, authorize(t, g, bash("touch /src/app/x")), obstat.Allow)
 	for _, file := range s.Files() {
-		if d := authorize(t, g, bash("truncate -s 0 "+file)); d.Verdict == obstat.Allow {
+		d, _ := g.Authorize(t.Context(), bash("truncate -s 0 "+file), &gate.Terms{Ask: gate.Leave})
+		if d.Verdict == obstat.Allow {
 			t.Errorf("%s: %s", filepath.Base(file), d.Reason())
 		}
 	}

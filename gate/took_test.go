@@ -15,17 +15,17 @@ import (
 // TestTookWithoutPeople: what a decision took is written down without the time that people took
 // to answer, here or at a server.
 func TestTookWithoutPeople(t *testing.T) {
-	for name, change := range map[string]func(*gate.Options){
+	for name, settle := range map[string]func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error){
 		"here": nil,
-		"at a server": func(o *gate.Options) {
-			o.Asks = func(context.Context, *obstat.Call) (bool, obstat.By, error) {
-				time.Sleep(40 * time.Second)
-				return true, obstat.By{Kind: obstat.ByPerson, Who: "ann", Note: "approved by ann"}, nil
-			}
+		"at a server": func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error) {
+			time.Sleep(40 * time.Second)
+			by := obstat.By{Kind: obstat.ByPerson, Who: "ann", Note: "approved by ann"}
+			return &gate.Settled{Verdict: obstat.Allow, By: by}, nil
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := open(t, policy, change)
+			b := open(t, policy, nil)
+			b.terms.Settle = settle
 			go func() {
 				time.Sleep(40 * time.Second)
 				pending, err := b.store.Requests(t.Context(), approval.Query{State: approval.Pending})

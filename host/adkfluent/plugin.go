@@ -87,10 +87,11 @@ func (p *Plugin) BeforeCall(ctx context.Context, call *obstat.Call, args map[str
 	}
 	c := *call
 	c.Input = input
-	d, r, _ := p.gate.Put(ctx, &c) // an error comes with a decision that denies
-	if r != nil {
+	a, _ := p.gate.Authorize(ctx, &c, &gate.Terms{Ask: gate.Put}) // an error comes with a decision that denies
+	d := a.Decision
+	if a.Request != nil {
 		var refused Result
-		if d, refused = p.ask(ctx, r, d); refused != nil {
+		if d, refused = p.ask(ctx, a.Request, d); refused != nil {
 			return refused
 		}
 	}
@@ -144,7 +145,7 @@ func (p *Plugin) ask(ctx context.Context, r *approval.Request, d obstat.Decision
 			said = nil
 		}
 	}
-	d, _ = p.gate.Resume(context.WithoutCancel(ctx), r.ID)
+	d, _ = p.gate.Resume(context.WithoutCancel(ctx), r.ID, nil)
 	return d, said
 }
 

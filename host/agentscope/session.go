@@ -105,17 +105,17 @@ func (s *Session) Context() []byte { return slices.Clone(s.context.now().Input.F
 
 // Check decides a call. One that asks is parked under id until it is confirmed.
 func (s *Session) Check(ctx context.Context, id string, call *obstat.Call) Parked {
-	d, r, _ := s.gate.Put(ctx, call) // an error comes with a decision that denies
+	d, _ := s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put}) // an error comes with a decision that denies
 	switch {
-	case r != nil:
+	case d.Request != nil:
 		s.mu.Lock()
-		s.parked[id] = r
+		s.parked[id] = d.Request
 		s.mu.Unlock()
-		return Parked{Asking, d, d.Offers}
+		return Parked{Asking, d.Decision, d.Offers}
 	case d.Verdict == obstat.Allow:
-		return Parked{State: Allowed, Decision: d}
+		return Parked{State: Allowed, Decision: d.Decision}
 	}
-	return Parked{State: Denied, Decision: d}
+	return Parked{State: Denied, Decision: d.Decision}
 }
 
 // Confirm takes a human's answer. A confirmed call is decided once more: it is
@@ -149,7 +149,7 @@ func (s *Session) Confirm(ctx context.Context, c *Confirmation) (State, error) {
 	if err := s.context.Accept(ctx, &gate.Accepted{Rules: stricter}); err != nil {
 		return Denied, err
 	}
-	d, err := s.gate.Resume(ctx, r.ID)
+	d, err := s.gate.Resume(ctx, r.ID, nil)
 	switch {
 	case err != nil:
 		return Denied, err

@@ -100,15 +100,15 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 		action = "tool:" + call.Tool + ":"
 	}
 	r := Result{Row: Row{AgentName: call.Agent, Timestamp: h.opts.Now(), ActionString: action, UserID: call.User, Decision: AuditDeny}}
-	d, req, _ := h.gate.Put(ctx, call) // an error comes with a decision that denies
-	r.Decision = d
+	d, _ := h.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put}) // an error comes with a decision that denies
+	r.Decision = d.Decision
 	switch {
-	case req != nil:
-		h.ask(ctx, req, &r)
+	case d.Request != nil:
+		h.ask(ctx, d.Request, &r)
 	case d.Verdict == obstat.Allow:
 		r.Row.Decision, r.Row.Detail, r.Allowed = AuditAllow, d.Note, true
 	default:
-		r.Row.Detail = denied(&d)
+		r.Row.Detail = denied(&d.Decision)
 		r.Error = fmt.Sprintf("Permission denied: %s (%s)", action, r.Row.Detail)
 	}
 	if h.opts.Audit == nil {
@@ -138,7 +138,7 @@ func (h *Host) ask(ctx context.Context, req *approval.Request, r *Result) {
 		q.Why = r.Decision.Reason()
 	}
 	a := h.confirm(ctx, req, &q)
-	d, err := h.gate.Resume(context.WithoutCancel(ctx), req.ID)
+	d, err := h.gate.Resume(context.WithoutCancel(ctx), req.ID, nil)
 	r.Decision = d
 	if err == nil && a.Approved && d.Verdict == obstat.Allow {
 		r.Row.Decision, r.Allowed = AuditAskApproved, true

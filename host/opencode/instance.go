@@ -179,8 +179,8 @@ func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 		return nil, ErrRejected
 	}
 	call, offers := i.call(&req)
-	d, r, err := i.gate.Put(ctx, call, offers...)
-	switch {
+	d, err := i.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Offers: offers})
+	switch r := d.Request; {
 	case r != nil:
 		i.refs[r.ID] = req.Tool
 		shown := i.show(r, req.Tool)
@@ -191,7 +191,7 @@ func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 	case d.Verdict == obstat.Allow:
 		return nil, nil
 	}
-	return nil, i.denied(call, d)
+	return nil, i.denied(call, d.Decision)
 }
 
 // loaded returns the policy that stands for those in force for a call.
@@ -239,7 +239,7 @@ func (w *Wait) result(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w (%w)", ErrRejected, err)
 	}
-	d, err := w.in.gate.Resume(context.WithoutCancel(ctx), w.id)
+	d, err := w.in.gate.Resume(context.WithoutCancel(ctx), w.id, nil)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w (%w)", ErrRejected, err)
@@ -336,7 +336,7 @@ func (i *Instance) cover(ctx context.Context, session string) error {
 		if r.Call.Session != session {
 			continue
 		}
-		if _, gr := i.gate.Granted(ctx, &r.Call); gr == nil {
+		if now, _ := i.gate.Authorize(ctx, &r.Call, &gate.Terms{Ask: gate.Try}); now.Grant == nil {
 			continue
 		}
 		_, err := i.gate.Broker().Answer(ctx, r.ID, approval.Answer{By: byItself, Allow: true, Words: string(Always)})

@@ -194,8 +194,8 @@ func TestDesk(t *testing.T) {
 		input, _ := json.Marshal(map[string]string{"command": tt.command})
 		decided := make(chan obstat.Decision, 1)
 		go func() {
-			d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: input, Session: "s", Dir: dir})
-			decided <- d
+			d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: input, Session: "s", Dir: dir}, nil)
+			decided <- d.Decision
 		}()
 		out.waitFor(t, "ASK    "+tt.command+"\n")
 		for _, l := range tt.lines {

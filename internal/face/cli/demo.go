@@ -137,8 +137,8 @@ func (s *show) authorize(ctx context.Context, st *demo.Step, call *obstat.Call) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		d, err := s.run.Guard.Authorize(ctx, call)
-		ended <- end{d, err}
+		d, err := s.run.Guard.Authorize(ctx, call, nil)
+		ended <- end{d.Decision, err}
 	}()
 	select {
 	case e := <-ended:

@@ -112,11 +112,15 @@ func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, e
 			return policy.Ruling{}, err
 		}
 	}
-	a, self := p.gate.Judge(context.Background(), call)
+	out, err := p.gate.Authorize(context.Background(), call, &gate.Terms{Ask: gate.Try})
+	if err != nil {
+		return policy.Ruling{}, err
+	}
+	a := out.Ruling
 	if a.From == nil {
 		a.From, a.Call = p.Policy, *call
 	}
-	if a.From.OnDisk && a.Waits == "" && !self {
+	if a.From.OnDisk && a.Waits == "" && !out.Self {
 		a.Offers = a.From.Offers(&a.Call, world, &a.Decision)
 	}
 	return a, nil

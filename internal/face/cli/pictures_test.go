@@ -118,7 +118,8 @@ func sampleWork(t *testing.T, dir string) {
 	}
 	defer g.Close()
 	input, _ := json.Marshal(map[string]string{"command": worst})
-	_, r, err := g.Put(t.Context(), &obstat.Call{Tool: "Bash", Input: input, Dir: dir, Roots: []string{dir}, Agent: "claude-code", Session: "s1", User: "ann"})
+	d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: input, Dir: dir, Roots: []string{dir}, Agent: "claude-code", Session: "s1", User: "ann"}, &gate.Terms{Ask: gate.Put})
+	r := d.Request
 	if err != nil || r == nil {
 		t.Fatal(err)
 	}

@@ -50,11 +50,11 @@ func try(ctx context.Context, t *testing.T, r *Run, s *Step, asked <-chan *appro
 	}
 	end := make(chan obstat.Decision, 1)
 	go func() {
-		d, err := r.Guard.Authorize(ctx, c)
+		d, err := r.Guard.Authorize(ctx, c, nil)
 		if err != nil {
 			t.Error(err)
 		}
-		end <- d
+		end <- d.Decision
 	}()
 	prefix := ""
 	select {

@@ -169,16 +169,16 @@ func payloadOf(t *testing.T, c *obstat.Call) []byte {
 }
 
 func openGate(t *testing.T, s *setting) (func(*obstat.Call) said, func()) {
-	g, err := gate.Open(t.Context(), gate.Options{Policy: s.source(), NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: s.source()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(c *obstat.Call) said {
-		d, err := g.Authorize(context.Background(), c)
+		d, err := g.Authorize(context.Background(), c, &gate.Terms{Ask: gate.Leave})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return saidBy(&d)
+		return saidBy(&d.Decision)
 	}, g.Close
 }
 
@@ -324,7 +324,8 @@ func TestFaces(t *testing.T) {
 			}
 		}
 		for _, c := range w.calls {
-			a, self := judge.Judge(t.Context(), c)
+			a, _ := judge.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Try})
+			self := a.Self
 			want := saidBy(&a.Decision)
 			if self {
 				selves++

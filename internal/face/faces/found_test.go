@@ -40,16 +40,16 @@ func TestFound(t *testing.T) {
 				return saidBy(&a.Decision)
 			},
 			"gate": func(c *obstat.Call) said {
-				g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Agent: "claude-code", Start: dir, Home: home}, NoWait: true, NoRecord: true})
+				g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Agent: "claude-code", Start: dir, Home: home}, NoRecord: true})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer g.Close()
-				d, err := g.Authorize(t.Context(), c)
+				d, err := g.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return saidBy(&d)
+				return saidBy(&d.Decision)
 			},
 			"check": func(c *obstat.Call) said {
 				line, err := json.Marshal(c)

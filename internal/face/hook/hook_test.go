@@ -345,14 +345,15 @@ func TestRemember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &gate.Answer{Grant: &approval.Grant{Scope: tt.scope, Rules: tt.rules}, From: &policy.Policy{Loaded: &dialect.Loaded{Dialect: claudecode.Dialect{}}}}
+		a := &gate.Result{Grant: &approval.Grant{Scope: tt.scope, Rules: tt.rules}}
+		a.From = &policy.Policy{Loaded: &dialect.Loaded{Dialect: claudecode.Dialect{}}}
 		turn := &turn{run: &run{Options: Options{Remember: tt.remember}}, event: e}
 		d := obstat.Decision{Verdict: obstat.Ask}.Approve(obstat.By{Kind: obstat.ByPerson, Note: "granted"})
 		out := string(e.Encode(&d, &agent.Options{Answered: true, Accepted: turn.remembered(a)}).Stdout)
 		if !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") != (tt.want != "") || !strings.Contains(out, tt.want) {
 			t.Errorf("%+v: %s", tt, out)
 		}
-		if turn.remembered(&gate.Answer{}) != nil {
+		if turn.remembered(&gate.Result{}) != nil {
 			t.Error("without a grant there is something to remember")
 		}
 	}

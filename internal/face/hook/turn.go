@@ -33,7 +33,7 @@ type turn struct {
 
 // answered is the gate's answer, and the rules that the agent is to remember.
 type answered struct {
-	gate.Answer
+	gate.Result
 	remember []obstat.Offer
 }
 
@@ -57,7 +57,7 @@ func (t *turn) decide(ctx context.Context) answered {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	opts := t.options(ctx, cancel, wd)
+	opts, terms := t.options(ctx, cancel, wd)
 	var kept store.Store
 	opts.Open = func(ctx context.Context) (gate.Store, error) {
 		s, err := t.open(ctx, t.db)
@@ -67,23 +67,23 @@ func (t *turn) decide(ctx context.Context) answered {
 		kept = s
 		return s, nil
 	}
-	if err := t.serve(&opts); err != nil {
-		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
+	if err := t.serve(&opts, &terms); err != nil {
+		return broken(c, err)
 	}
-	if opts.NoWait { // with a server, its people are asked, who take longer
+	if terms.Ask == gate.Leave { // with a server, its people are asked, who take longer
 		var done context.CancelFunc
 		ctx, done = context.WithTimeout(ctx, lookup)
 		defer done()
 	}
 	g, err := gate.Open(ctx, opts)
 	if err != nil {
-		return answered{Answer: gate.Answer{Decision: obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}}}
+		return broken(c, err)
 	}
-	a, _ := g.Answer(ctx, c, suggested(t.event)...) // where there is an error, it denies and says so
+	a, _ := g.Authorize(ctx, c, &terms) // where there is an error, it denies and says so
 	if kept != nil {
 		defer kept.Close()
 	}
-	if a.Verdict == obstat.Allow && a.Request != "" && a.Grant == nil && t.event.Who().AsksAgain() && !t.event.Again() {
+	if a.Verdict == obstat.Allow && a.Request != nil && a.Grant == nil && t.event.Who().AsksAgain() && !t.event.Again() {
 		as := *c
 		if a.Input != nil {
 			as.Input = a.Input
@@ -93,8 +93,15 @@ func (t *turn) decide(ctx context.Context) answered {
 	return answered{a, t.remembered(&a)}
 }
 
+// broken denies a call, for the reason that the gate could not be opened.
+func broken(c *obstat.Call, err error) answered {
+	var out answered
+	out.Decision = obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: err.Error()}}}
+	return out
+}
+
 // serve has the policy of a server decide, and asks put to the people there.
-func (t *turn) serve(o *gate.Options) error {
+func (t *turn) serve(o *gate.Options, terms *gate.Terms) error {
 	url := t.Server
 	if url == "" {
 		c := *t.event.Call
@@ -126,11 +133,18 @@ func (t *turn) serve(o *gate.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Policy, o.NoWait, o.MayGrant = s, false, func() bool { return false }
-	o.Asks = func(ctx context.Context, call *obstat.Call) (bool, obstat.By, error) {
+	o.Policy, o.MayGrant, terms.Ask = s, func() bool { return false }, gate.Wait
+	terms.Settle = func(ctx context.Context, call *obstat.Call, _ *obstat.Decision) (*gate.Settled, error) {
 		most := t.Waiting.Limit(t.event.Agent)
 		t.extend(most + ownMargin)
-		return s.Ask(ctx, call, time.Until(t.began.Add(most)))
+		approved, by, err := s.Ask(ctx, call, time.Until(t.began.Add(most)))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the server cannot be asked: %w", err)
+		case approved:
+			return &gate.Settled{Verdict: obstat.Allow, By: by}, nil
+		}
+		return &gate.Settled{By: by}, nil
 	}
 	return nil
 }
@@ -151,26 +165,18 @@ func (t *turn) complete(c *obstat.Call) string {
 	return wd
 }
 
-// options returns the options of a gate for this one call.
-func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Options {
+// options returns the options of a gate for this one call, and how the call is handled.
+func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Options, gate.Terms) {
 	files := t.files
 	if files == nil {
 		files = t.sources(t.event.Agent, wd)
 		files.Once = true
 	}
 	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
-		NoWait: t.agentAsks(), Approval: approval.Options{Asked: t.asked},
-		Leaves: t.leaves, Silent: t.silent, Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }, Ledger: t, NoRecord: t.NoLedger}
+		Approval: approval.Options{Asked: t.asked}, Ledger: t, NoRecord: t.NoLedger,
+		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }}
 	if t.ledger != nil {
 		o.Ledger = t.ledger
-	}
-	if t.event.Again() {
-		o.Before = func(c *obstat.Call) string {
-			if t.approvedBefore(c) {
-				return "approved a moment ago, before the agent's own rules asked again"
-			}
-			return ""
-		}
 	}
 	if t.Exe != "" {
 		o.Programs = []string{t.Exe}
@@ -178,7 +184,11 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) gate.Optio
 	if t.db != "" {
 		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
 	}
-	return o
+	terms := gate.Terms{Suggested: suggested(t.event), Settle: t.settle, Silent: t.silent}
+	if t.agentAsks() {
+		terms.Ask = gate.Leave
+	}
+	return o, terms
 }
 
 // sources returns where the policies of an agent's calls are found.
@@ -222,7 +232,7 @@ func (t *turn) mayBeGranted() bool {
 // remembered returns the rules of a grant that the agent is to remember: those
 // that were granted, as far as they are in its own notation, or, where this very
 // call was granted, the agent's suggestion for no more than that.
-func (t *turn) remembered(a *gate.Answer) []obstat.Offer {
+func (t *turn) remembered(a *gate.Result) []obstat.Offer {
 	if !t.Remember || a.Grant == nil {
 		return nil
 	}
@@ -240,12 +250,17 @@ func (t *turn) remembered(a *gate.Answer) []obstat.Offer {
 	return out
 }
 
-// leaves says why an ask is left to the agent.
-func (t *turn) leaves(d *obstat.Decision) string {
-	if t.event.Left(d) {
-		return "the tool only keeps house, and is left to the agent"
+// settle leaves an ask about a tool that only keeps house to the agent, and approves one that a
+// person has approved for the event before.
+func (t *turn) settle(_ context.Context, c *obstat.Call, d *obstat.Decision) (*gate.Settled, error) {
+	switch {
+	case t.event.Left(d):
+		return &gate.Settled{Verdict: obstat.Ask, By: obstat.By{Note: "the tool only keeps house, and is left to the agent"}}, nil
+	case t.event.Again() && t.approvedBefore(c):
+		by := obstat.By{Kind: obstat.ByPerson, Note: "approved a moment ago, before the agent's own rules asked again"}
+		return &gate.Settled{Verdict: obstat.Allow, By: by}, nil
 	}
-	return ""
+	return nil, nil
 }
 
 // silent says why an allow is not told to the agent.

@@ -122,7 +122,7 @@ func find(name string, f *dialect.File) (dialect.Dialect, error) {
 }
 
 func open(l *dialect.Loaded, w obstat.World) (*gate.Gate, error) {
-	return gate.Open(context.Background(), gate.Options{Policy: &fixed{gate.Fixed{Loaded: l}, in.Of(l)}, World: w, NoRecord: true, NoStart: true, NoWait: true})
+	return gate.Open(context.Background(), gate.Options{Policy: &fixed{gate.Fixed{Loaded: l}, in.Of(l)}, World: w, NoRecord: true, NoStart: true})
 }
 
 // fixed is gate.Fixed that is made ready once, not for each call.
@@ -163,11 +163,11 @@ func (e *Engine) Decide(number int, src []byte) (out []byte) {
 	if err != nil {
 		return denied(err)
 	}
-	d, err := g.Authorize(context.Background(), &req.Call)
+	d, err := g.Authorize(context.Background(), &req.Call, &gate.Terms{Ask: gate.Leave})
 	if err != nil {
 		return denied(err)
 	}
-	return reply(answer(&d))
+	return reply(answer(&d.Decision))
 }
 
 // answer returns the reply to a call that was decided.

@@ -159,11 +159,11 @@ func loadMessage(t *testing.T, l *dialect.Loaded) string {
 
 // natively asks the gate itself.
 func natively(t *testing.T, l *dialect.Loaded, c *cases.Case) (out decided) {
-	g, err := gate.Open(t.Context(), gate.Options{Policy: gate.Fixed{Loaded: l}, World: &c.World, NoRecord: true, NoStart: true, NoWait: true})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: gate.Fixed{Loaded: l}, World: &c.World, NoRecord: true, NoStart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := g.Authorize(context.Background(), &c.Call)
+	d, err := g.Authorize(context.Background(), &c.Call, &gate.Terms{Ask: gate.Leave})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type question struct {
 	// closed: the client has closed its form without an answer, and nobody else is
 	// there; behind the session's lock.
 	closed bool
+	doubt  string // see [gate.Terms]
 }
 
 // askPerson has a person asked: through the client where that can show a form, and
@@ -88,7 +89,7 @@ func (s *session) hold(ctx context.Context, q *question) {
 		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
 		return
 	}
-	d, err := q.gate.Resume(ctx, q.id)
+	d, err := q.gate.Resume(ctx, q.id, &gate.Terms{Doubt: q.doubt})
 	_ = s.settle(q.frame, q.asked, q.call, &d, err)
 }
 
@@ -240,13 +241,13 @@ func (s *session) inputRequired(q *question) error {
 const inputKey = "obstat"
 
 // answeredCall takes up a call that comes back with the state of its question.
-func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obstat.Call, st *sealed) error {
+func (s *session) answeredCall(ctx context.Context, q *question, st *sealed) error {
+	f, a, c, g := q.frame, q.asked, q.call, q.gate
 	d := obstat.Decision{Tool: c.Tool, Note: "this call needs a person's approval; no person has refused it, but "}
 	if why := s.fits(st, c); why != "" {
 		d = d.Refuse(unanswered(why))
 		return s.settle(f, a, c, &d, nil)
 	}
-	g, _ := s.gateFor(s.metaOf(f))
 	store, err := s.requests(ctx)
 	var r *approval.Request
 	if err == nil {
@@ -265,9 +266,10 @@ func (s *session) answeredCall(ctx context.Context, f *frame, a *asked, c *obsta
 		return s.settle(f, a, c, &d, nil)
 	}
 	if r, err = store.Request(ctx, st.Request); err == nil && r.State == approval.Pending {
-		return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: r.ID, d: &d, req: r}, form == nil) // no answer came with it; a form that nobody looks at is not shown again
+		q.id, q.d, q.req = r.ID, &d, r
+		return s.askPerson(ctx, q, form == nil) // no answer came with it; a form that nobody looks at is not shown again
 	}
-	decided, err := g.Resume(ctx, st.Request)
+	decided, err := g.Resume(ctx, st.Request, &gate.Terms{Doubt: q.doubt})
 	return s.settle(f, a, c, &decided, err)
 }
 

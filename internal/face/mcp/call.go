@@ -152,12 +152,12 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 			err = s.toClient(f.id, s.refusal(f, &obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: fmt.Sprintf("something in obstat is broken: %v", p)}}}))
 		}
 	}()
+	// A client that comes back takes up the answer.
+	terms := gate.Terms{Ask: gate.Put, TakeUp: true}
 	if f.method == "tools/call" {
 		digest, hint := s.tools.said(f.name)
 		c.Channel = "mcp " + digest // an answer is for this tool as it describes itself now
-		if why := s.tools.doubt(f.name); why != "" {
-			ctx = gate.Doubted(ctx, why)
-		} else {
+		if terms.Doubt = s.tools.doubt(f.name); terms.Doubt == "" {
 			c.Hint = hint
 		}
 	}
@@ -167,19 +167,20 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 			if !forms {
 				sealed = nil // it was given out to another client, or by nobody
 			}
-			return s.answeredCall(ctx, f, a, c, sealed)
+			return s.answeredCall(ctx, &question{frame: f, asked: a, call: c, gate: g, doubt: terms.Doubt}, sealed)
 		}
 		if s.goesOn(c.Digest(), f.state, false) {
-			if now, _ := g.Judge(ctx, c); now.Verdict == obstat.Ask {
+			if now, _ := g.Authorize(ctx, c, &gate.Terms{Ask: gate.Try, Doubt: terms.Doubt}); now.Verdict == obstat.Ask {
 				return s.forward(f, a, c, nil, true) // what the policy allows or denies by now is decided below
 			}
 		}
 	}
-	d, req, err := g.Put(ctx, c)
-	if req == nil || err != nil {
-		return s.settle(f, a, c, &d, err)
+	d, err := g.Authorize(ctx, c, &terms)
+	if d.Request == nil || err != nil {
+		return s.settle(f, a, c, &d.Decision, err)
 	}
-	return s.askPerson(ctx, &question{frame: f, asked: a, call: c, gate: g, id: req.ID, d: &d, req: req}, forms)
+	q := &question{frame: f, asked: a, call: c, gate: g, id: d.Request.ID, d: &d.Decision, req: d.Request, doubt: terms.Doubt}
+	return s.askPerson(ctx, q, forms)
 }
 
 // settle does what a decision says.
@@ -283,7 +284,7 @@ func (s *session) serverAsks(ctx context.Context, f *frame) error {
 	}
 	g, _ := s.gateFor(&meta{})
 	go func() { // a person may have to be asked
-		d, err := g.Authorize(ctx, c)
+		d, err := g.Authorize(ctx, c, nil)
 		if err == nil && d.Verdict == obstat.Allow {
 			_ = s.toClient(s.belongs(f), f.raw)
 			return

@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Station, error) {
 	}
 	st.journal = &journal{station: st}
 	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: o.Policy.Options, Dir: o.Dir, Start: o.Dir, Agent: o.Agent, Home: o.Home, Getenv: o.Getenv, NoPins: o.NoPins}
-	opts := gate.Options{Policy: files, Getenv: o.Getenv, NoStart: true, Ledger: st.journal, MayGrant: st.mayGrant, TakeUp: true, Places: []string{o.Dir},
+	opts := gate.Options{Policy: files, Getenv: o.Getenv, NoStart: true, Ledger: st.journal, MayGrant: st.mayGrant, Places: []string{o.Dir},
 		Open: func(ctx context.Context) (gate.Store, error) { return st.open(ctx) }, Approval: approval.Options{Asked: o.Asked, Timeout: requestLife, Attends: o.Piped}}
 	if o.Exe != "" {
 		opts.Programs = []string{o.Exe}

@@ -67,19 +67,25 @@ func TestMachine(t *testing.T) {
 	}
 	local := ledger.NewFile(filepath.Join(dir, "obstat.ledger"))
 	t.Cleanup(func() { local.Close() })
+	var settle func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error)
 	machine := func(files gate.Source) *gate.Gate {
 		s, err := remote.Open(j, dir, files, local)
 		must(t, err)
-		g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: local, NoStart: true, World: &obstat.Snapshot{},
-			Asks: func(ctx context.Context, c *obstat.Call) (bool, obstat.By, error) {
-				return s.Ask(ctx, c, 30*time.Second)
-			}})
+		g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: local, NoStart: true, World: &obstat.Snapshot{}})
 		must(t, err)
+		settle = func(ctx context.Context, c *obstat.Call, _ *obstat.Decision) (*gate.Settled, error) {
+			approved, by, err := s.Ask(ctx, c, 30*time.Second)
+			if approved {
+				return &gate.Settled{Verdict: obstat.Allow, By: by}, err
+			}
+			return &gate.Settled{By: by}, err
+		}
 		return g
 	}
 	decide := func(g *gate.Gate, command string) obstat.Decision {
-		d, _ := g.Authorize(t.Context(), &obstat.Call{Agent: "laptop", Tool: "bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/src"})
-		return d
+		d, _ := g.Authorize(t.Context(), &obstat.Call{Agent: "laptop", Tool: "bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/src"},
+			&gate.Terms{Settle: settle})
+		return d.Decision
 	}
 	own := write(t, `{"permission": {"bash": {"*": "allow", "git status --short": "deny"}}}`)
 	g := machine(own)
@@ -216,6 +222,6 @@ func verdictOf(t *testing.T, dir string) (obstat.Verdict, string) {
 	defer log.Close()
 	g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: log, NoStart: true, World: &obstat.Snapshot{}})
 	must(t, err)
-	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"git status"}`), Dir: "/src"})
+	d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"git status"}`), Dir: "/src"}, nil)
 	return d.Verdict, d.Reason()
 }

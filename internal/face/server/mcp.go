@@ -40,7 +40,7 @@ func (s *Server) openGuards(ctx context.Context, opts gate.Options) error {
 	if len(s.opts.MCP) == 0 {
 		return nil
 	}
-	opts.TakeUp, opts.NoStart = true, true // a client that comes back takes up the answer
+	opts.NoStart = true
 	g, err := gate.Open(ctx, opts)
 	if err != nil {
 		return err

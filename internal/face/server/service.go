@@ -89,21 +89,22 @@ func (v *Service) hold(ctx context.Context, r *approval.Request, seconds int) (*
 // put has a call decided, or finds the request that was put for it under the key.
 func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call, key string) (obstat.Decision, *approval.Request, error) {
 	if key == "" {
-		d, req, _ := v.s.gate.PutAs(ctx, gate.Question{Claimed: c.claims(call)}, call) // where the ledger fails, the decision denies and says so
-		v.asked(req)
-		return d, req, nil
+		// Where the ledger fails, the decision denies and says so.
+		d, _ := v.s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Claimed: c.claims(call)})
+		v.asked(d.Request)
+		return d.Decision, d.Request, nil
 	}
 	sum := sha256.Sum256([]byte(c.id() + "\x00" + key))
 	id := "req_" + hex.EncodeToString(sum[:16])
 	old, err := v.s.store.Request(ctx, id)
 	if err != nil {
-		d, req, _ := v.s.gate.PutAs(ctx, gate.Question{ID: id, Claimed: c.claims(call)}, call)
-		if req != nil || d.Verdict != obstat.Deny {
-			v.asked(req)
-			return d, req, nil
+		d, _ := v.s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Request: id, Claimed: c.claims(call)})
+		if d.Request != nil || d.Verdict != obstat.Deny {
+			v.asked(d.Request)
+			return d.Decision, d.Request, nil
 		}
 		if old, err = v.s.store.Request(ctx, id); err != nil { // not put at the same time by another
-			return d, nil, nil
+			return d.Decision, nil, nil
 		}
 	}
 	if !sameCall(&old.Call, old.Digest, call) {
@@ -126,7 +127,8 @@ func sameCall(put *obstat.Call, digest string, c *obstat.Call) bool {
 
 // claim decides a call by its request, once.
 func (v *Service) claim(ctx context.Context, c *caller, r *approval.Request, in client.Claim) (*client.Decision, error) {
-	d, err := v.s.gate.Claim(ctx, r.ID, approval.Claiming{By: c.id(), Key: in.Key, Digest: in.Digest, Lease: time.Duration(in.Lease) * time.Second})
+	d, err := v.s.gate.Resume(ctx, r.ID, &gate.Terms{Claim: approval.Claiming{By: c.id(), Key: in.Key, Digest: in.Digest,
+		Lease: time.Duration(in.Lease) * time.Second}})
 	if err != nil && d.Stage == "" && len(d.Faults) == 0 && d.Rule == nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func openPlace(t *testing.T, dialect, floor string) *place {
 		p.write(builtin, "rules: []\n")
 		names = append([]string{builtin}, names...)
 	}
-	p.gate, err = gate.Open(context.Background(), gate.Options{Policy: &gate.Files{Names: names, Dialect: dialect, Options: opts}, Store: new(memory.Store), NoWait: true})
+	p.gate, err = gate.Open(context.Background(), gate.Options{Policy: &gate.Files{Names: names, Dialect: dialect, Options: opts}, Store: new(memory.Store)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestAttacks(t *testing.T) {
 			t.Run(d+" floor "+floor, func(t *testing.T) {
 				p := openPlace(t, d, floor)
 				for _, line := range attacks {
-					got, err := p.gate.Authorize(context.Background(), p.call(line))
+					got, err := p.gate.Authorize(context.Background(), p.call(line), &gate.Terms{Ask: gate.Leave})
 					// Where nothing else speaks, it is the self-protection that does.
 					alone := d == "program" && floor == "off"
 					if err != nil || got.Verdict == obstat.Allow || alone && (got.Stage != protect.Stage || got.Verdict != obstat.Ask) {
@@ -176,7 +176,7 @@ func TestEveryday(t *testing.T) {
 		t.Run(d, func(t *testing.T) {
 			p := openPlace(t, d, "off")
 			for _, line := range everyday {
-				got, err := p.gate.Authorize(context.Background(), p.call(line))
+				got, err := p.gate.Authorize(context.Background(), p.call(line), &gate.Terms{Ask: gate.Leave})
 				if err != nil || got.Stage == protect.Stage || got.Safety || d == "program" && got.Verdict != obstat.Allow {
 					t.Errorf("%s: %v, %s (%v)", p.fill(line), got.Verdict, got.Reason(), err)
 				}
@@ -194,7 +194,7 @@ func TestPinned(t *testing.T) {
 	}
 	p := openPlace(t, "program", "off")
 	for _, line := range pinned {
-		if got, err := p.gate.Authorize(context.Background(), p.call(line)); err != nil || got.Verdict != obstat.Allow {
+		if got, err := p.gate.Authorize(context.Background(), p.call(line), &gate.Terms{Ask: gate.Leave}); err != nil || got.Verdict != obstat.Allow {
 			t.Errorf("%s: %v, %s: it belongs to attacks.txt", p.fill(line), got.Verdict, got.Reason())
 		}
 	}

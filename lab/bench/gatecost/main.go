@@ -115,7 +115,7 @@ func durable(n int, g *gate.Gate, dir, project string) (sync, record time.Durati
 		syncs = append(syncs, time.Since(began))
 		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"git status"}`), Agent: "claude-code", Session: fmt.Sprint(i), Dir: project}
 		began = time.Now()
-		if d, err := g.Authorize(context.Background(), call); err != nil || d.Verdict != obstat.Allow {
+		if d, err := g.Authorize(context.Background(), call, &gate.Terms{Ask: gate.Leave}); err != nil || d.Verdict != obstat.Allow {
 			return 0, 0, fmt.Errorf("%s, %w", d.Reason(), err)
 		}
 		records = append(records, time.Since(began))
@@ -170,7 +170,7 @@ func running() time.Duration {
 
 // judged puts the call to the gate; nothing is written down.
 func judged(g *gate.Gate, call *obstat.Call) obstat.Decision {
-	a, _ := g.Judge(context.Background(), call)
+	a, _ := g.Authorize(context.Background(), call, &gate.Terms{Ask: gate.Try})
 	return a.Decision
 }
 
@@ -203,7 +203,7 @@ func open(dir string) (*gate.Gate, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: project, Home: filepath.Join(dir, "home")}, Store: s, NoWait: true})
+	g, err := gate.Open(ctx, gate.Options{Policy: &gate.Files{Dir: project, Home: filepath.Join(dir, "home")}, Store: s})
 	return g, project, err
 }
 
