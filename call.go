@@ -51,6 +51,8 @@ type Call struct {
 	// "read-only", "additive" or "destructive"; "" is not known. It counts only where a
 	// policy believes that server.
 	Hint string `json:"hint,omitempty"`
+	// Circumstances are those that have no field here, by their names: `os`. See [Circumstance].
+	Circumstances map[string]string `json:"circumstances,omitempty"`
 }
 
 // Digest returns the hash that binds an approval to this call: tool and input,

@@ -15,11 +15,8 @@ import (
 // with Not, none does. A pattern of the flavour JSON looks at the value as JSON, any other
 // at a text as it is.
 //
-// The fields that begin with `call.` are those of the call: `call.agent`, `call.user`,
-// `call.role`, `call.channel`, `call.mode`, `call.branch`, `call.time` (UTC, as
-// 2006-01-02T15:04:05Z), `call.clock` and `call.day` where the call was made (15:04, mon) and
-// `call.after` (the session's marks) and `call.hint` (what a server says of its tool). `input.a.b` is a field of the input, and
-// `input.list[].name` that of each element of a list. Any other is a subject of the
+// A field that begins with `call.` is a [Circumstance]: `call.branch`. `input.a.b` is a field of
+// the input, and `input.list[].name` that of each element of a list. Any other is a subject of the
 // question.
 //
 // An allow rule needs every value to fit, and one at least. To a deny or ask rule a value that fits is
@@ -35,9 +32,6 @@ const (
 	callField  = "call."
 	inputField = "input."
 )
-
-// callFields are the circumstances that conditions can look at.
-var callFields = [...]string{"agent", "user", "role", "channel", "mode", "branch", "time", "clock", "day", "after", "hint"}
 
 // A condValue is a value that a condition looks at.
 type condValue struct{ text, json string }
@@ -142,47 +136,20 @@ func (c *Cond) values(f *Facts, q *Question) (out []condValue, known bool) {
 	return out, true
 }
 
-// circumstance returns the values of a field of the call.
+// circumstance returns the values of a circumstance. The mode is the one that the call is judged in.
 func (f *Facts) circumstance(name string) (out []condValue, known bool) {
-	if f == nil {
+	at := circumstanceNamed(name)
+	if f == nil || at == nil {
 		return nil, false
 	}
-	one := func(s string) ([]condValue, bool) { return []condValue{{text: s}}, s != "" }
-	c := f.Call
-	switch name {
-	case "agent":
-		return one(c.Agent)
-	case "user":
-		return one(c.User)
-	case "channel":
-		return one(c.Channel)
-	case "mode":
-		return one(string(f.Mode))
-	case "branch":
-		return one(c.Branch)
-	case "role":
-		for _, r := range c.Roles {
-			out = append(out, condValue{text: r})
-		}
-		return out, c.User != "" || len(c.Roles) > 0
-	case "after":
-		for _, m := range c.After {
-			out = append(out, condValue{text: m})
-		}
-		return out, true
-	case "hint":
-		return one(c.Hint)
+	if name == "mode" {
+		return []condValue{{text: string(f.Mode)}}, f.Mode != ""
 	}
-	if c.Time.IsZero() {
-		return nil, false
+	values, known := at.Compared(f.Call)
+	for _, v := range values {
+		out = append(out, condValue{text: v})
 	}
-	switch name {
-	case "time":
-		return one(c.Time.UTC().Format("2006-01-02T15:04:05Z"))
-	case "clock":
-		return one(c.Time.Format("15:04"))
-	}
-	return one(strings.ToLower(c.Time.Format("Mon")))
+	return out, known
 }
 
 // inputValues returns the values at a path of the input: `a.b`, `list[].name`.
@@ -230,8 +197,9 @@ func (c *compiler) compileConds(r *Rule) {
 			switch {
 			case cond.Field == "" || len(cond.Any) == 0:
 				c.fail(r.Pos, CodeMissing, "a condition of rule %s names no field or nothing to match", r)
-			case isCall && !slices.Contains(callFields[:], name):
-				c.errs = append(c.errs, &Error{Code: CodeUnknownName, Pos: r.Pos, Msg: fmt.Sprintf("rule %s: a call has no %q", r, name), Hint: "it has " + strings.Join(callFields[:], ", ")})
+			case isCall && circumstanceNamed(name) == nil:
+				c.errs = append(c.errs, &Error{Code: CodeUnknownName, Pos: r.Pos,
+					Msg: fmt.Sprintf("rule %s: a call has no %q", r, name), Hint: "it has " + circumstanceNames()})
 			}
 			c.policy.fields[cond.Field] = true
 			for _, t := range cond.Any {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/policy"
@@ -107,27 +106,23 @@ func sessionOf(c *obstat.Call) string {
 	return c.Agent + "\x00\x00" + c.Anchor()
 }
 
-// circumstances fills in what rules of the policies look at beside the call itself: the time, the
-// branch, and what the session has done.
+// circumstances finds those circumstances of a call that rules of the policies look at.
 func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce) {
-	wants := func(field string) bool {
-		return slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool { return p.Loaded.Policy.Wants(field) })
-	}
-	if c.Time.IsZero() && (wants("call.time") || wants("call.clock") || wants("call.day")) {
-		c.Time = time.Now()
-	}
-	if c.Branch == "" && wants("call.branch") {
-		c.Branch = branchOf(c.Anchor())
-	}
-	if c.After != nil || !wants("call.after") {
-		return
-	}
-	var err error
-	if c.After, err = g.opts.Sessions.Marks(sessionOf(c)); err == nil {
-		return
-	}
-	for _, p := range f.Policies { // what cannot be known may have happened
-		c.After = append(c.After, p.Loaded.Policy.Marks()...)
+	machine := obstat.Machine{World: g.opts.World, Marks: func() []string {
+		marks, err := g.opts.Sessions.Marks(sessionOf(c))
+		if err == nil {
+			return marks
+		}
+		marks = nil
+		for _, p := range f.Policies { // any of it may have happened
+			marks = append(marks, p.Loaded.Policy.Marks()...)
+		}
+		return marks
+	}}
+	for at := range obstat.Circumstances() {
+		if slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool { return p.Loaded.Policy.Wants(at.Field()) }) {
+			at.Find(c, machine)
+		}
 	}
 }
 
@@ -141,46 +136,4 @@ func (p *passage) remember(d *obstat.Decision) error {
 		return nil
 	}
 	return p.g.opts.Sessions.Mark(sessionOf(p.call), fresh)
-}
-
-// branchOf returns the branch that is checked out at a directory, "" where that cannot be told.
-func branchOf(dir string) string {
-	for ; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		at := filepath.Join(dir, ".git")
-		st, err := os.Stat(at)
-		if err != nil {
-			continue
-		}
-		if !st.IsDir() { // a worktree's
-			text, err := readShort(at)
-			to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
-			if err != nil || !ok {
-				return ""
-			}
-			if at = to; !filepath.IsAbs(at) {
-				at = filepath.Join(dir, to)
-			}
-		}
-		head, err := readShort(filepath.Join(at, "HEAD"))
-		if err != nil {
-			return ""
-		}
-		if branch, ok := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/"); ok {
-			return branch
-		}
-		return "(detached)"
-	}
-	return ""
-}
-
-// readShort reads a file of a few lines.
-func readShort(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	buf := make([]byte, 4096)
-	n, err := f.Read(buf)
-	return string(buf[:n]), err
 }

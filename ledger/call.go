@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/obstat/obstat"
 )
@@ -17,19 +16,11 @@ type Circumstances struct {
 	// Said is the policy's own verdict; the record's is the outcome.
 	Said     obstat.Verdict `json:"said"`
 	Subjects []string       `json:"subjects,omitempty"`
-	Roles    []string       `json:"roles,omitempty"`
-	Channel  string         `json:"channel,omitempty"`
 	Roots    []string       `json:"roots,omitempty"`
 	Project  string         `json:"project,omitempty"`
-	Mode     obstat.Mode    `json:"mode,omitempty"`
 	Repeat   int            `json:"repeat,omitempty"`
-	// Time, Branch, After and Hint are those of the call, if a rule looks at them; Marks
-	// are what the session is known to have done since.
-	Time   time.Time `json:"time,omitzero"`
-	Branch string    `json:"branch,omitempty"`
-	After  []string  `json:"after,omitempty"`
-	Hint   string    `json:"hint,omitempty"`
-	Marks  []string  `json:"marks,omitempty"`
+	// Marks are what the session is known to have done, once the call has run.
+	Marks []string `json:"marks,omitempty"`
 	// Given is the input that a human or the policy put in place of the call's,
 	// which is the record's; masked as well.
 	Given json.RawMessage `json:"given,omitempty"`
@@ -38,6 +29,9 @@ type Circumstances struct {
 	// Suggested are the rules that the agent showed with its own prompt, in its own
 	// notation, such as `Bash(make *)`: a person may have chosen one of them there.
 	Suggested []string `json:"suggested,omitempty"`
+
+	// call has the further keys: one for each of [obstat.Circumstances] that has a key.
+	call *obstat.Call
 }
 
 // ErrNoCall is the error of a record that is not about a call.
@@ -64,8 +58,34 @@ func (r *Record) Replayable() (*obstat.Call, *Circumstances, error) {
 	if slices.ContainsFunc(r.Masked, func(m Masked) bool { return m.Field == "" || m.Field == "detail" }) && c.Partial == "" {
 		c.Partial = "secrets were masked"
 	}
-	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session, User: r.User, Roles: c.Roles,
-		Channel: c.Channel, Dir: r.Dir, Roots: c.Roots, Project: c.Project, Mode: c.Mode, Repeat: c.Repeat,
-		Time: c.Time, Branch: c.Branch, After: c.After, Hint: c.Hint}
-	return call, &c, nil
+	call := &obstat.Call{Tool: r.Tool, Input: r.Input, Subjects: c.Subjects, Agent: r.Agent, Session: r.Session,
+		User: r.User, Dir: r.Dir, Roots: c.Roots, Project: c.Project, Repeat: c.Repeat}
+	return call, &c, restore(call, r.Detail)
+}
+
+// restore gives a call the circumstances that a detail records.
+func restore(call *obstat.Call, detail []byte) error {
+	var keys map[string]json.RawMessage
+	if len(detail) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(detail, &keys); err != nil {
+		return err
+	}
+	for at := range obstat.Circumstances() {
+		raw, ok := keys[at.Key]
+		if !ok || at.Key == "" {
+			continue
+		}
+		values := make([]string, 1)
+		into := any(&values[0])
+		if at.List {
+			into = &values
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			return err
+		}
+		at.Set(call, values...)
+	}
+	return nil
 }

@@ -107,22 +107,23 @@ func (c *Circumstances) encode() ([]byte, error) {
 	w.Key("said")
 	w.String(c.Said.String())
 	w.ListField("subjects", c.Subjects)
-	w.ListField("roles", c.Roles)
-	w.TextField("channel", c.Channel)
 	w.ListField("roots", c.Roots)
 	w.TextField("project", c.Project)
-	w.TextField("mode", string(c.Mode))
 	w.IntField("repeat", int64(c.Repeat))
-	if !c.Time.IsZero() {
-		w.TextField("time", c.Time.Format(time.RFC3339Nano))
-	}
-	w.TextField("branch", c.Branch)
-	w.ListField("after", c.After)
-	w.TextField("hint", c.Hint)
 	w.ListField("marks", c.Marks)
 	w.RawField("given", c.Given)
 	w.TextField("partial", c.Partial)
 	w.ListField("suggested", c.Suggested)
+	for at := range obstat.Circumstances() {
+		if c.call == nil || at.Key == "" {
+			continue
+		}
+		if values := at.Values(c.call); at.List {
+			w.ListField(at.Key, values)
+		} else if len(values) > 0 {
+			w.TextField(at.Key, values[0])
+		}
+	}
 	w.End('}')
 	return w.Buf, w.Err
 }

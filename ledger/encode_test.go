@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,11 +70,8 @@ func TestEncode(t *testing.T) {
 		}
 		texts := rapid.SliceOfN(rapid.String(), 0, 2)
 		c := &Circumstances{Said: rapid.SampledFrom([]obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}).Draw(t, "said"), Subjects: texts.Draw(t, "subjects"),
-			Roles: texts.Draw(t, "roles"), Channel: r.Agent, Roots: texts.Draw(t, "roots"), Mode: obstat.Mode(r.Tool), Repeat: r.V, Given: r.Input, Partial: r.Reason,
-			Project: r.Dir, Branch: r.Rule, Hint: r.Stage, After: texts.Draw(t, "after"), Marks: texts.Draw(t, "marks"), Suggested: texts.Draw(t, "suggested")}
-		if rapid.Bool().Draw(t, "has a time") {
-			c.Time = r.Time
-		}
+			Roots: texts.Draw(t, "roots"), Repeat: r.V, Given: r.Input, Partial: r.Reason, Project: r.Dir,
+			Marks: texts.Draw(t, "marks"), Suggested: texts.Draw(t, "suggested")}
 		if want, err = encode(c); err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +79,26 @@ func TestEncode(t *testing.T) {
 			t.Fatalf("%v\n%s\n%s", err, got, want)
 		}
 	})
+}
+
+// TestCircumstances: a decision's record has every circumstance of the call, and the call that is
+// made of it again has them, too.
+func TestCircumstances(t *testing.T) {
+	for at := range obstat.Circumstances() {
+		if at.Of != "" {
+			continue
+		}
+		t.Run(at.Name, func(t *testing.T) {
+			call := &obstat.Call{Tool: "Bash"}
+			at.Set(call, "2026-01-31T22:30:00.5+01:00") // a text like any other, but for the time
+			want := at.Values(call)
+			r := (&Made{Call: call, Decision: &obstat.Decision{}, Mode: call.Mode}).Record()
+			again, _, err := r.Replayable()
+			if err != nil || len(want) != 1 || !slices.Equal(at.Values(again), want) {
+				t.Errorf("%q, not %q: %v\n%s", at.Values(again), want, err, r.Detail)
+			}
+		})
+	}
 }
 
 func TestEncodeBad(t *testing.T) {

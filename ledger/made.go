@@ -49,8 +49,10 @@ func (m *Made) Record() *Record {
 	if d.Rule != nil {
 		r.Rule, r.Pos = Clip(d.Rule.String()), d.Rule.Pos
 	}
-	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roles: c.Roles, Channel: c.Channel, Roots: c.Roots, Project: c.Project, Mode: m.Mode, Repeat: c.Repeat,
-		Time: c.Time, Branch: c.Branch, After: c.After, Hint: c.Hint, Marks: d.Marks, Suggested: m.Suggested}
+	judged := *c
+	judged.Mode = m.Mode
+	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roots: c.Roots, Project: c.Project, Repeat: c.Repeat,
+		Marks: d.Marks, Suggested: m.Suggested, call: &judged}
 	var partial string
 	r.Input, more.Partial = Legible(c.Input)
 	if m.Given != nil {

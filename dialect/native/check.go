@@ -147,8 +147,10 @@ func example(r *rule, n *tree.Node) (*obstat.Call, error) {
 	sample := r.sample
 	c := &sample
 	c.Tool, c.Dir, c.Roots = "Bash", exampleDir, []string{exampleDir}
-	for _, field := range [...]*string{&c.Agent, &c.User, &c.Branch, &c.Channel} {
-		*field = or(*field, "example")
+	for at := range obstat.Circumstances() {
+		if at.Sample != "" && at.Values(c) == nil {
+			at.Set(c, at.Sample)
+		}
 	}
 	if c.Time.IsZero() {
 		c.Time = exampleTime(0, 12, 0)

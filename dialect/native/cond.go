@@ -13,15 +13,36 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-var (
-	whenTexts  = []string{"agent", "user", "role", "channel", "mode", "branch", "hint"}
-	whenFields = func() (out []tree.Field) {
-		for _, name := range append(slices.Clone(whenTexts), "time", "days") {
-			out = append(out, tree.Field{Name: name, Kinds: []tree.Kind{tree.String, tree.Array}})
+// whenFields returns the keys below `when`: one for each circumstance that has one.
+func whenFields() (out []tree.Field) {
+	for at := range obstat.Circumstances() {
+		if at.When != "" {
+			out = append(out, tree.Field{Name: at.When, Kinds: []tree.Kind{tree.String, tree.Array}})
 		}
-		return out
 	}
-)
+	return out
+}
+
+// when reads the conditions on the circumstances of a call.
+func (l *loader) when(r *rule, n *tree.Node) {
+	if !n.Is(tree.Object) {
+		return
+	}
+	l.fields(n, whenFields())
+	for at := range obstat.Circumstances() {
+		if at.When == "" {
+			continue
+		}
+		switch value := n.Get(at.When); at.Compare {
+		case obstat.CompareClock:
+			l.hours(r, &at, value)
+		case obstat.CompareDay:
+			l.days(r, &at, value)
+		default:
+			l.whenText(r, &at, value)
+		}
+	}
+}
 
 // details reads the keys of a rule beside its sentence.
 func (l *loader) details(r *rule, n *tree.Node) {
@@ -38,14 +59,7 @@ func (l *loader) details(r *rule, n *tree.Node) {
 			l.names[name.Str] = r
 		}
 	}
-	if when := n.Get("when"); when.Is(tree.Object) {
-		l.fields(when, whenFields())
-		for _, key := range whenTexts {
-			l.whenText(r, key, when.Get(key))
-		}
-		l.hours(r, when.Get("time"))
-		l.days(r, when.Get("days"))
-	}
+	l.when(r, n.Get("when"))
 	l.until(r, n.Get("until"))
 	switch after := n.Get("after"); {
 	case after.Is(tree.String):
@@ -97,18 +111,17 @@ func (l *loader) texts(n *tree.Node, what string) []*tree.Node {
 }
 
 // whenText reads `agent: codex`, `branch: [main, release/*]` and `branch: not main`.
-func (l *loader) whenText(r *rule, key string, n *tree.Node) {
-	yes := obstat.Cond{Field: "call." + key}
-	no := obstat.Cond{Field: "call." + key, Not: true}
-	for _, e := range l.texts(n, key) {
+func (l *loader) whenText(r *rule, at *obstat.Circumstance, n *tree.Node) {
+	yes, no := obstat.Cond{Field: at.Field()}, obstat.Cond{Field: at.Field(), Not: true}
+	for _, e := range l.texts(n, at.When) {
 		name, not := strings.CutPrefix(e.Str, "not ")
 		if name = strings.TrimSpace(name); name == "" {
-			l.r.Fail(e, obstat.CodeBadValue, "name it, or take the key out", "%s is empty", key)
+			l.r.Fail(e, obstat.CodeBadValue, "name it, or take the key out", "%s is empty", at.When)
 			continue
 		}
-		if key == "hint" && !strings.Contains(name, "*") && !slices.Contains(serverHints, name) {
-			hint := dialect.Near(name, serverHints...)
-			l.r.Fail(e, obstat.CodeBadValue, or(hint, "servers say "+strings.Join(serverHints, ", ")), "no server says that a tool is %q", name)
+		if at.Words != nil && !strings.Contains(name, "*") && !slices.Contains(at.Words, name) {
+			hint := or(dialect.Near(name, at.Words...), at.Says+" "+strings.Join(at.Words, ", "))
+			l.r.Fail(e, obstat.CodeBadValue, hint, "there is no %s %q", at.Name, name)
 			continue
 		}
 		t := glued(name)
@@ -119,14 +132,14 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 			no.Any = append(no.Any, t)
 		} else {
 			yes.Any = append(yes.Any, t)
-			r.suppose(key, strings.ReplaceAll(name, "*", "x"))
+			r.suppose(at, strings.ReplaceAll(name, "*", "x"))
 		}
-		if key == "mode" && !strings.Contains(name, "*") && !slices.Contains(l.modes, name) {
+		if at.Name == "mode" && !strings.Contains(name, "*") && !slices.Contains(l.modes, name) {
 			l.modes = append(l.modes, name)
 		}
 	}
 	if len(yes.Any) > 0 && !possible([]obstat.Cond{yes, no}) {
-		l.r.Fail(n, obstat.CodeNoEffect, "take one of them out", "the rule could never apply: no %s is all of this", key)
+		l.r.Fail(n, obstat.CodeNoEffect, "take one of them out", "the rule could never apply: no %s is all of this", at.When)
 	}
 	for _, c := range []obstat.Cond{yes, no} {
 		if len(c.Any) > 0 {
@@ -135,28 +148,19 @@ func (l *loader) whenText(r *rule, key string, n *tree.Node) {
 	}
 }
 
-// serverHints are what servers can say of a tool.
-var serverHints = []string{"read-only", "additive", "destructive"}
-
 // suppose lets the examples of a rule be calls under one of its conditions.
-func (r *rule) suppose(key, text string) {
-	c := &r.sample
-	for name, field := range map[string]*string{"agent": &c.Agent, "user": &c.User, "channel": &c.Channel, "branch": &c.Branch, "mode": (*string)(&c.Mode), "hint": &c.Hint} {
-		if name == key {
-			*field = or(*field, text)
-		}
-	}
-	if key == "role" && c.Roles == nil {
-		c.Roles = []string{text}
+func (r *rule) suppose(at *obstat.Circumstance, text string) {
+	if at.Values(&r.sample) == nil {
+		at.Set(&r.sample, text)
 	}
 }
 
 func order(text string) obstat.Text { return obstat.Text{Flavour: pattern.Order, Text: text} }
 
 // hours reads `time: 09:00-17:00`, which may go past midnight.
-func (l *loader) hours(r *rule, n *tree.Node) {
-	c := obstat.Cond{Field: "call.clock"}
-	for _, e := range l.texts(n, "time") {
+func (l *loader) hours(r *rule, at *obstat.Circumstance, n *tree.Node) {
+	c := obstat.Cond{Field: at.Field()}
+	for _, e := range l.texts(n, at.When) {
 		from, to, ok := strings.Cut(e.Str, "-")
 		a, err1 := time.Parse("15:04", strings.TrimSpace(from))
 		b, err2 := time.Parse("15:04", strings.TrimSpace(to))
@@ -185,9 +189,9 @@ func between(from, to string) obstat.Text { return order(">=" + from + "<" + to)
 var weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
 // days reads `days: mon-fri` and `days: [sat, sun]`.
-func (l *loader) days(r *rule, n *tree.Node) {
-	c := obstat.Cond{Field: "call.day"}
-	for _, e := range l.texts(n, "days") {
+func (l *loader) days(r *rule, at *obstat.Circumstance, n *tree.Node) {
+	c := obstat.Cond{Field: at.Field()}
+	for _, e := range l.texts(n, at.When) {
 		from, to, span := strings.Cut(strings.ToLower(e.Str), "-")
 		if !span {
 			to = from

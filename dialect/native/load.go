@@ -107,15 +107,6 @@ var hints = [...][2]string{
 	{"tool", "write `tool: Read`"},
 	{"input", "write `input: {file_path: .env}`"},
 	{"examples", "write `examples: [git push origin main]`"},
-	{"agent", "write `agent: codex` or `agent: [codex, claude-code]`"},
-	{"user", "write `user: ann`"},
-	{"role", "write `role: lead`"},
-	{"channel", "write `channel: ci`"},
-	{"mode", "write `mode: plan`"},
-	{"branch", "write `branch: [main, release/*]`"},
-	{"hint", "write `hint: read-only`"},
-	{"time", "write `time: 09:00-17:00`"},
-	{"days", "write `days: mon-fri`"},
 }
 
 // hintFor returns the hint of the key that a message names.
@@ -123,6 +114,11 @@ func hintFor(msg string) string {
 	for _, h := range hints {
 		if strings.Contains(msg, `"`+h[0]+`"`) {
 			return h[1]
+		}
+	}
+	for at := range obstat.Circumstances() {
+		if at.When != "" && strings.Contains(msg, `"`+at.When+`"`) {
+			return "write `" + at.Example + "`"
 		}
 	}
 	return ""

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
@@ -28,19 +31,44 @@ type callOptions struct {
 	URL     string `flag:"url"`
 
 	Roots    []string `flag:"root"`
-	Mode     string   `flag:"mode m"`
-	Channel  string   `flag:"channel"`
-	Agent    string   `flag:"agent"`
-	User     string   `flag:"user"`
-	Roles    []string `flag:"role"`
 	Subjects []string `flag:"subject"`
+	Session  string   `flag:"session"` // its marks are those that its hooks have kept
 
-	Session string    `flag:"session"` // its marks are those that its hooks have kept
-	After   []string  `flag:"after"`   // further marks
-	Branch  string    `flag:"branch"`
-	Time    string    `flag:"time"`
-	Hint    string    `flag:"hint" words:"read-only additive destructive"`
-	when    time.Time // Time, read
+	said map[string]*said // circumstances by name
+}
+
+// said is the value of a circumstance's flag.
+type said struct {
+	text string
+	list []string
+}
+
+func (s *said) values() []string {
+	switch {
+	case s == nil:
+		return nil
+	case s.text != "":
+		return []string{s.text}
+	}
+	return s.list
+}
+
+// circumstanceFlags makes a flag for each circumstance that has one.
+func (o *callOptions) circumstanceFlags(cmd *cobra.Command) {
+	letters := map[string]string{"mode": "m"}
+	o.said = map[string]*said{}
+	for at := range obstat.Circumstances() {
+		if at.Flag == "" {
+			continue
+		}
+		s := &said{}
+		o.said[at.Name] = s
+		field := flagField{&s.text, letters[at.Name], at.Words}
+		if at.List {
+			field.value = &s.list
+		}
+		declare(cmd, at.Name, at.Flag, field)
+	}
 }
 
 // fields are the flags that stand for an input.
@@ -170,30 +198,16 @@ func (o *callOptions) defaults(c *obstat.Call, dir string) {
 			c.Roots = []string{c.Dir}
 		}
 	}
-	if c.Mode == "" {
-		c.Mode = obstat.Mode(o.Mode)
-	}
 	if c.Subjects == nil {
 		c.Subjects = o.Subjects
 	}
-	if c.Roles == nil {
-		c.Roles = o.Roles
-	}
-	if c.Time.IsZero() {
-		c.Time = o.when
-	}
-	if c.After == nil {
-		c.After = o.After
-	}
-	for to, from := range map[*string]string{&c.Channel: o.Channel, &c.Agent: o.Agent, &c.User: o.User, &c.Session: o.Session, &c.Branch: o.Branch, &c.Hint: o.Hint} {
-		if *to == "" {
-			*to = from
+	c.Session = cmp.Or(c.Session, o.Session)
+	for at := range obstat.Circumstances() {
+		if at.Flag != "" && at.Values(c) == nil {
+			at.Set(c, o.said[at.Name].values()...)
 		}
 	}
 }
-
-// hints are the words of [obstat.Call.Hint].
-var hints = []string{"read-only", "additive", "destructive"}
 
 // check refuses circumstances that the policy cannot be asked about, which would get an answer
 // for a typing mistake: a mode that it does not have, an after that no rule of it names.
@@ -204,8 +218,12 @@ func (o *callOptions) check(p *loaded) error {
 			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf(msg, name), Hint: hint + strings.Join(known, ", ")})
 		}
 	}
-	unknown("the policy has no mode %q", o.Mode, "it has ", modesOf(p.Program))
-	unknown("there is no hint %q", o.Hint, "servers say ", hints)
+	unknown("the policy has no mode %q", o.text("mode"), "it has ", modesOf(p.Program))
+	for at := range obstat.Circumstances() {
+		if at.Words != nil {
+			unknown("there is no "+at.Name+" %q", o.text(at.Name), at.Says+" ", at.Words)
+		}
+	}
 	var marks []string
 	for _, pol := range p.inForce.Policies {
 		marks = append(marks, pol.Loaded.Policy.Marks()...)
@@ -216,16 +234,27 @@ func (o *callOptions) check(p *loaded) error {
 	if len(marks) == 0 {
 		hint = "no rule of it has an after"
 	}
-	for i, text := range o.After {
-		o.After[i] = strings.Join(strings.Fields(text), " ")
-		unknown("no rule of the policy comes after %q", o.After[i], hint, marks)
+	after := o.said["after"].values()
+	for i, text := range after {
+		after[i] = strings.Join(strings.Fields(text), " ")
+		unknown("no rule of the policy comes after %q", after[i], hint, marks)
 	}
 	if len(out) > 0 {
 		return out
 	}
-	var err error
-	o.when, err = readTime("--time", o.Time, time.Now())
+	when, err := readTime("--time", o.text("time"), time.Now())
+	if err == nil && !when.IsZero() {
+		o.said["time"].text = when.Format(time.RFC3339Nano)
+	}
 	return err
+}
+
+// text returns the value of a circumstance's flag, "" where it is not given.
+func (o *callOptions) text(name string) string {
+	if s := o.said[name]; s != nil {
+		return s.text
+	}
+	return ""
 }
 
 // callWords names a call by its tool and its command, path or URL: `Bash git status`.

@@ -45,7 +45,9 @@ func newExplain(f *Factory) *cobra.Command {
 }
 
 func (o *checkOptions) command(name string) *cobra.Command {
-	return command(name, some(0, 2), o, o.run)
+	cmd := command(name, some(0, 2), o, o.run)
+	o.Call.circumstanceFlags(cmd)
+	return cmd
 }
 
 // run answers the call of the arguments, or each call of a stream.

@@ -63,7 +63,7 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 		return err
 	}
 	if o.Mode != allModes {
-		if err := (&callOptions{Mode: o.Mode}).check(p); err != nil {
+		if err := (&callOptions{said: map[string]*said{"mode": {text: o.Mode}}}).check(p); err != nil {
 			return err
 		}
 	}

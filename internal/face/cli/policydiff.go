@@ -192,13 +192,10 @@ func witness(c *obstat.Call) string {
 	if text := explain.TextOf(c); text != c.Tool && text != string(c.Input) {
 		out = c.Tool + " " + text
 	}
-	for _, with := range [...][2]string{{"agent", c.Agent}, {"user", c.User}, {"role", strings.Join(c.Roles, ",")}, {"channel", c.Channel}, {"branch", c.Branch}, {"hint", c.Hint}, {"after", strings.Join(c.After, ",")}} {
-		if with[1] != "" {
-			out += " --" + with[0] + " " + agent.Quote(with[1])
+	for at := range obstat.Circumstances() {
+		if values := at.Values(c); at.Flag != "" && at.Name != "mode" && len(values) > 0 { // the mode has been told
+			out += " --" + at.Name + " " + agent.Quote(strings.Join(values, ","))
 		}
-	}
-	if !c.Time.IsZero() {
-		out += " --time " + c.Time.Format("2006-01-02T15:04:05Z07:00")
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/server"
@@ -139,6 +141,46 @@ deny:
 	laptop := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
 	if body := put(laptop, `"tool":"mcp__files__look","input":{},"hint":"read-only","agent":"claude-code"`); !strings.Contains(body, `"verdict":"allow"`) {
 		t.Errorf("a machine knows: %s", body)
+	}
+}
+
+// TestAgentsSetNoCircumstance: every circumstance that is not an agent's to say is cleared from its
+// calls, and a machine's word counts for all but those that only the server knows.
+func TestAgentsSetNoCircumstance(t *testing.T) {
+	native := filepath.Join(t.TempDir(), "obstat.yaml")
+	text, calls := "version: 1\nallow:\n", map[string]*obstat.Call{}
+	for at := range obstat.Circumstances() {
+		switch at.Name {
+		case "agent", "user", "mode": // the token's, and one that the policy would have to know
+			continue
+		}
+		if at.When == "" || at.Of != "" {
+			continue
+		}
+		value := "some-" + at.Name
+		if at.Words != nil {
+			value = at.Words[len(at.Words)-1]
+		}
+		input, _ := json.Marshal(map[string]string{"command": "make " + at.Name})
+		calls[at.Name] = &obstat.Call{Tool: "Bash", Input: input, Dir: "/src"}
+		at.Set(calls[at.Name], value)
+		text += fmt.Sprintf("  - {rule: run make %s, when: {%s: %s}}\n", at.Name, at.When, value)
+	}
+	must(t, os.WriteFile(native, []byte(text), 0o600))
+	s := open(t, func(o *server.Options) { o.Policy = &gate.Files{Names: []string{native}, NoPins: true} })
+	laptop := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
+	for name, call := range calls {
+		at, _ := obstat.CircumstanceOf("call." + name)
+		body, _ := json.Marshal(map[string]any{"call": call})
+		for token, trust := range map[string]obstat.Setter{s.agent: obstat.SetByAgent, laptop: obstat.SetByMachine} {
+			want := "ask"
+			if at.Setter <= trust {
+				want = "allow"
+			}
+			if _, got := s.do(token, "POST", "/v1/decisions", string(body)); !strings.Contains(got, `"verdict":"`+want+`"`) {
+				t.Errorf("trusted %d, wants %s: %s\n%s", trust, want, body, got)
+			}
+		}
 	}
 }
 

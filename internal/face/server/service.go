@@ -196,11 +196,16 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 			return fmt.Errorf("%w: the token is for the workspace %q, and %q is not in it", errForbidden, t.Workspace, root)
 		}
 	}
-	call.Agent, call.User, call.Roles = cmp.Or(t.Agent, call.Agent), cmp.Or(t.User, call.User), nil
-	if t.ID == "" || t.Agent != "" {
-		// What rules go by beside the call itself is the server's to know, and no agent's to
-		// say. A machine that decides by itself, as the other tokens are for, knows it.
-		call.Subjects, call.Project, call.Time, call.Branch, call.After, call.Hint = nil, "", time.Time{}, "", nil, ""
+	call.Agent, call.User = cmp.Or(t.Agent, call.Agent), cmp.Or(t.User, call.User)
+	trust := obstat.SetByMachine // it decides by itself, and knows its branch and its sessions
+	if !c.agent.machine() {
+		trust = obstat.SetByAgent
+		call.Subjects, call.Project = nil, ""
+	}
+	for at := range obstat.Circumstances() {
+		if at.Setter > trust && at.Of == "" {
+			at.Set(call)
+		}
 	}
 	if t.Dialect != "" {
 		f, _ := policies.InForce(call)

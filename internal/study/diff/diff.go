@@ -243,8 +243,13 @@ func smaller(a, b *obstat.Call) bool {
 // extras counts what a call says besides tool and input, and a tool that no agent has.
 func extras(c *obstat.Call) (n int) {
 	t, known := effect.Lookup(c.Tool)
-	for _, there := range []bool{!known || t.Canonical == "mcp", c.Mode != "", c.Agent != "", c.User != "", len(c.Roles) > 0, len(c.Subjects) > 0, c.Channel != "", c.Repeat > 0, c.Branch != "", len(c.After) > 0, c.Hint != "", !c.Time.IsZero()} {
+	for _, there := range []bool{!known || t.Canonical == "mcp", len(c.Subjects) > 0, c.Repeat > 0} {
 		if there {
+			n++
+		}
+	}
+	for at := range obstat.Circumstances() {
+		if at.Of == "" && len(at.Values(c)) > 0 {
 			n++
 		}
 	}

@@ -14,25 +14,19 @@ import (
 	"github.com/obstat/obstat/pattern"
 )
 
-// A circumstance is a value that conditions look at: a text, the same as JSON for a field of the
-// input, or a time.
-type circumstance struct {
-	text, json string
-	time       time.Time
-}
+// A value is one that conditions look at: a text, and the same as JSON for a field of the input.
+type value struct{ text, json string }
 
-// A setting is what a call is tried under: circumstances by the field of the condition. Time, hour and
+// A setting is the values that a call is tried under, by the field of the condition. Time, hour and
 // day of a call are one.
-type setting map[string]circumstance
+type setting map[string]value
 
-const (
-	inputField = "input."
-	timeField  = "call.time"
-)
+const inputField = "input."
 
+// fieldOf returns the field whose value a condition looks at: of the hour it is the time.
 func fieldOf(c *obstat.Cond) string {
-	if c.Field == "call.clock" || c.Field == "call.day" {
-		return timeField
+	if at, ok := obstat.CircumstanceOf(c.Field); ok && at.Of != "" {
+		return "call." + at.Of
 	}
 	return c.Field
 }
@@ -54,7 +48,7 @@ func (s *search) conditions() {
 			}
 		}
 	}
-	values := map[string][]circumstance{}
+	values := map[string][]value{}
 	for field, of := range conds {
 		values[field] = s.values(field, of)
 	}
@@ -67,7 +61,7 @@ func (s *search) conditions() {
 		base := setting{}
 		for i := range r.If {
 			field := fieldOf(&r.If[i])
-			fits := func(v circumstance) bool {
+			fits := func(v value) bool {
 				return !slices.ContainsFunc(r.If, func(c obstat.Cond) bool { return fieldOf(&c) == field && !s.fits(&c, v) })
 			}
 			if at := slices.IndexFunc(values[field], fits); at >= 0 {
@@ -89,21 +83,22 @@ func (s *search) conditions() {
 }
 
 // fits tells whether a condition is true of a value.
-func (s *search) fits(c *obstat.Cond, v circumstance) bool {
+func (s *search) fits(c *obstat.Cond, v value) bool {
 	return slices.ContainsFunc(c.Any, func(t obstat.Text) bool { return s.matches(c.Field, t, v) }) != c.Not
 }
 
-func (s *search) matches(field string, t obstat.Text, v circumstance) bool {
+// matches tells whether a pattern of a condition matches a value.
+func (s *search) matches(field string, t obstat.Text, v value) bool {
 	text := v.text
-	switch {
-	case t.Flavour == pattern.JSON:
+	if at, ok := obstat.CircumstanceOf(field); ok {
+		var c obstat.Call
+		at.Set(&c, v.text)
+		if compared, _ := at.Compared(&c); len(compared) == 1 {
+			text = compared[0]
+		}
+	}
+	if t.Flavour == pattern.JSON {
 		text = v.json
-	case field == timeField:
-		text = v.time.UTC().Format("2006-01-02T15:04:05Z")
-	case field == "call.clock":
-		text = v.time.Format("15:04")
-	case field == "call.day":
-		text = strings.ToLower(v.time.Format("Mon"))
 	}
 	p := s.compiled(t)
 	if p == nil {
@@ -114,12 +109,10 @@ func (s *search) matches(field string, t obstat.Text, v circumstance) bool {
 }
 
 // values returns values of a field, one for each combination of the patterns that look at it.
-func (s *search) values(field string, conds []obstat.Cond) (out []circumstance) {
-	var all []circumstance
-	if field == timeField {
+func (s *search) values(field string, conds []obstat.Cond) (out []value) {
+	all := s.textsFor(conds)
+	if at, _ := obstat.CircumstanceOf(field); at.Compare == obstat.CompareTime {
 		all = times(conds)
-	} else {
-		all = s.textsFor(conds)
 	}
 	known := map[string]bool{}
 	for _, v := range all {
@@ -138,14 +131,14 @@ func (s *search) values(field string, conds []obstat.Cond) (out []circumstance) 
 }
 
 // textsFor returns texts around all that conditions compare a field with.
-func (s *search) textsFor(conds []obstat.Cond) (out []circumstance) {
-	text := func(x string) { out = append(out, circumstance{text: x, json: jsonx.Quote(x)}) }
+func (s *search) textsFor(conds []obstat.Cond) (out []value) {
+	text := func(x string) { out = append(out, value{text: x, json: jsonx.Quote(x)}) }
 	sampling := &pattern.Sampling{}
 	for _, c := range conds {
 		for _, t := range c.Any {
 			switch t.Flavour {
 			case pattern.JSON:
-				v := circumstance{text: t.Text, json: t.Text}
+				v := value{text: t.Text, json: t.Text}
 				if n, _ := jsonx.Parse([]byte(t.Text), jsonx.Options{}); n != nil && n.Str != "" {
 					v.text = n.Str
 				}
@@ -160,7 +153,7 @@ func (s *search) textsFor(conds []obstat.Cond) (out []circumstance) {
 					}
 					for _, step := range []float64{0, -0.5, 0.5, -1, 1} {
 						num := strconv.FormatFloat(x+step, 'f', -1, 64)
-						out = append(out, circumstance{text: num, json: num})
+						out = append(out, value{text: num, json: num})
 					}
 				}
 			case pattern.Exact:
@@ -188,7 +181,8 @@ func bounds(t obstat.Text) []string {
 
 // times returns times around all that conditions compare with: at each hour of the day that they name
 // and a minute before, on each day of a week and of the weeks around an end.
-func times(conds []obstat.Cond) (out []circumstance) {
+func times(conds []obstat.Cond) (out []value) {
+	add := func(t time.Time) { out = append(out, value{text: t.Format(time.RFC3339Nano)}) }
 	const week = 7
 	hours, ends := []time.Duration{12 * time.Hour}, []time.Time{time.Date(2000, 1, 3+week, 0, 0, 0, 0, time.UTC)} // a Monday
 	for _, c := range conds {
@@ -199,7 +193,8 @@ func times(conds []obstat.Cond) (out []circumstance) {
 					hours = append(hours, since, since-time.Minute)
 				} else if end, err := time.Parse(time.RFC3339, bound); err == nil {
 					ends = append(ends, end)
-					out = append(out, circumstance{time: end}, circumstance{time: end.Add(-time.Second)})
+					add(end)
+					add(end.Add(-time.Second))
 				}
 			}
 		}
@@ -207,7 +202,7 @@ func times(conds []obstat.Cond) (out []circumstance) {
 	for _, end := range ends {
 		for day := -week; day < week; day++ {
 			for _, since := range hours {
-				out = append(out, circumstance{time: end.AddDate(0, 0, day).Truncate(24 * time.Hour).Add(since)})
+				add(end.AddDate(0, 0, day).Truncate(24 * time.Hour).Add(since))
 			}
 		}
 	}
@@ -219,23 +214,13 @@ func (s setting) apply(call *obstat.Call) (*obstat.Call, bool) {
 	c := *call
 	for _, field := range slices.Sorted(maps.Keys(s)) {
 		v := s[field]
-		path, in := strings.CutPrefix(field, inputField)
-		switch {
-		case in:
+		if at, ok := obstat.CircumstanceOf(field); ok {
+			at.Set(&c, v.text)
+		} else if path, ok := strings.CutPrefix(field, inputField); ok {
 			var err error
 			if c.Input, err = withInput(c.Input, path, v.json); err != nil {
 				return nil, false
 			}
-		case field == timeField:
-			c.Time = v.time
-		case field == "call.role":
-			c.Roles = []string{v.text}
-		case field == "call.after":
-			c.After = []string{v.text}
-		case field == "call.mode":
-			c.Mode = obstat.Mode(v.text)
-		default:
-			*map[string]*string{"call.agent": &c.Agent, "call.user": &c.User, "call.channel": &c.Channel, "call.branch": &c.Branch, "call.hint": &c.Hint}[field] = v.text
 		}
 	}
 	return &c, true
