@@ -26,6 +26,8 @@ type Library struct {
 	// Own are the dialect's own tools by kind, for calls of agents whose tools have
 	// other names; nil puts every call to the rules as it is.
 	Own map[string]OwnTool
+	// Agents are the names of the agents that have tools of their own; nil: every named agent has.
+	Agents []string
 }
 
 // A Checker looks at a call's arguments.

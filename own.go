@@ -45,14 +45,6 @@ func OwnTools(lines ...string) map[string]OwnTool {
 	return out
 }
 
-// agents are the names of agents that have tools of their own; package agent knows them.
-const agents = " antigravity claude-code cline codex copilot crush cursor gemini generic opencode qwen windsurf "
-
-// FromAgent tells whether the call was made by an agent with tools of its own, such as `codex`.
-func (c *Call) FromAgent() bool {
-	return c.Agent != "" && strings.Contains(agents, " "+c.Agent+" ")
-}
-
 // owns tells whether a tool, with a path in that field, is one that the dialect's document has rules for by its name.
 func (pol *Policy) owns(f Face) bool {
 	if pol.opts.Library == nil {
@@ -66,9 +58,14 @@ func (pol *Policy) owns(f Face) bool {
 	return false
 }
 
-// foreign tells whether a call may have to be put to the rules as calls of the dialect's own tools.
+// foreign tells whether a call may have to be put to the rules as calls of the dialect's own tools:
+// an agent makes it that has tools of its own, such as `codex`.
 func (pol *Policy) foreign(call *Call) bool {
-	return pol.own != nil && call.FromAgent() && len(call.Subjects) == 0
+	if pol.own == nil || call.Agent == "" || len(call.Subjects) > 0 {
+		return false
+	}
+	agents := pol.opts.Library.Agents
+	return agents == nil || slices.Contains(agents, call.Agent)
 }
 
 // AsOwn returns the calls of the dialect's own tools that a call is put to the rules as; none

@@ -1,6 +1,7 @@
 // Package agent knows the agents that people run, one file for each: the wire
 // protocol of its hooks, the settings file that names them, which replies it
-// honours, how long it waits, and the calls that prove that its hook holds.
+// honours, how long it waits, the calls that prove that its hook holds, and the
+// programs, flags, variables and files by which it is recognised and guarded.
 //
 // A hook process decodes the call with [Decode], has it decided, and answers with
 // [Event.Encode]; every failure comes out as a denial in the form that this agent
@@ -8,28 +9,13 @@
 //
 // The package decides nothing and runs nothing, and it reads and writes files only
 // where a function says so. Adding an agent is one file with its value and one line
-// in [All].
+// in [All]: docs/contributing/agent.md walks through it.
 package agent
 
 import (
 	"slices"
+	"strings"
 	"time"
-)
-
-// The agents' names, as in `obstat hook NAME`.
-const (
-	Antigravity = "antigravity"
-	ClaudeCode  = "claude-code"
-	Cline       = "cline"
-	Codex       = "codex"
-	Copilot     = "copilot"
-	Crush       = "crush"
-	Cursor      = "cursor"
-	Gemini      = "gemini"
-	Generic     = "generic"
-	OpenCode    = "opencode"
-	Qwen        = "qwen"
-	Windsurf    = "windsurf"
 )
 
 // An Agent is all that obstat knows of one agent. Its behaviour is in its fields:
@@ -50,6 +36,7 @@ type Agent struct {
 
 	wire
 	settings
+	traits
 }
 
 // wire is an agent's hook protocol.
@@ -67,17 +54,19 @@ type wire struct {
 	housekeeping string
 	// fileTools are its tools, separated by blanks, that have to name a file.
 	fileTools string
-	// others are its tools besides those for commands and files, each with the argument that tells what it is
-	// about: `read=Read:file_path fetch=WebFetch:url`. Where another event than the first is asked about it,
-	// that follows: `read=Read:file_path:beforeReadFile`.
+	// others are its tools besides those for commands and files, each with the argument
+	// that names its object: `read=Read:file_path fetch=WebFetch:url`. Where another event
+	// than the first asks about it, that follows: `read=Read:file_path:beforeReadFile`.
 	others string
 	// lists: the command of a shell tool may be a list, a program and its arguments.
 	lists bool
 
-	// modes is the table of what an allow and an ask do in each of the agent's modes.
+	// modes says what an allow and an ask do in each of the agent's modes.
 	modes []Mode
-	// starts are words of the agent's command line, separated by blanks, that change what an answer of
-	// its hook does: `--deny-tool`. See [Mode.Plain].
+	// askings says where an ask goes in each way to run the agent.
+	askings []Asking
+	// starts are words of the agent's command line, separated by blanks, that change the
+	// effect of its hook's answer: `--deny-tool`. See [Mode.Plain].
 	starts string
 	// mute are tools, separated by blanks, whose prompt does not show the reason of a hook that asks.
 	mute string
@@ -120,13 +109,16 @@ func (l List) Of(name string) *Agent {
 }
 
 // Names returns the names of the agents, sorted.
-func (l List) Names() []string {
-	var out []string
-	for _, a := range l {
+func (l List) Names() (out []string) {
+	for _, a := range l.sorted() {
 		out = append(out, a.Name)
 	}
-	slices.Sort(out)
 	return out
+}
+
+// sorted returns the list by name.
+func (l List) sorted() List {
+	return slices.SortedFunc(slices.Values(l), func(a, b *Agent) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Of returns the agent of [All] with the name, nil if there is none.
@@ -134,6 +126,20 @@ func Of(name string) *Agent { return All().Of(name) }
 
 // Agents returns the names of [All].
 func Agents() []string { return All().Names() }
+
+// OfClient returns the name of the agent whose MCP client calls itself client, such as
+// `gemini-cli-mcp-client` or `codex-mcp-client-vscode`; "" if none does.
+func OfClient(client string) string {
+	client = strings.ToLower(client)
+	for _, a := range All() {
+		for name := range strings.FieldsSeq(a.clients) {
+			if client == name || strings.HasPrefix(client, name+"-mcp-client") {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
 
 // unknown answers an agent that is not in the list: with the denial that most
 // agents take, and never with anything else.

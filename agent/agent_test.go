@@ -1,11 +1,8 @@
 package agent
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/obstat/obstat"
 )
 
 // TestAll: every agent is whole, and the names are those of the constants.
@@ -27,41 +24,35 @@ func TestAll(t *testing.T) {
 	}
 }
 
-func TestGuarded(t *testing.T) {
-	t.Setenv("CODEX_HOME", "/elsewhere")
-	files, dirs := All().Guarded("/home/me", "/a", "/b")
-	for _, want := range []string{
-		"/home/me/.claude/settings.json", "/a/.claude/settings.json", "/b/.claude/settings.local.json", "/etc/claude-code/managed-settings.json",
-		"/home/me/.codex/hooks.json", "/elsewhere/hooks.json", "/elsewhere/config.toml", "/home/me/.codex/config.toml", "/a/.codex/hooks.json",
-		"/home/me/.gemini/settings.json", "/etc/gemini-cli/settings.json", "/a/.gemini/settings.json", "/b/.cursor/hooks.json", "/etc/cursor/hooks.json",
-		"/home/me/.copilot/hooks/obstat.json", "/home/me/.config/crush/crush.json", "/a/crush.json", "/a/.crush.json", "/home/me/.codeium/windsurf/hooks.json",
-		"/home/me/.config/opencode/plugins/obstat.js", "/b/.opencode/plugins/obstat.js", "/a/opencode.json", "/home/me/Documents/Cline/Hooks/PreToolUse", "/a/.clinerules/hooks/PreToolUse",
+// TestTraits: self-protection and the guard against agents are told of every agent's files,
+// programs, flags, variables and processes, the files that moved ones among them.
+func TestTraits(t *testing.T) {
+	all := All().Traits()
+	for _, want := range []Trait{
+		{HookTrait, ".claude/settings.json"}, {HookTrait, ".claude/settings.local.json"}, {HookTrait, "/etc/claude-code/"},
+		{HookTrait, ".codex/hooks.json"}, {MovedTrait, "CODEX_HOME hooks.json"}, {MovesTrait, "CODEX_HOME"},
+		{HookTrait, "/Library/Application Support/GeminiCli/"}, {HookTrait, "C:/ProgramData/Cursor/"},
+		{HookTrait, ".copilot/hooks/"}, {HookTrait, ".config/opencode/plugins/"}, {HookTrait, "Documents/Cline/Hooks/"},
+		{PolicyTrait, ".claude/settings.json"}, {PolicyTrait, ".codex/rules/"}, {ProgramTrait, "claude-code"},
+		{BareTrait, "codex:-p"}, {OffTrait, "QWEN_CODE_SIMPLE"}, {ProcessTrait, "cursor-agent"}, {MarkTrait, "CLAUDECODE"},
+		{SettingTrait, ".gemini/.env"},
 	} {
-		if !slices.Contains(files, filepath.FromSlash(want)) {
-			t.Errorf("%s is missing", want)
+		if !slices.Contains(all, want) {
+			t.Errorf("%+v is missing", want)
 		}
 	}
-	for _, want := range []string{"/home/me/.copilot/hooks", "/a/.github/hooks", "/home/me/.config/opencode/plugins", "/a/.opencode/plugins", "/etc/claude-code/managed-settings.d"} {
-		if !slices.Contains(dirs, filepath.FromSlash(want)) {
-			t.Errorf("%s is missing", want)
-		}
-	}
-	files, _ = All().Guarded("")
-	for _, f := range files {
-		if !filepath.IsAbs(f) {
-			t.Errorf("%s is relative", f)
-		}
+	if at := slices.IndexFunc(all, func(x Trait) bool { return x.Kind != PolicyTrait }); all[at].Kind == PolicyTrait ||
+		slices.ContainsFunc(all[at:], func(x Trait) bool { return x.Kind == PolicyTrait }) {
+		t.Error("policies do not come first")
 	}
 }
 
-// TestFromAgent: the engine knows every agent that has tools of its own.
-func TestFromAgent(t *testing.T) {
-	for _, name := range Agents() {
-		if !(&obstat.Call{Agent: name}).FromAgent() {
-			t.Errorf("%s is no agent to the engine", name)
+// TestOfClient: an MCP client's own name tells its agent.
+func TestOfClient(t *testing.T) {
+	for client, want := range map[string]string{"claude-code": ClaudeCode, "Codex-MCP-Client": Codex, "gemini-cli-mcp-client-x": Gemini,
+		"opencode": OpenCode, "cursor-vscode": Cursor, "github-copilot-developer": Copilot, "": "", "codexx": "", "claude": ""} {
+		if got := OfClient(client); got != want {
+			t.Errorf("%q is %q, not %q", client, got, want)
 		}
-	}
-	if (&obstat.Call{Agent: "build"}).FromAgent() || (&obstat.Call{}).FromAgent() {
-		t.Error("a name of a host's own is an agent")
 	}
 }

@@ -7,14 +7,21 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// Antigravity is the name of the agent, as in `obstat hook antigravity`.
+const Antigravity = "antigravity"
+
 // antigravity is Antigravity: the JSON decides, exit codes do not. Its settings
 // are not known well enough to install into.
 func antigravity() *Agent {
-	return &Agent{Name: Antigravity, Title: "Antigravity", Patience: 30 * time.Second,
-		wire: wire{decode: antigravityDecode, encode: antigravityEncode,
+	return &Agent{
+		Name: Antigravity, Title: "Antigravity", Patience: 30 * time.Second,
+		wire: wire{
+			marks:  func(s *sent) likeness { return surelyIf(s.has("toolCall") && !s.has("protocolVersion")) },
+			decode: antigravityDecode, encode: antigravityEncode,
 			modes: []Mode{{Name: AnyMode, Allow: Lifts, Says: "An allow approves the call; its own permissions decide."}},
-			marks: func(s *sent) likeness { return surelyIf(s.has("toolCall") && !s.has("protocolVersion")) }},
-		settings: settings{guards: guards{programs: "antigravity", paths: ".gemini/antigravity/hooks.json .agents/hooks.json"}}}
+		},
+		traits: traits{programs: "antigravity", hooks: ".gemini/antigravity/hooks.json .agents/hooks.json"},
+	}
 }
 
 func antigravityDecode(p *payload, e *Event) {

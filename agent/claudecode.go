@@ -12,24 +12,65 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
-// claudeMarkers are what Claude Code sets for its commands and hooks; AI_AGENT is meant for all agents.
-const claudeMarkers = "CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION CLAUDE_PROJECT_DIR AI_AGENT"
+// ClaudeCode is the name of the agent, as in `obstat hook claude-code`.
+const ClaudeCode = "claude-code"
 
 // claudeCode is Claude Code. Several others have copied its protocol.
 func claudeCode() *Agent {
-	return &Agent{Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
-		wire: wire{variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode, others: "read=Read:file_path fetch=WebFetch:url search=WebSearch:query task=Agent:prompt skill=Skill:skill mcp=mcp__SERVER__TOOL",
+	return &Agent{
+		Name: ClaudeCode, Title: "Claude Code", Dialect: "claudecode", Patience: patient,
+		wire: wire{
+			variable: "CLAUDE_CODE_ENTRYPOINT", marks: claudeMarks, decode: claudeDecode, encode: claudeEncode,
+			others: `read=Read:file_path fetch=WebFetch:url search=WebSearch:query task=Agent:prompt skill=Skill:skill
+				mcp=mcp__SERVER__TOOL`,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
-			modes: claudeModes(), alters: true, mute: "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox"},
-		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse PostToolUseFailure", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardSuffix, merges: true,
+			modes: claudeModes(), askings: claudeAskings(), alters: true,
+			mute: "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
+		},
+		settings: settings{
+			events: []string{preToolUse, permissionRequest}, spare: permissionRequest,
+			after: "PostToolUse PostToolUseFailure", limit: patient,
+			places: claudePlaces, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second},
 			honours: claudeHonours, forge: claudeForge, check: claudeSwitches,
 			environ: func(_, dir string) []string {
 				return []string{"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: claudePlaces, guards: guards{programs: "claude claude-code", process: "claude claude-code", marks: claudeMarkers, bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE"},
-			version: "2.1.326", covers: claudeCovers}}
+			servers: []serverPlace{
+				{place: place{scope: Project, path: ".mcp.json"}, keys: []string{"mcpServers"}},
+				{place: place{scope: User, path: ".claude.json"}, keys: []string{"mcpServers", "projects/*/mcpServers"}},
+			},
+			version: "2.1.326", covers: claudeCovers,
+			brief: "yes; not in plan mode, and in auto mode only over a rule that says so | its " +
+				"prompt; in `bypassPermissions` denied | yes | denied",
+		},
+		traits: traits{
+			programs: "claude claude-code", process: "claude claude-code", clients: "claude-code",
+			// AI_AGENT is meant for all agents.
+			sets: "CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION CLAUDE_PROJECT_DIR AI_AGENT",
+			bare: "--bare --safe-mode --settings --setting-sources", off: "CLAUDE_CODE_SIMPLE CLAUDE_CODE_SAFE_MODE",
+			policies: `.claude/settings.json .claude/settings.local.json claude-code/managed-settings.json
+				claudecode/managed-settings.json /etc/claude-code/`,
+			setsIn: ".claude/settings.json .claude/settings.local.json",
+		},
+	}
+}
+
+// claudeAskings: without a terminal, and in dontAsk, Claude Code answers its prompt itself, with no.
+func claudeAskings() []Asking {
+	const headless = "CLAUDE_CODE_SESSION_ATTENDED=0"
+	return []Asking{
+		{Way: "interactive, every known mode but plan and bypassPermissions", At: AtPrompt, mode: "default",
+			Says: "in dontAsk and, without a terminal, in every mode it answers no by itself"},
+		{Way: "interactive and -p, plan", At: AtObstat, mode: "plan",
+			Says: "a yes in its own prompt would switch the mode off; after a yes here Claude Code's own word stands"},
+		{Way: "interactive, a mode that is not known", At: AtObstat, mode: "turbo", Says: "nobody has seen it ask there"},
+		{Way: "interactive, bypassPermissions", At: AtObstat, mode: bypass, Says: "it would not reliably ask there"},
+		{Way: "-p, every known mode but plan and bypassPermissions", At: AtObstat, mode: "default", env: headless,
+			Says: "while somebody is at `obstat ask`; else a --permission-prompt-tool, or Claude Code answers no"},
+		{Way: "-p, bypassPermissions", At: AtObstat, mode: bypass, env: headless},
+	}
 }
 
 var claudePlaces = []place{

@@ -11,19 +11,35 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// Cline is the name of the agent, as in `obstat hook cline`.
+const Cline = "cline"
+
 // cline is Cline, in both of its documented generations.
 func cline() *Agent {
-	return &Agent{Name: Cline, Title: "Cline", Patience: 30 * time.Second,
-		wire: wire{decode: clineDecode, encode: clineEncode, others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x", housekeeping: "attempt_completion plan_mode_respond act_mode_respond ask_followup_question focus_chain condense summarize_task load_mcp_documentation report_bug generate_explanation",
-			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Plan and act: its auto-approval and its prompt follow; it cannot be told to ask."}},
-			marks: func(s *sent) likeness { return surelyIf(s.has("clineVersion")) }},
-		settings: settings{events: []string{preToolUse}, limit: 30 * time.Second, ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore,
-			script: clineWords, reads: func(name string) bool { return name == preToolUse },
+	return &Agent{
+		Name: Cline, Title: "Cline", Patience: 30 * time.Second,
+		wire: wire{
+			marks:  func(s *sent) likeness { return surelyIf(s.has("clineVersion")) },
+			decode: clineDecode, encode: clineEncode,
+			others: "read=read_file:path fetch=web_fetch:url task=new_task:context mcp=SERVER/TOOL:x",
+			housekeeping: `attempt_completion plan_mode_respond act_mode_respond ask_followup_question focus_chain
+				condense summarize_task load_mcp_documentation report_bug generate_explanation`,
+			modes: []Mode{{Name: AnyMode, Allow: Idle,
+				Says: "Plan and act: its auto-approval and its prompt follow; it cannot be told to ask."}},
+			askings: []Asking{{Way: "always", At: AtObstat}},
+		},
+		settings: settings{
+			events: []string{preToolUse}, limit: 30 * time.Second, places: clinePlaces,
+			ownFile: preToolUse, ownMode: 0o755, own: clineFile, more: clineMore, script: clineWords,
+			reads: func(name string) bool { return name == preToolUse },
 			forge: clineForge, check: clineCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return []string{h.File.Name} },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(isBool(s.object.Get("cancel"), true)) },
-			places:  clinePlaces, guards: guards{programs: "cline", process: "cline", marks: "CLINE_ACTIVE", paths: "cline/hooks/"},
-			version: "2026-08", covers: clineCovers}}
+			version: "2026-08", covers: clineCovers,
+			brief: "no | denied | no | denied",
+		},
+		traits: traits{programs: "cline", process: "cline", sets: "CLINE_ACTIVE", hooks: "cline/hooks/"},
+	}
 }
 
 var clinePlaces = []place{

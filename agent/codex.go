@@ -20,19 +20,43 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
-// codexMarkers are what Codex sets for its commands: the first always, those about its sandbox only inside of it.
-const codexMarkers = "CODEX_THREAD_ID CODEX_TOOL_CALL_ID CODEX_PERMISSION_PROFILE CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED"
+// Codex is the name of the agent, as in `obstat hook codex`.
+const Codex = "codex"
 
 // codex is Codex. Its protocol is Claude Code's, but an unknown key, a bare allow,
 // an ask or an empty standard error make it run the call.
 func codex() *Agent {
-	return &Agent{Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
-		wire: wire{marks: codexMarks, decode: codexDecode, encode: codexEncode, others: "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL", housekeeping: codexHousekeeping, modes: codexModes()},
-		settings: settings{events: []string{preToolUse, permissionRequest}, after: "PostToolUse", spare: permissionRequest, limit: patient, format: textedit.JSON, guard: guardShell, strict: "description hooks",
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout", unit: time.Second},
+	return &Agent{
+		Name: Codex, Title: "Codex", ModelDir: true, Patience: patient,
+		wire: wire{
+			marks: codexMarks, decode: codexDecode, encode: codexEncode,
+			others:       "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL",
+			housekeeping: codexHousekeeping, modes: codexModes(),
+			askings: []Asking{{Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default",
+				Says: "before its own rules; its own prompt is answered by PermissionRequest"}},
+		},
+		settings: settings{
+			events: []string{preToolUse, permissionRequest}, spare: permissionRequest, after: "PostToolUse", limit: patient,
+			places: codexPlaces, format: textedit.JSON, guard: guardShell, strict: "description hooks",
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), timeout: "timeout",
+				unit: time.Second},
 			more: codexTrust, honours: codexHonours, forge: codexForge, check: codexCheck, start: codexStart,
-			places: codexPlaces, guards: guards{programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san", marks: codexMarkers, bare: "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote"},
-			version: "0.169.0", covers: codexCovers}}
+			servers: []serverPlace{
+				{place: place{scope: Project, path: ".codex/config.toml"}, keys: []string{"mcp_servers"}},
+				{place: place{scope: User, env: "CODEX_HOME", under: ".codex", path: "config.toml"}, keys: []string{"mcp_servers"}},
+			},
+			version: "0.169.0", covers: codexCovers,
+			brief: "no | denied | yes | denied",
+		},
+		traits: traits{
+			programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san", clients: "codex codex-mcp-client",
+			// The first two are always set, those about its sandbox only inside of it.
+			sets: `CODEX_THREAD_ID CODEX_TOOL_CALL_ID CODEX_PERMISSION_PROFILE CODEX_SANDBOX
+				CODEX_SANDBOX_NETWORK_DISABLED`,
+			bare:     "--dangerously-bypass-hook-trust --ignore-user-config --profile codex:-p --remote",
+			policies: ".codex/rules/", setsIn: ".codex/config.toml",
+		},
+	}
 }
 
 var codexPlaces = []place{

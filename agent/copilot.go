@@ -8,19 +8,48 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// Copilot is the name of the agent, as in `obstat hook copilot`.
+const Copilot = "copilot"
+
 // copilot is Copilot CLI. It has its own protocol, in camel case, and speaks
 // Claude Code's where it reads that agent's settings.
 func copilot() *Agent {
-	return &Agent{Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
-		wire: wire{variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode, others: "read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill mcp=SERVER-TOOL", housekeeping: copilotHousekeeping,
-			modes: copilotModes(), alters: true,
-			starts: "--deny-tool --deny-url --excluded-tools --available-tools"},
-		settings: settings{events: []string{"preToolUse"}, after: "postToolUse", limit: patient, format: textedit.JSON, first: obj("version", 1), ownFile: "obstat.json", own: copilotFile,
-			form:    copilotForm(),
+	return &Agent{
+		Name: Copilot, Title: "Copilot CLI", Patience: 30 * time.Second,
+		wire: wire{
+			variable: "COPILOT_CLI", marks: copilotMarks, decode: copilotDecode, encode: copilotEncode,
+			others: `read=view:path fetch=web_fetch:url search=web_search:query task=task:prompt skill=skill:skill
+				mcp=SERVER-TOOL`,
+			housekeeping: copilotHousekeeping, modes: copilotModes(), askings: copilotAskings, alters: true,
+			starts: "--deny-tool --deny-url --excluded-tools --available-tools",
+		},
+		settings: settings{
+			events: []string{"preToolUse"}, after: "postToolUse", limit: patient,
+			places: copilotPlaces, format: textedit.JSON, first: obj("version", 1),
+			ownFile: "obstat.json", own: copilotFile,
+			form: form{commands: []string{"bash", "powershell"}, fields: obj("type", "command"),
+				timeout: "timeoutSec", unit: time.Second},
 			honours: copilotHonours, forge: copilotForge, check: copilotCheck, start: withBash,
 			environ: func(_, dir string) []string { return []string{"COPILOT_CLI=1", "COPILOT_PROJECT_DIR=" + dir} },
-			places:  copilotPlaces, guards: guards{programs: "copilot", process: "copilot", marks: "COPILOT_CLI COPILOT_PROJECT_DIR COPILOT_AGENT_SESSION_ID", paths: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR"},
-			version: "1.0.102", covers: copilotCovers}}
+			servers: jsonServers("", ".copilot", "mcp-config.json"),
+			version: "1.0.102", covers: copilotCovers,
+			brief: "no | its prompt | yes | denied, but a time-out runs the call",
+		},
+		traits: traits{
+			programs: "copilot", process: "copilot", clients: "copilot github-copilot-developer",
+			sets:  "COPILOT_CLI COPILOT_PROJECT_DIR COPILOT_AGENT_SESSION_ID",
+			hooks: ".copilot/config.json", bare: "--config-dir", moves: "COPILOT_CLI_DIST_DIR",
+		},
+	}
+}
+
+var copilotAskings = []Asking{
+	{Way: "interactive, --allow-all-tools too", At: AtPrompt, env: "COPILOT_CLI=1", args: "--allow-all-tools"},
+	{Way: "interactive, --deny-tool, or on macOS and Windows", At: AtObstat, env: "COPILOT_CLI=1", args: "--deny-tool=write",
+		Says: "a yes in its own prompt would outrank the denial; where obstat cannot see the command line, there may be one"},
+	{Way: "the app", At: AtObstat, Says: "it is reported to run what a hook asks about"},
+	{Way: "-p", At: AtObstat, env: "COPILOT_CLI=1", args: "-p x", With: "--wait 60s",
+		Says: "without it Copilot answers no by itself, and does not say that nobody is there"},
 }
 
 // copilotHousekeeping has sql, which is for the session's own tables.
@@ -161,10 +190,6 @@ func copilotRequest(a *answer) Reply {
 		return reply(obj("behavior", "allow"), "", 0)
 	}
 	return reply(obj("behavior", "deny", "message", a.reason), a.reason, exitDeny)
-}
-
-func copilotForm() form {
-	return form{commands: []string{"bash", "powershell"}, fields: obj("type", "command"), timeout: "timeoutSec", unit: time.Second}
 }
 
 // copilotFile is a file of settings that is obstat's alone.

@@ -8,20 +8,43 @@ import (
 	"github.com/obstat/obstat/internal/format/textedit"
 )
 
+// Crush is the name of the agent, as in `obstat hook crush`.
+const Crush = "crush"
+
 // crush is Crush. An empty reply makes it ask by itself.
 func crush() *Agent {
-	return &Agent{Name: Crush, Title: "Crush", Patience: 30 * time.Second,
-		wire: wire{variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode, others: "read=view:file_path fetch=fetch:url search=web_search:query task=agent:prompt mcp=mcp_SERVER_TOOL", housekeeping: "todos job_output job_kill crush_info crush_logs lsp_diagnostics lsp_restart list_mcp_resources",
-			modes: crushModes(), starts: crushYes,
-			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) }},
-		settings: settings{events: []string{preToolUse}, limit: time.Minute, format: textedit.JSON, guard: guardSuffix,
-			form:    form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout", unit: time.Second},
+	return &Agent{
+		Name: Crush, Title: "Crush", Patience: 30 * time.Second,
+		wire: wire{
+			variable: "CRUSH_EVENT", decode: crushDecode, encode: crushEncode,
+			marks: func(s *sent) likeness { return surelyIf(s.has("event") && !s.has("hook_event_name")) },
+			others: `read=view:file_path fetch=fetch:url search=web_search:query task=agent:prompt
+				mcp=mcp_SERVER_TOOL`,
+			housekeeping: `todos job_output job_kill crush_info crush_logs lsp_diagnostics lsp_restart
+				list_mcp_resources`,
+			modes: crushModes(), starts: crushYes, askings: crushAskings,
+		},
+		settings: settings{
+			events: []string{preToolUse}, limit: time.Minute,
+			places: crushPlaces, format: textedit.JSON, guard: guardSuffix,
+			form: form{commands: []string{"command"}, fields: obj("name", "obstat"), timeout: "timeout",
+				unit: time.Second},
 			honours: crushHonours, forge: crushForge,
 			environ: func(event, dir string) []string {
-				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir, "CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
+				return []string{"CRUSH_EVENT=" + event, "CRUSH_SESSION_ID=" + canarySession, "CRUSH_CWD=" + dir,
+					"CRUSH_PROJECT_DIR=" + dir, "AGENT=crush"}
 			},
-			places: crushPlaces, guards: guards{programs: "crush", process: "crush", marks: "CRUSH CRUSH_EVENT", moves: "CRUSH_GLOBAL_CONFIG"},
-			version: "0.96.1", covers: crushCovers}}
+			version: "0.96.1", covers: crushCovers,
+			brief: "yes | its prompt; with `--yolo` and in `run` denied | yes | denied",
+		},
+		traits: traits{programs: "crush", process: "crush", sets: "CRUSH CRUSH_EVENT", moves: "CRUSH_GLOBAL_CONFIG"},
+	}
+}
+
+var crushAskings = []Asking{
+	{Way: "interactive", At: AtPrompt, args: "--debug"},
+	{Way: "--yolo, run", At: AtObstat, args: "--yolo",
+		Says: "Crush would answer yes by itself; so on macOS and Windows, where obstat cannot see its command line"},
 }
 
 var crushPlaces = []place{

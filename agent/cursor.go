@@ -8,25 +8,48 @@ import (
 	"github.com/obstat/obstat/internal/format/textedit"
 )
 
+// Cursor is the name of the agent, as in `obstat hook cursor`.
+const Cursor = "cursor"
+
 // cursor is Cursor. It has one event for tools, and older ones for commands, MCP
 // calls, files and subagents.
 func cursor() *Agent {
-	return &Agent{Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
-		wire: wire{variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode, housekeeping: "TodoWrite AskQuestion SwitchMode CreatePlan UpdateCurrentStep ReadLints",
-			modes:  []Mode{{Name: AnyMode, Allow: Lifts, Says: "Ask, allowlist, auto-review, run everything: the payload does not tell them apart. An allow may take the reviewer's place, and auto-review is reported to run what a hook asks about: Cursor decides by itself, and obstat asks itself."}},
-			others: "read=Read:file_path:beforeReadFile delete=Delete:file_path:preToolUse task=Task:task:subagentStart mcp=SERVER/TOOL:x:beforeMCPExecution",
-			marks:  func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) }},
+	return &Agent{
+		Name: Cursor, Title: "Cursor", Patience: 30 * time.Second,
+		wire: wire{
+			variable: "CURSOR_VERSION", decode: cursorDecode, encode: cursorEncode,
+			marks:        func(s *sent) likeness { return surelyIf(s.has("cursor_version", "conversation_id")) },
+			housekeeping: "TodoWrite AskQuestion SwitchMode CreatePlan UpdateCurrentStep ReadLints",
+			others: `read=Read:file_path:beforeReadFile delete=Delete:file_path:preToolUse
+				task=Task:task:subagentStart mcp=SERVER/TOOL:x:beforeMCPExecution`,
+			modes: []Mode{{Name: AnyMode, Allow: Lifts, Says: "Ask, allowlist, auto-review, run everything: the payload does " +
+				"not tell them apart. An allow may take the reviewer's place, and auto-review is reported to run what a " +
+				"hook asks about: Cursor decides by itself, and obstat asks itself."}},
+			askings: []Asking{
+				{Way: "commands and MCP calls", At: AtObstat,
+					Says: "in auto-review it is reported to run what a hook asks about"},
+				{Way: "files and subagents", At: AtObstat, writes: cursorTool},
+			},
+		},
 		// Commands and MCP calls have events of their own, where an ask is honoured;
 		// the event for tools is for the rest.
-		settings: settings{events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool}, after: cursorShellDone + " " + cursorMCPDone, limit: patient, format: textedit.JSON, first: obj("version", 1),
-			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true), matcher: "Write|Delete|Grep", matched: cursorTool,
-				timeout: "timeout", unit: time.Second},
+		settings: settings{
+			events: []string{cursorShell, cursorMCP, cursorRead, cursorAgent, cursorTool},
+			after:  cursorShellDone + " " + cursorMCPDone, limit: patient,
+			places: cursorPlaces, format: textedit.JSON, first: obj("version", 1),
+			form: form{commands: []string{"command"}, fields: obj("type", "command", "failClosed", true),
+				matcher: "Write|Delete|Grep", matched: cursorTool, timeout: "timeout", unit: time.Second},
 			honours: cursorHonours, forge: cursorForge, check: cursorCheck,
 			environ: func(_, dir string) []string {
 				return []string{"CURSOR_PROJECT_DIR=" + dir, "CURSOR_VERSION=2.4", "CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: cursorPlaces, guards: guards{programs: "cursor cursor-agent", process: "cursor-agent", marks: "CURSOR_AGENT"},
-			version: "2.4", covers: cursorCovers}}
+			servers: jsonServers(".cursor/mcp.json", ".cursor", "mcp.json"),
+			version: "2.4", covers: cursorCovers,
+			brief: "no | denied | no | denied (`failClosed`)",
+		},
+		traits: traits{programs: "cursor cursor-agent", process: "cursor-agent", sets: "CURSOR_AGENT",
+			clients: "cursor cursor-vscode", setsIn: ".cursor/hooks.json"},
+	}
 }
 
 var cursorPlaces = []place{

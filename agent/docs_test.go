@@ -8,53 +8,82 @@ import (
 	"testing"
 )
 
-// TestCovers: every agent that can be installed for has a table of the limits of
-// its hooks, and its page has the same rows.
-func TestCovers(t *testing.T) {
-	for _, a := range All().Installable() {
-		version, list := a.Covers()
-		page, err := os.ReadFile(filepath.Join("..", "docs", "agents", a.Name+".md"))
-		if err != nil {
-			t.Fatal(err)
+// TestPages: every agent that can be installed for has a page with the table of its modes and that of
+// the limits of its hooks, and a row in the list of agents; -update writes them.
+func TestPages(t *testing.T) {
+	list := All().Installable()
+	for _, a := range list {
+		version, limits := a.Covers()
+		if version == "" || len(limits) == 0 || len(a.modes) == 0 || strings.Count(a.brief, "|") != 3 {
+			t.Errorf("%s: %q %q, %d limits", a.Name, version, a.brief, len(limits))
 		}
-		if version == "" || len(list) == 0 {
-			t.Errorf("%s: %q %+v", a.Name, version, list)
-		}
-		for _, x := range list {
+		for _, x := range limits {
 			if x.Held != Yes && x.Held != Partly && x.Held != No {
 				t.Errorf("%s, %s: held is %q", a.Name, x.About, x.Held)
 			}
-			if row := "| " + x.About + " | " + string(x.Held) + " | " + x.Says + " |"; !strings.Contains(string(page), row) {
-				t.Errorf("%s.md lacks\n%s", a.Name, row)
-			}
 		}
+		same(t, a.Name+".md", a.page)
+	}
+	same(t, "README.md", list.index)
+}
+
+// same wants a file of docs/agents to be as a function makes it of its text.
+func same(t *testing.T, file string, made func(old string) string) {
+	t.Helper()
+	name := filepath.Join("..", "docs", "agents", file)
+	old, err := os.ReadFile(name)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	switch want := made(string(old)); {
+	case want == string(old):
+	case *update:
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s has not the tables of the agents: run with -update", name)
 	}
 }
 
-// TestModePages: the page of every agent has its table of modes, between two lines that nobody sees.
-func TestModePages(t *testing.T) {
-	const begin, end = "<!-- modes: made by go test ./agent -run TestModePages -update -->\n", "<!-- /modes -->\n"
-	for _, a := range All().Installable() {
-		name := filepath.Join("..", "docs", "agents", a.Name+".md")
-		page, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, ok := strings.Cut(string(page), begin)
-		_, after, closed := strings.Cut(rest, end)
-		if !ok || !closed {
-			t.Errorf("%s has no place for the table of modes", name)
-			continue
-		}
-		want := before + begin + modeTable(a) + end + after
-		if *update {
-			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if want != string(page) {
-			t.Errorf("%s: the table of modes is not that of the agent: run with -update", name)
-		}
+// page returns the agent's page with its tables; a new one where there is none.
+func (a *Agent) page(old string) string {
+	if old == "" {
+		old = "# " + a.Title + "\n\n```\nobstat install " + a.Name + "\nobstat doctor " + a.Name + "\n```\n\n" +
+			between("modes", "") + "\n" + between("covers", "")
 	}
+	var limits strings.Builder
+	limits.WriteString("| | rules hold | |\n|---|---|---|\n")
+	for _, x := range a.covers {
+		fmt.Fprintf(&limits, "| %s | %s | %s |\n", x.About, x.Held, x.Says)
+	}
+	return fill(fill(old, "modes", modeTable(a)), "covers", limits.String())
+}
+
+// index returns the list of agents with a row for each.
+func (l List) index(old string) string {
+	var b strings.Builder
+	b.WriteString("| agent | allow skips its prompt | ask | arguments can be changed | obstat is missing or dies |\n|---|---|---|---|---|\n")
+	for _, a := range l.sorted() {
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", a.Title, a.Name, a.brief)
+	}
+	return fill(old, "agents", b.String())
+}
+
+// between puts a text between the two lines that mark it.
+func between(what, text string) string {
+	return "<!-- " + what + ": made by go test ./agent -run TestPages -update -->\n" + text + "<!-- /" + what + " -->\n"
+}
+
+// fill replaces the marked text of a page.
+func fill(page, what, text string) string {
+	begin, end, _ := strings.Cut(between(what, "\x00"), "\x00")
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return "the page has no place for " + what
+	}
+	return before + between(what, text) + after
 }
 
 // modeTable writes an agent's modes for its page.

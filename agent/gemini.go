@@ -11,20 +11,42 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// Gemini is the name of the agent, as in `obstat hook gemini`.
+const Gemini = "gemini"
+
 // gemini is Gemini CLI, with its hooks and its external safety checkers.
 func gemini() *Agent {
-	return &Agent{Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
-		wire: wire{variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode, others: "read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL",
-			housekeeping: geminiHousekeeping, modes: geminiModes()},
-		settings: settings{events: []string{beforeTool}, after: afterTool, limit: patient, format: textedit.JSONC, guard: guardSuffix,
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
-				timeout: "timeout", unit: time.Millisecond},
+	return &Agent{
+		Name: Gemini, Title: "Gemini CLI", Patience: time.Minute,
+		wire: wire{
+			variable: "GEMINI_SESSION_ID", marks: geminiMarks, decode: geminiDecode, encode: geminiEncode,
+			others: `read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query
+				task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL`,
+			housekeeping: geminiHousekeeping, modes: geminiModes(),
+			askings: []Asking{{Way: "interactive and -p, every approval mode, yolo too", At: AtObstat,
+				Says: "in its own prompt a yes would outrank its own deny rules"}},
+		},
+		settings: settings{
+			events: []string{beforeTool}, after: afterTool, limit: patient,
+			places: geminiPlaces, format: textedit.JSONC, guard: guardSuffix,
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"),
+				matcher: ".*", timeout: "timeout", unit: time.Millisecond},
 			honours: geminiHonours, forge: geminiForge, check: geminiCheck, start: withBash,
 			environ: func(_, dir string) []string {
-				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir}
+				return []string{"GEMINI_SESSION_ID=" + canarySession, "GEMINI_CWD=" + dir, "GEMINI_PROJECT_DIR=" + dir,
+					"CLAUDE_PROJECT_DIR=" + dir}
 			},
-			places: geminiPlaces, guards: guards{programs: "gemini gemini-cli", process: "gemini gemini-cli", marks: "GEMINI_CLI GEMINI_PROJECT_DIR GEMINI_SESSION_ID", bare: "--disable-hooks --no-hooks", moves: "GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH"},
-			version: "0.61.0", covers: geminiCovers}}
+			servers: jsonServers(".gemini/settings.json", ".gemini", "settings.json"),
+			version: "0.61.0", covers: geminiCovers,
+			brief: "no | denied | yes | denied",
+		},
+		traits: traits{
+			programs: "gemini gemini-cli", process: "gemini gemini-cli", clients: "gemini-cli gemini-cli-mcp-client",
+			sets: "GEMINI_CLI GEMINI_PROJECT_DIR GEMINI_SESSION_ID", bare: "--disable-hooks --no-hooks",
+			moves:    "GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+			policies: ".gemini/policies/", setsIn: ".gemini/settings.json .gemini/.env",
+		},
+	}
 }
 
 // geminiHousekeeping has complete_task, without which a subagent never ends.

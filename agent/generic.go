@@ -6,14 +6,22 @@ import (
 	"github.com/obstat/obstat"
 )
 
+// Generic is the name of the agent, as in `obstat hook generic`.
+const Generic = "generic"
+
 // generic is obstat's own protocol, for agents that have none of their own:
 // {"tool", "input", "cwd", "session"} in, {"decision", "reason", "input"} out.
 // Only exit code zero together with "allow" means that the call may run.
 func generic() *Agent {
-	return &Agent{Name: Generic, Title: "another agent", Patience: 30 * time.Second,
-		wire: wire{decode: genericDecode, encode: genericEncode, lists: true,
-			modes: []Mode{{Name: AnyMode, Allow: Skips, Asks: true, Says: "The caller decides; only an allow lets the call run."}},
-			marks: func(s *sent) likeness { return surelyIf(s.told == Generic && !s.has("hook_event_name")) }}}
+	return &Agent{
+		Name: Generic, Title: "another agent", Patience: 30 * time.Second,
+		wire: wire{
+			marks:  func(s *sent) likeness { return surelyIf(s.told == Generic && !s.has("hook_event_name")) },
+			decode: genericDecode, encode: genericEncode, lists: true,
+			modes: []Mode{{Name: AnyMode, Allow: Skips, Asks: true,
+				Says: "The caller decides; only an allow lets the call run."}},
+		},
+	}
 }
 
 func genericDecode(p *payload, e *Event) {

@@ -14,24 +14,56 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// OpenCode is the name of the agent, as in `obstat hook opencode`.
+const OpenCode = "opencode"
+
 // openCode is opencode. It has hooks in JavaScript only, so the protocol is
 // between the plugin that obstat writes and obstat.
 func openCode() *Agent {
-	return &Agent{Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
-		wire: wire{decode: openCodeDecode, encode: openCodeEncode, others: "read=read:filePath delete=apply_patch:patchText fetch=webfetch:url search=websearch:query task=task:prompt skill=skill:name mcp=SERVER_TOOL", housekeeping: "todowrite todoread question plan_enter plan_exit invalid StructuredOutput",
-			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Its agent's own rules and prompts follow; obstat decides with the rules of the agent that runs."}},
+	return &Agent{
+		Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
+		wire: wire{
+			decode: openCodeDecode, encode: openCodeEncode,
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
-			}},
-		settings: settings{events: []string{executeBefore}, limit: patient, ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
+			},
+			others: `read=read:filePath delete=apply_patch:patchText fetch=webfetch:url search=websearch:query
+				task=task:prompt skill=skill:name mcp=SERVER_TOOL`,
+			housekeeping: "todowrite todoread question plan_enter plan_exit invalid StructuredOutput",
+			modes: []Mode{{Name: AnyMode, Allow: Idle,
+				Says: "Its agent's own rules and prompts follow; obstat decides with the rules of the agent that runs."}},
+			askings: []Asking{{Way: "interactive, run and serve, --auto too", At: AtObstat}},
+		},
+		settings: settings{
+			events: []string{executeBefore}, limit: patient, places: openCodePlaces,
+			ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
 			note:  "Without a network opencode now waits for its plugin package at every start; see --offline.",
 			reads: func(name string) bool { return among(".js .ts .mjs", filepath.Ext(name)) },
 			forge: openCodeForge, check: openCodeCheck,
 			start:   func(h *Hook, _ func(string) string) []string { return h.Invocation.Argv() },
 			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit != 0 || text(s.object, "decision") != "allow") },
-			places:  openCodePlaces, guards: guards{programs: "opencode opencode-ai", process: "opencode opencode-ai", marks: "OPENCODE", bare: "--pure --no-plugins", paths: ".opencode/plugin/ .config/opencode/plugin/",
-				moves: "OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_CONFIG_CONTENT OPENCODE_DISABLE_PROJECT_CONFIG", off: "OPENCODE_PURE"},
-			version: "1.18.33", covers: openCodeCovers}}
+			servers: openCodeServers(),
+			version: "1.18.33", covers: openCodeCovers,
+			brief: "no | denied | yes | denied (the plugin throws)",
+		},
+		traits: traits{
+			programs: "opencode opencode-ai", process: "opencode opencode-ai", sets: "OPENCODE", clients: "opencode",
+			bare: "--pure --no-plugins", off: "OPENCODE_PURE",
+			hooks:    ".opencode/plugin/ .config/opencode/plugin/",
+			moves:    "OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_CONFIG_CONTENT OPENCODE_DISABLE_PROJECT_CONFIG",
+			policies: "opencode.json opencode.jsonc .opencode/config.json .config/opencode/config.json",
+			setsIn:   "opencode.json opencode.jsonc .opencode/opencode.json",
+		},
+	}
+}
+
+func openCodeServers() (out []serverPlace) {
+	for _, file := range []string{"opencode.json", "opencode.jsonc"} {
+		out = append(out, serverPlace{place: place{scope: Project, path: file}, keys: []string{"mcp"}, list: true},
+			serverPlace{place: place{scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/" + file},
+				keys: []string{"mcp"}, list: true})
+	}
+	return out
 }
 
 var openCodePlaces = []place{

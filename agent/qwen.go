@@ -8,24 +8,46 @@ import (
 	"github.com/obstat/obstat/internal/format/textedit"
 )
 
+// Qwen is the name of the agent, as in `obstat hook qwen`.
+const Qwen = "qwen"
+
 // qwen is Qwen Code, a relative of Gemini CLI whose hooks are Claude Code's.
 func qwen() *Agent {
-	return &Agent{Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
-		wire: wire{decode: qwenDecode, encode: claudeEncode, housekeeping: qwenHousekeeping, modes: qwenModes(),
-			others: "read=read_file:file_path fetch=web_fetch:url search=web_search:query task=agent:prompt skill=skill:skill mcp=mcp__SERVER__TOOL",
+	return &Agent{
+		Name: Qwen, Title: "Qwen Code", Patience: time.Minute,
+		wire: wire{
+			decode: qwenDecode, encode: claudeEncode, housekeeping: qwenHousekeeping, modes: qwenModes(),
+			others: `read=read_file:file_path fetch=web_fetch:url search=web_search:query task=agent:prompt
+				skill=skill:skill mcp=mcp__SERVER__TOOL`,
+			askings: []Asking{
+				{Way: "interactive, every approval mode", At: AtPrompt},
+				{Way: "-p", At: AtObstat, With: "--wait 60s", Says: "without it Qwen Code answers no by itself"},
+			},
 			marks: func(s *sent) likeness {
 				if s.has("hook_event_name") && (s.told == Qwen || s.has("timestamp") && s.has("permission_mode")) {
 					return alike
 				}
 				return foreign
-			}},
-		settings: settings{events: []string{preToolUse}, after: "PostToolUse PostToolUseFailure", limit: patient, format: textedit.JSONC, guard: guardSuffix, start: withBash,
-			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"), matcher: ".*",
-				timeout: "timeout", unit: time.Millisecond},
-			places: qwenPlaces, honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
+			},
+		},
+		settings: settings{
+			events: []string{preToolUse}, after: "PostToolUse PostToolUseFailure", limit: patient,
+			places: qwenPlaces, format: textedit.JSONC, guard: guardSuffix, start: withBash,
+			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command", "name", "obstat"),
+				matcher: ".*", timeout: "timeout", unit: time.Millisecond},
+			honours: qwenHonours, forge: qwenForge, check: claudeSwitches,
 			environ: func(_, dir string) []string { return []string{"QWEN_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir} },
-			guards:  guards{programs: "qwen qwen-code", process: "qwen qwen-code", marks: "QWEN_CODE", bare: "--bare --safe-mode", moves: "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE"},
-			version: "0.24.4", covers: qwenCovers}}
+			servers: jsonServers(".qwen/settings.json", ".qwen", "settings.json"),
+			version: "0.24.4", covers: qwenCovers,
+			brief: "no | its prompt | yes | denied",
+		},
+		traits: traits{
+			programs: "qwen qwen-code", process: "qwen qwen-code", sets: "QWEN_CODE", clients: "qwen-code qwen-cli-mcp-client",
+			bare: "--bare --safe-mode", off: "QWEN_CODE_SIMPLE QWEN_CODE_SAFE_MODE",
+			moves:  "QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_CODE_SYSTEM_DEFAULTS_PATH",
+			setsIn: ".qwen/settings.json .qwen/.env",
+		},
+	}
 }
 
 const qwenHousekeeping = `todo_write task_create task_update task_list task_stop ask_user_question enter_plan_mode exit_plan_mode get_goal update_goal

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -16,32 +17,21 @@ import (
 
 // A serverPlace is a file in which an agent has servers of the Model Context Protocol.
 type serverPlace struct {
-	agent string
-	scope Scope
-	// env names the variable that moves the user's directory, under what it moves.
-	env, under, path string
-	keys             []string // that lead to the servers, "*" for the project's directory
-	list             bool     // the command is one list: opencode
+	place
+	// keys lead to the servers: `mcpServers`, or `projects/*/mcpServers`, where the star is the
+	// project's directory.
+	keys []string
+	list bool // the command is one list: opencode
 }
 
-// serverPlaces are where agents have their servers.
-var serverPlaces = []serverPlace{
-	{agent: ClaudeCode, scope: Project, path: ".mcp.json", keys: []string{"mcpServers"}},
-	{agent: ClaudeCode, scope: User, path: ".claude.json", keys: []string{"mcpServers"}},
-	{agent: ClaudeCode, scope: User, path: ".claude.json", keys: []string{"projects", "*", "mcpServers"}},
-	{agent: Codex, scope: Project, path: ".codex/config.toml", keys: []string{"mcp_servers"}},
-	{agent: Codex, scope: User, env: "CODEX_HOME", under: ".codex", path: "config.toml", keys: []string{"mcp_servers"}},
-	{agent: Gemini, scope: Project, path: ".gemini/settings.json", keys: []string{"mcpServers"}},
-	{agent: Gemini, scope: User, under: ".gemini", path: "settings.json", keys: []string{"mcpServers"}},
-	{agent: Qwen, scope: Project, path: ".qwen/settings.json", keys: []string{"mcpServers"}},
-	{agent: Qwen, scope: User, under: ".qwen", path: "settings.json", keys: []string{"mcpServers"}},
-	{agent: OpenCode, scope: Project, path: "opencode.json", keys: []string{"mcp"}, list: true},
-	{agent: OpenCode, scope: Project, path: "opencode.jsonc", keys: []string{"mcp"}, list: true},
-	{agent: OpenCode, scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.json", keys: []string{"mcp"}, list: true},
-	{agent: OpenCode, scope: User, env: "XDG_CONFIG_HOME", under: ".config", path: "opencode/opencode.jsonc", keys: []string{"mcp"}, list: true},
-	{agent: Cursor, scope: Project, path: ".cursor/mcp.json", keys: []string{"mcpServers"}},
-	{agent: Cursor, scope: User, under: ".cursor", path: "mcp.json", keys: []string{"mcpServers"}},
-	{agent: Copilot, scope: User, under: ".copilot", path: "mcp-config.json", keys: []string{"mcpServers"}},
+// jsonServers are the places of agents that have `mcpServers` in a file of a project, "" for none,
+// and in one of a directory below home.
+func jsonServers(project, under, user string) (out []serverPlace) {
+	keys := []string{"mcpServers"}
+	if project != "" {
+		out = append(out, serverPlace{place: place{scope: Project, path: project}, keys: keys})
+	}
+	return append(out, serverPlace{place: place{scope: User, under: under, path: user}, keys: keys})
 }
 
 // A Server is a server of the Model Context Protocol in an agent's settings.
@@ -59,63 +49,72 @@ type Server struct {
 
 // file returns the place's file, "" where there is none in such surroundings.
 func (p *serverPlace) file(w *Where) string {
-	base := place{scope: p.scope, env: p.env, under: p.under}
-	for _, dir := range base.bases(w) {
+	for _, dir := range p.bases(w) {
 		return filepath.Join(dir, filepath.FromSlash(p.path))
 	}
 	return ""
 }
 
-// at returns the steps to the servers in the file.
-func (p *serverPlace) at(w *Where) []string {
-	keys := slices.Clone(p.keys)
-	for i, k := range keys {
-		if k == "*" && len(w.Projects) > 0 {
-			keys[i] = w.Projects[0]
+// each calls visit with the steps to every server of a document, and its node.
+func (p *serverPlace) each(root *tree.Node, w *Where, visit func(at []string, n *tree.Node)) {
+	for _, keys := range p.keys {
+		at, n := strings.Split(keys, "/"), root
+		for i, k := range at {
+			if k == "*" && len(w.Projects) > 0 {
+				at[i] = w.Projects[0]
+			}
+			n = n.Get(at[i])
+		}
+		if n.Is(tree.Object) {
+			for _, m := range n.Members {
+				visit(append(slices.Clone(at), m.Key), m.Value)
+			}
 		}
 	}
-	return keys
 }
 
 // Servers returns the servers that agents have in their settings, or, where config names a
 // file, those of its mcpServers.
 func Servers(w *Where, config string) (out []Server, err error) {
-	places := serverPlaces
 	if config != "" {
-		places = []serverPlace{{agent: Generic, path: config, keys: []string{"mcpServers"}}}
+		p := &serverPlace{keys: []string{"mcpServers"}}
+		return p.servers(Generic, config, true, w)
 	}
-	for i := range places {
-		p := &places[i]
-		name := config
-		if config == "" {
-			name = p.file(w)
-		}
-		if name == "" {
-			continue
-		}
-		data, err := textedit.ReadFile(name)
-		if err == nil && data == nil && config != "" {
-			err = fmt.Errorf("%s is not there", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		root, problems := parseServers(name, data)
-		if tree.Fatal(problems) && len(bytes.TrimSpace(data)) > 0 {
-			return nil, fmt.Errorf("%s:%w", name, &textedit.BrokenError{Src: data, Problems: problems})
-		}
-		for _, k := range p.at(w) {
-			root = root.Get(k)
-		}
-		if !root.Is(tree.Object) {
-			continue
-		}
-		for _, m := range root.Members {
-			s := p.server(m.Key, m.Value)
-			s.File = name
-			out = append(out, s)
+	for _, a := range All().sorted() {
+		for i := range a.servers {
+			p := &a.servers[i]
+			file := p.file(w)
+			if file == "" {
+				continue
+			}
+			list, err := p.servers(a.Name, file, false, w)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, list...)
 		}
 	}
+	return out, nil
+}
+
+// servers reads the servers of a file, which has to be there if that is wanted.
+func (p *serverPlace) servers(agent, name string, wanted bool, w *Where) (out []Server, err error) {
+	data, err := textedit.ReadFile(name)
+	if err == nil && data == nil && wanted {
+		err = fmt.Errorf("%s is not there", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, problems := parseServers(name, data)
+	if tree.Fatal(problems) && len(bytes.TrimSpace(data)) > 0 {
+		return nil, fmt.Errorf("%s:%w", name, &textedit.BrokenError{Src: data, Problems: problems})
+	}
+	p.each(root, w, func(at []string, n *tree.Node) {
+		s := p.server(n)
+		s.Agent, s.File, s.Name = agent, name, at[len(at)-1]
+		out = append(out, s)
+	})
 	return out, nil
 }
 
@@ -127,35 +126,32 @@ func parseServers(name string, data []byte) (*tree.Node, []tree.Problem) {
 }
 
 // server reads one server.
-func (p *serverPlace) server(name string, n *tree.Node) Server {
-	s := Server{Agent: p.agent, Name: name, Dir: text(n, "cwd"), URL: text(n, "url"), Header: http.Header{}}
-	if u := text(n, "httpUrl"); u != "" {
-		s.URL = u
-	}
-	words := texts(n.Get("args"))
+func (p *serverPlace) server(n *tree.Node) Server {
+	s := Server{Dir: text(n, "cwd"), URL: cmp.Or(text(n, "httpUrl"), text(n, "url")), Header: http.Header{}}
 	if p.list {
 		s.Command = texts(n.Get("command"))
 	} else if c := text(n, "command"); c != "" {
-		s.Command = append([]string{c}, words...)
+		s.Command = append([]string{c}, texts(n.Get("args"))...)
 	}
 	for _, key := range []string{"env", "environment"} {
-		if e := n.Get(key); e.Is(tree.Object) {
-			for _, m := range e.Members {
-				s.Env = append(s.Env, m.Key+"="+m.Value.Str)
-			}
-		}
+		eachText(n.Get(key), func(name, value string) { s.Env = append(s.Env, name+"="+value) })
 	}
 	for _, key := range []string{"headers", "http_headers"} {
-		if h := n.Get(key); h.Is(tree.Object) {
-			for _, m := range h.Members {
-				s.Header.Set(m.Key, m.Value.Str)
-			}
-		}
+		eachText(n.Get(key), s.Header.Set)
 	}
 	if own := behind(s.Command); own != nil {
 		s.Gateway, s.Command = s.Command[:len(s.Command)-len(own)], own
 	}
 	return s
+}
+
+// eachText calls visit with the keys and texts of an object.
+func eachText(n *tree.Node, visit func(key, value string)) {
+	if n.Is(tree.Object) {
+		for _, m := range n.Members {
+			visit(m.Key, m.Value.Str)
+		}
+	}
 }
 
 func texts(n *tree.Node) (out []string) {
@@ -188,49 +184,30 @@ func Gateway(program, server, agent string) []string {
 // the agent starts as processes, or take it out again, and the servers that are left as
 // they are: a server at an address would change the audience of its tokens.
 func (a *Agent) GuardServers(r *Request, remove bool) (out []Change, left []string) {
-	for i := range serverPlaces {
-		p := &serverPlaces[i]
+	for i := range a.servers {
+		p := &a.servers[i]
 		name := p.file(r.Where)
-		if p.agent != a.Name || p.scope != r.Scope || name == "" || slices.ContainsFunc(out, func(c Change) bool { return c.Name == name }) {
+		if p.scope != r.Scope || name == "" {
 			continue
 		}
 		data, err := textedit.ReadFile(name)
 		if err != nil || data == nil {
 			continue
 		}
-		root, _ := parseServers(name, data)
 		found := false
-		for _, keys := range p.allKeys(r.Where) {
-			n := root
-			for _, k := range keys {
-				n = n.Get(k)
+		root, _ := parseServers(name, data)
+		p.each(root, r.Where, func(at []string, n *tree.Node) {
+			started := p.server(n).Command != nil
+			if found = found || started; !started && !remove {
+				left = append(left, fmt.Sprintf("%s in %s", at[len(at)-1], name))
 			}
-			if n.Is(tree.Object) {
-				for _, m := range n.Members {
-					s := p.server(m.Key, m.Value)
-					if s.Command == nil && !remove {
-						left = append(left, fmt.Sprintf("%s in %s", m.Key, name))
-					}
-					found = found || s.Command != nil
-				}
-			}
+		})
+		if found {
+			edit := func(old []byte) ([]byte, error) { return p.guard(old, a.Name, name, r, remove) }
+			out = append(out, Change{Name: name, Edit: edit, Same: sameServers(name)})
 		}
-		if !found {
-			continue
-		}
-		out = append(out, Change{Name: name, Edit: func(old []byte) ([]byte, error) { return p.guard(old, name, r, remove) }, Same: sameServers(name)})
 	}
 	return out, left
-}
-
-// allKeys returns the steps to all servers of the place's file: one file may have several.
-func (p *serverPlace) allKeys(w *Where) (out [][]string) {
-	for i := range serverPlaces {
-		if q := &serverPlaces[i]; q.agent == p.agent && q.path == p.path && q.scope == p.scope {
-			out = append(out, q.at(w))
-		}
-	}
-	return out
 }
 
 // sameServers tells whether two files say the same, but for empty lists of arguments.
@@ -262,35 +239,24 @@ func withoutArgs(n *tree.Node) *tree.Node {
 
 // guard edits the file: each server's command becomes obstat's, with the old one behind it,
 // or the other way round. Names stay: rules hang on them.
-func (p *serverPlace) guard(old []byte, name string, r *Request, remove bool) ([]byte, error) {
-	textOf := old
-	for _, keys := range p.allKeys(r.Where) {
-		root, problems := parseServers(name, textOf)
-		if tree.Fatal(problems) {
-			return nil, &textedit.BrokenError{Src: textOf, Problems: problems}
-		}
-		for _, k := range keys {
-			root = root.Get(k)
-		}
-		if !root.Is(tree.Object) {
-			continue
-		}
-		for _, m := range root.Members {
-			s := p.server(m.Key, m.Value)
-			if s.Command == nil || remove && s.Gateway == nil {
-				continue
-			}
-			command := s.Command
-			if !remove {
-				command = append(Gateway(r.Program, m.Key, p.agent), s.Command...)
-			}
-			var err error
-			if textOf, err = p.setCommand(textOf, name, append(slices.Clone(keys), m.Key), command); err != nil {
-				return nil, err
-			}
-		}
+func (p *serverPlace) guard(old []byte, agent, name string, r *Request, remove bool) (out []byte, err error) {
+	root, problems := parseServers(name, old)
+	if tree.Fatal(problems) {
+		return nil, &textedit.BrokenError{Src: old, Problems: problems}
 	}
-	return textOf, nil
+	out = old
+	p.each(root, r.Where, func(at []string, n *tree.Node) {
+		s := p.server(n)
+		if err != nil || s.Command == nil || remove && s.Gateway == nil {
+			return
+		}
+		command := s.Command
+		if !remove {
+			command = append(Gateway(r.Program, at[len(at)-1], agent), command...)
+		}
+		out, err = p.setCommand(out, name, at, command)
+	})
+	return out, err
 }
 
 // setCommand writes a server's command.

@@ -66,26 +66,14 @@ type settings struct {
 	check func(s *Setup)
 	// merges: the agent runs equal entries of several files once.
 	merges bool
-	// guards is for self-protection, which has it in a table that is made from this.
-	guards guards
+	// servers are the files in which the agent has servers of the Model Context Protocol.
+	servers []serverPlace
 	// covers is how far the agent's hooks reach, in its version.
 	covers  []Limit
 	version string
-}
-
-// guards are things about an agent that can take its hooks away; each field is a
-// list that is separated by blanks.
-type guards struct {
-	programs string // that start the agent, and the last names of its packages: `claude`, `claude-code` of npx @anthropic-ai/claude-code
-	bare     string // flags by which it runs without its hooks or with other settings
-	moves    string // variables, besides those of its places, that move its settings
-	off      string // variables that switch its hooks off
-	paths    string // besides its places
-	// process are the names of the agent's own process, under which nobody but the agent
-	// runs commands; an editor with terminals for its user has none. marks are variables
-	// that the agent sets for its commands and hooks.
-	process string
-	marks   string
+	// brief is the agent's row in docs/agents/README.md: whether an allow skips its prompt, where an
+	// ask goes, whether arguments can be changed, what a missing obstat does.
+	brief string
 }
 
 // A form is how an agent writes a hook in its settings.
@@ -147,7 +135,7 @@ const (
 )
 
 // Programs returns the names of the programs that start the agent.
-func (a *Agent) Programs() []string { return strings.Fields(a.guards.programs) }
+func (a *Agent) Programs() []string { return strings.Fields(a.programs) }
 
 // Covers returns how far the agent's hooks reach, and the version of the agent that
 // this is about.
@@ -259,29 +247,6 @@ func (a *Agent) Target(s Scope, w *Where) string {
 		}
 	}
 	return ""
-}
-
-// Guarded returns every file that may hold hook entries of the agents, for the
-// user with that home directory and for the projects, and every directory whose
-// files all may, whether they exist or not. Of a directory, files has the one that
-// obstat writes. Where the environment moves an agent's directory, both are
-// named.
-func (l List) Guarded(home string, projects ...string) (files, dirs []string) {
-	for _, getenv := range []func(string) string{nil, os.Getenv} {
-		for _, a := range l {
-			for _, p := range a.spots(&Where{Home: home, Projects: projects, Getenv: getenv}) {
-				file := p.name
-				if p.dir {
-					file = filepath.Join(p.name, a.ownFile)
-					dirs = append(dirs, p.name)
-				}
-				files = append(files, file)
-			}
-		}
-	}
-	slices.Sort(files)
-	slices.Sort(dirs)
-	return slices.Compact(files), slices.Compact(dirs)
 }
 
 // A File is one settings file and the hooks in it.

@@ -161,7 +161,7 @@ func (s *Setup) CheckHooks() {
 // switches finds variables that switch the agent's hooks off: in the environment, which
 // whoever starts it here hands on, and in its settings.
 func (s *Setup) switches() {
-	for name := range strings.FieldsSeq(s.Agent.guards.off) {
+	for name := range strings.FieldsSeq(s.Agent.off) {
 		if s.Where.Getenv != nil && !among("0 false", cmp.Or(s.Where.Getenv(name), "0")) {
 			for _, h := range s.Hooks {
 				h.Idle = true
@@ -178,7 +178,7 @@ func (s *Setup) switches() {
 
 // moved finds variables that make the agent read other settings than those that are looked at here.
 func (s *Setup) moved() {
-	for name := range strings.FieldsSeq(s.Agent.guards.moves) {
+	for name := range strings.FieldsSeq(s.Agent.moves) {
 		if s.Where.Getenv != nil && s.Where.Getenv(name) != "" {
 			s.note(Finding{Level: Warning, Code: "moved-settings", Msg: fmt.Sprintf("%s is set: %s may read other settings than these", name, s.Agent.Title), Hint: "unset " + name + ", or see that obstat's hook is there as well"})
 		}

@@ -9,17 +9,33 @@ import (
 	"github.com/obstat/obstat/internal/format/textedit"
 )
 
+// Windsurf is the name of the agent, as in `obstat hook windsurf`.
+const Windsurf = "windsurf"
+
 // windsurf is Windsurf: an exit code, and words on standard error.
 func windsurf() *Agent {
-	return &Agent{Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
-		wire: wire{decode: windsurfDecode, encode: windsurfEncode, others: "read=view_file:file_path:pre_read_code mcp=SERVER/TOOL:x:pre_mcp_tool_use",
-			modes: []Mode{{Name: AnyMode, Allow: Idle, Says: "Its own rules and its prompt follow; it cannot be told to ask."}},
-			marks: func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) }},
-		settings: settings{events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"}, after: "post_run_command post_write_code post_mcp_tool_use", format: textedit.JSON, guard: guardShell,
-			form:  form{commands: []string{"command"}, fields: obj("show_output", true)},
-			forge: windsurfForge, honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
-			places: windsurfPlaces, guards: guards{programs: "windsurf"},
-			version: "2026-08", covers: windsurfCovers}}
+	return &Agent{
+		Name: Windsurf, Title: "Windsurf", Patience: 30 * time.Second,
+		wire: wire{
+			marks:  func(s *sent) likeness { return surelyIf(s.has("agent_action_name", "tool_info")) },
+			decode: windsurfDecode, encode: windsurfEncode,
+			others: "read=view_file:file_path:pre_read_code mcp=SERVER/TOOL:x:pre_mcp_tool_use",
+			modes: []Mode{{Name: AnyMode, Allow: Idle,
+				Says: "Its own rules and its prompt follow; it cannot be told to ask."}},
+			askings: []Asking{{Way: "always", At: AtObstat}},
+		},
+		settings: settings{
+			events: []string{"pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"},
+			after:  "post_run_command post_write_code post_mcp_tool_use",
+			places: windsurfPlaces, format: textedit.JSON, guard: guardShell,
+			form:    form{commands: []string{"command"}, fields: obj("show_output", true)},
+			forge:   windsurfForge,
+			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit == exitDeny) },
+			version: "2026-08", covers: windsurfCovers,
+			brief: "no | denied | no | denied",
+		},
+		traits: traits{programs: "windsurf"},
+	}
 }
 
 var windsurfPlaces = []place{

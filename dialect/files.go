@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 )
 
 // A Librarian is a Dialect whose library depends on the Program: one that was
@@ -16,15 +17,17 @@ type Librarian interface {
 	LibraryFor(p *obstat.Program) *obstat.Library
 }
 
-// LibraryFor returns the library of p, which d has loaded.
+// LibraryFor returns the library of p, which d has loaded, with the names of the agents
+// whose calls are put to the rules as calls of the dialect's own tools.
 func LibraryFor(d Dialect, p *obstat.Program) *obstat.Library {
-	if p.Dialect == d.Name() {
-		return d.Library()
+	out := d.Library()
+	if l, ok := d.(Librarian); ok && p.Dialect != d.Name() {
+		out = l.LibraryFor(p)
 	}
-	if l, ok := d.(Librarian); ok {
-		return l.LibraryFor(p)
+	if out != nil {
+		out.Agents = agent.Agents()
 	}
-	return d.Library()
+	return out
 }
 
 // DefaultFile returns the usual file name of d's configuration.

@@ -61,7 +61,7 @@ type Files struct {
 	// NoPins: what is on disk is in force without anybody's acceptance.
 	NoPins bool
 	// Mine: no agent has started this process, so that variables such as
-	// OBSTAT_TRUST are its user's own; see [policy.TrustVariable].
+	// OBSTAT_TRUST are its user's own; see [person.TrustVariable].
 	Mine bool
 	// Who accepts rules through [Files.Accept], for the record; nil is not known.
 	Who *person.Who

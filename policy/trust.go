@@ -4,32 +4,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/guard/person"
-	"github.com/obstat/obstat/paths"
 )
 
-// TrustVariable names directories in which nothing has to be accepted, for machines
-// without a person, such as `OBSTAT_TRUST=/builds:/srv`. It counts only from who
-// started the agent: an agent also hands variables of a project's settings to its
-// hook.
-const TrustVariable = person.TrustVariable
-
-// trusts tells whether a place lies in a directory that the variable names.
+// trusts tells whether a place lies in a directory that [person.TrustVariable] names. The
+// variable counts only as the agent was started with it: an agent also hands variables of
+// a project's settings to its hook.
 func (s *search) trusts(place string) bool {
-	value := s.w.Getenv(TrustVariable)
-	if value == "" || !s.usersOwn(TrustVariable) {
-		return false
-	}
-	for _, dir := range filepath.SplitList(value) {
-		if dir == "" || !filepath.IsAbs(dir) {
-			continue
-		}
-		if real, err := resolve(filepath.Clean(dir)); err == nil && paths.Inside(real, place) {
-			return true
-		}
-	}
-	return false
+	value := s.w.Getenv(person.TrustVariable)
+	return value != "" && s.usersOwn(person.TrustVariable) && person.Trusts(value, place) != ""
 }
 
 // usersOwn tells whether the value that a variable has was given by who started the
@@ -38,7 +24,7 @@ func (s *search) usersOwn(name string) bool {
 	if s.w.Mine {
 		return true
 	}
-	if own, known := started(name, s.w.Getenv(name)); known {
+	if own, known := person.Started(name, s.w.Getenv(name)); known {
 		return own
 	}
 	return !s.mentioned(name)
@@ -57,7 +43,7 @@ func (s *search) setByProject() string {
 	}
 	for _, name := range ownPlaces {
 		if value := s.w.Getenv(name); value != "" && s.mentioned(name) {
-			if own, _ := started(name, value); !own {
+			if own, _ := person.Started(name, value); !own {
 				return name
 			}
 		}
@@ -67,8 +53,15 @@ func (s *search) setByProject() string {
 
 // settings are the files of a project that set variables for an agent and the
 // programs it starts.
-var settings = []string{".env", ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env",
-	".codex/config.toml", ".cursor/hooks.json", ".vscode/settings.json", "opencode.json", "opencode.jsonc", ".opencode/opencode.json"}
+var settings = sync.OnceValue(func() []string {
+	out := []string{".env", ".vscode/settings.json"}
+	for _, t := range agent.All().Traits() {
+		if t.Kind == agent.SettingTrait {
+			out = append(out, t.Text)
+		}
+	}
+	return out
+})
 
 // A spoken is the text of a settings file. above: it lies in the home directory or
 // above it, so that it is a project's only if that is not the home.
@@ -96,7 +89,7 @@ func (s *search) mentioned(name string) bool {
 
 // readSettings reads the settings of a directory, if it has any.
 func (s *search) readSettings(dir string, above bool) {
-	for _, file := range settings {
+	for _, file := range settings() {
 		if first, _, _ := strings.Cut(file, "/"); s.exists(filepath.Join(dir, first)) {
 			if c := s.content(filepath.Join(dir, file)); c.err == nil {
 				s.spoken = append(s.spoken, spoken{string(c.data), above})
@@ -122,15 +115,4 @@ func sets(text, name string) bool {
 		}
 		text = after
 	}
-}
-
-// BelowAgent tells whether an agent has started this process, or one that it comes
-// from.
-func BelowAgent() bool { return person.AgentAbove() }
-
-// gave tells whether an environment as /proc has it has this value for a variable,
-// and whether it is of an agent's making.
-func gave(environ, name, value string) (found, marked bool) {
-	list := strings.Split(environ, "\x00")
-	return slices.Contains(list, name+"="+value), person.Marks(list) != ""
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/guard/person/persontest"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -38,7 +39,7 @@ func actAs(role string) {
 // TestStarted: variables count as they were when the agent was started, and not if
 // an agent has started it.
 func TestStarted(t *testing.T) {
-	if policy.BelowAgent() {
+	if persontest.BelowAgent() {
 		t.Skip("an agent runs the tests, and no variable counts below it")
 	}
 	w := newWorld(t, map[string]string{claudeFile: claudeAll, "work/q/opencode.json": `{"model":"x"}`})

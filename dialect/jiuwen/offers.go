@@ -182,7 +182,7 @@ func (d Dialect) With(l *dialect.Loaded, offers ...obstat.Offer) (*obstat.Policy
 	if prog.Params, err = json.Marshal(p); err != nil {
 		return nil, err
 	}
-	return obstat.Compile(prog, &obstat.Options{Library: d.Library()})
+	return obstat.Compile(prog, &obstat.Options{Library: dialect.LibraryFor(d, prog)})
 }
 
 // AddRule returns the configuration with an accepted offer in it. One that is

@@ -20,7 +20,7 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/guard/person"
-	inforce "github.com/obstat/obstat/policy"
+	"github.com/obstat/obstat/internal/guard/person/persontest"
 	"github.com/obstat/obstat/store"
 )
 
@@ -43,7 +43,7 @@ func (w *terminal) Write(b []byte) (int, error) {
 // open starts obstat ask in a terminal.
 func (m *machine) open() *terminal {
 	m.t.Helper()
-	if inforce.BelowAgent() {
+	if persontest.BelowAgent() {
 		m.t.Skip("an agent runs the tests, and obstat ask takes no answers from it")
 	}
 	var no *person.Refusal

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/display"
@@ -84,22 +86,5 @@ func visible(s string) string {
 	return display.Visible(s)
 }
 
-// Agents are told by what their clients call themselves.
-var clients = map[string]string{
-	"claude-code": "claude-code", "codex": "codex", "codex-mcp-client": "codex", "gemini-cli": "gemini", "gemini-cli-mcp-client": "gemini",
-	"opencode": "opencode", "cursor": "cursor", "cursor-vscode": "cursor", "qwen-code": "qwen", "qwen-cli-mcp-client": "qwen", "copilot": "copilot", "github-copilot-developer": "copilot",
-}
-
-// agent returns who makes the calls of a client.
-func (g *Guard) agent(m *meta) string {
-	if g.Agent != "" {
-		return g.Agent
-	}
-	name := strings.ToLower(m.client)
-	for prefix, agent := range clients {
-		if name == prefix || strings.HasPrefix(name, prefix+"-mcp-client") {
-			return agent
-		}
-	}
-	return ""
-}
+// agent returns the agent that makes the calls of a client, "" if its client's name does not tell.
+func (g *Guard) agent(m *meta) string { return cmp.Or(g.Agent, agent.OfClient(m.client)) }

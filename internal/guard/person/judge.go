@@ -35,6 +35,7 @@ type machine struct {
 	// entered: this is a user namespace that an ordinary process can make.
 	entered bool
 	alive   func() bool // the terminal of this process can be opened
+	reads   bool        // the environments of all processes of this user can be read
 }
 
 // maxAncestors bounds the walk up the processes, maxNested that from a terminal to the
@@ -290,7 +291,7 @@ func (m *machine) trusted(chain []*proc, place string) string {
 	for _, p := range chain[1:] {
 		for _, kv := range p.environ {
 			if list, is := strings.CutPrefix(kv, TrustVariable+"="); is {
-				if dir := trusts(list, place); dir != "" && m.origin(chain, maxNested) == nil {
+				if dir := Trusts(list, place); dir != "" && m.origin(chain, maxNested) == nil {
 					return dir
 				}
 			}

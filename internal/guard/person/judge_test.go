@@ -167,3 +167,33 @@ func TestAgentNames(t *testing.T) {
 		}
 	}
 }
+
+// TestStarted: a variable counts from the first process of a container, and not from one that an
+// agent has started, with or without its mark.
+func TestStarted(t *testing.T) {
+	const value = "OBSTAT_TRUST=/"
+	for name, tt := range map[string]struct {
+		environs []string // of the parent, its parent, and so on up to the first process
+		want     bool
+	}{
+		"the agent is first":         {[]string{value}, true},
+		"a shell, the agent":         {[]string{"CLAUDECODE=1 " + value, value}, true},
+		"the agent's settings":       {[]string{"CLAUDECODE=1 " + value, "HOME=/"}, false},
+		"an agent without its mark":  {[]string{value, "CLAUDECODE=1", "HOME=/"}, false},
+		"given above, and below":     {[]string{value, "CLAUDECODE=1 " + value, value, ""}, true},
+		"the shell of a hook":        {[]string{"GEMINI_PROJECT_DIR=/ " + value, "HOME=/"}, false},
+		"nobody":                     {[]string{"HOME=/", "OBSTAT_TRUST=/other"}, false},
+		"above one that is not read": {[]string{"", value}, true},
+	} {
+		n := len(tt.environs)
+		m := &machine{get: func(pid int) *proc {
+			return &proc{pid: pid, parent: pid - 1, environ: strings.Fields(tt.environs[n-pid])}
+		}}
+		if own, known := m.started(n, "OBSTAT_TRUST", "/"); own != tt.want || !known {
+			t.Errorf("%s: %v, %v", name, own, known)
+		}
+	}
+	if _, known := (&machine{get: func(int) *proc { return nil }}).started(7, "OBSTAT_TRUST", "/"); known {
+		t.Error("processes that cannot be read are known")
+	}
+}

@@ -6,21 +6,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
-)
 
-//go:embed agents.txt
-var agentsText string
+	"github.com/obstat/obstat/agent"
+)
 
 //go:embed known.txt
 var knownText string
 
-// names are the lists of agents.txt and known.txt by their kind.
+// names are the lists of known.txt, and the agents' traits, by their kind.
 type names struct{ words map[string][]string }
 
 // known parses the lists once.
 var known = sync.OnceValue(func() *names {
 	n := &names{map[string][]string{}}
-	for line := range strings.Lines(agentsText + knownText) {
+	for _, t := range agent.All().Traits() {
+		n.words[t.Kind] = append(n.words[t.Kind], t.Text)
+	}
+	for line := range strings.Lines(knownText) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] != "#" {
 			n.words[f[0]] = append(n.words[f[0]], f[1:]...)
 		}
@@ -38,7 +40,7 @@ func (n *names) agent(p *proc) bool {
 	if len(p.args) > 0 {
 		own = append(own, filepath.Base(p.args[0]))
 	}
-	if slices.ContainsFunc(own, func(s string) bool { return n.is("process", s) }) {
+	if slices.ContainsFunc(own, func(s string) bool { return n.is(agent.ProcessTrait, s) }) {
 		return true
 	}
 	if !slices.ContainsFunc(own, n.interprets) {
@@ -66,7 +68,7 @@ func (n *names) script(path string) bool {
 		if last {
 			seg = strings.TrimSuffix(seg, filepath.Ext(seg))
 		}
-		if (last || inside) && n.is("process", seg) {
+		if (last || inside) && n.is(agent.ProcessTrait, seg) {
 			return true
 		}
 	}

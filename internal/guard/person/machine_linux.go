@@ -13,7 +13,8 @@ import (
 // system returns this machine, as /proc shows it. Every process is read once.
 func system() *machine {
 	seen := map[int]*proc{}
-	m := &machine{uid: os.Geteuid(), cgroup: cgroup, open: terminalsOf, title: title, entered: entered(), alive: alive}
+	m := &machine{uid: os.Geteuid(), cgroup: cgroup, open: terminalsOf, title: title, entered: entered(),
+		alive: alive, reads: true}
 	m.mine = func(exe string) bool { return writable(exe, m.uid) }
 	m.get = func(pid int) *proc {
 		p, ok := seen[pid]

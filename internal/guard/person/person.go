@@ -9,7 +9,7 @@
 //
 // It reads processes and terminals and nothing else: which command loosens, and what is
 // shown before, is its callers' business. Names of agents, their variables, and programs
-// that open terminals are in agents.txt and known.txt.
+// that open terminals are in package agent and in known.txt.
 package person
 
 import (
@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -117,35 +118,45 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// Marked tells whether an agent has started this process, as far as an environment
-// says so.
-func Marked(getenv func(string) string) bool {
-	return slices.ContainsFunc(known().words["marks"], func(name string) bool { return getenv(name) != "" })
-}
-
 // Marks returns the variable by which an agent has marked an environment, `CLAUDECODE` of
 // `CLAUDECODE=1`; "" for none.
 func Marks(environ []string) string {
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if value != "" && known().is("marks", name) {
+		if value != "" && known().is(agent.MarkTrait, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// AgentAbove tells whether an agent has started this process, or one that it comes
-// from.
-func AgentAbove() bool {
+// Started tells whether a process above this one was started with a value of a variable,
+// and by no agent. Variables that an agent adds to its own environment later are not in
+// the environment that it was started with. known is false where environments cannot be
+// read.
+func Started(name, value string) (own, known bool) {
 	m := system()
-	chain, _ := m.chain(os.Getpid())
-	return m.agentIn(chain) != nil
+	if !m.reads {
+		return false, false
+	}
+	return m.started(os.Getppid(), name, value)
 }
 
-// trusts returns the directory of a list that a place lies in, "" for none. place may
-// not be there yet.
-func trusts(list, place string) string {
+// started is [Started] for a process and those above it. An agent's mark undoes what was found
+// below it: the agent may have started that with any environment, also one without its mark
+// (`env -u CLAUDECODE OBSTAT_TRUST=/ claude`). The first process of a container counts as
+// well: it may be the agent.
+func (m *machine) started(pid int, name, value string) (own, known bool) {
+	chain, _ := m.chain(pid)
+	for _, p := range chain {
+		own = Marks(p.environ) == "" && (own || slices.Contains(p.environ, name+"="+value))
+	}
+	return own, len(chain) > 0
+}
+
+// Trusts returns the directory of a list, as [TrustVariable] has it, that a place lies in;
+// "" for none. place may not be there yet.
+func Trusts(list, place string) string {
 	if !filepath.IsAbs(place) {
 		return ""
 	}

@@ -2,9 +2,9 @@
 // policy, the agents' hook entries, what obstat keeps, and obstat itself. A call
 // that would is at most an ask, whatever the policy, the mode and the floor say.
 //
-// It owns the list of what guards (guarded.txt; agents.txt is made from package
-// agent) and what counts as changing it: the sets of paths that a call's effects touch are held against the sets that
-// guard. docs/self-protection.md says in one table what is covered. It decides
+// It owns the list of guarded files (guarded.txt; those of agents are package agent's) and
+// the test for a change of one: the sets of paths that a call's effects touch are held
+// against the sets that guard. docs/self-protection.md says in one table what is covered. It decides
 // nothing else: it only turns an allow into an ask. It runs before every call, so
 // it looks at the machine only for calls that change, or read, something near.
 package protect

@@ -37,10 +37,24 @@ func TestTable(t *testing.T) {
 			names = append(names, filepath.Join(proj, rel))
 		}
 	}
-	files, dirs := agent.All().Guarded(home, proj)
-	names = append(names, files...)
-	for _, d := range dirs {
-		names = append(names, filepath.Join(d, "other.json"))
+	for _, a := range agent.All() {
+		for _, scope := range []agent.Scope{agent.User, agent.Project} {
+			if name := a.Target(scope, &agent.Where{Home: home, Projects: []string{proj}}); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, x := range agent.All().Traits() {
+		name := x.Text
+		if strings.HasSuffix(name, "/") {
+			name += "other.json"
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(home, name)
+		}
+		if x.Kind == agent.HookTrait || x.Kind == agent.PolicyTrait {
+			names = append(names, name)
+		}
 	}
 	if len(names) < 40 {
 		t.Fatalf("only %d names", len(names))

@@ -7,16 +7,12 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/obstat/obstat/agent"
 )
 
 //go:embed guarded.txt
 var guardedText string
-
-// agentsText has the same for the agents. It is made from package agent, and has
-// programs, flags and variables besides.
-//
-//go:embed agents.txt
-var agentsText string
 
 // An entry is a path of the table.
 type entry struct {
@@ -28,21 +24,23 @@ type entry struct {
 	token  string // what names it in a text that is not understood; "" if nothing does
 }
 
-// table has the paths of guarded.txt and agents.txt, and lists their words by kind. Both
+// table has the paths of guarded.txt and of the agents, lists their words by kind. Both
 // are read when they are first needed, which most calls do not.
 var (
 	table = sync.OnceValue(readTable)
 	lists = sync.OnceValue(readLists)
 )
 
-// rows calls visit with the kind and the rest of every line of the two tables.
+// rows calls visit with the kind and the rest of every line of guarded.txt, and of every
+// trait of an agent.
 func rows(visit func(kind, rest string)) {
-	for _, text := range [...]string{guardedText, agentsText} {
-		for line := range strings.SplitSeq(text, "\n") {
-			if kind, rest, has := strings.Cut(line, " "); has && kind != "#" {
-				visit(kind, strings.TrimSpace(rest))
-			}
+	for line := range strings.SplitSeq(guardedText, "\n") {
+		if kind, rest, has := strings.Cut(line, " "); has && kind != "#" {
+			visit(kind, strings.TrimSpace(rest))
 		}
+	}
+	for _, t := range agent.All().Traits() {
+		visit(t.Kind, t.Text)
 	}
 }
 

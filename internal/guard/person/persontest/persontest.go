@@ -5,6 +5,7 @@
 package persontest
 
 import (
+	"errors"
 	"os"
 
 	"github.com/obstat/obstat/internal/guard/person"
@@ -13,10 +14,17 @@ import (
 // Typist returns a person at a shell's prompt, unless the environment has an agent's
 // mark; it takes the place of [person.Here].
 func Typist(string) (*person.Who, error) {
-	if person.Marked(os.Getenv) {
+	if person.Marks(os.Environ()) != "" {
 		return nil, &person.Refusal{Reason: person.ByAgent, Why: "an agent runs this", Do: "a person runs it in a terminal of their own"}
 	}
 	return Ann(), nil
+}
+
+// BelowAgent tells whether an agent has started this process, or one that it comes from.
+func BelowAgent() bool {
+	_, err := person.Here("/")
+	var no *person.Refusal
+	return errors.As(err, &no) && no.Reason == person.ByAgent
 }
 
 // Ann is the person whom [Typist] returns.
