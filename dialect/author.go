@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // Slashed returns the file's name, clean and with slashes alone: `a\.claude\settings.json` is
@@ -30,6 +31,14 @@ func Params(v any) json.RawMessage {
 // ViewLibrary returns the library of a dialect that has a view and nothing else.
 func ViewLibrary[P any](name string, view func(*P) obstat.View) *obstat.Library {
 	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){name: Code(view)}}
+}
+
+// Key returns an optional key of an object, with the kinds of its value.
+func Key(name string, kinds ...tree.Kind) tree.Field { return tree.Field{Name: name, Kinds: kinds} }
+
+// Needed is [Key] for one that has to be there.
+func Needed(name string, kinds ...tree.Kind) tree.Field {
+	return tree.Field{Name: name, Kinds: kinds, Required: true}
 }
 
 // AddOffer adds the offer of a rule for good, unless one of that text is there.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -19,8 +20,9 @@ const maxCommand = 10_000
 func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 	a := f.Analysis()
 	line := normalize(a.Source)
-	if len(a.Source) > maxCommand || !parsed(a) || name == "PowerShell" {
-		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line}, {Field: fieldExact, Text: line}}}
+	if len(a.Source) > maxCommand || !dialect.Parsed(a) || name == "PowerShell" {
+		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line},
+			{Field: fieldExact, Text: line}}}
 		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
 		}
@@ -31,7 +33,8 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 		w.command(i)
 	}
 	if len(w.out) == 0 { // nothing runs: an assignment, a comment
-		w.out = []obstat.Question{{Tool: name, Subjects: []obstat.Subject{{Field: fieldExact, Text: line}, {Field: fieldSeen, Text: line}}}}
+		w.out = []obstat.Question{{Tool: name,
+			Subjects: []obstat.Subject{{Field: fieldExact, Text: line}, {Field: fieldSeen, Text: line}}}}
 		if a.ReadOnly {
 			w.say(&w.out[0], fieldReadOnly, "runs nothing")
 		}
@@ -52,17 +55,6 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 
 // connects tells whether e is a redirect that the shell makes a connection of.
 func connects(e *effect.Effect) bool { return e.Tags.Has(effect.Redirect) && e.Kind == effect.Connect }
-
-// parsed tells whether the line could be read.
-func parsed(a *effect.Analysis) bool {
-	return !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool {
-		switch g.Kind {
-		case effect.Syntax, effect.TooBig, effect.TooDeep, effect.ForeignShell, effect.BadInput:
-			return true
-		}
-		return false
-	})
-}
 
 // Command asks about a command as if it stood alone. Where it is made in another
 // directory, paths are given from there, and it is for the floor to make a call of it.
@@ -213,20 +205,29 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 		case e.Kind == effect.Delete && w.critical(e):
 			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
-		if (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Tags.Has(effect.Redirect) {
-			touches = true
-			stays = stays && w.inside(e) && protected(e.Path) == "" && e.Reaches(protectedFiles, protectedDirs) == ""
+		if changes(e) {
+			touches, stays = true, stays && w.inside(e) && unprotected(e)
 		}
 	}
-	if dirty {
+	if dirty || !c.Known {
 		return
 	}
-	if c.Known && all(c.Env, safeEnv) && !strings.Contains(c.Path, "/") && reads && w.onlyReads(i, c) {
+	if reads && w.onlyReads(i, c) {
 		w.say(q, fieldReadOnly, "yes")
 	}
-	if touches && stays && c.Known && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
+	if touches && stays && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
 		w.say(q, fieldScoped, "yes")
 	}
+}
+
+// changes tells whether a command itself writes or deletes a file, and no redirect of it.
+func changes(e *effect.Effect) bool {
+	return (e.Kind == effect.Write || e.Kind == effect.Delete) && !e.Tags.Has(effect.Redirect)
+}
+
+// unprotected tells whether a file is no protected one, nor may be: `touch .gi?/config`.
+func unprotected(e *effect.Effect) bool {
+	return protected(e.Path) == "" && e.Reaches(protectedFiles, protectedDirs) == ""
 }
 
 // under tells whether command j stands inside command i.
@@ -235,17 +236,19 @@ func (w *lineWalk) under(i, j int) bool {
 		return false
 	}
 	outer, inner := &w.a.Commands[i], &w.a.Commands[j]
-	return outer.Wrapper && inner.Span.Start >= outer.Span.Start && inner.Span.End <= outer.Span.End && len(inner.Via) > len(outer.Via)
+	return outer.Wrapper && inner.Span.Start >= outer.Span.Start && inner.Span.End <= outer.Span.End &&
+		len(inner.Via) > len(outer.Via)
 }
 
 // onlyReads tells whether a command provably only reads, its redirects aside:
 // these are asked about by themselves.
 func (w *lineWalk) onlyReads(i int, c *effect.Command) bool {
-	if c.Program == "git" && !w.alone && slices.ContainsFunc(w.a.Commands, func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }) {
-		return false // the other directory's repository may configure programs to run
-	}
-	if elsewhere(c) {
+	moves := func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }
+	switch {
+	case !all(c.Env, safeEnv) || strings.Contains(c.Path, "/") || elsewhere(c):
 		return false
+	case c.Program == "git" && !w.alone && slices.ContainsFunc(w.a.Commands, moves):
+		return false // the other directory's repository may configure programs to run
 	}
 	redirected := func(e effect.Effect) bool { return e.Command == i && e.Tags.Has(effect.Redirect) }
 	if c.ReadOnly || w.a.Alone(i) && !slices.ContainsFunc(w.a.Effects, redirected) {
@@ -259,18 +262,25 @@ func (w *lineWalk) onlyReads(i int, c *effect.Command) bool {
 func elsewhere(c *effect.Command) bool {
 	for _, word := range c.Args() {
 		name, _, _ := strings.Cut(word.Text, "=")
-		switch short := strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "--"); {
-		case c.Program == "file" && (short && strings.ContainsAny(name, "mf") || name == "--magic-file" || name == "--files-from"),
-			c.Program == "docker" && (strings.HasPrefix(name, "-H") || slices.Contains([]string{"--host", "--context", "--url", "--connection"}, name)):
+		switch {
+		case c.Program == "file" && (dialect.Short(name, "mf") || slices.Contains(fileElsewhere, name)),
+			c.Program == "docker" && (strings.HasPrefix(name, "-H") || slices.Contains(dockerElsewhere, name)):
 			return true
 		}
 	}
 	return false
 }
 
+// The long options of file and docker that do so.
+var (
+	fileElsewhere   = []string{"--magic-file", "--files-from"}
+	dockerElsewhere = []string{"--host", "--context", "--url", "--connection"}
+)
+
 // inside tells whether a file, and where it leads, lies in the working directories.
 func (w *lineWalk) inside(e *effect.Effect) bool {
-	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (e.Real == "" || e.Real == e.Path || w.v.holds(w.f, slashed(e.Real)))
+	linked := e.Real != "" && e.Real != e.Path
+	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (!linked || w.v.holds(w.f, slashed(e.Real)))
 }
 
 // critical tells whether a removal is asked about in every mode: of the root and the directories in
@@ -282,9 +292,10 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 	if e.Path == "" {
 		raw := w.target(e)
 		at := strings.IndexAny(raw, "$`")
-		return at >= 0 && (strings.HasSuffix(raw, "/") || strings.Contains(raw[at:], "/*") || strings.Contains(raw[at:], "/?") || strings.Contains(raw[at:], "/[") || strings.Contains(raw[at:], "/{"))
+		below := func(sign string) bool { return strings.Contains(raw[at:], sign) }
+		return at >= 0 && (strings.HasSuffix(raw, "/") || slices.ContainsFunc([]string{"/*", "/?", "/[", "/{"}, below))
 	}
-	home, _ := homeOf(w.f.World)
+	home := dialect.Home(w.f.World)
 	for _, p := range []string{e.Path, e.Real} {
 		if p == "" {
 			continue
@@ -296,7 +307,9 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 				return true
 			}
 		}
-		if path.Dir(at) == "/" || home != "" && paths.Inside(at, home) || w.f.Call.Dir != "" && paths.Inside(at, w.f.Call.Dir) && (!e.Glob || at != path.Clean(w.f.Call.Dir)) {
+		dir := w.f.Call.Dir
+		holdsDir := dir != "" && paths.Inside(at, dir) && (!e.Glob || at != path.Clean(dir))
+		if path.Dir(at) == "/" || home != "" && paths.Inside(at, home) || holdsDir {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
@@ -30,7 +31,7 @@ func (s spec) path(r *obstat.Rule) *trap {
 		r.Field, content = fieldAbs, strings.TrimLeft(content, "/")
 	case content == "~" || strings.HasPrefix(content, "~/"):
 		r.Field, content = fieldHome, strings.TrimLeft(content[1:], "/")
-	case strings.HasPrefix(content, "/") && r.Layer == LayerUser:
+	case strings.HasPrefix(content, "/") && r.Layer == dialect.LayerUser:
 		r.Field, content = fieldUser, content[1:]
 	case strings.HasPrefix(content, "/"):
 		r.Field, content = fieldRoot, content[1:]
@@ -42,7 +43,8 @@ func (s spec) path(r *obstat.Rule) *trap {
 	return nil
 }
 
-// anchored tells whether a pattern from the project is meant to start there. A name alone is meant at any depth; so is dir/**, unless it allows.
+// anchored tells whether a pattern from the project is meant to start there. A name alone is meant at any
+// depth; so is dir/**, unless it allows.
 func (s spec) anchored(content *string, v obstat.Verdict) bool {
 	rest, dot := strings.CutPrefix(*content, "./")
 	*content = rest
@@ -101,10 +103,10 @@ func segment(b *strings.Builder, p string, i int) int {
 	case rest[0] == '[':
 		return class(b, rest)
 	case rest[0] == '\\' && len(rest) > 1:
-		quote(b, rest[1])
+		dialect.WriteLiteral(b, rest[1:2])
 		return 2
 	default:
-		quote(b, rest[0])
+		dialect.WriteLiteral(b, rest[:1])
 	}
 	return 1
 }
@@ -129,12 +131,11 @@ func class(b *strings.Builder, rest string) int {
 		b.WriteByte('^')
 		body = body[1:]
 	}
-	for _, r := range body {
-		if r != '-' && r < 0x80 {
-			quote(b, byte(r))
-		} else {
-			b.WriteRune(r)
+	for i, part := range strings.Split(body, "-") {
+		if i > 0 {
+			b.WriteByte('-')
 		}
+		dialect.WriteLiteral(b, part)
 	}
 	b.WriteByte(']')
 	return end + 1

@@ -62,19 +62,17 @@ func (s spec) unknown(r *obstat.Rule) *trap {
 	if knownTool(s.tool) || strings.ContainsAny(s.tool, "_*") {
 		return nil
 	}
-	t := &trap{obstat.CodeNoEffect, fmt.Sprintf("there is no tool %s", s.tool), "the name is the tool's own, in its own capitals"}
-	var known []string
-	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
-		known = append(known, list...)
-	}
-	if near, ok := tree.Nearest(s.tool, known...); ok {
+	t := &trap{obstat.CodeNoEffect, fmt.Sprintf("there is no tool %s", s.tool),
+		"the name is the tool's own, in its own capitals"}
+	if near, ok := tree.Nearest(s.tool, slices.Concat(toolLists...)...); ok {
 		t.hint = "is " + near + " meant?"
 	}
 	return t
 }
 
 // topLevel are directories that stand at the root of a file system.
-var topLevel = []string{"etc", "usr", "var", "home", "root", "opt", "tmp", "srv", "proc", "sys", "dev", "mnt", "boot", "bin", "sbin", "lib", "Users", "Library",
+var topLevel = []string{"etc", "usr", "var", "home", "root", "opt", "tmp", "srv", "proc", "sys", "dev", "mnt", "boot",
+	"bin", "sbin", "lib", "Users", "Library",
 	"Applications", "private"}
 
 // rootTrap is /path where //path is meant.
@@ -84,14 +82,16 @@ func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 	}
 	first, _, _ := strings.Cut(s.content[1:], "/")
 	from := "the project"
-	if r.Layer == LayerUser {
+	if r.Layer == dialect.LayerUser {
 		from = "~/.claude"
 	}
 	if slices.Contains(topLevel, first) || home != "" && strings.HasPrefix(s.content, home+"/") {
-		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content), "%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
+		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content),
+			"%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
 	}
-	if r.Layer == LayerUser {
-		return risky(fmt.Sprintf("write %s(~%s) or %s(%s)", s.tool, s.content, s.tool, s.content[1:]), "%s(%s) in user settings starts at ~/.claude", s.tool, s.content)
+	if r.Layer == dialect.LayerUser {
+		return risky(fmt.Sprintf("write %s(~%s) or %s(%s)", s.tool, s.content, s.tool, s.content[1:]),
+			"%s(%s) in user settings starts at ~/.claude", s.tool, s.content)
 	}
 	return nil
 }
@@ -106,13 +106,15 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 		return nil
 	}
 	if r.Verdict == obstat.Allow {
-		return risky(fmt.Sprintf("write **/%s for any depth", s.content), "%s(%s) allows %s in the working directory alone; as a deny rule it would hold at any depth", s.tool, s.content, dir)
+		return risky(fmt.Sprintf("write **/%s for any depth", s.content),
+			"%s(%s) allows %s in the working directory alone; as a deny rule it would hold at any depth", s.tool, s.content, dir)
 	}
 	return nil
 }
 
 // runners are programs that run the command after them, `npx x`.
-var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh", "direnv", "devbox", "mise", "watch", "env",
+var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh",
+	"direnv", "devbox", "mise", "watch", "env",
 	"sudo", "doas", "xargs", "python", "python3", "node", "ruby", "perl", "php", "eval", "exec"}
 
 // running are the words after which a runner runs the rest, `docker run x`.
@@ -133,19 +135,24 @@ func runs(first, rest string) bool {
 func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	content := s.content
 	if i := strings.Index(content, ":*"); i >= 0 && i < len(content)-2 {
-		out = append(out, risky("write a blank and * instead", ":* stands for any arguments only at the very end; in Bash(%s) it is text", content))
+		out = append(out, risky("write a blank and * instead",
+			":* stands for any arguments only at the very end; in Bash(%s) it is text", content))
 	}
 	if strings.HasPrefix(content, "command:") {
-		out = append(out, never("Bash(%s) is ignored: commands are not matched as a parameter; write Bash(%s)", content, strings.TrimPrefix(content, "command:")))
+		out = append(out, never("Bash(%s) is ignored: commands are not matched as a parameter; write Bash(%s)", content,
+			strings.TrimPrefix(content, "command:")))
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
 	switch {
 	case r.Verdict == obstat.Allow && runs(first, rest):
-		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content, strings.TrimSuffix(first, "*")))
+		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content,
+			strings.TrimSuffix(first, "*")))
 	case r.Verdict == obstat.Allow && namesURL(content):
-		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget", "Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))
+		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget",
+			"Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))
 	case r.Verdict != obstat.Allow && strings.HasSuffix(first, "*") && !strings.Contains(content, " ") && len(first) > 1 && len(first) <= 4:
-		out = append(out, risky(fmt.Sprintf("write Bash(%s *) to stop at the end of the word", strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
+		out = append(out, risky(fmt.Sprintf("write Bash(%s *) to stop at the end of the word",
+			strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
 	}
 	return out
 }

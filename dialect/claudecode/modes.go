@@ -65,12 +65,15 @@ var some = obstat.Text{Flavour: pattern.Fnmatch, Text: "?*"}
 // builtin returns the lists that no file has.
 func builtin() map[string][]obstat.Rule {
 	rule := func(tools obstat.Text, field string, v obstat.Verdict, source, reason string) obstat.Rule {
-		return obstat.Rule{Tool: tools, Field: field, Pattern: some, Verdict: v, Source: source, Reason: reason, Layer: "built in"}
+		return obstat.Rule{Tool: tools, Field: field, Pattern: some, Verdict: v, Source: source, Reason: reason,
+			Layer: "built in"}
 	}
 	shell := anyOf(shellTools...)
 	return map[string][]obstat.Rule{
-		listCritical:  {rule(shell, fieldCritical, obstat.Ask, "critical path", "removing this is asked about in every mode")},
-		listProtected: {rule(anyOf(editTools...), fieldProtected, obstat.Ask, "protected path", "no rule of a file allows writing this")},
+		listCritical: {rule(shell, fieldCritical, obstat.Ask, "critical path",
+			"removing this is asked about in every mode")},
+		listProtected: {rule(anyOf(editTools...), fieldProtected, obstat.Ask, "protected path",
+			"no rule of a file allows writing this")},
 		listFree: {
 			rule(shell, fieldReadOnly, obstat.Allow, "read-only command", ""),
 			rule(anyOf(readTools...), fieldInside, obstat.Allow, "read in the working directories", ""),
@@ -80,6 +83,7 @@ func builtin() map[string][]obstat.Rule {
 			rule(anyOf(editTools...), fieldInside, obstat.Allow, "edit in the working directories", ""),
 			rule(shell, fieldScoped, obstat.Allow, "file command in the working directories", ""),
 		},
-		listPlan: {{Tool: anyOf(editTools...), Verdict: obstat.Deny, Source: "plan mode", Reason: "no file is changed while planning", Layer: "built in"}},
+		listPlan: {{Tool: anyOf(editTools...), Verdict: obstat.Deny, Source: "plan mode",
+			Reason: "no file is changed while planning", Layer: "built in"}},
 	}
 }

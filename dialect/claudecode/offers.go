@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -26,13 +27,14 @@ const maxOffers = 5
 
 // Offers returns the rules of "don't ask again": the commands of a line that
 // no rule covers by their first words, a host, an MCP tool, a file.
-func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
+	d *obstat.Decision) (out []obstat.Offer) {
 	if d.Safety || d.Rule != nil || len(call.Subjects) > 0 {
 		return nil // an ask rule is asked each time
 	}
 	for _, text := range remembered(l, call, world) {
-		if o, ok := offer(text); ok && !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
-			out = append(out, o)
+		if o, ok := offer(text); ok {
+			out = dialect.AddOffer(out, o.List, o.Rule, text)
 		}
 	}
 	return out
@@ -44,7 +46,7 @@ func offer(text string) (o obstat.Offer, ok bool) {
 	if err != nil {
 		return o, false
 	}
-	r, trap := s.compile(obstat.Allow, LayerLocal)
+	r, trap := s.compile(obstat.Allow, dialect.LayerLocal)
 	if trap != nil {
 		return o, false
 	}
@@ -55,7 +57,7 @@ func offer(text string) (o obstat.Offer, ok bool) {
 func remembered(l *dialect.Loaded, call *obstat.Call, world obstat.World) (out []string) {
 	t, _ := effect.Lookup(call.Tool)
 	name := toolName(call.Tool, &t)
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: world}})
+	a := (&obstat.Facts{Call: call, World: world}).Analysis()
 	switch {
 	case slices.Contains(bashTools, name):
 		return commands(l, call, world, a)
@@ -146,9 +148,5 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if len(bytes.TrimSpace(src)) == 0 {
 		src = []byte("{}\n")
 	}
-	list := offer.List
-	if list == "" {
-		list = listAllow
-	}
-	return textedit.JSON.AppendOnce(src, offer.Text, "permissions", list)
+	return textedit.JSON.AppendOnce(src, offer.Text, keyPermissions, cmp.Or(offer.List, listAllow))
 }

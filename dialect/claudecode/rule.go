@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -157,7 +158,8 @@ func (s spec) mcp(v obstat.Verdict) (obstat.Text, *trap) {
 	case server == "":
 		return obstat.Text{}, never("%s names no server", s.tool)
 	case !found || tool == "":
-		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star("mcp__"+strings.TrimSuffix(s.tool[5:], "__"), ".*") + "(?:__.*)?"}, nil
+		return obstat.Text{Flavour: pattern.Full,
+			Text: "(?s)" + star("mcp__"+strings.TrimSuffix(s.tool[5:], "__"), ".*") + "(?:__.*)?"}, nil
 	case !strings.Contains(s.tool, "*"):
 		return obstat.Is(s.tool), nil
 	}
@@ -174,7 +176,8 @@ func (s spec) isParam(v obstat.Verdict) bool {
 	switch s.tool {
 	case "Bash", "Monitor", "PowerShell":
 		// `git:*` is a prefix; only the fields that these tools have are fields.
-		return slices.Contains([]string{"command", "description", "timeout", "run_in_background", "dangerouslyDisableSandbox"}, name) && !strings.HasSuffix(s.content, ":*")
+		return slices.Contains([]string{"command", "description", "timeout", "run_in_background",
+			"dangerouslyDisableSandbox"}, name) && !strings.HasSuffix(s.content, ":*")
 	case "WebFetch":
 		return name == "prompt"
 	case "Skill", "SlashCommand":
@@ -265,7 +268,7 @@ func star(text, any string) string {
 				i++
 			}
 		default:
-			quote(&b, text[i])
+			dialect.WriteLiteral(&b, text[i:i+1])
 		}
 	}
 	return b.String()

@@ -337,7 +337,7 @@ func FuzzLoad(f *testing.F) {
 // alphabetical order, and count as the machine's.
 func TestManagedParts(t *testing.T) {
 	list := func(dir string) ([]string, error) {
-		if dir != filepath.Join("/m", ManagedDir(), "managed-settings.d") {
+		if dir != filepath.Join(managedDir(&dialect.Where{Machine: "/m"}), managedParts) {
 			return nil, fs.ErrNotExist
 		}
 		return []string{"20-b.json", ".hidden.json", "10-a.json", "README"}, nil
@@ -356,8 +356,8 @@ func TestManagedParts(t *testing.T) {
 		t.Errorf("%v, %v", places, err)
 	}
 	files := []dialect.File{
-		{Name: "/h/.claude/settings.json", Layer: LayerUser, Data: []byte(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash(npm *)"]}}`)},
-		{Name: main, Layer: LayerManaged, Data: []byte(`{"permissions":{"defaultMode":"plan"}}`)},
+		{Name: "/h/.claude/settings.json", Layer: dialect.LayerUser, Data: []byte(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash(npm *)"]}}`)},
+		{Name: main, Layer: dialect.LayerManaged, Data: []byte(`{"permissions":{"defaultMode":"plan"}}`)},
 		{Name: "/m/managed-settings.d/10-a.json", Data: []byte(`{"permissions":{"defaultMode":"dontAsk","deny":["Bash(npm publish *)"]}}`)},
 		{Name: "/m/managed-settings.d/20-b.json", Data: []byte(`{"allowManagedPermissionRulesOnly":true,"permissions":{"defaultMode":"acceptEdits","allow":["Bash(ls)"]}}`)},
 	}

@@ -1,14 +1,13 @@
 package claudecode
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
@@ -26,36 +25,41 @@ var verdictLists = []struct {
 	verdict obstat.Verdict
 }{{listDeny, obstat.Deny}, {listAsk, obstat.Ask}, {listAllow, obstat.Allow}}
 
-// keyIgnored is a deprecated key at the top of settings.
-const keyIgnored = "ignorePatterns"
+// The keys of settings; ignorePatterns was there before permissions were.
+const (
+	keyPermissions = "permissions"
+	keyIgnored     = "ignorePatterns"
+)
 
 // Load reads the files: rules of all layers together, scalars of the highest.
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
-	l := &loader{in: in, prog: &obstat.Program{Dialect: d.Name(), Mode: modeDefault, Pipelines: pipelines(), Rules: builtin(), View: viewName}}
+	l := &loader{in: in, prog: &obstat.Program{Dialect: d.Name(), Mode: modeDefault, Pipelines: pipelines(),
+		Rules: builtin(), View: viewName}}
 	l.prog.Faces = map[string]obstat.Face{
-		obstat.FaceRead: {Tool: "Read", Field: "file_path"}, obstat.FaceWrite: {Tool: "Edit", Field: "file_path"}, obstat.FaceConnect: {Tool: "WebFetch", Field: "url"},
+		obstat.FaceRead:    {Tool: "Read", Field: "file_path"},
+		obstat.FaceWrite:   {Tool: "Edit", Field: "file_path"},
+		obstat.FaceConnect: {Tool: "WebFetch", Field: "url"},
 	}
 	for _, list := range verdictLists {
 		l.prog.Rules[list.key] = []obstat.Rule{}
 	}
 	all := l.parse()
-	if managedOnly(all) {
-		l.onlyManaged = true
-	}
+	l.onlyManaged = managedOnly(all)
 	for i := range all {
 		l.add(&all[i])
 	}
 	l.finish()
-	if l.errs.Fatal() != nil {
-		return nil, l.errs
+	if l.Errs.Fatal() != nil {
+		return nil, l.Errs
 	}
-	return l.prog, l.errs
+	return l.prog, l.Errs
 }
 
+// A loader puts the files together.
 type loader struct {
+	dialect.Reader
 	in          *dialect.Input
 	prog        *obstat.Program
-	errs        obstat.Errors
 	params      params
 	onlyManaged bool
 	noBypass    bool
@@ -64,142 +68,132 @@ type loader struct {
 
 // parse reads all files and puts them in the order of their layers, lowest
 // first.
-func (l *loader) parse() []settings {
-	var out []settings
+func (l *loader) parse() (out []settings) {
 	for i := range l.in.Files {
 		f := &l.in.Files[i]
-		root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-		l.errs = append(l.errs, f.Problems(problems)...)
-		switch {
-		case tree.Fatal(problems):
+		root := l.Parse(f, textedit.JSON)
+		if root == nil {
 			continue
-		case !root.Is(tree.Object):
-			l.errs = append(l.errs, f.Problem(root.Start, obstat.CodeWrongType, "settings must be an object, not %s", root.Kind))
+		}
+		if !root.Is(tree.Object) {
+			l.Fail(root, obstat.CodeWrongType, "", "settings must be an object, not %s", root.Kind)
 			continue
 		}
 		for _, m := range root.Members {
-			if m.Key != "permissions" && strings.EqualFold(m.Key, "permissions") {
-				l.errs = append(l.errs, f.Problem(m.KeyNode.Start, obstat.CodeUnknownKey, "%q is not read; the key is %q", m.Key, "permissions"))
+			if m.Key != keyPermissions && strings.EqualFold(m.Key, keyPermissions) {
+				l.Fail(m.KeyNode, obstat.CodeUnknownKey, "", "%q is not read; the key is %q", m.Key, keyPermissions)
 			}
 		}
-		out = append(out, settings{f, layerOf(f, l.in.Home), root, root.Get("permissions")})
+		out = append(out, settings{f, layerOf(f, l.in.Home), root, root.Get(keyPermissions)})
 	}
-	slices.SortStableFunc(out, func(a, b settings) int { return slices.Index(layers, a.layer) - slices.Index(layers, b.layer) })
+	slices.SortStableFunc(out, func(a, b settings) int {
+		return slices.Index(layers, a.layer) - slices.Index(layers,
+			b.layer)
+	})
 	return out
 }
 
 // layerOf returns the layer of a file, by its name where none is given.
 func layerOf(f *dialect.File, home string) string {
-	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
+	name := f.Slashed()
+	ofUser := home != "" && name == path.Join(strings.ReplaceAll(home, `\`, "/"), fileProject)
 	switch {
 	case slices.Contains(layers, f.Layer):
 		return f.Layer
 	case f.Layer != "":
-		return LayerSession // --settings, flags
-	case path.Base(name) == "managed-settings.json" || path.Base(path.Dir(name)) == managedParts:
-		return LayerManaged
-	case path.Base(name) == "settings.local.json":
-		return LayerLocal
-	case home != "" && name == path.Join(strings.ReplaceAll(home, `\`, "/"), ".claude/settings.json"), strings.HasPrefix(name, "~/.claude/"):
-		return LayerUser
+		return dialect.LayerSession // --settings, flags
+	case path.Base(name) == fileManaged || path.Base(path.Dir(name)) == managedParts:
+		return dialect.LayerManaged
+	case path.Base(name) == path.Base(fileLocal):
+		return dialect.LayerLocal
+	case ofUser || strings.HasPrefix(name, "~/.claude/"):
+		return dialect.LayerUser
 	}
-	return LayerProject
+	return dialect.LayerProject
 }
 
 // managedOnly tells whether the machine's policy wants no other rules.
 func managedOnly(all []settings) bool {
 	return slices.ContainsFunc(all, func(s settings) bool {
 		n := s.root.Get("allowManagedPermissionRulesOnly")
-		return s.layer == LayerManaged && n.Is(tree.Bool) && n.Bool
+		return s.layer == dialect.LayerManaged && n.Is(tree.Bool) && n.Bool
 	})
 }
 
 func (l *loader) add(s *settings) {
-	if n := s.root.Get("disableAutoMode"); n.Is(tree.String) && n.Str == "disable" {
-		l.noAuto = true
-	}
+	l.File = s.file
+	l.noAuto = l.noAuto || disabled(s.root, "disableAutoMode")
 	l.ignored(s)
 	if s.perms == nil {
 		return
 	}
-	kinds := []tree.Field{{Name: listAllow, Kinds: []tree.Kind{tree.Array}}, {Name: listAsk, Kinds: []tree.Kind{tree.Array}}, {Name: listDeny, Kinds: []tree.Kind{tree.Array}},
-		{Name: "additionalDirectories", Kinds: []tree.Kind{tree.Array}}, {Name: "defaultMode", Kinds: []tree.Kind{tree.String}},
-		{Name: "disableBypassPermissionsMode", Kinds: []tree.Kind{tree.String}}, {Name: "disableAutoMode", Kinds: []tree.Kind{tree.String}}}
-	problems := s.perms.Check(kinds...)
+	problems := s.perms.Check(dialect.Key(listAllow, tree.Array), dialect.Key(listAsk, tree.Array),
+		dialect.Key(listDeny, tree.Array),
+		dialect.Key("additionalDirectories", tree.Array), dialect.Key("defaultMode", tree.String),
+		dialect.Key("disableBypassPermissionsMode", tree.String), dialect.Key("disableAutoMode", tree.String))
 	for i := range problems {
 		// A key of a newer version is no reason to drop the file; one in other
 		// capitals is a list of rules without effect.
 		problems[i].Warning = problems[i].Warning || problems[i].Code == tree.CodeUnknown
 	}
-	l.errs = append(l.errs, s.file.Problems(problems)...)
+	l.Add(problems...)
 	l.scalars(s)
 	for _, list := range verdictLists {
-		if n := s.perms.Get(list.key); n.Is(tree.Array) {
-			l.rules(s, n, list.key, list.verdict)
+		for _, e := range l.texts(s.perms.Get(list.key)) {
+			l.rule(s, e, e.Str, list.key, list.verdict)
 		}
 	}
-	for _, e := range l.texts(s, s.perms.Get("additionalDirectories")) {
+	for _, e := range l.texts(s.perms.Get("additionalDirectories")) {
 		l.params.Dirs = append(l.params.Dirs, e.Str)
 	}
 }
 
+// disabled tells whether a key says "disable".
+func disabled(n *tree.Node, key string) bool { return n.Get(key).Text() == "disable" }
+
 func (l *loader) scalars(s *settings) {
-	is := func(key string) bool { n := s.perms.Get(key); return n.Is(tree.String) && n.Str == "disable" }
-	l.noBypass = l.noBypass || is("disableBypassPermissionsMode")
-	l.noAuto = l.noAuto || is("disableAutoMode")
+	l.noBypass = l.noBypass || disabled(s.perms, "disableBypassPermissionsMode")
+	l.noAuto = l.noAuto || disabled(s.perms, "disableAutoMode")
 	n := s.perms.Get("defaultMode")
 	switch {
 	case !n.Is(tree.String):
 	case n.Str == "manual":
 		l.prog.Mode = modeDefault
 	case !slices.Contains(modeNames, n.Str):
-		e := s.file.Problem(n.Start, obstat.CodeBadValue, "there is no mode %q", n.Str)
-		e.Hint = "the modes are " + strings.Join(modeNames, ", ")
-		l.errs = append(l.errs, e)
+		l.Fail(n, obstat.CodeBadValue, "the modes are "+strings.Join(modeNames, ", "), "there is no mode %q", n.Str)
 	default:
 		l.prog.Mode = obstat.Mode(n.Str)
 	}
 }
 
 // texts returns the elements of a list that are text, and reports the others.
-func (l *loader) texts(s *settings, n *tree.Node) []*tree.Node {
-	if !n.Is(tree.Array) {
-		return nil
-	}
-	var out []*tree.Node
-	for _, e := range n.Elems {
+func (l *loader) texts(n *tree.Node) (out []*tree.Node) {
+	for _, e := range n.Items() {
 		if e.Is(tree.String) {
 			out = append(out, e)
 			continue
 		}
-		l.errs = append(l.errs, s.file.Problem(e.Start, obstat.CodeWrongType, "text is expected here, not %s", e.Kind))
+		l.Fail(e, obstat.CodeWrongType, "", "text is expected here, not %s", e.Kind)
 	}
 	return out
-}
-
-func (l *loader) rules(s *settings, n *tree.Node, list string, v obstat.Verdict) {
-	l.prog.Rules[list] = slices.Grow(l.prog.Rules[list], len(n.Elems))
-	for _, e := range l.texts(s, n) {
-		l.rule(s, e, e.Str, list, v)
-	}
 }
 
 // rule adds the rule that text is, which stands at e.
 func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Verdict) {
 	sp, err := parseSpec(text)
 	if err != nil {
-		l.errs = append(l.errs, s.file.Problem(e.Start, obstat.CodeBadPattern, "%s", err))
+		l.Fail(e, obstat.CodeBadPattern, "", "%s", err)
 		return
 	}
 	r, trap := sp.compile(v, s.layer)
 	if trap != nil {
-		l.errs = append(l.errs, &obstat.Error{Code: trap.code, Pos: s.file.Pos(e.Start), Msg: trap.msg, Hint: trap.hint, Warning: true})
+		l.Warn(e, trap.code, trap.hint, "%s", trap.msg)
 		return
 	}
-	if l.onlyManaged && s.layer != LayerManaged {
+	if l.onlyManaged && s.layer != dialect.LayerManaged {
 		return
 	}
-	r.Source, r.Pos = text, s.file.Pos(e.Start)
+	r.Source, r.Pos = text, l.Pos(e)
 	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
 	l.params.note(sp)
 	if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
@@ -212,9 +206,9 @@ func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Ver
 func (l *loader) ignored(s *settings) {
 	n := s.root.Get(keyIgnored)
 	if n != nil && !n.Is(tree.Array) {
-		l.errs = append(l.errs, s.file.Problem(n.Start, obstat.CodeWrongType, "%q should be a list, not %s", keyIgnored, n.Kind))
+		l.Fail(n, obstat.CodeWrongType, "", "%q should be a list, not %s", keyIgnored, n.Kind)
 	}
-	for _, e := range l.texts(s, n) {
+	for _, e := range l.texts(n) {
 		l.rule(s, e, "Read("+e.Str+")", listDeny, obstat.Deny)
 	}
 }
@@ -229,11 +223,7 @@ func (l *loader) finish() {
 			l.prog.Pipelines[mode] = l.prog.Pipelines[modeDefault]
 		}
 	}
-	raw, err := json.Marshal(l.params)
-	if err != nil {
-		l.errs = append(l.errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
-	}
-	l.prog.Params = raw
+	l.prog.Params = dialect.Params(l.params)
 }
 
 // exceptBroad names the filter of auto mode.
@@ -252,6 +242,7 @@ func tooBroadForAuto(r *obstat.Rule) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(sp.content, ":*", " *"), " ")
-	run := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "npx", "bunx", "make", "just"}, first) && strings.Contains(rest, "*")
+	run := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "npx", "bunx", "make", "just"}, first) &&
+		strings.Contains(rest, "*")
 	return run || obstat.Broad(r)
 }

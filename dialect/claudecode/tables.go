@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -37,9 +38,11 @@ var (
 	readTools  = []string{"Read", "Grep", "Glob", "LSP", "NotebookRead", "LS"}
 	editTools  = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 	// freeTools touch nothing that a permission is asked for.
-	freeTools = []string{"TodoWrite", "TodoRead", "TaskOutput", "BashOutput", "TaskList", "TaskGet", "TaskCreate", "TaskUpdate", "TaskStop", "KillShell", "KillBash", "ToolSearch", "EnterPlanMode", "ListMcpResources"}
+	freeTools = []string{"TodoWrite", "TodoRead", "TaskOutput", "BashOutput", "TaskList", "TaskGet", "TaskCreate",
+		"TaskUpdate", "TaskStop", "KillShell", "KillBash", "ToolSearch", "EnterPlanMode", "ListMcpResources"}
 	// otherTools are the names besides, for the linter.
-	otherTools = []string{"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SlashCommand", "Cd", "AskUserQuestion", "ExitPlanMode", "Workflow", "ReadMcpResource"}
+	otherTools = []string{"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SlashCommand", "Cd", "AskUserQuestion",
+		"ExitPlanMode", "Workflow", "ReadMcpResource"}
 )
 
 // primary returns the fields that a rule looks at through its own notation.
@@ -59,67 +62,32 @@ func primary(tool string) []string {
 	return nil
 }
 
+// toolLists are all of Claude Code's tools.
+var toolLists = [][]string{shellTools, readTools, editTools, freeTools, otherTools}
+
 func knownTool(name string) bool {
-	for _, list := range [][]string{shellTools, readTools, editTools, freeTools, otherTools} {
-		if slices.Contains(list, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(toolLists, func(list []string) bool { return slices.Contains(list, name) })
 }
 
-// canonical returns Claude Code's name for a tool of the catalogue.
-func canonical(kind string) (name string, ok bool) {
-	switch kind {
-	case "shell":
-		name = "Bash"
-	case "powershell":
-		name = "PowerShell"
-	case "read":
-		name = "Read"
-	case "write":
-		name = "Write"
-	case "edit", "patch", "delete", "move", "mkdir":
-		name = "Edit"
-	case "notebook":
-		name = "NotebookEdit"
-	case "list":
-		name = "LS"
-	case "glob":
-		name = "Glob"
-	case "grep":
-		name = "Grep"
-	case "fetch":
-		name = "WebFetch"
-	case "search":
-		name = "WebSearch"
-	case "task":
-		name = "Agent"
-	case "skill":
-		name = "Skill"
-	case "todo":
-		name = "TodoWrite"
-	case "none":
-		name = "TaskOutput"
-	case "kill":
-		name = "TaskStop"
-	}
-	return name, name != ""
+// canonical are Claude Code's names for the kinds of tools in the catalogue.
+var canonical = map[string]string{
+	"shell": "Bash", "powershell": "PowerShell", "kill": "TaskStop", "none": "TaskOutput", "todo": "TodoWrite",
+	"read": "Read", "list": "LS", "glob": "Glob", "grep": "Grep", "fetch": "WebFetch", "search": "WebSearch",
+	"write": "Write", "notebook": "NotebookEdit", "task": "Agent", "skill": "Skill",
+	"edit": "Edit", "patch": "Edit", "delete": "Edit", "move": "Edit", "mkdir": "Edit",
 }
 
 // toolName returns Claude Code's name for a tool of any agent.
 func toolName(tool string, t *effect.Tool) string {
-	switch name, ok := canonical(t.Canonical); {
+	switch {
 	case tool == "Task":
 		return "Agent"
-	case knownTool(tool) || t.Canonical == "question" || t.Canonical == "plan": // they exist to ask the user, so no rule answers for them
+	case knownTool(tool) || t.Canonical == "question" || t.Canonical == "plan": // no rule answers for those: they ask the user
 		return tool
 	case t.Canonical == "mcp":
 		return mcpName(tool, t)
-	case ok:
-		return name
 	}
-	return tool
+	return cmp.Or(canonical[t.Canonical], tool)
 }
 
 // anyOf is the Text that matches each of the names.
@@ -128,14 +96,6 @@ func anyOf(names ...string) obstat.Text {
 		return obstat.Is(names[0])
 	}
 	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(names, "|")} // names of tools are words
-}
-
-// quote writes a character as a regular expression that matches it.
-func quote(b *strings.Builder, c byte) {
-	if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
-		b.WriteByte('\\')
-	}
-	b.WriteByte(c)
 }
 
 // wrappers are stripped before a command is matched.
@@ -154,8 +114,10 @@ var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
 var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
 var (
-	protectedDirs  = []string{".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"}
-	protectedFiles = []string{".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".zshrc", ".zprofile", ".zshenv",
+	protectedDirs = []string{".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn",
+		".mvn", ".claude"}
+	protectedFiles = []string{".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases",
+		".bash_logout", ".zshrc", ".zprofile", ".zshenv",
 		".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
 		"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml",
 		".lefthook.yml", ".lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",

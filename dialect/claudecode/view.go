@@ -1,14 +1,13 @@
 package claudecode
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -30,16 +29,6 @@ var (
 	_ obstat.Outliner = (*view)(nil)
 	_ obstat.PartView = (*view)(nil)
 )
-
-func newView(raw json.RawMessage) (obstat.View, error) {
-	v := &view{}
-	if len(raw) > 0 && string(raw) != "{}" {
-		if err := json.Unmarshal(raw, &v.params); err != nil {
-			return nil, fmt.Errorf("the parameters of the view cannot be read: %w", err)
-		}
-	}
-	return v, nil
-}
 
 // Questions returns the questions that a call poses to the rules.
 func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
@@ -179,8 +168,10 @@ func (v *view) path(f *obstat.Facts, tool string, e *effect.Effect) []obstat.Que
 		return []obstat.Question{{Tool: tool}}
 	case e.Path == "":
 		q := obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: "path", Text: e.Raw}}}
-		if rel := path.Clean(strings.ReplaceAll(e.Raw, `\`, "/")); !path.IsAbs(rel) && rel != ".." && !strings.HasPrefix(rel, "../") && rel[0] != '~' {
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCwd, Text: rel}, obstat.Subject{Field: fieldRoot, Text: rel})
+		rel := path.Clean(strings.ReplaceAll(e.Raw, `\`, "/"))
+		if leaves := path.IsAbs(rel) || rel == ".." || strings.HasPrefix(rel, "../") || rel[0] == '~'; !leaves {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCwd, Text: rel},
+				obstat.Subject{Field: fieldRoot, Text: rel})
 		}
 		return []obstat.Question{q}
 	}
@@ -259,7 +250,8 @@ func (s *scratch) Reset() {
 	}
 	clear(s.subjects)
 	clear(s.questions)
-	*s = scratch{anchors: s.anchors[:0], work: s.work[:0], dirs: s.dirs[:0], questions: s.questions[:0], subjects: s.subjects[:0]}
+	*s = scratch{anchors: s.anchors[:0], work: s.work[:0], dirs: s.dirs[:0], questions: s.questions[:0],
+		subjects: s.subjects[:0]}
 }
 
 func scratchOf(f *obstat.Facts) *scratch {
@@ -338,7 +330,7 @@ func (v *view) anchors(f *obstat.Facts) []anchor {
 	for _, root := range roots(f.Call) {
 		add(fieldRoot, root)
 	}
-	home, _ := homeOf(f.World)
+	home := dialect.Home(f.World)
 	add(fieldHome, home)
 	if home != "" && f.Wants(fieldUser) {
 		add(fieldUser, path.Join(home, ".claude"))
@@ -368,13 +360,6 @@ func roots(c *obstat.Call) []string {
 		return []string{c.Anchor()}
 	}
 	return c.Roots
-}
-
-func homeOf(world obstat.World) (string, bool) {
-	if world == nil {
-		return "", false
-	}
-	return world.Home("")
 }
 
 // protected returns which protected place p is, "" if it is none.
@@ -435,11 +420,7 @@ func (v *view) Outline(tool string) []obstat.Question {
 	var out []obstat.Question
 	for _, n := range names {
 		for _, set := range sets {
-			q := obstat.Question{Tool: n}
-			for _, field := range set {
-				q.Subjects = append(q.Subjects, obstat.Subject{Field: field})
-			}
-			out = append(out, q)
+			out = append(out, dialect.Outlined(n, set...))
 		}
 	}
 	return out
