@@ -54,7 +54,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects node record-codex record-gemini pictures
 
 all: test
 
@@ -156,11 +156,17 @@ venv:
 		else echo "python3's venv is missing: install python3-venv"; exit 1; fi; \
 	}
 
-# Needs npm and its registry once; the agents then run without a network.
 # What init, convert and suggest make of 200 generated projects is no looser than their rules.
 test-drafts:
 	go test ./internal/face/cli ./internal/study/suggest -run NeverLooser -drafts 200 -timeout 3h -v
 
+# The long form of tests that try some of their cases by default.
+test-long:
+	go test ./dialect/all -long -timeout 1h
+	go test ./internal/study/convert -limit 12000 -timeout 1h
+	go test ./internal/study/suggest -records 2400 -timeout 1h
+
+# Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node
 	$(GO) run -C lab/agents ./lab $(AGENTARGS)
 	$(GO) run -C lab/agents ./lab -pairs $(PAIRARGS)

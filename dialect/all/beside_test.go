@@ -19,7 +19,17 @@ type besideSlice struct {
 	text           string
 	options        map[string]string // with the floor
 	harm           string            // the commands that must not pass
-	everyday       func(command string) bool
+	reading        bool              // of the everyday commands, those that only read
+}
+
+// some returns every third line, all in the long form.
+func some(lines []string) (out []string) {
+	for i, line := range lines {
+		if *long || i%3 == 0 {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // programs returns the names of the programs that commands run by themselves, sorted.
@@ -54,16 +64,15 @@ func besideSlices(names []string) []besideSlice {
 	scopeHead := func(mode string) string {
 		return `{"mode":"` + mode + `","working_directories":{"` + dir + `":{"path":"` + dir + `","source":"x"}},"allow_rules":{"Bash":[`
 	}
-	every := func(string) bool { return true }
 	return []besideSlice{
-		{"agentscope", "policy 1", scopeHead("default") + strings.Join(scope, ",") + `]},` + scopeDeny, nil, "attacks.txt", every},
-		{"agentscope", "policy 2", scopeHead("default") + `{"tool_name":"Bash","rule_content":"","behavior":"allow","source":"x"}]},` + scopeDeny, nil, "attacks.txt", every},
-		{"agentscope", "explore", scopeHead("explore") + `]},"ask_rules":{},"deny_rules":{}}`, map[string]string{"read_only": "effects"}, "writes.txt", readsOnly},
-		{"claudecode", "policy 1", `{"permissions":{"allow":[` + strings.Join(claude, ",") + `,"Read","Edit","Write"],"deny":["Bash(rm *)","Bash(curl *)","Read(./.env)"]}}`, nil, "attacks.txt", every},
-		{"claudecode", "policy 2", `{"permissions":{"allow":["Bash","Read","Edit","Write"],"deny":["Bash(rm *)","Bash(curl *)","Read(./.env)"]}}`, nil, "attacks.txt", every},
-		{"claudecode", "default", `{"permissions":{}}`, nil, "writes.txt", readsOnly},
-		{"opencode", "policy 1", `{"permission":{"*":"allow","bash":{"*":"ask",` + string(bash[1:len(bash)-1]) + `,"rm *":"deny","curl *":"deny"},"read":{"*":"allow","*.env":"deny"}}}`, nil, "attacks.txt", every},
-		{"opencode", "policy 2", `{"permission":{"*":"allow","bash":{"*":"allow","rm *":"deny","curl *":"deny"},"read":{"*":"allow","*.env":"deny"}}}`, nil, "attacks.txt", every},
+		{"agentscope", "policy 1", scopeHead("default") + strings.Join(scope, ",") + `]},` + scopeDeny, nil, "attacks.txt", false},
+		{"agentscope", "policy 2", scopeHead("default") + `{"tool_name":"Bash","rule_content":"","behavior":"allow","source":"x"}]},` + scopeDeny, nil, "attacks.txt", false},
+		{"agentscope", "explore", scopeHead("explore") + `]},"ask_rules":{},"deny_rules":{}}`, map[string]string{"read_only": "effects"}, "writes.txt", true},
+		{"claudecode", "policy 1", `{"permissions":{"allow":[` + strings.Join(claude, ",") + `,"Read","Edit","Write"],"deny":["Bash(rm *)","Bash(curl *)","Read(./.env)"]}}`, nil, "attacks.txt", false},
+		{"claudecode", "policy 2", `{"permissions":{"allow":["Bash","Read","Edit","Write"],"deny":["Bash(rm *)","Bash(curl *)","Read(./.env)"]}}`, nil, "attacks.txt", false},
+		{"claudecode", "default", `{"permissions":{}}`, nil, "writes.txt", true},
+		{"opencode", "policy 1", `{"permission":{"*":"allow","bash":{"*":"ask",` + string(bash[1:len(bash)-1]) + `,"rm *":"deny","curl *":"deny"},"read":{"*":"allow","*.env":"deny"}}}`, nil, "attacks.txt", false},
+		{"opencode", "policy 2", `{"permission":{"*":"allow","bash":{"*":"allow","rm *":"deny","curl *":"deny"},"read":{"*":"allow","*.env":"deny"}}}`, nil, "attacks.txt", false},
 	}
 }
 
@@ -72,7 +81,13 @@ func besideSlices(names []string) []besideSlice {
 // everyday ones asked about, but for two in a hundred. docs/effects-noise.md has the table.
 func TestBesideOriginals(t *testing.T) {
 	everyday := lines(t, "everyday.txt")
-	for _, s := range besideSlices(programs(everyday)) {
+	slices := besideSlices(programs(everyday))
+	everyday = some(everyday)
+	reads := map[string]bool{}
+	for _, c := range everyday {
+		reads[c] = readsOnly(c)
+	}
+	for _, s := range slices {
 		d, err := all.Find(s.system)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +97,7 @@ func TestBesideOriginals(t *testing.T) {
 			tool = "Bash"
 		}
 		var harm, asked [2]int
-		harmful, daily := lines(t, s.harm), 0
+		harmful, daily := some(lines(t, s.harm)), 0
 		for k, floor := range []string{"off", "on"} {
 			in := &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(s.text)}}, Home: home, Options: map[string]string{dialect.FloorOption: floor}}
 			for name, v := range s.options {
@@ -105,7 +120,7 @@ func TestBesideOriginals(t *testing.T) {
 			}
 			daily = 0
 			for _, c := range everyday {
-				if s.everyday(c) {
+				if reads[c] || !s.reading {
 					if daily++; !passes(c) {
 						asked[k]++
 					}

@@ -1,12 +1,15 @@
 package all_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/obstat/obstat"
 )
+
+var long = flag.Bool("long", false, "every command with every carrier and spelling; otherwise some of them, in turns")
 
 // pathDialects have rules for paths: policies deny `rm`, `curl` and the files .env there.
 var pathDialects = []string{"claudecode", "opencode", "agentscope", "program"}

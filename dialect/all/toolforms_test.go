@@ -118,11 +118,11 @@ func TestToolForms(t *testing.T) {
 		tried := 0
 		for rule, ways := range spelled {
 			p := loadFileRule(t, name, strings.Replace(rule, "src/ok.go!", "secret/**", 1))
-			for _, f := range forms() {
-				for _, input := range f.inputs {
-					for _, at := range ways {
+			for i, f := range forms() {
+				for j, input := range f.inputs {
+					for k, at := range ways {
 						in, ok := f.with(input, at)
-						if !ok {
+						if !ok || !*long && (i+j+k)%4 != 0 {
 							continue
 						}
 						tried++

@@ -1,10 +1,8 @@
 package gemini
 
 import (
-	"encoding/json"
+	"cmp"
 	"path"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -38,65 +36,50 @@ const (
 
 // Info says where a project keeps its policy.
 func (Dialect) Info() dialect.Info {
-	return dialect.Info{Files: []string{defaultFile}, Default: defaultFile, Agents: []string{"gemini"}, Options: []dialect.Option{
-		{Name: ModeOption, Values: modeNames, Doc: "the approval mode, as --approval-mode"},
-		{Name: InteractiveOption, Values: []string{"yes", "no"}, Doc: "no: as without a terminal, where an ask is a denial"},
-		{Name: DefaultsOption, Values: []string{"on", "off"}, Doc: "off: without the rules that Gemini CLI brings along"},
-	}}
+	return dialect.Info{Files: []string{defaultFile}, Default: defaultFile, Agents: []string{"gemini"},
+		Options: []dialect.Option{
+			{Name: ModeOption, Values: modeNames, Doc: "the approval mode, as --approval-mode"},
+			{Name: InteractiveOption, Values: []string{"yes", "no"}, Doc: "no: as without a terminal, where an ask is a denial"},
+			{Name: DefaultsOption, Values: []string{"on", "off"}, Doc: "off: without the rules that Gemini CLI brings along"},
+		}}
 }
 
-// ManagedDir returns the directory of the administrator's policies on this system.
-func ManagedDir() string {
-	switch runtime.GOOS {
-	case "darwin":
-		return "/Library/Application Support/GeminiCli/policies"
-	case "windows":
-		return `C:\ProgramData\gemini-cli\policies`
-	}
-	return "/etc/gemini-cli/policies"
+// managedDir returns the directory of the administrator's settings, which has his policies in it.
+func managedDir(w *dialect.Where) string {
+	return w.Managed("/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`)
 }
 
 // Places returns where Gemini CLI reads policies, lowest tier first: those of extensions,
-// of the project, of the user, of the administrator.
-func (Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
-	add := func(layer string, path ...string) {
-		out = append(out, dialect.Place{Name: filepath.Join(append(path, "*.toml")...), Glob: true, Layer: layer})
-	}
-	if w.Home != "" {
-		add(dialect.LayerUser, w.Home, ".gemini", "extensions", "*", "policies")
-	}
-	if w.Dir != "" {
-		add(dialect.LayerProject, w.Dir, policyDir)
-	}
-	if w.Home != "" {
-		add(dialect.LayerUser, w.Home, policyDir)
-	}
-	add(dialect.LayerManaged, w.Machine, ManagedDir())
-	return append(out, settingsPlaces(w)...), nil
+// of the project, of the user, of the administrator; and the settings that it merges.
+func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	var p dialect.Places
+	p.Add(dialect.LayerUser, w.Home, ".gemini/extensions/*/policies/*.toml")
+	p.Add(dialect.LayerProject, w.Dir, policyDir+"/*.toml")
+	p.Add(dialect.LayerUser, w.Home, policyDir+"/*.toml")
+	p.Add(dialect.LayerManaged, managedDir(w), "policies/*.toml")
+	p.Add(dialect.LayerUser, w.Home, settingsFile)
+	p.Add(dialect.LayerProject, w.Dir, settingsFile)
+	p.Add(dialect.LayerManaged, managedDir(w), "settings.json")
+	return p, nil
 }
 
 // Detect knows a policy by where it lies, or by the keys of its rules.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
+	name := f.Slashed()
+	dir, low := path.Dir(name), strings.ToLower(name)
 	switch {
-	case strings.HasSuffix("/"+name, "/"+settingsFile), strings.HasSuffix(strings.ToLower(name), "/gemini-cli/settings.json"), strings.HasSuffix(name, "/GeminiCli/settings.json"):
+	case strings.HasSuffix("/"+name, "/"+settingsFile), strings.HasSuffix(low, "/gemini-cli/settings.json"),
+		strings.HasSuffix(name, "/GeminiCli/settings.json"):
 		return dialect.Sure
 	case path.Ext(name) != ".toml":
 		return dialect.No
-	}
-	dir := path.Dir(name)
-	placed := path.Base(dir) == "policies" && (strings.Contains(dir, ".gemini") || strings.Contains(strings.ToLower(dir), "gemini-cli") || strings.Contains(dir, "GeminiCli"))
-	root, problems := tomlx.Parse(f.Data)
-	shape := false
-	if !tree.Fatal(problems) {
-		for _, key := range []string{keyRule, keyChecker} {
-			shape = shape || root.At(key, 0, "toolName") != nil
-		}
-	}
-	switch {
-	case placed:
+	case path.Base(dir) == "policies" && (strings.Contains(dir, ".gemini") || strings.Contains(low, "gemini-cli") ||
+		strings.Contains(dir, "GeminiCli")):
 		return dialect.Sure
-	case shape:
+	}
+	root, problems := tomlx.Parse(f.Data)
+	shape := root.At(keyRule, 0, "toolName") != nil || root.At(keyChecker, 0, "toolName") != nil
+	if shape && !tree.Fatal(problems) {
 		return dialect.Maybe
 	}
 	return dialect.No
@@ -116,16 +99,15 @@ const (
 
 // tierOf returns the tier of a file, by its layer or by its name.
 func tierOf(f *dialect.File, home string) tier {
-	name := path.Clean(strings.ReplaceAll(f.Name, `\`, "/"))
+	name := f.Slashed()
+	ofUser := home != "" && path.Dir(name) == path.Join(strings.ReplaceAll(home, `\`, "/"), policyDir)
 	switch {
 	case strings.Contains(name, ".gemini/extensions/"):
 		return tierExtension
 	case f.Layer == dialect.LayerManaged, strings.Contains(strings.ToLower(name), "/gemini-cli/policies/"):
 		return tierAdmin
-	case f.Layer == dialect.LayerUser, home != "" && path.Dir(name) == path.Join(strings.ReplaceAll(home, `\`, "/"), policyDir):
+	case ofUser, f.Layer == dialect.LayerUser, f.Layer == dialect.LayerSession: // the last is --policy
 		return tierUser
-	case f.Layer == dialect.LayerSession:
-		return tierUser // --policy
 	}
 	return tierWorkspace
 }
@@ -142,33 +124,28 @@ var modeNames = []string{modeDefault, modeAutoEdit, modePlan, modeYolo}
 
 // Load reads the files and puts their rules in order, once for each mode.
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
-	l := &loader{home: in.Home, alone: in.Options[InteractiveOption] == "no"}
+	l := &loader{alone: in.Options[InteractiveOption] == "no"}
 	if in.Options[DefaultsOption] != "off" {
 		l.defaults()
 	}
 	for i := range in.Files {
 		if !isSettings(in.Files[i].Name) {
-			l.file(&in.Files[i])
+			l.tables(&in.Files[i], tierOf(&in.Files[i], in.Home))
 		}
 	}
 	l.settingsOf(in.Files)
 	if l.Errs.Fatal() != nil {
 		return nil, l.Errs
 	}
-	mode := in.Options[ModeOption]
-	if mode == "" {
-		mode = modeDefault
-	}
-	return l.program(d.Name(), obstat.Mode(mode), in.Options[dialect.FloorOption] != "off"), l.Errs
+	mode := obstat.Mode(cmp.Or(in.Options[ModeOption], modeDefault))
+	return l.program(d.Name(), mode, in.Options[dialect.FloorOption] != "off"), l.Errs
 }
 
 const viewName = "gemini"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){
-		viewName: dialect.Code(func(p *params) obstat.View { return &view{p} }),
-	}}
+	return dialect.ViewLibrary(viewName, func(p *params) obstat.View { return &view{p} })
 }
 
 // ToolNames returns the tool of a rule.

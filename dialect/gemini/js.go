@@ -38,7 +38,7 @@ func (re *jsRegexp) look(r *rule) (field string, t obstat.Text) {
 	if r.verdict == obstat.Allow {
 		field = fieldArgs
 	}
-	if re.key != "" && slices.Contains(toolNames, r.tool.Text) {
+	if re.key != "" && slices.Contains(tables()["tools"], r.tool.Text) {
 		return field + "." + re.key, obstat.Text{Flavour: pattern.Full, Text: "(?a)" + re.rest}
 	}
 	return field, re.search()
@@ -54,7 +54,8 @@ func (re *jsRegexp) search() obstat.Text {
 func prefixRegexp(prefix string) *jsRegexp {
 	text := jsonx.Quote(prefix)
 	text = quote(text[1 : len(text)-1])
-	return &jsRegexp{python: `"command":"` + text + `(?:[` + spaces + `"]|\\")`, key: "command", rest: text + `(?:(?:[` + spaces + `"]|\\")(?s:.*))?`, prefix: prefix}
+	return &jsRegexp{python: `"command":"` + text + `(?:[` + spaces + `"]|\\")`, key: "command",
+		rest: text + `(?:(?:[` + spaces + `"]|\\")(?s:.*))?`, prefix: prefix}
 }
 
 // spaces are the characters of \s.
@@ -94,7 +95,7 @@ func aboutKey(src string) (key, rest string, ok bool) {
 		}
 	}
 	body, closed := strings.CutSuffix(src, `"`)
-	if closed && strings.HasSuffix(body, `\`) || strings.Contains(strings.ReplaceAll(body, `[^"]`, ""), `"`) || strings.ContainsAny(body, "$\x00") || strings.Contains(body, `\x00`) || strings.Contains(body, `\0`) {
+	if closed && strings.HasSuffix(body, `\`) || leavesText(body) {
 		return "", "", false
 	}
 	p := &jsParser{src: body}
@@ -105,6 +106,13 @@ func aboutKey(src string) (key, rest string, ok bool) {
 		return key, rest + `(?:"(?s:.*))?`, true
 	}
 	return key, rest + `(?s:.*)`, true
+}
+
+// leavesText tells whether an expression may match behind the end of an argument's text: it has a quote,
+// a zero byte or `$`.
+func leavesText(expr string) bool {
+	return strings.Contains(strings.ReplaceAll(expr, `[^"]`, ""), `"`) || strings.ContainsAny(expr, "$\x00") ||
+		strings.Contains(expr, `\x00`) || strings.Contains(expr, `\0`)
 }
 
 // A jsParser writes an expression anew, in Python's notation.
@@ -224,7 +232,7 @@ func (p *jsParser) quantifier(start, may int) int {
 		n, err := strconv.Atoi(lo)
 		m, errM := strconv.Atoi(hi)
 		switch {
-		case !closed || err != nil || strings.HasPrefix(lo, "+") || two && hi != "" && (errM != nil || strings.HasPrefix(hi, "+")):
+		case !closed, err != nil, strings.HasPrefix(lo, "+"), two && hi != "" && (errM != nil || strings.HasPrefix(hi, "+")):
 			p.out.WriteString(`\{`)
 			return atom
 		case two && hi != "" && m < n:
@@ -255,25 +263,21 @@ func (p *jsParser) escape(start int) int {
 	}
 	c := p.src[p.at]
 	switch c {
-	case 'b', 'B':
-		p.at++
-		p.out.WriteString(`\` + string(c))
-		return nothing
-	case 'd', 'D', 'w', 'W':
-		p.at++
+	case 'b', 'B', 'd', 'D', 'w', 'W':
 		p.out.WriteString(`\` + string(c))
 	case 's':
-		p.at++
 		p.out.WriteString("[" + spaces + "]")
 	case 'S':
-		p.at++
 		p.out.WriteString("[^" + spaces + "]")
 	case 'k', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		p.cannot("a reference to a group")
-		p.at++
-		p.out.WriteString(quote(string(c)))
+		p.out.WriteByte(c)
 	default:
 		p.out.WriteString(charText(p.char()))
+		return atom
+	}
+	if p.at++; c == 'b' || c == 'B' {
+		return nothing
 	}
 	return atom
 }
@@ -295,7 +299,7 @@ func (p *jsParser) char() rune {
 	}
 	switch r {
 	case 'n', 'r', 't', 'v', 'f':
-		return map[rune]rune{'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', 'f': '\f'}[r]
+		return rune("\n\r\t\v\f"[strings.IndexRune("nrtvf", r)])
 	case '0':
 		if p.at < len(p.src) && p.src[p.at] >= '0' && p.src[p.at] <= '7' {
 			p.cannot("an octal number")

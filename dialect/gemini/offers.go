@@ -9,7 +9,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tomlx"
@@ -31,27 +30,28 @@ const maxOffers = 5
 
 // Offers proposes the rules of Gemini CLI's "always allow": the first words of each command, a
 // file, a tool of a server.
-func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
+	d *obstat.Decision) (out []obstat.Offer) {
 	if d.Safety || len(call.Subjects) > 0 || d.Rule != nil && d.Rule.Tool == obstat.Is(toolChecker) {
 		return nil
 	}
 	name := toolName(call.Tool)
 	add := func(tool, key, value string) {
-		text := fmt.Sprintf("{ toolName = %s, %s = %s, decision = \"allow\", priority = %d }", tomlText(tool), key, tomlText(value), alwaysPriority)
+		text := fmt.Sprintf("{ toolName = %s, %s = %s, decision = \"allow\", priority = %d }", tomlText(tool), key,
+			tomlText(value), alwaysPriority)
 		r := obstat.Rule{Tool: obstat.Is(name), Verdict: obstat.Allow, Source: text, ID: "offer"}
 		if key == "commandPrefix" {
 			r.Field, r.Pattern = prefixRegexp(value).look(&rule{tool: r.Tool, verdict: obstat.Allow})
 		}
-		if !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == text }) {
-			out = append(out, obstat.Offer{Rule: r, List: modeDefault, Scope: "always", Text: text})
-		}
+		out = dialect.AddOffer(out, modeDefault, r, text)
 	}
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, FS: world}})
+	a := (&obstat.Facts{Call: call, World: world}).Analysis()
 	switch server, tool, mcp := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); {
 	case name == shellTool:
 		for i := range a.Commands {
 			c := &a.Commands[i]
-			if len(c.Via) > 0 || !c.Known || len(c.Env) > 0 || len(out) >= 2*maxOffers || strings.ContainsAny(c.Text, "\n\r\x00") {
+			plain := len(c.Via) == 0 && c.Known && len(c.Env) == 0 && !strings.ContainsAny(c.Text, "\n\r\x00")
+			if !plain || len(out) >= 2*maxOffers {
 				continue
 			}
 			if len(c.Words) > 2 && dialect.Subcommand(c.Words[1].Text) {
@@ -94,14 +94,13 @@ func (Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if tree.Fatal(problems) || tree.Fatal(broken) || !made.Is(tree.Object) {
 		return nil, textedit.ErrRefused
 	}
-	if rules := have.Get(keyRule); rules.Is(tree.Array) && (len(rules.Elems) == 0 || !bytes.HasPrefix(f.Data[rules.Start:], []byte("[["))) {
+	rules := have.Get(keyRule)
+	switch {
+	case rules == nil:
+	case !rules.Is(tree.Array) || len(rules.Elems) == 0 || !asTables(f, rules):
 		return nil, textedit.ErrRefused // written as a list of values, which takes no further tables
-	} else if rules.Is(tree.Array) {
-		if slices.ContainsFunc(rules.Elems, func(e *tree.Node) bool { return tree.Equal(e, made) }) {
-			return f.Data, nil
-		}
-	} else if rules != nil {
-		return nil, textedit.ErrRefused
+	case slices.ContainsFunc(rules.Elems, func(e *tree.Node) bool { return tree.Equal(e, made) }):
+		return f.Data, nil
 	}
 	var b bytes.Buffer
 	b.Write(f.Data)
@@ -126,7 +125,7 @@ func (Dialect) RuleLines(f *dialect.File, at obstat.Pos) (first, last int) {
 	}
 	for _, key := range []string{keyRule, keyChecker} {
 		list := root.Get(key)
-		if !list.Is(tree.Array) || !bytes.HasPrefix(f.Data[list.Start:], []byte("[[")) {
+		if !list.Is(tree.Array) || !asTables(f, list) {
 			continue
 		}
 		for _, e := range list.Elems {
@@ -136,6 +135,11 @@ func (Dialect) RuleLines(f *dialect.File, at obstat.Pos) (first, last int) {
 		}
 	}
 	return 0, 0
+}
+
+// asTables tells whether a list is written as tables, [[rule]].
+func asTables(f *dialect.File, list *tree.Node) bool {
+	return bytes.HasPrefix(f.Data[list.Start:], []byte("[["))
 }
 
 // endOf returns where the last value of a table ends.

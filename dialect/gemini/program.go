@@ -1,12 +1,13 @@
 package gemini
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -50,14 +51,13 @@ var some = obstat.Text{Flavour: pattern.Full, Text: "(?s).+"}
 
 // program returns the rules in order, for each mode.
 func (l *loader) program(name string, mode obstat.Mode, floor bool) *obstat.Program {
-	slices.SortStableFunc(l.rules, func(a, b rule) int {
-		if a.tier != b.tier {
-			return int(b.tier - a.tier)
-		}
-		return b.priority - a.priority
-	})
-	p := &obstat.Program{Dialect: name, Mode: mode, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
-	p.Faces = map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "file_path"}, obstat.FaceWrite: {Tool: "write_file", Field: "file_path"}}
+	slices.SortStableFunc(l.rules, func(a, b rule) int { return cmp.Or(int(b.tier-a.tier), b.priority-a.priority) })
+	p := &obstat.Program{Dialect: name, Mode: mode, View: viewName, Rules: map[string][]obstat.Rule{},
+		Pipelines: map[obstat.Mode]obstat.Pipeline{}}
+	p.Faces = map[string]obstat.Face{
+		obstat.FaceRead:  {Tool: "read_file", Field: "file_path"},
+		obstat.FaceWrite: {Tool: "write_file", Field: "file_path"},
+	}
 	def := obstat.Ask
 	if l.alone {
 		def = obstat.Deny
@@ -90,27 +90,27 @@ func (l *loader) program(name string, mode obstat.Mode, floor bool) *obstat.Prog
 			obstat.Match{Name: "rules", Rules: m, AskDenies: l.alone},
 		}}
 	}
-	raw, err := json.Marshal(ps)
-	if err != nil {
-		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
-	}
-	p.Params = raw
+	p.Params = dialect.Params(ps)
 	return p
 }
 
 // safe allows commands that are known to do nothing but read, where a rule for all commands would ask.
-var safe = obstat.Rule{Tool: obstat.Is(shellTool), Field: fieldSafe, Pattern: some, Verdict: obstat.Allow, Source: "known safe command", Layer: layerBuiltIn}
+var safe = obstat.Rule{Tool: obstat.Is(shellTool), Field: fieldSafe, Pattern: some, Verdict: obstat.Allow,
+	Source: "known safe command", Layer: layerBuiltIn}
 
 // buildFiles asks about edits of files that say how a project is built.
-var buildFiles = obstat.Rule{Tool: obstat.Is(toolChecker), Field: fieldBuild, Pattern: some, Verdict: obstat.Ask, Source: "build file", Layer: layerBuiltIn,
+var buildFiles = obstat.Rule{Tool: obstat.Is(toolChecker), Field: fieldBuild, Pattern: some, Verdict: obstat.Ask,
+	Source: "build file", Layer: layerBuiltIn,
 	Reason: "the file says how the project is built; editing it is confirmed each time"}
 
 // unchecked lets a call pass that no checker speaks against; the rules decide then.
-var unchecked = obstat.Rule{Tool: obstat.Is(toolChecker), Verdict: obstat.Allow, Source: "no safety checker", Layer: layerBuiltIn}
+var unchecked = obstat.Rule{Tool: obstat.Is(toolChecker), Verdict: obstat.Allow, Source: "no safety checker",
+	Layer: layerBuiltIn}
 
 // made returns the rule of the engine, but for its field and pattern.
 func (r *rule) made() obstat.Rule {
-	return obstat.Rule{ID: fmt.Sprintf("%d.%03d", r.tier, r.priority), Tool: r.tool, Verdict: r.verdict, Source: r.source, Layer: r.layer, Reason: r.message, Pos: r.pos}
+	return obstat.Rule{ID: fmt.Sprintf("%d.%03d", r.tier, r.priority), Tool: r.tool, Verdict: r.verdict,
+		Source: r.source, Layer: r.layer, Reason: r.message, Pos: r.pos}
 }
 
 // compile adds the rule to a mode's list, behind those that stand above it: an allowing rule
@@ -137,9 +137,19 @@ func (r *rule) compile(out []obstat.Rule, mode string, def obstat.Verdict) []obs
 		out = append(out, before)
 	case mode == modeYolo && allow:
 	case allow:
+		before.Field, before.Source = fieldUnparsed, "command that has a redirect or cannot be parsed"
 		redirect := !r.redirect && mode != modeAutoEdit
-		before.Field = map[[2]bool]string{{true, true}: fieldDoubt, {true, false}: fieldRough, {false, true}: fieldRedirect, {false, false}: fieldUnparsed}[[2]bool{whole, redirect}]
-		before.Source = map[bool]string{true: "command that is dangerous, has a redirect or cannot be parsed", false: "command that has a redirect or cannot be parsed"}[whole]
+		switch {
+		case whole && redirect:
+			before.Field = fieldDoubt
+		case whole:
+			before.Field = fieldRough
+		case redirect:
+			before.Field = fieldRedirect
+		}
+		if whole {
+			before.Source = "command that is dangerous, has a redirect or cannot be parsed"
+		}
 		out = append(out, before)
 	}
 	if r.shell() && whole && r.verdict == obstat.Ask {
@@ -176,11 +186,6 @@ func (r *rule) checks() obstat.Rule {
 	made.Pattern = obstat.Text{Flavour: pattern.Full, Text: "(?a)" + tool + "\\n" + args}
 	return made
 }
-
-// toolNames are Gemini CLI's own tools.
-var toolNames = []string{"glob", "write_todos", "write_file", "google_web_search", "web_fetch", "replace", shellTool, "grep_search", "read_many_files", "read_file", "list_directory",
-	"activate_skill", "ask_user", "tracker_create_task", "tracker_update_task", "tracker_get_task", "tracker_list_tasks", "tracker_add_dependency", "tracker_visualize", "get_internal_docs",
-	"enter_plan_mode", "exit_plan_mode", "update_topic", "complete_task", "read_mcp_resource", "list_mcp_resources", "invoke_agent", "save_memory"}
 
 // aliases are old names of tools.
 var aliases = map[string]string{"search_file_content": "grep_search", "ShellTool": shellTool}
@@ -237,15 +242,6 @@ func toolText(name string, server *tree.Node) (t obstat.Text, exact bool) {
 // quote writes a text as a regular expression that matches it.
 func quote(text string) string {
 	var b strings.Builder
-	for _, c := range []byte(text) {
-		if c < 0x20 {
-			fmt.Fprintf(&b, `\x%02x`, c)
-			continue
-		}
-		if c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_') {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
-	}
+	dialect.WriteLiteral(&b, text)
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -19,6 +20,12 @@ import (
 //
 //go:embed defaults.toml
 var defaultRules []byte
+
+//go:embed tables.txt
+var tablesText string
+
+// tables are the lists of Gemini CLI.
+var tables = sync.OnceValue(func() map[string][]string { return dialect.Tables(tablesText) })
 
 const (
 	keyRule    = "rule"
@@ -53,7 +60,6 @@ func (r *rule) in(mode string) bool { return len(r.modes) == 0 || slices.Contain
 // A loader collects the rules of all files.
 type loader struct {
 	dialect.Reader
-	home    string
 	alone   bool // without a person to ask
 	rules   []rule
 	servers []string // that rules name
@@ -76,21 +82,21 @@ func (l *loader) builtIn() bool { return l.File.Layer == layerBuiltIn }
 
 const layerBuiltIn = "built in"
 
-// file reads the rules of a file.
-func (l *loader) file(f *dialect.File) { l.tables(f, tierOf(f, l.home)) }
-
 var (
-	texts  = []tree.Kind{tree.String}
-	either = []tree.Kind{tree.String, tree.Array}
 	// common are the keys of rules and of checkers.
-	common = []tree.Field{{Name: "toolName", Kinds: either, Required: true}, {Name: "mcpName", Kinds: texts}, {Name: "argsPattern", Kinds: texts},
-		{Name: "commandPrefix", Kinds: either}, {Name: "commandRegex", Kinds: texts}, {Name: "modes", Kinds: []tree.Kind{tree.Array}}, {Name: "toolAnnotations", Kinds: []tree.Kind{tree.Object}},
-		{Name: "name"}, {Name: "description"}}
-	ruleFields = append(slices.Clip(common), tree.Field{Name: "decision", Kinds: texts, Required: true}, tree.Field{Name: "priority", Kinds: []tree.Kind{tree.Number}, Required: true},
-		tree.Field{Name: "subagent", Kinds: texts}, tree.Field{Name: "interactive", Kinds: []tree.Kind{tree.Bool}},
-		tree.Field{Name: "allowRedirection", Kinds: []tree.Kind{tree.Bool}}, tree.Field{Name: "allow_redirection", Kinds: []tree.Kind{tree.Bool}},
-		tree.Field{Name: "denyMessage", Kinds: texts}, tree.Field{Name: "deny_message", Kinds: texts})
-	checkerFields = append(slices.Clip(common), tree.Field{Name: "priority", Kinds: []tree.Kind{tree.Number}}, tree.Field{Name: "checker", Kinds: []tree.Kind{tree.Object}, Required: true})
+	common = []tree.Field{
+		dialect.Needed("toolName", tree.String, tree.Array), dialect.Key("mcpName", tree.String),
+		dialect.Key("argsPattern", tree.String), dialect.Key("commandPrefix", tree.String, tree.Array),
+		dialect.Key("commandRegex", tree.String), dialect.Key("modes", tree.Array),
+		dialect.Key("toolAnnotations", tree.Object), dialect.Key("name"), dialect.Key("description"),
+	}
+	ruleFields = append(slices.Clip(common),
+		dialect.Needed("decision", tree.String), dialect.Needed("priority", tree.Number),
+		dialect.Key("subagent", tree.String), dialect.Key("interactive", tree.Bool),
+		dialect.Key("allowRedirection", tree.Bool), dialect.Key("allow_redirection", tree.Bool),
+		dialect.Key("denyMessage", tree.String), dialect.Key("deny_message", tree.String))
+	checkerFields = append(slices.Clip(common),
+		dialect.Key("priority", tree.Number), dialect.Needed("checker", tree.Object))
 )
 
 func (l *loader) tables(f *dialect.File, t tier) {
@@ -98,7 +104,7 @@ func (l *loader) tables(f *dialect.File, t tier) {
 	if root == nil {
 		return
 	}
-	l.Fields(root, tree.Field{Name: keyRule, Kinds: []tree.Kind{tree.Array}}, tree.Field{Name: keyChecker, Kinds: []tree.Kind{tree.Array}})
+	l.Fields(root, dialect.Key(keyRule, tree.Array), dialect.Key(keyChecker, tree.Array))
 	for _, list := range []struct {
 		key    string
 		fields []tree.Field
@@ -130,10 +136,7 @@ func (l *loader) table(f *dialect.File, t tier, n *tree.Node, checker bool) {
 	if !ok || !fine || !l.strict(n, &r) {
 		return
 	}
-	names := []*tree.Node{n.Get("toolName")}
-	if names[0].Is(tree.Array) {
-		names = l.Texts(names[0], "toolName")
-	}
+	names := l.oneOrMore(n.Get("toolName"), "toolName")
 	for _, p := range patterns {
 		for _, name := range names {
 			one := r
@@ -144,6 +147,14 @@ func (l *loader) table(f *dialect.File, t tier, n *tree.Node, checker bool) {
 			}
 		}
 	}
+}
+
+// oneOrMore returns the texts of a key that holds one, or a list of them.
+func (l *loader) oneOrMore(n *tree.Node, key string) []*tree.Node {
+	if n.Is(tree.Array) {
+		return l.Texts(n, key)
+	}
+	return []*tree.Node{n}
 }
 
 // usable tells whether a rule can be held to: one that allows by an expression that cannot be
@@ -182,7 +193,8 @@ func (l *loader) scalars(n *tree.Node, r *rule, checker bool) bool {
 	if m := n.Get("modes"); m != nil {
 		for _, e := range l.Texts(m, "modes") {
 			if !slices.Contains(modeNames, e.Str) {
-				fail(e, dialect.Near(e.Str, modeNames...), "there is no mode %q; there are %s", e.Str, strings.Join(modeNames, ", "))
+				fail(e, dialect.Near(e.Str, modeNames...), "there is no mode %q; there are %s", e.Str,
+					strings.Join(modeNames, ", "))
 			}
 			r.modes = append(r.modes, e.Str)
 		}
@@ -199,7 +211,8 @@ func (l *loader) scalars(n *tree.Node, r *rule, checker bool) bool {
 	d := n.Get("decision")
 	var is bool
 	if r.verdict, is = decisions[d.Str]; !is {
-		fail(d, dialect.Near(d.Str, "allow", "ask_user", "deny"), "there is no decision %q; there are allow, ask_user and deny", d.Str)
+		fail(d, dialect.Near(d.Str, "allow", "ask_user", "deny"),
+			"there is no decision %q; there are allow, ask_user and deny", d.Str)
 	}
 	return ok
 }
@@ -208,8 +221,8 @@ func (l *loader) scalars(n *tree.Node, r *rule, checker bool) bool {
 // the call an ask.
 func (l *loader) checker(n *tree.Node, r *rule) bool {
 	before := len(l.Errs)
-	l.Fields(n, tree.Field{Name: "type", Kinds: texts, Required: true}, tree.Field{Name: "name", Kinds: texts, Required: true},
-		tree.Field{Name: "required_context", Kinds: []tree.Kind{tree.Array}}, tree.Field{Name: "config", Kinds: []tree.Kind{tree.Object}})
+	l.Fields(n, dialect.Needed("type", tree.String), dialect.Needed("name", tree.String),
+		dialect.Key("required_context", tree.Array), dialect.Key("config", tree.Object))
 	if l.Errs[before:].Fatal() != nil {
 		return false
 	}
@@ -221,13 +234,15 @@ func (l *loader) checker(n *tree.Node, r *rule) bool {
 			l.Warn(cfg, obstat.CodeNoEffect, "", "the checker looks at all paths of a call; its config is not read")
 		}
 	case kind.Str == "in-process" && name.Str == "conseca", kind.Str == "external":
-		l.Warn(name, obstat.CodeNoEffect, "", "obstat does not run the checker %q: what it would look at is asked about", name.Str)
+		l.Warn(name, obstat.CodeNoEffect, "", "obstat does not run the checker %q: what it would look at is asked about",
+			name.Str)
 		r.verdict = obstat.Ask
 	case kind.Str == "in-process":
 		l.Fail(name, obstat.CodeBadValue, dialect.Near(name.Str, checkPaths, "conseca"), "there is no checker %q", name.Str)
 		return false
 	default:
-		l.Fail(kind, obstat.CodeBadValue, dialect.Near(kind.Str, "in-process", "external"), "a checker is in-process or external, not %q", kind.Str)
+		l.Fail(kind, obstat.CodeBadValue, dialect.Near(kind.Str, "in-process", "external"),
+			"a checker is in-process or external, not %q", kind.Str)
 		return false
 	}
 	r.checker = name.Str
@@ -272,11 +287,7 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	}
 	switch {
 	case prefix != nil && !(prefix.Is(tree.String) && prefix.Str == ""):
-		list := []*tree.Node{prefix}
-		if prefix.Is(tree.Array) {
-			list = l.Texts(prefix, "commandPrefix")
-		}
-		for _, p := range list {
+		for _, p := range l.oneOrMore(prefix, "commandPrefix") {
 			out = append(out, prefixRegexp(p.Str))
 		}
 		return out, true
@@ -346,9 +357,9 @@ func (l *loader) tool(n, server *tree.Node, r *rule) bool {
 		l.Warn(n, obstat.CodeNoEffect, "", "Gemini CLI takes this name by the letter, so that the rule allows nothing")
 		return false
 	}
-	r.agent = server == nil && r.tool == obstat.Is(n.Str) && !slices.Contains(toolNames, n.Str)
+	r.agent = server == nil && r.tool == obstat.Is(n.Str) && !slices.Contains(tables()["tools"], n.Str)
 	if r.agent && !l.builtIn() {
-		if near := dialect.Near(n.Str, toolNames...); near != "" {
+		if near := dialect.Near(n.Str, tables()["tools"]...); near != "" {
 			l.Warn(n, obstat.CodeUnknownName, near, "no tool of Gemini CLI is called %q", n.Str)
 		}
 	}

@@ -1,13 +1,13 @@
 package gemini
 
 import (
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
@@ -48,8 +48,9 @@ func (Dialect) Speaks(f *dialect.File) bool {
 	if !isSettings(f.Name) {
 		return true
 	}
-	root, problems := jsonx.Parse(f.Data, jsonx.JSONC())
-	return tree.Fatal(problems) || slices.ContainsFunc(settings, func(s setting) bool { return root.At(s.section, s.key) != nil })
+	root, problems := textedit.JSONC.Parse(f.Data)
+	return tree.Fatal(problems) || slices.ContainsFunc(settings,
+		func(s setting) bool { return root.At(s.section, s.key) != nil })
 }
 
 // settingsOf reads the rules of the settings among the files.
@@ -61,7 +62,7 @@ func (l *loader) settingsOf(files []dialect.File) {
 		if !isSettings(f.Name) {
 			continue
 		}
-		root := l.Read(f, func(b []byte) (*tree.Node, []tree.Problem) { return jsonx.Parse(b, jsonx.JSONC()) })
+		root := l.Parse(f, textedit.JSONC)
 		if root == nil {
 			continue
 		}
@@ -87,7 +88,8 @@ func (l *loader) settingsOf(files []dialect.File) {
 		if servers := root.Get("mcpServers"); servers.Is(tree.Object) {
 			for _, m := range servers.Members {
 				if t := m.Value.Get("trust"); t.Is(tree.Bool) && t.Bool {
-					l.set(rule{priority: trusted, verdict: obstat.Allow, modes: notPlan, source: "mcpServers." + m.Key + ".trust"}, t, "*", m.Key)
+					l.set(rule{priority: trusted, verdict: obstat.Allow, modes: notPlan, source: "mcpServers." + m.Key + ".trust"},
+						t, "*", m.Key)
 				}
 			}
 		}
@@ -97,12 +99,13 @@ func (l *loader) settingsOf(files []dialect.File) {
 // setting reads one list.
 func (l *loader) setting(s setting, n *tree.Node) {
 	var modes []string
-	if s.verdict == obstat.Allow && s.key != "allowed" || s.servers && s.verdict == obstat.Allow {
+	if s.verdict == obstat.Allow && (s.servers || s.key != "allowed") {
 		modes = notPlan
 	}
 	narrowed := false
 	for _, e := range l.Texts(n, s.section+"."+s.key) {
-		r := rule{priority: s.priority, verdict: s.verdict, modes: modes, source: s.section + "." + s.key + ": " + jsonx.Quote(e.Str)}
+		r := rule{priority: s.priority, verdict: s.verdict, modes: modes,
+			source: s.section + "." + s.key + ": " + jsonx.Quote(e.Str)}
 		if s.servers {
 			l.set(r, e, "*", e.Str)
 			continue
@@ -141,19 +144,4 @@ func (l *loader) set(r rule, at *tree.Node, tool, server string) {
 	if l.tool(text(tool), of, &r) {
 		l.rules = append(l.rules, r)
 	}
-}
-
-// settingsPlaces returns the settings that Gemini CLI merges, lowest precedence first.
-func settingsPlaces(w *dialect.Where) (out []dialect.Place) {
-	add := func(layer string, elems ...string) {
-		out = append(out, dialect.Place{Name: path.Join(elems...), Layer: layer})
-	}
-	if w.Home != "" {
-		add(dialect.LayerUser, w.Home, settingsFile)
-	}
-	if w.Dir != "" {
-		add(dialect.LayerProject, w.Dir, settingsFile)
-	}
-	add(dialect.LayerManaged, w.Machine, path.Dir(ManagedDir()), "settings.json")
-	return out
 }

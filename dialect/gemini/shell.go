@@ -1,10 +1,12 @@
 package gemini
 
 import (
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/paths"
@@ -26,15 +28,27 @@ func (c *asked) shell(command string, out []obstat.Question) []obstat.Question {
 // asking one.
 func (c *asked) flags(q *obstat.Question, a *effect.Analysis, whole bool) {
 	bad, redirects := !parsed(a), redirected(a)
-	risky := whole && (c.outside() || slices.ContainsFunc(a.Commands, func(cmd effect.Command) bool { return c.Floor && dangerous(&cmd) }) || len(a.Commands) > 0 && dangerous(&a.Commands[0]))
+	risky := whole && (c.outside() || c.risky(a))
+	safe := whole && !bad && !redirects && !risky && c.safe(a)
 	for _, flag := range []struct {
 		field string
 		on    bool
-	}{{fieldDoubt, bad || redirects || risky}, {fieldRough, bad || risky}, {fieldRedirect, bad || redirects}, {fieldUnparsed, bad}, {fieldSafe, whole && !bad && !redirects && !risky && c.safe(a)}} {
+	}{{fieldDoubt, bad || redirects || risky}, {fieldRough, bad || risky}, {fieldRedirect, bad || redirects},
+		{fieldUnparsed, bad}, {fieldSafe, safe}} {
 		if flag.on {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: flag.field, Text: c.text})
 		}
 	}
+}
+
+// risky tells whether the first command of a line is dangerous; with the floor on, any of them.
+func (c *asked) risky(a *effect.Analysis) bool {
+	for i := range a.Commands {
+		if (i == 0 || c.Floor) && dangerous(&a.Commands[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // outside tells whether the command is to be run out of the workspace.
@@ -44,7 +58,12 @@ func (c *asked) outside() bool {
 		return false
 	}
 	at := paths.Resolver{FS: c.f.World, Dir: c.f.Call.Dir}.Literal(dir.Str).Abs
-	return !slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return at != "" && paths.Inside(root, at) })
+	return !c.inWorkspace(at)
+}
+
+// inWorkspace tells whether a path, "" for one that is not known, lies in the workspace.
+func (c *asked) inWorkspace(p string) bool {
+	return p != "" && slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return paths.Inside(root, p) })
 }
 
 // parts asks about the commands of a line, and about the text that a shell of the line is given to run.
@@ -70,7 +89,7 @@ func (c *asked) parts(line string, a *effect.Analysis, out []obstat.Question, de
 
 // part asks about a command as a call of its own, which keeps nothing but the directory.
 func (c *asked) part(text string, out []obstat.Question, depth int) []obstat.Question {
-	args := &tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: "command", Value: &tree.Node{Kind: tree.String, Str: text}}}}
+	args := argument("command", text)
 	if dir := c.args.Get("dir_path"); dir != nil {
 		args.Members = append(args.Members, tree.Member{Key: "dir_path", Value: dir})
 	}
@@ -81,10 +100,16 @@ func (c *asked) part(text string, out []obstat.Question, depth int) []obstat.Que
 	return one.parts(text, a, append(out, q), depth)
 }
 
+// argument returns the arguments of a call that has one, a text.
+func argument(key, text string) *tree.Node {
+	value := &tree.Node{Kind: tree.String, Str: text}
+	return &tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: key, Value: value}}}
+}
+
 // unwrapped returns the text that a shell is given to run, such as `rm x` of `bash -c 'rm x'`.
 func unwrapped(text string) (string, bool) {
 	program, rest, _ := strings.Cut(text, " ")
-	switch strings.ToLower(base(program)) {
+	switch strings.ToLower(path.Base(program)) {
 	case "sh", "bash", "zsh":
 	default:
 		return "", false
@@ -105,63 +130,57 @@ func unwrapped(text string) (string, bool) {
 
 // parsed tells whether a line could be read, and runs something.
 func parsed(a *effect.Analysis) bool {
-	return len(a.Commands) > 0 && !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Kind <= effect.ForeignShell || g.Kind == effect.BadInput })
+	return len(a.Commands) > 0 && dialect.Parsed(a)
 }
 
 // redirected tells whether a line has a redirect.
 func redirected(a *effect.Analysis) bool {
 	return slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool {
-		return c.Kind == shell.RedirectIn || c.Kind == shell.RedirectOut || c.Kind == shell.HereDoc || c.Kind == shell.HereString
+		switch c.Kind {
+		case shell.RedirectIn, shell.RedirectOut, shell.HereDoc, shell.HereString:
+			return true
+		}
+		return false
 	})
 }
 
 // dangerous tells whether a command is asked about although a rule allows all commands.
 func dangerous(c *effect.Command) bool {
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return slices.Contains(words, w.Text) })
-	}
-	switch {
-	case len(c.Words) < 2:
+	if len(c.Words) < 2 {
 		return false
-	case c.Program == "rm":
-		return slices.Contains([]string{"-f", "-rf", "-fr"}, c.Words[1].Text)
-	case c.Program == "sudo":
-		inner := effect.Command{Program: base(c.Words[1].Text), Words: c.Words[1:]}
-		return dangerous(&inner)
-	case c.Program == "ln":
-		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
-			return w.Text == "--symbolic" || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "s")
-		})
-	case c.Program == "find":
-		return has("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf")
-	case c.Program == "rg":
-		return has("--pre", "--hostname-bin", "--search-zip", "-z")
-	case c.Program == "git":
-		return has("-c", "--config-env")
 	}
-	return false
+	switch c.Program {
+	case "rm":
+		return slices.Contains([]string{"-f", "-rf", "-fr"}, c.Words[1].Text)
+	case "sudo":
+		return dangerous(&effect.Command{Program: path.Base(c.Words[1].Text), Words: c.Words[1:]})
+	case "ln":
+		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
+			return w.Text == "--symbolic" ||
+				dialect.Short(w.Text, "s")
+		})
+	}
+	words := tables()["dangerous "+c.Program]
+	return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return slices.Contains(words, w.Text) })
 }
-
-// safePrograms are those that Gemini CLI may know to do nothing but read.
-var safePrograms = []string{"cat", "cd", "cut", "echo", "expr", "false", "grep", "head", "id", "ls", "nl", "paste", "pwd", "rev", "seq", "stat", "tail", "tr", "true", "uname", "uniq", "wc",
-	"which", "whoami", "numfmt", "tac", "base64", "find", "rg", "git", "sed"}
 
 // safe tells whether a line is one command that Gemini CLI may know, and that provably only
 // reads, in the workspace and no secret.
 func (c *asked) safe(a *effect.Analysis) bool {
-	if len(a.Commands) != 1 || !a.ReadOnly || !a.Full || !slices.Contains(safePrograms, a.Commands[0].Path) || len(a.Commands[0].Env) > 0 {
+	if len(a.Commands) != 1 || !a.ReadOnly || !a.Full {
 		return false
 	}
-	if words := a.Commands[0].Words; words[0].Text == "git" && (len(words) < 2 || !slices.Contains([]string{"status", "log", "diff", "show", "branch"}, words[1].Text)) {
+	cmd := &a.Commands[0]
+	if !slices.Contains(tables()["safe programs"], cmd.Path) || len(cmd.Env) > 0 {
+		return false
+	}
+	if cmd.Path == "git" && (len(cmd.Words) < 2 || !slices.Contains(tables()["safe git"], cmd.Words[1].Text)) {
 		return false
 	}
 	for i := range a.Effects {
 		switch e := &a.Effects[i]; {
-		case e.Secret || e.Where != "" || e.Kind == effect.Connect:
-			return false
-		case e.Kind == effect.Read && !slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return paths.Inside(root, e.Real) }):
-			return false
-		case e.Kind != effect.Read && !e.Harmless:
+		case e.Secret || e.Where != "" || e.Kind == effect.Connect, e.Kind == effect.Read && !c.inWorkspace(e.Real),
+			e.Kind != effect.Read && !e.Harmless:
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -64,11 +65,7 @@ func (v *view) single(f *obstat.Facts, name string, args *tree.Node) (out []obst
 		case e.Kind != effect.Write && e.Kind != effect.Delete:
 			continue
 		}
-		path := e.Raw
-		if path == "" {
-			path = e.Path
-		}
-		one := &tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: "file_path", Value: &tree.Node{Kind: tree.String, Str: path}}}}
+		one := argument("file_path", cmp.Or(e.Raw, e.Path))
 		c := &asked{view: v, f: f, tool: tool, args: one, text: stable(one)}
 		q := c.question()
 		if f.Part() == nil {
@@ -82,19 +79,25 @@ func (v *view) single(f *obstat.Facts, name string, args *tree.Node) (out []obst
 	return out
 }
 
+// canonical are Gemini CLI's names for the kinds of tools in the catalogue.
+var canonical = map[string]string{
+	"shell": shellTool, "read": "read_file", "write": "write_file", "mkdir": "write_file", "edit": "replace",
+	"patch": "replace", "delete": "replace", "move": "replace", "notebook": "replace", "list": "list_directory",
+	"glob": "glob", "grep": "grep_search", "fetch": "web_fetch", "search": "google_web_search",
+	"task": "invoke_agent", "skill": "activate_skill",
+}
+
 // toolName returns Gemini CLI's name for a tool of any agent; a server's is written
 // mcp__server__tool.
 func toolName(tool string) string {
 	if alias := aliases[tool]; alias != "" {
 		return alias
 	}
-	if slices.Contains(toolNames, tool) || strings.HasPrefix(tool, "mcp__") {
+	if slices.Contains(tables()["tools"], tool) || strings.HasPrefix(tool, "mcp__") {
 		return tool
 	}
 	t, _ := effect.Lookup(tool)
-	names := map[string]string{"shell": shellTool, "read": "read_file", "write": "write_file", "edit": "replace", "patch": "replace", "delete": "replace", "move": "replace", "notebook": "replace", "mkdir": "write_file",
-		"list": "list_directory", "glob": "glob", "grep": "grep_search", "fetch": "web_fetch", "search": "google_web_search", "task": "invoke_agent", "skill": "activate_skill"}
-	if name := names[t.Canonical]; name != "" {
+	if name := canonical[t.Canonical]; name != "" {
 		return name // also JiuwenSwarm's mcp_exec_command
 	}
 	if rest, ok := strings.CutPrefix(tool, "mcp_"); ok {
@@ -172,7 +175,8 @@ type asked struct {
 
 // question says the arguments: all of them, and each by itself.
 func (c *asked) question() obstat.Question {
-	q := obstat.Question{Tool: c.tool, Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()}, {Field: fieldSeen, Text: c.text}, {Field: fieldArgs, Text: c.text}}}
+	q := obstat.Question{Tool: c.tool, Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()},
+		{Field: fieldSeen, Text: c.text}, {Field: fieldArgs, Text: c.text}}}
 	for _, m := range c.args.Members {
 		if !m.Value.Is(tree.String) {
 			continue
@@ -181,19 +185,27 @@ func (c *asked) question() obstat.Question {
 		if !c.f.Wants(args) && !c.f.Wants(seen) {
 			continue
 		}
-		value := jsonx.Quote(m.Value.Str)
-		bare := value[1 : len(value)-1]
+		start := jsonx.Quote(m.Key) + ":"
+		bare := inner(m.Value.Str)
 		tail := bare
-		if at := strings.Index(c.text, "\x00"+jsonx.Quote(m.Key)+":\""); at >= 0 {
-			tail = c.text[at+len(jsonx.Quote(m.Key))+3:]
+		if at := strings.Index(c.text, "\x00"+start+`"`); at >= 0 {
+			tail = c.text[at+len(start)+2:]
 		}
-		q.Subjects = append(q.Subjects, obstat.Subject{Field: args, Text: tail}, obstat.Subject{Field: seen, Text: bare}, obstat.Subject{Field: seen, Text: tail})
+		q.Subjects = append(q.Subjects, obstat.Subject{Field: args, Text: tail}, obstat.Subject{Field: seen, Text: bare},
+			obstat.Subject{Field: seen, Text: tail})
 		for _, other := range c.spellings(m.Key, m.Value.Str) {
-			value := jsonx.Quote(other)
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: seen, Text: value[1 : len(value)-1]}, obstat.Subject{Field: fieldSeen, Text: strings.Replace(c.text, jsonx.Quote(m.Key)+":"+jsonx.Quote(m.Value.Str), jsonx.Quote(m.Key)+":"+value, 1)})
+			all := strings.Replace(c.text, start+jsonx.Quote(m.Value.Str), start+jsonx.Quote(other), 1)
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: seen, Text: inner(other)},
+				obstat.Subject{Field: fieldSeen, Text: all})
 		}
 	}
 	return q
+}
+
+// inner returns a text as JSON writes it between its quotes.
+func inner(text string) string {
+	quoted := jsonx.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // shown returns the call as explanations name it: its command, its file, or all arguments.
@@ -234,7 +246,8 @@ func (c *asked) spellings(key, text string) (out []string) {
 // checked asks the safety checkers, and about a build file that the call would edit.
 func (c *asked) checked(build string) obstat.Question {
 	text := c.tool + "\n" + c.text
-	q := obstat.Question{Tool: toolChecker, Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()}, {Field: fieldChecked, Text: text}}}
+	q := obstat.Question{Tool: toolChecker,
+		Subjects: []obstat.Subject{{Field: fieldShown, Text: c.shown()}, {Field: fieldChecked, Text: text}}}
 	if build != "" {
 		q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldBuild, Text: build})
 	}
@@ -242,10 +255,7 @@ func (c *asked) checked(build string) obstat.Question {
 	for i := range a.Effects {
 		switch e := &a.Effects[i]; e.Kind {
 		case effect.Read, effect.Write, effect.Delete:
-			if e.Harmless && e.Kind != effect.Read {
-				continue
-			}
-			if !slices.ContainsFunc(c.f.Call.Workspace(), func(root string) bool { return e.Real != "" && paths.Inside(root, e.Real) }) {
+			if (e.Kind == effect.Read || !e.Harmless) && !c.inWorkspace(e.Real) {
 				q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldOutside, Text: text})
 				return q
 			}
@@ -254,14 +264,12 @@ func (c *asked) checked(build string) obstat.Question {
 	return q
 }
 
-// editWords in a tool's name say that it edits.
-var editWords = []string{"write", "edit", "replace", "patch", "update", "create", "append", "save"}
-
 // buildFile returns the file that a call of an editing tool would change, if it says how a
 // project is built.
 func (c *asked) buildFile() string {
-	words := strings.FieldsFunc(strings.ToLower(c.tool), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
-	if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(editWords, w) }) {
+	words := strings.FieldsFunc(strings.ToLower(c.tool),
+		func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
+	if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(tables()["edit words"], w) }) {
 		return ""
 	}
 	for _, key := range []string{"file_path", "path", "filePath", "file"} {
@@ -269,9 +277,12 @@ func (c *asked) buildFile() string {
 		if n == nil || n.Is(tree.Null) {
 			continue
 		}
+		if !n.Is(tree.String) {
+			break
+		}
 		at := paths.Resolver{FS: c.f.World, Dir: c.f.Call.Dir}.Literal(strings.ReplaceAll(strings.TrimSpace(n.Str), `\`, "/"))
 		for _, p := range []string{at.Real, at.Abs, n.Str} {
-			if name := base(p); n.Is(tree.String) && p != "" && (slices.Contains(buildNames, name) || strings.HasPrefix(name, "Dockerfile.") || strings.HasPrefix(name, "Containerfile.") || slices.Contains(buildEnds, strings.ToLower(path.Ext(name)))) {
+			if p != "" && buildsProject(path.Base(p)) {
 				return p
 			}
 		}
@@ -280,19 +291,22 @@ func (c *asked) buildFile() string {
 	return ""
 }
 
-// The files that say how a project is built: by name, and by how names end.
-var (
-	buildNames = []string{"BUILD", "BUILD.bazel", "WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", ".blazerc", "Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "setup.py", "setup.cfg", "pyproject.toml", "go.mod", "go.sum", "Cargo.toml", "Cargo.lock", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "Dockerfile", "Containerfile"}
-	buildEnds  = []string{".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"}
-)
+// buildsProject tells whether a file of that name says how a project is built.
+func buildsProject(name string) bool {
+	return slices.Contains(tables()["build files"], name) ||
+		slices.Contains(tables()["build ends"], strings.ToLower(path.Ext(name))) ||
+		slices.ContainsFunc(tables()["build starts"], func(start string) bool { return strings.HasPrefix(name, start) })
+}
 
 // Outline returns the questions of any call to a tool.
 func (v *view) Outline(tool string) []obstat.Question {
 	name := v.toolName(tool)
 	subjects := []obstat.Subject{{Field: fieldSeen, Text: "{"}, {Field: fieldArgs, Text: "{"}}
-	key := map[string]string{shellTool: "command", "read_file": "file_path", "write_file": "file_path", "replace": "file_path", "list_directory": "dir_path", "web_fetch": "prompt"}[name]
+	key := map[string]string{shellTool: "command", "read_file": "file_path", "write_file": "file_path",
+		"replace": "file_path", "list_directory": "dir_path", "web_fetch": "prompt"}[name]
 	if key != "" {
-		subjects = append(subjects, obstat.Subject{Field: fieldArgs + "." + key}, obstat.Subject{Field: fieldSeen + "." + key})
+		subjects = append(subjects, obstat.Subject{Field: fieldArgs + "." + key},
+			obstat.Subject{Field: fieldSeen + "." + key})
 	}
 	subjects = append(subjects, obstat.Subject{Field: fieldCall, Text: name})
 	out := []obstat.Question{{Tool: name, Subjects: subjects}}
@@ -301,10 +315,9 @@ func (v *view) Outline(tool string) []obstat.Question {
 		for _, field := range []string{fieldDoubt, fieldRough, fieldRedirect, fieldUnparsed} {
 			more = append(more, obstat.Subject{Field: field, Text: "{"})
 		}
-		out = append(out, obstat.Question{Tool: name, Subjects: append(slices.Clone(subjects), obstat.Subject{Field: fieldSafe, Text: "{"})}, obstat.Question{Tool: name, Subjects: more})
+		out = append(out, obstat.Question{Tool: name,
+			Subjects: append(slices.Clone(subjects),
+				obstat.Subject{Field: fieldSafe, Text: "{"})}, obstat.Question{Tool: name, Subjects: more})
 	}
 	return out
 }
-
-// base returns the name of a program without its directory.
-func base(program string) string { return path.Base(program) }

@@ -39,6 +39,8 @@ type Options struct {
 	// about by its default: `read src` is about all tools, a rule about one. They are told as
 	// differences.
 	Loose bool
+	// Limit bounds the calls of one comparison; zero is 12,000.
+	Limit int
 }
 
 // Unsaid is a rule that could not be said.
@@ -65,16 +67,13 @@ func (l *line) sentence() string {
 	return l.text + " except " + strings.Join(l.except, ", ")
 }
 
-// limit bounds the calls of one comparison.
-const limit = 12_000
-
 // ToNative converts a policy. Without [Options.Loose] no call that was tried is freer in the result;
 // where that could not be reached, the Result says so in its Differences.
 func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &conversion{l: l, loose: o.Loose, out: &Result{V: 1, Unsaid: []Unsaid{}}}
+	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 12_000), out: &Result{V: 1, Unsaid: []Unsaid{}}}
 	c.say()
 	if err := c.prove(); err != nil {
 		return nil, err
@@ -120,6 +119,7 @@ func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
 type conversion struct {
 	l     *dialect.Loaded
 	loose bool
+	limit int
 	lines []line
 	deny  bool // for calls that no rule is about
 	// beside: the sentences stand beside others, so that an ask about everything has to be said.

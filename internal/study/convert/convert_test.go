@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -66,6 +67,8 @@ deny:
 	}
 }
 
+var limit = flag.Int("limit", 2_000, "how many calls a conversion is tried on; make test-long tries 12,000")
+
 // TestEveryDialect converts policies of all dialects. The result loads, every difference that is
 // told is one, and nothing is freer than it was.
 func TestEveryDialect(t *testing.T) {
@@ -88,7 +91,7 @@ func TestEveryDialect(t *testing.T) {
 			continue
 		}
 		l := load(t, which, name, string(f.Data), options)
-		res, err := convert.ToNative(l, nil)
+		res, err := convert.ToNative(l, &convert.Options{Limit: *limit})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

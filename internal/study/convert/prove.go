@@ -26,7 +26,7 @@ const (
 // before it have to be decided again; the last word has a search among all.
 func (c *conversion) prove() error {
 	for range maxSearches {
-		if err := c.compare(&diff.Options{Limit: limit, Readable: true}); err != nil || c.out.Differences.Looser == 0 {
+		if err := c.compare(&diff.Options{Limit: c.limit, Readable: true}); err != nil || c.out.Differences.Looser == 0 {
 			return err
 		}
 		searched, changed := c.out.Differences, false
@@ -43,7 +43,7 @@ func (c *conversion) prove() error {
 			return nil
 		}
 	}
-	return c.compare(&diff.Options{Limit: limit, Readable: true})
+	return c.compare(&diff.Options{Limit: c.limit, Readable: true})
 }
 
 // tighten takes out lines that allow more than the original, and adds lines for its asks and
@@ -241,7 +241,7 @@ func (c *conversion) builtin() {
 		for _, t := range texts {
 			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
 		}
-		if !c.settles(was.Regions, tight) || c.compare(&diff.Options{Limit: limit, Readable: true}) != nil || c.freer() > 0 {
+		if !c.settles(was.Regions, tight) || c.compare(&diff.Options{Limit: c.limit, Readable: true}) != nil || c.freer() > 0 {
 			c.lines, c.out.Differences = c.lines[:n], was
 		}
 	}

@@ -207,13 +207,13 @@ func (x *explainer) changeMode() []Change {
 	}
 	var out []Change
 	for _, mode := range slices.Sorted(maps.Keys(x.r.Program.Pipelines)) {
-		if mode == x.d.Mode || x.frees(x.r.Policy, mode) {
+		if mode == x.d.Mode {
 			continue
 		}
 		c := *x.r.Call
 		c.Mode = mode
 		d := x.r.Policy.Decide(&c, x.r.World)
-		if x.turns(d.Verdict) {
+		if x.turns(d.Verdict) && !x.frees(x.r.Policy, mode) {
 			out = append(out, Change{Kind: ChangeMode, Mode: mode, Verdict: d.Verdict, Words: "use mode " + string(mode)})
 		}
 	}
