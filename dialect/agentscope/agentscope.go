@@ -45,8 +45,10 @@ func (*Dialect) Name() string { return "agentscope" }
 // Info names the options, and the usual name of a context file.
 func (*Dialect) Info() dialect.Info {
 	return dialect.Info{Default: "permission_context.json", Options: []dialect.Option{
-		{Name: OptionReadOnly, Values: []string{"list", "effects"}, Doc: "a command is read-only by the document's list, or whenever the analysis proves it"},
-		{Name: OptionVersion, Values: []string{"document", "head"}, Doc: "the document's modes, or those of AgentScope 2.0.5 and later: read-only calls are allowed in every mode"},
+		{Name: OptionReadOnly, Values: []string{"list", "effects"},
+			Doc: "a command is read-only by the document's list, or whenever the analysis proves it"},
+		{Name: OptionVersion, Values: []string{"document", "head"},
+			Doc: "the document's modes, or those of AgentScope 2.0.5 and later: read-only calls are allowed in every mode"},
 		{Name: OptionTrusted, Doc: "MCP servers whose read-only hints count while the floor is on, comma separated"},
 	}}
 }
@@ -66,11 +68,12 @@ func (d *Dialect) Detect(f *dialect.File) dialect.Confidence {
 			return dialect.Sure
 		}
 	}
-	mode := root.Get("mode")
+	mode, named := root.Get("mode"), dialect.Named(d, f.Name)
+	alone := mode.Is(tree.String) && len(root.Members) == 1
 	switch {
-	case mode.Is(tree.String) && len(root.Members) == 1 && (strings.EqualFold(mode.Str, modeExplore) || dialect.Named(d, f.Name)):
+	case alone && (named || strings.EqualFold(mode.Str, modeExplore)):
 		return dialect.Sure
-	case mode.Is(tree.String) && len(root.Members) == 1 && slices.Contains(modeNames, strings.ToLower(mode.Str)) || dialect.Named(d, f.Name):
+	case named, alone && slices.Contains(modeNames, strings.ToLower(mode.Str)):
 		return dialect.Maybe
 	}
 	return dialect.No
@@ -87,10 +90,6 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	if r.Errs.Fatal() != nil {
 		return nil, r.Errs
 	}
-	params, err := json.Marshal(newParams(r, in))
-	if err != nil {
-		return nil, append(r.Errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: err.Error()})
-	}
 	return &obstat.Program{
 		Dialect:   "agentscope",
 		Mode:      obstat.Mode(r.mode),
@@ -102,7 +101,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 			obstat.FaceWrite:  {Tool: "Write", Field: "file_path"},
 			obstat.FaceDelete: {Tool: "Write", Field: "file_path"},
 		},
-		Params: params,
+		Params: dialect.Params(newParams(r, in)),
 	}, r.Errs
 }
 
@@ -118,7 +117,8 @@ func (d *Dialect) Library() *obstat.Library {
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
 			readOnlyName: dialect.Code(func(p *params) obstat.Predicate { return &toolset{*p, d.Tools} }),
 		},
-		Own: obstat.OwnTools("shell Bash command", "powershell PowerShell command", "read Read file_path", "write Write file_path",
+		Own: obstat.OwnTools("shell Bash command", "powershell PowerShell command", "read Read file_path",
+			"write Write file_path",
 			"edit,notebook,delete,mkdir Edit file_path", "patch,move Edit,Write file_path", "list,glob Glob path", "grep Grep path", "skill Skill -"),
 	}
 }

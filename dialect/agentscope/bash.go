@@ -1,12 +1,15 @@
 package agentscope
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -27,7 +30,8 @@ func (t *toolset) checkBash(f *obstat.Facts) obstat.Finding {
 	if t.readOnlyBash(f) {
 		return allow("read-only command is allowed")
 	}
-	for _, check := range []func(*obstat.Facts, *effect.Analysis) (note, part string){dangerousCommand, t.sedConstraints, t.dangerousPaths, dangerousRemoval} {
+	type check = func(*obstat.Facts, *effect.Analysis) (note, part string)
+	for _, check := range []check{dangerousCommand, t.sedConstraints, t.dangerousPaths, dangerousRemoval} {
 		if note, part := check(f, a); note != "" {
 			return safetyAsk(note, part)
 		}
@@ -110,12 +114,9 @@ func plainParam(s string) bool {
 	if !ok || len(s) < 2 || s[len(s)-1] != '}' {
 		return false
 	}
-	for _, r := range s[:len(s)-1] {
-		if r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s[:len(s)-1], func(r rune) bool {
+		return r != '_' && (r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
 }
 
 // dangerousCommand finds the commands that the document's program holds to be
@@ -140,27 +141,29 @@ func isDevice(p string) bool {
 	return strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/dev/fd/")
 }
 
+// danger names the dangerous pattern that a command is, "" for none.
 func danger(c *effect.Command) string {
-	switch p := c.Program; {
-	case p == "rm" && (hasFlag(c, 'r', "recursive") || hasFlag(c, 'R', "recursive")) && hasFlag(c, 'f', "force"):
+	p := c.Program
+	switch forced := hasFlag(c, 'f', "force"); {
+	case p == "rm" && forced && (hasFlag(c, 'r', "recursive") || hasFlag(c, 'R', "recursive")):
 		return "rm -rf"
 	case p == "rm" && (slices.Contains(c.Via, "sudo") || slices.Contains(c.Via, "doas")):
 		return "sudo rm"
-	case p == "dd", p == "fdisk", p == "format", p == "mkfs", strings.HasPrefix(p, "mkfs."):
+	case listed("dangerous programs", p) || strings.HasPrefix(p, "mkfs."):
 		return p
-	case p == "chmod" && hasWord(c, "777", "0777", "a+rwx", "ugo+rwx"):
+	case p == "chmod" && hasWord(c, "chmod 777"):
 		return "chmod 777"
 	case p == "chown" && hasFlag(c, 'R', "recursive"):
 		return "chown -R"
-	case p == "kill" && hasWord(c, "-9", "-KILL", "-SIGKILL", "--signal=KILL", "--signal=9") || p == "kill" && hasWord(c, "-s") && hasWord(c, "KILL", "9", "SIGKILL"):
+	case p == "kill" && (hasWord(c, "kill -9") || hasWord(c, "kill option") && hasWord(c, "kill -s")):
 		return "kill -9"
 	}
 	return ""
 }
 
-// hasWord tells whether one of the words is an argument of a command.
-func hasWord(c *effect.Command, words ...string) bool {
-	return slices.ContainsFunc(c.Args(), func(a shell.Word) bool { return slices.Contains(words, a.Text) })
+// hasWord tells whether an argument of a command is in a table.
+func hasWord(c *effect.Command, table string) bool {
+	return slices.ContainsFunc(c.Args(), func(a shell.Word) bool { return listed(table, a.Text) })
 }
 
 // hasFlag tells whether a command is given a short flag, alone or in a bundle,
@@ -181,39 +184,56 @@ func hasFlag(c *effect.Command, short byte, long string) bool {
 	return false
 }
 
-// movers are programs whose reads count as well: `cp ~/.ssh/id_rsa x` takes a key out of its
-// directory.
-var movers = []string{"rm", "mv", "cp", "chmod", "chown", "chgrp", "touch", "ln", "sed", "mkdir", "rmdir"}
-
 // dangerousPaths finds targets in the document's table. Without the floor these
 // are the targets of redirections and of the document's eleven commands.
 func (t *toolset) dangerousPaths(f *obstat.Facts, a *effect.Analysis) (note, part string) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if !t.Bare && e.Kind == effect.Delete && e.Target().Below && paths.Inside(e.Path, f.Call.Dir) {
-			return "safety check: removes the directory that it works in, with all that is in it", e.Raw
-		}
-		if !t.Bare && e.Kind == effect.Delete && (e.Tags.Has(effect.Found) || e.Named()) && findsDangerous(e.Target(), f.Call.Dir) {
-			return "safety check: dangerous file or directory among those that a search finds and removes", text(a, e.Span)
-		}
-		if t.Bare && !e.Tags.Has(effect.Redirect) && (!slices.Contains(movers, e.Program) || e.Command >= 0 && len(a.Commands[e.Command].Via) > 0) {
-			continue
-		}
-		at := e.Path
-		if at == "" && !t.Bare {
-			at = e.Raw // `~other/.bashrc`, or after a cd to a place that is not known
-		}
-		if at == "" || e.Kind == effect.Read && !slices.Contains(movers, e.Program) && !e.Tags.Has(effect.Redirect) {
-			continue
-		}
-		switch e.Kind {
-		case effect.Read, effect.Write, effect.Delete, effect.System:
-			if dangerous(at) || !t.Bare && (e.Real != "" && dangerous(e.Real) || e.Reaches(dangerousFiles, dangerousDirs) != "") {
-				return "safety check: dangerous file or directory in bash command", e.Raw
+		if !t.Bare && e.Kind == effect.Delete {
+			switch {
+			case e.Target().Below && paths.Inside(e.Path, f.Call.Dir):
+				return "safety check: removes the directory that it works in, with all that is in it", e.Raw
+			case (e.Tags.Has(effect.Found) || e.Named()) && findsDangerous(e.Target(), f.Call.Dir):
+				return "safety check: dangerous file or directory among those that a search finds and removes", text(a, e.Span)
 			}
+		}
+		if t.looksAt(a, e) && t.dangerousTarget(e) {
+			return "safety check: dangerous file or directory in bash command", e.Raw
 		}
 	}
 	return "", ""
+}
+
+// looksAt tells whether the target of an effect is held to the table: that of a change, of a redirect, and of
+// a mover that only reads it, since `cp ~/.ssh/id_rsa x` takes a key out of its directory. The bare document
+// looks at no other commands, nor inside wrappers.
+func (t *toolset) looksAt(a *effect.Analysis, e *effect.Effect) bool {
+	moves, redirect := listed("movers", e.Program), e.Tags.Has(effect.Redirect)
+	wrapped := e.Command >= 0 && len(a.Commands[e.Command].Via) > 0
+	if t.Bare && !redirect && (!moves || wrapped) {
+		return false
+	}
+	switch e.Kind {
+	case effect.Read:
+		return moves || redirect
+	case effect.Write, effect.Delete, effect.System:
+		return true
+	}
+	return false
+}
+
+// dangerousTarget tells whether an effect touches a path of the table; with the floor on, also one that
+// links lead to, that a pattern may be, or that is known by its text alone, `~other/.bashrc`.
+func (t *toolset) dangerousTarget(e *effect.Effect) bool {
+	if t.Bare {
+		return e.Path != "" && dangerous(e.Path)
+	}
+	at := cmp.Or(e.Path, e.Raw)
+	if at == "" {
+		return false
+	}
+	reached := e.Reaches(tables()["dangerous files"], tables()["dangerous dirs"]) != ""
+	return dangerous(at) || e.Real != "" && dangerous(e.Real) || reached
 }
 
 // findsDangerous tells whether files that a search removes may be in the document's table: those of
@@ -227,7 +247,7 @@ func findsDangerous(set paths.Set, dir string) bool {
 	if set.Below || strings.Trim(last.Text, anyName) == "" {
 		return paths.Inside(place, dir)
 	}
-	for _, name := range slices.Concat(dangerousFiles, dangerousDirs) {
+	for _, name := range slices.Concat(tables()["dangerous files"], tables()["dangerous dirs"]) {
 		if last.Meets(paths.Set{Text: path.Base(name)}) {
 			return true
 		}
@@ -241,29 +261,24 @@ var anyName = string([]rune{paths.AnyText, paths.AnyName, paths.OneChar, paths.V
 // dangerousRemoval finds removals of the root, of a directory in it, of the home directory,
 // and of everything at once.
 func dangerousRemoval(f *obstat.Facts, a *effect.Analysis) (note, part string) {
-	home := ""
-	if f.World != nil {
-		home, _ = f.World.Home("")
-	}
+	home := dialect.Home(f.World)
 	for i := range a.Effects {
 		e := &a.Effects[i]
-		if e.Kind != effect.Delete || e.Path == "" && e.Raw == "" {
-			continue
-		}
-		if everything(e.Raw) || e.Raw == "~root" || e.Path != "" && (path.Dir(e.Path) == "/" || e.Path == path.Clean(home) && home != "" || path.Base(e.Path) == "*") {
+		if e.Kind == effect.Delete && (e.Path+e.Raw != "") && (vital(e.Path, home) || everything(e.Raw) || e.Raw == "~root") {
 			return "safety check: dangerous removal of critical system path", e.Raw
 		}
 	}
 	return "", ""
 }
 
+// vital tells whether a path is the root, a directory in it, the home directory or all of a directory.
+func vital(p, home string) bool {
+	return p != "" && (path.Dir(p) == "/" || home != "" && p == path.Clean(home) || path.Base(p) == "*")
+}
+
 func everything(raw string) bool {
 	return raw == "*" || strings.HasSuffix(raw, "/*")
 }
-
-// filesystem are the commands that ACCEPT_EDITS lets act on working
-// directories.
-var filesystem = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
 // staysInside tells whether the command runs nothing but filesystem commands
 // and every path it touches is in a working directory.
@@ -275,7 +290,9 @@ func (t *toolset) staysInside(f *obstat.Facts, a *effect.Analysis) bool {
 		return false
 	}
 	for i := range a.Commands {
-		if c := &a.Commands[i]; len(c.Words) > 0 && (!slices.Contains(filesystem, c.Program) || c.Path != c.Program || len(c.Via)+len(c.Env) > 0) {
+		c := &a.Commands[i]
+		plain := c.Path == c.Program && len(c.Via)+len(c.Env) == 0
+		if len(c.Words) > 0 && !(plain && listed("filesystem", c.Program)) {
 			return false
 		}
 	}

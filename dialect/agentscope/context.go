@@ -36,10 +36,6 @@ const stateKey = "permission_context"
 // contents that match.
 const ownField = "$rule"
 
-func field(name string, required bool, kinds ...tree.Kind) tree.Field {
-	return tree.Field{Name: name, Required: required, Kinds: kinds}
-}
-
 // read reads the context and reports everything that is wrong with it.
 func (r *reader) read(f *dialect.File) {
 	r.mode, r.rules, r.contents = modeDefault, map[string][]obstat.Rule{}, map[string][]string{}
@@ -50,14 +46,15 @@ func (r *reader) read(f *dialect.File) {
 	if inner := root.Get(stateKey); inner.Is(tree.Object) {
 		for _, m := range root.Members {
 			if slices.Contains(contextKeys, m.Key) {
-				r.Fail(m.KeyNode, obstat.CodeConflict, "move it into "+stateKey, "%q stands beside %q, where it is not read", m.Key, stateKey)
+				r.Fail(m.KeyNode, obstat.CodeConflict, "move it into "+stateKey, "%q stands beside %q, where it is not read",
+					m.Key, stateKey)
 			}
 		}
 		root = inner
 	}
-	fields := []tree.Field{field("mode", false)}
+	fields := []tree.Field{dialect.Key("mode")}
 	for _, key := range contextKeys[1:] {
-		fields = append(fields, field(key, false, tree.Object))
+		fields = append(fields, dialect.Key(key, tree.Object))
 	}
 	r.Fields(root, fields...)
 	if n := root.Get("mode"); n != nil {
@@ -76,7 +73,7 @@ func (r *reader) directories(n *tree.Node) {
 		return
 	}
 	for _, m := range n.Members {
-		r.Fields(m.Value, field("path", true, tree.String), field("source", true, tree.String))
+		r.Fields(m.Value, dialect.Needed("path", tree.String), dialect.Needed("source", tree.String))
 		if v := m.Value.Get("path"); v.Is(tree.String) && v.Str != m.Key {
 			r.Warn(v, obstat.CodeNoEffect, "", "the directory is the key %q; the path %q beside it is not read", m.Key, v.Str)
 		}
@@ -105,8 +102,8 @@ func (r *reader) bucket(v obstat.Verdict, n *tree.Node) {
 func (r *reader) rule(v obstat.Verdict, tool string, n *tree.Node) {
 	source, content := n.Get("source"), n
 	if !n.Is(tree.String) {
-		r.Fields(n, field("tool_name", true, tree.String), field("rule_content", true, tree.String, tree.Null),
-			field("behavior", true, tree.String), field("source", true, tree.String))
+		r.Fields(n, dialect.Needed("tool_name", tree.String), dialect.Needed("rule_content", tree.String, tree.Null),
+			dialect.Needed("behavior", tree.String), dialect.Needed("source", tree.String))
 		r.misplaced(v.String(), tool, n)
 		content = n.Get("rule_content")
 	}
@@ -145,7 +142,8 @@ func (r *reader) misplaced(bucket, tool string, n *tree.Node) {
 		if _, err := obstat.ParseVerdict(v.Str); err != nil && v.Str != "passthrough" {
 			r.Fail(v, obstat.CodeBadValue, "", "behavior is %q, not allow, deny or ask", v.Str)
 		} else {
-			r.Warn(v, obstat.CodeConflict, "", "a rule with behavior %q stands in %s_rules, and there it means %[2]s", v.Str, bucket)
+			r.Warn(v, obstat.CodeConflict, "", "a rule with behavior %q stands in %s_rules, and there it means %[2]s", v.Str,
+				bucket)
 		}
 	}
 	if v := n.Get("tool_name"); v.Is(tree.String) && v.Str != tool {

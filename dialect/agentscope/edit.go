@@ -1,6 +1,7 @@
 package agentscope
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/obstat/obstat"
@@ -19,11 +20,7 @@ func (*Dialect) AddRule(f *dialect.File, offer *obstat.Offer) ([]byte, error) {
 	if !r.Whole() {
 		content = r.Pattern.Text
 	}
-	source := r.Layer
-	if source == "" {
-		source = "suggested"
-	}
-	behavior := r.Verdict.String()
+	source, behavior := cmp.Or(r.Layer, "suggested"), r.Verdict.String()
 	value := jsonx.Object{
 		{Key: "tool_name", Value: r.Tool.Text}, {Key: "rule_content", Value: content},
 		{Key: "behavior", Value: behavior}, {Key: "source", Value: source},

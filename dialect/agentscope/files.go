@@ -1,41 +1,32 @@
 package agentscope
 
 import (
+	_ "embed"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/paths"
 )
 
-// dangerousFiles and dangerousDirs are the table "Dangerous Path Protection" of
-// the document, with the additions of its program.
-var (
-	dangerousFiles = []string{
-		".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile",
-		".gitconfig", ".gitmodules",
-		"id_rsa", "id_ed25519",
-		".netrc", ".npmrc", ".pypirc",
-		".env", ".envrc", ".env.local", ".env.development", ".env.development.local", ".env.test", ".env.test.local",
-		".env.staging", ".env.production", ".env.production.local",
-	}
-	dangerousDirs = []string{".git", ".ssh", ".claude", ".vscode", ".idea", ".aws", ".kube"}
-)
+//go:embed tables.txt
+var tablesText string
+
+// tables are the lists of the document and of its program.
+var tables = sync.OnceValue(func() map[string][]string { return dialect.Tables(tablesText) })
+
+// listed tells whether a word is in one of the tables.
+func listed(table, word string) bool { return slices.Contains(tables()[table], word) }
 
 // dangerous tells whether a path, absolute and clean, is in the table; capitals
 // do not matter, for file systems on which they do not.
 func dangerous(p string) bool {
 	p = strings.ToLower(p)
-	if slices.Contains(dangerousFiles, path.Base(p)) {
-		return true
-	}
-	for seg := range strings.SplitSeq(p, "/") {
-		if slices.Contains(dangerousDirs, seg) {
-			return true
-		}
-	}
-	return false
+	return listed("dangerous files", path.Base(p)) ||
+		slices.ContainsFunc(strings.Split(p, "/"), func(dir string) bool { return listed("dangerous dirs", dir) })
 }
 
 func resolver(f *obstat.Facts) paths.Resolver { return paths.Resolver{FS: f.World, Dir: f.Call.Dir} }

@@ -18,14 +18,13 @@ import (
 // floor on they are the narrowest rules that a person would have written, and one that
 // would grant an interpreter, a shell or a wrapper, or that would not settle this very
 // call, is left out.
-func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, dec *obstat.Decision) (out []obstat.Offer) {
+func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
+	dec *obstat.Decision) (out []obstat.Offer) {
 	add := func(tool string, contents ...string) {
 		for _, content := range contents {
 			rule := ruleOf(d.Tools, tool, content, obstat.Allow)
 			rule.Layer = "suggested"
-			if !slices.ContainsFunc(out, func(o obstat.Offer) bool { return o.Text == rule.Source }) {
-				out = append(out, obstat.Offer{Rule: rule, List: "allow", Scope: "always", Text: rule.Source})
-			}
+			out = dialect.AddOffer(out, "allow", rule, rule.Source)
 		}
 	}
 	f := &obstat.Facts{Call: call, World: world}
@@ -82,7 +81,8 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		}
 		one := *f.Call
 		one.Input, _ = json.Marshal(map[string]string{"command": c.Text})
-		if c.Text == "" || !c.Known || len(c.Words) < 2 && !runsProject(a, i) || strings.Contains(c.Text, "\n") || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
+		sayable := c.Text != "" && c.Known && !strings.Contains(c.Text, "\n") && (len(c.Words) > 1 || runsProject(a, i))
+		if !sayable || l.Policy.Decide(&one, f.World).Verdict == obstat.Allow {
 			continue
 		}
 		if len(c.Words) > 1 && subcommand.MatchString(c.Words[1].Text) && !touches(a, i, c.Words[1].Text) {
@@ -92,7 +92,8 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		out = append(out, c.Text+":*")
 	}
 	src := strings.TrimSpace(a.Source)
-	if !slices.ContainsFunc(out, func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }) && strings.Contains(src, " ") && !strings.Contains(src, "\n") {
+	begins := func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }
+	if !slices.ContainsFunc(out, begins) && strings.Contains(src, " ") && !strings.Contains(src, "\n") {
 		out = append(out, src+":*")
 	}
 	return out
@@ -100,14 +101,20 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 
 // runsProject tells whether a command runs code of the project, as a build or a test does.
 func runsProject(a *effect.Analysis, command int) bool {
-	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Command == command && e.Kind == effect.Code })
+	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool {
+		return e.Command == command &&
+			e.Kind == effect.Code
+	})
 }
 
 var subcommand = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // touches tells whether a word of a command is a path that it reads or changes.
 func touches(a *effect.Analysis, command int, word string) bool {
-	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Command == command && e.Raw == word && e.Path != "" })
+	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool {
+		return e.Command == command && e.Raw == word &&
+			e.Path != ""
+	})
 }
 
 // suggest returns the contents of the rules that generate_suggestions proposes.
@@ -162,14 +169,6 @@ func below(dir string) string {
 	return strings.TrimRight(dir, `/\`) + "/**"
 }
 
-// safeEnv are the variables that may stand before a command without taking its
-// suggestion away.
-var safeEnv = []string{"NODE_ENV", "PYTHONUNBUFFERED", "RUST_LOG", "LANG", "TERM", "NO_COLOR", "FORCE_COLOR", "DEBUG", "VERBOSE", "CI", "PATH", "HOME",
-	"USER", "SHELL", "EDITOR", "PAGER", "TZ", "LC_ALL", "LC_CTYPE", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE"}
-
-// unsuggested are commands that need no rule.
-var unsuggested = []string{"echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep", "tee"}
-
 // maxSuggestions is how many parts of a command get a suggestion.
 const maxSuggestions = 5
 
@@ -218,7 +217,7 @@ func scripts(cmd string) []*shell.Script {
 // before it.
 func prefix(c *shell.Command, before string) (string, bool) {
 	for _, a := range c.Assigns {
-		if !slices.Contains(safeEnv, a.Name) {
+		if !listed("safe variables", a.Name) {
 			return "", false
 		}
 	}
@@ -226,7 +225,7 @@ func prefix(c *shell.Command, before string) (string, bool) {
 	if f := strings.Fields(before); len(f) > 0 && f[len(f)-1] == "time" && plainWord(name) {
 		return "time " + name + ":*", true // the document takes time for a program
 	}
-	if slices.Contains(unsuggested, strings.ToLower(name)) {
+	if listed("unsuggested", strings.ToLower(name)) {
 		return "", false
 	}
 	for _, w := range c.Words[1:] {

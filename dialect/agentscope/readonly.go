@@ -103,7 +103,7 @@ func everyListed(a *effect.Analysis) bool {
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		some = some || len(c.Words) > 0
-		if len(c.Words) == 0 || listed(c) || c.ReadOnly && (slices.Contains(neutral, c.Path) || inSubstitution(a, c.Span)) {
+		if len(c.Words) == 0 || inList(c) || c.ReadOnly && (listed("neutral", c.Path) || inSubstitution(a, c.Span)) {
 			continue
 		}
 		return false
@@ -111,15 +111,9 @@ func everyListed(a *effect.Analysis) bool {
 	return some
 }
 
-// neutral are builtins that only set up or test other commands: the list does not name them,
-// nor does the original hold them to be commands.
-var neutral = []string{"export", "declare", "typeset", "local", "readonly", "unset", "["}
-
-// plainCommands do the same whatever variables are set for them.
-var plainCommands = []string{"echo", "cat", "ls", "pwd", "cd", "true", "false", "printf", "grep"}
-
-func listed(c *effect.Command) bool {
-	if c.Path != c.Program || len(c.Env) > 0 && !slices.Contains(plainCommands, c.Program) {
+// inList tells whether a command is in the document's list.
+func inList(c *effect.Command) bool {
+	if c.Path != c.Program || len(c.Env) > 0 && !listed("plain", c.Program) {
 		return false // another program may have that name, or be made to behave otherwise
 	}
 	return slices.ContainsFunc(readOnlyList()[c.Program], func(entry []string) bool {

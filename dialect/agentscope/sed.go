@@ -1,6 +1,7 @@
 package agentscope
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -90,19 +91,17 @@ func suffix(s string) bool {
 
 // dangerousWithin tells whether a file's name holds that of a dangerous one.
 func dangerousWithin(name string) bool {
-	for _, f := range dangerousFiles {
-		if strings.Contains(name, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tables()["dangerous files"], func(f string) bool { return strings.Contains(name, f) })
 }
 
 func bareScript(s string, quiet bool) bool {
 	if quiet && strings.HasSuffix(s, "p") && strings.Trim(s[:len(s)-1], "0123456789,") == "" && len(s) > 1 {
 		return true
 	}
-	if strings.ContainsAny(s, "{}!") || strings.Contains(s, "#") && !strings.HasPrefix(s, "s#") || len(s) < 2 || s[0] != 's' || !strings.ContainsRune("/|#", rune(s[1])) {
+	if len(s) < 2 || s[0] != 's' || !strings.ContainsRune("/|#", rune(s[1])) {
+		return false
+	}
+	if strings.ContainsAny(s, "{}!") || strings.Contains(s, "#") && s[1] != '#' {
 		return false
 	}
 	parts := strings.Split(s[2:], s[1:2])

@@ -107,7 +107,8 @@ func (t *toolset) declared(c *obstat.Call) (dialect.Tool, bool) {
 func (t *toolset) checkDeclared(name string, d dialect.Tool) obstat.Finding {
 	switch {
 	case d.Check != nil:
-		return obstat.Finding{Pass: d.Check.Pass, Verdict: d.Check.Verdict, Safety: d.Check.Safety, Note: "the tool's own check"}
+		return obstat.Finding{Pass: d.Check.Pass, Verdict: d.Check.Verdict, Safety: d.Check.Safety,
+			Note: "the tool's own check"}
 	case d.Kind == "mcp" && d.ReadOnly && t.believes(name, d):
 		return allow("the MCP server says that the tool only reads")
 	case d.Kind == "mcp":
