@@ -1,8 +1,11 @@
 package opencode
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -12,29 +15,48 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
+// A Board has the requests that opencode's clients list and answer: an [Instance], or a server
+// with the requests of many agents.
+type Board interface {
+	// Listed returns the requests of a directory that wait, oldest first; "" is any directory.
+	Listed(ctx context.Context, directory string) ([]Request, error)
+	// Answer answers a request, or returns a [NotFoundError].
+	Answer(ctx context.Context, to Target, reply Reply, message string) error
+	// Subscribe returns a subscription to all events from now on.
+	Subscribe() *Subscription
+}
+
+// A Target names a request. It is not found where it is of another directory or session; "" is
+// any.
+type Target struct{ ID, Session, Directory string }
+
 // HandlerOptions are for [NewHandler]; nil means the zero value.
 type HandlerOptions struct {
 	// Heartbeat is how often a quiet stream of events says that it is alive.
 	// Zero: ten seconds.
 	Heartbeat time.Duration
+	// Fail writes an error of the board; nil: as the program does.
+	Fail func(w http.ResponseWriter, err error)
 }
 
-// maxBody bounds the body of a reply.
-const maxBody = 64 << 10
+// maxBody bounds the body of a reply, and writeLimit the time that one write to a stream takes.
+const (
+	maxBody    = 64 << 10
+	writeLimit = 10 * time.Second
+)
 
 // NewHandler returns the part of opencode's HTTP surface that is about
 // permissions:
 //
 //	GET  /permission                               the requests that wait
-//	POST /permission/{requestID}/reply             {"reply", "message"}
-//	POST /session/{sessionID}/permissions/{id}     {"response"}, the older form
+//	POST /permission/{id}/reply                    {"reply", "message"}
+//	POST /session/{session}/permissions/{id}       {"response"}, the older form
 //	GET  /event                                    a stream of events
 //
-// Who may speak to it is for the server to say that mounts it. A reply has to
-// come as JSON and not from a page of another site, which a browser would send
-// along with whatever lets its user in.
-func NewHandler(i *Instance, opts *HandlerOptions) http.Handler {
-	h := &handler{in: i}
+// The server that mounts it says who may speak to it. A reply has to come as JSON and not from a
+// page of another site: a browser would send its user's cookie along.
+func NewHandler(b Board, opts *HandlerOptions) http.Handler {
+	h := &handler{board: b}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -43,71 +65,58 @@ func NewHandler(i *Instance, opts *HandlerOptions) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /permission", h.list)
-	mux.HandleFunc("POST /permission/{requestID}/reply", h.reply)
-	mux.HandleFunc("POST /session/{sessionID}/permissions/{requestID}", h.respond)
+	mux.HandleFunc("POST /permission/{id}/reply", h.answer("reply"))
+	mux.HandleFunc("POST /session/{session}/permissions/{id}", h.answer("response"))
 	mux.HandleFunc("GET /event", h.events)
 	return mux
 }
 
 type handler struct {
-	in   *Instance
-	opts HandlerOptions
-}
-
-// elsewhere tells whether a request is for another instance: one of another
-// directory, where nothing is found.
-func (h *handler) elsewhere(r *http.Request) bool {
-	dir := r.URL.Query().Get("directory")
-	return dir != "" && dir != h.in.opts.Directory
+	board Board
+	opts  HandlerOptions
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
-	out := []Request{}
-	if !h.elsewhere(r) {
-		pending, err := h.in.Pending(r.Context())
-		if err != nil {
-			writeError(w, http.StatusInternalServerError, "UnknownError", map[string]string{"message": err.Error()})
+	pending, err := h.board.Listed(r.Context(), r.URL.Query().Get("directory"))
+	if err != nil {
+		h.fail(w, err, http.StatusInternalServerError)
+		return
+	}
+	writeJSON(w, http.StatusOK, append([]Request{}, pending...))
+}
+
+// answer reads a reply from a field of the body and gives it.
+func (h *handler) answer(field string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		to := Target{r.PathValue("id"), r.PathValue("session"), r.URL.Query().Get("directory")}
+		if status, msg := refused(r); status != 0 {
+			writeError(w, status, "BadRequest", map[string]string{"message": msg})
 			return
 		}
-		out = append(out, pending...)
-	}
-	writeJSON(w, http.StatusOK, out)
-}
-
-func (h *handler) reply(w http.ResponseWriter, r *http.Request) {
-	h.answer(w, r, "", "reply")
-}
-
-func (h *handler) respond(w http.ResponseWriter, r *http.Request) {
-	h.answer(w, r, r.PathValue("sessionID"), "response")
-}
-
-// answer reads a reply from a field of the body and gives it. Where a session is
-// named the request has to be its own.
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, session, field string) {
-	id := r.PathValue("requestID")
-	if status, msg := refused(r); status != 0 {
-		writeError(w, status, "BadRequest", map[string]string{"message": msg})
-		return
-	}
-	reply, message, err := readReply(r, field)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, "BadRequest", map[string]string{"message": err.Error()})
-		return
-	}
-	if h.elsewhere(r) {
-		err = &NotFoundError{RequestID: id}
-	} else {
-		err = h.in.ReplyIn(r.Context(), session, id, reply, message)
-	}
-	var missing *NotFoundError
-	switch {
-	case errors.As(err, &missing):
-		writeError(w, http.StatusNotFound, "PermissionNotFoundError", map[string]string{"requestID": id, "message": missing.Error()})
-	case err != nil:
-		writeError(w, http.StatusBadRequest, "BadRequest", map[string]string{"message": err.Error()})
-	default:
+		reply, message, err := readReply(r, field)
+		if err != nil {
+			writeError(w, http.StatusBadRequest, "BadRequest", map[string]string{"message": err.Error()})
+			return
+		}
+		if err := h.board.Answer(r.Context(), to, reply, message); err != nil {
+			h.fail(w, err, http.StatusBadRequest)
+			return
+		}
 		writeJSON(w, http.StatusOK, true)
+	}
+}
+
+// fail writes an error of the board.
+func (h *handler) fail(w http.ResponseWriter, err error, status int) {
+	var missing *NotFoundError
+	switch name := map[int]string{http.StatusBadRequest: "BadRequest"}[status]; {
+	case h.opts.Fail != nil:
+		h.opts.Fail(w, err)
+	case errors.As(err, &missing):
+		writeError(w, http.StatusNotFound, "PermissionNotFoundError", map[string]string{"requestID": missing.RequestID,
+			"message": missing.Error()})
+	default:
+		writeError(w, status, cmp.Or(name, "UnknownError"), map[string]string{"message": err.Error()})
 	}
 }
 
@@ -132,7 +141,8 @@ func readReply(r *http.Request, field string) (Reply, string, error) {
 		return "", "", errors.New("the body is too large")
 	}
 	n, problems := jsonx.Parse(data, jsonx.Options{})
-	problems = append(problems, n.Check(tree.Field{Name: field, Kinds: []tree.Kind{tree.String}, Required: true}, tree.Field{Name: "message", Kinds: []tree.Kind{tree.String}})...)
+	texts := []tree.Kind{tree.String}
+	problems = append(problems, n.Check(tree.Field{Name: field, Kinds: texts, Required: true}, tree.Field{Name: "message", Kinds: texts})...)
 	if tree.Fatal(problems) {
 		return "", "", problems[0]
 	}
@@ -146,6 +156,14 @@ func readReply(r *http.Request, field string) (Reply, string, error) {
 	return Reply(n.Get(field).Str), message, nil
 }
 
+// Check returns an error for a reply that is none.
+func (r Reply) Check() error {
+	if r != Once && r != Always && r != Reject {
+		return fmt.Errorf("a reply is once, always or reject, not %q", r)
+	}
+	return nil
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -155,7 +173,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	w.Write(body) // whoever is gone does not read an error either
+	_, _ = w.Write(body) // a client that is gone reads no error
 }
 
 // writeError writes an error as the program does: its name and its fields.
@@ -174,12 +192,11 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-cache, no-transform")
 	head.Set("X-Accel-Buffering", "no")
 	head.Set("X-Content-Type-Options", "nosniff")
-	sub := h.in.Subscribe()
+	sub := h.board.Subscribe()
 	defer sub.Cancel()
 	beat := time.NewTicker(h.opts.Heartbeat)
 	defer beat.Stop()
 	ctl := http.NewResponseController(w)
-	ctl.SetWriteDeadline(time.Time{}) // a stream has no end; a server without deadlines has none to lift
 	send := func(e Event) bool {
 		if e.ID == "" {
 			e.ID = newEventID()
@@ -188,14 +205,16 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return false
 		}
+		_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit)) // a server without deadlines has none to set
 		_, err = w.Write(append(append([]byte("data: "), data...), "\n\n"...))
 		return err == nil && ctl.Flush() == nil
 	}
+	dir := r.URL.Query().Get("directory")
 	ok := send(Event{Type: "server.connected", Properties: struct{}{}})
 	for ok {
 		select {
 		case e, open := <-sub.Events():
-			ok = open && (h.elsewhere(r) || send(e))
+			ok = open && (dir != "" && dir != e.dir || send(e))
 		case <-beat.C:
 			ok = send(Event{Type: "server.heartbeat", Properties: struct{}{}})
 		case <-r.Context().Done():

@@ -119,11 +119,14 @@ type Instance struct {
 	opts Options
 	gate *gate.Gate
 
+	events Events // asks and replies, in the order in which they happened
+
 	mu     sync.Mutex
 	closed bool
 	refs   map[string]*ToolRef // of requests that wait
-	subs   map[*Subscription]struct{}
 }
+
+var _ Board = (*Instance)(nil)
 
 // Open returns an instance without requests.
 func Open(ctx context.Context, opts Options) (*Instance, error) {
@@ -143,7 +146,7 @@ func Open(ctx context.Context, opts Options) (*Instance, error) {
 	if opts.User == "" {
 		opts.User = "user"
 	}
-	i := &Instance{opts: opts, refs: map[string]*ToolRef{}, subs: map[*Subscription]struct{}{}}
+	i := &Instance{opts: opts, refs: map[string]*ToolRef{}}
 	g := opts.Gate
 	g.Approval.Settled = i.settled
 	if g.Approval.Timeout == 0 {
@@ -184,7 +187,8 @@ func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 	case r != nil:
 		i.refs[r.ID] = req.Tool
 		shown := i.show(r, req.Tool)
-		i.publish(Event{Type: EventAsked, Properties: shown})
+		asked, _ := EventOf(r, shown)
+		i.events.Publish(asked)
 		return &Wait{Request: shown, in: i, id: r.ID}, nil
 	case err != nil:
 		return nil, err
@@ -280,18 +284,33 @@ func (i *Instance) Pending(ctx context.Context) ([]Request, error) {
 	return out, err
 }
 
+// Listed returns the requests that wait, none for another directory than the instance's.
+func (i *Instance) Listed(ctx context.Context, directory string) ([]Request, error) {
+	if directory != "" && directory != i.opts.Directory {
+		return nil, nil
+	}
+	return i.Pending(ctx)
+}
+
+// Subscribe returns a subscription to all events from now on.
+func (i *Instance) Subscribe() *Subscription { return i.events.Subscribe() }
+
 // Reply answers a request, the first reply wins. A rejection takes the other
 // requests of the session with it, and only the request that was answered gets
 // the words. "Always" is remembered and answers those requests of the session
 // that it covers.
 func (i *Instance) Reply(ctx context.Context, id string, reply Reply, message string) error {
-	return i.ReplyIn(ctx, "", id, reply, message)
+	return i.Answer(ctx, Target{ID: id}, reply, message)
 }
 
-// ReplyIn is Reply for a request of one session, or of any if none is named.
-func (i *Instance) ReplyIn(ctx context.Context, session, id string, reply Reply, message string) error {
-	if reply != Once && reply != Always && reply != Reject {
-		return fmt.Errorf("a reply is once, always or reject, not %q", reply)
+// Answer is Reply for a request of one session and directory, or of any if none is named.
+func (i *Instance) Answer(ctx context.Context, to Target, reply Reply, message string) error {
+	id, session := to.ID, to.Session
+	if err := reply.Check(); err != nil {
+		return err
+	}
+	if to.Directory != "" && to.Directory != i.opts.Directory {
+		return &NotFoundError{id}
 	}
 	all, err := i.requests(ctx)
 	if err != nil {
@@ -349,17 +368,14 @@ func (i *Instance) cover(ctx context.Context, session string) error {
 
 // settled tells the subscriptions how a request ended.
 func (i *Instance) settled(r *approval.Request) {
-	reply := Reject
-	if r.State == approval.Approved {
-		if reply = Once; r.Agreed().Words == string(Always) || r.Agreed().Offer > 0 {
-			reply = Always
-		}
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.refs, r.ID)
-	if r.State != approval.Canceled && r.Call.Dir == i.opts.Directory { // nobody is told of what was taken back
-		i.publish(Event{Type: EventReplied, Properties: Replied{r.Call.Session, shownID(r.ID), reply}})
+	if r.State == approval.Canceled || r.Call.Dir != i.opts.Directory {
+		return // the program says nothing of an ask that was taken back
+	}
+	if replied, ok := EventOf(r, Request{ID: shownID(r.ID)}); ok {
+		i.events.Publish(replied)
 	}
 }
 
@@ -375,11 +391,7 @@ func (i *Instance) Close(ctx context.Context) error {
 			err = errors.Join(err, aerr)
 		}
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for s := range i.subs {
-		i.drop(s)
-	}
+	i.events.Close()
 	i.gate.Close()
 	return err
 }

@@ -67,26 +67,21 @@ type evaluatedAll struct {
 }
 
 func authzenRoutes() []route {
-	stringly := func(rt route) route {
-		rt.wrong = "application/json"
-		return rt
-	}
-	accepted := func(rt route) route {
-		rt.status = http.StatusAccepted
-		return rt
-	}
-	return []route{
-		stringly(face("POST", "/access/v1/evaluation", "AuthZEN: may the subject do this", reflect.TypeFor[evaluation](), reflect.TypeFor[evaluated](), agents|people, (*Server).serveEvaluation)),
-		stringly(face("POST", "/access/v1/evaluations", "AuthZEN: several at once", reflect.TypeFor[evaluations](), reflect.TypeFor[evaluatedAll](), agents|people, (*Server).serveEvaluations)),
-		raw("GET", "/.well-known/authzen-configuration", "AuthZEN: where the endpoints are", "application/json", anybody, nil, (*Server).serveAuthzen),
-		accepted(face("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people", reflect.TypeFor[accessRequest](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessRequest)),
-		face("GET", "/access/draft-1/requests/{id}", "Draft of an access request profile: what became of it", reflect.TypeFor[none](), reflect.TypeFor[accessTask](), agents, (*Server).serveAccessTask),
-	}
+	one := face[evaluation, evaluated]("POST", "/access/v1/evaluation", "AuthZEN: may the subject do this")
+	one.who, one.wrong, one.serve = agents|people, "application/json", (*Server).serveEvaluation
+	several := face[evaluations, evaluatedAll]("POST", "/access/v1/evaluations", "AuthZEN: several at once")
+	several.who, several.wrong, several.serve = agents|people, "application/json", (*Server).serveEvaluations
+	put := face[accessRequest, accessTask]("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people")
+	put.who, put.status, put.serve = agents, http.StatusAccepted, (*Server).serveAccessRequest
+	task := face[none, accessTask]("GET", "/access/draft-1/requests/{id}", "Draft of an access request profile: what became of it")
+	task.who, task.serve = agents, (*Server).serveAccessTask
+	return []route{one, several, put, task, raw("GET", "/.well-known/authzen-configuration", "AuthZEN: where the endpoints are",
+		"application/json", anybody, nil, (*Server).serveAuthzen)}
 }
 
 // face makes a route of another protocol, which reads and writes by itself.
-func face(method, path, summary string, in, out reflect.Type, who who, serve func(*Server, http.ResponseWriter, *http.Request, *caller)) route {
-	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, serve: serve}
+func face[In, Out any](method, path, summary string) route {
+	return route{method: method, path: path, summary: summary, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 }
 
 // readLoose reads a body whose unknown members are ignored, as AuthZEN wants it.

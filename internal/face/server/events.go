@@ -28,21 +28,21 @@ const (
 // twice at once may come only as it is then. An `event: reset`
 // says that too much was missed, and everything is to be loaded anew.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
-	st, leave := s.stream(w, c)
-	if st == nil {
+	leave, ok := s.enter(w, c)
+	if !ok {
 		return
 	}
 	defer leave()
+	st := &stream{w: w, ctl: http.NewResponseController(w)}
 	n := s.hub.now() // before the backlog is read, so that nothing comes in between
 	missed, reset, err := s.backlog(r)
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	st.form = func(f *frame) []byte { return f.text }
 	st.begin(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(1000)))
 	if reset {
-		st.write(st.reset)
+		st.write(resetEvent)
 	}
 	for _, m := range missed {
 		if text, err := encodeEvent("request", m.Changed, m); err == nil {
@@ -53,14 +53,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 	s.follow(r, st, n)
 }
 
-// stream begins a stream for a caller; nil: there are too many, which was said.
-func (s *Server) stream(w http.ResponseWriter, c *caller) (st *stream, leave func()) {
-	leave, ok := s.hub.enter(c.id(), maxStreams)
-	if !ok {
+// resetEvent says that too much was missed.
+var resetEvent = []byte("event: reset\ndata: {}\n\n")
+
+// enter counts a stream of a caller, or tells it that too many are open.
+func (s *Server) enter(w http.ResponseWriter, c *caller) (leave func(), ok bool) {
+	if leave, ok = s.hub.enter(c.id(), maxStreams); !ok {
 		s.problem(w, &client.Problem{Type: "too-many-streams", Title: "too many streams of events are open", Status: http.StatusTooManyRequests})
-		return nil, nil
 	}
-	return &stream{w: w, ctl: http.NewResponseController(w), beat: heartbeat, alive: func() []byte { return []byte(": alive\n\n") }, reset: []byte("event: reset\ndata: {}\n\n")}, leave
+	return leave, ok
 }
 
 // backlog returns what a stream has missed; reset: too much.
@@ -85,21 +86,16 @@ func (s *Server) backlog(r *http.Request) (missed []*approval.Request, reset boo
 
 // follow sends events from number n on until the client goes or the server ends.
 func (s *Server) follow(r *http.Request, st *stream, n int) {
-	beat := time.NewTimer(st.beat)
+	beat := time.NewTimer(heartbeat)
 	defer beat.Stop()
 	for st.err == nil {
 		frames, more, lost, ended := s.hub.after(n)
 		if lost {
-			if st.reset == nil {
-				return
-			}
-			st.write(st.reset)
+			st.write(resetEvent)
 			n = s.hub.now()
 		}
-		for i := range frames {
-			if text := st.form(&frames[i]); text != nil {
-				st.write(text)
-			}
+		for _, text := range frames {
+			st.write(text)
 		}
 		if n += len(frames); len(frames) > 0 || lost {
 			st.flush()
@@ -110,9 +106,9 @@ func (s *Server) follow(r *http.Request, st *stream, n int) {
 		select {
 		case <-more:
 		case <-beat.C:
-			st.write(st.alive())
+			st.write([]byte(": alive\n\n"))
 			st.flush()
-			beat.Reset(st.beat)
+			beat.Reset(heartbeat)
 		case <-r.Context().Done():
 			return
 		}
@@ -124,11 +120,6 @@ type stream struct {
 	w   http.ResponseWriter
 	ctl *http.ResponseController
 	err error
-
-	form  func(*frame) []byte // an event as this client wants it; nil: not at all
-	beat  time.Duration       // how often a quiet stream says that it is alive, and how
-	alive func() []byte
-	reset []byte // says that something was missed; nil: the stream ends then
 }
 
 // begin writes the header and the first event.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/obstat/obstat/approval"
 )
@@ -13,22 +12,12 @@ import (
 // A hub holds the last events, each encoded once for all who listen.
 type hub struct {
 	mu    sync.Mutex
-	last  []frame
+	last  [][]byte
 	first int             // number of last[0]
 	more  chan struct{}   // closed when there is another event
 	over  context.Context // ends with the server
 	end   context.CancelFunc
 	open  map[string]int // streams, by whose they are
-
-	opencode atomic.Int32 // streams of opencode's clients
-}
-
-// A frame is an event as it is sent. Its cursor is zero where nothing is missed
-// without it.
-type frame struct {
-	cursor int64
-	text   []byte
-	opencode
 }
 
 // maxFrames bounds how many events a listener may be behind.
@@ -41,25 +30,19 @@ func newHub() *hub {
 }
 
 // request adds the event that a request was put or changed.
-func (h *hub) request(r *approval.Request) {
-	var oc opencode
-	if h.opencode.Load() > 0 {
-		oc = opencodeEvent(r)
-	}
-	h.add("request", r.Changed, r, oc)
-}
+func (h *hub) request(r *approval.Request) { h.add("request", r.Changed, r) }
 
-// add adds an event; oc is the same for opencode's clients.
-func (h *hub) add(kind string, cursor int64, v any, oc opencode) {
+// add adds an event.
+func (h *hub) add(kind string, cursor int64, v any) {
 	text, err := encodeEvent(kind, cursor, v)
 	if err != nil {
 		return // a request that was read from JSON can be written as JSON
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.last = append(h.last, frame{cursor, text, oc}); len(h.last) > maxFrames {
+	if h.last = append(h.last, text); len(h.last) > maxFrames {
 		h.first += len(h.last) - maxFrames/2
-		h.last = append([]frame(nil), h.last[len(h.last)-maxFrames/2:]...)
+		h.last = append([][]byte(nil), h.last[len(h.last)-maxFrames/2:]...)
 	}
 	close(h.more)
 	h.more = make(chan struct{})
@@ -87,7 +70,7 @@ func (h *hub) now() int {
 
 // after returns the events from number n on, and what is closed when there are
 // more. lost: some are not there any more. ended: the server ends.
-func (h *hub) after(n int) (frames []frame, more <-chan struct{}, lost, ended bool) {
+func (h *hub) after(n int) (frames [][]byte, more <-chan struct{}, lost, ended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n < h.first {

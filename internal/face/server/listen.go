@@ -145,7 +145,7 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 	case <-ctx.Done():
 	case err = <-ended:
 	}
-	s.hub.close()
+	s.endStreams()
 	down, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, srv := range servers {

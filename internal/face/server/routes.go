@@ -85,7 +85,9 @@ func op[In, Out any](method, path, summary string, who who, query []string, do f
 
 // raw makes a route that writes its answer by itself.
 func raw(method, path, summary, kind string, who who, query []string, serve func(*Server, http.ResponseWriter, *http.Request, *caller)) route {
-	return route{method: method, path: path, summary: summary, who: who, in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), query: query, kind: kind, serve: serve}
+	rt := face[none, none](method, path, summary)
+	rt.who, rt.query, rt.kind, rt.serve = who, query, kind, serve
+	return rt
 }
 
 // routes is the API.

@@ -79,21 +79,22 @@ type Options struct {
 
 // A Server is a gate with an HTTP face. It is safe for concurrent use.
 type Server struct {
-	opts    Options
-	gate    *gate.Gate
-	service *Service
-	store   Store
-	feed    *approval.Feed
-	hub     *hub
-	shelf   *shelf
-	auth    *auth
-	metrics *metrics
-	limits  *limits
-	traces  *traces
-	guards  guards
-	handler http.Handler
-	routes  []route
-	local   bool // agents run on this machine: see [Options].World
+	opts     Options
+	gate     *gate.Gate
+	service  *Service
+	opencode *board
+	store    Store
+	feed     *approval.Feed
+	hub      *hub
+	shelf    *shelf
+	auth     *auth
+	metrics  *metrics
+	limits   *limits
+	traces   *traces
+	guards   guards
+	handler  http.Handler
+	routes   []route
+	local    bool // agents run on this machine: see [Options].World
 	// bodyLimit is how long a body may take to arrive.
 	bodyLimit time.Duration
 
@@ -134,12 +135,16 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.feed.Each(func(r *approval.Request) { s.hub.request(r) })
+	s.service = &Service{s: s, seen: map[string]*seen{}}
+	s.opencode = newBoard(s.service)
+	s.feed.Each(func(r *approval.Request) {
+		s.hub.request(r)
+		s.opencode.request(r)
+	})
 	if err := s.feed.Begin(ctx); err != nil {
 		return nil, err
 	}
-	s.service = &Service{s: s, seen: map[string]*seen{}}
-	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}, opencode{}) }
+	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}) }
 	s.routes = routes()
 	if s.handler, err = s.build(); err != nil {
 		return nil, err
@@ -163,9 +168,15 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Close ends what runs beside the requests. It does not close the store.
 func (s *Server) Close() {
 	s.stop()
-	s.hub.close()
+	s.endStreams()
 	s.guards.close()
 	s.work.Wait()
+}
+
+// endStreams ends all streams of events.
+func (s *Server) endStreams() {
+	s.hub.close()
+	s.opencode.events.Close()
 }
 
 // sweep ends requests whose time is over.
