@@ -140,7 +140,8 @@ func (p *Plugin) ask(ctx context.Context, r *approval.Request, d obstat.Decision
 		switch now := end(); { // answered elsewhere, timed out or canceled
 		case now == nil:
 		case now.State == approval.Expired:
-			said = refuse("Tool '%s' was denied: the permission handler gave no answer in time: %s.", r.Call.Tool, p.opts.Timeout)
+			said = refuse("Tool '%s' was denied: the permission handler gave no answer in time: %s.", r.Call.Tool,
+				p.opts.Timeout)
 		case now.State == approval.Approved:
 			said = nil
 		}

@@ -194,7 +194,8 @@ func suggested(r *approval.Request, rule *obstat.Rule) (offer, part int) {
 	for i := range r.Offers {
 		for j, o := range r.Offers[i].Rules() {
 			shown, err := obstat.ParseRule(o.Rule)
-			if err == nil && shown.Tool == rule.Tool && shown.Field == rule.Field && shown.Pattern == rule.Pattern && o.Text == rule.Source {
+			if err == nil && shown.Tool == rule.Tool && shown.Field == rule.Field && shown.Pattern == rule.Pattern &&
+				o.Text == rule.Source {
 				return i + 1, j + 1
 			}
 		}

@@ -77,7 +77,8 @@ func (t Table) Row(r *ledger.Record) (Row, bool) {
 	switch {
 	case r.Kind == ledger.Ask:
 		t[r.Request] = r
-	case r.Kind == ledger.Answer && ask != nil && r.Verdict != string(approval.Approved) && r.Verdict != string(approval.Pending):
+	case r.Kind == ledger.Answer && ask != nil && r.Verdict != string(approval.Approved) &&
+		r.Verdict != string(approval.Pending):
 		t[r.Request] = nil
 		row := rowOf(ask)
 		row.Timestamp, row.Decision = r.Time, AuditAskDenied
@@ -93,7 +94,8 @@ func (t Table) Row(r *ledger.Record) (Row, bool) {
 }
 
 func rowOf(r *ledger.Record) Row {
-	row := Row{AgentName: r.Agent, Timestamp: r.Time, ActionString: "tool:" + r.Tool + ":" + r.About(), Decision: AuditDeny, UserID: r.User}
+	row := Row{AgentName: r.Agent, Timestamp: r.Time, ActionString: "tool:" + r.Tool + ":" + r.About(),
+		Decision: AuditDeny, UserID: r.User}
 	allowed, asked := r.Verdict == obstat.Allow.String(), r.Request != "" || r.Verdict == obstat.Ask.String()
 	switch {
 	case allowed && asked:

@@ -28,7 +28,8 @@ type Question struct {
 func (q *Question) Text() string {
 	category, detail, _ := strings.Cut(strings.TrimPrefix(q.Action, "tool:"), ":")
 	var b strings.Builder
-	fmt.Fprintf(&b, "Agent wants to execute:\n  %s: %s\n\nAction: %s\n\n", display.Visible(category), display.Visible(detail), display.Visible(q.Action))
+	fmt.Fprintf(&b, "Agent wants to execute:\n  %s: %s\n\nAction: %s\n\n", display.Visible(category),
+		display.Visible(detail), display.Visible(q.Action))
 	if q.Why != "" {
 		fmt.Fprintf(&b, "Note: %s\n\n", display.Visible(q.Why))
 	}

@@ -99,7 +99,8 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 	if err != nil {
 		action = "tool:" + call.Tool + ":"
 	}
-	r := Result{Row: Row{AgentName: call.Agent, Timestamp: h.opts.Now(), ActionString: action, UserID: call.User, Decision: AuditDeny}}
+	r := Result{Row: Row{AgentName: call.Agent, Timestamp: h.opts.Now(), ActionString: action, UserID: call.User,
+		Decision: AuditDeny}}
 	d, _ := h.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put}) // an error comes with a decision that denies
 	r.Decision = d.Decision
 	switch {
@@ -133,7 +134,8 @@ func denied(d *obstat.Decision) string {
 
 // ask puts a request to people and decides the call by their answer.
 func (h *Host) ask(ctx context.Context, req *approval.Request, r *Result) {
-	q := Question{Agent: req.Call.Agent, Action: r.Row.ActionString, Channel: req.Call.Channel, User: req.Call.User, Timeout: h.opts.Timeout}
+	q := Question{Agent: req.Call.Agent, Action: r.Row.ActionString, Channel: req.Call.Channel, User: req.Call.User,
+		Timeout: h.opts.Timeout}
 	if r.Decision.Note != "" {
 		q.Why = r.Decision.Reason()
 	}

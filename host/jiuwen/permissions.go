@@ -89,7 +89,8 @@ func (c *Command) call(method string, params jsonx.Object) (*tree.Node, error) {
 }
 
 func (c *Command) setTool(level, tool string) Item {
-	if _, err := c.call("permissions.tools.update", jsonx.Object{{Key: "tool", Value: tool}, {Key: "level", Value: level}}); err != nil {
+	if _, err := c.call("permissions.tools.update", jsonx.Object{{Key: "tool", Value: tool},
+		{Key: "level", Value: level}}); err != nil {
 		return c.failed(msgSetFailed, err)
 	}
 	return c.say(msgSet, tool, level)
@@ -99,7 +100,8 @@ func (c *Command) setTool(level, tool string) Item {
 // the same rule with another action.
 func (c *Command) setRule(level, tool, pattern string) Item {
 	id := ruleID(tool, pattern)
-	fields := jsonx.Object{{Key: "tools", Value: []string{tool}}, {Key: "pattern", Value: pattern}, {Key: "action", Value: level}}
+	fields := jsonx.Object{{Key: "tools", Value: []string{tool}}, {Key: "pattern", Value: pattern},
+		{Key: "action", Value: level}}
 	rule := append(jsonx.Object{{Key: "id", Value: id}}, fields...)
 	_, err := c.call("permissions.rules.create", jsonx.Object{{Key: "rule", Value: rule}})
 	if err == nil {
@@ -108,7 +110,8 @@ func (c *Command) setRule(level, tool, pattern string) Item {
 	if !strings.Contains(err.Error(), "already exists") { // the original has no code of its own for it
 		return c.failed(msgCreateFailed, err)
 	}
-	if _, err = c.call("permissions.rules.update", jsonx.Object{{Key: "id", Value: id}, {Key: "patch", Value: fields}}); err != nil {
+	if _, err = c.call("permissions.rules.update", jsonx.Object{{Key: "id", Value: id},
+		{Key: "patch", Value: fields}}); err != nil {
 		return c.failed(msgUpdateFailed, err)
 	}
 	return c.wrote(id, msgUpdated, tool, pattern, level)
@@ -195,7 +198,8 @@ func showRule(r *tree.Node) string {
 	} else {
 		names = append(names, plain(list))
 	}
-	return fmt.Sprintf("[%s] %s pattern: %s %s\n", plain(r.Get("id")), strings.Join(names, ", "), plain(r.Get("pattern")), says)
+	return fmt.Sprintf("[%s] %s pattern: %s %s\n", plain(r.Get("id")), strings.Join(names, ", "),
+		plain(r.Get("pattern")), says)
 }
 
 func plain(n *tree.Node) string {

@@ -87,18 +87,21 @@ func (h *request) call() (any, error) {
 		return nil, err
 	}
 	handlers := map[string]func(*tree.Node) (any, error){
-		"permissions.tools.get":                 h.get("tools"),
-		"permissions.tools.set":                 h.toolsSet,
-		"permissions.tools.update":              h.toolsUpdate,
-		"permissions.tools.delete":              h.toolsDelete,
-		"permissions.rules.get":                 h.get("rules"),
-		"permissions.rules.create":              h.rulesCreate,
-		"permissions.rules.update":              h.rulesUpdate,
-		"permissions.rules.delete":              func(p *tree.Node) (any, error) { return h.delete("rules", "rule", p) },
-		"permissions.approval_overrides.get":    h.get("approval_overrides"),
-		"permissions.approval_overrides.delete": func(p *tree.Node) (any, error) { return h.delete("approval_overrides", "approval_override", p) },
-		"permissions.owner_scopes.get":          h.get("owner_scopes", "deny_guidance_message"),
-		"permissions.owner_scopes.set":          h.ownersSet,
+		"permissions.tools.get":              h.get("tools"),
+		"permissions.tools.set":              h.toolsSet,
+		"permissions.tools.update":           h.toolsUpdate,
+		"permissions.tools.delete":           h.toolsDelete,
+		"permissions.rules.get":              h.get("rules"),
+		"permissions.rules.create":           h.rulesCreate,
+		"permissions.rules.update":           h.rulesUpdate,
+		"permissions.rules.delete":           func(p *tree.Node) (any, error) { return h.delete("rules", "rule", p) },
+		"permissions.approval_overrides.get": h.get("approval_overrides"),
+		"permissions.approval_overrides.delete": func(p *tree.Node) (any,
+			error) {
+			return h.delete("approval_overrides", "approval_override", p)
+		},
+		"permissions.owner_scopes.get": h.get("owner_scopes", "deny_guidance_message"),
+		"permissions.owner_scopes.set": h.ownersSet,
 	}
 	if handle := handlers[h.method]; handle != nil {
 		return handle(p)
@@ -142,7 +145,8 @@ func (h *request) update(fn func(sec *tree.Node, src []byte) ([]byte, error)) er
 		if err != nil || h.Ledger == nil {
 			return out, err
 		}
-		rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: h.User, Reason: ledger.Clip(h.method + " " + string(h.params))}
+		rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: h.User,
+			Reason: ledger.Clip(h.method + " " + string(h.params))}
 		return out, h.Ledger.Append(context.Background(), rec)
 	})
 }

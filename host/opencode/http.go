@@ -142,7 +142,8 @@ func readReply(r *http.Request, field string) (Reply, string, error) {
 	}
 	n, problems := jsonx.Parse(data, jsonx.Options{})
 	texts := []tree.Kind{tree.String}
-	problems = append(problems, n.Check(tree.Field{Name: field, Kinds: texts, Required: true}, tree.Field{Name: "message", Kinds: texts})...)
+	problems = append(problems, n.Check(tree.Field{Name: field, Kinds: texts, Required: true},
+		tree.Field{Name: "message", Kinds: texts})...)
 	if tree.Fatal(problems) {
 		return "", "", problems[0]
 	}

@@ -387,7 +387,8 @@ func (i *Instance) Close(ctx context.Context) error {
 	i.mu.Unlock()
 	all, err := i.requests(ctx)
 	for _, r := range all {
-		if _, aerr := i.gate.Broker().Answer(ctx, r.ID, approval.Answer{By: byItself}); aerr != nil && !errors.Is(aerr, approval.ErrSettled) {
+		if _, aerr := i.gate.Broker().Answer(ctx, r.ID, approval.Answer{By: byItself}); aerr != nil &&
+			!errors.Is(aerr, approval.ErrSettled) {
 			err = errors.Join(err, aerr)
 		}
 	}

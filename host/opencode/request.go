@@ -72,13 +72,15 @@ func (i *Instance) call(req *Request) (*obstat.Call, []obstat.Offer) {
 	if err != nil {
 		input = nil // metadata that is no JSON; the gate denies the call
 	}
-	c := &obstat.Call{Tool: req.Permission, Input: input, Subjects: req.Patterns, Mode: obstat.Mode(req.Agent), Session: req.SessionID, Dir: i.opts.Directory, Roots: []string{i.opts.Directory}}
+	c := &obstat.Call{Tool: req.Permission, Input: input, Subjects: req.Patterns, Mode: obstat.Mode(req.Agent),
+		Session: req.SessionID, Dir: i.opts.Directory, Roots: []string{i.opts.Directory}}
 	return c, opencode.AlwaysOffers(i.loaded(c).Program, req.Permission, req.Patterns, req.Always)
 }
 
 // show returns a request of the gate as the program shows it.
 func (i *Instance) show(r *approval.Request, ref *ToolRef) Request {
-	out := Request{ID: shownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects, Always: []string{}, Metadata: r.Call.Input, Tool: ref}
+	out := Request{ID: shownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects,
+		Always: []string{}, Metadata: r.Call.Input, Tool: ref}
 	var a asked
 	if len(r.Call.Subjects) == 0 {
 		out.Permission, out.Patterns = shownAsk(i.loaded(&r.Call), &r.Call, i.opts.Gate.World)
@@ -148,7 +150,8 @@ func (i *Instance) AssertExternalDirectory(ctx context.Context, session, file st
 			if err != nil {
 				return err
 			}
-			return i.Ask(ctx, Request{SessionID: session, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Metadata: meta})
+			return i.Ask(ctx, Request{SessionID: session, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
+				Metadata: meta})
 		}
 	}
 	return nil

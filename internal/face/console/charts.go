@@ -68,9 +68,12 @@ func (c *console) charts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Tiles = []tile{{s.Verdicts["allow"], "allowed"}, {s.Verdicts["deny"], "denied"}, {s.Answers["approved"], "approved by people"}, {s.Answers["refused"], "refused by people"}, {s.Answers["expired"], "not answered in time"}}
+	p.Tiles = []tile{{s.Verdicts["allow"], "allowed"}, {s.Verdicts["deny"], "denied"},
+		{s.Answers["approved"], "approved by people"}, {s.Answers["refused"], "refused by people"}, {s.Answers["expired"],
+			"not answered in time"}}
 	p.Answers, p.Latency = verdictPlot(s), latencyPlot(s)
-	p.Lists = []countList{{"Most asked", bars(s.Asked)}, {"Most denied", bars(s.Denied)}, {"Rules that decided most", bars(s.Rules)}}
+	p.Lists = []countList{{"Most asked", bars(s.Asked)}, {"Most denied", bars(s.Denied)},
+		{"Rules that decided most", bars(s.Rules)}}
 	return c.render(w, http.StatusOK, "charts", "frame", p)
 }
 
@@ -83,7 +86,8 @@ func bars(list []replay.Count) (out []countRow) {
 
 func verdictPlot(s *replay.Stats) string {
 	p := plot{Bars: true}
-	for _, k := range []struct{ verdict, label, ink string }{{"allow", "allowed", "--allow"}, {"ask", "asked", "--ask"}, {"deny", "denied", "--deny"}} {
+	for _, k := range []struct{ verdict, label, ink string }{{"allow", "allowed", "--allow"}, {"ask", "asked", "--ask"},
+		{"deny", "denied", "--deny"}} {
 		one := series{Label: k.label, Ink: k.ink}
 		for i := range s.Buckets {
 			n := float64(s.Buckets[i].Verdicts[k.verdict])

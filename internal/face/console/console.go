@@ -36,7 +36,8 @@ type console struct {
 // New returns the pages of a server.
 func New(v *server.Service) *http.ServeMux {
 	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{}}
-	for _, name := range []string{"inbox", "request", "history", "record", "policies", "inforce", "charts", "grants", "agents", "message"} {
+	for _, name := range []string{"inbox", "request", "history", "record", "policies", "inforce", "charts", "grants",
+		"agents", "message"} {
 		shared := []string{"pages/frame.html", "pages/walks.html", "pages/" + name + ".html"}
 		if name == "request" {
 			shared = []string{"pages/frame.html", "pages/inbox.html", "pages/request.html"}
@@ -78,7 +79,8 @@ func (c *console) routes() *http.ServeMux {
 		"POST /grants/{id}/revoke":          c.revoke,
 		"GET /agents":                       c.agents,
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
-			return &client.Problem{Type: "not-found", Title: "There is no such page", Status: http.StatusNotFound, Detail: r.URL.Path}
+			return &client.Problem{Type: "not-found", Title: "There is no such page", Status: http.StatusNotFound,
+				Detail: r.URL.Path}
 		},
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {

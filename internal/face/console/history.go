@@ -49,9 +49,12 @@ func (c *console) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := r.URL.Query()
-	p := &historyPage{frame: f, Kind: v.Get("kind"), Text: v.Get("text"), Days: []int{1, 7, 30, 0}, Verdicts: []string{"allow", "ask", "deny", "approved", "refused", "expired"},
-		Kinds: []string{string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy), string(ledger.Access)},
-		Query: ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Session: v.Get("session"), Rule: v.Get("rule"), Limit: pageLength + 1}}
+	p := &historyPage{frame: f, Kind: v.Get("kind"), Text: v.Get("text"), Days: []int{1, 7, 30, 0},
+		Verdicts: []string{"allow", "ask", "deny", "approved", "refused", "expired"},
+		Kinds: []string{string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy),
+			string(ledger.Access)},
+		Query: ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Tool: v.Get("tool"),
+			Verdict: v.Get("verdict"), Session: v.Get("session"), Rule: v.Get("rule"), Limit: pageLength + 1}}
 	if p.Day, err = days(v, 7); err != nil {
 		return err
 	}
@@ -110,7 +113,8 @@ func days(v url.Values, usual int) (int, error) {
 }
 
 func rowOf(rec *ledger.Record) row {
-	out := row{Seq: rec.Seq, Time: rec.Time, Kind: string(rec.Kind), Verdict: rec.Verdict, Tool: rec.Tool, Text: rec.Reason, By: rec.Rule, Agent: rec.Agent}
+	out := row{Seq: rec.Seq, Time: rec.Time, Kind: string(rec.Kind), Verdict: rec.Verdict, Tool: rec.Tool,
+		Text: rec.Reason, By: rec.Rule, Agent: rec.Agent}
 	if rec.Tool != "" && len(rec.Input) > 0 {
 		out.Text = explain.TextOf(&obstat.Call{Tool: rec.Tool, Input: rec.Input})
 	}
@@ -157,9 +161,11 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	call := &obstat.Call{Tool: rec.Tool, Input: rec.Input, Agent: rec.Agent, Session: rec.Session, User: rec.User, Dir: rec.Dir}
+	call := &obstat.Call{Tool: rec.Tool, Input: rec.Input, Agent: rec.Agent, Session: rec.Session, User: rec.User,
+		Dir: rec.Dir}
 	hash := rec.Hash.String()
-	p := &recordPage{frame: f, Record: rec, Sender: rec.Foreign(), Who: whoOf(call), Where: whereOf(rec.Pos), Took: fmt.Sprint(time.Duration(rec.Nanos).Round(100 * time.Nanosecond)),
+	p := &recordPage{frame: f, Record: rec, Sender: rec.Foreign(), Who: whoOf(call), Where: whereOf(rec.Pos),
+		Took: fmt.Sprint(time.Duration(rec.Nanos).Round(100 * time.Nanosecond)),
 		Hash: hash[:min(16, len(hash))], Call: mark(explain.TextOf(call), ""), Diff: diffOf(call, unread), Related: related}
 	if rec.Kind == ledger.Decision {
 		if view, same, err := c.v.Explain(r.Context(), rec); err == nil {

@@ -105,8 +105,11 @@ func (c *console) card(r *approval.Request, p *server.Person) card {
 	text := explain.TextOf(&r.Call)
 	a := explain.Analyze(&r.Call, c.world)
 	would := explain.Effects(a, &r.Call, c.world)
-	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: whyOf(r), Rule: r.Rule, Where: whereOf(r.Pos), Needs: needs(r, p), CSRF: p.CSRF, Text: text,
-		Label: r.Call.Tool + " waits for an answer: " + short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part, risky(would)...), Diff: diffOf(&r.Call, now),
+	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: whyOf(r), Rule: r.Rule, Where: whereOf(r.Pos),
+		Needs: needs(r, p), CSRF: p.CSRF, Text: text,
+		Label: r.Call.Tool + " waits for an answer: " +
+			short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part,
+			risky(would)...), Diff: diffOf(&r.Call, now),
 		Effects: effectsOf(would), Risky: r.Safety}
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)
@@ -134,7 +137,8 @@ func offerOf(n int, o *approval.Offer) shownOffer {
 	for _, and := range o.And {
 		out.Text += " and " + and.Text
 	}
-	if rule, err := obstat.ParseRule(o.Rule); err == nil && !rule.Whole() && len(o.And) == 0 && display.Visible(rule.Pattern.Text) == rule.Pattern.Text {
+	if rule, err := obstat.ParseRule(o.Rule); err == nil && !rule.Whole() && len(o.And) == 0 &&
+		display.Visible(rule.Pattern.Text) == rule.Pattern.Text {
 		out.Pattern = rule.Pattern.Text
 	}
 	return out
@@ -283,7 +287,8 @@ func (c *console) answerGroup(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, one := range results {
 		if one.Error != "" {
-			return &client.Problem{Type: "partly", Title: "not all could be answered", Detail: one.Error, Status: http.StatusConflict}
+			return &client.Problem{Type: "partly", Title: "not all could be answered", Detail: one.Error,
+				Status: http.StatusConflict}
 		}
 	}
 	return done(w, r, "/?said=answered")

@@ -43,7 +43,8 @@ func (c *console) review(r *http.Request, up *client.PolicyUpload, version int) 
 	if err != nil {
 		return nil, err
 	}
-	p := &reviewPage{frame: f, Active: all.Active, Reason: cmp.Or(r.PostFormValue("reason"), r.PostFormValue("note")), Loosens: r.PostFormValue("loosens") != "", People: c.v.PolicyPeople()}
+	p := &reviewPage{frame: f, Active: all.Active, Reason: cmp.Or(r.PostFormValue("reason"), r.PostFormValue("note")),
+		Loosens: r.PostFormValue("loosens") != "", People: c.v.PolicyPeople()}
 	if p.Diff, err = c.v.DiffWith(r.Context(), up, version); err != nil {
 		return nil, err
 	}
@@ -126,7 +127,8 @@ func activation(r *http.Request) (*client.Activation, error) {
 	if err != nil || instead < 0 {
 		return nil, wrong("the form says not what is in force")
 	}
-	return &client.Activation{Instead: instead, Reason: strings.TrimSpace(r.PostFormValue("reason")), Loosens: r.PostFormValue("loosens") != ""}, nil
+	return &client.Activation{Instead: instead, Reason: strings.TrimSpace(r.PostFormValue("reason")),
+		Loosens: r.PostFormValue("loosens") != ""}, nil
 }
 
 func (c *console) activate(w http.ResponseWriter, r *http.Request) error {
@@ -160,7 +162,8 @@ func (c *console) rollback(w http.ResponseWriter, r *http.Request) error {
 // activated leads to the policy where a version is in force or proposed. What can be mended in the
 // review is shown there again, with what was typed: another version that was faster, a reason that
 // is missing, denials that nobody said are meant to be lifted.
-func (c *console) activated(w http.ResponseWriter, r *http.Request, out *client.Activated, err error, again func() (*reviewPage, error)) error {
+func (c *console) activated(w http.ResponseWriter, r *http.Request, out *client.Activated, err error,
+	again func() (*reviewPage, error)) error {
 	var p *client.Problem
 	switch {
 	case err == nil && out.InForce:

@@ -82,7 +82,8 @@ func (c *console) policyPage(r *http.Request) (*policyPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies, Back: all.Before != nil, Proposal: all.Proposal, Since: countedDays}
+	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies,
+		Back: all.Before != nil, Proposal: all.Proposal, Since: countedDays}
 	shown, err := c.v.Policy(r.Context(), version)
 	if err != nil {
 		p.Problem = err.Error() // the page is where it is mended
@@ -103,7 +104,8 @@ func (c *console) rules(r *http.Request, p *policyPage) error {
 		most = max(most, rule.N)
 	}
 	for _, rule := range list {
-		one := shownRule{Text: rule.Text, Verdict: rule.Verdict, Where: whereOf(rule.Pos), N: rule.N, Share: rule.N * 100 / most, Dead: rule.Dead}
+		one := shownRule{Text: rule.Text, Verdict: rule.Verdict, Where: whereOf(rule.Pos), N: rule.N,
+			Share: rule.N * 100 / most, Dead: rule.Dead}
 		if one.Dead != "" {
 			one.DeadWord = "cannot decide"
 		}
@@ -136,8 +138,10 @@ func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
 		p.Files = []client.PolicyFile{{}}
 	}
 	edited := &p.Files[p.File]
-	*edited = client.PolicyFile{Name: r.PostFormValue("name"), Layer: edited.Layer, Text: asWritten(edited.Text, r.PostFormValue("text"))}
-	up := &client.PolicyUpload{Files: p.Files, Dialect: r.PostFormValue("dialect"), Options: p.Options, Note: r.PostFormValue("note")}
+	*edited = client.PolicyFile{Name: r.PostFormValue("name"), Layer: edited.Layer,
+		Text: asWritten(edited.Text, r.PostFormValue("text"))}
+	up := &client.PolicyUpload{Files: p.Files, Dialect: r.PostFormValue("dialect"), Options: p.Options,
+		Note: r.PostFormValue("note")}
 	checked, err := c.v.Validate(up)
 	if err != nil {
 		list := errorsOf(err)

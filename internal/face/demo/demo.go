@@ -93,7 +93,8 @@ func (r *Run) Call(s *Step) (*obstat.Call, error) {
 		input[k] = v
 	}
 	raw, err := json.Marshal(input)
-	return &obstat.Call{Tool: s.Tool, Input: raw, Agent: "build", Session: "demo", User: "you", Dir: r.Dir, Roots: []string{r.Dir}}, err
+	return &obstat.Call{Tool: s.Tool, Input: raw, Agent: "build", Session: "demo", User: "you", Dir: r.Dir,
+		Roots: []string{r.Dir}}, err
 }
 
 // Do carries out an allowed step: edits are made,

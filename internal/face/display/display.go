@@ -51,7 +51,8 @@ func showRune(raw string, r rune) string {
 		return `\r`
 	case r < ' ' || r == 0x7f:
 		return fmt.Sprintf(`\x%02x`, r)
-	case r == ' ' || unicode.IsPrint(r) && !unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+	case r == ' ' || unicode.IsPrint(r) && !unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector):
 		return raw
 	case r > 0xffff:
 		return fmt.Sprintf(`\U%08x`, r)

@@ -79,7 +79,8 @@ func (e *Engine) Load(src []byte) []byte {
 	}
 	e.policies = append(e.policies, p)
 	l := p.loaded
-	return reply(loadReply{Policy: len(e.policies), Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(), Warnings: l.Warnings})
+	return reply(loadReply{Policy: len(e.policies), Dialect: l.Dialect.Name(), Digest: l.Policy.Digest(),
+		Warnings: l.Warnings})
 }
 
 func load(src []byte) (p policy, err error) {
@@ -122,7 +123,8 @@ func find(name string, f *dialect.File) (dialect.Dialect, error) {
 }
 
 func open(l *dialect.Loaded, w obstat.World) (*gate.Gate, error) {
-	return gate.Open(context.Background(), gate.Options{Policy: &fixed{gate.Fixed{Loaded: l}, in.Of(l)}, World: w, NoRecord: true, NoStart: true})
+	return gate.Open(context.Background(), gate.Options{Policy: &fixed{gate.Fixed{Loaded: l}, in.Of(l)}, World: w,
+		NoRecord: true, NoStart: true})
 }
 
 // fixed is gate.Fixed that is made ready once, not for each call.

@@ -71,8 +71,7 @@ func (s *session) hold(ctx context.Context, q *question) {
 	s.mu.Unlock()
 	switch {
 	case closed:
-		d := q.d.Refuse(unanswered(closedWords))
-		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
+		_ = s.notAnswered(q, closedWords)
 		return
 	case ctx.Err() != nil:
 		if s.Piped || s.isWithdrawn(q.asked) { // else the client has gone, and may come back
@@ -81,12 +80,11 @@ func (s *session) hold(ctx context.Context, q *question) {
 		return
 	case err != nil && waits.Err() != nil:
 		q.gate.Broker().Leave(q.id) // the agent hears that it waits
-		d := q.d.Refuse(unanswered(fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer", q.id, q.req.Expires.Format(time.TimeOnly))))
-		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
+		_ = s.notAnswered(q, fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer",
+			q.id, q.req.Expires.Format(time.TimeOnly)))
 		return
 	case err != nil:
-		d := q.d.Refuse(unanswered("nobody could be asked: " + err.Error()))
-		_ = s.settle(q.frame, q.asked, q.call, &d, nil)
+		_ = s.notAnswered(q, "nobody could be asked: "+err.Error())
 		return
 	}
 	d, err := q.gate.Resume(ctx, q.id, &gate.Terms{Doubt: q.doubt})
@@ -110,8 +108,7 @@ func (s *session) elicit(ctx context.Context, q *question) {
 		s.mu.Unlock()
 	}()
 	shown := time.Now()
-	err := s.toClient(q.frame.id, message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)},
-		{Key: "method", Value: "elicitation/create"}, {Key: "params", Value: s.form(q)}}))
+	err := s.toClient(q.frame.id, message("id", idValue(id), "method", "elicitation/create", "params", s.form(q)))
 	if err != nil {
 		return
 	}
@@ -127,12 +124,16 @@ func (s *session) elicit(ctx context.Context, q *question) {
 			}
 		}
 	case <-ctx.Done(): // answered elsewhere, or withdrawn
-		_ = s.toClient(q.frame.id, notify("notifications/cancelled", jsonx.Object{{Key: "requestId", Value: idValue(id)}, {Key: "reason", Value: "it was answered elsewhere"}}))
+		_ = s.toClient(q.frame.id, notify("notifications/cancelled",
+			obj("requestId", idValue(id), "reason", "it was answered elsewhere")))
 	}
 }
 
-// unanswered says why a call that needs an answer has none.
-func unanswered(note string) obstat.By { return obstat.By{Kind: obstat.ByTimeout, Note: note} }
+// notAnswered refuses a call that needs an answer and has none.
+func (s *session) notAnswered(q *question, note string) error {
+	d := q.d.Refuse(obstat.By{Kind: obstat.ByTimeout, Note: note})
+	return s.settle(q.frame, q.asked, q.call, &d, nil)
+}
 
 // closedWords are for a form that was closed: a program that nobody sits at does that.
 const closedWords = "this call needs a person's approval; no person has refused it, but the client closed the question without an answer"
@@ -143,7 +144,8 @@ func (g *Guard) attended() bool { return g.Attended != nil && g.Attended() }
 // take hands the answer that a client's form has got to the broker, and tells whether there
 // was one. A form that cannot be read, or was closed, is no answer, nor is one that was declined before
 // anybody can have read it.
-func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool, m *meta, shown time.Time) bool {
+func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, result *tree.Node, broken bool,
+	m *meta, shown time.Time) bool {
 	action, content := result.Get("action"), result.Get("content")
 	if action.Is(tree.String) && action.Str == "decline" && time.Since(shown) < cmp.Or(s.Quickest, quickest) {
 		return false
@@ -151,7 +153,8 @@ func (s *session) take(ctx context.Context, g *gate.Gate, r *approval.Request, r
 	if broken || !action.Is(tree.String) || action.Str != "accept" && action.Str != "decline" {
 		return false
 	}
-	a := approval.Answer{By: cmp.Or(s.user, "the user") + " in " + cmp.Or(visible(m.client), "the client"), Time: time.Now()}
+	a := approval.Answer{By: cmp.Or(s.user, "the user") + " in " + cmp.Or(visible(m.client), "the client"),
+		Time: time.Now()}
 	if w := content.Get("words"); w.Is(tree.String) {
 		a.Words = w.Str
 	}
@@ -189,16 +192,11 @@ func (s *session) form(q *question) jsonx.Object {
 		names = append(names, "Always: "+visible(q.req.Offers[i].Text))
 	}
 	choices, names = append(choices, answerNo), append(names, "No")
-	obj := func(kv ...any) (o jsonx.Object) {
-		for i := 0; i < len(kv); i += 2 {
-			o = append(o, jsonx.Field{Key: kv[i].(string), Value: kv[i+1]})
-		}
-		return o
-	}
 	return obj("message", s.questionText(q),
 		"requestedSchema", obj("type", "object", "properties", obj(
 			"answer", obj("type", "string", "title", "May it run?", "enum", choices, "enumNames", names),
-			"words", obj("type", "string", "title", "Words for the model", "description", "what the model is told, if anything")),
+			"words", obj("type", "string", "title", "Words for the model", "description",
+				"what the model is told, if anything")),
 			"required", []any{"answer"}))
 }
 
@@ -212,7 +210,8 @@ func (s *session) questionText(q *question) string {
 		args = clean(args[:maxShown]) + fmt.Sprintf("… (%d bytes; `obstat ask` shows all)", len(q.call.Input))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to call %s\n%s\nwhy: %s", cmp.Or(q.call.Agent, "The agent"), q.call.Tool, args, visible(q.req.Reason))
+	fmt.Fprintf(&b, "%s wants to call %s\n%s\nwhy: %s", cmp.Or(q.call.Agent, "The agent"), q.call.Tool, args,
+		visible(q.req.Reason))
 	for i, e := range q.req.Effects {
 		if i == 5 {
 			break
@@ -227,14 +226,13 @@ func (s *session) questionText(q *question) string {
 func (s *session) inputRequired(q *question) error {
 	state, err := s.seal(q)
 	if err != nil {
-		d := q.d.Refuse(unanswered("nobody could be asked: " + err.Error()))
-		return s.settle(q.frame, q.asked, q.call, &d, nil)
+		return s.notAnswered(q, "nobody could be asked: "+err.Error())
 	}
 	s.close(q.frame.id)
-	form := append(jsonx.Object{{Key: "mode", Value: "form"}}, s.form(q)...)
-	return s.toClient(q.frame.id, reply(q.frame.id, jsonx.Object{{Key: "resultType", Value: "input_required"},
-		{Key: "inputRequests", Value: jsonx.Object{{Key: inputKey, Value: jsonx.Object{{Key: "method", Value: "elicitation/create"}, {Key: "params", Value: form}}}}},
-		{Key: "requestState", Value: state}}))
+	form := append(obj("mode", "form"), s.form(q)...)
+	ask := obj(inputKey, obj("method", "elicitation/create", "params", form))
+	return s.toClient(q.frame.id, reply(q.frame.id,
+		obj("resultType", "input_required", "inputRequests", ask, "requestState", state)))
 }
 
 // inputKey is the key of the gateway's question among a result's inputRequests.
@@ -243,10 +241,9 @@ const inputKey = "obstat"
 // answeredCall takes up a call that comes back with the state of its question.
 func (s *session) answeredCall(ctx context.Context, q *question, st *sealed) error {
 	f, a, c, g := q.frame, q.asked, q.call, q.gate
-	d := obstat.Decision{Tool: c.Tool, Note: "this call needs a person's approval; no person has refused it, but "}
+	q.d = &obstat.Decision{Tool: c.Tool, Note: "this call needs a person's approval; no person has refused it, but "}
 	if why := s.fits(st, c); why != "" {
-		d = d.Refuse(unanswered(why))
-		return s.settle(f, a, c, &d, nil)
+		return s.notAnswered(q, why)
 	}
 	store, err := s.requests(ctx)
 	var r *approval.Request
@@ -254,20 +251,19 @@ func (s *session) answeredCall(ctx context.Context, q *question, st *sealed) err
 		r, err = store.Request(ctx, st.Request)
 	}
 	if err != nil {
-		d = d.Refuse(unanswered("its request cannot be looked up: " + err.Error()))
-		return s.settle(f, a, c, &d, nil)
+		return s.notAnswered(q, "its request cannot be looked up: "+err.Error())
 	}
 	root, problems := jsonx.Parse(f.responses.in(f.raw), jsonx.Options{NUL: true, Fold: 3})
 	form := root.Get(inputKey)
 	taken := s.take(ctx, g, r, form, tree.Fatal(problems), s.metaOf(f), r.Created)
 	if !taken && form != nil && !s.attended() {
 		_, _ = g.Broker().Withdraw(r.ID)
-		d = obstat.Decision{Tool: c.Tool}.Refuse(unanswered(closedWords))
-		return s.settle(f, a, c, &d, nil)
+		q.d = &obstat.Decision{Tool: c.Tool}
+		return s.notAnswered(q, closedWords)
 	}
 	if r, err = store.Request(ctx, st.Request); err == nil && r.State == approval.Pending {
-		q.id, q.d, q.req = r.ID, &d, r
-		return s.askPerson(ctx, q, form == nil) // no answer came with it; a form that nobody looks at is not shown again
+		q.id, q.req = r.ID, r
+		return s.askPerson(ctx, q, form == nil) // a form that was closed is not shown again
 	}
 	decided, err := g.Resume(ctx, st.Request, &gate.Terms{Doubt: q.doubt})
 	return s.settle(f, a, c, &decided, err)

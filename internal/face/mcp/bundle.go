@@ -52,10 +52,9 @@ type crowd struct {
 }
 
 type member struct {
+	*connection
 	name string
 	s    *session
-	end  func()
-	gone chan struct{}
 }
 
 // back says whose request the client answers.
@@ -73,7 +72,8 @@ func (b *Bundle) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 func (b *Bundle) serve(ctx context.Context, who Caller, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &crowd{Bundle: b, out: &sink{w: out}, gathers: map[string]*gather{}, routes: map[string]*member{}, asks: map[string]back{}, uris: map[string]*member{}}
+	c := &crowd{Bundle: b, out: &sink{w: out}, gathers: map[string]*gather{}, routes: map[string]*member{},
+		asks: map[string]back{}, uris: map[string]*member{}}
 	c.client.fold = 3
 	for i := range b.Members {
 		if m, err := c.join(ctx, &b.Members[i], who); err == nil {
@@ -100,13 +100,13 @@ func (b *Bundle) serve(ctx context.Context, who Caller, in io.Reader, out io.Wri
 	go func() {
 		defer close(ended)
 		for _, m := range c.members {
-			<-m.gone
+			<-m.ended
 		}
 	}()
 	select {
 	case <-left:
 		for _, m := range c.members {
-			m.s.drained(m.gone)
+			m.s.drained(m.ended)
 		}
 		return nil
 	case <-ended:
@@ -118,28 +118,13 @@ func (b *Bundle) serve(ctx context.Context, who Caller, in io.Reader, out io.Wri
 
 // join starts one server.
 func (c *crowd) join(ctx context.Context, from *Member, who Caller) (*member, error) {
-	m := &member{name: from.Guard.Name, gone: make(chan struct{})}
+	m := &member{name: from.Guard.Name}
 	m.s = from.Guard.session(func(_ string, msg []byte) error { return c.fromMember(m, msg) }, nil)
 	m.s.id = cmp.Or(from.Guard.Session, "mcp-"+approval.NewID(""))
 	m.s.by(who)
-	if from.Remote != nil {
-		l := from.Remote.link(ctx, m.s)
-		m.s.toServer, m.end = l.send, sync.OnceFunc(func() { l.end(); close(m.gone) })
-		return m, nil
-	}
-	p, err := from.Process.start(who)
-	if err != nil {
-		return nil, err
-	}
-	m.s.toServer = (&sink{w: p.in}).write
-	m.end = func() { p.stop(m.gone) }
-	go func() {
-		why := m.s.readServer(ctx, p.out)
-		_ = p.wait()
-		m.s.serverEnded(why)
-		close(m.gone)
-	}()
-	return m, nil
+	var err error
+	m.connection, err = m.s.connect(ctx, from.Process, from.Remote, who)
+	return m, err
 }
 
 // refuse answers a message that cannot be read.
@@ -185,7 +170,7 @@ func (c *crowd) fromClient(ctx context.Context, raw []byte) error {
 		c.notify(ctx, f)
 		return nil
 	case f.method == "ping":
-		return c.out.write(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(f.id)}, {Key: "result", Value: jsonx.Object{}}}))
+		return c.out.write(reply(f.id, obj()))
 	case merges[f.method]:
 		return c.gather(ctx, f)
 	}
@@ -241,7 +226,8 @@ func (c *crowd) route(f *frame) (m *member, raw []byte, why string) {
 	case "tools/call", "prompts/get":
 		m, name := c.named(f.name)
 		if m == nil {
-			return nil, nil, fmt.Sprintf("%q is of none of the servers: names begin with that of a server and %s", f.name, between)
+			return nil, nil, fmt.Sprintf("%q is of none of the servers: names begin with that of a server and %s", f.name,
+				between)
 		}
 		return m, put(f.raw, f.nameAt, jsonx.Quote(name)), ""
 	case "resources/read", "resources/subscribe", "resources/unsubscribe":
@@ -258,7 +244,8 @@ func (c *crowd) route(f *frame) (m *member, raw []byte, why string) {
 	case "completion/complete":
 		return c.completes(f)
 	}
-	return nil, nil, fmt.Sprintf("%s cannot be sent to several servers at once; connect to the one that it is for", f.method)
+	return nil, nil, fmt.Sprintf("%s cannot be sent to several servers at once; connect to the one that it is for",
+		f.method)
 }
 
 // named cuts the name that a client has for a tool.

@@ -99,7 +99,7 @@ func (s *session) callOf(f *frame) (c *obstat.Call, why string) {
 		if why = badName(f.uri, maxURI); why != "" {
 			return nil, "the resource cannot be read: " + strings.ReplaceAll(why, "name", "URI")
 		}
-		input := jsonx.Object{{Key: "uri", Value: f.uri}}
+		input := obj("uri", f.uri)
 		c.Input, _ = jsonx.Marshal(input)
 	case "prompts/get":
 		if why = badName(f.name, maxName); why != "" {
@@ -149,7 +149,8 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 	defer func() {
 		if p := recover(); p != nil {
 			s.close(f.id)
-			err = s.toClient(f.id, s.refusal(f, &obstat.Decision{Tool: c.Tool, Faults: []obstat.Fault{{Msg: fmt.Sprintf("something in obstat is broken: %v", p)}}}))
+			err = s.toClient(f.id, s.refusal(f, &obstat.Decision{Tool: c.Tool,
+				Faults: []obstat.Fault{{Msg: fmt.Sprintf("something in obstat is broken: %v", p)}}}))
 		}
 	}()
 	// A client that comes back takes up the answer.
@@ -307,21 +308,20 @@ func clean(s string) string { return strings.ToValidUTF8(s, "�") }
 // refusal returns the answer to a call that is not made: where the method has a way to
 // say so, a result that the model reads.
 func (s *session) refusal(f *frame, d *obstat.Decision) []byte {
-	data := jsonx.Object{{Key: "verdict", Value: "deny"}, {Key: "reason", Value: clean(d.Reason())}}
+	data := obj("verdict", "deny", "reason", clean(d.Reason()))
 	if d.Rule != nil {
-		data = append(data, jsonx.Field{Key: "rule", Value: clean(d.Rule.String())})
+		data = append(data, obj("rule", clean(d.Rule.String()))...)
 		if d.Rule.Pos.IsValid() {
-			data = append(data, jsonx.Field{Key: "at", Value: clean(d.Rule.Pos.String())})
+			data = append(data, obj("at", clean(d.Rule.Pos.String()))...)
 		}
 	}
 	text := refusalWords(f, d)
 	if f.method != "tools/call" {
-		return failure(f.id, codeDenied, text, jsonx.Object{{Key: metaDecision, Value: data}})
+		return failure(f.id, codeDenied, text, obj(metaDecision, data))
 	}
-	result := jsonx.Object{{Key: "content", Value: []any{jsonx.Object{{Key: "type", Value: "text"}, {Key: "text", Value: text}}}},
-		{Key: "isError", Value: true}, {Key: "_meta", Value: jsonx.Object{{Key: metaDecision, Value: data}}}}
+	result := obj("content", []any{obj("type", "text", "text", text)}, "isError", true, "_meta", obj(metaDecision, data))
 	if s.metaOf(f).modern() {
-		result = append(jsonx.Object{{Key: "resultType", Value: "complete"}}, result...)
+		result = append(obj("resultType", "complete"), result...)
 	}
 	return reply(f.id, result)
 }
@@ -329,8 +329,9 @@ func (s *session) refusal(f *frame, d *obstat.Decision) []byte {
 // metaDecision is the key of what a program may want to know of a refusal.
 const metaDecision = "obstat/decision"
 
-func reply(id string, result jsonx.Object) []byte {
-	return message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "result", Value: result}})
+// reply returns a response; result is any JSON.
+func reply(id string, result any) []byte {
+	return message("id", idValue(id), "result", result)
 }
 
 // refusalWords says to the model why a call was not made, and what to do instead.

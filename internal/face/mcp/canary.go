@@ -21,18 +21,17 @@ func Canary(in io.Reader, out io.Writer) error {
 		var result jsonx.Object
 		switch f.method {
 		case "initialize":
-			result = jsonx.Object{{Key: "protocolVersion", Value: f.meta.version}, {Key: "capabilities", Value: jsonx.Object{{Key: "tools", Value: jsonx.Object{}}}},
-				{Key: "serverInfo", Value: jsonx.Object{{Key: "name", Value: "obstat-canary"}, {Key: "version", Value: "1"}}}}
+			result = obj("protocolVersion", f.meta.version, "capabilities", obj("tools", obj()), "serverInfo", obj("name", "obstat-canary", "version", "1"))
 		case "tools/list":
-			schema := jsonx.Object{{Key: "type", Value: "object"}}
-			result = jsonx.Object{{Key: "tools", Value: []any{jsonx.Object{{Key: "name", Value: "write_file"}, {Key: "inputSchema", Value: schema}}}}}
+			schema := obj("type", "object")
+			result = obj("tools", []any{obj("name", "write_file", "inputSchema", schema)})
 		case "tools/call":
-			result = jsonx.Object{{Key: "content", Value: []any{jsonx.Object{{Key: "type", Value: "text"}, {Key: "text", Value: "the canary ran"}}}}}
+			result = obj("content", []any{obj("type", "text", "text", "the canary ran")})
 		}
 		if f.kind != request {
 			continue
 		}
-		if err := to.write(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(f.id)}, {Key: "result", Value: result}})); err != nil {
+		if err := to.write(reply(f.id, result)); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,8 @@ func (f *Front) caller(r *http.Request) Caller {
 
 // Handler returns a front for a server: a process, or one at an address.
 func (g *Guard) Handler(p *Process, r *Remote, o *HTTPOptions) *Front {
-	f := &Front{guard: g, process: p, remote: r, sessions: map[string]*visit{}, idle: map[Caller][]*visit{}, tools: map[string]*toolbox{}}
+	f := &Front{guard: g, process: p, remote: r, sessions: map[string]*visit{}, idle: map[Caller][]*visit{},
+		tools: map[string]*toolbox{}}
 	if o != nil {
 		f.opts = *o
 	}
@@ -129,7 +130,8 @@ func (f *Front) stranger(r *http.Request) string {
 func (f *Front) post(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))
 	if err != nil {
-		answer(w, http.StatusRequestEntityTooLarge, failure("null", codeRequest, fmt.Sprintf("obstat: the message is longer than %d bytes, or was cut off", maxFrame), nil))
+		answer(w, http.StatusRequestEntityTooLarge, failure("null", codeRequest,
+			fmt.Sprintf("obstat: the message is longer than %d bytes, or was cut off", maxFrame), nil))
 		return
 	}
 	m, err := (&reader{fold: 3}).read(raw)
@@ -166,7 +168,8 @@ func idOr(m *frame) string {
 // may have looked at either.
 func mismatch(h http.Header, m *frame) string {
 	modern := m.meta.modern() && m.method != "initialize"
-	for _, c := range []struct{ name, want string }{{"Mcp-Method", m.method}, {"Mcp-Name", headerName(m)}, {"Mcp-Protocol-Version", m.meta.version}} {
+	for _, c := range []struct{ name, want string }{{"Mcp-Method", m.method}, {"Mcp-Name", headerName(m)},
+		{"Mcp-Protocol-Version", m.meta.version}} {
 		got := h.Values(c.name)
 		needed := modern && c.want != ""
 		switch {

@@ -123,19 +123,15 @@ func (g *gather) answer() []byte {
 	case g.f.method == "server/discover" && failed != nil:
 		return failed // one of them is of before; the client begins as those want it
 	case len(good) == 0 && (failed == nil || list):
-		return g.result(jsonx.Object{{Key: lists[g.f.method].list, Value: []any{}}})
+		return reply(g.f.id, obj(lists[g.f.method].list, []any{}))
 	case len(good) == 0:
 		return failed
 	case list:
 		return g.joined(good)
 	case g.f.method == "initialize" || g.f.method == "server/discover":
-		return g.result(g.introduction(good))
+		return reply(g.f.id, g.introduction(good))
 	}
-	return g.result(g.from[good[0]].pages[0])
-}
-
-func (g *gather) result(v any) []byte {
-	return message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(g.f.id)}, {Key: "result", Value: v}})
+	return reply(g.f.id, g.from[good[0]].pages[0])
 }
 
 // joined returns the list of all servers: the first one's result, with the elements of
@@ -181,7 +177,7 @@ func (g *gather) around(m *member, list string) []byte {
 	page := a.pages[0]
 	array := page.Get(what)
 	if array == nil {
-		return g.result(jsonx.Object{{Key: what, Value: []any{}}})
+		return reply(g.f.id, obj(what, []any{}))
 	}
 	f := &frame{raw: bytes.Clone(a.raw[0])}
 	for _, field := range slices.Backward(page.Members) { // from the end: places before stay
@@ -219,32 +215,32 @@ func (g *gather) introduction(good []*member) jsonx.Object {
 			}
 		}
 	}
-	caps := jsonx.Object{}
+	caps := obj()
 	for _, name := range []string{"tools", "prompts", "resources", "logging", "completions"} {
 		if has := abilities[name]; has != nil {
-			o := jsonx.Object{}
+			o := obj()
 			for _, more := range []string{"listChanged", "subscribe"} {
 				if has[more] {
-					o = append(o, jsonx.Field{Key: more, Value: true})
+					o = append(o, obj(more, true)...)
 				}
 			}
-			caps = append(caps, jsonx.Field{Key: name, Value: o})
+			caps = append(caps, obj(name, o)...)
 		}
 	}
-	out := jsonx.Object{{Key: "capabilities", Value: caps}, {Key: "serverInfo", Value: jsonx.Object{{Key: "name", Value: "obstat"}, {Key: "version", Value: g.c.Version}}}}
+	out := obj("capabilities", caps, "serverInfo", obj("name", "obstat", "version", g.c.Version))
 	if len(words) > 0 {
-		out = append(out, jsonx.Field{Key: "instructions", Value: strings.Join(words, "\n")})
+		out = append(out, obj("instructions", strings.Join(words, "\n"))...)
 	}
 	if g.f.method == "initialize" {
-		return append(out, jsonx.Field{Key: "protocolVersion", Value: slices.Min(append(versions, g.f.meta.version))})
+		return append(out, obj("protocolVersion", slices.Min(append(versions, g.f.meta.version)))...)
 	}
 	first := g.from[good[0]].pages[0]
 	for _, key := range []string{"resultType", "ttlMs"} {
 		if v := first.Get(key); v != nil {
-			out = append(out, jsonx.Field{Key: key, Value: v})
+			out = append(out, obj(key, v)...)
 		}
 	}
-	return append(out, jsonx.Field{Key: "supportedVersions", Value: g.common(good)}, jsonx.Field{Key: "cacheScope", Value: "private"})
+	return append(out, obj("supportedVersions", g.common(good), "cacheScope", "private")...)
 }
 
 // common returns the versions that all servers speak.

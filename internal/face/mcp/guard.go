@@ -69,8 +69,10 @@ const quickest = time.Second
 // CheckName returns an error for a name that no server may have: rules cut
 // `mcp__NAME__TOOL` at the second `__`.
 func CheckName(name string) error {
-	if ok, _ := regexp.MatchString(`^[A-Za-z0-9._-]{1,64}$`, name); !ok || strings.Contains(name, "__") || strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_") {
-		return fmt.Errorf("%q is no name for a server: it takes up to 64 letters, digits, `.`, `-` and single `_` inside", name)
+	if ok, _ := regexp.MatchString(`^[A-Za-z0-9._-]{1,64}$`, name); !ok || strings.Contains(name, "__") ||
+		strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_") {
+		return fmt.Errorf("%q is no name for a server: it takes up to 64 letters, digits, `.`, `-` and single `_` inside",
+			name)
 	}
 	return nil
 }

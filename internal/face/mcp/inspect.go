@@ -59,7 +59,8 @@ func (g *Guard) Inspect(ctx context.Context, p *Process, r *Remote) ([]Offered, 
 	var out []Offered
 	for i := range defs {
 		d := &defs[i]
-		o := Offered{Name: d.Name, Now: d.Text, Reach: g.Gate.Reach(ctx, &obstat.Call{Tool: Tool(g.Name, d.Name), Dir: g.Dir, Agent: g.Agent})}
+		o := Offered{Name: d.Name, Now: d.Text, Reach: g.Gate.Reach(ctx,
+			&obstat.Call{Tool: Tool(g.Name, d.Name), Dir: g.Dir, Agent: g.Agent})}
 		o.Hidden = badName(d.Name, maxName)
 		switch at := slices.IndexFunc(kept, func(t policy.PinTool) bool { return t.Name == d.Name }); {
 		case kept == nil: // it is seen for the first time
@@ -100,24 +101,11 @@ func (g *Guard) definitions(ctx context.Context, p *Process, r *Remote) ([]Defin
 		}
 		return nil
 	}, nil)
-	if r != nil {
-		l := r.link(ctx, s)
-		defer l.end()
-		s.toServer = l.send
-	} else {
-		pipe, err := p.start(Caller{})
-		if err != nil {
-			return nil, err
-		}
-		ended := make(chan struct{})
-		s.toServer = (&sink{w: pipe.in}).write
-		go func() {
-			s.serverEnded(s.readServer(ctx, pipe.out))
-			_ = pipe.wait()
-			close(ended)
-		}()
-		defer pipe.stop(ended)
+	server, err := s.connect(ctx, p, r, Caller{})
+	if err != nil {
+		return nil, err
 	}
+	defer server.end()
 	say := func(msg string) (*tree.Node, error) {
 		if err := s.fromClient(ctx, []byte(msg)); err != nil {
 			return nil, err

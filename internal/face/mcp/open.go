@@ -71,9 +71,12 @@ func Open(ctx context.Context, o Options) (*Station, error) {
 		st.db = statedir.Store(dir)
 	}
 	st.journal = &journal{station: st}
-	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: o.Policy.Options, Dir: o.Dir, Start: o.Dir, Agent: o.Agent, Home: o.Home, Getenv: o.Getenv, NoPins: o.NoPins}
-	opts := gate.Options{Policy: files, Getenv: o.Getenv, NoStart: true, Ledger: st.journal, MayGrant: st.mayGrant, Places: []string{o.Dir},
-		Open: func(ctx context.Context) (gate.Store, error) { return st.open(ctx) }, Approval: approval.Options{Asked: o.Asked, Timeout: requestLife, Attends: o.Piped}}
+	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: o.Policy.Options, Dir: o.Dir,
+		Start: o.Dir, Agent: o.Agent, Home: o.Home, Getenv: o.Getenv, NoPins: o.NoPins}
+	opts := gate.Options{Policy: files, Getenv: o.Getenv, NoStart: true, Ledger: st.journal, MayGrant: st.mayGrant,
+		Places:   []string{o.Dir},
+		Open:     func(ctx context.Context) (gate.Store, error) { return st.open(ctx) },
+		Approval: approval.Options{Asked: o.Asked, Timeout: requestLife, Attends: o.Piped}}
 	if o.Exe != "" {
 		opts.Programs = []string{o.Exe}
 	}
@@ -101,8 +104,10 @@ func (st *Station) Guard(name string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the installation's key cannot be read: %w", err)
 	}
-	g := &Guard{Name: name, Gate: st.plain, Elicits: st.forms, Agent: st.opts.Agent, User: st.user, Dir: st.opts.Dir, Session: st.session, Hold: st.opts.Hold, Piped: st.opts.Piped,
-		Attended: func() bool { return !st.opts.Off && (st.opts.Hold > 0 || desk.Taken(st.db)) }, Durable: st.journal.durable, Key: key, Log: st.opts.Log,
+	g := &Guard{Name: name, Gate: st.plain, Elicits: st.forms, Agent: st.opts.Agent, User: st.user, Dir: st.opts.Dir,
+		Session: st.session, Hold: st.opts.Hold, Piped: st.opts.Piped,
+		Attended: func() bool { return !st.opts.Off && (st.opts.Hold > 0 || desk.Taken(st.db)) },
+		Durable:  st.journal.durable, Key: key, Log: st.opts.Log,
 		Store: func(ctx context.Context) (approval.Store, error) { return st.open(ctx) }}
 	if !st.opts.NoPins {
 		g.Pins = &toolPins{place: policy.ToolPlace(name, st.opts.Dir), getenv: st.opts.Getenv}

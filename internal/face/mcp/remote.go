@@ -163,7 +163,8 @@ func (l *link) exchange(f *frame) error {
 		if res.StatusCode == http.StatusUnauthorized {
 			l.challenged.Store(true)
 		}
-		if r, rerr := (&reader{fold: 2}).read(body); rerr != nil || r.kind != response || r.id != f.id || res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+		if r, rerr := (&reader{fold: 2}).read(body); rerr != nil || r.kind != response || r.id != f.id ||
+			res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
 			return &statusError{res.StatusCode, res.Header, body}
 		}
 	}

@@ -47,7 +47,8 @@ func (g *Guard) cipherOf() (cipher.AEAD, error) {
 }
 
 func (s *session) seal(q *question) (string, error) {
-	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, q.call.Dir, q.call.DigestText(), q.call.Channel, q.req.Expires})
+	text, err := json.Marshal(sealed{q.id, s.Name, q.call.Agent, q.call.User, q.call.Dir, q.call.DigestText(),
+		q.call.Channel, q.req.Expires})
 	if err != nil {
 		return "", err
 	}

@@ -63,7 +63,8 @@ type asked struct {
 }
 
 func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]byte) error) *session {
-	s := &session{Guard: srv, toClient: toClient, toServer: toServer, asked: map[string]*asked{}, wanted: map[string]bool{}, own: map[string]chan *frame{}, forms: map[string]chan *frame{}}
+	s := &session{Guard: srv, toClient: toClient, toServer: toServer, asked: map[string]*asked{},
+		wanted: map[string]bool{}, own: map[string]chan *frame{}, forms: map[string]chan *frame{}}
 	s.client.fold, s.server.fold, s.user = 3, 2, srv.User
 	s.tools = srv.toolbox()
 	return s
@@ -96,7 +97,8 @@ func (s *session) fromClient(ctx context.Context, raw []byte) error {
 	case notification:
 		switch {
 		case !f.notice():
-			return s.tell("a message of the client's was refused: " + visible(f.method) + " without an id would be a call that nobody answers for")
+			return s.tell("a message of the client's was refused: " + visible(f.method) +
+				" without an id would be a call that nobody answers for")
 		case f.method == "notifications/cancelled" && s.withdraw(f.cancels):
 			return nil // the server has never heard of the call
 		}
@@ -191,7 +193,8 @@ func (s *session) fromServer(ctx context.Context, raw []byte) error {
 	case notification:
 		switch {
 		case !f.notice():
-			return s.tell("a message of the server's was refused: " + visible(f.method) + " without an id would be a request that nobody answers for")
+			return s.tell("a message of the server's was refused: " + visible(f.method) +
+				" without an id would be a request that nobody answers for")
 		case f.method == "notifications/tools/list_changed":
 			s.tools.stale()
 		}
@@ -215,7 +218,8 @@ func (s *session) belongs(f *frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, a := range s.asked {
-		if f.token != "" && a.token == f.token || f.token == "" && len(s.asked) == 1 && f.method != "notifications/tools/list_changed" {
+		if f.token != "" && a.token == f.token || f.token == "" && len(s.asked) == 1 &&
+			f.method != "notifications/tools/list_changed" {
 			return id
 		}
 	}
@@ -240,7 +244,7 @@ func (s *session) serverAnswers(ctx context.Context, f *frame) error {
 	}
 	if a == nil {
 		// The only message that takes a reason to a server, about a request that has ended.
-		_ = s.toServer(notify("notifications/cancelled", jsonx.Object{{Key: "requestId", Value: idValue(f.id)}, {Key: "reason", Value: "obstat: nothing waits for a response with this id"}}))
+		_ = s.toServer(notify("notifications/cancelled", obj("requestId", idValue(f.id), "reason", "obstat: nothing waits for a response with this id")))
 		return s.tell(fmt.Sprintf("a response of the server's was dropped: nothing waits for the id %s", f.id))
 	}
 	out := f.raw
@@ -329,7 +333,7 @@ func (s *session) tell(text string) error {
 	if !s.note(text) {
 		return nil
 	}
-	return s.toClient("", notify("notifications/message", jsonx.Object{{Key: "level", Value: "warning"}, {Key: "logger", Value: "obstat"}, {Key: "data", Value: text}}))
+	return s.toClient("", notify("notifications/message", obj("level", "warning", "logger", "obstat", "data", text)))
 }
 
 // note writes a complaint to the log, and tells whether the client is to hear it.
@@ -373,22 +377,38 @@ func (s *session) serverEnded(why error) {
 	}
 }
 
+// isOver reports whether the server has ended.
+func (s *session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
 // failure returns an error response; data may be nil.
 func failure(id string, code int, msg string, data any) []byte {
-	e := jsonx.Object{{Key: "code", Value: code}, {Key: "message", Value: msg}}
+	e := obj("code", code, "message", msg)
 	if data != nil {
-		e = append(e, jsonx.Field{Key: "data", Value: data})
+		e = append(e, obj("data", data)...)
 	}
-	return message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "error", Value: e}})
+	return message("id", idValue(id), "error", e)
 }
 
 func notify(method string, params jsonx.Object) []byte {
-	return message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "method", Value: method}, {Key: "params", Value: params}})
+	return message("method", method, "params", params)
 }
 
-// message writes a message of the gateway's own.
-func message(o jsonx.Object) []byte {
-	out, err := jsonx.Marshal(o)
+// obj returns an object of keys and values, which take turns.
+func obj(kv ...any) jsonx.Object {
+	out := jsonx.Object{}
+	for i := 0; i < len(kv); i += 2 {
+		out = append(out, jsonx.Field{Key: kv[i].(string), Value: kv[i+1]})
+	}
+	return out
+}
+
+// message writes a message of the gateway's own, with these members.
+func message(kv ...any) []byte {
+	out, err := jsonx.Marshal(append(obj("jsonrpc", "2.0"), obj(kv...)...))
 	if err != nil { // all texts in it were read as JSON, or are our own
 		out = []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"obstat","data":"a message could not be written"}}`)
 	}

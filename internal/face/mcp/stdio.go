@@ -189,6 +189,47 @@ func (p *pipe) stop(ended <-chan struct{}) {
 	}
 }
 
+// A connection is a session's way to its server: a process, or an address.
+type connection struct {
+	link  *link
+	pipe  *pipe
+	ended chan struct{} // the process has, or the connection was ended
+	once  sync.Once
+}
+
+// connect starts the server of a session for a caller, or prepares to call its address.
+func (s *session) connect(ctx context.Context, p *Process, r *Remote, who Caller) (*connection, error) {
+	c := &connection{ended: make(chan struct{})}
+	if r != nil {
+		c.link = r.link(ctx, s)
+		s.toServer = c.link.send
+		return c, nil
+	}
+	var err error
+	if c.pipe, err = p.start(who); err != nil {
+		return nil, err
+	}
+	s.toServer = (&sink{w: c.pipe.in}).write
+	go func() {
+		s.serverEnded(s.readServer(ctx, c.pipe.out))
+		_ = c.pipe.wait()
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// end ends the session with the server, or the process.
+func (c *connection) end() {
+	if c.pipe != nil {
+		c.pipe.stop(c.ended)
+		return
+	}
+	c.once.Do(func() {
+		c.link.end()
+		close(c.ended)
+	})
+}
+
 // Serve relays between a client on in and out and a server, until one of them ends. The
 // error is nil where the client has ended first.
 func (g *Guard) Serve(ctx context.Context, server *Process, in io.Reader, out io.Writer) error {

@@ -122,18 +122,18 @@ func (t *toolbox) fetch(ctx context.Context, s *session, call *frame) {
 	defer cancel()
 	cursor := ""
 	for page := range maxPages {
-		params := jsonx.Object{}
+		params := obj()
 		if cursor != "" {
-			params = append(params, jsonx.Field{Key: "cursor", Value: cursor})
+			params = append(params, obj("cursor", cursor)...)
 		}
 		if at := call.meta.at; !at.none() && call.meta.modern() {
 			if meta, problems := jsonx.Parse(at.in(call.raw), jsonx.Options{NUL: true}); !tree.Fatal(problems) {
-				params = append(params, jsonx.Field{Key: "_meta", Value: withoutToken(meta)})
+				params = append(params, obj("_meta", withoutToken(meta))...)
 			}
 		}
 		id := jsonx.Quote("obstat-" + approval.NewID(""))
 		ch := s.ask(s.own, id)
-		err := s.toServer(message(jsonx.Object{{Key: "jsonrpc", Value: "2.0"}, {Key: "id", Value: idValue(id)}, {Key: "method", Value: "tools/list"}, {Key: "params", Value: params}}))
+		err := s.toServer(message("id", idValue(id), "method", "tools/list", "params", params))
 		if err != nil {
 			return
 		}
@@ -157,7 +157,8 @@ func (t *toolbox) fetch(ctx context.Context, s *session, call *frame) {
 // withoutToken returns a _meta object without the token of another request.
 func withoutToken(meta *tree.Node) *tree.Node {
 	out := *meta
-	out.Members = slices.DeleteFunc(slices.Clone(meta.Members), func(m tree.Member) bool { return m.Key == "progressToken" })
+	out.Members = slices.DeleteFunc(slices.Clone(meta.Members),
+		func(m tree.Member) bool { return m.Key == "progressToken" })
 	return &out
 }
 
@@ -191,10 +192,10 @@ func definition(e *tree.Node) Definition {
 	if !name.Is(tree.String) {
 		return Definition{}
 	}
-	o := jsonx.Object{}
+	o := obj()
 	for _, key := range pinned {
 		if v := e.Get(key); v != nil {
-			o = append(o, jsonx.Field{Key: key, Value: v})
+			o = append(o, obj(key, v)...)
 		}
 	}
 	text, err := jsonx.Marshal(o)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -18,18 +17,15 @@ import (
 type visit struct {
 	front *Front
 	s     *session
-	link  *link
-	pipe  *pipe
-	ended chan struct{} // the process has
-	stop  context.CancelFunc
-	used  time.Time
-	who   Caller
+	*connection
+	stop context.CancelFunc
+	used time.Time
+	who  Caller
 
 	mu      sync.Mutex
 	waiting map[string]chan delivery // by the id of the client's request
 	stream  chan delivery            // what the server says by itself; nil: nobody listens
 	unheard [][]byte
-	dead    error
 }
 
 // A delivery is a message for a client, or a refusal of the server's address.
@@ -58,38 +54,17 @@ func (f *Front) start(r *http.Request, modern bool) (*visit, *statusError) {
 		}
 		v.s.tools = f.tools[key]
 	}
-	if f.remote != nil {
-		v.link = f.remote.link(ctx, v.s)
-		v.s.toServer = v.link.send
-		v.s.refused = func(id string, e *statusError) bool { return v.give(id, delivery{refused: e, last: true}) }
-		return v, nil
-	}
-	p, err := f.process.start(v.who)
-	if err != nil {
+	v.s.refused = func(id string, e *statusError) bool { return v.give(id, delivery{refused: e, last: true}) }
+	var err error
+	if v.connection, err = v.s.connect(ctx, f.process, f.remote, v.who); err != nil {
 		f.guard.log(err.Error())
 		return nil, &statusError{status: http.StatusBadGateway, body: []byte(err.Error())}
 	}
-	v.pipe, v.ended = p, make(chan struct{})
-	v.s.toServer = (&sink{w: p.in}).write
-	go func() {
-		why := v.s.readServer(ctx, p.out)
-		v.s.serverEnded(why)
-		v.mu.Lock()
-		v.dead = errors.New("the server has ended")
-		v.mu.Unlock()
-		_ = p.wait()
-		close(v.ended)
-	}()
 	return v, nil
 }
 
 func (v *visit) end() {
-	if v.link != nil {
-		v.link.end()
-	}
-	if v.pipe != nil {
-		v.pipe.stop(v.ended)
-	}
+	v.connection.end()
 	v.stop()
 }
 
@@ -152,13 +127,14 @@ func (v *visit) take(w http.ResponseWriter, r *http.Request, m *frame) {
 	}
 	ch := make(chan delivery, 64)
 	v.mu.Lock()
-	dead, twice := v.dead, v.waiting[m.id] != nil
+	twice := v.waiting[m.id] != nil
 	if !twice {
 		v.waiting[m.id] = ch
 	}
 	v.mu.Unlock()
-	if twice || dead != nil {
-		answer(w, http.StatusBadRequest, failure(m.id, codeRequest, "obstat: a request with this id is under way, or the server has ended", nil))
+	if twice || v.s.isOver() {
+		answer(w, http.StatusBadRequest, failure(m.id, codeRequest,
+			"obstat: a request with this id is under way, or the server has ended", nil))
 		return
 	}
 	_ = v.s.fromClient(ctx, m.raw) // what cannot be passed on is answered
@@ -195,7 +171,7 @@ func (f *Front) Close() {
 func (v *visit) leave(done bool) {
 	f := v.front
 	f.mu.Lock()
-	keep := done && v.pipe != nil && len(f.idle[v.who]) < maxIdle && v.dead == nil
+	keep := done && v.pipe != nil && len(f.idle[v.who]) < maxIdle && !v.s.isOver()
 	if keep {
 		f.idle[v.who] = append(f.idle[v.who], v)
 	}

@@ -28,7 +28,7 @@ type access struct {
 	Kind  string   `json:"kind"`         // agent, person, link or session
 	Name  string   `json:"name"`         // that it is for
 	Roles []string `json:"roles,omitempty"`
-	// Agent, User, Workspace and Dialect bound what an agent's token is good for.
+	// Agent, User, Workspace and Dialect bound an agent's token.
 	Agent     string    `json:"agent,omitempty"`
 	User      string    `json:"user,omitempty"`
 	Workspace string    `json:"workspace,omitempty"`
@@ -44,28 +44,33 @@ func (a *access) record(verdict, by, reason string) *ledger.Record {
 	if len(a.Roles) > 0 {
 		reason += ", with the roles " + strings.Join(a.Roles, ", ")
 	}
-	return &ledger.Record{Time: time.Now(), Kind: ledger.Access, Verdict: verdict, User: by, Agent: a.Agent, Reason: ledger.Clip(reason), Detail: detail}
+	return &ledger.Record{Time: time.Now(), Kind: ledger.Access, Verdict: verdict, User: by, Agent: a.Agent,
+		Reason: ledger.Clip(reason), Detail: detail}
 }
 
-// tokenAccess returns what is written down of a token.
+// tokenAccess describes a token.
 func tokenAccess(t *client.Token) *access {
-	return &access{ID: t.ID, Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, User: t.User, Workspace: t.Workspace, Dialect: t.Dialect, Expires: t.Expires}
+	return &access{ID: t.ID, Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, User: t.User,
+		Workspace: t.Workspace, Dialect: t.Dialect, Expires: t.Expires}
 }
 
 // tokenMade writes down that a token is made. It comes before the token: one that could not be
 // written down is not made.
 func (a *auth) tokenMade(ctx context.Context, t *client.Token) error {
-	return a.store.Append(ctx, tokenAccess(t).record(accessMade, t.By, fmt.Sprintf("%s made the token %s for the %s %s", t.By, t.ID, t.Kind, t.Name)))
+	return a.store.Append(ctx, tokenAccess(t).record(accessMade, t.By,
+		fmt.Sprintf("%s made the token %s for the %s %s", t.By, t.ID, t.Kind, t.Name)))
 }
 
 // tokenRevoked writes down that a token is taken back, before it is.
 func (a *auth) tokenRevoked(ctx context.Context, t *client.Token, by string) error {
-	return a.store.Append(ctx, tokenAccess(t).record(accessRevoked, by, fmt.Sprintf("%s took back the token %s of the %s %s", by, t.ID, t.Kind, t.Name)))
+	return a.store.Append(ctx, tokenAccess(t).record(accessRevoked, by,
+		fmt.Sprintf("%s took back the token %s of the %s %s", by, t.ID, t.Kind, t.Name)))
 }
 
-// sessionAccess returns what is written down of a session.
+// sessionAccess describes a session.
 func sessionAccess(s *session, address string) *access {
-	return &access{ID: s.ID, Kind: "session", Name: s.Person.Name, Roles: s.Person.Roles, Login: s.Person.Login, Expires: s.Expires, Address: address}
+	return &access{ID: s.ID, Kind: "session", Name: s.Person.Name, Roles: s.Person.Roles, Login: s.Person.Login,
+		Expires: s.Expires, Address: address}
 }
 
 // loggedIn writes down that a person has logged in, before the session begins.
@@ -79,9 +84,8 @@ func (a *auth) loggedOut(ctx context.Context, s *session, address string) error 
 	return a.store.Append(ctx, sessionAccess(s, address).record(accessLogout, s.Person.Name, s.Person.Name+" logged out"))
 }
 
-// forget deletes the logins and sessions whose time is over. They are good for nothing, and who
-// opens /oidc/start makes one each time. Of several replicas one writes down that a session is over:
-// the one that deletes it.
+// forget deletes the logins and sessions whose time is over. Each visit of
+// /oidc/start makes one. The replica that deletes a session records its end.
 func (a *auth) forget(ctx context.Context) error {
 	for _, kind := range []string{loginKind, sessionKind, oidcKind} {
 		list, err := a.store.Docs(ctx, kind)

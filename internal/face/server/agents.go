@@ -11,10 +11,10 @@ import (
 	"github.com/obstat/obstat/internal/keep/docs"
 )
 
-// machine tells whether the token is a machine's, for all agents there.
+// machine reports whether the token is a machine's, for all agents there.
 func (a *agentID) machine() bool { return a.token.ID != "" && a.token.Agent == "" }
 
-// bound returns what the token is bound to.
+// bound returns the limits of the token.
 func (a *agentID) bound() client.Bound {
 	return client.Bound{Agent: a.token.Agent, User: a.token.User, Workspace: a.token.Workspace}
 }
@@ -46,7 +46,8 @@ func latest(address string, before []string) []string {
 	if address == "" || len(before) > 0 && before[0] == address {
 		return before
 	}
-	out := append([]string{address}, slices.DeleteFunc(slices.Clone(before), func(b string) bool { return b == address })...)
+	out := append([]string{address}, slices.DeleteFunc(slices.Clone(before),
+		func(b string) bool { return b == address })...)
 	return out[:min(len(out), maxFrom)]
 }
 
@@ -55,16 +56,7 @@ const agentKind = "agent"
 
 // flush writes down now and then which agents were there.
 func (v *Service) flush(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			v.flushOnce(ctx)
-		}
-	}
+	every(ctx, 5*time.Second, func() { v.flushOnce(ctx) })
 }
 
 func (v *Service) flushOnce(ctx context.Context) {
@@ -103,16 +95,17 @@ func (v *Service) Agents(ctx context.Context) ([]client.AgentSeen, error) {
 	return out, err
 }
 
-// takeProofs remembers what obstat doctor found. An agent does not prove itself: the token is a
+// takeProofs stores the findings of `obstat doctor`. An agent does not prove itself: the token is a
 // person's, or that of a machine.
 func takeProofs(v *Service, ctx context.Context, r *request[client.Proofs]) (none, error) {
 	if r.agent != nil && !r.agent.machine() {
-		return none{}, fmt.Errorf("%w: an agent does not prove itself; it takes the token of a machine or of a person", errForbidden)
+		return none{}, fmt.Errorf("%w: an agent does not prove itself; it takes the token of a machine or of a person",
+			errForbidden)
 	}
 	return none{}, KeepProofs(ctx, v.s.store, r.body.Proofs)
 }
 
-// KeepProofs remembers what obstat doctor found, for a command that has the store at hand.
+// KeepProofs stores the findings of `obstat doctor`, for a command that has opened the store.
 func KeepProofs(ctx context.Context, store docs.Store, proofs []client.Proof) error {
 	if len(proofs) > 100 {
 		return bad("100 agents at a time at most")

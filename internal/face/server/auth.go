@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +28,7 @@ const (
 	personPrefix = "obp_"
 )
 
-// The kinds of documents that tell who is who.
+// The kinds of documents that callers are known by.
 const (
 	tokenKind   = "token"
 	loginKind   = "login"
@@ -43,7 +44,7 @@ const (
 // An agentID is an agent that a token, or the socket, speaks for.
 type agentID struct{ token client.Token }
 
-// A Person is who a token or a session speaks for.
+// A Person is known by a token or a session.
 type Person struct {
 	Name  string   `json:"name"`
 	Roles []string `json:"roles,omitempty"`
@@ -60,23 +61,18 @@ type Person struct {
 
 // Is tells whether the person has a role.
 func (p *Person) Is(role string) bool {
-	for _, r := range p.Roles {
-		if r == role {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.Roles, role)
 }
 
-// A caller is who sent a request: an agent or a person, never both.
+// A caller sent a request. It is an agent or a person, never both.
 type caller struct {
 	agent   *agentID
 	person  *Person
 	cookie  bool // the person is known by a cookie, which a browser sends by itself
 	address string
 	named   string // for limits, where it is known already
-	// lost says why the store could not be asked who this is: it is who it was before, and
-	// gets denials and metrics alone.
+	// lost says why the store could not be read: the caller is taken from memory, and gets
+	// denials and metrics alone.
 	lost error
 }
 
@@ -93,7 +89,7 @@ func (c *caller) id() string {
 	return "address " + c.address
 }
 
-// A session is a person who is logged in with a browser.
+// A session is a person's login with a browser.
 type session struct {
 	ID      string    `json:"id,omitempty"` // ties the records of its beginning and its end together
 	Person  Person    `json:"person"`
@@ -117,7 +113,7 @@ const (
 	maxKnown = 10_000
 )
 
-// auth tells who is who.
+// auth finds the callers of requests.
 type auth struct {
 	store Store
 	tls   bool
@@ -126,7 +122,7 @@ type auth struct {
 	known map[secretHash]remembered
 }
 
-// A secretHash is the kind of a secret and what is kept of it.
+// A secretHash is the kind of a secret and its hash.
 type secretHash struct {
 	kind string
 	sum  [sha256.Size]byte
@@ -136,10 +132,10 @@ func hashFor(kind, secret string) secretHash {
 	return secretHash{kind, sha256.Sum256([]byte(secret))}
 }
 
-// text returns what the store has in place of the secret.
+// text returns the hash as the store has it.
 func (h *secretHash) text() string { return hex.EncodeToString(h.sum[:]) }
 
-// remembered is what was found for a secret.
+// remembered is the caller that a secret stands for.
 type remembered struct {
 	caller caller
 	until  time.Time // the caller is good until then
@@ -150,17 +146,17 @@ func newAuth(store Store, tls bool) *auth {
 	return &auth{store: store, tls: tls, known: map[secretHash]remembered{}}
 }
 
-// hashOf returns what is kept of a secret. A secret has 130 random bits, so that a
+// hashOf returns the hash that stands for a secret in the store. A secret has 130 random bits, so that a
 // plain hash cannot be turned back.
 func hashOf(secret string) string {
 	h := hashFor("", secret)
 	return h.text()
 }
 
-// errWho means that nobody is known by what was sent.
+// errWho means that a token or cookie is unknown.
 var errWho = errors.New("nobody is known by that token or cookie")
 
-// caller finds out who sent a request: by a token, or by a cookie. It returns
+// caller finds the caller of a request by its token or cookie. It returns
 // errWho where neither is good, and no caller where neither is there.
 func (a *auth) caller(r *http.Request) (*caller, error) {
 	address := addressOf(r)
@@ -198,9 +194,7 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 		var err error
 		if k, err = a.look(ctx, &hash, secret); err != nil {
 			if errors.Is(err, errWho) {
-				a.mu.Lock()
-				delete(a.known, hash)
-				a.mu.Unlock()
+				a.unknow(hash)
 			}
 			return nil, err
 		}
@@ -220,8 +214,15 @@ func (a *auth) find(ctx context.Context, kind, secret, address string) (*caller,
 	return &c, nil
 }
 
-// before returns who a token was known for before the store was lost, for denials with the
-// reason and for metrics; nil: nobody.
+// unknow has a secret looked up again when it comes next.
+func (a *auth) unknow(hash secretHash) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.known, hash)
+}
+
+// before returns the caller that a token had before the store was lost, for denials with the
+// reason and for metrics; nil: it was not known.
 func (a *auth) before(r *http.Request, lost error) *caller {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a.mu.Lock()
@@ -291,7 +292,8 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 		t.Agent = ""
 	}
 	now := time.Now().UTC()
-	out := client.Token{ID: "tok_" + rand.Text()[:12], Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, Workspace: t.Workspace, Dialect: t.Dialect, User: t.User,
+	out := client.Token{ID: "tok_" + rand.Text()[:12], Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent,
+		Workspace: t.Workspace, Dialect: t.Dialect, User: t.User,
 		By: by, Created: now, Expires: now.AddDate(0, 0, t.Days)}
 	secret := prefix + rand.Text()
 	if err := a.tokenMade(ctx, &out); err != nil {
@@ -320,11 +322,12 @@ func (a *auth) tokens(ctx context.Context) (out []client.Token, keys []string, e
 	return out, keys, nil
 }
 
-// NewLogin returns the secret of a link that logs a person in, once; by says who made it.
+// NewLogin returns the secret of a link that logs a person in, once; by names its maker.
 func NewLogin(ctx context.Context, store Store, p Person, by string) (string, error) {
 	secret, l := rand.Text(), login{Person: p, Expires: time.Now().Add(loginLife)}
 	made := access{Kind: "link", Name: p.Name, Roles: p.Roles, Expires: l.Expires}
-	if err := store.Append(ctx, made.record(accessMade, by, fmt.Sprintf("%s made a link that logs %s in", by, p.Name))); err != nil {
+	if err := store.Append(ctx, made.record(accessMade, by, fmt.Sprintf("%s made a link that logs %s in", by,
+		p.Name))); err != nil {
 		return "", err
 	}
 	return secret, docs.Put(ctx, store, loginKind, hashOf(secret), 0, l)
@@ -347,7 +350,7 @@ func (a *auth) trade(ctx context.Context, secret string) (*Person, error) {
 	}
 	err = a.store.PutDoc(ctx, &docs.Doc{Kind: loginKind, ID: hash, Version: version})
 	if errors.Is(err, docs.ErrChanged) || errors.Is(err, docs.ErrNotFound) {
-		return nil, errWho // somebody else was first
+		return nil, errWho // another request was first
 	}
 	l.Person.Login, l.Person.Names = "link "+l.Person.Name, nil
 	return &l.Person, err
@@ -364,21 +367,21 @@ func (a *auth) begin(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if err := docs.Put(ctx, a.store, sessionKind, hashOf(secret), 0, s); err != nil {
 		return err
 	}
-	http.SetCookie(w, &http.Cookie{Name: a.cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: a.tls, SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife.Seconds())})
+	http.SetCookie(w, &http.Cookie{Name: a.cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: a.tls,
+		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife.Seconds())})
 	return nil
 }
 
 // end logs out.
 func (a *auth) end(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	name := a.cookieName(r)
-	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: a.tls, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: a.tls,
+		SameSite: http.SameSiteStrictMode, MaxAge: -1})
 	cookie, err := r.Cookie(name)
 	if err != nil {
 		return nil
 	}
-	a.mu.Lock()
-	delete(a.known, hashFor(sessionKind, cookie.Value))
-	a.mu.Unlock()
+	a.unknow(hashFor(sessionKind, cookie.Value))
 	s, _, err := docs.Get[session](ctx, a.store, sessionKind, hashOf(cookie.Value))
 	if err == nil {
 		err = docs.Delete(ctx, a.store, sessionKind, hashOf(cookie.Value))
@@ -425,11 +428,9 @@ func (a *auth) revoke(ctx context.Context, id, by string) error {
 			if err := a.tokenRevoked(ctx, &list[i], by); err != nil {
 				return err
 			}
-			a.mu.Lock()
-			delete(a.known, hash)
-			a.mu.Unlock()
+			a.unknow(hash)
 			return docs.Delete(ctx, a.store, tokenKind, keys[i])
 		}
 	}
-	return &client.Problem{Type: "not-found", Title: "there is no such token", Status: http.StatusNotFound, Detail: id}
+	return newProblem(http.StatusNotFound, "not-found", "there is no such token", id)
 }

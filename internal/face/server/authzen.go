@@ -30,7 +30,7 @@ type entity struct {
 	Properties map[string]any `json:"properties,omitempty"`
 }
 
-// An action is what is done to a resource.
+// An action is done to a resource: `read`.
 type action struct {
 	Name       string         `json:"name"`
 	Properties map[string]any `json:"properties,omitempty"`
@@ -44,7 +44,7 @@ type evaluation struct {
 	Context  map[string]any `json:"context,omitempty"`
 }
 
-// evaluations asks several; what one of them leaves out is as above them.
+// evaluations asks several; members that one leaves out are taken from the top.
 type evaluations struct {
 	evaluation
 	Evaluations []evaluation `json:"evaluations,omitempty"`
@@ -71,11 +71,14 @@ func authzenRoutes() []route {
 	one.who, one.wrong, one.serve = agents|people, "application/json", (*Server).serveEvaluation
 	several := face[evaluations, evaluatedAll]("POST", "/access/v1/evaluations", "AuthZEN: several at once")
 	several.who, several.wrong, several.serve = agents|people, "application/json", (*Server).serveEvaluations
-	put := face[accessRequest, accessTask]("POST", "/access/draft-1/requests", "Draft of an access request profile: put a denial to people")
+	put := face[accessRequest, accessTask]("POST", "/access/draft-1/requests",
+		"Draft of an access request profile: put a denial to people")
 	put.who, put.status, put.serve = agents, http.StatusAccepted, (*Server).serveAccessRequest
-	task := face[none, accessTask]("GET", "/access/draft-1/requests/{id}", "Draft of an access request profile: what became of it")
+	task := face[none, accessTask]("GET", "/access/draft-1/requests/{id}",
+		"Draft of an access request profile: what became of it")
 	task.who, task.serve = agents, (*Server).serveAccessTask
-	return []route{one, several, put, task, raw("GET", "/.well-known/authzen-configuration", "AuthZEN: where the endpoints are",
+	return []route{one, several, put, task, raw("GET", "/.well-known/authzen-configuration",
+		"AuthZEN: where the endpoints are",
 		"application/json", anybody, nil, (*Server).serveAuthzen)}
 }
 
@@ -164,10 +167,13 @@ func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *cal
 		s.writeJSON(w, http.StatusOK, s.evaluate(r.Context(), c, call, &in.evaluation))
 		return
 	}
-	stop := map[string]func(bool) bool{"": func(bool) bool { return false }, "execute_all": func(bool) bool { return false },
-		"deny_on_first_deny": func(ok bool) bool { return !ok }, "permit_on_first_permit": func(ok bool) bool { return ok }}[in.Options.Semantic]
+	stop := map[string]func(bool) bool{"": func(bool) bool { return false },
+		"execute_all":            func(bool) bool { return false },
+		"deny_on_first_deny":     func(ok bool) bool { return !ok },
+		"permit_on_first_permit": func(ok bool) bool { return ok }}[in.Options.Semantic]
 	if stop == nil || len(in.Evaluations) > maxCalls {
-		s.failText(w, bad(fmt.Sprintf("there is no semantic %q, and %d evaluations at a time are taken", in.Options.Semantic, maxCalls)))
+		s.failText(w, bad(fmt.Sprintf("there is no semantic %q, and %d evaluations at a time are taken",
+			in.Options.Semantic, maxCalls)))
 		return
 	}
 	calls := make([]*obstat.Call, len(in.Evaluations))
@@ -190,7 +196,7 @@ func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *cal
 	s.writeJSON(w, http.StatusOK, out)
 }
 
-// inherit takes what e leaves out from the defaults, each member whole.
+// inherit takes the members that e leaves out from the defaults, each whole.
 func (e *evaluation) inherit(from *evaluation) {
 	if e.Subject == nil {
 		e.Subject = from.Subject
@@ -237,7 +243,8 @@ func (e *evaluation) call() (*obstat.Call, error) {
 		return s
 	}
 	body, err := json.Marshal(input)
-	call := &obstat.Call{Tool: tool, Input: body, Session: text("session"), Dir: text("dir"), Agent: text("agent"), Mode: obstat.Mode(text("mode"))}
+	call := &obstat.Call{Tool: tool, Input: body, Session: text("session"), Dir: text("dir"), Agent: text("agent"),
+		Mode: obstat.Mode(text("mode"))}
 	if e.Subject.Type == "agent" {
 		call.Agent = *e.Subject.ID
 	} else {
@@ -251,15 +258,18 @@ func (s *Server) evaluate(ctx context.Context, c *caller, call *obstat.Call, e *
 	user := call.User
 	d, err := s.evaluated(ctx, c, call, e)
 	if err != nil {
-		return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status, "message": firstLine(err.Error())}}}
+		return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status,
+			"message": firstLine(err.Error())}}}
 	}
-	out := evaluated{Decision: d.Verdict == obstat.Allow.String(), Context: map[string]any{"reason": d.Reason, "verdict": d.Verdict}}
+	out := evaluated{Decision: d.Verdict == obstat.Allow.String(),
+		Context: map[string]any{"reason": d.Reason, "verdict": d.Verdict}}
 	if d.Input != nil {
 		out.Context["input"] = d.Input
 	}
 	if r := d.Request; r != nil && d.Verdict == obstat.Ask.String() {
 		out.Context["evaluation_id"], out.Context["evaluated_at"] = r.ID, time.Now().UTC().Format(time.RFC3339)
-		out.Context["access_request"] = map[string]any{"endpoint": "/access/draft-1/requests", "expires_at": r.Expires.UTC().Format(time.RFC3339), "binding_token": r.Digest, "subject": user}
+		out.Context["access_request"] = map[string]any{"endpoint": "/access/draft-1/requests",
+			"expires_at": r.Expires.UTC().Format(time.RFC3339), "binding_token": r.Digest, "subject": user}
 	}
 	return out
 }
@@ -294,13 +304,15 @@ func (s *Server) serveAuthzen(w http.ResponseWriter, r *http.Request, _ *caller)
 	if s.opts.TLS {
 		base = "https://" + r.Host
 	}
-	s.writeJSON(w, http.StatusOK, map[string]any{"policy_decision_point": base, "access_evaluation_endpoint": base + "/access/v1/evaluation",
-		"access_evaluations_endpoint": base + "/access/v1/evaluations", "access_request_endpoint": base + "/access/draft-1/requests",
+	s.writeJSON(w, http.StatusOK, map[string]any{"policy_decision_point": base,
+		"access_evaluation_endpoint":  base + "/access/v1/evaluation",
+		"access_evaluations_endpoint": base + "/access/v1/evaluations", "access_request_endpoint": base +
+			"/access/draft-1/requests",
 		"capabilities": []string{"urn:openid:authzen:capability:access-request"}})
 }
 
-// An accessRequest puts a denial to people. What it is about was put to them with
-// the evaluation: it names that.
+// An accessRequest puts a denial to people. The evaluation has put the call to them, so it only
+// names that.
 type accessRequest struct {
 	Denial struct {
 		EvaluationID string `json:"evaluation_id"`
@@ -319,7 +331,7 @@ type accessTask struct {
 	Result *accessResult `json:"result,omitempty"`
 }
 
-// An accessResult is what an approval is used with: a new evaluation.
+// An accessResult tells to evaluate anew with an approval.
 type accessResult struct {
 	Mode     string         `json:"mode"`
 	Approval map[string]any `json:"approval"`
@@ -334,14 +346,17 @@ func (s *Server) serveAccessRequest(w http.ResponseWriter, r *http.Request, c *c
 	}
 	one, err := s.service.owned(r.Context(), c, in.Denial.EvaluationID)
 	if err != nil {
-		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:not_requestable", Title: "there is nothing to request", Status: http.StatusBadRequest, Detail: firstLine(err.Error())})
+		s.problem(w, newProblem(http.StatusBadRequest, "urn:openid:authzen:access-request:error:not_requestable",
+			"there is nothing to request", firstLine(err.Error())))
 		return
 	}
 	switch {
 	case in.Denial.BindingToken != one.Digest:
-		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:invalid_denial_binding", Title: "the denial was of another call", Status: http.StatusBadRequest})
+		s.problem(w, newProblem(http.StatusBadRequest, "urn:openid:authzen:access-request:error:invalid_denial_binding",
+			"the denial was of another call", ""))
 	case one.State == approval.Expired:
-		s.problem(w, &client.Problem{Type: "urn:openid:authzen:access-request:error:expired_denial", Title: "the denial is too old", Status: http.StatusBadRequest})
+		s.problem(w, newProblem(http.StatusBadRequest, "urn:openid:authzen:access-request:error:expired_denial",
+			"the denial is too old", ""))
 	default:
 		s.writeJSON(w, http.StatusAccepted, taskOf(one))
 	}
@@ -358,13 +373,16 @@ func (s *Server) serveAccessTask(w http.ResponseWriter, r *http.Request, c *call
 
 // taskOf shows a request as the draft does.
 func taskOf(r *approval.Request) *accessTask {
-	status := map[approval.State]string{approval.Pending: "pending", approval.Approved: "approved", approval.Refused: "denied", approval.Expired: "expired",
+	status := map[approval.State]string{approval.Pending: "pending", approval.Approved: "approved",
+		approval.Refused: "denied", approval.Expired: "expired",
 		approval.Canceled: "cancelled", approval.Claimed: "approved", approval.Done: "approved", approval.Lapsed: "expired"}[r.State]
 	out := new(accessTask)
-	out.Task.ID, out.Task.Status, out.Task.Endpoint, out.Task.Expires = r.ID, status, "/access/draft-1/requests/"+r.ID, r.Expires
+	out.Task.ID, out.Task.Status, out.Task.Endpoint, out.Task.Expires = r.ID, status, "/access/draft-1/requests/"+r.ID,
+		r.Expires
 	if r.State == approval.Approved {
 		said := r.Agreed()
-		out.Result = &accessResult{Mode: "reevaluate", Approval: map[string]any{"id": r.ID, "approved_at": said.Time.UTC().Format(time.RFC3339), "approved_until": r.ClaimBy.UTC().Format(time.RFC3339), "state": ledger.ClipTo(r.Digest, 64)}}
+		out.Result = &accessResult{Mode: "reevaluate", Approval: map[string]any{"id": r.ID,
+			"approved_at": said.Time.UTC().Format(time.RFC3339), "approved_until": r.ClaimBy.UTC().Format(time.RFC3339), "state": ledger.ClipTo(r.Digest, 64)}}
 	}
 	return out
 }

@@ -26,7 +26,7 @@ type signing struct {
 	Policy string `json:"policy"` // hash of it
 }
 
-// bundle returns the policy in force, signed, and what the caller's token is bound to.
+// bundle returns the policy in force, signed, and the limits of the caller's token.
 func (v *Service) bundle(ctx context.Context, c *caller) (*client.Bundle, error) {
 	p, err := v.Policy(ctx, 0)
 	if err != nil {
@@ -61,5 +61,6 @@ func (v *Service) bundle(ctx context.Context, c *caller) (*client.Bundle, error)
 	}
 	key := ed25519.NewKeyFromSeed(k.Seed)
 	encode := base64.StdEncoding.EncodeToString
-	return &client.Bundle{Policy: string(text), Signature: encode(ed25519.Sign(key, text)), Key: encode(key.Public().(ed25519.PublicKey)), For: c.agent.bound()}, nil
+	return &client.Bundle{Policy: string(text), Signature: encode(ed25519.Sign(key, text)),
+		Key: encode(key.Public().(ed25519.PublicKey)), For: c.agent.bound()}, nil
 }

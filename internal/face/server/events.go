@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/client"
 )
 
 const (
@@ -22,9 +21,9 @@ const (
 	maxStreams = 50
 )
 
-// events streams what happens, as server-sent events: each `request` that was put
+// events streams changes, as server-sent events: each `request` that was put
 // or changed, and each `policy` that was activated. A stream that goes on with
-// Last-Event-ID gets what it missed; a request may come twice, and one that changed
+// Last-Event-ID gets those it missed; a request may come twice, and one that changed
 // twice at once may come only as it is then. An `event: reset`
 // says that too much was missed, and everything is to be loaded anew.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
@@ -59,12 +58,12 @@ var resetEvent = []byte("event: reset\ndata: {}\n\n")
 // enter counts a stream of a caller, or tells it that too many are open.
 func (s *Server) enter(w http.ResponseWriter, c *caller) (leave func(), ok bool) {
 	if leave, ok = s.hub.enter(c.id(), maxStreams); !ok {
-		s.problem(w, &client.Problem{Type: "too-many-streams", Title: "too many streams of events are open", Status: http.StatusTooManyRequests})
+		s.problem(w, newProblem(http.StatusTooManyRequests, "too-many-streams", "too many streams of events are open", ""))
 	}
 	return leave, ok
 }
 
-// backlog returns what a stream has missed; reset: too much.
+// backlog returns the changes that a stream has missed; reset: too many.
 func (s *Server) backlog(r *http.Request) (missed []*approval.Request, reset bool, err error) {
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {

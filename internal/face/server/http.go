@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,10 +35,11 @@ func (s *Server) build() (http.Handler, error) {
 	pages := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if allow := methods(mux, r); allow != "" {
 			w.Header().Set("Allow", allow)
-			s.problem(w, &client.Problem{Type: "method", Title: "this route does not take " + r.Method, Status: http.StatusMethodNotAllowed, Detail: "it takes " + allow})
+			s.problem(w, newProblem(http.StatusMethodNotAllowed, "method", "this route does not take "+r.Method,
+				"it takes "+allow))
 			return
 		}
-		s.problem(w, &client.Problem{Type: "not-found", Title: "there is no such route", Status: http.StatusNotFound, Detail: r.Method + " " + r.URL.Path})
+		s.problem(w, newProblem(http.StatusNotFound, "not-found", "there is no such route", r.Method+" "+r.URL.Path))
 	}))
 	if s.opts.Console != nil {
 		pages = s.pages(s.opts.Console(s.service), pages)
@@ -49,7 +52,8 @@ func (s *Server) build() (http.Handler, error) {
 func methods(mux *http.ServeMux, r *http.Request) string {
 	var out []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		if _, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" && pattern != "" {
+		if _, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" &&
+			pattern != "" {
 			out = append(out, method)
 		}
 	}
@@ -62,8 +66,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		setHeaders(w.Header(), r)
 		rec := &recorder{ResponseWriter: w, code: http.StatusOK}
 		if r.ContentLength != 0 {
-			// Before it is known who sends it: net/http reads what is left of a body before it
-			// answers, also where a stranger is told 401.
+			// Before the caller is known: net/http reads the rest of a body before it answers,
+			// also where a stranger is told 401.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyLimit)) // a recorder of a test has none
 		}
 		defer func() {
@@ -71,7 +75,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if v != nil && v != http.ErrAbortHandler {
 				s.opts.Log.Error("a handler broke", "panic", v, "path", r.URL.Path)
 				if !rec.wrote {
-					s.problem(rec, &client.Problem{Type: "broken", Title: "the server broke on this", Status: http.StatusInternalServerError})
+					s.problem(rec, newProblem(http.StatusInternalServerError, "broken", "the server broke on this", ""))
 				}
 			}
 			s.metrics.responded(rec.code)
@@ -81,9 +85,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}()
 		switch {
 		case s.opts.Hosts != nil && !bySocket(r) && !slices.Contains(s.opts.Hosts, r.Host):
-			s.problem(rec, &client.Problem{Type: "host", Title: "this server is not called that", Status: http.StatusMisdirectedRequest, Detail: "Host: " + r.Host})
+			s.problem(rec, newProblem(http.StatusMisdirectedRequest, "host", "this server is not called that", "Host: "+r.Host))
 		case fromElsewhere(r):
-			s.problem(rec, &client.Problem{Type: "origin", Title: "a page of another site may not do that", Status: http.StatusForbidden})
+			s.problem(rec, newProblem(http.StatusForbidden, "origin", "a page of another site may not do that", ""))
 		default:
 			next.ServeHTTP(rec, r)
 		}
@@ -102,9 +106,8 @@ var (
 	dataPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
 )
 
-// setHeaders sets the headers that every answer has. What a token was sent for is shown by no
-// browser: none sends a bearer token with a page that it opens, so such an answer gets the
-// policy of data.
+// setHeaders sets the headers that every answer has. No browser
+// sends a bearer token with a page that it opens, so the answer to one gets the policy of data.
 func setHeaders(h http.Header, r *http.Request) {
 	h[client.APIHeader], h["X-Content-Type-Options"] = apiVersion, noSniff
 	if auth := r.Header["Authorization"]; len(auth) > 0 && strings.HasPrefix(auth[0], "Bearer ") {
@@ -123,7 +126,8 @@ func fromElsewhere(r *http.Request) bool {
 	case "":
 	default:
 		// A link that is followed from elsewhere opens a page, and nothing more.
-		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+			r.Header.Get("Sec-Fetch-Dest") != "document"
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -154,10 +158,10 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap lets a ResponseController find what can flush.
+// Unwrap lets a ResponseController flush.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// serveRoute finds out who calls, whether that is for them, and serves.
+// serveRoute checks the caller and the parameters of a request, and serves it.
 func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 	if s.traces != nil {
 		defer s.traces.begin(rt, r, w)()
@@ -190,10 +194,10 @@ func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 	rt.serve(s, w, r, c)
 }
 
-// admit returns who calls, or why that is not for them.
+// admit returns the caller of a request, or why a route is not for it.
 func (s *Server) admit(for_ who, r *http.Request) (*caller, error) {
 	c, err := s.auth.caller(r)
-	if err != nil && !errors.Is(err, errWho) && for_&anybody == 0 { // /healthz is alive without a store, whoever asks
+	if err != nil && !errors.Is(err, errWho) && for_&anybody == 0 { // /healthz needs no store
 		return nil, err
 	}
 	if err != nil || c.agent == nil && c.person == nil {
@@ -242,15 +246,15 @@ var errTooMany = errors.New("too many requests")
 // refuse tells a caller that it is not known, or too fast.
 func (s *Server) refuse(w http.ResponseWriter, err error) { s.fail(w, refusal(w, err)) }
 
-// refusal returns what such a caller is told, and sets the headers that say what to do.
+// refusal returns the problem for such a caller, and sets the headers that tell it to log in or wait.
 func refusal(w http.ResponseWriter, err error) *client.Problem {
 	switch {
 	case errors.Is(err, errTooMany):
 		w.Header().Set("Retry-After", "1")
-		return &client.Problem{Type: "too-many", Title: "too many requests; slow down", Status: http.StatusTooManyRequests}
+		return newProblem(http.StatusTooManyRequests, "too-many", "too many requests; slow down", "")
 	case errors.Is(err, errWho):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return &client.Problem{Type: "unauthorized", Title: "log in, or send a token", Status: http.StatusUnauthorized, Detail: err.Error()}
+		return newProblem(http.StatusUnauthorized, "unauthorized", "log in, or send a token", err.Error())
 	}
 	return ProblemOf(err)
 }
@@ -258,18 +262,17 @@ func refusal(w http.ResponseWriter, err error) *client.Problem {
 // personKey is the key of the person in the context of a page's request.
 type personKey struct{}
 
-// PersonOf returns who is logged in, for a page.
+// PersonOf returns the person that a page is for.
 func PersonOf(ctx context.Context) *Person {
 	p, _ := ctx.Value(personKey{}).(*Person)
 	return p
 }
 
-// maxForm bounds what a page may send.
+// maxForm bounds the form of a page.
 const maxForm = 2 << 20
 
-// pages serves the console to people who are logged in. Files of the pages that
-// are below /static/ need no login. Who asks for what is no page gets a problem, unless it
-// is a person who went there.
+// pages serves the console to people with a login. Files below /static/ need none. For an
+// address without a page a program gets a problem, and a browser the console's own page.
 func (s *Server) pages(console *http.ServeMux, missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, page := console.Handler(r); page == "/" && !strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -301,7 +304,8 @@ func (s *Server) loginPage(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	more := ""
 	if s.opts.OIDC != nil {
-		more = `<p><a class="button" href="/oidc/start">Log in with ` + htmlEscape(cmp.Or(s.opts.OIDC.Name, s.opts.OIDC.Issuer)) + `</a></p>`
+		more = `<p><a class="button" href="/oidc/start">Log in with ` +
+			html.EscapeString(cmp.Or(s.opts.OIDC.Name, s.opts.OIDC.Issuer)) + `</a></p>`
 	}
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Log in · obstat</title>
 <link rel="icon" href="/static/mark.svg"><link rel="stylesheet" href="/static/console.css"><body class="login"><main><div class="card">
@@ -314,7 +318,7 @@ func (s *Server) loginPage(w http.ResponseWriter, status int) {
 // redirect, so that the secret leaves the history and the Referer.
 func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Query().Get("key")
-	if key == "" || r.Method != http.MethodGet { // a HEAD of who looks what a link is uses it up otherwise
+	if key == "" || r.Method != http.MethodGet { // a HEAD, as of a link preview, must not use the key up
 		s.loginPage(w, http.StatusOK)
 		return
 	}
@@ -390,7 +394,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		s.fail(w, err)
 		return
 	}
-	follow, err := flag(r.URL.Query(), "follow")
+	follow, err := parameter(r.URL.Query(), "follow", false, "1 or 0", strconv.ParseBool)
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -398,7 +402,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 	ctl := http.NewResponseController(w)
 	begun := false
 	// Replicas have chains of their own, whose records are numbered each by itself and may
-	// be committed late: who follows looks a while back each time, past what was sent.
+	// be committed late: each look goes a while back, and skips the records that were sent.
 	sent, newest := map[ledger.Hash]time.Time{}, time.Now().Add(-followWindow)
 	for {
 		for rec, err := range s.store.Records(r.Context(), q) {
@@ -459,14 +463,16 @@ func beginLines(w http.ResponseWriter, begun *bool) {
 }
 
 // followWindow is how far the clocks of replicas may differ, and how late a record may
-// be committed, for who follows the ledger to get it.
+// be committed, for a follower of the ledger to get it.
 const followWindow = 30 * time.Second
 
 // ledgerQuery reads the parameters of a query.
 func ledgerQuery(r *http.Request) (ledger.Query, error) {
 	v := r.URL.Query()
-	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"), Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
-	if err := oneOf(v, "kind", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy, ledger.Cut, ledger.Pin, ledger.Access, ledger.Outcome, ledger.Damage, ledger.Anchor); err != nil {
+	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"),
+		Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
+	if err := oneOf(v, "kind", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy,
+		ledger.Cut, ledger.Pin, ledger.Access, ledger.Outcome, ledger.Damage, ledger.Anchor); err != nil {
 		return q, err
 	}
 	after, err := cursor(v, "after")

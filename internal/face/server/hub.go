@@ -9,7 +9,7 @@ import (
 	"github.com/obstat/obstat/approval"
 )
 
-// A hub holds the last events, each encoded once for all who listen.
+// A hub holds the last events, each encoded once for all listeners.
 type hub struct {
 	mu    sync.Mutex
 	last  [][]byte
@@ -68,7 +68,7 @@ func (h *hub) now() int {
 	return h.first + len(h.last)
 }
 
-// after returns the events from number n on, and what is closed when there are
+// after returns the events from number n on, and a channel that is closed when there are
 // more. lost: some are not there any more. ended: the server ends.
 func (h *hub) after(n int) (frames [][]byte, more <-chan struct{}, lost, ended bool) {
 	h.mu.Lock()
@@ -90,7 +90,7 @@ func (h *hub) close() {
 	}
 }
 
-// enter counts a stream of somebody, unless there are too many.
+// enter counts a caller's stream, unless there are too many.
 func (h *hub) enter(whose string, limit int) (leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

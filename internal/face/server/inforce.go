@@ -20,21 +20,22 @@ import (
 // proposalKind is the kind of the document of the version that waits for others to agree.
 const proposalKind = "proposal"
 
-// A proposal is a version that somebody wants in force. It counts while nothing else was put in
-// force since.
+// A proposal is a version that waits for others to agree. It counts until another version is put
+// in force.
 type proposal struct {
 	Version int               `json:"version"`
 	Instead int               `json:"instead"`
-	Doc     int               `json:"doc"` // version of the document that says what is in force
+	Doc     int               `json:"doc"` // version of the document about the version in force
 	Back    bool              `json:"back,omitempty"`
 	Reason  string            `json:"reason"`
-	Answers []approval.Answer `json:"answers"` // of those who have agreed
+	Answers []approval.Answer `json:"answers"` // approvals so far
 	Time    time.Time         `json:"time"`
 }
 
 // wire returns the proposal as it is sent.
 func (p *proposal) wire(who *approval.Who) *client.Proposal {
-	out := &client.Proposal{Version: p.Version, Instead: p.Instead, Back: p.Back, Reason: p.Reason, Needed: who.People(), Time: p.Time}
+	out := &client.Proposal{Version: p.Version, Instead: p.Instead, Back: p.Back, Reason: p.Reason, Needed: who.People(),
+		Time: p.Time}
 	for _, a := range p.Answers {
 		out.By = append(out.By, a.By)
 	}
@@ -59,7 +60,8 @@ const maxReason = 2000
 // Activate puts a version in force on all replicas, within two seconds; zero are
 // the files that each was started with. Where the roster wants several people, it proposes the
 // version or agrees to it.
-func (v *Service) Activate(ctx context.Context, p *Person, version int, in *client.Activation) (*client.Activated, error) {
+func (v *Service) Activate(ctx context.Context, p *Person, version int,
+	in *client.Activation) (*client.Activated, error) {
 	return v.activate(ctx, p, version, false, in)
 }
 
@@ -87,8 +89,10 @@ func (v *Service) before(ctx context.Context) (*int, error) {
 	return &a.Before[len(a.Before)-1], nil
 }
 
-func (v *Service) activate(ctx context.Context, p *Person, version int, back bool, in *client.Activation) (*client.Activated, error) {
-	who, answer := &v.s.opts.PolicyWho, approval.Answer{By: p.Name, Roles: p.Roles, Login: p.Login, Names: p.Names, Allow: true, Time: time.Now()}
+func (v *Service) activate(ctx context.Context, p *Person, version int, back bool,
+	in *client.Activation) (*client.Activated, error) {
+	who, answer := &v.s.opts.PolicyWho, approval.Answer{By: p.Name, Roles: p.Roles, Login: p.Login, Names: p.Names,
+		Allow: true, Time: time.Now()}
 	open, err := v.Proposal(ctx)
 	if err != nil {
 		return nil, err
@@ -126,8 +130,8 @@ func (v *Service) activate(ctx context.Context, p *Person, version int, back boo
 	return &client.Activated{Version: version, InForce: true}, nil
 }
 
-// mayActivate refuses people who do not look after policies. Who agrees to a proposal need be no
-// administrator where the roster names roles or people for it.
+// mayActivate refuses people without the role admin. To agree to a proposal takes none where the
+// roster names roles or people for it.
 func mayActivate(p *Person, who *approval.Who, agrees bool) error {
 	named := len(who.Roles)+len(who.Users)+len(who.Each) > 0
 	if p.Is(RoleAdmin) || agrees && named {
@@ -153,19 +157,22 @@ func (v *Service) compare(ctx context.Context, c *change, loosens bool) error {
 	d, err := v.difference(uploadOf(next), c.version)
 	switch {
 	case err != nil && !loosens:
-		return &client.Problem{Type: "loosens", Title: "how the version differs cannot be shown", Status: http.StatusConflict, Detail: firstLine(err.Error()) + "; say that it may loosen"}
+		return newProblem(http.StatusConflict, "loosens", "how the version differs cannot be shown",
+			firstLine(err.Error())+"; say that it may loosen")
 	case err != nil:
 		return nil // the policy in force is broken, and this mends it
 	}
 	if c.lifted = d.Looser(); len(c.lifted) > 0 && !loosens {
-		return &client.Problem{Type: "loosens", Title: "the version lets calls through that are not let through now", Status: http.StatusConflict,
-			Detail: fmt.Sprintf("%d ways, the first: %s is %s and would be %s; say that it is meant to loosen", len(c.lifted), c.lifted[0].Text, c.lifted[0].Was, c.lifted[0].Now), Diff: d}
+		return &client.Problem{Type: "loosens", Title: "the version lets calls through that are not let through now",
+			Status: http.StatusConflict,
+			Detail: fmt.Sprintf("%d ways, the first: %s is %s and would be %s; say that it is meant to loosen", len(c.lifted),
+				c.lifted[0].Text, c.lifted[0].Was, c.lifted[0].Now), Diff: d}
 	}
 	return nil
 }
 
 // conflict returns the problem that another version is in force than the change was made for, with
-// what would change now; other errors as they are.
+// the difference to that one; other errors as they are.
 func (v *Service) conflict(ctx context.Context, c *change, err error) error {
 	if !errors.Is(err, docs.ErrChanged) {
 		return err
@@ -177,22 +184,24 @@ func (v *Service) conflict(ctx context.Context, c *change, err error) error {
 	return p
 }
 
-// conflicting says which version is in force, and who put it there.
+// conflicting says which version is in force, and names the people who put it there.
 func (v *Service) conflicting(ctx context.Context) *client.Problem {
-	p := &client.Problem{Type: "changed", Title: "another version was put in force since you looked", Status: http.StatusConflict}
-	if now, _, err := docs.Get[active](ctx, v.s.store, activeKind, activeID); err == nil || errors.Is(err, docs.ErrNotFound) {
+	p := newProblem(http.StatusConflict, "changed", "another version was put in force since you looked", "")
+	if now, _, err := docs.Get[active](ctx, v.s.store, activeKind, activeID); err == nil ||
+		errors.Is(err, docs.ErrNotFound) {
 		p.Detail = now.words()
 	}
 	return p
 }
 
-// agree adds a person to those who want a version in force. It returns the proposal while others
-// are waited for, and nil once all have agreed, who are the people of the change then.
+// agree adds a person's approval to a proposal. It returns the proposal while others are waited
+// for, and nil once all have agreed; they are the people of the change then.
 func (v *Service) agree(ctx context.Context, c *change, answer *approval.Answer) (*client.Proposal, error) {
 	who, doc := &v.s.opts.PolicyWho, v.s.shelf.doc()
 	p, err := docs.Change(ctx, v.s.store, proposalKind, activeID, func(p *proposal) error {
 		if p.Version != c.version || p.Back != c.back || p.Doc != doc {
-			*p = proposal{Version: c.version, Instead: c.instead, Doc: doc, Back: c.back, Reason: c.reason, Time: time.Now().UTC()}
+			*p = proposal{Version: c.version, Instead: c.instead, Doc: doc, Back: c.back, Reason: c.reason,
+				Time: time.Now().UTC()}
 		}
 		if err := who.Admit(p.Answers, answer); err != nil {
 			return err
@@ -209,11 +218,12 @@ func (v *Service) agree(ctx context.Context, c *change, answer *approval.Answer)
 	if c.people = p.Answers; who.Enough(p.Answers) {
 		return nil, nil
 	}
-	words := fmt.Sprintf("%s wants %s in force, in place of %s; %d of %d have agreed", answer.By, versionName(c.version), versionName(c.instead), len(p.Answers), who.People())
+	words := fmt.Sprintf("%s wants %s in force, in place of %s; %d of %d have agreed", answer.By, versionName(c.version),
+		versionName(c.instead), len(p.Answers), who.People())
 	return p.wire(who), v.s.gate.Record(ctx, c.record(words))
 }
 
-// MayActivate refuses what Activate would, for a policy that is not kept yet: another version is in
+// MayActivate is the check of Activate for a policy that is not kept yet: it refuses where another version is in
 // force than the one that it was compared with.
 func (v *Service) MayActivate(ctx context.Context, up *client.PolicyUpload, in *client.Activation) error {
 	if err := v.s.shelf.refresh(ctx); err != nil {
@@ -243,7 +253,7 @@ func uploadOf(p *client.PolicyVersion) *client.PolicyUpload {
 	return &client.PolicyUpload{Files: p.Files, Dialect: p.Dialect, Options: p.Options}
 }
 
-// difference compares a policy with what is in force, by calls that are made up.
+// difference compares a policy with the one in force, by calls that are made up.
 func (v *Service) difference(up *client.PolicyUpload, version int) (*client.PolicyDiff, error) {
 	next, err := load(up)
 	if err != nil {
@@ -260,14 +270,15 @@ func (v *Service) difference(up *client.PolicyUpload, version int) (*client.Poli
 	for i, p := range f.Policies {
 		now[i] = p.Policy
 	}
-	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: len(now) == 1 && now[0].Digest() == next.Policy.Digest(), Flips: []client.Flip{}, Flipped: map[string]int{}}
+	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: len(now) == 1 &&
+		now[0].Digest() == next.Policy.Digest(), Flips: []client.Flip{}, Flipped: map[string]int{}}
 	out.Witness, out.Cut = witnesses(now, next.Policy)
 	return out, nil
 }
 
 // witnesses returns the smallest call for each way in which the policies in force and another
 // differ, those first that it lets through. Of several in force the strictest counts: a version is
-// one policy, so what another file denied beside it would be lifted.
+// one policy, so denials of another file beside it would be lifted.
 func witnesses(now []*obstat.Policy, next *obstat.Policy) (out []client.Witness, cut bool) {
 	looser, others := []client.Witness{}, []client.Witness{}
 	world := &obstat.Snapshot{HomeDir: diff.Home}
@@ -278,7 +289,8 @@ func witnesses(now []*obstat.Policy, next *obstat.Policy) (out []client.Witness,
 			if strictest(now, r.Call, world) != i {
 				continue // told with the policy that decides
 			}
-			one := client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Mode: string(r.Call.Mode), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason, Looser: r.Looser}
+			one := client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Mode: string(r.Call.Mode),
+				Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason, Looser: r.Looser}
 			if r.Looser {
 				looser = append(looser, one)
 			} else {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// limits bounds how many requests a second each caller may send, and how often
-// somebody may try who is not known.
+// limits bounds how many requests a second each caller may send, and an address without one.
 type limits struct {
 	rate float64
 
@@ -14,14 +13,13 @@ type limits struct {
 	buckets map[string]*bucket
 }
 
-// A bucket holds what a caller may still send.
+// A bucket counts the requests that a caller has left.
 type bucket struct {
 	left float64
 	at   time.Time
 }
 
-// strangers is how many requests a second an address may send that nobody is known
-// by.
+// strangers is how many requests a second an address may send without a token or cookie.
 const strangers = 20
 
 func newLimits(rate int) *limits { return &limits{rate: float64(rate), buckets: map[string]*bucket{}} }

@@ -24,7 +24,7 @@ type Listening struct {
 	Cert, Key string
 }
 
-// Listeners opens what l names. hosts are the names that the server answers to.
+// Listeners opens the address and the socket. hosts are the names that the server answers to.
 func (l *Listening) Listeners() (tcp, socket net.Listener, hosts []string, err error) {
 	if l.Addr != "" {
 		if tcp, hosts, err = l.listen(); err != nil {
@@ -65,7 +65,8 @@ func (l *Listening) listen() (net.Listener, []string, error) {
 		_ = ln.Close()
 		return nil, nil, err
 	}
-	return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), hosts, nil
+	return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"}}), hosts, nil
 }
 
 // Loopback tells whether only this machine can reach a host.
@@ -150,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 	defer cancel()
 	for _, srv := range servers {
 		if srv.Shutdown(down) != nil {
-			_ = srv.Close() // those who wait for people ask again
+			_ = srv.Close() // agents that wait for people ask again
 		}
 	}
 	return err
@@ -159,5 +160,6 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 // httpServer has no limit for a whole answer, which may be a stream: each write has
 // one.
 func (s *Server) httpServer() *http.Server {
-	return &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	return &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10}
 }

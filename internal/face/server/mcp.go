@@ -25,7 +25,7 @@ const allServers = ""
 
 // guards is the server's face for the Model Context Protocol: agents reach the servers
 // behind it at /mcp/NAME, by the tokens that they put calls with. A client's own forms are
-// not used: what asks is for the people at the server, since an agent's token never answers.
+// not used: asks go to the people at the server, since an agent's token never answers.
 type guards struct {
 	members []mcp.Member
 	fronts  map[string]*mcp.Front // by name
@@ -56,7 +56,8 @@ func (s *Server) openGuards(ctx context.Context, opts gate.Options) error {
 		}
 		guard := &mcp.Guard{Name: m.Guard.Name, Dir: m.Guard.Dir, Gate: g, Log: words, Attended: func() bool { return true },
 			Accepting: "an administrator accepts it with POST /v1/mcp/servers/" + m.Guard.Name + "/accept",
-			Store:     func(context.Context) (approval.Store, error) { return s.store, nil }, Pins: &pinDocs{store: s.store, name: m.Guard.Name}}
+			Store:     func(context.Context) (approval.Store, error) { return s.store, nil },
+			Pins:      &pinDocs{store: s.store, name: m.Guard.Name}}
 		m.Guard = guard
 		s.guards.members = append(s.guards.members, m)
 		s.guards.fronts[guard.Name] = guard.Handler(m.Process, m.Remote, who)
@@ -89,7 +90,8 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c *caller) {
 	name := r.PathValue("name")
 	front := s.guards.fronts[name]
 	if front == nil {
-		s.problem(w, &client.Problem{Type: "not-found", Title: "there is no such MCP server", Status: http.StatusNotFound, Detail: "obstat serve --mcp FILE names them"})
+		s.problem(w, newProblem(http.StatusNotFound, "not-found", "there is no such MCP server",
+			"obstat serve --mcp FILE names them"))
 		return
 	}
 	call := &obstat.Call{Tool: mcp.Tool(name, "any")}
@@ -114,7 +116,8 @@ func mcpRoutes() (out []route) {
 		}
 	}
 	return append(out,
-		op("GET", "/v1/mcp/servers", "List the MCP servers behind the policy, their tools, and what changed of them", admins, nil, listMCP),
+		op("GET", "/v1/mcp/servers", "List the MCP servers behind the policy, their tools, and what changed of them",
+			admins, nil, listMCP),
 		op("POST", "/v1/mcp/servers/{name}/accept", "Accept the tools of an MCP server as they are", admins, nil, acceptMCP))
 }
 
@@ -122,7 +125,7 @@ func listMCP(v *Service, ctx context.Context, _ *request[none]) (*client.MCPServ
 	return v.MCP(ctx), nil
 }
 
-// MCP starts or calls the servers behind the policy, and returns what they offer.
+// MCP starts or calls the servers behind the policy, and returns their tools.
 func (v *Service) MCP(ctx context.Context) *client.MCPServers {
 	out := &client.MCPServers{Servers: []client.MCPServer{}}
 	for i := range v.s.guards.members {
@@ -158,7 +161,7 @@ func (v *Service) AcceptMCP(ctx context.Context, p *Person, name string) error {
 	return m.Guard.Accept(ctx, defs, p.Name)
 }
 
-// pinDocs keep what was accepted of the tools of a server for all replicas.
+// pinDocs keep the accepted tools of a server for all replicas.
 type pinDocs struct {
 	store Store
 	name  string
@@ -176,7 +179,7 @@ func (p *pinDocs) Accepted(ctx context.Context) ([]policy.PinTool, error) {
 	return tools, err
 }
 
-// Keep accepts definitions. What another replica has accepted at first sight stands.
+// Keep accepts definitions. Another replica's first sight stands.
 func (p *pinDocs) Keep(ctx context.Context, defs []mcp.Definition, by string) error {
 	tools := mcp.PinTools(defs)
 	text, err := json.Marshal(tools)
@@ -196,5 +199,6 @@ func (p *pinDocs) Keep(ctx context.Context, defs []mcp.Definition, by string) er
 	if err != nil {
 		return err
 	}
-	return p.store.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: by, Dir: "mcp:" + p.name, Reason: fmt.Sprintf("accepted %d tools of the MCP server %s", len(defs), p.name)})
+	return p.store.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: by, Dir: "mcp:" + p.name,
+		Reason: fmt.Sprintf("accepted %d tools of the MCP server %s", len(defs), p.name)})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/obstat/obstat/approval"
 )
 
-// metrics counts what Prometheus reads. They are written by hand: three kinds of
+// metrics counts for Prometheus. They are written by hand: three kinds of
 // lines are all that is needed, and nothing is registered at the start of a
-// process that serves nobody.
+// process that serves no request.
 type metrics struct {
 	verdicts [obstat.Allow + 1]atomic.Int64
 	answers  atomic.Int64
@@ -78,7 +78,8 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 		{"obstat_policy_version", "gauge", "version of the policy in force; zero is the files", int64(s.shelf.version())},
 	}
 	if s.traces != nil {
-		gauges = append(gauges, gauge{"obstat_spans_lost_total", "counter", "spans that the collector did not take", s.traces.lost.Load()})
+		gauges = append(gauges, gauge{"obstat_spans_lost_total", "counter", "spans that the collector did not take",
+			s.traces.lost.Load()})
 	}
 	for _, g := range gauges {
 		header(w, g.name, g.kind, g.help)

@@ -1,11 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"html"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +23,7 @@ type OIDC struct {
 	Issuer   string
 	ClientID string
 	Secret   string
-	// PublicURL is what browsers reach this server by: the provider sends them back
+	// PublicURL is the address of this server for browsers: the provider sends them back
 	// to its /oidc/callback.
 	PublicURL string
 	// RolesClaim is the claim that has the roles of a person; "" is `groups`.
@@ -52,7 +52,9 @@ func (s *Server) mountOIDC(mux *http.ServeMux) error {
 	if err != nil {
 		return fmt.Errorf("the OpenID provider: %w", err)
 	}
-	conf := &oauth2.Config{ClientID: o.ClientID, ClientSecret: o.Secret, Endpoint: provider.Endpoint(), RedirectURL: strings.TrimSuffix(o.PublicURL, "/") + "/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	conf := &oauth2.Config{ClientID: o.ClientID, ClientSecret: o.Secret, Endpoint: provider.Endpoint(),
+		RedirectURL: strings.TrimSuffix(o.PublicURL, "/") + "/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "profile",
+			"email"}}
 	verifier := provider.Verifier(&oidc.Config{ClientID: o.ClientID})
 	mux.HandleFunc("GET /oidc/start", s.stranger(func(w http.ResponseWriter, r *http.Request) { s.startOIDC(w, r, conf) }))
 	mux.HandleFunc("GET /oidc/callback", s.stranger(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +77,7 @@ func (s *Server) mountOIDC(mux *http.ServeMux) error {
 	return nil
 }
 
-// stranger bounds how often an address that nobody is known by may ask for something: each login
+// stranger bounds how often an address without a token may ask for something: each login
 // that begins is kept, and the provider is asked about each that ends.
 func (s *Server) stranger(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -89,17 +91,20 @@ func (s *Server) stranger(serve http.HandlerFunc) http.HandlerFunc {
 
 // startOIDC sends the browser to the provider.
 func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request, conf *oauth2.Config) {
-	state, a := rand.Text(), attempt{Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Expires: time.Now().Add(loginLife)}
+	state, a := rand.Text(), attempt{Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		Expires: time.Now().Add(loginLife)}
 	if err := docs.Put(r.Context(), s.store, oidcKind, hashOf(state), 0, a); err != nil {
 		s.fail(w, err)
 		return
 	}
-	// Who comes back has to be who went: the state is in a cookie as well.
-	http.SetCookie(w, &http.Cookie{Name: "obstat-oidc", Value: state, Path: "/oidc/", HttpOnly: true, Secure: s.opts.TLS, SameSite: http.SameSiteLaxMode, MaxAge: int(loginLife.Seconds())})
-	http.Redirect(w, r, conf.AuthCodeURL(state, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), http.StatusFound)
+	// The browser that comes back has to be the one that went: it has the state in a cookie.
+	http.SetCookie(w, &http.Cookie{Name: "obstat-oidc", Value: state, Path: "/oidc/", HttpOnly: true, Secure: s.opts.TLS,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(loginLife.Seconds())})
+	http.Redirect(w, r, conf.AuthCodeURL(state, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)),
+		http.StatusFound)
 }
 
-// endOIDC finds out who comes back from the provider.
+// endOIDC returns the person who comes back from the provider.
 func (s *Server) endOIDC(r *http.Request, conf *oauth2.Config, verifier *oidc.IDTokenVerifier) (*Person, error) {
 	state := r.URL.Query().Get("state")
 	cookie, err := r.Cookie("obstat-oidc")
@@ -130,7 +135,7 @@ func (s *Server) endOIDC(r *http.Request, conf *oauth2.Config, verifier *oidc.ID
 	return s.personOf(id)
 }
 
-// personOf returns who a token is about.
+// personOf returns the person that a token is about.
 func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
@@ -148,11 +153,7 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 			p.Name = email
 		}
 	}
-	name := s.opts.OIDC.RolesClaim
-	if name == "" {
-		name = "groups"
-	}
-	list, _ := claims[name].([]any)
+	list, _ := claims[cmp.Or(s.opts.OIDC.RolesClaim, "groups")].([]any)
 	for _, v := range list {
 		if role, ok := v.(string); ok && !slices.Contains(p.Roles, role) {
 			p.Roles = append(p.Roles, role)
@@ -160,5 +161,3 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 	}
 	return p, nil
 }
-
-func htmlEscape(text string) string { return html.EscapeString(text) }

@@ -37,9 +37,11 @@ func document(routes []route) object {
 		item[strings.ToLower(rt.method)] = g.operation(rt)
 	}
 	return object{"openapi": "3.0.3",
-		"info":       object{"title": "obstat", "version": client.API, "description": "The permission gate for agents' tool calls: allow, ask or deny."},
-		"paths":      paths,
-		"components": object{"schemas": g.named, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}}}
+		"info": object{"title": "obstat", "version": client.API,
+			"description": "The permission gate for agents' tool calls: allow, ask or deny."},
+		"paths": paths,
+		"components": object{"schemas": g.named, "securitySchemes": object{"token": object{"type": "http",
+			"scheme": "bearer"}}}}
 }
 
 // operation describes a route.
@@ -51,7 +53,8 @@ func (g *schemas) operation(rt *route) object {
 	var params []object
 	for _, part := range strings.Split(rt.path, "/") {
 		if strings.HasPrefix(part, "{") {
-			params = append(params, object{"name": strings.Trim(part, "{}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+			params = append(params, object{"name": strings.Trim(part, "{}"), "in": "path", "required": true,
+				"schema": object{"type": "string"}})
 		}
 	}
 	for _, name := range rt.query {
@@ -126,9 +129,11 @@ func (g *schemas) of(t reflect.Type) object {
 		return object{"description": "any JSON"}
 	case t.Kind() == reflect.Pointer:
 		return g.of(t.Elem())
-	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return object{"type": "string"}
-	case t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()):
+	case t.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()):
 		return object{"description": "any JSON"}
 	}
 	switch t.Kind() {

@@ -22,7 +22,8 @@ func opencodeRoutes() []route {
 		face[none, []opencode.Request]("GET", "/permission", "opencode: list the requests that wait"),
 		face[none, none]("GET", "/event", "opencode: stream the requests that are put and answered"),
 		face[reply, bool]("POST", "/permission/{id}/reply", "opencode: answer a request"),
-		face[response, bool]("POST", "/session/{session}/permissions/{id}", "opencode: answer a request of a session, the older form"),
+		face[response, bool]("POST", "/session/{session}/permissions/{id}",
+			"opencode: answer a request of a session, the older form"),
 	}
 	for i := range out {
 		out[i].who, out[i].query, out[i].serve = people, []string{"directory"}, (*Server).serveOpencode

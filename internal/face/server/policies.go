@@ -22,7 +22,8 @@ func (v *Service) Policies(ctx context.Context) (*client.Policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &client.Policies{Policies: []client.PolicyVersion{}, Active: v.s.shelf.version(), Files: v.s.gate.Status(ctx).Files}
+	out := &client.Policies{Policies: []client.PolicyVersion{}, Active: v.s.shelf.version(),
+		Files: v.s.gate.Status(ctx).Files}
 	if out.Before, err = v.before(ctx); err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (v *Service) loaded(version int) (*dialect.Loaded, error) {
 	return f.Main().Loaded, nil
 }
 
-// Validate tells what is wrong with a policy, and what is odd. It keeps nothing.
+// Validate returns the problems of a policy and its warnings. It keeps nothing.
 func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, error) {
 	l, err := load(up)
 	if err != nil {
@@ -85,7 +86,8 @@ func (v *Service) Validate(up *client.PolicyUpload) (*client.PolicyVersion, erro
 	}
 	warnings := append(slices.Clone(l.Warnings), lint.Program(l.Program, lintOptions(l))...)
 	warnings.Sort()
-	return &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Note: up.Note, Warnings: warnings}, nil
+	return &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Note: up.Note,
+		Warnings: warnings}, nil
 }
 
 // lintOptions has lint speak of the policy's own files alone.
@@ -125,14 +127,16 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 	if err != nil {
 		return nil, err
 	}
-	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy, now.Policy)
+	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy,
+		now.Policy)
 	if err != nil {
 		return nil, err
 	}
 	out.Calls, out.Flipped = rep.Calls, rep.Flipped
 	for i := range rep.Flips {
 		f := &rep.Flips[i]
-		out.Flips = append(out.Flips, client.Flip{Tool: f.Call.Tool, Text: explain.TextOf(f.Call), Was: f.Was.String(), Now: f.Now.String(), Rule: f.Rule, Reason: f.Reason, Count: f.Count, Last: f.Time})
+		out.Flips = append(out.Flips, client.Flip{Tool: f.Call.Tool, Text: explain.TextOf(f.Call), Was: f.Was.String(),
+			Now: f.Now.String(), Rule: f.Rule, Reason: f.Reason, Count: f.Count, Last: f.Time})
 	}
 	return out, nil
 }

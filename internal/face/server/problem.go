@@ -47,7 +47,7 @@ var faults = []fault{
 // errForbidden is wrapped by errors that say why a caller may not do something.
 var errForbidden = errors.New("not allowed")
 
-// ProblemOf returns what clients are told of an error. One that nobody expects
+// ProblemOf returns the problem that an error is to clients. An error of none of the known kinds
 // means that the store cannot be reached.
 func ProblemOf(err error) *client.Problem {
 	var p *client.Problem
@@ -56,17 +56,18 @@ func ProblemOf(err error) *client.Problem {
 	}
 	var es obstat.Errors
 	if errors.As(err, &es) {
-		return &client.Problem{Type: "invalid", Title: "what was sent is not valid", Status: http.StatusUnprocessableEntity, Detail: firstLine(err.Error()), Errors: es}
+		return &client.Problem{Type: "invalid", Title: "what was sent is not valid", Status: http.StatusUnprocessableEntity,
+			Detail: firstLine(err.Error()), Errors: es}
 	}
 	for _, f := range faults {
 		if errors.Is(err, f.err) {
-			return &client.Problem{Type: f.name, Title: f.title, Status: f.status, Detail: firstLine(err.Error())}
+			return newProblem(f.status, f.name, f.title, firstLine(err.Error()))
 		}
 	}
-	return &client.Problem{Type: "unavailable", Title: "the server cannot do it now", Status: http.StatusServiceUnavailable, Detail: firstLine(err.Error())}
+	return newProblem(http.StatusServiceUnavailable, "unavailable", "the server cannot do it now", firstLine(err.Error()))
 }
 
-// fail writes what went wrong.
+// fail writes the problem that an error is.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	p := ProblemOf(err)
 	if p.Type == "unavailable" {
@@ -96,9 +97,14 @@ func (s *Server) problem(w http.ResponseWriter, p *client.Problem) {
 	_, _ = w.Write(body) // a client that is gone reads nothing
 }
 
+// newProblem returns a problem of a kind such as `not-found`; detail may be "".
+func newProblem(status int, kind, title, detail string) *client.Problem {
+	return &client.Problem{Type: kind, Title: title, Status: status, Detail: detail}
+}
+
 // bad is the problem of a request that cannot be understood.
 func bad(detail string) *client.Problem {
-	return &client.Problem{Type: "bad-request", Title: "the request cannot be understood", Status: http.StatusBadRequest, Detail: detail}
+	return newProblem(http.StatusBadRequest, "bad-request", "the request cannot be understood", detail)
 }
 
 // readJSON reads a body strictly: duplicate and unknown keys and values of the
@@ -112,7 +118,7 @@ func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
 	if jsonx.Into(data, options, as, v) {
 		return nil
 	}
-	n, problems := jsonx.Parse(data, options) // which tells what is wrong, if anything is
+	n, problems := jsonx.Parse(data, options) // slower, with positions
 	if !tree.Fatal(problems) {
 		if !n.Is(tree.Object) {
 			return bad("the body is to be a JSON object")
@@ -133,7 +139,7 @@ func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != "application/json" {
-			return nil, &client.Problem{Type: "media-type", Title: "a body comes as application/json", Status: http.StatusUnsupportedMediaType}
+			return nil, newProblem(http.StatusUnsupportedMediaType, "media-type", "a body comes as application/json", "")
 		}
 	}
 	var data []byte
@@ -146,7 +152,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	}
 	switch {
 	case int64(len(data)) > limit:
-		return nil, &client.Problem{Type: "too-large", Title: "the body is too large", Status: http.StatusRequestEntityTooLarge}
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", "the body is too large", "")
 	case err != nil:
 		return nil, bad("the body could not be read: " + err.Error())
 	}

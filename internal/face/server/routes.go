@@ -34,8 +34,7 @@ const (
 // none is the body of a route that has none.
 type none struct{}
 
-// A route is one operation of the API: what the OpenAPI document says of it, and
-// what it does.
+// A route is one operation of the API, with its entry in the OpenAPI document.
 type route struct {
 	method, path, summary string
 	who                   who
@@ -48,7 +47,7 @@ type route struct {
 	serve                 func(s *Server, w http.ResponseWriter, r *http.Request, c *caller)
 }
 
-// A request is what an operation gets.
+// A request has the caller and the body for an operation.
 type request[In any] struct {
 	*caller
 	*http.Request
@@ -60,31 +59,34 @@ const maxBody = 8 << 20
 
 // op makes the route of an operation: its body is read strictly, and its result
 // or its error written.
-func op[In, Out any](method, path, summary string, who who, query []string, do func(*Service, context.Context, *request[In]) (Out, error)) route {
+func op[In, Out any](method, path, summary string, who who, query []string,
+	do func(*Service, context.Context, *request[In]) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	as := tree.NewDecoder(in)
-	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, query: query, serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
-		req := &request[In]{caller: c, Request: r}
-		if in != reflect.TypeFor[none]() {
-			if err := readJSON(r, maxBody, as, &req.body); err != nil {
-				s.fail(w, err)
-				return
+	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, query: query,
+		serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
+			req := &request[In]{caller: c, Request: r}
+			if in != reflect.TypeFor[none]() {
+				if err := readJSON(r, maxBody, as, &req.body); err != nil {
+					s.fail(w, err)
+					return
+				}
 			}
-		}
-		v, err := do(s.service, r.Context(), req)
-		switch {
-		case err != nil:
-			s.fail(w, err)
-		case out == reflect.TypeFor[none]():
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			s.writeJSON(w, http.StatusOK, v)
-		}
-	}}
+			v, err := do(s.service, r.Context(), req)
+			switch {
+			case err != nil:
+				s.fail(w, err)
+			case out == reflect.TypeFor[none]():
+				w.WriteHeader(http.StatusNoContent)
+			default:
+				s.writeJSON(w, http.StatusOK, v)
+			}
+		}}
 }
 
 // raw makes a route that writes its answer by itself.
-func raw(method, path, summary, kind string, who who, query []string, serve func(*Server, http.ResponseWriter, *http.Request, *caller)) route {
+func raw(method, path, summary, kind string, who who, query []string,
+	serve func(*Server, http.ResponseWriter, *http.Request, *caller)) route {
 	rt := face[none, none](method, path, summary)
 	rt.who, rt.query, rt.kind, rt.serve = who, query, kind, serve
 	return rt
@@ -97,30 +99,37 @@ func routes() []route {
 		always(op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions)),
 		op("POST", "/v1/explain", "Show how a call would be decided; nothing is recorded", agents|people, nil, explainCall),
 		op("GET", "/v1/requests", "List requests", agents|people, []string{"state", "group", "after", "limit"}, listRequests),
-		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"}, getRequest),
+		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"},
+			getRequest),
 		op("POST", "/v1/requests/{id}/answer", "Answer a request", people, nil, answerRequest),
 		op("POST", "/v1/requests/answer", "Answer similar requests together", people, nil, answerGroup),
 		op("POST", "/v1/requests/{id}/claim", "Take an approval to run its call, once", agents, nil, claimRequest),
 		op("POST", "/v1/requests/{id}/outcome", "Report how a claimed call went", agents, nil, reportOutcome),
 		op("GET", "/v1/grants", "List the grants in force", people, nil, listGrants),
 		op("DELETE", "/v1/grants/{id}", "Take a grant back", people, nil, revokeGrant),
-		raw("GET", "/v1/ledger", "Query the ledger, or follow it; one record a line", "application/x-ndjson", people, append([]string{"follow"}, ledgerQuery...), (*Server).serveLedger),
+		raw("GET", "/v1/ledger", "Query the ledger, or follow it; one record a line", "application/x-ndjson", people,
+			append([]string{"follow"}, ledgerQuery...), (*Server).serveLedger),
 		op("GET", "/v1/ledger/verify", "Verify the ledger's chain", people, nil, verifyLedger),
 		op("GET", "/v1/stats", "Count decisions, answers and rules", people, []string{"since", "buckets"}, getStats),
 		op("GET", "/v1/agents", "List the agents that were seen", people, nil, listAgents),
-		op("POST", "/v1/agents/proofs", "Take what obstat doctor found of the agents on a machine", agents|people, nil, takeProofs),
+		op("POST", "/v1/agents/proofs", "Take what obstat doctor found of the agents on a machine", agents|people, nil,
+			takeProofs),
 		op("POST", "/v1/tools", "Filter a list of tools by what calls to them can get", agents|people, nil, filterTools),
-		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil, func(v *Service, ctx context.Context, r *request[none]) (*client.Bundle, error) {
-			return v.bundle(ctx, r.caller)
-		}),
-		op("POST", "/v1/records", "Take records of a machine that decides by itself", agents, nil, func(v *Service, ctx context.Context, r *request[client.Records]) (none, error) {
-			return none{}, v.take(ctx, r.caller, r.body.Lines)
-		}),
+		op("GET", "/v1/bundle", "Get the policy in force, signed, to decide by it elsewhere", agents, nil,
+			func(v *Service, ctx context.Context, r *request[none]) (*client.Bundle, error) {
+				return v.bundle(ctx, r.caller)
+			}),
+		op("POST", "/v1/records", "Take records of a machine that decides by itself", agents, nil,
+			func(v *Service, ctx context.Context, r *request[client.Records]) (none, error) {
+				return none{}, v.take(ctx, r.caller, r.body.Lines)
+			}),
 		op("GET", "/v1/me", "Who the server takes the caller for", agents|people, nil, whoAmI),
-		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people, []string{"after"}, (*Server).events),
+		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people,
+			[]string{"after"}, (*Server).events),
 	}, policyRoutes(), tokenRoutes(), []route{
 		raw("GET", "/healthz", "Is the process alive", "text/plain", anybody, nil, (*Server).serveHealth),
-		{method: "GET", path: "/readyz", summary: "Can calls be decided and written down; 503 says why not", who: anybody, in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", wrong: "text/plain", serve: (*Server).serveReady},
+		{method: "GET", path: "/readyz", summary: "Can calls be decided and written down; 503 says why not", who: anybody,
+			in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", wrong: "text/plain", serve: (*Server).serveReady},
 		always(raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics)),
 		raw("GET", "/openapi.json", "This document", "application/json", anybody, nil, (*Server).serveOpenAPI),
 	}, authzenRoutes(), opencodeRoutes(), mcpRoutes())
@@ -128,34 +137,41 @@ func routes() []route {
 
 func policyRoutes() []route {
 	return []route{
-		op("GET", "/v1/policies", "List the versions of the policy", people, nil, func(v *Service, ctx context.Context, _ *request[none]) (*client.Policies, error) {
-			return v.Policies(ctx)
-		}),
+		op("GET", "/v1/policies", "List the versions of the policy", people, nil,
+			func(v *Service, ctx context.Context, _ *request[none]) (*client.Policies, error) {
+				return v.Policies(ctx)
+			}),
 		op("GET", "/v1/policies/{version}", "Get a version with its files; 0 is the one in force", people, nil, getPolicy),
 		op("POST", "/v1/policies", "Keep a policy as the next version", admins, nil, uploadPolicy),
-		op("POST", "/v1/policies/validate", "Tell what is wrong with a policy", people, nil, func(v *Service, _ context.Context, r *request[client.PolicyUpload]) (*client.PolicyVersion, error) {
-			return v.Validate(&r.body)
-		}),
+		op("POST", "/v1/policies/validate", "Tell what is wrong with a policy", people, nil,
+			func(v *Service, _ context.Context, r *request[client.PolicyUpload]) (*client.PolicyVersion, error) {
+				return v.Validate(&r.body)
+			}),
 		op("GET", "/v1/policies/{version}/diff", "Compare a version with the policy in force", people, nil, diffPolicy),
-		op("POST", "/v1/policies/{version}/activate", "Put a version in force on all replicas, or agree to it where several people have to", people, nil, activatePolicy),
-		op("POST", "/v1/policies/rollback", "Put the version in force that was before, or agree to that", people, nil, func(v *Service, ctx context.Context, r *request[client.Activation]) (*client.Activated, error) {
-			return v.Rollback(ctx, r.person, &r.body)
-		}),
+		op("POST", "/v1/policies/{version}/activate",
+			"Put a version in force on all replicas, or agree to it where several people have to", people, nil, activatePolicy),
+		op("POST", "/v1/policies/rollback", "Put the version in force that was before, or agree to that", people, nil,
+			func(v *Service, ctx context.Context, r *request[client.Activation]) (*client.Activated, error) {
+				return v.Rollback(ctx, r.person, &r.body)
+			}),
 	}
 }
 
 func tokenRoutes() []route {
 	return []route{
-		op("GET", "/v1/tokens", "List tokens, without their secrets", admins, nil, func(v *Service, ctx context.Context, _ *request[none]) (client.Tokens, error) {
-			list, _, err := v.s.auth.tokens(ctx)
-			return client.Tokens{Tokens: append([]client.Token{}, list...)}, err
-		}),
-		op("POST", "/v1/tokens", "Make a token", admins, nil, func(v *Service, ctx context.Context, r *request[client.TokenRequest]) (client.Token, error) {
+		op("GET", "/v1/tokens", "List tokens, without their secrets", admins, nil,
+			func(v *Service, ctx context.Context, _ *request[none]) (client.Tokens, error) {
+				list, _, err := v.s.auth.tokens(ctx)
+				return client.Tokens{Tokens: append([]client.Token{}, list...)}, err
+			}),
+		op("POST", "/v1/tokens", "Make a token", admins, nil, func(v *Service, ctx context.Context,
+			r *request[client.TokenRequest]) (client.Token, error) {
 			return v.s.auth.newToken(ctx, r.body, r.person.Name)
 		}),
-		op("DELETE", "/v1/tokens/{id}", "Take a token back", admins, nil, func(v *Service, ctx context.Context, r *request[none]) (none, error) {
-			return none{}, v.s.auth.revoke(ctx, r.PathValue("id"), r.person.Name)
-		}),
+		op("DELETE", "/v1/tokens/{id}", "Take a token back", admins, nil,
+			func(v *Service, ctx context.Context, r *request[none]) (none, error) {
+				return none{}, v.s.auth.revoke(ctx, r.PathValue("id"), r.person.Name)
+			}),
 	}
 }
 
@@ -172,9 +188,10 @@ func always(rt route) route {
 	return rt
 }
 
-// lostReply denies every call, since the store cannot be asked who puts them.
+// lostReply denies every call, since their caller cannot be looked up.
 func lostReply(in *client.DecisionRequest, err error) *client.DecisionReply {
-	d := obstat.Decision{}.Refuse(obstat.By{Kind: obstat.ByFault, Note: "the store cannot be read: " + firstLine(err.Error()) + "; what cannot be written down does not run"})
+	d := obstat.Decision{}.Refuse(obstat.By{Kind: obstat.ByFault,
+		Note: "the store cannot be read: " + firstLine(err.Error()) + "; what cannot be written down does not run"})
 	if in.Call != nil {
 		return &client.DecisionReply{Decision: client.NewDecision(&d, nil)}
 	}
@@ -207,7 +224,7 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 
 // decideAll decides the calls of a batch. None of them is put before all are known to be the
 // caller's to put: `git push` must not wait for people while the caller is told 403 for the call
-// beside it. What goes wrong later denies the one call, since the others may be approved and
+// beside it. A later error denies the one call, since the others may be approved and
 // taken by then; only where obstat itself breaks, all are told so.
 func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionRequest) (*client.DecisionReply, error) {
 	for i := range in.Calls {
@@ -227,7 +244,8 @@ func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionR
 		all.Go(func() {
 			d, err := v.decideSafely(ctx, c, &in.Calls[i], in, key)
 			if err != nil {
-				refused := obstat.Decision{Tool: in.Calls[i].Tool}.Refuse(obstat.By{Kind: obstat.ByFault, Note: firstLine(err.Error())})
+				refused := obstat.Decision{Tool: in.Calls[i].Tool}.Refuse(obstat.By{Kind: obstat.ByFault,
+					Note: firstLine(err.Error())})
 				d = client.NewDecision(&refused, nil)
 			}
 			out.Decisions[i], errs[i] = *d, err
@@ -244,7 +262,8 @@ func (v *Service) decideAll(ctx context.Context, c *caller, in *client.DecisionR
 var errBroken = errors.New("something in obstat is broken")
 
 // decideSafely is decide beside the goroutine that net/http guards: a panic is an error.
-func (v *Service) decideSafely(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest, key string) (d *client.Decision, err error) {
+func (v *Service) decideSafely(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest,
+	key string) (d *client.Decision, err error) {
 	defer func() {
 		if broke := recover(); broke != nil {
 			v.s.opts.Log.Error("a call of several broke", "panic", broke, "tool", call.Tool)
@@ -268,7 +287,8 @@ func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest
 func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Requests, error) {
 	q := r.URL.Query()
 	query := approval.Query{State: approval.State(q.Get("state")), Group: q.Get("group")}
-	err := oneOf(q, "state", approval.Pending, approval.Approved, approval.Refused, approval.Expired, approval.Canceled, approval.Claimed, approval.Done, approval.Lapsed)
+	err := oneOf(q, "state", approval.Pending, approval.Approved, approval.Refused, approval.Expired, approval.Canceled,
+		approval.Claimed, approval.Done, approval.Lapsed)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +309,7 @@ func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Re
 			rs = rs[max(0, len(rs)-query.Limit):]
 			break
 		}
-		asked *= 8 // the limit is for what the agent may see
+		asked *= 8 // the limit is for the agent's own
 		more := query
 		more.Limit = asked
 		rs, last, err = v.Requests(ctx, more)
@@ -305,41 +325,44 @@ func oneOf[T ~string](q url.Values, name string, words ...T) error {
 	return nil
 }
 
-// cursor reads a parameter that is a cursor or a sequence number.
-func cursor(q url.Values, name string) (int64, error) {
-	if q.Get(name) == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(q.Get(name), 10, 64)
-	if err != nil || n < 0 {
-		return 0, bad(fmt.Sprintf("%s is a number from 0 up, not %q", name, q.Get(name)))
-	}
-	return n, nil
-}
-
-// flag reads a parameter that is true or false.
-func flag(q url.Values, name string) (bool, error) {
-	if q.Get(name) == "" {
-		return false, nil
-	}
-	on, err := strconv.ParseBool(q.Get(name))
-	if err != nil {
-		return false, bad(fmt.Sprintf("%s is 1 or 0, not %q", name, q.Get(name)))
-	}
-	return on, nil
-}
-
-// number reads a parameter that is a number up to a limit.
-func number(q url.Values, name string, zero, limit int) (int, error) {
+// parameter reads a parameter of a query; zero is for one that is missing. A text that cannot be
+// read is refused with the words, `limit is a whole number from 0 to 1000, not "many"`.
+func parameter[T any](q url.Values, name string, zero T, words string, read func(string) (T, error)) (T, error) {
 	text := q.Get(name)
 	if text == "" {
 		return zero, nil
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > limit {
-		return 0, bad(fmt.Sprintf("%s is a whole number from 0 to %d, not %q", name, limit, text))
+	v, err := read(text)
+	if err != nil {
+		return zero, bad(fmt.Sprintf("%s is %s, not %q", name, words, text))
 	}
-	return n, nil
+	return v, nil
+}
+
+// cursor reads a parameter that is a cursor or a sequence number.
+func cursor(q url.Values, name string) (int64, error) {
+	return parameter(q, name, 0, "a number from 0 up", func(text string) (int64, error) {
+		n, err := strconv.ParseUint(text, 10, 63)
+		return int64(n), err
+	})
+}
+
+// number reads a parameter that is a number up to a limit.
+func number(q url.Values, name string, zero, limit int) (int, error) {
+	return parameter(q, name, zero, fmt.Sprintf("a whole number from 0 to %d", limit), func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if n < 0 || n > limit {
+			err = strconv.ErrRange
+		}
+		return n, err
+	})
+}
+
+// moment reads a parameter that is a time.
+func moment(q url.Values, name string) (time.Time, error) {
+	return parameter(q, name, time.Time{}, "a time as 2026-11-16T12:00:00Z", func(text string) (time.Time, error) {
+		return time.Parse(time.RFC3339, text)
+	})
 }
 
 func getRequest(v *Service, ctx context.Context, r *request[none]) (*approval.Request, error) {
@@ -379,7 +402,8 @@ func reportOutcome(v *Service, ctx context.Context, r *request[client.Outcome]) 
 	if r.body.Key != "" {
 		by += " " + r.body.Key
 	}
-	return v.s.gate.Broker().Finish(ctx, one.ID, by, approval.Outcome{OK: r.body.OK, Words: ledger.ClipTo(r.body.Words, 2000)})
+	return v.s.gate.Broker().Finish(ctx, one.ID, by, approval.Outcome{OK: r.body.OK,
+		Words: ledger.ClipTo(r.body.Words, 2000)})
 }
 
 func listGrants(v *Service, ctx context.Context, _ *request[none]) (*client.Grants, error) {
@@ -405,19 +429,6 @@ func getStats(v *Service, ctx context.Context, r *request[none]) (*replay.Stats,
 		return nil, err
 	}
 	return v.Stats(ctx, since, buckets)
-}
-
-// moment reads a parameter that is a time.
-func moment(q url.Values, name string) (time.Time, error) {
-	text := q.Get(name)
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, bad(fmt.Sprintf("%s is a time as 2026-11-16T12:00:00Z, not %q", name, text))
-	}
-	return t, nil
 }
 
 func listAgents(v *Service, ctx context.Context, _ *request[none]) (*client.Agents, error) {

@@ -1,7 +1,7 @@
 // Package server is the gate's HTTP face: agents put calls to it, people answer,
 // and administrators look after policies, grants and tokens.
 //
-// It owns the routes, who may use them, the stream of events, the login of people
+// It owns the routes, their access rules, the stream of events, the login of people
 // and the policies that a server keeps. Deciding, asking and recording are the
 // gate's; pages are package console's, which works through [Service].
 package server
@@ -34,28 +34,28 @@ type Options struct {
 	Store Store
 	// Policy decides until a version is activated that the server keeps. Required.
 	Policy gate.Source
-	// World is what decisions may know of the machine; nil knows nothing, which is
+	// World shows decisions the machine; nil shows nothing, which is
 	// right where agents run on other machines.
 	World obstat.World
 	// Shared: other servers use the store, each with files of its own. A rule that is accepted makes
 	// a version of the policy, for all of them, and changes no file.
 	Shared bool
-	// Who says who may answer; nil: anybody who is logged in.
+	// Who returns the people that may answer; nil: everybody with a login.
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
-	// PolicyWho says who of the administrators may put a version of the policy in force, and how
-	// many have to agree; see [approval.Roster].ForPolicy.
+	// PolicyWho names the administrators that may put a version of the policy in force, and how
+	// many of them it takes; see [approval.Roster].ForPolicy.
 	PolicyWho approval.Who
 	// AskTimeout is how long a request waits for people; zero is ten minutes.
 	AskTimeout time.Duration
 	// Hosts are the values of the Host header that are answered, as
 	// `127.0.0.1:8470`; nil answers any. A
 	// Unix socket answers any, and without a token its callers are agents: the file
-	// system says who may open it.
+	// system decides who opens it.
 	Hosts []string
 	// TLS: the server is reached by https, so that cookies may be marked so.
 	TLS bool
 	// Console makes the pages; nil: there are none.
-	// The pattern "/" is what it shows people where there is no page.
+	// Its pattern "/" is shown to people where there is no page.
 	Console func(*Service) *http.ServeMux
 	// OIDC lets people log in with another server; nil: they do not.
 	OIDC *OIDC
@@ -73,7 +73,7 @@ type Options struct {
 	// Traces is the address of a collector that gets a span for each request, by OTLP
 	// over HTTP: `http://localhost:4318`. "" sends none.
 	Traces string
-	// Log gets what goes wrong; nil drops it.
+	// Log gets errors; nil drops them.
 	Log *slog.Logger
 }
 
@@ -102,7 +102,7 @@ type Server struct {
 	work sync.WaitGroup
 }
 
-// Open opens the gate and starts what runs beside the requests. Close ends it.
+// Open opens the gate and starts the work beside the requests. Close ends it.
 func Open(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Store == nil || opts.Policy == nil {
 		return nil, errors.New("a server needs a store and a policy")
@@ -120,13 +120,15 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if !local {
 		opts.World = &obstat.Snapshot{}
 	}
-	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
+	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store,
+		feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
-	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded, Programs: opts.Programs,
+	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded,
+		Programs: opts.Programs,
 		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true, Apart: true}}
 	var err error
 	if s.gate, err = gate.Open(ctx, gated); err == nil {
@@ -165,7 +167,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 // Handler returns the HTTP face.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends what runs beside the requests. It does not close the store.
+// Close ends the work beside the requests. It does not close the store.
 func (s *Server) Close() {
 	s.stop()
 	s.endStreams()
@@ -181,22 +183,15 @@ func (s *Server) endStreams() {
 
 // sweep ends requests whose time is over.
 func (s *Server) sweep(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			ended, err := s.gate.Broker().Sweep(ctx)
-			if err == nil {
-				err = s.gate.Log(ctx, ended...)
-			}
-			if err != nil && ctx.Err() == nil {
-				s.opts.Log.Warn("requests whose time is over could not be ended", "error", err)
-			}
+	every(ctx, 5*time.Second, func() {
+		ended, err := s.gate.Broker().Sweep(ctx)
+		if err == nil {
+			err = s.gate.Log(ctx, ended...)
 		}
-	}
+		if err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("requests whose time is over could not be ended", "error", err)
+		}
+	})
 }
 
 // forget deletes the logins and sessions that are over.

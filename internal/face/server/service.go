@@ -42,7 +42,8 @@ type seen struct {
 }
 
 // decide puts a call to the gate and waits for people until ctx ends.
-func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest, key string) (*client.Decision, error) {
+func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest,
+	key string) (*client.Decision, error) {
 	if err := c.admit(call, v.s.shelf); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func (v *Service) hold(ctx context.Context, r *approval.Request, seconds int) (*
 }
 
 // put has a call decided, or finds the request that was put for it under the key.
-func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call, key string) (obstat.Decision, *approval.Request, error) {
+func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call,
+	key string) (obstat.Decision, *approval.Request, error) {
 	if key == "" {
 		// Where the ledger fails, the decision denies and says so.
 		d, _ := v.s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Claimed: c.claims(call)})
@@ -126,9 +128,10 @@ func sameCall(put *obstat.Call, digest string, c *obstat.Call) bool {
 }
 
 // claim decides a call by its request, once.
-func (v *Service) claim(ctx context.Context, c *caller, r *approval.Request, in client.Claim) (*client.Decision, error) {
-	d, err := v.s.gate.Resume(ctx, r.ID, &gate.Terms{Claim: approval.Claiming{By: c.id(), Key: in.Key, Digest: in.Digest,
-		Lease: time.Duration(in.Lease) * time.Second}})
+func (v *Service) claim(ctx context.Context, c *caller, r *approval.Request,
+	in client.Claim) (*client.Decision, error) {
+	d, err := v.s.gate.Resume(ctx, r.ID, &gate.Terms{Claim: approval.Claiming{By: c.id(), Key: in.Key,
+		Digest: in.Digest, Lease: time.Duration(in.Lease) * time.Second}})
 	if err != nil && d.Stage == "" && len(d.Faults) == 0 && d.Rule == nil {
 		return nil, err
 	}
@@ -145,7 +148,7 @@ func (v *Service) claimRequest(ctx context.Context, c *caller, id string, in cli
 		return nil, err
 	}
 	if r.State == approval.Pending {
-		return nil, &client.Problem{Type: "pending", Title: "nobody has answered yet", Status: 409}
+		return nil, newProblem(409, "pending", "nobody has answered yet", "")
 	}
 	if in.Digest != r.Digest {
 		return nil, fmt.Errorf("%q: %w", id, approval.ErrOther)
@@ -169,11 +172,12 @@ func (v *Service) owned(ctx context.Context, c *caller, id string) (*approval.Re
 // owns tells whether a request was put by the calling agent.
 func (c *caller) owns(r *approval.Request) bool {
 	t := &c.agent.token
-	return (t.Agent == "" || t.Agent == r.Call.Agent) && (t.User == "" || t.User == r.Call.User) && (t.Workspace == "" || r.Call.Dir == "" || paths.Inside(t.Workspace, r.Call.Dir))
+	return (t.Agent == "" || t.Agent == r.Call.Agent) && (t.User == "" || t.User == r.Call.User) &&
+		(t.Workspace == "" || r.Call.Dir == "" || paths.Inside(t.Workspace, r.Call.Dir))
 }
 
-// admit refuses a call that the caller may not put, and fills in who the caller
-// is: that comes from the token and never from the call.
+// admit refuses a call that the caller may not put, and fills in the agent,
+// user and roles: they come from the token and never from the call.
 func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	if call.Tool == "" {
 		return bad("a call needs a tool")
@@ -187,7 +191,8 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	case t.Agent != "" && call.Agent != "" && call.Agent != t.Agent:
 		return fmt.Errorf("%w: the token is for the agent %q, and the call is of %q", errForbidden, t.Agent, call.Agent)
 	case t.Workspace != "" && (call.Dir == "" || !paths.Inside(t.Workspace, call.Dir)):
-		return fmt.Errorf("%w: the token is for the workspace %q, and the call is made in %q", errForbidden, t.Workspace, call.Dir)
+		return fmt.Errorf("%w: the token is for the workspace %q, and the call is made in %q", errForbidden, t.Workspace,
+			call.Dir)
 	case t.User != "" && call.User != "" && call.User != t.User:
 		return fmt.Errorf("%w: the token is for the user %q, and the call is of %q", errForbidden, t.User, call.User)
 	}
@@ -216,8 +221,8 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	return nil
 }
 
-// claims tells whether the user of a call is the agent's word alone. A machine knows who works at
-// it, as it knows the branch.
+// claims tells whether the user of a call is the agent's word alone. A machine knows its
+// user, as it knows the branch.
 func (c *caller) claims(call *obstat.Call) bool {
 	return c.agent != nil && !c.agent.machine() && c.agent.token.User == "" && call.User != ""
 }
@@ -237,10 +242,10 @@ func (v *Service) Request(ctx context.Context, id string) (*approval.Request, er
 	return v.s.store.Request(ctx, id)
 }
 
-// answerBy returns an answer with the name and the roles of the person who gives
-// it.
+// answerBy returns a person's answer, with the name and the roles.
 func answerBy(p *Person, a *client.Answer) approval.Answer {
-	return approval.Answer{By: p.Name, Roles: p.Roles, Login: p.Login, Names: p.Names, Allow: a.Allow, Scope: a.Scope, Until: a.Until, ForSeconds: a.For, Offer: a.Offer, More: a.More,
+	return approval.Answer{By: p.Name, Roles: p.Roles, Login: p.Login, Names: p.Names, Allow: a.Allow, Scope: a.Scope,
+		Until: a.Until, ForSeconds: a.For, Offer: a.Offer, More: a.More,
 		Rule: a.Rule, Input: a.Input, Words: a.Words, All: a.All}
 }
 
@@ -268,7 +273,8 @@ func (v *Service) Answer(ctx context.Context, p *Person, id string, a client.Ans
 }
 
 // AnswerGroup takes a person's answer to several similar requests.
-func (v *Service) AnswerGroup(ctx context.Context, p *Person, ids []string, a client.Answer) ([]client.GroupResult, error) {
+func (v *Service) AnswerGroup(ctx context.Context, p *Person, ids []string,
+	a client.Answer) ([]client.GroupResult, error) {
 	if len(ids) == 0 || len(ids) > 1000 {
 		return nil, bad("a group has between one and a thousand requests")
 	}
@@ -345,8 +351,8 @@ func (v *Service) Explain(ctx context.Context, r *ledger.Record) (view *explain.
 	return view, err == nil && digest == r.Policy, err
 }
 
-// Try shows how the policy in force decides a call; nothing is recorded and nobody
-// is asked.
+// Try shows how the policy in force decides a call; nothing is recorded or
+// asked.
 func (v *Service) Try(call *obstat.Call, world obstat.World) (*explain.View, string, error) {
 	f, err := v.s.shelf.InForce(call)
 	if f == nil || f.Main() == nil {
@@ -356,7 +362,8 @@ func (v *Service) Try(call *obstat.Call, world obstat.World) (*explain.View, str
 }
 
 func explainWith(l *dialect.Loaded, call *obstat.Call, world obstat.World) *explain.View {
-	return explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: dialect.LibraryFor(l.Dialect, l.Program), Call: call, World: world,
+	return explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy,
+		Library: dialect.LibraryFor(l.Dialect, l.Program), Call: call, World: world,
 		Offers: func(d *obstat.Decision) []obstat.Offer { return l.Offers(call, world, d) }, With: l.With})
 }
 
@@ -407,15 +414,16 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 		}
 	}
 	slices.SortFunc(out, func(a, b RuleUse) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(written(&a), written(&b)))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(written(&a), written(&b)))
 	})
-	// What is written once may be several rules: obstat.yaml's deny of `read secrets` also asks for
-	// what may be one. It is shown once, as it is written.
+	// One sentence may be several rules: obstat.yaml's deny of `read secrets` also asks for files
+	// that may be one. It is shown once, as it is written.
 	return slices.CompactFunc(out, func(a, b RuleUse) bool { return a.Pos == b.Pos && a.Text == b.Text }), nil
 }
 
 // written orders the rules of one sentence by how likely it says so: an ask beside a denial or an
-// allowance is made for what cannot be seen.
+// allowance is made for targets that cannot be seen.
 func written(u *RuleUse) int { return slices.Index([]string{"deny", "allow", "ask"}, u.Verdict) }
 
 // Tools returns which verdicts calls to tools can get, and leaves out the tools

@@ -63,16 +63,8 @@ var _ gate.Source = (*shelf)(nil)
 // run keeps the policy in force up to date: it is looked for each second, so that
 // all replicas have it within two.
 func (s *shelf) run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = s.refresh(ctx) // what is in force stays in force while the store is away
-		}
-	}
+	// While the store is away the policy stays as it is.
+	every(ctx, time.Second, func() { _ = s.refresh(ctx) })
 }
 
 // refresh looks which version is in force.
@@ -149,7 +141,8 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 	if err != nil {
 		return err
 	}
-	up := client.PolicyUpload{Files: slices.Clone(v.Files), Dialect: v.Dialect, Options: v.Options, Note: "always, answered by " + a.By}
+	up := client.PolicyUpload{Files: slices.Clone(v.Files), Dialect: v.Dialect, Options: v.Options,
+		Note: "always, answered by " + a.By}
 	into := a.Policy.Into() // no administrator's
 	at := slices.IndexFunc(up.Files, func(f client.PolicyFile) bool { return f.Name == into })
 	if into == "" || at < 0 {
@@ -167,7 +160,8 @@ func (s *shelf) Accept(ctx context.Context, a *gate.Accepted) error {
 	if err != nil {
 		return err
 	}
-	c := change{version: next.Version, instead: v.Version, digest: next.Digest, reason: up.Note, people: []approval.Answer{{By: a.By, Time: time.Now()}}}
+	c := change{version: next.Version, instead: v.Version, digest: next.Digest, reason: up.Note,
+		people: []approval.Answer{{By: a.By, Time: time.Now()}}}
 	return s.putInForce(ctx, &c, s.store.Append)
 }
 
@@ -201,7 +195,8 @@ func (s *shelf) inForce(ctx context.Context, a *gate.Accepted) (client.PolicyVer
 
 // versionOf returns a policy that was loaded as a version that is not kept.
 func versionOf(l *dialect.Loaded) client.PolicyVersion {
-	out := client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Options: l.Input.Options, Warnings: l.Warnings}
+	out := client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Options: l.Input.Options,
+		Warnings: l.Warnings}
 	for _, f := range l.Input.Files {
 		out.Files = append(out.Files, client.PolicyFile{Name: f.Name, Layer: f.Layer, Text: string(f.Data)})
 	}
@@ -228,7 +223,8 @@ func load(up *client.PolicyUpload) (*dialect.Loaded, error) {
 func (s *shelf) get(ctx context.Context, version int) (client.PolicyVersion, error) {
 	v, _, err := docs.Get[client.PolicyVersion](ctx, s.store, policyKind, fmt.Sprintf("%08d", version))
 	if errors.Is(err, docs.ErrNotFound) {
-		err = &client.Problem{Type: "not-found", Title: "there is no such version of the policy", Status: http.StatusNotFound, Detail: fmt.Sprintf("version %d", version)}
+		err = newProblem(http.StatusNotFound, "not-found", "there is no such version of the policy",
+			fmt.Sprintf("version %d", version))
 	}
 	return v, err
 }
@@ -239,7 +235,8 @@ func (s *shelf) add(ctx context.Context, up *client.PolicyUpload, by string) (*c
 	if err != nil {
 		return nil, err
 	}
-	v := &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Files: up.Files, Options: up.Options, By: by, Time: time.Now().UTC(), Note: up.Note, Warnings: l.Warnings}
+	v := &client.PolicyVersion{Digest: l.Policy.Digest(), Dialect: l.Dialect.Name(), Files: up.Files,
+		Options: up.Options, By: by, Time: time.Now().UTC(), Note: up.Note, Warnings: l.Warnings}
 	for {
 		list, err := s.store.Docs(ctx, policyKind)
 		if err != nil {
@@ -259,7 +256,7 @@ type change struct {
 	back    bool   // it is the version before, and the one in force is taken off
 	digest  string // of the version
 	reason  string
-	people  []approval.Answer // who have agreed
+	people  []approval.Answer // approvals
 	lifted  []client.Witness  // looser calls
 }
 
@@ -300,7 +297,8 @@ func (c *change) record(words string) *ledger.Record {
 	for _, a := range c.people {
 		detail.People = append(detail.People, person{a.By, a.Login, a.Roles, a.Time})
 	}
-	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: c.by(), Policy: c.digest, Reason: ledger.Clip(words + ": " + c.reason)}
+	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Policy, User: c.by(), Policy: c.digest,
+		Reason: ledger.Clip(words + ": " + c.reason)}
 	rec.Detail, _ = json.Marshal(detail) // texts and numbers can be written
 	return rec
 }
@@ -335,7 +333,8 @@ func (s *shelf) putInForce(ctx context.Context, c *change, log func(context.Cont
 	if err := log(ctx, c.record(words)); err != nil {
 		return err
 	}
-	if _, err := docs.Change(ctx, s.store, activeKind, activeID, func(a *active) error { return a.follow(c) }); err != nil {
+	if _, err := docs.Change(ctx, s.store, activeKind, activeID,
+		func(a *active) error { return a.follow(c) }); err != nil {
 		return errors.Join(err, log(ctx, c.record(versionName(c.version)+" was not put in force: "+firstLine(err.Error()))))
 	}
 	return s.refresh(ctx)
@@ -352,11 +351,12 @@ func (a *active) follow(c *change) error {
 	case c.back:
 		before = a.Before[:len(a.Before)-1]
 	}
-	*a = active{Version: c.version, By: c.by(), Reason: c.reason, Time: time.Now().UTC(), Before: before[max(0, len(before)-100):]}
+	*a = active{Version: c.version, By: c.by(), Reason: c.reason, Time: time.Now().UTC(),
+		Before: before[max(0, len(before)-100):]}
 	return nil
 }
 
-// words say who put the version in force that is.
+// words names the version in force, and the people who put it there.
 func (a *active) words() string {
 	text := versionName(a.Version) + " is in force by now"
 	if a.By != "" {

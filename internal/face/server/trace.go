@@ -69,7 +69,8 @@ const (
 func (t *traces) begin(rt *route, r *http.Request, w http.ResponseWriter) func() {
 	began := time.Now()
 	return func() {
-		s := span{ID: randomHex(8), Name: rt.method + " " + rt.path, Kind: spanServer, Start: strconv.FormatInt(began.UnixNano(), 10), End: strconv.FormatInt(time.Now().UnixNano(), 10)}
+		s := span{ID: randomHex(8), Name: rt.method + " " + rt.path, Kind: spanServer,
+			Start: strconv.FormatInt(began.UnixNano(), 10), End: strconv.FormatInt(time.Now().UnixNano(), 10)}
 		if s.Trace, s.Parent = parentOf(r.Header.Get("Traceparent")); s.Trace == "" {
 			s.Trace = randomHex(16)
 		}
@@ -80,7 +81,8 @@ func (t *traces) begin(rt *route, r *http.Request, w http.ResponseWriter) func()
 		if code >= 500 {
 			s.Status.Code = spanError
 		}
-		for _, a := range [][3]string{{"http.request.method", "stringValue", rt.method}, {"http.route", "stringValue", rt.path}, {"http.response.status_code", "intValue", strconv.Itoa(code)}} {
+		for _, a := range [][3]string{{"http.request.method", "stringValue", rt.method},
+			{"http.route", "stringValue", rt.path}, {"http.response.status_code", "intValue", strconv.Itoa(code)}} {
 			s.Attrs = append(s.Attrs, attribute{a[0], map[string]string{a[1]: a[2]}})
 		}
 		select {
@@ -112,7 +114,7 @@ func parentOf(header string) (trace, parent string) {
 	return strings.ToLower(parts[1]), strings.ToLower(parts[2])
 }
 
-// run sends what waits until ctx ends, and then once more.
+// run sends waiting spans until ctx ends, and then once more.
 func (t *traces) run(ctx context.Context, say func(error)) {
 	for {
 		var batch []span
@@ -144,7 +146,7 @@ func (t *traces) run(ctx context.Context, say func(error)) {
 	}
 }
 
-// send sends spans to the collector. What it does not take is lost: a trace is no record.
+// send sends spans to the collector. Spans that it does not take are lost: a trace is no record.
 func (t *traces) send(ctx context.Context, batch []span) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
