@@ -124,12 +124,12 @@ func TestAcceptedIntoProject(t *testing.T) {
 // also if the rule that denies it is the last one's.
 func TestManyProjects(t *testing.T) {
 	top := t.TempDir()
-	dir, command := filepath.Join(top, "own"), "touch"
+	dir, command := filepath.Join(top, "own"), "rm"
 	place(t, filepath.Join(dir, "opencode.json"), `{"permission": {"*": "allow", "external_directory": "allow", "bash": {"*": "allow"}}}`)
 	for i := range 20 {
 		text := `{"permission": {"*": "allow", "external_directory": "allow"}}`
 		if i == 19 {
-			text = `{"permission": {"*": "allow", "bash": {"touch *": "deny"}}}`
+			text = `{"permission": {"*": "allow", "bash": {"rm *": "deny"}}}`
 		}
 		place(t, filepath.Join(top, fmt.Sprint("p", i), "opencode.json"), text)
 		command += fmt.Sprint(" ../p", i, "/x")
@@ -138,7 +138,7 @@ func TestManyProjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for cmd, many := range map[string]bool{"touch ../p0/x ../p1/x": false, command: true} {
+	for cmd, many := range map[string]bool{"rm ../p0/x ../p1/x": false, command: true} {
 		d, err := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: []byte(`{"command":"` + cmd + `"}`), Dir: dir}, &gate.Terms{Ask: gate.Leave})
 		if err != nil || d.Verdict == obstat.Allow || strings.Contains(d.Reason(), "16 other projects") != many {
 			t.Errorf("%s: %v %s, %v", cmd, d.Verdict, d.Reason(), err)

@@ -21,6 +21,14 @@ func TestServerDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
+	own := filepath.Join(home, ".config", "obstat")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The built-in policy lets write to the temporary directory, where this test is.
+	if err := os.WriteFile(filepath.Join(own, "obstat.yaml"), []byte("version: 1\nallow: [write workspace]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	g, err := Open(t.Context(), Options{Policy: &Files{Dir: at, Serves: true, Home: home}, World: obstat.OS{}})
 	if err != nil {
 		t.Fatal(err)
@@ -46,10 +54,10 @@ func TestServerDirectory(t *testing.T) {
 		}
 	}
 	// A policy of the server's own directory decides for all.
-	if err := os.WriteFile(filepath.Join(at, "obstat.yaml"), []byte("version: 1\notherwise: deny\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(at, "obstat.yaml"), []byte("version: 1\ndeny: [write anything]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := verdict("write_file", `{"path":"`+filepath.Join(dir, "a.txt")+`"}`, dir); got != obstat.Deny {
-		t.Errorf("with a policy that denies all: %v", got)
+		t.Errorf("with a policy that denies writing: %v", got)
 	}
 }

@@ -209,7 +209,7 @@ func TestBuiltin(t *testing.T) {
 	for _, agent := range agents {
 		w.check(w.where(agent), "ls", obstat.Allow)
 		w.check(w.where(agent), "make", obstat.Ask, "built-in policy")
-		w.check(w.where(agent), "cat /etc/passwd", obstat.Ask)
+		w.check(w.where(agent), "cat /etc/shadow", obstat.Ask)
 	}
 	w.check(&policy.Where{Getenv: os.Getenv}, "make", obstat.Ask)
 	w.write("home/.claude/settings.json", `{"permissions":{"allow":["Bash(make)"]}}`)

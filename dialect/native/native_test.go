@@ -122,7 +122,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestBuiltin: without a policy, working in the workspace is allowed, the rest asks and nothing is
+// TestBuiltin: without a policy, looking and working in the workspace are allowed, the rest asks and nothing is
 // denied, and the answer says that there is no policy.
 func TestBuiltin(t *testing.T) {
 	l, err := dialect.Load(native.Builtin{}, &dialect.Input{})
@@ -132,8 +132,10 @@ func TestBuiltin(t *testing.T) {
 	for text, want := range map[string]obstat.Verdict{
 		"ls": obstat.Allow, "cat go.mod | head -3": obstat.Allow, "git log --oneline": obstat.Allow, "Read file_path=/p/main.go": obstat.Allow,
 		"Grep pattern=TODO": obstat.Allow, "Write file_path=/p/main.go": obstat.Allow, "echo x > f": obstat.Allow, "git commit -m x": obstat.Allow,
-		"cat /etc/passwd": obstat.Ask, "cat out/passwd": obstat.Ask, "cat ../x": obstat.Ask, "cat .env": obstat.Ask, "cat $X": obstat.Ask, "ls; rm -rf /": obstat.Ask,
-		"curl https://example.com": obstat.Ask, "make": obstat.Ask, "npm test": obstat.Ask, "cat 'x": obstat.Ask, "Read file_path=/etc/passwd": obstat.Ask, "Read file_path=/p/.env": obstat.Ask,
+		"cat /etc/passwd": obstat.Allow, "cat out/passwd": obstat.Allow, "cat ../x": obstat.Allow, "ls /home/u/other": obstat.Allow, "cat /etc/shadow": obstat.Ask,
+		"cat ~/.ssh/id_rsa": obstat.Ask, "grep -r x ~": obstat.Ask, "echo x > /tmp/x": obstat.Allow, "rm /tmp/x": obstat.Ask, "echo x > /home/u/x": obstat.Ask, "docker ps -a": obstat.Allow, "docker rm x": obstat.Ask,
+		"cat .env": obstat.Ask, "cat $X": obstat.Ask, "ls; rm -rf /": obstat.Ask,
+		"curl https://example.com": obstat.Ask, "make": obstat.Ask, "npm test": obstat.Ask, "cat 'x": obstat.Ask, "Read file_path=/etc/passwd": obstat.Allow, "Read file_path=/etc/shadow": obstat.Ask, "Read file_path=/p/.env": obstat.Ask,
 		"Write file_path=/p/.env": obstat.Ask, "Write file_path=/home/u/x": obstat.Ask, "cp x .git/hooks/y": obstat.Ask, "git push": obstat.Ask, "rm a": obstat.Ask, "git branch -D x": obstat.Ask,
 		"WebFetch url=https://example.com": obstat.Ask, "mcp__x__y path=/p/main.go": obstat.Ask, "Nonsense x=y": obstat.Ask, "git commit -m \"$(cat .env)\"": obstat.Ask,
 	} {
